@@ -1,0 +1,113 @@
+# Rollcall. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+TOOLS    := $(GO) tool -modfile=test/tools/go.mod
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+PROGRAMS := rollcall rollcall-agent rollcall-coordinator
+# The cluster of the demo; tests use another, so that they do not disturb each other.
+CLUSTER_NAME ?= demo
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+## Building
+
+.PHONY: build
+build: $(addprefix bin/,$(PROGRAMS)) bin/kubectl-rollcall bin/rollcall-cluster bin/rollcall-images bin/grpcurl ## build every program into bin/
+
+bin/%: FORCE
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -tags grpcnotrace -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/$*
+
+bin/kubectl-rollcall: bin/rollcall
+	ln -sf rollcall $@
+
+bin/rollcall-cluster: FORCE
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) -C test/cluster build -trimpath -o $(CURDIR)/$@ .
+
+bin/rollcall-images: FORCE
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) -C test/cluster build -trimpath -o $(CURDIR)/$@ ./cmd/images
+
+bin/grpcurl: test/tools/go.mod
+	@mkdir -p bin
+	$(GO) build -modfile=test/tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
+
+.PHONY: FORCE
+FORCE:
+
+.PHONY: images
+images: bin/rollcall-images ## build all images (Solr, agent, coordinator) without Docker
+	bin/rollcall-images build
+
+.PHONY: deps
+deps: ## install what the local cluster and the images need, with apt
+	bash test/deps.sh
+
+## Seeing it work
+
+.PHONY: demo
+demo: deps build ## a real SolrCloud upgraded under load on a real Kubernetes on this machine
+	$(GO) run ./test/e2e/cmd/demo --name $(CLUSTER_NAME)
+
+.PHONY: compare
+compare: deps build ## the same change rolled plainly, one at a time, and by Rollcall
+	$(GO) run ./test/e2e/cmd/compare --name compare
+
+.PHONY: down
+down: bin/rollcall-cluster ## stop the demo's cluster
+	bin/rollcall-cluster down --name $(CLUSTER_NAME)
+
+## Checking
+
+.PHONY: test
+test: deps build ## everything that can run: units, race, real Solr, real cluster
+	bash test/run.sh all
+
+.PHONY: test-unit
+test-unit: ## unit tests with the race detector, no root, no cluster
+	bash test/run.sh unit
+
+.PHONY: test-e2e
+test-e2e: deps build ## the real-cluster tests only
+	bash test/run.sh e2e
+
+.PHONY: measure
+measure: deps build ## what happens when Solr is killed, pods are deleted and nodes drained past Rollcall
+	ROLLCALL_E2E_MEASURE=1 bash test/run.sh e2e
+
+.PHONY: check
+check: fmt lint generated test-unit fuzz ## format, lint, generated code current, tests with race, short fuzz
+
+.PHONY: fmt
+fmt: ## fail when a file is not formatted
+	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v '\.pb\.go$$')); test -z "$$out" || { echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; }
+
+.PHONY: lint
+lint: ## go vet, staticcheck, buf lint
+	$(GO) vet ./...
+	$(GO) -C test/cluster vet ./...
+	$(TOOLS) staticcheck ./...
+	$(TOOLS) buf lint
+
+.PHONY: generate
+generate: ## regenerate protobuf, deepcopy, CRD, schemas and manifests
+	bash test/generate.sh
+
+.PHONY: generated
+generated: generate ## fail when generated files are not current
+	@git diff --exit-code --stat -- proto coordinator deploy || { echo "generated files were not current: commit them"; exit 1; }
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for a few seconds
+	bash test/fuzz.sh $(or $(FUZZTIME),5s)
+
+.PHONY: bench
+bench: ## benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./coordinator/... ./engines/... ./agent/...

@@ -1,0 +1,329 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Options of an Agent. Identity and NewEngine are required; everything else has
+// the default that is named.
+type Options struct {
+	Identity config.Identity
+	// NewEngine makes the adapter that the configuration asks for.
+	NewEngine func(config.File) (engines.Engine, error)
+	// Version of the agent, told to others. Default "dev".
+	Version string
+
+	ConfigDir string // default config.Dir
+	StateDir  string // default none: what the stop hook did is forgotten with the process
+
+	GRPCAddress string // default :7947
+	HTTPAddress string // default :7948
+	GossipPort  uint16 // default 7946; bound on the pod's IP
+	// Insecure serves everything without encryption and to everybody. For
+	// development only.
+	Insecure bool
+
+	ProbeInterval  time.Duration // default 1 s
+	ProbeTimeout   time.Duration // default 10 s
+	Heartbeat      time.Duration // of streams, default 5 s
+	ConfigInterval time.Duration // default 10 s
+	// SyncTimeout is how long orders wait for the peers' epochs after the start of
+	// gossip. Default 30 s.
+	SyncTimeout time.Duration
+
+	// Peers finds agents by the name of their Service. Default: DNS, and GossipPort.
+	Peers func(ctx context.Context, service string) ([]netip.AddrPort, error)
+	// Transport of gossip and listeners, for tests. Default: the network.
+	Transport    memberlist.Transport
+	GRPCListener net.Listener
+	HTTPListener net.Listener
+
+	Logger *slog.Logger // default: none
+}
+
+const (
+	firstConfigInterval = 2 * time.Second
+
+	maxRequestBytes = 64 << 10
+	maxStreams      = 64
+	teardown        = 2 * time.Second
+)
+
+func (o *Options) complete() {
+	set(&o.Version, "dev")
+	set(&o.ConfigDir, config.Dir)
+	set(&o.GRPCAddress, ":"+strconv.Itoa(config.PortGRPC))
+	set(&o.HTTPAddress, ":"+strconv.Itoa(config.PortHTTP))
+	set(&o.GossipPort, config.PortGossip)
+	set(&o.ProbeInterval, time.Second)
+	set(&o.ProbeTimeout, 10*time.Second)
+	set(&o.Heartbeat, 5*time.Second)
+	set(&o.ConfigInterval, 10*time.Second)
+	set(&o.SyncTimeout, 30*time.Second)
+	if o.Peers == nil {
+		o.Peers = resolve(o.GossipPort)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o *Options) validate() error {
+	id := o.Identity
+	switch {
+	case o.NewEngine == nil:
+		return errors.New("nothing makes an engine")
+	case id.Namespace == "" || id.Cluster == "" || id.Pod == "" || id.PodUID == "" || !id.PodIP.IsValid():
+		return fmt.Errorf("identity of pod %q is not complete", id.Pod)
+	case o.ProbeInterval < 0 || o.ProbeTimeout < 0 || o.Heartbeat < 0 || o.ConfigInterval < 0 || o.SyncTimeout < 0:
+		return errors.New("intervals and timeouts must not be negative")
+	}
+	return nil
+}
+
+// Agent is the whole sidecar.
+type Agent struct {
+	options  Options
+	logger   *slog.Logger
+	registry *prometheus.Registry
+
+	slot    slot
+	board   *board
+	fence   *fence
+	mesh    *meshKeeper
+	keys    keys
+	prober  *prober
+	metrics *metrics
+	gossip  *gossip.Metrics
+}
+
+// New wires the agent and starts nothing.
+func New(o Options) (*Agent, error) {
+	o.complete()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	a := &Agent{options: o, logger: o.Logger, registry: prometheus.NewRegistry()}
+	a.board = newBoard(a.identity(), a.logger)
+	a.fence = &fence{raised: a.board.setEpoch}
+	a.mesh = newMeshKeeper(o.SyncTimeout, a.logger)
+	a.metrics = newMetrics(a.registry, o.Version, a.age)
+	a.gossip = gossip.NewMetrics(a.registry)
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return a, nil
+}
+
+func (a *Agent) identity() *rollcallv1.Identity {
+	id := a.options.Identity
+	return &rollcallv1.Identity{
+		Namespace: id.Namespace, Cluster: id.Cluster, Pod: id.Pod, PodUid: id.PodUID, Node: id.Node, Zone: id.Zone,
+		Incarnation:  uint64(time.Now().UnixNano()),
+		AgentVersion: a.options.Version,
+	}
+}
+
+func (a *Agent) age() time.Duration {
+	v, _ := a.board.newest()
+	if v.sighting.sequence == 0 {
+		return 0
+	}
+	return time.Since(v.sighting.started)
+}
+
+// Run serves until ctx ends, and ends when everything that it started has ended.
+// It fails only when it cannot listen.
+func (a *Agent) Run(ctx context.Context) error {
+	grpcListener, err := listen(a.options.GRPCListener, a.options.GRPCAddress)
+	if err != nil {
+		return fmt.Errorf("agent: gRPC: %w", err)
+	}
+	httpListener, err := listen(a.options.HTTPListener, a.options.HTTPAddress)
+	if err != nil {
+		_ = grpcListener.Close()
+		return fmt.Errorf("agent: HTTP: %w", err)
+	}
+
+	// The inner context ends after the servers have, so that nobody is served by
+	// parts that have stopped.
+	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopInner()
+	settings := &settings{
+		options: &a.options, identity: a.board.view.identity, slot: &a.slot, board: a.board, fence: a.fence, mesh: a.mesh,
+		keys: &a.keys, metrics: a.metrics, gossip: a.gossip, logger: a.logger,
+	}
+
+	drainer := newDrainer(inner, &a.slot, "stop-"+a.options.Identity.PodUID, a.translate, a.board.drained, a.logger)
+	stopper := newStopper(drainer, &a.slot, a.board, store{a.options.StateDir, a.options.Identity.PodUID},
+		a.options.Identity.Grace, settings.drain, a.metrics, a.logger)
+	a.prober = newProber(&a.slot, a.options.ProbeInterval, a.options.ProbeTimeout, a.metrics, func(s sighting) {
+		a.board.sighted(s)
+		stopper.sighted(s)
+	})
+	announcer := &announcer{
+		board: a.board, mesh: a.mesh, fence: a.fence,
+		address: net.JoinHostPort(a.options.Identity.PodIP.String(), portOf(grpcListener)),
+	}
+	rpc := a.rpc(drainer, ctx.Done())
+	site := (&web{
+		token: a.options.Identity.StopToken, hook: stopper.hook, gatherer: a.registry, logger: a.logger,
+		unready: func() []string { return a.unready(settings) },
+	}).server(httpListener.Addr().String())
+
+	var parts, servers sync.WaitGroup
+	parts.Go(func() { settings.run(inner) })
+	parts.Go(func() { a.prober.run(inner) })
+	parts.Go(drainer.run)
+	parts.Go(func() { stopper.repair(inner) })
+	parts.Go(func() { announcer.run(inner) })
+	served := make(chan error, 2)
+	servers.Go(func() { served <- named("gRPC", rpc.Serve(grpcListener)) })
+	servers.Go(func() { served <- named("HTTP", site.Serve(httpListener)) })
+	a.logger.Info("agent runs", "version", a.options.Version, "grpc", grpcListener.Addr().String(),
+		"http", httpListener.Addr().String(), "insecure", a.options.Insecure)
+
+	select {
+	case <-ctx.Done():
+		err = nil
+	case err = <-served:
+	}
+	stopServers(rpc, site)
+	servers.Wait()
+	stopInner()
+	parts.Wait()
+	if closed := a.slot.set(nil); closed != nil {
+		a.logger.Warn("engine adapter did not close", "error", closed)
+	}
+	a.logger.Info("agent ended")
+	return err
+}
+
+func (a *Agent) rpc(d *drainer, stopping <-chan struct{}) *grpc.Server {
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxRequestBytes),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.ReadBufferSize(8 << 10), grpc.WriteBufferSize(8 << 10),
+	}
+	if a.options.Insecure {
+		options = append(options, grpc.Creds(insecure.NewCredentials()))
+		a.logger.Warn("INSECURE: gRPC and gossip are open to everybody, without encryption; for development only")
+	} else {
+		options = append(options, grpc.Creds(a.keys.server()),
+			grpc.ChainUnaryInterceptor(unaryAccess), grpc.ChainStreamInterceptor(streamAccess))
+	}
+	server := grpc.NewServer(options...)
+	rollcallv1.RegisterAgentServiceServer(server, &service{
+		board: a.board, prober: a.prober, drainer: d, fence: a.fence, mesh: a.mesh,
+		heartbeat: a.options.Heartbeat, metrics: a.metrics, logger: a.logger, stopping: stopping,
+	})
+	healthy := health.NewServer()
+	healthy.SetServingStatus(rollcallv1.AgentService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	grpc_health_v1.RegisterHealthServer(server, healthy)
+	reflection.Register(server)
+	return server
+}
+
+// unready says what is not as it should be. The database is not affected by any
+// of it.
+func (a *Agent) unready(s *settings) []string {
+	var reasons []string
+	if problem := s.trouble(); problem != "" {
+		reasons = append(reasons, "configuration: "+problem)
+	} else if !s.isApplied() {
+		reasons = append(reasons, "configuration: not read yet")
+	}
+	if !a.options.Insecure && !a.keys.loaded() {
+		reasons = append(reasons, "gRPC: no certificate yet")
+	}
+	if problem := a.mesh.trouble(); problem != "" {
+		reasons = append(reasons, "gossip: "+problem)
+	} else if !a.mesh.heard() {
+		reasons = append(reasons, "gossip: no peer was heard yet")
+	}
+	v, _ := a.board.newest()
+	if err := v.report(time.Now(), false).GetError(); err != "" {
+		reasons = append(reasons, "database: "+err)
+	}
+	return reasons
+}
+
+func (a *Agent) translate(pods []string) []string {
+	roster, _ := a.mesh.roster()
+	v, _ := a.board.newest()
+	return nodesOf(pods, roster, v.sighting.observation.Nodes)
+}
+
+// stopServers ends requests gently at first; streams end by themselves.
+func stopServers(rpc *grpc.Server, site *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), teardown)
+	defer cancel()
+	gentle := make(chan struct{})
+	go func() {
+		rpc.GracefulStop()
+		close(gentle)
+	}()
+	if site.Shutdown(ctx) != nil {
+		_ = site.Close()
+	}
+	select {
+	case <-gentle:
+	case <-ctx.Done():
+		rpc.Stop()
+		<-gentle
+	}
+}
+
+func listen(given net.Listener, address string) (net.Listener, error) {
+	if given != nil {
+		return given, nil
+	}
+	return net.Listen("tcp", address)
+}
+
+func portOf(l net.Listener) string {
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return strconv.Itoa(config.PortGRPC)
+	}
+	return port
+}
+
+func named(what string, err error) error {
+	if err == nil || errors.Is(err, http.ErrServerClosed) || errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return fmt.Errorf("agent: %s: %w", what, err)
+}

@@ -1,0 +1,442 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/rollcall-dev/rollcall/agent/agenttest"
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/memory"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Three real agents: report, prepare one, see it in the others' rosters, restore.
+func TestPrepareAndRestoreOverTheWire(t *testing.T) {
+	r := three(t)
+	first, second := r.members[0], r.members[1]
+	coordinator := first.as(config.RoleCoordinator)
+
+	report := first.report(true)
+	require.Empty(t, report.Error)
+	require.Equal(t, "Memory", report.Engine)
+	require.Equal(t, node(0), report.Node)
+	require.Equal(t, rollcallv1.Membership_MEMBERSHIP_LIVE, report.Member)
+	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, report.Drain)
+	require.Len(t, report.Groups, 2)
+	require.Len(t, report.Groups[0].Members, 3)
+	require.Less(t, report.Age.AsDuration(), 5*time.Second)
+	require.Equal(t, testUID, report.Identity.ClusterUid)
+
+	// Phase one changes nothing.
+	planned, err := coordinator.Prepare(t.Context(), first.order(5, "claim-1", nil, false))
+	require.NoError(t, err)
+	require.NotEmpty(t, planned.Undo)
+	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, planned.Drain)
+	require.Equal(t, 2, r.database.Leads(node(0)))
+
+	applied, err := coordinator.Prepare(t.Context(), first.order(5, "claim-1", planned.Undo, true))
+	require.NoError(t, err)
+	require.Equal(t, rollcallv1.Drain_DRAIN_PREPARED, applied.Drain, applied.Detail)
+	require.Zero(t, r.database.Leads(node(0)))
+	require.NotEmpty(t, r.database.Marks())
+
+	report = first.report(true)
+	require.Equal(t, rollcallv1.Drain_DRAIN_PREPARED, report.Drain)
+	require.Equal(t, "claim-1", report.DrainClaim)
+	require.EqualValues(t, 5, report.Epoch)
+	eventually(t, "the others know that it is prepared", func() bool {
+		return second.entry(first.pod).Headline.Drain == rollcallv1.Drain_DRAIN_PREPARED
+	})
+
+	// The epoch travels: an older order is refused by an agent that never saw one.
+	eventually(t, "the others know the epoch", func() bool { return second.report(false).Epoch == 5 })
+	_, err = second.as(config.RoleCoordinator).Prepare(t.Context(), second.order(4, "claim-2", nil, false))
+	requireRefused(t, err, codes.FailedPrecondition, ReasonStaleEpoch)
+
+	// A second claim has to wait for the first one's end.
+	_, err = coordinator.Prepare(t.Context(), first.order(5, "claim-2", nil, false))
+	requireRefused(t, err, codes.FailedPrecondition, ReasonOtherClaim)
+	other, err := coordinator.Prepare(t.Context(), first.order(5, "claim-2", planned.Undo, true))
+	require.NoError(t, err)
+	require.Equal(t, rollcallv1.Drain_DRAIN_REFUSED, other.Drain)
+	require.Contains(t, other.Detail, "claim claim-1 is open")
+
+	restored, err := coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{
+		Claim: "claim-1", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 6}, Undo: planned.Undo,
+	})
+	require.NoError(t, err)
+	require.True(t, restored.Done, restored.Detail)
+	require.Empty(t, r.database.Marks())
+	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, first.report(true).Drain)
+}
+
+// The pod is gone for good: another agent undoes with the bytes of the claim.
+func TestAnotherAgentRestores(t *testing.T) {
+	r := three(t)
+	first, second := r.members[0], r.members[1]
+	planned, err := first.as(config.RoleCoordinator).Prepare(t.Context(), first.order(1, "claim-1", nil, false))
+	require.NoError(t, err)
+	_, err = first.as(config.RoleCoordinator).Prepare(t.Context(), first.order(1, "claim-1", planned.Undo, true))
+	require.NoError(t, err)
+	require.NotEmpty(t, r.database.Marks())
+
+	first.stop()
+	eventually(t, "it has left", func() bool {
+		return second.entry(first.pod).Liveness == rollcallv1.Liveness_LIVENESS_LEFT
+	})
+	restored, err := second.as(config.RoleCoordinator).Restore(t.Context(), &rollcallv1.RestoreRequest{
+		Claim: "claim-1", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1}, Undo: planned.Undo,
+	})
+	require.NoError(t, err)
+	require.True(t, restored.Done)
+	require.Empty(t, r.database.Marks())
+	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, second.report(false).Drain)
+}
+
+// A pod without an agent is relieved by a neighbour's, which stays as it is.
+func TestAnotherAgentHandsOver(t *testing.T) {
+	r := three(t)
+	second := r.members[1]
+	require.Equal(t, 2, r.database.Leads(node(0)))
+	coordinator := second.as(config.RoleCoordinator)
+	answer, err := coordinator.Relieve(t.Context(), second.relief(1, "adopt", node(0)))
+	require.NoError(t, err)
+	require.True(t, answer.Done, answer.Detail)
+	require.Zero(t, r.database.Leads(node(0)))
+	require.Empty(t, r.database.Marks(), "nothing is left to be undone")
+	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, second.report(true).Drain)
+
+	_, err = coordinator.Relieve(t.Context(), second.relief(1, "adopt", node(1)))
+	require.Equal(t, codes.InvalidArgument, status.Code(err), "its own duties are prepared, not relieved: %v", err)
+	_, err = coordinator.Relieve(t.Context(), second.relief(0, "adopt", node(0)))
+	require.Error(t, err)
+	_, err = r.members[2].as(config.RoleCoordinator).Relieve(t.Context(), second.relief(1, "adopt", node(0)))
+	requireRefused(t, err, codes.FailedPrecondition, ReasonWrongPod)
+}
+
+func TestRoles(t *testing.T) {
+	r := three(t)
+	m := r.members[0]
+	calls := map[string]func(*grpc.ClientConn) error{
+		"report": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).GetReport(t.Context(), &rollcallv1.GetReportRequest{})
+			return err
+		},
+		"watch": func(c *grpc.ClientConn) error {
+			stream, err := rollcallv1.NewAgentServiceClient(c).WatchRoster(t.Context(), &rollcallv1.WatchRosterRequest{})
+			if err != nil {
+				return err
+			}
+			_, err = stream.Recv()
+			return err
+		},
+		"health": func(c *grpc.ClientConn) error {
+			_, err := grpc_health_v1.NewHealthClient(c).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+			return err
+		},
+		"reflection": func(c *grpc.ClientConn) error {
+			stream, err := grpc_reflection_v1.NewServerReflectionClient(c).ServerReflectionInfo(t.Context())
+			if err != nil {
+				return err
+			}
+			if err := stream.Send(&grpc_reflection_v1.ServerReflectionRequest{
+				MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
+			}); err != nil && err != io.EOF {
+				return err
+			}
+			_, err = stream.Recv()
+			return err
+		},
+		"prepare": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).Prepare(t.Context(), m.order(1, "c", nil, false))
+			return err
+		},
+		"restore": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).Restore(t.Context(), &rollcallv1.RestoreRequest{
+				Claim: "c", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1},
+			})
+			return err
+		},
+		"relieve": func(c *grpc.ClientConn) error {
+			_, err := rollcallv1.NewAgentServiceClient(c).Relieve(t.Context(), m.relief(1, "c", node(1)))
+			return err
+		},
+	}
+	for name, call := range calls {
+		order := name == "prepare" || name == "restore" || name == "relieve"
+		require.NoError(t, call(m.connection(config.RoleCoordinator)), name)
+		if order {
+			requireRefused(t, call(m.connection(config.RoleReader)), codes.PermissionDenied, ReasonRole)
+		} else {
+			require.NoError(t, call(m.connection(config.RoleReader)), name)
+		}
+		requireRefused(t, call(m.connection("")), codes.PermissionDenied, ReasonRole)
+		require.Equal(t, codes.Unavailable, status.Code(call(m.connection("none"))), name)
+	}
+
+	// A role from another authority is none, and older TLS is not spoken.
+	stranger := agenttest.NewAuthority(t).Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
+	stranger.InsecureSkipVerify = true
+	require.Error(t, dial(m.rpc, stranger))
+	old := r.authority.Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
+	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	require.Error(t, dial(m.rpc, old))
+}
+
+// dial fails when the server does not accept the client, which TLS 1.3 tells with
+// the first read.
+func dial(address string, c *tls.Config) error {
+	c.NextProtos = []string{"h2"}
+	conn, err := tls.Dial("tcp", address, c)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
+}
+
+func TestRefusedOrders(t *testing.T) {
+	r := three(t)
+	m := r.members[0]
+	for name, c := range map[string]struct {
+		change func(*rollcallv1.PrepareRequest)
+		code   codes.Code
+		reason string
+	}{
+		"other pod":     {func(p *rollcallv1.PrepareRequest) { p.PodUid = "uid-9" }, codes.FailedPrecondition, ReasonWrongPod},
+		"other cluster": {func(p *rollcallv1.PrepareRequest) { p.Fence.ClusterUid = "x" }, codes.FailedPrecondition, ReasonWrongCluster},
+		"no epoch":      {func(p *rollcallv1.PrepareRequest) { p.Fence.Epoch = 0 }, codes.InvalidArgument, ""},
+		"no fence":      {func(p *rollcallv1.PrepareRequest) { p.Fence = nil }, codes.FailedPrecondition, ReasonWrongCluster},
+		"no claim":      {func(p *rollcallv1.PrepareRequest) { p.Claim = "" }, codes.InvalidArgument, ""},
+		"no kind":       {func(p *rollcallv1.PrepareRequest) { p.Kind = 0 }, codes.InvalidArgument, ""},
+		"huge undo":     {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, engines.MaxUndo+1) }, codes.InvalidArgument, ""},
+		"too late":      {func(p *rollcallv1.PrepareRequest) { p.NotAfter = past() }, codes.FailedPrecondition, ReasonExpired},
+		"huge message":  {func(p *rollcallv1.PrepareRequest) { p.Undo = make([]byte, 2*maxRequestBytes) }, codes.ResourceExhausted, ""},
+	} {
+		request := m.order(1, "claim", nil, true)
+		c.change(request)
+		_, err := m.as(config.RoleCoordinator).Prepare(t.Context(), request)
+		requireRefused(t, err, c.code, c.reason)
+		require.Equal(t, rollcallv1.Drain_DRAIN_NONE, m.report(false).Drain, name)
+	}
+	require.Equal(t, 2, r.database.Leads(node(0)), "nothing happened")
+}
+
+// An agent that has just started does not know the highest epoch: it hears its
+// peers first, and waits for them no longer than SyncTimeout.
+func TestNoOrderBeforePeersWereHeard(t *testing.T) {
+	database := memory.New(memory.Options{}, node(0))
+	r := newRing(t, database)
+	m := r.start(0, func(o *Options) {
+		o.SyncTimeout = 2 * time.Second
+		o.Peers = func(context.Context, string) ([]netip.AddrPort, error) { return nil, errors.New("no such host") }
+	})
+	r.run(m)
+	m.report(true)
+	coordinator := m.as(config.RoleCoordinator)
+	_, err := coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
+	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
+	_, err = coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1}})
+	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
+	eventually(t, "it has waited long enough", func() bool {
+		_, err := coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
+		return err == nil
+	})
+}
+
+func TestStreams(t *testing.T) {
+	r := three(t)
+	m := r.members[0]
+	reports, err := m.as(config.RoleReader).WatchReport(t.Context(), &rollcallv1.WatchReportRequest{AllGroups: true})
+	require.NoError(t, err)
+	first, err := reports.Recv()
+	require.NoError(t, err)
+	require.True(t, first.AllGroups)
+
+	r.database.Stop(node(2)) // changes what node 0 says of its groups
+	next, err := reports.Recv()
+	require.NoError(t, err)
+	require.Equal(t, rollcallv1.Verdict_VERDICT_RECOVERABLE, next.Verdict)
+	require.Greater(t, next.Sequence, first.Sequence)
+
+	rosters, err := m.as(config.RoleReader).WatchRoster(t.Context(), &rollcallv1.WatchRosterRequest{})
+	require.NoError(t, err)
+	roster, err := rosters.Recv()
+	require.NoError(t, err)
+	require.True(t, roster.Synced)
+	require.Equal(t, m.pod, roster.Identity.Pod)
+	for found := false; !found; {
+		for _, e := range roster.Entries {
+			found = found || e.Headline.Pod == "search-2" && e.Headline.Member == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+		}
+		if !found {
+			roster, err = rosters.Recv()
+			require.NoError(t, err)
+		}
+	}
+
+	m.cancel() // streams end with the agent, and say so
+	for err == nil {
+		_, err = reports.Recv()
+	}
+	require.Equal(t, codes.Unavailable, status.Code(err), err)
+	<-m.ended
+}
+
+func TestStopHookOverTheWire(t *testing.T) {
+	r := three(t)
+	m, other := r.members[0], r.members[1]
+	for _, header := range []http.Header{{}, {config.StopHeader: {"wrong"}}, {config.StopHeader: {""}}} {
+		code, _ := m.get(config.StopPath, header)
+		require.Equal(t, http.StatusForbidden, code)
+	}
+	require.Equal(t, 2, r.database.Leads(node(0)), "nothing happened")
+
+	code, body := m.get(config.StopPath, http.Header{config.StopHeader: {"secret"}})
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, body, "Handoff done")
+	require.Zero(t, r.database.Leads(node(0)))
+	eventually(t, "the others know that it stops", func() bool {
+		h := other.entry(m.pod).Headline
+		return h.Phase == rollcallv1.Phase_PHASE_STOPPING && h.Drain == rollcallv1.Drain_DRAIN_PREPARED
+	})
+	require.Empty(t, m.report(false).DrainClaim)
+
+	// It was the liveness probe: the database is back in the same pod.
+	r.database.Stop(node(0))
+	eventually(t, "it is away", func() bool { return m.report(false).Member == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
+	r.database.Start(node(0))
+	eventually(t, "what the hook did is undone", func() bool { return len(r.database.Marks()) == 0 })
+	eventually(t, "the others know that it is back", func() bool {
+		h := other.entry(m.pod).Headline
+		return h.Phase == rollcallv1.Phase_PHASE_WATCHING && h.Drain == rollcallv1.Drain_DRAIN_NONE
+	})
+}
+
+func TestHealthAndMetrics(t *testing.T) {
+	r := three(t)
+	m := r.members[0]
+	code, _ := m.get("/healthz", nil)
+	require.Equal(t, http.StatusOK, code)
+	code, body := m.get("/readyz", nil)
+	require.Equal(t, http.StatusOK, code, body)
+	_, body = m.get("/metrics", nil)
+	for _, want := range []string{
+		"rollcall_gossip_members 3", `rollcall_gossip_rejected_total{reason="cluster"} 0`,
+		`rollcall_build_info{`, "rollcall_certificate_expiry_timestamp_seconds 1", `rollcall_agent_probes_total{result="ok"}`,
+		`rollcall_agent_stop_hooks_total{result="done"} 0`, `rollcall_agent_orders_total{order="prepare",result="refused"} 0`,
+	} {
+		require.Contains(t, body, want)
+	}
+	for path, want := range map[string]int{"/": http.StatusNotFound, "/debug/pprof/": http.StatusNotFound} {
+		code, _ := m.get(path, nil)
+		require.Equal(t, want, code, path)
+	}
+}
+
+// Certificates, authorities, keys and the cluster itself change under a running
+// agent.
+func TestRotation(t *testing.T) {
+	r := three(t)
+	m := r.members[0]
+	old := m.connection(config.RoleReader)
+	r.authority = agenttest.NewAuthority(t)
+	key := bytes.Repeat([]byte{3}, 32)
+	for _, member := range r.members {
+		r.authority.Mount(member.dir, testNamespace, testCluster, r.file, append(bytes.Clone(key), bytes.Repeat([]byte{4}, 32)...))
+	}
+	delete(m.clients, config.RoleReader)
+	eventually(t, "the new authority counts", func() bool {
+		_, err := m.as(config.RoleReader).GetReport(t.Context(), &rollcallv1.GetReportRequest{})
+		return err == nil
+	})
+	_, err := rollcallv1.NewAgentServiceClient(old).GetReport(t.Context(), &rollcallv1.GetReportRequest{})
+	require.NoError(t, err, "a connection that was made before goes on")
+	_ = old.Close()
+	roster := m.roster()
+	require.Len(t, roster.Entries, 3)
+
+	// Broken files change nothing but the readiness.
+	broken := r.file
+	broken.ClusterUID = ""
+	r.authority.Mount(m.dir, testNamespace, testCluster, broken, key)
+	eventually(t, "readiness says why", func() bool {
+		code, body := m.get("/readyz", nil)
+		return code == http.StatusServiceUnavailable && bytes.Contains([]byte(body), []byte("clusterUID is empty"))
+	})
+	require.Equal(t, rollcallv1.Membership_MEMBERSHIP_LIVE, m.report(true).Member)
+
+	// Another cluster is another gossip and another fence.
+	other := r.file
+	other.ClusterUID = "reborn"
+	r.authority.Mount(m.dir, testNamespace, testCluster, other, key)
+	eventually(t, "alone in the new cluster", func() bool {
+		roster := m.roster()
+		return len(roster.Entries) == 1 && roster.Identity.ClusterUid == "reborn"
+	})
+	eventually(t, "the former peers see that it left", func() bool {
+		return r.members[1].entry(m.pod).Liveness == rollcallv1.Liveness_LIVENESS_LEFT
+	})
+}
+
+// The Secret may come long after the pod: the agent waits and says so.
+func TestWaitsForItsConfiguration(t *testing.T) {
+	r := three(t)
+	late := r.start(2, func(o *Options) {
+		o.ConfigDir = t.TempDir()
+		o.Identity.Pod, o.Identity.PodUID = "search-3", "uid-3"
+		o.GossipPort = freePort(t)
+	})
+	r.members = r.members[:3]
+	r.run(late)
+	eventually(t, "it says what is missing", func() bool {
+		code, body := late.get("/readyz", nil)
+		return code == http.StatusServiceUnavailable && bytes.Contains([]byte(body), []byte("configuration incomplete"))
+	})
+	code, body := late.get(config.StopPath, http.Header{config.StopHeader: {"secret"}})
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, body, "nothing done")
+
+	r.authority.Mount(late.agent.options.ConfigDir, testNamespace, testCluster, r.file, bytes.Repeat([]byte{3}, 32))
+	require.Equal(t, rollcallv1.Membership_MEMBERSHIP_LIVE, late.report(true).Member)
+}
+
+func past() *timestamppb.Timestamp { return timestamppb.New(time.Now().Add(-time.Second)) }
+
+func requireRefused(t *testing.T, err error, code codes.Code, reason string) {
+	t.Helper()
+	require.Equal(t, code, status.Code(err), "%v", err)
+	if reason == "" {
+		return
+	}
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			require.Equal(t, reason, info.Reason)
+			require.Equal(t, errorDomain, info.Domain)
+			return
+		}
+	}
+	require.FailNow(t, "no reason is given", "%v", err)
+}

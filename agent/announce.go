@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// countEvery is how often a changed number of living peers alone is told: while
+// hundreds of agents start, that number changes with each of them.
+const countEvery = 5 * time.Second
+
+// announcer turns views into headlines. Every headline that says something new
+// has a higher sequence.
+type announcer struct {
+	board   *board
+	mesh    *meshKeeper
+	fence   *fence
+	address string
+
+	last *rollcallv1.Headline
+}
+
+func (a *announcer) run(ctx context.Context) {
+	ticker := time.NewTicker(countEvery)
+	defer ticker.Stop()
+	counted := true
+	for {
+		v, told := a.board.newest()
+		roster, heard := a.mesh.roster()
+		a.fence.heard(roster.Epoch())
+		a.announce(v, roster.Alive(), counted)
+		counted = false
+		select {
+		case <-ctx.Done():
+			return
+		case <-told:
+		case <-heard:
+			// A burst of changes is read once.
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		case <-ticker.C:
+			counted = true
+		}
+	}
+}
+
+// announce publishes what is new; a new count alone only when counted says so.
+func (a *announcer) announce(v *view, alive int, counted bool) {
+	h := v.headline()
+	h.Address = a.address
+	h.Alive = uint32(min(alive, math.MaxUint32))
+	if a.last != nil {
+		if !counted {
+			h.Alive = a.last.Alive
+		}
+		h.Sequence = a.last.Sequence
+		if proto.Equal(h, a.last) {
+			return
+		}
+	}
+	h.Sequence++
+	a.last = h
+	a.mesh.publish(h)
+}

@@ -1,0 +1,103 @@
+// Package config is what an agent is told: identity by environment variables
+// (the downward API), everything else by files of one mounted Secret that the
+// coordinator keeps current and the agent re-reads.
+package config
+
+// Names of environment variables that injection sets on the agent's container.
+const (
+	EnvNamespace    = "ROLLCALL_NAMESPACE"     // metadata.namespace
+	EnvCluster      = "ROLLCALL_CLUSTER"       // value of the label rollcall.dev/cluster
+	EnvPod          = "ROLLCALL_POD"           // metadata.name
+	EnvPodUID       = "ROLLCALL_POD_UID"       // metadata.uid
+	EnvPodIP        = "ROLLCALL_POD_IP"        // status.podIP
+	EnvNode         = "ROLLCALL_NODE"          // spec.nodeName
+	EnvZone         = "ROLLCALL_ZONE"          // label topology.kubernetes.io/zone of the pod, may be empty
+	EnvStopToken    = "ROLLCALL_STOP_TOKEN"    // expected in the header StopHeader of the stop hook
+	EnvGraceSeconds = "ROLLCALL_GRACE_SECONDS" // terminationGracePeriodSeconds of the pod
+)
+
+// Where the two Secrets are mounted. Both mounts are optional: a pod starts
+// without them and the agent waits.
+const (
+	Dir            = "/etc/rollcall"             // Secret <cluster>-rollcall
+	CredentialsDir = "/etc/rollcall-credentials" // Secret connection.credentialsSecret: username, password
+)
+
+// StateDir is where the agent keeps what its own stop hook did, so that a
+// restarted agent can put it back: an emptyDir, which lives as long as the pod.
+// Optional; without it that knowledge ends with the agent's process.
+const StateDir = "/var/lib/rollcall"
+
+// Keys of the Secret <cluster>-rollcall, and so names of files in Dir.
+const (
+	KeyGossip = "gossip.key" // 32 random bytes, raw; during a rotation up to MaxGossipKeys of them, the first is the one to send with
+	KeyCert   = "tls.crt"    // server certificate of the agents, PEM
+	KeyKey    = "tls.key"
+	KeyCA     = "ca.crt"     // CA of the clients (coordinator, readers)
+	KeyConfig = "agent.json" // File, below
+)
+
+// Ports of the agent.
+const (
+	PortGossip = 7946 // TCP and UDP
+	PortGRPC   = 7947
+	PortHTTP   = 7948
+)
+
+// The stop hook: GET http://POD:7948/stop with this header.
+const (
+	StopPath   = "/stop"
+	StopHeader = "Rollcall-Token"
+)
+
+// Roles of client certificates: the URI SAN is RolePrefix + role.
+const (
+	RolePrefix      = "rollcall://role/"
+	RoleCoordinator = "coordinator"
+	RoleReader      = "reader"
+)
+
+// ServerName is the DNS SAN of the agents' certificate of one database cluster;
+// whoever dials an agent verifies it.
+func ServerName(namespace, cluster string) string {
+	return cluster + "." + namespace + ".agent.rollcall"
+}
+
+// File is agent.json.
+type File struct {
+	ClusterUID string `json:"clusterUID"`
+	// Service resolves to the addresses of all agents of the cluster.
+	Service string `json:"service"`
+	// Engine as in DatabaseCluster.spec.engine.
+	Engine     string     `json:"engine"`
+	Connection Connection `json:"connection"`
+	Drain      Drain      `json:"drain"`
+}
+
+// Connection says how the agent reaches its own database.
+type Connection struct {
+	// Host of the local database; empty = localhost.
+	Host string `json:"host,omitempty"`
+	// Port; 0 = the engine's default.
+	Port int           `json:"port,omitempty"`
+	TLS  ConnectionTLS `json:"tls,omitzero"`
+	// BalanceAfterUpdate: redistribute replicas after an update that moved data (Solr 9.3+).
+	BalanceAfterUpdate *bool `json:"balanceAfterUpdate,omitempty"`
+}
+
+// ConnectionTLS is TLS between the agent and its database; verification is on
+// unless InsecureSkipVerify says otherwise.
+type ConnectionTLS struct {
+	Enabled bool `json:"enabled,omitempty"`
+	// CA is PEM; empty = the system's roots.
+	CA                 string `json:"ca,omitempty"`
+	ServerName         string `json:"serverName,omitempty"`
+	InsecureSkipVerify bool   `json:"insecureSkipVerify,omitempty"`
+}
+
+// Drain is what the stop hook does when nobody prepared the pod.
+type Drain struct {
+	// Evacuate: the data of a restarted pod is lost, so move it away first.
+	Evacuate       bool `json:"evacuate,omitempty"`
+	TimeoutSeconds int  `json:"timeoutSeconds,omitempty"`
+}

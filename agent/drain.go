@@ -1,0 +1,384 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	// applyTimeout bounds one call of an adapter; the work itself may take many.
+	applyTimeout = time.Minute
+	firstPause   = 100 * time.Millisecond
+	lastPause    = 2 * time.Second
+	// retryRefused is when asking again for the same claim tries again.
+	retryRefused = 10 * time.Second
+)
+
+// job is one order in hand. A job without a claim is the stop hook's own.
+type job struct {
+	claim    string
+	kind     engines.Kind
+	epoch    int64
+	eligible []string // pods
+	undo     []byte
+	notAfter time.Time
+
+	state       rollcallv1.Drain
+	detail      string
+	done, total int
+	since       time.Time // of state
+
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (j *job) running() bool { return j.state == rollcallv1.Drain_DRAIN_PREPARING }
+
+// order is what the adapter is told.
+type order struct {
+	claim    string
+	kind     engines.Kind
+	epoch    int64
+	eligible []string
+	undo     []byte
+	notAfter time.Time
+}
+
+// drainer carries out one order at a time.
+//
+// Invariants: only one call that changes the database runs at any time (busy); a
+// job of a claim ends only by Restore of that claim, by an order of a higher
+// epoch, or by another order once its own time is over; nothing is undone without
+// being asked, except what the stop hook did.
+type drainer struct {
+	engine *slot
+	logger *slog.Logger
+	// translate maps pods to the names that the database has for them.
+	translate func(pods []string) []string
+	// own names to the database what is done without a claim.
+	own string
+	// changed is told of every change.
+	changed func(drainView)
+
+	ctx  context.Context // of everything that is done in the background
+	busy chan struct{}   // held by whoever calls Plan, Apply or Restore
+	work sync.WaitGroup
+
+	mu      sync.Mutex
+	job     *job
+	wake    chan struct{} // closed at the next change of job
+	stopped bool
+}
+
+func newDrainer(ctx context.Context, engine *slot, own string, translate func([]string) []string, changed func(drainView), logger *slog.Logger) *drainer {
+	return &drainer{
+		ctx: ctx, engine: engine, own: own, translate: translate, changed: changed, logger: logger,
+		busy: make(chan struct{}, 1), wake: make(chan struct{}),
+	}
+}
+
+// run ends when the drainer's context and everything that was started under it
+// have ended.
+func (d *drainer) run() {
+	<-d.ctx.Done()
+	d.mu.Lock()
+	d.stopped = true
+	d.mu.Unlock()
+	d.work.Wait()
+}
+
+// background runs f under the drainer's context, at once, or not at all when the
+// agent is stopping.
+func (d *drainer) background(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.stopped {
+		d.work.Go(f)
+	}
+}
+
+// status answers the job in hand and a channel that is closed at its next change.
+func (d *drainer) status() (job, <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job == nil {
+		return job{state: rollcallv1.Drain_DRAIN_NONE}, d.wake
+	}
+	return *d.job, d.wake
+}
+
+// conflict answers why an order may not be taken now, or "". Callers hold the lock.
+func (d *drainer) conflict(o order, now time.Time) string {
+	j := d.job
+	switch {
+	case j == nil, j.claim == "", j.claim == o.claim, o.epoch > j.epoch:
+		return ""
+	case !j.notAfter.IsZero() && now.After(j.notAfter):
+		return ""
+	}
+	return fmt.Sprintf("claim %s is open on this pod (%s); it must be restored first", j.claim, j.state)
+}
+
+// plan answers the undo bytes of an order and changes nothing.
+func (d *drainer) plan(ctx context.Context, o order) (undo []byte, refused string, err error) {
+	d.mu.Lock()
+	if j := d.job; j != nil && j.claim == o.claim && j.kind == o.kind && o.claim != "" {
+		// What the database looks like now is already our own doing.
+		undo = slices.Clone(j.undo)
+		d.mu.Unlock()
+		return undo, "", nil
+	}
+	refused = d.conflict(o, time.Now())
+	d.mu.Unlock()
+	if refused != "" {
+		return nil, refused, nil
+	}
+	if err := d.take(ctx); err != nil {
+		return nil, "", err
+	}
+	defer d.release()
+	engine, err := d.engine.get()
+	if err != nil {
+		return nil, "", err
+	}
+	undo, err = engine.Plan(ctx, d.engineOrder(o.claim, o.kind, o.eligible, o.notAfter))
+	if err == nil && len(undo) > engines.MaxUndo {
+		return nil, "", fmt.Errorf("undo of %d bytes; at most %d are allowed", len(undo), engines.MaxUndo)
+	}
+	return undo, "", err
+}
+
+// apply starts the order or goes on with it; it answers at once. refused is set
+// when another order is in hand.
+func (d *drainer) apply(o order) (refused string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return "", errors.New("the agent is stopping")
+	}
+	now := time.Now()
+	if refused := d.conflict(o, now); refused != "" {
+		return refused, nil
+	}
+	if j := d.job; j != nil && j.claim == o.claim && j.kind == o.kind && o.claim != "" {
+		j.epoch, j.notAfter, j.eligible = o.epoch, o.notAfter, o.eligible
+		refused := j.state == rollcallv1.Drain_DRAIN_REFUSED
+		again := refused && now.Sub(j.since) >= retryRefused
+		if given := j.ctx.Err() != nil; !again && !given { // given up by a restore that did not finish
+			return "", nil
+		}
+		o.undo = j.undo
+	}
+	if d.job != nil {
+		d.job.cancel()
+	}
+	j := &job{
+		claim: o.claim, kind: o.kind, epoch: o.epoch, eligible: o.eligible, undo: o.undo, notAfter: o.notAfter,
+		state: rollcallv1.Drain_DRAIN_PREPARING, detail: "started", since: now,
+	}
+	j.ctx, j.cancel = context.WithCancel(d.ctx)
+	d.job = j
+	d.notify()
+	d.logger.Info("drain started", "claim", j.claim, "kind", j.kind.String())
+	d.work.Go(func() { d.carryOut(j) })
+	return "", nil
+}
+
+// carryOut repeats Apply until the job is done, refused, replaced or out of time.
+func (d *drainer) carryOut(j *job) {
+	pause := firstPause
+	for {
+		progress, err := d.step(j)
+		d.mu.Lock()
+		if j.ctx.Err() != nil || d.job != j {
+			d.mu.Unlock()
+			return
+		}
+		before := *j
+		switch {
+		case errors.Is(err, errOutOfTime):
+			j.state, j.detail = rollcallv1.Drain_DRAIN_REFUSED, err.Error()
+		case err != nil:
+			j.detail = "failed and will be repeated: " + err.Error()
+		case progress.State == engines.Done:
+			j.state = rollcallv1.Drain_DRAIN_PREPARED
+		case progress.State == engines.Refused:
+			j.state = rollcallv1.Drain_DRAIN_REFUSED
+		}
+		if err == nil {
+			j.detail, j.done, j.total = progress.Detail, progress.Done, progress.Total
+		}
+		if j.state != before.state {
+			j.since = time.Now()
+			d.logger.Info("drain ended", "claim", j.claim, "state", j.state.String(), "detail", j.detail,
+				"took", j.since.Sub(before.since).String())
+		}
+		if j.state != before.state || j.detail != before.detail || j.done != before.done || j.total != before.total {
+			d.notify()
+		}
+		running := j.running()
+		d.mu.Unlock()
+		if !running {
+			return
+		}
+		select {
+		case <-j.ctx.Done():
+			return
+		case <-time.After(pause):
+			pause = min(2*pause, lastPause)
+		}
+	}
+}
+
+var errOutOfTime = errors.New("the time for this order is over; nothing more is written")
+
+func (d *drainer) step(j *job) (engines.Progress, error) {
+	if err := d.take(j.ctx); err != nil {
+		return engines.Progress{}, err
+	}
+	defer d.release()
+	d.mu.Lock()
+	notAfter, eligible := j.notAfter, j.eligible
+	d.mu.Unlock()
+	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
+		return engines.Progress{}, errOutOfTime
+	}
+	engine, err := d.engine.get()
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, applyTimeout)
+	defer cancel()
+	return engine.Apply(ctx, d.engineOrder(j.claim, j.kind, eligible, notAfter), j.undo)
+}
+
+// restore undoes a claim: the own one, whose job it ends, or that of a pod that
+// is gone, which touches no job. With no undo bytes it takes the job's own.
+func (d *drainer) restore(ctx context.Context, claim string, undo []byte) (engines.Progress, error) {
+	d.mu.Lock()
+	mine := d.job
+	if mine != nil && mine.claim == claim {
+		mine.cancel()
+		if len(undo) == 0 {
+			undo = mine.undo
+		}
+		if mine.state != rollcallv1.Drain_DRAIN_PREPARING {
+			mine.state, mine.since = rollcallv1.Drain_DRAIN_PREPARING, time.Now()
+		}
+		mine.detail = "restoring"
+		d.notify()
+	} else {
+		mine = nil
+	}
+	d.mu.Unlock()
+
+	progress, err := d.undo(ctx, undo)
+	if err != nil || progress.State != engines.Done || mine == nil {
+		return progress, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job == mine {
+		d.job = nil
+		d.notify()
+		d.logger.Info("drain restored", "claim", claim)
+	}
+	return progress, nil
+}
+
+// undo calls the adapter once.
+func (d *drainer) undo(ctx context.Context, undo []byte) (engines.Progress, error) {
+	if len(undo) == 0 {
+		return engines.Progress{State: engines.Done, Detail: "nothing to undo"}, nil
+	}
+	if err := d.take(ctx); err != nil {
+		return engines.Progress{}, err
+	}
+	defer d.release()
+	engine, err := d.engine.get()
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	return engine.Restore(ctx, undo)
+}
+
+// relieve makes one round of handing over the duties of another node, which has
+// no agent of its own. It touches no job: this pod stays.
+func (d *drainer) relieve(ctx context.Context, o order, node string) (engines.Progress, error) {
+	if err := d.take(ctx); err != nil {
+		return engines.Progress{}, err
+	}
+	defer d.release()
+	engine, err := d.engine.get()
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	told := d.engineOrder(o.claim, engines.Handoff, o.eligible, o.notAfter)
+	told.Node = node
+	return engines.Relieve(ctx, engine, told)
+}
+
+// drop forgets the stop hook's own job, undone or not.
+func (d *drainer) drop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job != nil && d.job.claim == "" {
+		d.job.cancel()
+		d.job = nil
+		d.notify()
+	}
+}
+
+func (d *drainer) engineOrder(claim string, kind engines.Kind, eligible []string, notAfter time.Time) engines.Order {
+	if claim == "" {
+		claim = d.own
+	}
+	return engines.Order{Kind: kind, Claim: claim, Eligible: d.translate(eligible), NotAfter: notAfter}
+}
+
+func (d *drainer) take(ctx context.Context) error {
+	select {
+	case d.busy <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("another order is being carried out: %w", ctx.Err())
+	}
+}
+
+func (d *drainer) release() { <-d.busy }
+
+// notify tells of the job as it is now. Callers hold the lock.
+func (d *drainer) notify() {
+	close(d.wake)
+	d.wake = make(chan struct{})
+	v := drainView{state: rollcallv1.Drain_DRAIN_NONE}
+	if j := d.job; j != nil {
+		v = drainView{state: j.state, claim: j.claim, detail: j.detail, done: j.done, total: j.total}
+	}
+	d.changed(v)
+}
+
+// sweep removes leftovers of earlier pods of this name; see engines.Engine.
+func (d *drainer) sweep(ctx context.Context) error {
+	if err := d.take(ctx); err != nil {
+		return err
+	}
+	defer d.release()
+	engine, err := d.engine.get()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
+	defer cancel()
+	return engine.Sweep(ctx, nil)
+}

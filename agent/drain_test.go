@@ -1,0 +1,281 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	none      = rollcallv1.Drain_DRAIN_NONE
+	preparing = rollcallv1.Drain_DRAIN_PREPARING
+	prepared  = rollcallv1.Drain_DRAIN_PREPARED
+	refused   = rollcallv1.Drain_DRAIN_REFUSED
+)
+
+func draining(t *testing.T, engine *fakeEngine, body func(t *testing.T, d *drainer)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := newDrainer(ctx, slotOf(engine), "stop-uid", func(p []string) []string { return p }, func(drainView) {}, slog.New(slog.DiscardHandler))
+		var tasks sync.WaitGroup
+		tasks.Go(d.run)
+		body(t, d)
+		cancel()
+		tasks.Wait()
+	})
+}
+
+func (d *drainer) state() rollcallv1.Drain {
+	synctest.Wait()
+	j, _ := d.status()
+	return j.state
+}
+
+func handoff(claim string, epoch int64) order {
+	return order{claim: claim, kind: engines.Handoff, epoch: epoch, undo: []byte("undo")}
+}
+
+func TestApplyIsRepeatedUntilDone(t *testing.T) {
+	var calls atomic.Int32
+	engine := &fakeEngine{apply: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
+		require.Equal(t, "c1", o.Claim)
+		require.Equal(t, "undo", string(undo))
+		switch n := calls.Add(1); {
+		case n == 2:
+			return engines.Progress{}, errors.New("connection reset")
+		case n < 5:
+			return engines.Progress{State: engines.Running, Detail: "moving", Done: int(n), Total: 5}, nil
+		}
+		return engines.Progress{State: engines.Done, Done: 5, Total: 5}, nil
+	}}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		_, err := d.apply(handoff("c1", 1))
+		require.NoError(t, err)
+		require.Equal(t, preparing, d.state())
+		_, err = d.apply(handoff("c1", 1)) // asked again: goes on, does not start anew
+		require.NoError(t, err)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, prepared, d.state())
+		require.EqualValues(t, 5, calls.Load())
+		_, err = d.apply(handoff("c1", 2)) // and again when it is done
+		require.NoError(t, err)
+		require.Equal(t, prepared, d.state())
+		require.EqualValues(t, 5, calls.Load())
+	})
+}
+
+func TestOnlyOneWriterAtATime(t *testing.T) {
+	var inside atomic.Int32
+	enter := func() {
+		if inside.Add(1) != 1 {
+			panic("two at once")
+		}
+		time.Sleep(3 * time.Second)
+		inside.Add(-1)
+	}
+	engine := &fakeEngine{
+		plan: func(engines.Order) ([]byte, error) { enter(); return nil, nil },
+		apply: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+			enter()
+			return engines.Progress{State: engines.Running}, nil
+		},
+		restore: func([]byte) (engines.Progress, error) { enter(); return engines.Progress{State: engines.Done}, nil },
+		sweep:   func([]string) error { enter(); return nil },
+	}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		var tasks sync.WaitGroup
+		_, err := d.apply(handoff("c1", 1))
+		require.NoError(t, err)
+		for i := range 4 {
+			tasks.Go(func() { _, _, _ = d.plan(t.Context(), handoff("c1", 1)) })
+			tasks.Go(func() { _, _ = d.restore(t.Context(), fmt.Sprint("other", i), []byte("u")) })
+			tasks.Go(func() { _ = d.sweep(t.Context()) })
+		}
+		tasks.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		d.busy <- struct{}{}
+		_, err = d.restore(ctx, "x", []byte("u"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		d.release()
+	})
+}
+
+func TestWhichOrderTakesThePlace(t *testing.T) {
+	running := func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		return engines.Progress{State: engines.Running}, nil
+	}
+	for name, c := range map[string]struct {
+		open, next order
+		wait       time.Duration
+		taken      bool
+	}{
+		"same claim":              {handoff("a", 1), handoff("a", 1), 0, true},
+		"another claim":           {handoff("a", 1), handoff("b", 1), 0, false},
+		"another of lower epoch":  {handoff("a", 2), handoff("b", 1), 0, false},
+		"another of higher epoch": {handoff("a", 1), handoff("b", 2), 0, true},
+		"the stop hook's own":     {handoff("", 0), handoff("b", 1), 0, true},
+		"one whose time is over":  {timed("a", 1, 5*time.Second), handoff("b", 1), 10 * time.Second, true},
+		"one with time left":      {timed("a", 1, time.Minute), handoff("b", 1), 10 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			draining(t, &fakeEngine{apply: running}, func(t *testing.T, d *drainer) {
+				if !c.open.notAfter.IsZero() { // virtual time has begun
+					c.open.notAfter = time.Now().Add(c.open.notAfter.Sub(time.Unix(0, 0)))
+				}
+				_, err := d.apply(c.open)
+				require.NoError(t, err)
+				time.Sleep(c.wait)
+				_, planRefused, err := d.plan(t.Context(), c.next)
+				require.NoError(t, err)
+				words, err := d.apply(c.next)
+				require.NoError(t, err)
+				require.Equal(t, c.taken, words == "", words)
+				require.Equal(t, c.taken, planRefused == "", planRefused)
+				j, _ := d.status()
+				if c.taken {
+					require.Equal(t, c.next.claim, j.claim)
+				} else {
+					require.Equal(t, c.open.claim, j.claim)
+					require.Contains(t, words, "claim a is open")
+				}
+			})
+		})
+	}
+}
+
+func timed(claim string, epoch int64, limit time.Duration) order {
+	o := handoff(claim, epoch)
+	o.notAfter = time.Unix(0, 0).Add(limit)
+	return o
+}
+
+func TestNothingIsWrittenPastNotAfter(t *testing.T) {
+	var late atomic.Int32
+	var limit time.Time
+	engine := &fakeEngine{apply: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		if time.Now().After(limit) {
+			late.Add(1)
+		}
+		return engines.Progress{State: engines.Running, Detail: "waiting"}, nil
+	}}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		limit = time.Now().Add(5 * time.Second)
+		o := handoff("c", 1)
+		o.notAfter = limit
+		_, err := d.apply(o)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.Equal(t, refused, d.state())
+		j, _ := d.status()
+		require.Contains(t, j.detail, "time for this order is over")
+		require.Zero(t, late.Load())
+	})
+}
+
+func TestRefusedIsTriedAgainLater(t *testing.T) {
+	var calls atomic.Int32
+	engine := &fakeEngine{apply: func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+		if calls.Add(1) == 1 {
+			return engines.Progress{State: engines.Refused, Detail: "no other node"}, nil
+		}
+		return engines.Progress{State: engines.Done}, nil
+	}}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		for _, c := range []struct {
+			wait time.Duration
+			want rollcallv1.Drain
+		}{{0, refused}, {time.Second, refused}, {retryRefused, prepared}} {
+			time.Sleep(c.wait)
+			_, err := d.apply(handoff("c", 1))
+			require.NoError(t, err)
+			require.Equal(t, c.want, d.state())
+		}
+	})
+}
+
+func TestPlanOfAnOpenClaimAnswersItsUndo(t *testing.T) {
+	var plans atomic.Int32
+	engine := &fakeEngine{plan: func(engines.Order) ([]byte, error) { plans.Add(1); return []byte("later"), nil }}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		_, err := d.apply(handoff("c", 1))
+		require.NoError(t, err)
+		undo, words, err := d.plan(t.Context(), handoff("c", 1))
+		require.NoError(t, err)
+		require.Empty(t, words)
+		require.Equal(t, "undo", string(undo))
+		require.Zero(t, plans.Load(), "the database already shows our own doing")
+	})
+}
+
+func TestRestoreEndsItsClaimOnly(t *testing.T) {
+	var undone []string
+	fail := true
+	engine := &fakeEngine{restore: func(undo []byte) (engines.Progress, error) {
+		undone = append(undone, string(undo))
+		if fail {
+			return engines.Progress{State: engines.Running, Detail: "not yet"}, nil
+		}
+		return engines.Progress{State: engines.Done}, nil
+	}}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		_, err := d.apply(handoff("mine", 1))
+		require.NoError(t, err)
+		require.Equal(t, prepared, d.state())
+
+		_, err = d.restore(t.Context(), "another pod's", []byte("u"))
+		require.NoError(t, err)
+		require.Equal(t, prepared, d.state())
+
+		p, err := d.restore(t.Context(), "mine", nil) // the agent still has the bytes
+		require.NoError(t, err)
+		require.Equal(t, engines.Running, p.State)
+		require.NotEqual(t, prepared, d.state(), "half undone is not prepared")
+		fail = false
+		_, err = d.restore(t.Context(), "mine", []byte("given"))
+		require.NoError(t, err)
+		require.Equal(t, none, d.state())
+		_, err = d.restore(t.Context(), "mine", []byte("given")) // once more
+		require.NoError(t, err)
+		require.Equal(t, []string{"u", "undo", "given", "given"}, undone)
+
+		p, err = d.restore(t.Context(), "empty", nil)
+		require.NoError(t, err)
+		require.Equal(t, engines.Done, p.State)
+	})
+}
+
+// A restore that did not finish, and then the same claim again: it is prepared anew.
+func TestPreparedAgainAfterAHalfRestore(t *testing.T) {
+	engine := &fakeEngine{restore: func([]byte) (engines.Progress, error) { return engines.Progress{}, errors.New("down") }}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		_, err := d.apply(handoff("c", 1))
+		require.NoError(t, err)
+		require.Equal(t, prepared, d.state())
+		_, err = d.restore(t.Context(), "c", nil)
+		require.Error(t, err)
+		require.Equal(t, preparing, d.state())
+		_, err = d.apply(handoff("c", 1))
+		require.NoError(t, err)
+		require.Equal(t, prepared, d.state())
+	})
+}
+
+func TestTooMuchUndo(t *testing.T) {
+	engine := &fakeEngine{plan: func(engines.Order) ([]byte, error) { return make([]byte, engines.MaxUndo+1), nil }}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		_, _, err := d.plan(t.Context(), handoff("c", 1))
+		require.ErrorContains(t, err, "at most 4096")
+	})
+}

@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Reasons in google.rpc.ErrorInfo, domain errorDomain, of refused orders.
+const (
+	errorDomain = "rollcall.dev"
+
+	ReasonStaleEpoch    = "STALE_EPOCH"     // metadata: epoch, highest
+	ReasonWrongCluster  = "WRONG_CLUSTER"   // metadata: cluster_uid
+	ReasonWrongPod      = "WRONG_POD"       // metadata: pod_uid
+	ReasonNotSynced     = "NOT_SYNCED"      // try again
+	ReasonNotConfigured = "NOT_CONFIGURED"  // try again
+	ReasonExpired       = "EXPIRED"         // not_after has passed
+	ReasonOtherClaim    = "OTHER_CLAIM"     // a plan while another claim is open
+	ReasonRole          = "ROLE_NOT_ENOUGH" // metadata: needed
+)
+
+// fence remembers the highest epoch of one database cluster and lets no order of
+// a lower one pass. It only ever rises, until the cluster is another.
+type fence struct {
+	raised func(int64)
+
+	mu         sync.Mutex
+	clusterUID string
+	highest    int64
+}
+
+// belong makes the fence that of a cluster; another cluster's epochs are forgotten.
+func (f *fence) belong(clusterUID string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.clusterUID != clusterUID {
+		f.clusterUID, f.highest = clusterUID, 0
+		f.raised(0)
+	}
+}
+
+// heard raises the fence to what others have seen.
+func (f *fence) heard(epoch int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.raise(epoch)
+}
+
+func (f *fence) raise(epoch int64) {
+	if epoch > f.highest {
+		f.highest = epoch
+		f.raised(epoch)
+	}
+}
+
+// pass answers nil when the order may be carried out, and raises the fence to it.
+func (f *fence) pass(order *rollcallv1.Fence) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.clusterUID == "":
+		return refusal(codes.Unavailable, ReasonNotConfigured, nil, "the agent does not know its database cluster yet")
+	case order.GetClusterUid() != f.clusterUID:
+		return refusal(codes.FailedPrecondition, ReasonWrongCluster, map[string]string{"cluster_uid": f.clusterUID},
+			"fence.cluster_uid is %.64q; this agent belongs to %q", order.GetClusterUid(), f.clusterUID)
+	case order.GetEpoch() <= 0:
+		return status.Error(codes.InvalidArgument, "fence.epoch must be greater than 0")
+	case order.GetEpoch() < f.highest:
+		return refusal(codes.FailedPrecondition, ReasonStaleEpoch, map[string]string{
+			"epoch":   strconv.FormatInt(order.GetEpoch(), 10),
+			"highest": strconv.FormatInt(f.highest, 10),
+		}, "fence.epoch is %d; an order of epoch %d has been seen", order.GetEpoch(), f.highest)
+	}
+	f.raise(order.GetEpoch())
+	return nil
+}
+
+func refusal(code codes.Code, reason string, metadata map[string]string, format string, args ...any) error {
+	s := status.New(code, fmt.Sprintf(format, args...))
+	detailed, err := s.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: errorDomain, Metadata: metadata})
+	if err != nil {
+		return s.Err()
+	}
+	return detailed.Err()
+}

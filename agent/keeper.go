@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/agent/gossip"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	firstMeshPause = time.Second
+	lastMeshPause  = 30 * time.Second
+)
+
+// meshKeeper keeps a mesh running for the configuration of now: another cluster
+// is another mesh, and one that cannot start is tried again.
+type meshKeeper struct {
+	logger      *slog.Logger
+	syncTimeout time.Duration
+
+	mu       sync.Mutex
+	mesh     *gossip.Mesh
+	headline *rollcallv1.Headline
+	since    time.Time     // of this cluster's first mesh
+	changed  chan struct{} // closed when the mesh is another
+	problem  string
+
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+func newMeshKeeper(syncTimeout time.Duration, logger *slog.Logger) *meshKeeper {
+	return &meshKeeper{logger: logger, syncTimeout: syncTimeout, changed: make(chan struct{})}
+}
+
+// start replaces the mesh that runs. create is called for each attempt. Only one
+// goroutine calls start, rekey and stop.
+func (k *meshKeeper) start(ctx context.Context, create func() (*gossip.Mesh, error)) {
+	k.stop()
+	ctx, k.cancel = context.WithCancel(ctx)
+	k.ended = make(chan struct{})
+	k.mu.Lock()
+	k.since = time.Now()
+	k.mu.Unlock()
+	go func() {
+		defer close(k.ended)
+		k.keep(ctx, create)
+	}()
+}
+
+func (k *meshKeeper) stop() {
+	if k.cancel != nil {
+		k.cancel()
+		<-k.ended
+		k.cancel = nil
+	}
+}
+
+func (k *meshKeeper) keep(ctx context.Context, create func() (*gossip.Mesh, error)) {
+	pause := firstMeshPause
+	for ctx.Err() == nil {
+		mesh, err := create()
+		if err == nil {
+			k.use(mesh, "")
+			err = mesh.Run(ctx)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		k.use(nil, "gossip does not run")
+		k.logger.Warn("gossip does not run and will be tried again", "error", err, "pause", pause.String())
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+			pause = min(2*pause, lastMeshPause)
+		}
+	}
+	k.use(nil, "gossip is stopped")
+}
+
+func (k *meshKeeper) use(mesh *gossip.Mesh, problem string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mesh, k.problem = mesh, problem
+	close(k.changed)
+	k.changed = make(chan struct{})
+	if mesh != nil && k.headline != nil {
+		if err := mesh.Publish(k.headline); err != nil {
+			k.logger.Warn("headline not published", "error", err)
+		}
+	}
+}
+
+// rekey hands new keys to the mesh that runs.
+func (k *meshKeeper) rekey(keys [][]byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mesh == nil {
+		return nil // the next attempt reads the new ones
+	}
+	return k.mesh.Rekey(keys)
+}
+
+func (k *meshKeeper) publish(h *rollcallv1.Headline) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.headline = h
+	if k.mesh == nil {
+		return
+	}
+	if err := k.mesh.Publish(h); err != nil {
+		k.logger.Warn("headline not published", "error", err)
+	}
+}
+
+// roster answers what the mesh knows, or nothing, and a channel that is closed
+// at the next change.
+func (k *meshKeeper) roster() (gossip.Roster, <-chan struct{}) {
+	k.mu.Lock()
+	mesh, changed := k.mesh, k.changed
+	k.mu.Unlock()
+	if mesh == nil {
+		return gossip.Roster{}, changed
+	}
+	// When the mesh is replaced its roster changes too: its members leave.
+	return mesh.Roster()
+}
+
+// heard tells whether the peers' epochs are known, or were waited for long enough.
+func (k *meshKeeper) heard() bool {
+	roster, _ := k.roster()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return roster.Synced || !k.since.IsZero() && time.Since(k.since) >= k.syncTimeout
+}
+
+func (k *meshKeeper) trouble() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.problem
+}

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"crypto/x509"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	probes    *prometheus.CounterVec
+	probeTime prometheus.Histogram
+	orders    *prometheus.CounterVec
+	stopHooks *prometheus.CounterVec
+	expiry    prometheus.Gauge
+	reportAge prometheus.GaugeFunc
+}
+
+// newMetrics registers the metrics of this package. age answers how old the
+// newest sighting is.
+func newMetrics(registerer prometheus.Registerer, version string, age func() time.Duration) *metrics {
+	m := &metrics{
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_agent_probes_total",
+			Help: "Looks at the local database, by whether they learned anything.",
+		}, []string{"result"}),
+		probeTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "rollcall_agent_probe_duration_seconds",
+			Help:    "How long a look at the local database took.",
+			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+		orders: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_agent_orders_total",
+			Help: "Orders of coordinators, by kind and whether they were let in.",
+		}, []string{"order", "result"}),
+		stopHooks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_agent_stop_hooks_total",
+			Help: "Runs of the stop hook, by how they ended.",
+		}, []string{"result"}),
+		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "rollcall_certificate_expiry_timestamp_seconds",
+			Help: "When the agent's own certificate ends; 0 without one.",
+		}),
+		reportAge: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "rollcall_report_age_seconds",
+			Help: "Age of the newest look at the local database.",
+		}, func() float64 { return age().Seconds() }),
+	}
+	for _, r := range []string{"ok", "failed"} {
+		m.probes.WithLabelValues(r)
+	}
+	for _, o := range []string{orderPlan, orderPrepare, orderRestore, orderRelieve} {
+		for _, r := range []string{"ok", "refused", "failed"} {
+			m.orders.WithLabelValues(o, r)
+		}
+	}
+	for _, r := range []string{stopPrepared, stopDone, stopSilent, stopRefused, stopTimeout, stopFailed} {
+		m.stopHooks.WithLabelValues(r)
+	}
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "rollcall_build_info",
+		Help: "Always 1; the labels say what runs.",
+	}, []string{"version", "go"})
+	build.WithLabelValues(version, runtime.Version()).Set(1)
+	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.expiry, m.reportAge, build)
+	return m
+}
+
+func (m *metrics) probed(took time.Duration, err error) {
+	m.probeTime.Observe(took.Seconds())
+	if err != nil {
+		m.probes.WithLabelValues("failed").Inc()
+		return
+	}
+	m.probes.WithLabelValues("ok").Inc()
+}
+
+func (m *metrics) certificate(leaf *x509.Certificate) {
+	if leaf != nil {
+		m.expiry.Set(float64(leaf.NotAfter.Unix()))
+	}
+}

@@ -1,0 +1,163 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// probing runs a prober in virtual time, each look of which takes that long.
+func probing(t *testing.T, interval, takes time.Duration, body func(t *testing.T, p *prober, seen func() []sighting)) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			mu    sync.Mutex
+			all   []sighting
+			inUse int
+		)
+		engine := &fakeEngine{observe: func(ctx context.Context) (engines.Observation, error) {
+			mu.Lock()
+			inUse++
+			require.Equal(t, 1, inUse, "looks never overlap")
+			mu.Unlock()
+			defer func() { mu.Lock(); inUse--; mu.Unlock() }()
+			select {
+			case <-time.After(takes):
+				return engines.Observation{Node: "n", Member: engines.Live}, nil
+			case <-ctx.Done():
+				return engines.Observation{}, ctx.Err()
+			}
+		}}
+		p := newProber(slotOf(engine), interval, 10*time.Second, testMetrics(), func(s sighting) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, s)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var tasks sync.WaitGroup
+		tasks.Go(func() { p.run(ctx) })
+		body(t, p, func() []sighting { mu.Lock(); defer mu.Unlock(); return append([]sighting(nil), all...) })
+		cancel()
+		tasks.Wait()
+	})
+}
+
+func TestLooksAtEveryInterval(t *testing.T) {
+	probing(t, time.Second, 100*time.Millisecond, func(t *testing.T, p *prober, seen func() []sighting) {
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		got := seen()
+		require.Len(t, got, 10)
+		for i := 1; i < len(got); i++ {
+			require.Equal(t, time.Second, got[i].started.Sub(got[i-1].started))
+			require.Equal(t, got[i-1].sequence+1, got[i].sequence)
+		}
+	})
+}
+
+func TestFreshStartsAfterTheRequest(t *testing.T) {
+	probing(t, time.Hour, 2*time.Second, func(t *testing.T, p *prober, seen func() []sighting) {
+		time.Sleep(time.Second) // in the middle of the first look
+		asked := time.Now()
+		var tasks sync.WaitGroup
+		for range 20 {
+			tasks.Go(func() {
+				s, err := p.fresh(t.Context())
+				require.NoError(t, err)
+				require.False(t, s.started.Before(asked))
+				require.EqualValues(t, 2, s.sequence, "all of them share one look")
+			})
+		}
+		tasks.Wait()
+		require.Equal(t, 3*time.Second, time.Since(asked))
+		require.Len(t, seen(), 2)
+	})
+}
+
+func TestFreshRequestsAreNoLoad(t *testing.T) {
+	probing(t, time.Hour, 0, func(t *testing.T, p *prober, seen func() []sighting) {
+		for start := time.Now(); time.Since(start) < 5*time.Second; {
+			_, err := p.fresh(t.Context())
+			require.NoError(t, err)
+		}
+		require.LessOrEqual(t, len(seen()), int(5*time.Second/minGap)+2)
+	})
+}
+
+func TestHungDatabase(t *testing.T) {
+	probing(t, time.Second, time.Hour, func(t *testing.T, p *prober, seen func() []sighting) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := p.fresh(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		got := seen()
+		require.Len(t, got, 3, "each look ends at its timeout")
+		require.ErrorIs(t, got[0].err, context.DeadlineExceeded)
+	})
+}
+
+func TestUnconfiguredProberSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last sighting
+		ctx, cancel := context.WithCancel(t.Context())
+		p := newProber(&slot{}, time.Second, time.Second, testMetrics(), func(s sighting) { last = s })
+		var tasks sync.WaitGroup
+		tasks.Go(func() { p.run(ctx) })
+		_, err := p.fresh(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, last.err, errNoEngine)
+		cancel()
+		tasks.Wait()
+	})
+}
+
+func TestSightingsFollow(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	live := engines.Observation{Node: "n1", Member: engines.Live}
+	settled := engines.Observation{Node: "n1", Member: engines.Live, Settled: true}
+	away := engines.Observation{Member: engines.NotLive}
+	lying := engines.Observation{Member: engines.NotLive, Settled: true}
+	for name, c := range map[string]struct {
+		looks             []any // an observation or an error, one a second
+		notLive, settledS int   // seconds since start, -1 = zero
+		node              string
+	}{
+		"first settled counts":       {[]any{live, settled, settled, settled}, -1, 1, "n1"},
+		"a break starts anew":        {[]any{settled, live, settled}, -1, 2, "n1"},
+		"unknown interrupts settled": {[]any{settled, errors.New("x"), settled}, -1, 2, "n1"},
+		"away since":                 {[]any{settled, away, away}, 1, -1, "n1"},
+		"unknown interrupts away":    {[]any{away, errors.New("x"), away}, 2, -1, ""},
+		"an error is nothing":        {[]any{settled, errors.New("x")}, -1, -1, "n1"},
+		"settled means live":         {[]any{lying}, 0, -1, ""},
+	} {
+		var s sighting
+		for i, look := range c.looks {
+			if err, ok := look.(error); ok {
+				s = s.follow(at(i), engines.Observation{}, err)
+			} else {
+				s = s.follow(at(i), look.(engines.Observation), nil)
+			}
+		}
+		require.EqualValues(t, len(c.looks), s.sequence, name)
+		require.Equal(t, c.node, s.node, name)
+		for want, got := range map[int]time.Time{c.notLive: s.notLiveSince, c.settledS: s.settledSince} {
+			if c.notLive == c.settledS {
+				require.Zero(t, s.notLiveSince, name)
+				require.Zero(t, s.settledSince, name)
+			} else if want < 0 {
+				require.True(t, got.IsZero(), name)
+			} else {
+				require.Equal(t, at(want), got, name)
+			}
+		}
+	}
+}

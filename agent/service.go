@@ -1,0 +1,334 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	// longPoll is how long an order waits for its end before it answers how far it is.
+	longPoll = time.Second
+	// rosterGap is the least time between two messages of one roster stream.
+	rosterGap = 100 * time.Millisecond
+
+	maxClaim    = 256
+	maxEligible = 4096
+)
+
+const (
+	orderPlan    = "plan"
+	orderPrepare = "prepare"
+	orderRestore = "restore"
+	orderRelieve = "relieve"
+)
+
+// service answers gRPC.
+type service struct {
+	rollcallv1.UnimplementedAgentServiceServer
+
+	board     *board
+	prober    *prober
+	drainer   *drainer
+	fence     *fence
+	mesh      *meshKeeper
+	heartbeat time.Duration
+	metrics   *metrics
+	logger    *slog.Logger
+	// stopping ends streams before the server is stopped.
+	stopping <-chan struct{}
+}
+
+func (s *service) GetReport(ctx context.Context, r *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
+	if r.GetFresh() {
+		if _, err := s.prober.fresh(ctx); err != nil {
+			return nil, status.Error(codes.DeadlineExceeded, err.Error())
+		}
+	}
+	v, _ := s.board.newest()
+	return v.report(time.Now(), r.GetAllGroups()), nil
+}
+
+func (s *service) WatchReport(r *rollcallv1.WatchReportRequest, stream grpc.ServerStreamingServer[rollcallv1.Report]) error {
+	for {
+		v, changed := s.board.newest()
+		if err := stream.Send(v.report(time.Now(), r.GetAllGroups())); err != nil {
+			return err
+		}
+		if err := s.wait(stream.Context(), changed); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *service) GetRoster(context.Context, *rollcallv1.GetRosterRequest) (*rollcallv1.Roster, error) {
+	roster, _ := s.roster()
+	return roster, nil
+}
+
+func (s *service) WatchRoster(_ *rollcallv1.WatchRosterRequest, stream grpc.ServerStreamingServer[rollcallv1.Roster]) error {
+	for {
+		roster, changed := s.roster()
+		if err := stream.Send(roster); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(rosterGap):
+		case <-stream.Context().Done():
+		}
+		if err := s.wait(stream.Context(), changed); err != nil {
+			return err
+		}
+	}
+}
+
+// wait ends with nil when it is time for the next message of a stream.
+func (s *service) wait(ctx context.Context, changed <-chan struct{}) error {
+	timer := time.NewTimer(s.heartbeat)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	case <-s.stopping:
+		return status.Error(codes.Unavailable, "the agent is stopping")
+	}
+	return nil
+}
+
+func (s *service) roster() (*rollcallv1.Roster, <-chan struct{}) {
+	known, changed := s.mesh.roster()
+	v, _ := s.board.newest()
+	return protoRoster(v.identity, known, time.Now()), changed
+}
+
+func protoRoster(identity *rollcallv1.Identity, known gossip.Roster, now time.Time) *rollcallv1.Roster {
+	r := &rollcallv1.Roster{
+		Identity: identity,
+		Sequence: known.Sequence,
+		Synced:   known.Synced,
+		Entries:  make([]*rollcallv1.RosterEntry, 0, len(known.Entries)),
+	}
+	for _, e := range known.Entries {
+		r.Entries = append(r.Entries, &rollcallv1.RosterEntry{
+			Headline: e.Headline, Liveness: e.Liveness, Since: durationpb.New(now.Sub(e.Since)),
+		})
+	}
+	return r
+}
+
+func (s *service) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+	name := orderPlan
+	if r.GetApply() {
+		name = orderPrepare
+	}
+	response, err := s.prepare(ctx, r)
+	s.counted(name, err)
+	return response, err
+}
+
+func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+	o := order{claim: r.GetClaim(), epoch: r.GetFence().GetEpoch(), eligible: r.GetEligible(), undo: r.GetUndo()}
+	switch r.GetKind() {
+	case rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF:
+		o.kind = engines.Handoff
+	case rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE:
+		o.kind = engines.Evacuate
+	default:
+		return nil, status.Error(codes.InvalidArgument, "kind must be PREPARE_KIND_HANDOFF or PREPARE_KIND_EVACUATE")
+	}
+	if err := checkOrder(o.claim, o.undo); err != nil {
+		return nil, err
+	}
+	if err := s.mayOrder(r.GetPodUid(), r.GetFence(), o.eligible, r.GetNotAfter(), &o.notAfter); err != nil {
+		return nil, err
+	}
+	if !r.GetApply() {
+		return s.plan(ctx, o)
+	}
+	refused, err := s.drainer.apply(o)
+	if err != nil {
+		return nil, engineError(ctx, err)
+	}
+	if refused != "" {
+		return &rollcallv1.PrepareResponse{Drain: rollcallv1.Drain_DRAIN_REFUSED, Detail: refused}, nil
+	}
+	return s.progress(ctx, o.claim), nil
+}
+
+func (s *service) plan(ctx context.Context, o order) (*rollcallv1.PrepareResponse, error) {
+	undo, refused, err := s.drainer.plan(ctx, o)
+	switch {
+	case err != nil:
+		return nil, engineError(ctx, err)
+	case refused != "":
+		// Not an answer: without undo bytes it would look like nothing to undo.
+		return nil, refusal(codes.FailedPrecondition, ReasonOtherClaim, nil, "%s", refused)
+	}
+	response := &rollcallv1.PrepareResponse{Undo: undo, Drain: rollcallv1.Drain_DRAIN_NONE}
+	if j, _ := s.drainer.status(); j.claim == o.claim {
+		response.Drain, response.Detail = j.state, j.detail
+	}
+	return response, nil
+}
+
+// progress answers as soon as the claim's job has ended, and after longPoll what
+// it is waiting for.
+func (s *service) progress(ctx context.Context, claim string) *rollcallv1.PrepareResponse {
+	limit := time.NewTimer(longPoll)
+	defer limit.Stop()
+	for {
+		j, changed := s.drainer.status()
+		if j.claim != claim {
+			return &rollcallv1.PrepareResponse{Drain: rollcallv1.Drain_DRAIN_REFUSED, Detail: "another order took this one's place"}
+		}
+		response := &rollcallv1.PrepareResponse{
+			Undo: j.undo, Drain: j.state, Detail: j.detail,
+			Done: uint32(max(0, j.done)), Total: uint32(max(0, j.total)),
+		}
+		if !j.running() {
+			return response
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			return response
+		case <-ctx.Done():
+			return response
+		case <-s.stopping:
+			return response
+		}
+	}
+}
+
+func (s *service) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	response, err := s.restore(ctx, r)
+	s.counted(orderRestore, err)
+	return response, err
+}
+
+func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	if err := checkOrder(r.GetClaim(), r.GetUndo()); err != nil {
+		return nil, err
+	}
+	if err := s.admit(r.GetFence()); err != nil {
+		return nil, err
+	}
+	progress, err := s.drainer.restore(ctx, r.GetClaim(), r.GetUndo())
+	if err != nil {
+		return nil, engineError(ctx, err)
+	}
+	return &rollcallv1.RestoreResponse{Done: progress.State == engines.Done, Detail: progress.Detail}, nil
+}
+
+// Relieve hands over for a member whose pod has no agent.
+func (s *service) Relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
+	response, err := s.relieve(ctx, r)
+	s.counted(orderRelieve, err)
+	return response, err
+}
+
+func (s *service) relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
+	o := order{claim: r.GetClaim(), epoch: r.GetFence().GetEpoch(), eligible: r.GetEligible()}
+	if err := checkOrder(o.claim, nil); err != nil {
+		return nil, err
+	}
+	v, _ := s.board.newest()
+	if node := r.GetNode(); node == "" || node == v.sighting.node {
+		return nil, status.Errorf(codes.InvalidArgument, "node is %.128q; it must be another member than this one, %q", node, v.sighting.node)
+	}
+	if err := s.mayOrder(r.GetPodUid(), r.GetFence(), o.eligible, r.GetNotAfter(), &o.notAfter); err != nil {
+		return nil, err
+	}
+	progress, err := s.drainer.relieve(ctx, o, r.GetNode())
+	if err != nil {
+		return nil, engineError(ctx, err)
+	}
+	return &rollcallv1.RelieveResponse{Done: progress.State != engines.Running, Detail: progress.Detail}, nil
+}
+
+// mayOrder judges what all orders to this pod have in common, and reads the
+// time past which nothing may be written.
+func (s *service) mayOrder(podUID string, fence *rollcallv1.Fence, eligible []string, until *timestamppb.Timestamp, notAfter *time.Time) error {
+	if len(eligible) > maxEligible {
+		return status.Errorf(codes.InvalidArgument, "eligible names %d pods; at most %d are allowed", len(eligible), maxEligible)
+	}
+	if until != nil {
+		if err := until.CheckValid(); err != nil {
+			return status.Errorf(codes.InvalidArgument, "not_after is not a time: %v", err)
+		}
+		*notAfter = until.AsTime()
+	}
+	v, _ := s.board.newest()
+	if podUID != v.identity.PodUid {
+		return refusal(codes.FailedPrecondition, ReasonWrongPod, map[string]string{"pod_uid": v.identity.PodUid},
+			"pod_uid is %.64q; this is pod %s with UID %s", podUID, v.identity.Pod, v.identity.PodUid)
+	}
+	if err := s.admit(fence); err != nil {
+		return err
+	}
+	if !notAfter.IsZero() && !time.Now().Before(*notAfter) {
+		return refusal(codes.FailedPrecondition, ReasonExpired, nil, "not_after is %s, which has passed", notAfter.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// admit lets an order through the fence. An agent that has just started may not
+// know the highest epoch yet, so it hears its peers first.
+func (s *service) admit(f *rollcallv1.Fence) error {
+	if !s.mesh.heard() {
+		return refusal(codes.Unavailable, ReasonNotSynced, nil, "this agent has just started and has not heard from its peers yet")
+	}
+	roster, _ := s.mesh.roster()
+	s.fence.heard(roster.Epoch())
+	return s.fence.pass(f)
+}
+
+func (s *service) counted(name string, err error) {
+	result := "ok"
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.FailedPrecondition, codes.InvalidArgument, codes.PermissionDenied, codes.Unavailable:
+		result = "refused"
+		s.logger.Info("order refused", "order", name, "error", err)
+	default:
+		result = "failed"
+		s.logger.Warn("order failed", "order", name, "error", err)
+	}
+	s.metrics.orders.WithLabelValues(name, result).Inc()
+}
+
+func checkOrder(claim string, undo []byte) error {
+	switch {
+	case claim == "" || len(claim) > maxClaim:
+		return status.Errorf(codes.InvalidArgument, "claim must have 1 to %d characters", maxClaim)
+	case len(undo) > engines.MaxUndo:
+		return status.Errorf(codes.InvalidArgument, "undo has %d bytes; at most %d are allowed", len(undo), engines.MaxUndo)
+	}
+	return nil
+}
+
+// engineError gives an adapter's failure a code that a caller can act on: all of
+// them may be tried again.
+func engineError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, errNoEngine):
+		return refusal(codes.Unavailable, ReasonNotConfigured, nil, "%v", err)
+	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
+		return status.Error(codes.DeadlineExceeded, err.Error())
+	default:
+		return status.Error(codes.Aborted, err.Error())
+	}
+}

@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"reflect"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/gossip"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// settings applies the mounted files, and every change of them, to the running
+// agent. Files that are missing or wrong leave everything as it is.
+type settings struct {
+	options  *Options
+	identity *rollcallv1.Identity
+	slot     *slot
+	board    *board
+	fence    *fence
+	mesh     *meshKeeper
+	keys     *keys
+	metrics  *metrics
+	gossip   *gossip.Metrics
+	logger   *slog.Logger
+
+	current config.Material
+
+	mu      sync.Mutex
+	applied bool
+	file    config.File // of current, for readers
+	problem string      // why the files of now are not used, or the engine is not
+}
+
+// run polls the files until ctx ends: the kubelet swaps whole directories, and
+// reading five small files costs less than watching them.
+func (s *settings) run(ctx context.Context) {
+	defer s.mesh.stop()
+	for {
+		problem := s.poll(ctx)
+		s.mu.Lock()
+		if problem != s.problem {
+			if problem != "" {
+				s.logger.Warn("configuration is not used", "reason", problem)
+			} else {
+				s.logger.Info("configuration is used")
+			}
+		}
+		s.problem = problem
+		wait := s.options.ConfigInterval
+		if !s.applied {
+			wait = min(wait, firstConfigInterval)
+		}
+		s.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (s *settings) poll(ctx context.Context) (problem string) {
+	m, err := config.Read(s.options.ConfigDir, s.options.Insecure)
+	if err != nil {
+		return err.Error()
+	}
+	if m.Fingerprint == s.current.Fingerprint && s.trouble() == "" {
+		return ""
+	}
+	if err := s.apply(ctx, m); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func (s *settings) apply(ctx context.Context, m config.Material) error {
+	if m.Certificate != nil {
+		s.keys.set(m.Certificate, m.ClientCAs)
+		s.metrics.certificate(m.Certificate.Leaf)
+	}
+	old := s.current.File
+	first := !s.isApplied()
+	var failed error
+
+	if first || old.Engine != m.File.Engine || !sameConnection(old.Connection, m.File.Connection) || s.trouble() != "" {
+		engine, err := s.options.NewEngine(m.File)
+		if err != nil {
+			failed = fmt.Errorf("engine: %w", err)
+		} else if err := s.slot.set(engine); err != nil {
+			s.logger.Warn("former engine adapter did not close", "error", err)
+		}
+	}
+	s.mu.Lock()
+	s.file, s.applied = m.File, true
+	s.mu.Unlock()
+	previous := s.current
+	s.current = m
+
+	if first || old.ClusterUID != m.File.ClusterUID || old.Service != m.File.Service {
+		s.mesh.stop()
+		identity := proto.CloneOf(s.identity)
+		identity.ClusterUid = m.File.ClusterUID
+		s.identity = identity
+		s.fence.belong(m.File.ClusterUID)
+		s.board.identified(identity, m.File.Engine)
+		keys := m.GossipKeys
+		s.mesh.start(ctx, func() (*gossip.Mesh, error) { return s.newMesh(m.File, keys) })
+	} else {
+		s.board.identified(s.identity, m.File.Engine)
+		if !sameKeys(previous.GossipKeys, m.GossipKeys) {
+			if err := s.mesh.rekey(m.GossipKeys); err != nil {
+				failed = errors.Join(failed, err)
+			} else {
+				s.logger.Info("gossip keys changed", "keys", len(m.GossipKeys))
+			}
+		}
+	}
+	return failed
+}
+
+func (s *settings) newMesh(file config.File, keys [][]byte) (*gossip.Mesh, error) {
+	id := s.options.Identity
+	return gossip.New(gossip.Options{
+		Namespace: id.Namespace, Cluster: id.Cluster, ClusterUID: file.ClusterUID,
+		Pod: id.Pod, PodUID: id.PodUID,
+		Address:   netip.AddrPortFrom(id.PodIP, s.options.GossipPort),
+		Keys:      keys,
+		Insecure:  s.options.Insecure,
+		Peers:     func(ctx context.Context) ([]netip.AddrPort, error) { return s.options.Peers(ctx, file.Service) },
+		Transport: s.options.Transport,
+		Metrics:   s.gossip,
+		Logger:    s.logger,
+	})
+}
+
+func (s *settings) drain() config.Drain {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file.Drain
+}
+
+func (s *settings) isApplied() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.applied
+}
+
+func (s *settings) trouble() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
+
+func sameConnection(a, b config.Connection) bool {
+	return reflect.DeepEqual(a, b)
+}
+
+func sameKeys(a, b [][]byte) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if string(a[i]) != string(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// resolve finds peers by the name of the headless Service, which lists pods that
+// are not ready too.
+func resolve(port uint16) func(context.Context, string) ([]netip.AddrPort, error) {
+	return func(ctx context.Context, service string) ([]netip.AddrPort, error) {
+		if service == "" {
+			return nil, errors.New("service is empty; it must be the name under which agents are found")
+		}
+		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", service)
+		if err != nil {
+			return nil, err
+		}
+		peers := make([]netip.AddrPort, 0, len(ips))
+		for _, ip := range ips {
+			peers = append(peers, netip.AddrPortFrom(ip.Unmap(), port))
+		}
+		return peers, nil
+	}
+}

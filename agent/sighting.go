@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// sighting is one look at the database and what follows from those before it.
+// It is never changed.
+type sighting struct {
+	// sequence grows by one with every look of this process; 0 = never looked.
+	sequence uint64
+	// started is when the look began, so nothing in it is older.
+	started     time.Time
+	observation engines.Observation
+	err         error
+	// node is the last name under which the database knew the member.
+	node string
+	// notLiveSince and settledSince are zero when that is not so.
+	notLiveSince, settledSince time.Time
+}
+
+// follow answers the sighting after s. An unknown interrupts both durations: it
+// is neither proof that the member was still away nor that it was still settled.
+func (s sighting) follow(started time.Time, o engines.Observation, err error) sighting {
+	next := sighting{sequence: s.sequence + 1, started: started, err: err, node: s.node}
+	if err != nil {
+		return next
+	}
+	next.observation = o
+	if o.Node != "" {
+		next.node = o.Node
+	}
+	if o.Member == engines.NotLive {
+		next.notLiveSince = earliest(s.notLiveSince, started)
+	}
+	if o.Member == engines.Live && o.Settled {
+		next.settledSince = earliest(s.settledSince, started)
+	}
+	return next
+}
+
+func (s sighting) live() bool { return s.err == nil && s.observation.Member == engines.Live }
+
+func earliest(before, now time.Time) time.Time {
+	if before.IsZero() {
+		return now
+	}
+	return before
+}
+
+// sameFacts tells whether two observations say the same to others; how many bytes
+// the member holds changes all the time and is not news.
+func sameFacts(a, b engines.Observation) bool {
+	if !slices.Equal(a.Nodes, b.Nodes) || !slices.EqualFunc(a.Groups, b.Groups, sameGroup) {
+		return false
+	}
+	a.Nodes, b.Nodes, a.Groups, b.Groups, a.DataBytes, b.DataBytes = nil, nil, nil, nil, 0, 0
+	return reflect.DeepEqual(a, b)
+}
+
+func sameGroup(a, b engines.Group) bool {
+	return a.ID == b.ID && a.Kind == b.Kind && a.MinAvailable == b.MinAvailable && a.NeedsLeader == b.NeedsLeader &&
+		a.Moving == b.Moving && slices.Equal(a.Members, b.Members)
+}

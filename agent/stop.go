@@ -1,0 +1,384 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const (
+	// answerTimeout is how long a database may take to show that it is there. The
+	// kubelet runs the hook before it kills a hung container too, and that must
+	// not take longer than this.
+	answerTimeout = 2 * time.Second
+	// recentLook is how old a look that found the database live may be to be proof
+	// enough. A database hangs for longer than that before the kubelet kills it.
+	recentLook = 5 * time.Second
+	// The margin of the grace period is left to the database for its own shutdown.
+	leastMargin = 5 * time.Second
+	mostMargin  = 30 * time.Second
+	// stillHere is how long after the end of its grace period a database that
+	// never went away is taken for one that was not stopped after all.
+	stillHere  = 30 * time.Second
+	undoPause  = time.Second
+	sweepPause = 10 * time.Second
+)
+
+// stopper is the stop hook, and what follows when the pod was not stopped.
+//
+// Invariants: the hook does nothing when the pod was prepared under a claim; it
+// ends within the grace period less a margin, and within answerTimeout when the
+// database does not answer; only what it did itself is undone, and only after the
+// database is live again in this same pod.
+type stopper struct {
+	drainer *drainer
+	engine  *slot
+	board   *board
+	store   store
+	grace   time.Duration
+	drain   func() config.Drain
+	metrics *metrics
+	logger  *slog.Logger
+
+	kick chan struct{}
+
+	mu       sync.Mutex
+	run      *stopRun // the newest; its done is closed when it has ended
+	record   record
+	ended    time.Time // of the newest run
+	stopping bool      // a hook ran and the database is not known to be back
+	departed bool      // it was seen not live since
+	back     bool      // it is back and the record is to be undone
+	swept    bool
+}
+
+// stopRun is one run of the hook; callers that come meanwhile share it.
+type stopRun struct {
+	done chan struct{}
+	line string
+}
+
+func newStopper(d *drainer, engine *slot, b *board, s store, grace time.Duration, drain func() config.Drain, m *metrics, logger *slog.Logger) *stopper {
+	st := &stopper{
+		drainer: d, engine: engine, board: b, store: s, grace: grace, drain: drain, metrics: m, logger: logger,
+		kick: make(chan struct{}, 1),
+	}
+	r, mine, err := s.load()
+	if err != nil {
+		logger.Warn("what an earlier stop hook did is not known", "error", err)
+	}
+	if mine {
+		st.record, st.stopping = r, true
+		st.ended = r.Started.Add(r.Grace)
+		b.setPhase(rollcallv1.Phase_PHASE_STOPPING)
+		logger.Info("an earlier agent of this pod ran the stop hook", "started", r.Started)
+	}
+	st.swept = !s.firstOfPod()
+	return st
+}
+
+// budget is how long the hook may work.
+func (s *stopper) budget() time.Duration {
+	margin := min(max(s.grace/4, leastMargin), mostMargin)
+	budget := max(s.grace-margin, s.grace/2)
+	if limit := s.drain().TimeoutSeconds; limit > 0 {
+		budget = min(budget, time.Duration(limit)*time.Second)
+	}
+	return budget
+}
+
+// hook runs the stop hook, or waits for the one that runs, and answers what
+// happened in words. ctx ends the waiting; the work belongs to the agent.
+func (s *stopper) hook(ctx context.Context) string {
+	s.mu.Lock()
+	run := s.run
+	if run == nil || isClosed(run.done) {
+		run = &stopRun{done: make(chan struct{})}
+		s.run = run
+		s.stopping, s.departed, s.back = true, false, false
+		s.board.setPhase(rollcallv1.Phase_PHASE_STOPPING)
+		s.drainer.background(func() {
+			result, line := s.perform(s.drainer.ctx)
+			s.metrics.stopHooks.WithLabelValues(result).Inc()
+			s.logger.Info("stop hook ended", "result", result, "detail", line)
+			s.mu.Lock()
+			run.line, s.ended = line, time.Now()
+			s.mu.Unlock()
+			close(run.done)
+		})
+	}
+	s.mu.Unlock()
+	select {
+	case <-run.done:
+		return run.line
+	case <-ctx.Done():
+		return "still working"
+	}
+}
+
+// Results of the stop hook, as the metric names them.
+const (
+	stopPrepared = "prepared" // under a claim, nothing to do
+	stopDone     = "done"
+	stopSilent   = "silent" // the database does not answer
+	stopRefused  = "refused"
+	stopTimeout  = "timeout"
+	stopFailed   = "failed"
+)
+
+func (s *stopper) perform(ctx context.Context) (result, line string) {
+	start := time.Now()
+	deadline := start.Add(s.budget())
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+
+	if j, _ := s.drainer.status(); j.claim != "" {
+		if j.running() {
+			j = s.await(ctx)
+		}
+		if j.state == rollcallv1.Drain_DRAIN_PREPARED && j.claim != "" {
+			return stopPrepared, "prepared under claim " + j.claim
+		}
+	}
+	if problem := s.silent(ctx); problem != "" {
+		return stopSilent, "nothing done: " + problem
+	}
+
+	kinds := []engines.Kind{engines.Handoff}
+	if s.drain().Evacuate {
+		kinds = append(kinds, engines.Evacuate)
+	}
+	result = stopDone
+	for _, kind := range kinds {
+		var detail string
+		if result, detail = s.one(ctx, kind, deadline); result != stopDone {
+			line = fmt.Sprintf("%s: %s after %.1f s: %s", kind, result, time.Since(start).Seconds(), detail)
+		}
+	}
+	if result == stopDone {
+		line = fmt.Sprintf("%s done in %.1f s", kinds[len(kinds)-1], time.Since(start).Seconds())
+	}
+	return result, line
+}
+
+// silent answers why there is no database to hand anything over, or "".
+func (s *stopper) silent(ctx context.Context) string {
+	if v, _ := s.board.newest(); v.sighting.live() && time.Since(v.sighting.started) <= recentLook {
+		return ""
+	}
+	engine, err := s.engine.get()
+	if err != nil {
+		return err.Error()
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	// An adapter may be held up by a look that hangs already.
+	type answer struct {
+		o   engines.Observation
+		err error
+	}
+	answers := make(chan answer, 1)
+	s.drainer.background(func() {
+		o, err := engine.Observe(ctx)
+		answers <- answer{o, err}
+	})
+	select {
+	case a := <-answers:
+		switch {
+		case a.err != nil:
+			return "the database does not answer: " + a.err.Error()
+		case a.o.Member != engines.Live:
+			return "the database's own membership is " + a.o.Member.String()
+		}
+		return ""
+	case <-ctx.Done():
+		return "the database does not answer"
+	}
+}
+
+// one does one drain without a claim.
+func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time) (result, detail string) {
+	o := order{kind: kind, notAfter: deadline}
+	undo, refused, err := s.drainer.plan(ctx, o)
+	switch {
+	case err != nil:
+		return stopFailed, err.Error()
+	case refused != "":
+		return stopRefused, refused
+	}
+	o.undo = undo
+	if err := s.remember(undo); err != nil {
+		s.logger.Warn("a restarted agent will not know what the stop hook does", "error", err)
+	}
+	if refused, err = s.drainer.apply(o); err != nil {
+		return stopFailed, err.Error()
+	} else if refused != "" {
+		return stopRefused, refused
+	}
+	switch j := s.await(ctx); j.state {
+	case rollcallv1.Drain_DRAIN_PREPARED:
+		return stopDone, j.detail
+	case rollcallv1.Drain_DRAIN_REFUSED:
+		return stopRefused, j.detail
+	default:
+		return stopTimeout, j.detail
+	}
+}
+
+// await answers the job in hand once it is not running any more, or as it is when
+// ctx ends.
+func (s *stopper) await(ctx context.Context) job {
+	for {
+		j, changed := s.drainer.status()
+		if !j.running() {
+			return j
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return j
+		}
+	}
+}
+
+// remember is called before anything is changed.
+func (s *stopper) remember(undo []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.record.Undo) == 0 {
+		s.record = record{Started: time.Now(), Grace: s.grace}
+	}
+	if len(undo) > 0 {
+		s.record.Undo = append(s.record.Undo, undo)
+	}
+	return s.store.save(s.record)
+}
+
+// sighted is told of every look at the database and does not block.
+func (s *stopper) sighted(look sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !look.live() {
+		s.departed = s.departed || s.stopping
+		return
+	}
+	if s.stopping && s.over(look) {
+		s.stopping, s.back = false, true
+		s.board.setPhase(rollcallv1.Phase_PHASE_WATCHING)
+		s.logger.Info("the database is back in the same pod")
+	}
+	if s.back || !s.swept {
+		select {
+		case s.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// over tells whether a live look shows that this pod was not stopped after all.
+// Callers hold the lock.
+func (s *stopper) over(look sighting) bool {
+	if s.run != nil && !isClosed(s.run.done) || !look.started.After(s.ended) {
+		return false
+	}
+	return s.departed || time.Since(s.ended) > s.grace+stillHere
+}
+
+// repair undoes the stop hook's work once the database is back, and sweeps once.
+func (s *stopper) repair(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		}
+		pause := time.Duration(0)
+		if !s.undoOwn(ctx) {
+			pause = undoPause
+		} else if !s.sweep(ctx) {
+			pause = sweepPause
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// undoOwn answers whether nothing is left to do for now. While a claim is open
+// its coordinator decides when what was done is undone.
+func (s *stopper) undoOwn(ctx context.Context) bool {
+	s.mu.Lock()
+	back, undos := s.back, slices.Clone(s.record.Undo)
+	s.mu.Unlock()
+	if !back {
+		return true
+	}
+	if j, _ := s.drainer.status(); j.claim != "" {
+		return true
+	}
+	s.drainer.drop()
+	for i, undo := range slices.Backward(undos) {
+		progress, err := s.drainer.undo(ctx, undo)
+		if err != nil {
+			s.logger.Warn("undo of the stop hook failed and will be repeated", "error", err)
+			return false
+		}
+		if progress.State != engines.Done {
+			return false
+		}
+		s.mu.Lock()
+		s.record.Undo = slices.Delete(s.record.Undo, i, i+1)
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return true // stopped again meanwhile
+	}
+	s.back, s.record = false, record{}
+	if err := s.store.clear(); err != nil {
+		s.logger.Warn("state is not cleared", "error", err)
+	}
+	s.logger.Info("stop hook undone")
+	return true
+}
+
+// sweep removes what an agent of an earlier pod of this name left behind. Only
+// the first agent of a pod may: a later one cannot know which claims are open.
+func (s *stopper) sweep(ctx context.Context) bool {
+	s.mu.Lock()
+	swept, stopping := s.swept, s.stopping
+	s.mu.Unlock()
+	if j, _ := s.drainer.status(); swept || stopping || j.state != rollcallv1.Drain_DRAIN_NONE {
+		return true
+	}
+	if err := s.drainer.sweep(ctx); err != nil {
+		s.logger.Warn("sweep failed and will be repeated", "error", err)
+		return false
+	}
+	if err := s.store.markPod(); err != nil {
+		s.logger.Warn("state is not written", "error", err)
+	}
+	s.mu.Lock()
+	s.swept = true
+	s.mu.Unlock()
+	return true
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

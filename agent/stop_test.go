@@ -1,0 +1,311 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// stopping is an agent's stop hook with everything that it works on.
+type stopping struct {
+	*stopper
+	t      *testing.T
+	engine *fakeEngine
+	dir    string
+	file   config.Drain
+	tasks  sync.WaitGroup
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	member engines.Membership
+	look   func(context.Context) (engines.Observation, error)
+	log    []string // what changed the database
+}
+
+func newStopping(t *testing.T, dir string) *stopping {
+	s := &stopping{t: t, dir: dir, member: engines.Live}
+	s.engine = &fakeEngine{
+		observe: func(ctx context.Context) (engines.Observation, error) {
+			s.mu.Lock()
+			look, member := s.look, s.member
+			s.mu.Unlock()
+			if look != nil {
+				return look(ctx)
+			}
+			return engines.Observation{Node: "n", Member: member}, nil
+		},
+		apply: func(_ context.Context, o engines.Order, _ []byte) (engines.Progress, error) {
+			s.note("apply " + o.Claim + " " + o.Kind.String())
+			return engines.Progress{State: engines.Done}, nil
+		},
+		restore: func(undo []byte) (engines.Progress, error) {
+			s.note("restore " + string(undo))
+			return engines.Progress{State: engines.Done}, nil
+		},
+		sweep: func([]string) error { s.note("sweep"); return nil },
+	}
+	return s
+}
+
+func (s *stopping) note(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, what)
+}
+
+func (s *stopping) noted() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.log...)
+}
+
+func (s *stopping) becomes(m engines.Membership) {
+	s.mu.Lock()
+	s.member = m
+	s.mu.Unlock()
+}
+
+// start begins an agent's process; the database and the directory stay.
+func (s *stopping) start() {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.cancel = cancel
+	logger := slog.New(slog.DiscardHandler)
+	b := newBoard(&rollcallv1.Identity{Pod: "p", PodUid: "uid"}, logger)
+	slot := slotOf(s.engine)
+	d := newDrainer(ctx, slot, "stop-uid", func(p []string) []string { return p }, b.drained, logger)
+	s.stopper = newStopper(d, slot, b, store{s.dir, "uid"}, 60*time.Second, func() config.Drain { return s.file }, testMetrics(), logger)
+	p := newProber(slot, time.Second, 10*time.Second, testMetrics(), func(look sighting) {
+		b.sighted(look)
+		s.stopper.sighted(look)
+	})
+	s.tasks.Go(d.run)
+	s.tasks.Go(func() { p.run(ctx) })
+	s.tasks.Go(func() { s.stopper.repair(ctx) })
+}
+
+func (s *stopping) end() { s.cancel(); s.tasks.Wait() }
+
+func (s *stopping) phase() rollcallv1.Phase {
+	synctest.Wait()
+	v, _ := s.board.newest()
+	return v.phase
+}
+
+func stopTest(t *testing.T, body func(t *testing.T, s *stopping)) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(dir+"/pod", []byte("uid"), 0o600)) // swept before
+	synctest.Test(t, func(t *testing.T) {
+		s := newStopping(t, dir)
+		s.start()
+		time.Sleep(1500 * time.Millisecond)
+		body(t, s)
+		s.end()
+	})
+}
+
+func TestHookHandsOff(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		require.Contains(t, s.hook(t.Context()), "Handoff done in 0.0 s")
+		require.Equal(t, []string{"apply stop-uid Handoff"}, s.noted())
+		require.Equal(t, rollcallv1.Phase_PHASE_STOPPING, s.phase())
+	})
+}
+
+func TestHookEvacuatesWhereDataWouldBeLost(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.file.Evacuate = true
+		require.Contains(t, s.hook(t.Context()), "Evacuate done")
+		require.Equal(t, []string{"apply stop-uid Handoff", "apply stop-uid Evacuate"}, s.noted())
+
+		// Both are undone, the last first, once the database is back.
+		s.becomes(engines.NotLive)
+		time.Sleep(5 * time.Second)
+		s.becomes(engines.Live)
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"restore undo stop-uid Evacuate", "restore undo stop-uid Handoff"}, s.noted()[2:])
+	})
+}
+
+func TestHookOfAPreparedPodDoesNothing(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		_, err := s.drainer.apply(handoff("claim-1", 1))
+		require.NoError(t, err)
+		synctest.Wait()
+		start := time.Now()
+		require.Equal(t, "prepared under claim claim-1", s.hook(t.Context()))
+		require.Zero(t, time.Since(start))
+		require.Equal(t, []string{"apply claim-1 Handoff"}, s.noted())
+
+		// What a claim did is not the agent's to undo.
+		s.becomes(engines.NotLive)
+		time.Sleep(5 * time.Second)
+		s.becomes(engines.Live)
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, []string{"apply claim-1 Handoff"}, s.noted())
+	})
+}
+
+func TestHookIsShortWhenTheDatabaseDoesNotAnswer(t *testing.T) {
+	for name, observe := range map[string]func(context.Context) (engines.Observation, error){
+		"hangs": func(ctx context.Context) (engines.Observation, error) {
+			<-ctx.Done()
+			return engines.Observation{}, ctx.Err()
+		},
+		"is held up by a look that hangs": func(context.Context) (engines.Observation, error) {
+			time.Sleep(time.Minute)
+			return engines.Observation{}, nil
+		},
+		"is away": func(context.Context) (engines.Observation, error) {
+			return engines.Observation{Member: engines.NotLive}, nil
+		},
+		"is unknown": func(context.Context) (engines.Observation, error) { return engines.Observation{}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			stopTest(t, func(t *testing.T, s *stopping) {
+				s.mu.Lock()
+				s.look = observe
+				s.mu.Unlock()
+				time.Sleep(2 * recentLook)
+				start := time.Now()
+				require.Contains(t, s.hook(t.Context()), "nothing done")
+				require.LessOrEqual(t, time.Since(start), answerTimeout)
+				require.Empty(t, s.noted())
+			})
+		})
+	}
+}
+
+func TestHookEndsWithinTheGracePeriod(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.engine.apply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+			return engines.Progress{State: engines.Running, Detail: "3 of 5 moved"}, nil
+		}
+		start := time.Now()
+		line := s.hook(t.Context())
+		require.Contains(t, line, "3 of 5 moved")
+		require.Equal(t, 45*time.Second, time.Since(start))
+
+		s.file.TimeoutSeconds = 10
+		start = time.Now()
+		s.hook(t.Context())
+		require.Equal(t, 10*time.Second, time.Since(start))
+	})
+}
+
+func TestTwoCallsShareOneRun(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.engine.apply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+			s.note("apply")
+			time.Sleep(5 * time.Second)
+			return engines.Progress{State: engines.Done}, nil
+		}
+		var tasks sync.WaitGroup
+		for range 3 {
+			tasks.Go(func() { require.Contains(t, s.hook(t.Context()), "done") })
+		}
+		tasks.Wait()
+		require.Equal(t, []string{"apply"}, s.noted())
+	})
+}
+
+func TestComesBackInTheSamePod(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.hook(t.Context())
+		time.Sleep(time.Minute) // still live: it takes its time to stop
+		require.Len(t, s.noted(), 1)
+		s.becomes(engines.NotLive)
+		time.Sleep(time.Minute)
+		require.Len(t, s.noted(), 1, "not before it is live again")
+		s.becomes(engines.Live)
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []string{"apply stop-uid Handoff", "restore undo stop-uid Handoff"}, s.noted())
+		require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, s.phase())
+		require.Equal(t, none, s.drainer.state())
+		_, mine, err := s.store.load()
+		require.NoError(t, err)
+		require.False(t, mine)
+	})
+}
+
+func TestNeverStoppedAfterAll(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.hook(t.Context())
+		time.Sleep(s.grace)
+		require.Len(t, s.noted(), 1)
+		time.Sleep(stillHere + 5*time.Second)
+		require.Len(t, s.noted(), 2)
+		require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, s.phase())
+	})
+}
+
+// A claim that comes after the hook decides when anything is undone.
+func TestClaimTakesOver(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.hook(t.Context())
+		words, err := s.drainer.apply(handoff("c", 1))
+		require.NoError(t, err)
+		require.Empty(t, words)
+		s.becomes(engines.NotLive)
+		time.Sleep(5 * time.Second)
+		s.becomes(engines.Live)
+		time.Sleep(5 * time.Minute)
+		require.Len(t, s.noted(), 2, "nothing is undone while the claim is open")
+		_, err = s.drainer.restore(t.Context(), "c", nil)
+		require.NoError(t, err)
+		time.Sleep(3 * time.Second)
+		require.Equal(t, []string{"restore undo", "restore undo stop-uid Handoff"}, s.noted()[2:])
+	})
+}
+
+// The agent is killed while the database is away; the next one of the pod knows.
+func TestRestartedAgentUndoesTheHook(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.hook(t.Context())
+		s.end()
+		s.becomes(engines.NotLive)
+		s.start()
+		require.Equal(t, rollcallv1.Phase_PHASE_STOPPING, s.phase())
+		time.Sleep(5 * time.Second)
+		s.becomes(engines.Live)
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, []string{"restore undo stop-uid Handoff"}, s.noted()[1:])
+		require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, s.phase())
+	})
+}
+
+func TestOnlyTheFirstAgentOfAPodSweeps(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStopping(t, dir)
+		s.becomes(engines.NotLive)
+		s.start()
+		time.Sleep(5 * time.Second)
+		require.Empty(t, s.noted(), "not before the database is live")
+		s.becomes(engines.Live)
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"sweep"}, s.noted())
+		s.end()
+		s.start()
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"sweep"}, s.noted())
+		s.end()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newStopping(t, "") // nothing is known: nothing is swept
+		s.start()
+		time.Sleep(5 * time.Second)
+		require.Empty(t, s.noted())
+		s.end()
+	})
+}

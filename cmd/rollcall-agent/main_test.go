@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+)
+
+func TestFlags(t *testing.T) {
+	f, err := parse(nil, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, ":7947", f.grpcAddress)
+	require.Equal(t, ":7948", f.httpAddress)
+	require.EqualValues(t, 7946, f.gossipPort)
+	require.False(t, f.insecure)
+	for want, args := range map[string][]string{
+		"unexpected argument": {"serve"},
+		"-gossip-port is 0":   {"-gossip-port", "0"},
+		"-probe-interval":     {"-probe-interval", "1ms"},
+		"-probe-timeout":      {"-probe-timeout", "-1s"},
+		"log-level":           {"-log-level", "loud"},
+		"not defined":         {"-nonsense"},
+	} {
+		_, err := parse(args, io.Discard)
+		require.ErrorContains(t, err, want)
+	}
+	var help bytes.Buffer
+	_, err = parse([]string{"-h"}, &help)
+	require.ErrorIs(t, err, flag.ErrHelp)
+	require.Contains(t, help.String(), "insecure-dev")
+}
+
+func TestRunNamesWhatIsMissing(t *testing.T) {
+	err := run(context.Background(), nil, func(string) string { return "" }, io.Discard, io.Discard)
+	require.ErrorContains(t, err, config.EnvPodUID)
+	require.ErrorContains(t, err, config.EnvNamespace)
+	var out bytes.Buffer
+	require.NoError(t, run(context.Background(), []string{"-version"}, nil, &out, io.Discard))
+	require.Equal(t, "dev\n", out.String())
+}
+
+func TestEngines(t *testing.T) {
+	create := engineFrom(t.TempDir())
+	e, err := create(config.File{Engine: "Solr"})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+	for _, name := range []string{"OpenSearch", "Memory", "solr"} {
+		_, err = create(config.File{Engine: name})
+		require.ErrorContains(t, err, "supported: Solr")
+	}
+	_, err = create(config.File{Engine: "Solr", Connection: config.Connection{Host: "a b"}})
+	require.Error(t, err)
+}
+
+func TestStateDirectoryIsOptional(t *testing.T) {
+	logger := slog.New(slog.DiscardHandler)
+	dir := t.TempDir()
+	require.Equal(t, dir, usable(dir, logger))
+	require.Empty(t, usable(dir+"/none", logger))
+	require.Empty(t, usable("", logger))
+}

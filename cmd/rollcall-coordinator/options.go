@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+)
+
+// version is set by the build: -ldflags "-X main.version=v1.2.3". Without it
+// the module's version is used.
+var version = ""
+
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// options are the flags.
+type options struct {
+	namespace  string
+	identity   string
+	agentImage string
+	pullPolicy string
+	grpcAddr   string
+	httpAddr   string
+	webhook    string
+	service    string
+	kubeconfig string
+	logLevel   string
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:           "rollcall-coordinator",
+		Short:         "Roll changes through stateful databases without taking away more of them than they can spare",
+		Version:       versionText(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := o.validate()
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), o, log)
+		},
+	}
+	hostname, _ := os.Hostname()
+	f := cmd.Flags()
+	f.StringVar(&o.namespace, "namespace", "rollcall-system", "namespace in which the coordinator is installed")
+	f.StringVar(&o.identity, "identity", hostname, "name of this coordinator's pod")
+	f.StringVar(&o.agentImage, "agent-image", "", "image of the agent that is added to database pods (required)")
+	f.StringVar(&o.pullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "when the agent's image is pulled: IfNotPresent, Always or Never")
+	f.StringVar(&o.grpcAddr, "grpc-addr", ":7950", "address on which gRPC is served")
+	f.StringVar(&o.httpAddr, "http-addr", ":7951", "address on which /healthz, /readyz and /metrics are served")
+	f.StringVar(&o.webhook, "webhook-addr", ":9443", "address on which the webhook is served")
+	f.StringVar(&o.service, "service-name", "rollcall-coordinator", "name of the coordinators' Service")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the API server; without it, as a pod does")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+// validate checks the flags and makes the logger.
+func (o options) validate() (*slog.Logger, error) {
+	for flag, value := range map[string]string{
+		"--namespace": o.namespace, "--identity": o.identity, "--service-name": o.service, "--agent-image": o.agentImage,
+	} {
+		if value == "" {
+			return nil, fmt.Errorf("%s is empty", flag)
+		}
+	}
+	for flag, addr := range map[string]string{
+		"--grpc-addr": o.grpcAddr, "--http-addr": o.httpAddr, "--webhook-addr": o.webhook,
+	} {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return nil, fmt.Errorf("%s is %q: want host:port, or :port for all addresses", flag, addr)
+		}
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return nil, fmt.Errorf("--log-level is %q: want debug, info, warn or error", o.logLevel)
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	slog.SetDefault(log)
+	klog.SetSlogLogger(log)
+	return log, nil
+}
+
+var errNoPart = errors.New("ended although nobody asked it to")

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/rollcall-dev/rollcall/coordinator"
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/inject"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/lead"
+	"github.com/rollcall-dev/rollcall/coordinator/pki"
+	"github.com/rollcall-dev/rollcall/coordinator/provision"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+)
+
+// Requests to the API server: on average this many a second, and at once.
+const (
+	apiQPS   = 50
+	apiBurst = 100
+)
+
+// clients of the API server.
+type clients struct {
+	kubernetes kubernetes.Interface
+	clusters   *v1alpha1.Client
+	// lease has a rate limit of its own: renewing must not wait behind other work.
+	lease kubernetes.Interface
+}
+
+func newClients(o options, m *metrics) (clients, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return clients{}, fmt.Errorf("how to reach the API server: %w", err)
+	}
+	config.UserAgent = "rollcall-coordinator/" + versionText()
+	election := rest.CopyConfig(config)
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(apiQPS, apiBurst)
+	config.Wrap(m.countWrites)
+	var c clients
+	var errs [3]error
+	c.kubernetes, errs[0] = kubernetes.NewForConfig(config)
+	c.clusters, errs[1] = v1alpha1.NewForConfig(config)
+	c.lease, errs[2] = kubernetes.NewForConfig(election)
+	if err := errors.Join(errs[:]...); err != nil {
+		return clients{}, fmt.Errorf("client of the API server: %w", err)
+	}
+	return c, nil
+}
+
+// listeners are opened before anything else, so that an address in use is
+// known at once.
+type listeners struct{ grpc, http, webhook net.Listener }
+
+func listen(ctx context.Context, o options) (l listeners, err error) {
+	open := func(addr string) (listener net.Listener) {
+		if err == nil {
+			listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
+		}
+		return listener
+	}
+	l = listeners{grpc: open(o.grpcAddr), http: open(o.httpAddr), webhook: open(o.webhook)}
+	return l, err
+}
+
+// run is the program: it wires the rooms of package coordinator's house and
+// runs them until ctx ends.
+func run(ctx context.Context, o options, log *slog.Logger) error {
+	log.Info("starting", "version", versionText(), "identity", o.identity, "namespace", o.namespace)
+	registry := prometheus.NewRegistry()
+	m := newMetrics(registry)
+	api, err := newClients(o, m)
+	if err != nil {
+		return err
+	}
+	sockets, err := listen(ctx, o)
+	if err != nil {
+		return err
+	}
+
+	keeper, err := pki.NewKeeper(api.kubernetes, pki.Options{Namespace: o.namespace, Service: o.service, Logger: log, Registerer: registry})
+	if err != nil {
+		return err
+	}
+	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Authority: keeper.Authority})
+	if err != nil {
+		return err
+	}
+	cache, err := kube.New(kube.Options{Kubernetes: api.kubernetes, Clusters: api.clusters, Logger: log})
+	if err != nil {
+		return err
+	}
+	streams, err := agents.New(agents.Options{TLS: agentTLS(keeper), Registerer: registry, Logger: log})
+	if err != nil {
+		return err
+	}
+	recorder, err := status.NewRecorder(api.kubernetes.EventsV1(), status.RecorderOptions{Instance: o.identity, Log: log})
+	if err != nil {
+		return err
+	}
+	board := status.NewBoard(status.NewMetrics(registry), recorder)
+	webhook, err := inject.NewWebhook(inject.WebhookOptions{
+		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Logger: log, Registerer: registry,
+	})
+	if err != nil {
+		return err
+	}
+	registration := inject.Registration{
+		Client: api.kubernetes, Bundle: func() []byte { return bundle(keeper) }, Changed: keeper.Changed, Logger: log,
+	}
+	loop, err := coordinator.New(coordinator.Options{
+		Kubernetes: api.kubernetes, Clusters: api.clusters, Cache: cache, Agents: streams, Board: board,
+		Provision: provide(provisioner), Authorities: keeper.Changed, Metrics: act.NewMetrics(registry), Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	known := &announcer{ctx: ctx, client: api.kubernetes, board: board, options: o, log: log}
+	elector, err := lead.New(lead.Options{
+		Client: api.lease, Namespace: o.namespace, Identity: o.identity, Logger: log,
+		OnLeader: known.heard,
+	})
+	if err != nil {
+		return err
+	}
+	var synced atomic.Bool
+	ready := func() error {
+		switch {
+		case keeper.Authority().IsZero():
+			return errors.New("there are no certificates yet")
+		case synced.Load() || cache.Synced():
+			// A database that is added later must not take the webhook away from others.
+			synced.Store(true)
+			return nil
+		}
+		return errors.New("the API server has not told everything yet")
+	}
+
+	return runParts(ctx, log, []part{
+		{"http", func(ctx context.Context) error { return serveHTTP(ctx, sockets.http, newHandler(registry, ready), log) }},
+		{"certificates", func(ctx context.Context) error { return keepCertificates(ctx, keeper, log) }},
+		{"cache", cache.Run},
+		{"agents", streams.Run},
+		{"events", recorder.Run},
+		{"webhook", func(ctx context.Context) error {
+			return inject.Serve(ctx, sockets.webhook, keeper.WebhookTLS(), webhook, log)
+		}},
+		{"webhook registration", registration.Run},
+		{"grpc", func(ctx context.Context) error {
+			return status.NewServer(board, keeper.ServerTLS()).Run(ctx, sockets.grpc)
+		}},
+		{"election", func(ctx context.Context) error {
+			if !waitUntil(ctx, func() bool { return ready() == nil }) {
+				return nil
+			}
+			return elector.Run(ctx, func(ctx context.Context, term *lead.Term) error {
+				m.leader.Set(1)
+				defer m.leader.Set(0)
+				defer known.lead()()
+				return loop.Lead(ctx, term)
+			})
+		}},
+	})
+}
+
+// keepCertificates gets the first certificates sooner than the keeper's own interval.
+func keepCertificates(ctx context.Context, keeper *pki.Keeper, log *slog.Logger) error {
+	waitUntil(ctx, func() bool {
+		try, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		err := keeper.Ensure(try)
+		if err != nil && ctx.Err() == nil {
+			log.Warn("there are no certificates yet", "error", err)
+		}
+		return err == nil
+	})
+	return keeper.Run(ctx)
+}
+
+// waitUntil asks again and again, and answers false when ctx ends before.
+func waitUntil(ctx context.Context, done func() bool) bool {
+	wait := 100 * time.Millisecond
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 2*time.Second)
+	}
+	return true
+}
+
+// agentTLS is asked at every handshake with an agent.
+func agentTLS(keeper *pki.Keeper) func() (*tls.Config, error) {
+	own := keeper.AgentTLS("", "")
+	return func() (*tls.Config, error) {
+		authority := keeper.Authority()
+		if authority.IsZero() {
+			return nil, errors.New("there are no certificates yet")
+		}
+		return &tls.Config{
+			MinVersion: tls.VersionTLS13, RootCAs: authority.Pool(), GetClientCertificate: own.GetClientCertificate,
+		}, nil
+	}
+}
+
+func bundle(keeper *pki.Keeper) []byte {
+	authority := keeper.Authority()
+	if authority.IsZero() {
+		return nil
+	}
+	return authority.Bundle()
+}
+
+func lookup(cache *kube.Cache) inject.Lookup {
+	return func(namespace, name string) (*v1alpha1.DatabaseCluster, bool) {
+		objects, ok := cache.Cluster(kube.Key{Namespace: namespace, Name: name})
+		return objects.Cluster, ok
+	}
+}
+
+// provide makes what the agents of a database cluster need.
+func provide(provisioner *provision.Provisioner) func(context.Context, kube.ClusterObjects) (time.Time, error) {
+	return func(ctx context.Context, objects kube.ClusterObjects) (time.Time, error) {
+		var services []string
+		for _, pool := range objects.Pools {
+			if pool.Service != "" {
+				services = append(services, pool.Service)
+			}
+		}
+		result, err := provisioner.Ensure(ctx, objects.Cluster, services)
+		return result.Next, err
+	}
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A snapshot is the same in both formats, with all its fields.
+func TestSnapshotIsTheSameInJSONAndYAML(t *testing.T) {
+	data, err := json.Marshal(rolling(t).Snapshot)
+	require.NoError(t, err)
+	fromJSON, err := decodeSnapshot(data)
+	require.NoError(t, err)
+	require.Equal(t, rolling(t).Plan, policy.Decide(fromJSON))
+	text, err := yaml.JSONToYAML(data)
+	require.NoError(t, err)
+	fromYAML, err := decodeSnapshot(text)
+	require.NoError(t, err)
+	require.Equal(t, fromJSON, fromYAML)
+}
+
+// Whatever is given as a snapshot, there is an answer and not a panic.
+func FuzzDecodeSnapshot(f *testing.F) {
+	for _, seed := range []string{
+		"", "{", "version: 1", "version: 1\nnow: 2026-11-20T12:00:00Z\npods: [{name: a}, {name: a}]", `{"version": 1, "pools": [{"replicas": 1e9}]}`,
+		"a: &a [*a]", "version: 1\ncluster: {spec: {policy: {maxUnavailable: -1%}}}", "\x00", "--- \n---", "!!binary x", strings.Repeat("[", 1000),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decodeSnapshot(data)
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		require.NotEmpty(t, policy.Decide(s).Text())
+	})
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/inject"
+)
+
+func newInject(a *app) *cobra.Command {
+	var file, pullPolicy string
+	var keepPreStop bool
+	var opts inject.ManifestOptions
+	cmd := &cobra.Command{
+		Use:   "inject -f FILE",
+		Short: "Add the agent to the StatefulSets of a manifest",
+		Long: `Add the agent to the StatefulSets of a manifest, for those who do without the
+webhook. A StatefulSet is changed when its pod template has the label
+` + v1alpha1.LabelCluster + `; every other document is written as it was. A second
+injection changes nothing.`,
+		Example: fmt.Sprintf("  helm template search ./chart | %[1]s inject -f - --agent-image registry.example/rollcall/agent:v1 | kubectl apply -f -", a.name),
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			opts.PullPolicy = corev1.PullPolicy(pullPolicy)
+			if keepPreStop {
+				opts.ExistingPreStop = inject.KeepPreStop
+			}
+			return a.inject(file, opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&file, "filename", "f", "", "manifest to read, - for standard input")
+	flags.StringVar(&opts.Image, "agent-image", "", "image of the agent; by digest it is the same everywhere")
+	flags.StringVar(&pullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the agent's image")
+	flags.StringVar(&opts.CredentialsSecret, "credentials-secret", "", "Secret with the username and password that the agent uses; the annotation "+v1alpha1.AnnotationCredentialsSecret+" wins over it")
+	flags.BoolVar(&keepPreStop, "keep-prestop", false, "keep a preStop hook that is there, and do without the agent's")
+	_ = cmd.MarkFlagRequired("filename")
+	_ = cmd.MarkFlagRequired("agent-image")
+	return cmd
+}
+
+func (a *app) inject(file string, opts inject.ManifestOptions) error {
+	in := a.streams.In
+	opts.Name = file
+	if file == "-" {
+		opts.Name = "standard input"
+	} else {
+		f, err := os.Open(file)
+		if err != nil {
+			return fmt.Errorf("--filename: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	warnings, err := inject.Manifest(in, a.streams.Out, opts)
+	if err != nil {
+		if errors.Is(err, inject.ErrPreStop) {
+			return fmt.Errorf("%w\nSee --keep-prestop, or annotate the pod template with %s: %s", err, v1alpha1.AnnotationPreStop, v1alpha1.PreStopChain)
+		}
+		return err
+	}
+	for _, w := range warnings {
+		if _, err := io.WriteString(a.streams.ErrOut, "warning: "+string(w)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package reach
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/lead"
+	"github.com/rollcall-dev/rollcall/coordinator/pki"
+)
+
+// elected is the name of the pod that holds the Lease.
+func elected(ctx context.Context, clients kubernetes.Interface, namespace string) (string, error) {
+	l, err := clients.CoordinationV1().Leases(namespace).Get(ctx, lead.LeaseName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("%w: there is no Lease %s/%s; is Rollcall installed in another namespace (--install-namespace)?", ErrNotElected, namespace, lead.LeaseName)
+	case err != nil:
+		return "", explain(err, fmt.Sprintf("get Lease %s/%s", namespace, lead.LeaseName))
+	}
+	holder := holderOf(l, time.Now())
+	if holder == "" {
+		return "", fmt.Errorf("%w: nobody holds Lease %s/%s; are the pods of Deployment %s running?", ErrNotElected, namespace, lead.LeaseName, lead.LeaseName)
+	}
+	return holder, nil
+}
+
+// holderOf is empty when the Lease is free or has not been renewed for so long
+// that somebody else may take it.
+func holderOf(l *coordinationv1.Lease, now time.Time) string {
+	s := l.Spec
+	if s.HolderIdentity == nil || *s.HolderIdentity == "" {
+		return ""
+	}
+	if s.RenewTime != nil && s.LeaseDurationSeconds != nil {
+		// The clocks of two machines differ, so an expired Lease gets a minute more.
+		expires := s.RenewTime.Add(time.Duration(*s.LeaseDurationSeconds)*time.Second + time.Minute)
+		if now.After(expires) {
+			return ""
+		}
+	}
+	return *s.HolderIdentity
+}
+
+// readerIdentity is what people show to the coordinator, and how they verify it.
+func readerIdentity(ctx context.Context, clients kubernetes.Interface, namespace string) (*tls.Config, error) {
+	secret, err := clients.CoreV1().Secrets(namespace).Get(ctx, pki.SecretReader, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w: there is no Secret %s/%s, which a coordinator makes when it first starts", ErrNotElected, namespace, pki.SecretReader)
+	case err != nil:
+		return nil, explain(err, fmt.Sprintf("get Secret %s/%s", namespace, pki.SecretReader))
+	}
+	config, err := trust(secret.Data["ca.crt"])
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/%s, key ca.crt: %w", namespace, pki.SecretReader, err)
+	}
+	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/%s, keys tls.crt and tls.key: %w", namespace, pki.SecretReader, err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}
+
+// explain says what was tried, and marks what the API server forbids.
+func explain(err error, tried string) error {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("%w to %s: %w", ErrForbidden, tried, err)
+	}
+	return fmt.Errorf("%s: %w", tried, err)
+}

@@ -1,0 +1,273 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// maxRows bounds the tables of one cluster.
+const maxRows = 25
+
+// List writes a line for each cluster.
+func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces bool) {
+	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "AWAY", "FAILED", "WAITING FOR"}
+	if allNamespaces {
+		header = append([]string{"NAMESPACE"}, header...)
+	}
+	t := NewTable(header...)
+	for _, c := range clusters {
+		pods := c.GetPods()
+		row := []string{
+			c.GetName(), c.GetEngine(), cmp.Or(c.GetPhase(), "Unknown"),
+			fmt.Sprintf("%d/%d", pods.GetUpdated(), pods.GetDesired()),
+			fmt.Sprintf("%d/%d", pods.GetReady(), pods.GetDesired()),
+			fmt.Sprint(pods.GetAway()), fmt.Sprint(pods.GetFailed()), waitingFor(c),
+		}
+		if allNamespaces {
+			row = append([]string{c.GetNamespace()}, row...)
+		}
+		t.Row(phaseMark(c.GetPhase()), row...)
+	}
+	t.Write(w, p)
+}
+
+// waitingFor is the rule that holds the cluster for good, or the pods on their
+// way, or the rule that holds the next pod.
+func waitingFor(c *rollcallv1.Cluster) string {
+	if h := lastingHold(c); h != nil {
+		return h.GetRule()
+	}
+	if len(c.GetClaims()) > 0 {
+		var pods []string
+		for _, claim := range c.GetClaims() {
+			pods = append(pods, fmt.Sprintf("%s (%s)", claim.GetPod(), claim.GetPhase()))
+		}
+		if len(pods) > 2 {
+			pods = append(pods[:2], fmt.Sprintf("%d more", len(pods)-2))
+		}
+		return strings.Join(pods, ", ")
+	}
+	if h := leadingHold(c); h != nil {
+		return h.GetRule()
+	}
+	return "-"
+}
+
+// leadingHold is the hold that says most about the cluster: the first of the
+// plan, except for pods that are on their way.
+func leadingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
+	for _, h := range c.GetPlan().GetHolds() {
+		if h.GetRule() != string(policy.Claimed) && h.GetRule() != string(policy.OnItsWay) {
+			return h
+		}
+	}
+	return nil
+}
+
+// lastingHold is a hold of the whole cluster that will not pass by itself
+// when the pods on their way are back.
+func lastingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
+	if h := leadingHold(c); h != nil && h.GetPod() == "" && len(c.GetPlan().GetSteps()) == 0 && !status.Passing(policy.Rule(h.GetRule())) {
+		return h
+	}
+	return nil
+}
+
+func phaseMark(phase string) Mark {
+	switch policy.ClusterPhase(phase) {
+	case policy.ClusterDone:
+		return Good
+	case policy.ClusterWaiting, policy.ClusterPaused:
+		return Waiting
+	case policy.ClusterStalled:
+		return Bad
+	}
+	return Plain
+}
+
+// Cluster writes everything about one cluster. Source says who says so.
+func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now time.Time) {
+	pods, budget := c.GetPods(), c.GetPlan().GetBudget()
+	head := NewTable("cluster", fmt.Sprintf("%s/%s (%s)", c.GetNamespace(), c.GetName(), c.GetEngine()))
+	head.Row(phaseMark(c.GetPhase()), "phase", cmp.Or(c.GetPhase(), "Unknown"))
+	count := fmt.Sprintf("%d of %d updated, %d ready, %d away", pods.GetUpdated(), pods.GetDesired(), pods.GetReady(), pods.GetAway())
+	if budget.GetPodLimit() > 0 {
+		count += fmt.Sprintf(" (at most %d)", budget.GetPodLimit())
+	}
+	if pods.GetFailed() > 0 {
+		count += fmt.Sprintf(", %d failed", pods.GetFailed())
+	}
+	head.Row(Plain, "pods", count)
+	if f := c.GetPlan().GetForecast(); f.GetSeconds() > 0 {
+		head.Row(Plain, "forecast", fmt.Sprintf("%s, in %d waves", status.Age(seconds(f.GetSeconds())), f.GetWaves()))
+	}
+	decided := source
+	if at := c.GetDecidedAt(); at != nil {
+		decided = fmt.Sprintf("%s ago, %s", status.Age(now.Sub(at.AsTime())), source)
+	}
+	head.Row(Plain, "decided", decided)
+	head.Write(w, p)
+
+	for _, t := range []*Table{claimTable(c, now), holdTable(c), podTable(c)} {
+		t.Write(w, p)
+	}
+}
+
+func claimTable(c *rollcallv1.Cluster, now time.Time) *Table {
+	t := NewTable("POD", "SINCE", "PHASE", "WHAT")
+	t.Title, t.Indent = "\nOn their way:", gap
+	for _, claim := range c.GetClaims() {
+		since := "-"
+		if at := claim.GetStartedAt(); at != nil {
+			since = status.Age(now.Sub(at.AsTime()))
+		}
+		t.Row(Plain, claim.GetPod(), since, claim.GetPhase(), what(claim.GetAction(), claim.GetPrepare(), claim.GetReason()))
+	}
+	for _, s := range c.GetPlan().GetSteps() {
+		t.Row(Good, s.GetPod(), "-", "next", what(s.GetAction(), s.GetPrepare(), s.GetReason()))
+	}
+	return t
+}
+
+func what(action, prepare, reason string) string {
+	text := action
+	if prepare != "" && prepare != string(policy.PrepareNone) {
+		text += " after " + prepare
+	}
+	if reason != "" {
+		text += " (" + reason + ")"
+	}
+	return text
+}
+
+func holdTable(c *rollcallv1.Cluster) *Table {
+	t := NewTable("POD", "RULE", "REASON")
+	t.Title, t.Indent = "\nHeld:", gap
+	holds := distinct(c.GetPlan().GetHolds())
+	for i, h := range holds {
+		if i == maxRows {
+			t.Row(Faint, "...", "", fmt.Sprintf("and %d more", len(holds)-maxRows))
+			break
+		}
+		t.Row(Waiting, cmp.Or(h.GetPod(), "(all)"), h.GetRule(), Clean(h.GetReason()))
+	}
+	return t
+}
+
+// distinct leaves out holds of pods that say what holds the whole cluster.
+func distinct(holds []*rollcallv1.Hold) []*rollcallv1.Hold {
+	everybody := map[string]bool{}
+	for _, h := range holds {
+		if h.GetPod() == "" {
+			everybody[h.GetRule()] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(holds), func(h *rollcallv1.Hold) bool {
+		return h.GetPod() != "" && everybody[h.GetRule()]
+	})
+}
+
+func podTable(c *rollcallv1.Cluster) *Table {
+	t := NewTable("POD", "ZONE", "PHASE", "UPDATED", "MEMBER", "REPORT", "ROLES")
+	t.Title, t.Indent = "\nPods:", gap
+	states := c.GetPodStates()
+	for i, s := range states {
+		if i == maxRows {
+			t.Row(Faint, "...", "", "", "", "", "", fmt.Sprintf("and %d more", len(states)-maxRows))
+			break
+		}
+		updated := "no"
+		mark := Plain
+		if s.GetUpdated() {
+			updated = "yes"
+		}
+		if s.GetPhase() == string(policy.Failed) || s.GetMember() == string(policy.NotLive) {
+			mark = Bad
+		}
+		report := "none"
+		if s.GetReportAgeSeconds() >= 0 {
+			report = status.Age(seconds(s.GetReportAgeSeconds()))
+		}
+		t.Row(mark, s.GetPod(), cmp.Or(s.GetZone(), "?"), s.GetPhase(), updated, cmp.Or(s.GetMember(), "-"), report,
+			cmp.Or(Clean(strings.Join(s.GetRoles(), ",")), "-"))
+	}
+	return t
+}
+
+// Progress is one line about how far a rollout has come. Two lines are equal
+// when nothing has changed.
+func Progress(c *rollcallv1.Cluster) string {
+	pods := c.GetPods()
+	line := fmt.Sprintf("%s: %d of %d updated, %d away", cmp.Or(c.GetPhase(), "Unknown"), pods.GetUpdated(), pods.GetDesired(), pods.GetAway())
+	if pods.GetFailed() > 0 {
+		line += fmt.Sprintf(", %d failed", pods.GetFailed())
+	}
+	for _, claim := range c.GetClaims() {
+		line += fmt.Sprintf("; %s %s", claim.GetPod(), claim.GetPhase())
+	}
+	h := lastingHold(c)
+	if len(c.GetClaims()) == 0 && len(c.GetPlan().GetSteps()) == 0 {
+		h = leadingHold(c)
+	}
+	if h != nil {
+		line += fmt.Sprintf("; %s holds %s: %s", h.GetRule(), cmp.Or(h.GetPod(), "all"), Clean(h.GetReason()))
+	}
+	return line
+}
+
+// Happened is a line for each thing that a cluster shows and did not show
+// before, for a view that only grows.
+func Happened(before, after *rollcallv1.Cluster) []string {
+	known := map[string]bool{}
+	for _, line := range planLines(before) {
+		known[line] = true
+	}
+	var lines []string
+	if before == nil || counts(before) != counts(after) {
+		lines = append(lines, counts(after))
+	}
+	for _, line := range planLines(after) {
+		if !known[line] {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func counts(c *rollcallv1.Cluster) string {
+	p := c.GetPods()
+	return fmt.Sprintf("phase  %s: %d of %d updated, %d ready, %d away, %d failed",
+		cmp.Or(c.GetPhase(), "Unknown"), p.GetUpdated(), p.GetDesired(), p.GetReady(), p.GetAway(), p.GetFailed())
+}
+
+// planLines are claims, and the plan as it is written everywhere.
+func planLines(c *rollcallv1.Cluster) []string {
+	var lines []string
+	for _, claim := range c.GetClaims() {
+		lines = append(lines, fmt.Sprintf("claim  %s %s %s", claim.GetPod(), claim.GetPhase(), what(claim.GetAction(), claim.GetPrepare(), claim.GetReason())))
+	}
+	for _, s := range c.GetPlan().GetSteps() {
+		lines = append(lines, policy.Step{
+			Pod: s.GetPod(), Action: policy.Action(s.GetAction()), Prepare: policy.Prepare(s.GetPrepare()), Reason: policy.Reason(s.GetReason()),
+		}.Text())
+	}
+	for _, h := range c.GetPlan().GetHolds() {
+		if h.GetRule() == string(policy.Claimed) {
+			continue
+		}
+		lines = append(lines, Clean(policy.Hold{
+			Pod: h.GetPod(), Rule: policy.Rule(h.GetRule()), Group: h.GetGroup(), Reason: h.GetReason(),
+		}.Text()))
+	}
+	return lines
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,122 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func sample() *rollcallv1.Cluster {
+	return &rollcallv1.Cluster{
+		Namespace: "prod", Name: "search", Engine: "Solr", Phase: "Rolling",
+		Pods:      &rollcallv1.PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 5, Away: 1, Failed: 1},
+		DecidedAt: timestamppb.New(noon.Add(-3 * time.Second)),
+		Claims: []*rollcallv1.Claim{{
+			Id: "k1", Pod: "search-3", Action: "Restart", Prepare: "Handoff", Reason: "Outdated", Phase: "Gone", StartedAt: timestamppb.New(noon.Add(-20 * time.Second)),
+		}},
+		Plan: &rollcallv1.Plan{
+			Budget:   &rollcallv1.Budget{PodLimit: 1, PodsAway: 1, PodsClaimed: 1},
+			Forecast: &rollcallv1.Forecast{Waves: 3, Seconds: 190},
+			Holds: []*rollcallv1.Hold{
+				{Pod: "search-3", Rule: "claimed", Reason: "it is on its way"},
+				{Pod: "search-2", Rule: "shard-budget", Group: "books/s1", Reason: "books/s1 would have 1 of 3 members, needs 2"},
+			},
+		},
+		PodStates: []*rollcallv1.PodState{
+			{Pod: "search-2", Zone: "z1", Phase: "Ready", Member: "Live", ReportAgeSeconds: 0.8, Roles: []string{"overseer"}},
+			{Pod: "search-3", Phase: "Missing", ReportAgeSeconds: -1},
+		},
+	}
+}
+
+func TestClusterView(t *testing.T) {
+	var out strings.Builder
+	Cluster(&out, Palette{}, sample(), "by the coordinator", noon)
+	require.Equal(t, `cluster   prod/search (Solr)
+phase     Rolling
+pods      2 of 6 updated, 5 ready, 1 away (at most 1), 1 failed
+forecast  3m, in 3 waves
+decided   3s ago, by the coordinator
+
+On their way:
+  POD       SINCE  PHASE  WHAT
+  search-3  20s    Gone   Restart after Handoff (Outdated)
+
+Held:
+  POD       RULE          REASON
+  search-3  claimed       it is on its way
+  search-2  shard-budget  books/s1 would have 1 of 3 members, needs 2
+
+Pods:
+  POD       ZONE  PHASE    UPDATED  MEMBER  REPORT  ROLES
+  search-2  z1    Ready    no       Live    800ms   overseer
+  search-3  ?     Missing  no       -       none    -
+`, out.String())
+}
+
+func TestLongListsAreCut(t *testing.T) {
+	c := sample()
+	for i := range 100 {
+		c.Plan.Holds = append(c.Plan.Holds, &rollcallv1.Hold{Pod: fmt.Sprint("p-", i), Rule: "pod-budget"})
+		c.PodStates = append(c.PodStates, &rollcallv1.PodState{Pod: fmt.Sprint("p-", i)})
+	}
+	var out strings.Builder
+	Cluster(&out, Palette{}, c, "", noon)
+	require.Equal(t, 2, strings.Count(out.String(), "and 77 more"))
+}
+
+func TestHoldOfEverybodyIsShownOnce(t *testing.T) {
+	c := sample()
+	c.Claims = nil
+	c.Plan.Holds = []*rollcallv1.Hold{
+		{Rule: "paused", Reason: "as asked"}, {Pod: "search-2", Rule: "paused", Reason: "as asked"}, {Pod: "search-3", Rule: "veto", Reason: "no"},
+	}
+	var out strings.Builder
+	Cluster(&out, Palette{}, c, "", noon)
+	require.Equal(t, 1, strings.Count(out.String(), "as asked"))
+	require.Contains(t, out.String(), "  search-3  veto    no")
+}
+
+func TestProgressIsEqualWhileNothingChanges(t *testing.T) {
+	require.Equal(t, "Rolling: 2 of 6 updated, 1 away, 1 failed; search-3 Gone", Progress(sample()))
+	older := sample()
+	older.DecidedAt = nil
+	require.Equal(t, Progress(sample()), Progress(older))
+
+	held := sample()
+	held.Claims = nil
+	require.Equal(t, "Rolling: 2 of 6 updated, 1 away, 1 failed; shard-budget holds search-2: books/s1 would have 1 of 3 members, needs 2", Progress(held))
+	require.Equal(t, "Unknown: 0 of 0 updated, 0 away", Progress(&rollcallv1.Cluster{}))
+}
+
+func TestHappened(t *testing.T) {
+	require.Equal(t, []string{
+		"phase  Rolling: 2 of 6 updated, 5 ready, 1 away, 1 failed",
+		"claim  search-3 Gone Restart after Handoff (Outdated)",
+		"hold   search-2 shard-budget books/s1: books/s1 would have 1 of 3 members, needs 2",
+	}, Happened(nil, sample()))
+	require.Empty(t, Happened(sample(), sample()))
+
+	next := sample()
+	next.Claims[0].Phase = "Rejoined"
+	next.Plan.Steps = []*rollcallv1.Step{{Pod: "search-2", Action: "Restart", Prepare: "Handoff", Reason: "Outdated"}}
+	next.Plan.Holds = nil
+	require.Equal(t, []string{
+		"claim  search-3 Rejoined Restart after Handoff (Outdated)",
+		"go     search-2 Restart after Handoff (Outdated)",
+	}, Happened(sample(), next))
+}
+
+func TestListOfNobodyKnows(t *testing.T) {
+	var out strings.Builder
+	List(&out, Palette{}, []*rollcallv1.Cluster{{Name: "new"}}, false)
+	require.Equal(t, "NAME  ENGINE  PHASE    UPDATED  READY  AWAY  FAILED  WAITING FOR\nnew           Unknown  0/0      0/0    0     0       -\n", out.String())
+}

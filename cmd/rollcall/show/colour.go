@@ -1,0 +1,47 @@
+package show
+
+import "strings"
+
+// Mark says what a line means, which a terminal shows as a colour.
+type Mark int
+
+// The marks.
+const (
+	Plain Mark = iota
+	Good
+	Waiting
+	Bad
+	Faint
+)
+
+// Palette paints lines. Its zero value paints nothing.
+type Palette struct{ colours [5]string }
+
+// Terminal is a palette for a terminal.
+var Terminal = Palette{colours: [5]string{
+	Good:    "\x1b[32m",
+	Waiting: "\x1b[33m",
+	Bad:     "\x1b[31m",
+	Faint:   "\x1b[2m",
+}}
+
+const uncoloured = "\x1b[0m"
+
+// Paint marks a text that ends before the end of its line.
+func (p Palette) Paint(mark Mark, text string) string {
+	if mark < 0 || int(mark) >= len(p.colours) || p.colours[mark] == "" || text == "" {
+		return text
+	}
+	return p.colours[mark] + text + uncoloured
+}
+
+// Clean replaces what could steer a terminal. Words in holds and vetoes can
+// come from a database.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
+			return r
+		}
+		return '?'
+	}, text)
+}

@@ -1,0 +1,31 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+)
+
+// Explanation writes why a pod goes or waits, and what that was decided on.
+func Explanation(w io.Writer, p Palette, e status.Explanation) {
+	mark := map[status.Verdict]Mark{status.Go: Good, status.UpToDate: Good, status.Hold: Waiting}[e.Verdict]
+	fmt.Fprintf(w, "%s %s\n", e.Pod, p.Paint(mark, e.Verdict.String()))
+	for _, line := range strings.Split(Clean(e.Text), "\n") {
+		// Not wrapped: these are lines of the plan, which people search for.
+		fmt.Fprintf(w, "%s%s\n", gap, line)
+	}
+	fmt.Fprintln(w)
+	t := NewTable("FACT", "AGE", "VALUE")
+	t.Indent = gap
+	for _, f := range e.Facts {
+		age := "-"
+		if f.AgeSeconds >= 0 {
+			age = status.Age(time.Duration(f.AgeSeconds * float64(time.Second)))
+		}
+		t.Row(Plain, f.Name, age, Clean(f.Value))
+	}
+	t.Write(w, p)
+}

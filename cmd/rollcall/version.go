@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the build: -ldflags "-X main.version=v1.2.3". Without it
+// the module's version and commit are shown.
+var version = ""
+
+type buildVersion struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go"`
+}
+
+func newVersion(a *app) *cobra.Command {
+	var out format
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			info, _ := debug.ReadBuildInfo()
+			v := versionOf(version, info)
+			if out != formatText {
+				return a.writeValue(out, v)
+			}
+			text := a.name + " " + v.Version
+			if v.Commit != "" {
+				text += " (" + v.Commit + ")"
+			}
+			_, err := fmt.Fprintln(a.streams.Out, text)
+			return err
+		},
+	}
+	outputFlag(cmd, &out, "text", formatJSON, formatYAML)
+	return cmd
+}
+
+func versionOf(stamped string, info *debug.BuildInfo) buildVersion {
+	v := buildVersion{Version: stamped, Go: runtime.Version()}
+	if info != nil {
+		if v.Version == "" {
+			v.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				v.Commit = s.Value
+			}
+		}
+	}
+	if v.Version == "" {
+		v.Version = "(devel)"
+	}
+	return v
+}

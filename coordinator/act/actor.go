@@ -1,0 +1,318 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Options of an Actor. All without a default are required.
+type Options struct {
+	Kubernetes kubernetes.Interface
+	Clusters   v1alpha1.Clients
+	Agents     Agents
+
+	// Namespace, Name and UID of the DatabaseCluster.
+	Namespace string
+	Name      string
+	UID       string
+	// Epoch is this coordinator's, as it was written to the status by TakeOver.
+	Epoch int64
+
+	// Bound gives a request to the API server a deadline within the leader's
+	// term. Default: no bound.
+	Bound func(context.Context) (context.Context, context.CancelFunc)
+	// Notify is called, from any goroutine, when Advance should be called again.
+	// It must return at once.
+	Notify func()
+	// NewID makes the ids of claims. Default: random.
+	NewID   func() string
+	Metrics *Metrics
+	Logger  *slog.Logger
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Kubernetes == nil || o.Clusters == nil || o.Agents == nil || o.Notify == nil:
+		return errors.New("act: Kubernetes, Clusters, Agents and Notify are required")
+	case o.Namespace == "" || o.Name == "" || o.UID == "":
+		return errors.New("act: namespace, name and UID of the database cluster are required")
+	case o.Epoch <= 0:
+		return fmt.Errorf("act: the epoch is %d and must be above 0", o.Epoch)
+	}
+	if o.Bound == nil {
+		o.Bound = context.WithCancel
+	}
+	if o.NewID == nil {
+		o.NewID = newID
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(nil)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return nil
+}
+
+// How long things may take, and how long to wait before they are tried again.
+const (
+	// callTimeout bounds one request to an agent, requestTimeout one to the API server.
+	callTimeout    = 10 * time.Second
+	requestTimeout = 10 * time.Second
+	// writeAhead is how long after an order its agent may still start a write.
+	writeAhead = 30 * time.Second
+	// observedFor is how long a look of the pod and its witnesses is good for.
+	observedFor = 2 * time.Second
+	// patience is how long a prepared pod may be held before its claim is given up.
+	patience = 30 * time.Second
+	// maxConflicts in a row, or maxRefusals by a foreign budget, end a claim.
+	maxConflicts = 5
+	maxRefusals  = 6
+	// refusalPause lies between two evictions that a budget refuses.
+	refusalPause = 5 * time.Second
+	// sentFor is how long the cache may take to show an accepted removal.
+	sentFor = 30 * time.Second
+
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Second
+	pollEvery  = 500 * time.Millisecond
+	// catchUpEvery is how often the cache is asked whether it has caught up.
+	catchUpEvery = 10 * time.Millisecond
+
+	// firstRest and lastRest bound how long a pod is left alone after a claim on
+	// it had to be given up.
+	firstRest = 10 * time.Second
+	lastRest  = 5 * time.Minute
+)
+
+// Actor carries out the plans of one database cluster in one epoch.
+//
+// Advance must be called from one goroutine. Slow work runs in goroutines of
+// its own, at most one per claim, so a pod whose agent hangs holds nobody up.
+type Actor struct {
+	options Options
+	pods    *Pods
+	log     *slog.Logger
+
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	heard   []func()
+	deposed bool
+
+	runs map[string]*run
+	// made are the claims that this Actor asked for.
+	made  map[string]bool
+	rests map[string]*rest
+}
+
+// New makes an Actor.
+func New(options Options) (*Actor, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	return &Actor{
+		options: options,
+		pods:    NewPods(options.Kubernetes, options.Namespace),
+		log:     options.Logger.With("cluster", options.Namespace+"/"+options.Name, "epoch", options.Epoch),
+		runs:    map[string]*run{},
+		made:    map[string]bool{},
+		rests:   map[string]*rest{},
+	}, nil
+}
+
+// Situation is what one pass of an Actor goes by.
+type Situation struct {
+	Now time.Time
+	// Cluster is the object from which Snapshot was made.
+	Cluster  *v1alpha1.DatabaseCluster
+	Snapshot policy.Snapshot
+	// Versions are the resourceVersions of the pods from which Snapshot was made,
+	// by UID.
+	Versions map[string]string
+	// Names are the names that the database has for pods without an agent, by pod.
+	Names map[string]string
+	Plan  policy.Plan
+}
+
+// Outcome of a pass.
+type Outcome struct {
+	Edits Edits
+	// Wake is when to call Advance again if nothing happens before; zero means never.
+	Wake time.Time
+	// Claims are the open claims with their phases as of now.
+	Claims []policy.Claim
+	// Away are how long pods were away whose claims were released in this pass.
+	Away []time.Duration
+	// Deposed: a newer coordinator has taken over; this Actor does nothing more.
+	Deposed bool
+}
+
+// Advance starts what is to be done next about each open claim and about the
+// plan's steps, and returns what must be written for the rest. A pass in which
+// claims are dropped makes no new ones: the plan was made with them. Decide
+// again without them, and call Claim, to have both written at once.
+func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
+	a.listen()
+	status := at.Cluster.Status
+	if a.isDeposed() || status.Epoch != a.options.Epoch {
+		return Outcome{Deposed: true, Claims: status.Claims}
+	}
+	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Phase: map[string]policy.ClaimPhase{}}}
+	open := make(map[string]bool, len(status.Claims))
+	for _, claim := range status.Claims {
+		open[claim.ID] = true
+		if claim.Epoch != a.options.Epoch {
+			out.Deposed = true
+			continue
+		}
+		a.pursue(ctx, at, claim, &out)
+	}
+	out.Deposed = out.Deposed || a.isDeposed()
+	for id, r := range a.runs {
+		if !open[id] && !r.busy {
+			delete(a.runs, id)
+		}
+	}
+	maps.DeleteFunc(a.made, func(id string, _ bool) bool { return !open[id] })
+	if !out.Deposed && len(out.Edits.Drop) == 0 {
+		a.Claim(at, &out)
+	}
+	a.wakeForRests(at.Now, &out)
+	return out
+}
+
+// pursue does the next thing about one claim.
+func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, out *Outcome) {
+	r := a.runOf(at.Now, claim)
+	c, why := a.look(at, claim, r)
+	move := next(c)
+	r.say(a.log, claim, c, move, why)
+	if now := phase(c); now != claim.Phase {
+		out.Edits.Phase[claim.ID] = now
+		claim.Phase = now
+	}
+	out.Claims = append(out.Claims, claim)
+	switch move {
+	case Wait:
+	case Store:
+		out.Edits.Undo[claim.ID] = r.heard.Undo
+	case Release:
+		if r.rest != "" && c.Pod == Here {
+			a.leaveAlone(at.Now, claim.UID, r.rest, r.giveUp)
+			r.rest = ""
+		}
+		if away, ok := r.finished(at.Now); ok && c.Back {
+			a.options.Metrics.away.Observe(away.Seconds())
+			out.Away = append(out.Away, away)
+		}
+		out.Edits.Drop = append(out.Edits.Drop, claim.ID)
+	default:
+		if r.busy {
+			return
+		}
+		if at.Now.Before(r.retryAt) {
+			out.wake(r.retryAt)
+			return
+		}
+		a.start(ctx, at, claim, r, move)
+	}
+	if !r.recheckAt.IsZero() {
+		out.wake(r.recheckAt)
+	}
+	if r.heard.Opened && !c.CaughtUp {
+		out.wake(at.Now.Add(catchUpEvery)) // the cache tells of no change that decides nothing
+	}
+	if c.Held || r.heard.Sent {
+		// Only time may end these: a look that grows old, a cache that lags.
+		out.wake(at.Now.Add(observedFor))
+	}
+}
+
+func (o *Outcome) wake(at time.Time) {
+	if o.Wake.IsZero() || at.Before(o.Wake) {
+		o.Wake = at
+	}
+}
+
+// start carries a move out in a goroutine of its own; what it learns is part of
+// the next pass.
+func (a *Actor) start(ctx context.Context, at Situation, claim policy.Claim, r *run, move Move) {
+	r.busy = true
+	known := *r
+	a.running.Go(func() {
+		learn := a.carryOut(ctx, at, claim, known, move)
+		a.tell(func() {
+			r.busy = false
+			learn(r)
+		})
+	})
+}
+
+func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, r run, move Move) func(*run) {
+	switch move {
+	case Ask:
+		return a.ask(ctx, at, claim)
+	case Apply:
+		return a.apply(ctx, at, claim)
+	case Relieve:
+		return a.relieve(ctx, at, claim)
+	case Observe:
+		return a.observe(ctx, at, claim)
+	case Open:
+		return a.open(ctx, at, claim)
+	case Go:
+		return a.let(ctx, at, r.opened)
+	case Shut:
+		return a.shut(ctx, claim)
+	case Undo:
+		return a.undo(ctx, at, claim, r)
+	case Confirm:
+		return a.confirm(ctx, claim)
+	}
+	return func(r *run) { r.failed(fmt.Errorf("no such move: %v", move)) }
+}
+
+// tell queues what a goroutine has learned for the next pass.
+func (a *Actor) tell(learn func()) {
+	a.mu.Lock()
+	a.heard = append(a.heard, learn)
+	a.mu.Unlock()
+	a.options.Notify()
+}
+
+func (a *Actor) listen() {
+	a.mu.Lock()
+	heard := a.heard
+	a.heard = nil
+	a.mu.Unlock()
+	for _, learn := range heard {
+		learn()
+	}
+}
+
+func (a *Actor) depose() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.deposed = true
+}
+
+func (a *Actor) isDeposed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.deposed
+}
+
+// Wait returns when everything that was started has ended; end the context of
+// Advance first.
+func (a *Actor) Wait() { a.running.Wait() }

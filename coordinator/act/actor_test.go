@@ -1,0 +1,58 @@
+package act
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRollsOutWithFiveWritesPerRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := newProcess(w, 0, false)
+		p.run(5 * time.Minute)
+		w.requireRolled(1)
+		total := -1 // the epoch is raised once
+		for _, n := range p.writes {
+			total += n
+		}
+		require.LessOrEqual(t, total, 5*len(w.pods), "%v", p.writes)
+		require.Equal(t, 3, p.writes["evict pods/eviction"])
+		require.Zero(t, p.writes["delete pods"])
+		for _, call := range p.calls {
+			require.NotContains(t, call, "list")
+		}
+	})
+}
+
+// Every request of a rollout is one after which, or before which, the process
+// may die. A successor goes on, nothing goes twice, and nothing is left behind.
+func TestResumesAfterACrashAtEveryCall(t *testing.T) {
+	var calls []string
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := newProcess(w, 0, false)
+		p.run(5 * time.Minute)
+		w.requireRolled(1)
+		calls = p.calls
+	})
+	require.Greater(t, len(calls), 20)
+	for at, what := range calls {
+		for _, late := range []bool{false, true} {
+			when := map[bool]string{false: "before", true: "after"}[late]
+			t.Run(fmt.Sprintf("%s call %d %s", when, at+1, what), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t)
+					first := newProcess(w, at+1, late)
+					first.run(5 * time.Minute)
+					require.True(t, first.dead)
+					newProcess(w, 0, false).run(5 * time.Minute)
+					w.requireRolled(1)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Agents are the agents of one database cluster. Every call is bounded by its
+// context and may be repeated.
+type Agents interface {
+	// Plan asks the agent of a pod what preparing it would change, and changes
+	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it.
+	Plan(ctx context.Context, to Target, order Order) (undo []byte, err error)
+	// Prepare has the agent of a pod start or continue to prepare it.
+	Prepare(ctx context.Context, to Target, order Order, undo []byte) (Progress, error)
+	// Restore has an agent undo what a prepare did.
+	Restore(ctx context.Context, to Target, claim string, epoch int64, undo []byte) (done bool, err error)
+	// Relieve has the agent of a pod hand over the duties of another member of
+	// the database, whose pod has no agent. It leaves nothing to be undone.
+	Relieve(ctx context.Context, to Target, order Order, member string) (Progress, error)
+	// Unaided hands over for a pod while no pod of the database has an agent: the
+	// coordinator asks the pod's database itself. An error where it may not.
+	Unaided(ctx context.Context, pod Target, order Order) (Progress, error)
+	// Fresh has the agent of a pod look anew, and returns once what it saw is
+	// part of every snapshot that is made from then on.
+	Fresh(ctx context.Context, to Target) error
+}
+
+// ErrStaleEpoch is what Agents answer when the agent has seen a higher epoch.
+var ErrStaleEpoch = errors.New("the agent has seen orders of a newer coordinator")
+
+// Target is the agent of one pod.
+type Target struct {
+	Pod string
+	UID string
+}
+
+// Order is what an agent is asked to prepare for.
+type Order struct {
+	Claim   string
+	Epoch   int64
+	Prepare policy.Prepare
+	// Eligible are the pods that may take over duties; empty means any.
+	Eligible []string
+	// NotAfter is the time past which the agent starts no write.
+	NotAfter time.Time
+}
+
+// Progress is how far a prepare is.
+type Progress struct {
+	State  policy.DrainState
+	Detail string
+}

@@ -1,0 +1,104 @@
+package act
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// newID is unique among all claims, short enough to mark work in a database.
+func newID() string { return "rc" + uuid.NewString()[:13] }
+
+// newClaim is the intent to carry out a step, on what was decided from s.
+func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
+	claim := policy.Claim{
+		ID: id, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
+		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now, Groups: notFull(s, step.Pod),
+	}
+	if pod := podNamed(s, step.Pod); pod != nil {
+		claim.From, claim.Zone = pod.Revision, pod.Zone
+		for _, pool := range s.Pools {
+			if pool.Name == pod.Pool {
+				claim.To = pool.Revision
+			}
+		}
+		if claim.Zone == "" {
+			for _, node := range s.Nodes {
+				if node.Name == pod.Node {
+					claim.Zone = node.Zone
+				}
+			}
+		}
+	}
+	return claim
+}
+
+// notFull maps those groups of a pod that are not full to their Active members:
+// nobody can ask more of the pod's successor than there was.
+func notFull(s policy.Snapshot, pod string) map[string]int32 {
+	var counts map[string]int32
+	for _, group := range s.Groups {
+		active, hosted := int32(0), false
+		for _, member := range group.Members {
+			hosted = hosted || member.Pod == pod
+			if member.State == policy.Active {
+				active++
+			}
+		}
+		if hosted && int(active) < len(group.Members) {
+			if counts == nil {
+				counts = map[string]int32{}
+			}
+			counts[group.ID] = active
+		}
+	}
+	return counts
+}
+
+func podNamed(s policy.Snapshot, name string) *policy.Pod {
+	for i := range s.Pods {
+		if s.Pods[i].Name == name {
+			return &s.Pods[i]
+		}
+	}
+	return nil
+}
+
+// Edits are changes of a DatabaseCluster's status that an Actor asks for. They
+// are carried out by compare-and-swap on the very object that was decided on,
+// or not at all: the next pass asks again for what is still wanted.
+type Edits struct {
+	// Add are new claims.
+	Add []policy.Claim
+	// Undo maps claims to what their agents answered.
+	Undo map[string][]byte
+	// Phase maps claims to what their phase is by now.
+	Phase map[string]policy.ClaimPhase
+	// Drop are claims that are over.
+	Drop []string
+}
+
+// Urgent says whether something waits for the edits to be written. Phases alone
+// are for people and go with the next write.
+func (e Edits) Urgent() bool { return len(e.Add)+len(e.Undo)+len(e.Drop) > 0 }
+
+// Apply carries the edits out on a status.
+func (e Edits) Apply(status *v1alpha1.Status) {
+	kept := make([]policy.Claim, 0, len(status.Claims)+len(e.Add))
+	for _, claim := range status.Claims {
+		if slices.Contains(e.Drop, claim.ID) {
+			continue
+		}
+		if undo, ok := e.Undo[claim.ID]; ok {
+			claim.Undo = undo
+		}
+		if phase, ok := e.Phase[claim.ID]; ok {
+			claim.Phase = phase
+		}
+		kept = append(kept, claim)
+	}
+	status.Claims = append(kept, e.Add...)
+}

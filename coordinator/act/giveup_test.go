@@ -1,0 +1,185 @@
+package act
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// edit changes the DatabaseCluster as a person would.
+func (w *world) edit(change func(*v1alpha1.DatabaseCluster)) {
+	clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
+	cluster, err := clusters.Get(w.t.Context(), name, metav1.GetOptions{})
+	require.NoError(w.t, err)
+	change(cluster)
+	_, err = clusters.Update(w.t.Context(), cluster, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
+}
+
+// total of the pods that were removed.
+func (w *world) total() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, times := range w.removed {
+		n += times
+	}
+	return n
+}
+
+func (w *world) claims() []policy.Claim {
+	cluster, _ := w.server.Cluster(namespace, name)
+	return cluster.Status.Claims
+}
+
+func pause(c *v1alpha1.DatabaseCluster) {
+	c.Annotations = map[string]string{v1alpha1.AnnotationPaused: "true"}
+}
+
+// A pause that comes at any request is obeyed: either the pod had gone, or it
+// stays, with its guard closed, its prepare undone and no claim left.
+func TestPauseAtEveryCall(t *testing.T) {
+	for at := 1; at < 25; at++ {
+		inWorld(t, func(t *testing.T, w *world) {
+			calls, gone := 0, 0
+			p := intercepted(w, func(kubetest.Call) error {
+				if calls++; calls == at {
+					w.edit(pause)
+					gone = w.total()
+				}
+				return nil
+			})
+			p.run(time.Minute)
+			w.requireClean()
+			require.Empty(t, w.claims(), "pause at call %d", at)
+			for _, pod := range w.pods {
+				w.requireShut(pod)
+			}
+			require.LessOrEqual(t, w.total(), gone+1)
+		})
+	}
+}
+
+// A changed decision: the template goes back while the first pod is prepared.
+func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.onPrepare = func(Target, Order) (Progress, error) {
+			w.update = "v1"
+			return Progress{State: policy.DrainPreparing}, nil
+		}
+		p := newProcess(w, 0, false)
+		p.run(30 * time.Second)
+		require.Empty(t, w.removed)
+		require.Empty(t, w.claims())
+		w.requireClean()
+	})
+}
+
+func TestTimeoutFreesNoCharge(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.onPrepare = func(Target, Order) (Progress, error) {
+			return Progress{State: policy.DrainPreparing, Detail: "slow"}, nil
+		}
+		p := newProcess(w, 0, false)
+		p.run(time.Hour)
+		require.Len(t, w.claims(), 1, "the charge stays however long it takes")
+		require.Empty(t, w.removed)
+	})
+}
+
+func TestOnTimeoutProceed(t *testing.T) {
+	for _, fate := range []policy.DataFate{policy.Keep, policy.Lose} {
+		inWorld(t, func(t *testing.T, w *world) {
+			w.edit(func(c *v1alpha1.DatabaseCluster) {
+				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = policy.TimeoutProceed, 60, 60
+				c.Spec.Drain.Data.Restart = fate
+			})
+			w.onPrepare = func(Target, Order) (Progress, error) { return Progress{State: policy.DrainPreparing}, nil }
+			p := newProcess(w, 0, false)
+			p.run(10 * time.Minute)
+			if fate == policy.Lose {
+				require.Empty(t, w.removed, "data would be lost")
+				return
+			}
+			require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.removed)
+		})
+	}
+}
+
+// A prepared pod that is held for long gives its claim back; others may need the room.
+func TestHeldPodGivesItsClaimBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.onPrepare = func(Target, Order) (Progress, error) {
+			w.verdict = policy.Red // something fails meanwhile
+			return Progress{State: policy.DrainPrepared}, nil
+		}
+		p := newProcess(w, 0, false)
+		p.run(20 * time.Second)
+		require.Len(t, w.claims(), 1)
+		second := newProcess(w, 0, false)
+		second.run(2 * time.Minute)
+		require.Empty(t, w.removed)
+		require.Empty(t, w.claims())
+		w.requireClean()
+	})
+}
+
+// Agents that hang while a pod is to be looked at: it does not go.
+func TestNobodyGoesUnseen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.onPrepare = func(Target, Order) (Progress, error) {
+			w.frozen = true
+			return Progress{State: policy.DrainPrepared}, nil
+		}
+		p := newProcess(w, 0, false)
+		p.run(5 * time.Minute)
+		require.Empty(t, w.removed)
+	})
+}
+
+func TestBrokenRevisionIsCorrected(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.broken["v2"] = true
+		newProcess(w, 0, false).run(5 * time.Minute)
+		require.Equal(t, map[string]int{"s-2": 1}, w.removed)
+		w.mu.Lock()
+		w.update = "v3"
+		w.mu.Unlock()
+		newProcess(w, 0, false).run(5 * time.Minute)
+		w.requireClean()
+		require.True(t, w.done(), w.describe())
+		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 2}, w.removed)
+	})
+}
+
+// A step that would let a healthy pod go without a prepare is not carried out,
+// whoever planned it.
+func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := newProcess(w, 0, false)
+		require.NoError(t, p.start())
+		cluster, _ := w.server.Cluster(namespace, name)
+		s := w.snapshot(cluster)
+		uid := s.Pods[2].UID
+		for _, c := range []struct {
+			step policy.Step
+			want int
+		}{
+			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonOutdated}, 0},
+			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonFailed}, 1},
+			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 1},
+			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement}, 0},
+			{policy.Step{Pod: "s-2", UID: "", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 0},
+		} {
+			var out Outcome
+			p.actor.Claim(Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Plan: policy.Plan{Steps: []policy.Step{c.step}}}, &out)
+			require.Len(t, out.Edits.Add, c.want, "%+v", c.step)
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package act
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// going is what the policy says of a claimed pod that is still there.
+type going struct {
+	// wanted: the pod should still go.
+	wanted bool
+	// hold is why it may not go now; nil means that it may.
+	hold *policy.Hold
+}
+
+func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
+	step, hold := policy.Recheck(s, claim.Pod)
+	if step == nil && hold == nil {
+		return going{}
+	}
+	return going{wanted: true, hold: hold}
+}
+
+// returned is what the policy says of a claimed pod that has gone.
+type returned struct {
+	rejoined, back bool
+	// failed: what the prepare changed need not wait for the pod any longer.
+	failed bool
+	// superseded: the successor is to go, too, and its own state is charged for
+	// it, so that the claim would only keep a correction from it.
+	superseded bool
+	why        string
+	recheck    time.Duration
+}
+
+func judgeReturn(at Situation, claim policy.Claim) returned {
+	r := policy.Returned(at.Snapshot, claim)
+	out := returned{
+		rejoined: r.Joined, back: r.Done, failed: r.Failed, why: r.Why.Reason,
+		recheck: time.Duration(r.RetryAfterSeconds) * time.Second,
+	}
+	pod := podNamed(at.Snapshot, claim.Pod)
+	if r.Done || pod == nil || pod.Phase == policy.Missing || pod.UID == claim.UID || !slices.Contains(at.Plan.Order, claim.Pod) {
+		return out
+	}
+	start := time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second
+	late := awayByItself(pod) && at.Now.Sub(pod.Since.Time) > start
+	// A successor without an agent may stay claimed for ever, but not in the way of a new template.
+	outdated := !pod.Agent && claim.To != "" && pod.Revision == claim.To && revisionOf(at.Snapshot, pod.Pool) != claim.To
+	out.superseded = r.Failed || r.Joined && (late || outdated)
+	return out
+}
+
+func revisionOf(s policy.Snapshot, pool string) string {
+	for i := range s.Pools {
+		if s.Pools[i].Name == pool {
+			return s.Pools[i].Revision
+		}
+	}
+	return ""
+}
+
+// awayByItself: without any claim the pod would count as away.
+func awayByItself(pod *policy.Pod) bool {
+	r := pod.Report
+	return pod.Phase != policy.Ready || pod.Agent && r == nil || r != nil && (r.Member != policy.Live || !r.Settled)
+}

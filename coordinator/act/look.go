@@ -1,0 +1,153 @@
+package act
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// look makes a Case of one claim: what the snapshot says of its pod, what the
+// policy says of the claim, and what was heard. The text is for people.
+func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
+	where, why := whereabouts(at.Snapshot, claim), ""
+	switch where {
+	case Here:
+		why = a.lookAhead(at, claim, r)
+	case Leaving:
+		r.heard.Sent, r.heard.Opened = false, false
+		r.went(at.Now)
+		why = "its containers stop"
+	case Gone:
+		r.heard.Sent, r.heard.Opened = false, false
+		r.went(at.Now)
+	}
+	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
+	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
+	c.Alone = where == Here && !prepares(claim) && alone(at, claim)
+	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
+	switch {
+	case where == Gone:
+		successor := judgeReturn(at, claim)
+		c.Rejoined, c.Back, c.Failed, c.Superseded = successor.rejoined, successor.back, successor.failed, successor.superseded
+		r.recheckAt, why = time.Time{}, successor.why
+		if successor.recheck > 0 {
+			r.recheckAt = at.Now.Add(successor.recheck)
+		}
+	case where == Here && !c.GiveUp && c.Heard.Observed:
+		if hold := judgeGoing(at.Snapshot, claim).hold; hold != nil {
+			c.Held, why = true, string(hold.Rule)+": "+hold.Reason
+			r.held(at.Now, why)
+			c.GiveUp = r.giveUp != ""
+		} else if r.heard.Opened && !c.CaughtUp {
+			why = "the cache has not shown the opened guard yet"
+			r.held(at.Now, why)
+			c.GiveUp = r.giveUp != ""
+		} else {
+			r.heldSince = time.Time{}
+		}
+	}
+	if r.problem != "" && why == "" {
+		why = r.problem
+	}
+	return c, why
+}
+
+// lookAhead finds out whether the claim on a pod that is still there is to be
+// carried out.
+func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
+	if r.heard.Sent && at.Now.Sub(r.sentAt) > sentFor {
+		// It was accepted and yet the pod is here: look at it again from the start.
+		r.heard.Sent = false
+		r.backToBarrier()
+	}
+	if r.giveUp != "" {
+		return r.giveUp
+	}
+	if r.heard.Sent {
+		return "the removal was accepted"
+	}
+	going := judgeGoing(at.Snapshot, claim)
+	switch {
+	case at.Cluster.DeletionTimestamp != nil:
+		r.abandon("the DatabaseCluster is being deleted", "")
+	case !going.wanted:
+		r.abandon("the pod need not go any more", "")
+	case going.hold != nil && endsClaim(going.hold.Rule):
+		r.abandon(fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason), "")
+	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim):
+		if mayProceed(at.Snapshot, claim) {
+			a.log.Warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
+			r.heard.Prepared = true
+		}
+		return "prepare timed out: " + r.problem
+	}
+	return r.giveUp
+}
+
+// endsClaim says which holds are orders to stop rather than things that pass.
+func endsClaim(rule policy.Rule) bool {
+	return rule == policy.Paused || rule == policy.ObserveOnly || rule == policy.BadInput
+}
+
+// held notes that a prepared pod may not go, and ends the claim when that lasts:
+// a claim reserves budget that others can use meanwhile.
+func (r *run) held(now time.Time, why string) {
+	if r.heldSince.IsZero() {
+		r.heldSince = now
+	}
+	if now.Sub(r.heldSince) > patience {
+		r.abandon("held for too long by "+why, "")
+	}
+}
+
+func (r *run) went(now time.Time) {
+	if r.wentAt.IsZero() {
+		r.wentAt = now
+	}
+}
+
+// whereabouts finds the claimed pod by its UID. A snapshot without any pod of
+// that name and UID means Gone, which Confirm checks with the API server.
+func whereabouts(s policy.Snapshot, claim policy.Claim) Whereabouts {
+	for i := range s.Pods {
+		if s.Pods[i].UID != claim.UID {
+			continue
+		}
+		switch s.Pods[i].Phase {
+		case policy.Missing:
+		case policy.Terminating:
+			return Leaving
+		default:
+			return Here
+		}
+	}
+	return Gone
+}
+
+// notBefore compares resourceVersions of one object. API servers count them up;
+// where one does not, only the same one will do.
+func notBefore(have, want string) bool {
+	if have == want {
+		return have != ""
+	}
+	h, errH := strconv.ParseUint(have, 10, 64)
+	w, errW := strconv.ParseUint(want, 10, 64)
+	return errH == nil && errW == nil && h > w
+}
+
+func timedOut(at Situation, claim policy.Claim) bool {
+	drain := at.Snapshot.Cluster.Spec.Drain
+	limit := drain.TimeoutSeconds
+	if claim.Prepare == policy.PrepareEvacuate {
+		limit = drain.EvacuateTimeoutSeconds
+	}
+	return limit > 0 && at.Now.Sub(claim.StartedAt.Time) > time.Duration(limit)*time.Second
+}
+
+// mayProceed: a pod whose data would be lost never goes without its prepare.
+func mayProceed(s policy.Snapshot, claim policy.Claim) bool {
+	return s.Cluster.Spec.Drain.OnTimeout == policy.TimeoutProceed &&
+		claim.Prepare == policy.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == policy.Keep
+}

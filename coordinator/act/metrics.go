@@ -1,0 +1,31 @@
+package act
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics of all Actors of a process.
+type Metrics struct {
+	prepare prometheus.Histogram
+	away    prometheus.Histogram
+}
+
+// NewMetrics registers the metrics; with nil they are only counted.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		prepare: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "rollcall_prepare_duration_seconds",
+			Help:    "Time from the first order to prepare a pod until its agent confirmed.",
+			Buckets: prometheus.ExponentialBuckets(0.1, 2.5, 12),
+		}),
+		away: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "rollcall_away_duration_seconds",
+			Help:    "Time from a pod's removal until it was back and its claim was released.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
+		}),
+	}
+	if registerer != nil {
+		registerer.MustRegister(m.prepare, m.away)
+	}
+	return m
+}

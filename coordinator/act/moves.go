@@ -1,0 +1,354 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// order is what the agent of a claimed pod is asked for now.
+func (a *Actor) order(at Situation, claim policy.Claim) Order {
+	return Order{
+		Claim: claim.ID, Epoch: a.options.Epoch, Prepare: claim.Prepare,
+		Eligible: eligible(at.Snapshot, claim), NotAfter: time.Now().Add(writeAhead),
+	}
+}
+
+func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	undo, err := a.options.Agents.Plan(ctx, Target{Pod: claim.Pod, UID: claim.UID}, a.order(at, claim))
+	return func(r *run) {
+		a.outrun(err)
+		if err != nil {
+			r.failed(fmt.Errorf("ask for the prepare: %w", err))
+			return
+		}
+		r.succeeded()
+		r.heard.Asked, r.heard.Undo = true, undo
+	}
+}
+
+func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	order, began := a.order(at, claim), time.Now()
+	progress, err := a.options.Agents.Prepare(ctx, Target{Pod: claim.Pod, UID: claim.UID}, order, claim.Undo)
+	return func(r *run) {
+		a.outrun(err)
+		r.notAfter = order.NotAfter
+		if r.prepareBegan.IsZero() {
+			r.prepareBegan = began
+		}
+		switch {
+		case err != nil:
+			r.failed(fmt.Errorf("prepare: %w", err))
+		case progress.State == policy.DrainPrepared:
+			r.succeeded()
+			r.heard.Prepared = true
+			r.backToBarrier()
+			a.options.Metrics.prepare.Observe(time.Since(r.prepareBegan).Seconds())
+		case progress.State == policy.DrainRefused:
+			r.abandon("prepare refused: "+progress.Detail, policy.Vetoed)
+		default:
+			r.succeeded()
+			r.problem = progress.Detail
+			wait := min(firstRetry+time.Since(r.prepareBegan)/10, pollEvery)
+			r.retryAt = time.Now().Add(wait)
+		}
+	}
+}
+
+// observe has the pod and the witnesses look anew. The snapshot of the next
+// pass contains what they saw, and is decided on again.
+func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	b := barrierOf(at.Snapshot, claim)
+	spoke := a.hear(ctx, b)
+	what, missing := b.missing(spoke)
+	return func(r *run) {
+		if missing {
+			r.failed(errors.New(what))
+			r.held(time.Now(), what)
+			return
+		}
+		r.succeeded()
+		r.heard.Observed, r.observedAt = true, time.Now()
+	}
+}
+
+// outrun: an agent has heard of a higher epoch, so this one is over.
+func (a *Actor) outrun(err error) {
+	if errors.Is(err, ErrStaleEpoch) {
+		a.depose()
+	}
+}
+
+// stragglers is how long witnesses may still answer once enough have spoken.
+const stragglers = 300 * time.Millisecond
+
+// hear asks all at once. It waits for everybody for a short time and no longer
+// than it takes for the barrier to be complete after that.
+func (a *Actor) hear(ctx context.Context, b barrier) map[string]bool {
+	targets := b.witnesses
+	if b.own != nil {
+		targets = append([]Target{*b.own}, targets...)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	answers := make(chan string, len(targets))
+	slots := make(chan struct{}, 16)
+	for _, target := range targets {
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := a.options.Agents.Fresh(ctx, target); err != nil {
+				answers <- ""
+				return
+			}
+			answers <- target.Pod
+		})
+	}
+	spoke := map[string]bool{}
+	enough := time.NewTimer(stragglers)
+	defer enough.Stop()
+	late := false
+	for heard := 0; heard < len(targets); {
+		if _, missing := b.missing(spoke); late && !missing {
+			break
+		}
+		select {
+		case pod := <-answers:
+			heard++
+			if pod != "" {
+				spoke[pod] = true
+			}
+		case <-enough.C:
+			late = true
+		}
+	}
+	return spoke
+}
+
+// open reads the pod and, live, the DatabaseCluster, and opens the guard. Each
+// write depends on what was read just before it.
+func (a *Actor) open(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+	opened, err := a.openGuard(ctx, at, claim)
+	return func(r *run) {
+		if err != nil {
+			a.refused(r, err)
+			return
+		}
+		r.succeeded()
+		r.heard.Opened, r.heard.Closed, r.opened = true, false, opened
+	}
+}
+
+func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim) (Seen, error) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
+	if err != nil {
+		return Seen{}, err
+	}
+	if seen.Leaving {
+		return Seen{}, errGone
+	}
+	if err := a.stillOurs(ctx, at, claim); err != nil {
+		return Seen{}, err
+	}
+	return a.pods.open(ctx, seen, claim.ID, a.options.Epoch)
+}
+
+// let removes the pod as it has been since its guard was opened.
+func (a *Actor) let(ctx context.Context, at Situation, opened Seen) func(*run) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	err := a.pods.remove(ctx, at.Snapshot.Cluster.Spec.Update.Method, opened)
+	return func(r *run) {
+		if err != nil {
+			a.refused(r, err)
+			return
+		}
+		r.succeeded()
+		r.sent(time.Now())
+	}
+}
+
+// refused judges why the pod was not opened or not removed. All but a pod that
+// is gone leads back to the barrier: look, decide and read again, never only
+// write again.
+func (a *Actor) refused(r *run, err error) {
+	switch {
+	case errors.Is(err, errGone):
+		a.log.Info("somebody else removed the pod", "error", err)
+		r.succeeded()
+		r.sent(time.Now())
+		return
+	case errors.Is(err, errDeposed):
+		a.depose()
+	case errors.Is(err, errConflict):
+		r.conflicts++
+		if r.conflicts >= maxConflicts {
+			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), policy.Unstable)
+		}
+	case errors.Is(err, errBudget):
+		r.refusals++
+		r.retryAt = time.Now().Add(refusalPause)
+		r.problem = err.Error()
+		if r.refusals >= maxRefusals {
+			r.abandon(err.Error(), policy.ForeignBudget)
+		}
+	case errors.Is(err, errChanged):
+		// Decide again on what it is now.
+	default:
+		r.failed(err)
+	}
+	r.backToBarrier()
+}
+
+// What reading the DatabaseCluster before going can come to.
+var (
+	errDeposed = errors.New("the claim is another coordinator's by now")
+	errChanged = errors.New("the DatabaseCluster has changed since the decision")
+)
+
+// stillOurs asks the API server itself whether the claim stands, in this epoch,
+// and whether what was asked of us is what was decided on.
+func (a *Actor) stillOurs(ctx context.Context, at Situation, claim policy.Claim) error {
+	live, err := a.options.Clusters.DatabaseClusters(a.options.Namespace).Get(ctx, a.options.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the DatabaseCluster: %w", err)
+	}
+	if string(live.UID) != a.options.UID || live.Status.Epoch != a.options.Epoch || !holds(live.Status.Claims, claim) {
+		return errDeposed
+	}
+	if live.Generation != at.Cluster.Generation || live.DeletionTimestamp != nil ||
+		live.Annotations[v1alpha1.AnnotationPaused] != at.Cluster.Annotations[v1alpha1.AnnotationPaused] {
+		return errChanged
+	}
+	return nil
+}
+
+func holds(claims []policy.Claim, claim policy.Claim) bool {
+	for _, c := range claims {
+		if c.ID == claim.ID && c.UID == claim.UID && c.Epoch == claim.Epoch {
+			return true
+		}
+	}
+	return false
+}
+
+// shut closes the guard of a pod that stays after all. Only when the answer says
+// that the pod is not terminating may the prepare be undone.
+func (a *Actor) shut(ctx context.Context, claim policy.Claim) func(*run) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
+	if err == nil && !seen.Leaving && (seen.Claim != "" || seen.Guard == v1alpha1.GuardOpen) {
+		seen, err = a.pods.shut(ctx, seen)
+	}
+	return func(r *run) {
+		switch {
+		case errors.Is(err, errGone), err == nil && seen.Leaving:
+			// It goes nevertheless. The cache will show it.
+			r.sent(time.Now())
+			r.giveUp = ""
+		case err != nil:
+			r.failed(fmt.Errorf("close the guard: %w", err))
+		default:
+			r.succeeded()
+			r.heard.Closed, r.heard.Opened = true, false
+		}
+	}
+}
+
+// undo has an agent undo the prepare: while the pod is there only its own, and
+// another once no agent of the pod can still be writing.
+func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	here := whereabouts(at.Snapshot, claim) == Here
+	var problem error = errors.New("no agent is there to undo the prepare")
+	for _, target := range undoers(at, claim, here, known.notAfter) {
+		done, err := a.options.Agents.Restore(ctx, target, claim.ID, a.options.Epoch, claim.Undo)
+		switch {
+		case err != nil:
+			problem = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)
+			continue
+		case done:
+			return func(r *run) { r.succeeded(); r.heard.Undone = true }
+		}
+		return func(r *run) {
+			r.succeeded()
+			r.retryAt = time.Now().Add(pollEvery)
+		}
+	}
+	return func(r *run) {
+		a.outrun(problem)
+		r.failed(problem)
+		// Nothing was changed, so an agent that does not answer holds nothing up.
+		r.heard.Undone = here && len(claim.Undo) == 0
+	}
+}
+
+// undoers are the agents that may undo a claim's prepare, best first: that of
+// the pod or of its successor, then the others that are well.
+func undoers(at Situation, claim policy.Claim, here bool, notAfter time.Time) []Target {
+	const most = 3
+	var first, others []Target
+	for i := range at.Snapshot.Pods {
+		pod := &at.Snapshot.Pods[i]
+		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
+			continue
+		}
+		target := Target{Pod: pod.Name, UID: pod.UID}
+		switch {
+		case pod.Name == claim.Pod:
+			first = append(first, target)
+		case pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live:
+			others = append(others, target)
+		}
+	}
+	if here && !at.Now.After(notAfter) {
+		return first
+	}
+	all := append(first, others...)
+	return all[:min(most, len(all))]
+}
+
+// confirm asks the API server itself whether the claimed pod is gone: a cache
+// may be behind, or start from long ago.
+func (a *Actor) confirm(ctx context.Context, claim policy.Claim) func(*run) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	_, err := a.pods.read(ctx, claim.Pod, claim.UID)
+	return func(r *run) {
+		switch {
+		case errors.Is(err, errGone):
+			r.succeeded()
+			r.heard.Confirmed = true
+		case err != nil:
+			r.failed(err)
+		default:
+			r.failed(errors.New("the pod is still there, although the cache does not show it"))
+		}
+	}
+}
+
+// bound limits requests to the API server: in length, and to the leader's term.
+func (a *Actor) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	bounded, cancelBound := a.options.Bound(ctx)
+	return bounded, func() { cancelBound(); cancel() }
+}

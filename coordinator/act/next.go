@@ -1,0 +1,214 @@
+package act
+
+import "github.com/rollcall-dev/rollcall/coordinator/policy"
+
+// Move is what is to be done next about one claim.
+type Move uint8
+
+const (
+	// Wait: something else must happen first.
+	Wait Move = iota
+	// Ask the agent what its prepare will change.
+	Ask
+	// Store the answer in the claim.
+	Store
+	// Apply the prepare, or ask how far it is.
+	Apply
+	// Relieve: have another pod's agent hand over for a pod that has none.
+	Relieve
+	// Observe: have the pod and the witnesses look anew.
+	Observe
+	// Open: read the pod and the claim once more, and open the guard.
+	Open
+	// Go: remove the pod.
+	Go
+	// Shut the guard again, because the claim is given up.
+	Shut
+	// Undo what the prepare did.
+	Undo
+	// Confirm with the API server itself that the pod is gone.
+	Confirm
+	// Release the claim.
+	Release
+)
+
+func (m Move) String() string {
+	return [...]string{"Wait", "Ask", "Store", "Apply", "Relieve", "Observe", "Open", "Go", "Shut", "Undo", "Confirm", "Release"}[m]
+}
+
+// Whereabouts of the pod that was claimed, by its UID. The zero value is unknown.
+type Whereabouts uint8
+
+const (
+	Unknown Whereabouts = iota
+	// Here: it exists and nobody has deleted it.
+	Here
+	// Leaving: its deletion was accepted.
+	Leaving
+	// Gone: there is none of that UID.
+	Gone
+)
+
+func (w Whereabouts) String() string {
+	return [...]string{"Unknown", "Here", "Leaving", "Gone"}[w]
+}
+
+// Case is all that the next move about a claim depends on.
+type Case struct {
+	Claim policy.Claim
+	Pod   Whereabouts
+	// Rejoined: the pod's successor is a live member of the database.
+	Rejoined bool
+	// Back: everything that was asked of the successor is true.
+	Back bool
+	// Failed: the successor is broken, or late; it may still come back.
+	Failed bool
+	// Superseded: the successor should go, too, and counts as away by itself.
+	Superseded bool
+	// GiveUp: the claim is not to be carried out any more.
+	GiveUp bool
+	// Alone: the pod serves and has no agent; another pod's can hand over for it.
+	Alone bool
+	// CaughtUp: the cache shows the pod as it is since its guard was opened, and so
+	// everything that happened to other pods before that.
+	CaughtUp bool
+	// Held: deciding again for this pod alone, it may not go now.
+	Held bool
+	// Heard is what this process has learned by its own moves.
+	Heard Heard
+}
+
+// Heard is what one process knows of a claim beyond what is written down. All
+// of it can be had again by repeating moves.
+type Heard struct {
+	// Asked: the agent has said what it will change; Undo is its answer.
+	Asked bool
+	Undo  []byte
+	// Prepared: the agent has confirmed the prepare (or its time is up and the
+	// pod may go without).
+	Prepared bool
+	// Relieved: another agent has handed over for the pod, or had its time.
+	Relieved bool
+	// Observed: pod and witnesses have looked after that, not long ago.
+	Observed bool
+	// Opened: the claim is noted on the pod and its guard open.
+	Opened bool
+	// Sent: the API server has accepted the removal, or said that the pod is gone.
+	Sent bool
+	// Closed: the guard is known to be closed and the pod not to be terminating.
+	Closed bool
+	// Confirmed: the API server itself knows no pod of the claim's UID.
+	Confirmed bool
+	// Undone: an agent has confirmed that the prepare is undone.
+	Undone bool
+}
+
+// prepares says whether a claim's pod is prepared before it goes.
+func prepares(c policy.Claim) bool {
+	return c.Prepare == policy.PrepareHandoff || c.Prepare == policy.PrepareEvacuate
+}
+
+// next is the step machine. It never leads to Undo while the pod can still go,
+// to Go without a prepare that is acknowledged and looked at from outside, nor
+// to Release while the pod is away and not accounted for in another way.
+func next(c Case) Move {
+	switch c.Pod {
+	case Here:
+		if c.GiveUp {
+			return abandon(c)
+		}
+		return advance(c)
+	case Gone:
+		return settle(c)
+	}
+	return Wait
+}
+
+// advance leads to the removal of the pod.
+func advance(c Case) Move {
+	switch {
+	case c.Heard.Sent:
+		return Wait
+	case prepares(c.Claim) && !c.Heard.Prepared:
+		switch {
+		case len(c.Claim.Undo) > 0:
+			return Apply
+		case !c.Heard.Asked:
+			return Ask
+		case len(c.Heard.Undo) > 0:
+			return Store
+		}
+		return Apply
+	case c.Alone && !c.Heard.Relieved:
+		return Relieve
+	case !c.Heard.Observed:
+		return Observe
+	case c.Held && c.Heard.Opened:
+		return Shut
+	case c.Held:
+		return Wait
+	case !c.Heard.Opened:
+		return Open
+	case !c.CaughtUp:
+		return Wait
+	}
+	return Go
+}
+
+// abandon leads back to a pod that stays. The guard comes first: a prepare may
+// be undone only once it is certain that the pod will not go.
+func abandon(c Case) Move {
+	switch {
+	case !c.Heard.Closed:
+		return Shut
+	case mustUndo(c):
+		return Undo
+	}
+	return Release
+}
+
+// settle follows a pod that has gone until its successor is back.
+func settle(c Case) Move {
+	removed := c.Claim.Action == policy.Remove
+	switch {
+	case !c.Heard.Confirmed:
+		return Confirm
+	case !removed && !c.Rejoined && !c.Failed:
+		return Wait
+	case mustUndo(c):
+		return Undo
+	case removed, c.Back, c.Superseded:
+		return Release
+	}
+	return Wait
+}
+
+// mustUndo: a prepare whose undo was never stored has changed nothing; but an
+// agent whose pod stays must hear that the claim is over.
+func mustUndo(c Case) bool {
+	return prepares(c.Claim) && !c.Heard.Undone && (c.Pod == Here || len(c.Claim.Undo) > 0)
+}
+
+// phase is what a claim's phase is in fact; the written one may lag behind.
+func phase(c Case) policy.ClaimPhase {
+	undoing := mustUndo(c)
+	switch {
+	case c.Pod == Gone && (c.Rejoined || c.Failed) && undoing:
+		return policy.PhaseRestoring
+	case c.Pod == Gone && c.Rejoined:
+		return policy.PhaseSettling
+	case c.Pod == Gone:
+		return policy.PhaseGone
+	case c.Pod == Leaving || c.Heard.Sent || c.Heard.Opened:
+		return policy.PhaseOpened
+	case c.Pod == Here && c.GiveUp && c.Heard.Closed && undoing:
+		return policy.PhaseRestoring
+	case !prepares(c.Claim):
+		return policy.PhaseClaimed
+	case c.Heard.Prepared:
+		return policy.PhasePrepared
+	case len(c.Claim.Undo) > 0 || c.Heard.Asked:
+		return policy.PhasePreparing
+	}
+	return policy.PhaseClaimed
+}

@@ -1,0 +1,112 @@
+package act
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+var (
+	handoff = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareHandoff}
+	stored  = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareHandoff, Undo: []byte("u")}
+	broke   = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareNone}
+	removal = policy.Claim{ID: "c", Action: policy.Remove, Prepare: policy.PrepareEvacuate, Undo: []byte("u")}
+)
+
+func TestNext(t *testing.T) {
+	ready := Heard{Asked: true, Prepared: true, Observed: true}
+	opened := Heard{Asked: true, Prepared: true, Observed: true, Opened: true}
+	for name, c := range map[string]struct {
+		in    Case
+		move  Move
+		phase policy.ClaimPhase
+	}{
+		"new claim":                      {Case{Claim: handoff, Pod: Here}, Ask, policy.PhaseClaimed},
+		"nothing is known of the pod":    {Case{Claim: handoff}, Wait, policy.PhaseClaimed},
+		"undo was answered":              {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, Store, policy.PhasePreparing},
+		"nothing to undo":                {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, Apply, policy.PhasePreparing},
+		"undo is stored":                 {Case{Claim: stored, Pod: Here}, Apply, policy.PhasePreparing},
+		"prepared":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, Observe, policy.PhasePrepared},
+		"held":                           {Case{Claim: stored, Pod: Here, Held: true, Heard: ready}, Wait, policy.PhasePrepared},
+		"may go":                         {Case{Claim: stored, Pod: Here, Heard: ready}, Open, policy.PhasePrepared},
+		"the cache is behind":            {Case{Claim: stored, Pod: Here, Heard: opened}, Wait, policy.PhaseOpened},
+		"the cache has caught up":        {Case{Claim: stored, Pod: Here, CaughtUp: true, Heard: opened}, Go, policy.PhaseOpened},
+		"held when opened":               {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Heard: opened}, Shut, policy.PhaseOpened},
+		"broken pods need no prepare":    {Case{Claim: broke, Pod: Here}, Observe, policy.PhaseClaimed},
+		"nobody in the pod can prepare":  {Case{Claim: broke, Pod: Here, Alone: true}, Relieve, policy.PhaseClaimed},
+		"another has handed over for it": {Case{Claim: broke, Pod: Here, Alone: true, Heard: Heard{Relieved: true}}, Observe, policy.PhaseClaimed},
+		"sent":                           {Case{Claim: stored, Pod: Here, Heard: Heard{Sent: true}}, Wait, policy.PhaseOpened},
+		"terminating":                    {Case{Claim: stored, Pod: Leaving, GiveUp: true}, Wait, policy.PhaseOpened},
+		"gone, says the cache":           {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, Confirm, policy.PhaseRestoring},
+		"gone":                           {Case{Claim: stored, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
+		"rejoined":                       {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
+		"undone":                         {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseSettling},
+		"back":                           {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseSettling},
+		"back, nothing to undo":          {Case{Claim: handoff, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, policy.PhaseSettling},
+		"failed":                         {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
+		"failed and undone":              {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseGone},
+		"failed, and to go again":        {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
+		"removed":                        {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseGone},
+		"removed and undone":             {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
+		"given up":                       {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Shut, policy.PhaseOpened},
+		"given up and shut":              {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
+		"given up, shut and undone":      {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Undone: true}}, Release, policy.PhasePreparing},
+		"given up before it was stored":  {Case{Claim: handoff, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.move.String(), next(c.in).String())
+			require.Equal(t, c.phase, phase(c.in))
+		})
+	}
+}
+
+// The promises of the step machine, on all that can be said to it.
+func TestNextNeverBreaksItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
+		c := Case{
+			Claim: rapid.SampledFrom([]policy.Claim{handoff, stored, broke, removal, {}}).Draw(t, "claim"),
+			Pod:   Whereabouts(rapid.IntRange(0, 3).Draw(t, "pod")), Rejoined: flag("rejoined"), Back: flag("back"),
+			Failed: flag("failed"), Superseded: flag("superseded"), GiveUp: flag("giveUp"), CaughtUp: flag("caughtUp"), Held: flag("held"),
+			Heard: Heard{Asked: flag("asked"), Prepared: flag("prepared"), Observed: flag("observed"), Opened: flag("opened"),
+				Sent: flag("sent"), Closed: flag("closed"), Confirmed: flag("confirmed"), Undone: flag("undone")},
+		}
+		if flag("undo") {
+			c.Heard.Undo = []byte("u")
+		}
+		switch next(c) {
+		case Open, Go:
+			if c.Pod != Here || c.GiveUp || c.Held || !c.Heard.Observed || prepares(c.Claim) && !c.Heard.Prepared {
+				t.Fatalf("a pod goes that may not: %+v", c)
+			}
+		case Apply:
+			if len(c.Claim.Undo) == 0 && len(c.Heard.Undo) > 0 {
+				t.Fatalf("applied before the undo is stored: %+v", c)
+			}
+		case Undo:
+			if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed || c.Pod == Leaving || c.Pod == Unknown {
+				t.Fatalf("undone while the pod may still go: %+v", c)
+			}
+			if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Rejoined && !c.Failed {
+				t.Fatalf("undone before the pod is back: %+v", c)
+			}
+		case Release:
+			if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone {
+				t.Fatalf("released with something left behind: %+v", c)
+			}
+			if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Back && !c.Superseded {
+				t.Fatalf("released while the pod is away: %+v", c)
+			}
+		}
+	})
+}
+
+func TestNamesOfMoves(t *testing.T) {
+	require.Equal(t, "Wait", Wait.String())
+	require.Equal(t, "Open", Open.String())
+	require.Equal(t, "Release", Release.String())
+	require.Equal(t, "Gone", Gone.String())
+}

@@ -1,0 +1,164 @@
+package act
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// AnnotationEpoch is written to a pod with an open claim by a coordinator that
+// takes the claim over, and when the guard is opened. It has no meaning of its
+// own: the write changes the pod's resourceVersion, so that a late request of
+// the former leader fails.
+const AnnotationEpoch = "rollcall.dev/epoch"
+
+// Seen is a pod as the API server answered it, not a cache.
+type Seen struct {
+	Name            string
+	UID             string
+	ResourceVersion string
+	// Leaving: its deletion was accepted.
+	Leaving bool
+	// Guard is the value of the guard's label; empty without one.
+	Guard string
+	// Claim is the id under which the pod was opened; empty while it is not.
+	Claim string
+}
+
+func seenOf(pod *corev1.Pod) Seen {
+	return Seen{
+		Name: pod.Name, UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
+		Leaving: pod.DeletionTimestamp != nil,
+		Guard:   pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
+	}
+}
+
+// Pods reads and writes the pods of one namespace. Every write names the UID
+// that is meant.
+type Pods struct {
+	client    kubernetes.Interface
+	namespace string
+}
+
+// NewPods reaches the pods of a namespace through client.
+func NewPods(client kubernetes.Interface, namespace string) *Pods {
+	return &Pods{client: client, namespace: namespace}
+}
+
+// read asks the API server itself for the pod. It answers errGone when there is
+// none, or another of the same name.
+func (p *Pods) read(ctx context.Context, name, uid string) (Seen, error) {
+	pod, err := p.client.CoreV1().Pods(p.namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return Seen{}, errGone
+	case err != nil:
+		return Seen{}, fmt.Errorf("read pod %s: %w", name, err)
+	case string(pod.UID) != uid:
+		return Seen{}, errGone
+	}
+	return seenOf(pod), nil
+}
+
+// open notes the claim on the pod and opens its guard, if it has one, given that
+// nothing about the pod has changed since it was seen. The pod has a new
+// resourceVersion afterwards, even if it was open already: whoever sees that has
+// seen everything that happened before it.
+func (p *Pods) open(ctx context.Context, seen Seen, claim string, epoch int64) (Seen, error) {
+	change := change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
+		Annotations: map[string]*string{v1alpha1.AnnotationClaim: &claim, AnnotationEpoch: ptr(stamp(epoch))}}
+	if seen.Guard != "" {
+		change.Labels = map[string]*string{v1alpha1.LabelGuard: ptr(v1alpha1.GuardOpen)}
+	}
+	return p.patch(ctx, seen.Name, change)
+}
+
+// shut takes the claim off the pod and closes its guard again.
+func (p *Pods) shut(ctx context.Context, seen Seen) (Seen, error) {
+	change := change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
+		Annotations: map[string]*string{v1alpha1.AnnotationClaim: nil}}
+	if seen.Guard == v1alpha1.GuardOpen {
+		change.Labels = map[string]*string{v1alpha1.LabelGuard: ptr(v1alpha1.GuardClosed)}
+	}
+	return p.patch(ctx, seen.Name, change)
+}
+
+// touch changes the pod's resourceVersion and nothing that matters.
+func (p *Pods) touch(ctx context.Context, name, uid string, epoch int64) (Seen, error) {
+	return p.patch(ctx, name, change{UID: uid,
+		Annotations: map[string]*string{AnnotationEpoch: ptr(stamp(epoch))}})
+}
+
+// stamp differs from every earlier one.
+func stamp(epoch int64) string {
+	return fmt.Sprintf("%d at %s", epoch, time.Now().UTC().Format(time.RFC3339Nano))
+}
+
+// change is a merge patch of a pod's metadata. A UID or resourceVersion that
+// differs from the object's makes the API server refuse it as a conflict.
+type change struct {
+	UID             string             `json:"uid"`
+	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	Labels          map[string]*string `json:"labels,omitempty"`
+	Annotations     map[string]*string `json:"annotations,omitempty"`
+}
+
+func (p *Pods) patch(ctx context.Context, name string, c change) (Seen, error) {
+	body, err := json.Marshal(map[string]any{"metadata": c})
+	if err != nil {
+		return Seen{}, fmt.Errorf("patch pod %s: %w", name, err)
+	}
+	pod, err := p.client.CoreV1().Pods(p.namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		return Seen{}, p.judge("patch", name, err)
+	}
+	return seenOf(pod), nil
+}
+
+// What a write can come to, besides success and errors that say nothing.
+var (
+	errGone     = errors.New("the pod is gone")
+	errConflict = errors.New("the pod has changed since it was read")
+	errBudget   = errors.New("a PodDisruptionBudget refuses the eviction")
+)
+
+// judge tells the refusals that mean something from mere failures.
+func (p *Pods) judge(verb, name string, err error) error {
+	var kind error
+	switch {
+	case apierrors.IsNotFound(err):
+		kind = errGone
+	case apierrors.IsConflict(err):
+		kind = errConflict
+	case refusedByBudget(err):
+		kind = errBudget
+	default:
+		return fmt.Errorf("%s pod %s: %w", verb, name, err)
+	}
+	return fmt.Errorf("%s pod %s: %w (%s)", verb, name, kind, apierrors.ReasonForError(err))
+}
+
+// refusedByBudget tells an eviction that a budget refuses from an API server
+// that is merely busy: both answer 429, only the first names the cause. Two
+// budgets on one pod answer 500 without a reason; real failures have one.
+func refusedByBudget(err error) bool {
+	if _, found := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); found {
+		return true
+	}
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && status.Status().Reason == ""
+}
+
+func ptr[T any](v T) *T { return &v }

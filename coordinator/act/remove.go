@@ -1,0 +1,38 @@
+package act
+
+import (
+	"context"
+	"fmt"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// remove asks the API server to take away exactly the pod that was seen: this
+// UID at this resourceVersion. No other file may evict or delete a pod.
+func (p *Pods) remove(ctx context.Context, method policy.Method, seen Seen) error {
+	if seen.UID == "" || seen.ResourceVersion == "" {
+		return fmt.Errorf("remove pod %s: it was not read first", seen.Name)
+	}
+	uid := types.UID(seen.UID)
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &seen.ResourceVersion}}
+	var err error
+	switch method {
+	case policy.Evict:
+		err = p.client.PolicyV1().Evictions(p.namespace).Evict(ctx, &policyv1.Eviction{
+			ObjectMeta:    metav1.ObjectMeta{Namespace: p.namespace, Name: seen.Name},
+			DeleteOptions: &options,
+		})
+	case policy.Delete:
+		err = p.client.CoreV1().Pods(p.namespace).Delete(ctx, seen.Name, options)
+	default:
+		return fmt.Errorf("remove pod %s: update.method is %q and must be Evict or Delete", seen.Name, method)
+	}
+	if err != nil {
+		return p.judge("remove", seen.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package act
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// rest is a pod that is left alone for a while, because a claim on it had to be
+// given up for a reason that no snapshot shows.
+type rest struct {
+	rule   policy.Rule
+	reason string
+	until  time.Time
+	times  int
+}
+
+// leaveAlone begins a rest, each longer than the one before.
+func (a *Actor) leaveAlone(now time.Time, uid string, rule policy.Rule, reason string) {
+	r := a.rests[uid]
+	if r == nil {
+		r = &rest{}
+		a.rests[uid] = r
+	}
+	r.rule, r.reason = rule, reason
+	r.until = now.Add(min(firstRest<<min(r.times, 8), lastRest))
+	r.times++
+}
+
+// Annotate adds to a snapshot what was found out by acting, so that the policy
+// holds such pods under a rule with a name.
+func (a *Actor) Annotate(s *policy.Snapshot) {
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		r := a.rests[pod.UID]
+		if pod.UID == "" || r == nil || !s.Now.Before(r.until) {
+			continue
+		}
+		switch {
+		case r.rule != policy.Vetoed:
+			pod.Refused = r.rule
+		case pod.Report != nil && pod.Report.Veto == "":
+			report := *pod.Report
+			report.Veto = r.reason
+			pod.Report = &report
+		}
+	}
+}
+
+// resting says whether a pod is to be left alone.
+func (a *Actor) resting(now time.Time, uid string) bool {
+	r := a.rests[uid]
+	return r != nil && now.Before(r.until)
+}
+
+func (a *Actor) wakeForRests(now time.Time, out *Outcome) {
+	for _, r := range a.rests {
+		if now.Before(r.until) {
+			out.wake(r.until)
+		}
+	}
+}
+
+// Claim adds claims for the plan's steps to an outcome. The claims of the
+// snapshot are those that remain.
+func (a *Actor) Claim(at Situation, out *Outcome) {
+	for _, step := range at.Plan.Steps {
+		if a.resting(at.Now, step.UID) || !a.canDo(at, step) {
+			continue
+		}
+		taken := func(c policy.Claim) bool { return c.Pod == step.Pod }
+		if slices.ContainsFunc(at.Snapshot.Cluster.Status.Claims, taken) || slices.ContainsFunc(out.Edits.Add, taken) {
+			continue
+		}
+		claim := newClaim(a.options.NewID(), a.options.Epoch, at.Snapshot, step)
+		a.made[claim.ID] = true
+		out.Edits.Add = append(out.Edits.Add, claim)
+		out.Claims = append(out.Claims, claim)
+	}
+}
+
+// canDo refuses steps that this version cannot carry out, and any healthy pod
+// that would go without a prepare.
+func (a *Actor) canDo(at Situation, step policy.Step) bool {
+	switch {
+	case step.UID == "":
+		return false
+	case !carriesOut(step.Action):
+		return false
+	case step.Prepare != policy.PrepareHandoff && step.Prepare != policy.PrepareEvacuate && !unprepared(at.Snapshot, step):
+		a.log.Error("step without a prepare for a pod that can be prepared", "pod", step.Pod, "reason", string(step.Reason))
+		return false
+	}
+	return true
+}
+
+// carriesOut says which actions end in a pod going. A pod that must leave its
+// node is taken by us as soon as it is prepared, and perhaps by somebody who
+// drains the node before that. Restore concerns claims that exist already.
+func carriesOut(action policy.Action) bool {
+	switch action {
+	case policy.Restart, policy.Remove, policy.Handoff, policy.Evacuate:
+		return true
+	}
+	return false
+}
+
+// unprepared says who may go without a prepare: pods that are broken, that have
+// no agent, or whose whole pool is shut down on purpose.
+func unprepared(s policy.Snapshot, step policy.Step) bool {
+	if step.OutsideBudget || step.Reason == policy.ReasonNeverStarted || step.Reason == policy.ReasonFailed {
+		return true
+	}
+	pod := podNamed(s, step.Pod)
+	if pod == nil || !pod.Agent {
+		return true
+	}
+	for _, pool := range s.Pools {
+		if pool.Name == pod.Pool {
+			return pool.AllowShutdown && pool.Replicas == 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,118 @@
+package act
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// run is what this process knows of one claim. Only the goroutine that calls
+// Advance touches it, except that a move works on a copy.
+type run struct {
+	heard Heard
+	// busy: a move is under way.
+	busy bool
+	// observedAt is when the last complete look of pod and witnesses was over.
+	observedAt time.Time
+	// opened is the pod when its guard was opened.
+	opened Seen
+	sentAt time.Time
+	// notAfter is the time past which no agent of the claimed pod starts a write.
+	notAfter time.Time
+	// retryAt is when the next move may be tried, errors how many failed in a row.
+	retryAt time.Time
+	errors  int
+	// problem is the last failure, for people.
+	problem string
+	// heldSince is when a prepared pod was first held without a break.
+	heldSince time.Time
+	// giveUp is why the claim is not carried out; final while the pod is there.
+	giveUp string
+	// rest is the rule under which the pod is left alone afterwards; empty = none.
+	rest policy.Rule
+	// conflicts and refusals in a row.
+	conflicts int
+	refusals  int
+
+	// recheckAt is when a clock will change what is said of the successor.
+	recheckAt    time.Time
+	prepareBegan time.Time
+	wentAt       time.Time
+	// inherited: the claim is a predecessor's.
+	inherited bool
+	done      bool
+	said      string
+}
+
+// runOf is the run of a claim. One that is not known was made by a predecessor,
+// whose last order may still be under way.
+func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
+	r := a.runs[claim.ID]
+	if r == nil {
+		r = &run{inherited: a.inherits(claim)}
+		if len(claim.Undo) > 0 {
+			r.notAfter = now.Add(writeAhead)
+		}
+		a.runs[claim.ID] = r
+	}
+	return r
+}
+
+// inherits tells claims that were there at the start from those made since.
+func (a *Actor) inherits(claim policy.Claim) bool { return !a.made[claim.ID] }
+
+// failed notes a failure and when to try again.
+func (r *run) failed(err error) {
+	r.problem = err.Error()
+	wait := firstRetry << min(r.errors, 10)
+	r.errors++
+	r.retryAt = time.Now().Add(min(wait, lastRetry))
+}
+
+// succeeded forgets failures.
+func (r *run) succeeded() {
+	r.problem, r.errors, r.retryAt = "", 0, time.Time{}
+}
+
+// backToBarrier: what was looked at is no longer what is there. The guard is
+// opened again after that, given what is there then.
+func (r *run) backToBarrier() {
+	r.heard.Observed, r.observedAt = false, time.Time{}
+	r.heard.Opened = false
+}
+
+// sent notes that the pod goes, or has gone.
+func (r *run) sent(now time.Time) {
+	r.conflicts, r.refusals = 0, 0
+	r.heard.Sent, r.sentAt = true, now
+}
+
+// abandon ends the claim for a reason; with a rule the pod is left alone after it.
+func (r *run) abandon(why string, rest policy.Rule) {
+	if r.giveUp != "" {
+		return
+	}
+	r.giveUp, r.rest = why, rest
+	r.succeeded()
+}
+
+// finished answers, once, how long the pod was away. A pod that had gone before
+// this process looked at it was away for longer than is known.
+func (r *run) finished(now time.Time) (time.Duration, bool) {
+	if r.done || r.wentAt.IsZero() || r.inherited {
+		return 0, false
+	}
+	r.done = true
+	return now.Sub(r.wentAt), true
+}
+
+// say logs transitions, not passes.
+func (r *run) say(log *slog.Logger, claim policy.Claim, c Case, move Move, why string) {
+	what := move.String() + " " + why
+	if what == r.said || move == Apply && r.said == "Apply "+why {
+		return
+	}
+	r.said = what
+	log.Info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(phase(c)), "whereabouts", c.Pod.String(), "why", why)
+}

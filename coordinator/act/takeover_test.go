@@ -1,0 +1,114 @@
+package act
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// The former leader has read everything and is about to write when the next
+// one takes over: its write fails, and so does its next try.
+func TestLateWriteOfAFormerLeaderFails(t *testing.T) {
+	for _, verb := range []string{"patch", "evict"} {
+		t.Run(verb, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				var second *process
+				first := intercepted(w, func(c kubetest.Call) error {
+					if c.Verb == verb && second == nil {
+						second = newProcess(w, 0, false)
+						require.NoError(t, second.start())
+					}
+					return nil
+				})
+				first.run(10 * time.Second)
+				require.NotNil(t, second)
+				require.Empty(t, w.removed, "the former leader removed a pod")
+				_, leads := first.pass()
+				require.False(t, leads)
+				second.run(5 * time.Minute)
+				w.requireRolled(1)
+			})
+		})
+	}
+}
+
+func TestTwoActorsAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		first := newProcess(w, 0, false)
+		require.NoError(t, first.start())
+		second := newProcess(w, 0, false)
+		require.NoError(t, second.start())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			first.run(5 * time.Minute)
+		}()
+		second.run(5 * time.Minute)
+		<-done
+		w.requireRolled(1)
+	})
+}
+
+func TestTakeOverGoesAboveTheHighestEpochSeen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		c := w.server.Client(nil)
+		cluster, _ := w.server.Cluster(namespace, name)
+		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 41, policy.At(time.Now()))
+		require.NoError(t, err)
+		require.EqualValues(t, 42, taken.Status.Epoch)
+
+		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0, policy.At(time.Now()))
+		require.True(t, apierrors.IsConflict(err), "an older object must not be enough: %v", err)
+		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, taken, 1<<60, policy.At(time.Now()))
+		require.ErrorIs(t, err, ErrEpochsUsedUp)
+	})
+}
+
+// An agent that has heard of a higher epoch ends this one; the next goes above it.
+func TestAgentOfALaterEpochDeposes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, pod := range w.pods {
+			object, _ := w.server.Pod(namespace, pod)
+			w.epochs[string(object.UID)] = 7
+		}
+		p := newProcess(w, 0, false)
+		p.run(10 * time.Second)
+		require.True(t, p.actor.isDeposed())
+		require.Empty(t, w.removed)
+
+		cluster, _ := w.server.Cluster(namespace, name)
+		c := w.server.Client(nil)
+		_, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 7, policy.At(time.Now()))
+		require.NoError(t, err)
+		newProcess(w, 0, false).run(5 * time.Minute)
+		w.requireRolled(1)
+	})
+}
+
+// The claim is somebody's edit away: without it nothing goes.
+func TestWithoutItsClaimNothingGoes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		robbed := false
+		p := intercepted(w, func(c kubetest.Call) error {
+			if c.Verb == "get" && c.Resource == "pods" && !robbed {
+				robbed = true
+				clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
+				cluster, err := clusters.Get(t.Context(), name, metav1.GetOptions{})
+				require.NoError(t, err)
+				cluster.Status.Claims = nil
+				_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
+				require.NoError(t, err)
+			}
+			return nil
+		})
+		p.run(10 * time.Second)
+		require.True(t, robbed)
+		require.Empty(t, w.removed)
+	})
+}

@@ -1,0 +1,128 @@
+package act
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Barrier says whose reports must be newer than the prepare before a pod goes:
+// its own, and for every group in which another member has an agent, one of those.
+type barrier struct {
+	own *Target
+	// witnesses are all that can speak, groups which of them can for each group.
+	witnesses []Target
+	groups    [][]string
+}
+
+// barrierOf is the barrier of a claimed pod. A pod that is broken by itself need
+// not speak for itself: its agent may not have started either.
+func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
+	var b barrier
+	agents := map[string]Target{}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
+			continue
+		}
+		target := Target{Pod: pod.Name, UID: pod.UID}
+		if pod.UID == claim.UID {
+			if !broken(claim) {
+				b.own = &target
+			}
+			continue
+		}
+		if pod.Phase == policy.Ready {
+			agents[pod.Name] = target
+		}
+	}
+	for _, group := range s.Groups {
+		if !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Pod == claim.Pod }) {
+			continue
+		}
+		var speak []string
+		for _, member := range group.Members {
+			if target, ok := agents[member.Pod]; ok && !slices.Contains(speak, target.Pod) {
+				speak = append(speak, target.Pod)
+				if !slices.Contains(b.witnesses, target) {
+					b.witnesses = append(b.witnesses, target)
+				}
+			}
+		}
+		if len(speak) > 0 {
+			b.groups = append(b.groups, speak)
+		}
+	}
+	slices.SortFunc(b.witnesses, func(x, y Target) int {
+		switch {
+		case x.Pod < y.Pod:
+			return -1
+		case x.Pod > y.Pod:
+			return 1
+		}
+		return 0
+	})
+	return b
+}
+
+// missing answers a group for which nobody has spoken, or the pod itself.
+func (b barrier) missing(spoke map[string]bool) (string, bool) {
+	if b.own != nil && !spoke[b.own.Pod] {
+		return "no fresh report from " + b.own.Pod, true
+	}
+	for _, speak := range b.groups {
+		if !slices.ContainsFunc(speak, func(pod string) bool { return spoke[pod] }) {
+			return "no fresh report from any of " + text(speak), true
+		}
+	}
+	return "", false
+}
+
+func text(pods []string) string {
+	const most = 5
+	out := ""
+	for i, pod := range pods {
+		if i == most {
+			return out + " and others"
+		}
+		if i > 0 {
+			out += ", "
+		}
+		out += pod
+	}
+	return out
+}
+
+// broken says whether a claim is for a pod that cannot be asked or prepared.
+func broken(claim policy.Claim) bool {
+	return claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed
+}
+
+// eligible are the pods that may take over a claimed pod's duties: those that
+// run the new revision already, so that duties move once; without any, all that
+// nothing is the matter with.
+func eligible(s policy.Snapshot, claim policy.Claim) []string {
+	claimed := map[string]bool{claim.Pod: true}
+	for _, other := range s.Cluster.Status.Claims {
+		claimed[other.Pod] = true
+	}
+	revisions := map[string]string{}
+	for _, pool := range s.Pools {
+		revisions[pool.Name] = pool.Revision
+	}
+	var updated, well []string
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if claimed[pod.Name] || pod.Phase != policy.Ready || pod.Report == nil || pod.Report.Member != policy.Live {
+			continue
+		}
+		well = append(well, pod.Name)
+		if pod.Revision == revisions[pod.Pool] {
+			updated = append(updated, pod.Name)
+		}
+	}
+	if len(updated) > 0 {
+		return updated
+	}
+	return well
+}

@@ -1,0 +1,306 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Agents holds what the agents of all clusters say. Its methods may be called at
+// any time, from anywhere.
+type Agents struct {
+	opts        Options
+	subscribers []func(Key)
+	running     sync.WaitGroup
+
+	// mu guards everything below, and everything in clusters and what they hold.
+	// It is never held while something waits.
+	mu       sync.Mutex
+	ctx      context.Context // of Run; nil before it
+	clusters map[Key]*cluster
+}
+
+type cluster struct {
+	key       Key
+	following Following
+	// agents by pod UID.
+	agents map[string]*agent
+}
+
+// agent is the connection to one pod's agent, and what it said last.
+type agent struct {
+	cluster *cluster
+	// target does not change, but for its zone, which is kept beside it.
+	target Target
+	zone   string
+	since  time.Time
+	conn   *grpc.ClientConn
+	client rollcallv1.AgentServiceClient
+
+	received Received
+	roster   ReceivedRoster
+	// problems by stream: why there is none.
+	problems map[string]string
+	// rosterFailed is when its roster stream failed last.
+	rosterFailed time.Time
+
+	// Streams that run; nil = none.
+	stopReports, stopRoster context.CancelFunc
+	allGroups               bool
+}
+
+// New makes Agents that follow nobody.
+func New(opts Options) (*Agents, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	a := &Agents{opts: opts, clusters: map[Key]*cluster{}}
+	if opts.Registerer != nil {
+		if err := opts.Registerer.Register(newAges(a)); err != nil {
+			return nil, fmt.Errorf("register rollcall_report_age_seconds: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// Subscribe has f called with the key of each cluster of which an agent said
+// something, possibly many times and concurrently; f must return at once. It
+// must be called before Run.
+func (a *Agents) Subscribe(f func(Key)) { a.subscribers = append(a.subscribers, f) }
+
+// Run holds the streams until ctx ends, and returns when all of them have ended.
+func (a *Agents) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.mu.Lock()
+	if a.ctx != nil {
+		a.mu.Unlock()
+		return errors.New("agents: Run was called twice")
+	}
+	a.ctx = ctx
+	for _, c := range a.clusters {
+		a.hold(c)
+	}
+	a.mu.Unlock()
+
+	<-ctx.Done()
+	a.mu.Lock()
+	for key := range a.clusters {
+		a.forget(key)
+	}
+	a.mu.Unlock()
+	a.running.Wait()
+	return nil
+}
+
+// Follow says what to hold for a cluster from now on; it replaces what was said before.
+func (a *Agents) Follow(key Key, following Following) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ctx != nil && a.ctx.Err() != nil {
+		return nil
+	}
+	c := a.clusters[key]
+	if c == nil {
+		c = &cluster{key: key, agents: map[string]*agent{}}
+		a.clusters[key] = c
+	}
+	following.Agents = slices.Clone(following.Agents)
+	if following.Reports && !c.following.Reports {
+		for _, g := range c.agents {
+			g.since = time.Now()
+		}
+	}
+	c.following = following
+
+	want := map[string]Target{}
+	for _, t := range following.Agents {
+		want[t.UID] = t
+	}
+	for uid, g := range c.agents {
+		if t, ok := want[uid]; !ok || t.IP != g.target.IP {
+			g.close()
+			delete(c.agents, uid)
+		} else {
+			g.zone = t.Zone
+		}
+	}
+	var problems []error
+	for uid, t := range want {
+		if c.agents[uid] == nil && t.IP != "" {
+			g, err := a.connect(c, t)
+			if err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			c.agents[uid] = g
+		}
+	}
+	a.hold(c)
+	return errors.Join(problems...)
+}
+
+// Forget closes all streams to a cluster's agents and drops what they said.
+func (a *Agents) Forget(key Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.forget(key)
+}
+
+func (a *Agents) forget(key Key) {
+	c := a.clusters[key]
+	if c == nil {
+		return
+	}
+	for _, g := range c.agents {
+		g.close()
+	}
+	delete(a.clusters, key)
+}
+
+// State is what the agents of a cluster said last.
+func (a *Agents) State(key Key) State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := State{Reports: map[string]Received{}, Problems: map[string]string{}}
+	c := a.clusters[key]
+	if c == nil {
+		return s
+	}
+	for uid, g := range c.agents {
+		if g.received.Report != nil {
+			s.Reports[uid] = g.received
+		}
+		if g.roster.Roster != nil {
+			s.Rosters = append(s.Rosters, g.roster)
+		}
+		for _, problem := range g.problems {
+			// The report stream's, if both have one.
+			if s.Problems[uid] == "" || problem == g.problems[reports] {
+				s.Problems[uid] = problem
+			}
+		}
+	}
+	slices.SortFunc(s.Rosters, func(x, y ReceivedRoster) int {
+		return cmp.Or(cmp.Compare(x.Pod, y.Pod), cmp.Compare(x.UID, y.UID))
+	})
+	return s
+}
+
+// connect prepares a connection; nothing is dialled before the first call.
+func (a *Agents) connect(c *cluster, t Target) (*agent, error) {
+	name := config.ServerName(c.key.Namespace, c.key.Name)
+	var security credentials.TransportCredentials = insecure.NewCredentials()
+	if !a.opts.Plaintext {
+		security = rotating{serverName: name, config: a.opts.TLS}
+	}
+	address := net.JoinHostPort(t.IP, strconv.Itoa(a.opts.Port))
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(security),
+		grpc.WithAuthority(name),
+		grpc.WithContextDialer(a.opts.Dial),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage)),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithNoProxy(),
+		grpc.WithIdleTimeout(0),
+		grpc.WithUserAgent("rollcall-coordinator"),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			MinConnectTimeout: 3 * time.Second,
+			Backoff: backoff.Config{
+				BaseDelay: a.opts.BackoffMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: a.opts.BackoffMax,
+			},
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("agent of %s/%s at %s: %w", c.key.Namespace, t.Pod, address, err)
+	}
+	return &agent{
+		cluster: c, target: t, zone: t.Zone, since: time.Now(),
+		conn: conn, client: rollcallv1.NewAgentServiceClient(conn), problems: map[string]string{},
+	}, nil
+}
+
+// hold starts and stops streams so that they are those that following asks for.
+// mu is held.
+func (a *Agents) hold(c *cluster) {
+	if a.ctx == nil || a.ctx.Err() != nil {
+		return
+	}
+	now := time.Now()
+	var targets []Target
+	for _, g := range c.agents {
+		t := g.target
+		t.Zone = g.zone
+		targets = append(targets, t)
+	}
+	failing := func(t Target) bool {
+		at := c.agents[t.UID].rosterFailed
+		return !at.IsZero() && now.Sub(at) < 6*a.opts.BackoffMax
+	}
+	speaks := map[string]bool{}
+	for _, t := range witnesses(targets, failing, a.opts.Witnesses) {
+		speaks[t.UID] = true
+	}
+	for uid, g := range c.agents {
+		if g.stopReports != nil && (!c.following.Reports || g.allGroups != c.following.AllGroups) {
+			g.stopReports()
+			g.stopReports = nil
+			delete(g.problems, reports)
+		}
+		if g.stopReports == nil && c.following.Reports {
+			all := c.following.AllGroups
+			g.allGroups = all
+			g.stopReports = a.start(func(ctx context.Context) { a.followReports(ctx, g, all) })
+		}
+		if g.stopRoster != nil && !speaks[uid] {
+			g.stopRoster()
+			g.stopRoster, g.roster = nil, ReceivedRoster{}
+			delete(g.problems, rosters)
+		}
+		if g.stopRoster == nil && speaks[uid] {
+			g.stopRoster = a.start(func(ctx context.Context) { a.followRoster(ctx, g) })
+		}
+	}
+}
+
+func (a *Agents) start(f func(context.Context)) context.CancelFunc {
+	ctx, cancel := context.WithCancel(a.ctx)
+	a.running.Go(func() {
+		defer cancel()
+		f(ctx)
+	})
+	return cancel
+}
+
+// close ends the streams; what they still bring is dropped. mu is held.
+func (g *agent) close() {
+	if g.stopReports != nil {
+		g.stopReports()
+	}
+	if g.stopRoster != nil {
+		g.stopRoster()
+	}
+	g.stopReports, g.stopRoster = nil, nil
+	// An error here is that of a connection that was already closed.
+	_ = g.conn.Close()
+}
+
+func (a *Agents) changed(key Key) {
+	for _, f := range a.subscribers {
+		f(key)
+	}
+}

@@ -1,0 +1,130 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// ErrNotFollowed: the pod has no agent that could be asked, or no address yet.
+var ErrNotFollowed = errors.New("no agent is followed for this pod")
+
+// Fresh has the pod's agent make a new observation and answers that. Its time is
+// when the call was made, so it is later than anything that ended before.
+func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, error) {
+	g, all, err := a.find(key, podUID)
+	if err != nil {
+		return Received{}, err
+	}
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	at := time.Now()
+	report, err := g.client.GetReport(ctx, &rollcallv1.GetReportRequest{Fresh: true, AllGroups: all}, grpc.WaitForReady(true))
+	if err != nil {
+		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
+	}
+	r := Received{Report: report, At: at}
+	if err := a.take(ctx, g, r); err != nil {
+		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
+	}
+	return r, nil
+}
+
+// Refresh asks all agents of a cluster for fresh reports, at once, and waits for
+// the answers. Who does not answer keeps its last report.
+func (a *Agents) Refresh(ctx context.Context, key Key) error {
+	a.mu.Lock()
+	var uids []string
+	if c := a.clusters[key]; c != nil {
+		for uid := range c.agents {
+			uids = append(uids, uid)
+		}
+	}
+	a.mu.Unlock()
+	const together = 64
+	var (
+		group  sync.WaitGroup
+		slots  = make(chan struct{}, together)
+		mu     sync.Mutex
+		failed []error
+	)
+	for _, uid := range uids {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if _, err := a.Fresh(ctx, key, uid); err != nil {
+				mu.Lock()
+				failed = append(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(failed...)
+}
+
+// Prepare carries an order to the pod's agent. The request's pod_uid is set.
+func (a *Agents) Prepare(ctx context.Context, key Key, podUID string, request *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+	request.PodUid = podUID
+	return send(ctx, a, key, podUID, request, rollcallv1.AgentServiceClient.Prepare)
+}
+
+// Relieve has the pod's agent hand over for another member. The request's
+// pod_uid is set.
+func (a *Agents) Relieve(ctx context.Context, key Key, podUID string, request *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
+	request.PodUid = podUID
+	return send(ctx, a, key, podUID, request, rollcallv1.AgentServiceClient.Relieve)
+}
+
+// send makes one bounded call of the agent that is followed for the pod.
+func send[Request, Response any](ctx context.Context, a *Agents, key Key, podUID string, request Request,
+	call func(rollcallv1.AgentServiceClient, context.Context, Request, ...grpc.CallOption) (Response, error)) (Response, error) {
+	g, _, err := a.find(key, podUID)
+	if err != nil {
+		var none Response
+		return none, err
+	}
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	return call(g.client, ctx, request, grpc.WaitForReady(true))
+}
+
+// Restore carries an order to the pod's agent. The request names no pod, so the
+// agent is asked who it is before.
+func (a *Agents) Restore(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	g, _, err := a.find(key, podUID)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	report, err := g.client.GetReport(ctx, &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.isMeant(g, report.GetIdentity()); err != nil {
+		return nil, err
+	}
+	return g.client.Restore(ctx, request, grpc.WaitForReady(true))
+}
+
+func (a *Agents) find(key Key, podUID string) (g *agent, allGroups bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.clusters[key]
+	if c == nil || c.agents[podUID] == nil {
+		return nil, false, fmt.Errorf("%w: uid %s of %s", ErrNotFollowed, podUID, key)
+	}
+	return c.agents[podUID], c.following.AllGroups, nil
+}
+
+// bounded gives a call a deadline.
+func (a *Agents) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, a.opts.CallTimeout)
+}

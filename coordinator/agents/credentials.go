@@ -1,0 +1,44 @@
+package agents
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// rotating asks for the TLS configuration anew at every handshake, so that
+// renewed certificates and authorities count without a restart.
+type rotating struct {
+	serverName string
+	config     func() (*tls.Config, error)
+}
+
+var _ credentials.TransportCredentials = rotating{}
+
+func (r rotating) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	config, err := r.config()
+	if err != nil {
+		return nil, nil, fmt.Errorf("tls configuration for agents: %w", err)
+	}
+	config = config.Clone()
+	config.ServerName = r.serverName
+	config.MinVersion = tls.VersionTLS13
+	return credentials.NewTLS(config).ClientHandshake(ctx, authority, conn)
+}
+
+func (r rotating) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, fmt.Errorf("credentials of a client cannot serve")
+}
+
+func (r rotating) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
+}
+
+func (r rotating) Clone() credentials.TransportCredentials { return r }
+
+func (r rotating) OverrideServerName(string) error {
+	return fmt.Errorf("the server name of an agent is fixed")
+}

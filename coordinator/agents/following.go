@@ -1,0 +1,105 @@
+package agents
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Key names a DatabaseCluster.
+type Key = types.NamespacedName
+
+// Target is a pod that has an agent.
+type Target struct {
+	Pod string
+	UID string
+	// IP is empty while the pod has none; then nobody is asked.
+	IP string
+	// Zone is empty when unknown.
+	Zone string
+}
+
+// Following says what to hold for one cluster.
+type Following struct {
+	// ClusterUID is that of the DatabaseCluster.
+	ClusterUID string
+	Agents     []Target
+	// Reports: hold a report stream to every agent; needed while there is work.
+	// Without, a few roster streams are all that an idle cluster costs.
+	Reports bool
+	// AllGroups: ask for all groups that the databases tell of, because some pod
+	// has no agent of its own.
+	AllGroups bool
+}
+
+// Received is a report and when it was true.
+type Received struct {
+	Report *rollcallv1.Report
+	// At is a time by this process's clock at which the observation had not yet
+	// begun, or zero when that is not known.
+	At time.Time
+}
+
+// ReceivedRoster is a roster and when it came.
+type ReceivedRoster struct {
+	// Pod and UID of the agent that speaks.
+	Pod, UID string
+	Roster   *rollcallv1.Roster
+	At       time.Time
+}
+
+// State is what the agents of one cluster said last. The messages are shared and
+// must not be changed.
+type State struct {
+	// Reports by pod UID.
+	Reports map[string]Received
+	Rosters []ReceivedRoster
+	// Problems by pod UID: why there is no stream where there should be one.
+	Problems map[string]string
+}
+
+// Epoch is the highest fence that any agent is known to have seen.
+func (s State) Epoch() int64 {
+	var highest int64
+	for _, r := range s.Reports {
+		highest = max(highest, r.Report.GetEpoch())
+	}
+	for _, r := range s.Rosters {
+		for _, e := range r.Roster.GetEntries() {
+			highest = max(highest, e.GetHeadline().GetEpoch())
+		}
+	}
+	return highest
+}
+
+// witnesses picks up to n agents whose rosters are worth hearing: reachable ones
+// first, and from as many zones as there are. The choice depends on the targets
+// alone and not on their order, so it is stable.
+func witnesses(targets []Target, failing func(Target) bool, n int) []Target {
+	rest := slices.DeleteFunc(slices.Clone(targets), func(t Target) bool { return t.IP == "" })
+	slices.SortFunc(rest, func(a, b Target) int {
+		if f := failing(a); f != failing(b) {
+			if f {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.UID, b.UID))
+	})
+	var chosen []Target
+	zones := map[string]bool{}
+	for _, again := range []bool{false, true} {
+		for _, t := range rest {
+			taken := slices.ContainsFunc(chosen, func(c Target) bool { return c.UID == t.UID })
+			if len(chosen) < n && !taken && (again || !zones[t.Zone] && !failing(t)) {
+				chosen = append(chosen, t)
+				zones[t.Zone] = true
+			}
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,79 @@
+package agents
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+)
+
+// Options of Agents. The zero value of a duration or size means its default.
+type Options struct {
+	// TLS answers the coordinator's client certificate and the authorities of the
+	// agents; it is asked at every handshake. Required unless Plaintext.
+	TLS func() (*tls.Config, error)
+	// Plaintext is for development only.
+	Plaintext bool
+	// Port of the agents' gRPC service. Default: config.PortGRPC.
+	Port int
+	// Witnesses is how many rosters are followed per cluster. Default: 3.
+	Witnesses int
+	// Silence is how long a report stream may be without a message before it is
+	// started anew; agents send one every 5 s at least. Default: 15 s.
+	Silence time.Duration
+	// BackoffMin and BackoffMax bound the pause before a stream is started anew.
+	// Default: 200 ms and 5 s.
+	BackoffMin, BackoffMax time.Duration
+	// CallTimeout bounds a call whose context has no earlier deadline. Default: 10 s.
+	CallTimeout time.Duration
+	// MaxMessage bounds one message, in bytes. Default: 16 MiB.
+	MaxMessage int
+	// Dial replaces the network in tests.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Registerer takes rollcall_report_age_seconds; nil: no metrics.
+	Registerer prometheus.Registerer
+	// Logger defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (o *Options) validate() error {
+	if o.TLS == nil && !o.Plaintext {
+		return errors.New("agents: TLS is required (Plaintext is for development only)")
+	}
+	if o.TLS != nil && o.Plaintext {
+		return errors.New("agents: TLS and Plaintext exclude each other")
+	}
+	setDefault(&o.Port, config.PortGRPC)
+	setDefault(&o.Witnesses, 3)
+	setDefault(&o.Silence, 15*time.Second)
+	setDefault(&o.BackoffMin, 200*time.Millisecond)
+	setDefault(&o.BackoffMax, 5*time.Second)
+	setDefault(&o.CallTimeout, 10*time.Second)
+	setDefault(&o.MaxMessage, 16<<20)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Dial == nil {
+		// The kernel notices a peer that vanished without a word within 20 s.
+		dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+			Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3,
+		}}
+		o.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}
+	}
+	return nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,167 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// ErrWrongPod: another pod answered at the address of the one that was meant.
+var ErrWrongPod = errors.New("another pod answered")
+
+// Names of the streams of one agent.
+const (
+	reports = "reports"
+	rosters = "rosters"
+)
+
+// followReports keeps a report stream open until ctx ends.
+func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool) {
+	a.keep(ctx, g, reports, func(ctx context.Context, alive func()) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		stream, err := g.client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
+		if err != nil {
+			return err
+		}
+		silence := time.AfterFunc(a.opts.Silence, func() {
+			cancel(fmt.Errorf("no report for %s", a.opts.Silence))
+		})
+		defer silence.Stop()
+		var clocks moment
+		for {
+			report, err := stream.Recv()
+			if err != nil {
+				if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
+					return cause
+				}
+				return err
+			}
+			at := clocks.began(report, time.Now())
+			if err := a.take(ctx, g, Received{Report: report, At: at}); err != nil {
+				return err
+			}
+			silence.Reset(a.opts.Silence)
+			alive()
+		}
+	})
+}
+
+// followRoster keeps a roster stream open until ctx ends.
+func (a *Agents) followRoster(ctx context.Context, g *agent) {
+	a.keep(ctx, g, rosters, func(ctx context.Context, alive func()) error {
+		err := a.streamRoster(ctx, g, alive)
+		if ctx.Err() == nil {
+			// Another agent may be worth more.
+			a.mu.Lock()
+			g.rosterFailed, g.roster = time.Now(), ReceivedRoster{}
+			if a.clusters[g.cluster.key] == g.cluster {
+				a.hold(g.cluster)
+			}
+			a.mu.Unlock()
+		}
+		return err
+	})
+}
+
+func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error {
+	stream, err := g.client.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
+	if err != nil {
+		return err
+	}
+	for {
+		roster, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := a.isMeant(g, roster.GetIdentity()); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		if ctx.Err() == nil {
+			g.roster = ReceivedRoster{Pod: g.target.Pod, UID: g.target.UID, Roster: roster, At: time.Now()}
+			g.rosterFailed = time.Time{}
+		}
+		a.mu.Unlock()
+		alive()
+		a.changed(g.cluster.key)
+	}
+}
+
+// keep runs stream again and again until ctx ends, with a growing pause between
+// failures. stream calls alive whenever it got something.
+func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ctx context.Context, alive func()) error) {
+	log := a.opts.Logger.With("cluster", g.cluster.key.String(), "pod", g.target.Pod, "stream", what)
+	pause := a.opts.BackoffMin
+	for {
+		err := stream(ctx, func() {
+			pause = a.opts.BackoffMin
+			if a.setProblem(ctx, g, what, "") {
+				log.Debug("agent answers")
+			}
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if a.setProblem(ctx, g, what, err.Error()) {
+			log.Info("agent does not answer", "error", err)
+			a.changed(g.cluster.key)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		pause = min(2*pause, a.opts.BackoffMax)
+	}
+}
+
+// setProblem tells whether that went from good to bad, or back.
+func (a *Agents) setProblem(ctx context.Context, g *agent, stream, problem string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, had := g.problems[stream]
+	if ctx.Err() != nil || problem == "" {
+		delete(g.problems, stream)
+		return had
+	}
+	g.problems[stream] = problem
+	return !had
+}
+
+// take keeps a report if it is the pod's own and the newest.
+func (a *Agents) take(ctx context.Context, g *agent, r Received) error {
+	if err := a.isMeant(g, r.Report.GetIdentity()); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	if ctx.Err() == nil && (g.received.Report == nil || newer(r.Report, g.received.Report) ||
+		!newer(g.received.Report, r.Report) && r.At.After(g.received.At)) {
+		g.received = r
+	}
+	a.mu.Unlock()
+	a.changed(g.cluster.key)
+	return nil
+}
+
+// isMeant refuses a message in which another pod speaks than the one that was
+// meant. Addresses of pods are used again, and by other clusters too.
+func (a *Agents) isMeant(g *agent, who *rollcallv1.Identity) error {
+	key := g.cluster.key
+	a.mu.Lock()
+	meant, clusterUID := g.target, g.cluster.following.ClusterUID
+	a.mu.Unlock()
+	switch {
+	case who.GetPodUid() != meant.UID:
+		return fmt.Errorf("%w: %q (uid %q) instead of %q (uid %q)", ErrWrongPod, who.GetPod(), who.GetPodUid(), meant.Pod, meant.UID)
+	case who.GetPod() != meant.Pod || who.GetNamespace() != key.Namespace || who.GetCluster() != key.Name:
+		return fmt.Errorf("%w: it says it is pod %q of cluster %s/%s", ErrWrongPod, who.GetPod(), who.GetNamespace(), who.GetCluster())
+	case clusterUID != "" && who.GetClusterUid() != "" && who.GetClusterUid() != clusterUID:
+		return fmt.Errorf("%w: its cluster has uid %q instead of %q", ErrWrongPod, who.GetClusterUid(), clusterUID)
+	}
+	return nil
+}

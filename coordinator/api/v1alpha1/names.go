@@ -1,0 +1,65 @@
+package v1alpha1
+
+// Labels and annotations that Rollcall reads or writes.
+const (
+	// LabelCluster on a StatefulSet and in its pod template names the
+	// DatabaseCluster of the same namespace that it belongs to.
+	LabelCluster = "rollcall.dev/cluster"
+	// LabelGuard on a pod says whether Kubernetes refuses to remove it.
+	LabelGuard = "rollcall.dev/guard"
+
+	// AnnotationClaim on a pod is the id of the claim under which it goes.
+	AnnotationClaim = "rollcall.dev/claim"
+	// AnnotationUnit on a pod or StatefulSet names what goes together.
+	AnnotationUnit = "rollcall.dev/unit"
+	// AnnotationPaused on a StatefulSet or DatabaseCluster, when "true", pauses.
+	AnnotationPaused = "rollcall.dev/paused"
+	// AnnotationForce on a StatefulSet, when "true", lets Kubernetes roll it.
+	AnnotationForce = "rollcall.dev/force-rolling-update"
+	// AnnotationAllowShutdown on a StatefulSet, when "true", makes a scale to 0 a shutdown.
+	AnnotationAllowShutdown = "rollcall.dev/allow-shutdown"
+
+	// AnnotationContainer on a pod template names the database's container.
+	// Default: the first container.
+	AnnotationContainer = "rollcall.dev/container"
+	// AnnotationCredentialsSecret on a pod template names the Secret with the
+	// username and password that the agent uses. Default: what the
+	// DatabaseCluster says, and where that is unknown CredentialsSecretName.
+	AnnotationCredentialsSecret = "rollcall.dev/credentials-secret"
+	// AnnotationPreStop on a pod template says what becomes of a preStop hook
+	// that the database's container already has: PreStopChain or PreStopKeep.
+	AnnotationPreStop = "rollcall.dev/prestop"
+	// AnnotationInjection on a pod is what the webhook could not do for it, in words.
+	AnnotationInjection = "rollcall.dev/injection"
+)
+
+// Values of LabelGuard.
+const (
+	GuardClosed = "closed"
+	GuardOpen   = "open"
+	GuardAudit  = "audit"
+)
+
+// Values of AnnotationPreStop.
+const (
+	// PreStopChain runs the agent's stop hook and then the hook that was there.
+	// Only for exec hooks in an image that has /bin/sh and curl or wget.
+	PreStopChain = "chain"
+	// PreStopKeep keeps the hook that was there and does without the agent's:
+	// a pod that goes by other hands than Rollcall's is then not handed off.
+	PreStopKeep = "keep"
+)
+
+// AgentContainer is the name of the sidecar that injection adds.
+const AgentContainer = "rollcall-agent"
+
+// Finalizer is on a DatabaseCluster only while it has an open claim.
+const Finalizer = "rollcall.dev/claims"
+
+// DerivedName is the name of the Service, of the Secret and of the
+// PodDisruptionBudget that belong to the DatabaseCluster name.
+func DerivedName(name string) string { return name + "-rollcall" }
+
+// CredentialsSecretName is the Secret that agents of the DatabaseCluster name
+// look for where none was named when their pods were made.
+func CredentialsSecretName(name string) string { return name + "-rollcall-credentials" }

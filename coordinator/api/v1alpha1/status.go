@@ -1,0 +1,119 @@
+package v1alpha1
+
+import "github.com/rollcall-dev/rollcall/coordinator/policy"
+
+// MaxHolds is the number of holds that a status shows; the rest is counted.
+const MaxHolds = 50
+
+// Types of conditions. Their reason is the name of a rule where one applies.
+const (
+	ConditionReady         = "Ready"
+	ConditionReconciling   = "Reconciling"
+	ConditionStalled       = "Stalled"
+	ConditionAvailable     = "Available"
+	ConditionInitialized   = "Initialized" // the database was healthy once
+	ConditionForeignBudget = "ForeignBudget"
+)
+
+// Status is what Rollcall sees and does. All that a coordinator must know of
+// what its predecessor began is here; nothing is remembered elsewhere.
+type Status struct {
+	// observedGeneration is the generation of the spec that was decided on last.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// phase is what the database cluster as a whole is doing.
+	// +optional
+	Phase policy.ClusterPhase `json:"phase,omitempty"`
+	// conditions follow the kstatus convention.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []Condition `json:"conditions,omitempty"`
+	// epoch only grows. An order with a lower one than an agent has seen is refused.
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
+	// claims are the written intents to disrupt a pod. Each reserves budget until it is removed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	Claims []policy.Claim `json:"claims,omitempty"`
+	// approvals are what people consented to.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=200
+	Approvals []policy.Approval `json:"approvals,omitempty"`
+	// shared are settings of the whole database that claims have changed.
+	// +optional
+	// +listType=atomic
+	Shared []SharedSetting `json:"shared,omitempty"`
+	// lastFinished is what each pool last finished rolling out.
+	// +optional
+	// +listType=atomic
+	LastFinished []FinishedRollout `json:"lastFinished,omitempty"`
+	// pods counts pods.
+	// +optional
+	Pods PodCounts `json:"pods,omitzero"`
+	// lastTransition is when phase changed last.
+	// +optional
+	LastTransition policy.Time `json:"lastTransition,omitzero"`
+	// lastProgress is when a claim changed its phase or a pod became better.
+	// +optional
+	LastProgress policy.Time `json:"lastProgress,omitzero"`
+	// lastDeparture is when a pod went away last, whoever caused it.
+	// +optional
+	LastDeparture policy.Time `json:"lastDeparture,omitzero"`
+	// estimateSeconds is how long a restarted pod is expected to be away.
+	// +optional
+	EstimateSeconds int64 `json:"estimateSeconds,omitempty"`
+	// updateRevisions maps each pool to the revision that is being rolled out.
+	// +optional
+	UpdateRevisions map[string]string `json:"updateRevisions,omitempty"`
+	// holds say why pods wait; those of the whole cluster first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Holds []policy.Hold `json:"holds,omitempty"`
+	// moreHolds is the number of holds that are not shown.
+	// +optional
+	MoreHolds int32 `json:"moreHolds,omitempty"`
+}
+
+// SharedSetting is a setting of the whole database that claims have changed.
+type SharedSetting struct {
+	// knob names the setting, in the engine's words.
+	Knob string `json:"knob"`
+	// undo is what an agent needs to put the setting back.
+	// +optional
+	Undo []byte `json:"undo,omitempty"`
+	// claims are the ids of the claims that rely on the change.
+	// +optional
+	// +listType=atomic
+	Claims []string `json:"claims,omitempty"`
+}
+
+// FinishedRollout is what a pool last finished rolling out.
+type FinishedRollout struct {
+	// pool is the name of the StatefulSet.
+	Pool string `json:"pool"`
+	// revision is its revision.
+	Revision string `json:"revision"`
+	// version is the engine version, where it is known.
+	// +optional
+	Version string `json:"version,omitempty"`
+}
+
+// PodCounts counts the pods of a database cluster.
+type PodCounts struct {
+	// desired by all pools together.
+	Desired int32 `json:"desired"`
+	// current: on a revision other than the update revision.
+	Current int32 `json:"current"`
+	// updated: on the update revision.
+	Updated int32 `json:"updated"`
+	// ready, as the kubelet says.
+	Ready int32 `json:"ready"`
+	// away, for whatever cause.
+	Away int32 `json:"away"`
+	// failed: broken by themselves.
+	Failed int32 `json:"failed"`
+}

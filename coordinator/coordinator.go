@@ -1,0 +1,185 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+)
+
+// Key names a DatabaseCluster.
+type Key = kube.Key
+
+// Options of a Coordinator. All without a default are required.
+type Options struct {
+	// Kubernetes and Clusters are for what the leader writes and reads live.
+	Kubernetes kubernetes.Interface
+	Clusters   v1alpha1.Clients
+	// Cache and Agents must not be running yet: New subscribes to both.
+	Cache  *kube.Cache
+	Agents *agents.Agents
+	Board  *status.Board
+	// Provision makes what a database cluster's pods need before they can report,
+	// and answers when it must be called again at the latest (zero: no hurry). It is
+	// also called when the object's spec, its pools or Authorities change. Default:
+	// nothing.
+	Provision func(ctx context.Context, objects kube.ClusterObjects) (time.Time, error)
+	// Authorities is closed when the certificate authorities change after the
+	// call. Default: they do not.
+	Authorities func() <-chan struct{}
+	Metrics     *act.Metrics
+	Logger      *slog.Logger
+}
+
+func (o *Options) validate() error {
+	if o.Kubernetes == nil || o.Clusters == nil || o.Cache == nil || o.Agents == nil || o.Board == nil {
+		return errors.New("coordinator: Kubernetes, Clusters, Cache, Agents and Board are required")
+	}
+	if o.Provision == nil {
+		o.Provision = func(context.Context, kube.ClusterObjects) (time.Time, error) { return time.Time{}, nil }
+	}
+	if o.Authorities == nil {
+		o.Authorities = func() <-chan struct{} { return nil }
+	}
+	if o.Metrics == nil {
+		o.Metrics = act.NewMetrics(nil)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return nil
+}
+
+// Term is a leader's reign: it bounds every request that is sent in its name.
+type Term interface {
+	Bound(ctx context.Context) (context.Context, context.CancelFunc)
+}
+
+// Coordinator leads all database clusters while it is elected.
+type Coordinator struct {
+	options Options
+
+	mu       sync.Mutex
+	sessions map[Key]*session
+	// changed asks Lead to compare the sessions with the DatabaseClusters.
+	changed chan struct{}
+}
+
+// New wires a Coordinator to its sources.
+func New(options Options) (*Coordinator, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	c := &Coordinator{options: options, sessions: map[Key]*session{}, changed: make(chan struct{}, 1)}
+	options.Cache.Subscribe(c.objectsChanged)
+	options.Agents.Subscribe(c.poke)
+	return c, nil
+}
+
+// Lead works for all database clusters until ctx, the term, ends; and returns
+// when all that it started has ended.
+func (c *Coordinator) Lead(ctx context.Context, term Term) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	c.options.Board.Lead()
+	defer c.options.Board.Follow("")
+	authorities := c.options.Authorities()
+	for {
+		c.follow(ctx, term, &running)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.changed:
+		case <-authorities:
+			authorities = c.options.Authorities()
+			c.provisionAll()
+		}
+	}
+}
+
+func (c *Coordinator) provisionAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sessions {
+		s.stale.Store(true)
+		s.poke()
+	}
+}
+
+// follow starts a session for each DatabaseCluster that has none. A session
+// ends by itself when its DatabaseCluster is gone.
+func (c *Coordinator) follow(ctx context.Context, term Term, running *sync.WaitGroup) {
+	for _, key := range c.options.Cache.Clusters() {
+		c.mu.Lock()
+		if c.sessions[key] != nil {
+			c.mu.Unlock()
+			continue
+		}
+		s := newSession(c.options, key, term)
+		c.sessions[key] = s
+		c.mu.Unlock()
+		running.Go(func() {
+			s.run(ctx)
+			c.ended(key)
+		})
+	}
+}
+
+// ended forgets a session. Its DatabaseCluster may have come back, under
+// another UID, so the list is looked at again.
+func (c *Coordinator) ended(key Key) {
+	c.mu.Lock()
+	delete(c.sessions, key)
+	c.mu.Unlock()
+	c.options.Agents.Forget(key)
+	c.options.Board.Remove(key)
+	c.compare()
+}
+
+func (c *Coordinator) objectsChanged(key Key) {
+	c.mu.Lock()
+	s := c.sessions[key]
+	c.mu.Unlock()
+	if s == nil {
+		c.compare()
+		return
+	}
+	s.poke()
+}
+
+func (c *Coordinator) poke(key Key) {
+	c.mu.Lock()
+	s := c.sessions[key]
+	c.mu.Unlock()
+	if s != nil {
+		s.poke()
+	}
+}
+
+func (c *Coordinator) compare() {
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits, or answers false when ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

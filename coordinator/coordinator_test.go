@@ -1,0 +1,329 @@
+package coordinator
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// inWorld runs f in virtual time.
+func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.end()
+		f(t, w)
+	})
+}
+
+func TestRollsOutThreePods(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.True(t, isTrue(db.status(), v1alpha1.ConditionInitialized))
+		before := p.total()
+		db.roll("v2")
+		db.requireDone(3*time.Minute, "v2")
+		require.Equal(t, []string{"search-2 v1", "search-1 v1", "search-0 v1"}, w.removals)
+		s := db.status()
+		require.Equal(t, map[string]string{"search": "v2"}, s.UpdateRevisions)
+		require.Equal(t, []v1alpha1.FinishedRollout{{Pool: "search", Revision: "v2", Version: "9.9.0"}}, s.LastFinished)
+		require.InDelta(t, 8, s.EstimateSeconds, 1)
+		require.LessOrEqual(t, p.total()-before, 5*3+1, "%v", p.writes) // one more because nothing was known at first
+	})
+}
+
+// An idle database costs nothing: no writes, and nothing that its status says
+// turns into its opposite because its agents are asked less.
+func TestIdleClusterWritesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(5 * time.Minute)
+		before, version := p.total(), db.version()
+		time.Sleep(time.Hour)
+		require.Equal(t, before, p.total(), "%v", p.writes)
+		require.Equal(t, version, db.version())
+		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.True(t, isTrue(db.status(), v1alpha1.ConditionAvailable))
+	})
+}
+
+func TestSuccessorFinishesWhatWasBegun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		first := w.start()
+		time.Sleep(20 * time.Second)
+		db.roll("v2")
+		time.Sleep(4 * time.Second) // the first pod is on its way
+		require.Len(t, db.status().Claims, 1)
+		first.end()
+		time.Sleep(10 * time.Second)
+		second := w.start()
+		defer second.end()
+		db.requireDone(3*time.Minute, "v2")
+		require.Len(t, w.removals, 3)
+		require.EqualValues(t, 2, db.status().Epoch)
+	})
+}
+
+// Two coordinators that both believe to lead: nothing goes twice, never are
+// two pods away, and the rollout ends.
+func TestTwoLeadersAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		first := w.start()
+		time.Sleep(20 * time.Second)
+		db.roll("v2")
+		time.Sleep(time.Second)
+		second := w.start()
+		most := 0
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			most = max(most, db.away())
+		}
+		first.end()
+		defer second.end()
+		db.requireDone(3*time.Minute, "v2")
+		require.Len(t, w.removals, 3)
+		require.LessOrEqual(t, most, 1)
+	})
+}
+
+func TestBrokenRevisionStopsTheLineAndTheCorrectionGetsThrough(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.w.mu.Lock()
+		db.broken["v2"] = true
+		db.w.mu.Unlock()
+		db.roll("v2")
+		time.Sleep(time.Minute)
+		before := p.decided.Load()
+		time.Sleep(4 * time.Minute)
+		require.Less(t, p.decided.Load()-before, int64(4*60*5), "passes that nothing asked for")
+		require.Equal(t, []string{"search-2 v1"}, w.removals)
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.LineStopped }), "%+v", db.status().Holds)
+
+		db.roll("v3")
+		db.requireDone(3*time.Minute, "v3")
+		require.Equal(t, []string{"search-2 v1", "search-2 v2", "search-1 v1", "search-0 v1"}, w.removals)
+	})
+}
+
+func TestPauseInTheMiddleOfARollout(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.roll("v2")
+		time.Sleep(4 * time.Second)
+		db.annotate(v1alpha1.AnnotationPaused, "true")
+		time.Sleep(2 * time.Minute)
+		require.Len(t, w.removals, 1, "the pod that had gone is followed to its end")
+		require.Empty(t, db.status().Claims)
+		require.Equal(t, policy.ClusterPaused, db.status().Phase)
+		db.annotate(v1alpha1.AnnotationPaused, "")
+		db.requireDone(3*time.Minute, "v2")
+	})
+}
+
+func TestObserveNeverActs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe })
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.roll("v2")
+		time.Sleep(5 * time.Minute)
+		require.Empty(t, w.removals)
+		require.Empty(t, db.status().Claims)
+		require.Zero(t, p.writes["patch pods"])
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.ObserveOnly }))
+	})
+}
+
+// A database whose agents hang holds up no other.
+func TestHungAgentsOfOneClusterHoldUpNoOther(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		sick, well := w.add("sick", 3), w.add("well", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		w.mu.Lock()
+		sick.hung = true
+		w.mu.Unlock()
+		sick.roll("v2")
+		well.roll("v2")
+		well.requireDone(time.Minute, "v2")
+		require.Len(t, sick.status().Claims, 1)
+		time.Sleep(15 * time.Minute)
+		require.Equal(t, policy.ClusterStalled, sick.status().Phase)
+		require.True(t, isTrue(sick.status(), v1alpha1.ConditionStalled))
+
+		w.mu.Lock()
+		sick.hung = false
+		w.mu.Unlock()
+		sick.requireDone(5*time.Minute, "v2")
+	})
+}
+
+// A pod that somebody else takes away in the middle: the plan holds until it is back.
+func TestForeignRemovalIsWaitedFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		require.NoError(t, w.admin.Kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), "search-0", metav1.DeleteOptions{}))
+		db.roll("v2")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"search-0 v1"}, w.removals)
+		decision, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
+		require.True(t, ok)
+		require.Contains(t, decision.Plan.Text(), "pod-budget")
+		db.requireDone(3*time.Minute, "v2")
+		require.Len(t, w.removals, 3)
+	})
+}
+
+// Rollcall comes to a database that runs without agents: its pods are restarted
+// one by one after a person has agreed, and each comes back with one.
+func TestAdoption(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.addWith("search", 3, true)
+		p := w.start()
+		defer p.end()
+		w.mu.Lock()
+		db.bare = false
+		w.mu.Unlock()
+		db.roll("v2")
+		time.Sleep(2 * time.Minute)
+		require.Empty(t, w.removals)
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.NeedsApproval }), "%+v", db.status().Holds)
+
+		clusters := w.admin.Clusters.DatabaseClusters(namespace)
+		cluster, err := clusters.Get(t.Context(), "search", metav1.GetOptions{})
+		require.NoError(t, err)
+		cluster.Status.Approvals = []policy.Approval{{What: policy.ApprovedAdopt, By: "a person", At: policy.At(time.Now())}}
+		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		most := 0
+		for range 3000 {
+			time.Sleep(100 * time.Millisecond)
+			most = max(most, db.away())
+		}
+		db.requireDone(time.Minute, "v2")
+		require.Len(t, w.removals, 3)
+		require.LessOrEqual(t, most, 1)
+	})
+}
+
+func TestSessionEndsWithItsDatabaseCluster(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		clusters := w.admin.Clusters.DatabaseClusters(namespace)
+		old, err := clusters.Get(t.Context(), "search", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NoError(t, clusters.Delete(t.Context(), "search", metav1.DeleteOptions{}))
+		time.Sleep(10 * time.Second)
+		_, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
+		require.False(t, ok)
+
+		// It comes back under another UID; its agents belong to the new one.
+		again := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search", Generation: 1}, Spec: old.Spec}
+		made, err := clusters.Create(t.Context(), again, metav1.CreateOptions{})
+		require.NoError(t, err)
+		w.mu.Lock()
+		db.uid = string(made.UID)
+		w.mu.Unlock()
+		db.roll("v2")
+		db.requireDone(3*time.Minute, "v2")
+	})
+}
+
+func isTrue(s v1alpha1.Status, kind string) bool {
+	return conditionOf(s, kind).Status == metav1.ConditionTrue
+}
+
+func (db *database) version() string {
+	cluster, _ := db.w.server.Cluster(namespace, db.name)
+	return cluster.ResourceVersion
+}
+
+// requireDone waits until all pods run the revision, are back, and nothing is left.
+func (db *database) requireDone(limit time.Duration, revision string) {
+	db.w.t.Helper()
+	var s v1alpha1.Status
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		s = db.status()
+		if s.Phase == policy.ClusterDone && s.UpdateRevisions[db.name] == revision && len(s.Claims) == 0 && int(s.Pods.Updated) == db.replicas {
+			break
+		}
+	}
+	require.Equal(db.w.t, policy.ClusterDone, s.Phase, "%+v", s)
+	require.Empty(db.w.t, s.Claims)
+	db.w.mu.Lock()
+	defer db.w.mu.Unlock()
+	require.Empty(db.w.t, db.applied, "left behind in the database")
+	for _, m := range db.members {
+		require.Equal(db.w.t, revision, m.revision)
+	}
+}
+
+// away counts the pods that are not live members.
+func (db *database) away() int {
+	db.w.mu.Lock()
+	defer db.w.mu.Unlock()
+	away := db.replicas
+	for _, m := range db.members {
+		if m.live && !m.stopping {
+			away--
+		}
+	}
+	return away
+}
+
+func (db *database) annotate(key, value string) {
+	db.edit(func(c *v1alpha1.DatabaseCluster) {
+		if c.Annotations == nil {
+			c.Annotations = map[string]string{}
+		}
+		c.Annotations[key] = value
+	})
+}
+
+// edit changes the DatabaseCluster, as a person would.
+func (db *database) edit(change func(*v1alpha1.DatabaseCluster)) {
+	clusters := db.w.admin.Clusters.DatabaseClusters(namespace)
+	for {
+		c, err := clusters.Get(context.Background(), db.name, metav1.GetOptions{})
+		require.NoError(db.w.t, err)
+		change(c)
+		_, err = clusters.Update(context.Background(), c, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) {
+			continue
+		}
+		require.NoError(db.w.t, err)
+		return
+	}
+}

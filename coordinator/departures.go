@@ -1,0 +1,127 @@
+package coordinator
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// departures notes when pods went away, whoever caused it.
+//
+// What was observed before the last departure was noticed is not fresh: it may
+// tell of a database that had one more member. And until the database itself
+// has noticed, its members may still count on the one that went.
+type departures struct {
+	// barrier is when the last departure was noticed.
+	barrier time.Time
+	// well are the pods that were up at the last look, by UID.
+	well map[string]wellPod
+	// open are the departures that the database is not known to have noticed, by pod name.
+	open map[string]departure
+}
+
+type wellPod struct {
+	name     string
+	restarts int
+}
+
+type departure struct {
+	at  time.Time
+	uid string
+	// node is the pod's name in the database; empty when it never said.
+	node string
+}
+
+// newDepartures starts with what a predecessor noted last. Nothing that was
+// observed before now is fresh to a coordinator that was not there.
+func newDepartures(now, last time.Time) *departures {
+	d := &departures{barrier: now, open: map[string]departure{}}
+	if !last.IsZero() {
+		d.open[""] = departure{at: last}
+	}
+	return d
+}
+
+// look compares the pods with those of the look before, and answers whether any
+// has gone away since.
+func (d *departures) look(now time.Time, pods []kube.Pod, state agents.State) bool {
+	well := make(map[string]wellPod, len(pods))
+	for i := range pods {
+		p := &pods[i]
+		if p.Phase == kube.Ready || p.Phase == kube.Started {
+			well[string(p.UID)] = wellPod{name: p.Name, restarts: p.Restarts}
+		}
+	}
+	any := false
+	for uid, before := range d.well {
+		if after, still := well[uid]; still && after.restarts == before.restarts {
+			continue
+		}
+		any = true
+		d.open[before.name] = departure{at: now, uid: uid, node: state.Reports[uid].Report.GetNode()}
+	}
+	d.well = well
+	if any {
+		d.barrier = now
+	}
+	d.settle(pods, state)
+	return any
+}
+
+// settle forgets departures that the database is known to have noticed: all
+// that have spoken since say that the member is not live, or the pod is a live
+// member again.
+func (d *departures) settle(pods []kube.Pod, state agents.State) {
+	for name, gone := range d.open {
+		if name == "" {
+			continue // a predecessor's; only time ends it
+		}
+		if back(name, gone, pods, state) || noticed(gone, state) {
+			delete(d.open, name)
+		}
+	}
+}
+
+func back(name string, gone departure, pods []kube.Pod, state agents.State) bool {
+	for i := range pods {
+		if p := &pods[i]; p.Name == name && p.Phase == kube.Ready {
+			r, ok := state.Reports[string(p.UID)]
+			return ok && r.At.After(gone.at) && r.Report.GetMember() == rollcallv1.Membership_MEMBERSHIP_LIVE
+		}
+	}
+	return false
+}
+
+func noticed(gone departure, state agents.State) bool {
+	if gone.node == "" {
+		return false
+	}
+	spoke := false
+	for uid, r := range state.Reports {
+		if uid == gone.uid || !r.At.After(gone.at) || r.Report.GetError() != "" || len(r.Report.GetNodes()) == 0 {
+			continue
+		}
+		spoke = true
+		for _, node := range r.Report.GetNodes() {
+			if strings.EqualFold(node.GetName(), gone.node) && node.GetMember() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE {
+				return false
+			}
+		}
+	}
+	return spoke
+}
+
+// last is when the last departure was that the database may not have noticed;
+// zero when there is none.
+func (d *departures) last() time.Time {
+	var last time.Time
+	for _, gone := range d.open {
+		if gone.at.After(last) {
+			last = gone.at
+		}
+	}
+	return last
+}

@@ -1,0 +1,82 @@
+package coordinator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+func TestDepartures(t *testing.T) {
+	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	pod := func(name, uid string, phase kube.Phase, restarts int) kube.Pod {
+		return kube.Pod{Name: name, UID: types.UID(uid), Phase: phase, Restarts: restarts}
+	}
+	live, gone := rollcallv1.Membership_MEMBERSHIP_LIVE, rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+	report := func(when time.Time, node string, own, other rollcallv1.Membership) agents.Received {
+		return agents.Received{At: when, Report: &rollcallv1.Report{Node: node, Member: own, Nodes: []*rollcallv1.MemberNode{
+			{Name: "n0", Member: rollcallv1.Membership_MEMBERSHIP_LIVE}, {Name: "n1", Member: other}}}}
+	}
+	state := func(zero, one agents.Received) agents.State {
+		return agents.State{Reports: map[string]agents.Received{"u0": zero, "u1": one}}
+	}
+	both := []kube.Pod{pod("s-0", "u0", kube.Ready, 0), pod("s-1", "u1", kube.Ready, 0)}
+	well := state(report(at(0), "n0", live, live), report(at(0), "n1", live, live))
+
+	t.Run("nobody left", func(t *testing.T) {
+		d := newDepartures(at(0), time.Time{})
+		require.False(t, d.look(at(1), both, well))
+		require.False(t, d.look(at(2), both, well))
+		require.Equal(t, at(0), d.barrier, "what was seen before the start is not fresh")
+		require.Zero(t, d.last())
+	})
+	t.Run("a predecessor's departure is believed", func(t *testing.T) {
+		d := newDepartures(at(10), at(4))
+		d.look(at(11), both, well)
+		require.Equal(t, at(4), d.last())
+	})
+	for name, after := range map[string][]kube.Pod{
+		"terminating":         {both[0], pod("s-1", "u1", kube.Terminating, 0)},
+		"gone":                {both[0]},
+		"another of its name": {both[0], pod("s-1", "u2", kube.Started, 0)},
+		"restarted in place":  {both[0], pod("s-1", "u1", kube.Ready, 1)},
+		"failed":              {both[0], pod("s-1", "u1", kube.Failed, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDepartures(at(0), time.Time{})
+			d.look(at(1), both, well)
+			require.True(t, d.look(at(5), after, well))
+			require.Equal(t, at(5), d.barrier)
+			require.Equal(t, at(5), d.last())
+			require.False(t, d.look(at(6), after, well), "it left once")
+
+			// The other has looked since, and still counts on it.
+			d.look(at(7), after, state(report(at(6), "n0", live, live), report(at(0), "n1", live, live)))
+			require.Equal(t, at(5), d.last())
+			// Now it has noticed.
+			d.look(at(9), after, state(report(at(8), "n0", live, gone), report(at(0), "n1", live, live)))
+			require.Zero(t, d.last())
+			require.Equal(t, at(5), d.barrier)
+		})
+	}
+	t.Run("back before anybody noticed", func(t *testing.T) {
+		d := newDepartures(at(0), time.Time{})
+		d.look(at(1), both, well)
+		d.look(at(5), []kube.Pod{both[0]}, well)
+		successor := []kube.Pod{both[0], pod("s-1", "u2", kube.Ready, 0)}
+		d.look(at(20), successor, agents.State{Reports: map[string]agents.Received{"u2": report(at(19), "n1", live, live)}})
+		require.Zero(t, d.last())
+	})
+	t.Run("a node that never told its name waits for the clock", func(t *testing.T) {
+		d := newDepartures(at(0), time.Time{})
+		d.look(at(1), both, agents.State{})
+		d.look(at(5), []kube.Pod{both[0]}, state(report(at(6), "n0", live, gone), agents.Received{}))
+		require.Equal(t, at(5), d.last())
+	})
+}

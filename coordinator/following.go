@@ -1,0 +1,39 @@
+package coordinator
+
+import (
+	"cmp"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/engines/solr"
+)
+
+// followingOf says which agents of a cluster to hold streams to.
+func followingOf(objects kube.ClusterObjects, reports bool) agents.Following {
+	following := agents.Following{ClusterUID: string(objects.Cluster.UID), Reports: reports}
+	zoneKey := cmp.Or(objects.Cluster.Spec.Policy.ZoneKey, "topology.kubernetes.io/zone")
+	for i := range objects.Pods {
+		pod := &objects.Pods[i]
+		if !pod.Agent {
+			following.AllGroups = true
+			continue
+		}
+		following.Agents = append(following.Agents, agents.Target{
+			Pod: pod.Name, UID: string(pod.UID), IP: pod.IP, Zone: objects.Nodes[pod.Node].Labels[zoneKey],
+		})
+	}
+	return following
+}
+
+// engineFacts are what the policy must know of an engine. For an engine whose
+// adapter is not part of this version nothing is known; its agents refuse to
+// work, so nothing is ever fresh enough to act on.
+func engineFacts(engine policy.Engine) policy.EngineFacts {
+	switch engine {
+	case policy.Solr:
+		facts := new(solr.Engine).Facts()
+		return policy.EngineFacts{SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep}
+	}
+	return policy.EngineFacts{MaxMajorStep: 1}
+}

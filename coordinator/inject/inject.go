@@ -1,0 +1,195 @@
+package inject
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Pod is the pod with an agent. The pod itself is not changed. One that does
+// not carry the label rollcall.dev/cluster, or that no StatefulSet owns, is
+// returned as it is.
+func Pod(pod *corev1.Pod, opts Options) (*corev1.Pod, []Warning, error) {
+	if !ownedByStatefulSet(pod) {
+		return pod, nil, nil
+	}
+	out := pod.DeepCopy()
+	warnings, err := inject(&out.ObjectMeta, &out.Spec, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, warnings, nil
+}
+
+// Template is the pod template with an agent. The template itself is not
+// changed. One without the label rollcall.dev/cluster is returned as it is.
+// All pods of a template have one stop token, and CloseGuard has no effect: a
+// guard in a template could be opened by nobody but the template's owner.
+func Template(template *corev1.PodTemplateSpec, opts Options) (*corev1.PodTemplateSpec, []Warning, error) {
+	opts.CloseGuard = false
+	out := template.DeepCopy()
+	warnings, err := inject(&out.ObjectMeta, &out.Spec, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, warnings, nil
+}
+
+func ownedByStatefulSet(pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "StatefulSet" && strings.HasPrefix(owner.APIVersion, "apps/")
+}
+
+// inject changes meta and spec, unless it returns an error.
+func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warning, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	cluster := meta.Labels[v1alpha1.LabelCluster]
+	if cluster == "" {
+		return nil, nil
+	}
+	if spec.OS != nil && spec.OS.Name == corev1.Windows {
+		return nil, errors.New("spec.os.name is windows: the agent runs on Linux only")
+	}
+	present, err := findAgent(spec)
+	if err != nil {
+		return nil, err
+	}
+	if opts.CloseGuard {
+		closeGuard(meta)
+	}
+	if present != nil {
+		return alreadyThere(present, opts), nil
+	}
+	if err := checkRoom(spec); err != nil {
+		return nil, err
+	}
+	database, err := databaseContainer(meta, spec)
+	if err != nil {
+		return nil, err
+	}
+	token := opts.Token()
+	grace := raiseGrace(spec)
+	warnings, err := addStopHook(database, meta.Annotations[v1alpha1.AnnotationPreStop], token, grace, opts.ExistingPreStop)
+	if err != nil {
+		return nil, err
+	}
+	secrets := secretNames{
+		config:      v1alpha1.DerivedName(cluster),
+		credentials: credentialsSecret(meta, cluster, opts),
+	}
+	// Last of the init containers: what is there already starts as it always
+	// did, and sidecars are stopped in reverse, so that a network proxy among
+	// them is still there while the agent hands off.
+	spec.InitContainers = append(spec.InitContainers, agentContainer(spec, token, grace, opts))
+	spec.Volumes = append(spec.Volumes, volumes(secrets)...)
+	return warnings, nil
+}
+
+// findAgent is the agent that is already there, or nil.
+func findAgent(spec *corev1.PodSpec) (*corev1.Container, error) {
+	for i := range spec.Containers {
+		if spec.Containers[i].Name == v1alpha1.AgentContainer {
+			return nil, fmt.Errorf("spec.containers[%d] is named %s: that name is taken by the agent, which runs as an init container with restartPolicy Always; rename or remove it",
+				i, v1alpha1.AgentContainer)
+		}
+	}
+	for i := range spec.InitContainers {
+		container := &spec.InitContainers[i]
+		if container.Name != v1alpha1.AgentContainer {
+			continue
+		}
+		if container.RestartPolicy == nil || *container.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			return nil, fmt.Errorf("spec.initContainers[%d] is named %s but has no restartPolicy Always: remove it, and the agent is added anew",
+				i, v1alpha1.AgentContainer)
+		}
+		return container, nil
+	}
+	return nil, nil
+}
+
+func alreadyThere(agent *corev1.Container, opts Options) []Warning {
+	if agent.Image == opts.Image {
+		return nil
+	}
+	return []Warning{Warning(fmt.Sprintf("an agent is there already, with the image %s instead of %s; it was left as it is", agent.Image, opts.Image))}
+}
+
+// closeGuard lets Kubernetes refuse to remove the pod from birth. A label that
+// is there already stays.
+func closeGuard(meta *metav1.ObjectMeta) {
+	if _, there := meta.Labels[v1alpha1.LabelGuard]; !there {
+		meta.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardClosed
+	}
+}
+
+// databaseContainer is the one that the annotation names, else the first.
+func databaseContainer(meta *metav1.ObjectMeta, spec *corev1.PodSpec) (*corev1.Container, error) {
+	if len(spec.Containers) == 0 {
+		return nil, errors.New("spec.containers is empty")
+	}
+	name, named := meta.Annotations[v1alpha1.AnnotationContainer]
+	if !named {
+		return &spec.Containers[0], nil
+	}
+	var names []string
+	for i := range spec.Containers {
+		if spec.Containers[i].Name == name {
+			return &spec.Containers[i], nil
+		}
+		names = append(names, spec.Containers[i].Name)
+	}
+	return nil, fmt.Errorf("annotation %s is %q: want one of the containers %s", v1alpha1.AnnotationContainer, name, strings.Join(names, ", "))
+}
+
+func credentialsSecret(meta *metav1.ObjectMeta, cluster string, opts Options) string {
+	if name := meta.Annotations[v1alpha1.AnnotationCredentialsSecret]; name != "" {
+		return name
+	}
+	if opts.CredentialsSecret != "" {
+		return opts.CredentialsSecret
+	}
+	return v1alpha1.CredentialsSecretName(cluster)
+}
+
+// raiseGrace makes the pod's grace period long enough for a handoff, and returns it.
+func raiseGrace(spec *corev1.PodSpec) int64 {
+	const kubernetesDefault = 30
+	grace := int64(kubernetesDefault)
+	if spec.TerminationGracePeriodSeconds != nil {
+		grace = *spec.TerminationGracePeriodSeconds
+	}
+	if grace < MinGraceSeconds {
+		grace = MinGraceSeconds
+		spec.TerminationGracePeriodSeconds = &grace
+	}
+	return grace
+}
+
+// checkRoom refuses pods whose own containers or volumes collide with ours.
+func checkRoom(spec *corev1.PodSpec) error {
+	for _, volume := range spec.Volumes {
+		if ours[volume.Name] {
+			return fmt.Errorf("volume %s exists already: that name is the agent's; rename it", volume.Name)
+		}
+	}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for _, container := range containers {
+			for _, port := range container.Ports {
+				switch port.ContainerPort {
+				case config.PortGossip, config.PortGRPC, config.PortHTTP:
+					return fmt.Errorf("container %s uses port %d, which the agent needs", container.Name, port.ContainerPort)
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package inject
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// MinGraceSeconds is the least terminationGracePeriodSeconds of a pod with an
+// agent: what a handoff of a large node needs. Longer ones stay as they are.
+const MinGraceSeconds = 120
+
+// Options say what to add.
+type Options struct {
+	// Image of the agent; needed. By digest it is the same everywhere.
+	Image string
+	// PullPolicy of the image. Default: IfNotPresent.
+	PullPolicy corev1.PullPolicy
+	// CredentialsSecret is the name of the Secret with the username and
+	// password that the agent uses. The annotation
+	// rollcall.dev/credentials-secret wins over it. Default: the name that
+	// v1alpha1.CredentialsSecretName gives; there need be no such Secret.
+	CredentialsSecret string
+	// ExistingPreStop says what becomes of a preStop hook that the database's
+	// container already has, where no annotation says it. Default: RefusePreStop.
+	ExistingPreStop ExistingPreStop
+	// CloseGuard adds the label rollcall.dev/guard: closed. Only the webhook sets it.
+	CloseGuard bool
+	// Token makes the secret that the kubelet shows to the agent's stop hook.
+	// Default: 128 random bits as text.
+	Token func() string
+}
+
+// ExistingPreStop is what to do about a preStop hook that is already there.
+type ExistingPreStop int
+
+// The ways.
+const (
+	// RefusePreStop injects nothing and returns ErrPreStop.
+	RefusePreStop ExistingPreStop = iota
+	// KeepPreStop injects all but the agent's stop hook, with a warning.
+	KeepPreStop
+)
+
+// String names the way.
+func (e ExistingPreStop) String() string {
+	switch e {
+	case RefusePreStop:
+		return "Refuse"
+	case KeepPreStop:
+		return "Keep"
+	}
+	return fmt.Sprintf("ExistingPreStop(%d)", int(e))
+}
+
+// ErrPreStop is for a container whose own preStop hook is in the way.
+var ErrPreStop = errors.New("has a preStop hook of its own")
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Image == "" {
+		return o, errors.New("no image of the agent was given")
+	}
+	switch o.PullPolicy {
+	case "":
+		o.PullPolicy = corev1.PullIfNotPresent
+	case corev1.PullIfNotPresent, corev1.PullAlways, corev1.PullNever:
+	default:
+		return o, fmt.Errorf("pull policy of the agent's image is %q: want IfNotPresent, Always or Never", o.PullPolicy)
+	}
+	if o.Token == nil {
+		o.Token = rand.Text
+	}
+	return o, nil
+}
+
+// Warning is something that a person should know of, though it did not stop
+// the injection.
+type Warning string

@@ -1,0 +1,42 @@
+package inject
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Serve answers at WebhookPath on the listener until ctx ends, and then lets
+// the requests that are under way finish. It closes the listener.
+func Serve(ctx context.Context, listener net.Listener, conf *tls.Config, webhook http.Handler, logger *slog.Logger) error {
+	mux := http.NewServeMux()
+	mux.Handle(WebhookPath, webhook)
+	server := &http.Server{
+		Handler:           mux,
+		TLSConfig:         conf,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 6*time.Second)
+		defer cancel()
+		stopped <- server.Shutdown(grace)
+	})
+	err := server.ServeTLS(listener, "", "")
+	if stop() {
+		return fmt.Errorf("serve the webhook: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		return fmt.Errorf("stop the webhook: %w", errors.Join(err, server.Close()))
+	}
+	return nil
+}

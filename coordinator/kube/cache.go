@@ -1,0 +1,341 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Options of a Cache.
+type Options struct {
+	// Kubernetes is required.
+	Kubernetes kubernetes.Interface
+	// Clusters is required.
+	Clusters v1alpha1.Clients
+	// Logger defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (o *Options) validate() error {
+	if o.Kubernetes == nil || o.Clusters == nil {
+		return errors.New("kube cache: both Kubernetes and Clusters are required")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return nil
+}
+
+// ClusterObjects is what Kubernetes says of one database cluster. All of it is
+// shared and must not be changed.
+type ClusterObjects struct {
+	Cluster *v1alpha1.DatabaseCluster
+	// Pools in the order of their names.
+	Pools []Pool
+	// Pods that the pools own, by pool and ordinal.
+	Pods []Pod
+	// Nodes that exist, of those on which the pods run.
+	Nodes map[string]Node
+}
+
+// Cache keeps what Kubernetes says current. Its methods may be called at any
+// time, from anywhere.
+type Cache struct {
+	client kubernetes.Interface
+	log    *slog.Logger
+
+	clusters cache.SharedIndexInformer
+	pools    cache.SharedIndexInformer
+	nodes    cache.SharedIndexInformer
+
+	subscribers []func(Key)
+	// poolsChanged asks Run to compare the pod watches with the pools.
+	poolsChanged chan struct{}
+
+	// starting has a place for each watch of pods that may begin at once.
+	starting chan struct{}
+
+	mu   sync.Mutex
+	pods map[types.UID]*podWatch
+}
+
+// While a watch begins, whole objects are in memory, so not all begin at once.
+// One that does not get anywhere makes room after a while.
+const (
+	startTogether = 8
+	startPatience = 2 * time.Second
+)
+
+// podWatch is the watch of one pool's pods.
+type podWatch struct {
+	pool     Pool
+	cluster  Key
+	informer cache.SharedIndexInformer
+	// synced also means that subscribers have been told of all pods.
+	synced cache.InformerSynced
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// New makes a cache that is empty until Run.
+func New(opts Options) (*Cache, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	c := &Cache{
+		client:       opts.Kubernetes,
+		log:          opts.Logger,
+		pools:        watchPools(opts.Kubernetes),
+		nodes:        watchNodes(opts.Kubernetes),
+		clusters:     v1alpha1.NewInformer(opts.Clusters, metav1.NamespaceAll, 0),
+		poolsChanged: make(chan struct{}, 1),
+		starting:     make(chan struct{}, startTogether),
+		pods:         map[types.UID]*podWatch{},
+	}
+	onWatchError(c.clusters, c.log, "databaseclusters")
+	onWatchError(c.pools, c.log, "statefulsets")
+	onWatchError(c.nodes, c.log, "nodes")
+
+	_, err1 := c.clusters.AddEventHandler(clusterHandler(func(k Key) { c.checkPools(); c.changed(k) }))
+	_, err2 := onChange(c.pools, func(p *Pool) { p.ResourceVersion = "" }, func(p *Pool) {
+		c.checkPools()
+		c.changed(Key{Namespace: p.Namespace, Name: p.Cluster})
+	})
+	_, err3 := onChange(c.nodes, func(*Node) {}, c.nodeChanged)
+	return c, errors.Join(err1, err2, err3)
+}
+
+// Subscribe has f called with the key of each cluster of which anything has
+// changed, possibly many times and concurrently; f must return at once. It must
+// be called before Run.
+func (c *Cache) Subscribe(f func(Key)) { c.subscribers = append(c.subscribers, f) }
+
+// Run keeps the cache current until ctx ends, and returns when everything it
+// started has ended.
+func (c *Cache) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, informer := range []cache.SharedIndexInformer{c.clusters, c.pools, c.nodes} {
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), c.clusters.HasSynced, c.pools.HasSynced, c.nodes.HasSynced) {
+		return nil
+	}
+	defer c.stopPods()
+	for {
+		c.followPools(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.poolsChanged:
+		}
+	}
+}
+
+// Synced tells whether the cache knows of all clusters, pools and nodes, and of
+// all pods of all clusters.
+func (c *Cache) Synced() bool {
+	if !c.baseSynced() {
+		return false
+	}
+	for _, key := range c.Clusters() {
+		if _, ok := c.Cluster(key); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Cache) baseSynced() bool {
+	return c.clusters.HasSynced() && c.pools.HasSynced() && c.nodes.HasSynced()
+}
+
+// Clusters are the keys of all DatabaseClusters, in order.
+func (c *Cache) Clusters() []Key {
+	var keys []Key
+	for _, object := range c.clusters.GetStore().List() {
+		d := object.(*v1alpha1.DatabaseCluster)
+		keys = append(keys, Key{Namespace: d.Namespace, Name: d.Name})
+	}
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return keys
+}
+
+// Cluster is what Kubernetes says of one cluster. It answers false while that is
+// not yet completely known, and for a DatabaseCluster that does not exist.
+func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
+	if !c.baseSynced() {
+		return ClusterObjects{}, false
+	}
+	object, exists, err := c.clusters.GetStore().GetByKey(key.String())
+	if err != nil || !exists {
+		return ClusterObjects{}, false
+	}
+	o := ClusterObjects{Cluster: object.(*v1alpha1.DatabaseCluster), Pools: c.poolsOf(key), Nodes: map[string]Node{}}
+	for _, pool := range o.Pools {
+		c.mu.Lock()
+		watch := c.pods[pool.UID]
+		c.mu.Unlock()
+		if watch == nil || watch.pool.selector != pool.selector || !watch.synced() {
+			return ClusterObjects{}, false
+		}
+		for _, object := range watch.informer.GetStore().List() {
+			if p := object.(*entry[Pod]).facts; p != nil {
+				o.Pods = append(o.Pods, *p)
+			}
+		}
+	}
+	slices.SortFunc(o.Pods, func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	for _, pod := range o.Pods {
+		if object, exists, _ := c.nodes.GetStore().GetByKey(pod.Node); exists {
+			o.Nodes[pod.Node] = *object.(*entry[Node]).facts
+		}
+	}
+	return o, true
+}
+
+func (c *Cache) poolsOf(key Key) []Pool {
+	objects, err := c.pools.GetIndexer().ByIndex(byCluster, key.String())
+	if err != nil {
+		panic(fmt.Sprintf("index of pools: %v", err))
+	}
+	pools := make([]Pool, 0, len(objects))
+	for _, object := range objects {
+		pools = append(pools, *object.(*entry[Pool]).facts)
+	}
+	slices.SortFunc(pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return pools
+}
+
+// followPools starts a watch for each pool of an existing DatabaseCluster and
+// stops those of pools that are no more.
+func (c *Cache) followPools(ctx context.Context) {
+	want := map[types.UID]Pool{}
+	for _, key := range c.Clusters() {
+		for _, pool := range c.poolsOf(key) {
+			want[pool.UID] = pool
+		}
+	}
+	c.mu.Lock()
+	var stopped []*podWatch
+	for uid, watch := range c.pods {
+		if pool, ok := want[uid]; !ok || pool.selector != watch.pool.selector || pool.Cluster != watch.cluster.Name {
+			delete(c.pods, uid)
+			stopped = append(stopped, watch)
+		}
+	}
+	c.mu.Unlock()
+	for _, watch := range stopped {
+		watch.stop()
+	}
+	for uid, pool := range want {
+		c.mu.Lock()
+		_, running := c.pods[uid]
+		c.mu.Unlock()
+		if !running {
+			c.startPods(ctx, pool)
+		}
+	}
+}
+
+func (c *Cache) startPods(ctx context.Context, pool Pool) {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &podWatch{
+		pool: pool, cluster: Key{Namespace: pool.Namespace, Name: pool.Cluster},
+		informer: watchPods(c.client, pool), cancel: cancel, ended: make(chan struct{}),
+	}
+	onWatchError(w.informer, c.log, "pods of "+pool.Namespace+"/"+pool.Name)
+	handler, err := onChange(w.informer, func(p *Pod) { p.ResourceVersion = "" }, func(*Pod) { c.changed(w.cluster) })
+	if err != nil {
+		panic(fmt.Sprintf("handler of an informer that has not started: %v", err))
+	}
+	w.synced = handler.HasSynced
+	c.mu.Lock()
+	c.pods[pool.UID] = w
+	c.mu.Unlock()
+	go func() {
+		defer close(w.ended)
+		select {
+		case c.starting <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		leave := sync.OnceFunc(func() { <-c.starting })
+		late := time.AfterFunc(startPatience, leave)
+		defer func() {
+			late.Stop()
+			leave()
+		}()
+		var told sync.WaitGroup
+		told.Go(func() {
+			if cache.WaitForCacheSync(ctx.Done(), w.synced) {
+				leave()
+				c.changed(w.cluster)
+			}
+		})
+		w.informer.RunWithContext(ctx)
+		told.Wait()
+	}()
+}
+
+func (w *podWatch) stop() {
+	w.cancel()
+	<-w.ended
+}
+
+func (c *Cache) stopPods() {
+	c.mu.Lock()
+	watches := c.pods
+	c.pods = map[types.UID]*podWatch{}
+	c.mu.Unlock()
+	for _, watch := range watches {
+		watch.stop()
+	}
+}
+
+func (c *Cache) checkPools() {
+	select {
+	case c.poolsChanged <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Cache) changed(key Key) {
+	for _, f := range c.subscribers {
+		f(key)
+	}
+}
+
+// nodeChanged tells of every cluster that has a pod on the node.
+func (c *Cache) nodeChanged(node *Node) {
+	c.mu.Lock()
+	watches := make([]*podWatch, 0, len(c.pods))
+	for _, watch := range c.pods {
+		watches = append(watches, watch)
+	}
+	c.mu.Unlock()
+	for _, watch := range watches {
+		for _, object := range watch.informer.GetStore().List() {
+			if p := object.(*entry[Pod]).facts; p != nil && p.Node == node.Name {
+				c.changed(watch.cluster)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package kube
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Pod is what is kept of a pod that a pool owns.
+type Pod struct {
+	Namespace       string
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	Pool            string
+	// Ordinal in its pool, the number that ends the name.
+	Ordinal int
+	// Node is empty while the pod has none.
+	Node string
+	// IP is empty while the pod has none.
+	IP       string
+	Revision string
+	// Guard is the value of the guard's label, empty without one.
+	Guard string
+	Claim string
+	Unit  string
+
+	Phase   Phase
+	Since   time.Time
+	Problem Problem
+	// Agent: an agent's container is in this pod, running or not.
+	Agent bool
+	// Container is the database container; Image is what it was told to run.
+	Container string
+	Image     string
+	Restarts  int
+
+	// Deleted is when the grace period ends; zero unless the pod is terminating.
+	Deleted time.Time
+	// GraceSeconds is the grace period of the pod's template.
+	GraceSeconds int64
+}
+
+// entry is what an informer's store holds: enough to be keyed, and the facts. A
+// pod that the pool's selector finds but the pool does not own has no facts.
+type entry[T any] struct {
+	metav1.ObjectMeta
+	facts *T
+}
+
+func keyed[T any](m *metav1.ObjectMeta, facts *T) *entry[T] {
+	return &entry[T]{
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion},
+		facts:      facts,
+	}
+}
+
+// podOf reduces a pod to its facts, and to nil when the pool does not own it.
+func podOf(pod *corev1.Pod, pool Pool) *Pod {
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || owner.UID != pool.UID {
+		return nil
+	}
+	ordinal, ok := ordinalOf(pod.Name, pool.Name)
+	if !ok {
+		return nil
+	}
+	container, image := databaseContainer(pod.Annotations, &pod.Spec)
+	s := classify(pod, container)
+	p := &Pod{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		Pool: pool.Name, Ordinal: ordinal, Node: pod.Spec.NodeName, IP: pod.Status.PodIP,
+		Revision: pod.Labels[labelRevision], Guard: pod.Labels[v1alpha1.LabelGuard],
+		Claim: pod.Annotations[v1alpha1.AnnotationClaim], Unit: pod.Annotations[v1alpha1.AnnotationUnit],
+		Phase: s.phase, Since: s.since, Problem: s.problem,
+		Agent: hasAgent(&pod.Spec), Container: container, Image: image,
+	}
+	if c := containerStatus(pod.Status.ContainerStatuses, container); c != nil {
+		p.Restarts = int(c.RestartCount)
+	}
+	if pod.DeletionTimestamp != nil {
+		p.Deleted = pod.DeletionTimestamp.Time
+	}
+	if g := pod.Spec.TerminationGracePeriodSeconds; g != nil {
+		p.GraceSeconds = *g
+	}
+	return p
+}
+
+// ordinalOf reads the number that a StatefulSet gives to its pod.
+func ordinalOf(pod, set string) (int, bool) {
+	text, ok := strings.CutPrefix(pod, set+"-")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 0 && strconv.Itoa(n) == text
+}
+
+// databaseContainer picks the container that runs the database: the one that the
+// annotation names, else the first that is not the agent.
+func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (name, image string) {
+	want := annotations[v1alpha1.AnnotationContainer]
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		if c.Name == want || want == "" && c.Name != v1alpha1.AgentContainer {
+			return c.Name, c.Image
+		}
+	}
+	return want, ""
+}
+
+func hasAgent(spec *corev1.PodSpec) bool {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if containers[i].Name == v1alpha1.AgentContainer {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package kube
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Pool is what is kept of a StatefulSet that belongs to a database cluster.
+type Pool struct {
+	Namespace       string
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	// Cluster is the name of its DatabaseCluster.
+	Cluster            string
+	Generation         int64
+	ObservedGeneration int64
+	Replicas           int
+	// Start is the first ordinal.
+	Start int
+	// Revision is the update revision, CurrentRevision what unchanged pods have.
+	Revision        string
+	CurrentRevision string
+	// Strategy is OnDelete or RollingUpdate, Management OrderedReady or Parallel.
+	Strategy   string
+	Management string
+	Partition  int
+	// PartitionNote is the hold line that was last written by Rollcall, empty if none.
+	PartitionNote string
+	// Service is the name of the set's governing Service; may be empty.
+	Service string
+	// Image of the database container in the new template.
+	Image  string
+	Unit   string
+	Paused bool
+	Force  bool
+	// AllowShutdown: a scale to 0 is meant.
+	AllowShutdown bool
+	// Deleting: the set itself is being deleted.
+	Deleting bool
+	// Joins: pods made from the template carry the cluster's label, so get agents.
+	Joins bool
+
+	// selector finds the pool's pods.
+	selector string
+}
+
+// Observed tells whether the status speaks of the present spec.
+func (p Pool) Observed() bool { return p.ObservedGeneration >= p.Generation }
+
+func poolOf(set *appsv1.StatefulSet) *Pool {
+	p := &Pool{
+		Namespace: set.Namespace, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion,
+		Cluster:    set.Labels[v1alpha1.LabelCluster],
+		Generation: set.Generation, ObservedGeneration: set.Status.ObservedGeneration,
+		Replicas: 1, Revision: set.Status.UpdateRevision, CurrentRevision: set.Status.CurrentRevision,
+		Service:  set.Spec.ServiceName,
+		Strategy: string(set.Spec.UpdateStrategy.Type), Management: string(set.Spec.PodManagementPolicy),
+		PartitionNote: set.Annotations[annotationPartition], Unit: set.Annotations[v1alpha1.AnnotationUnit],
+		Paused: set.Annotations[v1alpha1.AnnotationPaused] == "true", Force: set.Annotations[v1alpha1.AnnotationForce] == "true",
+		AllowShutdown: set.Annotations[v1alpha1.AnnotationAllowShutdown] == "true",
+		Deleting:      set.DeletionTimestamp != nil,
+		Joins:         set.Spec.Template.Labels[v1alpha1.LabelCluster] == set.Labels[v1alpha1.LabelCluster],
+	}
+	if set.Spec.Replicas != nil {
+		p.Replicas = int(*set.Spec.Replicas)
+	}
+	if o := set.Spec.Ordinals; o != nil {
+		p.Start = int(o.Start)
+	}
+	if r := set.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
+		p.Partition = int(*r.Partition)
+	}
+	if p.Strategy == "" {
+		p.Strategy = string(appsv1.RollingUpdateStatefulSetStrategyType)
+	}
+	if p.Management == "" {
+		p.Management = string(appsv1.OrderedReadyPodManagement)
+	}
+	template := &set.Spec.Template
+	_, p.Image = databaseContainer(template.Annotations, &template.Spec)
+	// A selector that cannot be read finds nothing; the API server admits no such set.
+	if s, err := metav1.LabelSelectorAsSelector(set.Spec.Selector); err == nil && !s.Empty() {
+		p.selector = s.String()
+	}
+	return p
+}

@@ -1,0 +1,322 @@
+// Package kubetest is an API server in memory, for tests. It does what the fake
+// clientset leaves out and what Rollcall's safety rests on: resourceVersions
+// that grow with every write, conflicts, and the preconditions of deletes,
+// evictions and patches.
+package kubetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	fakeclusters "github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1/fake"
+)
+
+// Server holds the objects. Make clients of it with Client.
+type Server struct {
+	// Removed is called, with nothing locked, after the removal of a pod was
+	// accepted. Nil: the pod is gone at once, and nothing follows.
+	Removed func(pod *corev1.Pod)
+	// Refuse may answer an eviction with an error, as a budget would.
+	Refuse func(pod *corev1.Pod) error
+
+	mu       sync.Mutex
+	version  int64
+	store    *fake.Clientset
+	clusters *fakeclusters.Clients
+}
+
+// New is an empty Server.
+func New() *Server {
+	s := &Server{version: 100, store: fake.NewClientset(), clusters: fakeclusters.New()}
+	s.store.PrependReactor("*", "*", s.react(s.store.Tracker()))
+	s.clusters.PrependReactor("*", "*", s.react(s.clusters.Tracker()))
+	return s
+}
+
+// Client is one process's access to a Server.
+type Client struct {
+	Kubernetes *fake.Clientset
+	Clusters   *fakeclusters.Clients
+}
+
+// Call is one request, as an interceptor sees it.
+type Call struct {
+	// Verb is get, list, watch, create, update, patch, delete or evict.
+	Verb string
+	// Resource is the plural name, with the subresource after a slash.
+	Resource string
+	Name     string
+}
+
+// Write says whether the call changes something.
+func (c Call) Write() bool {
+	switch c.Verb {
+	case "get", "list", "watch":
+		return false
+	}
+	return true
+}
+
+// Client makes a client. Intercept, which may be nil, is called with each
+// request: an error from the first call is the answer and nothing is done;
+// the function that it returns is called when the request has been carried
+// out, and an error from that is the answer although it has.
+func (s *Server) Client(intercept func(Call) (after func() error, err error)) *Client {
+	c := &Client{Kubernetes: &fake.Clientset{}, Clusters: fakeclusters.New()}
+	forward := func(invoke func(k8stesting.Action) (runtime.Object, error)) k8stesting.ReactionFunc {
+		return func(action k8stesting.Action) (bool, runtime.Object, error) {
+			after := func() error { return nil }
+			if intercept != nil {
+				done, err := intercept(callOf(action))
+				if err != nil {
+					return true, nil, err
+				}
+				if done != nil {
+					after = done
+				}
+			}
+			object, err := invoke(action)
+			if late := after(); late != nil {
+				return true, nil, late
+			}
+			return true, object, err
+		}
+	}
+	c.Kubernetes.AddReactor("*", "*", forward(func(a k8stesting.Action) (runtime.Object, error) { return s.store.Invokes(a, nil) }))
+	c.Clusters.PrependReactor("*", "*", forward(func(a k8stesting.Action) (runtime.Object, error) { return s.clusters.Invokes(a, nil) }))
+	c.Kubernetes.AddWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
+		w, err := s.store.InvokesWatch(a)
+		return true, w, err
+	})
+	c.Clusters.PrependWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
+		w, err := s.clusters.InvokesWatch(a)
+		return true, w, err
+	})
+	return c
+}
+
+func callOf(action k8stesting.Action) Call {
+	call := Call{Verb: action.GetVerb(), Resource: action.GetResource().Resource}
+	if sub := action.GetSubresource(); sub != "" {
+		call.Resource += "/" + sub
+	}
+	switch a := action.(type) {
+	case interface{ GetName() string }:
+		call.Name = a.GetName()
+	case interface{ GetObject() runtime.Object }:
+		if m, err := meta.Accessor(a.GetObject()); err == nil {
+			call.Name = m.GetName()
+		}
+	}
+	if call.Resource == "pods/eviction" {
+		call.Verb = "evict"
+	}
+	return call
+}
+
+// react carries requests out one at a time.
+func (s *Server) react(tracker k8stesting.ObjectTracker) k8stesting.ReactionFunc {
+	return func(action k8stesting.Action) (bool, runtime.Object, error) {
+		s.mu.Lock()
+		object, handled, removed, err := s.serve(tracker, action)
+		s.mu.Unlock()
+		if removed != nil && s.Removed != nil {
+			s.Removed(removed)
+		}
+		return handled, object, err
+	}
+}
+
+func (s *Server) serve(tracker k8stesting.ObjectTracker, action k8stesting.Action) (object runtime.Object, handled bool, removed *corev1.Pod, err error) {
+	gvr, ns := action.GetResource(), action.GetNamespace()
+	switch a := action.(type) {
+	case k8stesting.CreateActionImpl:
+		if eviction, ok := a.GetObject().(*policyv1.Eviction); ok {
+			removed, err = s.remove(tracker, ns, eviction.Name, eviction.DeleteOptions, true)
+			return eviction, true, removed, err
+		}
+		object = a.GetObject().DeepCopyObject()
+		s.stamp(object, true)
+		return object, true, nil, tracker.Create(gvr, object, ns)
+	case k8stesting.UpdateActionImpl:
+		object, err = s.update(tracker, gvr, ns, a.GetObject(), action.GetSubresource())
+		return object, true, nil, err
+	case k8stesting.PatchActionImpl:
+		object, err = s.patch(tracker, gvr, ns, a)
+		return object, true, nil, err
+	case k8stesting.DeleteActionImpl:
+		if gvr.Resource == "pods" {
+			options := a.GetDeleteOptions()
+			removed, err = s.remove(tracker, ns, a.GetName(), &options, false)
+			return nil, true, removed, err
+		}
+	}
+	return nil, false, nil, nil
+}
+
+func (s *Server) stamp(object runtime.Object, created bool) {
+	m := must(meta.Accessor(object))
+	s.version++
+	m.SetResourceVersion(strconv.FormatInt(s.version, 10))
+	if created && m.GetUID() == "" {
+		m.SetUID(types.UID(fmt.Sprintf("uid-%d", s.version)))
+	}
+}
+
+func conflict(gvr schema.GroupVersionResource, name, why string) error {
+	return apierrors.NewConflict(gvr.GroupResource(), name, fmt.Errorf("%s", why))
+}
+
+func (s *Server) update(tracker k8stesting.ObjectTracker, gvr schema.GroupVersionResource, ns string, object runtime.Object, subresource string) (runtime.Object, error) {
+	object = object.DeepCopyObject()
+	m := must(meta.Accessor(object))
+	current, err := tracker.Get(gvr, ns, m.GetName())
+	if err != nil {
+		return nil, err
+	}
+	have := must(meta.Accessor(current))
+	if want := m.GetResourceVersion(); want != "" && want != have.GetResourceVersion() {
+		return nil, conflict(gvr, m.GetName(), "the object has been modified")
+	}
+	if uid := m.GetUID(); uid != "" && uid != have.GetUID() {
+		return nil, conflict(gvr, m.GetName(), "the UID in the precondition differs")
+	}
+	object = merge(current, object, subresource == "status")
+	s.stamp(object, false)
+	return object, tracker.Update(gvr, object, ns)
+}
+
+// merge keeps what the request may not change: the status, or all but that.
+func merge(current, next runtime.Object, status bool) runtime.Object {
+	switch n := next.(type) {
+	case *v1alpha1.DatabaseCluster:
+		c := current.(*v1alpha1.DatabaseCluster)
+		if status {
+			out := c.DeepCopy()
+			out.Status = n.Status
+			return out
+		}
+		n.Status = c.Status
+		n.Generation = c.Generation
+		if fmt.Sprintf("%+v", asJSON(n.Spec)) != fmt.Sprintf("%+v", asJSON(c.Spec)) {
+			n.Generation++
+		}
+	case *corev1.Pod:
+		c := current.(*corev1.Pod)
+		if status {
+			out := c.DeepCopy()
+			out.Status = n.Status
+			return out
+		}
+	case *appsv1.StatefulSet:
+		c := current.(*appsv1.StatefulSet)
+		if status {
+			out := c.DeepCopy()
+			out.Status = n.Status
+			return out
+		}
+		n.Status = c.Status
+	}
+	return next
+}
+
+func asJSON(v any) string { return string(must(json.Marshal(v))) }
+
+func (s *Server) patch(tracker k8stesting.ObjectTracker, gvr schema.GroupVersionResource, ns string, a k8stesting.PatchAction) (runtime.Object, error) {
+	if a.GetPatchType() != types.MergePatchType {
+		return nil, apierrors.NewBadRequest("kubetest: only merge patches are served")
+	}
+	current, err := tracker.Get(gvr, ns, a.GetName())
+	if err != nil {
+		return nil, err
+	}
+	var conditions struct {
+		Metadata struct {
+			UID             types.UID `json:"uid"`
+			ResourceVersion string    `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(a.GetPatch(), &conditions); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	have := must(meta.Accessor(current))
+	if uid := conditions.Metadata.UID; uid != "" && uid != have.GetUID() {
+		return nil, conflict(gvr, a.GetName(), "the UID in the precondition differs")
+	}
+	if v := conditions.Metadata.ResourceVersion; v != "" && v != have.GetResourceVersion() {
+		return nil, conflict(gvr, a.GetName(), "the object has been modified")
+	}
+	merged, err := jsonpatch.MergePatch(must(json.Marshal(current)), a.GetPatch())
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	next := current.DeepCopyObject()
+	m := must(meta.Accessor(next))
+	m.SetLabels(nil)
+	m.SetAnnotations(nil)
+	m.SetFinalizers(nil)
+	if err := json.Unmarshal(merged, next); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	next = merge(current, next, a.GetSubresource() == "status")
+	s.stamp(next, false)
+	return next, tracker.Update(gvr, next, ns)
+}
+
+var pods = corev1.SchemeGroupVersion.WithResource("pods")
+
+// remove ends a pod, or with a Removed function makes it Terminating.
+func (s *Server) remove(tracker k8stesting.ObjectTracker, ns, name string, options *metav1.DeleteOptions, evict bool) (*corev1.Pod, error) {
+	object, err := tracker.Get(pods, ns, name)
+	if err != nil {
+		return nil, err
+	}
+	pod := object.(*corev1.Pod).DeepCopy()
+	if options != nil && options.Preconditions != nil {
+		if uid := options.Preconditions.UID; uid != nil && *uid != pod.UID {
+			return nil, conflict(pods, name, "the UID in the precondition differs")
+		}
+		if v := options.Preconditions.ResourceVersion; v != nil && *v != pod.ResourceVersion {
+			return nil, conflict(pods, name, "the ResourceVersion in the precondition differs")
+		}
+	}
+	if evict && s.Refuse != nil {
+		if err := s.Refuse(pod); err != nil {
+			return nil, err
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	if s.Removed == nil {
+		return pod, tracker.Delete(pods, ns, name)
+	}
+	now := metav1.Now()
+	pod.DeletionTimestamp = &now
+	s.stamp(pod, false)
+	return pod, tracker.Update(pods, pod, ns)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,48 @@
+package kubetest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Pod is the pod as it is now; false when there is none.
+func (s *Server) Pod(namespace, name string) (*corev1.Pod, bool) {
+	object, err := s.store.Tracker().Get(pods, namespace, name)
+	if err != nil {
+		return nil, false
+	}
+	return object.(*corev1.Pod).DeepCopy(), true
+}
+
+// Cluster is the DatabaseCluster as it is now; false when there is none.
+func (s *Server) Cluster(namespace, name string) (*v1alpha1.DatabaseCluster, bool) {
+	object, err := s.clusters.Tracker().Get(v1alpha1.GroupVersionResource, namespace, name)
+	if err != nil {
+		return nil, false
+	}
+	return object.(*v1alpha1.DatabaseCluster).DeepCopy(), true
+}
+
+// EndPod removes a pod's object, as the kubelet does when all has stopped.
+func (s *Server) EndPod(namespace, name string, uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pod, ok := s.Pod(namespace, name); ok && pod.UID == uid {
+		_ = s.store.Tracker().Delete(pods, namespace, name)
+	}
+}
+
+// BudgetRefusal is what the API server answers to an eviction that a
+// PodDisruptionBudget does not allow.
+func BudgetRefusal() error {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes,
+		metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: "The disruption budget other needs 3 healthy pods and has 3 currently"})
+	return err
+}

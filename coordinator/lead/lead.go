@@ -1,0 +1,183 @@
+// Package lead elects the one coordinator that tries to act. It fences nothing:
+// safety rests on the claims and on preconditions. What it adds is a bound on
+// every request of a leader, so that a leader which lost touch with the API
+// server falls silent before another can follow it.
+package lead
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// LeaseName is the Lease for which coordinators compete.
+const LeaseName = "rollcall-coordinator"
+
+// Options of an Elector. Client, Namespace and Identity are required.
+type Options struct {
+	// Client reads and writes the Lease; it should not share a rate limit with other work.
+	Client kubernetes.Interface
+	// Namespace holds the Lease.
+	Namespace string
+	// Name of the Lease. Default: LeaseName.
+	Name string
+	// Identity of this coordinator: its pod's name.
+	Identity string
+	// LeaseDuration is how long others wait for a silent leader. Default: 15 s.
+	LeaseDuration time.Duration
+	// RenewDeadline is how long a leader that cannot renew goes on. Default: 10 s.
+	RenewDeadline time.Duration
+	// RetryPeriod lies between two tries. Default: 2 s.
+	RetryPeriod time.Duration
+	// Teardown bounds how long the work of a leader may take to end before the
+	// Lease is given back; after that it runs out by itself. Default: 10 s.
+	Teardown time.Duration
+	// OnLeader is told the identity of every new leader, this one included.
+	OnLeader func(identity string)
+	Logger   *slog.Logger
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.Client == nil:
+		return errors.New("lead: a client is required")
+	case o.Namespace == "":
+		return errors.New("lead: the namespace of the lease is required")
+	case o.Identity == "":
+		return errors.New("lead: an identity is required")
+	}
+	o.Name = orDefault(o.Name, LeaseName)
+	o.LeaseDuration = orDefault(o.LeaseDuration, 15*time.Second)
+	o.RenewDeadline = orDefault(o.RenewDeadline, 10*time.Second)
+	o.RetryPeriod = orDefault(o.RetryPeriod, 2*time.Second)
+	o.Teardown = orDefault(o.Teardown, 10*time.Second)
+	o.Logger = orDefault(o.Logger, slog.Default())
+	if o.OnLeader == nil {
+		o.OnLeader = func(string) {}
+	}
+	return nil
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+// Elector competes for the Lease again and again.
+type Elector struct {
+	options Options
+}
+
+// New makes an Elector; Run makes it compete.
+func New(options Options) (*Elector, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	return &Elector{options: options}, nil
+}
+
+// Run competes until ctx ends and calls work for each term that is won. The
+// context of work ends with the term; the next term begins only after work has
+// returned. When ctx ends, work is ended first and the Lease given back after
+// it, so that nobody follows while this coordinator still acts.
+func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
+	for ctx.Err() == nil {
+		if err := e.compete(ctx, work); err != nil {
+			return err
+		}
+		// Losing a term at once again and again must not become a busy loop.
+		select {
+		case <-ctx.Done():
+		case <-time.After(e.options.RetryPeriod):
+		}
+	}
+	return nil
+}
+
+func (e *Elector) compete(ctx context.Context, work func(context.Context, *Term) error) error {
+	// The election outlives ctx until the work has ended.
+	election, giveBack := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveBack()
+	term := &Term{window: e.options.RenewDeadline}
+	started := make(chan context.Context, 1)
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: &stampedLock{term: term, Interface: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: e.options.Namespace, Name: e.options.Name},
+			Client:     e.options.Client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: e.options.Identity},
+		}},
+		LeaseDuration:   e.options.LeaseDuration,
+		RenewDeadline:   e.options.RenewDeadline,
+		RetryPeriod:     e.options.RetryPeriod,
+		ReleaseOnCancel: true,
+		Name:            e.options.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) { started <- ctx },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      e.options.OnLeader,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("lead: %w", err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		elector.Run(election)
+	}()
+
+	select {
+	case <-ctx.Done():
+		giveBack()
+		<-over
+		return nil
+	case <-over:
+		return nil
+	case reign := <-started:
+		err := e.reign(ctx, reign, term, work)
+		if !errors.Is(err, errStillWorking) {
+			giveBack()
+		}
+		<-over
+		return err
+	}
+}
+
+var errStillWorking = errors.New("the work of the leader did not end in time; its lease runs out by itself")
+
+// reign runs work until the term or ctx ends, and waits for it to return.
+func (e *Elector) reign(ctx, reign context.Context, term *Term, work func(context.Context, *Term) error) error {
+	e.options.Logger.Info("leading", "identity", e.options.Identity)
+	defer e.options.Logger.Info("no longer leading", "identity", e.options.Identity)
+	working, stop := context.WithCancel(reign)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- work(working, term) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-reign.Done():
+		// Lost: another may follow soon. The requests of work are bounded by the
+		// term; wait for the work itself, whatever it takes.
+		stop()
+		return <-ended
+	case <-ctx.Done():
+	}
+	stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(e.options.Teardown):
+		return errStillWorking
+	}
+}

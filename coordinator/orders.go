@@ -1,0 +1,109 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// orders carries an Actor's orders to the agents of one database cluster.
+type orders struct {
+	agents     *agents.Agents
+	cache      *kube.Cache
+	key        Key
+	clusterUID string
+}
+
+var _ act.Agents = orders{}
+
+// reasonStaleEpoch is the agents' reason, in a google.rpc.ErrorInfo, for an
+// order whose epoch is lower than one that was seen.
+const reasonStaleEpoch = "STALE_EPOCH"
+
+func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, error) {
+	answer, err := o.prepare(ctx, to, order, nil, false)
+	return answer.GetUndo(), err
+}
+
+func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, undo []byte) (act.Progress, error) {
+	answer, err := o.prepare(ctx, to, order, undo, true)
+	if err != nil {
+		return act.Progress{}, err
+	}
+	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	switch answer.GetDrain() {
+	case rollcallv1.Drain_DRAIN_PREPARED:
+		progress.State = policy.DrainPrepared
+	case rollcallv1.Drain_DRAIN_REFUSED:
+		progress.State = policy.DrainRefused
+	}
+	if total := answer.GetTotal(); total > 0 {
+		progress.Detail = fmt.Sprintf("%s (%d of %d)", progress.Detail, answer.GetDone(), total)
+	}
+	return progress, nil
+}
+
+func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, undo []byte, apply bool) (*rollcallv1.PrepareResponse, error) {
+	kind := rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF
+	if order.Prepare == policy.PrepareEvacuate {
+		kind = rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE
+	}
+	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
+		Kind: kind, Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: to.UID,
+		Eligible: order.Eligible, Apply: apply, Undo: undo, NotAfter: timestamppb.New(order.NotAfter),
+	})
+	return answer, judge(err)
+}
+
+func (o orders) Relieve(ctx context.Context, to act.Target, order act.Order, member string) (act.Progress, error) {
+	answer, err := o.agents.Relieve(ctx, o.key, to.UID, &rollcallv1.RelieveRequest{
+		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
+		Eligible: order.Eligible, NotAfter: timestamppb.New(order.NotAfter),
+	})
+	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	if answer.GetDone() {
+		progress.State = policy.DrainPrepared
+	}
+	return progress, judge(err)
+}
+
+func (o orders) Restore(ctx context.Context, to act.Target, claim string, epoch int64, undo []byte) (bool, error) {
+	answer, err := o.agents.Restore(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
+		Claim: claim, Fence: o.fence(epoch), Undo: undo,
+	})
+	return answer.GetDone(), judge(err)
+}
+
+func (o orders) Fresh(ctx context.Context, to act.Target) error {
+	received, err := o.agents.Fresh(ctx, o.key, to.UID)
+	if err != nil {
+		return err
+	}
+	if problem := received.Report.GetError(); problem != "" {
+		return fmt.Errorf("%s sees nothing: %s", to.Pod, problem)
+	}
+	return nil
+}
+
+func (o orders) fence(epoch int64) *rollcallv1.Fence {
+	return &rollcallv1.Fence{ClusterUid: o.clusterUID, Epoch: epoch}
+}
+
+// judge tells a refusal because of the epoch from other failures.
+func judge(err error) error {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetReason() == reasonStaleEpoch {
+			return fmt.Errorf("%w: %w", act.ErrStaleEpoch, err)
+		}
+	}
+	return err
+}

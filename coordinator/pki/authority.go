@@ -1,0 +1,164 @@
+package pki
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"time"
+)
+
+const (
+	// AuthorityLife is how long a certificate authority is valid.
+	AuthorityLife = 10 * 365 * 24 * time.Hour
+	// Overlap is how long everybody trusts the next authority before it signs
+	// anything. It is much longer than it takes a changed Secret to reach every
+	// pod, and certificates of the old authority are renewed long before it ends.
+	Overlap = 7 * 24 * time.Hour
+)
+
+// Authority signs certificates. It is a value; Advance returns the next one.
+//
+// Invariant: whoever has the bundle of an Authority trusts every certificate
+// that this one and its direct successors and predecessors issue, as long as
+// Advance is called at least once in every Overlap.
+type Authority struct {
+	signer Pair
+	// next is trusted already and signs later; zero most of the time.
+	next Pair
+	// former signed before and are trusted until they end.
+	former []*x509.Certificate
+}
+
+// NewAuthority makes an authority that is valid from now on.
+func NewAuthority(now time.Time) (Authority, error) {
+	signer, err := newSigner(now)
+	if err != nil {
+		return Authority{}, fmt.Errorf("make a certificate authority: %w", err)
+	}
+	return Authority{signer: signer}, nil
+}
+
+func newSigner(now time.Time) (Pair, error) {
+	return sign(&x509.Certificate{
+		Subject:               pkix.Name{CommonName: "rollcall-ca " + now.UTC().Format("2006-01-02")},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(AuthorityLife),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		MaxPathLenZero:        true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}, Pair{})
+}
+
+// IsZero says that there is no authority.
+func (a Authority) IsZero() bool { return a.signer.IsZero() }
+
+// Advance is the authority as it should be at the time now, and whether that
+// differs: after two thirds of its life a next one is made and published,
+// after the overlap that one signs, and former ones are dropped when they end.
+func (a Authority) Advance(now time.Time) (Authority, bool, error) {
+	changed := false
+	if a.next.IsZero() && !now.Before(a.signer.RenewAt()) {
+		next, err := newSigner(now)
+		if err != nil {
+			return a, false, fmt.Errorf("make the next certificate authority: %w", err)
+		}
+		a.next, changed = next, true
+	}
+	if !a.next.IsZero() && !now.Before(a.next.cert.NotBefore.Add(Overlap)) {
+		a.former = append([]*x509.Certificate{a.signer.cert}, a.former...)
+		a.signer, a.next, changed = a.next, Pair{}, true
+	}
+	var kept []*x509.Certificate
+	for _, cert := range a.former {
+		if now.Before(cert.NotAfter) {
+			kept = append(kept, cert)
+		}
+	}
+	if len(kept) != len(a.former) {
+		changed = true
+	}
+	a.former = kept
+	return a, changed, nil
+}
+
+// trusted are all certificates of the bundle, the signer's first.
+func (a Authority) trusted() []*x509.Certificate {
+	certs := []*x509.Certificate{a.signer.cert}
+	if !a.next.IsZero() {
+		certs = append(certs, a.next.cert)
+	}
+	return append(certs, a.former...)
+}
+
+// Bundle is what others need to trust what this authority issues, in PEM.
+func (a Authority) Bundle() []byte { return encodeCertificates(a.trusted()) }
+
+// Pool is Bundle as crypto/x509 wants it.
+func (a Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, cert := range a.trusted() {
+		pool.AddCert(cert)
+	}
+	return pool
+}
+
+// SignedBySigner says whether the present signer issued the certificate. One
+// of a former signer is still trusted, but due for renewal.
+func (a Authority) SignedBySigner(cert *x509.Certificate) bool {
+	return cert.CheckSignatureFrom(a.signer.cert) == nil
+}
+
+// NotAfter is when the present signer ends.
+func (a Authority) NotAfter() time.Time { return a.signer.cert.NotAfter }
+
+// Keys of the Secret in which an authority is kept.
+const (
+	keySignerCert = "tls.crt"
+	keySignerKey  = "tls.key"
+	keyNextCert   = "next.crt"
+	keyNextKey    = "next.key"
+	keyBundle     = "ca.crt"
+)
+
+// Encode is the authority as the data of a Secret.
+func (a Authority) Encode() map[string][]byte {
+	data := map[string][]byte{
+		keySignerCert: a.signer.CertPEM(),
+		keySignerKey:  a.signer.KeyPEM(),
+		keyBundle:     a.Bundle(),
+	}
+	if !a.next.IsZero() {
+		data[keyNextCert] = a.next.CertPEM()
+		data[keyNextKey] = a.next.KeyPEM()
+	}
+	return data
+}
+
+// DecodeAuthority reads what Encode wrote. Errors name the key of the Secret.
+func DecodeAuthority(data map[string][]byte) (Authority, error) {
+	var a Authority
+	var err error
+	if a.signer, err = ParsePair(data[keySignerCert], data[keySignerKey]); err != nil {
+		return Authority{}, fmt.Errorf("keys %s and %s: %w", keySignerCert, keySignerKey, err)
+	}
+	if !a.signer.cert.IsCA {
+		return Authority{}, fmt.Errorf("key %s: not the certificate of an authority", keySignerCert)
+	}
+	if len(data[keyNextCert]) > 0 {
+		if a.next, err = ParsePair(data[keyNextCert], data[keyNextKey]); err != nil {
+			return Authority{}, fmt.Errorf("keys %s and %s: %w", keyNextCert, keyNextKey, err)
+		}
+	}
+	bundle, err := ParseCertificates(data[keyBundle])
+	if err != nil {
+		return Authority{}, fmt.Errorf("key %s: %w", keyBundle, err)
+	}
+	for _, cert := range bundle {
+		if cert.Equal(a.signer.cert) || (!a.next.IsZero() && cert.Equal(a.next.cert)) {
+			continue
+		}
+		a.former = append(a.former, cert)
+	}
+	return a, nil
+}

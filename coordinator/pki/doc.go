@@ -1,0 +1,9 @@
+// Package pki makes and keeps the certificates with which coordinators,
+// agents and people know each other.
+//
+// One certificate authority per installation signs everything. Its key is in
+// the Secret rollcall-ca of the installation's namespace and nowhere else.
+// Authority and Issue are pure; Store reads and writes the Secrets; Keeper
+// gives a running coordinator TLS configurations that follow renewals without
+// a restart.
+package pki

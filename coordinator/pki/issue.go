@@ -1,0 +1,159 @@
+package pki
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+)
+
+// LeafLife is how long certificates of servers and clients are valid. They
+// are renewed after two thirds of it.
+const LeafLife = 90 * 24 * time.Hour
+
+// Names that servers' certificates carry beside their addresses, for callers
+// that reach them through a tunnel: dial what you like, expect this name.
+const (
+	AgentName       = "agent.rollcall"
+	CoordinatorName = "coordinator.rollcall"
+)
+
+// Profile is what a certificate is for: either names of a server or the role
+// of a client, never both. A server's certificate cannot give orders, and a
+// client's cannot pose as a server.
+type Profile struct {
+	// CommonName is for people only.
+	CommonName string
+	// DNSNames make it a server's certificate.
+	DNSNames []string
+	// Role makes it a client's certificate.
+	Role string
+}
+
+// AgentProfile is the server's certificate that all agents of a database
+// cluster share. Services are the headless Services of its StatefulSets; the
+// certificate is good for the names that their pods have in cluster DNS.
+func AgentProfile(namespace, cluster string, services []string, clusterDomain string) Profile {
+	names := []string{config.ServerName(namespace, cluster), AgentName, "localhost"}
+	services = slices.Clone(services)
+	slices.Sort(services)
+	for _, service := range slices.Compact(services) {
+		if service == "" {
+			continue
+		}
+		names = append(names, inCluster("*."+service, namespace, clusterDomain)...)
+	}
+	return Profile{CommonName: short("agents of " + namespace + "/" + cluster), DNSNames: names}
+}
+
+// CoordinatorProfile is the server's certificate of coordinators, for gRPC,
+// HTTP and the webhook.
+func CoordinatorProfile(namespace, service, clusterDomain string) Profile {
+	names := append(inCluster(service, namespace, clusterDomain), CoordinatorName, "localhost")
+	return Profile{CommonName: short("coordinator in " + namespace), DNSNames: names}
+}
+
+// ClientProfile is the certificate of a client with the role.
+func ClientProfile(role string) Profile {
+	return Profile{CommonName: "rollcall " + role, Role: role}
+}
+
+// inCluster are the names by which a Service is reached inside a Kubernetes cluster.
+func inCluster(name, namespace, clusterDomain string) []string {
+	names := []string{name + "." + namespace, name + "." + namespace + ".svc"}
+	if clusterDomain != "" {
+		names = append(names, name+"."+namespace+".svc."+clusterDomain)
+	}
+	return names
+}
+
+// short keeps a common name within the 64 characters that X.509 allows.
+func short(name string) string {
+	if len(name) > 64 {
+		return name[:61] + "..."
+	}
+	return name
+}
+
+func (p Profile) validate() error {
+	if (len(p.DNSNames) == 0) == (p.Role == "") {
+		return errors.New("a certificate is either for names of a server or for the role of a client")
+	}
+	return nil
+}
+
+// Issue signs a certificate, valid from now on.
+func (a Authority) Issue(p Profile, now time.Time) (Pair, error) {
+	if err := p.validate(); err != nil {
+		return Pair{}, err
+	}
+	if a.IsZero() {
+		return Pair{}, errors.New("there is no certificate authority yet")
+	}
+	notAfter := now.Add(LeafLife)
+	if notAfter.After(a.signer.cert.NotAfter) {
+		notAfter = a.signer.cert.NotAfter
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: p.CommonName},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              notAfter,
+		KeyUsage:              x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		DNSNames:              p.DNSNames,
+	}
+	if p.Role != "" {
+		template.URIs = []*url.URL{roleURI(p.Role)}
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	} else {
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	}
+	pair, err := sign(template, a.signer)
+	if err != nil {
+		return Pair{}, fmt.Errorf("issue a certificate for %s: %w", p.CommonName, err)
+	}
+	return pair, nil
+}
+
+// Due says whether the pair must be issued anew: it is not what the profile
+// asks for, two thirds of its life are over, or another authority signs now.
+func (a Authority) Due(pair Pair, p Profile, now time.Time) bool {
+	if pair.IsZero() || !now.Before(pair.RenewAt()) || now.Before(pair.cert.NotBefore) {
+		return true
+	}
+	want, have := slices.Clone(p.DNSNames), slices.Clone(pair.cert.DNSNames)
+	slices.Sort(want)
+	slices.Sort(have)
+	if !slices.Equal(want, have) {
+		return true
+	}
+	if role, _ := Role(pair.cert); role != p.Role {
+		return true
+	}
+	return !a.SignedBySigner(pair.cert)
+}
+
+func roleURI(role string) *url.URL {
+	uri, err := url.Parse(config.RolePrefix + role)
+	if err != nil {
+		panic(fmt.Sprintf("pki: role %q makes no URI: %v", role, err))
+	}
+	return uri
+}
+
+// Role is the role that a client's certificate carries. The caller has
+// verified the certificate.
+func Role(cert *x509.Certificate) (string, bool) {
+	for _, uri := range cert.URIs {
+		if role, ok := strings.CutPrefix(uri.String(), config.RolePrefix); ok && role != "" {
+			return role, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,273 @@
+package pki
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+)
+
+// Options configure a Keeper.
+type Options struct {
+	// Namespace of the installation.
+	Namespace string
+	// Service is the name of the coordinators' Service.
+	Service string
+	// ClusterDomain of cluster DNS. Default: cluster.local.
+	ClusterDomain string
+	// Interval between looks at the stored authority. Default: 10 minutes.
+	Interval time.Duration
+	// Logger. Default: slog.Default.
+	Logger *slog.Logger
+	// Registerer of metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Namespace == "" || o.Service == "" {
+		return o, errors.New("pki: the namespace and the service of the installation are needed")
+	}
+	if o.ClusterDomain == "" {
+		o.ClusterDomain = "cluster.local"
+	}
+	if o.Interval <= 0 {
+		o.Interval = 10 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o, nil
+}
+
+// Keeper holds the certificates of one running coordinator. Its own client's
+// and server's certificates live in memory only; every replica issues its own.
+//
+// The TLS configurations that it hands out stay right for as long as Run runs:
+// each handshake uses the certificates and the authorities of that moment.
+type Keeper struct {
+	opts  Options
+	store *Store
+	now   func() time.Time
+
+	mu        sync.RWMutex
+	authority Authority
+	pool      *x509.CertPool
+	client    Pair
+	server    Pair
+	changed   chan struct{}
+}
+
+// NewKeeper makes a Keeper that has nothing yet: call Ensure before the first
+// handshake.
+func NewKeeper(client kubernetes.Interface, opts Options) (*Keeper, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	k := &Keeper{
+		opts:    opts,
+		store:   NewStore(client, opts.Namespace),
+		now:     time.Now,
+		changed: make(chan struct{}),
+	}
+	if opts.Registerer != nil {
+		opts.Registerer.MustRegister(newExpiry(k))
+	}
+	return k, nil
+}
+
+// Ensure reads or makes the authority, renews what is due, and keeps the
+// readers' Secret current.
+func (k *Keeper) Ensure(ctx context.Context) error {
+	authority, err := k.store.Advance(ctx, k.now())
+	if err != nil {
+		return err
+	}
+	if err := k.adopt(authority); err != nil {
+		return err
+	}
+	return k.store.Reader(ctx, authority, k.now())
+}
+
+// adopt takes over an authority and issues what is due under it.
+func (k *Keeper) adopt(authority Authority) error {
+	now := k.now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	news := k.authority.IsZero() || string(k.authority.Bundle()) != string(authority.Bundle())
+	k.authority = authority
+	k.pool = authority.Pool()
+	for _, own := range []struct {
+		pair    *Pair
+		profile Profile
+	}{
+		{&k.client, ClientProfile(config.RoleCoordinator)},
+		{&k.server, CoordinatorProfile(k.opts.Namespace, k.opts.Service, k.opts.ClusterDomain)},
+	} {
+		if !authority.Due(*own.pair, own.profile, now) {
+			continue
+		}
+		pair, err := authority.Issue(own.profile, now)
+		if err != nil {
+			return err
+		}
+		*own.pair = pair
+	}
+	if news {
+		close(k.changed)
+		k.changed = make(chan struct{})
+	}
+	return nil
+}
+
+// Run keeps everything current until ctx ends. Failures are logged and tried
+// again; what there is stays in use meanwhile.
+func (k *Keeper) Run(ctx context.Context) error {
+	ticker := time.NewTicker(k.opts.Interval)
+	defer ticker.Stop()
+	for {
+		if err := k.Ensure(ctx); err != nil && ctx.Err() == nil {
+			k.opts.Logger.Error("certificates could not be renewed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Authority is the one in use; zero before the first Ensure.
+func (k *Keeper) Authority() Authority {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.authority
+}
+
+// Changed is closed when the bundle of authorities changes after this call.
+func (k *Keeper) Changed() <-chan struct{} {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.changed
+}
+
+func (k *Keeper) current() (client, server Pair, pool *x509.CertPool, err error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.authority.IsZero() {
+		return Pair{}, Pair{}, nil, errors.New("there is no certificate authority yet")
+	}
+	return k.client, k.server, k.pool, nil
+}
+
+// AgentTLS is for dialling the agents of one database cluster with the
+// coordinator's role.
+func (k *Keeper) AgentTLS(namespace, cluster string) *tls.Config {
+	return k.clientTLS(config.ServerName(namespace, cluster))
+}
+
+func (k *Keeper) clientTLS(serverName string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		ServerName: serverName,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			client, _, _, err := k.current()
+			if err != nil {
+				return nil, err
+			}
+			cert := client.TLS()
+			return &cert, nil
+		},
+		// A configuration's RootCAs cannot change once it is in use, and the
+		// authorities do: so the library's own check is replaced by the same
+		// check against those of the moment.
+		InsecureSkipVerify: true,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			_, _, pool, err := k.current()
+			if err != nil {
+				return err
+			}
+			return verifyServer(state, pool, serverName, k.now())
+		},
+	}
+}
+
+func verifyServer(state tls.ConnectionState, pool *x509.CertPool, serverName string, now time.Time) error {
+	if len(state.PeerCertificates) == 0 {
+		return errors.New("the server sent no certificate")
+	}
+	intermediates := x509.NewCertPool()
+	for _, cert := range state.PeerCertificates[1:] {
+		intermediates.AddCert(cert)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
+		DNSName:       serverName,
+		Roots:         pool,
+		Intermediates: intermediates,
+		CurrentTime:   now,
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return fmt.Errorf("the server is not %s: %w", serverName, err)
+	}
+	return nil
+}
+
+// ServerTLS is for the coordinator's gRPC server: clients must show a
+// certificate with the role of a coordinator or reader.
+func (k *Keeper) ServerTLS() *tls.Config {
+	return k.serverTLS(true)
+}
+
+// WebhookTLS is for the webhook: the API server shows no certificate.
+func (k *Keeper) WebhookTLS() *tls.Config {
+	return k.serverTLS(false)
+}
+
+func (k *Keeper) serverTLS(mutual bool) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			_, server, pool, err := k.current()
+			if err != nil {
+				return nil, err
+			}
+			conf := &tls.Config{
+				MinVersion:   tls.VersionTLS13,
+				Certificates: []tls.Certificate{server.TLS()},
+				NextProtos:   []string{"h2", "http/1.1"},
+			}
+			if mutual {
+				conf.ClientAuth = tls.RequireAndVerifyClientCert
+				conf.ClientCAs = pool
+				conf.Time = k.now
+				conf.VerifyConnection = requireRole(config.RoleCoordinator, config.RoleReader)
+			}
+			return conf, nil
+		},
+	}
+}
+
+// requireRole refuses clients whose certificate carries none of the roles.
+func requireRole(roles ...string) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) > 0 {
+			role, _ := Role(state.PeerCertificates[0])
+			for _, want := range roles {
+				if role == want {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("the client's certificate carries none of the roles %q", roles)
+	}
+}

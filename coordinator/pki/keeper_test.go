@@ -1,0 +1,182 @@
+package pki
+
+import (
+	"context"
+	"crypto/tls"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+)
+
+func newKeeper(t *testing.T, client kubernetes.Interface) *Keeper {
+	t.Helper()
+	k, err := NewKeeper(client, Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"})
+	require.NoError(t, err)
+	return k
+}
+
+func secretData(t *testing.T, client kubernetes.Interface, name string) map[string][]byte {
+	t.Helper()
+	secret, err := client.CoreV1().Secrets("rollcall-system").Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	return secret.Data
+}
+
+func readerPair(t *testing.T, client kubernetes.Interface) Pair {
+	t.Helper()
+	data := secretData(t, client, SecretReader)
+	pair, err := ParsePair(data[config.KeyCert], data[config.KeyKey])
+	require.NoError(t, err)
+	return pair
+}
+
+// TestReplicasAgree: any number of coordinators that start at once end up with
+// one authority.
+func TestReplicasAgree(t *testing.T) {
+	client := fake.NewClientset()
+	keepers := make([]*Keeper, 8)
+	var wg sync.WaitGroup
+	for i := range keepers {
+		keepers[i] = newKeeper(t, client)
+		wg.Go(func() {
+			if err := keepers[i].Ensure(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, k := range keepers {
+		require.Equal(t, keepers[0].Authority().Bundle(), k.Authority().Bundle())
+	}
+	require.Equal(t, keepers[0].Authority().Bundle(), secretData(t, client, SecretAuthority)["ca.crt"])
+}
+
+func TestKeeperHandshakes(t *testing.T) {
+	client := fake.NewClientset()
+	k := newKeeper(t, client)
+
+	_, err := handshake(t, &tls.Config{InsecureSkipVerify: true}, k.WebhookTLS())
+	require.ErrorContains(t, err, "no certificate authority yet")
+
+	require.NoError(t, k.Ensure(t.Context()))
+	pool := k.Authority().Pool()
+
+	// Agents: the server's certificate comes from the Secret of their pods.
+	pair, err := k.Authority().Issue(AgentProfile("prod", "search", nil, ""), time.Now())
+	require.NoError(t, err)
+	agent := &tls.Config{Certificates: []tls.Certificate{pair.TLS()}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
+	clientErr, serverErr := handshake(t, k.AgentTLS("prod", "search"), agent)
+	require.NoError(t, clientErr)
+	require.NoError(t, serverErr)
+	clientErr, _ = handshake(t, k.AgentTLS("prod", "other"), agent)
+	require.ErrorContains(t, clientErr, "the server is not other.prod.agent.rollcall")
+
+	// People.
+	reader := &tls.Config{RootCAs: pool, ServerName: CoordinatorName, Certificates: []tls.Certificate{readerPair(t, client).TLS()}}
+	clientErr, serverErr = handshake(t, reader, k.ServerTLS())
+	require.NoError(t, clientErr)
+	require.NoError(t, serverErr)
+
+	// Nobody without a role, nobody without a certificate; but the webhook takes any.
+	odd, err := k.Authority().Issue(ClientProfile("gardener"), time.Now())
+	require.NoError(t, err)
+	_, serverErr = handshake(t, &tls.Config{RootCAs: pool, ServerName: CoordinatorName, Certificates: []tls.Certificate{odd.TLS()}}, k.ServerTLS())
+	require.ErrorContains(t, serverErr, "none of the roles")
+	anonymous := &tls.Config{RootCAs: pool, ServerName: "rollcall-coordinator.rollcall-system.svc"}
+	_, serverErr = handshake(t, anonymous, k.ServerTLS())
+	require.ErrorContains(t, serverErr, "didn't provide a certificate")
+	clientErr, serverErr = handshake(t, anonymous, k.WebhookTLS())
+	require.NoError(t, clientErr)
+	require.NoError(t, serverErr)
+}
+
+// TestRenewalWithoutRestart: configurations that were handed out once go on
+// working through renewals and a change of authority.
+func TestRenewalWithoutRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		registry := prometheus.NewPedanticRegistry()
+		k, err := NewKeeper(client, Options{
+			Namespace: "rollcall-system", Service: "rollcall-coordinator", Interval: 24 * time.Hour, Registerer: registry,
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := k.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		require.Equal(t, 3, testutil.CollectAndCount(registry, "rollcall_certificate_expiry_timestamp_seconds"))
+
+		server := k.ServerTLS()
+		dial := k.clientTLS(CoordinatorName)
+		first, reader := k.Authority(), readerPair(t, client)
+		changed := k.Changed()
+
+		time.Sleep(LeafLife)
+		synctest.Wait()
+		require.NotEqual(t, reader.CertPEM(), readerPair(t, client).CertPEM(), "the readers' certificate is renewed")
+		require.Equal(t, first.Bundle(), k.Authority().Bundle())
+
+		for range 8 {
+			time.Sleep(AuthorityLife / 8)
+			synctest.Wait()
+			clientErr, serverErr := handshake(t, dial, server)
+			require.NoError(t, clientErr)
+			require.NoError(t, serverErr)
+			require.Equal(t, k.Authority().Bundle(), secretData(t, client, SecretReader)["ca.crt"])
+		}
+		<-changed
+		require.NotEqual(t, first.signer.CertPEM(), k.Authority().signer.CertPEM())
+		cancel()
+		<-ended
+	})
+}
+
+func TestForeignReaderSecretIsLeftAlone(t *testing.T) {
+	foreign := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: SecretReader, Namespace: "rollcall-system"},
+		Data:       map[string][]byte{"mine": []byte("x")},
+	}
+	client := fake.NewClientset(foreign)
+	err := newKeeper(t, client).Ensure(t.Context())
+	require.ErrorIs(t, err, ErrForeign)
+	require.Equal(t, foreign.Data, secretData(t, client, SecretReader))
+}
+
+func TestBrokenAuthorityIsNamed(t *testing.T) {
+	client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: SecretAuthority, Namespace: "rollcall-system"}})
+	err := newKeeper(t, client).Ensure(t.Context())
+	require.ErrorContains(t, err, "secret rollcall-system/rollcall-ca: keys tls.crt and tls.key: no certificate")
+}
+
+func TestRenewKeepsOtherKeys(t *testing.T) {
+	a := newAuthority(t, epoch)
+	data, changed, err := Renew(map[string][]byte{"gossip.key": []byte("k")}, a, ClientProfile("reader"), epoch)
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Equal(t, []byte("k"), data["gossip.key"])
+	again, changed, err := Renew(data, a, ClientProfile("reader"), epoch)
+	require.NoError(t, err)
+	require.False(t, changed)
+	require.Equal(t, data, again)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	_, err := NewKeeper(fake.NewClientset(), Options{})
+	require.ErrorContains(t, err, "namespace and the service")
+}

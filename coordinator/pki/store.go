@@ -1,0 +1,184 @@
+package pki
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+)
+
+// Secrets of the installation's namespace.
+const (
+	// SecretAuthority has the authority's key. Coordinators alone may read it.
+	SecretAuthority = "rollcall-ca"
+	// SecretReader has a client's certificate for people and the command line:
+	// it may read everything and order nothing.
+	SecretReader = "rollcall-reader"
+)
+
+// LabelPartOf marks objects that Rollcall made.
+const (
+	LabelPartOf = "app.kubernetes.io/part-of"
+	PartOf      = "rollcall"
+)
+
+// ErrForeign is for an object of one of our names that we did not make.
+var ErrForeign = errors.New("an object of this name exists already and was not made by Rollcall (it lacks the label " + LabelPartOf + "=" + PartOf + ")")
+
+// Store keeps an authority and the readers' certificate in Secrets.
+type Store struct {
+	client    kubernetes.Interface
+	namespace string
+}
+
+// NewStore uses the namespace of the installation.
+func NewStore(client kubernetes.Interface, namespace string) *Store {
+	return &Store{client: client, namespace: namespace}
+}
+
+// Authority reads the authority and makes it if there is none. Any number of
+// coordinators may call it at once and get the same one.
+func (s *Store) Authority(ctx context.Context, now time.Time) (Authority, error) {
+	secret, err := s.get(ctx, SecretAuthority)
+	if apierrors.IsNotFound(err) {
+		fresh, newErr := NewAuthority(now)
+		if newErr != nil {
+			return Authority{}, newErr
+		}
+		secret, err = s.create(ctx, s.secret(SecretAuthority, fresh.Encode()))
+		if apierrors.IsAlreadyExists(err) {
+			// Another coordinator was first; its authority is the one.
+			secret, err = s.get(ctx, SecretAuthority)
+		}
+	}
+	if err != nil {
+		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, SecretAuthority, err)
+	}
+	return s.decode(secret)
+}
+
+func (s *Store) decode(secret *corev1.Secret) (Authority, error) {
+	authority, err := DecodeAuthority(secret.Data)
+	if err != nil {
+		return Authority{}, fmt.Errorf("secret %s/%s: %w (delete it to have a new authority made; all certificates are then issued anew)",
+			s.namespace, SecretAuthority, err)
+	}
+	return authority, nil
+}
+
+// Advance brings the stored authority to what it should be now. A lost race
+// with another coordinator is no error: its result is returned.
+func (s *Store) Advance(ctx context.Context, now time.Time) (Authority, error) {
+	secret, err := s.get(ctx, SecretAuthority)
+	if apierrors.IsNotFound(err) {
+		return s.Authority(ctx, now)
+	}
+	if err != nil {
+		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, SecretAuthority, err)
+	}
+	present, err := s.decode(secret)
+	if err != nil {
+		return Authority{}, err
+	}
+	next, changed, err := present.Advance(now)
+	if err != nil || !changed {
+		return present, err
+	}
+	update := secret.DeepCopy()
+	update.Data = next.Encode()
+	_, err = s.client.CoreV1().Secrets(s.namespace).Update(ctx, update, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) {
+		return s.Authority(ctx, now)
+	}
+	if err != nil {
+		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, SecretAuthority, err)
+	}
+	return next, nil
+}
+
+// Reader keeps the Secret with the readers' certificate current.
+func (s *Store) Reader(ctx context.Context, authority Authority, now time.Time) error {
+	profile := ClientProfile(config.RoleReader)
+	present, err := s.get(ctx, SecretReader)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return fmt.Errorf("secret %s/%s: %w", s.namespace, SecretReader, err)
+	}
+	var data map[string][]byte
+	if !missing {
+		if present.Labels[LabelPartOf] != PartOf {
+			return fmt.Errorf("secret %s/%s: %w", s.namespace, SecretReader, ErrForeign)
+		}
+		data = present.Data
+	}
+	renewed, changed, err := Renew(data, authority, profile, now)
+	if err != nil || !changed {
+		return err
+	}
+	if missing {
+		_, err = s.create(ctx, s.secret(SecretReader, renewed))
+	} else {
+		present = present.DeepCopy()
+		present.Data = renewed
+		_, err = s.client.CoreV1().Secrets(s.namespace).Update(ctx, present, metav1.UpdateOptions{})
+	}
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		return nil // another coordinator did the same
+	}
+	if err != nil {
+		return fmt.Errorf("secret %s/%s: %w", s.namespace, SecretReader, err)
+	}
+	return nil
+}
+
+// Renew is the data of a Secret with a certificate of the profile and the
+// bundle of the authority in it, and whether that differs from data. Other
+// keys stay as they are; data itself is not changed.
+func Renew(data map[string][]byte, authority Authority, profile Profile, now time.Time) (map[string][]byte, bool, error) {
+	out := maps.Clone(data)
+	if out == nil {
+		out = map[string][]byte{}
+	}
+	changed := false
+	pair, err := ParsePair(data[config.KeyCert], data[config.KeyKey])
+	if err != nil || authority.Due(pair, profile, now) {
+		if pair, err = authority.Issue(profile, now); err != nil {
+			return nil, false, err
+		}
+		out[config.KeyCert], out[config.KeyKey] = pair.CertPEM(), pair.KeyPEM()
+		changed = true
+	}
+	if bundle := authority.Bundle(); string(bundle) != string(data[config.KeyCA]) {
+		out[config.KeyCA] = bundle
+		changed = true
+	}
+	return out, changed, nil
+}
+
+func (s *Store) secret(name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      name,
+			Namespace: s.namespace,
+			Labels:    map[string]string{LabelPartOf: PartOf},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: data,
+	}
+}
+
+func (s *Store) get(ctx context.Context, name string) (*corev1.Secret, error) {
+	return s.client.CoreV1().Secrets(s.namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (s *Store) create(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
+	return s.client.CoreV1().Secrets(s.namespace).Create(ctx, secret, metav1.CreateOptions{})
+}

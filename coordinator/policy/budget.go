@@ -1,0 +1,202 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// whyAway says in which way a pod is away, or nothing when it is not. Each
+// pod is away once, whatever the cause, on whichever revision. A pod that is
+// not desired is away only while it is claimed.
+func (x *index) whyAway(p *pod) string {
+	if p.claim != nil {
+		return "claimed, " + claimPhase(p.claim)
+	}
+	if !p.desired {
+		return ""
+	}
+	switch p.Phase {
+	case Missing:
+		return "missing"
+	case Terminating:
+		return "terminating"
+	case Pending:
+		return "pending" + problemText(p)
+	case NotStarted:
+		return "not started" + problemText(p)
+	case Started:
+		return "not ready" + problemText(p)
+	case Failed:
+		return "failed" + problemText(p)
+	case Ready:
+	default:
+		return "in an unknown phase"
+	}
+	if x.nodeGone(p) {
+		return "on a node that is gone"
+	}
+	if !p.live {
+		switch {
+		case p.report == nil:
+			return "without a report"
+		case p.report.Member == NotLive:
+			return "not live in the database"
+		}
+		return "not known to be live in the database"
+	}
+	if x.leftOpen(p) {
+		return "outdated with its guard open"
+	}
+	if p.report != nil && !p.report.Settled {
+		return "not settled"
+	}
+	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {
+		p.soakTill = till
+		return "soaking"
+	}
+	return ""
+}
+
+func problemText(p *pod) string {
+	if p.Problem == NoProblem {
+		return ""
+	}
+	return " (" + string(p.Problem) + ")"
+}
+
+func claimPhase(c *Claim) string {
+	if c.Phase == "" {
+		return "phase unknown"
+	}
+	return strings.ToLower(string(c.Phase))
+}
+
+// settledSince is where soaking is measured from.
+func (x *index) settledSince(p *pod) time.Time {
+	since := p.Since.Time
+	if r := p.report; r != nil && r.SettledSince != nil && r.SettledSince.After(since) {
+		since = r.SettledSince.Time
+	}
+	return since
+}
+
+// leftOpen: the StatefulSet controller takes this pod as soon as it likes, so
+// it is on its way although it still runs.
+func (x *index) leftOpen(p *pod) bool {
+	return p.pool.Strategy == RollingUpdateStrategy && p.Ordinal >= p.pool.Partition &&
+		isOutdated(p) && (p.Guard == GuardOpen || p.Guard == GuardNone)
+}
+
+// isOutdated compares the pod's own label with its pool's update revision.
+func isOutdated(p *pod) bool {
+	return p.Phase != Missing && p.pool.Observed && p.pool.Revision != "" && p.Revision != p.pool.Revision
+}
+
+// ledger is what may be away, what is, and what a pass has added to it.
+type ledger struct {
+	limit     int
+	away      []*pod // in canonical order, before the pass
+	claimed   int
+	chosen    []*pod // what the pass has added
+	zoneLimit int
+	zones     map[string]int // pods away by zone
+	unknown   int            // pods away whose zone is unknown, each a zone of its own
+}
+
+func newLedger(x *index) *ledger {
+	b := &ledger{zones: map[string]int{}}
+	b.limit, _ = x.spec.Policy.MaxUnavailable.Resolve(x.desired)
+	b.limit = max(b.limit, x.largestUnit())
+	if x.noAgents {
+		b.limit = 1 // nobody can say what a second one would take away
+	}
+	known := map[string]bool{}
+	for i := range x.pods {
+		p := &x.pods[i]
+		if p.zone != "" {
+			known[p.zone] = true
+		}
+		if p.claim != nil {
+			b.claimed++
+		}
+		if p.away {
+			b.away = append(b.away, p)
+			b.addZone(p)
+		}
+	}
+	if q := x.spec.Policy.MaxZonesUnavailable; q != nil {
+		b.zoneLimit, _ = q.Resolve(len(known))
+	}
+	return b
+}
+
+func (b *ledger) addZone(p *pod) {
+	if p.zone == "" {
+		b.unknown++
+		return
+	}
+	b.zones[p.zone]++
+}
+
+// choose charges a pod that a pass has chosen. A pod that is away already
+// costs nothing more.
+func (b *ledger) choose(p *pod) {
+	if p.away {
+		return
+	}
+	b.chosen = append(b.chosen, p)
+	b.addZone(p)
+}
+
+func (b *ledger) zonesAway() int { return len(b.zones) + b.unknown }
+
+func (b *ledger) used() int { return len(b.away) + len(b.chosen) }
+
+// unblocks names a pod whose return would make room.
+func (b *ledger) unblocks() string {
+	switch {
+	case len(b.away) > 0:
+		return b.away[0].Name + " back"
+	case len(b.chosen) > 0:
+		return b.chosen[0].Name + " back"
+	}
+	return "a higher limit"
+}
+
+// awayText lists who is away or chosen, at most a few of them.
+func (b *ledger) awayText() string {
+	const most = 3
+	var names []string
+	for _, p := range b.away[:min(most, len(b.away))] {
+		names = append(names, fmt.Sprintf("%s (%s)", p.Name, p.awayWhy))
+	}
+	for _, p := range b.chosen[:min(most-len(names), len(b.chosen))] {
+		names = append(names, p.Name+" (chosen)")
+	}
+	if left := b.used() - len(names); left > 0 {
+		names = append(names, fmt.Sprintf("%d more", left))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (b *ledger) plan() Budget {
+	return Budget{
+		Pods:  PodBudget{Limit: b.limit, Away: len(b.away), Claimed: b.claimed, Room: b.limit - len(b.away)},
+		Zones: ZoneBudget{Limit: b.zoneLimit, Away: b.zonesAway()},
+	}
+}
+
+// zoneNames lists the zones with a pod away, sorted.
+func (b *ledger) zoneNames() string {
+	names := make([]string, 0, len(b.zones))
+	for z := range b.zones {
+		names = append(names, z)
+	}
+	slices.Sort(names)
+	if b.unknown > 0 {
+		names = append(names, "unknown")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,94 @@
+package policy
+
+// Claim is the written intent to disrupt one pod. It reserves budget from the
+// moment it is written until the pod is back, and fences coordinators from
+// each other.
+type Claim struct {
+	// id is unique among the claims of the database cluster, ever.
+	ID string `json:"id"`
+	// pod is the name of the claimed pod.
+	Pod string `json:"pod"`
+	// uid is that of the pod that was claimed, not of its successor.
+	UID string `json:"uid"`
+	// action is what is done to the pod.
+	// +optional
+	Action Action `json:"action,omitempty"`
+	// reason is why the pod goes.
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+	// prepare is what makes the pod safe to stop.
+	// +optional
+	Prepare Prepare `json:"prepare,omitempty"`
+	// from is the revision of the claimed pod.
+	// +optional
+	From string `json:"from,omitempty"`
+	// to is the revision that its successor should have.
+	// +optional
+	To string `json:"to,omitempty"`
+	// epoch is that of the coordinator that wrote the claim last.
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
+	// phase is how far the claim has come.
+	// +optional
+	Phase ClaimPhase `json:"phase,omitempty"`
+	// startedAt is when the claim was written.
+	// +optional
+	StartedAt Time `json:"startedAt,omitzero"`
+	// podResourceVersion is what was read of the pod last.
+	// +optional
+	PodResourceVersion string `json:"podResourceVersion,omitempty"`
+	// groups maps those groups of the pod that were not full when it was
+	// claimed to the number of their Active members. All others must be full again.
+	// +optional
+	Groups map[string]int32 `json:"groups,omitempty"`
+	// undo is what the agent needs to undo its prepare; opaque, at most 4 KiB.
+	// +optional
+	// +kubebuilder:validation:MaxLength=5464
+	Undo []byte `json:"undo,omitempty"`
+	// zone is that of the claimed pod, for the time in which there is no pod.
+	// +optional
+	Zone string `json:"zone,omitempty"`
+}
+
+// ClaimPhase is how far a claim has come.
+// +kubebuilder:validation:Enum=Claimed;Preparing;Prepared;Opened;Gone;Rejoined;Restoring;Settling
+type ClaimPhase string
+
+// The phases of a claim, in their order.
+const (
+	PhaseClaimed   ClaimPhase = "Claimed"
+	PhasePreparing ClaimPhase = "Preparing"
+	PhasePrepared  ClaimPhase = "Prepared"
+	PhaseOpened    ClaimPhase = "Opened"
+	PhaseGone      ClaimPhase = "Gone"
+	PhaseRejoined  ClaimPhase = "Rejoined"
+	PhaseRestoring ClaimPhase = "Restoring"
+	PhaseSettling  ClaimPhase = "Settling"
+)
+
+// Approval is a person's consent.
+type Approval struct {
+	// revision is the update revision that was approved; empty means any.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+	// what was approved: canary, leader, adopt or outage.
+	What Approved `json:"what"`
+	// by is who approved.
+	// +optional
+	By string `json:"by,omitempty"`
+	// at is when.
+	// +optional
+	At Time `json:"at,omitzero"`
+}
+
+// Approved is what a person can consent to.
+// +kubebuilder:validation:Enum=canary;leader;adopt;outage
+type Approved string
+
+// What can be approved.
+const (
+	ApprovedCanary Approved = "canary"
+	ApprovedLeader Approved = "leader"
+	ApprovedAdopt  Approved = "adopt"
+	ApprovedOutage Approved = "outage"
+)

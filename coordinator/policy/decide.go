@@ -1,0 +1,375 @@
+package policy
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Decide is the plan for a snapshot: who should go, in which order, who goes
+// now, and which rule holds each of the others.
+//
+// It is total: bad input is a hold by the rule bad-input. It depends on
+// nothing but its argument, writes nothing of it, and does not depend on the
+// order of any list in it except that of the pools.
+func Decide(s Snapshot) Plan {
+	d := newDecision(&s, "", false)
+	d.pass()
+	return d.plan()
+}
+
+// Explain is every rule that holds a pod now, in the order of the rules; the
+// first is the one that the plan names. It is empty for a pod that goes, or
+// should not.
+func Explain(s Snapshot, pod string) []Hold {
+	d := newDecision(&s, "", false)
+	d.explain = pod
+	d.pass()
+	return d.explained
+}
+
+// decision is one run over a snapshot.
+type decision struct {
+	x        *index
+	problems []InputProblem
+	over     overrides
+	ledger   *ledger
+	budget   Budget // before the pass
+	order    []candidate
+	prepared bool // asked again after the prepare
+
+	findings []*finding // of the rules of the whole cluster, by place in rules
+	outdated []bool     // by pool
+	lowest   *pod       // the lowest rank that is outdated or away
+	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
+	canary   []canaryPool
+
+	isChosen   []bool // by pod
+	needed     int    // room that the rest of the unit that is asked about needs
+	deadChosen *pod
+	steps      []Step
+	holds      []Hold
+	retryAt    time.Time
+
+	explain   string
+	explained []Hold
+}
+
+// canaryPool counts the pods of a pool that have gone for its update revision.
+type canaryPool struct {
+	gone, chosen int
+	back         []time.Time // since when those that are back are settled, the longest first
+}
+
+// newDecision prepares a run. The claim of the pod own, if there is one, does
+// not count.
+func newDecision(s *Snapshot, own string, prepared bool) *decision {
+	d := &decision{problems: Validate(s), prepared: prepared}
+	d.x = newIndex(s, own)
+	d.over = activeOverrides(d.x.spec.Overrides, d.x.now)
+	d.ledger = newLedger(d.x)
+	d.budget = d.ledger.plan()
+	d.isChosen = make([]bool, len(d.x.pods))
+	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
+		d.order = d.x.candidates()
+		sortCandidates(d.order)
+	}
+	d.look()
+	d.findings = make([]*finding, len(rules))
+	for i := range rules {
+		if rules[i].cluster != nil {
+			d.findings[i] = rules[i].cluster(d)
+		}
+	}
+	return d
+}
+
+// look gathers what rules compare a candidate with.
+func (d *decision) look() {
+	d.outdated = make([]bool, len(d.x.pools))
+	d.turns = make([][]*pod, len(d.x.pools))
+	d.canary = make([]canaryPool, len(d.x.pools))
+	for i := range d.order {
+		c := &d.order[i]
+		if c.reason != ReasonScaleDown && c.reason != ReasonReplacement {
+			d.lower(c.pod)
+		}
+	}
+	for i := range d.x.pods {
+		p := &d.x.pods[i]
+		if p.away {
+			d.turn(p)
+			if p.desired {
+				d.lower(p)
+			}
+		}
+		if isOutdated(p) {
+			d.outdated[p.poolPos] = true
+		}
+		d.countCanary(p)
+	}
+	for i := range d.canary {
+		slices.SortFunc(d.canary[i].back, time.Time.Compare)
+	}
+}
+
+func (d *decision) turn(p *pod) {
+	if p.pool.Management == OrderedReady {
+		d.turns[p.poolPos] = append(d.turns[p.poolPos], p)
+	}
+}
+
+func (d *decision) lower(p *pod) {
+	if d.lowest == nil || p.rank() < d.lowest.rank() {
+		d.lowest = p
+	}
+}
+
+func (d *decision) countCanary(p *pod) {
+	to := p.pool.Revision
+	if to == "" || !p.desired {
+		return
+	}
+	current := p.Phase != Missing && p.Revision == to
+	if current || p.claim != nil && p.claim.To == to {
+		d.canary[p.poolPos].gone++
+	}
+	if current && !p.away {
+		d.canary[p.poolPos].back = append(d.canary[p.poolPos].back, d.x.settledSince(p))
+	}
+}
+
+// pass walks the order once and takes what still passes.
+func (d *decision) pass() {
+	held := make([]*Hold, len(d.order))
+	asked := make([]bool, len(d.order))
+	for i := range d.order {
+		if asked[i] {
+			continue
+		}
+		unit := d.together(i)
+		d.needed = cost(unit)
+		for _, c := range unit {
+			asked[c.place] = true
+			hold, notes := d.ask(c)
+			if hold != nil {
+				held[c.place] = hold
+				continue
+			}
+			d.take(c, notes)
+		}
+	}
+	for _, hold := range held {
+		if hold != nil {
+			d.holds = append(d.holds, *hold)
+		}
+	}
+}
+
+// ask asks every rule about a candidate. It returns the hold of the first rule
+// that fails, or the notes of the overrides that were needed.
+func (d *decision) ask(c *candidate) (*Hold, []string) {
+	var notes []string
+	var hold *Hold
+	for i := range rules {
+		r := &rules[i]
+		if r.sparesBroken && c.outside {
+			continue
+		}
+		f := d.findings[i]
+		if f == nil && r.pod != nil {
+			f = r.pod(d, c)
+		}
+		if f == nil {
+			continue
+		}
+		if o := d.over.of(r.name, c.Name); o != nil {
+			notes = append(notes, o.note())
+			continue
+		}
+		d.retry(f.retryAt)
+		h := Hold{Pod: c.Name, Rule: r.name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks}
+		if hold == nil {
+			hold = &h
+		}
+		if c.Name != d.explain {
+			return hold, nil
+		}
+		d.explained = append(d.explained, h)
+	}
+	return hold, notes
+}
+
+// retry notes a time at which the answer will change by itself.
+func (d *decision) retry(t time.Time) {
+	if t.After(d.x.now) && (d.retryAt.IsZero() || t.Before(d.retryAt)) {
+		d.retryAt = t
+	}
+}
+
+func (d *decision) take(c *candidate, notes []string) {
+	d.steps = append(d.steps, d.step(c, notes))
+	d.ledger.choose(c.pod)
+	d.needed -= cost([]*candidate{c})
+	d.x.take(c.pod)
+	d.turn(c.pod)
+	if isOutdated(c.pod) {
+		d.canary[c.poolPos].chosen++
+	}
+	if c.dead {
+		d.deadChosen = c.pod
+	}
+	if at, ok := d.x.byName[c.Name]; ok {
+		d.isChosen[at] = true
+	}
+}
+
+func (d *decision) step(c *candidate, notes []string) Step {
+	all := append(make([]string, 0, len(notes)), notes...)
+	all = append(all, d.unprotectedNotes(c)...)
+	return Step{
+		Pod: c.Name, UID: c.UID, Unit: c.unit.name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
+		OutsideBudget: c.outside, Notes: all,
+	}
+}
+
+// restores are the claims that were not carried out and are not wanted any
+// more: the pod is still there and should not go.
+func (d *decision) restores() []Step {
+	wanted := make(map[string]bool, len(d.order))
+	for i := range d.order {
+		wanted[d.order[i].Name] = true
+	}
+	var steps []Step
+	for i := range d.x.pods {
+		p := &d.x.pods[i]
+		if p.claim == nil || wanted[p.Name] || p.Phase == Missing || p.Phase == Terminating || p.UID != p.claim.UID {
+			continue
+		}
+		switch p.claim.Phase {
+		case PhaseClaimed, PhasePreparing, PhasePrepared, PhaseOpened:
+			prepare := p.claim.Prepare
+			setIfZero(&prepare, PrepareNone)
+			steps = append(steps, Step{
+				Pod: p.Name, UID: p.UID, Action: Restore, Prepare: prepare, Reason: p.claim.Reason, Notes: []string{},
+			})
+		}
+	}
+	return steps
+}
+
+func (d *decision) plan() Plan {
+	cluster := d.x.s.Cluster
+	p := Plan{
+		Version: Version,
+		Cluster: cluster.Namespace + "/" + cluster.Name,
+		Budget:  d.budget,
+		Order:   make([]string, 0, len(d.order)),
+		Steps:   make([]Step, 0, len(d.steps)),
+		Holds:   make([]Hold, 0, len(d.holds)),
+	}
+	for i := range d.order {
+		p.Order = append(p.Order, d.order[i].Name)
+	}
+	if len(d.problems) == 0 {
+		p.Steps = append(p.Steps, d.restores()...)
+	}
+	p.Steps = append(p.Steps, d.steps...)
+	p.Holds = append(d.clusterHolds(), d.holds...)
+	p.Forecast = d.forecast()
+	p.RetryAfterSeconds = d.retryAfter()
+	p.Phase = d.phase(&p)
+	return p
+}
+
+// clusterHolds name the rules that hold everybody. While nobody should go only
+// those are told that may be the reason why nobody should.
+func (d *decision) clusterHolds() []Hold {
+	holds := make([]Hold, 0, len(d.holds))
+	for i, f := range d.findings {
+		name := rules[i].name
+		if f == nil || len(d.order) == 0 && name != BadInput && name != PoolUnobserved {
+			continue
+		}
+		if d.over.of(name, "") != nil {
+			continue
+		}
+		holds = append(holds, Hold{Rule: name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks})
+	}
+	return holds
+}
+
+// retryAfter is the time to the next moment at which a clock, not an event,
+// changes the answer.
+func (d *decision) retryAfter() int64 {
+	if len(d.holds) == 0 {
+		return 0
+	}
+	for i := range d.x.pods {
+		d.retry(d.x.pods[i].soakTill)
+	}
+	for i := range d.order {
+		c := &d.order[i]
+		switch c.Phase {
+		case Pending, NotStarted, Started:
+			if !c.broken {
+				d.retry(c.Since.Add(d.x.startSeconds()))
+			}
+		}
+	}
+	if d.retryAt.IsZero() {
+		return 0
+	}
+	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
+}
+
+// waitsForOthers are the rules by which a person or a clock said when to go
+// on: waiting for them is no stall.
+var waitsForOthers = map[Rule]bool{
+	ObserveOnly: true, Paused: true, OutsideWindow: true, FleetFull: true, NeedsApproval: true, CanaryFirst: true,
+}
+
+func (d *decision) phase(p *Plan) ClusterPhase {
+	claims := len(d.x.s.Cluster.Status.Claims)
+	if d.x.spec.Update.Paused || d.x.s.Cluster.Paused {
+		return ClusterPaused
+	}
+	if len(p.Order) == 0 && len(p.Steps) == 0 && claims == 0 {
+		if len(p.Holds) == 0 && d.upToDate() {
+			return ClusterDone
+		}
+		return ClusterIdle
+	}
+	if d.stalled(p, claims) {
+		return ClusterStalled
+	}
+	if len(p.Steps) > 0 || claims > 0 {
+		return ClusterRolling
+	}
+	return ClusterWaiting
+}
+
+func (d *decision) upToDate() bool {
+	for i := range d.x.pools {
+		if d.x.pools[i].Revision == "" && d.x.pools[i].Replicas > 0 {
+			return false
+		}
+	}
+	return len(d.ledger.away) == 0
+}
+
+// stalled: no progress for too long, and not because somebody said so.
+func (d *decision) stalled(p *Plan, claims int) bool {
+	last := d.x.s.Cluster.Status.LastProgress
+	if last == nil || last.IsZero() {
+		return false
+	}
+	patience := span(d.x.spec.Policy.ProgressSeconds)
+	if last.Add(patience).After(d.x.now) {
+		return false
+	}
+	if claims > 0 {
+		return true
+	}
+	return len(p.Steps) == 0 && slices.ContainsFunc(p.Holds, func(h Hold) bool { return !waitsForOthers[h.Rule] })
+}

@@ -1,0 +1,138 @@
+package policy
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPhases(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Snapshot)
+		want   ClusterPhase
+	}{
+		{"a claim is open", func(*Snapshot) {}, ClusterRolling},
+		{"something goes", noClaims, ClusterRolling},
+		{"paused", func(s *Snapshot) { s.Cluster.Paused = true }, ClusterPaused},
+		{"paused by the spec", func(s *Snapshot) { noClaims(s); s.Cluster.Spec.Update.Paused = true }, ClusterPaused},
+		{"held", func(s *Snapshot) { noClaims(s); s.Health.Verdict = Red }, ClusterWaiting},
+		{"held for too long", func(s *Snapshot) { noClaims(s); s.Health.Verdict = Red; progress(s, 600) }, ClusterStalled},
+		{"held for not quite too long", func(s *Snapshot) { noClaims(s); s.Health.Verdict = Red; progress(s, 599) }, ClusterWaiting},
+		{"outside of the window for long", func(s *Snapshot) { noClaims(s); s.Cluster.Window.Open = false; progress(s, 9999) }, ClusterWaiting},
+		{"a claim makes no progress", func(s *Snapshot) { progress(s, 600) }, ClusterStalled},
+		{"going after a long rest", func(s *Snapshot) { noClaims(s); progress(s, 9999) }, ClusterRolling},
+		{"all is done", func(s *Snapshot) { noClaims(s); updated(s) }, ClusterDone},
+		{"one is still away", func(s *Snapshot) { noClaims(s); updated(s); s.Pods[0].Report.Settled = false }, ClusterIdle},
+		{"the revision is not known", func(s *Snapshot) { noClaims(s); s.Pools[0].Revision = "" }, ClusterIdle},
+		{"the pool is not observed", func(s *Snapshot) { noClaims(s); s.Pools[0].Observed = false }, ClusterIdle},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := threePods(t)
+			c.change(&s)
+			require.Equal(t, c.want, Decide(s).Phase, Decide(s).Text())
+		})
+	}
+}
+
+func noClaims(s *Snapshot) { s.Cluster.Status.Claims = nil }
+
+func updated(s *Snapshot) {
+	for i := range s.Pods {
+		s.Pods[i].Revision = "v2"
+	}
+}
+
+func progress(s *Snapshot, secondsAgo int) {
+	at := At(s.Now.Add(-time.Duration(secondsAgo) * time.Second))
+	s.Cluster.Status.LastProgress = &at
+}
+
+func TestBudgetOfThePlan(t *testing.T) {
+	s := threePods(t)
+	s.Pods[0].Report.Settled = false
+	two := Count(2)
+	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxZonesUnavailable = &two, &two
+	s.Pods[0].Zone = "z1"
+	require.Equal(t, Budget{
+		Pods:  PodBudget{Limit: 2, Away: 2, Claimed: 1, Room: 0},
+		Zones: ZoneBudget{Limit: 2, Away: 2},
+	}, Decide(s).Budget)
+}
+
+// TestRetryOnlyForClocks: a time is given when one will change the answer.
+func TestRetryOnlyForClocks(t *testing.T) {
+	at := func(d time.Duration) *Time { x := At(noon.Add(d)); return &x }
+	for _, c := range []struct {
+		name   string
+		change func(*Snapshot)
+		want   int64
+	}{
+		{"events only", func(*Snapshot) {}, 0},
+		{"the window opens", func(s *Snapshot) { s.Cluster.Window = WindowState{NextChange: at(90 * time.Minute)} }, 5400},
+		{"the window closes", func(s *Snapshot) { s.Cluster.Window = WindowState{Open: true, NextChange: at(time.Hour)} }, 0},
+		{"settling", func(s *Snapshot) {
+			s.Cluster.Status.LastDeparture = at(-5500 * time.Millisecond)
+			s.Cluster.Engine.SettleSeconds = 15
+		}, 10},
+		{"soaking", func(s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 60; s.Pods[0].Since = *at(-20 * time.Second) }, 40},
+		{"the nearest of two", func(s *Snapshot) {
+			s.Cluster.Spec.Policy.SoakSeconds = 60
+			s.Pods[0].Since = *at(-20 * time.Second)
+			s.Cluster.Window = WindowState{NextChange: at(30 * time.Second)}
+		}, 30},
+		{"starting", func(s *Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = NotStarted, *at(-590 * time.Second), nil
+		}, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := threePods(t)
+			noClaims(&s)
+			c.change(&s)
+			require.Equal(t, c.want, Decide(s).RetryAfterSeconds, Decide(s).Text())
+		})
+	}
+}
+
+func TestNotesOfAStep(t *testing.T) {
+	s := goldenSnapshots(t)["unprotected_two_on_one"]
+	s.Cluster.Spec.Overrides = []Override{{Rule: Vetoed, Pods: []string{"solr-0"}, Reason: "INC-7", Expires: At(noon.Add(time.Hour))}}
+	require.Equal(t, []string{"unprotected: books/s1 has 2 of its 3 members on this pod"}, Decide(s).Steps[0].Notes)
+	s.Pods[0].Report.Veto = "no"
+	require.Equal(t, []string{
+		"override of veto until 2026-11-20T13:00:00Z: INC-7",
+		"unprotected: books/s1 has 2 of its 3 members on this pod",
+	}, Decide(s).Steps[0].Notes)
+}
+
+// TestShapeOfThePlan: empty lists are lists, and what is not set is null.
+func TestShapeOfThePlan(t *testing.T) {
+	s := threePods(t)
+	noClaims(&s)
+	data, err := json.Marshal(Decide(s))
+	require.NoError(t, err)
+	require.JSONEq(t, `{
+		"version": 1, "cluster": "prod/search", "phase": "Rolling",
+		"budget": {"pods": {"limit": 1, "away": 0, "claimed": 0, "room": 1}, "zones": {"limit": 0, "away": 0}},
+		"order": ["solr-2", "solr-0", "solr-1"],
+		"steps": [{"pod": "solr-2", "uid": "u2", "unit": "", "action": "Restart", "prepare": "Handoff", "reason": "Outdated",
+			"outsideBudget": false, "partition": null, "notes": []}],
+		"holds": [
+			{"pod": "solr-0", "rule": "pod-budget", "group": "", "reason": "2 of 3 pods would be away, the limit is 1: solr-2 (chosen)", "unblocks": "solr-2 back"},
+			{"pod": "solr-1", "rule": "pod-budget", "group": "", "reason": "2 of 3 pods would be away, the limit is 1: solr-2 (chosen)", "unblocks": "solr-2 back"}],
+		"retryAfterSeconds": 0,
+		"forecast": {"waves": 3, "seconds": 180, "boundSeconds": 180}}`, string(data))
+
+	data, err = json.Marshal(Decide(Snapshot{}))
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"order":[],"steps":[],"holds":[{`)
+}
+
+func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
+	p := Decide(Snapshot{Version: 1, Now: At(noon), Pools: []Pool{{Name: "p", Replicas: 1, Observed: true, Revision: "v2"}},
+		Pods: []Pod{{Name: "p-0", UID: "u", Pool: "p", Phase: Ready, Revision: "v1", Agent: true, Report: &Report{}}}})
+	require.Empty(t, p.Steps)
+	require.Equal(t, "p-0", p.Holds[len(p.Holds)-1].Pod)
+}

@@ -1,0 +1,71 @@
+package policy
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write what the policy answers into testdata")
+
+const divider = "\n----\n"
+
+// readGolden splits a script into its snapshot and the plan that it expects.
+func readGolden(t testing.TB, file string) (snapshot []byte, plan string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	before, after, ok := bytes.Cut(data, []byte(divider))
+	require.True(t, ok, "%s has no line ----", file)
+	return before, string(after)
+}
+
+func decodeYAML(t testing.TB, text []byte) Snapshot {
+	t.Helper()
+	data, err := yaml.YAMLToJSON(text)
+	require.NoError(t, err)
+	s, err := Decode(data)
+	require.NoError(t, err)
+	return s
+}
+
+func goldenFiles(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+func goldenSnapshots(t testing.TB) map[string]Snapshot {
+	t.Helper()
+	all := map[string]Snapshot{}
+	for _, file := range goldenFiles(t) {
+		text, _ := readGolden(t, file)
+		all[strings.TrimSuffix(filepath.Base(file), ".txt")] = decodeYAML(t, text)
+	}
+	return all
+}
+
+// TestGolden decides every script in testdata. Each begins with a comment that
+// says what it stands for.
+func TestGolden(t *testing.T) {
+	for _, file := range goldenFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, want := readGolden(t, file)
+			require.True(t, bytes.HasPrefix(text, []byte("# ")), "it begins with a comment")
+			got := Decide(decodeYAML(t, text)).Text()
+			if *update && got != want {
+				require.NoError(t, os.WriteFile(file, []byte(string(text)+divider+got), 0o644))
+				return
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}

@@ -1,0 +1,261 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// index is a snapshot with everything joined that a decision asks for more
+// than once. It shares memory with the snapshot and writes none of it.
+//
+// Pods are in one canonical order (pools as listed, ordinals descending), and
+// groups by id, whatever the order in the snapshot; every loop below runs over
+// these, so that no answer can depend on the input's order.
+type index struct {
+	s    *Snapshot
+	now  time.Time
+	spec Spec
+
+	pools   []pool
+	pods    []pod
+	byName  map[string]int32
+	groups  []group
+	hosted  []int32 // where each member is, group by group
+	nodes   map[string]*Node
+	claims  map[string]*Claim
+	desired int // pods of all pools
+
+	// noAgents: no pod has an agent, so Ready has to stand for live.
+	noAgents bool
+	// soak is how long a pod must be settled to be back.
+	soak time.Duration
+}
+
+// pool is a Pool with what was counted in it.
+type pool struct {
+	*Pool
+	shutdown bool // meant and announced
+}
+
+// pod is a Pod, or the place of a desired one that nothing is known of, with
+// what was joined to it.
+type pod struct {
+	*Pod
+	pool    *pool
+	poolPos int32
+	desired bool
+	claim   *Claim
+	zone    string
+	unit    unitKey
+	report  *Report // of this very pod, else nil
+
+	live     bool
+	away     bool
+	awayWhy  string
+	soakTill time.Time // when it stops being away, if soaking is all that is missing
+
+	leaders, busy, members int32
+	hosts                  []hosting
+}
+
+// hosting is what one pod has of one group.
+type hosting struct {
+	group                                                  int32
+	total, notDown, available, eligible, recovering, moved int32
+	maybe                                                  int32 // state unknown
+}
+
+// group is a Group with what was counted in it.
+type group struct {
+	*Group
+	from  int // where its members begin in index.hosted
+	total int
+	// available and eligible members on pods that are neither away nor chosen,
+	// or hosted elsewhere.
+	available, eligible int
+	leaders             int // Active members that lead
+	claimants           int // members that say they lead and are not known to be down
+	pods                int // pods that host a member, elsewhere counting as one
+	limit               int // members that may be unavailable
+}
+
+func newIndex(s *Snapshot, ownClaim string) *index {
+	x := &index{s: s, now: s.Now.Time, spec: s.Cluster.Spec.WithDefaults()}
+	x.addPools()
+	x.addClaims(ownClaim)
+	x.addNodes()
+	x.addPods()
+	x.judgePods()
+	x.addGroups()
+	return x
+}
+
+func (x *index) addPools() {
+	x.pools = make([]pool, 0, len(x.s.Pools))
+	for i := range x.s.Pools {
+		p := &x.s.Pools[i]
+		x.pools = append(x.pools, pool{Pool: p, shutdown: p.Replicas <= 0 && p.AllowShutdown})
+		if p.Replicas > 0 && p.Replicas <= maxReplicas {
+			x.desired += int(p.Replicas)
+		}
+	}
+}
+
+// addClaims leaves out the claim of the pod that is asked about again.
+func (x *index) addClaims(own string) {
+	x.claims = make(map[string]*Claim, len(x.s.Cluster.Status.Claims))
+	for i := range x.s.Cluster.Status.Claims {
+		c := &x.s.Cluster.Status.Claims[i]
+		if c.Pod == own && own != "" {
+			continue
+		}
+		if _, twice := x.claims[c.Pod]; !twice {
+			x.claims[c.Pod] = c
+		}
+	}
+}
+
+func (x *index) addNodes() {
+	x.nodes = make(map[string]*Node, len(x.s.Nodes))
+	for i := range x.s.Nodes {
+		x.nodes[x.s.Nodes[i].Name] = &x.s.Nodes[i]
+	}
+}
+
+// addPods lists the pods, adds the desired ones that the snapshot does not
+// have as Missing, and puts them into their order.
+func (x *index) addPods() {
+	positions := make(map[string]int32, len(x.pools))
+	for i := range x.pools {
+		if _, twice := positions[x.pools[i].Name]; !twice {
+			positions[x.pools[i].Name] = int32(i)
+		}
+	}
+	x.pods = make([]pod, 0, max(len(x.s.Pods), x.desired))
+	present := make([]int32, len(x.pools)) // desired ordinals that have an entry
+	for i := range x.s.Pods {
+		p := &x.s.Pods[i]
+		position, ok := positions[p.Pool]
+		if !ok {
+			continue // bad-input says so
+		}
+		entry := pod{Pod: p, poolPos: position, pool: &x.pools[position]}
+		entry.desired = isDesired(entry.pool.Pool, p.Ordinal)
+		if entry.desired {
+			present[position]++
+		}
+		x.pods = append(x.pods, entry)
+	}
+	for i := range x.pools {
+		if x.pools[i].Replicas <= maxReplicas && present[i] < x.pools[i].Replicas {
+			x.addMissing(int32(i))
+		}
+	}
+	slices.SortFunc(x.pods, func(a, b pod) int { return compareInPool(&a, &b) })
+	x.byName = make(map[string]int32, len(x.pods))
+	x.noAgents = len(x.pods) > 0
+	for i := range x.pods {
+		if _, twice := x.byName[x.pods[i].Name]; !twice {
+			x.byName[x.pods[i].Name] = int32(i)
+		}
+		if x.pods[i].Agent && x.pods[i].Phase != Missing {
+			x.noAgents = false
+		}
+	}
+}
+
+func isDesired(p *Pool, ordinal int32) bool {
+	return ordinal >= p.Start && int64(ordinal) < int64(p.Start)+int64(p.Replicas)
+}
+
+func (x *index) addMissing(position int32) {
+	p := &x.pools[position]
+	have := make(map[int32]bool, p.Replicas)
+	for i := range x.pods {
+		if x.pods[i].poolPos == position {
+			have[x.pods[i].Ordinal] = true
+		}
+	}
+	for n := range p.Replicas {
+		ordinal := p.Start + n
+		if have[ordinal] {
+			continue
+		}
+		absent := &Pod{Name: p.Name + "-" + strconv.Itoa(int(ordinal)), Pool: p.Name, Ordinal: ordinal, Phase: Missing}
+		x.pods = append(x.pods, pod{Pod: absent, poolPos: position, pool: p, desired: true})
+	}
+}
+
+// compareInPool orders pods when nothing else does: pools as listed, higher
+// ordinals first, as numbers; the UID and the name decide between entries that
+// claim to be the same pod.
+func compareInPool(a, b *pod) int {
+	if c := cmp.Compare(a.poolPos, b.poolPos); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(b.Ordinal, a.Ordinal); c != 0 {
+		return c
+	}
+	if c := strings.Compare(a.UID, b.UID); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// leastAdoptionSoak is how long, at least, an adopted pod must have been Ready
+// before the next goes while nobody can say how the database is.
+const leastAdoptionSoak = 30 * time.Second
+
+func (x *index) judgePods() {
+	x.soak = span(x.spec.Policy.SoakSeconds)
+	if x.noAgents {
+		x.soak = max(x.soak, leastAdoptionSoak)
+	}
+	for i := range x.pods {
+		p := &x.pods[i]
+		p.claim = x.claims[p.Name]
+		p.zone = x.zoneOf(p)
+		p.unit = x.unitOf(p)
+		if r := p.Report; r != nil && (r.UID == "" || p.UID == "" || r.UID == p.UID) {
+			p.report = r
+		}
+		p.live = x.isLive(p)
+		p.awayWhy = x.whyAway(p)
+		p.away = p.awayWhy != ""
+	}
+}
+
+func (x *index) zoneOf(p *pod) string {
+	if p.Zone != "" {
+		return p.Zone
+	}
+	if n := x.nodes[p.Node]; n != nil && p.Node != "" && n.Zone != "" {
+		return n.Zone
+	}
+	if p.claim != nil {
+		return p.claim.Zone
+	}
+	return ""
+}
+
+// isLive: the database has it as a member, and there is a process that could be one.
+func (x *index) isLive(p *pod) bool {
+	switch p.Phase {
+	case Started, Ready, Terminating:
+	default:
+		return false
+	}
+	if p.report != nil {
+		return p.report.Member == Live
+	}
+	return x.noAgents && p.Phase == Ready
+}
+
+// nodeGone: what runs on it, runs unseen.
+func (x *index) nodeGone(p *pod) bool {
+	n := x.nodes[p.Node]
+	return p.Problem == NodeGone || n != nil && p.Node != "" && n.Gone
+}

@@ -1,0 +1,129 @@
+package policy
+
+import "slices"
+
+// leads counts the members that say they lead.
+func leads(g Group, keep func(Member) bool) int {
+	k := 0
+	for _, m := range g.Members {
+		if m.Leader && keep(m) {
+			k++
+		}
+	}
+	return k
+}
+
+func hostsOf(g Group, known func(string) bool) map[string]int {
+	hosts := map[string]int{}
+	for _, m := range g.Members {
+		if m.Pod == "" || !known(m.Pod) {
+			hosts["elsewhere"]++
+			continue
+		}
+		hosts[m.Pod]++
+	}
+	return hosts
+}
+
+// up: it serves.
+func up(m Member) bool { return m.State == Active || m.State == Moving }
+
+// left counts the members of a group that would be there if all these pods went.
+func (n *naive) left(g Group, without []string, keep func(Member) bool) int {
+	k := 0
+	for _, m := range g.Members {
+		if !up(m) || !keep(m) || slices.Contains(without, m.Pod) && m.Pod != "" {
+			continue
+		}
+		if p := n.find(m.Pod); m.Pod == "" || p != nil && n.alive(p) && !n.gone(p) {
+			k++
+		}
+	}
+	return k
+}
+
+func every(Member) bool { return true }
+
+func (n *naive) needs(g Group) int {
+	total := len(g.Members)
+	switch g.Kind {
+	case Shard:
+		limit, _ := n.sp.Policy.MaxShardUnavailable.Resolve(total)
+		return max(total-limit, 0)
+	case Quorum:
+		return max(int(*g.MinAvailable), total/2+1)
+	}
+	return int(*g.MinAvailable)
+}
+
+func (n *naive) inVain(g Group, p *Pod) bool {
+	hosts := hostsOf(g, func(name string) bool { return n.find(name) != nil })
+	return len(g.Members) <= 1 || len(hosts) <= 1 || len(g.Members)-hosts[p.Name] < min(n.needs(g), len(g.Members))
+}
+
+// group asks one rule about one group.
+func (n *naive) group(r Rule, g Group, p *Pod) bool {
+	pool := n.pool(p.Pool)
+	mine, down, recovering := 0, 0, 0
+	for _, m := range g.Members {
+		if m.Pod == p.Name {
+			mine++
+			if m.State == Down {
+				down++
+			}
+			if m.State == Recovering {
+				recovering++
+			}
+		}
+	}
+	if mine == 0 {
+		return false
+	}
+	shut := pool.Replicas == 0 && pool.AllowShutdown
+	without := append([]string{p.Name}, n.chosen...)
+	after := n.left(g, without, every)
+	asked := n.alive(p) && down < mine && !shut && !n.outage
+	missing := len(g.Members) - mine - after
+	switch r {
+	case BeingMoved:
+		return g.Moving
+	case NoneEligible:
+		return asked && g.NeedsLeader && !n.inVain(g, p) && n.left(g, without, func(m Member) bool { return m.Eligible }) == 0
+	case CatchingUp:
+		return asked && recovering > 0 && missing > 0
+	case SoleCopy:
+		if shut {
+			return false
+		}
+		if n.losesData(p) && g.Kind == Shard && n.why(p) != ReasonNeverStarted {
+			if n.left(g, without, every) == 0 && !(n.alive(p) && n.evacuates(p)) {
+				return true
+			}
+		}
+		return asked && after == 0 && !n.inVain(g, p)
+	}
+	kind := map[Rule]GroupKind{ShardsAway: Shard, QuorumLost: Quorum, AcksLost: Acks, RoleLost: Role}[r]
+	if kind != g.Kind || !asked {
+		return false
+	}
+	if n.inVain(g, p) {
+		return n.sp.Policy.Unprotected == HoldAlways || missing > 0
+	}
+	return after < n.needs(g)
+}
+
+func (n *naive) losesData(p *Pod) bool {
+	if pool := n.pool(p.Pool); pool.Replicas == 0 && pool.AllowShutdown {
+		return false
+	}
+	switch n.why(p) {
+	case ReasonScaleDown, ReasonReplacement:
+		return true
+	}
+	if n.leaving(p) {
+		return n.sp.Drain.Data.NodeDrain == Lose
+	}
+	return n.sp.Drain.Data.Restart == Lose
+}
+
+func (n *naive) evacuates(p *Pod) bool { return n.losesData(p) && p.Agent && !n.free(p) }

@@ -1,0 +1,273 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+func (n *naive) approved(what Approved, revision string) bool {
+	return slices.ContainsFunc(n.s.Cluster.Status.Approvals, func(a Approval) bool {
+		return a.What == what && (a.Revision == "" || a.Revision == revision)
+	})
+}
+
+func (n *naive) adoptable(p *Pod) bool {
+	for _, a := range n.s.Cluster.Status.Approvals {
+		fits := a.Revision == "" || a.Revision == n.pool(p.Pool).Revision
+		late := n.why(p) == ReasonAdopt && !a.At.IsZero() && p.Since.After(a.At.Time)
+		if a.What == ApprovedAdopt && fits && !late {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *naive) stopped() bool {
+	for _, pool := range n.s.Pools {
+		k := 0
+		for _, p := range n.everyPodThere() {
+			if p.Pool != pool.Name || !n.wanted(p) || pool.Revision == "" || !pool.Observed {
+				continue
+			}
+			if p.Phase == Missing {
+				c := n.claimed(p)
+				if c != nil && c.To == pool.Revision && c.Action != Remove && !p.Since.IsZero() && n.slow(p) {
+					k++
+				}
+				continue
+			}
+			if p.Revision == pool.Revision && !n.alive(p) && (n.sick(p) != "" || p.Phase == Started && !n.lost(p) && n.slow(p)) {
+				k++
+			}
+		}
+		if k > 0 && k >= int(n.sp.Policy.MaxFailed) {
+			return true
+		}
+	}
+	return false
+}
+
+func numbers(v string) []int {
+	var a, b, c int
+	if k, _ := fmt.Sscanf(v, "%d.%d.%d", &a, &b, &c); k == 0 {
+		return nil
+	}
+	return []int{a, b, c}
+}
+
+func (n *naive) versionRefused() bool {
+	for _, pool := range n.s.Pools {
+		next := numbers(pool.Version)
+		rolls := slices.ContainsFunc(n.everyPodThere(), func(p *Pod) bool { return p.Pool == pool.Name && n.old(p) })
+		if next == nil || !rolls {
+			continue
+		}
+		for _, p := range n.everyPodThere() {
+			if r := n.heard(p); p.Pool == pool.Name && r != nil && r.Member != NotLive {
+				if v := numbers(r.EngineVersion); v != nil && slices.Compare(next, v) < 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// fails asks one rule about one pod. The order is that in which pods are considered.
+func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string) {
+	pool, rep, s := n.pool(p.Pool), n.heard(p), n.s
+	shut := pool.Replicas == 0 && pool.AllowShutdown
+	known := func(name string) bool { return n.find(name) != nil }
+	switch r {
+	case ObserveOnly:
+		return n.sp.Update.Mode == Observe, ""
+	case Paused:
+		line := pool.Partition
+		leaves := n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement || n.leaving(p)
+		return n.sp.Update.Paused || pool.Strategy == RollingUpdateStrategy && n.old(p) && !leaves && p.Ordinal < line, ""
+	case OutsideWindow:
+		return !s.Cluster.Window.Open, ""
+	case FleetFull:
+		return s.Fleet.Max > 0 && s.Fleet.Restarts+len(n.chosen) >= s.Fleet.Max, ""
+	case NeedsApproval:
+		restarts := n.why(p) != ReasonScaleDown && n.why(p) != ReasonReplacement
+		return n.outage && !n.approved(ApprovedOutage, pool.Revision) ||
+			!p.Agent && restarts && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(p) ||
+			n.sp.Update.ApproveLeader && n.last(p) && !n.approved(ApprovedLeader, pool.Revision), ""
+	case CanaryFirst:
+		return n.canary(p), ""
+	case PoolUnobserved:
+		return slices.ContainsFunc(s.Pools, func(p Pool) bool { return !p.Observed }), ""
+	case LineStopped:
+		return n.stopped(), ""
+	case ViewSplit:
+		return s.Health.Disagree != "", ""
+	case NoLeader:
+		var alone string
+		for _, g := range s.Groups {
+			if !g.NeedsLeader || leads(g, up) > 0 {
+				continue
+			}
+			if len(hostsOf(g, known)) > 1 {
+				return true, g.ID
+			}
+			if slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && up(m) }) && alone == "" {
+				alone = g.ID
+			}
+		}
+		return alone != "", alone
+	case TwoLeaders:
+		for _, g := range s.Groups {
+			if g.NeedsLeader && leads(g, func(m Member) bool { return m.State != Down }) > 1 {
+				return true, g.ID
+			}
+		}
+	case VersionRefused:
+		return n.versionRefused(), ""
+	case Unhealthy:
+		grades := []Verdict{Red, Yellow, Recoverable, Green}
+		grade := slices.Index(grades, s.Health.Verdict)
+		if grade < 0 {
+			return !n.noAgentAnywhere(), ""
+		}
+		return grade < map[LeastHealth]int{LeastAny: 0, LeastRecoverable: 2, LeastGreen: 3}[n.sp.Policy.Health], ""
+	case Settling:
+		l := s.Cluster.Status.LastDeparture
+		return l != nil && s.Now.Sub(l.Time).Seconds() < s.Cluster.Engine.SettleSeconds, ""
+	case OtherOperation:
+		return pool.Operation != "" && n.why(p) != ReasonScaleDown && n.why(p) != ReasonReplacement, ""
+	case Shutdown:
+		return pool.Replicas == 0 && !pool.AllowShutdown, ""
+	case InOrder:
+		for _, name := range n.awayNow() {
+			o := n.find(name)
+			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
+			if pool.Management == OrderedReady && o.Pool == p.Pool && o.Name != p.Name && !same && (!n.isSick(p) || o.Ordinal < p.Ordinal) {
+				return true, ""
+			}
+		}
+	case NoReport:
+		if rep == nil {
+			return !n.noAgentAnywhere(), ""
+		}
+		return rep.Member != NotLive && (rep.Member != Live || p.Phase == Pending || p.Phase == NotStarted || p.Phase == Failed), ""
+	case StaleReport:
+		return rep != nil && !rep.Fresh && p.Agent, ""
+	case OnItsWay:
+		return p.Phase == Terminating, ""
+	case Claimed:
+		c := n.claimed(p)
+		return c != nil && (!n.free(p) || c.UID == p.UID), ""
+	case Vetoed:
+		return rep != nil && rep.Veto != "", ""
+	case Busy:
+		return rep != nil && rep.Busy != "", ""
+	case VersionOrder:
+		if rep == nil || !n.old(p) {
+			return false, ""
+		}
+		return slices.ContainsFunc(rep.After, func(name string) bool {
+			o := n.find(name)
+			return name != p.Name && (o == nil || o.Revision != n.pool(o.Pool).Revision || !n.alive(o))
+		}), ""
+	case RankOrder:
+		return !n.outage && slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
+			rolls := n.why(o) != "" && n.why(o) != ReasonScaleDown && n.why(o) != ReasonReplacement
+			return n.rank(o) < n.rank(p) && (rolls || n.wanted(o) && n.gone(o))
+		}), ""
+	case LeaderLast:
+		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool { return o.Name != p.Name && n.gone(o) })
+		return n.last(p) && !shut && !n.outage && (order[0] != p || others), ""
+	case ZoneUnknown:
+		counts := n.sp.Policy.Unit == UnitZone || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage
+		return counts && n.zone(p) == "" && !shut, ""
+	case ZonesAway:
+		return n.zoneBudget(p, shut), ""
+	case PodsAway:
+		return n.podBudget(p, shut, unitNeeds), ""
+	case SoleCopy:
+		if n.losesData(p) && n.noAgentAnywhere() && !shut {
+			return true, ""
+		}
+	case ForeignBudget, Unstable:
+		return p.Refused == r, ""
+	}
+	groups := slices.SortedFunc(slices.Values(s.Groups), func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
+	for _, g := range groups {
+		if n.group(r, g, p) {
+			return true, g.ID
+		}
+	}
+	return false, ""
+}
+
+func (n *naive) canary(p *Pod) bool {
+	c, pool := n.sp.Update.Canary, n.pool(p.Pool)
+	leaves := n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement || n.leaving(p)
+	if c.Pods == 0 || !n.old(p) || leaves {
+		return false
+	}
+	went, soaked := 0, 0
+	for _, o := range n.everyPodThere() {
+		if o.Pool != p.Pool || pool.Revision == "" {
+			continue
+		}
+		if n.old(o) && slices.Contains(n.chosen, o.Name) {
+			went++
+		}
+		if !n.wanted(o) {
+			continue
+		}
+		current := o.Phase != Missing && o.Revision == pool.Revision
+		if cl := n.claimed(o); current || cl != nil && cl.To == pool.Revision {
+			went++
+		}
+		if current && !n.gone(o) && n.s.Now.Sub(n.calmSince(o)) >= time.Duration(c.SoakSeconds)*time.Second {
+			soaked++
+		}
+	}
+	return went >= int(c.Pods) && (soaked < int(c.Pods) || c.Approve && !n.approved(ApprovedCanary, pool.Revision))
+}
+
+func (n *naive) zoneBudget(p *Pod, shut bool) bool {
+	q := n.sp.Policy.MaxZonesUnavailable
+	if q == nil || n.zone(p) == "" || n.gone(p) || shut || n.outage {
+		return false
+	}
+	all := map[string]bool{}
+	for _, o := range n.everyPodThere() {
+		if z := n.zone(o); z != "" {
+			all[z] = true
+		}
+	}
+	most, _ := q.Resolve(len(all))
+	zones, number := n.zonesNow()
+	return number > most || number == most && !zones[n.zone(p)]
+}
+
+func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
+	if n.dead(p) {
+		for _, o := range n.everyPodThere() {
+			if slices.Contains(n.chosen, o.Name) && n.dead(o) {
+				return true
+			}
+			hopeless := n.sick(o) != "" || o.Phase == Missing && !o.Since.IsZero() && n.slow(o)
+			if o.Name != p.Name && n.wanted(o) && (n.claimed(o) != nil || !hopeless) {
+				return true
+			}
+		}
+		return false
+	}
+	if n.free(p) || shut {
+		return false
+	}
+	return len(n.awayNow())+max(unitNeeds, 1) > n.limit() && (!n.gone(p) || n.noAgentAnywhere())
+}
+
+var starred = map[Rule]bool{
+	OutsideWindow: true, FleetFull: true, NeedsApproval: true, CanaryFirst: true, LineStopped: true, ViewSplit: true,
+	NoLeader: true, TwoLeaders: true, Unhealthy: true, Settling: true, OtherOperation: true, NoReport: true, StaleReport: true,
+	VersionOrder: true, RankOrder: true, LeaderLast: true, ZoneUnknown: true, ZonesAway: true, BeingMoved: true,
+}

@@ -1,0 +1,447 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// naive decides like the policy and shares no code with it: it counts nothing
+// in advance, goes through the whole snapshot for every question, and is as
+// slow as that. What it says is compared with Decide on random snapshots.
+type naive struct {
+	s      *Snapshot
+	sp     Spec
+	own    string
+	chosen []string
+	outage bool
+}
+
+// verdict is a pod with nothing for go, or the rule and group that hold it.
+type verdict struct {
+	Pod   string
+	Rule  Rule
+	Group string
+}
+
+func (n *naive) pool(name string) *Pool {
+	for i := range n.s.Pools {
+		if n.s.Pools[i].Name == name {
+			return &n.s.Pools[i]
+		}
+	}
+	return nil
+}
+
+func (n *naive) poolAt(name string) int {
+	return slices.IndexFunc(n.s.Pools, func(p Pool) bool { return p.Name == name })
+}
+
+// everyPodThere lists the pods, those that no entry speaks of included.
+func (n *naive) everyPodThere() []*Pod {
+	var all []*Pod
+	for i := range n.s.Pods {
+		all = append(all, &n.s.Pods[i])
+	}
+	for _, pool := range n.s.Pools {
+		for o := pool.Start; o < pool.Start+pool.Replicas; o++ {
+			if !slices.ContainsFunc(all, func(p *Pod) bool { return p.Pool == pool.Name && p.Ordinal == o }) {
+				all = append(all, &Pod{Name: fmt.Sprintf("%s-%d", pool.Name, o), Pool: pool.Name, Ordinal: o, Phase: Missing})
+			}
+		}
+	}
+	return all
+}
+
+func (n *naive) find(name string) *Pod {
+	for _, p := range n.everyPodThere() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (n *naive) wanted(p *Pod) bool {
+	pool := n.pool(p.Pool)
+	return p.Ordinal >= pool.Start && p.Ordinal < pool.Start+pool.Replicas
+}
+
+func (n *naive) noAgentAnywhere() bool {
+	for _, p := range n.everyPodThere() {
+		if p.Agent && p.Phase != Missing {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *naive) heard(p *Pod) *Report {
+	if p.Report == nil || p.Report.UID != "" && p.UID != "" && p.Report.UID != p.UID {
+		return nil
+	}
+	return p.Report
+}
+
+func (n *naive) alive(p *Pod) bool {
+	if p.Phase != Ready && p.Phase != Started && p.Phase != Terminating {
+		return false
+	}
+	if r := n.heard(p); r != nil {
+		return r.Member == Live
+	}
+	return n.noAgentAnywhere() && p.Phase == Ready
+}
+
+func (n *naive) claimed(p *Pod) *Claim {
+	for i := range n.s.Cluster.Status.Claims {
+		if c := &n.s.Cluster.Status.Claims[i]; c.Pod == p.Name && c.Pod != n.own {
+			return c
+		}
+	}
+	return nil
+}
+
+func (n *naive) nodeOf(p *Pod) Node {
+	for _, node := range n.s.Nodes {
+		if node.Name == p.Node && p.Node != "" {
+			return node
+		}
+	}
+	return Node{}
+}
+
+func (n *naive) lost(p *Pod) bool { return p.Problem == NodeGone || n.nodeOf(p).Gone }
+
+func (n *naive) old(p *Pod) bool {
+	pool := n.pool(p.Pool)
+	return p.Phase != Missing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
+}
+
+func (n *naive) soak() time.Duration {
+	if s := time.Duration(n.sp.Policy.SoakSeconds) * time.Second; !n.noAgentAnywhere() || s > 30*time.Second {
+		return s
+	}
+	return 30 * time.Second
+}
+
+func (n *naive) calmSince(p *Pod) time.Time {
+	if r := n.heard(p); r != nil && r.SettledSince != nil && r.SettledSince.After(p.Since.Time) {
+		return r.SettledSince.Time
+	}
+	return p.Since.Time
+}
+
+func (n *naive) gone(p *Pod) bool {
+	if n.claimed(p) != nil {
+		return true
+	}
+	if !n.wanted(p) {
+		return false
+	}
+	r, pool := n.heard(p), n.pool(p.Pool)
+	open := pool.Strategy == RollingUpdateStrategy && p.Ordinal >= pool.Partition && n.old(p) && p.Guard != GuardClosed && p.Guard != ""
+	return p.Phase != Ready || n.lost(p) || !n.alive(p) || open || r != nil && !r.Settled ||
+		n.soak() > 0 && n.s.Now.Sub(n.calmSince(p)) < n.soak()
+}
+
+func (n *naive) slow(p *Pod) bool {
+	return n.s.Now.Sub(p.Since.Time) >= time.Duration(n.sp.Policy.StartSeconds)*time.Second
+}
+
+func (n *naive) denies(p *Pod) bool {
+	r := n.heard(p)
+	return r != nil && r.Self && r.Fresh && r.Member == NotLive
+}
+
+func (n *naive) sick(p *Pod) Reason {
+	waiting := p.Phase == Pending || p.Phase == NotStarted
+	switch {
+	case n.lost(p):
+		return ""
+	case p.Phase == Failed, waiting && p.Problem == CrashLoop:
+		return ReasonFailed
+	case waiting && (p.Problem != "" || n.slow(p)):
+		return ReasonNeverStarted
+	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && (n.slow(p) || p.Phase == Started && p.Problem == CrashLoop):
+		return ReasonFailed
+	}
+	return ""
+}
+
+func (n *naive) leaving(p *Pod) bool {
+	node := n.nodeOf(p)
+	if !n.sp.Update.NodeDrains.Follow || node.Name == "" {
+		return false
+	}
+	return node.Cordoned || slices.ContainsFunc(node.Taints, func(t Taint) bool {
+		return slices.Contains(n.sp.Update.NodeDrains.Taints, t.Key)
+	})
+}
+
+func (n *naive) why(p *Pod) Reason {
+	switch {
+	case p.Phase == Missing:
+		return ""
+	case p.Removal.Marked != nil:
+		return ReasonReplacement
+	case p.Remove || !n.wanted(p), n.pool(p.Pool).ScalingTo != nil && p.Ordinal >= n.pool(p.Pool).Start+*n.pool(p.Pool).ScalingTo:
+		return ReasonScaleDown
+	case p.Restart || n.old(p):
+		if s := n.sick(p); s != "" {
+			return s
+		}
+		if p.Restart {
+			return ReasonRestartRequested
+		}
+		return ReasonOutdated
+	case !p.Agent:
+		return ReasonAdopt
+	case n.leaving(p):
+		return ReasonNodeDrain
+	}
+	return ""
+}
+
+func (n *naive) isSick(p *Pod) bool {
+	w := n.why(p)
+	return w == ReasonNeverStarted || w == ReasonFailed
+}
+
+func (n *naive) free(p *Pod) bool {
+	if !n.isSick(p) {
+		return false
+	}
+	for _, g := range n.s.Groups {
+		for _, m := range g.Members {
+			unsure := m.State != Active && m.State != Moving && m.State != Recovering && m.State != Down
+			if m.Pod == p.Name && (m.State == Active || m.State == Moving || unsure && n.why(p) == ReasonFailed) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (n *naive) dead(p *Pod) bool {
+	if !n.free(p) || n.why(p) != ReasonFailed {
+		return false
+	}
+	return !slices.ContainsFunc(n.everyPodThere(), n.alive)
+}
+
+func (n *naive) rank(p *Pod) int {
+	if r := n.heard(p); r != nil {
+		return r.Rank
+	}
+	return 0
+}
+
+func (n *naive) last(p *Pod) bool { r := n.heard(p); return r != nil && r.Last }
+
+func (n *naive) members(p *Pod, keep func(Member) bool) int {
+	k := 0
+	for _, g := range n.s.Groups {
+		for _, m := range g.Members {
+			if m.Pod == p.Name && keep(m) {
+				k++
+			}
+		}
+	}
+	return k
+}
+
+// before: does a go before b?
+func (n *naive) before(a, b *Pod) bool {
+	yes := func(v bool) int {
+		if v {
+			return 0
+		}
+		return 1
+	}
+	key := func(p *Pod) []int {
+		k := []int{yes(n.isSick(p)), yes(!n.dead(p))}
+		if !n.dead(p) {
+			k = append(k, n.rank(p), yes(!n.last(p)), yes(!n.alive(p)),
+				n.members(p, func(m Member) bool { return m.Leader }),
+				n.members(p, func(m Member) bool { return m.State == Active || m.State == Moving || m.State == Recovering }),
+				n.members(p, func(Member) bool { return true }))
+		}
+		return append(k, n.poolAt(p.Pool), -int(p.Ordinal))
+	}
+	if c := slices.Compare(key(a), key(b)); c != 0 {
+		return c < 0
+	}
+	return a.UID < b.UID
+}
+
+func (n *naive) zone(p *Pod) string {
+	if p.Zone != "" {
+		return p.Zone
+	}
+	if z := n.nodeOf(p).Zone; z != "" {
+		return z
+	}
+	if c := n.claimed(p); c != nil {
+		return c.Zone
+	}
+	return ""
+}
+
+func (n *naive) unit(p *Pod) string {
+	switch {
+	case n.outage:
+		return "everybody"
+	case n.sp.Policy.Unit == UnitZone && n.zone(p) != "":
+		return n.zone(p) + "\x00" + p.Unit
+	}
+	return ""
+}
+
+func (n *naive) limit() int {
+	pods, units := 0, map[string]int{}
+	for _, p := range n.everyPodThere() {
+		if n.wanted(p) {
+			pods++
+			if u := n.unit(p); u != "" {
+				units[u]++
+			}
+		}
+	}
+	limit, _ := n.sp.Policy.MaxUnavailable.Resolve(pods)
+	for _, size := range units {
+		limit = max(limit, size)
+	}
+	if n.noAgentAnywhere() {
+		return 1
+	}
+	return limit
+}
+
+func (n *naive) awayNow() []string {
+	names := slices.Clone(n.chosen)
+	for _, p := range n.everyPodThere() {
+		if n.gone(p) && !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func (n *naive) zonesNow() (zones map[string]bool, number int) {
+	zones = map[string]bool{}
+	for _, name := range n.awayNow() {
+		if z := n.zone(n.find(name)); z != "" {
+			zones[z] = true
+		} else {
+			number++
+		}
+	}
+	return zones, number + len(zones)
+}
+
+func (n *naive) overridden(r Rule, p *Pod) bool {
+	return slices.ContainsFunc(n.sp.Overrides, func(o Override) bool {
+		return o.Rule == r && o.Expires.After(n.s.Now.Time) && (slices.Contains(o.Pods, p.Name) || slices.Contains(o.Pods, "*"))
+	})
+}
+
+// asksEvery lists the rules once more, in the order of the design.
+var asksEvery = []Rule{
+	ObserveOnly, Paused, OutsideWindow, FleetFull, NeedsApproval, CanaryFirst, PoolUnobserved, LineStopped, ViewSplit, NoLeader,
+	TwoLeaders, VersionRefused, Unhealthy, Settling, OtherOperation, Shutdown, InOrder, NoReport, StaleReport, OnItsWay, Claimed,
+	Vetoed, Busy, VersionOrder, RankOrder, LeaderLast, ZoneUnknown, ZonesAway, PodsAway, BeingMoved, ShardsAway, QuorumLost,
+	AcksLost, RoleLost, NoneEligible, SoleCopy, CatchingUp, ForeignBudget, Unstable,
+}
+
+// decide returns the order, who goes, and the rule of everybody else.
+func (n *naive) decide() (order []string, steps []string, held []verdict) {
+	var pods []*Pod
+	for _, p := range n.everyPodThere() {
+		if n.why(p) != "" {
+			pods = append(pods, p)
+		}
+	}
+	for i := range pods { // selection sort
+		for j := i + 1; j < len(pods); j++ {
+			if n.before(pods[j], pods[i]) {
+				pods[i], pods[j] = pods[j], pods[i]
+			}
+		}
+	}
+	done := map[string]bool{}
+	for _, p := range pods {
+		order = append(order, p.Name)
+		if done[p.Name] {
+			continue
+		}
+		unit := []*Pod{p}
+		for _, o := range pods {
+			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
+			if !done[o.Name] && o != p && same && (n.outage || n.rank(o) == n.rank(p) && n.last(o) == n.last(p)) {
+				unit = append(unit, o)
+			}
+		}
+		for _, o := range unit {
+			done[o.Name] = true
+			needs := 0
+			for _, q := range unit {
+				if !n.gone(q) && !n.free(q) && !slices.Contains(n.chosen, q.Name) {
+					needs++
+				}
+			}
+			if v, holds := n.ask(o, pods, needs); holds {
+				held = append(held, v)
+				continue
+			}
+			steps = append(steps, o.Name)
+			n.chosen = append(n.chosen, o.Name)
+		}
+	}
+	slices.SortFunc(held, func(a, b verdict) int { return slices.Index(order, a.Pod) - slices.Index(order, b.Pod) })
+	return order, steps, held
+}
+
+func (n *naive) ask(p *Pod, order []*Pod, needs int) (verdict, bool) {
+	for _, r := range asksEvery {
+		if n.free(p) && starred[r] {
+			continue
+		}
+		if fails, group := n.fails(r, p, order, needs); fails && !n.overridden(r, p) {
+			return verdict{p.Name, r, group}, true
+		}
+	}
+	return verdict{}, false
+}
+
+// TestNaiveTwinAgrees on who should go, in which order, who goes, and which
+// rule and group hold each of the others.
+func TestNaiveTwinAgrees(t *testing.T) {
+	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+		if len(Validate(&s)) > 0 {
+			return // the twin judges no input
+		}
+		p := Decide(s)
+		sp := s.Cluster.Spec.WithDefaults()
+		n := naive{s: &s, sp: sp, outage: sp.Policy.Unit == UnitAll}
+		order, steps, held := n.decide()
+
+		goes, holds := []string(nil), []verdict(nil)
+		for _, step := range p.Steps {
+			if step.Action != Restore {
+				goes = append(goes, step.Pod)
+			}
+		}
+		for _, h := range p.Holds {
+			if h.Pod != "" {
+				holds = append(holds, verdict{h.Pod, h.Rule, h.Group})
+			}
+		}
+		require.Equal(t, order, append([]string(nil), p.Order...))
+		require.Equal(t, steps, goes)
+		require.Equal(t, held, holds)
+	})
+}

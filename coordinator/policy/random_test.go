@@ -1,0 +1,285 @@
+package policy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// noon is when every random snapshot is taken.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// generator makes random snapshots. Most facts are as they should be, so that
+// something can go; every fact is sometimes otherwise.
+type generator struct{ *rand.Rand }
+
+func newGenerator(seed uint64) generator {
+	return generator{rand.New(rand.NewPCG(seed, 17))}
+}
+
+func pick[T any](g generator, list ...T) T { return list[g.IntN(len(list))] }
+
+// rarely is true once in n times.
+func (g generator) rarely(n int) bool { return g.IntN(n) == 0 }
+
+func (g generator) ago(most int) Time {
+	return At(noon.Add(-time.Duration(g.IntN(most+1)) * time.Second))
+}
+
+func (g generator) agoOrNever(most int) *Time {
+	if g.rarely(2) {
+		return nil
+	}
+	t := g.ago(most)
+	return &t
+}
+
+func (g generator) quantity() *IntOrPercent {
+	if g.rarely(3) {
+		return nil
+	}
+	q := pick(g, Count(1), Count(2), Count(3), Percent(25), Percent(34), Percent(50), Percent(100))
+	return &q
+}
+
+func (g generator) snapshot() Snapshot {
+	s := defaultSnapshot()
+	s.Now = At(noon)
+	s.Cluster.Namespace, s.Cluster.Name = "prod", "random"
+	s.Cluster.Spec = g.spec()
+	s.Pools = g.pools()
+	agents := !g.rarely(8)
+	for i := range s.Pools {
+		s.Pods = append(s.Pods, g.pods(&s.Pools[i], agents)...)
+	}
+	agents = slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent })
+	names := []string{""}
+	for i := range s.Pods {
+		if !agents {
+			s.Pods[i].Report = nil // nobody is there to say anything
+		}
+		names = append(names, s.Pods[i].Name)
+	}
+	s.Groups = g.groups(names)
+	for _, z := range []string{"1", "2", "3"} {
+		s.Nodes = append(s.Nodes, Node{
+			Name: "n" + z, Zone: pick(g, "z"+z, "z"+z, ""), Cordoned: g.rarely(8), Gone: g.rarely(12),
+		})
+	}
+	g.status(&s)
+	return s
+}
+
+func (g generator) spec() Spec {
+	var spec Spec
+	spec.Policy.MaxUnavailable = g.quantity()
+	spec.Policy.MaxShardUnavailable = g.quantity()
+	if g.rarely(4) {
+		spec.Policy.MaxZonesUnavailable = g.quantity()
+	}
+	spec.Policy.Unit = pick(g, UnitPod, UnitPod, UnitPod, UnitPod, UnitPod, UnitZone, UnitZone)
+	if g.rarely(20) {
+		spec.Policy.Unit = UnitAll
+	}
+	spec.Policy.SoakSeconds = pick(g, int64(0), 0, 0, 60)
+	spec.Policy.Health = pick(g, LeastHealth(""), LeastGreen, LeastRecoverable, LeastAny)
+	spec.Policy.Unprotected = pick(g, Allow, Allow, HoldAlways)
+	spec.Policy.MaxFailed = pick(g, int32(0), 2, 5)
+	spec.Drain.Data.Restart = pick(g, Keep, Keep, Keep, Lose)
+	spec.Update.NodeDrains.Follow = g.rarely(3)
+	spec.Update.Adopt = pick(g, AdoptAllow, AdoptAllow, AdoptAllow, AdoptAllow, AdoptAsk)
+	spec.Update.ApproveLeader = g.rarely(10)
+	spec.Update.Paused = g.rarely(80)
+	if g.rarely(8) {
+		spec.Update.Canary = Canary{Pods: 1, SoakSeconds: pick(g, int64(0), 100), Approve: g.rarely(2)}
+	}
+	if g.rarely(80) {
+		spec.Update.Mode = Observe
+	}
+	if g.rarely(5) {
+		spec.Overrides = []Override{{
+			Rule: pick(g, NoReport, PodsAway, ShardsAway, LeaderLast, RankOrder, NoLeader, Unhealthy, LineStopped),
+			Pods: pick(g, []string{"*"}, []string{"a-0"}, []string{"a-1", "a-2"}), Reason: "why not",
+			Expires: At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour)),
+		}}
+	}
+	return spec
+}
+
+func (g generator) pools() []Pool {
+	pools := make([]Pool, 0, 2)
+	for _, name := range []string{"a", "b"}[:pick(g, 1, 1, 1, 2)] {
+		p := defaultPool()
+		p.Name, p.Replicas, p.Start, p.Revision = name, int32(1+g.IntN(6)), pick(g, int32(0), 0, 8), pick(g, "v2", "v2", "v2", "v2", "")
+		p.Observed = !g.rarely(80)
+		p.Management = pick(g, Parallel, Parallel, Parallel, Parallel, OrderedReady)
+		p.Version = pick(g, "", "", "9.10.0", "9.10.0", "9.9.0")
+		if g.rarely(5) {
+			p.Strategy, p.Partition = RollingUpdateStrategy, pick(g, int32(0), 0, 0, 2)
+		}
+		if g.rarely(20) {
+			p.Operation = OperationVolume
+		}
+		if g.rarely(15) {
+			to := int32(g.IntN(int(p.Replicas) + 1))
+			p.ScalingTo = &to
+		}
+		if g.rarely(25) {
+			p.Replicas, p.AllowShutdown = 0, g.rarely(2)
+		}
+		pools = append(pools, p)
+	}
+	return pools
+}
+
+func (g generator) pods(pool *Pool, agents bool) []Pod {
+	var pods []Pod
+	beyond := pick(g, int32(0), 0, 0, 1)
+	if pool.Replicas == 0 {
+		beyond = 2
+	}
+	for n := range pool.Replicas + beyond {
+		p := defaultPod()
+		p.Ordinal = pool.Start + n
+		p.Name = fmt.Sprintf("%s-%d", pool.Name, p.Ordinal)
+		p.UID, p.Pool = "u-"+p.Name, pool.Name
+		p.Node, p.Revision = pick(g, "n1", "n2", "n3", ""), pick(g, "v1", "v1", "v2")
+		p.Zone = pick(g, "", "", "z1", "z2")
+		p.Since = g.ago(2000)
+		p.Unit = pick(g, "", "", "", "r1")
+		p.Agent = agents && !g.rarely(25)
+		p.Restart, p.Remove = g.rarely(20), g.rarely(40)
+		p.EstimateSeconds = float64(10 + g.IntN(100))
+		if g.rarely(6) {
+			p.Phase = pick(g, Pending, NotStarted, Started, Started, Terminating, Failed)
+			p.Problem = pick(g, NoProblem, NoProblem, CrashLoop, ImagePull, NodeGone)
+		}
+		if g.rarely(15) {
+			p.Guard = pick(g, GuardOpen, GuardNone)
+		}
+		if g.rarely(60) {
+			p.Refused = pick(g, ForeignBudget, Unstable)
+		}
+		if agents && !g.rarely(25) {
+			p.Report = g.report(&p)
+		}
+		switch {
+		case g.rarely(25):
+			p = Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: Missing, Since: p.Since}
+		case g.rarely(40):
+			continue // no entry at all
+		}
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+func (g generator) report(p *Pod) *Report {
+	r := defaultReport()
+	r.UID, r.Self = p.UID, p.Agent
+	if g.rarely(30) {
+		r.UID = "another"
+	}
+	r.Fresh = !g.rarely(20)
+	r.AgeSeconds = g.Float64() * 10
+	r.EngineVersion = pick(g, "9.9.0", "9.9.0", "9.9.0", "9.9.0", "9.9.0", "9.10.0", "", "")
+	if p.Phase != Ready || g.rarely(20) {
+		r.Member = pick(g, Live, NotLive, NotLive, UnknownMember)
+	}
+	r.Last = g.rarely(10)
+	r.Rank = pick(g, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2)
+	r.Settled = !g.rarely(20)
+	r.SettledSince = g.agoOrNever(200)
+	if g.rarely(40) {
+		r.Busy = "backup"
+	}
+	if g.rarely(40) {
+		r.Veto = "no"
+	}
+	if g.rarely(30) {
+		r.After = []string{"a-0"}
+	}
+	return &r
+}
+
+func (g generator) groups(pods []string) []Group {
+	var groups []Group
+	for i := range g.IntN(6) {
+		gr := defaultGroup()
+		gr.ID = fmt.Sprintf("g%d", i)
+		gr.Kind = pick(g, Shard, Shard, Shard, Shard, Quorum, Acks, Role)
+		gr.Moving = g.rarely(40)
+		n := 1 + g.IntN(5)
+		if gr.Kind != Shard {
+			gr.NeedsLeader = g.rarely(20)
+			least := int32(g.IntN(n))
+			gr.MinAvailable = &least
+		}
+		leads := g.IntN(n)
+		for j := range n {
+			m := defaultMember()
+			m.ID = fmt.Sprintf("m%d", j)
+			m.Pod = pods[g.IntN(len(pods))]
+			if g.rarely(60) {
+				m.Pod = "elsewhere-0"
+			}
+			if g.rarely(7) && (j != leads || g.rarely(5)) {
+				m.State = pick(g, Recovering, Down, Moving, UnknownState)
+			}
+			m.Leader = gr.NeedsLeader && (j == leads && !g.rarely(100) || g.rarely(200))
+			m.Eligible = !g.rarely(5)
+			gr.Members = append(gr.Members, m)
+		}
+		groups = append(groups, gr)
+	}
+	return groups
+}
+
+func (g generator) status(s *Snapshot) {
+	st := &s.Cluster.Status
+	st.LastProgress, st.LastDeparture = g.agoOrNever(900), g.agoOrNever(30)
+	s.Cluster.Engine.SettleSeconds = pick(g, 0.0, 0, 0, 0, 15)
+	s.Cluster.Window.Open = !g.rarely(80)
+	if g.rarely(30) {
+		s.Health.Verdict = pick(g, Recoverable, Yellow, Red, UnknownHealth)
+	}
+	if g.rarely(80) {
+		s.Health.Disagree = "they do not"
+	}
+	if g.rarely(20) {
+		s.Fleet = Fleet{Restarts: g.IntN(4), Max: 3}
+	}
+	if g.rarely(6) {
+		st.Approvals = []Approval{{What: pick(g, ApprovedAdopt, ApprovedLeader, ApprovedCanary, ApprovedOutage, ApprovedOutage), Revision: pick(g, "", "v2"), At: pick(g, Time{}, g.ago(2000))}}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; g.rarely(20) {
+			st.Claims = append(st.Claims, Claim{
+				ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, "before"), To: "v2", Zone: pick(g, "", "z1"),
+				Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseGone, PhaseSettling), Reason: ReasonOutdated,
+			})
+		}
+	}
+}
+
+// shuffle puts every list of a snapshot into another order, except the pools,
+// whose order means something.
+func (g generator) shuffle(s Snapshot) Snapshot {
+	s = *s.DeepCopy()
+	g.Shuffle(len(s.Pods), func(i, j int) { s.Pods[i], s.Pods[j] = s.Pods[j], s.Pods[i] })
+	g.Shuffle(len(s.Nodes), func(i, j int) { s.Nodes[i], s.Nodes[j] = s.Nodes[j], s.Nodes[i] })
+	g.Shuffle(len(s.Groups), func(i, j int) { s.Groups[i], s.Groups[j] = s.Groups[j], s.Groups[i] })
+	for k := range s.Groups {
+		m := s.Groups[k].Members
+		g.Shuffle(len(m), func(i, j int) { m[i], m[j] = m[j], m[i] })
+	}
+	c := s.Cluster.Status.Claims
+	g.Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
+	for i := range s.Pods {
+		if r := s.Pods[i].Report; r != nil {
+			slices.Reverse(r.After)
+		}
+	}
+	return s
+}

@@ -1,0 +1,186 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// Recheck decides again for one claimed pod alone, after its prepare and on a
+// snapshot made after it: may it still go? Its own claim counts neither as
+// away nor as claimed; everything else does, and nobody else is chosen.
+//
+// Exactly one of the results is set when the pod should still go: the step, if
+// it may, or else the hold. Both are nil when it should not go any more, so
+// that its prepare is to be undone and its claim released.
+//
+// After an evacuation the last copy of a group must be elsewhere, in the
+// database's own view.
+func Recheck(s Snapshot, pod string) (*Step, *Hold) {
+	d := newDecision(&s, pod, true)
+	for i := range d.order {
+		c := &d.order[i]
+		if c.Name != pod {
+			continue
+		}
+		d.needed = cost([]*candidate{c})
+		hold, notes := d.ask(c)
+		if hold != nil {
+			return nil, hold
+		}
+		step := d.step(c, notes)
+		return &step, nil
+	}
+	if len(d.problems) > 0 {
+		f := d.badInput()
+		return nil, &Hold{Pod: pod, Rule: BadInput, Reason: f.reason, Unblocks: f.unblocks}
+	}
+	return nil, nil
+}
+
+// Return says whether a pod that went is back.
+type Return struct {
+	// Done: it is back, or gone for good where that was wanted; its claim can be released.
+	Done bool
+	// Joined: the new pod reports that the database has it as a member, so
+	// that what its prepare changed can be undone.
+	Joined bool
+	// Failed: it did not join within startSeconds, or is broken. It may still come back.
+	Failed bool
+	// Why is what is missing while Done is false.
+	Why Hold
+	// RetryAfterSeconds is above 0 when a clock will change the answer.
+	RetryAfterSeconds int64
+}
+
+// Returned judges whether the pod of a claim, which has gone, is back: a new
+// UID that is live in the database, every group it is in as full as the claim
+// notes (not counting members on other pods that are away), settled, and
+// soaked. A removed pod need only be gone.
+func Returned(s Snapshot, claim Claim) Return {
+	x := newIndex(&s, claim.Pod)
+	at, known := x.byName[claim.Pod]
+	var p *pod
+	if known {
+		p = &x.pods[at]
+	}
+	wait := func(reason, unblocks string) Return {
+		return Return{Why: Hold{Pod: claim.Pod, Rule: Claimed, Reason: reason, Unblocks: unblocks}}
+	}
+	switch {
+	case p == nil || p.Phase == Missing && (claim.Action == Remove || !p.desired):
+		return Return{Done: true, Joined: true}
+	case p.Phase == Missing:
+		r := wait("its successor has not been created", "the StatefulSet controller creating it")
+		r.Failed = !p.Since.IsZero() && x.overdue(p)
+		return r
+	case p.UID == claim.UID || p.UID == "":
+		return wait("it has not gone yet: "+lowerPhase(p.Phase), "its removal")
+	}
+	r := x.returned(p, &claim, wait)
+	if r.Joined || r.Done {
+		return r
+	}
+	r.Failed = x.whyBroken(p) != "" || !p.live && x.overdue(p) && (p.report != nil || p.Phase != Ready)
+	if !r.Failed {
+		r.RetryAfterSeconds = secondsUntil(x.now, p.Since.Add(x.startSeconds()))
+	}
+	return r
+}
+
+func lowerPhase(p PodPhase) string {
+	if p == "" {
+		return "in an unknown phase"
+	}
+	return "it is " + string(p)
+}
+
+func secondsUntil(now, t time.Time) int64 {
+	return max(0, int64((t.Sub(now)+time.Second-1)/time.Second))
+}
+
+func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string) Return) Return {
+	r := p.report
+	switch {
+	case r == nil && p.Agent:
+		return wait(fmt.Sprintf("its successor is %s and its agent has sent no report", p.Phase), "a report from its agent")
+	case !p.live && r != nil:
+		return wait(fmt.Sprintf("its successor is %s and not live in the database", p.Phase), "it joining the database")
+	case !p.live && p.Phase != Ready:
+		return wait(fmt.Sprintf("its successor is %s", p.Phase), "it becoming Ready")
+	case !p.live && !x.noAgents:
+		return wait("its successor has no agent, and no majority of the others speaks for it", "the other agents reporting")
+	}
+	joined := func(reason, unblocks string) Return {
+		out := wait(reason, unblocks)
+		out.Joined = true
+		return out
+	}
+	switch {
+	case p.Phase != Ready:
+		return joined("its successor is live in the database and "+string(p.Phase), "it becoming Ready")
+	case x.nodeGone(p):
+		return joined("its successor is on a node that is gone", "another successor")
+	case r != nil && p.Agent && !r.Fresh:
+		return joined("the report of its successor is stale", "a fresh report")
+	case r != nil && !r.Settled:
+		return joined("its successor is not settled", "it serving and caught up")
+	}
+	if group, have, want := x.notFull(p, claim); group != "" {
+		out := joined(fmt.Sprintf("%s has %d Active members, needs %d as before", group, have, want), "its members caught up")
+		out.Why.Group = group
+		return out
+	}
+	if broughtNoAgent(claim, p) {
+		return joined("its successor has no agent either",
+			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or change the template")
+	}
+	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {
+		out := joined(fmt.Sprintf("its successor soaks for %s more", seconds(till.Sub(x.now))), "the soak ending")
+		out.RetryAfterSeconds = secondsUntil(x.now, till)
+		return out
+	}
+	return Return{Done: true, Joined: true}
+}
+
+// broughtNoAgent: the restart was to bring an agent, and did not. The claim
+// stays, or the same pod would be restarted for it again and again.
+func broughtNoAgent(claim *Claim, p *pod) bool {
+	wasBroken := claim.Reason == ReasonNeverStarted || claim.Reason == ReasonFailed
+	return claim.Action == Restart && claim.Prepare == PrepareNone && !wasBroken && !p.Agent && !p.pool.shutdown
+}
+
+// notFull is the first group that is less full than the claim asks for.
+// Members on other pods that are away are asked for when those come back. A
+// group that vanished, or shrank, asks for what it has now.
+func (x *index) notFull(p *pod, claim *Claim) (id string, have, want int) {
+	in := make(map[int32]bool, len(p.hosts))
+	for i := range p.hosts {
+		in[p.hosts[i].group] = true
+	}
+	for i := range x.groups {
+		g := &x.groups[i]
+		noted, partly := claim.Groups[g.ID]
+		if !partly && !in[int32(i)] {
+			continue
+		}
+		have, want = 0, 0
+		for j := range g.Members {
+			m := &g.Members[j]
+			at := x.placeOf(g, j)
+			if at >= 0 && m.Pod != p.Name && x.pods[at].away {
+				continue
+			}
+			want++
+			if isAvailable(m.State) && (at == elsewhere || at >= 0 && x.pods[at].live) {
+				have++
+			}
+		}
+		if partly {
+			want = min(want, int(noted))
+		}
+		if have < want {
+			return g.ID, have, want
+		}
+	}
+	return "", 0, 0
+}

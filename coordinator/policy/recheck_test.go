@@ -1,0 +1,208 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// threePods has solr-0 to solr-2, a shard over all of them and one that
+// solr-2 shares with solr-1; solr-2 is claimed.
+func threePods(t testing.TB) Snapshot {
+	t.Helper()
+	return decodeYAML(t, []byte(`
+version: 1
+now: 2026-11-20T12:00:00Z
+cluster:
+  namespace: prod
+  name: search
+  spec: {engine: Solr, policy: {maxUnavailable: 1}}
+  status:
+    claims:
+      - {id: k1, pod: solr-2, uid: u2, action: Restart, reason: Outdated, prepare: Handoff, phase: Prepared, from: v1, to: v2}
+pools:
+  - {name: solr, replicas: 3, revision: v2}
+pods:
+  - {name: solr-0, uid: u0, pool: solr, ordinal: 0, revision: v1, report: {uid: u0}}
+  - {name: solr-1, uid: u1, pool: solr, ordinal: 1, revision: v1, report: {uid: u1}}
+  - {name: solr-2, uid: u2, pool: solr, ordinal: 2, revision: v1, report: {uid: u2, drain: Prepared}}
+groups:
+  - id: books/s1
+    members:
+      - {id: r0, pod: solr-0, leader: true}
+      - {id: r1, pod: solr-1}
+      - {id: r2, pod: solr-2}
+  - id: books/s2
+    members:
+      - {id: r1, pod: solr-1, leader: true}
+      - {id: r2, pod: solr-2}
+`))
+}
+
+func TestRecheckLeavesOutTheOwnClaim(t *testing.T) {
+	s := threePods(t)
+	require.Equal(t, Claimed, Decide(s).Holds[0].Rule)
+	step, hold := Recheck(s, "solr-2")
+	require.Nil(t, hold)
+	require.Equal(t, &Step{Pod: "solr-2", UID: "u2", Action: Restart, Prepare: PrepareHandoff, Reason: ReasonOutdated, Notes: []string{}}, step)
+}
+
+func TestRecheckCountsEverythingElse(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Snapshot)
+		want   Rule
+	}{
+		{"another claim", func(s *Snapshot) {
+			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, Claim{ID: "k2", Pod: "solr-0", UID: "u0"})
+		}, PodsAway},
+		{"another pod away", func(s *Snapshot) { s.Pods[0].Phase = Terminating }, PodsAway},
+		{"a member elsewhere lost", func(s *Snapshot) {
+			s.Groups[1].Members[0] = Member{ID: "r1", Pod: "solr-1", State: Recovering}
+			s.Groups[1].Members[1].Leader = true
+		}, ShardsAway},
+		{"a pause", func(s *Snapshot) { s.Cluster.Paused = true }, Paused},
+		{"a veto", func(s *Snapshot) { s.Pods[2].Report.Veto = "a switchover is under way" }, Vetoed},
+		{"a report from before", func(s *Snapshot) { s.Pods[2].Report.Fresh = false }, StaleReport},
+		{"no report", func(s *Snapshot) { s.Pods[2].Report = nil }, NoReport},
+		{"another pod of that name", func(s *Snapshot) { s.Pods[2].UID = "u2b" }, NoReport},
+		{"already going", func(s *Snapshot) { s.Pods[2].Phase = Terminating }, OnItsWay},
+		{"bad input", func(s *Snapshot) { s.Pods[1].UID = "u0" }, BadInput},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := threePods(t)
+			c.change(&s)
+			step, hold := Recheck(s, "solr-2")
+			require.Nil(t, step)
+			require.NotNil(t, hold)
+			require.Equal(t, c.want, hold.Rule, hold.Reason)
+			require.Equal(t, "solr-2", hold.Pod)
+		})
+	}
+}
+
+func TestRecheckOfWhatShouldNotGoAnyMore(t *testing.T) {
+	s := threePods(t)
+	s.Pods[2].Revision = "v2"
+	step, hold := Recheck(s, "solr-2")
+	require.Nil(t, step)
+	require.Nil(t, hold)
+	plan := Decide(s)
+	require.Equal(t, Restore, plan.Steps[0].Action)
+	require.Equal(t, "solr-2", plan.Steps[0].Pod)
+}
+
+func TestRecheckDoesNotCountItsOwnRestart(t *testing.T) {
+	s := threePods(t)
+	s.Fleet = Fleet{Restarts: 1, Max: 1}
+	_, hold := Recheck(s, "solr-2")
+	require.Nil(t, hold)
+	s.Fleet.Restarts = 2
+	_, hold = Recheck(s, "solr-2")
+	require.Equal(t, FleetFull, hold.Rule)
+}
+
+// TestEvacuationIsProvenBeforeTheDelete: what was to be moved off must be
+// elsewhere when the pod is asked about again.
+func TestEvacuationIsProvenBeforeTheDelete(t *testing.T) {
+	s := threePods(t)
+	s.Cluster.Spec.Drain.Data.Restart = Lose
+	s.Groups = s.Groups[1:]
+	s.Groups[0].Members = s.Groups[0].Members[1:] // the only copy is on solr-2
+	s.Groups[0].Members[0].Leader = true
+
+	before := s
+	before.Cluster.Status.Claims = nil
+	require.Equal(t, PrepareEvacuate, Decide(before).Steps[0].Prepare, "it may go, after an evacuation")
+
+	_, hold := Recheck(s, "solr-2")
+	require.NotNil(t, hold)
+	require.Equal(t, SoleCopy, hold.Rule)
+
+	s.Groups[0].Members[0].Pod = "solr-1"
+	step, hold := Recheck(s, "solr-2")
+	require.Nil(t, hold)
+	require.Equal(t, PrepareEvacuate, step.Prepare)
+}
+
+func TestReturned(t *testing.T) {
+	claim := func(s Snapshot) Claim { return s.Cluster.Status.Claims[0] }
+	back := func(s *Snapshot) {
+		p := &s.Pods[2]
+		p.UID, p.Revision, p.Report.UID = "u2b", "v2", "u2b"
+		p.Since = At(s.Now.Add(-time.Minute))
+	}
+	for _, c := range []struct {
+		name    string
+		change  func(*Snapshot)
+		done    bool
+		joined  bool
+		failed  bool
+		reason  string
+		retries bool
+	}{
+		{name: "not gone yet", change: func(s *Snapshot) { s.Pods[2].UID, s.Pods[2].Phase = "u2", Terminating }, reason: "it has not gone yet: it is Terminating"},
+		{name: "missing", change: func(s *Snapshot) {
+			s.Pods[2] = Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: Missing, Since: At(s.Now.Add(-time.Second))}
+		}, reason: "its successor has not been created"},
+		{name: "missing for too long", change: func(s *Snapshot) {
+			s.Pods[2] = Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: Missing, Since: At(s.Now.Add(-time.Hour))}
+		}, reason: "its successor has not been created", failed: true},
+		{name: "no report", change: func(s *Snapshot) { s.Pods[2].Report = nil }, reason: "its successor is Ready and its agent has sent no report", retries: true},
+		{name: "the report of the one before", change: func(s *Snapshot) { s.Pods[2].Report.UID = "u2" }, reason: "its successor is Ready and its agent has sent no report", retries: true},
+		{name: "starting", change: func(s *Snapshot) { s.Pods[2].Phase, s.Pods[2].Report.Member = Started, NotLive }, reason: "its successor is Started and not live in the database", retries: true},
+		{name: "starting for too long", change: func(s *Snapshot) {
+			s.Pods[2].Phase, s.Pods[2].Report.Member, s.Pods[2].Since = Started, NotLive, At(s.Now.Add(-time.Hour))
+		}, reason: "its successor is Started and not live in the database", failed: true},
+		{name: "bad image", change: func(s *Snapshot) { s.Pods[2].Phase, s.Pods[2].Problem, s.Pods[2].Report = NotStarted, ImagePull, nil }, reason: "its successor is NotStarted and its agent has sent no report", failed: true},
+		{name: "live and not ready", change: func(s *Snapshot) { s.Pods[2].Phase = Started }, joined: true, reason: "its successor is live in the database and Started"},
+		{name: "stale", change: func(s *Snapshot) { s.Pods[2].Report.Fresh = false }, joined: true, reason: "the report of its successor is stale"},
+		{name: "not settled", change: func(s *Snapshot) { s.Pods[2].Report.Settled = false }, joined: true, reason: "its successor is not settled"},
+		{name: "own member recovers", change: func(s *Snapshot) { s.Groups[0].Members[2].State = Recovering }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
+		{name: "another member was lost meanwhile", change: func(s *Snapshot) { s.Groups[1].Members[0].State = Down }, joined: true, reason: "books/s2 has 1 Active members, needs 2 as before"},
+		{name: "another pod is away", change: func(s *Snapshot) { s.Pods[1].Phase = Terminating; s.Groups[1].Members[0].State = Down }, done: true, joined: true},
+		{name: "was not full before", change: func(s *Snapshot) {
+			s.Groups[1].Members[0].State = Down
+			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s2": 1}
+		}, done: true, joined: true},
+		{name: "a group vanished", change: func(s *Snapshot) {
+			s.Groups = s.Groups[1:]
+			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 3}
+		}, done: true, joined: true},
+		{name: "soaking", change: func(s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 90 }, joined: true, reason: "its successor soaks for 30 s more", retries: true},
+		{name: "soaked", change: func(s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 60 }, done: true, joined: true},
+		{name: "back", change: func(*Snapshot) {}, done: true, joined: true},
+		{name: "was to bring an agent and did not", change: func(s *Snapshot) {
+			s.Cluster.Status.Claims[0].Prepare = PrepareNone
+			s.Pods[2].Agent = false
+			s.Pods[2].Report.Self = false
+		}, joined: true, reason: "its successor has no agent either"},
+		{name: "had an agent and came back without", change: func(s *Snapshot) {
+			s.Cluster.Status.Claims[0].Prepare = PrepareHandoff
+			s.Pods[2].Agent = false
+			s.Pods[2].Report.Self = false
+		}, done: true, joined: true},
+		{name: "removed", change: func(s *Snapshot) {
+			s.Pods = s.Pods[:2]
+			s.Pools[0].Replicas = 2
+			s.Cluster.Status.Claims[0].Action = Remove
+		}, done: true, joined: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := threePods(t)
+			back(&s)
+			c.change(&s)
+			r := Returned(s, claim(s))
+			require.Equal(t, c.reason, r.Why.Reason)
+			require.Equal(t, c.done, r.Done)
+			require.Equal(t, c.joined, r.Joined)
+			require.Equal(t, c.failed, r.Failed)
+			require.Equal(t, c.retries, r.RetryAfterSeconds > 0, "%d", r.RetryAfterSeconds)
+			if !c.done {
+				require.Equal(t, "solr-2", r.Why.Pod)
+				require.NotEmpty(t, r.Why.Unblocks)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// finding is why a rule fails, in words, and what would end it.
+type finding struct {
+	group    string
+	reason   string
+	unblocks string
+	retryAt  time.Time // when a clock ends it, else zero
+}
+
+// rule is one question. A rule of the whole cluster is asked once for a plan,
+// all others once for each candidate. A candidate outside of the budget is not
+// asked the rules that spare it.
+type rule struct {
+	name         Rule
+	sparesBroken bool
+	cluster      func(*decision) *finding
+	pod          func(*decision, *candidate) *finding
+}
+
+// rules in the order in which they are asked. All of them are asked; the first
+// that fails names the hold.
+var rules = []rule{
+	{name: BadInput, cluster: (*decision).badInput},
+	{name: ObserveOnly, cluster: (*decision).observeOnly},
+	{name: Paused, cluster: (*decision).paused, pod: (*decision).belowPartition},
+	{name: OutsideWindow, sparesBroken: true, cluster: (*decision).outsideWindow},
+	{name: FleetFull, sparesBroken: true, cluster: (*decision).fleetFull, pod: (*decision).fleetFilled},
+	{name: NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
+	{name: CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
+	{name: PoolUnobserved, cluster: (*decision).poolUnobserved},
+	{name: LineStopped, sparesBroken: true, cluster: (*decision).lineStopped},
+	{name: ViewSplit, sparesBroken: true, cluster: (*decision).viewSplit},
+	{name: NoLeader, sparesBroken: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
+	{name: TwoLeaders, sparesBroken: true, cluster: (*decision).twoLeaders},
+	{name: VersionRefused, cluster: (*decision).versionRefused},
+	{name: Unhealthy, sparesBroken: true, cluster: (*decision).unhealthy},
+	{name: Settling, sparesBroken: true, cluster: (*decision).settling},
+	{name: OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
+	{name: Shutdown, pod: (*decision).shutdown},
+	{name: InOrder, pod: (*decision).inOrder},
+	{name: NoReport, sparesBroken: true, pod: (*decision).noReport},
+	{name: StaleReport, sparesBroken: true, pod: (*decision).staleReport},
+	{name: OnItsWay, pod: (*decision).onItsWay},
+	{name: Claimed, pod: (*decision).isClaimed},
+	{name: Vetoed, pod: (*decision).vetoed},
+	{name: Busy, pod: (*decision).isBusy},
+	{name: VersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
+	{name: RankOrder, sparesBroken: true, pod: (*decision).rankOrder},
+	{name: LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
+	{name: ZoneUnknown, sparesBroken: true, pod: (*decision).zoneUnknown},
+	{name: ZonesAway, sparesBroken: true, pod: (*decision).zonesAway},
+	{name: PodsAway, pod: (*decision).podsAway}, // spares broken ones itself
+	{name: BeingMoved, sparesBroken: true, pod: (*decision).beingMoved},
+	{name: ShardsAway, pod: kindBudget(Shard)},
+	{name: QuorumLost, pod: kindBudget(Quorum)},
+	{name: AcksLost, pod: kindBudget(Acks)},
+	{name: RoleLost, pod: kindBudget(Role)},
+	{name: NoneEligible, pod: (*decision).noneEligible},
+	{name: SoleCopy, pod: (*decision).soleCopy},
+	{name: CatchingUp, pod: (*decision).catchingUp},
+	{name: ForeignBudget, pod: refused(ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption")},
+	{name: Unstable, pod: refused(Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
+}
+
+// Rules are the names of all rules, in the order in which they are asked.
+func Rules() []Rule {
+	names := make([]Rule, 0, len(rules))
+	for i := range rules {
+		names = append(names, rules[i].name)
+	}
+	return names
+}
+
+func found(reason, unblocks string) *finding { return &finding{reason: reason, unblocks: unblocks} }
+
+// until is a finding that a clock ends.
+func (f *finding) until(t time.Time) *finding {
+	f.retryAt = t
+	return f
+}
+
+func (f *finding) of(group string) *finding {
+	f.group = group
+	return f
+}
+
+func seconds(d time.Duration) string {
+	return fmt.Sprintf("%d s", int64((d+time.Second-1)/time.Second))
+}

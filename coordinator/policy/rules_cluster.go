@@ -1,0 +1,281 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+func (d *decision) badInput() *finding {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	const most = 5
+	var texts []string
+	for i, p := range d.problems {
+		if i == most {
+			texts = append(texts, fmt.Sprintf("and %d more", len(d.problems)-most))
+			break
+		}
+		texts = append(texts, p.String())
+	}
+	return found(strings.Join(texts, "; "), d.problems[0].Field+" corrected")
+}
+
+func (d *decision) observeOnly() *finding {
+	if d.x.spec.Update.Mode != Observe {
+		return nil
+	}
+	return found("update.mode is Observe: what would be done is shown and not done", "update.mode: Auto")
+}
+
+func (d *decision) paused() *finding {
+	switch {
+	case d.x.spec.Update.Paused:
+		return found("update.paused is true", "rollcall resume")
+	case d.x.s.Cluster.Paused:
+		return found("the cluster is paused", "rollcall resume")
+	}
+	return nil
+}
+
+func (d *decision) outsideWindow() *finding {
+	w := d.x.s.Cluster.Window
+	switch {
+	case w.Open:
+		return nil
+	case w.NextChange == nil:
+		return found("no update window is open and none will open", "another update.windows")
+	}
+	next := w.NextChange.Time
+	return found("no update window is open; the next opens at "+next.UTC().Format(time.RFC3339),
+		"the window opening").until(next)
+}
+
+func (d *decision) fleetFull() *finding {
+	return d.fleetAt(d.restarts(), "in flight")
+}
+
+// restarts are those in flight; a pod that is asked about again is one of them.
+func (d *decision) restarts() int {
+	n := d.x.s.Fleet.Restarts
+	if d.prepared {
+		n = max(n-1, 0)
+	}
+	return n
+}
+
+func (d *decision) fleetAt(n int, where string) *finding {
+	most := d.x.s.Fleet.Max
+	if most <= 0 || n < most {
+		return nil
+	}
+	return found(fmt.Sprintf("%s %s across all clusters, the limit is %d", counted(n, "restart is", "restarts are"), where, most), "a restart ending")
+}
+
+// fleetFilled counts the steps of this plan, too.
+func (d *decision) fleetFilled(*candidate) *finding {
+	return d.fleetAt(d.restarts()+len(d.steps), "in flight or chosen")
+}
+
+func (d *decision) poolUnobserved() *finding {
+	for i := range d.x.pools {
+		if p := &d.x.pools[i]; !p.Observed {
+			return found(fmt.Sprintf("the status of pool %s is older than its spec", p.Name),
+				"the StatefulSet controller observing it")
+		}
+	}
+	return nil
+}
+
+// lineStopped counts the new pods of each pool's update revision that did not
+// come back. It looks at what is, so it ends by itself when they do.
+func (d *decision) lineStopped() *finding {
+	x := d.x
+	failed := make([]int, len(x.pools))
+	example := make([]*pod, len(x.pools))
+	for i := range x.pods {
+		p := &x.pods[i]
+		if p.desired && x.failedToReturn(p) {
+			failed[p.poolPos]++
+			example[p.poolPos] = p
+		}
+	}
+	for i := range x.pools {
+		if most := int(x.spec.Policy.MaxFailed); failed[i] >= most && failed[i] > 0 {
+			p := example[i]
+			return found(fmt.Sprintf("%s of revision %s failed to return, such as %s (%s); the limit is %d",
+				counted(failed[i], "new pod", "new pods"), x.pools[i].Revision, p.Name, p.awayWhy, most),
+				"a corrected template, or "+p.Name+" back")
+		}
+	}
+	return nil
+}
+
+// failedToReturn: a pod of its pool's update revision that is broken, or has
+// not joined in the time that a start may take.
+func (x *index) failedToReturn(p *pod) bool {
+	to := p.pool.Revision
+	if to == "" || !p.pool.Observed {
+		return false
+	}
+	if p.Phase == Missing {
+		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && !p.Since.IsZero() && x.overdue(p)
+	}
+	if p.Revision != to || p.live {
+		return false
+	}
+	return x.whyBroken(p) != "" || p.Phase == Started && !x.nodeGone(p) && x.overdue(p)
+}
+
+func (d *decision) viewSplit() *finding {
+	if why := d.x.s.Health.Disagree; why != "" {
+		return found("the agents do not agree: "+why, "a majority of the agents agreeing")
+	}
+	return nil
+}
+
+// noLeader looks at the groups of more than one pod: where an election is
+// under way, or cannot succeed, nobody goes.
+func (d *decision) noLeader() *finding {
+	for i := range d.x.groups {
+		if g := &d.x.groups[i]; g.pods > 1 && g.leaderless() {
+			return g.hasNoLeader()
+		}
+	}
+	return nil
+}
+
+// ownNoLeader looks at groups that are on the candidate alone, which are
+// nobody else's business. Those that are down do not hold it back.
+func (d *decision) ownNoLeader(c *candidate) *finding {
+	for i := range c.hosts {
+		h := &c.hosts[i]
+		if g := &d.x.groups[h.group]; g.pods <= 1 && h.available > 0 && g.leaderless() {
+			return g.hasNoLeader()
+		}
+	}
+	return nil
+}
+
+func (g *group) leaderless() bool { return g.NeedsLeader && g.leaders == 0 }
+
+func (g *group) hasNoLeader() *finding {
+	return found(fmt.Sprintf("%s has no leader among %s", g.ID, counted(g.total, "member", "members")), "a leader of "+g.ID).of(g.ID)
+}
+
+func (d *decision) twoLeaders() *finding {
+	for i := range d.x.groups {
+		if g := &d.x.groups[i]; g.NeedsLeader && g.claimants > 1 {
+			return found(fmt.Sprintf("%s has %d leaders", g.ID, g.claimants), "one leader of "+g.ID).of(g.ID)
+		}
+	}
+	return nil
+}
+
+// versionRefused compares the new templates with what runs in the database
+// now, not with the last template, and refuses all of the rollout.
+func (d *decision) versionRefused() *finding {
+	x := d.x
+	for i := range x.pools {
+		p := &x.pools[i]
+		next, ok := parseVersion(p.Version)
+		if !ok || !d.outdated[i] {
+			continue
+		}
+		if why := d.refuseVersion(int32(i), next); why != "" {
+			return found(fmt.Sprintf("pool %s: %s", p.Name, why), "another version in the template of "+p.Name)
+		}
+	}
+	return nil
+}
+
+func (d *decision) refuseVersion(position int32, next version) string {
+	x, p := d.x, &d.x.pools[position]
+	oldest, newest := runningVersions(x, position)
+	if oldest == "" {
+		return "" // nothing runs that could be compared
+	}
+	low, _ := parseVersion(oldest)
+	high, _ := parseVersion(newest)
+	facts := x.s.Cluster.Engine
+	if x.spec.Policy.Downgrade == HoldAlways && next.compare(high) < 0 {
+		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", p.Version, newest)
+	}
+	step := facts.MaxMajorStep
+	setIfZero(&step, defaultMaxMajorStep)
+	if next[0]-low[0] > step {
+		return fmt.Sprintf("from %s, which runs, to %s are %d major versions, and %d is the most in one update",
+			oldest, p.Version, next[0]-low[0], step)
+	}
+	if least, ok := parseVersion(facts.MinSourceVersion); ok && next.compare(low) != 0 && low.compare(least) < 0 {
+		return fmt.Sprintf("%s, which runs, is older than %s, the oldest from which %s can be reached",
+			oldest, facts.MinSourceVersion, p.Version)
+	}
+	return ""
+}
+
+// runningVersions are the oldest and the newest version that run in a pool.
+func runningVersions(x *index, position int32) (oldest, newest string) {
+	var low, high version
+	add := func(text string) {
+		v, ok := parseVersion(text)
+		if !ok {
+			return
+		}
+		if oldest == "" || v.compare(low) < 0 {
+			oldest, low = text, v
+		}
+		if newest == "" || v.compare(high) > 0 {
+			newest, high = text, v
+		}
+	}
+	add(x.pools[position].RunningVersion)
+	for i := range x.pods {
+		p := &x.pods[i]
+		if p.poolPos == position && p.report != nil && p.report.Member != NotLive {
+			add(p.report.EngineVersion)
+		}
+	}
+	return oldest, newest
+}
+
+var healthRank = map[Verdict]int{Red: 1, Yellow: 2, Recoverable: 3, Green: 4}
+
+func (d *decision) unhealthy() *finding {
+	h, least := d.x.s.Health, d.x.spec.Policy.Health
+	rank, known := healthRank[h.Verdict]
+	if !known {
+		if d.x.noAgents {
+			return nil // nobody is there to give a verdict
+		}
+		return found("the health of the database is not known"+because(h.Reason), "a verdict about the database")
+	}
+	want := map[LeastHealth]int{LeastGreen: 4, LeastRecoverable: 3}[least]
+	if rank >= want {
+		return nil
+	}
+	return found(fmt.Sprintf("the database is %s, at least %s is wanted%s", h.Verdict, least, because(h.Reason)),
+		fmt.Sprintf("a verdict of at least %s", least))
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func (d *decision) settling() *finding {
+	last, facts := d.x.s.Cluster.Status.LastDeparture, d.x.s.Cluster.Engine
+	if last == nil || last.IsZero() || !(facts.SettleSeconds > 0) {
+		return nil
+	}
+	settle := span(facts.SettleSeconds)
+	till := last.Add(settle)
+	if !till.After(d.x.now) {
+		return nil
+	}
+	return found(fmt.Sprintf("a pod went away %s ago, and the database may take %s to notice",
+		seconds(d.x.now.Sub(last.Time)), seconds(settle)), "the database noticing").until(till)
+}

@@ -1,0 +1,356 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// belowPartition: the StatefulSet controller would bring the pod back on the
+// old revision, again and again.
+func (d *decision) belowPartition(c *candidate) *finding {
+	if c.pool.Strategy != RollingUpdateStrategy || !isOutdated(c.pod) || c.leaves {
+		return nil
+	}
+	line := c.pool.Partition
+	if c.pool.Ordered != nil {
+		line = max(line, *c.pool.Ordered)
+	}
+	if c.Ordinal >= line {
+		return nil
+	}
+	return found(fmt.Sprintf("the partition of pool %s is %d: ordinals below it stay on the old revision", c.pool.Name, line),
+		fmt.Sprintf("a partition of at most %d", c.Ordinal))
+}
+
+func (d *decision) needsApproval(c *candidate) *finding {
+	u := d.x.spec.Update
+	switch {
+	case d.x.outage() && !d.approved(ApprovedOutage, c.pool.Revision):
+		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(ApprovedOutage))
+	case !c.Agent && c.action == Restart && u.Adopt == AdoptAsk && !d.mayAdopt(c):
+		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
+			d.approve(ApprovedAdopt))
+	case u.ApproveLeader && c.goesLast() && !d.approved(ApprovedLeader, c.pool.Revision):
+		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person", rolesText(c.report)),
+			d.approve(ApprovedLeader))
+	}
+	return nil
+}
+
+// approve is the command with which a person consents.
+func (d *decision) approve(what Approved) string {
+	c := &d.x.s.Cluster
+	return fmt.Sprintf("rollcall approve %s -n %s --what %s", c.Name, c.Namespace, what)
+}
+
+// mayAdopt: a person approved it. Of a pod that is restarted for nothing but
+// its missing agent, and was not there yet when that was approved, it must be
+// approved again: the last such restart may have brought it.
+func (d *decision) mayAdopt(c *candidate) bool {
+	return slices.ContainsFunc(d.x.s.Cluster.Status.Approvals, func(a Approval) bool {
+		if a.What != ApprovedAdopt || a.Revision != "" && a.Revision != c.pool.Revision {
+			return false
+		}
+		return c.reason != ReasonAdopt || a.At.IsZero() || !c.Since.After(a.At.Time)
+	})
+}
+
+func rolesText(r *Report) string {
+	if len(r.Roles) == 0 {
+		return "a role that goes last"
+	}
+	return "the role " + strings.Join(slices.Sorted(slices.Values(r.Roles)), ", ")
+}
+
+func (d *decision) approved(what Approved, revision string) bool {
+	for _, a := range d.x.s.Cluster.Status.Approvals {
+		if a.What == what && (a.Revision == "" || a.Revision == revision) {
+			return true
+		}
+	}
+	return false
+}
+
+// canaryFirst lets the first few pods of a pool's new revision go, and then
+// waits until as many of them have soaked and, if so wanted, were approved.
+func (d *decision) canaryFirst(c *candidate) *finding {
+	canary := d.x.spec.Update.Canary
+	if canary.Pods <= 0 || !isOutdated(c.pod) || c.leaves {
+		return nil
+	}
+	pool := &d.canary[c.poolPos]
+	if pool.gone+pool.chosen < int(canary.Pods) {
+		return nil
+	}
+	soak := span(canary.SoakSeconds)
+	soaked := 0
+	var next time.Time
+	for _, since := range pool.back { // the longest first
+		if till := since.Add(soak); till.After(d.x.now) {
+			next = till
+			break
+		}
+		soaked++
+	}
+	if soaked < int(canary.Pods) {
+		f := found(fmt.Sprintf("%d of %d canary pods of revision %s are back and soaked for %s",
+			soaked, canary.Pods, c.pool.Revision, seconds(soak)), "the canary pods soaked")
+		if len(pool.back) >= int(canary.Pods) {
+			f = f.until(next)
+		}
+		return f
+	}
+	if canary.Approve && !d.approved(ApprovedCanary, c.pool.Revision) {
+		return found(fmt.Sprintf("the canary of revision %s waits for a person", c.pool.Revision), d.approve(ApprovedCanary))
+	}
+	return nil
+}
+
+func (d *decision) otherOperation(c *candidate) *finding {
+	if c.pool.Operation == NoOperation || c.reason == ReasonScaleDown || c.reason == ReasonReplacement {
+		return nil
+	}
+	return found(fmt.Sprintf("pool %s has an operation under way: %s", c.pool.Name, c.pool.Operation),
+		"that operation finished")
+}
+
+func (d *decision) shutdown(c *candidate) *finding {
+	if c.pool.Replicas > 0 || c.pool.AllowShutdown {
+		return nil
+	}
+	return found(fmt.Sprintf("pool %s is scaled to 0, which would shut it down", c.pool.Name),
+		"the annotation rollcall.dev/allow-shutdown: \"true\" on the StatefulSet, if that is meant")
+}
+
+// inOrder: an OrderedReady pool has no other unit of it away; what is broken is
+// repaired from the lowest ordinal up.
+func (d *decision) inOrder(c *candidate) *finding {
+	if c.pool.Management != OrderedReady {
+		return nil
+	}
+	var other *pod
+	for _, p := range slices.Backward(d.turns[c.poolPos]) { // the lowest, or who was chosen last
+		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && (!c.broken || p.Ordinal < c.Ordinal) {
+			other = p
+			break
+		}
+	}
+	if other == nil {
+		return nil
+	}
+	why := other.awayWhy
+	if why == "" {
+		why = "chosen"
+	}
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, why), other.Name+" back")
+}
+
+// noReport asks that somebody who knows says what the pod is to the database:
+// its own agent, or for a pod without one a majority of the others.
+func (d *decision) noReport(c *candidate) *finding {
+	switch {
+	case c.report == nil && d.x.noAgents:
+		return nil // nobody is there to say anything
+	case c.report == nil && !c.Agent:
+		return found("it has no agent, and no majority of the others speaks for it", "the other agents reporting")
+	case c.report == nil && c.Report != nil:
+		return found("the report at hand is that of another pod with its name", "a report from its own agent")
+	case c.report == nil:
+		return found("its agent has sent no report", "a report from its agent")
+	case c.report.Member != Live && c.report.Member != NotLive:
+		return found("its report does not tell whether the database has it as a member", "a report that does")
+	case c.report.Member == Live && neverRuns(c.Phase):
+		return found(fmt.Sprintf("its report says that it is live in the database, and its phase is %s", c.Phase),
+			"the two agreeing")
+	}
+	return nil
+}
+
+// neverRuns: no process that could be a member of the database runs in this phase.
+func neverRuns(p PodPhase) bool { return p == Pending || p == NotStarted || p == Failed }
+
+func (d *decision) staleReport(c *candidate) *finding {
+	if c.report == nil || c.report.Fresh || !c.Agent {
+		return nil
+	}
+	return found(fmt.Sprintf("its report is %s old and was not made after the last action", seconds(ageOf(c.report))),
+		"a fresh report from its agent")
+}
+
+// counted is a number with its noun.
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+func ageOf(r *Report) time.Duration {
+	return span(r.AgeSeconds)
+}
+
+func (d *decision) onItsWay(c *candidate) *finding {
+	if c.Phase != Terminating {
+		return nil
+	}
+	if d.x.nodeGone(c.pod) {
+		return found("it is terminating on a node that is gone", "the node back, or the pod object removed by a person")
+	}
+	return found("it is terminating", "its successor back")
+}
+
+// isClaimed: the claim's pod is on its way. A broken successor of it is not,
+// and waits for nothing: a correction always gets through.
+func (d *decision) isClaimed(c *candidate) *finding {
+	if c.claim == nil || c.outside && c.UID != "" && c.claim.UID != "" && c.UID != c.claim.UID {
+		return nil
+	}
+	return found(fmt.Sprintf("it is claimed, %s", claimPhase(c.claim)), "its claim released")
+}
+
+func (d *decision) vetoed(c *candidate) *finding {
+	if c.report == nil || c.report.Veto == "" {
+		return nil
+	}
+	return found(c.report.Veto, "the database taking back its veto")
+}
+
+func (d *decision) isBusy(c *candidate) *finding {
+	if c.report == nil || c.report.Busy == "" {
+		return nil
+	}
+	return found("it is busy: "+c.report.Busy, c.report.Busy+" ending")
+}
+
+func (d *decision) versionOrder(c *candidate) *finding {
+	if c.report == nil || !isOutdated(c.pod) {
+		return nil
+	}
+	for _, name := range slices.Sorted(slices.Values(c.report.After)) {
+		at, known := d.x.byName[name]
+		switch {
+		case name == c.Name:
+		case !known:
+			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
+		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
+			return found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
+		}
+	}
+	return nil
+}
+
+func (d *decision) rankOrder(c *candidate) *finding {
+	low := d.lowest
+	if low == nil || low.rank() >= c.rank() || d.x.outage() {
+		return nil
+	}
+	return found(fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank(), c.rank()),
+		"all pods of a lower rank up to date and back")
+}
+
+// leaderLast waits for everybody who is considered earlier to be up to date,
+// and for everybody to be back.
+func (d *decision) leaderLast(c *candidate) *finding {
+	if !c.goesLast() || c.pool.shutdown || d.x.outage() {
+		return nil
+	}
+	if c.place > 0 {
+		earlier := d.order[0].pod
+		return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
+			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back")
+	}
+	for _, p := range d.ledger.away {
+		if p != c.pod {
+			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.awayWhy),
+				p.Name+" back")
+		}
+	}
+	return nil
+}
+
+func (d *decision) zoneUnknown(c *candidate) *finding {
+	counts := "policy.maxZonesUnavailable counts zones"
+	if d.x.spec.Policy.Unit == UnitZone {
+		counts = "policy.unit is Zone"
+	} else if d.ledger.zoneLimit == 0 || d.x.outage() {
+		return nil
+	}
+	if c.zone != "" || c.pool.shutdown {
+		return nil
+	}
+	return found("its zone is not known, and "+counts,
+		fmt.Sprintf("a label %s on its node", d.x.spec.Policy.ZoneKey))
+}
+
+func (d *decision) zonesAway(c *candidate) *finding {
+	b := d.ledger
+	if b.zoneLimit == 0 || c.zone == "" || c.away || c.pool.shutdown || d.x.outage() {
+		return nil
+	}
+	away := b.zonesAway()
+	if away < b.zoneLimit || away == b.zoneLimit && b.zones[c.zone] > 0 {
+		return nil
+	}
+	return found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
+		counted(away, "zone has", "zones have"), b.zoneNames(), b.zoneLimit, c.zone), b.unblocks())
+}
+
+func (d *decision) podsAway(c *candidate) *finding {
+	if c.dead {
+		return d.oneAtATime(c)
+	}
+	b := d.ledger
+	needed := max(d.needed, 1)
+	if c.outside || c.pool.shutdown || b.used()+needed <= b.limit {
+		return nil
+	}
+	if c.away && !d.x.noAgents {
+		return nil // it costs nothing more
+	}
+	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", b.used()+needed, d.x.desired, b.limit)
+	if away := b.awayText(); away != "" {
+		text += ": " + away
+	}
+	return found(text, b.unblocks())
+}
+
+// oneAtATime is for a database in which nobody is live: nothing more can be
+// lost by a restart, so broken pods go, but one after the other, and only
+// when everybody who could speak has said that he is not live.
+func (d *decision) oneAtATime(c *candidate) *finding {
+	if d.deadChosen != nil {
+		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", d.deadChosen.Name),
+			d.deadChosen.Name+" back, or failed again")
+	}
+	for i := range d.x.pods {
+		p := &d.x.pods[i]
+		if p == c.pod || !p.desired || p.claim == nil && d.x.knownDead(p) {
+			continue
+		}
+		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
+			p.Name+" back, or failed")
+	}
+	return nil
+}
+
+// knownDead: there is evidence that the pod will not come back by itself.
+func (x *index) knownDead(p *pod) bool {
+	switch p.Phase {
+	case Missing:
+		return !p.Since.IsZero() && x.overdue(p)
+	case Terminating:
+		return false
+	}
+	return x.whyBroken(p) != ""
+}
+
+func refused(name Rule, reason, unblocks string) func(*decision, *candidate) *finding {
+	return func(_ *decision, c *candidate) *finding {
+		if c.Refused != name {
+			return nil
+		}
+		return found(reason, unblocks)
+	}
+}

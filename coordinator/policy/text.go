@@ -1,0 +1,40 @@
+package policy
+
+import "strings"
+
+// Text is the plan as lines: the order, what goes, and what holds. A hold of
+// the whole cluster, and an order of nobody, show "-" where names would be.
+func (p Plan) Text() string {
+	var b strings.Builder
+	b.WriteString("order  ")
+	if len(p.Order) == 0 {
+		b.WriteString("-")
+	}
+	b.WriteString(strings.Join(p.Order, " "))
+	b.WriteString("\n")
+	for _, s := range p.Steps {
+		b.WriteString(s.Text() + "\n")
+	}
+	for _, h := range p.Holds {
+		b.WriteString(h.Text() + "\n")
+	}
+	return b.String()
+}
+
+// Text is the step as one line.
+func (s Step) Text() string {
+	return "go     " + s.Pod + " " + string(s.Action) + " after " + string(s.Prepare) + " (" + string(s.Reason) + ")"
+}
+
+// Text is the hold as one line.
+func (h Hold) Text() string {
+	pod := h.Pod
+	if pod == "" {
+		pod = "-"
+	}
+	line := "hold   " + pod + " " + string(h.Rule)
+	if h.Group != "" {
+		line += " " + h.Group
+	}
+	return line + ": " + strings.ReplaceAll(h.Reason, "\n", " ")
+}

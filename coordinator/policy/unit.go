@@ -1,0 +1,79 @@
+package policy
+
+// unitKey says which pods go together. Pods that nothing is known of go alone.
+type unitKey struct{ zone, narrowed string }
+
+// unitName is what the steps of one unit share: the annotation that narrows a
+// zone, or the zone itself.
+func (k unitKey) name() string {
+	if k.narrowed != "" {
+		return k.narrowed
+	}
+	return k.zone
+}
+
+// allPods is the unit of an announced outage.
+var allPods = unitKey{narrowed: string(UnitAll)}
+
+// unitOf is the unit of a pod, empty when it goes alone.
+func (x *index) unitOf(p *pod) unitKey {
+	switch x.spec.Policy.Unit {
+	case UnitZone:
+		if p.zone == "" {
+			return unitKey{}
+		}
+		return unitKey{zone: p.zone, narrowed: p.Unit}
+	case UnitAll:
+		return allPods
+	}
+	return unitKey{}
+}
+
+// byUnit: pods go by units of more than one.
+func (x *index) byUnit() bool { return x.spec.Policy.Unit != UnitPod }
+
+// outage: everything goes at once, because a person announced and approved it.
+func (x *index) outage() bool { return x.spec.Policy.Unit == UnitAll }
+
+// largestUnit is the number of desired pods of the largest unit; the limit of
+// pods is at least that, or no unit could ever go.
+func (x *index) largestUnit() int {
+	if !x.byUnit() {
+		return 1
+	}
+	sizes := map[unitKey]int{}
+	most := 1
+	for i := range x.pods {
+		if p := &x.pods[i]; p.desired && p.unit != (unitKey{}) {
+			sizes[p.unit]++
+			most = max(most, sizes[p.unit])
+		}
+	}
+	return most
+}
+
+// together are the candidates that are considered with the one at a place: the
+// rest of its unit, as far as its rank and its going last allow.
+func (d *decision) together(at int) []*candidate {
+	c := &d.order[at]
+	list := []*candidate{c}
+	if c.unit == (unitKey{}) {
+		return list
+	}
+	for i := at + 1; i < len(d.order); i++ {
+		o := &d.order[i]
+		if o.unit == c.unit && (d.x.outage() || o.rank() == c.rank() && o.goesLast() == c.goesLast()) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// cost is how many pods a unit adds to those that are away.
+func cost(unit []*candidate) int {
+	n := 0
+	for _, c := range unit {
+		n += count(!c.away && !c.outside)
+	}
+	return n
+}

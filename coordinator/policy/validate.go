@@ -1,0 +1,329 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// InputProblem is something in a snapshot that makes no sense.
+type InputProblem struct {
+	// Field is the path of the field, as it would be written: pods[search-3].phase.
+	Field string
+	// Reason continues the sentence that begins with Field.
+	Reason string
+	// Identity: two things claim to be one, so that not even an order can be told.
+	Identity bool
+}
+
+// String names the field and says what is wrong with it.
+func (p InputProblem) String() string { return p.Field + " " + p.Reason }
+
+// Validate returns what in the snapshot makes no sense, or asks for something
+// that is not there yet, in a fixed order. Decide turns each into a hold of
+// the whole cluster.
+func Validate(s *Snapshot) []InputProblem {
+	v := &validator{}
+	if s.Version != Version {
+		v.add("version", "is %d: this program reads version %d", s.Version, Version)
+	}
+	if s.Now.IsZero() {
+		v.add("now", "is missing: the time of the decision is wanted")
+	}
+	spec := s.Cluster.Spec.WithDefaults()
+	v.spec(&spec)
+	v.overrides(spec.Overrides)
+	v.cluster(&s.Cluster)
+	v.pools(s, &spec)
+	v.pods(s)
+	v.nodes(s.Nodes)
+	v.groups(s.Groups)
+	oneOf(v, "health.verdict", s.Health.Verdict, Green, Recoverable, Yellow, Red, UnknownHealth, "")
+	atLeast(v, "fleet.restarts", s.Fleet.Restarts, 0)
+	atLeast(v, "fleet.max", s.Fleet.Max, 0)
+	slices.SortStableFunc(v.found, func(a, b InputProblem) int {
+		if c := strings.Compare(a.Field, b.Field); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Reason, b.Reason)
+	})
+	return v.found
+}
+
+type validator struct{ found []InputProblem }
+
+func (v *validator) add(field, format string, args ...any) {
+	v.found = append(v.found, InputProblem{Field: field, Reason: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) twice(field, format string, args ...any) {
+	v.found = append(v.found, InputProblem{Field: field, Reason: fmt.Sprintf(format, args...), Identity: true})
+}
+
+func oneOf[T ~string](v *validator, field string, value T, allowed ...T) {
+	if slices.Contains(allowed, value) {
+		return
+	}
+	names := make([]string, 0, len(allowed))
+	for _, a := range allowed {
+		if a != "" {
+			names = append(names, string(a))
+		}
+	}
+	v.add(field, "is %q: one of %s is wanted", string(value), strings.Join(names, ", "))
+}
+
+func atLeast[T int | int32 | int64 | float64](v *validator, field string, value, least T) {
+	if !(value >= least) { // not a number is refused, too
+		v.add(field, "is %v: at least %v is wanted", value, least)
+	}
+}
+
+// within refuses what is longer than anything can take.
+func within[T int64 | float64](v *validator, field string, seconds, least T) {
+	if !(seconds >= least && seconds <= longest) {
+		v.add(field, "is %v: seconds from %v to %d are wanted", seconds, least, int64(longest))
+	}
+}
+
+func (v *validator) quantity(field string, q *IntOrPercent) {
+	if q == nil {
+		return
+	}
+	if err := q.check(); err != nil {
+		v.add(field, "%s", err.Error())
+	}
+}
+
+func (v *validator) cluster(c *Cluster) {
+	within(v, "cluster.engine.settleSeconds", c.Engine.SettleSeconds, 0)
+	atLeast(v, "cluster.engine.maxMajorStep", c.Engine.MaxMajorStep, 0)
+	if c.Engine.MinSourceVersion != "" {
+		if _, ok := parseVersion(c.Engine.MinSourceVersion); !ok {
+			v.add("cluster.engine.minSourceVersion", "is %q: a version such as 9.10.0 is wanted", c.Engine.MinSourceVersion)
+		}
+	}
+	claims := map[string]bool{}
+	for _, claim := range c.Status.Claims {
+		field := fmt.Sprintf("cluster.status.claims[%s].", claim.Pod)
+		if claim.Pod == "" {
+			v.add(field+"pod", "is empty: the name of the claimed pod is wanted")
+		}
+		if claims[claim.Pod] {
+			v.twice(field+"pod", "has two claims: at most one is wanted")
+		}
+		claims[claim.Pod] = true
+		oneOf(v, field+"phase", claim.Phase, "", PhaseClaimed, PhasePreparing, PhasePrepared, PhaseOpened,
+			PhaseGone, PhaseRejoined, PhaseRestoring, PhaseSettling)
+		oneOf(v, field+"prepare", claim.Prepare, "", PrepareNone, PrepareHandoff, PrepareEvacuate)
+	}
+	for i, a := range c.Status.Approvals {
+		oneOf(v, fmt.Sprintf("cluster.status.approvals[%d].what", i), a.What,
+			ApprovedCanary, ApprovedLeader, ApprovedAdopt, ApprovedOutage)
+	}
+}
+
+// maxReplicas keeps the places of missing pods countable; maxOrdinal keeps
+// ordinals far from overflow.
+const (
+	maxReplicas = 100_000
+	maxOrdinal  = 1_000_000
+)
+
+func (v *validator) pools(s *Snapshot, spec *Spec) {
+	seen := map[string]bool{}
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		field := fmt.Sprintf("pools[%s].", p.Name)
+		if p.Name == "" {
+			v.add(field+"name", "is empty: the name of a StatefulSet is wanted")
+		}
+		if seen[p.Name] {
+			v.twice(field+"name", "is given twice")
+		}
+		seen[p.Name] = true
+		if p.Replicas < 0 || p.Replicas > maxReplicas {
+			v.add(field+"replicas", "is %d: a number from 0 to %d is wanted", p.Replicas, maxReplicas)
+		}
+		if p.Start < 0 || p.Start > maxOrdinal {
+			v.add(field+"start", "is %d: a number from 0 to %d is wanted", p.Start, maxOrdinal)
+		}
+		atLeast(v, field+"partition", p.Partition, 0)
+		if p.ScalingTo != nil {
+			atLeast(v, field+"scalingTo", *p.ScalingTo, 0)
+		}
+		oneOf(v, field+"management", p.Management, "", Parallel, OrderedReady)
+		oneOf(v, field+"strategy", p.Strategy, "", OnDelete, RollingUpdateStrategy)
+		oneOf(v, field+"operation", p.Operation, NoOperation, OperationScaleDown, OperationVolume, OperationRemoval)
+		if p.Strategy == RollingUpdateStrategy && spec.Update.RollingUpdate == ByGuard {
+			switch {
+			case p.Force:
+				v.add(field+"force", "is true: forcing a RollingUpdate pool is not available yet")
+			case spec.Guard != GuardEnforce:
+				v.add(field+"strategy", "is RollingUpdate, which needs guard Enforce, and cluster.spec.guard is %s: OnDelete needs no guard", spec.Guard)
+			case !s.Cluster.GuardEnforcing:
+				v.add(field+"strategy", "is RollingUpdate, which needs the guard, and cluster.guardEnforcing is false: OnDelete needs no guard")
+			}
+		}
+	}
+	if len(s.Pools) == 0 && len(s.Pods) > 0 {
+		v.add("pools", "is empty although there are pods")
+	}
+}
+
+func (v *validator) pods(s *Snapshot) {
+	pools := make(map[string]*Pool, len(s.Pools))
+	for i := range s.Pools {
+		pools[s.Pools[i].Name] = &s.Pools[i]
+	}
+	names := make(map[string]bool, len(s.Pods))
+	uids := make(map[string]string, len(s.Pods))
+	type place struct {
+		pool    string
+		ordinal int32
+	}
+	places := make(map[place]bool, len(s.Pods))
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if names[p.Name] {
+			v.twice(podField(p, "name"), "is given twice")
+		}
+		names[p.Name] = true
+		if at := (place{p.Pool, p.Ordinal}); places[at] {
+			v.twice(podField(p, "ordinal"), "is %d, which pool %s has twice", p.Ordinal, p.Pool)
+		} else {
+			places[at] = true
+		}
+		if p.UID != "" {
+			if uids[p.UID] != "" {
+				v.twice(podField(p, "uid"), "is %s, which another pod has, too", p.UID)
+			}
+			uids[p.UID] = "x"
+		}
+		v.pod(p, pools[p.Pool])
+	}
+}
+
+func podField(p *Pod, field string) string { return "pods[" + p.Name + "]." + field }
+
+func (v *validator) pod(p *Pod, pool *Pool) {
+	if p.Name == "" {
+		v.add(podField(p, "name"), "is empty")
+	}
+	if pool == nil {
+		v.add(podField(p, "pool"), "is %q: no pool has this name", p.Pool)
+	}
+	if p.Ordinal < 0 || p.Ordinal > 2*maxOrdinal {
+		v.add(podField(p, "ordinal"), "is %d: a number from 0 is wanted", p.Ordinal)
+	}
+	if text, ok := strings.CutPrefix(p.Name, p.Pool+"-"); ok {
+		if n, err := strconv.Atoi(text); err == nil && n != int(p.Ordinal) {
+			v.add(podField(p, "ordinal"), "is %d, and its name says %d", p.Ordinal, n)
+		}
+	}
+	switch p.Phase {
+	case Missing, Pending, NotStarted, Started, Ready, Terminating, Failed:
+	default:
+		oneOf(v, podField(p, "phase"), p.Phase, Missing, Pending, NotStarted, Started, Ready, Terminating, Failed)
+	}
+	switch p.Guard {
+	case "", GuardClosed, GuardOpen, GuardNone:
+	default:
+		oneOf(v, podField(p, "guard"), p.Guard, GuardClosed, GuardOpen, GuardNone)
+	}
+	switch p.Refused {
+	case "", ForeignBudget, Unstable:
+	default:
+		oneOf(v, podField(p, "refused"), p.Refused, ForeignBudget, Unstable)
+	}
+	if !(p.EstimateSeconds >= 0 && p.EstimateSeconds <= longest) {
+		within(v, podField(p, "estimateSeconds"), p.EstimateSeconds, 0)
+	}
+	if len(p.MustReplace) > 0 {
+		v.add(podField(p, "mustReplace"), "names %s: changes that need a replacement are not available yet", strings.Join(p.MustReplace, ", "))
+	}
+	if r := p.Report; r != nil {
+		oneOf(v, podField(p, "report.member"), r.Member, "", Live, NotLive, UnknownMember)
+		oneOf(v, podField(p, "report.drain"), r.Drain, "", DrainNone, DrainPreparing, DrainPrepared, DrainRefused)
+		if !(r.AgeSeconds >= 0) {
+			v.add(podField(p, "report.ageSeconds"), "is %v: at least 0 is wanted", r.AgeSeconds)
+		}
+	}
+}
+
+func (v *validator) nodes(list []Node) {
+	seen := make(map[string]bool, len(list))
+	for i := range list {
+		if seen[list[i].Name] {
+			v.twice("nodes["+list[i].Name+"].name", "is given twice")
+		}
+		seen[list[i].Name] = true
+	}
+}
+
+func (v *validator) groups(list []Group) {
+	seen := make(map[string]bool, len(list))
+	for i := range list {
+		g := &list[i]
+		if g.ID == "" {
+			v.add(groupField(g, "id"), "is empty")
+		}
+		if seen[g.ID] {
+			v.twice(groupField(g, "id"), "is given twice")
+		}
+		seen[g.ID] = true
+		switch g.Kind {
+		case Shard:
+		case Quorum, Acks, Role:
+			if g.MinAvailable == nil {
+				v.add(groupField(g, "minAvailable"), "is null: the engine must set it for kind %s", g.Kind)
+			} else if *g.MinAvailable < 0 {
+				v.add(groupField(g, "minAvailable"), "is %d: at least 0 is wanted", *g.MinAvailable)
+			}
+		default:
+			oneOf(v, groupField(g, "kind"), g.Kind, Shard, Quorum, Acks, Role)
+		}
+		v.members(g)
+	}
+}
+
+func groupField(g *Group, field string) string { return "groups[" + g.ID + "]." + field }
+
+func (v *validator) members(g *Group) {
+	for i := range g.Members {
+		m := &g.Members[i]
+		switch m.State {
+		case "", Active, Recovering, Moving, Down, UnknownState:
+		default:
+			oneOf(v, groupField(g, "members["+m.ID+"].state"), m.State, Active, Recovering, Moving, Down, UnknownState)
+		}
+	}
+	if len(g.Members) > maxPairwise {
+		v.manyMembers(g)
+		return
+	}
+	for i := range g.Members {
+		for j := range i {
+			if id := g.Members[i].ID; id != "" && g.Members[j].ID == id {
+				v.twice(groupField(g, "members["+id+"].id"), "is given twice")
+			}
+		}
+	}
+}
+
+// maxPairwise is the number of members up to which comparing each with each is
+// cheaper than a map.
+const maxPairwise = 16
+
+func (v *validator) manyMembers(g *Group) {
+	seen := make(map[string]bool, len(g.Members))
+	for i := range g.Members {
+		if id := g.Members[i].ID; id != "" {
+			if seen[id] {
+				v.twice(groupField(g, "members["+id+"].id"), "is given twice")
+			}
+			seen[id] = true
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const specField = "cluster.spec."
+
+func (v *validator) spec(s *Spec) {
+	oneOf(v, specField+"engine", s.Engine, Solr, OpenSearch, MySQL, MariaDB, FoundationDB, "")
+	oneOf(v, specField+"guard", s.Guard, GuardEnforce, GuardAudit, GuardOff)
+	v.update(&s.Update)
+
+	const p = specField + "policy."
+	oneOf(v, p+"unit", s.Policy.Unit, UnitPod, UnitZone, UnitAll)
+	v.quantity(p+"maxUnavailable", s.Policy.MaxUnavailable)
+	v.quantity(p+"maxShardUnavailable", s.Policy.MaxShardUnavailable)
+	v.quantity(p+"maxZonesUnavailable", s.Policy.MaxZonesUnavailable)
+	oneOf(v, p+"health", s.Policy.Health, LeastGreen, LeastRecoverable, LeastAny)
+	oneOf(v, p+"unprotected", s.Policy.Unprotected, Allow, HoldAlways)
+	oneOf(v, p+"downgrade", s.Policy.Downgrade, Allow, HoldAlways)
+	within(v, p+"soakSeconds", s.Policy.SoakSeconds, 0)
+	within(v, p+"startSeconds", s.Policy.StartSeconds, 1)
+	within(v, p+"progressSeconds", s.Policy.ProgressSeconds, 1)
+	atLeast(v, p+"maxFailed", s.Policy.MaxFailed, 1)
+
+	const d = specField + "drain."
+	oneOf(v, d+"data.restart", s.Drain.Data.Restart, Keep, Lose)
+	oneOf(v, d+"data.nodeDrain", s.Drain.Data.NodeDrain, Keep, Lose)
+	oneOf(v, d+"onTimeout", s.Drain.OnTimeout, TimeoutHold, TimeoutProceed)
+	within(v, d+"timeoutSeconds", s.Drain.TimeoutSeconds, 1)
+	within(v, d+"evacuateTimeoutSeconds", s.Drain.EvacuateTimeoutSeconds, 1)
+
+	v.replacement(&s.Replacement)
+}
+
+func (v *validator) update(u *Update) {
+	const f = specField + "update."
+	oneOf(v, f+"mode", u.Mode, Auto, Observe)
+	oneOf(v, f+"method", u.Method, Evict, Delete)
+	oneOf(v, f+"rollingUpdate", u.RollingUpdate, ByGuard, ByPartition)
+	oneOf(v, f+"schedule", u.Schedule, Ordered, Fast)
+	oneOf(v, f+"adopt", u.Adopt, AdoptAsk, AdoptAllow)
+	atLeast(v, f+"canary.pods", u.Canary.Pods, 0)
+	within(v, f+"canary.soakSeconds", u.Canary.SoakSeconds, 0)
+	if u.Schedule == Fast {
+		v.add(f+"schedule", "is Fast, which is not available yet: Ordered is wanted")
+	}
+	if u.RollingUpdate == ByPartition {
+		v.add(f+"rollingUpdate", "is Partition, which is not available yet: Guard is wanted")
+	}
+	if u.RestartSchedule != "" {
+		v.add(f+"restartSchedule", "is %q: scheduled restarts are not available yet", u.RestartSchedule)
+	}
+	for i, w := range u.Windows {
+		field := fmt.Sprintf("%swindows[%d].", f, i)
+		if strings.TrimSpace(w.Schedule) == "" {
+			v.add(field+"schedule", "is empty: a cron expression is wanted")
+		}
+		if d, err := time.ParseDuration(w.Duration); err != nil || d <= 0 {
+			v.add(field+"duration", "is %q: a length of time such as 4h is wanted", w.Duration)
+		}
+	}
+}
+
+func (v *validator) replacement(r *Replacement) {
+	const f = specField + "replacement."
+	if r.Enabled {
+		v.add(f+"enabled", "is true: automatic replacement is not available yet")
+	}
+	oneOf(v, f+"updateStrategy", r.UpdateStrategy, UpdateDelete, UpdateReplaceTransactionSystem, UpdateReplace)
+	if r.UpdateStrategy == UpdateReplace || r.UpdateStrategy == UpdateReplaceTransactionSystem {
+		v.add(f+"updateStrategy", "is %s, which is not available yet: Delete is wanted", r.UpdateStrategy)
+	}
+	if r.FaultDomainBased {
+		v.add(f+"faultDomainBased", "is true, which is not available yet")
+	}
+	within(v, f+"failureDetectionSeconds", r.FailureDetectionSeconds, 1)
+	atLeast(v, f+"maxConcurrentFailed", r.MaxConcurrentFailed, 1)
+	if n := r.MaxConcurrentMisconfigured; n != nil {
+		atLeast(v, f+"maxConcurrentMisconfigured", *n, 1)
+	}
+	within(v, f+"taintReplacementSeconds", r.TaintReplacementSeconds, 1)
+	for i, t := range r.Taints {
+		if t.Key == "" {
+			v.add(fmt.Sprintf("%staints[%d].key", f, i), "is empty: a taint's key or \"*\" is wanted")
+		}
+		atLeast(v, fmt.Sprintf("%staints[%d].durationSeconds", f, i), t.DurationSeconds, 0)
+	}
+}
+
+func (v *validator) overrides(list []Override) {
+	for i, o := range list {
+		field := fmt.Sprintf("%soverrides[%d].", specField, i)
+		switch {
+		case !slices.Contains(Rules(), o.Rule):
+			v.add(field+"rule", "is %q: no rule has this name", o.Rule)
+		case cannotBeOverridden[o.Rule]:
+			v.add(field+"rule", "is %s, which cannot be overridden", o.Rule)
+		}
+		if len(o.Pods) == 0 {
+			v.add(field+"pods", "is empty: names of pods or \"*\" are wanted")
+		}
+		if needsNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
+			v.add(field+"pods", "is \"*\", which the rule %s refuses: names of pods are wanted", o.Rule)
+		}
+		if strings.TrimSpace(o.Reason) == "" {
+			v.add(field+"reason", "is empty: say why the rule is switched off")
+		}
+		if o.Expires.IsZero() {
+			v.add(field+"expires", "is missing: the time at which the rule holds again is wanted")
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBadInputNamesTheField: each change makes no sense, and the answer says where.
+func TestBadInputNamesTheField(t *testing.T) {
+	bad := IntOrPercent{Text: "most"}
+	none := int32(-1)
+	for want, change := range map[string]func(*Snapshot){
+		"version":                                   func(s *Snapshot) { s.Version = 2 },
+		"now":                                       func(s *Snapshot) { s.Now = Time{} },
+		"cluster.spec.engine":                       func(s *Snapshot) { s.Cluster.Spec.Engine = "Oracle" },
+		"cluster.spec.guard":                        func(s *Snapshot) { s.Cluster.Spec.Guard = "On" },
+		"cluster.spec.update.mode":                  func(s *Snapshot) { s.Cluster.Spec.Update.Mode = "auto" },
+		"cluster.spec.update.method":                func(s *Snapshot) { s.Cluster.Spec.Update.Method = "Kill" },
+		"cluster.spec.update.adopt":                 func(s *Snapshot) { s.Cluster.Spec.Update.Adopt = "Yes" },
+		"cluster.spec.update.schedule":              func(s *Snapshot) { s.Cluster.Spec.Update.Schedule = Fast },
+		"cluster.spec.update.rollingUpdate":         func(s *Snapshot) { s.Cluster.Spec.Update.RollingUpdate = ByPartition },
+		"cluster.spec.update.canary.pods":           func(s *Snapshot) { s.Cluster.Spec.Update.Canary.Pods = -1 },
+		"cluster.spec.update.canary.soakSeconds":    func(s *Snapshot) { s.Cluster.Spec.Update.Canary.SoakSeconds = -1 },
+		"cluster.spec.update.windows[0].duration":   func(s *Snapshot) { s.Cluster.Spec.Update.Windows = []Window{{Schedule: "0 2 * * 6", Duration: "long"}} },
+		"cluster.spec.update.windows[0].schedule":   func(s *Snapshot) { s.Cluster.Spec.Update.Windows = []Window{{Schedule: " ", Duration: "4h"}} },
+		"cluster.spec.policy.unit":                  func(s *Snapshot) { s.Cluster.Spec.Policy.Unit = "Rack" },
+		"cluster.spec.policy.maxUnavailable":        func(s *Snapshot) { s.Cluster.Spec.Policy.MaxUnavailable = &bad },
+		"cluster.spec.policy.maxShardUnavailable":   func(s *Snapshot) { s.Cluster.Spec.Policy.MaxShardUnavailable = &bad },
+		"cluster.spec.policy.maxZonesUnavailable":   func(s *Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = &bad },
+		"cluster.spec.policy.health":                func(s *Snapshot) { s.Cluster.Spec.Policy.Health = "Yellow" },
+		"cluster.spec.policy.soakSeconds":           func(s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = -1 },
+		"cluster.spec.policy.startSeconds":          func(s *Snapshot) { s.Cluster.Spec.Policy.StartSeconds = math.MaxInt64 },
+		"cluster.spec.policy.maxFailed":             func(s *Snapshot) { s.Cluster.Spec.Policy.MaxFailed = -1 },
+		"cluster.spec.drain.data.restart":           func(s *Snapshot) { s.Cluster.Spec.Drain.Data.Restart = "Maybe" },
+		"cluster.spec.drain.onTimeout":              func(s *Snapshot) { s.Cluster.Spec.Drain.OnTimeout = "Force" },
+		"cluster.spec.drain.timeoutSeconds":         func(s *Snapshot) { s.Cluster.Spec.Drain.TimeoutSeconds = -5 },
+		"cluster.spec.replacement.enabled":          func(s *Snapshot) { s.Cluster.Spec.Replacement.Enabled = true },
+		"cluster.spec.replacement.updateStrategy":   func(s *Snapshot) { s.Cluster.Spec.Replacement.UpdateStrategy = UpdateReplace },
+		"cluster.spec.replacement.faultDomainBased": func(s *Snapshot) { s.Cluster.Spec.Replacement.FaultDomainBased = true },
+		"cluster.spec.replacement.taints[0].key":    func(s *Snapshot) { s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{}} },
+		"cluster.spec.overrides[0].rule": func(s *Snapshot) {
+			s.Cluster.Spec.Overrides = []Override{{Rule: "gravity", Pods: []string{"a"}, Reason: "r", Expires: s.Now}}
+		},
+		"cluster.spec.overrides[0].pods": func(s *Snapshot) { s.Cluster.Spec.Overrides = []Override{{Rule: Busy, Reason: "r", Expires: s.Now}} },
+		"cluster.spec.overrides[0].reason": func(s *Snapshot) {
+			s.Cluster.Spec.Overrides = []Override{{Rule: Busy, Pods: []string{"a"}, Expires: s.Now}}
+		},
+		"cluster.spec.overrides[0].expires": func(s *Snapshot) {
+			s.Cluster.Spec.Overrides = []Override{{Rule: Busy, Pods: []string{"a"}, Reason: "r"}}
+		},
+		"cluster.engine.settleSeconds":    func(s *Snapshot) { s.Cluster.Engine.SettleSeconds = math.NaN() },
+		"cluster.engine.minSourceVersion": func(s *Snapshot) { s.Cluster.Engine.MinSourceVersion = "old" },
+		"cluster.status.claims[solr-2].pod": func(s *Snapshot) {
+			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, s.Cluster.Status.Claims[0])
+		},
+		"cluster.status.claims[solr-2].phase": func(s *Snapshot) { s.Cluster.Status.Claims[0].Phase = "Done" },
+		"cluster.status.approvals[0].what":    func(s *Snapshot) { s.Cluster.Status.Approvals = []Approval{{What: "everything"}} },
+		"pools":                               func(s *Snapshot) { s.Pools = nil },
+		"pools[solr].name":                    func(s *Snapshot) { s.Pools = append(s.Pools, s.Pools[0]) },
+		"pools[solr].replicas":                func(s *Snapshot) { s.Pools[0].Replicas = math.MaxInt32 },
+		"pools[solr].start":                   func(s *Snapshot) { s.Pools[0].Start = -1 },
+		"pools[solr].partition":               func(s *Snapshot) { s.Pools[0].Partition = -1 },
+		"pools[solr].management":              func(s *Snapshot) { s.Pools[0].Management = "Random" },
+		"pools[solr].strategy":                func(s *Snapshot) { s.Pools[0].Strategy = RollingUpdateStrategy; s.Cluster.Spec.Guard = GuardOff },
+		"pools[solr].force":                   func(s *Snapshot) { s.Pools[0].Strategy, s.Pools[0].Force = RollingUpdateStrategy, true },
+		"pools[solr].operation":               func(s *Snapshot) { s.Pools[0].Operation = "Dance" },
+		"pods[solr-0].name":                   func(s *Snapshot) { s.Pods[1].Name = "solr-0" },
+		"pods[solr-1].ordinal":                func(s *Snapshot) { s.Pods[1].Ordinal = 0 },
+		"pods[solr-1].uid":                    func(s *Snapshot) { s.Pods[1].UID = "u0" },
+		"pods[solr-1].pool":                   func(s *Snapshot) { s.Pods[1].Pool = "other" },
+		"pods[solr-1].phase":                  func(s *Snapshot) { s.Pods[1].Phase = "Running" },
+		"pods[solr-1].guard":                  func(s *Snapshot) { s.Pods[1].Guard = "Ajar" },
+		"pods[solr-1].refused":                func(s *Snapshot) { s.Pods[1].Refused = Busy },
+		"pods[solr-1].estimateSeconds":        func(s *Snapshot) { s.Pods[1].EstimateSeconds = math.Inf(1) },
+		"pods[solr-1].mustReplace":            func(s *Snapshot) { s.Pods[1].MustReplace = []string{"volume"} },
+		"pods[solr-1].report.member":          func(s *Snapshot) { s.Pods[1].Report.Member = "Alive" },
+		"pods[solr-1].report.drain":           func(s *Snapshot) { s.Pods[1].Report.Drain = "Dry" },
+		"pods[solr-1].report.ageSeconds":      func(s *Snapshot) { s.Pods[1].Report.AgeSeconds = -1 },
+		"nodes[n1].name":                      func(s *Snapshot) { s.Nodes = []Node{{Name: "n1"}, {Name: "n1"}} },
+		"health.verdict":                      func(s *Snapshot) { s.Health.Verdict = "Blue" },
+		"groups[books/s1].id":                 func(s *Snapshot) { s.Groups[1].ID = "books/s1" },
+		"groups[books/s1].kind":               func(s *Snapshot) { s.Groups[0].Kind = "Ring" },
+		"groups[books/s1].minAvailable":       func(s *Snapshot) { s.Groups[0].Kind = Quorum },
+		"groups[books/s2].minAvailable":       func(s *Snapshot) { s.Groups[1].Kind, s.Groups[1].MinAvailable = Role, &none },
+		"groups[books/s1].members[r0].id":     func(s *Snapshot) { s.Groups[0].Members[1].ID = "r0" },
+		"groups[books/s1].members[r0].state":  func(s *Snapshot) { s.Groups[0].Members[0].State = "Sleepy" },
+		"fleet.max":                           func(s *Snapshot) { s.Fleet.Max = -1 },
+	} {
+		t.Run(want, func(t *testing.T) {
+			s := threePods(t)
+			require.Empty(t, Validate(&s))
+			change(&s)
+			problems := Validate(&s)
+			require.NotEmpty(t, problems)
+			fields := []string{}
+			for _, p := range problems {
+				fields = append(fields, p.Field)
+				require.NotEmpty(t, p.Reason)
+			}
+			require.Contains(t, fields, want)
+
+			plan := Decide(s)
+			require.Empty(t, plan.Steps)
+			require.Equal(t, BadInput, plan.Holds[0].Rule)
+			require.Empty(t, plan.Holds[0].Pod)
+			require.True(t, len(problems) > 1 || strings.Contains(plan.Holds[0].Reason, want), plan.Holds[0].Reason)
+		})
+	}
+}
+
+func TestManyMembersWithOneName(t *testing.T) {
+	s := threePods(t)
+	g := &s.Groups[0]
+	for range 40 {
+		g.Members = append(g.Members, Member{State: Active, Pod: "solr-0"})
+	}
+	require.Empty(t, Validate(&s), "a member need not have a name")
+	g.Members[30].ID = "r0"
+	require.Equal(t, "groups[books/s1].members[r0].id", Validate(&s)[0].Field)
+}
+
+func TestDefaultsOfTheSpec(t *testing.T) {
+	quarter, one := Percent(25), Count(1)
+	want := Spec{
+		Update: Update{Mode: Auto, Method: Evict, RollingUpdate: ByGuard, Schedule: Ordered, Adopt: AdoptAsk},
+		Guard:  GuardEnforce,
+		Policy: Policy{
+			Unit: UnitPod, MaxUnavailable: &quarter, MaxShardUnavailable: &one, ZoneKey: "topology.kubernetes.io/zone",
+			Health: LeastRecoverable, Unprotected: Allow, StartSeconds: 600, ProgressSeconds: 600, MaxFailed: 1, Downgrade: HoldAlways,
+		},
+		Drain: Drain{Data: DrainData{Restart: Keep, NodeDrain: Lose}, TimeoutSeconds: 300, EvacuateTimeoutSeconds: 86400, OnTimeout: TimeoutHold},
+		Replacement: Replacement{
+			FailureDetectionSeconds: 7200, MaxConcurrentFailed: 1, TaintReplacementSeconds: 1800, UpdateStrategy: UpdateDelete,
+		},
+	}
+	require.Equal(t, want, Spec{}.WithDefaults())
+	require.Equal(t, want, want.WithDefaults())
+	three := Count(3)
+	set := Spec{Policy: Policy{MaxUnavailable: &three, Health: LeastAny}}.WithDefaults()
+	require.Equal(t, &three, set.Policy.MaxUnavailable)
+	require.Equal(t, LeastAny, set.Policy.Health)
+}
+
+func TestVersions(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"9.9.0", "9.10.0", -1},
+		{"9.10", "9.10.0", 0},
+		{"v9.10.1", "9.10.0", 1},
+		{"9.10.0-slim", "9.10.0", 0},
+		{"10.0.0", "9.99.99", 1},
+		{"8", "8.0.0.1", -1},
+		{"9.10.0.broken", "9.10.0", 0},
+	} {
+		a, ok := parseVersion(c.a)
+		require.True(t, ok, c.a)
+		b, ok := parseVersion(c.b)
+		require.True(t, ok, c.b)
+		require.Equal(t, c.want, a.compare(b), "%s and %s", c.a, c.b)
+	}
+	for _, text := range []string{"", "latest", "-", ".", "v", "99999999999999999999.1"} {
+		_, ok := parseVersion(text)
+		require.False(t, ok, text)
+	}
+}

@@ -1,0 +1,42 @@
+package policy
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// version is an engine version: its leading numbers. What follows them
+// ("9.10.0-slim") says nothing about what can run beside what.
+type version [4]int
+
+// parseVersion answers false for text that does not begin with a number.
+func parseVersion(text string) (version, bool) {
+	var v version
+	rest := strings.TrimPrefix(text, "v")
+	for i := range v {
+		end := 0
+		for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+			end++
+		}
+		n, err := strconv.Atoi(rest[:end])
+		if err != nil {
+			return v, i > 0 && end == 0
+		}
+		v[i] = n
+		if end == len(rest) || rest[end] != '.' {
+			break
+		}
+		rest = rest[end+1:]
+	}
+	return v, true
+}
+
+func (v version) compare(w version) int {
+	for i := range v {
+		if c := cmp.Compare(v[i], w[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}

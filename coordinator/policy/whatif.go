@@ -1,0 +1,205 @@
+package policy
+
+import "fmt"
+
+// outcome is what would be left of a group if a candidate went, together with
+// all that is away, claimed or chosen already.
+type outcome struct {
+	group     *group
+	own       *hosting // the candidate's members
+	available int
+	eligible  int
+}
+
+// whatIf answers for one group of a candidate. The second value is false when
+// the group does not hold the candidate back: it is not live, or all of its
+// members of the group are down.
+func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
+	g := &d.x.groups[h.group]
+	o := outcome{group: g, own: h, available: g.available, eligible: g.eligible}
+	if !c.live || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
+		return o, false
+	}
+	if !c.away { // else its members are not among the available
+		o.available -= int(h.available)
+		o.eligible -= int(h.eligible)
+	}
+	return o, true
+}
+
+// take removes a chosen pod's members from what is available.
+func (x *index) take(p *pod) {
+	if !p.live || p.away {
+		return
+	}
+	for i := range p.hosts {
+		h := &p.hosts[i]
+		x.groups[h.group].available -= int(h.available)
+		x.groups[h.group].eligible -= int(h.eligible)
+	}
+}
+
+// othersMissing is how many members elsewhere than on the candidate are not available.
+func (o outcome) othersMissing() int { return o.group.total - int(o.own.total) - o.available }
+
+func (d *decision) beingMoved(c *candidate) *finding {
+	for i := range c.hosts {
+		if g := &d.x.groups[c.hosts[i].group]; g.Moving {
+			return found(fmt.Sprintf("copies of %s are being moved", g.ID), "the move of "+g.ID+" ending").of(g.ID)
+		}
+	}
+	return nil
+}
+
+// kindBudget asks that enough of each group of a kind is left.
+func kindBudget(kind GroupKind) func(*decision, *candidate) *finding {
+	return func(d *decision, c *candidate) *finding {
+		for i := range c.hosts {
+			if d.x.groups[c.hosts[i].group].Kind != kind {
+				continue
+			}
+			if o, asked := d.whatIf(c, &c.hosts[i]); asked {
+				if f := d.enough(c, o); f != nil {
+					return f
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func (d *decision) enough(c *candidate, o outcome) *finding {
+	g := o.group
+	if g.unprotectable(int(o.own.total)) {
+		return d.unprotected(c, o)
+	}
+	if o.available >= g.least() {
+		return nil
+	}
+	return found(fmt.Sprintf("%s would have %d of %d members, needs %d", g.ID, o.available, g.total, g.least()),
+		d.whoIsMissing(c, g)).of(g.ID)
+}
+
+// unprotected: no order of restarts could keep enough of this group, so the
+// candidate goes while all else of the group is there, or never.
+func (d *decision) unprotected(c *candidate, o outcome) *finding {
+	g := o.group
+	switch {
+	case d.x.spec.Policy.Unprotected == HoldAlways:
+		return found(fmt.Sprintf("%s can never be protected: %d of its %d members are on this pod, needs %d, and policy.unprotected is Hold",
+			g.ID, o.own.total, g.total, g.least()), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
+	case o.othersMissing() > 0:
+		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other members are missing already",
+			g.ID, o.othersMissing(), g.total-int(o.own.total)), d.whoIsMissing(c, g)).of(g.ID)
+	}
+	return nil
+}
+
+// unprotectedNotes name the groups that a step takes without protection.
+func (d *decision) unprotectedNotes(c *candidate) []string {
+	var notes []string
+	for i := range c.hosts {
+		o, asked := d.whatIf(c, &c.hosts[i])
+		if asked && o.group.unprotectable(int(o.own.total)) {
+			notes = append(notes, fmt.Sprintf("unprotected: %s has %d of its %d members on this pod", o.group.ID, o.own.total, o.group.total))
+		}
+	}
+	return notes
+}
+
+// whoIsMissing names the first pod whose return would help the group.
+func (d *decision) whoIsMissing(c *candidate, g *group) string {
+	best := int32(-1)
+	outside := ""
+	for j := range g.Members {
+		m := &g.Members[j]
+		at := d.x.placeOf(g, j)
+		switch {
+		case m.Pod == c.Name:
+		case at >= 0:
+			p := &d.x.pods[at]
+			missing := !isAvailable(m.State) || !p.live || p.away || d.isChosen[at]
+			if missing && (best < 0 || at < best) {
+				best = at
+			}
+		case !isAvailable(m.State):
+			if outside == "" || m.ID < outside {
+				outside = m.ID
+			}
+		}
+	}
+	switch {
+	case best >= 0:
+		return d.x.pods[best].Name + " back and caught up"
+	case outside != "":
+		return "member " + outside + " of " + g.ID + " back and caught up"
+	}
+	return "more copies of " + g.ID
+}
+
+func (d *decision) noneEligible(c *candidate) *finding {
+	for i := range c.hosts {
+		o, asked := d.whatIf(c, &c.hosts[i])
+		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(int(o.own.total)) {
+			continue
+		}
+		return found(fmt.Sprintf("%s would have no Active member that may lead", o.group.ID),
+			"another member of "+o.group.ID+" that may lead").of(o.group.ID)
+	}
+	return nil
+}
+
+// soleCopy asks that an Active copy is left of every group that can be
+// protected, and where the pod's data does not survive, of every group.
+func (d *decision) soleCopy(c *candidate) *finding {
+	if c.pool.shutdown {
+		return nil
+	}
+	if c.lost && d.x.noAgents {
+		return found("its data does not survive, and nobody can say which other copies there are", "an agent that can")
+	}
+	for i := range c.hosts {
+		h := &c.hosts[i]
+		o, asked := d.whatIf(c, h)
+		if c.lost && o.group.Kind == Shard && c.reason != ReasonNeverStarted {
+			if f := d.lastCopy(c, o); f != nil {
+				return f
+			}
+		}
+		if asked && o.available <= 0 && !o.group.unprotectable(int(h.total)) {
+			return found(fmt.Sprintf("%s would have no Active copy of %d", o.group.ID, o.group.total),
+				d.whoIsMissing(c, o.group)).of(o.group.ID)
+		}
+	}
+	return nil
+}
+
+// lastCopy: a member that is down is still a copy where a restart loses it.
+// What will be moved off first is asked about again once it has been.
+func (d *decision) lastCopy(c *candidate, o outcome) *finding {
+	others := o.group.available
+	if c.live && !c.away {
+		others -= int(o.own.available)
+	}
+	if others > 0 || c.prepare == PrepareEvacuate && c.live && !d.prepared {
+		return nil
+	}
+	return found(fmt.Sprintf("%s has no Active copy elsewhere, and the data on this pod does not survive", o.group.ID),
+		d.whoIsMissing(c, o.group)).of(o.group.ID)
+}
+
+// catchingUp: restarting a member that recovers, while others of its group are
+// missing, would undo the group's next hope.
+func (d *decision) catchingUp(c *candidate) *finding {
+	for i := range c.hosts {
+		h := &c.hosts[i]
+		if h.recovering == 0 {
+			continue
+		}
+		if o, asked := d.whatIf(c, h); asked && o.othersMissing() > 0 {
+			return found(fmt.Sprintf("its member of %s is recovering, and %d of %d others are missing",
+				o.group.ID, o.othersMissing(), o.group.total-int(h.total)), "its recovery ending").of(o.group.ID)
+		}
+	}
+	return nil
+}

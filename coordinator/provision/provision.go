@@ -1,0 +1,184 @@
+package provision
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/pki"
+)
+
+// Options are for New.
+type Options struct {
+	Client kubernetes.Interface
+	// Authority signs the agents' certificates, such as (*pki.Keeper).Authority.
+	Authority func() pki.Authority
+	// ClusterDomain of cluster DNS. Default: cluster.local.
+	ClusterDomain string
+
+	now func() time.Time
+	key func() []byte
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Client == nil || o.Authority == nil {
+		return o, errors.New("provision: a client and an authority are needed")
+	}
+	if o.ClusterDomain == "" {
+		o.ClusterDomain = "cluster.local"
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.key == nil {
+		o.key = newKey
+	}
+	return o, nil
+}
+
+func newKey() []byte {
+	key := make([]byte, gossipKeyBytes)
+	rand.Read(key) // never fails
+	return key
+}
+
+// Provisioner keeps the Service and the Secret of DatabaseClusters. It
+// remembers nothing; any number of coordinators may call Ensure at once.
+type Provisioner struct{ opts Options }
+
+// New checks the options.
+func New(opts Options) (*Provisioner, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Provisioner{opts: opts}, nil
+}
+
+// Result of Ensure.
+type Result struct {
+	// Writes is the number of objects that were written.
+	Writes int
+	// Next is when Ensure must be called again at the latest, to renew certificates.
+	Next time.Time
+}
+
+// Ensure makes the Service and the Secret of a cluster what they should be,
+// and writes only what differs. Services are the names of the headless
+// Services of the cluster's StatefulSets (spec.serviceName). When the Secret
+// that connection.tls.caSecret names cannot be used, all the rest is done, and
+// the agents keep the certificates that they were given before.
+//
+// An object of our name that somebody else made is left alone: pki.ErrForeign.
+// A lost race is an error that apierrors.IsConflict knows; call again.
+func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseCluster, services []string) (Result, error) {
+	var result Result
+	if cluster.DeletionTimestamp != nil {
+		return result, nil // what we made goes with its owner
+	}
+	name := v1alpha1.DerivedName(cluster.Name)
+	serviceErr := p.ensureService(ctx, cluster, &result)
+	if serviceErr != nil {
+		serviceErr = fmt.Errorf("service %s/%s: %w", cluster.Namespace, name, serviceErr)
+	}
+	secretErr := p.ensureSecret(ctx, cluster, services, &result)
+	if secretErr != nil {
+		secretErr = fmt.Errorf("secret %s/%s: %w", cluster.Namespace, name, secretErr)
+	}
+	return result, errors.Join(serviceErr, secretErr)
+}
+
+func (p *Provisioner) ensureService(ctx context.Context, cluster *v1alpha1.DatabaseCluster, result *Result) error {
+	services := p.opts.Client.CoreV1().Services(cluster.Namespace)
+	present, err := services.Get(ctx, v1alpha1.DerivedName(cluster.Name), metav1.GetOptions{})
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return err
+	}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.DerivedName(cluster.Name), Namespace: cluster.Namespace}}
+	if !missing {
+		if present.Labels[pki.LabelPartOf] != pki.PartOf {
+			return pki.ErrForeign
+		}
+		service = present.DeepCopy()
+	}
+	if !applyService(service, cluster) {
+		return nil
+	}
+	if missing {
+		_, err = services.Create(ctx, service, metav1.CreateOptions{})
+	} else {
+		_, err = services.Update(ctx, service, metav1.UpdateOptions{})
+	}
+	return count(result, err)
+}
+
+func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.DatabaseCluster, services []string, result *Result) error {
+	authority := p.opts.Authority()
+	if authority.IsZero() {
+		return errors.New("there is no certificate authority yet")
+	}
+	secrets := p.opts.Client.CoreV1().Secrets(cluster.Namespace)
+	present, err := secrets.Get(ctx, v1alpha1.DerivedName(cluster.Name), metav1.GetOptions{})
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.DerivedName(cluster.Name), Namespace: cluster.Namespace},
+		Type:       corev1.SecretTypeOpaque,
+	}
+	if !missing {
+		if present.Labels[pki.LabelPartOf] != pki.PartOf {
+			return pki.ErrForeign
+		}
+		secret = present.DeepCopy()
+	}
+	ca, caErr := p.databaseCA(ctx, cluster, secret.Data)
+	data, changed, err := secretData(secret.Data, cluster, secretInput{
+		authority:     authority,
+		services:      services,
+		clusterDomain: p.opts.ClusterDomain,
+		ca:            ca,
+		key:           p.opts.key,
+		now:           p.opts.now(),
+	})
+	if err != nil {
+		return errors.Join(err, caErr)
+	}
+	if pair, err := pki.ParsePair(data[config.KeyCert], data[config.KeyKey]); err == nil {
+		result.Next = pair.RenewAt()
+	}
+	secret.Data = data
+	if own(&secret.ObjectMeta, cluster) || changed {
+		if missing {
+			_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
+		} else {
+			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		}
+	} else {
+		return caErr
+	}
+	return errors.Join(count(result, err), caErr)
+}
+
+// count notes a write. That somebody else made the object first is no error:
+// it was one of us, or the next call says what is wrong with it.
+func count(result *Result, err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err == nil {
+		result.Writes++
+	}
+	return err
+}

@@ -1,0 +1,398 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/view"
+)
+
+const (
+	// requestTimeout bounds a request of the session itself.
+	requestTimeout = 10 * time.Second
+	// beginAgain is the pause before a session that failed is begun anew.
+	beginAgain = time.Second
+	// provisionEvery is how often what the pods need is looked after, and
+	// provisionRetry how soon after a failure.
+	provisionEvery = 10 * time.Minute
+	provisionRetry = 5 * time.Second
+	// reportsLinger is how long report streams are held after the last work.
+	reportsLinger = time.Minute
+	// maxBreath bounds the pause after a pass, which is twice as long as the pass.
+	maxBreath = 50 * time.Millisecond
+)
+
+// session leads one DatabaseCluster during one term. Only run's goroutine
+// touches it, except for what poke and the refresh of reports do.
+type session struct {
+	options Options
+	key     Key
+	term    Term
+	log     *slog.Logger
+	events  chan struct{}
+
+	uid        string
+	actor      *act.Actor
+	departures *departures
+	progress   progress
+	// newest is the object as we wrote or read it last; the cache may be behind.
+	newest *v1alpha1.DatabaseCluster
+	// statusAt is when the status was written last, and differsSince since when
+	// there has been something else to write.
+	statusAt     time.Time
+	differsSince time.Time
+	estimate     estimate
+
+	reporting  bool
+	workedAt   time.Time
+	refreshing sync.WaitGroup
+
+	// provided notes for what was provisioned, and due when that is to be done
+	// again; stale asks for it at once.
+	provided string
+	due      time.Time
+	stale    atomic.Bool
+}
+
+func newSession(options Options, key Key, term Term) *session {
+	return &session{
+		options: options, key: key, term: term,
+		log:    options.Logger.With("cluster", key.String()),
+		events: make(chan struct{}, 1),
+	}
+}
+
+// poke asks for a pass.
+func (s *session) poke() {
+	select {
+	case s.events <- struct{}{}:
+	default:
+	}
+}
+
+// errOver: there is nothing to lead any more.
+var errOver = errors.New("the DatabaseCluster is gone")
+
+// run leads until ctx ends or the DatabaseCluster is gone.
+func (s *session) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := s.lead(ctx)
+		if errors.Is(err, errOver) {
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("beginning anew", "error", err)
+		}
+		if !pause(ctx, beginAgain) {
+			return
+		}
+	}
+}
+
+// lead takes the DatabaseCluster over and makes passes until it is lost.
+func (s *session) lead(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.refreshing.Wait()
+	defer cancel()
+	objects, err := s.objects(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.takeOver(ctx); err != nil {
+		return err
+	}
+	s.departures = newDepartures(time.Now(), s.newest.Status.LastDeparture.Time)
+	s.progress = newProgress(s.newest.Status.LastProgress.Time)
+	s.estimate = estimate(s.newest.Status.EstimateSeconds)
+	s.reporting, s.workedAt = true, time.Now()
+	s.actor, err = act.New(act.Options{
+		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
+		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
+		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
+		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	defer s.actor.Wait()
+	defer cancel()
+	s.log.Info("leading", "epoch", s.newest.Status.Epoch, "claims", len(s.newest.Status.Claims), "pods", len(objects.Pods))
+	return s.passes(ctx)
+}
+
+// objects waits until the cache knows all about the cluster.
+func (s *session) objects(ctx context.Context) (kube.ClusterObjects, error) {
+	for {
+		objects, ok := s.options.Cache.Cluster(s.key)
+		if ok {
+			return objects, nil
+		}
+		if !s.exists() {
+			return kube.ClusterObjects{}, errOver
+		}
+		select {
+		case <-ctx.Done():
+			return kube.ClusterObjects{}, ctx.Err()
+		case <-s.events:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (s *session) exists() bool {
+	for _, key := range s.options.Cache.Clusters() {
+		if key == s.key {
+			return true
+		}
+	}
+	return false
+}
+
+// takeOver makes the cluster ours in a new epoch.
+func (s *session) takeOver(ctx context.Context) error {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	live, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return errOver
+	}
+	if err != nil {
+		return fmt.Errorf("read the DatabaseCluster: %w", err)
+	}
+	seen := s.options.Agents.State(s.key).Epoch()
+	s.newest, err = act.TakeOver(ctx, s.options.Clusters, s.options.Kubernetes, live, seen, policy.At(time.Now()))
+	if err != nil {
+		return err
+	}
+	s.uid, s.statusAt = string(s.newest.UID), time.Now()
+	return nil
+}
+
+func (s *session) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	bounded, cancelBound := s.term.Bound(ctx)
+	return bounded, func() { cancelBound(); cancel() }
+}
+
+// passes makes a pass after each event and when a clock says so.
+func (s *session) passes(ctx context.Context) error {
+	for {
+		began := time.Now()
+		wake, err := s.pass(ctx, began)
+		if err != nil {
+			return err
+		}
+		// A cluster that has much to say must not take all of a processor.
+		if !pause(ctx, min(2*time.Since(began), maxBreath)) {
+			return ctx.Err()
+		}
+		timer := time.NewTimer(max(0, time.Until(wake)))
+		select {
+		case <-ctx.Done():
+		case <-s.events:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// longestWait lies between two passes at most.
+const longestWait = time.Minute
+
+// pass looks, decides, shows and acts, once; and answers when to do so again if
+// nothing happens before.
+func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err error) {
+	wake = now.Add(longestWait)
+	objects, ok := s.options.Cache.Cluster(s.key)
+	if !ok {
+		if !s.exists() {
+			return wake, errOver
+		}
+		return now.Add(time.Second), nil
+	}
+	objects.Cluster = s.later(objects.Cluster)
+	if string(objects.Cluster.UID) != s.uid {
+		return wake, fmt.Errorf("the DatabaseCluster is another one now, with UID %s", objects.Cluster.UID)
+	}
+	s.look(ctx, now, objects, &wake)
+
+	snapshot := s.snapshot(now, objects)
+	plan := policy.Decide(snapshot)
+	versions := make(map[string]string, len(objects.Pods))
+	for i := range objects.Pods {
+		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
+	}
+	outcome := s.actor.Advance(ctx, act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Versions: versions, Plan: plan,
+		Names: s.names(now, objects, objects.Cluster.Status.Claims)})
+	if outcome.Deposed {
+		return wake, errors.New("the epoch is another coordinator's")
+	}
+	if len(outcome.Edits.Drop) > 0 {
+		// What comes after is decided at once and written together with this.
+		snapshot.Cluster.Status.Claims = remaining(snapshot.Cluster.Status.Claims, outcome.Edits.Drop)
+		outcome.Claims = remaining(outcome.Claims, outcome.Edits.Drop)
+		plan = policy.Decide(snapshot)
+		s.actor.Claim(act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Plan: plan}, &outcome)
+	}
+	decision := status.Decision{
+		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
+		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
+	}
+	s.progress.note(now, decision)
+	s.options.Board.Publish(decision)
+	s.holdReports(now, decision)
+	for _, away := range outcome.Away {
+		s.estimate = s.estimate.with(away)
+	}
+	if err := s.write(ctx, now, objects.Cluster, decision, outcome.Edits, &wake); err != nil {
+		s.log.Warn("status not written", "error", err)
+		sooner(&wake, now.Add(time.Second))
+	}
+
+	if !outcome.Wake.IsZero() {
+		sooner(&wake, outcome.Wake)
+	}
+	if plan.RetryAfterSeconds > 0 {
+		sooner(&wake, now.Add(time.Duration(plan.RetryAfterSeconds)*time.Second))
+	}
+	if len(plan.Order)+len(outcome.Claims) > 0 {
+		stall := time.Duration(snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
+		if at := s.progress.at.Add(stall); at.After(now) {
+			sooner(&wake, at)
+		}
+	}
+	return wake, nil
+}
+
+// remaining are the claims that are not dropped.
+func remaining(claims []policy.Claim, drop []string) []policy.Claim {
+	return slices.DeleteFunc(slices.Clone(claims), func(c policy.Claim) bool { return slices.Contains(drop, c.ID) })
+}
+
+func sooner(wake *time.Time, at time.Time) {
+	if at.Before(*wake) {
+		*wake = at
+	}
+}
+
+// look brings up to date whose reports are held and what may be taken for fresh.
+func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
+	if err := s.options.Agents.Follow(s.key, followingOf(objects, s.reporting)); err != nil {
+		s.log.Warn("agents cannot be followed", "error", err)
+	}
+	if s.departures.look(now, objects.Pods, s.options.Agents.State(s.key)) && s.reporting {
+		// Everybody is to look anew; without being asked some would take seconds.
+		s.refreshing.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+			defer cancel()
+			if err := s.options.Agents.Refresh(ctx, s.key); err != nil {
+				s.log.Debug("not all agents looked anew", "error", err)
+			}
+		})
+	}
+	s.provide(ctx, now, objects, wake)
+}
+
+// provide looks after what the pods need.
+func (s *session) provide(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
+	wanted := fmt.Sprint(objects.Cluster.Generation)
+	for i := range objects.Pools {
+		wanted += " " + objects.Pools[i].Name + "/" + objects.Pools[i].Service
+	}
+	if s.stale.Swap(false) || wanted != s.provided || !now.Before(s.due) {
+		ctx, cancel := s.bound(ctx)
+		defer cancel()
+		next, err := s.options.Provision(ctx, objects)
+		s.provided, s.due = wanted, now.Add(provisionEvery)
+		switch {
+		case err != nil:
+			s.log.Warn("what the agents need could not be provided", "error", err)
+			s.due = now.Add(provisionRetry)
+		case next.After(now) && next.Before(s.due):
+			s.due = next
+		}
+	}
+	sooner(wake, s.due)
+}
+
+func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
+	return view.Input{
+		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
+		Barrier: s.departures.barrier, Engine: engineFacts(objects.Cluster.Spec.Engine),
+	}
+}
+
+// names are only asked for while pods are adopted.
+func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []policy.Claim) map[string]string {
+	adopting := func(claim policy.Claim) bool {
+		return claim.Prepare == policy.PrepareNone &&
+			slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool { return string(p.UID) == claim.UID && !p.Agent })
+	}
+	if !slices.ContainsFunc(claims, adopting) {
+		return nil
+	}
+	return view.Names(s.input(now, objects))
+}
+
+func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
+	snapshot := view.Join(s.input(now, objects))
+	known := &snapshot.Cluster.Status
+	known.LastDeparture, known.LastProgress = nil, nil
+	if last := s.departures.last(); !last.IsZero() {
+		at := policy.At(last)
+		known.LastDeparture = &at
+	}
+	if !s.progress.at.IsZero() {
+		at := policy.At(s.progress.at)
+		known.LastProgress = &at
+	}
+	s.actor.Annotate(&snapshot)
+	return snapshot
+}
+
+// holdReports follows all agents' reports while there is work, and a little
+// longer; an idle cluster costs a few rosters.
+func (s *session) holdReports(now time.Time, d status.Decision) {
+	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || !d.Snapshot.Cluster.Status.Initialized
+	if work {
+		s.workedAt = now
+	}
+	reporting := work || now.Sub(s.workedAt) < reportsLinger
+	if reporting && !s.reporting {
+		s.poke() // to ask for the streams at once
+	}
+	s.reporting = reporting
+}
+
+// later is the newer of the cache's object and our own. API servers count
+// resourceVersions up; where one does not, ours is kept until the cache has
+// another.
+func (s *session) later(cached *v1alpha1.DatabaseCluster) *v1alpha1.DatabaseCluster {
+	if s.newest == nil || cached.UID != s.newest.UID {
+		return cached
+	}
+	c, errC := strconv.ParseUint(cached.ResourceVersion, 10, 64)
+	n, errN := strconv.ParseUint(s.newest.ResourceVersion, 10, 64)
+	if errC == nil && errN == nil && c < n {
+		return s.newest
+	}
+	return cached
+}

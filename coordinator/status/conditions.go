@@ -1,0 +1,211 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Reasons of conditions where no rule applies.
+const (
+	reasonDone        = "Done"
+	reasonIdle        = "Idle"
+	reasonRolling     = "Rolling"
+	reasonWaiting     = "Waiting"
+	reasonPaused      = "Paused"
+	reasonStalled     = "Stalled"
+	reasonProgress    = "Progressing"
+	reasonPodsAway    = "PodsAway"
+	reasonHealthy     = "Healthy"
+	reasonNotYet      = "NotYetHealthy"
+	reasonWasHealthy  = "WasHealthy"
+	reasonNoPods      = "NoPods"
+	reasonNoBudget    = "NoForeignBudget"
+	reasonUnspecified = "Unknown"
+)
+
+// Conditions are the conditions that follow from a decision, following on the
+// ones that the object has: a condition keeps its transition time as long as
+// its status stays. Conditions of other types are kept.
+//
+// Ready, Reconciling and Stalled are those of kstatus, so that tools which
+// wait for an object need not know this kind: an up-to-date cluster is Ready,
+// one in mid-rollout is Reconciling, and one that cannot go on is Stalled.
+func Conditions(d Decision, have []v1alpha1.Condition, generation int64) []v1alpha1.Condition {
+	list := make([]metav1.Condition, 0, len(have)+6)
+	for _, c := range have {
+		list = append(list, metav1.Condition(c))
+	}
+	for _, c := range []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d)} {
+		c.ObservedGeneration = generation
+		c.LastTransitionTime = metav1.NewTime(d.DecidedAt)
+		meta.SetStatusCondition(&list, c)
+	}
+	out := make([]v1alpha1.Condition, 0, len(list))
+	for _, c := range list {
+		out = append(out, v1alpha1.Condition(c))
+	}
+	return out
+}
+
+func ready(d Decision) metav1.Condition {
+	switch {
+	case d.Phase == policy.ClusterDone:
+		return condition(v1alpha1.ConditionReady, true, reasonDone, "every pod runs the revision that its StatefulSet wants, and is back")
+	case d.Phase == policy.ClusterIdle && d.Pods.Away > 0:
+		return condition(v1alpha1.ConditionReady, false, reasonPodsAway, fmt.Sprintf("%d of %d pods are away", d.Pods.Away, d.Pods.Desired))
+	case d.Phase == policy.ClusterIdle:
+		return condition(v1alpha1.ConditionReady, false, reasonIdle, "nothing should go, and not everything is known to be up to date and back")
+	}
+	reason, message := why(d)
+	return condition(v1alpha1.ConditionReady, false, reason, message)
+}
+
+func reconciling(d Decision) metav1.Condition {
+	switch d.Phase {
+	case policy.ClusterRolling, policy.ClusterWaiting:
+		reason, message := why(d)
+		return condition(v1alpha1.ConditionReconciling, true, reason, message)
+	case policy.ClusterPaused:
+		return condition(v1alpha1.ConditionReconciling, false, reasonPaused, "the rollout is paused")
+	case policy.ClusterStalled:
+		reason, message := why(d)
+		return condition(v1alpha1.ConditionReconciling, false, reason, message)
+	}
+	return condition(v1alpha1.ConditionReconciling, false, phaseReason(d.Phase), "nothing should go")
+}
+
+func stalled(d Decision) metav1.Condition {
+	if d.Phase != policy.ClusterStalled {
+		return condition(v1alpha1.ConditionStalled, false, reasonProgress, "nothing has waited for longer than it may")
+	}
+	reason, message := why(d)
+	return condition(v1alpha1.ConditionStalled, true, reason, message)
+}
+
+// available says what the database can do, whether or not a rollout goes on.
+func available(d Decision) metav1.Condition {
+	c := metav1.Condition{Type: v1alpha1.ConditionAvailable, Reason: string(policy.Unhealthy), Message: d.Snapshot.Health.Reason}
+	switch d.Snapshot.Health.Verdict {
+	case policy.Green:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonHealthy, "the database is complete"
+	case policy.Recoverable, policy.Yellow:
+		c.Status = metav1.ConditionTrue
+		c.Message = cmp.Or(c.Message, "copies are missing; the database works without them")
+	case policy.Red:
+		c.Status = metav1.ConditionFalse
+		c.Message = cmp.Or(c.Message, "the database says that some of it does not work")
+	default:
+		c.Status = metav1.ConditionUnknown
+		c.Message = cmp.Or(c.Message, "no agent says how the database is")
+	}
+	return c
+}
+
+func initialized(d Decision) metav1.Condition {
+	if d.Snapshot.Cluster.Status.Initialized {
+		return condition(v1alpha1.ConditionInitialized, true, reasonWasHealthy, "the database was healthy once")
+	}
+	if d.Pods.Desired == 0 {
+		return condition(v1alpha1.ConditionInitialized, false, reasonNoPods, "no StatefulSet with the label rollcall.dev/cluster="+d.Key.Name+" wants a pod")
+	}
+	return condition(v1alpha1.ConditionInitialized, false, reasonNotYet, "the database has not been healthy yet")
+}
+
+func foreignBudget(d Decision) metav1.Condition {
+	for _, h := range d.Plan.Holds {
+		if h.Rule == policy.ForeignBudget {
+			return condition(v1alpha1.ConditionForeignBudget, true, string(h.Rule), h.Reason)
+		}
+	}
+	return condition(v1alpha1.ConditionForeignBudget, false, reasonNoBudget, "no PodDisruptionBudget of somebody else has refused an eviction")
+}
+
+// why is the rule that holds the cluster, or else what the cluster is doing.
+func why(d Decision) (reason, message string) {
+	if h, ok := firstHold(d.Plan); ok && len(d.Plan.Steps) == 0 {
+		// While pods are on their way, only what will not pass with them counts.
+		if len(d.Claims) == 0 || d.Phase == policy.ClusterStalled || h.Pod == "" && !Passing(h.Rule) {
+			return string(h.Rule), holdSummary(d.Plan, h)
+		}
+	}
+	if len(d.Claims) > 0 {
+		pods := make([]string, 0, len(d.Claims))
+		for _, c := range d.Claims {
+			pods = append(pods, c.Pod)
+		}
+		slices.Sort(pods)
+		return phaseReason(d.Phase), fmt.Sprintf("%d of %d pods updated, on their way: %s", d.Pods.Updated, d.Pods.Desired, few(pods))
+	}
+	return phaseReason(d.Phase), fmt.Sprintf("%d of %d pods updated", d.Pods.Updated, d.Pods.Desired)
+}
+
+// firstHold is the hold that says most about the cluster: one of the whole
+// cluster if there is any, and otherwise that of the pod that is next, because
+// the plan has them in this order.
+func firstHold(p policy.Plan) (policy.Hold, bool) {
+	for _, h := range p.Holds {
+		if h.Rule != policy.Claimed && h.Rule != policy.OnItsWay {
+			return h, true
+		}
+	}
+	return policy.Hold{}, false
+}
+
+func holdSummary(p policy.Plan, h policy.Hold) string {
+	if h.Pod == "" {
+		return h.Reason
+	}
+	if others := len(p.Holds) - 1; others > 0 {
+		return fmt.Sprintf("%s: %s (and %d more held)", h.Pod, h.Reason, others)
+	}
+	return fmt.Sprintf("%s: %s", h.Pod, h.Reason)
+}
+
+// few is a list of names, cut where it would be no help any more.
+func few(names []string) string {
+	const most = 5
+	text := ""
+	for i, name := range names {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", text, len(names)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += name
+	}
+	return text
+}
+
+func phaseReason(p policy.ClusterPhase) string {
+	switch p {
+	case policy.ClusterIdle:
+		return reasonIdle
+	case policy.ClusterRolling:
+		return reasonRolling
+	case policy.ClusterWaiting:
+		return reasonWaiting
+	case policy.ClusterPaused:
+		return reasonPaused
+	case policy.ClusterStalled:
+		return reasonStalled
+	case policy.ClusterDone:
+		return reasonDone
+	}
+	return reasonUnspecified
+}
+
+func condition(kind string, is bool, reason, message string) metav1.Condition {
+	status := metav1.ConditionFalse
+	if is {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+}

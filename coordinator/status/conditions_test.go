@@ -1,0 +1,110 @@
+package status
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func conditionOf(t *testing.T, list []v1alpha1.Condition, kind string) v1alpha1.Condition {
+	t.Helper()
+	for _, c := range list {
+		if c.Type == kind {
+			return c
+		}
+	}
+	require.Failf(t, "no such condition", "%s", kind)
+	return v1alpha1.Condition{}
+}
+
+func TestConditions(t *testing.T) {
+	phase := func(d Decision, p policy.ClusterPhase) Decision {
+		d.Phase = p
+		return d
+	}
+	done := search(t, func(s *policy.Snapshot) { s.Pools[0].Revision = "v1"; podOf(s, "search-2").Revision = "v1" })
+	paused := search(t, func(s *policy.Snapshot) { s.Cluster.Paused = true })
+	for name, c := range map[string]struct {
+		d                           Decision
+		ready, reconciling, stalled metav1.ConditionStatus
+		readyReason                 string
+	}{
+		"done":                  {phase(done, policy.ClusterDone), "True", "False", "False", "Done"},
+		"rolling":               {search(t, claimed(policy.PhaseGone)), "False", "True", "False", "Rolling"},
+		"about to begin":        {search(t), "False", "True", "False", "Rolling"},
+		"paused":                {phase(paused, policy.ClusterPaused), "False", "False", "False", "paused"},
+		"stalled":               {phase(paused, policy.ClusterStalled), "False", "False", "True", "paused"},
+		"waiting":               {phase(paused, policy.ClusterWaiting), "False", "True", "False", "paused"},
+		"idle with a pod away":  {phase(Decision{Pods: PodCounts{Desired: 3, Away: 1}}, policy.ClusterIdle), "False", "False", "False", "PodsAway"},
+		"idle, little is known": {phase(Decision{}, policy.ClusterIdle), "False", "False", "False", "Idle"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list := Conditions(c.d, nil, 7)
+			require.Equal(t, c.ready, conditionOf(t, list, v1alpha1.ConditionReady).Status)
+			require.Equal(t, c.readyReason, conditionOf(t, list, v1alpha1.ConditionReady).Reason)
+			require.Equal(t, c.reconciling, conditionOf(t, list, v1alpha1.ConditionReconciling).Status)
+			require.Equal(t, c.stalled, conditionOf(t, list, v1alpha1.ConditionStalled).Status)
+			for _, c := range list {
+				require.EqualValues(t, 7, c.ObservedGeneration)
+				require.NotEmpty(t, c.Message, c.Type)
+			}
+		})
+	}
+}
+
+func TestReasonIsTheRule(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) { s.Health.Verdict = policy.Red })
+	c := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionReconciling)
+	require.Equal(t, string(policy.Unhealthy), c.Reason)
+	available := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable)
+	require.Equal(t, metav1.ConditionFalse, available.Status)
+	require.Equal(t, string(policy.Unhealthy), available.Reason)
+}
+
+func TestAvailableIsUnknownWhenNobodySays(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) { s.Health.Verdict = policy.UnknownHealth })
+	require.Equal(t, metav1.ConditionUnknown, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable).Status)
+	d.Snapshot.Health.Verdict = ""
+	require.Equal(t, metav1.ConditionUnknown, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable).Status)
+}
+
+func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
+	first := search(t)
+	list := Conditions(first, []v1alpha1.Condition{{Type: "SomebodyElses", Status: "True", Reason: "X"}}, 1)
+	again := Conditions(search(t, later(time.Minute)), list, 2)
+	require.Equal(t, "X", conditionOf(t, again, "SomebodyElses").Reason)
+	require.Equal(t, first.DecidedAt, conditionOf(t, again, v1alpha1.ConditionReady).LastTransitionTime.Time)
+
+	d := search(t, later(2*time.Minute))
+	d.Phase = policy.ClusterDone
+	changed := Conditions(d, again, 2)
+	require.Equal(t, d.DecidedAt, conditionOf(t, changed, v1alpha1.ConditionReady).LastTransitionTime.Time)
+	require.Equal(t, first.DecidedAt, conditionOf(t, changed, v1alpha1.ConditionInitialized).LastTransitionTime.Time)
+	require.Equal(t, first.DecidedAt, conditionOf(t, list, v1alpha1.ConditionReady).LastTransitionTime.Time, "the object's own list is not written to")
+}
+
+func TestForeignBudgetIsACondition(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) { podOf(s, "search-1").Refused = policy.ForeignBudget })
+	require.Equal(t, metav1.ConditionTrue, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionForeignBudget).Status)
+	require.Equal(t, metav1.ConditionFalse, conditionOf(t, Conditions(search(t), nil, 1), v1alpha1.ConditionForeignBudget).Status)
+}
+
+// The schema of conditions refuses other reasons.
+func TestReasonsFitTheSchema(t *testing.T) {
+	fits := regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:-]*[A-Za-z0-9_])?$`)
+	for _, rule := range policy.Rules() {
+		require.Regexp(t, fits, string(rule))
+	}
+	for _, phase := range []policy.ClusterPhase{"", "Idle", "Rolling", "Waiting", "Paused", "Stalled", "Done"} {
+		d := Decision{Phase: phase}
+		for _, c := range Conditions(d, nil, 1) {
+			require.Regexp(t, fits, c.Reason)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package status
+
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// PodCounts are the pods of one database cluster, counted over all pools. A
+// pod that is missing is neither current nor updated; away is what the policy
+// counts, claimed pods included.
+type PodCounts = v1alpha1.PodCounts
+
+// CountPods counts the pods of a snapshot and of the plan made on it.
+func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
+	c := PodCounts{Away: int32(plan.Budget.Pods.Away)}
+	revision := make(map[string]policy.Pool, len(s.Pools))
+	for _, pool := range s.Pools {
+		c.Desired += pool.Replicas
+		revision[pool.Name] = pool
+	}
+	for _, pod := range s.Pods {
+		switch {
+		case !exists(pod):
+		case updated(pod, revision[pod.Pool]):
+			c.Updated++
+		default:
+			c.Current++
+		}
+		if pod.Phase == policy.Ready {
+			c.Ready++
+		}
+		if failed(pod) {
+			c.Failed++
+		}
+	}
+	return c
+}
+
+// failed is direct evidence that a pod cannot work as it is; a pod that only
+// takes long is not counted.
+func failed(pod policy.Pod) bool {
+	switch pod.Problem {
+	case policy.CrashLoop, policy.ImagePull, policy.BadConfig, policy.InitFailed:
+		return pod.Phase != policy.Ready && pod.Phase != policy.Terminating
+	}
+	return pod.Phase == policy.Failed
+}

@@ -1,0 +1,84 @@
+package status
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Key names one DatabaseCluster.
+type Key = types.NamespacedName
+
+// Decision is the newest thing that the coordinator decided about one
+// database cluster, together with everything that it depended on.
+//
+// A Decision is a value: whoever publishes one must not change what it points
+// to afterwards, because readers share it.
+type Decision struct {
+	Key      Key
+	Snapshot policy.Snapshot
+	Plan     policy.Plan
+	// Claims that are open now. They may be newer than those of the snapshot,
+	// because a claim changes its phase without a new decision.
+	Claims []policy.Claim
+	Pods   PodCounts
+	// Phase is what the cluster as a whole is doing. It may say more than the
+	// plan's: that a rollout is stalled is known only with time.
+	Phase     policy.ClusterPhase
+	DecidedAt time.Time
+}
+
+// FromSnapshot decides on a snapshot and makes a Decision of it, as the
+// coordinator would at the snapshot's own time.
+func FromSnapshot(s policy.Snapshot) Decision {
+	plan := policy.Decide(s)
+	return Decision{
+		Key:       Key{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name},
+		Snapshot:  s,
+		Plan:      plan,
+		Claims:    s.Cluster.Status.Claims,
+		Pods:      CountPods(s, plan),
+		Phase:     plan.Phase,
+		DecidedAt: s.Now.Time,
+	}
+}
+
+// claimOf is the open claim on the named pod.
+func (d Decision) claimOf(pod string) (policy.Claim, bool) {
+	for _, c := range d.Claims {
+		if c.Pod == pod {
+			return c, true
+		}
+	}
+	return policy.Claim{}, false
+}
+
+// pod is the named pod of the snapshot.
+func (d Decision) pod(name string) (policy.Pod, bool) {
+	for _, p := range d.Snapshot.Pods {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return policy.Pod{}, false
+}
+
+// pool is the named pool of the snapshot.
+func (d Decision) pool(name string) (policy.Pool, bool) {
+	for _, p := range d.Snapshot.Pools {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return policy.Pool{}, false
+}
+
+// updated says whether a pod runs its pool's update revision. While that
+// revision is unknown nobody does, and nobody is out of date either.
+func updated(pod policy.Pod, pool policy.Pool) bool {
+	return exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
+}
+
+func exists(pod policy.Pod) bool { return pod.Phase != policy.Missing }

@@ -1,0 +1,271 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func reasons(events []Event) []string {
+	var list []string
+	for _, e := range events {
+		list = append(list, e.Reason)
+	}
+	return list
+}
+
+func eventOf(t *testing.T, events []Event, reason string) Event {
+	t.Helper()
+	for _, e := range events {
+		if e.Reason == reason {
+			return e
+		}
+	}
+	require.Failf(t, "no such event", "%s among %v", reason, reasons(events))
+	return Event{}
+}
+
+func TestNothingHappenedBeforeTheFirstDecision(t *testing.T) {
+	require.Empty(t, Events(nil, search(t, claimed(policy.PhaseGone))))
+}
+
+func TestNothingHappenedBetweenEqualDecisions(t *testing.T) {
+	d := search(t, claimed(policy.PhasePreparing))
+	require.Empty(t, Events(&d, search(t, claimed(policy.PhasePreparing), later(time.Second))))
+}
+
+// One restart, decision by decision.
+func TestEventsOfOneRestart(t *testing.T) {
+	decisions := []Decision{
+		search(t),
+		search(t, claimed(policy.PhaseClaimed)),
+		search(t, claimed(policy.PhasePreparing)),
+		search(t, claimed(policy.PhasePrepared)),
+		search(t, claimed(policy.PhaseOpened)),
+		search(t, claimed(policy.PhaseGone)),
+		search(t, claimed(policy.PhaseGone), back),
+		search(t, claimed(policy.PhaseRejoined), back),
+		search(t, claimed(policy.PhaseRestoring), back),
+		search(t, claimed(policy.PhaseSettling), back),
+		search(t, back),
+	}
+	var got []string
+	for i := range decisions[1:] {
+		for _, e := range Events(&decisions[i], decisions[i+1]) {
+			if e.Reason == RestartHeld {
+				continue // told in a test of its own
+			}
+			require.Equal(t, "search-1", e.Pod)
+			require.Equal(t, "c1", e.ClusterUID)
+			got = append(got, fmt.Sprintf("%s %s", e.Reason, e.PodUID))
+		}
+	}
+	require.Equal(t, []string{
+		"RestartSelected u1", "PrepareStarted u1", "Prepared u1", "PodRestarted u1", "PodReturned u1b",
+	}, got)
+}
+
+// Decisions are coalesced, so phases are skipped; nothing is told twice or lost.
+func TestEventsOfSkippedPhases(t *testing.T) {
+	before, after := search(t), search(t, claimed(policy.PhaseSettling), back)
+	got := reasons(Events(&before, after))
+	require.Equal(t, []string{RestartSelected, PrepareStarted, Prepared, PodRestarted, PodReturned}, without(got, RestartHeld))
+
+	gone := search(t, claimed(policy.PhaseGone))
+	released := search(t, back)
+	require.Equal(t, []string{PodReturned}, without(reasons(Events(&gone, released)), RestartHeld))
+}
+
+func without(list []string, out string) []string {
+	return slices.DeleteFunc(list, func(s string) bool { return s == out })
+}
+
+func TestGivenUpClaimIsNoReturn(t *testing.T) {
+	prepared, released := search(t, claimed(policy.PhasePrepared)), search(t)
+	require.NotContains(t, reasons(Events(&prepared, released)), PodReturned)
+}
+
+func TestPodTakenByOthersWasNotPrepared(t *testing.T) {
+	never := func(s *policy.Snapshot) { s.Cluster.Status.Claims[0].Undo = nil }
+	before, after := search(t, claimed(policy.PhaseClaimed), never), search(t, claimed(policy.PhaseGone), never)
+	require.NotContains(t, reasons(Events(&before, after)), Prepared)
+}
+
+func TestPrepareTimesOutOnce(t *testing.T) {
+	at := func(d time.Duration) Decision {
+		return search(t, claimed(policy.PhasePreparing), func(s *policy.Snapshot) {
+			s.Cluster.Spec.Drain.TimeoutSeconds = 60
+			start := s.Cluster.Status.Claims[0].StartedAt
+			s.Now = policy.At(start.Add(d))
+		})
+	}
+	before, after, later := at(59*time.Second), at(60*time.Second), at(61*time.Second)
+	e := eventOf(t, Events(&before, after), PrepareTimedOut)
+	require.True(t, e.Warning)
+	require.Contains(t, e.Note, "Handoff is not done after 60s")
+	require.NotContains(t, reasons(Events(&after, later)), PrepareTimedOut)
+
+	// The default is 300 s.
+	plain, plainLater := search(t, claimed(policy.PhasePreparing)), search(t, claimed(policy.PhasePreparing), later299)
+	require.Contains(t, reasons(Events(&plain, plainLater)), PrepareTimedOut)
+}
+
+func later299(s *policy.Snapshot) { s.Now = policy.At(s.Now.Add(299 * time.Second)) }
+
+func TestUnplannedUpdate(t *testing.T) {
+	before, after := search(t), search(t, back)
+	e := eventOf(t, Events(&before, after), UnplannedUpdate)
+	require.True(t, e.Warning)
+	require.Equal(t, "search-1: went from revision v1 to v2 without being asked to", e.Note)
+
+	planned := search(t, claimed(policy.PhaseGone))
+	require.NotContains(t, reasons(Events(&planned, after)), UnplannedUpdate)
+
+	same := search(t, func(s *policy.Snapshot) { podOf(s, "search-1").UID = "u1b" })
+	require.NotContains(t, reasons(Events(&before, same)), UnplannedUpdate, "a restart on the old revision is no update")
+}
+
+func TestHeldIsToldWhenTheRuleChanges(t *testing.T) {
+	free := search(t)
+	vetoed := func(words string) Decision {
+		return search(t, func(s *policy.Snapshot) { podOf(s, "search-1").Report.Veto = words })
+	}
+	held := vetoed("a backup runs")
+	events := Events(&free, held)
+	require.Equal(t, []string{RestartHeld, RestartHeld}, reasons(events), "what is told of the only pod stands on the cluster too")
+	require.Contains(t, events[1].Note, "leader-last", "nothing goes, so that is told as well")
+	require.Equal(t, "search-1", events[0].Pod)
+	require.Contains(t, events[0].Note, "search-1: veto: ")
+	require.Contains(t, events[0].Note, "a backup runs")
+
+	more := vetoed("a backup runs, 50 %")
+	require.Empty(t, Events(&held, more), "other words of the same rule are no news")
+}
+
+// What a pod on its way sets off is told only when it lasts.
+func TestUnrestOfARestartIsNotTold(t *testing.T) {
+	red := func(s *policy.Snapshot) { s.Health.Verdict = policy.Red }
+	before, during := search(t), search(t, claimed(policy.PhaseGone), red)
+	for _, e := range Events(&before, during) {
+		require.NotContains(t, e.Note, "health: ")
+	}
+	after := search(t, back, red)
+	e := eventOf(t, Events(&during, after), RestartHeld)
+	require.Contains(t, e.Note, "health: ", "it still holds, and nothing is on its way")
+	require.Empty(t, e.Pod)
+	require.NotContains(t, reasons(Events(&after, after)), RestartHeld)
+
+	idle := search(t, red)
+	require.Contains(t, eventOf(t, Events(&before, idle), RestartHeld).Note, "health: ")
+}
+
+func TestHeldPodsAreBounded(t *testing.T) {
+	many := func(veto string) Decision {
+		return search(t, func(s *policy.Snapshot) {
+			s.Pools[0].Replicas = 50
+			for i := int32(3); i < 50; i++ {
+				s.Pods = append(s.Pods, policy.Pod{
+					Name: fmt.Sprintf("search-%d", i), UID: fmt.Sprint("u", i), Pool: "search", Ordinal: i, Revision: "v1", Phase: policy.Ready, Agent: true, Guard: policy.GuardClosed,
+					Report: &policy.Report{UID: fmt.Sprint("u", i), Self: true, Fresh: true, Member: policy.Live, Settled: true, Veto: veto},
+				})
+			}
+		})
+	}
+	free, held := many(""), many("no")
+	pods, cluster := 0, 0
+	for _, e := range Events(&free, held) {
+		if e.Pod != "" {
+			pods++
+		} else {
+			cluster++
+			require.Less(t, len(e.Note), 500)
+		}
+	}
+	require.Equal(t, maxHeldPods, pods)
+	require.NotZero(t, cluster)
+}
+
+func TestWaitingForItsTurnIsNotTold(t *testing.T) {
+	full := search(t, func(s *policy.Snapshot) { s.Pools[0].Revision = "v1"; podOf(s, "search-2").Revision = "v1" })
+	for _, rolling := range []Decision{search(t), search(t, claimed(policy.PhaseClaimed))} {
+		require.NotEmpty(t, rolling.Plan.Holds)
+		require.NotContains(t, reasons(Events(&full, rolling)), RestartHeld)
+	}
+
+	stuck := search(t, func(s *policy.Snapshot) {
+		podOf(s, "search-2").Phase, podOf(s, "search-2").Since = policy.Pending, s.Now
+	})
+	require.Empty(t, stuck.Plan.Steps)
+	e := eventOf(t, Events(&full, stuck), RestartHeld)
+	require.Contains(t, e.Note, "pod-budget")
+	require.False(t, e.Warning)
+	require.Empty(t, e.Pod)
+}
+
+func TestOverrideUsed(t *testing.T) {
+	override := func(s *policy.Snapshot) {
+		s.Health.Verdict = policy.Red
+		s.Cluster.Spec.Overrides = []policy.Override{{
+			Rule: policy.Unhealthy, Pods: []string{"search-1"}, Reason: "INC-4711", Expires: policy.At(s.Now.Add(time.Hour)),
+		}}
+	}
+	before := search(t, override)
+	require.NotEmpty(t, before.Plan.Steps, before.Plan.Text())
+	e := eventOf(t, Events(&before, search(t, override, claimed(policy.PhaseClaimed))), OverrideUsed)
+	require.Contains(t, e.Note, "INC-4711")
+	require.Equal(t, "search-1", e.Pod)
+	require.True(t, e.Warning)
+}
+
+func TestUnprotectedRestart(t *testing.T) {
+	sole := func(s *policy.Snapshot) {
+		s.Groups = []policy.Group{{ID: "logs/s1", Kind: policy.Shard, NeedsLeader: true, Members: []policy.Member{
+			{ID: "r1", Pod: "search-1", State: policy.Active, Leader: true, Eligible: true},
+		}}}
+	}
+	before := search(t, sole)
+	require.NotEmpty(t, before.Plan.Steps, before.Plan.Text())
+	e := eventOf(t, Events(&before, search(t, sole, claimed(policy.PhaseClaimed))), UnprotectedRestart)
+	require.Contains(t, e.Note, "logs/s1")
+}
+
+func TestPhasesTold(t *testing.T) {
+	phase := func(p policy.ClusterPhase, changes ...func(*policy.Snapshot)) Decision {
+		d := search(t, changes...)
+		d.Phase = p
+		return d
+	}
+	rolling, stalled, done := phase(policy.ClusterRolling), phase(policy.ClusterStalled), phase(policy.ClusterDone)
+	e := eventOf(t, Events(&rolling, stalled), Stalled)
+	require.True(t, e.Warning)
+	require.Contains(t, e.Note, "no progress: ")
+
+	e = eventOf(t, Events(&rolling, done), RolloutFinished)
+	require.False(t, e.Warning)
+	require.Contains(t, e.Note, "search on v2")
+
+	idle := phase(policy.ClusterIdle)
+	require.NotContains(t, reasons(Events(&idle, done)), RolloutFinished, "nothing was rolled out")
+	require.NotContains(t, reasons(Events(&done, done)), RolloutFinished)
+}
+
+func TestStoppedTheLineAndVersionRefused(t *testing.T) {
+	free := search(t)
+	refused := search(t, func(s *policy.Snapshot) {
+		s.Pools[0].Version, s.Pools[0].RunningVersion = "9.8.0", "9.9.0"
+	})
+	require.Equal(t, policy.VersionRefused, refused.Plan.Holds[0].Rule, refused.Plan.Text())
+	e := eventOf(t, Events(&free, refused), VersionRefused)
+	require.True(t, e.Warning)
+	require.Empty(t, e.Pod)
+
+	stopped := free
+	stopped.Plan.Holds = []policy.Hold{{Rule: policy.LineStopped, Reason: "1 pod of v2 failed"}}
+	e = eventOf(t, Events(&free, stopped), StoppedTheLine)
+	require.Equal(t, "line-stopped: 1 pod of v2 failed", e.Note)
+}

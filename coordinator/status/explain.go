@@ -1,0 +1,396 @@
+package status
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// ErrNoSuchPod is returned for a pod that the decision does not know.
+var ErrNoSuchPod = errors.New("no such pod")
+
+// Explanation says why one pod goes, waits, or is left alone, and what that
+// was decided on.
+type Explanation struct {
+	Pod     string  `json:"pod"`
+	Verdict Verdict `json:"verdict"`
+	// Rule is the first one that holds the pod; empty unless the verdict is Hold.
+	Rule policy.Rule `json:"rule,omitempty"`
+	// Text is the verdict in words, a line for each thing to say. What the
+	// plan says stands there as it does in the text of the plan.
+	Text  string `json:"text"`
+	Facts []Fact `json:"facts"`
+}
+
+// Fact is one thing that a decision looked at.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// AgeSeconds since the fact was observed; negative where that means nothing.
+	AgeSeconds float64 `json:"ageSeconds"`
+}
+
+// timeless is the age of facts that have none.
+const timeless = -1
+
+// Explain says what a decision means for one pod. The error is ErrNoSuchPod
+// when the decision does not know the pod.
+func Explain(d Decision, name string) (Explanation, error) {
+	pod, known := d.pod(name)
+	claim, claimed := d.claimOf(name)
+	if !known && !claimed {
+		return Explanation{}, fmt.Errorf("%w: %s is not one of the %d pods of %s", ErrNoSuchPod, name, len(d.Snapshot.Pods), d.Key)
+	}
+	e := Explanation{Pod: name}
+	step, goes := stepOf(d.Plan, name)
+	holds := holdsOf(d.Plan, name)
+	switch {
+	case claimed:
+		e.Verdict, e.Text = Claimed, claimText(d, claim)
+	case goes:
+		e.Verdict, e.Text = Go, goText(step)
+	case slices.Contains(d.Plan.Order, name) || slices.ContainsFunc(holds, func(h policy.Hold) bool { return h.Pod == name }):
+		e.Verdict = Hold
+		if len(holds) > 0 {
+			e.Rule = holds[0].Rule
+		}
+		e.Text = holdText(d, name, holds)
+	default:
+		e.Verdict, e.Text = UpToDate, upToDateText(d, pod)
+	}
+	e.Facts = slices.Concat(podFacts(d, pod), reportFacts(pod), groupFacts(d, name), clusterFacts(d))
+	return e, nil
+}
+
+func stepOf(p policy.Plan, pod string) (policy.Step, bool) {
+	for _, s := range p.Steps {
+		if s.Pod == pod {
+			return s, true
+		}
+	}
+	return policy.Step{}, false
+}
+
+// holdsOf is the pod's own holds, then those of the whole cluster that say
+// something else.
+func holdsOf(p policy.Plan, pod string) []policy.Hold {
+	var holds []policy.Hold
+	own := map[policy.Rule]bool{}
+	for _, h := range p.Holds {
+		if h.Pod == pod {
+			holds = append(holds, h)
+			own[h.Rule] = true
+		}
+	}
+	for _, h := range p.Holds {
+		if h.Pod == "" && !own[h.Rule] {
+			holds = append(holds, h)
+		}
+	}
+	return holds
+}
+
+// claimText says how far a claim has come, what it waits for, and what holds
+// the whole cluster meanwhile, such as a line that this very pod has stopped.
+func claimText(d Decision, c policy.Claim) string {
+	lines := []string{
+		fmt.Sprintf("claim  %s %s %s (%s)", c.Pod, c.Phase, actionText(c.Action, c.Prepare), c.Reason),
+		claimPhaseText(c.Phase),
+	}
+	if !c.StartedAt.IsZero() {
+		lines[1] += fmt.Sprintf("; claimed %s ago", Age(d.DecidedAt.Sub(c.StartedAt.Time)))
+	}
+	if phaseReached(c.Phase, policy.PhaseGone) {
+		if r := policy.Returned(d.Snapshot, c); !r.Done {
+			lines = append(lines, "waiting: "+r.Why.Reason)
+			if r.Failed {
+				lines = append(lines, "it counts as failed")
+			}
+			if r.Why.Unblocks != "" {
+				lines = append(lines, "unblocked by: "+r.Why.Unblocks)
+			}
+		}
+	}
+	for _, h := range d.Plan.Holds {
+		if h.Pod == "" {
+			lines = append(lines, holdLines(h)...)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func claimPhaseText(p policy.ClaimPhase) string {
+	switch p {
+	case policy.PhaseClaimed:
+		return "claimed, nothing done to it yet"
+	case policy.PhasePreparing:
+		return "its agent makes it safe to stop"
+	case policy.PhasePrepared:
+		return "about to be checked once more and removed"
+	case policy.PhaseOpened:
+		return "released: Kubernetes is told to remove it"
+	case policy.PhaseGone:
+		return "removed; its successor is awaited in the database"
+	case policy.PhaseRejoined:
+		return "its successor has joined the database"
+	case policy.PhaseRestoring:
+		return "what its preparation changed is being undone"
+	case policy.PhaseSettling:
+		return "its successor is back; its copies are being awaited"
+	}
+	return "in a phase that this version does not know: " + string(p)
+}
+
+func actionText(a policy.Action, p policy.Prepare) string {
+	if p == "" || p == policy.PrepareNone {
+		return string(a)
+	}
+	return fmt.Sprintf("%s after %s", a, p)
+}
+
+func goText(s policy.Step) string {
+	lines := []string{s.Text()}
+	if s.OutsideBudget {
+		lines = append(lines, "outside of the budget: it is broken, and taking it takes nothing away")
+	}
+	return strings.Join(append(lines, s.Notes...), "\n")
+}
+
+// holdText has the hold that counts first, and then whatever else would hold.
+func holdText(d Decision, pod string, holds []policy.Hold) string {
+	if len(holds) == 0 {
+		return "held; the plan does not say why"
+	}
+	var lines []string
+	said := map[policy.Rule]bool{}
+	for _, h := range holds {
+		lines = append(lines, holdLines(h)...)
+		said[h.Rule] = true
+	}
+	for _, h := range policy.Explain(d.Snapshot, pod) {
+		if !said[h.Rule] {
+			lines = append(lines, "also   "+strings.TrimPrefix(h.Text(), "hold   "))
+			said[h.Rule] = true
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func holdLines(h policy.Hold) []string {
+	if h.Unblocks == "" {
+		return []string{h.Text()}
+	}
+	return []string{h.Text(), "unblocked by: " + h.Unblocks}
+}
+
+func upToDateText(d Decision, pod policy.Pod) string {
+	pool, ok := d.pool(pod.Pool)
+	switch {
+	case !exists(pod):
+		return "the pod is missing, and nothing asks it to go"
+	case !ok || pool.Revision == "":
+		return "nothing asks it to go; which revision its StatefulSet wants is not known"
+	case !pool.Observed:
+		return "nothing asks it to go; Kubernetes has not yet looked at the newest change of StatefulSet " + pool.Name
+	case pod.Revision != pool.Revision:
+		return fmt.Sprintf("nothing asks it to go, although it runs %s and StatefulSet %s wants %s", pod.Revision, pool.Name, pool.Revision)
+	}
+	return fmt.Sprintf("it runs revision %s, which StatefulSet %s wants", pod.Revision, pool.Name)
+}
+
+func podFacts(d Decision, pod policy.Pod) []Fact {
+	var facts facts
+	pool, _ := d.pool(pod.Pool)
+	sinceAge := float64(timeless)
+	if !pod.Since.IsZero() {
+		sinceAge = max(0, d.Snapshot.Now.Sub(pod.Since.Time).Seconds())
+	}
+	phase := string(pod.Phase)
+	if pod.Problem != policy.NoProblem {
+		phase += ", " + string(pod.Problem)
+	}
+	facts.add("phase", sinceAge, "%s", cmp.Or(phase, "unknown"))
+	switch {
+	case pod.Revision == "":
+		facts.add("revision", timeless, "unknown, wanted is %s", cmp.Or(pool.Revision, "unknown"))
+	case pod.Revision == pool.Revision:
+		facts.add("revision", timeless, "%s, which is wanted", pod.Revision)
+	default:
+		facts.add("revision", timeless, "%s, wanted is %s", pod.Revision, cmp.Or(pool.Revision, "unknown"))
+	}
+	facts.add("zone", timeless, "%s", cmp.Or(pod.Zone, "unknown"))
+	facts.add("node", timeless, "%s", cmp.Or(nodeText(d.Snapshot.Nodes, pod.Node), "none"))
+	if pod.Unit != "" {
+		facts.add("unit", timeless, "%s", pod.Unit)
+	}
+	if pod.Guard != "" {
+		facts.add("guard", timeless, "%s", pod.Guard)
+	}
+	for _, c := range pod.Conditions {
+		facts.add("condition", max(0, d.Snapshot.Now.Sub(c.Since.Time).Seconds()), "%s", c.Type)
+	}
+	return facts
+}
+
+func nodeText(nodes []policy.Node, name string) string {
+	for _, n := range nodes {
+		switch {
+		case n.Name != name:
+		case n.Gone:
+			return name + ", gone"
+		case n.Cordoned:
+			return name + ", cordoned"
+		}
+	}
+	return name
+}
+
+func reportFacts(pod policy.Pod) []Fact {
+	var facts facts
+	r := pod.Report
+	if r == nil {
+		if pod.Agent {
+			facts.add("report", timeless, "none: its agent has not been heard")
+		} else {
+			facts.add("report", timeless, "none: no agent is in this pod")
+		}
+		return facts
+	}
+	by, fresh := "by its own agent", "fresh"
+	if !r.Self {
+		by = "by the agents of other pods"
+	}
+	if !r.Fresh {
+		fresh = "too old to decide on"
+	}
+	facts.add("report", r.AgeSeconds, "%s, %s", by, fresh)
+	facts.add("member", r.AgeSeconds, "%s", cmp.Or(r.Member, policy.UnknownMember))
+	if r.EngineVersion != "" {
+		facts.add("version", r.AgeSeconds, "%s", r.EngineVersion)
+	}
+	if len(r.Roles) > 0 {
+		last := ""
+		if r.Last {
+			last = ", goes last"
+		}
+		facts.add("roles", r.AgeSeconds, "%s%s", strings.Join(r.Roles, ", "), last)
+	}
+	if r.Rank != 0 {
+		facts.add("rank", r.AgeSeconds, "%d", r.Rank)
+	}
+	facts.add("settled", r.AgeSeconds, "%s", yes(r.Settled))
+	if r.Drain != "" && r.Drain != policy.DrainNone {
+		facts.add("drain", r.AgeSeconds, "%s", r.Drain)
+	}
+	if r.Busy != "" {
+		facts.add("busy", r.AgeSeconds, "%s", r.Busy)
+	}
+	if r.Veto != "" {
+		facts.add("veto", r.AgeSeconds, "%s", r.Veto)
+	}
+	if len(r.After) > 0 {
+		facts.add("after", r.AgeSeconds, "%s", strings.Join(r.After, ", "))
+	}
+	return facts
+}
+
+// groupFacts has a line for each group with a member on the pod.
+func groupFacts(d Decision, pod string) []Fact {
+	var facts facts
+	for _, g := range d.Snapshot.Groups {
+		if !slices.ContainsFunc(g.Members, func(m policy.Member) bool { return m.Pod == pod }) {
+			continue
+		}
+		active := 0
+		members := make([]string, 0, len(g.Members))
+		for _, m := range g.Members {
+			if m.State == policy.Active {
+				active++
+			}
+			members = append(members, memberText(m))
+		}
+		text := fmt.Sprintf("%s, %d of %d Active", g.Kind, active, len(g.Members))
+		if g.MinAvailable != nil {
+			text += fmt.Sprintf(", needs %d", *g.MinAvailable)
+		}
+		if g.Moving {
+			text += ", being moved"
+		}
+		facts.add("group "+g.ID, timeless, "%s: %s", text, strings.Join(members, ", "))
+	}
+	return facts
+}
+
+func memberText(m policy.Member) string {
+	text := fmt.Sprintf("%s %s", cmp.Or(m.Pod, "elsewhere"), cmp.Or(m.State, policy.UnknownState))
+	if m.Leader {
+		text += " leader"
+	}
+	if m.Progress != nil {
+		text += fmt.Sprintf(" %.0f%%", *m.Progress*100)
+	}
+	return text
+}
+
+func clusterFacts(d Decision) []Fact {
+	var facts facts
+	s := d.Snapshot
+	b := d.Plan.Budget
+	facts.add("budget", timeless, "%d of at most %d pods away, of which %d claimed", b.Pods.Away, b.Pods.Limit, b.Pods.Claimed)
+	if b.Zones.Limit > 0 {
+		facts.add("zones", timeless, "%d of at most %d zones with a pod away", b.Zones.Away, b.Zones.Limit)
+	}
+	health := string(cmp.Or(s.Health.Verdict, policy.UnknownHealth))
+	if s.Health.Reason != "" {
+		health += ", " + s.Health.Reason
+	}
+	facts.add("health", timeless, "%s", health)
+	if s.Health.Disagree != "" {
+		facts.add("disagreement", timeless, "%s", s.Health.Disagree)
+	}
+	if s.Cluster.Paused {
+		facts.add("paused", timeless, "yes")
+	}
+	if !s.Cluster.Window.Open {
+		facts.add("window", timeless, "closed")
+	}
+	if last := s.Cluster.Status.LastDeparture; last != nil {
+		facts.add("last departure", max(0, s.Now.Sub(last.Time).Seconds()), "%s", last.UTC().Format(time.RFC3339))
+	}
+	return facts
+}
+
+type facts []Fact
+
+func (f *facts) add(name string, age float64, format string, args ...any) {
+	*f = append(*f, Fact{Name: name, Value: fmt.Sprintf(format, args...), AgeSeconds: age})
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// Age is a duration as people write it in tables: 800ms, 12s, 3m, 5h, 2d.
+func Age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

@@ -1,0 +1,195 @@
+package status
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func factOf(t *testing.T, e Explanation, name string) Fact {
+	t.Helper()
+	for _, f := range e.Facts {
+		if f.Name == name {
+			return f
+		}
+	}
+	require.Failf(t, "no such fact", "%s among %v", name, e.Facts)
+	return Fact{}
+}
+
+func TestExplainVerdicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod     string
+		changes []func(*policy.Snapshot)
+		verdict Verdict
+		rule    policy.Rule
+		text    []string
+	}{
+		"goes": {
+			pod: "search-1", verdict: Go,
+			text: []string{"go     search-1 Restart after Handoff (Outdated)"},
+		},
+		"is held": {
+			pod: "search-0", verdict: Hold, rule: policy.LeaderLast,
+			text: []string{"hold   search-0 leader-last: ", "unblocked by: "},
+		},
+		"is held with the whole cluster": {
+			pod: "search-1", verdict: Hold, rule: policy.Paused,
+			changes: []func(*policy.Snapshot){func(s *policy.Snapshot) { s.Cluster.Paused = true }},
+			text:    []string{"hold   search-1 paused: "},
+		},
+		"is claimed": {
+			pod: "search-1", verdict: Claimed,
+			changes: []func(*policy.Snapshot){claimed(policy.PhaseGone)},
+			text:    []string{"claim  search-1 Gone Restart after Handoff (Outdated)", "its successor is awaited", "claimed 12s ago"},
+		},
+		"is up to date": {
+			pod: "search-2", verdict: UpToDate,
+			text: []string{"it runs revision v2, which StatefulSet search wants"},
+		},
+		"nothing is known of the revision": {
+			pod: "search-2", verdict: UpToDate,
+			changes: []func(*policy.Snapshot){func(s *policy.Snapshot) { s.Pools[0].Revision = "" }},
+			text:    []string{"which revision its StatefulSet wants is not known"},
+		},
+		"Kubernetes has not looked": {
+			pod: "search-2", verdict: UpToDate,
+			changes: []func(*policy.Snapshot){func(s *policy.Snapshot) { s.Pools[0].Observed = false }},
+			text:    []string{"has not yet looked at the newest change of StatefulSet search"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := Explain(search(t, c.changes...), c.pod)
+			require.NoError(t, err)
+			require.Equal(t, c.verdict, e.Verdict, e.Text)
+			require.Equal(t, c.rule, e.Rule)
+			for _, text := range c.text {
+				require.Contains(t, e.Text, text)
+			}
+		})
+	}
+}
+
+func TestExplainShowsFactsWithTheirAge(t *testing.T) {
+	e, err := Explain(search(t), "search-1")
+	require.NoError(t, err)
+	require.Equal(t, Fact{"phase", "Ready", 3 * 60 * 60}, factOf(t, e, "phase"))
+	require.Equal(t, Fact{"revision", "v1, wanted is v2", -1}, factOf(t, e, "revision"))
+	require.Equal(t, Fact{"zone", "z2", -1}, factOf(t, e, "zone"))
+	require.Equal(t, Fact{"node", "n2, cordoned", -1}, factOf(t, e, "node"))
+	require.Equal(t, Fact{"report", "by its own agent, fresh", 0.8}, factOf(t, e, "report"))
+	require.Equal(t, Fact{"member", "Live", 0.8}, factOf(t, e, "member"))
+	require.Equal(t, "Shard, 3 of 3 Active: search-0 Active leader, search-1 Active, search-2 Active", factOf(t, e, "group books/s1").Value)
+	require.Equal(t, "0 of at most 1 pods away, of which 0 claimed", factOf(t, e, "budget").Value)
+	require.Equal(t, "Green", factOf(t, e, "health").Value)
+
+	e, err = Explain(search(t), "search-0")
+	require.NoError(t, err)
+	require.Equal(t, "overseer, goes last", factOf(t, e, "roles").Value)
+}
+
+func TestExplainBadNews(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) {
+		p := podOf(s, "search-1")
+		p.Phase, p.Problem, p.Report = policy.Failed, policy.CrashLoop, nil
+		podOf(s, "search-0").Report.Fresh = false
+		podOf(s, "search-0").Report.Self = false
+		podOf(s, "search-0").Report.Veto = "a backup runs"
+		s.Groups[0].Members[1].State = policy.Recovering
+		progress := 0.7
+		s.Groups[0].Members[1].Progress = &progress
+		s.Health = policy.Health{Verdict: policy.Yellow, Reason: "one copy is missing", Disagree: "search-2 sees another leader"}
+	})
+	e, err := Explain(d, "search-1")
+	require.NoError(t, err)
+	require.Equal(t, "Failed, CrashLoop", factOf(t, e, "phase").Value)
+	require.Equal(t, "none: its agent has not been heard", factOf(t, e, "report").Value)
+	require.Contains(t, factOf(t, e, "group books/s1").Value, "2 of 3 Active: search-0 Active leader, search-1 Recovering 70%")
+	require.Equal(t, "Yellow, one copy is missing", factOf(t, e, "health").Value)
+	require.Equal(t, "search-2 sees another leader", factOf(t, e, "disagreement").Value)
+
+	e, err = Explain(d, "search-0")
+	require.NoError(t, err)
+	require.Equal(t, "by the agents of other pods, too old to decide on", factOf(t, e, "report").Value)
+	require.Equal(t, "a backup runs", factOf(t, e, "veto").Value)
+}
+
+func TestExplainUnknownPod(t *testing.T) {
+	_, err := Explain(search(t), "search-9")
+	require.ErrorIs(t, err, ErrNoSuchPod)
+	require.ErrorContains(t, err, "search-9 is not one of the 3 pods of prod/search")
+}
+
+// Every phase of a claim has words, so that nobody reads a bare name.
+func TestEveryClaimPhaseHasWords(t *testing.T) {
+	for _, phase := range claimOrder {
+		require.NotContains(t, claimPhaseText(phase), "this version does not know", phase)
+	}
+	require.Contains(t, claimPhaseText("Dancing"), "Dancing")
+}
+
+func TestVerdictRoundTrip(t *testing.T) {
+	for _, v := range []Verdict{Go, Hold, Claimed, UpToDate} {
+		text, err := json.Marshal(v)
+		require.NoError(t, err)
+		var back Verdict
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, v, back)
+	}
+	var v Verdict
+	require.ErrorContains(t, v.UnmarshalText([]byte("Maybe")), `"Maybe" is not a verdict`)
+	require.Equal(t, "Verdict(9)", Verdict(9).String())
+}
+
+func TestAge(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second:           "0s",
+		800 * time.Millisecond: "800ms",
+		12 * time.Second:       "12s",
+		90 * time.Second:       "90s",
+		5 * time.Minute:        "5m",
+		3 * time.Hour:          "3h",
+		50 * time.Hour:         "2d",
+	} {
+		require.Equal(t, want, Age(d))
+	}
+	require.False(t, strings.Contains(Age(time.Minute), " "))
+}
+
+// A pod whose new image cannot be pulled stops the line; asked about it, the
+// explanation says all of that.
+func TestExplainPodThatStoppedTheLine(t *testing.T) {
+	d := search(t, claimed(policy.PhaseGone), back, later(11*time.Minute), func(s *policy.Snapshot) {
+		p := podOf(s, "search-1")
+		p.Phase, p.Problem, p.Report, p.Since = policy.NotStarted, policy.ImagePull, nil, policy.At(s.Now.Add(-11*time.Minute))
+		s.Groups[0].Members[1].State = policy.Down
+	})
+	e, err := Explain(d, "search-1")
+	require.NoError(t, err)
+	require.Equal(t, Claimed, e.Verdict)
+	require.Contains(t, e.Text, "claim  search-1 Gone Restart after Handoff (Outdated)\nremoved; ")
+	require.Contains(t, e.Text, "\nwaiting: ")
+	require.Contains(t, e.Text, "\nit counts as failed")
+	require.Contains(t, e.Text, "\nhold   - line-stopped: ")
+	require.Equal(t, "NotStarted, ImagePull", factOf(t, e, "phase").Value)
+
+	for _, c := range Conditions(d, nil, 1) {
+		if c.Type == "Reconciling" || c.Type == "Ready" {
+			require.Equal(t, string(policy.LineStopped), c.Reason, "not that a pod is on its way")
+		}
+	}
+}
+
+// All rules that fail are said, the one that counts first.
+func TestExplainSaysAllThatHolds(t *testing.T) {
+	e, err := Explain(search(t, func(s *policy.Snapshot) { podOf(s, "search-0").Report.Veto = "a backup runs" }), "search-0")
+	require.NoError(t, err)
+	require.Equal(t, policy.Vetoed, e.Rule)
+	require.Contains(t, e.Text, "hold   search-0 veto: ")
+	require.Contains(t, e.Text, "\nalso   search-0 leader-last: ")
+}

@@ -1,0 +1,143 @@
+package status
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Verdicts of a whole decision, as values of a label.
+const (
+	verdictGo   = "go"
+	verdictHold = "hold"
+	verdictIdle = "idle"
+)
+
+// noRule is the label of decisions that no rule held.
+const noRule = ""
+
+// states of a pod that are counted, as values of a label.
+var states = []struct {
+	name  string
+	count func(PodCounts) int32
+}{
+	{"desired", func(c PodCounts) int32 { return c.Desired }},
+	{"current", func(c PodCounts) int32 { return c.Current }},
+	{"updated", func(c PodCounts) int32 { return c.Updated }},
+	{"ready", func(c PodCounts) int32 { return c.Ready }},
+	{"away", func(c PodCounts) int32 { return c.Away }},
+	{"failed", func(c PodCounts) int32 { return c.Failed }},
+}
+
+// metrics show decisions. Label values are names of clusters, pools and rules
+// only, never text from a database or an agent. It is an Observer.
+type metrics struct {
+	pods         *prometheus.GaugeVec
+	holds        *prometheus.GaugeVec
+	decisions    *prometheus.CounterVec
+	lastProgress *prometheus.GaugeVec
+	current      *prometheus.GaugeVec
+	updated      *prometheus.GaugeVec
+	partition    *prometheus.GaugeVec
+}
+
+// NewMetrics is an Observer that shows decisions as metrics. It panics when
+// the registerer has metrics of these names already.
+func NewMetrics(registerer prometheus.Registerer) Observer { return newMetrics(registerer) }
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "rollcall", Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		pods:         gauge("pods", "Pods of a database cluster by state. A pod can be in several states.", "cluster", "state"),
+		holds:        gauge("holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.", "cluster", "rule"),
+		lastProgress: gauge("last_progress_timestamp_seconds", "When a claim changed its phase or a pod became better.", "cluster"),
+		current:      gauge("current_replicas", "Pods of a pool that run another revision than its update revision.", "cluster", "pool"),
+		updated:      gauge("updated_replicas", "Pods of a pool that run its update revision.", "cluster", "pool"),
+		partition:    gauge("partition", "Partition of a pool with the RollingUpdate strategy.", "cluster", "pool"),
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "rollcall",
+			Name:      "decisions_total",
+			Help:      "Decisions: go when something may go, hold with the first rule when nothing may, idle when nothing should.",
+		}, []string{"verdict", "rule"}),
+	}
+	m.decisions.WithLabelValues(verdictGo, noRule)
+	m.decisions.WithLabelValues(verdictIdle, noRule)
+	for _, rule := range policy.Rules() {
+		m.decisions.WithLabelValues(verdictHold, string(rule))
+	}
+	registerer.MustRegister(m.pods, m.holds, m.decisions, m.lastProgress, m.current, m.updated, m.partition)
+	return m
+}
+
+// Decided shows a decision.
+func (m *metrics) Decided(previous *Decision, next Decision) {
+	cluster := next.Key.String()
+	for _, s := range states {
+		m.pods.WithLabelValues(cluster, s.name).Set(float64(s.count(next.Pods)))
+	}
+	held := map[policy.Rule]int{}
+	for _, h := range next.Plan.Holds {
+		held[h.Rule]++
+	}
+	for _, rule := range policy.Rules() {
+		m.holds.WithLabelValues(cluster, string(rule)).Set(float64(held[rule]))
+	}
+	m.decisions.WithLabelValues(verdictOf(next.Plan)).Inc()
+
+	progress := 0.0
+	if at := next.Snapshot.Cluster.Status.LastProgress; at != nil && !at.IsZero() {
+		progress = float64(at.UnixMilli()) / 1e3
+	}
+	m.lastProgress.WithLabelValues(cluster).Set(progress)
+	m.pools(cluster, previous, next)
+}
+
+func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
+	if previous != nil {
+		for _, pool := range previous.Snapshot.Pools {
+			if _, still := next.pool(pool.Name); !still {
+				m.forget(prometheus.Labels{"cluster": cluster, "pool": pool.Name})
+			}
+		}
+	}
+	for _, pool := range next.Snapshot.Pools {
+		var current, update int
+		for _, pod := range next.Snapshot.Pods {
+			switch {
+			case pod.Pool != pool.Name || !exists(pod):
+			case updated(pod, pool):
+				update++
+			default:
+				current++
+			}
+		}
+		m.current.WithLabelValues(cluster, pool.Name).Set(float64(current))
+		m.updated.WithLabelValues(cluster, pool.Name).Set(float64(update))
+		if pool.Strategy == policy.RollingUpdateStrategy {
+			m.partition.WithLabelValues(cluster, pool.Name).Set(float64(pool.Partition))
+		} else {
+			m.partition.DeleteLabelValues(cluster, pool.Name)
+		}
+	}
+}
+
+// Gone forgets a cluster.
+func (m *metrics) Gone(key Key) { m.forget(prometheus.Labels{"cluster": key.String()}) }
+
+func (m *metrics) forget(labels prometheus.Labels) {
+	for _, vec := range []*prometheus.GaugeVec{m.pods, m.holds, m.lastProgress, m.current, m.updated, m.partition} {
+		vec.DeletePartialMatch(labels)
+	}
+}
+
+func verdictOf(p policy.Plan) (verdict, rule string) {
+	if len(p.Steps) > 0 {
+		return verdictGo, noRule
+	}
+	if len(p.Holds) > 0 {
+		return verdictHold, string(p.Holds[0].Rule)
+	}
+	return verdictIdle, noRule
+}

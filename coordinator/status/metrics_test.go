@@ -1,0 +1,78 @@
+package status
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func TestMetricsOfADecision(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m := newMetrics(registry)
+	require.Equal(t, len(policy.Rules())+2, testutil.CollectAndCount(m.decisions), "zero values are there from the beginning")
+
+	m.Decided(nil, search(t))
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP rollcall_pods Pods of a database cluster by state. A pod can be in several states.
+# TYPE rollcall_pods gauge
+rollcall_pods{cluster="prod/search",state="away"} 0
+rollcall_pods{cluster="prod/search",state="current"} 2
+rollcall_pods{cluster="prod/search",state="desired"} 3
+rollcall_pods{cluster="prod/search",state="failed"} 0
+rollcall_pods{cluster="prod/search",state="ready"} 3
+rollcall_pods{cluster="prod/search",state="updated"} 1
+# HELP rollcall_current_replicas Pods of a pool that run another revision than its update revision.
+# TYPE rollcall_current_replicas gauge
+rollcall_current_replicas{cluster="prod/search",pool="search"} 2
+# HELP rollcall_updated_replicas Pods of a pool that run its update revision.
+# TYPE rollcall_updated_replicas gauge
+rollcall_updated_replicas{cluster="prod/search",pool="search"} 1
+# HELP rollcall_last_progress_timestamp_seconds When a claim changed its phase or a pod became better.
+# TYPE rollcall_last_progress_timestamp_seconds gauge
+rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
+`), "rollcall_pods", "rollcall_current_replicas", "rollcall_updated_replicas", "rollcall_last_progress_timestamp_seconds"))
+	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictGo, noRule)))
+	require.Equal(t, 1.0, testutil.ToFloat64(m.holds.WithLabelValues("prod/search", string(policy.LeaderLast))))
+	require.Equal(t, len(policy.Rules()), testutil.CollectAndCount(m.holds))
+	require.Zero(t, testutil.CollectAndCount(m.partition), "an OnDelete pool has no partition")
+}
+
+func TestHoldsGoBackToZero(t *testing.T) {
+	m := newMetrics(prometheus.NewRegistry())
+	held := search(t, func(s *policy.Snapshot) { s.Cluster.Paused = true })
+	m.Decided(nil, held)
+	paused := m.holds.WithLabelValues("prod/search", string(policy.Paused))
+	require.Equal(t, 3.0, testutil.ToFloat64(paused), "two pods and the cluster")
+	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictHold, string(policy.Paused))))
+	m.Decided(&held, search(t))
+	require.Zero(t, testutil.ToFloat64(paused))
+}
+
+func TestSeriesOfWhatIsGoneAreDeleted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := newMetrics(registry)
+	two := search(t, func(s *policy.Snapshot) {
+		s.Pools = append(s.Pools, policy.Pool{Name: "extra", Observed: true, Strategy: policy.RollingUpdateStrategy, Partition: 4})
+	})
+	m.Decided(nil, two)
+	require.Equal(t, 4.0, testutil.ToFloat64(m.partition.WithLabelValues("prod/search", "extra")))
+	m.Decided(&two, search(t))
+	require.Equal(t, 1, testutil.CollectAndCount(m.updated), "a pool that is gone")
+	require.Zero(t, testutil.CollectAndCount(m.partition))
+
+	m.Gone(two.Key)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, metric := range f.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				require.NotEqual(t, "cluster", label.GetName(), f.GetName())
+			}
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Controller is the name under which Events are reported.
+const Controller = "rollcall.dev/coordinator"
+
+// Limits that the API server sets on the texts of an Event, in bytes.
+const (
+	maxNote     = 1024
+	maxInstance = 128
+)
+
+// RecorderOptions say how Events are written. The zero value of each field
+// but Instance has a default.
+type RecorderOptions struct {
+	// Instance is the name of this coordinator's pod.
+	Instance string
+	// SameWithin is how long an Event that says the same as one before is
+	// counted there and not written anew. Default: 10 minutes.
+	SameWithin time.Duration
+	// Burst and Every bound the Events about one cluster: Burst at once, then
+	// one Every. Default: 60, 2 seconds.
+	Burst int
+	Every time.Duration
+	// Queue is how many Events may wait to be written. Default: 1000.
+	Queue int
+	// Log is told of Events that could not be written. Default: slog.Default().
+	Log *slog.Logger
+}
+
+func (o RecorderOptions) withDefaults() RecorderOptions {
+	if o.SameWithin <= 0 {
+		o.SameWithin = 10 * time.Minute
+	}
+	if o.Burst <= 0 {
+		o.Burst = 60
+	}
+	if o.Every <= 0 {
+		o.Every = 2 * time.Second
+	}
+	if o.Queue <= 0 {
+		o.Queue = 1000
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}
+
+func (o RecorderOptions) validate() error {
+	if o.Instance == "" {
+		return errors.New("event recorder: instance is empty: the name of this coordinator's pod is wanted")
+	}
+	return nil
+}
+
+// Recorder is an Observer that writes Events. What cannot be written is
+// dropped, never waited for: an Event informs and nothing depends on it.
+type Recorder struct {
+	client eventsclient.EventsV1Interface
+	opts   RecorderOptions
+	queue  chan Event
+
+	// Only Run uses these.
+	written map[identity]*series
+	budgets map[Key]*budget
+	dropped int
+	named   int64
+}
+
+// NewRecorder writes Events through the client.
+func NewRecorder(client eventsclient.EventsV1Interface, opts RecorderOptions) (*Recorder, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	opts = opts.withDefaults()
+	return &Recorder{
+		client:  client,
+		opts:    opts,
+		queue:   make(chan Event, opts.Queue),
+		written: map[identity]*series{},
+		budgets: map[Key]*budget{},
+	}, nil
+}
+
+// Decided queues what happened between two decisions.
+func (r *Recorder) Decided(previous *Decision, next Decision) {
+	for _, e := range Events(previous, next) {
+		r.Record(e)
+	}
+}
+
+// Gone does nothing: the Events of a cluster outlive it.
+func (r *Recorder) Gone(Key) {}
+
+// Record queues an Event, and drops it when too many wait.
+func (r *Recorder) Record(e Event) {
+	select {
+	case r.queue <- e:
+	default:
+	}
+}
+
+// Run writes Events until the context ends.
+func (r *Recorder) Run(ctx context.Context) error {
+	forget := time.NewTicker(r.opts.SameWithin)
+	defer forget.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-forget.C:
+			r.forget(time.Now())
+		case e := <-r.queue:
+			r.write(ctx, e, time.Now())
+		}
+	}
+}
+
+// write writes an Event about the cluster and, where there is a pod, another
+// about that, so that describing either shows it.
+func (r *Recorder) write(ctx context.Context, e Event, now time.Time) {
+	b := r.budgets[e.Cluster]
+	if b == nil {
+		b = &budget{left: float64(r.opts.Burst), at: now}
+		r.budgets[e.Cluster] = b
+	}
+	if !b.take(now, r.opts) {
+		r.dropped++
+		return
+	}
+	cluster := corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(),
+		Kind:       v1alpha1.Kind,
+		Namespace:  e.Cluster.Namespace,
+		Name:       e.Cluster.Name,
+		UID:        types.UID(e.ClusterUID),
+	}
+	if e.Pod == "" {
+		r.record(ctx, e, cluster, nil, now)
+		return
+	}
+	pod := corev1.ObjectReference{
+		APIVersion: "v1",
+		Kind:       "Pod",
+		Namespace:  e.Cluster.Namespace,
+		Name:       e.Pod,
+		UID:        types.UID(e.PodUID),
+	}
+	r.record(ctx, e, cluster, &pod, now)
+	r.record(ctx, e, pod, &cluster, now)
+}
+
+// identity is what makes two Events say the same.
+type identity struct {
+	kind, namespace, name, uid string
+	reason, note               string
+}
+
+type series struct {
+	name  string
+	count int32
+	last  time.Time
+}
+
+func (r *Recorder) record(ctx context.Context, e Event, regarding corev1.ObjectReference, related *corev1.ObjectReference, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	note := cut(e.Note, maxNote)
+	id := identity{regarding.Kind, regarding.Namespace, regarding.Name, string(regarding.UID), e.Reason, note}
+	if s := r.written[id]; s != nil && now.Sub(s.last) < r.opts.SameWithin {
+		s.count++
+		s.last = now
+		if err := r.countAgain(ctx, regarding.Namespace, s); err == nil {
+			return
+		}
+		// It has expired, or somebody removed it: write it anew.
+	}
+	s := &series{name: r.eventName(regarding.Name, now), count: 1, last: now}
+	kind := corev1.EventTypeNormal
+	if e.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	_, err := r.client.Events(regarding.Namespace).Create(ctx, &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Name: s.name, Namespace: regarding.Namespace},
+		EventTime:           metav1.NewMicroTime(now),
+		ReportingController: Controller,
+		ReportingInstance:   cut(r.opts.Instance, maxInstance),
+		Action:              e.Reason,
+		Reason:              e.Reason,
+		Regarding:           regarding,
+		Related:             related,
+		Note:                note,
+		Type:                kind,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		if ctx.Err() == nil {
+			r.opts.Log.Warn("event not written", "reason", e.Reason, "cluster", e.Cluster.String(), "pod", e.Pod, "error", err)
+		}
+		return
+	}
+	r.written[id] = s
+}
+
+// countAgain says that an Event that was written has happened again.
+func (r *Recorder) countAgain(ctx context.Context, namespace string, s *series) error {
+	patch, err := json.Marshal(map[string]any{"series": eventsv1.EventSeries{
+		Count:            s.count,
+		LastObservedTime: metav1.NewMicroTime(s.last),
+	}})
+	if err != nil {
+		return fmt.Errorf("event series as JSON: %w", err)
+	}
+	_, err = r.client.Events(namespace).Patch(ctx, s.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// forget frees what cannot matter any more.
+func (r *Recorder) forget(now time.Time) {
+	for id, s := range r.written {
+		if now.Sub(s.last) >= r.opts.SameWithin {
+			delete(r.written, id)
+		}
+	}
+	for key, b := range r.budgets {
+		if b.full(now, r.opts) {
+			delete(r.budgets, key)
+		}
+	}
+	if r.dropped > 0 {
+		r.opts.Log.Info("events dropped because there were too many", "count", r.dropped)
+		r.dropped = 0
+	}
+}
+
+// budget is how many Events about one cluster may be written now.
+type budget struct {
+	left float64
+	at   time.Time
+}
+
+func (b *budget) refill(now time.Time, o RecorderOptions) {
+	b.left = min(float64(o.Burst), b.left+now.Sub(b.at).Seconds()/o.Every.Seconds())
+	b.at = now
+}
+
+func (b *budget) take(now time.Time, o RecorderOptions) bool {
+	b.refill(now, o)
+	if b.left < 1 {
+		return false
+	}
+	b.left--
+	return true
+}
+
+func (b *budget) full(now time.Time, o RecorderOptions) bool {
+	b.refill(now, o)
+	return b.left >= float64(o.Burst)
+}
+
+// eventName is unique: the clock is part of it, and is helped along where it
+// has not moved. The name of an object may be as long as that of an Event, so
+// it may have to be cut.
+func (r *Recorder) eventName(object string, now time.Time) string {
+	const longest = 253 - len(".ffffffffffffffff")
+	r.named = max(now.UnixNano(), r.named+1)
+	return fmt.Sprintf("%s.%x", cut(object, longest), r.named)
+}
+
+// cut is a text of at most n bytes, which ends between two characters.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && text[n]&0xC0 == 0x80 {
+		n--
+	}
+	return text[:n]
+}

@@ -1,0 +1,237 @@
+package status
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Of the error detail with which a standby answers: its reason, its domain,
+// and the key of the leader's address, host:port, in its metadata.
+const (
+	ReasonNotLeader = "NOT_LEADER"
+	ErrorDomain     = "rollcall.dev"
+	MetadataLeader  = "leader"
+)
+
+// Server is the CoordinatorService over a Board, with health and reflection
+// beside it, so that grpcurl needs no .proto file.
+type Server struct {
+	grpc     *grpc.Server
+	health   *health.Server
+	stopping chan struct{}
+}
+
+// NewServer serves what is on the board. Without TLS it speaks plaintext.
+func NewServer(board *Board, creds *tls.Config) *Server {
+	options := []grpc.ServerOption{
+		// Requests are names; nobody has a reason to send more.
+		grpc.MaxRecvMsgSize(64 << 10),
+		grpc.MaxConcurrentStreams(256),
+		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+	}
+	if creds != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(creds)))
+	}
+	s := &Server{grpc: grpc.NewServer(options...), health: health.NewServer(), stopping: make(chan struct{})}
+	rollcallv1.RegisterCoordinatorServiceServer(s.grpc, &service{board: board, stopping: s.stopping})
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	s.health.SetServingStatus(rollcallv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
+	reflection.Register(s.grpc)
+	return s
+}
+
+// stopTimeout bounds how long calls may go on when the server stops.
+const stopTimeout = 5 * time.Second
+
+// Run serves on the listener until the context ends, and returns when every
+// call has ended. It closes the listener. A Server runs once.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		// Watches never end by themselves.
+		s.health.Shutdown()
+		close(s.stopping)
+		force := time.AfterFunc(stopTimeout, s.grpc.Stop)
+		defer force.Stop()
+		s.grpc.GracefulStop()
+	})
+	err := s.grpc.Serve(listener)
+	if stop() {
+		s.grpc.Stop()
+		return fmt.Errorf("serve gRPC: %w", err)
+	}
+	<-stopped
+	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve gRPC: %w", err)
+	}
+	return nil
+}
+
+// service answers from the board; it holds nothing itself.
+type service struct {
+	rollcallv1.UnimplementedCoordinatorServiceServer
+	board    *Board
+	stopping <-chan struct{}
+}
+
+func (s *service) ListClusters(_ context.Context, req *rollcallv1.ListClustersRequest) (*rollcallv1.ListClustersResponse, error) {
+	if err := s.leading(); err != nil {
+		return nil, err
+	}
+	resp := &rollcallv1.ListClustersResponse{}
+	for _, d := range s.board.List(req.GetNamespace()) {
+		resp.Clusters = append(resp.Clusters, ClusterProto(d))
+	}
+	return resp, nil
+}
+
+func (s *service) GetCluster(_ context.Context, req *rollcallv1.GetClusterRequest) (*rollcallv1.Cluster, error) {
+	d, err := s.newest(req.GetNamespace(), req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return ClusterProto(d), nil
+}
+
+func (s *service) GetPlan(_ context.Context, req *rollcallv1.GetPlanRequest) (*rollcallv1.GetPlanResponse, error) {
+	d, err := s.newest(req.GetNamespace(), req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &rollcallv1.GetPlanResponse{Plan: planProto(d.Plan), Text: d.Plan.Text()}, nil
+}
+
+func (s *service) GetSnapshot(_ context.Context, req *rollcallv1.GetSnapshotRequest) (*rollcallv1.GetSnapshotResponse, error) {
+	d, err := s.newest(req.GetNamespace(), req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := json.Marshal(d.Snapshot)
+	if err != nil {
+		return nil, grpcstatus.Errorf(codes.Internal, "snapshot of %s as JSON: %v", d.Key, err)
+	}
+	plan, err := json.Marshal(d.Plan)
+	if err != nil {
+		return nil, grpcstatus.Errorf(codes.Internal, "plan of %s as JSON: %v", d.Key, err)
+	}
+	return &rollcallv1.GetSnapshotResponse{SnapshotJson: string(snapshot), PlanJson: string(plan)}, nil
+}
+
+func (s *service) Explain(_ context.Context, req *rollcallv1.ExplainRequest) (*rollcallv1.ExplainResponse, error) {
+	d, err := s.newest(req.GetNamespace(), req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetPod() == "" {
+		return nil, grpcstatus.Error(codes.InvalidArgument, "pod is empty: the name of a pod is wanted")
+	}
+	e, err := Explain(d, req.GetPod())
+	if errors.Is(err, ErrNoSuchPod) {
+		return nil, grpcstatus.Error(codes.NotFound, err.Error())
+	} else if err != nil {
+		return nil, grpcstatus.Error(codes.Internal, err.Error())
+	}
+	resp := &rollcallv1.ExplainResponse{Pod: e.Pod, Verdict: e.Verdict.String(), Rule: string(e.Rule), Text: e.Text}
+	for _, f := range e.Facts {
+		resp.Facts = append(resp.Facts, &rollcallv1.Fact{Name: f.Name, Value: f.Value, AgeSeconds: f.AgeSeconds})
+	}
+	return resp, nil
+}
+
+func (s *service) WatchCluster(req *rollcallv1.WatchClusterRequest, stream grpc.ServerStreamingServer[rollcallv1.Cluster]) error {
+	key := Key{Namespace: req.GetNamespace(), Name: req.GetName()}
+	changed := s.board.Watch(stream.Context(), key)
+	var sent *rollcallv1.Cluster
+	for {
+		select {
+		case <-stream.Context().Done():
+			return grpcstatus.FromContextError(stream.Context().Err()).Err()
+		case <-s.stopping:
+			return grpcstatus.Error(codes.Unavailable, "this coordinator is stopping")
+		case <-changed:
+		}
+		d, err := s.newest(key.Namespace, key.Name)
+		if err != nil {
+			return err
+		}
+		next := ClusterProto(d)
+		if sent != nil && proto.Equal(lasting(sent), lasting(next)) {
+			continue
+		}
+		if err := stream.Send(next); err != nil {
+			return err
+		}
+		sent = next
+	}
+}
+
+// lasting is a cluster without what differs from one decision to the next
+// although nothing has changed: times, ages, and forecasts that only count down.
+func lasting(c *rollcallv1.Cluster) *rollcallv1.Cluster {
+	l := proto.CloneOf(c)
+	l.DecidedAt = nil
+	if l.Plan != nil {
+		l.Plan.Forecast = nil
+		l.Plan.RetryAfterSeconds = 0
+	}
+	for _, p := range l.PodStates {
+		p.ReportAgeSeconds = min(p.ReportAgeSeconds, 0)
+	}
+	return l
+}
+
+func (s *service) newest(namespace, name string) (Decision, error) {
+	if err := s.leading(); err != nil {
+		return Decision{}, err
+	}
+	if namespace == "" || name == "" {
+		return Decision{}, grpcstatus.Error(codes.InvalidArgument, "namespace or name is empty: those of a DatabaseCluster are wanted")
+	}
+	key := Key{Namespace: namespace, Name: name}
+	d, ok := s.board.Newest(key)
+	if !ok {
+		return Decision{}, grpcstatus.Errorf(codes.NotFound, "nothing has been decided about DatabaseCluster %s: there is none, or this coordinator has only just been elected", key)
+	}
+	return d, nil
+}
+
+// leading is nil on the elected coordinator.
+func (s *service) leading() error {
+	leads, leader := s.board.Leader()
+	if leads {
+		return nil
+	}
+	st := grpcstatus.New(codes.Unavailable, "this coordinator is not elected, and nobody is at the moment")
+	if leader != "" {
+		st = grpcstatus.Newf(codes.Unavailable, "this coordinator is not elected; ask %s", leader)
+	}
+	detailed, err := st.WithDetails(&errdetails.ErrorInfo{
+		Reason:   ReasonNotLeader,
+		Domain:   ErrorDomain,
+		Metadata: map[string]string{MetadataLeader: leader},
+	})
+	if err != nil {
+		return st.Err()
+	}
+	return detailed.Err()
+}

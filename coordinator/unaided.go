@@ -1,0 +1,63 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/solr"
+)
+
+// errNotUnaided: the coordinator holds no password of any database.
+var errNotUnaided = errors.New("the database asks for credentials or TLS, which the coordinator does not have: the first pod is not handed over")
+
+// Unaided hands over for the first pod that is adopted, when no agent is there
+// that could: it asks the pod's own database over the pod network, once in the
+// life of a database and only where that takes no credentials. Agents do all
+// that comes after.
+func (o orders) Unaided(ctx context.Context, pod act.Target, order act.Order) (act.Progress, error) {
+	objects, ok := o.cache.Cluster(o.key)
+	if !ok {
+		return act.Progress{}, fmt.Errorf("%s is not known", o.key)
+	}
+	ip := addressOf(objects, pod.UID)
+	if ip == "" {
+		return act.Progress{}, fmt.Errorf("%s has no address", pod.Pod)
+	}
+	engine, err := plainEngine(objects.Cluster.Spec, ip)
+	if err != nil {
+		return act.Progress{}, err
+	}
+	defer engine.Close()
+	progress, err := engines.Relieve(ctx, engine, engines.Order{Kind: engines.Handoff, Claim: order.Claim, NotAfter: order.NotAfter})
+	out := act.Progress{State: policy.DrainPreparing, Detail: progress.Detail}
+	if err == nil && progress.State != engines.Running {
+		out.State = policy.DrainPrepared
+	}
+	return out, err
+}
+
+func addressOf(objects kube.ClusterObjects, uid string) string {
+	for i := range objects.Pods {
+		if string(objects.Pods[i].UID) == uid {
+			return objects.Pods[i].IP
+		}
+	}
+	return ""
+}
+
+// plainEngine reaches a pod's database without credentials.
+func plainEngine(spec policy.Spec, ip string) (engines.Engine, error) {
+	c := spec.Connection
+	switch {
+	case spec.Engine != policy.Solr:
+		return nil, fmt.Errorf("engine %s is not supported by this version", spec.Engine)
+	case c.CredentialsSecret != "" || c.TLS.Enabled || c.Scheme == "https":
+		return nil, errNotUnaided
+	}
+	return solr.New(solr.Options{Host: ip, Port: int(c.Port)})
+}

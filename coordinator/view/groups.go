@@ -1,0 +1,195 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// voice is one pod's word on one group.
+type voice struct {
+	pod   int
+	group *rollcallv1.Group
+}
+
+// mergeGroups makes one group of all that is said of it. The witnesses' words
+// are joined, the worst state of each member counts, and a member that not all
+// of them list is unknown. Of a group of which no witness speaks only bad news
+// is kept: what was good is unknown.
+func (w *world) mergeGroups() []policy.Group {
+	heard := map[string][]voice{}
+	for _, i := range w.witnesses {
+		for _, g := range w.pods[i].report.GetGroups() {
+			heard[g.GetId()] = append(heard[g.GetId()], voice{i, g})
+		}
+	}
+	rumours := map[string][]voice{}
+	for i := range w.pods {
+		p := &w.pods[i]
+		if !p.observed() {
+			continue
+		}
+		for _, g := range p.report.GetGroups() {
+			if heard[g.GetId()] == nil {
+				rumours[g.GetId()] = append(rumours[g.GetId()], voice{i, g})
+			}
+		}
+	}
+	groups := make([]policy.Group, 0, len(heard)+len(rumours))
+	for id, voices := range heard {
+		groups = append(groups, w.merge(id, voices, true))
+	}
+	for id, voices := range rumours {
+		groups = append(groups, w.merge(id, voices, false))
+	}
+	slices.SortFunc(groups, func(a, b policy.Group) int { return cmp.Compare(a.ID, b.ID) })
+	slices.Sort(w.disagree)
+	w.dismissOutvoted()
+	return groups
+}
+
+// copyOf is a member while its voices are joined.
+type copyOf struct {
+	policy.Member
+	node    string
+	voices  int
+	ownSays bool // the hosting pod itself lists it as not down
+}
+
+func (w *world) merge(id string, voices []voice, good bool) policy.Group {
+	first := voices[0].group
+	out := policy.Group{ID: id, Kind: kindOf(first.GetKind())}
+	copies := map[string]*copyOf{}
+	var order []string
+	var least int32
+	for _, v := range voices {
+		g := v.group
+		if kindOf(g.GetKind()) != out.Kind {
+			w.disagree = append(w.disagree, fmt.Sprintf("of which kind %s is", id))
+		}
+		least = max(least, g.GetMinAvailable())
+		out.NeedsLeader = out.NeedsLeader || g.GetNeedsLeader()
+		out.Moving = out.Moving || g.GetMoving()
+		for _, m := range g.GetMembers() {
+			c := copies[m.GetId()]
+			if c == nil {
+				c = &copyOf{node: m.GetNode(), Member: policy.Member{ID: m.GetId(), State: policy.Active, Eligible: true}}
+				copies[m.GetId()] = c
+				order = append(order, m.GetId())
+			}
+			c.voices++
+			state := stateOf(m.GetState())
+			if m.GetNode() != c.node {
+				state = policy.UnknownState // who hosts it is not known
+			}
+			if h, ok := w.hosts[m.GetNode()]; ok && h.pod == v.pod && good && state != policy.Down && state != policy.UnknownState {
+				c.ownSays = true
+			}
+			c.State = worse(c.State, state)
+			c.Eligible = c.Eligible && m.GetEligible()
+			if p := m.GetProgress(); p > 0 && p <= 1 && (c.Progress == nil || p < *c.Progress) {
+				c.Progress = &p
+			}
+		}
+	}
+	if out.Kind != policy.Shard {
+		out.MinAvailable = &least
+	}
+	var leader []string
+	if good {
+		leader = w.leaderOf(id, voices)
+	}
+	slices.Sort(order)
+	out.Members = make([]policy.Member, 0, len(order))
+	for _, member := range order {
+		c := copies[member]
+		c.Leader = slices.Contains(leader, member)
+		w.place(c)
+		switch {
+		case c.voices < len(voices),
+			!good && (c.State == policy.Active || c.State == policy.Moving),
+			c.State == policy.Down && c.ownSays && w.mayHold(c.Pod):
+			// Not all list it; or it was good when last heard of; or the others
+			// have it as down and its own pod has not.
+			c.State = policy.UnknownState
+		}
+		if c.State != policy.Recovering {
+			c.Progress = nil
+		}
+		out.Members = append(out.Members, c.Member)
+	}
+	return out
+}
+
+// place finds the member's pod, and caps its state by what is known of that pod.
+func (w *world) place(c *copyOf) {
+	h, ok := w.hosts[c.node]
+	if !ok {
+		return // hosted elsewhere
+	}
+	p := &w.pods[h.pod]
+	c.Pod = p.name
+	if c.State == policy.Down {
+		return
+	}
+	switch {
+	case h.unsure:
+		c.State = policy.UnknownState
+	case p.kube == nil || p.kube.Phase == kube.Pending || p.kube.Phase == kube.NotStarted:
+		c.State = policy.Down // no process of it exists
+	case !p.running() || p.says() == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
+		c.State = policy.UnknownState
+	}
+}
+
+// mayHold tells whether a pod may have a process that holds copies.
+func (w *world) mayHold(name string) bool {
+	i, ok := w.byName[name]
+	return ok && w.pods[i].running()
+}
+
+// worse is the worse of two states. Unknown is the worst: it never permits.
+func worse(a, b policy.MemberState) policy.MemberState {
+	rank := func(s policy.MemberState) int {
+		return slices.Index([]policy.MemberState{
+			policy.Active, policy.Moving, policy.Recovering, policy.Down, policy.UnknownState,
+		}, s)
+	}
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}
+
+func stateOf(s rollcallv1.MemberState) policy.MemberState {
+	switch s {
+	case rollcallv1.MemberState_MEMBER_STATE_ACTIVE:
+		return policy.Active
+	case rollcallv1.MemberState_MEMBER_STATE_RECOVERING:
+		return policy.Recovering
+	case rollcallv1.MemberState_MEMBER_STATE_MOVING:
+		return policy.Moving
+	case rollcallv1.MemberState_MEMBER_STATE_DOWN:
+		return policy.Down
+	}
+	return policy.UnknownState
+}
+
+// kindOf leaves an unknown kind to the policy, which refuses it by name.
+func kindOf(k rollcallv1.GroupKind) policy.GroupKind {
+	switch k {
+	case rollcallv1.GroupKind_GROUP_KIND_SHARD:
+		return policy.Shard
+	case rollcallv1.GroupKind_GROUP_KIND_QUORUM:
+		return policy.Quorum
+	case rollcallv1.GroupKind_GROUP_KIND_ACKS:
+		return policy.Acks
+	case rollcallv1.GroupKind_GROUP_KIND_ROLE:
+		return policy.Role
+	}
+	return "Unknown"
+}

@@ -1,0 +1,41 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// health is the worst verdict of the witnesses, made worse still by a red
+// headline, and unknown when no witness gives one.
+func (w *world) health() policy.Health {
+	h := policy.Health{Verdict: policy.UnknownHealth, Reason: "no fresh report of a live member", Disagree: strings.Join(w.disagree, "; ")}
+	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
+	for _, i := range w.witnesses {
+		r := w.pods[i].report
+		if v := r.GetVerdict(); v > worst && v <= rollcallv1.Verdict_VERDICT_RED {
+			worst = v
+			h.Reason = r.GetVerdictReason()
+		}
+	}
+	if worst == rollcallv1.Verdict_VERDICT_UNSPECIFIED {
+		if len(w.witnesses) > 0 {
+			h.Reason = "no agent gives a verdict"
+		}
+		return h
+	}
+	for i := range w.pods {
+		if v := w.pods[i].gossip().GetVerdict(); v == rollcallv1.Verdict_VERDICT_RED && v > worst {
+			worst = v
+			h.Reason = "the gossip has it so from " + w.pods[i].name
+		}
+	}
+	h.Verdict = map[rollcallv1.Verdict]policy.Verdict{
+		rollcallv1.Verdict_VERDICT_GREEN:       policy.Green,
+		rollcallv1.Verdict_VERDICT_RECOVERABLE: policy.Recoverable,
+		rollcallv1.Verdict_VERDICT_YELLOW:      policy.Yellow,
+		rollcallv1.Verdict_VERDICT_RED:         policy.Red,
+	}[worst]
+	return h
+}

@@ -1,0 +1,131 @@
+package view
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// DefaultMaxAge is the age above which a report is not fresh. It spares three
+// of an agent's heartbeats.
+const DefaultMaxAge = 15 * time.Second
+
+// defaultEstimate is how long a pod is expected to be away while nobody has measured it.
+const defaultEstimate = 60
+
+// Input is what a snapshot is made of. Join changes none of it.
+type Input struct {
+	Now  time.Time
+	Kube kube.ClusterObjects
+	// Agents is what was received from the cluster's agents.
+	Agents agents.State
+	// Idle: reports are not being followed, only rosters. They then stand in for
+	// the reports, and permit nothing.
+	Idle bool
+	// Barrier is when the last action on this cluster ended: what was observed
+	// before it is not fresh. Zero: no action.
+	Barrier time.Time
+	// MaxAge of a fresh report; 0 means DefaultMaxAge.
+	MaxAge time.Duration
+	// Engine are the facts of the adapter.
+	Engine policy.EngineFacts
+	// Paused is the switch for all clusters.
+	Paused bool
+	Fleet  policy.Fleet
+}
+
+// Join makes the snapshot. The same input gives the same snapshot, whatever the
+// order of its lists.
+func Join(in Input) policy.Snapshot {
+	if in.MaxAge <= 0 {
+		in.MaxAge = DefaultMaxAge
+	}
+	w := newWorld(in)
+	groups := w.mergeGroups()
+	s := policy.Snapshot{
+		Version: policy.Version,
+		Now:     policy.At(in.Now),
+		Cluster: clusterOf(in),
+		Nodes:   w.nodes(),
+		Groups:  groups,
+		Fleet:   in.Fleet,
+	}
+	s.Pods = w.policyPods(groups)
+	s.Pools = w.policyPools()
+	s.Health = w.health()
+	return s
+}
+
+// Names are the names that the database has for the pods, by pod, as far as
+// they are certain.
+func Names(in Input) map[string]string {
+	if in.MaxAge <= 0 {
+		in.MaxAge = DefaultMaxAge
+	}
+	w := newWorld(in)
+	names := map[string]string{}
+	for i := range w.pods {
+		if p := &w.pods[i]; len(p.names) == 1 && !p.ambiguous {
+			names[p.name] = p.names[0]
+		}
+	}
+	return names
+}
+
+func clusterOf(in Input) policy.Cluster {
+	d := in.Kube.Cluster
+	c := policy.Cluster{
+		Namespace: d.Namespace,
+		Name:      d.Name,
+		UID:       string(d.UID),
+		Spec:      *d.Spec.DeepCopy(),
+		Status: policy.Status{
+			Epoch:         d.Status.Epoch,
+			Claims:        cloned(d.Status.Claims),
+			Approvals:     cloned(d.Status.Approvals),
+			Initialized:   isTrue(d.Status.Conditions, v1alpha1.ConditionInitialized),
+			LastProgress:  moment(d.Status.LastProgress),
+			LastDeparture: moment(d.Status.LastDeparture),
+		},
+		Paused: in.Paused || d.Spec.Update.Paused || d.Annotations[v1alpha1.AnnotationPaused] == "true",
+		Window: WindowAt(d.Spec.Update.Windows, in.Now),
+		Engine: in.Engine,
+	}
+	for _, p := range in.Kube.Pools {
+		c.Paused = c.Paused || p.Paused
+	}
+	return c
+}
+
+func isTrue(conditions []v1alpha1.Condition, kind string) bool {
+	for _, c := range conditions {
+		if c.Type == kind {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func moment(t policy.Time) *policy.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// cloned copies a list and what it points to, and makes null of none an empty list.
+func cloned[T any, P interface {
+	*T
+	DeepCopyInto(*T)
+}](list []T) []T {
+	out := make([]T, len(list))
+	for i := range list {
+		P(&list[i]).DeepCopyInto(&out[i])
+	}
+	return out
+}

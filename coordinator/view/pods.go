@@ -1,0 +1,122 @@
+package view
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func (w *world) policyPods(groups []policy.Group) []policy.Pod {
+	reports := w.reports(groups)
+	estimate := float64(w.in.Kube.Cluster.Status.EstimateSeconds)
+	if estimate <= 0 {
+		estimate = defaultEstimate
+	}
+	out := make([]policy.Pod, 0, len(w.pods))
+	for i := range w.pods {
+		p := &w.pods[i]
+		pool := &w.in.Kube.Pools[p.pool]
+		q := policy.Pod{
+			Name: p.name, Pool: pool.Name, Ordinal: int32(p.ordinal), Unit: pool.Unit,
+			Phase: policy.Missing, Agent: true, Guard: policy.GuardNone,
+			MustReplace: []string{}, Conditions: []policy.PodCondition{},
+			EstimateSeconds: estimate, Report: reports[i],
+		}
+		if k := p.kube; k != nil {
+			w.describe(&q, k, pool)
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+func (w *world) describe(q *policy.Pod, k *kube.Pod, pool *kube.Pool) {
+	q.UID, q.Node, q.Revision = string(k.UID), k.Node, k.Revision
+	q.Phase, q.Since, q.Problem = phases[k.Phase], policy.At(k.Since), policy.Problem(k.Problem)
+	q.Agent, q.Guard = k.Agent, guardOf(k.Guard)
+	if k.Unit != "" {
+		q.Unit = k.Unit
+	}
+	q.Remove = pool.Deleting || k.Ordinal < pool.Start || k.Ordinal >= pool.Start+pool.Replicas
+	if k.Node == "" {
+		return
+	}
+	node, ok := w.in.Kube.Nodes[k.Node]
+	q.Zone = w.zoneOf(node)
+	if !ok || node.Silent {
+		q.Problem = policy.NodeGone
+	}
+}
+
+// phases maps one to one; what is not listed stays empty, which is refused.
+var phases = map[kube.Phase]policy.PodPhase{
+	kube.Pending:     policy.Pending,
+	kube.NotStarted:  policy.NotStarted,
+	kube.Started:     policy.Started,
+	kube.Ready:       policy.Ready,
+	kube.Terminating: policy.Terminating,
+	kube.Failed:      policy.Failed,
+}
+
+// guardOf: only a closed guard refuses anything.
+func guardOf(label string) policy.GuardLabel {
+	switch label {
+	case v1alpha1.GuardClosed:
+		return policy.GuardClosed
+	case v1alpha1.GuardOpen:
+		return policy.GuardOpen
+	}
+	return policy.GuardNone
+}
+
+func (w *world) zoneOf(node kube.Node) string {
+	key := w.in.Kube.Cluster.Spec.Policy.ZoneKey
+	if key == "" {
+		key = "topology.kubernetes.io/zone"
+	}
+	return node.Labels[key]
+}
+
+// nodes are those on which the pods run, also those that no longer exist.
+func (w *world) nodes() []policy.Node {
+	names := map[string]bool{}
+	for i := range w.pods {
+		if k := w.pods[i].kube; k != nil && k.Node != "" {
+			names[k.Node] = true
+		}
+	}
+	out := make([]policy.Node, 0, len(names))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		node, ok := w.in.Kube.Nodes[name]
+		n := policy.Node{Name: name, Zone: w.zoneOf(node), Cordoned: node.Cordoned, Gone: !ok || node.Silent, Taints: []policy.Taint{}}
+		for _, t := range node.Taints {
+			n.Taints = append(n.Taints, policy.Taint{Key: t.Key, Since: policy.At(t.Since)})
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func (w *world) policyPools() []policy.Pool {
+	out := make([]policy.Pool, 0, len(w.in.Kube.Pools))
+	for i := range w.in.Kube.Pools {
+		k := &w.in.Kube.Pools[i]
+		p := policy.Pool{
+			Name: k.Name, Replicas: int32(k.Replicas), Start: int32(k.Start), Revision: k.Revision,
+			Observed: k.Observed(), Management: policy.Management(k.Management), Strategy: policy.Strategy(k.Strategy),
+			Partition: int32(k.Partition), Force: k.Force, AllowShutdown: k.AllowShutdown,
+		}
+		p.Version, p.RunningVersion = w.versions(i)
+		switch {
+		case k.Deleting:
+			p.Operation = policy.OperationRemoval
+		case slices.ContainsFunc(w.pods, func(q pod) bool { return q.pool == i && !q.desired }):
+			p.Operation = policy.OperationScaleDown
+		}
+		out = append(out, p)
+	}
+	return out
+}

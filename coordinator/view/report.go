@@ -1,0 +1,172 @@
+package view
+
+import (
+	"math"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// foreverAgo is the age, in seconds, of what cannot be dated.
+const foreverAgo = float64(math.MaxInt32)
+
+// reports makes each pod's report, by the pod's place in w.pods.
+func (w *world) reports(groups []policy.Group) []*policy.Report {
+	whole := w.wholePods(groups)
+	list := make([]*policy.Report, len(w.pods))
+	for i := range w.pods {
+		p := &w.pods[i]
+		switch {
+		case p.kube == nil:
+		case !p.kube.Agent:
+			list[i] = w.byOthers(i, whole[i])
+		case p.report != nil && !(w.in.Idle && !p.fresh && p.gossip() != nil):
+			list[i] = w.byItself(p)
+		case w.in.Idle && p.gossip() != nil:
+			list[i] = w.byGossip(p)
+		}
+	}
+	return list
+}
+
+// byItself is the word of the pod's own agent.
+func (w *world) byItself(p *pod) *policy.Report {
+	r := p.report
+	out := &policy.Report{
+		UID:           string(p.kube.UID),
+		Self:          true,
+		AgeSeconds:    w.age(p.at),
+		Fresh:         p.fresh,
+		EngineVersion: r.GetEngineVersion(),
+		Member:        memberOf(p.says()),
+		Roles:         append([]string{}, r.GetRoles()...),
+		Last:          r.GetLast(),
+		Rank:          int(r.GetRank()),
+		Settled:       r.GetSettled() && p.observed(),
+		Busy:          r.GetBusy(),
+		Veto:          r.GetVeto(),
+		Drain:         drainOf(r.GetDrain()),
+		After:         []string{},
+	}
+	if out.Settled && !p.at.IsZero() {
+		since := policy.At(p.at.Add(-max(0, r.GetSettledFor().AsDuration())))
+		out.SettledSince = &since
+	}
+	for _, name := range r.GetAfter() {
+		// A name that fits no pod stays as it is, and is waited for.
+		out.After = append(out.After, w.called(name))
+	}
+	if out.Member == policy.Live && w.doubted(p) {
+		out.Member = policy.UnknownMember
+	}
+	return out
+}
+
+// doubted tells whether a pod's word that it is live cannot be taken.
+func (w *world) doubted(p *pod) bool {
+	tooOld := p.at.IsZero() || w.in.Now.Sub(p.at) > w.in.MaxAge
+	if tooOld || p.outvoted || p.ambiguous {
+		return true
+	}
+	if h := p.gossip(); h.GetMember() == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE {
+		return true
+	}
+	_, notLive, total := w.vote(w.byName[p.name])
+	return p.report.GetNode() != "" && 2*notLive > total
+}
+
+// byOthers is what a majority of the other agents says of a pod that has none.
+// Nothing is said before there are witnesses.
+func (w *world) byOthers(i int, whole bool) *policy.Report {
+	p := &w.pods[i]
+	live, notLive, total := w.vote(i)
+	if total == 0 {
+		return nil
+	}
+	oldest := 0.0
+	for _, at := range w.witnesses {
+		oldest = max(oldest, w.age(w.pods[at].at))
+	}
+	out := &policy.Report{
+		UID:        string(p.kube.UID),
+		AgeSeconds: oldest,
+		Fresh:      true, // witnesses are
+		Member:     policy.UnknownMember,
+		Roles:      []string{},
+		Drain:      policy.DrainNone,
+		After:      []string{},
+	}
+	switch {
+	case p.ambiguous || len(p.names) == 0:
+		// Not even its name is known.
+	case 2*live > total:
+		out.Member, out.Settled = policy.Live, whole
+	case 2*notLive > total:
+		out.Member = policy.NotLive
+	}
+	return out
+}
+
+// byGossip stands in for the report of a pod of an idle cluster. It is not
+// fresh, so nothing goes because of it.
+func (w *world) byGossip(p *pod) *policy.Report {
+	h := p.headline
+	return &policy.Report{
+		UID:        string(p.kube.UID),
+		Self:       true,
+		AgeSeconds: foreverAgo,
+		Member:     memberOf(h.GetMember()),
+		Roles:      append([]string{}, h.GetRoles()...),
+		Settled:    h.GetMember() == rollcallv1.Membership_MEMBERSHIP_LIVE,
+		Drain:      drainOf(h.GetDrain()),
+		After:      []string{},
+	}
+}
+
+// wholePods tells of each pod whether all the members it hosts are Active.
+func (w *world) wholePods(groups []policy.Group) []bool {
+	whole := make([]bool, len(w.pods))
+	for i := range whole {
+		whole[i] = true
+	}
+	for g := range groups {
+		for m := range groups[g].Members {
+			member := &groups[g].Members[m]
+			if i, ok := w.byName[member.Pod]; ok && member.State != policy.Active {
+				whole[i] = false
+			}
+		}
+	}
+	return whole
+}
+
+// age in seconds, never negative, to the millisecond.
+func (w *world) age(at time.Time) float64 {
+	if at.IsZero() {
+		return foreverAgo
+	}
+	return max(0, w.in.Now.Sub(at).Round(time.Millisecond).Seconds())
+}
+
+func memberOf(m rollcallv1.Membership) policy.Membership {
+	switch m {
+	case rollcallv1.Membership_MEMBERSHIP_LIVE:
+		return policy.Live
+	case rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
+		return policy.NotLive
+	}
+	return policy.UnknownMember
+}
+
+func drainOf(d rollcallv1.Drain) policy.DrainState {
+	switch d {
+	case rollcallv1.Drain_DRAIN_PREPARING:
+		return policy.DrainPreparing
+	case rollcallv1.Drain_DRAIN_PREPARED:
+		return policy.DrainPrepared
+	case rollcallv1.Drain_DRAIN_REFUSED:
+		return policy.DrainRefused
+	}
+	return policy.DrainNone
+}

@@ -1,0 +1,64 @@
+package view
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// versions are what a pool's new template is to run, and the oldest that its
+// pods' reports say runs.
+//
+// An image's tag need not be the engine's version. It is taken for one only if
+// the tags of running pods are the versions that these pods report.
+func (w *world) versions(pool int) (next, running string) {
+	var oldest *semver.Version
+	trusted := true
+	for i := range w.pods {
+		p := &w.pods[i]
+		if p.pool != pool || p.kube == nil || p.report.GetEngineVersion() == "" {
+			continue
+		}
+		v := numbers(p.report.GetEngineVersion())
+		if v == nil {
+			continue
+		}
+		if oldest == nil || v.LessThan(oldest) {
+			oldest, running = v, p.report.GetEngineVersion()
+		}
+		if tag := numbers(tagOf(p.kube.Image)); tag == nil || !tag.Equal(v) {
+			trusted = false
+		}
+	}
+	if v := numbers(tagOf(w.in.Kube.Pools[pool].Image)); v != nil && trusted {
+		next = v.String()
+	}
+	return next, running
+}
+
+// tagOf is the tag of an image reference, empty when it has none.
+func tagOf(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	colon := strings.LastIndexByte(image, ':')
+	if colon < strings.LastIndexByte(image, '/') || colon < 0 {
+		return "" // of a port, or none
+	}
+	return image[colon+1:]
+}
+
+// three numbers are needed: 9.10 as a tag means any 9.10.x.
+var three = regexp.MustCompile(`^v?(\d{1,6}\.\d{1,6}\.\d{1,6})(?:$|[^\d.])`)
+
+// numbers reads the version that a text begins with, nil when it is none.
+func numbers(text string) *semver.Version {
+	m := three.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	v, err := semver.NewVersion(m[1])
+	if err != nil {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,128 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	_ "time/tzdata" // the coordinator's image has no zone files
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// windows read five fields or a macro, as crontab does.
+var crontab = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// maxWindow is the longest window; more is a mistake.
+const maxWindow = 31 * 24 * time.Hour
+
+// WindowAt tells whether any window is open at now, and when that will differ.
+// Without windows pods may always go. A window that cannot be read is never open;
+// WindowError says what is wrong with it.
+func WindowAt(windows []policy.Window, now time.Time) policy.WindowState {
+	if len(windows) == 0 {
+		return policy.WindowState{Open: true}
+	}
+	var readable []window
+	for _, w := range windows {
+		if r, err := read(w); err == nil {
+			readable = append(readable, r)
+		}
+	}
+	if end := openUntil(readable, now); end.After(now) {
+		return policy.WindowState{Open: true, NextChange: moment(policy.At(end))}
+	}
+	var next time.Time
+	for _, w := range readable {
+		if t := w.schedule.Next(now.In(w.zone)); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	return policy.WindowState{NextChange: moment(policy.At(next))}
+}
+
+// WindowError says which window cannot be read, and why.
+func WindowError(windows []policy.Window) error {
+	for i, w := range windows {
+		if _, err := read(w); err != nil {
+			return fmt.Errorf("update.windows[%d].%w", i, err)
+		}
+	}
+	return nil
+}
+
+type window struct {
+	schedule cron.Schedule
+	duration time.Duration
+	zone     *time.Location
+}
+
+func read(w policy.Window) (window, error) {
+	zone := time.UTC
+	if w.TimeZone != "" {
+		z, err := time.LoadLocation(w.TimeZone)
+		if err != nil || w.TimeZone == "Local" {
+			return window{}, fmt.Errorf("timeZone: %q is no time zone such as Europe/Oslo", w.TimeZone)
+		}
+		zone = z
+	}
+	duration, err := time.ParseDuration(w.Duration)
+	if err != nil || duration <= 0 || duration > maxWindow {
+		return window{}, fmt.Errorf("duration: %q is no time such as 4h or 90m, above 0 and at most 744h", w.Duration)
+	}
+	schedule, err := crontab.Parse(w.Schedule)
+	if err == nil && strings.HasPrefix(w.Schedule, "@every") {
+		err = errors.New("@every says how often, not when")
+	}
+	if err != nil {
+		return window{}, fmt.Errorf("schedule: %q is no cron expression such as 0 2 * * 6: %w", w.Schedule, err)
+	}
+	return window{schedule, duration, zone}, nil
+}
+
+// openUntil is when the last of the windows that are open at now ends, following
+// windows that begin before another ends. It is not after now when none is open.
+func openUntil(windows []window, now time.Time) time.Time {
+	end := now
+	// Each round reaches further or is the last. Windows that follow each other
+	// for ever have no end; that of the hundredth is as good a time as any to look again.
+	for range 100 {
+		furthest := end
+		for _, w := range windows {
+			if begin, ok := w.lastBegin(end); ok {
+				if e := begin.Add(w.duration); e.After(furthest) {
+					furthest = e
+				}
+			}
+		}
+		if !furthest.After(end) {
+			break
+		}
+		end = furthest
+	}
+	return end
+}
+
+// lastBegin is the last beginning at or before t that is less than a duration
+// ago. A schedule can only be asked for what comes next, so it is asked from ever
+// further back.
+func (w window) lastBegin(t time.Time) (time.Time, bool) {
+	for back := time.Minute; ; back *= 2 {
+		back = min(back, w.duration)
+		begin := w.schedule.Next(t.Add(-back).In(w.zone))
+		if !begin.IsZero() && !begin.After(t) {
+			for {
+				next := w.schedule.Next(begin)
+				if next.IsZero() || next.After(t) {
+					return begin, true
+				}
+				begin = next
+			}
+		}
+		if back == w.duration {
+			return time.Time{}, false
+		}
+	}
+}

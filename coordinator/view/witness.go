@@ -1,0 +1,202 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// callWitnesses finds whose reports count as good news: fresh ones, of pods that
+// run and are in the database by their own word. Who denies a member that a
+// majority of them affirms sees another database than the rest: it is outvoted
+// and counts as unknown itself. Where no majority is found either way, the
+// witnesses disagree.
+//
+// Affirming a member that the majority does not know is no such sign: who sees a
+// new member first is not wrong. Nor is denying one that Kubernetes has not had as
+// Ready for a while: members come and go, and not all see that at once.
+func (w *world) callWitnesses() {
+	for i := range w.pods {
+		p := &w.pods[i]
+		if p.fresh && p.running() && !p.ambiguous && p.says() == rollcallv1.Membership_MEMBERSHIP_LIVE {
+			w.witnesses = append(w.witnesses, i)
+		}
+	}
+	opinions := w.memberships()
+	total := len(w.witnesses)
+	for _, name := range affirmed(opinions) {
+		if !w.established(name) {
+			continue
+		}
+		affirm, deny := 0, 0
+		for _, l := range opinions {
+			switch l.state(name) {
+			case rollcallv1.Membership_MEMBERSHIP_LIVE:
+				affirm += len(l.pods)
+			case rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
+				deny += len(l.pods)
+			}
+		}
+		switch {
+		case deny == 0 || 2*deny > total:
+		case 2*affirm > total:
+			for _, l := range opinions {
+				if l.state(name) != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE {
+					continue
+				}
+				for _, i := range l.pods {
+					w.pods[i].outvoted = true
+				}
+			}
+		default:
+			w.disagree = append(w.disagree, fmt.Sprintf("%d of %d agents say that %s is live, %d that it is not", affirm, total, w.called(name), deny))
+		}
+	}
+	w.dismissOutvoted()
+}
+
+// established tells whether everybody has had the time to see a member.
+func (w *world) established(name string) bool {
+	h, ok := w.hosts[name]
+	if !ok || h.unsure {
+		return true
+	}
+	k := w.pods[h.pod].kube
+	return k != nil && k.Phase == kube.Ready && w.in.Now.Sub(k.Since) >= w.in.MaxAge
+}
+
+// dismissOutvoted takes outvoted pods out of the witnesses.
+func (w *world) dismissOutvoted() {
+	w.witnesses = slices.DeleteFunc(w.witnesses, func(i int) bool { return w.pods[i].outvoted })
+	w.opinions = w.memberships()
+}
+
+// called is a name in the database for people: the pod's, where there is one.
+func (w *world) called(name string) string {
+	if h, ok := w.hosts[name]; ok && !h.unsure {
+		return w.pods[h.pod].name
+	}
+	return name
+}
+
+// list is a membership of the database as some of its members see it. In a
+// database at rest there is one, whatever the number of its members.
+type list struct {
+	nodes  []*rollcallv1.MemberNode
+	byName map[string]*rollcallv1.MemberNode
+}
+
+// same tells whether nodes says the same, in whatever order.
+func (l *list) same(nodes []*rollcallv1.MemberNode) bool {
+	if slices.EqualFunc(l.nodes, nodes, sameNode) {
+		return true
+	}
+	if len(nodes) != len(l.byName) {
+		return false
+	}
+	for _, n := range nodes {
+		if m := l.byName[n.GetName()]; m == nil || !sameNode(m, n) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameNode(a, b *rollcallv1.MemberNode) bool {
+	return a == b || a.GetMember() == b.GetMember() && a.GetName() == b.GetName() && a.GetAddress() == b.GetAddress()
+}
+
+// addLists finds the different lists of nodes among the reports.
+func (w *world) addLists() {
+	for i := range w.pods {
+		p := &w.pods[i]
+		nodes := p.report.GetNodes()
+		if !p.observed() || len(nodes) == 0 {
+			continue // has no opinion
+		}
+		at := slices.IndexFunc(w.lists, func(l *list) bool { return l.same(nodes) })
+		if at < 0 {
+			l := &list{nodes: nodes, byName: make(map[string]*rollcallv1.MemberNode, len(nodes))}
+			for _, n := range nodes {
+				l.byName[n.GetName()] = n
+			}
+			at = len(w.lists)
+			w.lists = append(w.lists, l)
+		}
+		p.list = w.lists[at]
+	}
+}
+
+// opinion is a list and the witnesses who hold it.
+type opinion struct {
+	*list
+	pods []int
+}
+
+// state of a name; a name that is not listed is not a member.
+func (o *opinion) state(name string) rollcallv1.Membership {
+	if n := o.byName[name]; n != nil {
+		return n.GetMember()
+	}
+	return rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+}
+
+// memberships are the different opinions of the witnesses.
+func (w *world) memberships() []*opinion {
+	var opinions []*opinion
+	for _, i := range w.witnesses {
+		l := w.pods[i].list
+		if l == nil {
+			continue
+		}
+		at := slices.IndexFunc(opinions, func(o *opinion) bool { return o.list == l })
+		if at < 0 {
+			at = len(opinions)
+			opinions = append(opinions, &opinion{list: l})
+		}
+		opinions[at].pods = append(opinions[at].pods, i)
+	}
+	return opinions
+}
+
+// affirmed are all names that some opinion has as live, in order.
+func affirmed(opinions []*opinion) []string {
+	set := map[string]bool{}
+	for _, o := range opinions {
+		for name, n := range o.byName {
+			if n.GetMember() == rollcallv1.Membership_MEMBERSHIP_LIVE {
+				set[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// vote counts, among the witnesses other than the pod itself, who has any of its
+// names as a living member and who has none of them.
+func (w *world) vote(i int) (live, notLive, total int) {
+	p := &w.pods[i]
+	for _, l := range w.opinions {
+		n := len(l.pods)
+		if slices.Contains(l.pods, i) {
+			n--
+		}
+		total += n
+		best := rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+		for _, name := range p.names {
+			if state := l.state(name); state != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE && best != rollcallv1.Membership_MEMBERSHIP_LIVE {
+				best = state
+			}
+		}
+		switch best {
+		case rollcallv1.Membership_MEMBERSHIP_LIVE:
+			live += n
+		case rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
+			notLive += n
+		}
+	}
+	return live, notLive, total
+}

@@ -1,0 +1,168 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// world is the input with everything joined that is asked for more than once.
+// Pods are in one canonical order, and every loop runs over lists in an order,
+// so that no answer depends on the order of the input or of a map.
+type world struct {
+	in   Input
+	pods []pod
+	// byName finds a pod in pods.
+	byName map[string]int
+	// lists are the different memberships that reports show.
+	lists []*list
+	// hosts finds the pod behind a name in the database.
+	hosts map[string]host
+	// witnesses are the reports whose good news counts: fresh, from a member of
+	// the database, and not contradicted by a majority of the others.
+	witnesses []int
+	// opinions are what the witnesses think of the membership.
+	opinions []*opinion
+	// disagree says in which way the witnesses contradict each other.
+	disagree []string
+}
+
+// pod is a desired or existing pod with what is known of it.
+type pod struct {
+	kube *kube.Pod // nil when missing
+	name string
+	pool int
+	// ordinal in its pool.
+	ordinal int
+	desired bool
+
+	// report is its own agent's newest; nil = none.
+	report *rollcallv1.Report
+	at     time.Time
+	fresh  bool
+	// list is the membership that the report shows; nil = none.
+	list *list
+	// headline is the newest that a roster has of this very pod; nil = none.
+	headline *rollcallv1.Headline
+	// outvoted: a majority of the other witnesses contradicts it.
+	outvoted bool
+	// ambiguous: its name in the database is also somebody else's.
+	ambiguous bool
+	// names that it has in the database, by its own word or by address.
+	names []string
+}
+
+// observed tells whether the report holds an observation.
+func (p *pod) observed() bool { return p.report != nil && p.report.GetError() == "" }
+
+// running tells whether the database container may have a process.
+func (p *pod) running() bool {
+	if p.kube == nil {
+		return false
+	}
+	switch p.kube.Phase {
+	case kube.Started, kube.Ready, kube.Terminating:
+		return true
+	}
+	return false
+}
+
+// says is what the pod's own agent says of its membership, bad news of any age included.
+func (p *pod) says() rollcallv1.Membership {
+	if !p.observed() {
+		return rollcallv1.Membership_MEMBERSHIP_UNSPECIFIED
+	}
+	return p.report.GetMember()
+}
+
+func newWorld(in Input) *world {
+	w := &world{in: in}
+	w.addPods()
+	w.addReports()
+	w.addLists()
+	w.nameHosts()
+	w.callWitnesses()
+	return w
+}
+
+// addPods lists one entry per desired ordinal and per existing pod beyond.
+func (w *world) addPods() {
+	existing := map[string][]*kube.Pod{}
+	for i := range w.in.Kube.Pods {
+		p := &w.in.Kube.Pods[i]
+		existing[p.Pool] = append(existing[p.Pool], p)
+	}
+	for i := range w.in.Kube.Pools {
+		pool := &w.in.Kube.Pools[i]
+		have := map[int]*kube.Pod{}
+		for _, p := range existing[pool.Name] {
+			have[p.Ordinal] = p
+		}
+		for n := range pool.Replicas {
+			ordinal := pool.Start + n
+			w.pods = append(w.pods, pod{
+				kube: have[ordinal], name: pool.Name + "-" + strconv.Itoa(ordinal),
+				pool: i, ordinal: ordinal, desired: true,
+			})
+			delete(have, ordinal)
+		}
+		beyond := make([]*kube.Pod, 0, len(have))
+		for _, p := range have {
+			beyond = append(beyond, p)
+		}
+		slices.SortFunc(beyond, func(a, b *kube.Pod) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+		for _, p := range beyond {
+			w.pods = append(w.pods, pod{kube: p, name: p.Name, pool: i, ordinal: p.Ordinal})
+		}
+	}
+	w.byName = make(map[string]int, len(w.pods))
+	for i := range w.pods {
+		w.byName[w.pods[i].name] = i
+	}
+}
+
+// addReports binds reports and headlines to the pods of the same UID.
+func (w *world) addReports() {
+	uids := make(map[string]int, len(w.pods))
+	for i := range w.pods {
+		p := &w.pods[i]
+		if p.kube == nil {
+			continue
+		}
+		uids[string(p.kube.UID)] = i
+		received, ok := w.in.Agents.Reports[string(p.kube.UID)]
+		if !ok || received.Report == nil {
+			continue
+		}
+		p.report, p.at = received.Report, received.At
+		p.fresh = !p.at.IsZero() && !p.at.Before(w.in.Barrier) && w.in.Now.Sub(p.at) <= w.in.MaxAge
+	}
+	for _, roster := range w.in.Agents.Rosters {
+		for _, e := range roster.Roster.GetEntries() {
+			i, ok := uids[e.GetHeadline().GetPodUid()]
+			if !ok || e.GetLiveness() == rollcallv1.Liveness_LIVENESS_DEAD || e.GetLiveness() == rollcallv1.Liveness_LIVENESS_LEFT {
+				continue
+			}
+			if p := &w.pods[i]; p.headline == nil || laterHeadline(e.GetHeadline(), p.headline) {
+				p.headline = e.GetHeadline()
+			}
+		}
+	}
+}
+
+func laterHeadline(a, b *rollcallv1.Headline) bool {
+	return cmp.Or(cmp.Compare(a.GetIncarnation(), b.GetIncarnation()), cmp.Compare(a.GetSequence(), b.GetSequence())) > 0
+}
+
+// gossip is what the roster has of this pod's agent, unless its own report is
+// of a later run of the agent.
+func (p *pod) gossip() *rollcallv1.Headline {
+	if p.headline == nil || p.report != nil && p.headline.GetIncarnation() < p.report.GetIdentity().GetIncarnation() {
+		return nil
+	}
+	return p.headline
+}

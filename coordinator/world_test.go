@@ -1,0 +1,521 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+const namespace = "prod"
+
+// world is an API server with a StatefulSet controller and a kubelet, and
+// database clusters with an agent in each pod.
+type world struct {
+	t      *testing.T
+	server *kubetest.Server
+	admin  *kubetest.Client
+
+	mu       sync.Mutex
+	dbs      map[string]*database
+	byIP     map[string]*member
+	nextIP   int
+	removals []string
+}
+
+// database is one cluster: a pool of pods with one shard on all of them.
+type database struct {
+	w        *world
+	name     string
+	uid      string
+	update   string
+	replicas int
+	start    time.Duration // from container start to live
+	broken   map[string]bool
+	members  map[string]*member // by pod
+	applied  map[string]string  // claim -> pod UID
+	leader   string
+	hung     bool // agents take orders and do not answer
+	bare     bool // new pods get no agent
+}
+
+// member is one pod: its part of the database, and its agent.
+type member struct {
+	rollcallv1.UnimplementedAgentServiceServer
+	db       *database
+	pod      string
+	uid      types.UID
+	revision string
+	live     bool
+	stopping bool
+	settled  time.Time
+	sequence uint64
+	drain    rollcallv1.Drain
+	claim    string
+	listener *bufconn.Listener
+	server   *grpc.Server
+	changed  map[chan struct{}]struct{}
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, server: kubetest.New(), dbs: map[string]*database{}, byIP: map[string]*member{}}
+	w.server.Removed = w.removed
+	w.admin = w.server.Client(nil)
+	for i := range 3 {
+		_, err := w.admin.Kubernetes.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("node%d", i), Labels: map[string]string{"topology.kubernetes.io/zone": fmt.Sprintf("z%d", i)},
+		}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	return w
+}
+
+// add makes a database whose pods run v1 and whose template is v1.
+func (w *world) add(name string, replicas int) *database { return w.addWith(name, replicas, false) }
+
+// addWith can make the pods without agents, as they are before Rollcall comes.
+func (w *world) addWith(name string, replicas int, bare bool) *database {
+	db := &database{bare: bare, w: w, name: name, update: "v1", replicas: replicas, start: 5 * time.Second,
+		broken: map[string]bool{}, members: map[string]*member{}, applied: map[string]string{}}
+	one := policy.Count(1)
+	cluster := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1}}
+	cluster.Spec.Engine = policy.Solr
+	cluster.Spec.Policy.MaxUnavailable = &one
+	cluster.Spec = cluster.Spec.WithDefaults()
+	made, err := w.admin.Clusters.DatabaseClusters(namespace).Create(w.t.Context(), cluster, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	db.uid = string(made.UID)
+	labels := map[string]string{"app": name}
+	template := map[string]string{"app": name, v1alpha1.LabelCluster: name}
+	set := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("set-" + name), Generation: 1,
+			Labels: map[string]string{v1alpha1.LabelCluster: name}},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template:            corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template}, Spec: podSpec("")},
+			UpdateStrategy:      appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+		},
+		Status: appsv1.StatefulSetStatus{ObservedGeneration: 1, UpdateRevision: "v1", CurrentRevision: "v1"},
+	}
+	_, err = w.admin.Kubernetes.AppsV1().StatefulSets(namespace).Create(w.t.Context(), set, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dbs[name] = db
+	for i := range replicas {
+		m := db.create(fmt.Sprintf("%s-%d", name, i))
+		db.goLive(m)
+	}
+	return db
+}
+
+func podSpec(node string) corev1.PodSpec {
+	always := corev1.ContainerRestartPolicyAlways
+	return corev1.PodSpec{NodeName: node,
+		InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer, Image: "agent:dev", RestartPolicy: &always}},
+		Containers:     []corev1.Container{{Name: "db", Image: "db:9.9.0"}},
+	}
+}
+
+// create makes a pod on the update revision and its agent. mu is held.
+func (db *database) create(pod string) *member {
+	w := db.w
+	w.nextIP++
+	ip := fmt.Sprintf("10.0.%d.%d", w.nextIP/250, w.nextIP%250+1)
+	ordinal := int(pod[len(pod)-1] - '0')
+	yes := true
+	object := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, CreationTimestamp: metav1.Now(),
+			Labels: map[string]string{"app": db.name, v1alpha1.LabelCluster: db.name, "controller-revision-hash": db.update},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: db.name,
+				UID: types.UID("set-" + db.name), Controller: &yes}}},
+		Spec:   podSpec(fmt.Sprintf("node%d", ordinal%3)),
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip},
+	}
+	if db.bare {
+		object.Spec.InitContainers = nil
+		delete(object.Labels, v1alpha1.LabelCluster)
+	}
+	setState(object, db.broken[db.update], false)
+	made, err := w.admin.Kubernetes.CoreV1().Pods(namespace).Create(context.Background(), object, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Errorf("create %s: %v", pod, err)
+		return nil
+	}
+	m := &member{db: db, pod: pod, uid: made.UID, revision: db.update, drain: rollcallv1.Drain_DRAIN_NONE,
+		listener: bufconn.Listen(64 << 10), server: grpc.NewServer(), changed: map[chan struct{}]struct{}{}}
+	if !db.bare {
+		rollcallv1.RegisterAgentServiceServer(m.server, m)
+	}
+	go func() { _ = m.server.Serve(m.listener) }()
+	db.members[pod], w.byIP[ip] = m, m
+	return m
+}
+
+// setState writes what the kubelet would: running, or crashing again and again; ready or not.
+func setState(pod *corev1.Pod, broken, ready bool) {
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
+	db := corev1.ContainerStatus{Name: "db", State: running, Ready: ready, Started: &ready}
+	if broken {
+		db.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		db.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+		db.RestartCount = 3
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{db}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: v1alpha1.AgentContainer, State: running, Ready: true, Started: new(true)}}
+	is := corev1.ConditionFalse
+	if ready {
+		is = corev1.ConditionTrue
+	}
+	pod.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: is, LastTransitionTime: metav1.Now()},
+	}
+}
+
+// goLive makes a pod Ready and a member of its database. mu is held.
+func (db *database) goLive(m *member) {
+	m.live, m.settled = true, time.Now()
+	if db.leader == "" {
+		db.leader = m.pod
+	}
+	if pod, ok := db.w.server.Pod(namespace, m.pod); ok && pod.UID == m.uid {
+		setState(pod, false, true)
+		if _, err := db.w.admin.Kubernetes.CoreV1().Pods(namespace).UpdateStatus(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
+			db.w.t.Errorf("%s Ready: %v", m.pod, err)
+		}
+	}
+	db.told()
+}
+
+// told wakes all report streams. mu is held.
+func (db *database) told() {
+	for _, m := range db.members {
+		for c := range m.changed {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// removed is the kubelet and the StatefulSet controller.
+func (w *world) removed(pod *corev1.Pod) {
+	w.mu.Lock()
+	db := w.dbs[pod.Labels["app"]]
+	m := db.members[pod.Name]
+	w.removals = append(w.removals, pod.Name+" "+m.revision)
+	m.stopping = true
+	w.mu.Unlock()
+	go func() {
+		time.Sleep(2 * time.Second)
+		w.mu.Lock()
+		m.live = false
+		if db.leader == m.pod {
+			db.leader = ""
+			for _, name := range slices.Sorted(keys(db.members)) {
+				if other := db.members[name]; other.live && db.leader == "" {
+					db.leader = name
+				}
+			}
+		}
+		db.told()
+		delete(db.members, m.pod)
+		w.mu.Unlock()
+		m.server.Stop()
+		w.server.EndPod(namespace, pod.Name, pod.UID)
+		time.Sleep(time.Second)
+		w.mu.Lock()
+		next := db.create(pod.Name)
+		w.mu.Unlock()
+		time.Sleep(db.start)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if next != nil && db.members[next.pod] == next && !next.stopping && !db.broken[next.revision] {
+			db.goLive(next)
+		}
+	}()
+}
+
+func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
+	return func(yield func(K) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// roll makes a new template.
+func (db *database) roll(revision string) {
+	db.w.mu.Lock()
+	db.update = revision
+	db.w.mu.Unlock()
+	sets := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
+	set, err := sets.Get(context.Background(), db.name, metav1.GetOptions{})
+	require.NoError(db.w.t, err)
+	set.Generation++
+	set, err = sets.Update(context.Background(), set, metav1.UpdateOptions{})
+	require.NoError(db.w.t, err)
+	set.Status.ObservedGeneration, set.Status.UpdateRevision = set.Generation, revision
+	_, err = sets.UpdateStatus(context.Background(), set, metav1.UpdateOptions{})
+	require.NoError(db.w.t, err)
+}
+
+// report is what an agent sees now. mu is held.
+func (m *member) report() *rollcallv1.Report {
+	m.sequence++
+	r := &rollcallv1.Report{
+		Identity: &rollcallv1.Identity{Namespace: namespace, Cluster: m.db.name, ClusterUid: m.db.uid, Pod: m.pod, PodUid: string(m.uid), Incarnation: 1},
+		Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(),
+		Engine: "Solr", EngineVersion: "9.9.0", Node: m.pod + ":8983_solr",
+		Member: rollcallv1.Membership_MEMBERSHIP_NOT_LIVE, Drain: m.drain, DrainClaim: m.claim, Verdict: rollcallv1.Verdict_VERDICT_GREEN,
+	}
+	if m.live {
+		r.Member, r.Settled, r.SettledFor = rollcallv1.Membership_MEMBERSHIP_LIVE, true, durationpb.New(time.Since(m.settled))
+	}
+	group := &rollcallv1.Group{Id: "books/1", Kind: rollcallv1.GroupKind_GROUP_KIND_SHARD, NeedsLeader: true}
+	for i := range m.db.replicas {
+		pod := fmt.Sprintf("%s-%d", m.db.name, i)
+		state, is := rollcallv1.MemberState_MEMBER_STATE_DOWN, rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+		if other := m.db.members[pod]; other != nil && other.live {
+			state, is = rollcallv1.MemberState_MEMBER_STATE_ACTIVE, rollcallv1.Membership_MEMBERSHIP_LIVE
+		} else {
+			r.Verdict = rollcallv1.Verdict_VERDICT_RECOVERABLE
+		}
+		node := pod + ":8983_solr"
+		group.Members = append(group.Members, &rollcallv1.Member{Id: fmt.Sprintf("core%d", i), Node: node, State: state, Eligible: true, Leader: m.db.leader == pod})
+		r.Nodes = append(r.Nodes, &rollcallv1.MemberNode{Name: node, Address: pod + ":8983", Member: is})
+	}
+	r.Groups = []*rollcallv1.Group{group}
+	return r
+}
+
+func (m *member) GetReport(context.Context, *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
+	m.db.w.mu.Lock()
+	defer m.db.w.mu.Unlock()
+	return m.report(), nil
+}
+
+func (m *member) WatchReport(_ *rollcallv1.WatchReportRequest, stream grpc.ServerStreamingServer[rollcallv1.Report]) error {
+	wake := make(chan struct{}, 1)
+	m.db.w.mu.Lock()
+	m.changed[wake] = struct{}{}
+	m.db.w.mu.Unlock()
+	heartbeat := time.NewTicker(5 * time.Second)
+	defer heartbeat.Stop()
+	for {
+		m.db.w.mu.Lock()
+		r := m.report()
+		m.db.w.mu.Unlock()
+		if err := stream.Send(r); err != nil {
+			return err
+		}
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case <-wake:
+		case <-heartbeat.C:
+		}
+	}
+}
+
+func (m *member) WatchRoster(_ *rollcallv1.WatchRosterRequest, stream grpc.ServerStreamingServer[rollcallv1.Roster]) error {
+	for {
+		if err := stream.Send(m.roster()); err != nil {
+			return err
+		}
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (m *member) roster() *rollcallv1.Roster {
+	m.db.w.mu.Lock()
+	defer m.db.w.mu.Unlock()
+	roster := &rollcallv1.Roster{Identity: m.report().GetIdentity(), Synced: true}
+	for _, name := range slices.Sorted(keys(m.db.members)) {
+		r := m.db.members[name].report()
+		roster.Entries = append(roster.Entries, &rollcallv1.RosterEntry{Liveness: rollcallv1.Liveness_LIVENESS_ALIVE, Headline: &rollcallv1.Headline{
+			Pod: name, PodUid: r.GetIdentity().GetPodUid(), Incarnation: 1, Sequence: r.GetSequence(), Phase: rollcallv1.Phase_PHASE_WATCHING,
+			Member: r.GetMember(), Verdict: r.GetVerdict(), Drain: r.GetDrain(), Node: r.GetNode(),
+		}})
+	}
+	return roster
+}
+
+func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+	w := m.db.w
+	w.mu.Lock()
+	hung := m.db.hung
+	w.mu.Unlock()
+	if hung {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.GetPodUid() != string(m.uid) || r.GetFence().GetClusterUid() != m.db.uid {
+		return nil, grpcstatus.Error(codes.FailedPrecondition, "another pod is meant")
+	}
+	if !r.GetApply() {
+		return &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim())}, nil
+	}
+	m.db.applied[r.GetClaim()] = string(m.uid)
+	m.drain, m.claim = rollcallv1.Drain_DRAIN_PREPARED, r.GetClaim()
+	if m.db.leader == m.pod {
+		for _, name := range slices.Sorted(keys(m.db.members)) {
+			if other := m.db.members[name]; other != m && other.live {
+				m.db.leader = name
+				break
+			}
+		}
+	}
+	m.db.told()
+	return &rollcallv1.PrepareResponse{Undo: r.GetUndo(), Drain: rollcallv1.Drain_DRAIN_PREPARED}, nil
+}
+
+func (m *member) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	m.db.w.mu.Lock()
+	defer m.db.w.mu.Unlock()
+	delete(m.db.applied, string(r.GetUndo()))
+	if m.claim == r.GetClaim() {
+		m.drain, m.claim = rollcallv1.Drain_DRAIN_NONE, ""
+	}
+	m.db.told()
+	return &rollcallv1.RestoreResponse{Done: true}, nil
+}
+
+// process is one coordinator, without an election.
+type process struct {
+	board  *status.Board
+	client *kubetest.Client
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	// decided counts decisions.
+	decided atomic.Int64
+
+	mu     sync.Mutex
+	writes map[string]int
+}
+
+func (p *process) Decided(*status.Decision, status.Decision) { p.decided.Add(1) }
+
+func (p *process) Gone(Key) {}
+
+type noTerm struct{}
+
+func (noTerm) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+func (w *world) start() *process {
+	p := &process{done: make(chan struct{}), writes: map[string]int{}}
+	p.board = status.NewBoard(p)
+	p.client = w.server.Client(func(c kubetest.Call) (func() error, error) {
+		if c.Write() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.writes[c.Verb+" "+c.Resource]++
+		}
+		return nil, nil
+	})
+	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	if testing.Short() {
+		log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	cache, err := kube.New(kube.Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Logger: log})
+	require.NoError(w.t, err)
+	streams, err := agents.New(agents.Options{Plaintext: true, Logger: log, Dial: func(ctx context.Context, address string) (net.Conn, error) {
+		ip, _, _ := net.SplitHostPort(address)
+		w.mu.Lock()
+		m := w.byIP[ip]
+		w.mu.Unlock()
+		if m == nil {
+			return nil, errors.New("connection refused")
+		}
+		return m.listener.DialContext(ctx)
+	}})
+	require.NoError(w.t, err)
+	c, err := New(Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log})
+	require.NoError(w.t, err)
+	ctx, stop := context.WithCancel(w.t.Context())
+	p.stop = stop
+	var running sync.WaitGroup
+	running.Go(func() { _ = cache.Run(ctx) })
+	running.Go(func() { _ = streams.Run(ctx) })
+	running.Go(func() { _ = c.Lead(ctx, noTerm{}) })
+	go func() {
+		running.Wait()
+		close(p.done)
+	}()
+	return p
+}
+
+func (p *process) end() {
+	p.stop()
+	<-p.done
+}
+
+// total of writes so far, other than Events.
+func (p *process) total() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, count := range p.writes {
+		n += count
+	}
+	return n
+}
+
+func (db *database) status() v1alpha1.Status {
+	cluster, ok := db.w.server.Cluster(namespace, db.name)
+	require.True(db.w.t, ok)
+	return cluster.Status
+}
+
+// stop ends all agents, so that nothing outlives the test.
+func (w *world) end() {
+	time.Sleep(10 * time.Second) // kubelets finish
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, db := range w.dbs {
+		for _, m := range db.members {
+			m.server.Stop()
+		}
+	}
+}

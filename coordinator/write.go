@@ -1,0 +1,240 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// How long after the last write of the status the next may follow, by how much
+// it matters. Claims wait for nothing. While claims are open, that a pod has
+// gone is written, and what else changes goes with the next write that must be
+// made anyway: so a restart costs five writes and no more.
+const (
+	promptly  = time.Second
+	soon      = 3 * time.Second
+	sometimes = 10 * time.Minute
+	// lasting is how long a difference must last: a claim often follows at once.
+	lasting = 500 * time.Millisecond
+)
+
+// write brings the DatabaseCluster's status up to date by compare-and-swap on
+// the object that was decided on.
+func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits act.Edits, wake *time.Time) error {
+	next := s.statusOf(now, cluster, d, edits)
+	if !edits.Urgent() {
+		wait, differs := patience(cluster.Status, next)
+		if !differs {
+			s.differsSince = time.Time{}
+			return nil
+		}
+		if s.differsSince.IsZero() {
+			s.differsSince = now
+		}
+		if due := latest(s.statusAt.Add(wait), s.differsSince.Add(lasting)); now.Before(due) {
+			sooner(wake, due)
+			return nil
+		}
+	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	object := cluster.DeepCopy()
+	object.Status = next
+	clusters := s.options.Clusters.DatabaseClusters(s.key.Namespace)
+	written, err := clusters.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	switch {
+	case err == nil:
+		s.newest, s.statusAt, s.differsSince = written, now, time.Time{}
+		if edits.Urgent() {
+			s.poke()
+		}
+		return nil
+	case apierrors.IsConflict(err):
+		// Somebody else has written; what is to be done is decided anew on that.
+		live, err := clusters.Get(ctx, s.key.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("read the DatabaseCluster: %w", err)
+		}
+		s.newest = live
+		s.poke()
+		return nil
+	}
+	return err
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// statusOf is the status after a decision and the edits that follow from it.
+func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits act.Edits) v1alpha1.Status {
+	next := *cluster.Status.DeepCopy()
+	edits.Apply(&next)
+	next.ObservedGeneration = cluster.Generation
+	if next.Phase != d.Phase {
+		next.Phase, next.LastTransition = d.Phase, policy.At(now)
+	}
+	next.Pods = v1alpha1.PodCounts{
+		Desired: d.Pods.Desired, Current: d.Pods.Current, Updated: d.Pods.Updated,
+		Ready: d.Pods.Ready, Away: d.Pods.Away, Failed: d.Pods.Failed,
+	}
+	if wasHealthy(d) {
+		d.Snapshot.Cluster.Status.Initialized = true
+	}
+	if !s.reporting {
+		d.Snapshot.Health = healthByRoster(s.options.Agents.State(s.key))
+	}
+	next.Conditions = status.Conditions(d, cluster.Status.Conditions, cluster.Generation)
+	if at := s.progress.at; !at.IsZero() {
+		next.LastProgress = policy.At(at)
+	}
+	if at := s.departures.last(); !at.IsZero() {
+		next.LastDeparture = policy.At(at)
+	}
+	next.EstimateSeconds = int64(s.estimate)
+	next.UpdateRevisions = revisions(d.Snapshot)
+	if len(next.UpdateRevisions) == 0 {
+		next.UpdateRevisions = nil
+	}
+	shown := min(len(d.Plan.Holds), v1alpha1.MaxHolds)
+	next.Holds = slices.Clone(d.Plan.Holds[:shown])
+	next.MoreHolds = int32(len(d.Plan.Holds) - shown)
+	if d.Phase == policy.ClusterDone {
+		next.LastFinished = finished(d.Snapshot)
+	}
+	return next
+}
+
+// healthByRoster is the worst verdict that the rosters tell of. It is shown of
+// an idle cluster, whose agents' reports are not followed, and permits nothing.
+func healthByRoster(state agents.State) policy.Health {
+	verdicts := map[rollcallv1.Verdict]policy.Verdict{
+		rollcallv1.Verdict_VERDICT_GREEN: policy.Green, rollcallv1.Verdict_VERDICT_RECOVERABLE: policy.Recoverable,
+		rollcallv1.Verdict_VERDICT_YELLOW: policy.Yellow, rollcallv1.Verdict_VERDICT_RED: policy.Red,
+	}
+	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
+	for _, roster := range state.Rosters {
+		for _, entry := range roster.Roster.GetEntries() {
+			gone := entry.GetLiveness() == rollcallv1.Liveness_LIVENESS_DEAD || entry.GetLiveness() == rollcallv1.Liveness_LIVENESS_LEFT
+			if verdict := entry.GetHeadline().GetVerdict(); !gone && verdict > worst {
+				worst = verdict
+			}
+		}
+	}
+	if verdict, ok := verdicts[worst]; ok {
+		return policy.Health{Verdict: verdict}
+	}
+	return policy.Health{Verdict: policy.UnknownHealth}
+}
+
+// wasHealthy: nothing is away and the database says that it is complete, or,
+// while nobody is there to say so, all pods are Ready.
+func wasHealthy(d status.Decision) bool {
+	if d.Pods.Desired == 0 || d.Pods.Away > 0 || d.Pods.Ready < d.Pods.Desired {
+		return false
+	}
+	if d.Snapshot.Health.Verdict == policy.Green {
+		return true
+	}
+	return !slices.ContainsFunc(d.Snapshot.Pods, func(p policy.Pod) bool { return p.Agent })
+}
+
+func finished(s policy.Snapshot) []v1alpha1.FinishedRollout {
+	var out []v1alpha1.FinishedRollout
+	for _, pool := range s.Pools {
+		out = append(out, v1alpha1.FinishedRollout{Pool: pool.Name, Revision: pool.Revision, Version: pool.Version})
+	}
+	return out
+}
+
+// patience says whether two statuses differ in anything that is worth a write,
+// and how long that can wait. Texts and times alone are not.
+func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
+	switch {
+	case old.ObservedGeneration != next.ObservedGeneration,
+		old.Phase != next.Phase,
+		!maps.Equal(old.UpdateRevisions, next.UpdateRevisions),
+		!slices.Equal(old.LastFinished, next.LastFinished),
+		old.Pods.Failed != next.Pods.Failed,
+		!slices.Equal(standing(old.Holds), standing(next.Holds)),
+		conditionDiffers(old, next, v1alpha1.ConditionStalled),
+		conditionDiffers(old, next, v1alpha1.ConditionInitialized),
+		conditionDiffers(old, next, v1alpha1.ConditionForeignBudget):
+		return promptly, true
+	case old.Pods != next.Pods,
+		old.MoreHolds != next.MoreHolds,
+		!slices.EqualFunc(old.Holds, next.Holds, sameHold),
+		conditionDiffers(old, next, v1alpha1.ConditionReady),
+		conditionDiffers(old, next, v1alpha1.ConditionReconciling),
+		conditionDiffers(old, next, v1alpha1.ConditionAvailable),
+		!slices.EqualFunc(old.Claims, next.Claims, samePhase):
+		if len(next.Claims) > 0 && !anyWent(old.Claims, next.Claims) {
+			return sometimes, true
+		}
+		return soon, true
+	}
+	return 0, false
+}
+
+// standing are the rules by which all wait, and that do not pass by themselves.
+func standing(holds []policy.Hold) []policy.Rule {
+	var rules []policy.Rule
+	for _, hold := range holds {
+		switch hold.Rule {
+		case policy.BadInput, policy.ObserveOnly, policy.Paused, policy.OutsideWindow, policy.NeedsApproval,
+			policy.LineStopped, policy.VersionRefused, policy.Shutdown:
+			if !slices.Contains(rules, hold.Rule) {
+				rules = append(rules, hold.Rule)
+			}
+		}
+	}
+	slices.Sort(rules)
+	return rules
+}
+
+// anyWent: a claimed pod has gone, and the status does not say so yet.
+func anyWent(old, next []policy.Claim) bool {
+	went := func(c policy.Claim) bool {
+		switch c.Phase {
+		case policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling:
+			return true
+		}
+		return false
+	}
+	return slices.ContainsFunc(next, func(c policy.Claim) bool {
+		return went(c) && slices.ContainsFunc(old, func(o policy.Claim) bool { return o.ID == c.ID && !went(o) })
+	})
+}
+
+func sameHold(a, b policy.Hold) bool { return a.Pod == b.Pod && a.Rule == b.Rule && a.Group == b.Group }
+
+func samePhase(a, b policy.Claim) bool { return a.ID == b.ID && a.Phase == b.Phase }
+
+func conditionDiffers(old, next v1alpha1.Status, kind string) bool {
+	a, b := conditionOf(old, kind), conditionOf(next, kind)
+	return a.Status != b.Status || a.Reason != b.Reason
+}
+
+func conditionOf(s v1alpha1.Status, kind string) v1alpha1.Condition {
+	for _, c := range s.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return v1alpha1.Condition{}
+}

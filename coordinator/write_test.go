@@ -1,0 +1,103 @@
+package coordinator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+func TestPatience(t *testing.T) {
+	base := v1alpha1.Status{
+		ObservedGeneration: 3, Phase: policy.ClusterRolling, Epoch: 2,
+		Pods:   v1alpha1.PodCounts{Desired: 3, Ready: 3},
+		Holds:  []policy.Hold{{Pod: "s-0", Rule: policy.PodsAway, Reason: "2 of 3"}},
+		Claims: []policy.Claim{{ID: "c", Phase: policy.PhasePrepared}},
+		Conditions: []v1alpha1.Condition{
+			{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: "Progressing"},
+			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Healthy"},
+		},
+	}
+	for name, c := range map[string]struct {
+		change func(s *v1alpha1.Status)
+		wait   time.Duration
+	}{
+		"nothing":                   {func(*v1alpha1.Status) {}, 0},
+		"words":                     {func(s *v1alpha1.Status) { s.Holds[0].Reason = "3 of 3" }, 0},
+		"times":                     {func(s *v1alpha1.Status) { s.LastProgress = policy.At(time.Unix(5, 0)) }, 0},
+		"phase":                     {func(s *v1alpha1.Status) { s.Phase = policy.ClusterStalled }, promptly},
+		"another template":          {func(s *v1alpha1.Status) { s.UpdateRevisions = map[string]string{"s": "v2"} }, promptly},
+		"stalled":                   {func(s *v1alpha1.Status) { s.Conditions[0].Status = metav1.ConditionTrue }, promptly},
+		"the line is stopped":       {func(s *v1alpha1.Status) { s.Holds = []policy.Hold{{Rule: policy.LineStopped}} }, promptly},
+		"a pod failed":              {func(s *v1alpha1.Status) { s.Pods.Failed = 1 }, promptly},
+		"a number, claims are open": {func(s *v1alpha1.Status) { s.Pods.Ready = 2 }, sometimes},
+		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = policy.PhaseOpened }, sometimes},
+		"a claimed pod went":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = policy.PhaseGone }, soon},
+		"a number, nothing is open": {func(s *v1alpha1.Status) { s.Claims, s.Pods.Ready = nil, 2 }, soon},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := *base.DeepCopy()
+			c.change(&next)
+			wait, differs := patience(base, next)
+			require.Equal(t, c.wait != 0, differs)
+			require.Equal(t, c.wait, wait)
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	busy := func(updated, away int32, phases ...policy.ClaimPhase) status.Decision {
+		d := status.Decision{Plan: policy.Plan{Order: []string{"s-0"}}, Pods: status.PodCounts{Updated: updated, Away: away}}
+		for i, phase := range phases {
+			d.Claims = append(d.Claims, policy.Claim{ID: string(rune('a' + i)), Phase: phase})
+		}
+		return d
+	}
+	p := newProgress(at(1))
+	p.note(at(10), busy(0, 0))
+	require.Equal(t, at(1), p.at, "a successor knows of no progress")
+	p.note(at(20), busy(0, 1, policy.PhaseClaimed))
+	require.Equal(t, at(20), p.at, "a claim")
+	p.note(at(30), busy(0, 1, policy.PhaseClaimed))
+	require.Equal(t, at(20), p.at, "nothing changed")
+	p.note(at(40), busy(0, 1, policy.PhaseGone))
+	require.Equal(t, at(40), p.at, "the claim went on")
+	p.note(at(50), busy(1, 1, policy.PhaseGone))
+	require.Equal(t, at(50), p.at, "a pod is updated")
+	p.note(at(60), busy(1, 2, policy.PhaseGone))
+	require.Equal(t, at(50), p.at, "worse is no progress")
+	p.note(at(70), status.Decision{Pods: status.PodCounts{Updated: 1, Away: 2}})
+	require.Equal(t, at(70), p.at, "the claim was released")
+	p.note(at(80), busy(1, 2))
+	require.Equal(t, at(80), p.at, "there is something to do again, from now on")
+}
+
+func TestEstimate(t *testing.T) {
+	require.EqualValues(t, 30, estimate(0).with(30*time.Second))
+	require.EqualValues(t, 25, estimate(30).with(20*time.Second))
+	require.EqualValues(t, 1, estimate(0).with(time.Millisecond))
+}
+
+func TestHealthByRoster(t *testing.T) {
+	entry := func(v rollcallv1.Verdict, l rollcallv1.Liveness) *rollcallv1.RosterEntry {
+		return &rollcallv1.RosterEntry{Liveness: l, Headline: &rollcallv1.Headline{Verdict: v}}
+	}
+	alive, dead := rollcallv1.Liveness_LIVENESS_ALIVE, rollcallv1.Liveness_LIVENESS_DEAD
+	green, yellow, red := rollcallv1.Verdict_VERDICT_GREEN, rollcallv1.Verdict_VERDICT_YELLOW, rollcallv1.Verdict_VERDICT_RED
+	for want, entries := range map[policy.Verdict][]*rollcallv1.RosterEntry{
+		policy.UnknownHealth: nil,
+		policy.Green:         {entry(green, alive), entry(red, dead)},
+		policy.Yellow:        {entry(green, alive), entry(yellow, alive)},
+	} {
+		state := agents.State{Rosters: []agents.ReceivedRoster{{Roster: &rollcallv1.Roster{Entries: entries}}}}
+		require.Equal(t, want, healthByRoster(state).Verdict)
+	}
+}

@@ -1,0 +1,14 @@
+# The coordinator: docker build -f deploy/docker/coordinator.Dockerfile -t rollcall-dev/coordinator:dev .
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG TARGETOS TARGETARCH VERSION=dev
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o /rollcall-coordinator ./cmd/rollcall-coordinator
+
+FROM gcr.io/distroless/static:nonroot
+COPY --from=build /rollcall-coordinator /rollcall-coordinator
+USER 65532:65532
+ENTRYPOINT ["/rollcall-coordinator"]

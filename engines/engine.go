@@ -1,0 +1,88 @@
+// Package engines is the seam between Rollcall's agent and a database.
+//
+// An adapter (engines/<x>) knows one database's protocol and nothing of gossip,
+// Kubernetes or other databases. It answers one question (Observe) and carries
+// out two orders (Prepare and its inverse, Restore).
+package engines
+
+import (
+	"context"
+	"time"
+)
+
+// Engine talks to the local member of one database.
+//
+// Invariants, each held by enginetest.Run for every adapter:
+//   - every method honours its context and leaves no goroutine or connection
+//     behind after Close;
+//   - what cannot be learned is Unknown, never guessed;
+//   - Plan, Apply and Restore may be repeated at any time, by any agent;
+//   - no credential appears in an error.
+type Engine interface {
+	// Observe reads the database once. A database that does not answer is not an
+	// error but an Observation whose Member is NotLive or Unknown; an error means
+	// that nothing at all could be learned (the caller treats it as Unknown).
+	Observe(ctx context.Context) (Observation, error)
+
+	// Plan is the first phase of a prepare: it reads, changes nothing, and answers
+	// the bytes (at most MaxUndo) with which Restore of any agent of the same
+	// database can undo what Apply will do. Empty bytes: nothing to undo.
+	Plan(ctx context.Context, order Order) (undo []byte, err error)
+
+	// Apply is the second phase. It starts or continues the work of the order and
+	// answers how far it is; the caller repeats it until Done or Refused. Done
+	// only when the database itself confirms.
+	Apply(ctx context.Context, order Order, undo []byte) (Progress, error)
+
+	// Restore undoes what Apply did under undo, and nothing else. It answers like
+	// Apply and is repeated until Done.
+	Restore(ctx context.Context, undo []byte) (Progress, error)
+
+	// Sweep removes what an earlier agent of this very member left behind with our
+	// mark (a stop hook without a claim, a crash). keep names claims that are open.
+	Sweep(ctx context.Context, keep []string) error
+
+	// Facts are constants of the adapter.
+	Facts() Facts
+
+	// Close releases connections.
+	Close() error
+}
+
+// MaxUndo bounds the undo bytes of one prepare.
+const MaxUndo = 4 << 10
+
+// Order says what to prepare for.
+type Order struct {
+	Kind Kind
+	// Claim names the order; asynchronous work and marks in the database carry it.
+	Claim string
+	// Node is the member whose duties are given away; empty: the local one.
+	// Another member than the local one may only be handed over (Handoff).
+	Node string
+	// Eligible are the nodes (Member.Node) that may take over duties. Empty: any.
+	Eligible []string
+	// NotAfter is the time past which no write may be started. Zero: no limit.
+	NotAfter time.Time
+}
+
+// Progress is how far an order is.
+type Progress struct {
+	State ProgressState
+	// Detail is for people: what is being waited for, or why it was refused.
+	Detail string
+	// Done and Total count units of work where the database tells them.
+	Done, Total int
+}
+
+// Facts are constants of an adapter that the policy needs.
+type Facts struct {
+	Name string
+	// SettleSeconds is how long the database may take to notice a lost member.
+	SettleSeconds int
+	// MaxMajorStep is how many major versions one rollout may skip; 0 = any.
+	MaxMajorStep int
+	// NodeDowngradeRefused is the version from which on a node older than the
+	// newest one seen refuses to start; empty = never.
+	NodeDowngradeRefused string
+}

@@ -1,0 +1,101 @@
+package enginetest
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+func restoreTwice(s *suite) {
+	e := s.engine(0)
+	order := s.order(engines.Handoff)
+	undo := s.plan(e, order)
+	s.apply(e, order, undo)
+	s.restore(e, undo)
+	s.restore(e, undo)
+	s.restore(s.engine(0), undo)
+	require.Empty(s, s.db.Leftovers())
+}
+
+func restoreUnapplied(s *suite) {
+	e := s.engine(0)
+	undo := s.plan(e, s.order(engines.Handoff))
+	before := s.db.Leads(0)
+	s.restore(e, undo)
+	require.Empty(s, s.db.Leftovers())
+	require.Equal(s, before, s.db.Leads(0))
+}
+
+func restoreFromAnother(s *suite) {
+	e := s.engine(0)
+	order := s.order(engines.Handoff)
+	undo := s.plan(e, order)
+	s.apply(e, order, undo)
+	s.db.Fault(0, Gone)
+	defer s.db.Fault(0, Healthy)
+	s.restore(s.engine(1), undo)
+	require.Empty(s, s.db.Leftovers())
+}
+
+func restoreAfterPartialFailure(s *suite) {
+	e := s.engine(0)
+	order := s.order(engines.Handoff)
+	undo := s.plan(e, order)
+	s.apply(e, order, undo)
+	for after := range 3 {
+		s.db.FailChanges(after)
+		progress, err := e.Restore(s.Context(), undo)
+		if err == nil && len(s.db.Leftovers()) > 0 {
+			require.NotEqual(s, engines.Done, progress.State)
+		}
+	}
+	s.db.FailChanges(-1)
+	s.restore(s.engine(1), undo)
+	require.Empty(s, s.db.Leftovers())
+}
+
+func restoreLeavesOthers(s *suite) {
+	first, second := s.engine(0), s.engine(2)
+	one, two := s.order(engines.Handoff), s.order(engines.Handoff)
+	one.Eligible = []string{s.db.Members[2]} // so that there is something to hand over again
+	undoOne := s.plan(first, one)
+	s.apply(first, one, undoOne)
+	undoTwo := s.plan(second, two)
+	s.apply(second, two, undoTwo)
+	require.NotEmpty(s, s.db.Leftovers())
+	s.restore(first, undoOne)
+	require.NotEmpty(s, s.db.Leftovers(), "the second claim's entries are gone")
+	s.restore(second, undoTwo)
+	require.Empty(s, s.db.Leftovers())
+}
+
+func foreignStays(s *suite) {
+	if s.db.Foreign == nil {
+		s.Skip("this database has no entries of others that a prepare could touch")
+	}
+	stillThere := s.db.Foreign()
+	e := s.engine(0)
+	order := s.order(engines.Handoff)
+	undo := s.plan(e, order)
+	s.apply(e, order, undo)
+	s.restore(e, undo)
+	require.NoError(s, e.Sweep(s.Context(), nil))
+	require.True(s, stillThere())
+}
+
+// sweep removes what a crashed agent of this member left, and nothing else.
+func sweep(s *suite) {
+	first, second := s.engine(0), s.engine(2)
+	mine, theirs := s.order(engines.Handoff), s.order(engines.Handoff)
+	mine.Eligible = []string{s.db.Members[2]} // so that there is something to hand over again
+	undoMine := s.plan(first, mine)
+	s.apply(first, mine, undoMine)
+	require.NoError(s, s.engine(0).Sweep(s.Context(), []string{mine.Claim}))
+	require.NotEmpty(s, s.db.Leftovers(), "the claim is open")
+	undoTheirs := s.plan(second, theirs)
+	s.apply(second, theirs, undoTheirs)
+	require.NoError(s, s.engine(0).Sweep(s.Context(), nil))
+	require.NotEmpty(s, s.db.Leftovers(), "the other member's entries are gone")
+	require.NoError(s, s.engine(2).Sweep(s.Context(), nil))
+	require.Empty(s, s.db.Leftovers())
+}

@@ -1,0 +1,157 @@
+package enginetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Run runs the suite. The cases run one after the other.
+func Run(t *testing.T, h Harness) {
+	if h.Patience == 0 {
+		h.Patience = 5 * time.Second
+	}
+	if h.Eventually == 0 {
+		h.Eventually = 10 * time.Second
+	}
+	for _, c := range cases {
+		if c.evacuates && h.NoEvacuate {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) { runCase(t, h, c) })
+	}
+}
+
+type testCase struct {
+	name      string
+	evacuates bool
+	run       func(*suite)
+}
+
+// suite is one case in progress.
+type suite struct {
+	*testing.T
+	h       Harness
+	db      Database
+	engines []*watched
+	claims  int
+}
+
+func runCase(t *testing.T, h Harness, c testCase) {
+	logs := captureLogs(t)
+	before := len(strays())
+	s := &suite{T: t, h: h, db: h.Start(t)}
+	require.GreaterOrEqual(t, len(s.db.Members), 3, "the harness must start three members")
+	defer func() {
+		for _, e := range s.engines {
+			require.NoError(t, e.Close())
+			require.NoError(t, e.Close(), "close twice")
+			e.requireNoSecret(t, s.db.Secrets)
+		}
+		for i, secret := range s.db.Secrets {
+			require.NotContains(t, logs(), secret, "secret %d is in the log", i)
+		}
+		requireNoneLeft(t, before, s.db.Connections)
+	}()
+	c.run(s)
+}
+
+// captureLogs takes what goes to the default logger while the case runs.
+func captureLogs(t *testing.T) func() string {
+	var mu sync.Mutex
+	var out bytes.Buffer
+	old := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return out.Write(p)
+	}), &slog.HandlerOptions{Level: slog.LevelDebug})))
+	t.Cleanup(func() { slog.SetDefault(old) })
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return out.String()
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+func (s *suite) engine(member int) *watched {
+	e := &watched{Engine: s.db.Engine(member)}
+	s.engines = append(s.engines, e)
+	return e
+}
+
+func (s *suite) order(kind engines.Kind) engines.Order {
+	s.claims++
+	return engines.Order{Kind: kind, Claim: fmt.Sprintf("claim-%d", s.claims)}
+}
+
+// within runs f and fails when it takes longer than the harness' patience.
+func (s *suite) within(what string, f func(ctx context.Context)) {
+	s.Helper()
+	start := time.Now()
+	f(s.Context())
+	require.Less(s, time.Since(start), s.h.Patience, "%s took too long", what)
+}
+
+func (s *suite) plan(e engines.Engine, order engines.Order) []byte {
+	s.Helper()
+	undo, err := e.Plan(s.Context(), order)
+	require.NoError(s, err)
+	require.LessOrEqual(s, len(undo), engines.MaxUndo)
+	return undo
+}
+
+// apply repeats until Done.
+func (s *suite) apply(e engines.Engine, order engines.Order, undo []byte) {
+	s.Helper()
+	s.repeat("apply", func() (engines.Progress, error) { return e.Apply(s.Context(), order, undo) })
+}
+
+func (s *suite) restore(e engines.Engine, undo []byte) {
+	s.Helper()
+	s.repeat("restore", func() (engines.Progress, error) { return e.Restore(s.Context(), undo) })
+}
+
+func (s *suite) repeat(what string, f func() (engines.Progress, error)) {
+	s.Helper()
+	deadline := time.Now().Add(s.h.Eventually)
+	for {
+		progress, err := f()
+		if err == nil && progress.State == engines.Done {
+			return
+		}
+		require.NotEqual(s, engines.Refused, progress.State, "%s was refused: %s", what, progress.Detail)
+		if err == nil {
+			require.Equal(s, engines.Running, progress.State)
+			require.NotEmpty(s, progress.Detail, "a wait needs a reason")
+		}
+		require.True(s, time.Now().Before(deadline), "%s did not end: %+v %v", what, progress, err)
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// settled waits until the database is whole, as a member sees it.
+func (s *suite) settled(e engines.Engine) engines.Observation {
+	s.Helper()
+	deadline := time.Now().Add(s.h.Eventually)
+	for {
+		o, err := e.Observe(s.Context())
+		if err == nil && o.Settled && o.Health.Verdict == engines.Green {
+			return o
+		}
+		require.True(s, time.Now().Before(deadline), "not settled: %+v %v", o, err)
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,90 @@
+package engines
+
+// The zero value of every enum is unknown, and unknown never permits.
+
+// Kind of a prepare.
+type Kind uint8
+
+const (
+	KindUnknown Kind = iota
+	// Handoff: the member's data stays; give away its duties.
+	Handoff
+	// Evacuate: the member's data will be lost; move everything off first.
+	Evacuate
+)
+
+func (k Kind) String() string { return name(k, "Unknown", "Handoff", "Evacuate") }
+
+// ProgressState of an order.
+type ProgressState uint8
+
+const (
+	ProgressUnknown ProgressState = iota
+	Running
+	Done
+	Refused
+)
+
+func (s ProgressState) String() string { return name(s, "Unknown", "Running", "Done", "Refused") }
+
+// Membership of a node in the database.
+type Membership uint8
+
+const (
+	MembershipUnknown Membership = iota
+	Live
+	NotLive
+)
+
+func (m Membership) String() string { return name(m, "Unknown", "Live", "NotLive") }
+
+// GroupKind says who sets the minimum of a group.
+type GroupKind uint8
+
+const (
+	GroupUnknown GroupKind = iota
+	Shard
+	Quorum
+	Acks
+	Role
+)
+
+func (k GroupKind) String() string { return name(k, "Unknown", "Shard", "Quorum", "Acks", "Role") }
+
+// MemberState of one copy.
+type MemberState uint8
+
+const (
+	StateUnknown MemberState = iota
+	Active
+	Recovering
+	Moving
+	Down
+)
+
+func (s MemberState) String() string {
+	return name(s, "Unknown", "Active", "Recovering", "Moving", "Down")
+}
+
+// Verdict on a whole database.
+type Verdict uint8
+
+const (
+	VerdictUnknown Verdict = iota
+	Green
+	// Recoverable: copies are missing only for reasons that a node's return ends.
+	Recoverable
+	Yellow
+	Red
+)
+
+func (v Verdict) String() string {
+	return name(v, "Unknown", "Green", "Recoverable", "Yellow", "Red")
+}
+
+func name[E ~uint8](e E, names ...string) string {
+	if int(e) < len(names) {
+		return names[e]
+	}
+	return names[0]
+}

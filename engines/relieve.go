@@ -1,0 +1,21 @@
+package engines
+
+import "context"
+
+// Relieve makes one round of handing over duties and leaves nothing to be
+// undone: once they have moved, what was marked on the way is taken back.
+// Repeat it until the answer is not Running.
+func Relieve(ctx context.Context, e Engine, order Order) (Progress, error) {
+	undo, err := e.Plan(ctx, order)
+	if err != nil {
+		return Progress{}, err
+	}
+	progress, err := e.Apply(ctx, order, undo)
+	if err != nil || progress.State == Running {
+		return progress, err
+	}
+	if restored, err := e.Restore(ctx, undo); err != nil || restored.State != Done {
+		return restored, err
+	}
+	return progress, nil
+}

@@ -1,0 +1,237 @@
+package solr
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const (
+	pathCollections = "/solr/admin/collections"
+	pathSystem      = "/solr/admin/info/system"
+	pathHealth      = "/solr/admin/info/health"
+	pathMetrics     = "/solr/admin/metrics"
+	pathBalance     = "/api/cluster/replicas/balance"
+)
+
+// api is the calls that the adapter makes, each one request.
+type api struct {
+	client       *client
+	read, change time.Duration // bounds of one request
+}
+
+// identity is what the node says of itself.
+type identity struct {
+	node    string // as registered in live_nodes
+	version string
+}
+
+func (a *api) identity(ctx context.Context) (identity, error) {
+	var body bytes.Buffer
+	err := a.client.do(ctx, request{path: pathSystem, params: query("wt", "json"), timeout: a.read, into: &body})
+	if err != nil {
+		return identity{}, err
+	}
+	return decodeIdentity(body.Bytes())
+}
+
+func decodeIdentity(body []byte) (identity, error) {
+	var answer struct {
+		Mode   flexString `json:"mode"`
+		Node   flexString `json:"node"`
+		Lucene struct {
+			Version flexString `json:"solr-spec-version"`
+		} `json:"lucene"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return identity{}, fmt.Errorf("decode node identity: %w", err)
+	}
+	if answer.Lucene.Version == "" {
+		return identity{}, errors.New("decode node identity: no solr-spec-version: not the answer of a Solr")
+	}
+	if answer.Mode != "solrcloud" || answer.Node == "" {
+		return identity{}, fmt.Errorf("decode node identity: mode %q: %w", oneLine(string(answer.Mode)), ErrNotCloud)
+	}
+	return identity{node: string(answer.Node), version: string(answer.Lucene.Version)}, nil
+}
+
+// clusterStatus reads the state of one collection, or of all when name is empty.
+func (a *api) clusterStatus(ctx context.Context, name string) (*clusterState, error) {
+	var body bytes.Buffer
+	if err := a.clusterStatusBody(ctx, name, &body); err != nil {
+		return nil, err
+	}
+	return decodeClusterStatus(&body)
+}
+
+func (a *api) clusterStatusBody(ctx context.Context, name string, into *bytes.Buffer) error {
+	// Without the header the same state is the same bytes.
+	params := query("action", "CLUSTERSTATUS", "wt", "json", "indent", "false", "omitHeader", "true")
+	if name != "" {
+		params.Set("collection", name)
+	}
+	return a.client.do(ctx, request{path: pathCollections, params: params, timeout: a.read, into: into})
+}
+
+// overseer answers the node name of the overseer; empty: the cluster runs
+// without one.
+func (a *api) overseer(ctx context.Context) (string, error) {
+	var body bytes.Buffer
+	err := a.client.do(ctx, request{path: pathCollections, params: query("action", "OVERSEERSTATUS", "wt", "json"), timeout: a.read, into: &body})
+	if err != nil {
+		return "", err
+	}
+	return decodeOverseer(body.Bytes())
+}
+
+func decodeOverseer(body []byte) (string, error) {
+	var answer struct {
+		Header *json.RawMessage `json:"responseHeader"`
+		Leader flexString       `json:"leader"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return "", fmt.Errorf("decode overseer status: %w", err)
+	}
+	if answer.Header == nil {
+		return "", errors.New("decode overseer status: no responseHeader: not the answer of a Solr")
+	}
+	return string(answer.Leader), nil
+}
+
+// nodeHealth is the node's own opinion of itself.
+type nodeHealth struct {
+	// connected: running, connected to ZooKeeper and registered.
+	connected bool
+	// settled: and all cores of active shards are loaded and not recovering.
+	settled bool
+	reason  string
+}
+
+// health asks once with requireHealthyCores: the failure of cores and the failure
+// of the node can be told apart by the count of unhealthy cores.
+func (a *api) health(ctx context.Context) (nodeHealth, error) {
+	var body bytes.Buffer
+	err := a.client.do(ctx, request{path: pathHealth, params: query("requireHealthyCores", "true", "wt", "json"), timeout: a.read, into: &body})
+	var status *StatusError
+	if err != nil && (!errors.As(err, &status) || status.Status != http.StatusServiceUnavailable) {
+		return nodeHealth{}, err
+	}
+	health, decodeErr := decodeHealth(body.Bytes())
+	if decodeErr != nil && err != nil {
+		return nodeHealth{}, err // a 503 that is not the health call's
+	}
+	return health, decodeErr
+}
+
+func decodeHealth(body []byte) (nodeHealth, error) {
+	var answer struct {
+		Status    flexString `json:"status"`
+		Message   flexString `json:"message"`
+		Unhealthy *flexInt   `json:"num_cores_unhealthy"`
+		Error     struct {
+			Message flexString `json:"msg"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nodeHealth{}, fmt.Errorf("decode node health: %w", err)
+	}
+	switch {
+	case answer.Status == "OK":
+		return nodeHealth{connected: true, settled: true}, nil
+	case answer.Status == "FAILURE" && answer.Unhealthy != nil && *answer.Unhealthy > 0:
+		return nodeHealth{connected: true, reason: fmt.Sprintf("%d cores are not healthy", *answer.Unhealthy)}, nil
+	case answer.Status == "FAILURE":
+		return nodeHealth{reason: oneLine(string(cmp.Or(answer.Error.Message, answer.Message)))}, nil
+	}
+	return nodeHealth{}, fmt.Errorf("decode node health: status %q: want OK or FAILURE", oneLine(string(answer.Status)))
+}
+
+// dataBytes sums the index sizes of the node's cores.
+func (a *api) dataBytes(ctx context.Context) (int64, error) {
+	var body bytes.Buffer
+	params := query("group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true", "wt", "json")
+	if err := a.client.do(ctx, request{path: pathMetrics, params: params, timeout: a.read, into: &body}); err != nil {
+		return 0, err
+	}
+	return decodeDataBytes(body.Bytes())
+}
+
+func decodeDataBytes(body []byte) (int64, error) {
+	var answer struct {
+		Metrics map[string]struct {
+			Size flexInt `json:"INDEX.sizeInBytes"`
+		} `json:"metrics"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return 0, fmt.Errorf("decode metrics: %w", err)
+	}
+	total := int64(0)
+	for _, core := range answer.Metrics {
+		if core.Size < 0 || total+int64(core.Size) < total {
+			return 0, fmt.Errorf("decode metrics: index size %d: want a size in bytes", core.Size)
+		}
+		total += int64(core.Size)
+	}
+	return total, nil
+}
+
+func (a *api) addReplicaProperty(ctx context.Context, at place, property, value string) error {
+	return a.collectionsChange(ctx, query("action", "ADDREPLICAPROP", "collection", at.collection, "shard", at.shard,
+		"replica", at.replica, "property", property, "property.value", value))
+}
+
+func (a *api) deleteReplicaProperty(ctx context.Context, at place, property string) error {
+	return a.collectionsChange(ctx, query("action", "DELETEREPLICAPROP", "collection", at.collection, "shard", at.shard,
+		"replica", at.replica, "property", property))
+}
+
+// rebalanceLeaders makes the preferred replicas of the collection its leaders. It
+// answers success also when the node that serves it has not seen the properties.
+func (a *api) rebalanceLeaders(ctx context.Context, name string) error {
+	return a.collectionsChange(ctx, query("action", "REBALANCELEADERS", "collection", name, "maxWaitSeconds", "10"))
+}
+
+func (a *api) replaceNode(ctx context.Context, node, task string) error {
+	return a.collectionsChange(ctx, query("action", "REPLACENODE", "sourceNode", node, "parallel", "true",
+		"waitForFinalState", "true", "async", task))
+}
+
+func (a *api) collectionsChange(ctx context.Context, params url.Values) error {
+	params.Set("wt", "json")
+	return a.client.do(ctx, request{path: pathCollections, params: params, timeout: a.change, into: new(bytes.Buffer)})
+}
+
+// balance spreads replicas over all live nodes (Solr 9.3 and later).
+func (a *api) balance(ctx context.Context, task string) error {
+	body, err := json.Marshal(map[string]any{"nodes": []string{}, "waitForFinalState": true, "async": task})
+	if err != nil {
+		return err
+	}
+	return a.client.do(ctx, request{path: pathBalance, body: body, timeout: a.change, into: new(bytes.Buffer)})
+}
+
+// commit makes the index of all copies of the collection durable, so that a
+// restart has little to replay. Nobody needs to see the documents sooner.
+func (a *api) commit(ctx context.Context, name string) error {
+	return a.client.do(ctx, request{
+		path:    "/solr/" + name + "/update",
+		params:  query("commit", "true", "openSearcher", "false", "waitSearcher", "false", "wt", "json"),
+		timeout: a.change,
+		into:    new(bytes.Buffer),
+	})
+}
+
+// query builds parameters from pairs.
+func query(pairs ...string) url.Values {
+	values := make(url.Values, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	return values
+}

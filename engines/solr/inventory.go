@@ -1,0 +1,93 @@
+package solr
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// groups makes one group of every shard that counts.
+func (c *clusterState) groups() []engines.Group {
+	out := []engines.Group{}
+	for _, col := range c.collections {
+		for _, s := range col.shards {
+			if s.counts() {
+				out = append(out, c.group(col.name, s))
+			}
+		}
+	}
+	return out
+}
+
+func (c *clusterState) group(collection string, s shard) engines.Group {
+	g := engines.Group{
+		ID:   collection + "/" + s.name,
+		Kind: engines.Shard,
+		// The parts of a split in progress are not searched yet; losing one makes
+		// the split fail, so they count as being moved.
+		NeedsLeader: !s.building(),
+		Moving:      s.building(),
+		Members:     make([]engines.Member, 0, len(s.replicas)),
+	}
+	for _, r := range s.replicas {
+		state := c.memberState(r)
+		if !s.known() {
+			state = engines.StateUnknown
+		}
+		g.Members = append(g.Members, engines.Member{
+			ID: r.name, Node: r.node, State: state, Leader: c.leads(r), Eligible: r.canLead(),
+		})
+	}
+	return g
+}
+
+// memberState: on a dead node a copy is down whatever it says.
+func (c *clusterState) memberState(r replica) engines.MemberState {
+	if !c.isLive(r.node) {
+		return engines.Down
+	}
+	switch r.state {
+	case "active":
+		return engines.Active
+	case "recovering":
+		return engines.Recovering
+	case "down", "recovery_failed":
+		return engines.Down
+	}
+	return engines.StateUnknown
+}
+
+// nodes are the live ones, and the others that host replicas.
+func (c *clusterState) nodes() []engines.Node {
+	byName := make(map[string]engines.Node, len(c.live))
+	for _, name := range c.live {
+		byName[name] = engines.Node{Name: name, Address: nodeAddress(name), State: engines.Live}
+	}
+	for r := range c.replicas() {
+		n, known := byName[r.node]
+		if !known {
+			n = engines.Node{Name: r.node, State: engines.NotLive}
+		}
+		n.Address = r.address()
+		byName[r.node] = n
+	}
+	out := make([]engines.Node, 0, len(byName))
+	for _, n := range byName {
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// caughtUp tells whether every copy on the node is active.
+func caughtUp(groups []engines.Group, node string) bool {
+	for _, g := range groups {
+		for _, m := range g.Members {
+			if m.Node == node && m.State != engines.Active {
+				return false
+			}
+		}
+	}
+	return true
+}

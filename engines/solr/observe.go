@@ -1,0 +1,190 @@
+package solr
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+const roleOverseer = "overseer"
+
+// readings are the answers from which an Observation is made. An error stands
+// for what could not be learned.
+type readings struct {
+	self        identity
+	selfErr     error
+	state       *clusterState
+	stateErr    error
+	overseer    string
+	overseerErr error
+	health      nodeHealth
+	healthErr   error
+	dataBytes   int64
+}
+
+// observation is pure: readings in, facts out, and Unknown for the rest.
+func observation(r readings) engines.Observation {
+	o := engines.Observation{Node: r.self.node, Version: r.self.version, DataBytes: r.dataBytes}
+	// Without its name nothing else can be tied to this member.
+	if err := cmp.Or(r.selfErr, r.stateErr); err != nil {
+		o.Health.Reason = err.Error()
+		if errors.Is(err, syscall.ECONNREFUSED) { // no process, whatever was known of it
+			o = engines.Observation{Member: engines.NotLive, Health: o.Health}
+		}
+		return o
+	}
+	o.Groups, o.Nodes = r.state.groups(), r.state.nodes()
+	o.Health = verdict(o.Groups, r.state.isLive)
+	switch {
+	case !r.state.isLive(o.Node):
+		o.Member = engines.NotLive
+	case r.healthErr != nil:
+		o.Veto = "the node's own health is unknown: " + r.healthErr.Error()
+	case !r.health.connected:
+		o.Member = engines.NotLive
+	default:
+		o.Member = engines.Live
+	}
+	switch {
+	case r.overseerErr != nil:
+		o.Veto = "the overseer is unknown: " + r.overseerErr.Error()
+	case r.overseer == o.Node:
+		o.Roles, o.Last = []string{roleOverseer}, true
+	}
+	o.Settled = o.Member == engines.Live && r.health.settled && caughtUp(o.Groups, o.Node)
+	return o
+}
+
+// observer reads, and keeps what need not be read or decoded again.
+type observer struct {
+	api *api
+
+	turn chan struct{} // one observation at a time: they share what follows
+
+	self timed[identity]
+	data timed[int64]
+
+	overseer     timed[string]
+	overseerLive []string // live nodes when it was read
+
+	body  bytes.Buffer
+	seed  maphash.Seed
+	sum   uint64
+	state *clusterState
+}
+
+const (
+	keepIdentity = 30 * time.Second // it changes with the process only
+	keepOverseer = 30 * time.Second // it changes with the live nodes, mostly
+	keepData     = time.Minute
+	keepBody     = 1 << 20 // larger buffers are given back
+	// sideTime bounds the overseer call: it is answered by the overseer itself and
+	// hangs while one is elected.
+	sideTime = 2 * time.Second
+)
+
+func newObserver(a *api) *observer {
+	return &observer{api: a, turn: make(chan struct{}, 1), seed: maphash.MakeSeed()}
+}
+
+func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return engines.Observation{}, ctx.Err()
+	}
+	var r readings
+	var side sync.WaitGroup
+	side.Go(func() { r.health, r.healthErr = b.api.health(ctx) })
+	side.Go(func() { r.dataBytes = b.dataBytes(ctx) })
+	r.self, r.selfErr = b.identity(ctx)
+	if r.selfErr == nil {
+		r.state, r.stateErr = b.clusterState(ctx)
+	}
+	if r.stateErr == nil && r.selfErr == nil {
+		r.overseer, r.overseerErr = b.overseerOf(ctx, r.state)
+	}
+	side.Wait()
+	if ctx.Err() != nil {
+		return engines.Observation{}, ctx.Err()
+	}
+	if r.healthErr != nil || r.stateErr != nil {
+		b.self = timed[identity]{} // perhaps another process answers by now
+	}
+	return observation(r), nil
+}
+
+func (b *observer) identity(ctx context.Context) (identity, error) {
+	return b.self.get(keepIdentity, func() (identity, error) { return b.api.identity(ctx) })
+}
+
+// dataBytes is a convenience: what cannot be learned is 0.
+func (b *observer) dataBytes(ctx context.Context) int64 {
+	size, err := b.data.get(keepData, func() (int64, error) { return b.api.dataBytes(ctx) })
+	if err != nil {
+		b.data = timed[int64]{at: time.Now()} // ask again after the same time
+	}
+	return size
+}
+
+// overseerOf asks again when nodes came or went. The call goes through the
+// overseer's queue, too much for every second of every member.
+func (b *observer) overseerOf(ctx context.Context, state *clusterState) (string, error) {
+	if !slices.Equal(b.overseerLive, state.live) {
+		b.overseer = timed[string]{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, sideTime)
+	defer cancel()
+	name, err := b.overseer.get(keepOverseer, func() (string, error) { return b.api.overseer(ctx) })
+	b.overseerLive = state.live
+	if err != nil || name != "" && !state.isLive(name) {
+		b.overseerLive = nil // between two overseers
+	}
+	return name, err
+}
+
+// clusterState decodes only what changed: most answers are those of a second ago.
+func (b *observer) clusterState(ctx context.Context) (*clusterState, error) {
+	b.body.Reset()
+	if err := b.api.clusterStatusBody(ctx, "", &b.body); err != nil {
+		return nil, err
+	}
+	sum := maphash.Bytes(b.seed, b.body.Bytes())
+	if b.state != nil && sum == b.sum {
+		return b.state, nil
+	}
+	state, err := decodeClusterStatus(bytes.NewReader(b.body.Bytes()))
+	if b.body.Cap() > keepBody {
+		b.body = bytes.Buffer{}
+	}
+	b.state, b.sum = state, sum
+	return state, err
+}
+
+// timed keeps a value for a while; failures are not kept.
+type timed[T any] struct {
+	value T
+	at    time.Time
+}
+
+func (t *timed[T]) get(keep time.Duration, read func() (T, error)) (T, error) {
+	if !t.at.IsZero() && time.Since(t.at) < keep {
+		return t.value, nil
+	}
+	value, err := read()
+	if err != nil {
+		*t = timed[T]{}
+		return value, err
+	}
+	t.value, t.at = value, time.Now()
+	return value, nil
+}

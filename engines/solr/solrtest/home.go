@@ -1,0 +1,64 @@
+// Package solrtest runs real SolrCloud nodes and ZooKeeper as processes on
+// loopback, for tests.
+package solrtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// EnvHome names the folder with Solr in it:
+//
+//	lib-VERSION/  the jars of a node and of ZooKeeper, for each version
+//	classes/      the main class, dev.rollcall.solr.SolrNode
+//	conf/         the configset of new collections
+//	etc/          log4j2.xml and solr.xml
+//
+// The images under test/images are made of the same folder.
+const EnvHome = "ROLLCALL_SOLR_HOME"
+
+// EnvRequire makes a missing server a failure where it holds "solr" (names
+// separated by commas).
+const EnvRequire = "ROLLCALL_REQUIRE"
+
+// Home finds the folder, or skips the test.
+func Home(t testing.TB, versions ...string) string {
+	t.Helper()
+	home := os.Getenv(EnvHome)
+	missing := ""
+	if home == "" {
+		missing = EnvHome + " is not set: no real Solr to test against"
+	} else if _, err := exec.LookPath("java"); err != nil {
+		missing = "no java in PATH: a real Solr cannot run"
+	}
+	for _, part := range append([]string{"classes", "conf", "etc"}, libs(versions)...) {
+		if _, err := os.Stat(filepath.Join(home, part)); missing == "" && err != nil {
+			missing = EnvHome + ": " + err.Error()
+		}
+	}
+	if missing == "" {
+		return home
+	}
+	if required() {
+		t.Fatal(missing + " (" + EnvRequire + " asks for it)")
+	}
+	t.Skip(missing)
+	return ""
+}
+
+func libs(versions []string) []string {
+	out := make([]string, len(versions))
+	for i, v := range versions {
+		out[i] = "lib-" + v
+	}
+	return out
+}
+
+func required() bool {
+	names := strings.FieldsFunc(os.Getenv(EnvRequire), func(r rune) bool { return r == ',' || r == ' ' })
+	return slices.Contains(names, "solr")
+}

@@ -1,0 +1,97 @@
+package solr
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// taskState of an asynchronous request.
+type taskState uint8
+
+const (
+	taskUnknown taskState = iota
+	taskAbsent
+	taskRunning // submitted or running
+	taskCompleted
+	taskFailed
+)
+
+func (s taskState) String() string {
+	return [...]string{"unknown", "absent", "running", "completed", "failed"}[min(s, taskFailed)]
+}
+
+// task answers the state of an asynchronous request and Solr's words.
+func (a *api) task(ctx context.Context, id string) (taskState, string, error) {
+	var body bytes.Buffer
+	params := query("action", "REQUESTSTATUS", "requestid", id, "wt", "json")
+	err := a.client.do(ctx, request{path: pathCollections, params: params, timeout: a.read, into: &body})
+	var failure *StatusError
+	if errors.As(err, &failure) && failure.Status == 500 {
+		// Some versions repeat the task's own failure as that of this call.
+		if state, words, decodeErr := decodeTask(body.Bytes()); decodeErr == nil && state == taskFailed {
+			return state, words, nil
+		}
+	}
+	if err != nil {
+		return taskUnknown, "", err
+	}
+	return decodeTask(body.Bytes())
+}
+
+func decodeTask(body []byte) (taskState, string, error) {
+	var answer struct {
+		Status *struct {
+			State flexString `json:"state"`
+			Words flexString `json:"msg"`
+		} `json:"status"`
+		Exception *struct {
+			Words flexString `json:"msg"`
+		} `json:"exception"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return taskUnknown, "", fmt.Errorf("decode task status: %w", err)
+	}
+	if answer.Status == nil {
+		return taskUnknown, "", errors.New("decode task status: no status")
+	}
+	words := answer.Status.Words
+	if answer.Exception != nil && answer.Exception.Words != "" {
+		words = answer.Exception.Words
+	}
+	text := oneLine(string(words))
+	switch answer.Status.State {
+	case "notfound":
+		return taskAbsent, text, nil
+	case "submitted", "running":
+		return taskRunning, text, nil
+	case "completed":
+		return taskCompleted, text, nil
+	case "failed":
+		return taskFailed, text, nil
+	}
+	return taskUnknown, "", fmt.Errorf("decode task status: state %q: want notfound, submitted, running, completed or failed",
+		oneLine(string(answer.Status.State)))
+}
+
+// forget removes the stored result of a task; an unknown one is no error.
+func (a *api) forget(ctx context.Context, id string) error {
+	return a.collectionsChange(ctx, query("action", "DELETESTATUS", "requestid", id))
+}
+
+// taskPrefix marks our asynchronous requests.
+const taskPrefix = "rollcall-"
+
+func evacuateTask(claim string) string { return taskPrefix + claim + "-evacuate" }
+func balanceTask(claim string) string  { return taskPrefix + claim + "-balance" }
+
+// inTime refuses to start a change past the order's end.
+func inTime(notAfter time.Time) error {
+	if !notAfter.IsZero() && time.Now().After(notAfter) {
+		return ErrTooLate
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package solr
+
+import (
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// verdict on the whole database, computed from replica states and live nodes.
+// Solr's own "health" is not used: it is computed before the replicas of dead
+// nodes are counted as down.
+//
+//   - Red: a shard that counts has no active copy.
+//   - Unknown: a copy or a shard is in a state that this adapter does not know.
+//   - Yellow: a shard has no leader; or a copy is down on a live node, which its
+//     node's return does not mend.
+//   - Recoverable: copies are missing because their nodes are, or are recovering.
+//   - Green: every copy is active and every shard has a leader.
+//
+// The worst line that holds is the verdict; its reason names one example and how
+// many there are.
+func verdict(groups []engines.Group, live func(node string) bool) engines.Health {
+	var red, unknown, leaderless, down, away tally
+	for _, g := range groups {
+		active, leader := 0, false
+		for _, m := range g.Members {
+			leader = leader || m.Leader
+			switch {
+			case m.State == engines.Active:
+				active++
+			case m.State == engines.StateUnknown:
+				unknown.add(g.ID + "/" + m.ID)
+			case m.State == engines.Down && live(m.Node):
+				down.add(g.ID + "/" + m.ID)
+			default:
+				away.add(g.ID + "/" + m.ID)
+			}
+		}
+		if !g.NeedsLeader {
+			continue
+		}
+		switch {
+		case active == 0:
+			red.add(g.ID)
+		case !leader:
+			leaderless.add(g.ID)
+		}
+	}
+	switch {
+	case red.n > 0:
+		return engines.Health{Verdict: engines.Red, Reason: red.text("no active copy of")}
+	case unknown.n > 0:
+		return engines.Health{Verdict: engines.VerdictUnknown, Reason: unknown.text("unknown state of")}
+	case leaderless.n > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: leaderless.text("no leader of")}
+	case down.n > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: down.text("down on a live node:")}
+	case away.n > 0:
+		return engines.Health{Verdict: engines.Recoverable, Reason: away.text("missing or recovering:")}
+	}
+	return engines.Health{Verdict: engines.Green}
+}
+
+// tally counts and keeps the first example.
+type tally struct {
+	n     int
+	first string
+}
+
+func (t *tally) add(name string) {
+	if t.n == 0 {
+		t.first = name
+	}
+	t.n++
+}
+
+func (t tally) text(what string) string {
+	if t.n == 1 {
+		return what + " " + t.first
+	}
+	return fmt.Sprintf("%s %s and %d more", what, t.first, t.n-1)
+}

@@ -1,0 +1,36 @@
+package solr
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// version of Solr; only what behaviour depends on.
+type version struct{ major, minor int }
+
+// balanceSince is the first version with the replica balance command.
+var balanceSince = version{9, 3}
+
+// parseVersion reads "9.10.0" and "10.0.0-SNAPSHOT".
+func parseVersion(text string) (version, error) {
+	parts := strings.SplitN(text, ".", 3)
+	if len(parts) < 2 {
+		return version{}, fmt.Errorf("version %q: want major.minor.patch", oneLine(text))
+	}
+	major, err := strconv.ParseUint(parts[0], 10, 16)
+	if err != nil {
+		return version{}, fmt.Errorf("version %q: major: want a number", oneLine(text))
+	}
+	minor, err := strconv.ParseUint(parts[1], 10, 16)
+	if err != nil {
+		return version{}, fmt.Errorf("version %q: minor: want a number", oneLine(text))
+	}
+	return version{int(major), int(minor)}, nil
+}
+
+// atLeast compares as numbers: 9.10 is later than 9.9.
+func (v version) atLeast(w version) bool {
+	return cmp.Or(cmp.Compare(v.major, w.major), cmp.Compare(v.minor, w.minor)) >= 0
+}

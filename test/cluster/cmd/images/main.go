@@ -1,0 +1,123 @@
+// Command images builds the container images of the demo and the tests without a container engine. See README.md of the
+// cluster, one folder up.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/test/cluster/build"
+	"github.com/rollcall-dev/rollcall/test/cluster/image"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := command().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	b := &image.Builder{}
+	root := &cobra.Command{
+		Use:           "images",
+		Short:         "Container images without a container engine",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return complete(cmd, b)
+		},
+	}
+	root.PersistentFlags().StringVar(&b.Cache, "dir", "", "where archives go (default rollcall/images in the user's cache)")
+
+	buildCmd := &cobra.Command{
+		Use:       "build [" + strings.Join(image.Names(), "|") + "]...",
+		Short:     "Build images into docker-archives: all of them, or those named",
+		ValidArgs: image.Names(), Args: cobra.OnlyValidArgs,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			built, err := b.Build(cmd.Context(), names...)
+			for _, x := range built {
+				print(cmd, x)
+			}
+			return err
+		},
+	}
+	buildCmd.Flags().StringVar(&b.Tag, "tag", image.DefaultTag, "tag of Rollcall's own images")
+	buildCmd.Flags().StringVar(&b.Version, "version", "", "version that Rollcall's own programs report (default: the tag)")
+
+	dir := &cobra.Command{
+		Use: "dir", Short: "Print where the archives are", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), b.Cache)
+			return err
+		},
+	}
+	home := &cobra.Command{
+		Use: "solr-home", Short: "Fetch what Solr needs to run outside of a container, and print where it is", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			home, err := b.SolrHome(cmd.Context())
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), home)
+			}
+			return err
+		},
+	}
+	root.AddCommand(buildCmd, dir, home)
+	return root
+}
+
+func complete(cmd *cobra.Command, b *image.Builder) error {
+	begin := time.Now()
+	b.Say = func(format string, args ...any) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%6.1fs  %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
+	}
+	source, err := build.Source()
+	if err != nil {
+		return err
+	}
+	b.Root = filepath.Join(source, "..", "..", "..")
+	if b.Cache == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("no place for images: %w", err)
+		}
+		b.Cache = filepath.Join(cache, "rollcall", "images")
+	}
+	if b.Cache, err = filepath.Abs(b.Cache); err != nil {
+		return err
+	}
+	if b.Version == "" {
+		b.Version = b.Tag
+	}
+	return os.MkdirAll(b.Cache, 0o755)
+}
+
+func print(cmd *cobra.Command, x image.Built) {
+	st, err := os.Stat(x.Archive)
+	if err != nil {
+		return
+	}
+	state := "unchanged"
+	if x.Fresh {
+		state = "built"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, %s\n", x.Archive, image.MiB(st.Size()), state)
+	for _, img := range x.Images {
+		var size int64
+		for _, l := range img.Layers {
+			size += l.Size
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "  %s  %s in %d layers\n", img.Name, image.MiB(size), len(img.Layers))
+	}
+}

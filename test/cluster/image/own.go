@@ -1,0 +1,90 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rollcall-dev/rollcall/test/cluster/archive"
+)
+
+// OwnName is the name, without tag, of one of Rollcall's own images.
+func OwnName(part string) string { return "docker.io/rollcall-dev/" + part }
+
+// nobody is the user of Rollcall's own images; it owns nothing.
+const nobody = "65532"
+
+// ErrNoPackage is returned when the checkout lacks the program that an image would hold.
+var ErrNoPackage = errors.New("no such package")
+
+// own builds the image of a part of Rollcall: a static program in an otherwise empty root. The same sources and
+// toolchain give the same bytes.
+func (b Builder) own(ctx context.Context, part string) (Built, error) {
+	program := "rollcall-" + part
+	pkg := "./cmd/" + program
+	if _, err := os.Stat(filepath.Join(b.Root, pkg)); err != nil {
+		return Built{}, fmt.Errorf("%w: %s in %s", ErrNoPackage, pkg, b.Root)
+	}
+	tmp, err := os.MkdirTemp(b.Cache, program+"-")
+	if err != nil {
+		return Built{}, err
+	}
+	defer os.RemoveAll(tmp)
+	binary := filepath.Join(tmp, program)
+	// The toolchain's own cache knows best whether anything has changed.
+	err = command(ctx, b.Root, []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "GOOS=linux"},
+		"go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version="+b.Version, "-o", binary, pkg)
+	if err != nil {
+		return Built{}, err
+	}
+	key, err := keyOfFiles(binary)
+	if err != nil {
+		return Built{}, err
+	}
+	layer, err := b.layer(program, key, func(w io.Writer) error {
+		return archive.WriteLayer(w,
+			archive.File{Path: program, From: binary, Mode: 0o755},
+			archive.File{Path: "etc/passwd", Content: fmt.Appendf(nil, "nonroot:x:%[1]s:%[1]s::/:/sbin/nologin\n", nobody)},
+			archive.File{Path: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+		)
+	})
+	if err != nil {
+		return Built{}, err
+	}
+	if err := b.forgetLayers(program, layer.File); err != nil {
+		return Built{}, err
+	}
+	file := part
+	if b.Tag != DefaultTag {
+		file += "-" + b.Tag
+	}
+	return b.pack(file, archive.Image{
+		Name:   OwnName(part) + ":" + b.Tag,
+		Layers: []archive.Layer{layer},
+		Config: archive.Config{User: nobody + ":" + nobody, Entrypoint: []string{"/" + program}},
+	})
+}
+
+// forgetLayers removes layers of earlier sources: of one's own programs there would soon be many.
+func (b Builder) forgetLayers(program, keep string) error {
+	files, err := filepath.Glob(filepath.Join(b.Cache, "layers", program+"-*.tar"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if f != keep {
+			if err := os.Remove(f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Platform is what the images run on.
+func Platform() string { return "linux/" + runtime.GOARCH }

@@ -1,0 +1,205 @@
+// Package load is a client of a SolrCloud that writes and reads every shard of
+// every collection all the time, and counts what failed.
+//
+// It is the judge of a rollout, so it knows nothing of Rollcall: it asks for
+// Ready pods, picks one at random, and retries as a careful client would.
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Options of a run. Zero fields take the defaults named here.
+type Options struct {
+	// Targets answers the base URLs (http://host:port) of pods that are Ready now.
+	Targets func() []string
+	// Collections to write and read.
+	Collections []string
+	// Threads, default 4.
+	Threads int
+	// Timeout of one try, default 15 s.
+	Timeout time.Duration
+	// Tries of one request, default 3, Pause apart, default 200 ms.
+	Tries int
+	Pause time.Duration
+	// Think is the rest between two requests of a thread, default 20 ms.
+	Think time.Duration
+	// Docs in one write, default 6: enough to reach every shard again and again.
+	Docs int
+	// Prefix of document ids, so that runs do not overwrite each other.
+	Prefix string
+}
+
+func (o *Options) validate() error {
+	if o.Targets == nil || len(o.Collections) == 0 {
+		return errors.New("load: targets and collections are needed")
+	}
+	setDefault(&o.Threads, 4)
+	setDefault(&o.Timeout, 15*time.Second)
+	setDefault(&o.Tries, 3)
+	setDefault(&o.Pause, 200*time.Millisecond)
+	setDefault(&o.Think, 20*time.Millisecond)
+	setDefault(&o.Docs, 6)
+	if o.Prefix == "" {
+		o.Prefix = fmt.Sprintf("r%x", rand.Uint32())
+	}
+	return nil
+}
+
+func setDefault[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
+
+// Client runs the threads until its context ends.
+type Client struct {
+	opts  Options
+	http  *http.Client
+	stats stats
+}
+
+// New checks the options.
+func New(opts Options) (*Client, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil
+	transport.MaxIdleConnsPerHost = opts.Threads
+	transport.IdleConnTimeout = 5 * time.Second
+	c := &Client{opts: opts, http: &http.Client{Transport: transport, Timeout: opts.Timeout}}
+	c.stats.acked = map[string]int{}
+	return c, nil
+}
+
+// Run blocks until ctx ends and every thread has finished its request: a
+// request in flight at the end is completed, not cut off, so that nothing is
+// counted as failed because the run ended.
+func (c *Client) Run(ctx context.Context) Stats {
+	var wg sync.WaitGroup
+	for t := range c.opts.Threads {
+		wg.Go(func() { c.thread(ctx, t) })
+	}
+	wg.Wait()
+	c.http.CloseIdleConnections()
+	return c.Stats()
+}
+
+// Stats so far; safe while running.
+func (c *Client) Stats() Stats { return c.stats.snapshot() }
+
+func (c *Client) thread(ctx context.Context, t int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		collection := c.opts.Collections[n%len(c.opts.Collections)]
+		if n/len(c.opts.Collections)%2 == t%2 {
+			c.write(collection, t, n)
+		} else {
+			c.read(collection)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.opts.Think):
+		}
+	}
+}
+
+func (c *Client) write(collection string, t, n int) {
+	docs := make([]map[string]any, c.opts.Docs)
+	for i := range docs {
+		docs[i] = map[string]any{"id": fmt.Sprintf("%s-%d-%d-%d", c.opts.Prefix, t, n, i), "n_i": n}
+	}
+	body, err := json.Marshal(docs)
+	if err != nil {
+		panic(err) // a map of strings and numbers always marshals
+	}
+	ok := c.request("write", collection, "/solr/"+url.PathEscape(collection)+"/update?wt=json", body, nil)
+	c.stats.wrote(collection, len(docs), ok)
+}
+
+func (c *Client) read(collection string) {
+	c.request("read", collection, "/solr/"+url.PathEscape(collection)+"/select?q=*:*&rows=1&wt=json&shards.tolerant=false", nil, nil)
+}
+
+// Count asks how many documents of this run a collection holds, after a commit.
+func (c *Client) Count(collection string) (int, error) {
+	if !c.request("commit", collection, "/solr/"+url.PathEscape(collection)+"/update?commit=true&wt=json", []byte("[]"), nil) {
+		return 0, fmt.Errorf("load: commit of %s failed", collection)
+	}
+	var answer struct {
+		Response struct {
+			NumFound int `json:"numFound"`
+		} `json:"response"`
+	}
+	q := url.Values{"q": {"id:" + c.opts.Prefix + "-*"}, "rows": {"0"}, "wt": {"json"}, "shards.tolerant": {"false"}}
+	if !c.request("count", collection, "/solr/"+url.PathEscape(collection)+"/select?"+q.Encode(), nil, &answer) {
+		return 0, fmt.Errorf("load: count of %s failed", collection)
+	}
+	return answer.Response.NumFound, nil
+}
+
+// request tries until one try succeeds, through another random pod each time.
+func (c *Client) request(kind, collection, path string, body []byte, into any) bool {
+	start := time.Now()
+	var last error
+	for try := 1; try <= c.opts.Tries; try++ {
+		if try > 1 {
+			time.Sleep(c.opts.Pause)
+		}
+		retry, err := c.try(path, body, into)
+		if err == nil {
+			c.stats.done(time.Since(start), try)
+			return true
+		}
+		last = err
+		if !retry {
+			break
+		}
+	}
+	c.stats.failed(Failure{At: start, Kind: kind, Collection: collection, Error: last.Error(), Took: time.Since(start)})
+	return false
+}
+
+func (c *Client) try(path string, body []byte, into any) (retry bool, err error) {
+	targets := c.opts.Targets()
+	if len(targets) == 0 {
+		return true, errors.New("no Ready pod")
+	}
+	base := targets[rand.IntN(len(targets))]
+	var resp *http.Response
+	if body == nil {
+		resp, err = c.http.Get(base + path)
+	} else {
+		resp, err = c.http.Post(base+path, "application/json", bytes.NewReader(body))
+	}
+	if err != nil {
+		var timeout interface{ Timeout() bool }
+		return !(errors.As(err, &timeout) && timeout.Timeout()), err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return true, fmt.Errorf("%s: %w", base, err)
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		if into != nil {
+			return false, json.Unmarshal(answer, into)
+		}
+		return false, nil
+	case 500, 503, 510:
+		retry = true
+	}
+	return retry, fmt.Errorf("%s: status %d: %.300s", base, resp.StatusCode, answer)
+}

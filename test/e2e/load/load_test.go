@@ -1,0 +1,77 @@
+package load_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/load"
+)
+
+func run(t *testing.T, handler http.HandlerFunc, requests int64) load.Stats {
+	t.Helper()
+	var n atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) >= requests {
+			cancel()
+		}
+		handler(w, r)
+	}))
+	t.Cleanup(server.Close)
+	c, err := load.New(load.Options{
+		Targets: func() []string { return []string{server.URL} }, Collections: []string{"books", "logs"},
+		Pause: time.Millisecond, Think: time.Millisecond, Timeout: time.Second,
+	})
+	require.NoError(t, err)
+	return c.Run(ctx)
+}
+
+func TestCountsAcknowledgedDocuments(t *testing.T) {
+	var docs atomic.Int64
+	stats := run(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/update") {
+			b, _ := io.ReadAll(r.Body)
+			docs.Add(int64(strings.Count(string(b), `"id"`)))
+		}
+	}, 100)
+	require.Zero(t, stats.Failed)
+	require.GreaterOrEqual(t, stats.Requests, 100)
+	require.EqualValues(t, docs.Load(), stats.Acked["books"]+stats.Acked["logs"])
+	require.Positive(t, stats.Acked["logs"])
+}
+
+func TestRetriesThenSucceeds(t *testing.T) {
+	var n atomic.Int64
+	stats := run(t, func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1)%7 == 0 { // never three in a row
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}, 60)
+	require.Zero(t, stats.Failed, stats.Failures)
+	require.Positive(t, stats.Retried)
+}
+
+func TestThreeFailuresFail(t *testing.T) {
+	stats := run(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(510) }, 30)
+	require.Equal(t, stats.Requests, stats.Failed)
+	require.Contains(t, stats.Failures[0].Error, "status 510")
+}
+
+func TestOtherStatusIsNotRetried(t *testing.T) {
+	var n atomic.Int64
+	stats := run(t, func(w http.ResponseWriter, _ *http.Request) { n.Add(1); w.WriteHeader(404) }, 30)
+	require.Equal(t, int(n.Load()), stats.Failed)
+}
+
+func TestOptionsAreNeeded(t *testing.T) {
+	_, err := load.New(load.Options{})
+	require.ErrorContains(t, err, "targets and collections")
+}

@@ -1,0 +1,55 @@
+package solrcloud
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// ClusterLabel is what a user adds to a chart.
+const ClusterLabel = "rollcall.dev/cluster"
+
+// Labelled is a chart with the label in the StatefulSet and in its pod template.
+func Labelled(set *appsv1.StatefulSet) {
+	if set.Labels == nil {
+		set.Labels = map[string]string{}
+	}
+	set.Labels[ClusterLabel] = Name
+	set.Spec.Template.Labels[ClusterLabel] = Name
+}
+
+// RollingUpdate is a chart with Kubernetes' own way of updating.
+func RollingUpdate(set *appsv1.StatefulSet) {
+	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+}
+
+// editStatefulSet changes the StatefulSet of the database and leaves every other document alone.
+func editStatefulSet(manifest string, edit func(*appsv1.StatefulSet)) (string, error) {
+	docs := strings.Split(manifest, "\n---\n")
+	found := false
+	for i, doc := range docs {
+		var set appsv1.StatefulSet
+		if err := yaml.Unmarshal([]byte(doc), &set); err != nil {
+			return "", fmt.Errorf("document %d: %w", i+1, err)
+		}
+		if set.Kind != "StatefulSet" || set.Name != Name {
+			continue
+		}
+		found = true
+		if edit == nil {
+			continue
+		}
+		edit(&set)
+		text, err := yaml.Marshal(set)
+		if err != nil {
+			return "", err
+		}
+		docs[i] = string(text)
+	}
+	if !found {
+		return "", fmt.Errorf("there is no StatefulSet %s", Name)
+	}
+	return strings.Join(docs, "\n---\n"), nil
+}

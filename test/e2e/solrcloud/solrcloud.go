@@ -1,0 +1,235 @@
+// Package solrcloud is the SolrCloud of the end-to-end tests: a chart's output
+// that knows nothing of Rollcall, with collections of every kind of replica.
+package solrcloud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+	"github.com/rollcall-dev/rollcall/test/e2e/witness"
+)
+
+const (
+	// Namespace and Name of the StatefulSet in manifests/solr.yaml.
+	Namespace = "demo"
+	Name      = "solr"
+	Port      = 8983
+	// Container is the database's container.
+	Container = "solr"
+)
+
+// Collection to create.
+type Collection struct {
+	Name                    string
+	Shards, NRT, TLOG, PULL int
+}
+
+// Collections of the demo: several shapes, all three types of replica, every
+// shard with at least two copies that may lead, and something of each on every
+// pod. Two habits of Solr 9 made the shapes what they are; neither is a pod that
+// was taken too early, but a watcher or a client could not tell:
+//
+// No shard has three TLOG replicas. Whenever the leader of a TLOG shard changes
+// under writes, whoever moves it, every other TLOG replica recovers for some
+// seconds, so two of three are away although no pod is. Rollcall waits for them.
+//
+// Every collection has a replica on every pod. A node without one forwards a
+// request to a node that has one, once, and for about a second also to a node
+// that is stopping: it refuses connections before it leaves the live nodes.
+var Collections = []Collection{
+	{Name: "books", Shards: 3, NRT: 2},
+	{Name: "logs", Shards: 3, TLOG: 2},
+	{Name: "users", Shards: 2, NRT: 3},
+	{Name: "catalog", Shards: 2, TLOG: 2, PULL: 1},
+}
+
+// Names of the collections.
+func Names() []string {
+	var names []string
+	for _, c := range Collections {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Cloud is a running SolrCloud.
+type Cloud struct {
+	Bed  *testbed.Bed
+	Pods *testbed.Pods
+}
+
+// Deploy applies the manifest and waits until every pod is Ready. edit may
+// change the StatefulSet of the database before.
+func Deploy(ctx context.Context, bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (*Cloud, error) {
+	manifest, err := os.ReadFile(bed.Path("test", "e2e", "manifests", "solr.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	text, err := editStatefulSet(string(manifest), edit)
+	if err != nil {
+		return nil, err
+	}
+	if err := bed.RecycleVolumes(ctx); err != nil {
+		return nil, err
+	}
+	if err := bed.Apply(ctx, text); err != nil {
+		return nil, err
+	}
+	pods, err := bed.WatchPods(ctx, Namespace, "app=solr", Port)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cloud{Bed: bed, Pods: pods}
+	return c, bed.Eventually(ctx, "SolrCloud Ready", 6*time.Minute, func(ctx context.Context) error {
+		set, err := c.StatefulSet(ctx)
+		if err != nil {
+			return err
+		}
+		if n := len(pods.URLs()); n != int(*set.Spec.Replicas) {
+			return fmt.Errorf("%d of %d pods are Ready", n, *set.Spec.Replicas)
+		}
+		return nil
+	})
+}
+
+// Delete removes the SolrCloud with its data and waits until it is gone.
+func (c *Cloud) Delete(ctx context.Context) error {
+	_, err := c.Bed.Kubectl(ctx, "", "delete", "namespace", Namespace, "--wait=true", "--timeout=400s", "--ignore-not-found")
+	return err
+}
+
+// StatefulSet as it is now.
+func (c *Cloud) StatefulSet(ctx context.Context) (*appsv1.StatefulSet, error) {
+	return c.Bed.Kube.AppsV1().StatefulSets(Namespace).Get(ctx, Name, metav1.GetOptions{})
+}
+
+// CreateCollections makes all of Collections and waits until they are active.
+func (c *Cloud) CreateCollections(ctx context.Context) error {
+	for _, x := range Collections {
+		q := url.Values{
+			"action": {"CREATE"}, "name": {x.Name}, "numShards": {fmt.Sprint(x.Shards)}, "wt": {"json"},
+			"nrtReplicas": {fmt.Sprint(x.NRT)}, "tlogReplicas": {fmt.Sprint(x.TLOG)}, "pullReplicas": {fmt.Sprint(x.PULL)},
+			"waitForFinalState": {"true"},
+		}
+		err := c.Bed.Eventually(ctx, "collection "+x.Name, 2*time.Minute, func(ctx context.Context) error {
+			err := c.admin(ctx, q, nil)
+			if err != nil && strings.Contains(err.Error(), "collection already exists") {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.AllActive(ctx, 2*time.Minute)
+}
+
+// AllActive waits until Solr says that every replica is active and every shard led.
+func (c *Cloud) AllActive(ctx context.Context, limit time.Duration) error {
+	return c.Bed.Eventually(ctx, "all replicas active", limit, func(ctx context.Context) error {
+		urls := c.Pods.URLs()
+		if len(urls) == 0 {
+			return fmt.Errorf("no Ready pod")
+		}
+		s, err := witness.ReadSolr(ctx, urls[0])
+		if err != nil {
+			return err
+		}
+		if !s.AllActive() {
+			return fmt.Errorf("not all replicas are active: %+v", s.Shards)
+		}
+		return nil
+	})
+}
+
+func (c *Cloud) admin(ctx context.Context, q url.Values, into any) error {
+	urls := c.Pods.URLs()
+	if len(urls) == 0 {
+		return fmt.Errorf("no Ready pod")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, urls[0]+"/solr/admin/collections?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: status %d: %.400s", q.Get("action"), q.Get("name"), resp.StatusCode, body)
+	}
+	if into != nil {
+		return json.Unmarshal(body, into)
+	}
+	return nil
+}
+
+// Patch changes the StatefulSet by a strategic merge patch.
+func (c *Cloud) Patch(ctx context.Context, patch string) error {
+	_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "e2e"})
+	return err
+}
+
+// SetImage changes the tag of the database's image: an upgrade.
+func (c *Cloud) SetImage(ctx context.Context, tag string) error {
+	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":"docker.io/rollcall-test/solr:%s"}]}}}}`, Container, tag))
+}
+
+// Touch changes an annotation of the pod template: a change that only restarts.
+func (c *Cloud) Touch(ctx context.Context, value string) error {
+	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"example.com/change":%q}}}}}`, value))
+}
+
+// RolledOut waits until every pod is Ready on the update revision and every replica active.
+func (c *Cloud) RolledOut(ctx context.Context, limit time.Duration) error {
+	err := c.Bed.Eventually(ctx, "rollout", limit, func(ctx context.Context) error {
+		set, err := c.StatefulSet(ctx)
+		if err != nil {
+			return err
+		}
+		if set.Status.ObservedGeneration < set.Generation {
+			return fmt.Errorf("the StatefulSet's status is older than its spec")
+		}
+		updated := 0
+		for _, pod := range c.Pods.All() {
+			if testbed.Ready(pod) && pod.Labels["controller-revision-hash"] == set.Status.UpdateRevision {
+				updated++
+			}
+		}
+		if updated != int(*set.Spec.Replicas) {
+			return fmt.Errorf("%d of %d pods are Ready on %s", updated, *set.Spec.Replicas, set.Status.UpdateRevision)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.AllActive(ctx, limit)
+}
+
+// WitnessPods are the pods as a witness sees them.
+func (c *Cloud) WitnessPods() []witness.Pod {
+	var out []witness.Pod
+	for _, pod := range c.Pods.All() {
+		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: c.Pods.URL(pod), Ready: testbed.Ready(pod), Deleting: pod.DeletionTimestamp != nil})
+	}
+	return out
+}

@@ -1,0 +1,307 @@
+package suite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+	"github.com/rollcall-dev/rollcall/test/e2e/witness"
+)
+
+// TestSolr walks one SolrCloud through everything: the order matters, a later
+// step starts from what an earlier one left.
+func TestSolr(t *testing.T) {
+	b := bed(t)
+	ctx := t.Context()
+	require.NoError(t, b.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
+	require.NoError(t, b.Apply(ctx, databaseCluster(t, b)))
+	cloud, err := solrcloud.Deploy(ctx, b, solrcloud.Labelled)
+	require.NoError(t, err)
+	require.NoError(t, cloud.CreateCollections(ctx))
+	s := &solr{bed: b, cloud: cloud}
+
+	steps := []step{
+		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
+		{"Upgrade", s.upgrade},
+		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
+		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
+		{"AgentKilled", s.agentKilled},
+		{"BrokenImageThenCorrection", s.brokenImage},
+	}
+	if os.Getenv("ROLLCALL_E2E_MEASURE") == "1" {
+		steps = append(steps, step{"SolrKilledInAnotherPod", s.solrKilled},
+			step{"DeleteOutsideRollcall", s.deleteOutside}, step{"DrainOutsideRollcall", s.drainOutside})
+	}
+	only := os.Getenv("ROLLCALL_E2E_STEP")
+	for _, step := range steps {
+		if only != "" && step.name != only {
+			continue
+		}
+		if !t.Run(step.name, step.run) {
+			t.FailNow()
+		}
+	}
+	require.NoError(t, cloud.Delete(ctx), "a namespace with Rollcall in it can be deleted")
+}
+
+type step struct {
+	name string
+	run  func(*testing.T)
+}
+
+type solr struct {
+	bed   *testbed.Bed
+	cloud *solrcloud.Cloud
+}
+
+func (s *solr) upgrade(t *testing.T) {
+	out := roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error { return s.cloud.SetImage(ctx, newVersion) }})
+	s.wellBehaved(t, out)
+	require.NoError(t, out.Witness.OverseerLast())
+	require.NoError(t, s.status(t))
+}
+
+// wellBehaved is what every undisturbed rollout must keep to.
+func (s *solr) wellBehaved(t *testing.T, out solrcloud.Outcome) {
+	t.Helper()
+	shard, away := out.Witness.WorstShard()
+	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
+	counts := out.Witness.RestartCounts()
+	require.Len(t, counts, 6, "every pod restarts")
+	for pod, n := range counts {
+		require.Equal(t, 1, n, "restarts of %s", pod)
+	}
+}
+
+func (s *solr) status(t *testing.T) error {
+	t.Helper()
+	out, err := s.bed.Rollcall(t.Context(), "status", "solr", "-n", solrcloud.Namespace, "--wait", "--timeout", "2m")
+	t.Log(out)
+	return err
+}
+
+func (s *solr) leaderKilled(t *testing.T) {
+	out := roll(t, solrcloud.Rehearsal{
+		Cloud:  s.cloud,
+		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "leader-killed") },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			if err := restarted(ctx, s.bed, w, 2); err != nil {
+				return err
+			}
+			name, uid, err := s.bed.Leader(ctx)
+			if err != nil {
+				return err
+			}
+			n, err := s.bed.Kill(uid, "rollcall-coordinator")
+			t.Logf("killed %d process of the leader %s", n, name)
+			return err
+		},
+	})
+	s.wellBehaved(t, out)
+}
+
+func (s *solr) agentKilled(t *testing.T) {
+	out := roll(t, solrcloud.Rehearsal{
+		Cloud:  s.cloud,
+		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "agent-killed") },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			if err := restarted(ctx, s.bed, w, 1); err != nil {
+				return err
+			}
+			victim, err := s.untouched(w)
+			if err != nil {
+				return err
+			}
+			n, err := s.bed.Kill(victim.UID, "rollcall-agent")
+			t.Logf("killed %d agent of %s", n, victim.Name)
+			return err
+		},
+	})
+	s.wellBehaved(t, out)
+}
+
+// untouched is a Ready pod that has not been restarted yet and is not being deleted.
+func (s *solr) untouched(w *witness.Witness) (witness.Pod, error) {
+	counts := w.Report().RestartCounts()
+	for _, pod := range s.cloud.WitnessPods() {
+		if counts[pod.Name] == 0 && pod.Ready {
+			return pod, nil
+		}
+	}
+	return witness.Pod{}, fmt.Errorf("no pod is left untouched")
+}
+
+func (s *solr) solrKilled(t *testing.T) {
+	held := false
+	// Requests fail while the killed Solr still stands in live_nodes, for as long
+	// as its ZooKeeper session: that is the kill, not the rollout.
+	out := measure(t, solrcloud.Rehearsal{
+		Cloud:  s.cloud,
+		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "solr-killed") },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			if err := restarted(ctx, s.bed, w, 1); err != nil {
+				return err
+			}
+			victim, err := s.untouched(w)
+			if err != nil {
+				return err
+			}
+			if _, err := s.bed.Kill(victim.UID, "java"); err != nil {
+				return err
+			}
+			t.Log("killed Solr in", victim.Name)
+			return s.bed.Eventually(ctx, "a hold with a named reason", time.Minute, func(ctx context.Context) error {
+				plan, err := s.bed.Rollcall(ctx, "plan", "solr", "-n", solrcloud.Namespace, "-o", "text")
+				if err != nil {
+					return err
+				}
+				if !strings.Contains(plan, "hold") || !strings.Contains(plan, "pod-budget") && !strings.Contains(plan, "shard-budget") && !strings.Contains(plan, "health") {
+					return fmt.Errorf("no hold yet:\n%s", plan)
+				}
+				held = true
+				t.Log(plan)
+				return nil
+			})
+		},
+	})
+	require.True(t, held)
+	for pod, n := range out.Witness.RestartCounts() {
+		require.Equal(t, 1, n, "restarts of %s", pod)
+	}
+}
+
+func (s *solr) brokenImage(t *testing.T) {
+	out := roll(t, solrcloud.Rehearsal{
+		Cloud:  s.cloud,
+		Change: func(ctx context.Context) error { return s.cloud.SetImage(ctx, newVersion+"-broken") },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
+				plan, err := s.bed.Rollcall(ctx, "plan", "solr", "-n", solrcloud.Namespace, "-o", "text")
+				if err != nil {
+					return err
+				}
+				if !strings.Contains(plan, "line-stopped") {
+					return fmt.Errorf("not stopped:\n%s", plan)
+				}
+				t.Log(plan)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if n := len(w.Report().RestartCounts()); n != 1 {
+				return fmt.Errorf("%d pods were taken before the line stopped", n)
+			}
+			victim := w.Report().Restarts[0].Pod
+			for _, pod := range s.cloud.Pods.All() {
+				if pod.Name == victim {
+					continue
+				}
+				text, err := s.bed.Rollcall(ctx, "explain", pod.Name, "-n", solrcloud.Namespace)
+				if err != nil {
+					return err
+				}
+				t.Log(text)
+				if !strings.Contains(text, "line-stopped") || !strings.Contains(text, victim) {
+					return fmt.Errorf("explain %s does not say why:\n%s", pod.Name, text)
+				}
+				break
+			}
+			return s.cloud.SetImage(ctx, newVersion)
+		},
+	})
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1)
+}
+
+func (s *solr) snapshot(t *testing.T) {
+	// The two come from one decision or from two with the same verdict; the
+	// cluster is at rest, so the plan does not change in between.
+	file := filepath.Join(t.TempDir(), "snapshot.json")
+	text, err := s.bed.Rollcall(t.Context(), "snapshot", "solr", "-n", solrcloud.Namespace)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	offline, err := s.bed.Rollcall(t.Context(), "plan", "--snapshot", file, "-o", "json")
+	require.NoError(t, err)
+	live, err := s.bed.Rollcall(t.Context(), "plan", "solr", "-n", solrcloud.Namespace, "-o", "json")
+	require.NoError(t, err)
+	require.JSONEq(t, live, offline)
+}
+
+func (s *solr) grpcurl(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	secret, err := s.bed.Kube.CoreV1().Secrets(testbed.InstallNamespace).Get(ctx, "rollcall-reader", metav1.GetOptions{})
+	require.NoError(t, err)
+	for key, content := range secret.Data {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, key), content, 0o600))
+	}
+	grpcurl := func(serverName, address string, args ...string) (string, error) {
+		all := append([]string{
+			"-cacert", filepath.Join(dir, "ca.crt"), "-cert", filepath.Join(dir, "tls.crt"), "-key", filepath.Join(dir, "tls.key"),
+			"-servername", serverName,
+		}, args[:len(args)-1]...)
+		out, err := exec.CommandContext(ctx, s.bed.Program("grpcurl"), append(all, address, args[len(args)-1])...).CombinedOutput()
+		return string(out), err
+	}
+	agent := net.JoinHostPort(s.cloud.Pods.All()[0].Status.PodIP, "7947")
+	require.NoError(t, s.bed.Eventually(ctx, "a roster of six", 2*time.Minute, func(context.Context) error {
+		out, err := grpcurl("agent.rollcall", agent, "rollcall.v1.AgentService/GetRoster")
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		var roster struct {
+			Entries []struct {
+				Headline struct {
+					Pod    string `json:"pod"`
+					Member string `json:"member"`
+				} `json:"headline"`
+			} `json:"entries"`
+		}
+		if err := json.Unmarshal([]byte(out), &roster); err != nil {
+			return err
+		}
+		live := 0
+		for _, e := range roster.Entries {
+			if e.Headline.Member == "MEMBERSHIP_LIVE" {
+				live++
+			}
+		}
+		if live != 6 {
+			return fmt.Errorf("%d of six are live: %s", live, out)
+		}
+		return nil
+	}))
+	services, err := grpcurl("agent.rollcall", agent, "list")
+	require.NoError(t, err, services)
+	require.Contains(t, services, "rollcall.v1.AgentService")
+	require.Contains(t, services, "grpc.health.v1.Health")
+
+	name, _, err := s.bed.Leader(ctx)
+	require.NoError(t, err)
+	leader, err := s.bed.Kube.CoreV1().Pods(testbed.InstallNamespace).Get(ctx, name, metav1.GetOptions{})
+	require.NoError(t, err)
+	coordinator := net.JoinHostPort(leader.Status.PodIP, "7950")
+	services, err = grpcurl("coordinator.rollcall", coordinator, "list")
+	require.NoError(t, err, services)
+	require.Contains(t, services, "rollcall.v1.CoordinatorService")
+	plan, err := grpcurl("coordinator.rollcall", coordinator, "-d", `{"namespace":"demo","name":"solr"}`, "rollcall.v1.CoordinatorService/GetPlan")
+	require.NoError(t, err, plan)
+	require.Contains(t, plan, `"budget"`)
+	t.Log(plan)
+
+	_, err = grpcurl("agent.rollcall", agent, "-d", `{"kind":"PREPARE_KIND_HANDOFF","claim":"x","apply":true}`, "rollcall.v1.AgentService/Prepare")
+	require.Error(t, err, "a reader may not give orders")
+}

@@ -1,0 +1,150 @@
+// Package suite holds the tests on a real Kubernetes with a real SolrCloud.
+//
+// They run when ROLLCALL_E2E=1 (root, a few gigabytes of memory), one after the
+// other on one cluster; where ROLLCALL_REQUIRE names "cluster" they fail instead
+// of being skipped.
+package suite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+	"github.com/rollcall-dev/rollcall/test/e2e/witness"
+)
+
+const (
+	oldVersion = "9.9.0"
+	newVersion = "9.10.0"
+	// rolloutLimit is how long one rollout of six pods may take before the test
+	// gives up; it is no bar of speed.
+	rolloutLimit = 8 * time.Minute
+)
+
+var shared struct {
+	once sync.Once
+	bed  *testbed.Bed
+	err  error
+}
+
+// bed is the cluster with Rollcall installed, brought up once.
+func bed(t *testing.T) *testbed.Bed {
+	t.Helper()
+	if os.Getenv("ROLLCALL_E2E") != "1" {
+		if strings.Contains(os.Getenv("ROLLCALL_REQUIRE"), "cluster") {
+			t.Fatal("a real cluster is required here: set ROLLCALL_E2E=1")
+		}
+		t.Skip("needs root and a few minutes: set ROLLCALL_E2E=1")
+	}
+	shared.once.Do(func() { shared.bed, shared.err = up() })
+	require.NoError(t, shared.err)
+	return shared.bed
+}
+
+func up() (*testbed.Bed, error) {
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
+	defer cancel()
+	b, err := testbed.Up(ctx, testbed.Options{Root: root, Name: "test", Log: os.Stdout})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.LoadImages(ctx); err != nil {
+		return nil, err
+	}
+	// What an earlier run left behind would be judged with this one.
+	if _, err := b.Kubectl(ctx, "", "delete", "namespace", solrcloud.Namespace, testbed.InstallNamespace, "--ignore-not-found", "--timeout=400s"); err != nil {
+		return nil, err
+	}
+	return b, b.Install(ctx)
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.bed != nil && os.Getenv("ROLLCALL_E2E_KEEP") == "" {
+		if err := shared.bed.Down(context.Background()); err != nil {
+			fmt.Println("cluster down:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// databaseCluster is the manifest that a user writes, with changes.
+func databaseCluster(t *testing.T, b *testbed.Bed, replace ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(b.Path("test", "e2e", "manifests", "databasecluster.yaml"))
+	require.NoError(t, err)
+	for i := 0; i+1 < len(replace); i += 2 {
+		require.Contains(t, string(text), replace[i])
+		text = []byte(strings.ReplaceAll(string(text), replace[i], replace[i+1]))
+	}
+	return string(text)
+}
+
+// roll runs a change under load and requires that no client noticed.
+func roll(t *testing.T, r solrcloud.Rehearsal) solrcloud.Outcome {
+	t.Helper()
+	out := measure(t, r)
+	if out.Load.Failed > 0 {
+		describe(t, r.Cloud.Bed)
+	}
+	require.Zero(t, out.Load.Failed, "failed requests")
+	return out
+}
+
+// measure runs a change under load. Requests may fail, because of what is done
+// to the database; nothing that was acknowledged may be lost.
+func measure(t *testing.T, r solrcloud.Rehearsal) solrcloud.Outcome {
+	t.Helper()
+	if r.Done == nil {
+		r.Done = func(ctx context.Context) error { return r.Cloud.RolledOut(ctx, rolloutLimit) }
+	}
+	out, err := r.Run(t.Context())
+	t.Log(out)
+	out.Explain(os.Stdout)
+	if err != nil {
+		describe(t, r.Cloud.Bed)
+	}
+	require.NoError(t, err)
+	require.Empty(t, out.Lost, "acknowledged documents that are gone")
+	require.Greater(t, out.Load.Requests, 100, "the load did not run")
+	require.Less(t, out.Witness.Misses*10, out.Witness.Looks, "the witness was blind")
+	return out
+}
+
+// describe prints what Rollcall says, for whoever reads a failed run.
+func describe(t *testing.T, b *testbed.Bed) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, args := range [][]string{{"status", "solr", "-n", solrcloud.Namespace}, {"plan", "solr", "-n", solrcloud.Namespace, "-o", "text"}} {
+		out, err := b.Rollcall(ctx, args...)
+		t.Logf("rollcall %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	if out, err := b.Kubectl(ctx, "", "logs", "-n", testbed.InstallNamespace, "-l", "app.kubernetes.io/name=rollcall", "--tail=60", "--prefix"); err == nil {
+		t.Log(out)
+	}
+}
+
+// restarted waits until n pods have been restarted.
+func restarted(ctx context.Context, b *testbed.Bed, w *witness.Witness, n int) error {
+	return b.Eventually(ctx, fmt.Sprintf("%d restarts", n), rolloutLimit, func(context.Context) error {
+		if got := len(w.Report().Restarts); got < n {
+			return fmt.Errorf("%d restarts so far", got)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,74 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// InstallNamespace is where the manifests put the coordinator.
+const InstallNamespace = "rollcall-system"
+
+// LoadImages builds the images of this checkout and brings them into every node: all, or those named.
+func (b *Bed) LoadImages(ctx context.Context, names ...string) error {
+	if err := b.tool(ctx, "rollcall-images", append([]string{"build"}, names...)...); err != nil {
+		return fmt.Errorf("images: %w", err)
+	}
+	out, err := b.run(ctx, "", b.Program("rollcall-images"), "dir")
+	if err != nil {
+		return err
+	}
+	dir := strings.TrimSpace(out)
+	var archives []string
+	for _, name := range names {
+		archives = append(archives, filepath.Join(dir, name+".tar"))
+	}
+	if len(names) == 0 {
+		if archives, err = filepath.Glob(filepath.Join(dir, "*.tar")); err != nil {
+			return err
+		}
+	}
+	return b.Load(ctx, archives...)
+}
+
+// Install applies the plain manifests and waits for the coordinators.
+func (b *Bed) Install(ctx context.Context) error {
+	manifest, err := os.ReadFile(b.Path("deploy", "manifests", "rollcall.yaml"))
+	if err != nil {
+		return err
+	}
+	if _, err := b.Kubectl(ctx, string(manifest), "apply", "--server-side", "--force-conflicts", "-f", "-"); err != nil {
+		return err
+	}
+	return b.Eventually(ctx, "coordinators Ready", 3*time.Minute, func(ctx context.Context) error {
+		d, err := b.Kube.AppsV1().Deployments(InstallNamespace).Get(ctx, "rollcall-coordinator", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if d.Status.ReadyReplicas < *d.Spec.Replicas || d.Status.ObservedGeneration < d.Generation {
+			return fmt.Errorf("%d of %d coordinators are Ready", d.Status.ReadyReplicas, *d.Spec.Replicas)
+		}
+		return nil
+	})
+}
+
+// Leader answers the name and UID of the coordinator pod that holds the Lease.
+func (b *Bed) Leader(ctx context.Context) (name, uid string, err error) {
+	lease, err := b.Kube.CoordinationV1().Leases(InstallNamespace).Get(ctx, "rollcall-coordinator", metav1.GetOptions{})
+	if err != nil {
+		return "", "", err
+	}
+	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		return "", "", fmt.Errorf("nobody holds the Lease")
+	}
+	pod, err := b.Kube.CoreV1().Pods(InstallNamespace).Get(ctx, *lease.Spec.HolderIdentity, metav1.GetOptions{})
+	if err != nil {
+		return "", "", err
+	}
+	return pod.Name, string(pod.UID), nil
+}

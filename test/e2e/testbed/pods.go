@@ -1,0 +1,76 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Pods is a live view of the pods of one selector.
+type Pods struct {
+	lister listers.PodNamespaceLister
+	port   int
+}
+
+// WatchPods starts a watch that ends with ctx. port is the one that Solr listens on.
+func (b *Bed) WatchPods(ctx context.Context, namespace, selector string, port int) (*Pods, error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(b.Kube, 0, informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
+	informer := factory.Core().V1().Pods()
+	shared := informer.Informer()
+	factory.Start(ctx.Done())
+	syncCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if !cache.WaitForCacheSync(syncCtx.Done(), shared.HasSynced) {
+		return nil, fmt.Errorf("pods %s in %s: the watch did not start", selector, namespace)
+	}
+	return &Pods{lister: informer.Lister().Pods(namespace), port: port}, nil
+}
+
+// All pods, by name.
+func (p *Pods) All() []*corev1.Pod {
+	pods, err := p.lister.List(labels.Everything())
+	if err != nil {
+		panic(err) // the lister of a cache does not fail
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// URLs of the pods that are Ready and not being deleted.
+func (p *Pods) URLs() []string {
+	var urls []string
+	for _, pod := range p.All() {
+		if Ready(pod) {
+			urls = append(urls, p.URL(pod))
+		}
+	}
+	return urls
+}
+
+// URL of a pod's database.
+func (p *Pods) URL(pod *corev1.Pod) string {
+	return fmt.Sprintf("http://%s:%d", pod.Status.PodIP, p.port)
+}
+
+// Ready tells whether a Service would send traffic to the pod.
+func Ready(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
+		return false
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

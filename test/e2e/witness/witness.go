@@ -1,0 +1,235 @@
+// Package witness watches a SolrCloud while something is rolled through it. It
+// asks Solr itself and the Kubernetes pods, never Rollcall, so that it can
+// contradict what Rollcall says of itself.
+package witness
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Pod as the witness needs it.
+type Pod struct {
+	Name, UID, Host string // Host is the pod's name in Solr node names
+	BaseURL         string
+	Ready           bool // Ready and not being deleted
+	Deleting        bool
+}
+
+// Options of a witness.
+type Options struct {
+	// Pods answers the pods that exist now, in any state.
+	Pods func() []Pod
+	// Desired number of pods.
+	Desired int
+	// Every is the time between two looks, default 300 ms.
+	Every time.Duration
+	// Read asks one Solr; default ReadSolr.
+	Read func(ctx context.Context, baseURL string) (State, error)
+}
+
+// Report is what was seen.
+type Report struct {
+	Looks  int `json:"looks"`
+	Misses int `json:"misses"` // looks at which no Solr answered
+	// MaxPodsAway is the largest number of pods that were missing or not Ready at once.
+	MaxPodsAway int `json:"maxPodsAway"`
+	// MaxAway is, for each shard, the largest number of its replicas that were not active on a live node at once.
+	MaxAway map[string]int `json:"maxAway"`
+	// Together says when and which, for each shard of which more than one was away at once.
+	Together map[string][]string `json:"together,omitempty"`
+	// Leaderless counts looks at which an active shard had no leader.
+	Leaderless int `json:"leaderless"`
+	// Restarts in the order in which pods were seen with a new UID or gone.
+	Restarts []Restart `json:"restarts"`
+}
+
+// Restart of one pod.
+type Restart struct {
+	Pod string    `json:"pod"`
+	At  time.Time `json:"at"`
+	// Overseer: the pod was the overseer when it was last seen alive.
+	Overseer bool `json:"overseer"`
+}
+
+// WorstShard answers the largest entry of MaxAway.
+func (r Report) WorstShard() (shard string, away int) {
+	for _, s := range slices.Sorted(maps.Keys(r.MaxAway)) {
+		if r.MaxAway[s] > away {
+			shard, away = s, r.MaxAway[s]
+		}
+	}
+	return shard, away
+}
+
+// RestartCounts answers how often each pod restarted.
+func (r Report) RestartCounts() map[string]int {
+	counts := map[string]int{}
+	for _, x := range r.Restarts {
+		counts[x.Pod]++
+	}
+	return counts
+}
+
+// OverseerLast tells whether the last restart, and only that, took the overseer.
+func (r Report) OverseerLast() error {
+	if len(r.Restarts) == 0 {
+		return fmt.Errorf("nothing was restarted")
+	}
+	for i, x := range r.Restarts {
+		if x.Overseer != (i == len(r.Restarts)-1) {
+			return fmt.Errorf("restart %d of %d (%s): overseer = %t", i+1, len(r.Restarts), x.Pod, x.Overseer)
+		}
+	}
+	return nil
+}
+
+// maxNotes bounds Together for each shard.
+const maxNotes = 20
+
+// Witness looks until its context ends.
+type Witness struct {
+	opts Options
+
+	mu       sync.Mutex
+	report   Report
+	uids     map[string]string // pod -> UID last seen
+	overseer string            // host of the last seen overseer
+	last     State
+}
+
+// New makes a witness; the pods that exist now are the ones it compares with.
+func New(opts Options) *Witness {
+	if opts.Every == 0 {
+		opts.Every = 300 * time.Millisecond
+	}
+	if opts.Read == nil {
+		opts.Read = ReadSolr
+	}
+	w := &Witness{opts: opts, uids: map[string]string{}}
+	w.report.MaxAway = map[string]int{}
+	w.report.Together = map[string][]string{}
+	for _, p := range opts.Pods() {
+		w.uids[p.Name] = p.UID
+	}
+	return w
+}
+
+// Run looks until ctx ends.
+func (w *Witness) Run(ctx context.Context) {
+	tick := time.NewTicker(w.opts.Every)
+	defer tick.Stop()
+	for {
+		w.look(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Report so far.
+func (w *Witness) Report() Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.report
+	out.MaxAway = maps.Clone(w.report.MaxAway)
+	out.Together = maps.Clone(w.report.Together)
+	out.Restarts = slices.Clone(w.report.Restarts)
+	return out
+}
+
+// State of the last look at which a Solr answered.
+func (w *Witness) State() State {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+func (w *Witness) look(ctx context.Context) {
+	pods := w.opts.Pods()
+	w.mu.Lock()
+	w.pods(pods)
+	w.mu.Unlock()
+
+	state, ok := w.ask(ctx, pods)
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Looks++
+	if !ok {
+		w.report.Misses++
+		return
+	}
+	w.last = state
+	if state.Overseer != "" {
+		w.overseer = state.Overseer
+	}
+	for shard, s := range state.Shards {
+		w.report.MaxAway[shard] = max(w.report.MaxAway[shard], s.Away)
+		if s.Away > 1 && len(w.report.Together[shard]) < maxNotes {
+			w.report.Together[shard] = append(w.report.Together[shard], time.Now().Format("15:04:05.0 ")+strings.Join(s.Missing, ", "))
+		}
+		if !s.Leader {
+			w.report.Leaderless++
+		}
+	}
+}
+
+// pods notes restarts and how many pods are away together.
+func (w *Witness) pods(pods []Pod) {
+	ready, seen := 0, map[string]bool{}
+	for _, p := range pods {
+		seen[p.Name] = true
+		if p.Ready {
+			ready++
+		}
+		// A deletion counts when it is asked for: a Solr that stops gives the
+		// overseer away long before its pod is gone.
+		if p.Deleting {
+			if w.uids[p.Name] == p.UID {
+				w.restarted(p.Name, p.Host)
+			}
+			w.uids[p.Name] = ""
+			continue
+		}
+		if before := w.uids[p.Name]; before != "" && before != p.UID {
+			w.restarted(p.Name, p.Host)
+		}
+		w.uids[p.Name] = p.UID
+	}
+	for name, uid := range w.uids {
+		if !seen[name] && uid != "" {
+			w.restarted(name, name)
+			w.uids[name] = "" // its return is not a second restart
+		}
+	}
+	w.report.MaxPodsAway = max(w.report.MaxPodsAway, w.opts.Desired-ready)
+}
+
+func (w *Witness) restarted(name, host string) {
+	w.report.Restarts = append(w.report.Restarts, Restart{Pod: name, At: time.Now(), Overseer: hostOf(w.overseer) == host || hostOf(w.overseer) == name})
+}
+
+// ask reads the first Ready Solr that answers.
+func (w *Witness) ask(ctx context.Context, pods []Pod) (State, bool) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for _, p := range pods {
+		if !p.Ready {
+			continue
+		}
+		if s, err := w.opts.Read(ctx, p.BaseURL); err == nil {
+			return s, true
+		}
+	}
+	return State{}, false
+}

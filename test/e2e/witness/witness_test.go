@@ -1,0 +1,98 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func pods(uids ...string) []Pod {
+	names := []string{"solr-0", "solr-1", "solr-2"}
+	var out []Pod
+	for i, uid := range uids {
+		if uid != "" {
+			out = append(out, Pod{Name: names[i], Host: names[i], UID: uid, BaseURL: names[i], Ready: uid != "?"})
+		}
+	}
+	return out
+}
+
+func TestSeesOrderAndOverseer(t *testing.T) {
+	now, overseer := pods("a", "b", "c"), "solr-1.solr.demo:8983_solr"
+	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
+		return State{Overseer: overseer, Shards: map[string]Shard{"books/s1": {Replicas: 2, Away: 3 - len(now), Leader: true}}}, nil
+	}})
+	for _, step := range [][]Pod{pods("a", "b", "c"), pods("a", "b", ""), pods("a", "b", "c2"), pods("a2", "b", "c2"), pods("a2", "", "c2"), pods("a2", "b2", "c2")} {
+		now = step
+		w.look(t.Context())
+	}
+	r := w.Report()
+	require.Equal(t, map[string]int{"solr-0": 1, "solr-1": 1, "solr-2": 1}, r.RestartCounts())
+	require.NoError(t, r.OverseerLast())
+	require.Equal(t, 1, r.MaxPodsAway)
+	require.Equal(t, map[string]int{"books/s1": 1}, r.MaxAway)
+	require.Zero(t, r.Misses)
+}
+
+func TestADeletionCountsOnceAndWhenItIsAskedFor(t *testing.T) {
+	now, overseer := pods("a", "b", "c"), "solr-1.solr.demo:8983_solr"
+	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
+		return State{Overseer: overseer}, nil
+	}})
+	w.look(t.Context())
+	deleting := pods("a", "b", "c")
+	deleting[1].Deleting, deleting[1].Ready = true, false
+	now = deleting
+	w.look(t.Context())
+	overseer = "solr-0.solr.demo:8983_solr"
+	w.look(t.Context())
+	now = pods("a", "", "c")
+	w.look(t.Context())
+	now = pods("a", "b2", "c")
+	w.look(t.Context())
+	r := w.Report()
+	require.Equal(t, map[string]int{"solr-1": 1}, r.RestartCounts())
+	require.NoError(t, r.OverseerLast())
+}
+
+func TestOverseerNotLast(t *testing.T) {
+	now := pods("a", "b", "c")
+	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
+		return State{Overseer: "solr-0.x:1_solr"}, nil
+	}})
+	for _, step := range [][]Pod{pods("a", "b", "c"), pods("a2", "b", "c"), pods("a2", "b2", "c")} {
+		now = step
+		w.look(t.Context())
+	}
+	require.ErrorContains(t, w.Report().OverseerLast(), "restart 1 of 2 (solr-0)")
+}
+
+func TestASolrThatDoesNotAnswerIsAMiss(t *testing.T) {
+	w := New(Options{Desired: 1, Pods: func() []Pod { return pods("a") }, Read: func(context.Context, string) (State, error) {
+		return State{}, errors.New("down")
+	}})
+	w.look(t.Context())
+	require.Equal(t, 1, w.Report().Misses)
+}
+
+func TestReadSolr(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("action") == "OVERSEERSTATUS" {
+			_, _ = w.Write([]byte(`{"leader":"solr-0.solr:8983_solr"}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"cluster":{"live_nodes":["n0","n1"],"collections":{"books":{"shards":{
+			"s1":{"state":"active","replicas":{"a":{"node_name":"n0","state":"active","leader":"true"},"b":{"node_name":"n2","state":"active"}}},
+			"s0":{"state":"inactive","replicas":{}}}}}}}`))
+	}))
+	t.Cleanup(server.Close)
+	s, err := ReadSolr(t.Context(), server.URL)
+	require.NoError(t, err)
+	require.Equal(t, map[string]Shard{"books/s1": {Replicas: 2, Away: 1, Missing: []string{"b of n2 active"}, Leader: true}}, s.Shards)
+	require.False(t, s.AllActive())
+	require.Equal(t, "solr-0", hostOf(s.Overseer))
+}

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Regenerates everything that is generated: protobuf, deepcopy, CRD, manifests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tool="go tool -modfile=test/tools/go.mod"
+$tool buf generate
+$tool controller-gen object paths=./coordinator/policy/... paths=./coordinator/api/...
+$tool controller-gen crd:maxDescLen=400 paths=./coordinator/api/v1alpha1 output:crd:dir=deploy/chart/files
+bash deploy/manifests/generate.sh

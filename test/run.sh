@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# run.sh all|unit|e2e: the tests, with the time of each part.
+#
+# With CI=true, what cannot run is a failure instead of a skip: the tests ask
+# ROLLCALL_REQUIRE for what must be there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+part=${1:-all}
+if [ "${CI:-}" = true ]; then
+  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,cluster}
+fi
+
+timed() { # timed NAME COMMAND...
+  local name=$1 start=$SECONDS
+  shift
+  echo "=== $name"
+  "$@"
+  echo "=== $name: $((SECONDS - start)) s"
+}
+
+unit() {
+  # What needs a server or a cluster is required further down, where it is there.
+  timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE go test -race -timeout 15m $(go list ./... | grep -v /test/e2e/suite)
+  timed "unit tests of the local cluster" go -C test/cluster test ./...
+}
+
+solr() {
+  timed "images" bin/rollcall-images build
+  ROLLCALL_SOLR_HOME=$(bin/rollcall-images solr-home)
+  export ROLLCALL_SOLR_HOME
+  timed "the Solr adapter against real servers" go test -count=1 -timeout 20m -run Real ./engines/solr/...
+}
+
+e2e() {
+  timed "the local cluster's life, crashes included" env ROLLCALL_CLUSTER_TEST=1 go -C test/cluster test -count=1 -timeout 40m -run Lifecycle ./local
+  timed "real cluster" env ROLLCALL_E2E=1 go test -count=1 -v -timeout 60m ./test/e2e/suite/...
+}
+
+case $part in
+unit) unit ;;
+e2e) e2e ;;
+all)
+  # One to a line: joined by && the shell would overlook failures inside of them.
+  unit
+  solr
+  e2e
+  ;;
+*) echo "usage: run.sh all|unit|e2e" >&2; exit 2 ;;
+esac
+echo "=== $part: all passed in $SECONDS s"
