@@ -125,6 +125,7 @@ func (s *solr) agentKilled(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			w.Hurt(victim.UID) // not Ready while its agent starts again
 			n, err := s.bed.Kill(victim.UID, "rollcall-agent")
 			t.Logf("killed %d agent of %s", n, victim.Name)
 			return err

@@ -37,7 +37,8 @@ type Options struct {
 type Report struct {
 	Looks  int `json:"looks"`
 	Misses int `json:"misses"` // looks at which no Solr answered
-	// MaxPodsAway is the largest number of pods that were missing or not Ready at once.
+	// MaxPodsAway is the largest number of pods that were missing or not Ready at
+	// once, save those that the test itself hurt.
 	MaxPodsAway int `json:"maxPodsAway"`
 	// MaxAway is, for each shard, the largest number of its replicas that were not active on a live node at once.
 	MaxAway map[string]int `json:"maxAway"`
@@ -99,6 +100,7 @@ type Witness struct {
 	mu       sync.Mutex
 	report   Report
 	uids     map[string]string // pod -> UID last seen
+	hurt     map[string]bool   // UIDs of pods that the test itself hurts
 	overseer string            // host of the last seen overseer
 	last     State
 }
@@ -111,13 +113,22 @@ func New(opts Options) *Witness {
 	if opts.Read == nil {
 		opts.Read = ReadSolr
 	}
-	w := &Witness{opts: opts, uids: map[string]string{}}
+	w := &Witness{opts: opts, uids: map[string]string{}, hurt: map[string]bool{}}
 	w.report.MaxAway = map[string]int{}
 	w.report.Together = map[string][]string{}
 	for _, p := range opts.Pods() {
 		w.uids[p.Name] = p.UID
 	}
 	return w
+}
+
+// Hurt tells that the test itself harms the pod with this UID. Kubernetes takes
+// a pod of which a container was killed out of Ready; from now on that counts
+// as away only when somebody deletes the pod.
+func (w *Witness) Hurt(uid string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hurt[uid] = true
 }
 
 // Run looks until ctx ends.
@@ -189,7 +200,7 @@ func (w *Witness) pods(pods []Pod) {
 	ready, seen := 0, map[string]bool{}
 	for _, p := range pods {
 		seen[p.Name] = true
-		if p.Ready {
+		if p.Ready || w.hurt[p.UID] && !p.Deleting {
 			ready++
 		}
 		// A deletion counts when it is asked for: a Solr that stops gives the

@@ -96,3 +96,16 @@ func TestReadSolr(t *testing.T) {
 	require.False(t, s.AllActive())
 	require.Equal(t, "solr-0", hostOf(s.Overseer))
 }
+
+func TestAPodThatTheTestHurtsIsAwayOnlyOnceItIsDeleted(t *testing.T) {
+	now := pods("a", "b", "c")
+	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) { return State{}, nil }})
+	w.Hurt("c")
+	now = pods("a", "", "c")
+	now[1].Ready = false // c: its agent was killed
+	w.look(t.Context())
+	require.Equal(t, 1, w.Report().MaxPodsAway)
+	now[1].Deleting = true
+	w.look(t.Context())
+	require.Equal(t, 2, w.Report().MaxPodsAway)
+}
