@@ -15,12 +15,12 @@ import (
 func TestSnapshotIsTheSameInJSONAndYAML(t *testing.T) {
 	data, err := json.Marshal(rolling(t).Snapshot)
 	require.NoError(t, err)
-	fromJSON, err := decodeSnapshot(data)
+	fromJSON, err := snapshotOf(data)
 	require.NoError(t, err)
 	require.Equal(t, rolling(t).Plan, policy.Decide(fromJSON))
 	text, err := yaml.JSONToYAML(data)
 	require.NoError(t, err)
-	fromYAML, err := decodeSnapshot(text)
+	fromYAML, err := snapshotOf(text)
 	require.NoError(t, err)
 	require.Equal(t, fromJSON, fromYAML)
 }
@@ -34,11 +34,19 @@ func FuzzDecodeSnapshot(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeSnapshot(data)
+		s, err := snapshotOf(data)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
 		}
 		require.NotEmpty(t, policy.Decide(s).Text())
 	})
+}
+
+func snapshotOf(document []byte) (policy.Snapshot, error) {
+	data, err := documentJSON(document, "snapshot")
+	if err != nil {
+		return policy.Snapshot{}, err
+	}
+	return policy.Decode(data)
 }

@@ -1,23 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
-
-// maxSnapshot bounds what is read; one of 10,000 pods has some 10 MiB.
-const maxSnapshot = 256 << 20
 
 func newPlan(a *app) *cobra.Command {
 	var file string
@@ -73,54 +65,12 @@ func (a *app) writePlan(f format, plan policy.Plan) error {
 // readSnapshot reads a snapshot in JSON or YAML. All its errors end the
 // program with the status for input that is not a snapshot.
 func (a *app) readSnapshot(file string) (policy.Snapshot, error) {
-	snapshot, err := readSnapshot(file, a.streams.In)
-	if err != nil {
-		if file == "-" {
-			file = "standard input"
-		}
-		return snapshot, &exitError{exitNotASnapshot, fmt.Errorf("%s: %w", file, err)}
-	}
-	return snapshot, nil
-}
-
-func readSnapshot(file string, stdin io.Reader) (policy.Snapshot, error) {
-	in := stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			// The name of the file is said by the caller.
-			var path *os.PathError
-			if errors.As(err, &path) {
-				err = path.Err
-			}
-			return policy.Snapshot{}, err
-		}
-		defer f.Close()
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxSnapshot+1))
-	if err != nil {
-		return policy.Snapshot{}, err
-	}
-	if len(data) > maxSnapshot {
-		return policy.Snapshot{}, fmt.Errorf("more than %d MiB: this is no snapshot", maxSnapshot>>20)
-	}
-	return decodeSnapshot(data)
-}
-
-func decodeSnapshot(data []byte) (policy.Snapshot, error) {
-	// JSON is read as it is, because as YAML it would lose the place of an
-	// error and its large numbers.
-	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 {
-		return policy.Snapshot{}, errors.New("empty: a snapshot in JSON or YAML is wanted")
-	} else if trimmed[0] != '{' || !json.Valid(trimmed) {
-		converted, err := yaml.YAMLToJSONStrict(data)
-		if err != nil {
-			return policy.Snapshot{}, fmt.Errorf("neither JSON nor YAML: %w", err)
-		}
-		data = converted
-	}
-	return policy.Decode(data)
+	var snapshot policy.Snapshot
+	err := a.readDocument(file, "snapshot", func(data []byte) (err error) {
+		snapshot, err = policy.Decode(data)
+		return err
+	})
+	return snapshot, err
 }
 
 // liveSnapshot is what the coordinator decided on last, and what it decided.

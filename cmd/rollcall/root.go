@@ -74,7 +74,7 @@ saved snapshot, and let people pause, resume and approve.`,
 
 	root.AddCommand(
 		newGet(a), newStatus(a), newWatch(a), newExplain(a),
-		newPlan(a), newSnapshot(a),
+		newPlan(a), newSnapshot(a), newJournal(a), newReplay(a),
 		newPause(a), newResume(a), newApprove(a),
 		newInject(a), newVersion(a),
 	)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Board holds the newest decision about every database cluster, for everyone
-// who wants to see it. The coordinator's loop publishes; servers read.
+// Board holds the newest decision about every database cluster, and a journal
+// of those before, for everyone who wants to see them. The coordinator's loop publishes; servers read.
 //
 // Only the elected coordinator publishes. While it is not elected a Board is
 // empty and knows where the elected one is, so that nobody is shown what was
@@ -22,6 +22,7 @@ type Board struct {
 	leading   bool
 	leader    string
 	decisions map[Key]Decision
+	histories map[Key]*history
 	watches   map[*watch]struct{}
 }
 
@@ -39,6 +40,7 @@ func NewBoard(observers ...Observer) *Board {
 	return &Board{
 		observers: observers,
 		decisions: map[Key]Decision{},
+		histories: map[Key]*history{},
 		watches:   map[*watch]struct{}{},
 	}
 }
@@ -84,6 +86,10 @@ func (b *Board) Publish(d Decision) {
 		previous = &p
 	}
 	b.decisions[d.Key] = d
+	if b.histories[d.Key] == nil {
+		b.histories[d.Key] = &history{}
+	}
+	b.histories[d.Key].note(d)
 	for _, o := range b.observers {
 		o.Decided(previous, d)
 	}
@@ -126,6 +132,27 @@ func (b *Board) List(namespace string) []Decision {
 	return list
 }
 
+// Journal calls f with the last entries of a cluster's journal as JSON, oldest
+// first; most = 0 means all that are kept.
+func (b *Board) Journal(key Key, most int, f func(entry []byte) error) error {
+	b.mu.Lock()
+	var entries [][]byte
+	if h := b.histories[key]; h != nil {
+		entries = h.newest(most)
+	}
+	b.mu.Unlock()
+	for _, packed := range entries {
+		entry, err := unpack(packed)
+		if err != nil {
+			return err
+		}
+		if err := f(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Watch is signalled whenever the decision about a cluster, or who leads, may
 // have changed, and at once to begin with. Signals that nobody has taken are
 // one signal. The watch ends with the context.
@@ -150,6 +177,7 @@ type watch struct {
 
 func (b *Board) gone(key Key) {
 	delete(b.decisions, key)
+	delete(b.histories, key)
 	for _, o := range b.observers {
 		o.Gone(key)
 	}

@@ -158,6 +158,19 @@ func (s *service) Explain(_ context.Context, req *rollcallv1.ExplainRequest) (*r
 	return resp, nil
 }
 
+func (s *service) ListJournal(req *rollcallv1.ListJournalRequest, stream grpc.ServerStreamingServer[rollcallv1.JournalEntry]) error {
+	d, err := s.newest(req.GetNamespace(), req.GetName())
+	if err != nil {
+		return err
+	}
+	if req.GetLast() < 0 {
+		return grpcstatus.Errorf(codes.InvalidArgument, "last is %d: how many entries are wanted, or 0 for all", req.GetLast())
+	}
+	return s.board.Journal(d.Key, int(req.GetLast()), func(entry []byte) error {
+		return stream.Send(&rollcallv1.JournalEntry{EntryJson: string(entry)})
+	})
+}
+
 func (s *service) WatchCluster(req *rollcallv1.WatchClusterRequest, stream grpc.ServerStreamingServer[rollcallv1.Cluster]) error {
 	key := Key{Namespace: req.GetNamespace(), Name: req.GetName()}
 	changed := s.board.Watch(stream.Context(), key)

@@ -150,6 +150,12 @@ func TestStandbyNamesTheLeader(t *testing.T) {
 			_, err = stream.Recv()
 			return err
 		},
+		"ListJournal": func() error {
+			stream, err := client.ListJournal(t.Context(), &rollcallv1.ListJournalRequest{Namespace: "prod", Name: "search"})
+			require.NoError(t, err)
+			_, err = stream.Recv()
+			return err
+		},
 	}
 	require.Len(t, calls, len(rollcallv1.CoordinatorService_ServiceDesc.Methods)+len(rollcallv1.CoordinatorService_ServiceDesc.Streams))
 	for name, call := range calls {

@@ -22,6 +22,112 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ListJournalRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// At most so many, the newest; 0 = all that are kept.
+	Last          int32 `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListJournalRequest) Reset() {
+	*x = ListJournalRequest{}
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListJournalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListJournalRequest) ProtoMessage() {}
+
+func (x *ListJournalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListJournalRequest.ProtoReflect.Descriptor instead.
+func (*ListJournalRequest) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ListJournalRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ListJournalRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListJournalRequest) GetLast() int32 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+type JournalEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One entry of a journal as JSON: at, epoch, snapshot, plan.
+	EntryJson     string `protobuf:"bytes,1,opt,name=entry_json,json=entryJson,proto3" json:"entry_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JournalEntry) Reset() {
+	*x = JournalEntry{}
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JournalEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JournalEntry) ProtoMessage() {}
+
+func (x *JournalEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JournalEntry.ProtoReflect.Descriptor instead.
+func (*JournalEntry) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JournalEntry) GetEntryJson() string {
+	if x != nil {
+		return x.EntryJson
+	}
+	return ""
+}
+
 type ListClustersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty = all namespaces.
@@ -32,7 +138,7 @@ type ListClustersRequest struct {
 
 func (x *ListClustersRequest) Reset() {
 	*x = ListClustersRequest{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[0]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -44,7 +150,7 @@ func (x *ListClustersRequest) String() string {
 func (*ListClustersRequest) ProtoMessage() {}
 
 func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[0]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -57,7 +163,7 @@ func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersRequest.ProtoReflect.Descriptor instead.
 func (*ListClustersRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{0}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ListClustersRequest) GetNamespace() string {
@@ -76,7 +182,7 @@ type ListClustersResponse struct {
 
 func (x *ListClustersResponse) Reset() {
 	*x = ListClustersResponse{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[1]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -88,7 +194,7 @@ func (x *ListClustersResponse) String() string {
 func (*ListClustersResponse) ProtoMessage() {}
 
 func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[1]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -101,7 +207,7 @@ func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersResponse.ProtoReflect.Descriptor instead.
 func (*ListClustersResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{1}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ListClustersResponse) GetClusters() []*Cluster {
@@ -121,7 +227,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[2]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -133,7 +239,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[2]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -146,7 +252,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{2}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetClusterRequest) GetNamespace() string {
@@ -173,7 +279,7 @@ type WatchClusterRequest struct {
 
 func (x *WatchClusterRequest) Reset() {
 	*x = WatchClusterRequest{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[3]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -185,7 +291,7 @@ func (x *WatchClusterRequest) String() string {
 func (*WatchClusterRequest) ProtoMessage() {}
 
 func (x *WatchClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[3]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -198,7 +304,7 @@ func (x *WatchClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchClusterRequest.ProtoReflect.Descriptor instead.
 func (*WatchClusterRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{3}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WatchClusterRequest) GetNamespace() string {
@@ -225,7 +331,7 @@ type GetPlanRequest struct {
 
 func (x *GetPlanRequest) Reset() {
 	*x = GetPlanRequest{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[4]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +343,7 @@ func (x *GetPlanRequest) String() string {
 func (*GetPlanRequest) ProtoMessage() {}
 
 func (x *GetPlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[4]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +356,7 @@ func (x *GetPlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPlanRequest.ProtoReflect.Descriptor instead.
 func (*GetPlanRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{4}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetPlanRequest) GetNamespace() string {
@@ -278,7 +384,7 @@ type GetPlanResponse struct {
 
 func (x *GetPlanResponse) Reset() {
 	*x = GetPlanResponse{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[5]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +396,7 @@ func (x *GetPlanResponse) String() string {
 func (*GetPlanResponse) ProtoMessage() {}
 
 func (x *GetPlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[5]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +409,7 @@ func (x *GetPlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPlanResponse.ProtoReflect.Descriptor instead.
 func (*GetPlanResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{5}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetPlanResponse) GetPlan() *Plan {
@@ -330,7 +436,7 @@ type GetSnapshotRequest struct {
 
 func (x *GetSnapshotRequest) Reset() {
 	*x = GetSnapshotRequest{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[6]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -342,7 +448,7 @@ func (x *GetSnapshotRequest) String() string {
 func (*GetSnapshotRequest) ProtoMessage() {}
 
 func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[6]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -355,7 +461,7 @@ func (x *GetSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*GetSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{6}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSnapshotRequest) GetNamespace() string {
@@ -383,7 +489,7 @@ type GetSnapshotResponse struct {
 
 func (x *GetSnapshotResponse) Reset() {
 	*x = GetSnapshotResponse{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[7]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -395,7 +501,7 @@ func (x *GetSnapshotResponse) String() string {
 func (*GetSnapshotResponse) ProtoMessage() {}
 
 func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[7]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -408,7 +514,7 @@ func (x *GetSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*GetSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{7}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetSnapshotResponse) GetSnapshotJson() string {
@@ -436,7 +542,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[8]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -448,7 +554,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[8]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -461,7 +567,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{8}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExplainRequest) GetNamespace() string {
@@ -499,7 +605,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[9]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +617,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[9]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,7 +630,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{9}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExplainResponse) GetPod() string {
@@ -574,7 +680,7 @@ type Fact struct {
 
 func (x *Fact) Reset() {
 	*x = Fact{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[10]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +692,7 @@ func (x *Fact) String() string {
 func (*Fact) ProtoMessage() {}
 
 func (x *Fact) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[10]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +705,7 @@ func (x *Fact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fact.ProtoReflect.Descriptor instead.
 func (*Fact) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{10}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Fact) GetName() string {
@@ -641,7 +747,7 @@ type Cluster struct {
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[11]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +759,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[11]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +772,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{11}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cluster) GetNamespace() string {
@@ -753,7 +859,7 @@ type PodCounts struct {
 
 func (x *PodCounts) Reset() {
 	*x = PodCounts{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[12]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +871,7 @@ func (x *PodCounts) String() string {
 func (*PodCounts) ProtoMessage() {}
 
 func (x *PodCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[12]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +884,7 @@ func (x *PodCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodCounts.ProtoReflect.Descriptor instead.
 func (*PodCounts) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{12}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PodCounts) GetDesired() int32 {
@@ -841,7 +947,7 @@ type PodState struct {
 
 func (x *PodState) Reset() {
 	*x = PodState{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[13]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +959,7 @@ func (x *PodState) String() string {
 func (*PodState) ProtoMessage() {}
 
 func (x *PodState) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[13]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +972,7 @@ func (x *PodState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodState.ProtoReflect.Descriptor instead.
 func (*PodState) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{13}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodState) GetPod() string {
@@ -956,7 +1062,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -968,7 +1074,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -981,7 +1087,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{14}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Claim) GetId() string {
@@ -1062,7 +1168,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1180,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1193,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{15}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Plan) GetPhase() string {
@@ -1153,7 +1259,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1271,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1284,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{16}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Budget) GetPodLimit() int32 {
@@ -1240,7 +1346,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1358,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1371,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{17}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Step) GetPod() string {
@@ -1344,7 +1450,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1462,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1475,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{18}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Hold) GetPod() string {
@@ -1418,7 +1524,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1536,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1549,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{19}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Forecast) GetWaves() int32 {
@@ -1471,7 +1577,14 @@ var File_rollcall_v1_coordinator_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\n" +
-	"\x1drollcall/v1/coordinator.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"3\n" +
+	"\x1drollcall/v1/coordinator.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"Z\n" +
+	"\x12ListJournalRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\x05R\x04last\"-\n" +
+	"\fJournalEntry\x12\x1d\n" +
+	"\n" +
+	"entry_json\x18\x01 \x01(\tR\tentryJson\"3\n" +
 	"\x13ListClustersRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\"H\n" +
 	"\x14ListClustersResponse\x120\n" +
@@ -1592,7 +1705,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\bForecast\x12\x14\n" +
 	"\x05waves\x18\x01 \x01(\x05R\x05waves\x12\x18\n" +
 	"\aseconds\x18\x02 \x01(\x01R\aseconds\x12#\n" +
-	"\rbound_seconds\x18\x03 \x01(\x01R\fboundSeconds2\xd5\x03\n" +
+	"\rbound_seconds\x18\x03 \x01(\x01R\fboundSeconds2\xa2\x04\n" +
 	"\x12CoordinatorService\x12S\n" +
 	"\fListClusters\x12 .rollcall.v1.ListClustersRequest\x1a!.rollcall.v1.ListClustersResponse\x12B\n" +
 	"\n" +
@@ -1600,7 +1713,8 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\aGetPlan\x12\x1b.rollcall.v1.GetPlanRequest\x1a\x1c.rollcall.v1.GetPlanResponse\x12D\n" +
 	"\aExplain\x12\x1b.rollcall.v1.ExplainRequest\x1a\x1c.rollcall.v1.ExplainResponse\x12H\n" +
 	"\fWatchCluster\x12 .rollcall.v1.WatchClusterRequest\x1a\x14.rollcall.v1.Cluster0\x01\x12P\n" +
-	"\vGetSnapshot\x12\x1f.rollcall.v1.GetSnapshotRequest\x1a .rollcall.v1.GetSnapshotResponseB\xaf\x01\n" +
+	"\vGetSnapshot\x12\x1f.rollcall.v1.GetSnapshotRequest\x1a .rollcall.v1.GetSnapshotResponse\x12K\n" +
+	"\vListJournal\x12\x1f.rollcall.v1.ListJournalRequest\x1a\x19.rollcall.v1.JournalEntry0\x01B\xaf\x01\n" +
 	"\x0fcom.rollcall.v1B\x10CoordinatorProtoP\x01Z=github.com/rollcall-dev/rollcall/proto/rollcall/v1;rollcallv1\xa2\x02\x03RXX\xaa\x02\vRollcall.V1\xca\x02\vRollcall\\V1\xe2\x02\x17Rollcall\\V1\\GPBMetadata\xea\x02\fRollcall::V1b\x06proto3"
 
 var (
@@ -1615,58 +1729,62 @@ func file_rollcall_v1_coordinator_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_coordinator_proto_rawDescData
 }
 
-var file_rollcall_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_rollcall_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_rollcall_v1_coordinator_proto_goTypes = []any{
-	(*ListClustersRequest)(nil),   // 0: rollcall.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),  // 1: rollcall.v1.ListClustersResponse
-	(*GetClusterRequest)(nil),     // 2: rollcall.v1.GetClusterRequest
-	(*WatchClusterRequest)(nil),   // 3: rollcall.v1.WatchClusterRequest
-	(*GetPlanRequest)(nil),        // 4: rollcall.v1.GetPlanRequest
-	(*GetPlanResponse)(nil),       // 5: rollcall.v1.GetPlanResponse
-	(*GetSnapshotRequest)(nil),    // 6: rollcall.v1.GetSnapshotRequest
-	(*GetSnapshotResponse)(nil),   // 7: rollcall.v1.GetSnapshotResponse
-	(*ExplainRequest)(nil),        // 8: rollcall.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 9: rollcall.v1.ExplainResponse
-	(*Fact)(nil),                  // 10: rollcall.v1.Fact
-	(*Cluster)(nil),               // 11: rollcall.v1.Cluster
-	(*PodCounts)(nil),             // 12: rollcall.v1.PodCounts
-	(*PodState)(nil),              // 13: rollcall.v1.PodState
-	(*Claim)(nil),                 // 14: rollcall.v1.Claim
-	(*Plan)(nil),                  // 15: rollcall.v1.Plan
-	(*Budget)(nil),                // 16: rollcall.v1.Budget
-	(*Step)(nil),                  // 17: rollcall.v1.Step
-	(*Hold)(nil),                  // 18: rollcall.v1.Hold
-	(*Forecast)(nil),              // 19: rollcall.v1.Forecast
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*ListJournalRequest)(nil),    // 0: rollcall.v1.ListJournalRequest
+	(*JournalEntry)(nil),          // 1: rollcall.v1.JournalEntry
+	(*ListClustersRequest)(nil),   // 2: rollcall.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),  // 3: rollcall.v1.ListClustersResponse
+	(*GetClusterRequest)(nil),     // 4: rollcall.v1.GetClusterRequest
+	(*WatchClusterRequest)(nil),   // 5: rollcall.v1.WatchClusterRequest
+	(*GetPlanRequest)(nil),        // 6: rollcall.v1.GetPlanRequest
+	(*GetPlanResponse)(nil),       // 7: rollcall.v1.GetPlanResponse
+	(*GetSnapshotRequest)(nil),    // 8: rollcall.v1.GetSnapshotRequest
+	(*GetSnapshotResponse)(nil),   // 9: rollcall.v1.GetSnapshotResponse
+	(*ExplainRequest)(nil),        // 10: rollcall.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 11: rollcall.v1.ExplainResponse
+	(*Fact)(nil),                  // 12: rollcall.v1.Fact
+	(*Cluster)(nil),               // 13: rollcall.v1.Cluster
+	(*PodCounts)(nil),             // 14: rollcall.v1.PodCounts
+	(*PodState)(nil),              // 15: rollcall.v1.PodState
+	(*Claim)(nil),                 // 16: rollcall.v1.Claim
+	(*Plan)(nil),                  // 17: rollcall.v1.Plan
+	(*Budget)(nil),                // 18: rollcall.v1.Budget
+	(*Step)(nil),                  // 19: rollcall.v1.Step
+	(*Hold)(nil),                  // 20: rollcall.v1.Hold
+	(*Forecast)(nil),              // 21: rollcall.v1.Forecast
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
 }
 var file_rollcall_v1_coordinator_proto_depIdxs = []int32{
-	11, // 0: rollcall.v1.ListClustersResponse.clusters:type_name -> rollcall.v1.Cluster
-	15, // 1: rollcall.v1.GetPlanResponse.plan:type_name -> rollcall.v1.Plan
-	10, // 2: rollcall.v1.ExplainResponse.facts:type_name -> rollcall.v1.Fact
-	12, // 3: rollcall.v1.Cluster.pods:type_name -> rollcall.v1.PodCounts
-	15, // 4: rollcall.v1.Cluster.plan:type_name -> rollcall.v1.Plan
-	14, // 5: rollcall.v1.Cluster.claims:type_name -> rollcall.v1.Claim
-	13, // 6: rollcall.v1.Cluster.pod_states:type_name -> rollcall.v1.PodState
-	20, // 7: rollcall.v1.Cluster.decided_at:type_name -> google.protobuf.Timestamp
-	20, // 8: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
-	16, // 9: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
-	17, // 10: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
-	18, // 11: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
-	19, // 12: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
-	0,  // 13: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
-	2,  // 14: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
-	4,  // 15: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
-	8,  // 16: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
-	3,  // 17: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
-	6,  // 18: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
-	1,  // 19: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
-	11, // 20: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
-	5,  // 21: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
-	9,  // 22: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
-	11, // 23: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
-	7,  // 24: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
-	19, // [19:25] is the sub-list for method output_type
-	13, // [13:19] is the sub-list for method input_type
+	13, // 0: rollcall.v1.ListClustersResponse.clusters:type_name -> rollcall.v1.Cluster
+	17, // 1: rollcall.v1.GetPlanResponse.plan:type_name -> rollcall.v1.Plan
+	12, // 2: rollcall.v1.ExplainResponse.facts:type_name -> rollcall.v1.Fact
+	14, // 3: rollcall.v1.Cluster.pods:type_name -> rollcall.v1.PodCounts
+	17, // 4: rollcall.v1.Cluster.plan:type_name -> rollcall.v1.Plan
+	16, // 5: rollcall.v1.Cluster.claims:type_name -> rollcall.v1.Claim
+	15, // 6: rollcall.v1.Cluster.pod_states:type_name -> rollcall.v1.PodState
+	22, // 7: rollcall.v1.Cluster.decided_at:type_name -> google.protobuf.Timestamp
+	22, // 8: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
+	18, // 9: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
+	19, // 10: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
+	20, // 11: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
+	21, // 12: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
+	2,  // 13: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
+	4,  // 14: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
+	6,  // 15: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
+	10, // 16: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
+	5,  // 17: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
+	8,  // 18: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
+	0,  // 19: rollcall.v1.CoordinatorService.ListJournal:input_type -> rollcall.v1.ListJournalRequest
+	3,  // 20: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
+	13, // 21: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
+	7,  // 22: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
+	11, // 23: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
+	13, // 24: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
+	9,  // 25: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
+	1,  // 26: rollcall.v1.CoordinatorService.ListJournal:output_type -> rollcall.v1.JournalEntry
+	20, // [20:27] is the sub-list for method output_type
+	13, // [13:20] is the sub-list for method input_type
 	13, // [13:13] is the sub-list for extension type_name
 	13, // [13:13] is the sub-list for extension extendee
 	0,  // [0:13] is the sub-list for field type_name
@@ -1677,14 +1795,14 @@ func file_rollcall_v1_coordinator_proto_init() {
 	if File_rollcall_v1_coordinator_proto != nil {
 		return
 	}
-	file_rollcall_v1_coordinator_proto_msgTypes[17].OneofWrappers = []any{}
+	file_rollcall_v1_coordinator_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_coordinator_proto_rawDesc), len(file_rollcall_v1_coordinator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

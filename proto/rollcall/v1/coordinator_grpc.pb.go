@@ -25,6 +25,7 @@ const (
 	CoordinatorService_Explain_FullMethodName      = "/rollcall.v1.CoordinatorService/Explain"
 	CoordinatorService_WatchCluster_FullMethodName = "/rollcall.v1.CoordinatorService/WatchCluster"
 	CoordinatorService_GetSnapshot_FullMethodName  = "/rollcall.v1.CoordinatorService/GetSnapshot"
+	CoordinatorService_ListJournal_FullMethodName  = "/rollcall.v1.CoordinatorService/ListJournal"
 )
 
 // CoordinatorServiceClient is the client API for CoordinatorService service.
@@ -42,6 +43,8 @@ type CoordinatorServiceClient interface {
 	WatchCluster(ctx context.Context, in *WatchClusterRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Cluster], error)
 	// The snapshot of the newest decision, together with the plan decided on it.
 	GetSnapshot(ctx context.Context, in *GetSnapshotRequest, opts ...grpc.CallOption) (*GetSnapshotResponse, error)
+	// The decisions that differed from the one before, oldest first, as far back as this leader knows them.
+	ListJournal(ctx context.Context, in *ListJournalRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JournalEntry], error)
 }
 
 type coordinatorServiceClient struct {
@@ -121,6 +124,25 @@ func (c *coordinatorServiceClient) GetSnapshot(ctx context.Context, in *GetSnaps
 	return out, nil
 }
 
+func (c *coordinatorServiceClient) ListJournal(ctx context.Context, in *ListJournalRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JournalEntry], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &CoordinatorService_ServiceDesc.Streams[1], CoordinatorService_ListJournal_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ListJournalRequest, JournalEntry]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CoordinatorService_ListJournalClient = grpc.ServerStreamingClient[JournalEntry]
+
 // CoordinatorServiceServer is the server API for CoordinatorService service.
 // All implementations must embed UnimplementedCoordinatorServiceServer
 // for forward compatibility.
@@ -136,6 +158,8 @@ type CoordinatorServiceServer interface {
 	WatchCluster(*WatchClusterRequest, grpc.ServerStreamingServer[Cluster]) error
 	// The snapshot of the newest decision, together with the plan decided on it.
 	GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error)
+	// The decisions that differed from the one before, oldest first, as far back as this leader knows them.
+	ListJournal(*ListJournalRequest, grpc.ServerStreamingServer[JournalEntry]) error
 	mustEmbedUnimplementedCoordinatorServiceServer()
 }
 
@@ -163,6 +187,9 @@ func (UnimplementedCoordinatorServiceServer) WatchCluster(*WatchClusterRequest, 
 }
 func (UnimplementedCoordinatorServiceServer) GetSnapshot(context.Context, *GetSnapshotRequest) (*GetSnapshotResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSnapshot not implemented")
+}
+func (UnimplementedCoordinatorServiceServer) ListJournal(*ListJournalRequest, grpc.ServerStreamingServer[JournalEntry]) error {
+	return status.Error(codes.Unimplemented, "method ListJournal not implemented")
 }
 func (UnimplementedCoordinatorServiceServer) mustEmbedUnimplementedCoordinatorServiceServer() {}
 func (UnimplementedCoordinatorServiceServer) testEmbeddedByValue()                            {}
@@ -286,6 +313,17 @@ func _CoordinatorService_GetSnapshot_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CoordinatorService_ListJournal_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ListJournalRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(CoordinatorServiceServer).ListJournal(m, &grpc.GenericServerStream[ListJournalRequest, JournalEntry]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type CoordinatorService_ListJournalServer = grpc.ServerStreamingServer[JournalEntry]
+
 // CoordinatorService_ServiceDesc is the grpc.ServiceDesc for CoordinatorService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -318,6 +356,11 @@ var CoordinatorService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "WatchCluster",
 			Handler:       _CoordinatorService_WatchCluster_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ListJournal",
+			Handler:       _CoordinatorService_ListJournal_Handler,
 			ServerStreams: true,
 		},
 	},

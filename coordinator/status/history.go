@@ -1,0 +1,78 @@
+package status
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/journal"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Of the journal that is kept for each cluster: at most so many entries, and,
+// unless a single one is larger, so many bytes.
+const (
+	historyEntries = 256
+	historyBytes   = 256 << 10
+)
+
+// history is the journal of one cluster: each decision that differed from the
+// one before. It is bounded, oldest out first, and lives as long as this
+// coordinator leads.
+type history struct {
+	last    policy.Plan
+	entries [][]byte // each a compressed journal.Entry
+	bytes   int
+}
+
+// note takes a decision in when it says something new.
+func (h *history) note(d Decision) {
+	if len(h.entries) > 0 && !journal.Differs(h.last, d.Plan) {
+		return
+	}
+	entry, err := pack(journal.Entry{
+		At: policy.At(d.DecidedAt), Epoch: d.Snapshot.Cluster.Status.Epoch, Snapshot: d.Snapshot, Plan: d.Plan,
+	})
+	if err != nil {
+		return // a value of our own types always has a JSON form
+	}
+	h.last = d.Plan
+	h.entries = append(h.entries, entry)
+	h.bytes += len(entry)
+	for len(h.entries) > 1 && (len(h.entries) > historyEntries || h.bytes > historyBytes) {
+		h.bytes -= len(h.entries[0])
+		h.entries[0] = nil
+		h.entries = h.entries[1:]
+	}
+}
+
+// newest are the last entries, still compressed, oldest first; most = 0 means all.
+func (h *history) newest(most int) [][]byte {
+	if most > 0 && len(h.entries) > most {
+		return slices.Clone(h.entries[len(h.entries)-most:])
+	}
+	return slices.Clone(h.entries)
+}
+
+func pack(e journal.Entry) ([]byte, error) {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if err := json.NewEncoder(z).Encode(e); err != nil {
+		return nil, fmt.Errorf("journal entry as JSON: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
