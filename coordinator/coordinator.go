@@ -36,6 +36,8 @@ type Options struct {
 	// Authorities is closed when the certificate authorities change after the
 	// call. Default: they do not.
 	Authorities func() <-chan struct{}
+	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
+	MaxRestarts int
 	Metrics     *act.Metrics
 	Logger      *slog.Logger
 }
@@ -49,6 +51,9 @@ func (o *Options) validate() error {
 	}
 	if o.Authorities == nil {
 		o.Authorities = func() <-chan struct{} { return nil }
+	}
+	if o.MaxRestarts < 0 {
+		return errors.New("coordinator: MaxRestarts is negative: 0 for no limit, or how many is wanted")
 	}
 	if o.Metrics == nil {
 		o.Metrics = act.NewMetrics(nil)
@@ -67,6 +72,7 @@ type Term interface {
 // Coordinator leads all database clusters while it is elected.
 type Coordinator struct {
 	options Options
+	fleet   *fleet
 
 	mu       sync.Mutex
 	sessions map[Key]*session
@@ -80,6 +86,7 @@ func New(options Options) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{options: options, sessions: map[Key]*session{}, changed: make(chan struct{}, 1)}
+	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.pokeAll)
 	options.Cache.Subscribe(c.objectsChanged)
 	options.Agents.Subscribe(c.poke)
 	return c, nil
@@ -124,7 +131,7 @@ func (c *Coordinator) follow(ctx context.Context, term Term, running *sync.WaitG
 			c.mu.Unlock()
 			continue
 		}
-		s := newSession(c.options, key, term)
+		s := newSession(c.options, c.fleet, key, term)
 		c.sessions[key] = s
 		c.mu.Unlock()
 		running.Go(func() {
@@ -140,6 +147,7 @@ func (c *Coordinator) ended(key Key) {
 	c.mu.Lock()
 	delete(c.sessions, key)
 	c.mu.Unlock()
+	c.fleet.forget(key)
 	c.options.Agents.Forget(key)
 	c.options.Board.Remove(key)
 	c.compare()
@@ -161,6 +169,14 @@ func (c *Coordinator) poke(key Key) {
 	s := c.sessions[key]
 	c.mu.Unlock()
 	if s != nil {
+		s.poke()
+	}
+}
+
+func (c *Coordinator) pokeAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sessions {
 		s.poke()
 	}
 }

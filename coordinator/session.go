@@ -41,6 +41,7 @@ const (
 // touches it, except for what poke and the refresh of reports do.
 type session struct {
 	options Options
+	fleet   *fleet
 	key     Key
 	term    Term
 	log     *slog.Logger
@@ -69,9 +70,9 @@ type session struct {
 	stale    atomic.Bool
 }
 
-func newSession(options Options, key Key, term Term) *session {
+func newSession(options Options, fleet *fleet, key Key, term Term) *session {
 	return &session{
-		options: options, key: key, term: term,
+		options: options, fleet: fleet, key: key, term: term,
 		log:    options.Logger.With("cluster", key.String()),
 		events: make(chan struct{}, 1),
 	}
@@ -125,6 +126,7 @@ func (s *session) lead(ctx context.Context) error {
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
 		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
+		Grant: func(open int) bool { return s.fleet.grant(s.key, open) },
 	})
 	if err != nil {
 		return err
@@ -233,6 +235,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		return wake, fmt.Errorf("the DatabaseCluster is another one now, with UID %s", objects.Cluster.UID)
 	}
 	s.look(ctx, now, objects, &wake)
+	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims))
 
 	snapshot := s.snapshot(now, objects)
 	plan := policy.Decide(snapshot)
@@ -255,6 +258,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	decision := status.Decision{
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
+		SpecError: view.SpecError(&objects.Cluster.Spec),
 	}
 	s.progress.note(now, decision)
 	s.options.Board.Publish(decision)
@@ -269,6 +273,9 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 
 	if !outcome.Wake.IsZero() {
 		sooner(&wake, outcome.Wake)
+	}
+	if next := view.NextRestart(objects.Cluster, now); !next.IsZero() {
+		sooner(&wake, next)
 	}
 	if plan.RetryAfterSeconds > 0 {
 		sooner(&wake, now.Add(time.Duration(plan.RetryAfterSeconds)*time.Second))
@@ -337,6 +344,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
 		Barrier: s.departures.barrier, Engine: engineFacts(objects.Cluster.Spec.Engine),
+		Fleet: s.fleet.state(),
 	}
 }
 

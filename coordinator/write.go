@@ -107,6 +107,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		next.LastDeparture = policy.At(at)
 	}
 	next.EstimateSeconds = int64(s.estimate)
+	next.RestartSchedule = followed(cluster, now)
 	next.UpdateRevisions = revisions(d.Snapshot)
 	if len(next.UpdateRevisions) == 0 {
 		next.UpdateRevisions = nil
@@ -118,6 +119,19 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		next.LastFinished = finished(d.Snapshot)
 	}
 	return next
+}
+
+// followed notes since when the restart schedule is followed; a changed one
+// begins anew.
+func followed(cluster *v1alpha1.DatabaseCluster, now time.Time) *v1alpha1.RestartSchedule {
+	schedule, noted := cluster.Spec.Update.RestartSchedule, cluster.Status.RestartSchedule
+	switch {
+	case schedule == "":
+		return nil
+	case noted != nil && noted.Schedule == schedule:
+		return noted
+	}
+	return &v1alpha1.RestartSchedule{Schedule: schedule, Since: policy.At(now)}
 }
 
 // healthByRoster is the worst verdict that the rosters tell of. It is shown of
@@ -167,6 +181,8 @@ func finished(s policy.Snapshot) []v1alpha1.FinishedRollout {
 func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 	switch {
 	case old.ObservedGeneration != next.ObservedGeneration,
+		(old.RestartSchedule == nil) != (next.RestartSchedule == nil),
+		old.RestartSchedule != nil && old.RestartSchedule.Schedule != next.RestartSchedule.Schedule,
 		old.Phase != next.Phase,
 		!maps.Equal(old.UpdateRevisions, next.UpdateRevisions),
 		!slices.Equal(old.LastFinished, next.LastFinished),

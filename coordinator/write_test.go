@@ -52,6 +52,22 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+func TestAScheduleIsFollowedFromWhenItIsFirstSeen(t *testing.T) {
+	now := time.Unix(1000, 0)
+	d := &v1alpha1.DatabaseCluster{}
+	require.Nil(t, followed(d, now))
+	d.Spec.Update.RestartSchedule = "0 3 * * *"
+	d.Status.RestartSchedule = followed(d, now)
+	require.Equal(t, &v1alpha1.RestartSchedule{Schedule: "0 3 * * *", Since: policy.At(now)}, d.Status.RestartSchedule)
+	require.Equal(t, d.Status.RestartSchedule, followed(d, now.Add(time.Hour)), "the first time stays")
+	d.Spec.Update.RestartSchedule = "0 4 * * *"
+	require.Equal(t, policy.At(now.Add(time.Hour)), followed(d, now.Add(time.Hour)).Since, "a changed one begins anew")
+
+	wait, differs := patience(v1alpha1.Status{}, v1alpha1.Status{RestartSchedule: d.Status.RestartSchedule})
+	require.True(t, differs)
+	require.Equal(t, promptly, wait, "until it is noted nothing is due")
+}
+
 func TestProgress(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	busy := func(updated, away int32, phases ...policy.ClaimPhase) status.Decision {

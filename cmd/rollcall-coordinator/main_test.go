@@ -35,6 +35,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		`--grpc-addr is "7950": want host`: func(o *options) { o.grpcAddr = "7950" },
 		`--http-addr is "": want host`:     func(o *options) { o.httpAddr = "" },
 		`--webhook-addr is "x": want host`: func(o *options) { o.webhook = "x" },
+		`--max-restarts is -1: want how`:   func(o *options) { o.maxRestart = -1 },
 		`--log-level is "loud": want deb`:  func(o *options) { o.logLevel = "loud" },
 	} {
 		o := good
@@ -49,7 +50,7 @@ func TestFlags(t *testing.T) {
 	flags := newCommand().Flags()
 	for name, value := range map[string]string{
 		"namespace": "rollcall-system", "agent-image": "", "grpc-addr": ":7950", "http-addr": ":7951",
-		"webhook-addr": ":9443", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info",
+		"webhook-addr": ":9443", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0",
 	} {
 		flag := flags.Lookup(name)
 		require.NotNil(t, flag, name)

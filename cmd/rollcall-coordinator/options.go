@@ -39,6 +39,7 @@ type options struct {
 	service    string
 	kubeconfig string
 	logLevel   string
+	maxRestart int
 }
 
 func newCommand() *cobra.Command {
@@ -70,6 +71,7 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.service, "service-name", "rollcall-coordinator", "name of the coordinators' Service")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the API server; without it, as a pod does")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.IntVar(&o.maxRestart, "max-restarts", 0, "restarts in flight across all database clusters at most; 0 = no limit")
 	return cmd
 }
 
@@ -88,6 +90,9 @@ func (o options) validate() (*slog.Logger, error) {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return nil, fmt.Errorf("%s is %q: want host:port, or :port for all addresses", flag, addr)
 		}
+	}
+	if o.maxRestart < 0 {
+		return nil, fmt.Errorf("--max-restarts is %d: want how many, or 0 for no limit", o.maxRestart)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {

@@ -126,6 +126,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	loop, err := coordinator.New(coordinator.Options{
 		Kubernetes: api.kubernetes, Clusters: api.clusters, Cache: cache, Agents: streams, Board: board,
 		Provision: provide(provisioner), Authorities: keeper.Changed, Metrics: act.NewMetrics(registry), Logger: log,
+		MaxRestarts: o.maxRestart,
 	})
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ type Options struct {
 	// Notify is called, from any goroutine, when Advance should be called again.
 	// It must return at once.
 	Notify func()
+	// Grant answers whether so many claims of this database cluster may be open,
+	// as far as other clusters are concerned. Default: always.
+	Grant func(open int) bool
 	// NewID makes the ids of claims. Default: random.
 	NewID   func() string
 	Metrics *Metrics
@@ -51,6 +54,9 @@ func (o *Options) validate() error {
 	}
 	if o.Bound == nil {
 		o.Bound = context.WithCancel
+	}
+	if o.Grant == nil {
+		o.Grant = func(int) bool { return true }
 	}
 	if o.NewID == nil {
 		o.NewID = newID

@@ -130,6 +130,30 @@ func TestHeldPodGivesItsClaimBack(t *testing.T) {
 	})
 }
 
+// What other clusters leave no room for is not claimed, and asked for again.
+func TestWithoutAGrantNothingIsClaimed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := newProcess(w, 0, false)
+		require.NoError(t, p.start())
+		defer p.actor.Wait()
+		var asked []int
+		may := false
+		p.actor.options.Grant = func(open int) bool {
+			asked = append(asked, open)
+			return may
+		}
+		out, ok := p.pass()
+		require.True(t, ok)
+		require.Empty(t, out.Edits.Add)
+		require.Empty(t, w.claims())
+		may = true
+		_, ok = p.pass()
+		require.True(t, ok)
+		require.Len(t, w.claims(), 1)
+		require.Equal(t, []int{1, 1}, asked)
+	})
+}
+
 // Agents that hang while a pod is to be looked at: it does not go.
 func TestNobodyGoesUnseen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

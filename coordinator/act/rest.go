@@ -73,6 +73,9 @@ func (a *Actor) Claim(at Situation, out *Outcome) {
 		if slices.ContainsFunc(at.Snapshot.Cluster.Status.Claims, taken) || slices.ContainsFunc(out.Edits.Add, taken) {
 			continue
 		}
+		if !a.options.Grant(len(out.Claims) + 1) {
+			return // told again when another cluster's restart has ended
+		}
 		claim := newClaim(a.options.NewID(), a.options.Epoch, at.Snapshot, step)
 		a.made[claim.ID] = true
 		out.Edits.Add = append(out.Edits.Add, claim)

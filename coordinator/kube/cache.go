@@ -175,6 +175,16 @@ func (c *Cache) Clusters() []Key {
 	return keys
 }
 
+// Claims counts the open claims of all DatabaseClusters.
+func (c *Cache) Claims() map[Key]int {
+	counts := map[Key]int{}
+	for _, object := range c.clusters.GetStore().List() {
+		d := object.(*v1alpha1.DatabaseCluster)
+		counts[Key{Namespace: d.Namespace, Name: d.Name}] = len(d.Status.Claims)
+	}
+	return counts
+}
+
 // Cluster is what Kubernetes says of one cluster. It answers false while that is
 // not yet completely known, and for a DatabaseCluster that does not exist.
 func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {

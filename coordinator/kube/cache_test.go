@@ -212,7 +212,7 @@ func TestCacheJoinsAClustersObjects(t *testing.T) {
 	require.Equal(t, []string{"search-2", "search-3", "search-10"}, w.names(search), "ordinals are numbers")
 	require.Equal(t, Pod{
 		Namespace: "prod", Name: "search-2", UID: "search-u2", ResourceVersion: o.Pods[0].ResourceVersion,
-		Pool: "search", Ordinal: 2, Node: "node1", IP: "10.0.0.2", Revision: "v1", Guard: "closed", Claim: "c1",
+		Pool: "search", Ordinal: 2, Node: "node1", IP: "10.0.0.2", Revision: "v1", Created: o.Pods[0].Created, Guard: "closed", Claim: "c1",
 		Phase: Ready, Since: o.Pods[0].Since, Agent: true, Container: "solr", Image: "solr:9.9.0",
 	}, o.Pods[0])
 	require.Equal(t, Node{

@@ -26,6 +26,8 @@ type Pod struct {
 	// IP is empty while the pod has none.
 	IP       string
 	Revision string
+	// Created is when the API server made the object.
+	Created time.Time
 	// Guard is the value of the guard's label, empty without one.
 	Guard string
 	Claim string
@@ -76,7 +78,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 	p := &Pod{
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		Pool: pool.Name, Ordinal: ordinal, Node: pod.Spec.NodeName, IP: pod.Status.PodIP,
-		Revision: pod.Labels[labelRevision], Guard: pod.Labels[v1alpha1.LabelGuard],
+		Revision: pod.Labels[labelRevision], Created: pod.CreationTimestamp.Time, Guard: pod.Labels[v1alpha1.LabelGuard],
 		Claim: pod.Annotations[v1alpha1.AnnotationClaim], Unit: pod.Annotations[v1alpha1.AnnotationUnit],
 		Phase: s.phase, Since: s.since, Problem: s.problem,
 		Agent: hasAgent(&pod.Spec), Container: container, Image: image,

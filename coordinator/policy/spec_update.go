@@ -35,7 +35,9 @@ type Update struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Windows []Window `json:"windows,omitempty"`
-	// restartSchedule is a cron expression; all pods are restarted at each of its times.
+	// restartSchedule is a cron expression such as "0 3 * * 0", in UTC or, with
+	// CRON_TZ=Europe/Oslo before it, in that zone. At each of its times all pods
+	// that are older are restarted, under all rules.
 	// +optional
 	RestartSchedule string `json:"restartSchedule,omitempty"`
 	// canary lets a few pods of a new revision go first.

@@ -52,8 +52,8 @@ func (v *validator) update(u *Update) {
 	if u.RollingUpdate == ByPartition {
 		v.add(f+"rollingUpdate", "is Partition, which is not available yet: Guard is wanted")
 	}
-	if u.RestartSchedule != "" {
-		v.add(f+"restartSchedule", "is %q: scheduled restarts are not available yet", u.RestartSchedule)
+	if u.RestartSchedule != "" && !looksLikeCron(u.RestartSchedule) {
+		v.add(f+"restartSchedule", "is %q: a cron expression of five fields such as \"0 3 * * 0\" is wanted, or one such as @weekly", u.RestartSchedule)
 	}
 	for i, w := range u.Windows {
 		field := fmt.Sprintf("%swindows[%d].", f, i)
@@ -64,6 +64,16 @@ func (v *validator) update(u *Update) {
 			v.add(field+"duration", "is %q: a length of time such as 4h is wanted", w.Duration)
 		}
 	}
+}
+
+// looksLikeCron tells what cannot be a cron expression. It is evaluated, and
+// read in full, outside of the policy.
+func looksLikeCron(text string) bool {
+	fields := strings.Fields(text)
+	if len(fields) > 0 && (strings.HasPrefix(fields[0], "TZ=") || strings.HasPrefix(fields[0], "CRON_TZ=")) {
+		fields = fields[1:]
+	}
+	return len(fields) == 5 || len(fields) == 1 && len(fields[0]) > 1 && fields[0][0] == '@'
 }
 
 func (v *validator) replacement(r *Replacement) {

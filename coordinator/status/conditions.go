@@ -82,6 +82,9 @@ func reconciling(d Decision) metav1.Condition {
 }
 
 func stalled(d Decision) metav1.Condition {
+	if d.SpecError != nil {
+		return condition(v1alpha1.ConditionStalled, true, string(policy.BadInput), d.SpecError.Error())
+	}
 	if d.Phase != policy.ClusterStalled {
 		return condition(v1alpha1.ConditionStalled, false, reasonProgress, "nothing has waited for longer than it may")
 	}

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"errors"
 	"regexp"
 	"testing"
 	"time"
@@ -107,4 +108,19 @@ func TestReasonsFitTheSchema(t *testing.T) {
 			require.Regexp(t, fits, c.Reason)
 		}
 	}
+}
+
+// What cannot be read is told where people look for what they must mend.
+func TestASpecThatCannotBeReadIsStalled(t *testing.T) {
+	d := search(t)
+	d.SpecError = errors.New("spec.update.restartSchedule: no")
+	for _, c := range Conditions(d, nil, 1) {
+		if c.Type == v1alpha1.ConditionStalled {
+			require.Equal(t, metav1.ConditionTrue, c.Status)
+			require.Equal(t, "bad-input", c.Reason)
+			require.Equal(t, "spec.update.restartSchedule: no", c.Message)
+			return
+		}
+	}
+	t.Fatal("no condition Stalled")
 }

@@ -28,6 +28,9 @@ type Decision struct {
 	// plan's: that a rollout is stalled is known only with time.
 	Phase     policy.ClusterPhase
 	DecidedAt time.Time
+	// SpecError is what in the spec cannot be read although the policy finds
+	// nothing wrong with it: a cron expression or a time zone.
+	SpecError error
 }
 
 // FromSnapshot decides on a snapshot and makes a Decision of it, as the

@@ -15,6 +15,7 @@ func (w *world) policyPods(groups []policy.Group) []policy.Pod {
 	if estimate <= 0 {
 		estimate = defaultEstimate
 	}
+	due := restartDue(w.in.Kube.Cluster, w.in.Now)
 	out := make([]policy.Pod, 0, len(w.pods))
 	for i := range w.pods {
 		p := &w.pods[i]
@@ -27,6 +28,7 @@ func (w *world) policyPods(groups []policy.Group) []policy.Pod {
 		}
 		if k := p.kube; k != nil {
 			w.describe(&q, k, pool)
+			q.Restart = k.Created.Before(due)
 		}
 		out = append(out, q)
 	}

@@ -1,26 +1,20 @@
 package view
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
-	_ "time/tzdata" // the coordinator's image has no zone files
 
 	"github.com/robfig/cron/v3"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// windows read five fields or a macro, as crontab does.
-var crontab = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-
 // maxWindow is the longest window; more is a mistake.
 const maxWindow = 31 * 24 * time.Hour
 
 // WindowAt tells whether any window is open at now, and when that will differ.
 // Without windows pods may always go. A window that cannot be read is never open;
-// WindowError says what is wrong with it.
+// SpecError says what is wrong with it.
 func WindowAt(windows []policy.Window, now time.Time) policy.WindowState {
 	if len(windows) == 0 {
 		return policy.WindowState{Open: true}
@@ -43,16 +37,6 @@ func WindowAt(windows []policy.Window, now time.Time) policy.WindowState {
 	return policy.WindowState{NextChange: moment(policy.At(next))}
 }
 
-// WindowError says which window cannot be read, and why.
-func WindowError(windows []policy.Window) error {
-	for i, w := range windows {
-		if _, err := read(w); err != nil {
-			return fmt.Errorf("update.windows[%d].%w", i, err)
-		}
-	}
-	return nil
-}
-
 type window struct {
 	schedule cron.Schedule
 	duration time.Duration
@@ -72,12 +56,9 @@ func read(w policy.Window) (window, error) {
 	if err != nil || duration <= 0 || duration > maxWindow {
 		return window{}, fmt.Errorf("duration: %q is no time such as 4h or 90m, above 0 and at most 744h", w.Duration)
 	}
-	schedule, err := crontab.Parse(w.Schedule)
-	if err == nil && strings.HasPrefix(w.Schedule, "@every") {
-		err = errors.New("@every says how often, not when")
-	}
+	schedule, err := parseCron(w.Schedule)
 	if err != nil {
-		return window{}, fmt.Errorf("schedule: %q is no cron expression such as 0 2 * * 6: %w", w.Schedule, err)
+		return window{}, fmt.Errorf("schedule: %w", err)
 	}
 	return window{schedule, duration, zone}, nil
 }

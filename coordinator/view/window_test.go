@@ -67,9 +67,9 @@ func TestWindowWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestWindowError(t *testing.T) {
+func TestSpecError(t *testing.T) {
 	good := policy.Window{Schedule: "@daily", Duration: "90m"}
-	require.NoError(t, WindowError([]policy.Window{good}))
+	require.NoError(t, SpecError(updating(policy.Update{Windows: []policy.Window{good}})))
 	for text, w := range map[string]policy.Window{
 		`update.windows[1].schedule: "0 25 * * *"`: {Schedule: "0 25 * * *", Duration: "1h"},
 		`update.windows[1].schedule: "@every 1h"`:  {Schedule: "@every 1h", Duration: "1h"},
@@ -79,6 +79,8 @@ func TestWindowError(t *testing.T) {
 		`update.windows[1].timeZone: "Oslo"`:       {Schedule: "@daily", Duration: "1h", TimeZone: "Oslo"},
 		`update.windows[1].timeZone: "Local"`:      {Schedule: "@daily", Duration: "1h", TimeZone: "Local"},
 	} {
-		require.ErrorContains(t, WindowError([]policy.Window{good, w}), text)
+		require.ErrorContains(t, SpecError(updating(policy.Update{Windows: []policy.Window{good, w}})), text)
 	}
 }
+
+func updating(u policy.Update) *policy.Spec { return &policy.Spec{Update: u} }

@@ -65,6 +65,9 @@ type Status struct {
 	// estimateSeconds is how long a restarted pod is expected to be away.
 	// +optional
 	EstimateSeconds int64 `json:"estimateSeconds,omitempty"`
+	// restartSchedule is the schedule that is followed, and since when.
+	// +optional
+	RestartSchedule *RestartSchedule `json:"restartSchedule,omitempty"`
 	// updateRevisions maps each pool to the revision that is being rolled out.
 	// +optional
 	UpdateRevisions map[string]string `json:"updateRevisions,omitempty"`
@@ -76,6 +79,15 @@ type Status struct {
 	// moreHolds is the number of holds that are not shown.
 	// +optional
 	MoreHolds int32 `json:"moreHolds,omitempty"`
+}
+
+// RestartSchedule notes since when a schedule is followed: its times before
+// that restart nothing.
+type RestartSchedule struct {
+	// schedule is spec.update.restartSchedule.
+	Schedule string `json:"schedule"`
+	// since is when it was first seen.
+	Since policy.Time `json:"since"`
 }
 
 // SharedSetting is a setting of the whole database that claims have changed.

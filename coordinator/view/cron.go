@@ -1,0 +1,58 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	_ "time/tzdata" // the coordinator's image has no zone files
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// crontab reads five fields or a macro, as crontab does, and CRON_TZ= before them.
+var crontab = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+// maxCron bounds what is parsed.
+const maxCron = 256
+
+func parseCron(text string) (cron.Schedule, error) {
+	if len(text) > maxCron {
+		return nil, fmt.Errorf("%.20q... is longer than %d characters", text, maxCron)
+	}
+	schedule, err := parse(text)
+	if err == nil && strings.Contains(text, "@every") {
+		err = errors.New("@every says how often, not when")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%q is no cron expression such as 0 2 * * 6: %w", text, err)
+	}
+	return schedule, nil
+}
+
+// parse: the library panics on a zone with nothing behind it.
+func parse(text string) (s cron.Schedule, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot be read: %v", r)
+		}
+	}()
+	return crontab.Parse(text)
+}
+
+// SpecError says what in a spec cannot be read that only this package reads:
+// cron expressions and time zones. It is nil when all can.
+func SpecError(spec *policy.Spec) error {
+	for i, w := range spec.Update.Windows {
+		if _, err := read(w); err != nil {
+			return fmt.Errorf("spec.update.windows[%d].%w", i, err)
+		}
+	}
+	if text := spec.Update.RestartSchedule; text != "" {
+		if _, err := parseCron(text); err != nil {
+			return fmt.Errorf("spec.update.restartSchedule: %w", err)
+		}
+	}
+	return nil
+}

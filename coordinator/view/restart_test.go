@@ -1,0 +1,79 @@
+package view
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func TestRestartDue(t *testing.T) {
+	tests := []struct {
+		name, schedule, noted, since, now string
+		due                               string // empty: none
+		next                              string
+	}{
+		{"no schedule", "", "", "", "2026-11-20T12:00:00Z", "", ""},
+		{"not noted yet", "0 3 * * *", "", "", "2026-11-20T12:00:00Z", "", "2026-11-21T03:00:30Z"},
+		{"turning it on restarts nothing", "0 3 * * *", "0 3 * * *", "2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z", "", "2026-11-21T03:00:30Z"},
+		{"first seen just at a time", "0 3 * * *", "0 3 * * *", "2026-11-20T03:00:00Z", "2026-11-20T03:10:00Z", "", "2026-11-21T03:00:30Z"},
+		{"just before", "0 3 * * *", "0 3 * * *", "2026-11-19T12:00:00Z", "2026-11-20T03:00:29Z", "", "2026-11-20T03:00:30Z"},
+		{"just after", "0 3 * * *", "0 3 * * *", "2026-11-19T12:00:00Z", "2026-11-20T03:00:30Z", "2026-11-20T03:00:00Z", "2026-11-21T03:00:30Z"},
+		{"it stays due", "0 3 * * 0", "0 3 * * 0", "2026-11-01T12:00:00Z", "2026-11-20T12:00:00Z", "2026-11-15T03:00:00Z", "2026-11-22T03:00:30Z"},
+		{"of several that were missed the last", "0 3 * * *", "0 3 * * *", "2026-01-01T00:00:00Z", "2026-11-20T12:00:00Z", "2026-11-20T03:00:00Z", "2026-11-21T03:00:30Z"},
+		{"years without a look", "* * * * *", "* * * * *", "2020-01-01T00:00:00Z", "2026-11-20T12:00:45Z", "2026-11-20T12:00:00Z", "2026-11-20T12:01:30Z"},
+		{"another schedule than was noted", "0 4 * * *", "0 3 * * *", "2026-01-01T00:00:00Z", "2026-11-20T12:00:00Z", "", "2026-11-21T04:00:30Z"},
+		{"in a zone", "CRON_TZ=Europe/Oslo 0 3 * * *", "CRON_TZ=Europe/Oslo 0 3 * * *", "2026-01-01T00:00:00Z", "2026-11-20T12:00:00Z", "2026-11-20T02:00:00Z", "2026-11-21T02:00:30Z"},
+		{"in summer", "CRON_TZ=Europe/Oslo 0 3 * * *", "CRON_TZ=Europe/Oslo 0 3 * * *", "2026-01-01T00:00:00Z", "2026-07-20T12:00:00Z", "2026-07-20T01:00:00Z", "2026-07-21T01:00:30Z"},
+		{"unreadable", "0 3 * * 9", "0 3 * * 9", "2026-01-01T00:00:00Z", "2026-11-20T12:00:00Z", "", ""},
+		{"a day that never comes", "0 0 30 2 *", "0 0 30 2 *", "2026-01-01T00:00:00Z", "2026-11-20T12:00:00Z", "", ""},
+		{"a clock that went back", "0 3 * * *", "0 3 * * *", "2027-01-01T00:00:00Z", "2026-11-20T12:00:00Z", "", "2026-11-21T03:00:30Z"},
+	}
+	text := func(when time.Time) string {
+		if when.IsZero() {
+			return ""
+		}
+		return when.UTC().Format(time.RFC3339)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := &v1alpha1.DatabaseCluster{Spec: policy.Spec{Update: policy.Update{RestartSchedule: tt.schedule}}}
+			if tt.noted != "" {
+				d.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: tt.noted, Since: policy.At(at(t, tt.since))}
+			}
+			require.Equal(t, tt.due, text(restartDue(d, at(t, tt.now))))
+			require.Equal(t, tt.next, text(NextRestart(d, at(t, tt.now))))
+		})
+	}
+}
+
+func TestCronIsReadInFull(t *testing.T) {
+	for _, good := range []string{"0 3 * * 0", "@weekly", "CRON_TZ=Asia/Tokyo 30 4 1 * *", "*/15 * * * *"} {
+		require.NoError(t, SpecError(updating(policy.Update{RestartSchedule: good})), good)
+	}
+	for _, bad := range []string{"0 3 * *", "61 * * * *", "@every 1h", "CRON_TZ=Nowhere/Town 0 3 * * *", "CRON_TZ=UTC", "CRON_TZ=UTC @every 2h", "0 3 * * * *"} {
+		err := SpecError(updating(policy.Update{RestartSchedule: bad}))
+		require.ErrorContains(t, err, "spec.update.restartSchedule: ", bad)
+	}
+}
+
+// Pods that are older than the due time are to be restarted, and only those.
+func TestJoinAsksOldPodsToRestart(t *testing.T) {
+	in := made()
+	in.Kube.Cluster.Spec.Update.RestartSchedule = "* * * * *"
+	in.Kube.Cluster.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: "* * * * *", Since: policy.At(in.Now.Add(-time.Hour))}
+	for i := range in.Kube.Pods {
+		in.Kube.Pods[i].Created = in.Now.Add(-10 * time.Minute)
+	}
+	in.Kube.Pods[0].Created = in.Now
+	for i, pod := range Join(in).Pods {
+		require.Equal(t, i != 0, pod.Restart, pod.Name)
+	}
+	in.Kube.Cluster.Status.RestartSchedule = nil
+	for _, pod := range Join(in).Pods {
+		require.False(t, pod.Restart, pod.Name)
+	}
+}
