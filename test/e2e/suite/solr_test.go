@@ -38,6 +38,8 @@ func TestSolr(t *testing.T) {
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
 		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
 		{"AgentKilled", s.agentKilled},
+		{"PauseWindowCanaryApprovalOverride", s.steered},
+		{"RestartSchedule", s.scheduled},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}
 	if os.Getenv("ROLLCALL_E2E_MEASURE") == "1" {
