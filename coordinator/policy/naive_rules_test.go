@@ -64,12 +64,24 @@ func (n *naive) versionRefused() bool {
 		if next == nil || !rolls {
 			continue
 		}
+		own, changes, jumps := 0, 0, 0
 		for _, p := range n.everyPodThere() {
-			if r := n.heard(p); p.Pool == pool.Name && r != nil && r.Member != NotLive {
-				if v := numbers(r.EngineVersion); v != nil && slices.Compare(next, v) < 0 {
+			r := n.heard(p)
+			if r == nil || r.Member == NotLive || numbers(r.EngineVersion) == nil {
+				continue
+			}
+			v := numbers(r.EngineVersion)
+			jumps += count(next[0]-v[0] > 1)
+			if p.Pool == pool.Name {
+				own++
+				changes += count(!slices.Equal(next, v))
+				if slices.Compare(next, v) < 0 {
 					return true
 				}
 			}
+		}
+		if jumps > 0 && (own == 0 || changes > 0) {
+			return true
 		}
 	}
 	return false

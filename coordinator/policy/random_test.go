@@ -114,7 +114,7 @@ func (g generator) pools() []Pool {
 		p.Name, p.Replicas, p.Start, p.Revision = name, int32(1+g.IntN(6)), pick(g, int32(0), 0, 8), pick(g, "v2", "v2", "v2", "v2", "")
 		p.Observed = !g.rarely(80)
 		p.Management = pick(g, Parallel, Parallel, Parallel, Parallel, OrderedReady)
-		p.Version = pick(g, "", "", "9.10.0", "9.10.0", "9.9.0")
+		p.Version = pick(g, "", "", "", "9.10.0", "9.10.0", "9.10.0", "9.9.0", "10.0.0")
 		if g.rarely(5) {
 			p.Strategy, p.Partition = RollingUpdateStrategy, pick(g, int32(0), 0, 0, 2)
 		}
@@ -184,6 +184,9 @@ func (g generator) report(p *Pod) *Report {
 	r.Fresh = !g.rarely(20)
 	r.AgeSeconds = g.Float64() * 10
 	r.EngineVersion = pick(g, "9.9.0", "9.9.0", "9.9.0", "9.9.0", "9.9.0", "9.10.0", "", "")
+	if g.rarely(40) {
+		r.EngineVersion = "8.11.4"
+	}
 	if p.Phase != Ready || g.rarely(20) {
 		r.Member = pick(g, Live, NotLive, NotLive, UnknownMember)
 	}

@@ -177,67 +177,58 @@ func (d *decision) twoLeaders() *finding {
 // now, not with the last template, and refuses all of the rollout.
 func (d *decision) versionRefused() *finding {
 	x := d.x
+	pools, all := x.running()
 	for i := range x.pools {
 		p := &x.pools[i]
 		next, ok := parseVersion(p.Version)
 		if !ok || !d.outdated[i] {
 			continue
 		}
-		if why := d.refuseVersion(int32(i), next); why != "" {
+		if why := x.refuseVersion(p.Version, next, pools[i], all); why != "" {
 			return found(fmt.Sprintf("pool %s: %s", p.Name, why), "another version in the template of "+p.Name)
 		}
 	}
 	return nil
 }
 
-func (d *decision) refuseVersion(position int32, next version) string {
-	x, p := d.x, &d.x.pools[position]
-	oldest, newest := runningVersions(x, position)
-	if oldest == "" {
-		return "" // nothing runs that could be compared
-	}
-	low, _ := parseVersion(oldest)
-	high, _ := parseVersion(newest)
+// refuseVersion: a pod may not become older than one of its own pool, and the
+// oldest that it would run beside, in whichever pool, says how new it may be.
+func (x *index) refuseVersion(text string, next version, own, all versionSpan) string {
 	facts := x.s.Cluster.Engine
-	if x.spec.Policy.Downgrade == HoldAlways && next.compare(high) < 0 {
-		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", p.Version, newest)
-	}
 	step := facts.MaxMajorStep
 	setIfZero(&step, defaultMaxMajorStep)
-	if next[0]-low[0] > step {
+	least, demanded := parseVersion(facts.MinSourceVersion)
+	switch {
+	case own.known && next.compare(own.newest.version) < 0 && x.spec.Policy.Downgrade == HoldAlways:
+		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", text, own.newest.text)
+	case !all.known, own.known && next.compare(own.oldest.version) == 0:
+		return "" // nothing runs that could be compared, or it stays as it is
+	case next[0]-all.oldest.version[0] > step:
 		return fmt.Sprintf("from %s, which runs, to %s are %d major versions, and %d is the most in one update",
-			oldest, p.Version, next[0]-low[0], step)
-	}
-	if least, ok := parseVersion(facts.MinSourceVersion); ok && next.compare(low) != 0 && low.compare(least) < 0 {
+			all.oldest.text, text, next[0]-all.oldest.version[0], step)
+	case demanded && next.compare(all.oldest.version) != 0 && all.oldest.version.compare(least) < 0:
 		return fmt.Sprintf("%s, which runs, is older than %s, the oldest from which %s can be reached",
-			oldest, facts.MinSourceVersion, p.Version)
+			all.oldest.text, facts.MinSourceVersion, text)
 	}
 	return ""
 }
 
-// runningVersions are the oldest and the newest version that run in a pool.
-func runningVersions(x *index, position int32) (oldest, newest string) {
-	var low, high version
-	add := func(text string) {
-		v, ok := parseVersion(text)
-		if !ok {
-			return
-		}
-		if oldest == "" || v.compare(low) < 0 {
-			oldest, low = text, v
-		}
-		if newest == "" || v.compare(high) > 0 {
-			newest, high = text, v
-		}
+// running are the versions that run in each pool, and in all of them.
+func (x *index) running() (pools []versionSpan, all versionSpan) {
+	pools = make([]versionSpan, len(x.pools))
+	for i := range x.pools {
+		pools[i].add(x.pools[i].RunningVersion)
 	}
-	add(x.pools[position].RunningVersion)
 	for i := range x.pods {
-		p := &x.pods[i]
-		if p.poolPos == position && p.report != nil && p.report.Member != NotLive {
-			add(p.report.EngineVersion)
+		if p := &x.pods[i]; p.report != nil && p.report.Member != NotLive {
+			pools[p.poolPos].add(p.report.EngineVersion)
 		}
 	}
-	return oldest, newest
+	for _, own := range pools {
+		all.add(own.oldest.text)
+		all.add(own.newest.text)
+	}
+	return pools, all
 }
 
 var healthRank = map[Verdict]int{Red: 1, Yellow: 2, Recoverable: 3, Green: 4}

@@ -246,8 +246,11 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	if low == nil || low.rank() >= c.rank() || d.x.outage() {
 		return nil
 	}
-	return found(fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank(), c.rank()),
-		"all pods of a lower rank up to date and back")
+	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank(), c.rank())
+	if low.report == nil {
+		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.awayWhy, c.rank())
+	}
+	return found(why, "all pods of a lower rank up to date and back")
 }
 
 // leaderLast waits for everybody who is considered earlier to be up to date,

@@ -1,54 +1,129 @@
 package policy
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
+// script is a golden script: what is decided on, and the plan that it expects.
+type script struct {
+	snapshot Snapshot
+	plan     []string
+}
+
+func readScript(t testing.TB, file string) *script {
+	t.Helper()
+	text, plan := readGolden(t, file)
+	return &script{decodeYAML(t, text), strings.Split(strings.TrimSpace(plan), "\n")}
+}
+
+// holds are the plan's lines in which a rule holds a pod, or the cluster.
+func (s *script) holds(rule Rule) []string {
+	var lines []string
+	for _, line := range s.plan {
+		words := strings.Fields(line)
+		if len(words) > 2 && words[0] == "hold" && strings.TrimSuffix(words[2], ":") == string(rule) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (s *script) steps() int {
+	return len(slices.DeleteFunc(slices.Clone(s.plan), func(line string) bool { return !strings.HasPrefix(line, "go ") }))
+}
+
+// lacks says what a rule's three scripts do not show, one of: that the rule
+// holds a pod, that it lets one go, and what an override of it does.
+func lacks(rule Rule, holds, passes, overridden *script) []string {
+	var missing []string
+	ofAPod := func(line string) bool { return !strings.HasPrefix(line, "hold   - ") }
+	if !slices.ContainsFunc(holds.holds(rule), ofAPod) {
+		missing = append(missing, "_holds has no pod that it holds")
+	}
+	if len(passes.holds(rule)) > 0 || passes.steps() == 0 {
+		missing = append(missing, "_passes has a hold by it, or no step")
+	}
+	field := fmt.Sprintf("].rule is %s, which cannot be overridden", rule)
+	refused := slices.ContainsFunc(overridden.holds(BadInput), func(line string) bool { return strings.Contains(line, field) })
+	note := fmt.Sprintf("override of %s until ", rule)
+	noted := slices.ContainsFunc(Decide(overridden.snapshot).Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, note) })
+	})
+	switch {
+	case cannotBeOverridden[rule] && !refused:
+		missing = append(missing, "_overridden is not refused as bad input that names the override")
+	case !cannotBeOverridden[rule] && !noted:
+		missing = append(missing, "_overridden has no step with a note of the override")
+	}
+	return missing
+}
+
 // TestEveryRuleHasScripts: each rule has a script in which it is the reason,
 // one in which it just does not hold, and one in which it is overridden, or
 // refuses to be.
 func TestEveryRuleHasScripts(t *testing.T) {
-	scripts := goldenSnapshots(t)
 	for _, rule := range Rules() {
-		base := "rule_" + strings.ReplaceAll(string(rule), "-", "_")
-		for _, suffix := range []string{"_holds", "_passes", "_overridden"} {
-			require.Contains(t, scripts, base+suffix)
-		}
-		held := false
-		for _, h := range Decide(scripts[base+"_holds"]).Holds {
-			held = held || h.Rule == rule && h.Pod != ""
-		}
-		require.True(t, held, "%s_holds has no pod that %s holds", base, rule)
-		for _, h := range Decide(scripts[base+"_passes"]).Holds {
-			require.False(t, h.Rule == rule && rule != FleetFull && rule != PodsAway, "%s_passes holds %s", base, h.Pod)
-		}
-
-		over := scripts[base+"_overridden"]
-		plan := Decide(over)
-		if cannotBeOverridden[rule] {
-			require.Empty(t, plan.Steps)
-			continue
-		}
-		note := false
-		for _, s := range plan.Steps {
-			note = note || strings.Contains(strings.Join(s.Notes, "\n"), "override of "+string(rule)+" until")
-		}
-		if rule == OutsideWindow || rule == Paused {
-			continue // what the window or the pause held is held by the budget next
-		}
-		require.True(t, note, "%s_overridden has no step that notes the override", base)
+		t.Run(string(rule), func(t *testing.T) {
+			base := "testdata/rule_" + strings.ReplaceAll(string(rule), "-", "_")
+			require.Empty(t, lacks(rule,
+				readScript(t, base+"_holds.txt"), readScript(t, base+"_passes.txt"), readScript(t, base+"_overridden.txt")))
+		})
 	}
+}
+
+// TestScriptsOfTheWrongContent: a script that has the name and does not show
+// what it is named for is noticed.
+func TestScriptsOfTheWrongContent(t *testing.T) {
+	for _, rule := range []Rule{Busy, Claimed, Unhealthy} {
+		base := "testdata/rule_" + string(rule)
+		holds, passes, overridden := readScript(t, base+"_holds.txt"), readScript(t, base+"_passes.txt"), readScript(t, base+"_overridden.txt")
+		require.Empty(t, lacks(rule, holds, passes, overridden))
+		require.Len(t, lacks(rule, passes, passes, overridden), 1)
+		require.Len(t, lacks(rule, holds, holds, overridden), 1)
+		require.Len(t, lacks(rule, holds, passes, holds), 1)
+		require.Len(t, lacks(rule, holds, passes, passes), 1)
+		require.Len(t, lacks(rule, holds, &script{plan: []string{"order  -"}}, overridden), 1)
+		onlyCluster := &script{plan: []string{"order  solr-0", "hold   - " + string(rule) + ": all"}}
+		require.Len(t, lacks(rule, onlyCluster, passes, overridden), 1)
+	}
+}
+
+// TestEveryDeclaredRuleIsAsked: the names in rule.go are those of the rules, in
+// the order in which they are asked.
+func TestEveryDeclaredRuleIsAsked(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "rule.go", nil, 0)
+	require.NoError(t, err)
+	var declared []Rule
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		declared = append(declared, Rule(name))
+		return false
+	})
+	require.Equal(t, declared, Rules())
 }
 
 // TestEverySeedSentenceHasAScript guards against scripts being lost.
 func TestEverySeedSentenceHasAScript(t *testing.T) {
-	files, err := filepath.Glob("testdata/solr_seed_*.txt")
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), 37)
+	for seed, least := range map[string]int{"solr": 37, "opensearch": 55} {
+		files, err := filepath.Glob("testdata/" + seed + "_seed_*.txt")
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(files), least, seed)
+	}
 }
 
 // TestHoldsSayWhatAndWhatEndsThem: every hold has a known rule, a reason and

@@ -40,3 +40,30 @@ func (v version) compare(w version) int {
 	}
 	return 0
 }
+
+// versionSpan is from the oldest to the newest of some versions.
+type versionSpan struct {
+	known          bool
+	oldest, newest namedVersion
+}
+
+// namedVersion is a version and how it was written.
+type namedVersion struct {
+	version version
+	text    string
+}
+
+// add widens the span by a version; text that is none changes nothing.
+func (s *versionSpan) add(text string) {
+	v, ok := parseVersion(text)
+	if !ok {
+		return
+	}
+	if !s.known || v.compare(s.oldest.version) < 0 {
+		s.oldest = namedVersion{v, text}
+	}
+	if !s.known || v.compare(s.newest.version) > 0 {
+		s.newest = namedVersion{v, text}
+	}
+	s.known = true
+}

@@ -12,7 +12,7 @@ import (
 
 // search is a database of three pods in mid-rollout: the highest is updated,
 // and each shard has a copy on every pod. Each test gets its own.
-func search(t *testing.T, changes ...func(*policy.Snapshot)) Decision {
+func search(t testing.TB, changes ...func(*policy.Snapshot)) Decision {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(`
 version: 1

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -40,6 +41,41 @@ rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
 	require.Equal(t, 1.0, testutil.ToFloat64(m.holds.WithLabelValues("prod/search", string(policy.LeaderLast))))
 	require.Equal(t, len(policy.Rules()), testutil.CollectAndCount(m.holds))
 	require.Zero(t, testutil.CollectAndCount(m.partition), "an OnDelete pool has no partition")
+}
+
+// TestEveryRuleHasItsSeries: decisions from the start, holds from the first
+// decision about a cluster.
+func TestEveryRuleHasItsSeries(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := newMetrics(registry)
+	require.ElementsMatch(t, policy.Rules(), labelled(t, registry, "rollcall_decisions_total", map[string]string{"verdict": verdictHold}))
+	m.Decided(nil, search(t))
+	require.ElementsMatch(t, policy.Rules(), labelled(t, registry, "rollcall_holds", map[string]string{"cluster": "prod/search"}))
+}
+
+// labelled are the rules of a metric's series that have these labels besides.
+func labelled(t testing.TB, registry *prometheus.Registry, metric string, besides map[string]string) []policy.Rule {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	var rules []policy.Rule
+	for _, f := range families {
+		if f.GetName() != metric {
+			continue
+		}
+		for _, series := range f.GetMetric() {
+			labels := map[string]string{}
+			for _, l := range series.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			rule := policy.Rule(labels["rule"])
+			delete(labels, "rule")
+			if maps.Equal(labels, besides) {
+				rules = append(rules, rule)
+			}
+		}
+	}
+	return rules
 }
 
 func TestHoldsGoBackToZero(t *testing.T) {

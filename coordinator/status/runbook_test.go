@@ -1,0 +1,137 @@
+package status
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// runbookEntry is a part of the runbook: a name, and what is said under it.
+type runbookEntry struct{ name, text string }
+
+var (
+	runbookHeading  = regexp.MustCompile("(?m)^### `(.+)`$")
+	runbookItem     = regexp.MustCompile(`(?m)^- \*\*([A-Z][a-z ]+)\*\*: \S`)
+	runbookOverride = regexp.MustCompile(`(?m)^- \*\*Override\*\*: (not possible|possible by name only|possible)[.,;:]`)
+	runbookLink     = regexp.MustCompile(`\]\(#([^)]+)\)`)
+)
+
+// readRunbook splits the runbook at its headings of the third level, those
+// before the part about phases and Events apart from those after it.
+func readRunbook(t testing.TB) (rules, events []runbookEntry, whole string) {
+	t.Helper()
+	data, err := os.ReadFile("../../deploy/docs/runbook.md")
+	require.NoError(t, err)
+	whole = string(data)
+	first, second, ok := strings.Cut(whole, "\n# Phases and Events\n")
+	require.True(t, ok, "the runbook has no part about phases and Events")
+	return runbookEntries(first), runbookEntries(second), whole
+}
+
+func runbookEntries(text string) []runbookEntry {
+	var list []runbookEntry
+	at := runbookHeading.FindAllStringSubmatchIndex(text, -1)
+	for i, m := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		list = append(list, runbookEntry{text[m[2]:m[3]], text[m[1]:end]})
+	}
+	return list
+}
+
+func (e runbookEntry) items() []string {
+	var names []string
+	for _, m := range runbookItem.FindAllStringSubmatch(e.text, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// TestRunbookHasEveryRule: one entry for each, in the order in which they are
+// asked, and what it says of overrides is so.
+func TestRunbookHasEveryRule(t *testing.T) {
+	rules, _, _ := readRunbook(t)
+	var names []policy.Rule
+	for _, e := range rules {
+		names = append(names, policy.Rule(e.name))
+		require.Equal(t, []string{"Means", "Look at", "Unblocks", "Override"}, e.items(), e.name)
+		says := runbookOverride.FindStringSubmatch(e.text)
+		require.NotEmpty(t, says, "%s: can it be overridden?", e.name)
+		require.Equal(t, howToOverride(t, policy.Rule(e.name)), says[1], e.name)
+	}
+	require.Equal(t, policy.Rules(), names)
+}
+
+// howToOverride asks the policy's own validation.
+func howToOverride(t testing.TB, rule policy.Rule) string {
+	refused := func(pods string) bool {
+		d := search(t, func(s *policy.Snapshot) {
+			s.Cluster.Spec.Overrides = []policy.Override{{
+				Rule: rule, Pods: []string{pods}, Reason: "why not", Expires: policy.At(s.Now.Add(time.Hour)),
+			}}
+		})
+		return len(policy.Validate(&d.Snapshot)) > 0
+	}
+	switch {
+	case refused("search-0"):
+		return "not possible"
+	case refused("*"):
+		return "possible by name only"
+	}
+	return "possible"
+}
+
+// TestRunbookHasEveryEvent: one entry for each reason in event.go; Stalled is
+// that of the phase, too.
+func TestRunbookHasEveryEvent(t *testing.T) {
+	_, events, whole := readRunbook(t)
+	var names []string
+	for _, e := range events {
+		names = append(names, e.name)
+		items := e.items()
+		require.NotEmpty(t, items, e.name)
+		require.Equal(t, "Means", items[0], e.name)
+		require.Equal(t, "Do", items[len(items)-1], e.name)
+	}
+	require.ElementsMatch(t, reasonsOfEvents(t), names)
+	require.Contains(t, names, string(policy.ClusterStalled))
+	for _, link := range runbookLink.FindAllStringSubmatch(whole, -1) {
+		require.Contains(t, whole, "### `"+link[1]+"`\n", "a link leads nowhere")
+	}
+}
+
+// reasonsOfEvents are the exported names of event.go's first constants.
+func reasonsOfEvents(t testing.TB) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)
+	require.NoError(t, err)
+	var reasons []string
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			spec := s.(*ast.ValueSpec)
+			if spec.Names[0].IsExported() {
+				reason, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+				require.NoError(t, err)
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	require.NotEmpty(t, reasons)
+	return reasons
+}
