@@ -77,8 +77,8 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 			if m.State == Down {
 				down++
 			}
-			if m.State == Recovering {
-				recovering++
+			if m.State != Down && !up(m) {
+				recovering++ // or may be
 			}
 		}
 	}

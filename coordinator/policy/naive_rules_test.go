@@ -164,7 +164,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case NoLeader:
 		known := func(name string) bool { return n.find(name) != nil }
 		for _, g := range n.groups() {
-			mine := slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && up(m) })
+			mine := slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && m.State != Down })
 			if g.NeedsLeader && leads(g, up) == 0 && len(hostsOf(g, known)) <= 1 && mine {
 				return true, g.ID
 			}

@@ -11,7 +11,8 @@ import (
 // slow as that. What it says is compared with Decide on random snapshots.
 type naive struct {
 	s      *Snapshot
-	sp     Spec // with its defaults
+	sp     Spec   // with its defaults
+	pods   []*Pod // all there are, listed once
 	chosen []string
 	outage bool
 }
@@ -68,18 +69,20 @@ func (n *naive) poolAt(name string) int {
 
 // everyPodThere lists the pods, those that no entry speaks of included.
 func (n *naive) everyPodThere() []*Pod {
-	var all []*Pod
+	if n.pods != nil {
+		return n.pods
+	}
 	for i := range n.s.Pods {
-		all = append(all, &n.s.Pods[i])
+		n.pods = append(n.pods, &n.s.Pods[i])
 	}
 	for _, pool := range n.s.Pools {
 		for o := pool.Start; o < pool.Start+pool.Replicas; o++ {
-			if !slices.ContainsFunc(all, func(p *Pod) bool { return p.Pool == pool.Name && p.Ordinal == o }) {
-				all = append(all, &Pod{Name: fmt.Sprintf("%s-%d", pool.Name, o), Pool: pool.Name, Ordinal: o, Phase: Missing})
+			if !slices.ContainsFunc(n.pods, func(p *Pod) bool { return p.Pool == pool.Name && p.Ordinal == o }) {
+				n.pods = append(n.pods, &Pod{Name: fmt.Sprintf("%s-%d", pool.Name, o), Pool: pool.Name, Ordinal: o, Phase: Missing})
 			}
 		}
 	}
-	return all
+	return n.pods
 }
 
 func (n *naive) find(name string) *Pod {
@@ -253,7 +256,7 @@ func (n *naive) free(p *Pod) bool {
 }
 
 func (n *naive) dead(p *Pod) bool {
-	if !n.free(p) || n.why(p) != ReasonFailed {
+	if n.why(p) != ReasonFailed {
 		return false
 	}
 	return !slices.ContainsFunc(n.everyPodThere(), n.alive)

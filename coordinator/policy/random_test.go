@@ -66,12 +66,9 @@ func (g generator) wild() Snapshot {
 	for i := range s.Pools {
 		s.Pods = append(s.Pods, g.pods(&s.Pools[i], agents)...)
 	}
-	agents = slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent })
+	silentWithoutAgents(&s)
 	names := []string{""}
 	for i := range s.Pods {
-		if !agents {
-			s.Pods[i].Report = nil // nobody is there to say anything
-		}
 		names = append(names, s.Pods[i].Name)
 	}
 	s.Groups = g.groups(names)

@@ -73,10 +73,21 @@ func (g *generator) themed() Snapshot {
 	for range pick(g, 0, 1, 1, 1, 1, 2, 2, 3) {
 		themes[g.IntN(len(themes))](g, &s)
 	}
+	silentWithoutAgents(&s)
 	if g.rarely(25) {
 		nonsense(g, &s)
 	}
 	return s
+}
+
+// silentWithoutAgents: while no pod has an agent, nobody is there to say anything.
+func silentWithoutAgents(s *Snapshot) {
+	if slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent && p.Phase != Missing }) {
+		return
+	}
+	for i := range s.Pods {
+		s.Pods[i].Report = nil
+	}
 }
 
 // some is a pod of the snapshot, if it can be one that should go.
