@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
+// groups lists them by their names.
 func (n *naive) groups() []Group {
-	return slices.SortedFunc(slices.Values(n.s.Groups), func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
+	if n.sorted == nil {
+		n.sorted = slices.SortedFunc(slices.Values(n.s.Groups), func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return n.sorted
 }
 
 // leads counts the members that say they lead.

@@ -13,6 +13,7 @@ type naive struct {
 	s      *Snapshot
 	sp     Spec   // with its defaults
 	pods   []*Pod // all there are, listed once
+	sorted []Group
 	chosen []string
 	outage bool
 }
