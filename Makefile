@@ -108,6 +108,10 @@ generated: generate ## fail when generated files are not current
 fuzz: ## every fuzz target for a few seconds
 	bash test/fuzz.sh $(or $(FUZZTIME),5s)
 
+.PHONY: mutate
+mutate: ## make the policy wrong in many ways; its tests must notice each
+	$(GO) run ./test/cmd/mutate
+
 .PHONY: bench
 bench: ## benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./coordinator/... ./engines/... ./agent/...

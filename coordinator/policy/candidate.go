@@ -32,7 +32,7 @@ func (x *index) candidates() []candidate {
 			if why := x.whyBroken(p); why != "" {
 				c.reason, c.broken = why, true
 				c.outside = takesNothing(p, why)
-				c.dead = dead && c.outside && why == ReasonFailed
+				c.dead = dead && why == ReasonFailed
 			}
 		}
 		x.chooseAction(&c)

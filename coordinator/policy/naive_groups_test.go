@@ -1,6 +1,17 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
+
+// groups lists them by their names.
+func (n *naive) groups() []Group {
+	if n.sorted == nil {
+		n.sorted = slices.SortedFunc(slices.Values(n.s.Groups), func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return n.sorted
+}
 
 // leads counts the members that say they lead.
 func leads(g Group, keep func(Member) bool) int {
@@ -48,8 +59,7 @@ func (n *naive) needs(g Group) int {
 	total := len(g.Members)
 	switch g.Kind {
 	case Shard:
-		limit, _ := n.sp.Policy.MaxShardUnavailable.Resolve(total)
-		return max(total-limit, 0)
+		return max(total-of(n.sp.Policy.MaxShardUnavailable, total), 0)
 	case Quorum:
 		return max(int(*g.MinAvailable), total/2+1)
 	}
@@ -71,8 +81,8 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 			if m.State == Down {
 				down++
 			}
-			if m.State == Recovering {
-				recovering++
+			if m.State != Down && !up(m) {
+				recovering++ // or may be
 			}
 		}
 	}
@@ -127,3 +137,28 @@ func (n *naive) losesData(p *Pod) bool {
 }
 
 func (n *naive) evacuates(p *Pod) bool { return n.losesData(p) && p.Agent && !n.free(p) }
+
+func (n *naive) prepare(p *Pod) Prepare {
+	pool := n.pool(p.Pool)
+	switch {
+	case pool.Replicas == 0 && pool.AllowShutdown, n.free(p), !p.Agent:
+		return PrepareNone
+	case n.losesData(p):
+		return PrepareEvacuate
+	}
+	return PrepareHandoff
+}
+
+func (n *naive) action(p *Pod) Action {
+	switch n.why(p) {
+	case ReasonScaleDown:
+		return Remove
+	case ReasonReplacement:
+		return Replace
+	case ReasonNodeDrain:
+		if pre := n.prepare(p); pre != PrepareNone {
+			return Action(pre)
+		}
+	}
+	return Restart
+}

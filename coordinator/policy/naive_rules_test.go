@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -50,11 +49,11 @@ func (n *naive) stopped() bool {
 }
 
 func numbers(v string) []int {
-	var a, b, c int
-	if k, _ := fmt.Sscanf(v, "%d.%d.%d", &a, &b, &c); k == 0 {
+	var a, b, c, d int
+	if k, _ := fmt.Sscanf(v, "%d.%d.%d.%d", &a, &b, &c, &d); k == 0 {
 		return nil
 	}
-	return []int{a, b, c}
+	return []int{a, b, c, d}
 }
 
 func (n *naive) versionRefused() bool {
@@ -64,52 +63,59 @@ func (n *naive) versionRefused() bool {
 		if next == nil || !rolls {
 			continue
 		}
-		own, changes, jumps := 0, 0, 0
-		for _, p := range n.everyPodThere() {
-			r := n.heard(p)
-			if r == nil || r.Member == NotLive || numbers(r.EngineVersion) == nil {
-				continue
-			}
-			v := numbers(r.EngineVersion)
-			jumps += count(next[0]-v[0] > 1)
-			if p.Pool == pool.Name {
-				own++
-				changes += count(!slices.Equal(next, v))
-				if slices.Compare(next, v) < 0 {
-					return true
+		own, all := [][]int{}, [][]int{}
+		hear := func(where, text string) {
+			if v := numbers(text); v != nil {
+				all = append(all, v)
+				if where == pool.Name {
+					own = append(own, v)
 				}
 			}
 		}
-		if jumps > 0 && (own == 0 || changes > 0) {
+		for _, q := range n.s.Pools {
+			hear(q.Name, q.RunningVersion)
+		}
+		for _, p := range n.everyPodThere() {
+			if r := n.heard(p); r != nil && r.Member != NotLive {
+				hear(p.Pool, r.EngineVersion)
+			}
+		}
+		below := func(floor []int) func([]int) bool {
+			return func(v []int) bool { return slices.Compare(v, floor) < 0 }
+		}
+		if n.sp.Policy.Downgrade != Allow && slices.ContainsFunc(own, func(v []int) bool { return slices.Compare(next, v) < 0 }) {
 			return true
+		}
+		same := func(v []int) bool { return slices.Equal(v, next) }
+		if slices.ContainsFunc(own, same) && !slices.ContainsFunc(own, below(next)) {
+			continue // its oldest stays as it is
+		}
+		most, least := orElse(n.s.Cluster.Engine.MaxMajorStep, 1), numbers(n.s.Cluster.Engine.MinSourceVersion)
+		for _, v := range all {
+			if next[0]-v[0] > most {
+				return true
+			}
+			if least != nil && !slices.ContainsFunc(all, below(v)) && !same(v) && below(least)(v) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-// fails asks one rule about one pod. The order is that in which pods are considered.
-func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string) {
-	pool, rep, s := n.pool(p.Pool), n.heard(p), n.s
-	shut := pool.Replicas == 0 && pool.AllowShutdown
+// holdsEverybody asks a rule about the cluster as a whole.
+func (n *naive) holdsEverybody(r Rule) (bool, string) {
+	s := n.s
 	known := func(name string) bool { return n.find(name) != nil }
 	switch r {
 	case ObserveOnly:
 		return n.sp.Update.Mode == Observe, ""
 	case Paused:
-		line := pool.Partition
-		leaves := n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement || n.leaving(p)
-		return n.sp.Update.Paused || pool.Strategy == RollingUpdateStrategy && n.old(p) && !leaves && p.Ordinal < line, ""
+		return n.sp.Update.Paused || s.Cluster.Paused, ""
 	case OutsideWindow:
 		return !s.Cluster.Window.Open, ""
 	case FleetFull:
-		return s.Fleet.Max > 0 && s.Fleet.Restarts+len(n.chosen) >= s.Fleet.Max, ""
-	case NeedsApproval:
-		restarts := n.why(p) != ReasonScaleDown && n.why(p) != ReasonReplacement
-		return n.outage && !n.approved(ApprovedOutage, pool.Revision) ||
-			!p.Agent && restarts && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(p) ||
-			n.sp.Update.ApproveLeader && n.last(p) && !n.approved(ApprovedLeader, pool.Revision), ""
-	case CanaryFirst:
-		return n.canary(p), ""
+		return s.Fleet.Max > 0 && s.Fleet.Restarts >= s.Fleet.Max, ""
 	case PoolUnobserved:
 		return slices.ContainsFunc(s.Pools, func(p Pool) bool { return !p.Observed }), ""
 	case LineStopped:
@@ -117,21 +123,13 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case ViewSplit:
 		return s.Health.Disagree != "", ""
 	case NoLeader:
-		var alone string
-		for _, g := range s.Groups {
-			if !g.NeedsLeader || leads(g, up) > 0 {
-				continue
-			}
-			if len(hostsOf(g, known)) > 1 {
+		for _, g := range n.groups() {
+			if g.NeedsLeader && leads(g, up) == 0 && len(hostsOf(g, known)) > 1 {
 				return true, g.ID
 			}
-			if slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && up(m) }) && alone == "" {
-				alone = g.ID
-			}
 		}
-		return alone != "", alone
 	case TwoLeaders:
-		for _, g := range s.Groups {
+		for _, g := range n.groups() {
 			if g.NeedsLeader && leads(g, func(m Member) bool { return m.State != Down }) > 1 {
 				return true, g.ID
 			}
@@ -148,6 +146,43 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case Settling:
 		l := s.Cluster.Status.LastDeparture
 		return l != nil && s.Now.Sub(l.Time).Seconds() < s.Cluster.Engine.SettleSeconds, ""
+	}
+	return false, ""
+}
+
+// fails asks one rule about one pod. The order is that in which pods are considered.
+func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string) {
+	if fails, group := n.holdsEverybody(r); fails {
+		return true, group
+	}
+	pool, rep, s := n.pool(p.Pool), n.heard(p), n.s
+	shut := pool.Replicas == 0 && pool.AllowShutdown
+	switch r {
+	case Paused:
+		line := pool.Partition
+		if pool.Ordered != nil && *pool.Ordered > line {
+			line = *pool.Ordered
+		}
+		leaves := n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement || n.leaving(p)
+		return pool.Strategy == RollingUpdateStrategy && n.old(p) && !leaves && p.Ordinal < line, ""
+	case FleetFull:
+		return s.Fleet.Max > 0 && s.Fleet.Restarts+len(n.chosen) >= s.Fleet.Max, ""
+	case NeedsApproval:
+		restarts := !slices.Contains([]Action{Remove, Replace, Evacuate, Handoff}, n.action(p))
+		return n.outage && !n.approved(ApprovedOutage, pool.Revision) ||
+			!p.Agent && restarts && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(p) ||
+			n.sp.Update.ApproveLeader && n.last(p) && !n.approved(ApprovedLeader, pool.Revision), ""
+	case CanaryFirst:
+		return n.canary(p), ""
+	case NoLeader:
+		known := func(name string) bool { return n.find(name) != nil }
+		for _, g := range n.groups() {
+			mine := slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && m.State != Down })
+			if g.NeedsLeader && leads(g, up) == 0 && len(hostsOf(g, known)) <= 1 && mine {
+				return true, g.ID
+			}
+		}
+		return false, ""
 	case OtherOperation:
 		return pool.Operation != "" && n.why(p) != ReasonScaleDown && n.why(p) != ReasonReplacement, ""
 	case Shutdown:
@@ -171,7 +206,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		return p.Phase == Terminating, ""
 	case Claimed:
 		c := n.claimed(p)
-		return c != nil && (!n.free(p) || c.UID == p.UID), ""
+		return c != nil && (!n.free(p) || c.UID == p.UID || c.UID == "" || p.UID == ""), ""
 	case Vetoed:
 		return rep != nil && rep.Veto != "", ""
 	case Busy:
@@ -206,8 +241,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case ForeignBudget, Unstable:
 		return p.Refused == r, ""
 	}
-	groups := slices.SortedFunc(slices.Values(s.Groups), func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
-	for _, g := range groups {
+	for _, g := range n.groups() {
 		if n.group(r, g, p) {
 			return true, g.ID
 		}
@@ -254,7 +288,7 @@ func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 			all[z] = true
 		}
 	}
-	most, _ := q.Resolve(len(all))
+	most := of(q, len(all))
 	zones, number := n.zonesNow()
 	return number > most || number == most && !zones[n.zone(p)]
 }

@@ -3,10 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // naive decides like the policy and shares no code with it: it counts nothing
@@ -14,10 +11,41 @@ import (
 // slow as that. What it says is compared with Decide on random snapshots.
 type naive struct {
 	s      *Snapshot
-	sp     Spec
-	own    string
+	sp     Spec   // with its defaults
+	pods   []*Pod // all there are, listed once
+	sorted []Group
 	chosen []string
 	outage bool
+}
+
+func newNaive(s *Snapshot) *naive {
+	n := &naive{s: s, sp: s.Cluster.Spec}
+	u, p, d := &n.sp.Update, &n.sp.Policy, &n.sp.Drain.Data
+	u.Adopt, d.Restart, d.NodeDrain = orElse(u.Adopt, "Ask"), orElse(d.Restart, "Keep"), orElse(d.NodeDrain, "Lose")
+	p.Health, p.Unprotected, p.Downgrade = orElse(p.Health, "Recoverable"), orElse(p.Unprotected, "Allow"), orElse(p.Downgrade, "Hold")
+	p.StartSeconds, p.MaxFailed = orElse(p.StartSeconds, 600), orElse(p.MaxFailed, 1)
+	p.MaxUnavailable = orElse(p.MaxUnavailable, &IntOrPercent{Text: "25%"})
+	p.MaxShardUnavailable = orElse(p.MaxShardUnavailable, &IntOrPercent{Int: 1})
+	n.outage = p.Unit == UnitAll
+	return n
+}
+
+func orElse[T comparable](v, otherwise T) T {
+	var nothing T
+	if v == nothing {
+		return otherwise
+	}
+	return v
+}
+
+// of is a count, or that many percent of a total, rounded down and at least 1.
+func of(q *IntOrPercent, total int) int {
+	many := int(q.Int)
+	if k := 0; q.Text != "" {
+		_, _ = fmt.Sscanf(q.Text, "%d%%", &k)
+		many = k * total / 100
+	}
+	return max(many, 1)
 }
 
 // verdict is a pod with nothing for go, or the rule and group that hold it.
@@ -42,18 +70,20 @@ func (n *naive) poolAt(name string) int {
 
 // everyPodThere lists the pods, those that no entry speaks of included.
 func (n *naive) everyPodThere() []*Pod {
-	var all []*Pod
+	if n.pods != nil {
+		return n.pods
+	}
 	for i := range n.s.Pods {
-		all = append(all, &n.s.Pods[i])
+		n.pods = append(n.pods, &n.s.Pods[i])
 	}
 	for _, pool := range n.s.Pools {
 		for o := pool.Start; o < pool.Start+pool.Replicas; o++ {
-			if !slices.ContainsFunc(all, func(p *Pod) bool { return p.Pool == pool.Name && p.Ordinal == o }) {
-				all = append(all, &Pod{Name: fmt.Sprintf("%s-%d", pool.Name, o), Pool: pool.Name, Ordinal: o, Phase: Missing})
+			if !slices.ContainsFunc(n.pods, func(p *Pod) bool { return p.Pool == pool.Name && p.Ordinal == o }) {
+				n.pods = append(n.pods, &Pod{Name: fmt.Sprintf("%s-%d", pool.Name, o), Pool: pool.Name, Ordinal: o, Phase: Missing})
 			}
 		}
 	}
-	return all
+	return n.pods
 }
 
 func (n *naive) find(name string) *Pod {
@@ -98,7 +128,7 @@ func (n *naive) alive(p *Pod) bool {
 
 func (n *naive) claimed(p *Pod) *Claim {
 	for i := range n.s.Cluster.Status.Claims {
-		if c := &n.s.Cluster.Status.Claims[i]; c.Pod == p.Name && c.Pod != n.own {
+		if c := &n.s.Cluster.Status.Claims[i]; c.Pod == p.Name {
 			return c
 		}
 	}
@@ -227,7 +257,7 @@ func (n *naive) free(p *Pod) bool {
 }
 
 func (n *naive) dead(p *Pod) bool {
-	if !n.free(p) || n.why(p) != ReasonFailed {
+	if n.why(p) != ReasonFailed {
 		return false
 	}
 	return !slices.ContainsFunc(n.everyPodThere(), n.alive)
@@ -311,7 +341,7 @@ func (n *naive) limit() int {
 			}
 		}
 	}
-	limit, _ := n.sp.Policy.MaxUnavailable.Resolve(pods)
+	limit := of(n.sp.Policy.MaxUnavailable, pods)
 	for _, size := range units {
 		limit = max(limit, size)
 	}
@@ -343,9 +373,10 @@ func (n *naive) zonesNow() (zones map[string]bool, number int) {
 	return zones, number + len(zones)
 }
 
-func (n *naive) overridden(r Rule, p *Pod) bool {
+// overridden: for a pod, or with no name for all of them.
+func (n *naive) overridden(r Rule, pod string) bool {
 	return slices.ContainsFunc(n.sp.Overrides, func(o Override) bool {
-		return o.Rule == r && o.Expires.After(n.s.Now.Time) && (slices.Contains(o.Pods, p.Name) || slices.Contains(o.Pods, "*"))
+		return o.Rule == r && o.Expires.After(n.s.Now.Time) && (pod != "" && slices.Contains(o.Pods, pod) || slices.Contains(o.Pods, "*"))
 	})
 }
 
@@ -355,93 +386,4 @@ var asksEvery = []Rule{
 	TwoLeaders, VersionRefused, Unhealthy, Settling, OtherOperation, Shutdown, InOrder, NoReport, StaleReport, OnItsWay, Claimed,
 	Vetoed, Busy, VersionOrder, RankOrder, LeaderLast, ZoneUnknown, ZonesAway, PodsAway, BeingMoved, ShardsAway, QuorumLost,
 	AcksLost, RoleLost, NoneEligible, SoleCopy, CatchingUp, ForeignBudget, Unstable,
-}
-
-// decide returns the order, who goes, and the rule of everybody else.
-func (n *naive) decide() (order []string, steps []string, held []verdict) {
-	var pods []*Pod
-	for _, p := range n.everyPodThere() {
-		if n.why(p) != "" {
-			pods = append(pods, p)
-		}
-	}
-	for i := range pods { // selection sort
-		for j := i + 1; j < len(pods); j++ {
-			if n.before(pods[j], pods[i]) {
-				pods[i], pods[j] = pods[j], pods[i]
-			}
-		}
-	}
-	done := map[string]bool{}
-	for _, p := range pods {
-		order = append(order, p.Name)
-		if done[p.Name] {
-			continue
-		}
-		unit := []*Pod{p}
-		for _, o := range pods {
-			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
-			if !done[o.Name] && o != p && same && (n.outage || n.rank(o) == n.rank(p) && n.last(o) == n.last(p)) {
-				unit = append(unit, o)
-			}
-		}
-		for _, o := range unit {
-			done[o.Name] = true
-			needs := 0
-			for _, q := range unit {
-				if !n.gone(q) && !n.free(q) && !slices.Contains(n.chosen, q.Name) {
-					needs++
-				}
-			}
-			if v, holds := n.ask(o, pods, needs); holds {
-				held = append(held, v)
-				continue
-			}
-			steps = append(steps, o.Name)
-			n.chosen = append(n.chosen, o.Name)
-		}
-	}
-	slices.SortFunc(held, func(a, b verdict) int { return slices.Index(order, a.Pod) - slices.Index(order, b.Pod) })
-	return order, steps, held
-}
-
-func (n *naive) ask(p *Pod, order []*Pod, needs int) (verdict, bool) {
-	for _, r := range asksEvery {
-		if n.free(p) && starred[r] {
-			continue
-		}
-		if fails, group := n.fails(r, p, order, needs); fails && !n.overridden(r, p) {
-			return verdict{p.Name, r, group}, true
-		}
-	}
-	return verdict{}, false
-}
-
-// TestNaiveTwinAgrees on who should go, in which order, who goes, and which
-// rule and group hold each of the others.
-func TestNaiveTwinAgrees(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
-		if len(Validate(&s)) > 0 {
-			return // the twin judges no input
-		}
-		p := Decide(s)
-		sp := s.Cluster.Spec.WithDefaults()
-		n := naive{s: &s, sp: sp, outage: sp.Policy.Unit == UnitAll}
-		order, steps, held := n.decide()
-
-		goes, holds := []string(nil), []verdict(nil)
-		for _, step := range p.Steps {
-			if step.Action != Restore {
-				goes = append(goes, step.Pod)
-			}
-		}
-		for _, h := range p.Holds {
-			if h.Pod != "" {
-				holds = append(holds, verdict{h.Pod, h.Rule, h.Group})
-			}
-		}
-		require.Equal(t, order, append([]string(nil), p.Order...))
-		require.Equal(t, steps, goes)
-		require.Equal(t, held, holds)
-	})
 }

@@ -10,15 +10,21 @@ import (
 // noon is when every random snapshot is taken.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// generator makes random snapshots. Most facts are as they should be, so that
-// something can go; every fact is sometimes otherwise.
-type generator struct{ *rand.Rand }
-
-func newGenerator(seed uint64) generator {
-	return generator{rand.New(rand.NewPCG(seed, 17))}
+// generator makes random snapshots of two kinds. In a wild one every fact is
+// sometimes other than it should be; in a themed one most are as they should
+// be, so that something can go, and one or two things are not.
+type generator struct {
+	*rand.Rand
+	broken string // the field of the snapshot that makes no sense, if there is one
 }
 
-func pick[T any](g generator, list ...T) T { return list[g.IntN(len(list))] }
+func newGenerator(seed uint64) *generator {
+	return &generator{Rand: rand.New(rand.NewPCG(seed, 17))}
+}
+
+type chooser interface{ IntN(int) int }
+
+func pick[T any](g chooser, list ...T) T { return list[g.IntN(len(list))] }
 
 // rarely is true once in n times.
 func (g generator) rarely(n int) bool { return g.IntN(n) == 0 }
@@ -43,7 +49,14 @@ func (g generator) quantity() *IntOrPercent {
 	return &q
 }
 
-func (g generator) snapshot() Snapshot {
+func (g *generator) snapshot() Snapshot {
+	if g.rarely(3) {
+		return g.wild()
+	}
+	return g.themed()
+}
+
+func (g generator) wild() Snapshot {
 	s := defaultSnapshot()
 	s.Now = At(noon)
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "random"
@@ -53,12 +66,9 @@ func (g generator) snapshot() Snapshot {
 	for i := range s.Pools {
 		s.Pods = append(s.Pods, g.pods(&s.Pools[i], agents)...)
 	}
-	agents = slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent })
+	silentWithoutAgents(&s)
 	names := []string{""}
 	for i := range s.Pods {
-		if !agents {
-			s.Pods[i].Report = nil // nobody is there to say anything
-		}
 		names = append(names, s.Pods[i].Name)
 	}
 	s.Groups = g.groups(names)

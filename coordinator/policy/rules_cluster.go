@@ -151,7 +151,7 @@ func (d *decision) noLeader() *finding {
 func (d *decision) ownNoLeader(c *candidate) *finding {
 	for i := range c.hosts {
 		h := &c.hosts[i]
-		if g := &d.x.groups[h.group]; g.pods <= 1 && h.available > 0 && g.leaderless() {
+		if g := &d.x.groups[h.group]; g.pods <= 1 && h.notDown > 0 && g.leaderless() {
 			return g.hasNoLeader()
 		}
 	}

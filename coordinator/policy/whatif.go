@@ -189,16 +189,21 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 }
 
 // catchingUp: restarting a member that recovers, while others of its group are
-// missing, would undo the group's next hope.
+// missing, would undo the group's next hope. One of which nothing is known may
+// be recovering.
 func (d *decision) catchingUp(c *candidate) *finding {
 	for i := range c.hosts {
 		h := &c.hosts[i]
-		if h.recovering == 0 {
+		if h.recovering+h.maybe == 0 {
 			continue
 		}
 		if o, asked := d.whatIf(c, h); asked && o.othersMissing() > 0 {
-			return found(fmt.Sprintf("its member of %s is recovering, and %d of %d others are missing",
-				o.group.ID, o.othersMissing(), o.group.total-int(h.total)), "its recovery ending").of(o.group.ID)
+			state := "is recovering"
+			if h.recovering == 0 {
+				state = "may be recovering"
+			}
+			return found(fmt.Sprintf("its member of %s %s, and %d of %d others are missing",
+				o.group.ID, state, o.othersMissing(), o.group.total-int(h.total)), "its recovery ending").of(o.group.ID)
 		}
 	}
 	return nil

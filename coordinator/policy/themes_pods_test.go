@@ -1,0 +1,308 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// themesOfPods make one pod different.
+var themesOfPods = []theme{
+	func(g *generator, s *Snapshot) { g.some(s).Report = nil },
+	func(g *generator, s *Snapshot) {
+		r, _ := g.heard(s)
+		r.Member = pick(g, UnknownMember, NotLive)
+	},
+	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Fresh = false },
+	func(g *generator, s *Snapshot) { g.some(s).Phase = Terminating },
+	claimed,
+	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Veto = "no" },
+	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Busy = "backup" },
+	func(g *generator, s *Snapshot) {
+		r, _ := g.heard(s)
+		r.After = []string{g.some(s).Name, pick(g, g.some(s).Name, "nobody")}
+	},
+	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Rank = 1 + g.IntN(2) },
+	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Last = true },
+	func(g *generator, s *Snapshot) { // it holds the role that a person wants to approve
+		r, _ := g.heard(s)
+		r.Last, s.Cluster.Spec.Update.ApproveLeader = true, true
+	},
+	func(g *generator, s *Snapshot) { // born without an agent
+		r, p := g.heard(s)
+		p.Agent, r.Self = false, false
+		s.Cluster.Spec.Update.Adopt = pick(g, AdoptAllow, AdoptAsk, "")
+		if g.rarely(2) {
+			s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, Approval{What: ApprovedAdopt, At: pick(g, Time{}, g.ago(7200))})
+		}
+	},
+	func(g *generator, s *Snapshot) { // its zone is unknown
+		p := g.some(s)
+		p.Node, p.Zone = "", ""
+		one := Count(1)
+		s.Cluster.Spec.Policy.MaxZonesUnavailable = &one
+	},
+	refuse(ForeignBudget), refuse(Unstable), refuse(ForeignBudget), refuse(Unstable),
+	func(g *generator, s *Snapshot) { g.some(s).Restart = true },
+	func(g *generator, s *Snapshot) { g.some(s).Remove = true },
+	func(g *generator, s *Snapshot) { at := g.ago(100); g.some(s).Removal.Marked = &at },
+	func(g *generator, s *Snapshot) {
+		p := g.somePool(s)
+		to := int32(g.IntN(int(p.Replicas) + 1))
+		p.ScalingTo = &to
+	},
+	func(g *generator, s *Snapshot) { // a pod beyond what is desired
+		if p := g.somePool(s); p.Replicas > 1 {
+			p.Replicas--
+		}
+	},
+	func(g *generator, s *Snapshot) { g.brake(s, true) },
+	func(g *generator, s *Snapshot) { g.brake(s, false) },
+	func(g *generator, s *Snapshot) {
+		for range 2 {
+			g.brake(s, true)
+		}
+		g.somePool(s).Management = OrderedReady
+	},
+	func(g *generator, s *Snapshot) { // missing, with an entry or without
+		p := g.some(s)
+		*p = Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: Missing, Since: pick(g, Time{}, g.ago(2000))}
+	},
+	func(g *generator, s *Snapshot) {
+		if len(s.Pods) > 1 {
+			s.Pods = slices.Delete(s.Pods, 0, 1)
+		}
+	},
+	func(g *generator, s *Snapshot) { g.some(s).Problem = NodeGone },
+	func(g *generator, s *Snapshot) { s.Nodes[g.IntN(len(s.Nodes))].Gone = true },
+	func(g *generator, s *Snapshot) {
+		p := g.some(s)
+		p.Unit, s.Cluster.Spec.Policy.Unit = "rack", UnitZone
+		g.some(s).Unit = "rack"
+	},
+	func(g *generator, s *Snapshot) { // its guard is open
+		p := g.some(s)
+		p.Guard = pick(g, GuardOpen, GuardNone)
+		for i := range s.Pools {
+			s.Pools[i].Strategy = RollingUpdateStrategy
+		}
+	},
+}
+
+// refuse makes one rule that is found while acting the only one left.
+func refuse(rule Rule) theme {
+	return func(g *generator, s *Snapshot) {
+		roomy(s)
+		s.Groups = nil
+		for range 2 {
+			g.some(s).Refused = rule
+		}
+	}
+}
+
+// brake lets a pod fail to start, or fail; one that hosts nothing goes first.
+func (g *generator) brake(s *Snapshot, hostsNothing bool) {
+	r, p := g.heard(s)
+	p.Phase, p.Problem = pick(g, Pending, NotStarted, Failed, Started, Ready), pick(g, NoProblem, ImagePull, CrashLoop)
+	p.Since = g.ago(1200)
+	r.Member = NotLive
+	for i := range s.Groups {
+		for j := range s.Groups[i].Members {
+			if m := &s.Groups[i].Members[j]; hostsNothing && m.Pod == p.Name {
+				m.State, m.Leader = pick(g, Down, Down, Recovering), false
+			}
+		}
+	}
+}
+
+func claimed(g *generator, s *Snapshot) {
+	p, claims := g.some(s), &s.Cluster.Status.Claims
+	if slices.ContainsFunc(*claims, func(c Claim) bool { return c.Pod == p.Name }) {
+		return
+	}
+	*claims = append(*claims, Claim{
+		ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, p.UID, "before", ""), Action: pick(g, Restart, Restart, Remove),
+		To: pick(g, "v2", "v2", "v1"), Zone: pick(g, "", "z1"), Reason: ReasonOutdated,
+		Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseOpened, PhaseGone, PhaseSettling),
+	})
+}
+
+// themesOfGroups make one group different.
+var themesOfGroups = []theme{
+	torn(Shard), torn(Quorum), torn(Acks), torn(Role),
+	torn(Quorum), torn(Acks), torn(Role),
+	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *Snapshot) { // nobody leads
+		gr := g.someGroup(s)
+		gr.NeedsLeader = true
+		for i := range gr.Members {
+			gr.Members[i].Leader = false
+		}
+	},
+	func(g *generator, s *Snapshot) { // two lead
+		gr := g.someGroup(s)
+		g.spread(s, gr, 3)
+		gr.NeedsLeader = true
+		for i := range gr.Members {
+			gr.Members[i].Leader = i < 2
+		}
+	},
+	noneElseLeads, noneElseLeads, noneElseLeads,
+	noneElseServes, noneElseServes,
+	noneElseServes,
+	recovers, recovers, recovers,
+	func(g *generator, s *Snapshot) { // it cannot be protected
+		gr := g.someGroup(s)
+		s.Cluster.Spec.Policy.Unprotected = pick(g, Allow, HoldAlways)
+		for i := range gr.Members {
+			if i < 2 || g.rarely(2) {
+				gr.Members[i].Pod = gr.Members[0].Pod
+			}
+		}
+	},
+	func(g *generator, s *Snapshot) { // its data is lost
+		s.Cluster.Spec.Drain.Data.Restart = Lose
+		gr := g.someGroup(s)
+		gr.Members = gr.Members[:min(len(gr.Members), 1+g.IntN(2))]
+		g.brake(s, true)
+	},
+	func(g *generator, s *Snapshot) { // some is elsewhere
+		gr := g.someGroup(s)
+		for i := range gr.Members {
+			if g.rarely(2) {
+				gr.Members[i].Pod = pick(g, "", "", "elsewhere-0")
+			}
+		}
+	},
+	func(g *generator, s *Snapshot) {
+		gr := g.someGroup(s)
+		for i := range gr.Members {
+			if g.rarely(2) {
+				gr.Members[i].State = pick(g, Recovering, Moving, Down, UnknownState)
+			}
+		}
+	},
+}
+
+func noneElseLeads(g *generator, s *Snapshot) {
+	roomy(s)
+	gr := defaultGroup()
+	gr.ID = "one-leads"
+	g.spread(s, &gr, 3)
+	for i := range gr.Members {
+		gr.Members[i].Eligible = i == 0
+	}
+	g.only(s, gr)
+}
+
+func noneElseServes(g *generator, s *Snapshot) {
+	roomy(s)
+	none := int32(0)
+	gr := Group{ID: "one-serves", Kind: pick(g, Acks, Role), MinAvailable: &none}
+	g.spread(s, &gr, 2+g.IntN(2))
+	for i := range gr.Members {
+		if i > 0 {
+			gr.Members[i].State = pick(g, Down, Recovering)
+		}
+	}
+	g.only(s, gr)
+}
+
+func recovers(g *generator, s *Snapshot) {
+	roomy(s)
+	two := Count(2)
+	s.Cluster.Spec.Policy.MaxShardUnavailable = &two
+	gr := defaultGroup()
+	gr.ID = "recovers"
+	g.spread(s, &gr, 4)
+	for i := range gr.Members {
+		gr.Members[i].State = []MemberState{Active, Recovering, pick(g, Down, Recovering), Active}[i]
+	}
+	g.only(s, gr)
+}
+
+// forget makes one field say that nothing is known.
+func forget(g *generator, s *Snapshot) {
+	r, p := g.heard(s)
+	gr := g.someGroup(s)
+	m := &gr.Members[g.IntN(len(gr.Members))]
+	pool := g.somePool(s)
+	for range 2 {
+		pick(g,
+			func() { p.Report = nil },
+			func() { p.Zone, p.Node = "", "" },
+			func() { p.Node = "nowhere" },
+			func() { p.Since = Time{} },
+			func() { p.UID = "" },
+			func() { p.Revision = "" },
+			func() { p.Guard = "" },
+			func() { p.EstimateSeconds = 0 },
+			func() { p.Problem = "Mystery" },
+			func() { r.UID = pick(g, "", "another") },
+			func() { r.Member = "" },
+			func() { r.EngineVersion = "" },
+			func() { r.Drain = "" },
+			func() { *r = Report{} },
+			func() { m.State = "" },
+			func() { m.Pod = "" },
+			func() { m.ID = "" },
+			func() { m.Leader, m.Eligible = false, false },
+			func() { pool.Revision = "" },
+			func() { pool.Management, pool.Strategy = "", "" },
+			func() { pool.Version, pool.RunningVersion = "", "" },
+			func() { s.Health.Verdict = "" },
+			func() { s.Nodes = nil },
+			func() { s.Groups = nil },
+			func() { s.Cluster.Spec = Spec{} },
+		)()
+	}
+	if len(s.Nodes) == 0 {
+		s.Nodes = []Node{{Name: "n1"}}
+	}
+}
+
+// nonsense breaks one field, and notes which.
+func nonsense(g *generator, s *Snapshot) {
+	p, pool, gr := g.some(s), g.somePool(s), g.someGroup(s)
+	bad := pick(g, IntOrPercent{}, Count(-1), IntOrPercent{Text: "0%"}, IntOrPercent{Text: "most"}, IntOrPercent{Text: "1.5"})
+	minus := int32(-1 - g.IntN(3))
+	type flaw struct {
+		field string
+		apply func()
+	}
+	f := pick(g,
+		flaw{"version", func() { s.Version = 2 }},
+		flaw{"now", func() { s.Now = Time{} }},
+		flaw{"cluster.spec.policy.maxUnavailable", func() { s.Cluster.Spec.Policy.MaxUnavailable = &bad }},
+		flaw{"cluster.spec.policy.maxShardUnavailable", func() { s.Cluster.Spec.Policy.MaxShardUnavailable = &bad }},
+		flaw{"cluster.spec.policy.maxZonesUnavailable", func() { s.Cluster.Spec.Policy.MaxZonesUnavailable = &bad }},
+		flaw{"cluster.spec.policy.unit", func() { s.Cluster.Spec.Policy.Unit = "Rack" }},
+		flaw{"cluster.spec.update.canary.pods", func() { s.Cluster.Spec.Update.Canary.Pods = minus }},
+		flaw{"pools[" + pool.Name + "].replicas", func() { pool.Replicas = pick(g, minus, math.MaxInt32) }},
+		flaw{"pools[" + pool.Name + "].start", func() { pool.Start = minus }},
+		flaw{"pools[" + pool.Name + "].name", func() { s.Pools = append(s.Pools, *pool) }},
+		flaw{"pools[" + pool.Name + "].management", func() { pool.Management = "Random" }},
+		flaw{"pods[" + p.Name + "].phase", func() { p.Phase = pick(g, "", PodPhase("Running")) }},
+		flaw{"pods[" + p.Name + "].pool", func() { p.Pool = "other" }},
+		flaw{"pods[" + p.Name + "].estimateSeconds", func() { p.EstimateSeconds = math.Inf(1) }},
+		flaw{"pods[" + p.Name + "].report.member", func() { p.Report = &Report{Member: "Alive"} }},
+		flaw{"groups[" + gr.ID + "].kind", func() { gr.Kind = "Ring" }},
+		flaw{"groups[" + gr.ID + "].minAvailable", func() { gr.Kind, gr.MinAvailable = Quorum, pick(g, nil, &minus) }},
+		flaw{"groups[" + gr.ID + "].id", func() { s.Groups = append(s.Groups, *gr) }},
+		flaw{"fleet.max", func() { s.Fleet.Max = -1 }},
+		flaw{fmt.Sprintf("cluster.status.claims[%s].pod", p.Name), func() {
+			k := Claim{Pod: p.Name}
+			s.Cluster.Status.Claims = []Claim{k, k}
+		}},
+		flaw{"cluster.spec.overrides[0].expires", func() {
+			s.Cluster.Spec.Overrides = []Override{{Rule: Busy, Pods: []string{"a-0"}, Reason: "why not"}}
+		}},
+		flaw{"cluster.spec.overrides[0].rule", func() {
+			s.Cluster.Spec.Overrides = []Override{{Rule: Claimed, Pods: []string{"a-0"}, Reason: "why not", Expires: At(noon.Add(time.Hour))}}
+		}},
+	)
+	f.apply()
+	g.broken = f.field
+}

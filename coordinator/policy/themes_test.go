@@ -1,0 +1,260 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// calm is a healthy cluster in the middle of a rollout: everything is as it
+// should be, so that what a theme changes is what decides.
+func (g generator) calm() Snapshot {
+	s := defaultSnapshot()
+	s.Now = At(noon)
+	s.Cluster.Namespace, s.Cluster.Name = "prod", "calm"
+	spec := &s.Cluster.Spec
+	spec.Policy.MaxUnavailable = g.quantity()
+	spec.Policy.MaxShardUnavailable = g.quantity()
+	spec.Policy.MaxFailed = 2
+	spec.Update.Adopt = AdoptAllow
+	for _, name := range []string{"a", "b"}[:pick(g, 1, 1, 1, 2)] {
+		p := defaultPool()
+		p.Name, p.Replicas, p.Start, p.Revision = name, int32(2+g.IntN(4)), pick(g, int32(0), 0, 8), "v2"
+		if g.rarely(25) {
+			p.Replicas = int32(11 + g.IntN(3))
+		}
+		s.Pools = append(s.Pools, p)
+		for n := range p.Replicas {
+			s.Pods = append(s.Pods, g.calmPod(&p, p.Start+n))
+		}
+	}
+	for _, z := range []string{"1", "2", "3"} {
+		s.Nodes = append(s.Nodes, Node{Name: "n" + z, Zone: "z" + z})
+	}
+	for i := range 1 + g.IntN(4) {
+		gr := defaultGroup()
+		gr.ID = fmt.Sprintf("g%d", i)
+		gr.Kind = pick(g, Shard, Shard, Shard, Quorum, Acks, Role)
+		gr.NeedsLeader = gr.Kind == Shard
+		g.spread(&s, &gr, 1+g.IntN(4))
+		if least := int32(len(gr.Members)/2 + 1); gr.Kind != Shard {
+			gr.MinAvailable = &least
+		}
+		s.Groups = append(s.Groups, gr)
+	}
+	return s
+}
+
+func (g generator) calmPod(pool *Pool, ordinal int32) Pod {
+	p := defaultPod()
+	p.Name = fmt.Sprintf("%s-%d", pool.Name, ordinal)
+	p.UID, p.Pool, p.Ordinal, p.Revision = "u-"+p.Name, pool.Name, ordinal, pick(g, "v1", "v1", "v1", "v1", "v2")
+	p.Node = fmt.Sprintf("n%d", 1+ordinal%3)
+	p.Since, p.EstimateSeconds = At(noon.Add(-time.Hour)), float64(10+g.IntN(100))
+	r := defaultReport()
+	r.UID, r.EngineVersion = p.UID, "9.9.0"
+	p.Report = &r
+	return p
+}
+
+// spread puts n members of a group, the first leading, on as many pods as there are.
+func (g generator) spread(s *Snapshot, gr *Group, n int) {
+	gr.Members = nil
+	for i, at := range g.Perm(len(s.Pods))[:min(n, len(s.Pods))] {
+		m := defaultMember()
+		m.ID, m.Pod, m.Leader = fmt.Sprintf("m%d", i), s.Pods[at].Name, i == 0 && gr.NeedsLeader
+		gr.Members = append(gr.Members, m)
+	}
+}
+
+// themed is a calm snapshot in which a few things are out of the ordinary.
+func (g *generator) themed() Snapshot {
+	s := g.calm()
+	for range pick(g, 0, 1, 1, 1, 1, 2, 2, 3) {
+		themes[g.IntN(len(themes))](g, &s)
+	}
+	silentWithoutAgents(&s)
+	if g.rarely(25) {
+		nonsense(g, &s)
+	}
+	return s
+}
+
+// silentWithoutAgents: while no pod has an agent, nobody is there to say anything.
+func silentWithoutAgents(s *Snapshot) {
+	if slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent && p.Phase != Missing }) {
+		return
+	}
+	for i := range s.Pods {
+		s.Pods[i].Report = nil
+	}
+}
+
+// some is a pod of the snapshot, if it can be one that should go.
+func (g *generator) some(s *Snapshot) *Pod {
+	if len(s.Pods) == 0 {
+		s.Pods = append(s.Pods, g.calmPod(&s.Pools[0], s.Pools[0].Start))
+	}
+	p := &s.Pods[g.IntN(len(s.Pods))]
+	p.Revision = "v1"
+	return p
+}
+
+// heard is the report of some pod, and the pod.
+func (g *generator) heard(s *Snapshot) (*Report, *Pod) {
+	p := g.some(s)
+	if p.Report == nil {
+		r := defaultReport()
+		r.UID = p.UID
+		p.Report = &r
+	}
+	return p.Report, p
+}
+
+func (g *generator) somePool(s *Snapshot) *Pool { return &s.Pools[g.IntN(len(s.Pools))] }
+
+func (g *generator) someGroup(s *Snapshot) *Group {
+	if len(s.Groups) == 0 {
+		s.Groups = append(s.Groups, defaultGroup())
+		s.Groups[0].ID = "g0"
+		g.spread(s, &s.Groups[0], 3)
+	}
+	return &s.Groups[g.IntN(len(s.Groups))]
+}
+
+// roomy leaves the decision to the groups.
+func roomy(s *Snapshot) {
+	all := Percent(100)
+	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxZonesUnavailable = &all, nil
+	s.Cluster.Spec.Policy.Unit = ""
+}
+
+// torn adds a group with one member lost, so that it can spare no other.
+func torn(kind GroupKind) theme {
+	return func(g *generator, s *Snapshot) {
+		roomy(s)
+		s.Cluster.Spec.Policy.MaxShardUnavailable = nil
+		gr := Group{ID: "torn", Kind: kind}
+		g.spread(s, &gr, 3)
+		if least := int32(min(2, len(gr.Members)-1)); kind != Shard {
+			gr.MinAvailable = &least
+		}
+		last := &gr.Members[len(gr.Members)-1]
+		last.State = pick(g, Down, Recovering, UnknownState)
+		g.only(s, gr)
+	}
+}
+
+// only leaves no other group of the name.
+func (g *generator) only(s *Snapshot, gr Group) {
+	s.Groups = slices.DeleteFunc(s.Groups, func(o Group) bool { return o.ID == gr.ID || g.rarely(2) })
+	s.Groups = append(s.Groups, gr)
+}
+
+type theme func(*generator, *Snapshot)
+
+// themes provoke one rule each, or one of the ways to go.
+var themes = slices.Concat(themesOfTheCluster, themesOfPods, themesOfGroups, []theme{forget, forget, forget})
+
+var themesOfTheCluster = []theme{
+	func(_ *generator, s *Snapshot) { s.Cluster.Spec.Update.Mode = Observe },
+	func(g *generator, s *Snapshot) { s.Cluster.Spec.Update.Paused, s.Cluster.Paused = g.rarely(2), true },
+	func(g *generator, s *Snapshot) {
+		p := g.somePool(s)
+		p.Strategy, p.Partition = RollingUpdateStrategy, p.Start+pick(g, int32(0), 0, 2, 9)
+		if line := p.Start + 1; g.rarely(2) {
+			p.Ordered = &line
+		}
+	},
+	func(g *generator, s *Snapshot) { s.Cluster.Window.Open = false },
+	func(g *generator, s *Snapshot) { s.Fleet = Fleet{Restarts: g.IntN(3), Max: 2} },
+	func(g *generator, s *Snapshot) {
+		s.Cluster.Spec.Update.Canary = Canary{Pods: int32(1 + g.IntN(2)), SoakSeconds: pick(g, int64(0), 4000), Approve: g.rarely(2)}
+	},
+	func(g *generator, s *Snapshot) { g.somePool(s).Observed = false },
+	func(g *generator, s *Snapshot) {
+		s.Cluster.Spec.Policy.MaxFailed = 1
+		r, p := g.heard(s)
+		p.Revision, p.Phase, r.Member = "v2", pick(g, Started, Failed), NotLive
+	},
+	func(_ *generator, s *Snapshot) { s.Health.Disagree = "they see different leaders" },
+	func(g *generator, s *Snapshot) {
+		p := g.somePool(s)
+		p.Version, p.RunningVersion = pick(g, "9.8.9", "9.10.0", "10.0.0", "11.0.0", "latest"), pick(g, "", "9.8.0", "9.9.0", "10.1.0")
+		s.Cluster.Engine.MinSourceVersion = pick(g, "", "9.0.0", "9.9.1")
+		s.Cluster.Engine.MaxMajorStep = pick(g, 0, 1, 2)
+		s.Cluster.Spec.Policy.Downgrade = pick(g, Permission(""), Allow, HoldAlways)
+	},
+	func(g *generator, s *Snapshot) {
+		s.Health.Verdict, s.Cluster.Spec.Policy.Health = pick(g, Recoverable, Yellow, Red, UnknownHealth), pick(g, LeastGreen, LeastRecoverable, LeastAny, "")
+	},
+	func(g *generator, s *Snapshot) {
+		at := g.ago(40)
+		s.Cluster.Status.LastDeparture, s.Cluster.Engine.SettleSeconds = &at, 30
+	},
+	func(g *generator, s *Snapshot) {
+		g.somePool(s).Operation = pick(g, OperationVolume, OperationScaleDown, OperationRemoval)
+	},
+	func(g *generator, s *Snapshot) {
+		p := g.somePool(s)
+		p.Replicas, p.AllowShutdown = 0, g.rarely(3)
+	},
+	func(g *generator, s *Snapshot) { roomy(s); g.somePool(s).Management = OrderedReady },
+	func(g *generator, s *Snapshot) {
+		one := Count(1)
+		s.Cluster.Spec.Policy.MaxUnavailable = &one
+	},
+	func(g *generator, s *Snapshot) { // a zone is away, the others wait
+		roomy(s)
+		q := pick(g, Count(1), Count(2), Percent(50))
+		s.Cluster.Spec.Policy.MaxZonesUnavailable = &q
+		_, p := g.heard(s)
+		p.Report.Settled = false
+	},
+	func(g *generator, s *Snapshot) { s.Cluster.Spec.Policy.Unit = UnitZone },
+	func(g *generator, s *Snapshot) { // an outage
+		s.Cluster.Spec.Policy.Unit = UnitAll
+		if g.rarely(2) {
+			s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, Approval{What: ApprovedOutage, Revision: pick(g, "", "v1", "v2")})
+		}
+	},
+	func(g *generator, s *Snapshot) { // nobody has an agent yet
+		s.Cluster.Spec.Update.Adopt = pick(g, AdoptAllow, AdoptAsk)
+		for i := range s.Pods {
+			s.Pods[i].Agent, s.Pods[i].Report = false, nil
+		}
+	},
+	func(g *generator, s *Snapshot) { // nobody is live
+		for i := range s.Pods {
+			if r := s.Pods[i].Report; r != nil {
+				s.Pods[i].Phase, r.Member = pick(g, Started, Ready, Failed), NotLive
+			}
+		}
+		if g.rarely(2) { // and nothing is left to lose
+			s.Groups = nil
+		}
+	},
+	func(g *generator, s *Snapshot) { // a drained node
+		s.Cluster.Spec.Update.NodeDrains = NodeDrains{Follow: !g.rarely(4), Taints: []string{"leave"}}
+		s.Cluster.Spec.Drain.Data.NodeDrain = pick(g, DataFate(""), Keep, Lose)
+		n := &s.Nodes[g.IntN(len(s.Nodes))]
+		n.Cordoned, n.Taints = g.rarely(2), []Taint{{Key: pick(g, "leave", "other")}}
+	},
+	func(g *generator, s *Snapshot) {
+		s.Cluster.Spec.Overrides = append(s.Cluster.Spec.Overrides, g.override(s))
+	},
+	func(g *generator, s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = int64(1 + g.IntN(5000)) },
+}
+
+// override is mostly one that is needed by nobody.
+func (g *generator) override(s *Snapshot) Override {
+	rule := Rules()[g.IntN(len(Rules()))]
+	for cannotBeOverridden[rule] {
+		rule = Rules()[g.IntN(len(Rules()))]
+	}
+	pods := []string{"*"}
+	if needsNames[rule] || g.rarely(2) {
+		pods = []string{g.some(s).Name, "nobody"}
+	}
+	return Override{Rule: rule, Pods: pods, Reason: "why not", Expires: At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour))}
+}
