@@ -47,6 +47,10 @@ func (x *index) whyAway(p *pod) string {
 		return "not known to be live in the database"
 	}
 	if x.leftOpen(p) {
+		p.serves = true
+		if !x.guards || p.pool.Force {
+			return "outdated and left to its controller"
+		}
 		return "outdated with its guard open"
 	}
 	if p.report != nil && !p.report.Settled {
@@ -86,7 +90,7 @@ func (x *index) settledSince(p *pod) time.Time {
 // it is on its way although it still runs.
 func (x *index) leftOpen(p *pod) bool {
 	return p.pool.Strategy == RollingUpdateStrategy && p.Ordinal >= p.pool.Partition &&
-		isOutdated(p) && (p.Guard == GuardOpen || p.Guard == GuardNone)
+		isOutdated(p) && !(x.guards && p.Guard == GuardClosed)
 }
 
 // isOutdated compares the pod's own label with its pool's update revision.
@@ -99,6 +103,7 @@ type ledger struct {
 	limit     int
 	away      []*pod // in canonical order, before the pass
 	claimed   int
+	serving   int    // those of away that still serve, as long as they are not chosen
 	chosen    []*pod // what the pass has added
 	zoneLimit int
 	zones     map[string]int // pods away by zone
@@ -123,6 +128,7 @@ func newLedger(x *index) *ledger {
 		}
 		if p.away {
 			b.away = append(b.away, p)
+			b.serving += count(p.serves)
 			b.addZone(p)
 		}
 	}
@@ -144,6 +150,7 @@ func (b *ledger) addZone(p *pod) {
 // costs nothing more.
 func (b *ledger) choose(p *pod) {
 	if p.away {
+		b.serving -= count(p.serves)
 		return
 	}
 	b.chosen = append(b.chosen, p)

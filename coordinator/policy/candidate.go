@@ -11,6 +11,7 @@ type candidate struct {
 	dead    bool // one of a database in which nobody is live
 	lost    bool // its data does not survive
 	leaves  bool // it does not come back, or comes back elsewhere
+	forced  bool // a person handed it to its controller: no rule is asked
 	action  Action
 	prepare Prepare
 	place   int // in the order
@@ -109,6 +110,13 @@ func (x *index) chooseAction(c *candidate) {
 		c.prepare = PrepareEvacuate
 	default:
 		c.prepare = PrepareHandoff
+	}
+	c.forced = c.pool.Force && c.pool.Strategy == RollingUpdateStrategy && isOutdated(c.pod) && c.action == Restart
+	switch {
+	case c.forced && !x.leftOpen(c.pod):
+		c.action, c.prepare = LowerPartition, PrepareNone
+	case c.pool.byLine && isOutdated(c.pod) && !c.leaves && c.Ordinal < c.pool.Partition:
+		c.action = LowerPartition
 	}
 	if c.reason == ReasonNodeDrain {
 		switch c.prepare {

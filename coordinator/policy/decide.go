@@ -36,17 +36,20 @@ type decision struct {
 	ledger   *ledger
 	budget   Budget // before the pass
 	order    []candidate
-	prepared bool // asked again after the prepare
+	own      string // the pod whose claim does not count
+	prepared bool   // asked again after the prepare
 
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
 	lowest   *pod       // the lowest rank that is outdated or away
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
 	canary   []canaryPool
+	waiting  []waiting // by pool: who is below its hold line
 
 	isChosen   []bool // by pod
 	needed     int    // room that the rest of the unit that is asked about needs
 	deadChosen *pod
+	taken      []int // places in the order
 	steps      []Step
 	holds      []Hold
 	retryAt    time.Time
@@ -64,7 +67,7 @@ type canaryPool struct {
 // newDecision prepares a run. The claim of the pod own, if there is one, does
 // not count.
 func newDecision(s *Snapshot, own string, prepared bool) *decision {
-	d := &decision{problems: Validate(s), prepared: prepared}
+	d := &decision{problems: Validate(s), own: own, prepared: prepared}
 	d.x = newIndex(s, own)
 	d.over = activeOverrides(d.x.spec.Overrides, d.x.now)
 	d.ledger = newLedger(d.x)
@@ -75,6 +78,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 		sortCandidates(d.order)
 	}
 	d.look()
+	d.addWaiting()
 	d.findings = make([]*finding, len(rules))
 	for i := range rules {
 		if rules[i].cluster != nil {
@@ -147,7 +151,10 @@ func (d *decision) pass() {
 		if asked[i] {
 			continue
 		}
-		unit := d.together(i)
+		unit := d.correction(&d.order[i], asked)
+		if unit == nil {
+			unit = d.together(i, asked)
+		}
 		d.needed = cost(unit)
 		for _, c := range unit {
 			asked[c.place] = true
@@ -173,7 +180,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 	var hold *Hold
 	for i := range rules {
 		r := &rules[i]
-		if r.sparesBroken && c.outside {
+		if r.sparesBroken && c.outside || c.forced && !asksForced[r.name] {
 			continue
 		}
 		f := d.findings[i]
@@ -183,7 +190,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 		if f == nil {
 			continue
 		}
-		if o := d.over.of(r.name, c.Name); o != nil {
+		if o := d.over.of(r.name, c.Name); o != nil && !f.firm {
 			notes = append(notes, o.note())
 			continue
 		}
@@ -209,6 +216,7 @@ func (d *decision) retry(t time.Time) {
 
 func (d *decision) take(c *candidate, notes []string) {
 	d.steps = append(d.steps, d.step(c, notes))
+	d.taken = append(d.taken, c.place)
 	d.ledger.choose(c.pod)
 	d.needed -= cost([]*candidate{c})
 	d.x.take(c.pod)
@@ -227,10 +235,19 @@ func (d *decision) take(c *candidate, notes []string) {
 func (d *decision) step(c *candidate, notes []string) Step {
 	all := append(make([]string, 0, len(notes)), notes...)
 	all = append(all, d.unprotectedNotes(c)...)
-	return Step{
+	s := Step{
 		Pod: c.Name, UID: c.UID, Unit: c.unit.name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
 		OutsideBudget: c.outside, Notes: all,
 	}
+	if c.action == LowerPartition {
+		target := c.Ordinal
+		if c.forced {
+			target = 0
+			s.Notes = append(s.Notes, "forced: "+allowForce+" hands it to its controller, and no rule is asked")
+		}
+		s.Partition = &target
+	}
+	return s
 }
 
 // restores are the claims that were not carried out and are not wanted any
@@ -276,6 +293,7 @@ func (d *decision) plan() Plan {
 	}
 	p.Steps = append(p.Steps, d.steps...)
 	p.Holds = append(d.clusterHolds(), d.holds...)
+	p.Lines = d.lines()
 	p.Forecast = d.forecast()
 	p.RetryAfterSeconds = d.retryAfter()
 	p.Phase = d.phase(&p)

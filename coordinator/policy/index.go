@@ -28,6 +28,8 @@ type index struct {
 	claims  map[string]*Claim
 	desired int // pods of all pools
 
+	// guards: Kubernetes refuses to remove a pod whose guard is closed.
+	guards bool
 	// noAgents: no pod has an agent, so Ready has to stand for live.
 	noAgents bool
 	// soak is how long a pod must be settled to be back.
@@ -38,6 +40,7 @@ type index struct {
 type pool struct {
 	*Pool
 	shutdown bool // meant and announced
+	byLine   bool // RollingUpdate, driven by its partition
 }
 
 // pod is a Pod, or the place of a desired one that nothing is known of, with
@@ -55,6 +58,7 @@ type pod struct {
 	live     bool
 	away     bool
 	awayWhy  string
+	serves   bool      // away only because its controller may take it
 	soakTill time.Time // when it stops being away, if soaking is all that is missing
 
 	leaders, busy, members int32
@@ -84,6 +88,7 @@ type group struct {
 
 func newIndex(s *Snapshot, ownClaim string) *index {
 	x := &index{s: s, now: s.Now.Time, spec: s.Cluster.Spec.WithDefaults()}
+	x.guards = x.spec.Guard == GuardEnforce && s.Cluster.GuardEnforcing
 	x.addPools()
 	x.addClaims(ownClaim)
 	x.addNodes()
@@ -97,7 +102,10 @@ func (x *index) addPools() {
 	x.pools = make([]pool, 0, len(x.s.Pools))
 	for i := range x.s.Pools {
 		p := &x.s.Pools[i]
-		x.pools = append(x.pools, pool{Pool: p, shutdown: p.Replicas <= 0 && p.AllowShutdown})
+		x.pools = append(x.pools, pool{
+			Pool: p, shutdown: p.Replicas <= 0 && p.AllowShutdown,
+			byLine: p.Strategy == RollingUpdateStrategy && x.spec.Update.RollingUpdate == ByPartition,
+		})
 		if p.Replicas > 0 && p.Replicas <= maxReplicas {
 			x.desired += int(p.Replicas)
 		}

@@ -141,7 +141,7 @@ func (n *naive) evacuates(p *Pod) bool { return n.losesData(p) && p.Agent && !n.
 func (n *naive) prepare(p *Pod) Prepare {
 	pool := n.pool(p.Pool)
 	switch {
-	case pool.Replicas == 0 && pool.AllowShutdown, n.free(p), !p.Agent:
+	case pool.Replicas == 0 && pool.AllowShutdown, n.free(p), !p.Agent, n.forced(p) && !n.handed(p):
 		return PrepareNone
 	case n.losesData(p):
 		return PrepareEvacuate
@@ -159,6 +159,9 @@ func (n *naive) action(p *Pod) Action {
 		if pre := n.prepare(p); pre != PrepareNone {
 			return Action(pre)
 		}
+	}
+	if n.target(p) != nil {
+		return LowerPartition
 	}
 	return Restart
 }

@@ -159,12 +159,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	shut := pool.Replicas == 0 && pool.AllowShutdown
 	switch r {
 	case Paused:
-		line := pool.Partition
-		if pool.Ordered != nil && *pool.Ordered > line {
-			line = *pool.Ordered
-		}
-		leaves := n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement || n.leaving(p)
-		return pool.Strategy == RollingUpdateStrategy && n.old(p) && !leaves && p.Ordinal < line, ""
+		return n.stoppedByPartition(p), ""
 	case FleetFull:
 		return s.Fleet.Max > 0 && s.Fleet.Restarts+len(n.chosen) >= s.Fleet.Max, ""
 	case NeedsApproval:
@@ -188,6 +183,9 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case Shutdown:
 		return pool.Replicas == 0 && !pool.AllowShutdown, ""
 	case InOrder:
+		if n.heldByLine(p) {
+			return true, ""
+		}
 		for _, name := range n.awayNow() {
 			o := n.find(name)
 			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
@@ -203,7 +201,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case StaleReport:
 		return rep != nil && !rep.Fresh && p.Agent, ""
 	case OnItsWay:
-		return p.Phase == Terminating, ""
+		return p.Phase == Terminating || n.inHands(p), ""
 	case Claimed:
 		c := n.claimed(p)
 		return c != nil && (!n.free(p) || c.UID == p.UID || c.UID == "" || p.UID == ""), ""
@@ -217,6 +215,9 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		}
 		return slices.ContainsFunc(rep.After, func(name string) bool {
 			o := n.find(name)
+			if o != nil && n.mustWaitFor(o, p) && n.prepare(p) == PrepareHandoff {
+				return false
+			}
 			return name != p.Name && (o == nil || o.Revision != n.pool(o.Pool).Revision || !n.alive(o))
 		}), ""
 	case RankOrder:
@@ -225,8 +226,12 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 			return n.rank(o) < n.rank(p) && (rolls || n.wanted(o) && n.gone(o))
 		}), ""
 	case LeaderLast:
+		before := false
+		for _, o := range order[:slices.Index(order, p)] {
+			before = before || !n.mustWaitFor(o, p)
+		}
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool { return o.Name != p.Name && n.gone(o) })
-		return n.last(p) && !shut && !n.outage && (order[0] != p || others), ""
+		return n.last(p) && !shut && !n.outage && (before || others), ""
 	case ZoneUnknown:
 		counts := n.sp.Policy.Unit == UnitZone || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage
 		return counts && n.zone(p) == "" && !shut, ""
@@ -309,7 +314,11 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	if n.free(p) || shut {
 		return false
 	}
-	return len(n.awayNow())+max(unitNeeds, 1) > n.limit() && (!n.gone(p) || n.noAgentAnywhere())
+	away := len(n.awayNow())
+	if n.serving(p) {
+		away = n.reallyAway()
+	}
+	return away+max(unitNeeds, 1) > n.limit() && (!n.gone(p) || n.serving(p) || n.noAgentAnywhere())
 }
 
 var starred = map[Rule]bool{

@@ -16,6 +16,9 @@ type naive struct {
 	sorted []Group
 	chosen []string
 	outage bool
+	// of pools that are driven by their partition
+	repairing []*Pod
+	tried     []string
 }
 
 func newNaive(s *Snapshot) *naive {
@@ -26,6 +29,7 @@ func newNaive(s *Snapshot) *naive {
 	p.StartSeconds, p.MaxFailed = orElse(p.StartSeconds, 600), orElse(p.MaxFailed, 1)
 	p.MaxUnavailable = orElse(p.MaxUnavailable, &IntOrPercent{Text: "25%"})
 	p.MaxShardUnavailable = orElse(p.MaxShardUnavailable, &IntOrPercent{Int: 1})
+	n.sp.Guard = orElse(n.sp.Guard, "Enforce")
 	n.outage = p.Unit == UnitAll
 	return n
 }
@@ -172,9 +176,8 @@ func (n *naive) gone(p *Pod) bool {
 	if !n.wanted(p) {
 		return false
 	}
-	r, pool := n.heard(p), n.pool(p.Pool)
-	open := pool.Strategy == RollingUpdateStrategy && p.Ordinal >= pool.Partition && n.old(p) && p.Guard != GuardClosed && p.Guard != ""
-	return p.Phase != Ready || n.lost(p) || !n.alive(p) || open || r != nil && !r.Settled ||
+	r := n.heard(p)
+	return p.Phase != Ready || n.lost(p) || !n.alive(p) || n.handed(p) || r != nil && !r.Settled ||
 		n.soak() > 0 && n.s.Now.Sub(n.calmSince(p)) < n.soak()
 }
 

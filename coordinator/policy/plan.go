@@ -14,6 +14,8 @@ type Plan struct {
 	// Holds has every other pod of Order; those of the whole cluster come
 	// first and have an empty pod.
 	Holds []Hold `json:"holds"`
+	// Lines are moves of hold lines that take nothing away.
+	Lines []Line `json:"lines,omitempty"`
 	// RetryAfterSeconds is above 0 only when a clock, not an event, will change the answer.
 	RetryAfterSeconds int64    `json:"retryAfterSeconds"`
 	Forecast          Forecast `json:"forecast"`
@@ -81,7 +83,8 @@ type Action string
 
 // The actions. Restart deletes a pod that comes back; Handoff and Evacuate
 // only prepare; Remove deletes a pod that does not come back; Restore undoes
-// a prepare.
+// a prepare. LowerPartition moves the hold line of a RollingUpdate pool to the
+// pod, which then goes and comes back.
 const (
 	Restart        Action = "Restart"
 	Handoff        Action = "Handoff"
@@ -91,6 +94,9 @@ const (
 	Restore        Action = "Restore"
 	LowerPartition Action = "LowerPartition"
 )
+
+// restarts: the pod goes and comes back.
+func restarts(a Action) bool { return a == Restart || a == LowerPartition }
 
 // Prepare is what makes a pod safe to stop.
 // +kubebuilder:validation:Enum=None;Handoff;Evacuate

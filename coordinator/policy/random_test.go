@@ -78,6 +78,9 @@ func (g generator) wild() Snapshot {
 		})
 	}
 	g.status(&s)
+	if g.rarely(4) {
+		g.partitions(&s)
+	}
 	return s
 }
 

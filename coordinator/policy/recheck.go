@@ -146,7 +146,7 @@ func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string
 // stays, or the same pod would be restarted for it again and again.
 func broughtNoAgent(claim *Claim, p *pod) bool {
 	wasBroken := claim.Reason == ReasonNeverStarted || claim.Reason == ReasonFailed
-	return claim.Action == Restart && claim.Prepare == PrepareNone && !wasBroken && !p.Agent && !p.pool.shutdown
+	return restarts(claim.Action) && claim.Prepare == PrepareNone && !wasBroken && !p.Agent && !p.pool.shutdown
 }
 
 // notFull is the first group that is less full than the claim asks for.

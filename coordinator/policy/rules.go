@@ -11,6 +11,7 @@ type finding struct {
 	reason   string
 	unblocks string
 	retryAt  time.Time // when a clock ends it, else zero
+	firm     bool      // no override switches it off
 }
 
 // rule is one question. A rule of the whole cluster is asked once for a plan,
@@ -67,6 +68,10 @@ var rules = []rule{
 	{name: ForeignBudget, pod: refused(ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption")},
 	{name: Unstable, pod: refused(Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
 }
+
+// asksForced are the rules that hold a pod which a person has handed to its
+// controller by force.
+var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, OnItsWay: true, Claimed: true}
 
 // Rules are the names of all rules, in the order in which they are asked.
 func Rules() []Rule {

@@ -8,19 +8,29 @@ import (
 )
 
 // belowPartition: the StatefulSet controller would bring the pod back on the
-// old revision, again and again.
+// old revision, again and again, and the line is not ours to lower.
 func (d *decision) belowPartition(c *candidate) *finding {
-	if c.pool.Strategy != RollingUpdateStrategy || !isOutdated(c.pod) || c.leaves {
+	p := c.pool
+	if p.Strategy != RollingUpdateStrategy || !isOutdated(c.pod) || c.leaves || p.Force {
 		return nil
 	}
-	line := c.pool.Partition
-	if c.pool.Ordered != nil {
-		line = max(line, *c.pool.Ordered)
+	line := p.Partition
+	switch {
+	case p.byLine && c.Ordinal < line && !d.x.s.Cluster.Status.Initialized:
+		return found(fmt.Sprintf("the partition of pool %s is %d, and is left alone until the database has been healthy once", p.Name, line),
+			fmt.Sprintf("the database healthy, or a partition of at most %d", c.Ordinal))
+	case p.byLine && p.Ordered != nil && c.Ordinal < *p.Ordered:
+		return found(fmt.Sprintf("a person set the partition of pool %s to %d: ordinals below it stay on the old revision", p.Name, *p.Ordered),
+			fmt.Sprintf("a partition of at most %d", c.Ordinal))
+	case p.byLine:
+		return nil
+	case p.Ordered != nil:
+		line = max(line, *p.Ordered)
 	}
 	if c.Ordinal >= line {
 		return nil
 	}
-	return found(fmt.Sprintf("the partition of pool %s is %d: ordinals below it stay on the old revision", c.pool.Name, line),
+	return found(fmt.Sprintf("the partition of pool %s is %d: ordinals below it stay on the old revision", p.Name, line),
 		fmt.Sprintf("a partition of at most %d", c.Ordinal))
 }
 
@@ -29,7 +39,7 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	switch {
 	case d.x.outage() && !d.approved(ApprovedOutage, c.pool.Revision):
 		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(ApprovedOutage))
-	case !c.Agent && c.action == Restart && u.Adopt == AdoptAsk && !d.mayAdopt(c):
+	case !c.Agent && restarts(c.action) && u.Adopt == AdoptAsk && !d.mayAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(ApprovedAdopt))
 	case u.ApproveLeader && c.goesLast() && !d.approved(ApprovedLeader, c.pool.Revision):
@@ -127,6 +137,9 @@ func (d *decision) shutdown(c *candidate) *finding {
 // inOrder: an OrderedReady pool has no other unit of it away; what is broken is
 // repaired from the lowest ordinal up.
 func (d *decision) inOrder(c *candidate) *finding {
+	if f := d.lineOrder(c); f != nil {
+		return f
+	}
 	if c.pool.Management != OrderedReady {
 		return nil
 	}
@@ -193,7 +206,7 @@ func ageOf(r *Report) time.Duration {
 
 func (d *decision) onItsWay(c *candidate) *finding {
 	if c.Phase != Terminating {
-		return nil
+		return d.inHands(c)
 	}
 	if d.x.nodeGone(c.pod) {
 		return found("it is terminating on a node that is gone", "the node back, or the pod object removed by a person")
@@ -234,6 +247,8 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case name == c.Name:
 		case !known:
 			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
+		case waitsFor(&d.x.pods[at], c) && c.prepare == PrepareHandoff && !d.prepared:
+			// One of the two must go first. It is asked again when it has handed over.
 		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
 			return found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
 		}
@@ -259,8 +274,11 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	if !c.goesLast() || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
-	if c.place > 0 {
-		earlier := d.order[0].pod
+	for i := range d.order[:c.place] {
+		earlier := d.order[i].pod
+		if waitsFor(earlier, c) {
+			continue // else neither could ever go
+		}
 		return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
 			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back")
 	}
@@ -305,14 +323,17 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return d.oneAtATime(c)
 	}
 	b := d.ledger
-	needed := max(d.needed, 1)
-	if c.outside || c.pool.shutdown || b.used()+needed <= b.limit {
+	used, needed := b.used(), max(d.needed, 1)
+	if c.serves {
+		used -= b.serving // it costs nothing, but all like it at once would
+	}
+	if c.outside || c.pool.shutdown || used+needed <= b.limit {
 		return nil
 	}
-	if c.away && !d.x.noAgents {
+	if c.away && !c.serves && !d.x.noAgents {
 		return nil // it costs nothing more
 	}
-	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", b.used()+needed, d.x.desired, b.limit)
+	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, b.limit)
 	if away := b.awayText(); away != "" {
 		text += ": " + away
 	}

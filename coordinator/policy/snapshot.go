@@ -100,6 +100,8 @@ type Pool struct {
 	RunningVersion string `json:"runningVersion"`
 	// ScalingTo is the number of replicas wanted while a scale-down is in progress.
 	ScalingTo *int32 `json:"scalingTo"`
+	// Refused is why whoever acts cannot carry out this pool's strategy; empty = it can.
+	Refused string `json:"refused,omitempty"`
 }
 
 // Management is a StatefulSet's pod management policy. Default: Parallel.

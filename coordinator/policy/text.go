@@ -2,7 +2,8 @@ package policy
 
 import "strings"
 
-// Text is the plan as lines: the order, what goes, and what holds. A hold of
+// Text is the plan as lines: the order, what goes, what holds, and which hold
+// lines move. A hold of
 // the whole cluster, and an order of nobody, show "-" where names would be.
 func (p Plan) Text() string {
 	var b strings.Builder
@@ -17,6 +18,9 @@ func (p Plan) Text() string {
 	}
 	for _, h := range p.Holds {
 		b.WriteString(h.Text() + "\n")
+	}
+	for _, l := range p.Lines {
+		b.WriteString(l.Text() + "\n")
 	}
 	return b.String()
 }

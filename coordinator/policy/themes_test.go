@@ -158,6 +158,7 @@ var themes = slices.Concat(themesOfTheCluster, themesOfPods, themesOfGroups, []t
 
 var themesOfTheCluster = []theme{
 	func(_ *generator, s *Snapshot) { s.Cluster.Spec.Update.Mode = Observe },
+	func(g *generator, s *Snapshot) { g.partitions(s) },
 	func(g *generator, s *Snapshot) { s.Cluster.Spec.Update.Paused, s.Cluster.Paused = g.rarely(2), true },
 	func(g *generator, s *Snapshot) {
 		p := g.somePool(s)

@@ -21,8 +21,8 @@ const together = 8
 // which each pod may go beside those that are considered before it.
 func (n *naive) decide() (order []*Pod, steps []Step, held []verdict) {
 	order = n.order()
-	line := n.considered(order)
-	for len(line) > 0 {
+	asked := map[string]bool{}
+	for line := n.nextToAsk(order, asked); len(line) > 0; {
 		part := line[:min(together, len(line))]
 		line = line[len(part):]
 		already := n.chosen
@@ -52,6 +52,9 @@ func (n *naive) decide() (order []*Pod, steps []Step, held []verdict) {
 			}
 			v := n.ask(p, order)
 			held = append(held, v)
+		}
+		if len(line) == 0 {
+			line = n.nextToAsk(order, asked)
 		}
 	}
 	slices.SortFunc(held, func(a, b verdict) int {
@@ -108,13 +111,34 @@ func (n *naive) fellows(p *Pod, order []*Pod) (list []*Pod) {
 	return list
 }
 
-// considered is the order with every pod followed by its fellows.
-func (n *naive) considered(order []*Pod) (line []*Pod) {
+// nextToAsk is the order with every pod followed by its fellows, from the
+// first on that was not asked up to one that may take others with it. Those
+// stand before it if all of them may go.
+func (n *naive) nextToAsk(order []*Pod, asked map[string]bool) (line []*Pod) {
+	n.repairing = nil
 	for _, p := range order {
-		for _, o := range n.fellows(p, order) {
-			if !slices.Contains(line, o) {
-				line = append(line, o)
+		if asked[p.Name] {
+			continue
+		}
+		unit := n.fellows(p, order)
+		if n.mayRepair(p) {
+			if len(line) > 0 {
+				return line
 			}
+			if repair := n.repairs(p, order, asked); repair != nil {
+				unit, n.repairing = repair, repair
+			}
+		}
+		unit = slices.DeleteFunc(unit, func(o *Pod) bool { return asked[o.Name] })
+		if slices.ContainsFunc(unit, n.movesLine) {
+			n.highestFirst(unit)
+		}
+		for _, o := range unit {
+			asked[o.Name] = true
+			line = append(line, o)
+		}
+		if n.repairing != nil {
+			return line
 		}
 	}
 	return line
@@ -122,17 +146,17 @@ func (n *naive) considered(order []*Pod) (line []*Pod) {
 
 // ask is the rule that holds a pod, or none.
 func (n *naive) ask(p *Pod, order []*Pod) verdict {
-	needs := 0
-	for _, q := range n.fellows(p, order) {
-		if !n.gone(q) && !n.free(q) && !slices.Contains(n.chosen, q.Name) {
-			needs++
-		}
+	fellows := n.fellows(p, order)
+	if slices.Contains(n.repairing, p) {
+		fellows = n.repairing
 	}
+	needs := n.cost(fellows)
 	for _, r := range asksEvery {
-		if n.free(p) && starred[r] {
+		if n.free(p) && starred[r] || n.forced(p) && !askedByForce[r] {
 			continue
 		}
-		if fails, group := n.fails(r, p, order, needs); fails && !n.overridden(r, p.Name) {
+		firm := r == InOrder && n.heldByLine(p)
+		if fails, group := n.fails(r, p, order, needs); fails && (firm || !n.overridden(r, p.Name)) {
 			return verdict{p.Name, r, group}
 		}
 	}
@@ -147,7 +171,10 @@ func (n *naive) step(p *Pod) Step {
 	case n.unit(p) != "":
 		name = orElse(p.Unit, n.zone(p))
 	}
-	return Step{Pod: p.Name, UID: p.UID, Unit: name, Action: n.action(p), Prepare: n.prepare(p), Reason: n.why(p), OutsideBudget: n.free(p)}
+	return Step{
+		Pod: p.Name, UID: p.UID, Unit: name, Action: n.action(p), Prepare: n.prepare(p), Reason: n.why(p), OutsideBudget: n.free(p),
+		Partition: n.target(p),
+	}
 }
 
 // restores are the claims to be given up.

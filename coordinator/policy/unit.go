@@ -53,8 +53,9 @@ func (x *index) largestUnit() int {
 }
 
 // together are the candidates that are considered with the one at a place: the
-// rest of its unit, as far as its rank and its going last allow.
-func (d *decision) together(at int) []*candidate {
+// rest of its unit that was not asked yet, as far as its rank and its going
+// last allow.
+func (d *decision) together(at int, asked []bool) []*candidate {
 	c := &d.order[at]
 	list := []*candidate{c}
 	if c.unit == (unitKey{}) {
@@ -62,10 +63,11 @@ func (d *decision) together(at int) []*candidate {
 	}
 	for i := at + 1; i < len(d.order); i++ {
 		o := &d.order[i]
-		if o.unit == c.unit && (d.x.outage() || o.rank() == c.rank() && o.goesLast() == c.goesLast()) {
+		if !asked[i] && o.unit == c.unit && (d.x.outage() || o.rank() == c.rank() && o.goesLast() == c.goesLast()) {
 			list = append(list, o)
 		}
 	}
+	sortByOrdinal(list)
 	return list
 }
 

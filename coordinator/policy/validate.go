@@ -150,16 +150,19 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 			v.add(field+"start", "is %d: a number from 0 to %d is wanted", p.Start, maxOrdinal)
 		}
 		atLeast(v, field+"partition", p.Partition, 0)
+		if p.Ordered != nil {
+			atLeast(v, field+"ordered", *p.Ordered, 0)
+		}
 		if p.ScalingTo != nil {
 			atLeast(v, field+"scalingTo", *p.ScalingTo, 0)
 		}
 		oneOf(v, field+"management", p.Management, "", Parallel, OrderedReady)
 		oneOf(v, field+"strategy", p.Strategy, "", OnDelete, RollingUpdateStrategy)
 		oneOf(v, field+"operation", p.Operation, NoOperation, OperationScaleDown, OperationVolume, OperationRemoval)
-		if p.Strategy == RollingUpdateStrategy && spec.Update.RollingUpdate == ByGuard {
+		if p.Refused != "" {
+			v.add(field+"strategy", "is %s, %s", p.Strategy, p.Refused)
+		} else if p.Strategy == RollingUpdateStrategy && spec.Update.RollingUpdate == ByGuard && !p.Force {
 			switch {
-			case p.Force:
-				v.add(field+"force", "is true: forcing a RollingUpdate pool is not available yet")
 			case spec.Guard != GuardEnforce:
 				v.add(field+"strategy", "is RollingUpdate, which needs guard Enforce, and cluster.spec.guard is %s: OnDelete needs no guard", spec.Guard)
 			case !s.Cluster.GuardEnforcing:

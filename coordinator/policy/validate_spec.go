@@ -49,9 +49,6 @@ func (v *validator) update(u *Update) {
 	if u.Schedule == Fast {
 		v.add(f+"schedule", "is Fast, which is not available yet: Ordered is wanted")
 	}
-	if u.RollingUpdate == ByPartition {
-		v.add(f+"rollingUpdate", "is Partition, which is not available yet: Guard is wanted")
-	}
 	if u.RestartSchedule != "" && !looksLikeCron(u.RestartSchedule) {
 		v.add(f+"restartSchedule", "is %q: a cron expression of five fields such as \"0 3 * * 0\" is wanted, or one such as @weekly", u.RestartSchedule)
 	}

@@ -1,0 +1,253 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// restLine is where the hold line of a pool rests: above any ordinal, so that
+// pods that are added together with a new template start on the old one.
+const restLine int32 = maxOrdinal
+
+// allowForce is the annotation with which a person hands a pool to its controller.
+const allowForce = `the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`
+
+// Line is a move of a pool's hold line that takes no pod away.
+type Line struct {
+	Pool string `json:"pool"`
+	// Partition is what the StatefulSet's partition should be.
+	Partition int32 `json:"partition"`
+	// Reason says why.
+	Reason string `json:"reason"`
+}
+
+// Text is the line as one line.
+func (l Line) Text() string { return fmt.Sprintf("line   %s %d: %s", l.Pool, l.Partition, l.Reason) }
+
+// waiting are the outdated pods below the hold line of a pool, the highest
+// ordinal first. Lowering the line to one of them frees all before it.
+type waiting struct {
+	pods  []*pod
+	next  int  // those before have been chosen
+	tried bool // a correction was
+}
+
+// addWaiting lists who waits below which line. A pod that is claimed or
+// terminating goes anyway, so it stands in nobody's way.
+func (d *decision) addWaiting() {
+	d.waiting = make([]waiting, len(d.x.pools))
+	for i := range d.x.pods {
+		p := &d.x.pods[i]
+		if p.pool.byLine && p.desired && isOutdated(p) && p.Ordinal < p.pool.Partition && p.Phase != Terminating && p.claim == nil {
+			d.waiting[p.poolPos].pods = append(d.waiting[p.poolPos].pods, p)
+		}
+	}
+}
+
+// between are the outdated pods that lowering the line to a candidate would
+// free with it, the highest ordinal first.
+func (d *decision) between(c *candidate) []*pod {
+	w := &d.waiting[c.poolPos]
+	for w.next < len(w.pods) && d.isChosen[d.x.byName[w.pods[w.next].Name]] {
+		w.next++
+	}
+	left := w.pods[w.next:]
+	end, _ := slices.BinarySearchFunc(left, c.Ordinal, func(p *pod, ordinal int32) int { return cmp.Compare(ordinal, p.Ordinal) })
+	return left[:end]
+}
+
+// lineOrder: the line goes down by one outdated pod at a time, so the highest
+// ordinal goes first. No override of this can be had: it would take others.
+func (d *decision) lineOrder(c *candidate) *finding {
+	pool := c.pool
+	if !pool.byLine || c.forced {
+		return nil
+	}
+	if c.action != LowerPartition {
+		return d.wouldComeBackOld(c)
+	}
+	between := d.between(c)
+	if len(between) == 0 {
+		return nil
+	}
+	f := found(fmt.Sprintf("the partition of pool %s is %d and goes down by one at a time: %s, which is outdated, goes first",
+		pool.Name, pool.Partition, between[0].Name), between[0].Name+" on its way")
+	if c.outside {
+		f = found(fmt.Sprintf("it is broken and below the partition %d of pool %s: lowering that to %d would free %s with it, such as %s, and not all of them may go now",
+			pool.Partition, pool.Name, c.Ordinal, counted(len(between), "outdated pod", "outdated pods"), between[0].Name),
+			fmt.Sprintf("%s on its way, or %s", between[0].Name, allowForce))
+	}
+	f.firm = true
+	return f
+}
+
+// wouldComeBackOld: below the line of a pool in mid-rollout, what is up to
+// date would come back out of date.
+func (d *decision) wouldComeBackOld(c *candidate) *finding {
+	comesBack := c.action == Restart || c.action == Handoff || c.action == Evacuate
+	if !comesBack || isOutdated(c.pod) || c.Ordinal >= c.pool.Partition || !d.outdated[c.poolPos] {
+		return nil
+	}
+	f := found(fmt.Sprintf("the partition of pool %s is %d and the pool in mid-rollout: it would come back on the old revision",
+		c.pool.Name, c.pool.Partition), fmt.Sprintf("a partition of at most %d, or all of the pool on its update revision", c.Ordinal))
+	f.firm = true
+	return f
+}
+
+// correction is what goes with a broken pod below the line, which takes
+// nothing away by itself: every outdated pod in between. It answers nothing
+// unless all of them may go now, together. That is tried once for a pool and
+// plan, as it costs a decision.
+func (d *decision) correction(c *candidate, asked []bool) []*candidate {
+	w := &d.waiting[c.poolPos]
+	if !c.outside || c.action != LowerPartition || c.forced || w.tried {
+		return nil
+	}
+	between := d.between(c)
+	if len(between) == 0 {
+		return nil
+	}
+	with := map[*pod]bool{c.pod: true}
+	for _, p := range between {
+		with[p] = !d.isChosen[d.x.byName[p.Name]] // one may go without the line
+	}
+	var unit []*candidate
+	for i := range d.order {
+		if o := &d.order[i]; with[o.pod] {
+			if asked[i] {
+				return nil // it was held
+			}
+			unit = append(unit, o)
+		}
+	}
+	sortByOrdinal(unit)
+	w.tried = true
+	if !d.mayAllGo(unit) {
+		return nil
+	}
+	return unit
+}
+
+// mayAllGo tries on a decision of its own, which has taken what this one has.
+func (d *decision) mayAllGo(unit []*candidate) bool {
+	trial := newDecision(d.x.s, d.own, d.prepared)
+	for _, place := range d.taken {
+		trial.take(&trial.order[place], nil)
+	}
+	trial.needed = cost(unit)
+	for _, c := range unit {
+		own := &trial.order[c.place]
+		if hold, _ := trial.ask(own); hold != nil {
+			return false
+		}
+		trial.take(own, nil)
+	}
+	return true
+}
+
+// sortByOrdinal is how pods below a line are asked, if several are asked
+// together.
+func sortByOrdinal(unit []*candidate) {
+	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == LowerPartition }) {
+		slices.SortFunc(unit, func(a, b *candidate) int { return compareInPool(a.pod, b.pod) })
+	}
+}
+
+// waitsFor: o can go only after c, because of the line.
+func waitsFor(o *pod, c *candidate) bool {
+	return c.action == LowerPartition && !c.forced && o.pool == c.pool && isOutdated(o) && o.Ordinal < c.Ordinal
+}
+
+// inHands: nothing keeps the StatefulSet controller from this pod, and it
+// takes it when it likes.
+func (d *decision) inHands(c *candidate) *finding {
+	if !d.x.leftOpen(c.pod) || c.outside || c.claim != nil || d.prepared || d.x.guards && !c.forced {
+		return nil
+	}
+	why := "no guard refuses that"
+	if c.pool.Force {
+		why = allowForce + " lets it"
+	}
+	return found(fmt.Sprintf("it is on its way: it is outdated, the partition of pool %s is %d, and its controller takes it, because %s",
+		c.pool.Name, c.pool.Partition, why), "its successor back")
+}
+
+// lines are the moves of hold lines that take nothing away: back to where they
+// rest, and past pods that are up to date.
+func (d *decision) lines() []Line {
+	if len(d.problems) > 0 || d.x.spec.Update.Mode == Observe || !d.x.s.Cluster.Status.Initialized {
+		return nil
+	}
+	var lines []Line
+	from := 0
+	for i := range d.x.pools {
+		to := from
+		for to < len(d.x.pods) && d.x.pods[to].pool == &d.x.pools[i] {
+			to++
+		}
+		if p := &d.x.pools[i]; p.byLine && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0 {
+			if l := d.line(p, d.x.pods[from:to]); l != nil {
+				lines = append(lines, *l)
+			}
+		}
+		from = to
+	}
+	return lines
+}
+
+// line is the move of one pool's line, whose pods come with the highest
+// ordinal first.
+func (d *decision) line(p *pool, pods []pod) *Line {
+	outdated, away, broken := 0, 0, 0
+	var handed *pod
+	for i := range pods {
+		o := &pods[i]
+		outdated += count(isOutdated(o))
+		away += count(o.away)
+		switch {
+		case !d.x.leftOpen(o) || o.claim != nil || o.Phase == Terminating:
+		case !o.serves:
+			broken++
+		case handed == nil:
+			handed = o
+		}
+	}
+	switch {
+	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
+		return nil // a dying pod could come back on the old revision; a person said where to stop
+	case outdated == 0 && p.Partition < restLine:
+		return &Line{p.Name, restLine, fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
+	case outdated == 0:
+		return nil
+	case handed != nil && !d.x.guards && p.Ordered == nil && broken == 0: // else what is broken would come back as it was
+		return &Line{p.Name, restLine, fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", handed.Name)}
+	case d.paused() != nil:
+		return nil
+	}
+	return p.past(pods)
+}
+
+// past lowers the line past the highest pods, as long as they are up to date:
+// below it they would come back on the old revision.
+func (p *pool) past(pods []pod) *Line {
+	top := int64(p.Start) + int64(p.Replicas)
+	line := min(int64(p.Partition), top)
+	passed := 0
+	for i := range pods {
+		o := &pods[i]
+		if int64(o.Ordinal) != line-1 {
+			continue
+		}
+		stop := p.Ordered != nil && o.Ordinal < *p.Ordered
+		if stop || o.Phase == Missing || o.Revision != p.Revision {
+			break
+		}
+		line--
+		passed++
+	}
+	if passed == 0 {
+		return nil
+	}
+	return &Line{p.Name, int32(line), fmt.Sprintf("%s above it on revision %s already, and nothing is taken away", counted(passed, "pod is", "pods are"), p.Revision)}
+}
