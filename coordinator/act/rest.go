@@ -28,9 +28,19 @@ func (a *Actor) leaveAlone(now time.Time, uid string, rule policy.Rule, reason s
 	r.times++
 }
 
-// Annotate adds to a snapshot what was found out by acting, so that the policy
-// holds such pods under a rule with a name.
+// notCarriedOut is said of pools with the RollingUpdate strategy. Moving their
+// partition, and opening a guard that is enforced, is not part of this version.
+const notCarriedOut = "which this coordinator does not carry out: it moves no partition and takes none of the pool's pods, " +
+	"and Kubernetes rolls the pool by itself down to its partition; OnDelete is wanted"
+
+// Annotate adds to a snapshot what was found out by acting, and what cannot be
+// done, so that the policy holds such pods under a rule with a name.
 func (a *Actor) Annotate(s *policy.Snapshot) {
+	for i := range s.Pools {
+		if s.Pools[i].Strategy == policy.RollingUpdateStrategy {
+			s.Pools[i].Refused = notCarriedOut
+		}
+	}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		r := a.rests[pod.UID]
@@ -89,6 +99,9 @@ func (a *Actor) canDo(at Situation, step policy.Step) bool {
 	switch {
 	case step.UID == "":
 		return false
+	case step.Action != policy.Restore && onlyDecided(at.Snapshot, step):
+		a.log.Error("step for a pool whose strategy is not carried out", "pod", step.Pod, "action", string(step.Action))
+		return false
 	case !carriesOut(step.Action):
 		return false
 	case step.Prepare != policy.PrepareHandoff && step.Prepare != policy.PrepareEvacuate && !unprepared(at.Snapshot, step):
@@ -107,6 +120,15 @@ func carriesOut(action policy.Action) bool {
 		return true
 	}
 	return false
+}
+
+// onlyDecided: the policy decides about pools with the RollingUpdate strategy,
+// and nobody here acts on that.
+func onlyDecided(s policy.Snapshot, step policy.Step) bool {
+	pod := podNamed(s, step.Pod)
+	return step.Action == policy.LowerPartition || pod != nil && slices.ContainsFunc(s.Pools, func(p policy.Pool) bool {
+		return p.Name == pod.Pool && p.Strategy == policy.RollingUpdateStrategy
+	})
 }
 
 // unprepared says who may go without a prepare: pods that are broken, that have
