@@ -56,8 +56,9 @@ type order struct {
 //
 // Invariants: only one call that changes the database runs at any time (busy); a
 // job of a claim ends only by Restore of that claim, by an order of a higher
-// epoch, or by another order once its own time is over; nothing is undone without
-// being asked, except what the stop hook did.
+// epoch, or by another order once its own time is over; a claim that is being
+// restored, or was, is not prepared again in that epoch; nothing is undone
+// without being asked, except what the stop hook did.
 type drainer struct {
 	engine *slot
 	logger *slog.Logger
@@ -74,6 +75,7 @@ type drainer struct {
 
 	mu      sync.Mutex
 	job     *job
+	over    overs
 	wake    chan struct{} // closed at the next change of job
 	stopped bool
 }
@@ -119,6 +121,8 @@ func (d *drainer) status() (job, <-chan struct{}) {
 func (d *drainer) conflict(o order, now time.Time) string {
 	j := d.job
 	switch {
+	case d.over.covers(o.claim, o.epoch):
+		return fmt.Sprintf("claim %s is restored; this order came too late", o.claim)
 	case j == nil, j.claim == "", j.claim == o.claim, o.epoch > j.epoch:
 		return ""
 	case !j.notAfter.IsZero() && now.After(j.notAfter):
@@ -130,7 +134,7 @@ func (d *drainer) conflict(o order, now time.Time) string {
 // plan answers the undo bytes of an order and changes nothing.
 func (d *drainer) plan(ctx context.Context, o order) (undo []byte, refused string, err error) {
 	d.mu.Lock()
-	if j := d.job; j != nil && j.claim == o.claim && j.kind == o.kind && o.claim != "" {
+	if j := d.job; j != nil && j.claim == o.claim && j.kind == o.kind && o.claim != "" && !d.over.covers(o.claim, o.epoch) {
 		// What the database looks like now is already our own doing.
 		undo = slices.Clone(j.undo)
 		d.mu.Unlock()
@@ -172,7 +176,8 @@ func (d *drainer) apply(o order) (refused string, err error) {
 		j.epoch, j.notAfter, j.eligible = o.epoch, o.notAfter, o.eligible
 		refused := j.state == rollcallv1.Drain_DRAIN_REFUSED
 		again := refused && now.Sub(j.since) >= retryRefused
-		if given := j.ctx.Err() != nil; !again && !given { // given up by a restore that did not finish
+		// The coordinator's successor may want it after a restore that did not finish.
+		if ended := j.ctx.Err() != nil; !again && !ended {
 			return "", nil
 		}
 		o.undo = j.undo
@@ -261,9 +266,11 @@ func (d *drainer) step(j *job) (engines.Progress, error) {
 }
 
 // restore undoes a claim: the own one, whose job it ends, or that of a pod that
-// is gone, which touches no job. With no undo bytes it takes the job's own.
-func (d *drainer) restore(ctx context.Context, claim string, undo []byte) (engines.Progress, error) {
+// is gone, which touches no job. With no undo bytes it takes the job's own. A
+// prepare of that claim which is still on its way changes nothing any more.
+func (d *drainer) restore(ctx context.Context, claim string, epoch int64, undo []byte) (engines.Progress, error) {
 	d.mu.Lock()
+	d.over.add(claim, epoch)
 	mine := d.job
 	if mine != nil && mine.claim == claim {
 		mine.cancel()

@@ -99,14 +99,14 @@ func TestOnlyOneWriterAtATime(t *testing.T) {
 		require.NoError(t, err)
 		for i := range 4 {
 			tasks.Go(func() { _, _, _ = d.plan(t.Context(), handoff("c1", 1)) })
-			tasks.Go(func() { _, _ = d.restore(t.Context(), fmt.Sprint("other", i), []byte("u")) })
+			tasks.Go(func() { _, _ = d.restore(t.Context(), fmt.Sprint("other", i), 1, []byte("u")) })
 			tasks.Go(func() { _ = d.sweep(t.Context()) })
 		}
 		tasks.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		d.busy <- struct{}{}
-		_, err = d.restore(ctx, "x", []byte("u"))
+		_, err = d.restore(ctx, "x", 1, []byte("u"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		d.release()
 	})
@@ -234,39 +234,43 @@ func TestRestoreEndsItsClaimOnly(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, prepared, d.state())
 
-		_, err = d.restore(t.Context(), "another pod's", []byte("u"))
+		_, err = d.restore(t.Context(), "another pod's", 1, []byte("u"))
 		require.NoError(t, err)
 		require.Equal(t, prepared, d.state())
 
-		p, err := d.restore(t.Context(), "mine", nil) // the agent still has the bytes
+		p, err := d.restore(t.Context(), "mine", 1, nil) // the agent still has the bytes
 		require.NoError(t, err)
 		require.Equal(t, engines.Running, p.State)
 		require.NotEqual(t, prepared, d.state(), "half undone is not prepared")
 		fail = false
-		_, err = d.restore(t.Context(), "mine", []byte("given"))
+		_, err = d.restore(t.Context(), "mine", 1, []byte("given"))
 		require.NoError(t, err)
 		require.Equal(t, none, d.state())
-		_, err = d.restore(t.Context(), "mine", []byte("given")) // once more
+		_, err = d.restore(t.Context(), "mine", 1, []byte("given")) // once more
 		require.NoError(t, err)
 		require.Equal(t, []string{"u", "undo", "given", "given"}, undone)
 
-		p, err = d.restore(t.Context(), "empty", nil)
+		p, err = d.restore(t.Context(), "empty", 1, nil)
 		require.NoError(t, err)
 		require.Equal(t, engines.Done, p.State)
 	})
 }
 
-// A restore that did not finish, and then the same claim again: it is prepared anew.
+// A restore that did not finish, and then the same claim again from the next
+// coordinator: it is prepared anew.
 func TestPreparedAgainAfterAHalfRestore(t *testing.T) {
 	engine := &fakeEngine{restore: func([]byte) (engines.Progress, error) { return engines.Progress{}, errors.New("down") }}
 	draining(t, engine, func(t *testing.T, d *drainer) {
 		_, err := d.apply(handoff("c", 1))
 		require.NoError(t, err)
 		require.Equal(t, prepared, d.state())
-		_, err = d.restore(t.Context(), "c", nil)
+		_, err = d.restore(t.Context(), "c", 1, nil)
 		require.Error(t, err)
 		require.Equal(t, preparing, d.state())
-		_, err = d.apply(handoff("c", 1))
+		words, err := d.apply(handoff("c", 1))
+		require.NoError(t, err)
+		require.NotEmpty(t, words)
+		_, err = d.apply(handoff("c", 2))
 		require.NoError(t, err)
 		require.Equal(t, prepared, d.state())
 	})

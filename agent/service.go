@@ -152,7 +152,8 @@ func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 	if err := checkOrder(o.claim, o.undo); err != nil {
 		return nil, err
 	}
-	if err := s.mayOrder(r.GetPodUid(), r.GetFence(), o.eligible, r.GetNotAfter(), &o.notAfter); err != nil {
+	var err error
+	if o.notAfter, err = s.mayOrder(r); err != nil {
 		return nil, err
 	}
 	if !r.GetApply() {
@@ -226,7 +227,7 @@ func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 	if err := s.admit(r.GetFence()); err != nil {
 		return nil, err
 	}
-	progress, err := s.drainer.restore(ctx, r.GetClaim(), r.GetUndo())
+	progress, err := s.drainer.restore(ctx, r.GetClaim(), r.GetFence().GetEpoch(), r.GetUndo())
 	if err != nil {
 		return nil, engineError(ctx, err)
 	}
@@ -249,7 +250,8 @@ func (s *service) relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*r
 	if node := r.GetNode(); node == "" || node == v.sighting.node {
 		return nil, status.Errorf(codes.InvalidArgument, "node is %.128q; it must be another member than this one, %q", node, v.sighting.node)
 	}
-	if err := s.mayOrder(r.GetPodUid(), r.GetFence(), o.eligible, r.GetNotAfter(), &o.notAfter); err != nil {
+	var err error
+	if o.notAfter, err = s.mayOrder(r); err != nil {
 		return nil, err
 	}
 	progress, err := s.drainer.relieve(ctx, o, r.GetNode())
@@ -259,30 +261,38 @@ func (s *service) relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*r
 	return &rollcallv1.RelieveResponse{Done: progress.State != engines.Running, Detail: progress.Detail}, nil
 }
 
-// mayOrder judges what all orders to this pod have in common, and reads the
-// time past which nothing may be written.
-func (s *service) mayOrder(podUID string, fence *rollcallv1.Fence, eligible []string, until *timestamppb.Timestamp, notAfter *time.Time) error {
-	if len(eligible) > maxEligible {
-		return status.Errorf(codes.InvalidArgument, "eligible names %d pods; at most %d are allowed", len(eligible), maxEligible)
+// orderRequest is what all requests that order this pod to write have in common.
+type orderRequest interface {
+	GetPodUid() string
+	GetFence() *rollcallv1.Fence
+	GetEligible() []string
+	GetNotAfter() *timestamppb.Timestamp
+}
+
+// mayOrder judges an order, and answers the time past which nothing may be
+// written for it; zero is none.
+func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
+	if n := len(r.GetEligible()); n > maxEligible {
+		return notAfter, status.Errorf(codes.InvalidArgument, "eligible names %d pods; at most %d are allowed", n, maxEligible)
 	}
-	if until != nil {
+	if until := r.GetNotAfter(); until != nil {
 		if err := until.CheckValid(); err != nil {
-			return status.Errorf(codes.InvalidArgument, "not_after is not a time: %v", err)
+			return notAfter, status.Errorf(codes.InvalidArgument, "not_after is not a time: %v", err)
 		}
-		*notAfter = until.AsTime()
+		notAfter = until.AsTime()
 	}
 	v, _ := s.board.newest()
-	if podUID != v.identity.PodUid {
-		return refusal(codes.FailedPrecondition, ReasonWrongPod, map[string]string{"pod_uid": v.identity.PodUid},
-			"pod_uid is %.64q; this is pod %s with UID %s", podUID, v.identity.Pod, v.identity.PodUid)
+	if r.GetPodUid() != v.identity.PodUid {
+		return notAfter, refusal(codes.FailedPrecondition, ReasonWrongPod, map[string]string{"pod_uid": v.identity.PodUid},
+			"pod_uid is %.64q; this is pod %s with UID %s", r.GetPodUid(), v.identity.Pod, v.identity.PodUid)
 	}
-	if err := s.admit(fence); err != nil {
-		return err
+	if err := s.admit(r.GetFence()); err != nil {
+		return notAfter, err
 	}
-	if !notAfter.IsZero() && !time.Now().Before(*notAfter) {
-		return refusal(codes.FailedPrecondition, ReasonExpired, nil, "not_after is %s, which has passed", notAfter.UTC().Format(time.RFC3339))
+	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
+		return notAfter, refusal(codes.FailedPrecondition, ReasonExpired, nil, "not_after is %s, which has passed", notAfter.UTC().Format(time.RFC3339))
 	}
-	return nil
+	return notAfter, nil
 }
 
 // admit lets an order through the fence. An agent that has just started may not

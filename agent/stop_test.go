@@ -261,7 +261,7 @@ func TestClaimTakesOver(t *testing.T) {
 		s.becomes(engines.Live)
 		time.Sleep(5 * time.Minute)
 		require.Len(t, s.noted(), 2, "nothing is undone while the claim is open")
-		_, err = s.drainer.restore(t.Context(), "c", nil)
+		_, err = s.drainer.restore(t.Context(), "c", 1, nil)
 		require.NoError(t, err)
 		time.Sleep(3 * time.Second)
 		require.Equal(t, []string{"restore undo", "restore undo stop-uid Handoff"}, s.noted()[2:])
