@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +32,8 @@ type Options struct {
 	// Bound gives a request to the API server a deadline within the leader's
 	// term. Default: no bound.
 	Bound func(context.Context) (context.Context, context.CancelFunc)
-	// Notify is called, from any goroutine, when Advance should be called again.
-	// It must return at once.
+	// Notify is called, from any goroutine, when Advance should be called again,
+	// with a snapshot that is begun after the call. It must return at once.
 	Notify func()
 	// Grant answers whether so many claims of this database cluster may be open,
 	// as far as other clusters are concerned. Default: always.
@@ -113,7 +114,7 @@ type Actor struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	heard   []func()
+	heard   []lesson
 	deposed bool
 
 	runs map[string]*run
@@ -139,6 +140,7 @@ func New(options Options) (*Actor, error) {
 
 // Situation is what one pass of an Actor goes by.
 type Situation struct {
+	// Now is when the pass began: before Snapshot was made.
 	Now time.Time
 	// Cluster is the object from which Snapshot was made.
 	Cluster  *v1alpha1.DatabaseCluster
@@ -169,7 +171,7 @@ type Outcome struct {
 // claims are dropped makes no new ones: the plan was made with them. Decide
 // again without them, and call Claim, to have both written at once.
 func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
-	a.listen()
+	a.listen(at.Now)
 	status := at.Cluster.Status
 	if a.isDeposed() || status.Epoch != a.options.Epoch {
 		return Outcome{Deposed: true, Claims: status.Claims}
@@ -227,8 +229,8 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 		if r.busy {
 			return
 		}
-		if at.Now.Before(r.retryAt) {
-			out.wake(r.retryAt)
+		if due := r.due(move); at.Now.Before(due) {
+			out.wake(due)
 			return
 		}
 		a.start(ctx, at, claim, r, move)
@@ -289,21 +291,34 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	return func(r *run) { r.failed(fmt.Errorf("no such move: %v", move)) }
 }
 
-// tell queues what a goroutine has learned for the next pass.
+// lesson is what a goroutine has learned, and when.
+type lesson struct {
+	at    time.Time
+	learn func()
+}
+
+// tell queues a lesson for the next pass.
 func (a *Actor) tell(learn func()) {
 	a.mu.Lock()
-	a.heard = append(a.heard, learn)
+	a.heard = append(a.heard, lesson{time.Now(), learn})
 	a.mu.Unlock()
 	a.options.Notify()
 }
 
-func (a *Actor) listen() {
+// listen takes in what was learned before a pass began. What was learned since
+// is left for the next one: the snapshot of this one may not contain it, and
+// must not be decided on as if it did.
+func (a *Actor) listen(began time.Time) {
 	a.mu.Lock()
-	heard := a.heard
-	a.heard = nil
+	late := slices.IndexFunc(a.heard, func(l lesson) bool { return l.at.After(began) })
+	if late < 0 {
+		late = len(a.heard)
+	}
+	heard := a.heard[:late]
+	a.heard = a.heard[late:]
 	a.mu.Unlock()
-	for _, learn := range heard {
-		learn()
+	for _, l := range heard {
+		l.learn()
 	}
 }
 

@@ -16,12 +16,10 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	case Here:
 		why = a.lookAhead(at, claim, r)
 	case Leaving:
-		r.heard.Sent, r.heard.Opened = false, false
-		r.went(at.Now)
+		r.gone(at.Now)
 		why = "its containers stop"
 	case Gone:
-		r.heard.Sent, r.heard.Opened = false, false
-		r.went(at.Now)
+		r.gone(at.Now)
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
@@ -35,7 +33,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		if successor.recheck > 0 {
 			r.recheckAt = at.Now.Add(successor.recheck)
 		}
-	case where == Here && !c.GiveUp && c.Heard.Observed:
+	case where == Here && !c.GiveUp && (c.Heard.Observed || c.Heard.Opened):
 		if hold := judgeGoing(at.Snapshot, claim).hold; hold != nil {
 			c.Held, why = true, string(hold.Rule)+": "+hold.Reason
 			r.held(at.Now, why)
@@ -102,7 +100,9 @@ func (r *run) held(now time.Time, why string) {
 	}
 }
 
-func (r *run) went(now time.Time) {
+// gone notes that the pod goes, so that its guard is nobody's business any more.
+func (r *run) gone(now time.Time) {
+	r.heard.Sent, r.heard.Opened, r.heard.Ajar = false, false, false
 	if r.wentAt.IsZero() {
 		r.wentAt = now
 	}

@@ -76,6 +76,7 @@ func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim) f
 	what, missing := b.missing(spoke)
 	return func(r *run) {
 		if missing {
+			r.backToBarrier()
 			r.failed(errors.New(what))
 			r.held(time.Now(), what)
 			return
@@ -146,6 +147,7 @@ func (a *Actor) open(ctx context.Context, at Situation, claim policy.Claim) func
 	opened, err := a.openGuard(ctx, at, claim)
 	return func(r *run) {
 		if err != nil {
+			r.heard.Ajar = true // the write may have come through, and only its answer been lost
 			a.refused(r, err)
 			return
 		}
@@ -204,7 +206,7 @@ func (a *Actor) refused(r *run, err error) {
 		}
 	case errors.Is(err, errBudget):
 		r.refusals++
-		r.retryAt = time.Now().Add(refusalPause)
+		r.refusedUntil = time.Now().Add(refusalPause)
 		r.problem = err.Error()
 		if r.refusals >= maxRefusals {
 			r.abandon(err.Error(), policy.ForeignBudget)
@@ -249,7 +251,8 @@ func holds(claims []policy.Claim, claim policy.Claim) bool {
 	return false
 }
 
-// shut closes the guard of a pod that stays after all. Only when the answer says
+// shut closes the guard of a pod that stays, or that nobody has decided on anew.
+// Only when the answer says
 // that the pod is not terminating may the prepare be undone.
 func (a *Actor) shut(ctx context.Context, claim policy.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
@@ -268,7 +271,7 @@ func (a *Actor) shut(ctx context.Context, claim policy.Claim) func(*run) {
 			r.failed(fmt.Errorf("close the guard: %w", err))
 		default:
 			r.succeeded()
-			r.heard.Closed, r.heard.Opened = true, false
+			r.heard.Closed, r.heard.Opened, r.heard.Ajar = true, false, false
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 	Open
 	// Go: remove the pod.
 	Go
-	// Shut the guard again, because the claim is given up.
+	// Shut the guard again, because the pod stays, at least for now.
 	Shut
 	// Undo what the prepare did.
 	Undo
@@ -91,8 +91,12 @@ type Heard struct {
 	Relieved bool
 	// Observed: pod and witnesses have looked after that, not long ago.
 	Observed bool
-	// Opened: the claim is noted on the pod and its guard open.
+	// Opened: the claim is noted on the pod and its guard open, on a decision that
+	// still stands.
 	Opened bool
+	// Ajar: the guard may be open without such a decision: a predecessor, a write
+	// without an answer or a removal that was refused may have left it so.
+	Ajar bool
 	// Sent: the API server has accepted the removal, or said that the pod is gone.
 	Sent bool
 	// Closed: the guard is known to be closed and the pod not to be terminating.
@@ -108,9 +112,10 @@ func prepares(c policy.Claim) bool {
 	return c.Prepare == policy.PrepareHandoff || c.Prepare == policy.PrepareEvacuate
 }
 
-// next is the step machine. It never leads to Undo while the pod can still go,
-// to Go without a prepare that is acknowledged and looked at from outside, nor
-// to Release while the pod is away and not accounted for in another way.
+// next is the step machine. It leaves no guard open that no decision stands
+// behind. It never leads to Undo while the pod can still go, to Go without a
+// prepare that is acknowledged and looked at from outside, nor to Release while
+// the pod is away and not accounted for in another way.
 func next(c Case) Move {
 	switch c.Pod {
 	case Here:
@@ -129,6 +134,8 @@ func advance(c Case) Move {
 	switch {
 	case c.Heard.Sent:
 		return Wait
+	case c.Heard.Ajar, c.Heard.Opened && c.Held:
+		return Shut
 	case prepares(c.Claim) && !c.Heard.Prepared:
 		switch {
 		case len(c.Claim.Undo) > 0:
@@ -143,8 +150,6 @@ func advance(c Case) Move {
 		return Relieve
 	case !c.Heard.Observed:
 		return Observe
-	case c.Held && c.Heard.Opened:
-		return Shut
 	case c.Held:
 		return Wait
 	case !c.Heard.Opened:

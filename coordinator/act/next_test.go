@@ -51,6 +51,9 @@ func TestNext(t *testing.T) {
 		"failed, and to go again":        {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
 		"removed":                        {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseGone},
 		"removed and undone":             {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
+		"held when the look is old":      {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Shut, policy.PhaseOpened},
+		"left open":                      {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
+		"left open, and sent":            {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true, Sent: true}}, Wait, policy.PhaseOpened},
 		"given up":                       {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Shut, policy.PhaseOpened},
 		"given up and shut":              {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
 		"given up, shut and undone":      {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Undone: true}}, Release, policy.PhasePreparing},
@@ -71,11 +74,15 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 			Claim: rapid.SampledFrom([]policy.Claim{handoff, stored, broke, removal, {}}).Draw(t, "claim"),
 			Pod:   Whereabouts(rapid.IntRange(0, 3).Draw(t, "pod")), Rejoined: flag("rejoined"), Back: flag("back"),
 			Failed: flag("failed"), Superseded: flag("superseded"), GiveUp: flag("giveUp"), CaughtUp: flag("caughtUp"), Held: flag("held"),
-			Heard: Heard{Asked: flag("asked"), Prepared: flag("prepared"), Observed: flag("observed"), Opened: flag("opened"),
+			Heard: Heard{Asked: flag("asked"), Prepared: flag("prepared"), Observed: flag("observed"), Opened: flag("opened"), Ajar: flag("ajar"),
 				Sent: flag("sent"), Closed: flag("closed"), Confirmed: flag("confirmed"), Undone: flag("undone")},
 		}
 		if flag("undo") {
 			c.Heard.Undo = []byte("u")
+		}
+		openInVain := c.Heard.Ajar || c.Heard.Opened && c.Held
+		if c.Pod == Here && !c.GiveUp && !c.Heard.Sent && openInVain && next(c) != Shut {
+			t.Fatalf("a guard stays open with no decision behind it: %+v", c)
 		}
 		switch next(c) {
 		case Open, Go:

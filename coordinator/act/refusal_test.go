@@ -94,6 +94,11 @@ func TestPodThatKeepsChangingIsLeftAlone(t *testing.T) {
 	})
 }
 
+func (w *world) isOpen(pod string) bool {
+	object, ok := w.server.Pod(namespace, pod)
+	return ok && object.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen
+}
+
 // requireShut: the guard is closed and no claim is noted on the pod.
 func (w *world) requireShut(pod string) {
 	w.t.Helper()

@@ -23,6 +23,8 @@ type run struct {
 	// retryAt is when the next move may be tried, errors how many failed in a row.
 	retryAt time.Time
 	errors  int
+	// refusedUntil is when a removal that a budget refused may be tried again.
+	refusedUntil time.Time
 	// problem is the last failure, for people.
 	problem string
 	// heldSince is when a prepared pod was first held without a break.
@@ -46,11 +48,12 @@ type run struct {
 }
 
 // runOf is the run of a claim. One that is not known was made by a predecessor,
-// whose last order may still be under way.
+// whose last order may still be under way, and who may have left the guard open.
 func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 	r := a.runs[claim.ID]
 	if r == nil {
 		r = &run{inherited: a.inherits(claim)}
+		r.heard.Ajar = r.inherited
 		if len(claim.Undo) > 0 {
 			r.notAfter = now.Add(writeAhead)
 		}
@@ -76,10 +79,20 @@ func (r *run) succeeded() {
 }
 
 // backToBarrier: what was looked at is no longer what is there. The guard is
-// opened again after that, given what is there then.
+// shut, and opened again after that, given what is there then.
 func (r *run) backToBarrier() {
 	r.heard.Observed, r.observedAt = false, time.Time{}
+	r.heard.Ajar = r.heard.Ajar || r.heard.Opened
 	r.heard.Opened = false
+}
+
+// due is when a move may be tried. A guard is shut without waiting for the
+// budget that keeps its pod.
+func (r *run) due(move Move) time.Time {
+	if move == Observe && r.refusedUntil.After(r.retryAt) {
+		return r.refusedUntil
+	}
+	return r.retryAt
 }
 
 // sent notes that the pod goes, or has gone.
@@ -94,6 +107,7 @@ func (r *run) abandon(why string, rest policy.Rule) {
 		return
 	}
 	r.giveUp, r.rest = why, rest
+	r.heard.Closed = false // the API server must say so after this
 	r.succeeded()
 }
 
