@@ -59,7 +59,7 @@ func (a *app) readFile(file, kind string) ([]byte, error) {
 	return data, nil
 }
 
-// documentJSON is a document as JSON. What is JSON is left as it is, because as
+// documentJSON is the one document in data as JSON. What is JSON is left as it is, because as
 // YAML it would lose the place of an error and its large numbers.
 func documentJSON(data []byte, kind string) ([]byte, error) {
 	trimmed := bytes.TrimSpace(data)
@@ -69,9 +69,12 @@ func documentJSON(data []byte, kind string) ([]byte, error) {
 	if trimmed[0] == '{' && json.Valid(trimmed) {
 		return data, nil
 	}
+	if err := checkYAML(data, kind); err != nil {
+		return nil, err
+	}
 	converted, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return nil, fmt.Errorf("neither JSON nor YAML: %w", err)
+		return nil, fmt.Errorf("YAML that is no %s: %w", kind, err)
 	}
 	return converted, nil
 }
