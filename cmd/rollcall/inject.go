@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -58,17 +59,21 @@ func (a *app) inject(file string, opts inject.ManifestOptions) error {
 		defer f.Close()
 		in = f
 	}
-	warnings, err := inject.Manifest(in, a.streams.Out, opts)
+	result, err := inject.Manifest(in, a.streams.Out, opts)
 	if err != nil {
 		if errors.Is(err, inject.ErrPreStop) {
 			return fmt.Errorf("%w\nSee --keep-prestop, or annotate the pod template with %s: %s", err, v1alpha1.AnnotationPreStop, v1alpha1.PreStopChain)
 		}
 		return err
 	}
-	for _, w := range warnings {
-		if _, err := io.WriteString(a.streams.ErrOut, "warning: "+string(w)+"\n"); err != nil {
-			return err
-		}
+	var said strings.Builder
+	for _, w := range result.Warnings {
+		fmt.Fprintf(&said, "warning: %s\n", w)
 	}
-	return nil
+	if result.Changed == 0 {
+		fmt.Fprintf(&said, "0 StatefulSets changed: %d have an agent already, %d have no label %s in their pod template\n",
+			result.Present, result.Unlabelled, v1alpha1.LabelCluster)
+	}
+	_, err = io.WriteString(a.streams.ErrOut, said.String())
+	return err
 }

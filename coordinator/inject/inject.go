@@ -3,10 +3,12 @@ package inject
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -56,6 +58,9 @@ func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warn
 	if cluster == "" {
 		return nil, nil
 	}
+	if problems := validation.IsDNS1035Label(cluster); len(problems) > 0 {
+		return nil, fmt.Errorf("label %s is %q, which can be the name of no DatabaseCluster: %s", v1alpha1.LabelCluster, cluster, problems[0])
+	}
 	if spec.OS != nil && spec.OS.Name == corev1.Windows {
 		return nil, errors.New("spec.os.name is windows: the agent runs on Linux only")
 	}
@@ -66,14 +71,14 @@ func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warn
 	if opts.CloseGuard {
 		closeGuard(meta)
 	}
-	if present != nil {
-		return alreadyThere(present, opts), nil
-	}
-	if err := checkRoom(spec); err != nil {
-		return nil, err
-	}
 	database, err := databaseContainer(meta, spec)
 	if err != nil {
+		return nil, err
+	}
+	if present != nil {
+		return alreadyThere(present, spec, database, opts)
+	}
+	if err := checkRoom(spec); err != nil {
 		return nil, err
 	}
 	token := opts.Token()
@@ -116,11 +121,21 @@ func findAgent(spec *corev1.PodSpec) (*corev1.Container, error) {
 	return nil, nil
 }
 
-func alreadyThere(agent *corev1.Container, opts Options) []Warning {
-	if agent.Image == opts.Image {
-		return nil
+// alreadyThere leaves an agent as it is, unless it could never work.
+func alreadyThere(agent *corev1.Container, spec *corev1.PodSpec, database *corev1.Container, opts Options) ([]Warning, error) {
+	configured := func(v corev1.Volume) bool { return v.Name == volumeConfig }
+	if !slices.ContainsFunc(spec.Volumes, configured) {
+		return nil, fmt.Errorf("init container %s is there, but no volume %s with its configuration: remove it, and the agent is added anew",
+			agent.Name, volumeConfig)
 	}
-	return []Warning{Warning(fmt.Sprintf("an agent is there already, with the image %s instead of %s; it was left as it is", agent.Image, opts.Image))}
+	var warnings []Warning
+	if agent.Image != opts.Image {
+		warnings = append(warnings, Warning(fmt.Sprintf("an agent is there already, with the image %s instead of %s; it was left as it is", agent.Image, opts.Image)))
+	}
+	if database.Lifecycle == nil || database.Lifecycle.PreStop == nil {
+		warnings = append(warnings, Warning(fmt.Sprintf("an agent is there already, but container %s has no preStop hook that would call it; both were left as they are", database.Name)))
+	}
+	return warnings, nil
 }
 
 // closeGuard lets Kubernetes refuse to remove the pod from birth. A label that

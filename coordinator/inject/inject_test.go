@@ -120,6 +120,25 @@ func TestAgentSeesNoToken(t *testing.T) {
 	require.Nil(t, got.Spec.AutomountServiceAccountToken)
 }
 
+// An agent that could never work is not taken for one.
+func TestHalfAnAgent(t *testing.T) {
+	whole, _, err := Pod(readPod(t, "testdata/pod/plain.in.yaml"), testOptions())
+	require.NoError(t, err)
+
+	bare := whole.DeepCopy()
+	bare.Spec.Volumes = nil
+	_, _, err = Pod(bare, testOptions())
+	require.ErrorContains(t, err, "init container rollcall-agent is there, but no volume rollcall-config with its configuration")
+
+	unhooked := whole.DeepCopy()
+	unhooked.Spec.Containers[0].Lifecycle = nil
+	same, warnings, err := Pod(unhooked, testOptions())
+	require.NoError(t, err)
+	require.Equal(t, unhooked, same)
+	require.Len(t, warnings, 1)
+	require.Contains(t, warnings[0], "has no preStop hook that would call it")
+}
+
 func TestLeftAlone(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Pod){
 		"no label":              func(p *corev1.Pod) { p.Labels = nil },

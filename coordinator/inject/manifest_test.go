@@ -17,9 +17,9 @@ import (
 func injectText(t *testing.T, text string) (string, []Warning) {
 	t.Helper()
 	var out bytes.Buffer
-	warnings, err := Manifest(strings.NewReader(text), &out, ManifestOptions{Options: testOptions(), Name: "test.yaml"})
+	result, err := Manifest(strings.NewReader(text), &out, ManifestOptions{Options: testOptions(), Name: "test.yaml"})
 	require.NoError(t, err)
-	return out.String(), warnings
+	return out.String(), result.Warnings
 }
 
 func TestManifestGolden(t *testing.T) {
@@ -84,9 +84,9 @@ func TestOtherDocumentsAreUntouched(t *testing.T) {
 		"text with dashes":   "a: |\n  ---\n  b\n",
 		"list":               "- 1\n- 2\n",
 		"scalar":             "hello\n",
-		"other kinds":        "kind: Pod\nmetadata: {labels: {rollcall.dev/cluster: x}}\n",
-		"another group":      "apiVersion: apps.example.com/v1\nkind: StatefulSet\nspec: {template: {metadata: {labels: {rollcall.dev/cluster: x}}}}\n",
-		"label on the set":   "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {labels: {rollcall.dev/cluster: x}}\nspec: {template: {}}\n",
+		"other kinds":        "apiVersion: v1\nkind: Service\nmetadata: {labels: {rollcall.dev/cluster: x}}\nspec: {template: 7}\n",
+		"directive":          "%YAML 1.1\n---\na: 1\n...\n# c\n%YAML 1.1\n# c\n\n--- {b: 1}\n",
+		"keys given twice":   "a: 1\na: 2\n",
 		"end marker":         "a: 1\n...\n---\nb: 1\n",
 		"document on a line": "--- {a: 1}\n--- {b: 2}\n",
 		"json":               `{"a": 1}`,
@@ -97,6 +97,52 @@ func TestOtherDocumentsAreUntouched(t *testing.T) {
 			require.Equal(t, text, got)
 		})
 	}
+}
+
+// TestLeftAsItIsWithAWarning: whoever labelled them meant something.
+func TestLeftAsItIsWithAWarning(t *testing.T) {
+	const template = "spec: {template: {metadata: {labels: {rollcall.dev/cluster: x}}}}\n"
+	for text, want := range map[string]string{
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {rollcall.dev/cluster: x}}\n":                                    "Pod a has pods with the label rollcall.dev/cluster and was left as it is",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n" + template:                                                "Deployment a has pods",
+		"apiVersion: apps/v1beta2\nkind: StatefulSet\nmetadata: {name: a}\n" + template:                                          "apps/v1beta2 StatefulSet a has pods",
+		"apiVersion: apps.example.com/v1\nkind: StatefulSet\n" + template:                                                        "apps.example.com/v1 StatefulSet",
+		"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, labels: {rollcall.dev/cluster: x}}\nspec: {template: {}}\n": "StatefulSet a: metadata.labels has rollcall.dev/cluster and the pod template has not",
+	} {
+		got, warnings := injectText(t, text)
+		require.Equal(t, text, got)
+		require.Len(t, warnings, 1, text)
+		require.Contains(t, warnings[0], "test.yaml: document 1: "+want)
+	}
+}
+
+func TestWhatIsCounted(t *testing.T) {
+	unlabelled := strings.Replace(injectable, "rollcall.dev/cluster", "app", 1)
+	var once, twice bytes.Buffer
+	opts := ManifestOptions{Options: testOptions()}
+	result, err := Manifest(strings.NewReader(injectable+"---\n"+unlabelled+"---\n"+injectable), &once, opts)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 0, 1}, []int{result.Changed, result.Present, result.Unlabelled})
+	result, err = Manifest(&once, &twice, opts)
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 2, 1}, []int{result.Changed, result.Present, result.Unlabelled})
+}
+
+// TestLinesAndDirectivesStay in documents that change.
+func TestLinesAndDirectivesStay(t *testing.T) {
+	unix, _ := injectText(t, "# c\n"+injectable)
+	dos, _ := injectText(t, strings.ReplaceAll("# c\n"+injectable, "\n", "\r\n"))
+	require.Equal(t, strings.ReplaceAll(unix, "\n", "\r\n"), dos)
+
+	for _, text := range []string{"%YAML 1.1\n# c\n---\n" + injectable, "a: 1\n...\n%YAML 1.1\n---\n" + injectable} {
+		got, _ := injectText(t, text)
+		require.Contains(t, got, "%YAML 1.1\n")
+		require.Equal(t, 1, strings.Count(got, "---\n"))
+		require.Contains(t, got, "name: rollcall-agent")
+	}
+	line := "%YAML 1.1\n--- " + `{apiVersion: apps/v1, kind: StatefulSet, spec: {template: {metadata: {labels: {rollcall.dev/cluster: x}}, spec: {containers: [{name: a}]}}}}` + "\n"
+	got, _ := injectText(t, line)
+	require.True(t, strings.HasPrefix(got, "%YAML 1.1\n---\n"), got)
 }
 
 const injectable = `apiVersion: apps/v1
@@ -116,6 +162,8 @@ func TestManifestErrors(t *testing.T) {
 		"wrong type": {wrong, "test.yaml: document 1: StatefulSet prod/solr: json: cannot unmarshal string into Go struct field"},
 		"not yaml":   {"---\na: [\n", "test.yaml: document 1: "},
 		"in a list":  {"apiVersion: v1\nkind: List\nitems:\n- a: 1\n- " + strings.ReplaceAll(strings.TrimSpace(hook), "\n", "\n  "), "items[1]: StatefulSet prod/solr"},
+		"key twice":  {strings.Replace(injectable, "name: solr, ", "name: solr, name: other, ", 1), `mapping key "name" already defined`},
+		"no name":    {strings.Replace(injectable, "cluster: search", "cluster: C_ bad/", 1), `label rollcall.dev/cluster is "C_ bad/", which can be the name of no DatabaseCluster`},
 		"two in one": {injectable + "...\nb: 2\n", "more than one document"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +177,8 @@ func TestManifestErrors(t *testing.T) {
 	require.ErrorContains(t, err, "input: broken pipe")
 	_, err = Manifest(strings.NewReader(injectable), &bytes.Buffer{}, ManifestOptions{})
 	require.ErrorContains(t, err, "no image of the agent was given")
+	_, err = Manifest(strings.NewReader(injectable), &bytes.Buffer{}, ManifestOptions{Options: Options{Image: "A B"}})
+	require.ErrorContains(t, err, `image of the agent is "A B"`)
 }
 
 // TestSharedPartsAreNotChanged: two templates that share what they contain by

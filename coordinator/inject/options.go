@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -58,9 +59,16 @@ func (e ExistingPreStop) String() string {
 // ErrPreStop is for a container whose own preStop hook is in the way.
 var ErrPreStop = errors.New("has a preStop hook of its own")
 
+// imageName has the characters that names of images are made of. Whether the
+// image exists is for the kubelet to say.
+var imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
+
 func (o Options) withDefaults() (Options, error) {
-	if o.Image == "" {
+	switch {
+	case o.Image == "":
 		return o, errors.New("no image of the agent was given")
+	case !imageName.MatchString(o.Image):
+		return o, fmt.Errorf("image of the agent is %q: want a name such as registry.example/rollcall/agent:v1", o.Image)
 	}
 	switch o.PullPolicy {
 	case "":
