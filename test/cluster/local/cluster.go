@@ -89,13 +89,13 @@ func open(ctx context.Context, o Options, create bool) (_ *Cluster, err error) {
 		}
 	}
 	// Mount points are known by their real path.
-	real, err := filepath.EvalSymlinks(o.Dir)
+	resolved, err := filepath.EvalSymlinks(o.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w in %s", ErrNone, o.Dir)
 	} else if err != nil {
 		return nil, err
 	}
-	o.Dir = real
+	o.Dir = resolved
 	unlock, err := host.Lock(ctx, filepath.Join(o.Dir, "lock"))
 	if err != nil {
 		return nil, err
