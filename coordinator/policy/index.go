@@ -49,6 +49,7 @@ type pod struct {
 	*Pod
 	pool    *pool
 	poolPos int32
+	at      int32 // its place in the index
 	desired bool
 	claim   *Claim
 	zone    string
@@ -224,6 +225,7 @@ func (x *index) judgePods() {
 	}
 	for i := range x.pods {
 		p := &x.pods[i]
+		p.at = int32(i)
 		p.claim = x.claims[p.Name]
 		p.zone = x.zoneOf(p)
 		p.unit = x.unitOf(p)
