@@ -1,6 +1,9 @@
 package policy
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // forecast simulates the rollout from here as if all else were well: each
 // candidate goes as soon as the budgets allow, in the sequence in which they
@@ -11,9 +14,15 @@ func (d *decision) forecast() Forecast {
 	}
 	f := d.forecaster()
 	s := newSimulation(f)
+	estimates := f.estimates()
+	seconds := s.run(d.sequence, estimates)
+	waves := seconds / estimates[0]
+	if slices.Max(estimates) != slices.Min(estimates) {
+		waves = s.run(d.sequence, f.ones())
+	}
 	return Forecast{
-		Waves:        int(math.Round(s.run(d.sequence, f.ones()))),
-		Seconds:      int64(math.Ceil(s.run(d.sequence, f.estimates()) - rounding)),
+		Waves:        int(math.Round(waves)),
+		Seconds:      int64(math.Ceil(seconds - rounding)),
 		BoundSeconds: int64(math.Floor(f.bound() + rounding)),
 	}
 }
@@ -199,7 +208,7 @@ func beginsSegment(before, c *candidate) bool {
 
 // interchangeable: speed may decide which of the two goes first.
 func interchangeable(a, b *candidate) bool {
-	return !a.broken && !b.broken && a.rank() == b.rank() && !a.goesLast() && !b.goesLast() && a.live == b.live
+	return !a.broken && !b.broken && !a.forced && !b.forced && a.rank() == b.rank() && !a.goesLast() && !b.goesLast() && a.live == b.live
 }
 
 // underway: the pod will go without being chosen again.

@@ -115,7 +115,6 @@ func (x *index) countMember(i, at int32, m *Member) {
 	h := &p.hosts[len(p.hosts)-1]
 	h.total++
 	p.kinds |= kindBit(g.Kind)
-	p.recovering = p.recovering || m.State == Recovering
 	p.members++
 	p.leaders += int32(count(m.Leader))
 	switch m.State {
@@ -129,10 +128,12 @@ func (x *index) countMember(i, at int32, m *Member) {
 		h.recovering++
 		h.notDown++
 		p.busy++
+		p.recovering = true
 	case Down:
 	default:
 		h.maybe++
 		h.notDown++ // not known to be down
+		p.recovering = true
 	}
 	if p.live && !p.away && isAvailable(m.State) {
 		g.available++

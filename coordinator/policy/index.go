@@ -66,7 +66,7 @@ type pod struct {
 	hosts                  []hosting
 	// What its groups have among them, so that most rules need not go through
 	// them: kinds, one that is on this pod alone, one that is being moved, a
-	// recovering member here.
+	// member here that is recovering or may be.
 	kinds                     uint8
 	alone, moving, recovering bool
 }

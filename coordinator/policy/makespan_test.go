@@ -72,8 +72,12 @@ func (r *rollout) leave(t *testing.T, i int) {
 	r.s.Cluster.Status.Claims = append(r.s.Cluster.Status.Claims, Claim{
 		ID: p.Name, Pod: p.Name, UID: "u", To: "v2", Phase: PhaseGone, StartedAt: r.s.Now, Zone: p.Zone,
 	})
+	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
+	require.LessOrEqual(t, len(r.back), limit, "more pods are away than may be")
 	r.eachMember(p.Name, func(g *Group, m *Member) {
 		m.State = Down
+		down := slices.DeleteFunc(slices.Clone(g.Members), func(m Member) bool { return m.State == Active })
+		require.LessOrEqual(t, len(down), 1, "more of %s is away than may be", g.ID)
 		if other := slices.IndexFunc(g.Members, func(m Member) bool { return m.State == Active }); m.Leader && other >= 0 {
 			m.Leader, g.Members[other].Leader = false, true
 		}
