@@ -33,9 +33,9 @@ var placements = []placement{
 	{name: "dense-45", words: "3 zones, 90 shards of 3, a copy in each zone; 30 to 90 s",
 		pods: 45, limit: Percent(25), collections: []collection{{90, 3, acrossZones}}, seconds: between(30, 90)},
 	{name: "pairs-24", words: "pairs of pods with the same 3 shards of 2; 20 to 60 s",
-		pods: 24, limit: Percent(50), collections: []collection{{36, 2, together}}, seconds: between(20, 60)},
+		pods: 24, limit: Percent(50), collections: []collection{{36, 2, inSets}}, seconds: between(20, 60)},
 	{name: "trios-30", words: "sets of 3 pods with the same 2 shards of 3; 30 to 90 s",
-		pods: 30, limit: Percent(25), collections: []collection{{20, 3, together}}, seconds: between(30, 90)},
+		pods: 30, limit: Percent(25), collections: []collection{{20, 3, inSets}}, seconds: between(30, 90)},
 	{name: "ring-40", words: "shard n on pods n, n+1 and n+2; 30 to 90 s",
 		pods: 40, limit: Percent(25), collections: []collection{{40, 3, inARow}}, seconds: between(30, 90)},
 	{name: "random-30", words: "30 shards of 2 anywhere; 20 to 60 s",
@@ -98,8 +98,8 @@ func contains(list []int, n int) bool {
 
 func anywhere(w *shape, _, copies int) []int { return w.Perm(w.pods)[:copies] }
 
-// together puts shards on fixed sets of pods.
-func together(w *shape, shard, copies int) []int {
+// inSets puts shards on fixed sets of pods.
+func inSets(w *shape, shard, copies int) []int {
 	set := shard % (w.pods / copies)
 	on := make([]int, copies)
 	for c := range on {
