@@ -149,7 +149,7 @@ func (d *decision) countCanary(p *pod) {
 // pass walks the candidates once and takes what still passes.
 func (d *decision) pass() {
 	d.sequence = d.schedule()
-	held := make([]*Hold, len(d.order))
+	held := make([]Hold, len(d.order)) // none has no rule
 	asked := make([]bool, len(d.order))
 	for _, i := range d.sequence {
 		if asked[i] {
@@ -164,17 +164,13 @@ func (d *decision) pass() {
 			asked[c.place] = true
 			hold, notes := d.ask(c)
 			if hold != nil {
-				held[c.place] = hold
+				held[c.place] = *hold
 				continue
 			}
 			d.take(c, notes)
 		}
 	}
-	for _, hold := range held {
-		if hold != nil {
-			d.holds = append(d.holds, *hold)
-		}
-	}
+	d.holds = slices.DeleteFunc(held, func(h Hold) bool { return h.Rule == "" })
 }
 
 // ask asks every rule about a candidate. It returns the hold of the first rule

@@ -171,7 +171,7 @@ func measured(t *testing.T, f func()) float64 {
 			f()
 			runs++
 		}
-		least = min(least, (processorTime(t) - began).Seconds()/float64(runs))
+		least = min(least, (processorTime(t)-began).Seconds()/float64(runs))
 	}
 	return least
 }
