@@ -113,5 +113,6 @@ mutate: ## make the policy wrong in many ways; its tests must notice each
 	$(GO) run ./test/cmd/mutate
 
 .PHONY: bench
-bench: ## benchmarks
+bench: ## benchmarks, and a table of how long rollouts take
+	$(GO) test -run '^TestMakespans$$' -count 1 -v ./coordinator/policy -args -speed
 	$(GO) test -run '^$$' -bench . -benchmem ./coordinator/... ./engines/... ./agent/...

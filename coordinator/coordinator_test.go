@@ -40,6 +40,7 @@ func TestRollsOutThreePods(t *testing.T) {
 		require.Equal(t, map[string]string{"search": "v2"}, s.UpdateRevisions)
 		require.Equal(t, []v1alpha1.FinishedRollout{{Pool: "search", Revision: "v2", Version: "9.9.0"}}, s.LastFinished)
 		require.InDelta(t, 8, s.EstimateSeconds, 1)
+		require.Equal(t, map[string]int64{"search": s.EstimateSeconds}, s.PoolEstimateSeconds)
 		require.LessOrEqual(t, p.total()-before, 5*3+1, "%v", p.writes) // one more because nothing was known at first
 	})
 }

@@ -51,15 +51,3 @@ func revisions(s policy.Snapshot) map[string]string {
 	}
 	return out
 }
-
-// estimate of the seconds that a restarted pod is away; 0 = nobody has measured.
-type estimate int64
-
-// with takes another measurement in, half and half.
-func (e estimate) with(away time.Duration) estimate {
-	seconds := max(1, int64(away.Round(time.Second)/time.Second))
-	if e == 0 {
-		return estimate(seconds)
-	}
-	return estimate((int64(e) + seconds + 1) / 2)
-}

@@ -57,7 +57,7 @@ type session struct {
 	// there has been something else to write.
 	statusAt     time.Time
 	differsSince time.Time
-	estimate     estimate
+	estimates    estimates
 
 	reporting  bool
 	workedAt   time.Time
@@ -119,7 +119,7 @@ func (s *session) lead(ctx context.Context) error {
 	}
 	s.departures = newDepartures(time.Now(), s.newest.Status.LastDeparture.Time)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
-	s.estimate = estimate(s.newest.Status.EstimateSeconds)
+	s.estimates = estimatesOf(s.newest.Status)
 	s.reporting, s.workedAt = true, time.Now()
 	s.actor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
@@ -263,9 +263,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	s.progress.note(now, decision)
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision)
-	for _, away := range outcome.Away {
-		s.estimate = s.estimate.with(away)
-	}
+	s.estimates.learn(snapshot, outcome.Away)
 	if err := s.write(ctx, now, objects.Cluster, decision, outcome.Edits, &wake); err != nil {
 		s.log.Warn("status not written", "error", err)
 		sooner(&wake, now.Add(time.Second))

@@ -106,7 +106,8 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	if at := s.departures.last(); !at.IsZero() {
 		next.LastDeparture = policy.At(at)
 	}
-	next.EstimateSeconds = int64(s.estimate)
+	next.EstimateSeconds = int64(s.estimates.all)
+	next.PoolEstimateSeconds = s.estimates.byPool(d.Snapshot.Pools)
 	next.RestartSchedule = followed(cluster, now)
 	next.UpdateRevisions = revisions(d.Snapshot)
 	if len(next.UpdateRevisions) == 0 {

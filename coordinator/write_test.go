@@ -96,12 +96,6 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, at(80), p.at, "there is something to do again, from now on")
 }
 
-func TestEstimate(t *testing.T) {
-	require.EqualValues(t, 30, estimate(0).with(30*time.Second))
-	require.EqualValues(t, 25, estimate(30).with(20*time.Second))
-	require.EqualValues(t, 1, estimate(0).with(time.Millisecond))
-}
-
 func TestHealthByRoster(t *testing.T) {
 	entry := func(v rollcallv1.Verdict, l rollcallv1.Liveness) *rollcallv1.RosterEntry {
 		return &rollcallv1.RosterEntry{Liveness: l, Headline: &rollcallv1.Headline{Verdict: v}}

@@ -160,8 +160,9 @@ type Outcome struct {
 	Wake time.Time
 	// Claims are the open claims with their phases as of now.
 	Claims []policy.Claim
-	// Away are how long pods were away whose claims were released in this pass.
-	Away []time.Duration
+	// Away are the pods whose claims were released in this pass, and how long
+	// they were away.
+	Away []Absence
 	// Deposed: a newer coordinator has taken over; this Actor does nothing more.
 	Deposed bool
 }
@@ -200,6 +201,12 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	return out
 }
 
+// Absence is how long a pod was away that went by a claim and is back.
+type Absence struct {
+	Pod    string
+	Lasted time.Duration
+}
+
 // pursue does the next thing about one claim.
 func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, out *Outcome) {
 	r := a.runOf(at.Now, claim)
@@ -222,7 +229,7 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 		}
 		if away, ok := r.finished(at.Now); ok && c.Back {
 			a.options.Metrics.away.Observe(away.Seconds())
-			out.Away = append(out.Away, away)
+			out.Away = append(out.Away, Absence{Pod: claim.Pod, Lasted: away})
 		}
 		out.Edits.Drop = append(out.Edits.Drop, claim.ID)
 	default:

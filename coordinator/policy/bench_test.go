@@ -29,7 +29,7 @@ func bigSnapshot(pods int) Snapshot {
 	}
 	for i := range pods * 10 / 3 {
 		g := defaultGroup()
-		g.ID = fmt.Sprintf("c%d/s%d", i/8, i%8)
+		g.ID = fmt.Sprintf("c%05d/s%d", i/8, i%8) // sorted, as they come
 		used := map[int]bool{}
 		for j := range 3 {
 			at := next(pods)

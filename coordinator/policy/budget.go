@@ -105,6 +105,7 @@ type ledger struct {
 	claimed   int
 	serving   int    // those of away that still serve, as long as they are not chosen
 	chosen    []*pod // what the pass has added
+	text      string // of awayText, empty when it must be made anew
 	zoneLimit int
 	zones     map[string]int // pods away by zone
 	unknown   int            // pods away whose zone is unknown, each a zone of its own
@@ -154,6 +155,7 @@ func (b *ledger) choose(p *pod) {
 		return
 	}
 	b.chosen = append(b.chosen, p)
+	b.text = ""
 	b.addZone(p)
 }
 
@@ -174,6 +176,13 @@ func (b *ledger) unblocks() string {
 
 // awayText lists who is away or chosen, at most a few of them.
 func (b *ledger) awayText() string {
+	if b.text == "" {
+		b.text = b.listAway()
+	}
+	return b.text
+}
+
+func (b *ledger) listAway() string {
 	const most = 3
 	var names []string
 	for _, p := range b.away[:min(most, len(b.away))] {

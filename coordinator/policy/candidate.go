@@ -19,7 +19,7 @@ type candidate struct {
 
 // candidates lists who should go, unordered.
 func (x *index) candidates() []candidate {
-	var list []candidate
+	list := make([]candidate, 0, len(x.pods))
 	dead := x.nobodyLive()
 	for i := range x.pods {
 		p := &x.pods[i]

@@ -39,6 +39,9 @@ type decision struct {
 	own      string // the pod whose claim does not count
 	prepared bool   // asked again after the prepare
 
+	simulated *forecaster
+	sequence  []int32 // in which the candidates are asked, by place in the order
+
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
 	lowest   *pod       // the lowest rank that is outdated or away
@@ -143,34 +146,31 @@ func (d *decision) countCanary(p *pod) {
 	}
 }
 
-// pass walks the order once and takes what still passes.
+// pass walks the candidates once and takes what still passes.
 func (d *decision) pass() {
-	held := make([]*Hold, len(d.order))
+	d.sequence = d.schedule()
+	held := make([]Hold, len(d.order)) // none has no rule
 	asked := make([]bool, len(d.order))
-	for i := range d.order {
+	for _, i := range d.sequence {
 		if asked[i] {
 			continue
 		}
 		unit := d.correction(&d.order[i], asked)
 		if unit == nil {
-			unit = d.together(i, asked)
+			unit = d.together(int(i), asked)
 		}
 		d.needed = cost(unit)
 		for _, c := range unit {
 			asked[c.place] = true
 			hold, notes := d.ask(c)
 			if hold != nil {
-				held[c.place] = hold
+				held[c.place] = *hold
 				continue
 			}
 			d.take(c, notes)
 		}
 	}
-	for _, hold := range held {
-		if hold != nil {
-			d.holds = append(d.holds, *hold)
-		}
-	}
+	d.holds = slices.DeleteFunc(held, func(h Hold) bool { return h.Rule == "" })
 }
 
 // ask asks every rule about a candidate. It returns the hold of the first rule
@@ -227,9 +227,7 @@ func (d *decision) take(c *candidate, notes []string) {
 	if c.dead {
 		d.deadChosen = c.pod
 	}
-	if at, ok := d.x.byName[c.Name]; ok {
-		d.isChosen[at] = true
-	}
+	d.isChosen[c.at] = true
 }
 
 func (d *decision) step(c *candidate, notes []string) Step {

@@ -14,7 +14,10 @@ func (x *index) addGroups() {
 		sorted[i] = &x.s.Groups[i]
 		members += len(x.s.Groups[i].Members)
 	}
-	slices.SortFunc(sorted, func(a, b *Group) int { return strings.Compare(a.ID, b.ID) })
+	byID := func(a, b *Group) int { return strings.Compare(a.ID, b.ID) }
+	if !slices.IsSortedFunc(sorted, byID) {
+		slices.SortFunc(sorted, byID)
+	}
 	x.groups = make([]group, len(sorted))
 	x.hosted = make([]int32, 0, members)
 	counts := make([]int32, len(x.pods))
@@ -86,6 +89,21 @@ func (x *index) countGroup(i int32) {
 	}
 	g.pods += count(others > 0)
 	g.limit = x.limitOf(g)
+	if g.pods <= 1 || g.Moving {
+		x.noteWithPods(g)
+	}
+}
+
+// noteWithPods lets the pods of an unusual group know of it, so that all
+// others need not look through their groups.
+func (x *index) noteWithPods(g *group) {
+	for j := range g.Members {
+		if at := x.placeOf(g, j); at >= 0 {
+			p := &x.pods[at]
+			p.alone = p.alone || g.pods <= 1
+			p.moving = p.moving || g.Moving
+		}
+	}
 }
 
 func (x *index) countMember(i, at int32, m *Member) {
@@ -96,6 +114,7 @@ func (x *index) countMember(i, at int32, m *Member) {
 	}
 	h := &p.hosts[len(p.hosts)-1]
 	h.total++
+	p.kinds |= kindBit(g.Kind)
 	p.members++
 	p.leaders += int32(count(m.Leader))
 	switch m.State {
@@ -109,15 +128,32 @@ func (x *index) countMember(i, at int32, m *Member) {
 		h.recovering++
 		h.notDown++
 		p.busy++
+		p.recovering = true
 	case Down:
 	default:
 		h.maybe++
 		h.notDown++ // not known to be down
+		p.recovering = true
 	}
 	if p.live && !p.away && isAvailable(m.State) {
 		g.available++
 		g.eligible += count(m.Eligible)
 	}
+}
+
+// kindBit is a bit for each kind of group.
+func kindBit(k GroupKind) uint8 {
+	switch k {
+	case Shard:
+		return 1
+	case Quorum:
+		return 2
+	case Acks:
+		return 4
+	case Role:
+		return 8
+	}
+	return 0
 }
 
 // isAvailable: a copy that is being moved still serves at its source.

@@ -49,6 +49,7 @@ type pod struct {
 	*Pod
 	pool    *pool
 	poolPos int32
+	at      int32 // its place in the index
 	desired bool
 	claim   *Claim
 	zone    string
@@ -63,6 +64,11 @@ type pod struct {
 
 	leaders, busy, members int32
 	hosts                  []hosting
+	// What its groups have among them, so that most rules need not go through
+	// them: kinds, one that is on this pod alone, one that is being moved, a
+	// member here that is recovering or may be.
+	kinds                     uint8
+	alone, moving, recovering bool
 }
 
 // hosting is what one pod has of one group.
@@ -162,7 +168,7 @@ func (x *index) addPods() {
 			x.addMissing(int32(i))
 		}
 	}
-	slices.SortFunc(x.pods, func(a, b pod) int { return compareInPool(&a, &b) })
+	x.sortPods()
 	x.byName = make(map[string]int32, len(x.pods))
 	x.noAgents = len(x.pods) > 0
 	for i := range x.pods {
@@ -173,6 +179,24 @@ func (x *index) addPods() {
 			x.noAgents = false
 		}
 	}
+}
+
+// sortPods sorts places rather than the pods, which are large.
+func (x *index) sortPods() {
+	byPool := func(a, b int32) int { return compareInPool(&x.pods[a], &x.pods[b]) }
+	places := make([]int32, len(x.pods))
+	for i := range places {
+		places[i] = int32(i)
+	}
+	if slices.IsSortedFunc(places, byPool) {
+		return
+	}
+	slices.SortFunc(places, byPool)
+	sorted := make([]pod, len(x.pods))
+	for i, at := range places {
+		sorted[i] = x.pods[at]
+	}
+	x.pods = sorted
 }
 
 func isDesired(p *Pool, ordinal int32) bool {
@@ -224,6 +248,7 @@ func (x *index) judgePods() {
 	}
 	for i := range x.pods {
 		p := &x.pods[i]
+		p.at = int32(i)
 		p.claim = x.claims[p.Name]
 		p.zone = x.zoneOf(p)
 		p.unit = x.unitOf(p)

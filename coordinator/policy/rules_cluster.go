@@ -149,6 +149,9 @@ func (d *decision) noLeader() *finding {
 // ownNoLeader looks at groups that are on the candidate alone, which are
 // nobody else's business. Those that are down do not hold it back.
 func (d *decision) ownNoLeader(c *candidate) *finding {
+	if !c.alone {
+		return nil
+	}
 	for i := range c.hosts {
 		h := &c.hosts[i]
 		if g := &d.x.groups[h.group]; g.pods <= 1 && h.notDown > 0 && g.leaderless() {

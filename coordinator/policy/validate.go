@@ -247,8 +247,16 @@ func (v *validator) pod(p *Pod, pool *Pool) {
 		v.add(podField(p, "mustReplace"), "names %s: changes that need a replacement are not available yet", strings.Join(p.MustReplace, ", "))
 	}
 	if r := p.Report; r != nil {
-		oneOf(v, podField(p, "report.member"), r.Member, "", Live, NotLive, UnknownMember)
-		oneOf(v, podField(p, "report.drain"), r.Drain, "", DrainNone, DrainPreparing, DrainPrepared, DrainRefused)
+		switch r.Member {
+		case "", Live, NotLive, UnknownMember:
+		default:
+			oneOf(v, podField(p, "report.member"), r.Member, Live, NotLive, UnknownMember)
+		}
+		switch r.Drain {
+		case "", DrainNone, DrainPreparing, DrainPrepared, DrainRefused:
+		default:
+			oneOf(v, podField(p, "report.drain"), r.Drain, DrainNone, DrainPreparing, DrainPrepared, DrainRefused)
+		}
 		if !(r.AgeSeconds >= 0) {
 			v.add(podField(p, "report.ageSeconds"), "is %v: at least 0 is wanted", r.AgeSeconds)
 		}

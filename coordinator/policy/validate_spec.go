@@ -46,9 +46,6 @@ func (v *validator) update(u *Update) {
 	oneOf(v, f+"adopt", u.Adopt, AdoptAsk, AdoptAllow)
 	atLeast(v, f+"canary.pods", u.Canary.Pods, 0)
 	within(v, f+"canary.soakSeconds", u.Canary.SoakSeconds, 0)
-	if u.Schedule == Fast {
-		v.add(f+"schedule", "is Fast, which is not available yet: Ordered is wanted")
-	}
 	if u.RestartSchedule != "" && !looksLikeCron(u.RestartSchedule) {
 		v.add(f+"restartSchedule", "is %q: a cron expression of five fields such as \"0 3 * * 0\" is wanted, or one such as @weekly", u.RestartSchedule)
 	}

@@ -20,7 +20,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"cluster.spec.update.mode":                  func(s *Snapshot) { s.Cluster.Spec.Update.Mode = "auto" },
 		"cluster.spec.update.method":                func(s *Snapshot) { s.Cluster.Spec.Update.Method = "Kill" },
 		"cluster.spec.update.adopt":                 func(s *Snapshot) { s.Cluster.Spec.Update.Adopt = "Yes" },
-		"cluster.spec.update.schedule":              func(s *Snapshot) { s.Cluster.Spec.Update.Schedule = Fast },
+		"cluster.spec.update.schedule":              func(s *Snapshot) { s.Cluster.Spec.Update.Schedule = "Quick" },
 		"cluster.spec.update.rollingUpdate":         func(s *Snapshot) { s.Cluster.Spec.Update.RollingUpdate = "Sideways" },
 		"cluster.spec.update.canary.pods":           func(s *Snapshot) { s.Cluster.Spec.Update.Canary.Pods = -1 },
 		"cluster.spec.update.canary.soakSeconds":    func(s *Snapshot) { s.Cluster.Spec.Update.Canary.SoakSeconds = -1 },

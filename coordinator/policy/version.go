@@ -19,9 +19,12 @@ func parseVersion(text string) (version, bool) {
 		for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
 			end++
 		}
+		if end == 0 {
+			return v, i > 0
+		}
 		n, err := strconv.Atoi(rest[:end])
 		if err != nil {
-			return v, i > 0 && end == 0
+			return v, false
 		}
 		v[i] = n
 		if end == len(rest) || rest[end] != '.' {

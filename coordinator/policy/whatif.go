@@ -43,6 +43,9 @@ func (x *index) take(p *pod) {
 func (o outcome) othersMissing() int { return o.group.total - int(o.own.total) - o.available }
 
 func (d *decision) beingMoved(c *candidate) *finding {
+	if !c.moving {
+		return nil
+	}
 	for i := range c.hosts {
 		if g := &d.x.groups[c.hosts[i].group]; g.Moving {
 			return found(fmt.Sprintf("copies of %s are being moved", g.ID), "the move of "+g.ID+" ending").of(g.ID)
@@ -54,6 +57,9 @@ func (d *decision) beingMoved(c *candidate) *finding {
 // kindBudget asks that enough of each group of a kind is left.
 func kindBudget(kind GroupKind) func(*decision, *candidate) *finding {
 	return func(d *decision, c *candidate) *finding {
+		if c.kinds&kindBit(kind) == 0 {
+			return nil
+		}
 		for i := range c.hosts {
 			if d.x.groups[c.hosts[i].group].Kind != kind {
 				continue
@@ -192,6 +198,9 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 // missing, would undo the group's next hope. One of which nothing is known may
 // be recovering.
 func (d *decision) catchingUp(c *candidate) *finding {
+	if !c.recovering {
+		return nil
+	}
 	for i := range c.hosts {
 		h := &c.hosts[i]
 		if h.recovering+h.maybe == 0 {

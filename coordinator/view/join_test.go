@@ -254,6 +254,21 @@ func TestSnapshotOfAHealthyPod(t *testing.T) {
 	}, Join(in).Pods[0])
 }
 
+// Pods are away as long as their pool's have been, else as the cluster's have.
+func TestEstimates(t *testing.T) {
+	for want, status := range map[float64]v1alpha1.Status{
+		60: {},
+		42: {EstimateSeconds: 42, PoolEstimateSeconds: map[string]int64{"another": 7}},
+		20: {EstimateSeconds: 42, PoolEstimateSeconds: map[string]int64{"search": 20}},
+	} {
+		s := Join(made(func(in *Input) {
+			in.Kube.Cluster.Status.EstimateSeconds = status.EstimateSeconds
+			in.Kube.Cluster.Status.PoolEstimateSeconds = status.PoolEstimateSeconds
+		}))
+		require.Equal(t, want, s.Pods[0].EstimateSeconds)
+	}
+}
+
 func TestSnapshotOfTheCluster(t *testing.T) {
 	in := made(func(in *Input) {
 		in.Engine = policy.EngineFacts{SettleSeconds: 3, MaxMajorStep: 1}

@@ -11,10 +11,6 @@ import (
 
 func (w *world) policyPods(groups []policy.Group) []policy.Pod {
 	reports := w.reports(groups)
-	estimate := float64(w.in.Kube.Cluster.Status.EstimateSeconds)
-	if estimate <= 0 {
-		estimate = defaultEstimate
-	}
 	due := restartDue(w.in.Kube.Cluster, w.in.Now)
 	out := make([]policy.Pod, 0, len(w.pods))
 	for i := range w.pods {
@@ -24,7 +20,7 @@ func (w *world) policyPods(groups []policy.Group) []policy.Pod {
 			Name: p.name, Pool: pool.Name, Ordinal: int32(p.ordinal), Unit: pool.Unit,
 			Phase: policy.Missing, Agent: true, Guard: policy.GuardNone,
 			MustReplace: []string{}, Conditions: []policy.PodCondition{},
-			EstimateSeconds: estimate, Report: reports[i],
+			EstimateSeconds: w.estimate(pool.Name), Report: reports[i],
 		}
 		if k := p.kube; k != nil {
 			w.describe(&q, k, pool)
@@ -33,6 +29,19 @@ func (w *world) policyPods(groups []policy.Group) []policy.Pod {
 		out = append(out, q)
 	}
 	return out
+}
+
+// estimate is how long a pod of a pool is expected to be away: as long as its
+// pool's have been, else as long as the cluster's have been.
+func (w *world) estimate(pool string) float64 {
+	status := &w.in.Kube.Cluster.Status
+	switch {
+	case status.PoolEstimateSeconds[pool] > 0:
+		return float64(status.PoolEstimateSeconds[pool])
+	case status.EstimateSeconds > 0:
+		return float64(status.EstimateSeconds)
+	}
+	return defaultEstimate
 }
 
 func (w *world) describe(q *policy.Pod, k *kube.Pod, pool *kube.Pool) {

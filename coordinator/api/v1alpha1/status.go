@@ -65,6 +65,10 @@ type Status struct {
 	// estimateSeconds is how long a restarted pod is expected to be away.
 	// +optional
 	EstimateSeconds int64 `json:"estimateSeconds,omitempty"`
+	// poolEstimateSeconds is the same by pool, for those that exist and of
+	// which a pod has been away.
+	// +optional
+	PoolEstimateSeconds map[string]int64 `json:"poolEstimateSeconds,omitempty"`
 	// restartSchedule is the schedule that is followed, and since when.
 	// +optional
 	RestartSchedule *RestartSchedule `json:"restartSchedule,omitempty"`

@@ -195,6 +195,13 @@ func (in *Status) DeepCopyInto(out *Status) {
 	in.LastTransition.DeepCopyInto(&out.LastTransition)
 	in.LastProgress.DeepCopyInto(&out.LastProgress)
 	in.LastDeparture.DeepCopyInto(&out.LastDeparture)
+	if in.PoolEstimateSeconds != nil {
+		in, out := &in.PoolEstimateSeconds, &out.PoolEstimateSeconds
+		*out = make(map[string]int64, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.RestartSchedule != nil {
 		in, out := &in.RestartSchedule, &out.RestartSchedule
 		*out = new(RestartSchedule)

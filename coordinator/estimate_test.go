@@ -1,0 +1,32 @@
+package coordinator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func TestEstimate(t *testing.T) {
+	require.EqualValues(t, 30, estimate(0).with(30*time.Second))
+	require.EqualValues(t, 25, estimate(30).with(20*time.Second))
+	require.EqualValues(t, 1, estimate(0).with(time.Millisecond))
+}
+
+// Every pool has its own estimate, a successor goes on from the status, and a
+// pool that is gone is forgotten.
+func TestEstimatesByPool(t *testing.T) {
+	e := estimatesOf(v1alpha1.Status{EstimateSeconds: 40, PoolEstimateSeconds: map[string]int64{"hot": 20, "old": 9}})
+	s := policy.Snapshot{
+		Pools: []policy.Pool{{Name: "hot"}, {Name: "warm"}, {Name: "cold"}},
+		Pods:  []policy.Pod{{Name: "hot-0", Pool: "hot"}, {Name: "warm-0", Pool: "warm"}},
+	}
+	e.learn(s, []act.Absence{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
+	require.Equal(t, map[string]int64{"hot": 25, "warm": 90}, e.byPool(s.Pools))
+	require.EqualValues(t, 63, e.all, "of all, whichever pool they were of")
+	require.Nil(t, e.byPool(nil))
+}

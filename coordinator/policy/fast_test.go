@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFastIsSafe: whoever goes fast passes every rule again, one after the
+// other, by the implementation that counts nothing in advance; no budget is
+// exceeded; and the order is the same.
+func TestFastIsSafe(t *testing.T) {
+	differs := 0
+	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+		slow := Decide(s)
+		s.Cluster.Spec.Update.Schedule = Fast
+		p := Decide(s)
+		requireSound(t, s, p)
+		require.Equal(t, slow.Order, p.Order)
+		require.Equal(t, slow.Budget, p.Budget)
+		if len(Validate(&s)) > 0 {
+			return // the twin judges no input
+		}
+		if sp := s.Cluster.Spec.WithDefaults(); sp.Policy.Unit != UnitPod {
+			require.Equal(t, slow, p, "units keep their order")
+			return
+		}
+		requireEachMayGo(t, s, p)
+		requireSafeAfterwards(t, &s, p.Steps)
+		differs += count(!slices.EqualFunc(slow.Steps, p.Steps, func(a, b Step) bool { return a.Pod == b.Pod }))
+	})
+	t.Logf("in %d of %d snapshots others go than in the order", differs, *snapshots)
+	require.NotZero(t, differs, "nothing is ever gained, so nothing is tried here")
+}
+
+// requireEachMayGo asks the naive twin about the steps, one by one.
+func requireEachMayGo(t *testing.T, s Snapshot, p Plan) {
+	n := newNaive(&s)
+	order := n.order()
+	for _, step := range p.Steps {
+		if step.Action == Restore {
+			continue
+		}
+		held := n.ask(n.find(step.Pod), order)
+		require.Empty(t, held.Rule, "%s", step.Pod)
+		n.chosen = append(n.chosen, step.Pod)
+	}
+}
+
+// TestFastKeepsRanksAndLastPods: a sequence changes places only within a rank,
+// behind the broken ones and before the last.
+func TestFastKeepsRanksAndLastPods(t *testing.T) {
+	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+		s.Cluster.Spec.Update.Schedule = Fast
+		d := newDecision(&s, "", false)
+		sequence := d.schedule()
+		require.Len(t, sequence, len(d.order))
+		for i, at := range sequence {
+			a, b := &d.order[i], &d.order[at]
+			require.Equal(t, a.broken, b.broken)
+			require.Equal(t, a.goesLast(), b.goesLast())
+			require.Equal(t, a.rank(), b.rank())
+			require.True(t, i == int(at) || !a.broken && !a.goesLast())
+		}
+	})
+}
+
+// TestFastDoesNotDependOnTheInputsOrder: ties are broken by the order.
+func TestFastDoesNotDependOnTheInputsOrder(t *testing.T) {
+	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+		s.Cluster.Spec.Update.Schedule = Fast
+		require.Equal(t, Decide(s), Decide(g.shuffle(s)))
+	})
+}
+
+// TestCanariesAndPartitionsKeepTheOrder: there the order means more than speed.
+func TestCanariesAndPartitionsKeepTheOrder(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Snapshot)
+		keeps  bool
+	}{
+		"as it is":              {func(*Snapshot) {}, false},
+		"a canary that is out":  {func(s *Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1 }, true},
+		"a canary that is back": {func(s *Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1; s.Pods[0].Revision = "v2" }, false},
+		"a partition":           {func(s *Snapshot) { s.Cluster.Spec.Update.RollingUpdate = ByPartition }, true},
+		"a zone at a time":      {func(s *Snapshot) { s.Cluster.Spec.Policy.Unit = UnitZone }, true},
+		"ordered":               {func(s *Snapshot) { s.Cluster.Spec.Update.Schedule = Ordered }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := goldenSnapshots(t)["fast_longest_first"]
+			c.change(&s)
+			require.Equal(t, c.keeps, newDecision(&s, "", false).keepsOrder())
+		})
+	}
+}
+
+// TestFastForecasts: what the scripts say about what is gained.
+func TestFastForecasts(t *testing.T) {
+	for script, want := range map[string]struct{ ordered, fast Forecast }{
+		"fast_longest_first": {Forecast{2, 40, 30}, Forecast{2, 30, 30}},
+		"fast_zone_by_zone":  {Forecast{4, 120, 90}, Forecast{3, 90, 90}},
+		"fast_chain_first":   {Forecast{3, 120, 80}, Forecast{2, 80, 80}},
+	} {
+		s := goldenSnapshots(t)[script]
+		require.Equal(t, want.fast, Decide(s).Forecast, script)
+		s.Cluster.Spec.Update.Schedule = Ordered
+		require.Equal(t, want.ordered, Decide(s).Forecast, script)
+	}
+}
+
+// TestWhatIsOnItsWay is part of the forecast, with the time that is left.
+func TestWhatIsOnItsWay(t *testing.T) {
+	s := threePods(t)
+	noClaims(&s)
+	for i := range s.Pods {
+		s.Pods[i].EstimateSeconds = 100
+	}
+	require.Equal(t, Forecast{3, 300, 300}, Decide(s).Forecast)
+	claim := Claim{ID: "c", Pod: s.Pods[0].Name, UID: s.Pods[0].UID, Phase: PhaseGone, StartedAt: At(s.Now.Add(-30 * time.Second))}
+	s.Cluster.Status.Claims = []Claim{claim}
+	require.Equal(t, Forecast{3, 270, 200}, Decide(s).Forecast)
+	s.Cluster.Status.Claims[0].StartedAt = At(s.Now.Add(-time.Hour))
+	require.Equal(t, Forecast{3, 210, 200}, Decide(s).Forecast, "one that is late is nearly back")
+}

@@ -1,0 +1,175 @@
+package policy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rollout is a database in virtual time: pods that go come back when their
+// time is over, and leaders move off before. Everything else is as it should be.
+type rollout struct {
+	s     Snapshot
+	start time.Time
+	truth []float64 // seconds that each pod is away
+	pods  map[string]int
+	back  map[int]float64 // who is away, and when it is back
+	now   float64
+}
+
+func newRollout(s Snapshot, truth []float64) *rollout {
+	r := &rollout{s: s, start: s.Now.Time, truth: truth, pods: map[string]int{}, back: map[int]float64{}}
+	for i := range s.Pods {
+		r.pods[s.Pods[i].Name] = i
+	}
+	return r
+}
+
+// run lets choose say who goes whenever it is asked, which is after every
+// return of a pod, or, when polled, at the next multiple of so many seconds.
+// It is the time at which everybody is back.
+func (r *rollout) run(t *testing.T, poll float64, choose func(*rollout) []int) float64 {
+	left := len(r.s.Pods)
+	for {
+		for _, i := range choose(r) {
+			r.leave(t, i)
+			left--
+		}
+		if len(r.back) == 0 {
+			require.Zero(t, left, "nobody is away, and nobody goes")
+			return r.now
+		}
+		next := math.Inf(1)
+		for _, at := range r.back {
+			next = min(next, at)
+		}
+		if poll > 0 && left > 0 {
+			next = max(math.Ceil(next/poll)*poll, r.now+poll)
+		} else if left == 0 {
+			for _, at := range r.back {
+				next = max(next, at)
+			}
+		}
+		r.now = next
+		r.s.Now = At(r.start.Add(time.Duration(next * float64(time.Second))))
+		for i, at := range r.back {
+			if at <= next {
+				r.comeBack(i)
+			}
+		}
+	}
+}
+
+func (r *rollout) leave(t *testing.T, i int) {
+	p := &r.s.Pods[i]
+	require.Equal(t, "v1", p.Revision, "%s goes twice", p.Name)
+	r.back[i] = r.now + r.truth[i]
+	p.Revision, p.Phase, p.Since, p.UID, p.Report = "v2", Pending, r.s.Now, p.UID+"'", nil
+	r.s.Cluster.Status.Claims = append(r.s.Cluster.Status.Claims, Claim{
+		ID: p.Name, Pod: p.Name, UID: "u", To: "v2", Phase: PhaseGone, StartedAt: r.s.Now, Zone: p.Zone,
+	})
+	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
+	require.LessOrEqual(t, len(r.back), limit, "more pods are away than may be")
+	r.eachMember(p.Name, func(g *Group, m *Member) {
+		m.State = Down
+		down := slices.DeleteFunc(slices.Clone(g.Members), func(m Member) bool { return m.State == Active })
+		require.LessOrEqual(t, len(down), 1, "more of %s is away than may be", g.ID)
+		if other := slices.IndexFunc(g.Members, func(m Member) bool { return m.State == Active }); m.Leader && other >= 0 {
+			m.Leader, g.Members[other].Leader = false, true
+		}
+	})
+}
+
+func (r *rollout) comeBack(i int) {
+	delete(r.back, i)
+	p := &r.s.Pods[i]
+	report := defaultReport()
+	report.UID = p.UID
+	p.Phase, p.Report = Ready, &report
+	claims := r.s.Cluster.Status.Claims
+	r.s.Cluster.Status.Claims = slices.DeleteFunc(claims, func(c Claim) bool { return c.Pod == p.Name })
+	r.eachMember(p.Name, func(g *Group, m *Member) { m.State = Active })
+}
+
+func (r *rollout) eachMember(pod string, do func(*Group, *Member)) {
+	for i := range r.s.Groups {
+		for j := range r.s.Groups[i].Members {
+			if m := &r.s.Groups[i].Members[j]; m.Pod == pod {
+				do(&r.s.Groups[i], m)
+			}
+		}
+	}
+}
+
+// decided is who goes by Decide.
+func decided(r *rollout) []int {
+	var who []int
+	for _, step := range Decide(r.s).Steps {
+		who = append(who, r.pods[step.Pod])
+	}
+	return who
+}
+
+// solrsOrder is the Solr operator's way: fewer leaders first, then fewer
+// copies, as many as the limits allow. Names are compared as numbers.
+func solrsOrder(r *rollout) []int {
+	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
+	leaders, copies := make([]int, len(r.s.Pods)), make([]int, len(r.s.Pods))
+	hosts := make([][]*Group, len(r.s.Pods))
+	down := map[*Group]int{}
+	var waiting, who []int
+	for i := range r.s.Groups {
+		g := &r.s.Groups[i]
+		for _, m := range g.Members {
+			at := r.pods[m.Pod]
+			leaders[at] += count(m.Leader)
+			copies[at]++
+			hosts[at] = append(hosts[at], g)
+			down[g] += count(m.State != Active)
+		}
+	}
+	for i := range r.s.Pods {
+		if r.s.Pods[i].Revision == "v1" {
+			waiting = append(waiting, i)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b int) int {
+		return cmp.Or(cmp.Compare(leaders[a], leaders[b]), cmp.Compare(copies[a], copies[b]), cmp.Compare(a, b))
+	})
+	for _, i := range waiting {
+		full := func(g *Group) bool { return len(g.Members) > 1 && down[g] >= 1 }
+		if len(r.back)+len(who) >= limit || slices.ContainsFunc(hosts[i], full) {
+			continue
+		}
+		for _, g := range hosts[i] {
+			down[g]++
+		}
+		who = append(who, i)
+	}
+	return who
+}
+
+// inWaves waits until everybody is back, and then takes as many as it can.
+func inWaves(r *rollout) []int {
+	if len(r.back) > 0 {
+		return nil
+	}
+	return solrsOrder(r)
+}
+
+// oneByOne is what a StatefulSet does.
+func oneByOne(r *rollout) []int {
+	if len(r.back) > 0 {
+		return nil
+	}
+	for i := len(r.s.Pods) - 1; i >= 0; i-- {
+		if r.s.Pods[i].Revision == "v1" {
+			return []int{i}
+		}
+	}
+	return nil
+}

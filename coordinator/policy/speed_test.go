@@ -1,0 +1,183 @@
+package policy
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var speed = flag.Bool("speed", false, "measure at full length and print a table of the figures")
+
+// makespans are the seconds that one rollout takes in each way, beside a time
+// that nothing can beat.
+type makespans struct{ bound, ordered, fast, polled, waves, oneByOne float64 }
+
+// measure rolls one placement in every way. What the bound is made from is the
+// truth, and nobody else knows it.
+func measure(t *testing.T, s Snapshot, truth []float64) makespans {
+	known := s.DeepCopy()
+	for i := range truth {
+		known.Pods[i].EstimateSeconds = truth[i]
+	}
+	roll := func(how Schedule, poll float64, choose func(*rollout) []int) float64 {
+		s := *s.DeepCopy()
+		s.Cluster.Spec.Update.Schedule = how
+		return newRollout(s, truth).run(t, poll, choose)
+	}
+	m := makespans{
+		bound: newForecasterOf(known).bound(),
+		fast:  roll(Fast, 0, decided), polled: roll(Ordered, 15, solrsOrder), oneByOne: roll(Ordered, 10, oneByOne),
+	}
+	if *speed {
+		m.ordered, m.waves = roll(Ordered, 0, decided), roll(Ordered, 0, inWaves)
+	}
+	return m
+}
+
+func newForecasterOf(s *Snapshot) *forecaster { return newDecision(s, "", false).forecaster() }
+
+// TestMakespans holds the rollout's length, in virtual time, to the bars. The
+// real Decide is asked whenever a pod is back. `make bench` does it at full
+// length, with the other ways beside it.
+func TestMakespans(t *testing.T) {
+	seeds := uint64(2)
+	if *speed {
+		seeds = 10
+	}
+	var all []makespans
+	table := strings.Builder{}
+	fmt.Fprintf(&table, "Makespan / lower bound, mean (and most) of %d seeds, estimates wrong by up to 30 %%:\n\n", seeds)
+	fmt.Fprintln(&table, "| placement | Fast | Ordered | Solr's order, every 15 s | waves | one at a time, every 10 s |")
+	fmt.Fprintln(&table, "| --- | --- | --- | --- | --- | --- |")
+	for _, p := range placements {
+		var own []makespans
+		for seed := range seeds {
+			s, truth := p.snapshot(seed)
+			own = append(own, measure(t, s, truth))
+		}
+		all = append(all, own...)
+		fmt.Fprintf(&table, "| %s: %d pods, %s; limit %s | %s |\n", p.name, p.pods, p.words, p.limit, row(own))
+		if p.pods == 200 {
+			require.LessOrEqual(t, mean(own, func(m makespans) float64 { return m.fast / m.oneByOne }), 0.15)
+		}
+	}
+	overBound := func(m makespans) float64 { return m.fast / m.bound }
+	overPolled := func(m makespans) float64 { return m.fast / m.polled }
+	small := threeOfTenSeconds(t)
+	if *speed {
+		fmt.Fprintf(&table, "| all | %s |\n\n", row(all))
+		large := slices.IndexFunc(placements, func(p placement) bool { return p.pods == 200 }) * int(seeds)
+		table.WriteString(figures(all, all[large:large+int(seeds)], small) + decideFigures(t))
+		fmt.Println(table.String())
+	}
+	require.LessOrEqual(t, mean(all, overBound), 1.15)
+	require.LessOrEqual(t, most(all, overBound), 1.45)
+	require.LessOrEqual(t, mean(all, overPolled), 0.88)
+	require.LessOrEqual(t, small, 1.03)
+}
+
+// threeOfTenSeconds is what three pods take that go one after the other, over
+// the sum of what each takes.
+func threeOfTenSeconds(t *testing.T) float64 {
+	p := placement{name: "three", pods: 3, limit: Count(1), seconds: func(r *rand.Rand, _ int) float64 { return 10 },
+		collections: []collection{{1, 3, inARow}}}
+	s, truth := p.snapshot(1)
+	sum := 0.0
+	for _, seconds := range truth {
+		sum += seconds
+	}
+	return measure(t, s, truth).fast / sum
+}
+
+func mean(list []makespans, of func(makespans) float64) float64 {
+	sum := 0.0
+	for _, m := range list {
+		sum += of(m)
+	}
+	return sum / float64(len(list))
+}
+
+func most(list []makespans, of func(makespans) float64) float64 {
+	var most float64
+	for _, m := range list {
+		most = max(most, of(m))
+	}
+	return most
+}
+
+// row is the length of every way over the bound.
+func row(list []makespans) string {
+	var cells []string
+	for _, of := range []func(makespans) float64{
+		func(m makespans) float64 { return m.fast / m.bound },
+		func(m makespans) float64 { return m.ordered / m.bound },
+		func(m makespans) float64 { return m.polled / m.bound },
+		func(m makespans) float64 { return m.waves / m.bound },
+		func(m makespans) float64 { return m.oneByOne / m.bound },
+	} {
+		cells = append(cells, fmt.Sprintf("%.2f (%.2f)", mean(list, of), most(list, of)))
+	}
+	return strings.Join(cells, " | ")
+}
+
+// figures are those with bars, which hold for Fast.
+func figures(all, large []makespans, small float64) string {
+	line := func(what, bar string, fast, ordered func(makespans) float64, of []makespans) string {
+		return fmt.Sprintf("| %s | %s | %.3f | %.3f |\n", what, bar, mean(of, fast), mean(of, ordered))
+	}
+	out := "| what | bar | Fast (the bar is for it) | Ordered |\n| --- | --- | --- | --- |\n"
+	fast := func(m makespans) float64 { return m.fast / m.bound }
+	ordered := func(m makespans) float64 { return m.ordered / m.bound }
+	out += line("makespan / lower bound, mean", "<= 1.15", fast, ordered, all)
+	out += fmt.Sprintf("| makespan / lower bound, most | <= 1.45 | %.3f | %.3f |\n", most(all, fast), most(all, ordered))
+	out += line("makespan / Solr's order polled every 15 s", "<= 0.88", func(m makespans) float64 { return m.fast / m.polled },
+		func(m makespans) float64 { return m.ordered / m.polled }, all)
+	out += line("makespan / one at a time polled every 10 s, 200 pods", "<= 0.15", func(m makespans) float64 { return m.fast / m.oneByOne },
+		func(m makespans) float64 { return m.ordered / m.oneByOne }, large)
+	return out + fmt.Sprintf("| 3 pods of 10 s: makespan / sum of restarts | <= 1.03 | %.3f | the same |\n", small)
+}
+
+// decideFigures compare a decision with reading all members once, in this process.
+func decideFigures(t *testing.T) string {
+	small, big := bigSnapshot(1_000), bigSnapshot(10_000)
+	once := measured(t, func() { require.NotZero(t, scan(&big)) })
+	line := func(how Schedule) (scans, growth float64) {
+		small.Cluster.Spec.Update.Schedule, big.Cluster.Spec.Update.Schedule = how, how
+		ten := measured(t, func() { Decide(big) })
+		return ten / once, ten / measured(t, func() { Decide(small) })
+	}
+	fastScans, fastGrowth := line(Fast)
+	scans, growth := line(Ordered)
+	return fmt.Sprintf("| decide, 10,000 pods, 100,000 members, in scans of the members | <= 50 | %.0f | %.0f |\n", fastScans, scans) +
+		fmt.Sprintf("| ten times the input, in times the time | <= 13 | %.1f | %.1f |\n", fastGrowth, growth)
+}
+
+// measured is the least time that f took in five turns, in processor time of
+// this process: what else runs on the machine is not counted.
+func measured(t *testing.T, f func()) float64 {
+	const turn = 300 * time.Millisecond
+	least := math.Inf(1)
+	for range 5 {
+		runs, began := 0, processorTime(t)
+		for processorTime(t)-began < turn {
+			f()
+			runs++
+		}
+		least = min(least, (processorTime(t)-began).Seconds()/float64(runs))
+	}
+	return least
+}
+
+func processorTime(t *testing.T) time.Duration {
+	var used syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
