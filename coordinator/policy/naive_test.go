@@ -105,12 +105,8 @@ func (n *naive) wanted(p *Pod) bool {
 }
 
 func (n *naive) noAgentAnywhere() bool {
-	for _, p := range n.everyPodThere() {
-		if p.Agent && p.Phase != Missing {
-			return false
-		}
-	}
-	return true
+	pods := n.everyPodThere()
+	return len(pods) > 0 && !slices.ContainsFunc(pods, func(p *Pod) bool { return p.Agent && p.Phase != Missing })
 }
 
 func (n *naive) heard(p *Pod) *Report {
