@@ -106,7 +106,7 @@ func (g *generator) brake(s *Snapshot, hostsNothing bool) {
 	r, p := g.heard(s)
 	p.Phase, p.Problem = pick(g, Pending, NotStarted, Failed, Started, Ready), pick(g, NoProblem, ImagePull, CrashLoop)
 	p.Since = g.ago(1200)
-	r.Member = NotLive
+	r.Member, r.Fresh, r.Self = NotLive, !g.rarely(6), !g.rarely(6)
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
 			if m := &s.Groups[i].Members[j]; hostsNothing && m.Pod == p.Name {
