@@ -49,13 +49,12 @@ type decision struct {
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
 
-	isChosen   []bool // by pod
-	needed     int    // room that the rest of the unit that is asked about needs
-	deadChosen *pod
-	taken      []int // places in the order
-	steps      []Step
-	holds      []Hold
-	retryAt    time.Time
+	isChosen []bool // by pod
+	needed   int    // room that the rest of the unit that is asked about needs
+	taken    []int  // places in the order
+	steps    []Step
+	holds    []Hold
+	retryAt  time.Time
 
 	explain   string
 	explained []Hold
@@ -223,9 +222,6 @@ func (d *decision) take(c *candidate, notes []string) {
 	d.turn(c.pod)
 	if isOutdated(c.pod) {
 		d.canary[c.poolPos].chosen++
-	}
-	if c.dead {
-		d.deadChosen = c.pod
 	}
 	d.isChosen[c.at] = true
 }

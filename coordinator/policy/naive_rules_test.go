@@ -301,11 +301,8 @@ func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	if n.dead(p) {
 		for _, o := range n.everyPodThere() {
-			if slices.Contains(n.chosen, o.Name) && n.dead(o) {
-				return true
-			}
 			hopeless := n.sick(o) != "" || o.Phase == Missing && !o.Since.IsZero() && n.slow(o)
-			if o.Name != p.Name && n.wanted(o) && (n.claimed(o) != nil || !hopeless) {
+			if o.Name != p.Name && n.wanted(o) && (n.claimed(o) != nil || slices.Contains(n.chosen, o.Name) || !hopeless) {
 				return true
 			}
 		}

@@ -344,13 +344,15 @@ func (d *decision) podsAway(c *candidate) *finding {
 // lost by a restart, so broken pods go, but one after the other, and only
 // when everybody who could speak has said that he is not live.
 func (d *decision) oneAtATime(c *candidate) *finding {
-	if d.deadChosen != nil {
-		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", d.deadChosen.Name),
-			d.deadChosen.Name+" back, or failed again")
-	}
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
-		if p == c.pod || !p.desired || p.claim == nil && d.x.knownDead(p) {
+		switch {
+		case p == c.pod || !p.desired:
+			continue
+		case d.isChosen[i]:
+			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
+				p.Name+" back, or failed again")
+		case p.claim == nil && d.x.knownDead(p):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
