@@ -25,7 +25,8 @@ func main() {
 	flag.StringVar(&o.list, "list", "test/cmd/mutate/policy.txt", "file with the mutations")
 	flag.StringVar(&o.pkg, "package", "coordinator/policy", "folder of the package")
 	flag.StringVar(&o.only, "only", "", "mutations whose name contains this")
-	flag.StringVar(&o.args, "args", "-snapshots 1000", "arguments of the tests")
+	flag.StringVar(&o.quick, "quick", "-snapshots 100", "arguments of the tests the first time, which most mutations do not survive")
+	flag.StringVar(&o.full, "full", "-snapshots 2000", "arguments of the tests the second time")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time for one run of the tests")
 	flag.Parse()
 	if err := run(context.Background(), os.Stdout, o); err != nil {
@@ -35,8 +36,8 @@ func main() {
 }
 
 type options struct {
-	list, pkg, only, args string
-	timeout               time.Duration
+	list, pkg, only, quick, full string
+	timeout                      time.Duration
 }
 
 func run(ctx context.Context, out io.Writer, o options) error {
@@ -99,7 +100,7 @@ func (w *workshop) try(ctx context.Context, m *mutation) result {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	binary := filepath.Join(w.dir, "policy.test")
-	build := []string{"test", "-c", "-vet=off", "-o", binary}
+	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
 	if m != nil {
 		overlay, err := w.overlay(m)
 		if err != nil {
@@ -110,10 +111,12 @@ func (w *workshop) try(ctx context.Context, m *mutation) result {
 	if err := exec.CommandContext(ctx, "go", append(build, "./"+w.pkg)...).Run(); err != nil {
 		return doesNotCompile
 	}
-	tests := exec.CommandContext(ctx, binary, append([]string{"-test.failfast"}, strings.Fields(w.args)...)...)
-	tests.Dir = w.pkg
-	if tests.Run() != nil { // one that never ends is caught, too
-		return caught
+	for _, args := range []string{w.quick, w.full} {
+		tests := exec.CommandContext(ctx, binary, append([]string{"-test.failfast"}, strings.Fields(args)...)...)
+		tests.Dir = w.pkg
+		if tests.Run() != nil { // one that never ends is caught, too
+			return caught
+		}
 	}
 	return survived
 }
