@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-// whyAway says in which way a pod is away, or nothing when it is not. Each
-// pod is away once, whatever the cause, on whichever revision. A pod that is
-// not desired is away only while it is claimed.
-func (x *index) whyAway(p *pod) string {
+// whyAbsent says in which way a pod does not serve, or nothing when it does,
+// whatever the cause, on whichever revision. A desired pod that does not serve
+// is away and counts in the budget, once. One that is not desired does so only
+// while it is claimed, but its copies are not counted on either.
+func (x *index) whyAbsent(p *pod) string {
 	if p.claim != nil {
 		return "claimed, " + claimPhase(p.claim)
-	}
-	if !p.desired {
-		return ""
 	}
 	switch p.Phase {
 	case Missing:
@@ -47,7 +45,7 @@ func (x *index) whyAway(p *pod) string {
 		return "not known to be live in the database"
 	}
 	if x.leftOpen(p) {
-		p.serves = true
+		p.serves = p.desired
 		if !x.guards || p.pool.Force {
 			return "outdated and left to its controller"
 		}

@@ -114,7 +114,7 @@ func (x *index) countMember(i, at int32, m *Member) {
 		h.maybe++
 		h.notDown++ // not known to be down
 	}
-	if p.live && !p.away && isAvailable(m.State) {
+	if p.counted && isAvailable(m.State) {
 		g.available++
 		g.eligible += count(m.Eligible)
 	}

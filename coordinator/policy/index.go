@@ -56,7 +56,8 @@ type pod struct {
 	report  *Report // of this very pod, else nil
 
 	live     bool
-	away     bool
+	counted  bool // live, and nothing takes it away: its copies are counted on
+	away     bool // not counted on, and charged to the budget
 	awayWhy  string
 	serves   bool      // away only because its controller may take it
 	soakTill time.Time // when it stops being away, if soaking is all that is missing
@@ -77,8 +78,8 @@ type group struct {
 	*Group
 	from  int // where its members begin in index.hosted
 	total int
-	// available and eligible members on pods that are neither away nor chosen,
-	// or hosted elsewhere.
+	// available and eligible members on pods that are counted on and not chosen, or
+	// hosted elsewhere.
 	available, eligible int
 	leaders             int // Active members that lead
 	claimants           int // members that say they lead and are not known to be down
@@ -231,8 +232,9 @@ func (x *index) judgePods() {
 			p.report = r
 		}
 		p.live = x.isLive(p)
-		p.awayWhy = x.whyAway(p)
-		p.away = p.awayWhy != ""
+		p.awayWhy = x.whyAbsent(p)
+		p.counted = p.awayWhy == ""
+		p.away = !p.counted && (p.desired || p.claim != nil)
 	}
 }
 

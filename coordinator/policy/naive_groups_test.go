@@ -46,7 +46,7 @@ func (n *naive) left(g Group, without []string, keep func(Member) bool) int {
 		if !up(m) || !keep(m) || slices.Contains(without, m.Pod) && m.Pod != "" {
 			continue
 		}
-		if p := n.find(m.Pod); m.Pod == "" || p != nil && n.alive(p) && !n.gone(p) {
+		if p := n.find(m.Pod); m.Pod == "" || p != nil && n.alive(p) && !n.absent(p) {
 			k++
 		}
 	}

@@ -169,12 +169,12 @@ func (n *naive) calmSince(p *Pod) time.Time {
 	return p.Since.Time
 }
 
-func (n *naive) gone(p *Pod) bool {
+func (n *naive) gone(p *Pod) bool { return n.claimed(p) != nil || n.wanted(p) && n.absent(p) }
+
+// absent: whoever wants this pod, nobody can count on it now.
+func (n *naive) absent(p *Pod) bool {
 	if n.claimed(p) != nil {
 		return true
-	}
-	if !n.wanted(p) {
-		return false
 	}
 	r := n.heard(p)
 	return p.Phase != Ready || n.lost(p) || !n.alive(p) || n.handed(p) || r != nil && !r.Settled ||

@@ -20,7 +20,7 @@ func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 	if !c.live || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
 		return o, false
 	}
-	if !c.away { // else its members are not among the available
+	if c.counted { // else its members are not among the available
 		o.available -= int(h.available)
 		o.eligible -= int(h.eligible)
 	}
@@ -29,7 +29,7 @@ func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 
 // take removes a chosen pod's members from what is available.
 func (x *index) take(p *pod) {
-	if !p.live || p.away {
+	if !p.counted {
 		return
 	}
 	for i := range p.hosts {
@@ -118,7 +118,7 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 		case m.Pod == c.Name:
 		case at >= 0:
 			p := &d.x.pods[at]
-			missing := !isAvailable(m.State) || !p.live || p.away || d.isChosen[at]
+			missing := !isAvailable(m.State) || !p.counted || d.isChosen[at]
 			if missing && (best < 0 || at < best) {
 				best = at
 			}
@@ -178,7 +178,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 // What will be moved off first is asked about again once it has been.
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.available
-	if c.live && !c.away {
+	if c.counted {
 		others -= int(o.own.available)
 	}
 	if others > 0 || c.prepare == PrepareEvacuate && c.live && !d.prepared {
