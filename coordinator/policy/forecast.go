@@ -90,7 +90,7 @@ func newForecaster(d *decision) *forecaster {
 			needs = append(needs, need{pools[c.poolPos], 1})
 		}
 		for h := range c.hosts {
-			if c.live && c.hosts[h].notDown > 0 && !c.pool.shutdown {
+			if c.mayLive && c.hosts[h].notDown > 0 && !c.pool.shutdown {
 				needs = append(needs, need{int(c.hosts[h].group), int(c.hosts[h].total)})
 			}
 		}

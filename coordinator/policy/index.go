@@ -56,6 +56,7 @@ type pod struct {
 	report  *Report // of this very pod, else nil
 
 	live     bool
+	mayLive  bool // nothing shows that it is not live
 	counted  bool // live, and nothing takes it away: its copies are counted on
 	away     bool // not counted on, and charged to the budget
 	awayWhy  string
@@ -232,6 +233,7 @@ func (x *index) judgePods() {
 			p.report = r
 		}
 		p.live = x.isLive(p)
+		p.mayLive = runs(p.Phase) && !deniesLive(p)
 		p.awayWhy = x.whyAbsent(p)
 		p.counted = p.awayWhy == ""
 		p.away = !p.counted && (p.desired || p.claim != nil)
@@ -253,15 +255,29 @@ func (x *index) zoneOf(p *pod) string {
 
 // isLive: the database has it as a member, and there is a process that could be one.
 func (x *index) isLive(p *pod) bool {
-	switch p.Phase {
-	case Started, Ready, Terminating:
-	default:
+	if !runs(p.Phase) {
 		return false
 	}
 	if p.report != nil {
 		return p.report.Member == Live
 	}
 	return x.noAgents && p.Phase == Ready
+}
+
+// runs: there is a process that could be a member of the database.
+func runs(p PodPhase) bool { return p == Started || p == Ready || p == Terminating }
+
+// deniesLive: somebody who knows says that the database does not have it as a
+// member. What was said before the last action does not count, and no word at
+// all is no evidence.
+func deniesLive(p *pod) bool {
+	return p.report != nil && p.report.Member == NotLive && (p.report.Fresh || !p.Agent)
+}
+
+// unsure: it is away only because nobody knows whether it is live, so it may
+// well be there.
+func (x *index) unsure(p *pod) bool {
+	return p.away && p.claim == nil && p.Phase == Ready && p.mayLive && !p.live && !x.nodeGone(p)
 }
 
 // nodeGone: what runs on it, runs unseen.

@@ -284,7 +284,7 @@ func (n *naive) canary(p *Pod) bool {
 
 func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 	q := n.sp.Policy.MaxZonesUnavailable
-	if q == nil || n.zone(p) == "" || n.gone(p) || shut || n.outage {
+	if q == nil || n.zone(p) == "" || n.gone(p) && !n.mayBeThere(p) || shut || n.outage {
 		return false
 	}
 	all := map[string]bool{}
@@ -313,6 +313,9 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	}
 	if n.free(p) || shut {
 		return false
+	}
+	if n.mayBeThere(p) {
+		return len(n.awayNow())+unitNeeds > n.limit()
 	}
 	away := len(n.awayNow())
 	if n.serving(p) {

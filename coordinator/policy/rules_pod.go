@@ -307,7 +307,7 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 
 func (d *decision) zonesAway(c *candidate) *finding {
 	b := d.ledger
-	if b.zoneLimit == 0 || c.zone == "" || c.away || c.pool.shutdown || d.x.outage() {
+	if b.zoneLimit == 0 || c.zone == "" || c.away && !d.x.unsure(c.pod) || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
 	away := b.zonesAway()
@@ -323,14 +323,18 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return d.oneAtATime(c)
 	}
 	b := d.ledger
+	unsure := d.x.unsure(c.pod)
 	used, needed := b.used(), max(d.needed, 1)
-	if c.serves {
+	switch {
+	case unsure:
+		needed = d.needed // it is among those that are away
+	case c.serves:
 		used -= b.serving // it costs nothing, but all like it at once would
 	}
 	if c.outside || c.pool.shutdown || used+needed <= b.limit {
 		return nil
 	}
-	if c.away && !c.serves && !d.x.noAgents {
+	if c.away && !c.serves && !unsure && !d.x.noAgents {
 		return nil // it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, b.limit)

@@ -12,12 +12,12 @@ type outcome struct {
 }
 
 // whatIf answers for one group of a candidate. The second value is false when
-// the group does not hold the candidate back: it is not live, or all of its
-// members of the group are down.
+// the group does not hold the candidate back: it is known not to be live, or
+// all of its members of the group are down.
 func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 	g := &d.x.groups[h.group]
 	o := outcome{group: g, own: h, available: g.available, eligible: g.eligible}
-	if !c.live || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
+	if !c.mayLive || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
 		return o, false
 	}
 	if c.counted { // else its members are not among the available
