@@ -120,7 +120,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 		if shut {
 			return false
 		}
-		if n.losesData(p) && g.Kind == Shard && n.why(p) != ReasonNeverStarted {
+		if n.losesData(p) && g.Kind != Role && n.why(p) != ReasonNeverStarted {
 			if n.left(g, without, every) == 0 && !(n.alive(p) && n.evacuates(p)) {
 				return true
 			}

@@ -161,7 +161,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	for i := range c.hosts {
 		h := &c.hosts[i]
 		o, asked := d.whatIf(c, h)
-		if c.lost && o.group.Kind == Shard && c.reason != ReasonNeverStarted {
+		if c.lost && o.group.Kind != Role && c.reason != ReasonNeverStarted {
 			if f := d.lastCopy(c, o); f != nil {
 				return f
 			}
@@ -174,8 +174,8 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	return nil
 }
 
-// lastCopy: a member that is down is still a copy where a restart loses it.
-// What will be moved off first is asked about again once it has been.
+// lastCopy: a member that is down is still a copy where a restart loses it. A
+// role is served and not stored; members of all other kinds hold data. What will be moved off first is asked about again once it has been.
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.available
 	if c.counted {
