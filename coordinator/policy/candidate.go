@@ -28,15 +28,18 @@ func (x *index) candidates() []candidate {
 			continue
 		}
 		c := candidate{pod: p, reason: reason}
+		x.chooseAction(&c)
 		switch reason {
 		case ReasonOutdated, ReasonRestartRequested:
 			if why := x.whyBroken(p); why != "" {
 				c.reason, c.broken = why, true
-				c.outside = takesNothing(p, why)
+				// Nobody is left who could know more of a member, and it is not served.
+				unasked := why == ReasonNeverStarted || dead && !c.lost
+				c.outside = takesNothing(p, unasked)
 				c.dead = dead && why == ReasonFailed
 			}
 		}
-		x.chooseAction(&c)
+		x.choosePrepare(&c)
 		list = append(list, c)
 	}
 	return list
@@ -100,10 +103,15 @@ func (x *index) chooseAction(c *candidate) {
 	default:
 		c.action, c.lost = Restart, data.Restart == Lose
 	}
+	if c.pool.shutdown {
+		c.lost = false // the volumes stay
+	}
+}
+
+func (x *index) choosePrepare(c *candidate) {
 	switch {
 	case c.pool.shutdown:
-		// Everybody goes, so nobody is left to take over; the volumes stay.
-		c.prepare, c.lost = PrepareNone, false
+		c.prepare = PrepareNone // everybody goes, so nobody is left to take over
 	case c.outside, !c.Agent:
 		c.prepare = PrepareNone
 	case c.lost:
@@ -171,12 +179,12 @@ func (x *index) saysNotLive(p *pod) bool {
 }
 
 // takesNothing: every member that the pod hosts is already not Active, or it
-// hosts none. Of a container that has never started it need not be known in
-// which state a member is; of one that has, it must.
-func takesNothing(p *pod, why Reason) bool {
+// hosts none. Of a container that has never started, or in a database in which
+// nobody is live, it need not be known in which state a member is.
+func takesNothing(p *pod, unasked bool) bool {
 	for i := range p.hosts {
 		h := &p.hosts[i]
-		if h.available > 0 || h.maybe > 0 && why != ReasonNeverStarted {
+		if h.available > 0 || h.maybe > 0 && !unasked {
 			return false
 		}
 	}

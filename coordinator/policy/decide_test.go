@@ -62,6 +62,21 @@ func TestBudgetOfThePlan(t *testing.T) {
 	}, Decide(s).Budget)
 }
 
+// TestBudgetWhileEverybodyIsMissing: where no pod is, none lacks an agent, so
+// the limit is that of the policy.
+func TestBudgetWhileEverybodyIsMissing(t *testing.T) {
+	s := threePods(t)
+	noClaims(&s)
+	two := Count(2)
+	s.Cluster.Spec.Policy.MaxUnavailable = &two
+	for i := range s.Pods {
+		s.Pods[i].Phase, s.Pods[i].Report = Missing, nil
+	}
+	p := Decide(s)
+	require.Equal(t, PodBudget{Limit: 2, Away: 3, Room: -1}, p.Budget.Pods)
+	require.Equal(t, ClusterIdle, p.Phase, "nothing should go, and not everything is back")
+}
+
 // TestRetryOnlyForClocks: a time is given when one will change the answer.
 func TestRetryOnlyForClocks(t *testing.T) {
 	at := func(d time.Duration) *Time { x := At(noon.Add(d)); return &x }

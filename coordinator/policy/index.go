@@ -30,7 +30,8 @@ type index struct {
 
 	// guards: Kubernetes refuses to remove a pod whose guard is closed.
 	guards bool
-	// noAgents: no pod has an agent, so Ready has to stand for live.
+	// noAgents: there are pods and none has an agent, so Ready has to stand for
+	// live, and pods go one at a time.
 	noAgents bool
 	// soak is how long a pod must be settled to be back.
 	soak time.Duration
@@ -166,14 +167,18 @@ func (x *index) addPods() {
 	}
 	slices.SortFunc(x.pods, func(a, b pod) int { return compareInPool(&a, &b) })
 	x.byName = make(map[string]int32, len(x.pods))
-	x.noAgents = len(x.pods) > 0
+	there, agents := 0, 0
 	for i := range x.pods {
-		if _, twice := x.byName[x.pods[i].Name]; !twice {
-			x.byName[x.pods[i].Name] = int32(i)
+		p := &x.pods[i]
+		if _, twice := x.byName[p.Name]; !twice {
+			x.byName[p.Name] = int32(i)
 		}
-		if x.pods[i].Agent && x.pods[i].Phase != Missing {
-			x.noAgents = false
-		}
+		there += count(p.Phase != Missing)
+		agents += count(p.Phase != Missing && p.Agent)
+	}
+	x.noAgents = there > 0 && agents == 0
+	if x.noAgents {
+		x.spec.Policy.Unit = UnitPod // one at a time, or no unit could ever go
 	}
 }
 

@@ -233,7 +233,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool { return o.Name != p.Name && n.gone(o) })
 		return n.last(p) && !shut && !n.outage && (before || others), ""
 	case ZoneUnknown:
-		counts := n.sp.Policy.Unit == UnitZone || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage
+		counts := n.sp.Policy.Unit == UnitZone && !n.noAgentAnywhere() || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage
 		return counts && n.zone(p) == "" && !shut, ""
 	case ZonesAway:
 		return n.zoneBudget(p, shut), ""

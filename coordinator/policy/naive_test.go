@@ -30,7 +30,7 @@ func newNaive(s *Snapshot) *naive {
 	p.MaxUnavailable = orElse(p.MaxUnavailable, &IntOrPercent{Text: "25%"})
 	p.MaxShardUnavailable = orElse(p.MaxShardUnavailable, &IntOrPercent{Int: 1})
 	n.sp.Guard = orElse(n.sp.Guard, "Enforce")
-	n.outage = p.Unit == UnitAll
+	n.outage = p.Unit == UnitAll && !n.noAgentAnywhere()
 	return n
 }
 
@@ -105,12 +105,10 @@ func (n *naive) wanted(p *Pod) bool {
 }
 
 func (n *naive) noAgentAnywhere() bool {
-	for _, p := range n.everyPodThere() {
-		if p.Agent && p.Phase != Missing {
-			return false
-		}
-	}
-	return true
+	exists := func(p *Pod) bool { return p.Phase != Missing }
+	all := n.everyPodThere()
+	return slices.ContainsFunc(all, exists) &&
+		!slices.ContainsFunc(all, func(p *Pod) bool { return exists(p) && p.Agent })
 }
 
 func (n *naive) heard(p *Pod) *Report {
@@ -250,8 +248,11 @@ func (n *naive) free(p *Pod) bool {
 	}
 	for _, g := range n.s.Groups {
 		for _, m := range g.Members {
-			unsure := m.State != Active && m.State != Moving && m.State != Recovering && m.State != Down
-			if m.Pod == p.Name && (m.State == Active || m.State == Moving || unsure && n.why(p) == ReasonFailed) {
+			if m.Pod != p.Name || m.State == Recovering || m.State == Down {
+				continue
+			}
+			unknown := m.State != Active && m.State != Moving
+			if !unknown || n.why(p) == ReasonFailed && (n.anybodyLive() || n.losesData(p)) {
 				return false
 			}
 		}
@@ -263,8 +264,10 @@ func (n *naive) dead(p *Pod) bool {
 	if n.why(p) != ReasonFailed {
 		return false
 	}
-	return !slices.ContainsFunc(n.everyPodThere(), n.alive)
+	return !n.anybodyLive()
 }
+
+func (n *naive) anybodyLive() bool { return slices.ContainsFunc(n.everyPodThere(), n.alive) }
 
 func (n *naive) rank(p *Pod) int {
 	if r := n.heard(p); r != nil {
@@ -326,6 +329,8 @@ func (n *naive) zone(p *Pod) string {
 
 func (n *naive) unit(p *Pod) string {
 	switch {
+	case n.noAgentAnywhere():
+		return "" // one at a time
 	case n.outage:
 		return "everybody"
 	case n.sp.Policy.Unit == UnitZone && n.zone(p) != "":

@@ -174,8 +174,9 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	return nil
 }
 
-// lastCopy: a member that is down is still a copy where a restart loses it. A
-// role is served and not stored; members of all other kinds hold data. What will be moved off first is asked about again once it has been.
+// lastCopy: a member that is down is still a copy where a restart loses it; a
+// role is served and not stored, so it is not asked about. What will be moved
+// off first is asked about again once it has been.
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.available
 	if c.counted {
