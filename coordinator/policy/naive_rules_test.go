@@ -284,7 +284,7 @@ func (n *naive) canary(p *Pod) bool {
 
 func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 	q := n.sp.Policy.MaxZonesUnavailable
-	if q == nil || n.zone(p) == "" || n.gone(p) && !n.mayBeThere(p) || shut || n.outage {
+	if q == nil || n.gone(p) && !n.mayBeThere(p) || shut || n.outage {
 		return false
 	}
 	all := map[string]bool{}
@@ -295,7 +295,7 @@ func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 	}
 	most := of(q, len(all))
 	zones, number := n.zonesNow()
-	return number > most || number == most && !zones[n.zone(p)]
+	return number > most || number == most && !zones[n.zone(p)] && !n.gone(p)
 }
 
 func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {

@@ -112,7 +112,7 @@ func (g generator) spec() Spec {
 	}
 	if g.rarely(5) {
 		spec.Overrides = []Override{{
-			Rule: pick(g, NoReport, PodsAway, ShardsAway, LeaderLast, RankOrder, NoLeader, Unhealthy, LineStopped),
+			Rule: pick(g, NoReport, NoReport, StaleReport, ZoneUnknown, PodsAway, ShardsAway, LeaderLast, RankOrder, NoLeader, Unhealthy, LineStopped),
 			Pods: pick(g, []string{"*"}, []string{"a-0"}, []string{"a-1", "a-2"}), Reason: "why not",
 			Expires: At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour)),
 		}}

@@ -307,15 +307,20 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 
 func (d *decision) zonesAway(c *candidate) *finding {
 	b := d.ledger
-	if b.zoneLimit == 0 || c.zone == "" || c.away && !d.x.unsure(c.pod) || c.pool.shutdown || d.x.outage() {
+	if b.zoneLimit == 0 || c.away && !d.x.unsure(c.pod) || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
 	away := b.zonesAway()
-	if away < b.zoneLimit || away == b.zoneLimit && b.zones[c.zone] > 0 {
+	ownIsAway := b.zones[c.zone] > 0 || c.away
+	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
 		return nil
 	}
+	own := c.zone
+	if own == "" {
+		own = "unknown, which counts as another one"
+	}
 	return found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
-		counted(away, "zone has", "zones have"), b.zoneNames(), b.zoneLimit, c.zone), b.unblocks())
+		counted(away, "zone has", "zones have"), b.zoneNames(), b.zoneLimit, own), b.unblocks())
 }
 
 func (d *decision) podsAway(c *candidate) *finding {

@@ -33,7 +33,7 @@ func Validate(s *Snapshot) []InputProblem {
 	}
 	spec := s.Cluster.Spec.WithDefaults()
 	v.spec(&spec)
-	v.overrides(spec.Overrides)
+	v.overrides(spec.Overrides, s.Now.Time)
 	v.cluster(&s.Cluster)
 	v.pools(s, &spec)
 	v.pods(s)

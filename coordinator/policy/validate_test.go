@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -42,7 +43,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"cluster.spec.replacement.faultDomainBased": func(s *Snapshot) { s.Cluster.Spec.Replacement.FaultDomainBased = true },
 		"cluster.spec.replacement.taints[0].key":    func(s *Snapshot) { s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{}} },
 		"cluster.spec.overrides[0].rule": func(s *Snapshot) {
-			s.Cluster.Spec.Overrides = []Override{{Rule: "gravity", Pods: []string{"a"}, Reason: "r", Expires: s.Now}}
+			s.Cluster.Spec.Overrides = []Override{{Rule: "gravity", Pods: []string{"a"}, Reason: "r", Expires: At(s.Now.Add(time.Second))}}
 		},
 		"cluster.spec.overrides[0].pods": func(s *Snapshot) { s.Cluster.Spec.Overrides = []Override{{Rule: Busy, Reason: "r", Expires: s.Now}} },
 		"cluster.spec.overrides[0].reason": func(s *Snapshot) {
