@@ -75,11 +75,14 @@ func claimPhase(c *Claim) string {
 	return strings.ToLower(string(c.Phase))
 }
 
-// settledSince is where soaking is measured from.
+// settledSince is where soaking is measured from: just now, when nobody says.
 func (x *index) settledSince(p *pod) time.Time {
 	since := p.Since.Time
 	if r := p.report; r != nil && r.SettledSince != nil && r.SettledSince.After(since) {
 		since = r.SettledSince.Time
+	}
+	if since.IsZero() {
+		return x.now
 	}
 	return since
 }

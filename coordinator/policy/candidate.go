@@ -141,8 +141,20 @@ func (x *index) startSeconds() time.Duration {
 	return span(x.spec.Policy.StartSeconds)
 }
 
-// overdue: the pod's phase has lasted longer than a start may take.
-func (x *index) overdue(p *pod) bool { return !p.Since.Add(x.startSeconds()).After(x.now) }
+// overdue: the pod's phase is known to have lasted longer than a start may take.
+func (x *index) overdue(p *pod) bool { return !p.Since.IsZero() && x.mayBeOverdue(p) }
+
+// mayBeOverdue is for what holds others: an unknown beginning may be long ago.
+func (x *index) mayBeOverdue(p *pod) bool { return !p.Since.Add(x.startSeconds()).After(x.now) }
+
+// shows: a problem that is evidence that a start has failed.
+func (p Problem) shows() bool {
+	switch p {
+	case CrashLoop, ImagePull, BadConfig, Unschedulable, InitFailed, SidecarFailed:
+		return true
+	}
+	return false
+}
 
 // whyBroken is NeverStarted or Failed when there is direct evidence for it,
 // from the container's state, which no report can talk away, or from the pod's
@@ -157,7 +169,7 @@ func (x *index) whyBroken(p *pod) Reason {
 		switch {
 		case p.Problem == CrashLoop:
 			return ReasonFailed
-		case p.Problem != NoProblem || x.overdue(p):
+		case p.Problem.shows() || x.overdue(p):
 			return ReasonNeverStarted
 		}
 	case Failed:
@@ -169,6 +181,24 @@ func (x *index) whyBroken(p *pod) Reason {
 		}
 	}
 	return ""
+}
+
+// timeTells: once the pod is overdue, it counts as broken, as failed to return,
+// or in a database in which nobody is live as one that does not come back.
+func (x *index) timeTells(p *pod, dead bool) bool {
+	if p.Phase == Missing {
+		return p.claim != nil || dead
+	}
+	if x.nodeGone(p) || x.whyBroken(p) != "" {
+		return false
+	}
+	switch p.Phase {
+	case Pending, NotStarted:
+		return true
+	case Started:
+		return x.saysNotLive(p) || !p.live && p.Revision == p.pool.Revision
+	}
+	return p.Phase == Ready && x.saysNotLive(p)
 }
 
 // saysNotLive: the pod's own agent says, freshly, that the database does not

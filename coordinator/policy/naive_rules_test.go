@@ -15,7 +15,7 @@ func (n *naive) approved(what Approved, revision string) bool {
 func (n *naive) adoptable(p *Pod) bool {
 	for _, a := range n.s.Cluster.Status.Approvals {
 		fits := a.Revision == "" || a.Revision == n.pool(p.Pool).Revision
-		late := n.why(p) == ReasonAdopt && !a.At.IsZero() && p.Since.After(a.At.Time)
+		late := n.why(p) == ReasonAdopt && !a.At.IsZero() && (p.Since.IsZero() || p.Since.After(a.At.Time))
 		if a.What == ApprovedAdopt && fits && !late {
 			return true
 		}
@@ -32,12 +32,16 @@ func (n *naive) stopped() bool {
 			}
 			if p.Phase == Missing {
 				c := n.claimed(p)
-				if c != nil && c.To == pool.Revision && c.Action != Remove && !p.Since.IsZero() && n.slow(p) {
+				if c != nil && c.To == pool.Revision && c.Action != Remove && n.slow(p) {
 					k++
 				}
 				continue
 			}
-			if p.Revision == pool.Revision && !n.alive(p) && (n.sick(p) != "" || p.Phase == Started && !n.lost(p) && n.slow(p)) {
+			if p.Revision != pool.Revision || n.alive(p) {
+				continue
+			}
+			late := (p.Phase != Ready && p.Phase != Terminating || n.denies(p)) && n.maybeSlow(p)
+			if n.sick(p) != "" || late && !n.lost(p) {
 				k++
 			}
 		}
@@ -304,7 +308,7 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 			if slices.Contains(n.chosen, o.Name) && n.dead(o) {
 				return true
 			}
-			hopeless := n.sick(o) != "" || o.Phase == Missing && !o.Since.IsZero() && n.slow(o)
+			hopeless := n.sick(o) != "" || o.Phase == Missing && n.slow(o)
 			if o.Name != p.Name && n.wanted(o) && (n.claimed(o) != nil || !hopeless) {
 				return true
 			}

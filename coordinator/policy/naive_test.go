@@ -164,6 +164,9 @@ func (n *naive) calmSince(p *Pod) time.Time {
 	if r := n.heard(p); r != nil && r.SettledSince != nil && r.SettledSince.After(p.Since.Time) {
 		return r.SettledSince.Time
 	}
+	if p.Since.IsZero() {
+		return n.s.Now.Time // nobody knows since when
+	}
 	return p.Since.Time
 }
 
@@ -179,7 +182,10 @@ func (n *naive) absent(p *Pod) bool {
 		n.soak() > 0 && n.s.Now.Sub(n.calmSince(p)) < n.soak()
 }
 
-func (n *naive) slow(p *Pod) bool {
+// slow: for sure. Of an unknown time it is only suspected.
+func (n *naive) slow(p *Pod) bool { return !p.Since.IsZero() && n.maybeSlow(p) }
+
+func (n *naive) maybeSlow(p *Pod) bool {
 	return n.s.Now.Sub(p.Since.Time) >= time.Duration(n.sp.Policy.StartSeconds)*time.Second
 }
 
@@ -195,7 +201,8 @@ func (n *naive) sick(p *Pod) Reason {
 		return ""
 	case p.Phase == Failed, waiting && p.Problem == CrashLoop:
 		return ReasonFailed
-	case waiting && (p.Problem != "" || n.slow(p)):
+	case waiting && slices.Contains([]Problem{"ImagePull", "Config", "Unschedulable", "Init", "Sidecar"}, p.Problem),
+		waiting && n.slow(p):
 		return ReasonNeverStarted
 	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && (n.slow(p) || p.Phase == Started && p.Problem == CrashLoop):
 		return ReasonFailed

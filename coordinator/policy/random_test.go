@@ -160,13 +160,16 @@ func (g generator) pods(pool *Pool, agents bool) []Pod {
 		p.Node, p.Revision = pick(g, "n1", "n2", "n3", ""), pick(g, "v1", "v1", "v2")
 		p.Zone = pick(g, "", "", "z1", "z2")
 		p.Since = g.ago(2000)
+		if g.rarely(15) {
+			p.Since = Time{}
+		}
 		p.Unit = pick(g, "", "", "", "r1")
 		p.Agent = agents && !g.rarely(25)
 		p.Restart, p.Remove = g.rarely(20), g.rarely(40)
 		p.EstimateSeconds = float64(10 + g.IntN(100))
 		if g.rarely(6) {
 			p.Phase = pick(g, Pending, NotStarted, Started, Started, Terminating, Failed)
-			p.Problem = pick(g, NoProblem, NoProblem, CrashLoop, ImagePull, NodeGone)
+			p.Problem = pick(g, NoProblem, NoProblem, CrashLoop, ImagePull, NodeGone, "Weather")
 		}
 		if g.rarely(15) {
 			p.Guard = pick(g, GuardOpen, GuardNone)

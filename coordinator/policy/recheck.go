@@ -71,7 +71,7 @@ func Returned(s Snapshot, claim Claim) Return {
 		return Return{Done: true, Joined: true}
 	case p.Phase == Missing:
 		r := wait("its successor has not been created", "the StatefulSet controller creating it")
-		r.Failed = !p.Since.IsZero() && x.overdue(p)
+		r.Failed = x.overdue(p)
 		return r
 	case p.UID == claim.UID || p.UID == "":
 		return wait("it has not gone yet: "+lowerPhase(p.Phase), "its removal")
@@ -80,7 +80,7 @@ func Returned(s Snapshot, claim Claim) Return {
 	if r.Joined || r.Done {
 		return r
 	}
-	r.Failed = x.whyBroken(p) != "" || !p.live && x.overdue(p) && (p.report != nil || p.Phase != Ready)
+	r.Failed = x.whyBroken(p) != "" || !p.live && x.mayBeOverdue(p) && (p.report != nil || p.Phase != Ready)
 	if !r.Failed {
 		r.RetryAfterSeconds = secondsUntil(x.now, p.Since.Add(x.startSeconds()))
 	}

@@ -120,12 +120,16 @@ func (x *index) failedToReturn(p *pod) bool {
 		return false
 	}
 	if p.Phase == Missing {
-		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && !p.Since.IsZero() && x.overdue(p)
+		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && x.overdue(p)
 	}
 	if p.Revision != to || p.live {
 		return false
 	}
-	return x.whyBroken(p) != "" || p.Phase == Started && !x.nodeGone(p) && x.overdue(p)
+	if x.whyBroken(p) != "" {
+		return true
+	}
+	starting := p.Phase == Pending || p.Phase == NotStarted || p.Phase == Started || x.saysNotLive(p)
+	return starting && !x.nodeGone(p) && x.mayBeOverdue(p)
 }
 
 func (d *decision) viewSplit() *finding {
@@ -263,10 +267,10 @@ func (d *decision) settling() *finding {
 		return nil
 	}
 	settle := span(facts.SettleSeconds)
-	till := last.Add(settle)
-	if !till.After(d.x.now) {
+	ago := max(d.x.now.Sub(last.Time), 0) // a clock that is ahead means just now
+	if ago >= settle {
 		return nil
 	}
 	return found(fmt.Sprintf("a pod went away %s ago, and the database may take %s to notice",
-		seconds(d.x.now.Sub(last.Time)), seconds(settle)), "the database noticing").until(till)
+		seconds(ago), seconds(settle)), "the database noticing").until(d.x.now.Add(settle - ago))
 }

@@ -63,7 +63,7 @@ func (d *decision) mayAdopt(c *candidate) bool {
 		if a.What != ApprovedAdopt || a.Revision != "" && a.Revision != c.pool.Revision {
 			return false
 		}
-		return c.reason != ReasonAdopt || a.At.IsZero() || !c.Since.After(a.At.Time)
+		return c.reason != ReasonAdopt || a.At.IsZero() || !c.Since.IsZero() && !c.Since.After(a.At.Time)
 	})
 }
 
@@ -372,7 +372,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 func (x *index) knownDead(p *pod) bool {
 	switch p.Phase {
 	case Missing:
-		return !p.Since.IsZero() && x.overdue(p)
+		return x.overdue(p)
 	case Terminating:
 		return false
 	}

@@ -146,7 +146,8 @@ type Pod struct {
 	Unit     string   `json:"unit"`
 	Revision string   `json:"revision"`
 	Phase    PodPhase `json:"phase"`
-	// Since is when the phase began; absent means long ago.
+	// Since is when the phase began; absent means unknown, which is never long
+	// enough for a pod to have soaked or to have failed to start.
 	Since   Time    `json:"since"`
 	Problem Problem `json:"problem"`
 	// Restart: a person or a schedule asked for it although the revision is current.
@@ -185,7 +186,7 @@ const (
 )
 
 // Problem names what is wrong with a pod. Other values than these are shown as
-// they are and mean the same as an unknown problem.
+// they are, and are no evidence of anything.
 type Problem string
 
 // The problems that decisions know.
