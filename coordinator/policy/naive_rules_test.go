@@ -87,7 +87,11 @@ func (n *naive) versionRefused() bool {
 		below := func(floor []int) func([]int) bool {
 			return func(v []int) bool { return slices.Compare(v, floor) < 0 }
 		}
-		if n.sp.Policy.Downgrade != Allow && slices.ContainsFunc(own, func(v []int) bool { return slices.Compare(next, v) < 0 }) {
+		than := own
+		if len(own) == 0 {
+			than = all
+		}
+		if n.sp.Policy.Downgrade != Allow && slices.ContainsFunc(than, func(v []int) bool { return slices.Compare(next, v) < 0 }) {
 			return true
 		}
 		same := func(v []int) bool { return slices.Equal(v, next) }

@@ -195,16 +195,21 @@ func (d *decision) versionRefused() *finding {
 	return nil
 }
 
-// refuseVersion: a pod may not become older than one of its own pool, and the
-// oldest that it would run beside, in whichever pool, says how new it may be.
+// refuseVersion: a pod may not become older than one of its own pool, or where
+// nothing is known of that, than any; and the oldest that it would run beside,
+// in whichever pool, says how new it may be.
 func (x *index) refuseVersion(text string, next version, own, all versionSpan) string {
 	facts := x.s.Cluster.Engine
 	step := facts.MaxMajorStep
 	setIfZero(&step, defaultMaxMajorStep)
 	least, demanded := parseVersion(facts.MinSourceVersion)
+	floor := own
+	if !own.known {
+		floor = all
+	}
 	switch {
-	case own.known && next.compare(own.newest.version) < 0 && x.spec.Policy.Downgrade == HoldAlways:
-		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", text, own.newest.text)
+	case floor.known && next.compare(floor.newest.version) < 0 && x.spec.Policy.Downgrade == HoldAlways:
+		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", text, floor.newest.text)
 	case !all.known, own.known && next.compare(own.oldest.version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
 	case next[0]-all.oldest.version[0] > step:
