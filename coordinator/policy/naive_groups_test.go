@@ -121,7 +121,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 			return false
 		}
 		if n.losesData(p) && g.Kind != Role && n.why(p) != ReasonNeverStarted {
-			if n.left(g, without, every) == 0 && !(n.alive(p) && n.evacuates(p)) {
+			if n.left(g, without, every) == 0 && (n.outage || !n.alive(p) || !n.evacuates(p)) {
 				return true
 			}
 		}

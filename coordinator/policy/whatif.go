@@ -176,13 +176,15 @@ func (d *decision) soleCopy(c *candidate) *finding {
 
 // lastCopy: a member that is down is still a copy where a restart loses it; a
 // role is served and not stored, so it is not asked about. What will be moved
-// off first is asked about again once it has been.
+// off first is asked about again once it has been; in an outage there is
+// nowhere to move it.
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.available
 	if c.counted {
 		others -= int(o.own.available)
 	}
-	if others > 0 || c.prepare == PrepareEvacuate && c.live && !d.prepared {
+	moves := c.prepare == PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
+	if others > 0 || moves {
 		return nil
 	}
 	return found(fmt.Sprintf("%s has no Active copy elsewhere, and the data on this pod does not survive", o.group.ID),
