@@ -133,10 +133,30 @@ func newLedger(x *index) *ledger {
 			b.addZone(p)
 		}
 	}
+	for _, p := range x.claimedUnseen() {
+		b.claimed++
+		b.away = append(b.away, p)
+		b.addZone(p)
+	}
 	if q := x.spec.Policy.MaxZonesUnavailable; q != nil {
 		b.zoneLimit, _ = q.Resolve(len(known))
 	}
 	return b
+}
+
+// claimedUnseen stand for the pods of claims that the snapshot does not have:
+// what was claimed stays charged until the claim is released.
+func (x *index) claimedUnseen() []*pod {
+	var list []*pod
+	for name, c := range x.claims {
+		if _, seen := x.byName[name]; !seen {
+			list = append(list, &pod{
+				Pod: &Pod{Name: name, Phase: Missing}, claim: c, zone: c.Zone, away: true, awayWhy: "claimed, " + claimPhase(c),
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 func (b *ledger) addZone(p *pod) {

@@ -196,6 +196,9 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		}
 		for _, name := range n.awayNow() {
 			o := n.find(name)
+			if o == nil {
+				continue
+			}
 			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
 			if pool.Management == OrderedReady && o.Pool == p.Pool && o.Name != p.Name && !same && (!n.isSick(p) || o.Ordinal < p.Ordinal) {
 				return true, ""
@@ -239,7 +242,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 			before = before || !n.mustWaitFor(o, p)
 		}
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool { return o.Name != p.Name && n.gone(o) })
-		return n.last(p) && !shut && !n.outage && (before || others), ""
+		return n.last(p) && !shut && !n.outage && (before || others || len(n.strayClaims()) > 0), ""
 	case ZoneUnknown:
 		counts := n.sp.Policy.Unit == UnitZone && !n.noAgentAnywhere() || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage
 		return counts && n.zone(p) == "" && !shut, ""

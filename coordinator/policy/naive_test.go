@@ -268,7 +268,8 @@ func (n *naive) free(p *Pod) bool {
 }
 
 func (n *naive) dead(p *Pod) bool {
-	if n.why(p) != ReasonFailed {
+	sinceWhen := (n.why(p) == ReasonOutdated || n.why(p) == ReasonRestartRequested) && p.Since.IsZero() && n.denies(p)
+	if n.why(p) != ReasonFailed && !sinceWhen {
 		return false
 	}
 	return !n.anybodyLive()
@@ -373,17 +374,38 @@ func (n *naive) awayNow() []string {
 			names = append(names, p.Name)
 		}
 	}
+	for _, c := range n.strayClaims() {
+		names = append(names, c.Pod)
+	}
 	return names
+}
+
+// strayClaims name pods that nothing else in the snapshot speaks of.
+func (n *naive) strayClaims() (stray []Claim) {
+	for _, c := range n.s.Cluster.Status.Claims {
+		if n.find(c.Pod) == nil {
+			stray = append(stray, c)
+		}
+	}
+	return stray
 }
 
 func (n *naive) zonesNow() (zones map[string]bool, number int) {
 	zones = map[string]bool{}
-	for _, name := range n.awayNow() {
-		if z := n.zone(n.find(name)); z != "" {
-			zones[z] = true
-		} else {
-			number++
+	add := func(zone string) {
+		if zone == "" {
+			number++ // one of its own
+			return
 		}
+		zones[zone] = true
+	}
+	for _, name := range n.awayNow() {
+		if p := n.find(name); p != nil {
+			add(n.zone(p))
+		}
+	}
+	for _, c := range n.strayClaims() {
+		add(c.Zone)
 	}
 	return zones, number + len(zones)
 }

@@ -160,7 +160,7 @@ func (g generator) pods(pool *Pool, agents bool) []Pod {
 		p.Node, p.Revision = pick(g, "n1", "n2", "n3", ""), pick(g, "v1", "v1", "v2")
 		p.Zone = pick(g, "", "", "z1", "z2")
 		p.Since = g.ago(2000)
-		if g.rarely(15) {
+		if g.rarely(40) {
 			p.Since = Time{}
 		}
 		p.Unit = pick(g, "", "", "", "r1")
@@ -271,6 +271,9 @@ func (g generator) status(s *Snapshot) {
 	}
 	if g.rarely(6) {
 		st.Approvals = []Approval{{What: pick(g, ApprovedAdopt, ApprovedLeader, ApprovedCanary, ApprovedOutage, ApprovedOutage), Revision: pick(g, "", "v2"), At: pick(g, Time{}, g.ago(2000))}}
+	}
+	if g.rarely(60) {
+		st.Claims = append(st.Claims, Claim{ID: "k-unseen", Pod: "a-99", UID: "u", Zone: pick(g, "", "z1"), Phase: PhaseGone})
 	}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; g.rarely(20) {
