@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-// whyAway says in which way a pod is away, or nothing when it is not. Each
-// pod is away once, whatever the cause, on whichever revision. A pod that is
-// not desired is away only while it is claimed.
-func (x *index) whyAway(p *pod) string {
+// whyAbsent says in which way a pod does not serve, or nothing when it does,
+// whatever the cause, on whichever revision. A desired pod that does not serve
+// is away and counts in the budget, once. One that is not desired does so only
+// while it is claimed, but its copies are not counted on either.
+func (x *index) whyAbsent(p *pod) string {
 	if p.claim != nil {
 		return "claimed, " + claimPhase(p.claim)
-	}
-	if !p.desired {
-		return ""
 	}
 	switch p.Phase {
 	case Missing:
@@ -47,7 +45,7 @@ func (x *index) whyAway(p *pod) string {
 		return "not known to be live in the database"
 	}
 	if x.leftOpen(p) {
-		p.serves = true
+		p.serves = p.desired
 		if !x.guards || p.pool.Force {
 			return "outdated and left to its controller"
 		}
@@ -133,10 +131,33 @@ func newLedger(x *index) *ledger {
 			b.addZone(p)
 		}
 	}
+	for _, p := range x.claimedUnseen() {
+		b.claimed++
+		b.away = append(b.away, p)
+		b.addZone(p)
+	}
 	if q := x.spec.Policy.MaxZonesUnavailable; q != nil {
 		b.zoneLimit, _ = q.Resolve(len(known))
 	}
 	return b
+}
+
+// unseen is the place of a pod that the snapshot does not have.
+const unseen = -1
+
+// claimedUnseen stand for the pods of claims that the snapshot does not have:
+// what was claimed stays charged until the claim is released.
+func (x *index) claimedUnseen() []*pod {
+	var list []*pod
+	for name, c := range x.claims {
+		if _, seen := x.byName[name]; !seen {
+			list = append(list, &pod{
+				Pod: &Pod{Name: name, Phase: Missing}, at: unseen, claim: c, zone: c.Zone, away: true, awayWhy: "claimed, " + claimPhase(c),
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 func (b *ledger) addZone(p *pod) {

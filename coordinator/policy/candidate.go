@@ -28,15 +28,21 @@ func (x *index) candidates() []candidate {
 			continue
 		}
 		c := candidate{pod: p, reason: reason}
+		x.chooseAction(&c)
 		switch reason {
 		case ReasonOutdated, ReasonRestartRequested:
 			if why := x.whyBroken(p); why != "" {
 				c.reason, c.broken = why, true
-				c.outside = takesNothing(p, why)
+				// Nobody is left who could know more of a member, and it is not served.
+				unasked := why == ReasonNeverStarted || dead && !c.lost
+				c.outside = takesNothing(p, unasked)
 				c.dead = dead && why == ReasonFailed
+			} else {
+				// Nobody says how long it has been down: it may have been for long.
+				c.dead = dead && p.Since.IsZero() && x.saysNotLive(p)
 			}
 		}
-		x.chooseAction(&c)
+		x.choosePrepare(&c)
 		list = append(list, c)
 	}
 	return list
@@ -100,10 +106,15 @@ func (x *index) chooseAction(c *candidate) {
 	default:
 		c.action, c.lost = Restart, data.Restart == Lose
 	}
+	if c.pool.shutdown {
+		c.lost = false // the volumes stay
+	}
+}
+
+func (x *index) choosePrepare(c *candidate) {
 	switch {
 	case c.pool.shutdown:
-		// Everybody goes, so nobody is left to take over; the volumes stay.
-		c.prepare, c.lost = PrepareNone, false
+		c.prepare = PrepareNone // everybody goes, so nobody is left to take over
 	case c.outside, !c.Agent:
 		c.prepare = PrepareNone
 	case c.lost:
@@ -133,8 +144,20 @@ func (x *index) startSeconds() time.Duration {
 	return span(x.spec.Policy.StartSeconds)
 }
 
-// overdue: the pod's phase has lasted longer than a start may take.
-func (x *index) overdue(p *pod) bool { return !p.Since.Add(x.startSeconds()).After(x.now) }
+// overdue: the pod's phase has lasted longer than a start may take. Of a pod
+// that is missing it must be known since when.
+func (x *index) overdue(p *pod) bool {
+	return (p.Phase != Missing || !p.Since.IsZero()) && !p.Since.Add(x.startSeconds()).After(x.now)
+}
+
+// shows: a problem that is evidence that a start has failed.
+func (p Problem) shows() bool {
+	switch p {
+	case CrashLoop, ImagePull, BadConfig, Unschedulable, InitFailed, SidecarFailed:
+		return true
+	}
+	return false
+}
 
 // whyBroken is NeverStarted or Failed when there is direct evidence for it,
 // from the container's state, which no report can talk away, or from the pod's
@@ -149,7 +172,7 @@ func (x *index) whyBroken(p *pod) Reason {
 		switch {
 		case p.Problem == CrashLoop:
 			return ReasonFailed
-		case p.Problem != NoProblem || x.overdue(p):
+		case p.Problem.shows() || x.overdue(p):
 			return ReasonNeverStarted
 		}
 	case Failed:
@@ -163,6 +186,24 @@ func (x *index) whyBroken(p *pod) Reason {
 	return ""
 }
 
+// timeTells: once the pod is overdue, it counts as broken, as failed to return,
+// or in a database in which nobody is live as one that does not come back.
+func (x *index) timeTells(p *pod, dead bool) bool {
+	if p.Phase == Missing {
+		return p.claim != nil || dead
+	}
+	if x.nodeGone(p) || x.whyBroken(p) != "" {
+		return false
+	}
+	switch p.Phase {
+	case Pending, NotStarted:
+		return true
+	case Started:
+		return x.saysNotLive(p) || !p.live && p.Revision == p.pool.Revision
+	}
+	return p.Phase == Ready && x.saysNotLive(p)
+}
+
 // saysNotLive: the pod's own agent says, freshly, that the database does not
 // have it as a member.
 func (x *index) saysNotLive(p *pod) bool {
@@ -171,12 +212,12 @@ func (x *index) saysNotLive(p *pod) bool {
 }
 
 // takesNothing: every member that the pod hosts is already not Active, or it
-// hosts none. Of a container that has never started it need not be known in
-// which state a member is; of one that has, it must.
-func takesNothing(p *pod, why Reason) bool {
+// hosts none. Of a container that has never started, or in a database in which
+// nobody is live, it need not be known in which state a member is.
+func takesNothing(p *pod, unasked bool) bool {
 	for i := range p.hosts {
 		h := &p.hosts[i]
-		if h.available > 0 || h.maybe > 0 && why != ReasonNeverStarted {
+		if h.available > 0 || h.maybe > 0 && !unasked {
 			return false
 		}
 	}

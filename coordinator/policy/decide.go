@@ -191,6 +191,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 		}
 		if o := d.over.of(r.name, c.Name); o != nil && !f.firm {
 			notes = append(notes, o.note())
+			d.retry(o.Expires.Time)
 			continue
 		}
 		d.retry(f.retryAt)
@@ -314,25 +315,33 @@ func (d *decision) clusterHolds() []Hold {
 // retryAfter is the time to the next moment at which a clock, not an event,
 // changes the answer.
 func (d *decision) retryAfter() int64 {
-	if len(d.holds) == 0 {
+	if len(d.holds) == 0 || d.heldWhateverTheTime() {
 		return 0
 	}
+	dead := d.x.nobodyLive()
 	for i := range d.x.pods {
-		d.retry(d.x.pods[i].soakTill)
-	}
-	for i := range d.order {
-		c := &d.order[i]
-		switch c.Phase {
-		case Pending, NotStarted, Started:
-			if !c.broken {
-				d.retry(c.Since.Add(d.x.startSeconds()))
-			}
+		p := &d.x.pods[i]
+		d.retry(p.soakTill)
+		if !p.Since.IsZero() && d.x.timeTells(p, dead) {
+			d.retry(p.Since.Add(d.x.startSeconds()))
 		}
 	}
 	if d.retryAt.IsZero() {
 		return 0
 	}
 	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
+}
+
+// heldWhateverTheTime: a rule that no clock ends, and that spares nobody, holds
+// the whole cluster.
+func (d *decision) heldWhateverTheTime() bool {
+	for i, f := range d.findings {
+		r := &rules[i]
+		if f != nil && !r.sparesBroken && f.retryAt.IsZero() && len(d.over[r.name]) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // waitsForOthers are the rules by which a person or a clock said when to go

@@ -62,6 +62,21 @@ func TestBudgetOfThePlan(t *testing.T) {
 	}, Decide(s).Budget)
 }
 
+// TestBudgetWhileEverybodyIsMissing: where no pod is, none lacks an agent, so
+// the limit is that of the policy.
+func TestBudgetWhileEverybodyIsMissing(t *testing.T) {
+	s := threePods(t)
+	noClaims(&s)
+	two := Count(2)
+	s.Cluster.Spec.Policy.MaxUnavailable = &two
+	for i := range s.Pods {
+		s.Pods[i].Phase, s.Pods[i].Report = Missing, nil
+	}
+	p := Decide(s)
+	require.Equal(t, PodBudget{Limit: 2, Away: 3, Room: -1}, p.Budget.Pods)
+	require.Equal(t, ClusterIdle, p.Phase, "nothing should go, and not everything is back")
+}
+
 // TestRetryOnlyForClocks: a time is given when one will change the answer.
 func TestRetryOnlyForClocks(t *testing.T) {
 	at := func(d time.Duration) *Time { x := At(noon.Add(d)); return &x }
@@ -86,6 +101,36 @@ func TestRetryOnlyForClocks(t *testing.T) {
 		{"starting", func(s *Snapshot) {
 			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = NotStarted, *at(-590 * time.Second), nil
 		}, 10},
+		{"starting, and paused", func(s *Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = NotStarted, *at(-590 * time.Second), nil
+			s.Cluster.Paused = true
+		}, 0},
+		{"soaking, and paused", func(s *Snapshot) {
+			s.Cluster.Paused = true
+			s.Cluster.Spec.Policy.SoakSeconds = 60
+			s.Pods[0].Since = *at(-20 * time.Second)
+		}, 0},
+		{"Ready and not live", func(s *Snapshot) {
+			s.Cluster.Window.Open = false
+			s.Pods[1].Since, s.Pods[1].Report.Member = *at(-300 * time.Second), NotLive
+		}, 300},
+		{"a new pod that will have failed", func(s *Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report, s.Pods[1].Revision = Started, *at(-300 * time.Second), nil, "v2"
+		}, 300},
+		{"an old pod that starts and is live", func(s *Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since = Started, *at(-300 * time.Second)
+		}, 0},
+		{"a claimed pod that is missing", func(s *Snapshot) {
+			s.Cluster.Status.Claims = []Claim{{Pod: "solr-1", UID: "u1", To: "v2", Phase: PhaseGone}}
+			s.Pods[1] = Pod{Name: "solr-1", Pool: "solr", Ordinal: 1, Phase: Missing, Since: *at(-300 * time.Second)}
+		}, 300},
+		{"an override in force", func(s *Snapshot) {
+			s.Health.Verdict = Red
+			s.Cluster.Spec.Overrides = []Override{{Rule: Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
+		}, 30},
+		{"an override that nobody needs", func(s *Snapshot) {
+			s.Cluster.Spec.Overrides = []Override{{Rule: Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
+		}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := threePods(t)

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // Decode reads a snapshot from JSON. Fields that are left out, or null, get
@@ -48,6 +50,9 @@ func checkVersion(v int) error {
 }
 
 func decode(data []byte, into any) error {
+	if !utf8.Valid(data) {
+		return errors.New("not JSON: it is not all UTF-8")
+	}
 	// Valid also bounds the nesting, on which the recursion below relies.
 	if !json.Valid(data) {
 		var any json.RawMessage
@@ -178,12 +183,19 @@ func skipClose(d *json.Decoder, path string) error {
 	return at(path, err)
 }
 
+// unsetReplicas is what is not read over: to read nothing as 0 would be a shutdown.
+const unsetReplicas = math.MinInt32
+
 func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 	if ok, err := open(d, path, '{', "an object"); !ok {
 		return err
 	}
 	fields := fieldsOf(v.Type())
 	seen := make([]bool, v.NumField())
+	pool, isPool := v.Addr().Interface().(*Pool)
+	if isPool {
+		pool.Replicas = unsetReplicas
+	}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -201,6 +213,9 @@ func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 		if err := decodeValue(d, join(path, name), v.Field(i)); err != nil {
 			return err
 		}
+	}
+	if isPool && pool.Replicas == unsetReplicas {
+		return fmt.Errorf("%s is missing: the desired number of pods is wanted", join(path, "replicas"))
 	}
 	if g, ok := v.Addr().Interface().(*Group); ok {
 		g.NeedsLeader = g.NeedsLeader && (g.Kind == Shard || seen[fields.index["needsLeader"]])

@@ -26,6 +26,9 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		{"object for a list", `{"version":1,"pods":{}}`, "pods is not a list"},
 		{"no quantity", `{"version":1,"cluster":{"spec":{"policy":{"maxUnavailable":{}}}}}`, "cluster.spec.policy.maxUnavailable: {} is neither a count nor a percentage"},
 		{"claim's groups", `{"version":1,"cluster":{"status":{"claims":[{"groups":{"a":1,"a":2}}]}}}`, `cluster.status.claims[0].groups["a"] is given twice`},
+		{"no replicas", `{"version":1,"pools":[{"name":"a"}]}`, "pools[0].replicas is missing"},
+		{"replicas of null", `{"version":1,"pools":[{"replicas":null}]}`, "pools[0].replicas is missing"},
+		{"not UTF-8", "{\"version\":1,\"cluster\":{\"name\":\"\xff\"}}", "not all UTF-8"},
 		{"trailing data", `{"version":1}{}`, "not JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,7 +39,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestDecodeFillsInWhatIsOrdinary(t *testing.T) {
-	s, err := Decode([]byte(`{"version":1,"pools":[{"name":"p"}],"pods":[{"name":"p-0","report":{}},{"name":"p-1","report":null}],
+	s, err := Decode([]byte(`{"version":1,"pools":[{"name":"p","replicas":2}],"pods":[{"name":"p-0","report":{}},{"name":"p-1","report":null}],
 		"groups":[{"id":"g","members":[{}]},{"id":"q","kind":"Quorum"},{"id":"r","kind":"Role","needsLeader":true}]}`))
 	require.NoError(t, err)
 	require.True(t, s.Cluster.GuardEnforcing)
@@ -44,7 +47,7 @@ func TestDecodeFillsInWhatIsOrdinary(t *testing.T) {
 	require.True(t, s.Cluster.Status.Initialized)
 	require.Equal(t, 1, s.Cluster.Engine.MaxMajorStep)
 	require.Equal(t, Green, s.Health.Verdict)
-	require.Equal(t, Pool{Name: "p", Observed: true, Management: Parallel, Strategy: OnDelete}, s.Pools[0])
+	require.Equal(t, Pool{Name: "p", Replicas: 2, Observed: true, Management: Parallel, Strategy: OnDelete}, s.Pools[0])
 	report := Report{Self: true, Fresh: true, Member: Live, Settled: true, Drain: DrainNone}
 	require.Equal(t, Pod{Name: "p-0", Phase: Ready, Agent: true, Guard: GuardClosed, EstimateSeconds: 60, Report: &report}, s.Pods[0])
 	require.Nil(t, s.Pods[1].Report)

@@ -13,6 +13,9 @@ func (d *decision) forecast() Forecast {
 		return Forecast{}
 	}
 	f := d.forecaster()
+	if len(f.jobs) == 0 {
+		return Forecast{} // nobody who is claimed is in the snapshot
+	}
 	s := newSimulation(f)
 	estimates := f.estimates()
 	seconds := s.run(d.sequence, estimates)
@@ -117,7 +120,7 @@ func newForecaster(d *decision) *forecaster {
 		b.add(c.pod, j)
 	}
 	for _, p := range d.ledger.away {
-		if !should[p.at] {
+		if p.at != unseen && !should[p.at] {
 			b.add(p, job{seconds: d.secondsLeft(p), class: -1, underway: true, free: p.pool.shutdown})
 		}
 	}

@@ -135,7 +135,7 @@ func (x *index) countMember(i, at int32, m *Member) {
 		h.notDown++ // not known to be down
 		p.recovering = true
 	}
-	if p.live && !p.away && isAvailable(m.State) {
+	if p.counted && isAvailable(m.State) {
 		g.available++
 		g.eligible += count(m.Eligible)
 	}

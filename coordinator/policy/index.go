@@ -30,7 +30,8 @@ type index struct {
 
 	// guards: Kubernetes refuses to remove a pod whose guard is closed.
 	guards bool
-	// noAgents: no pod has an agent, so Ready has to stand for live.
+	// noAgents: there are pods and none has an agent, so Ready has to stand for
+	// live, and pods go one at a time.
 	noAgents bool
 	// soak is how long a pod must be settled to be back.
 	soak time.Duration
@@ -57,7 +58,9 @@ type pod struct {
 	report  *Report // of this very pod, else nil
 
 	live     bool
-	away     bool
+	mayLive  bool // nothing shows that it is not live
+	counted  bool // live, and nothing takes it away: its copies are counted on
+	away     bool // not counted on, and charged to the budget
 	awayWhy  string
 	serves   bool      // away only because its controller may take it
 	soakTill time.Time // when it stops being away, if soaking is all that is missing
@@ -83,8 +86,8 @@ type group struct {
 	*Group
 	from  int // where its members begin in index.hosted
 	total int
-	// available and eligible members on pods that are neither away nor chosen,
-	// or hosted elsewhere.
+	// available and eligible members on pods that are counted on and not chosen, or
+	// hosted elsewhere.
 	available, eligible int
 	leaders             int // Active members that lead
 	claimants           int // members that say they lead and are not known to be down
@@ -170,14 +173,18 @@ func (x *index) addPods() {
 	}
 	x.sortPods()
 	x.byName = make(map[string]int32, len(x.pods))
-	x.noAgents = len(x.pods) > 0
+	there, agents := 0, 0
 	for i := range x.pods {
-		if _, twice := x.byName[x.pods[i].Name]; !twice {
-			x.byName[x.pods[i].Name] = int32(i)
+		p := &x.pods[i]
+		if _, twice := x.byName[p.Name]; !twice {
+			x.byName[p.Name] = int32(i)
 		}
-		if x.pods[i].Agent && x.pods[i].Phase != Missing {
-			x.noAgents = false
-		}
+		there += count(p.Phase != Missing)
+		agents += count(p.Phase != Missing && p.Agent)
+	}
+	x.noAgents = there > 0 && agents == 0
+	if x.noAgents {
+		x.spec.Policy.Unit = UnitPod // one at a time, or no unit could ever go
 	}
 }
 
@@ -256,8 +263,10 @@ func (x *index) judgePods() {
 			p.report = r
 		}
 		p.live = x.isLive(p)
-		p.awayWhy = x.whyAway(p)
-		p.away = p.awayWhy != ""
+		p.mayLive = runs(p.Phase) && !deniesLive(p)
+		p.awayWhy = x.whyAbsent(p)
+		p.counted = p.awayWhy == ""
+		p.away = !p.counted && (p.desired || p.claim != nil)
 	}
 }
 
@@ -276,15 +285,29 @@ func (x *index) zoneOf(p *pod) string {
 
 // isLive: the database has it as a member, and there is a process that could be one.
 func (x *index) isLive(p *pod) bool {
-	switch p.Phase {
-	case Started, Ready, Terminating:
-	default:
+	if !runs(p.Phase) {
 		return false
 	}
 	if p.report != nil {
 		return p.report.Member == Live
 	}
 	return x.noAgents && p.Phase == Ready
+}
+
+// runs: there is a process that could be a member of the database.
+func runs(p PodPhase) bool { return p == Started || p == Ready || p == Terminating }
+
+// deniesLive: somebody who knows says that the database does not have it as a
+// member. What was said before the last action does not count, and no word at
+// all is no evidence.
+func deniesLive(p *pod) bool {
+	return p.report != nil && p.report.Member == NotLive && (p.report.Fresh || !p.Agent)
+}
+
+// unsure: it is away only because nobody knows whether it is live, so it may
+// well be there.
+func (x *index) unsure(p *pod) bool {
+	return p.away && p.claim == nil && p.Phase == Ready && p.mayLive && !p.live && !x.nodeGone(p)
 }
 
 // nodeGone: what runs on it, runs unseen.

@@ -46,7 +46,7 @@ func (n *naive) left(g Group, without []string, keep func(Member) bool) int {
 		if !up(m) || !keep(m) || slices.Contains(without, m.Pod) && m.Pod != "" {
 			continue
 		}
-		if p := n.find(m.Pod); m.Pod == "" || p != nil && n.alive(p) && !n.gone(p) {
+		if p := n.find(m.Pod); m.Pod == "" || p != nil && n.alive(p) && !n.absent(p) {
 			k++
 		}
 	}
@@ -54,6 +54,21 @@ func (n *naive) left(g Group, without []string, keep func(Member) bool) int {
 }
 
 func every(Member) bool { return true }
+
+// surelyNotLive: its container does not run, or a report that counts says it.
+func (n *naive) surelyNotLive(p *Pod) bool {
+	switch p.Phase {
+	case Missing, Pending, NotStarted, Failed:
+		return true
+	}
+	r := n.heard(p)
+	return r != nil && r.Member == NotLive && !(p.Agent && !r.Fresh)
+}
+
+// mayBeThere: all that speaks against this pod is that nobody speaks for it.
+func (n *naive) mayBeThere(p *Pod) bool {
+	return n.wanted(p) && n.claimed(p) == nil && p.Phase == Ready && !n.lost(p) && !n.alive(p) && !n.surelyNotLive(p)
+}
 
 func (n *naive) needs(g Group) int {
 	total := len(g.Members)
@@ -92,7 +107,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 	shut := pool.Replicas == 0 && pool.AllowShutdown
 	without := append([]string{p.Name}, n.chosen...)
 	after := n.left(g, without, every)
-	asked := n.alive(p) && down < mine && !shut && !n.outage
+	asked := !n.surelyNotLive(p) && down < mine && !shut && !n.outage
 	missing := len(g.Members) - mine - after
 	switch r {
 	case BeingMoved:
@@ -105,8 +120,8 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 		if shut {
 			return false
 		}
-		if n.losesData(p) && g.Kind == Shard && n.why(p) != ReasonNeverStarted {
-			if n.left(g, without, every) == 0 && !(n.alive(p) && n.evacuates(p)) {
+		if n.losesData(p) && g.Kind != Role && n.why(p) != ReasonNeverStarted {
+			if n.left(g, without, every) == 0 && (n.outage || !n.alive(p) || !n.evacuates(p)) {
 				return true
 			}
 		}

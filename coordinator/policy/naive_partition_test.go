@@ -165,7 +165,7 @@ var askedByForce = map[Rule]bool{ObserveOnly: true, Paused: true, OnItsWay: true
 func (n *naive) reallyAway() int {
 	away := map[string]bool{}
 	for _, name := range n.awayNow() {
-		away[name] = slices.Contains(n.chosen, name) || !n.serving(n.find(name))
+		away[name] = slices.Contains(n.chosen, name) || n.find(name) == nil || !n.serving(n.find(name))
 	}
 	maps.DeleteFunc(away, func(_ string, really bool) bool { return !really })
 	return len(away)

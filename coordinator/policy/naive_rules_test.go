@@ -32,12 +32,16 @@ func (n *naive) stopped() bool {
 			}
 			if p.Phase == Missing {
 				c := n.claimed(p)
-				if c != nil && c.To == pool.Revision && c.Action != Remove && !p.Since.IsZero() && n.slow(p) {
+				if c != nil && c.To == pool.Revision && c.Action != Remove && n.slow(p) {
 					k++
 				}
 				continue
 			}
-			if p.Revision == pool.Revision && !n.alive(p) && (n.sick(p) != "" || p.Phase == Started && !n.lost(p) && n.slow(p)) {
+			if p.Revision != pool.Revision || n.alive(p) {
+				continue
+			}
+			late := (p.Phase != Ready && p.Phase != Terminating || n.denies(p)) && n.slow(p)
+			if n.sick(p) != "" || late && !n.lost(p) {
 				k++
 			}
 		}
@@ -83,7 +87,11 @@ func (n *naive) versionRefused() bool {
 		below := func(floor []int) func([]int) bool {
 			return func(v []int) bool { return slices.Compare(v, floor) < 0 }
 		}
-		if n.sp.Policy.Downgrade != Allow && slices.ContainsFunc(own, func(v []int) bool { return slices.Compare(next, v) < 0 }) {
+		than := own
+		if len(own) == 0 {
+			than = all
+		}
+		if n.sp.Policy.Downgrade != Allow && slices.ContainsFunc(than, func(v []int) bool { return slices.Compare(next, v) < 0 }) {
 			return true
 		}
 		same := func(v []int) bool { return slices.Equal(v, next) }
@@ -188,6 +196,9 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		}
 		for _, name := range n.awayNow() {
 			o := n.find(name)
+			if o == nil {
+				continue
+			}
 			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
 			if pool.Management == OrderedReady && o.Pool == p.Pool && o.Name != p.Name && !same && (!n.isSick(p) || o.Ordinal < p.Ordinal) {
 				return true, ""
@@ -231,9 +242,9 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 			before = before || !n.mustWaitFor(o, p)
 		}
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool { return o.Name != p.Name && n.gone(o) })
-		return n.last(p) && !shut && !n.outage && (before || others), ""
+		return n.last(p) && !shut && !n.outage && (before || others || len(n.strayClaims()) > 0), ""
 	case ZoneUnknown:
-		counts := n.sp.Policy.Unit == UnitZone || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage
+		counts := n.sp.Policy.Unit == UnitZone && !n.noAgentAnywhere() || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage
 		return counts && n.zone(p) == "" && !shut, ""
 	case ZonesAway:
 		return n.zoneBudget(p, shut), ""
@@ -284,7 +295,7 @@ func (n *naive) canary(p *Pod) bool {
 
 func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 	q := n.sp.Policy.MaxZonesUnavailable
-	if q == nil || n.zone(p) == "" || n.gone(p) || shut || n.outage {
+	if q == nil || n.gone(p) && !n.mayBeThere(p) || shut || n.outage {
 		return false
 	}
 	all := map[string]bool{}
@@ -295,13 +306,13 @@ func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 	}
 	most := of(q, len(all))
 	zones, number := n.zonesNow()
-	return number > most || number == most && !zones[n.zone(p)]
+	return number > most || number == most && !zones[n.zone(p)] && !n.gone(p)
 }
 
 func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	if n.dead(p) {
 		for _, o := range n.everyPodThere() {
-			hopeless := n.sick(o) != "" || o.Phase == Missing && !o.Since.IsZero() && n.slow(o)
+			hopeless := n.sick(o) != "" || o.Phase == Missing && n.slow(o)
 			if o.Name != p.Name && n.wanted(o) && (n.claimed(o) != nil || slices.Contains(n.chosen, o.Name) || !hopeless) {
 				return true
 			}
@@ -310,6 +321,9 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	}
 	if n.free(p) || shut {
 		return false
+	}
+	if n.mayBeThere(p) {
+		return len(n.awayNow())+unitNeeds > n.limit()
 	}
 	away := len(n.awayNow())
 	if n.serving(p) {

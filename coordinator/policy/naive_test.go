@@ -30,7 +30,7 @@ func newNaive(s *Snapshot) *naive {
 	p.MaxUnavailable = orElse(p.MaxUnavailable, &IntOrPercent{Text: "25%"})
 	p.MaxShardUnavailable = orElse(p.MaxShardUnavailable, &IntOrPercent{Int: 1})
 	n.sp.Guard = orElse(n.sp.Guard, "Enforce")
-	n.outage = p.Unit == UnitAll
+	n.outage = p.Unit == UnitAll && !n.noAgentAnywhere()
 	return n
 }
 
@@ -105,8 +105,10 @@ func (n *naive) wanted(p *Pod) bool {
 }
 
 func (n *naive) noAgentAnywhere() bool {
-	pods := n.everyPodThere()
-	return len(pods) > 0 && !slices.ContainsFunc(pods, func(p *Pod) bool { return p.Agent && p.Phase != Missing })
+	exists := func(p *Pod) bool { return p.Phase != Missing }
+	all := n.everyPodThere()
+	return slices.ContainsFunc(all, exists) &&
+		!slices.ContainsFunc(all, func(p *Pod) bool { return exists(p) && p.Agent })
 }
 
 func (n *naive) heard(p *Pod) *Report {
@@ -165,19 +167,23 @@ func (n *naive) calmSince(p *Pod) time.Time {
 	return p.Since.Time
 }
 
-func (n *naive) gone(p *Pod) bool {
+func (n *naive) gone(p *Pod) bool { return n.claimed(p) != nil || n.wanted(p) && n.absent(p) }
+
+// absent: whoever wants this pod, nobody can count on it now.
+func (n *naive) absent(p *Pod) bool {
 	if n.claimed(p) != nil {
 		return true
-	}
-	if !n.wanted(p) {
-		return false
 	}
 	r := n.heard(p)
 	return p.Phase != Ready || n.lost(p) || !n.alive(p) || n.handed(p) || r != nil && !r.Settled ||
 		n.soak() > 0 && n.s.Now.Sub(n.calmSince(p)) < n.soak()
 }
 
+// slow: what has no beginning has always been so, unless it is nowhere.
 func (n *naive) slow(p *Pod) bool {
+	if p.Since.IsZero() {
+		return p.Phase != Missing
+	}
 	return n.s.Now.Sub(p.Since.Time) >= time.Duration(n.sp.Policy.StartSeconds)*time.Second
 }
 
@@ -193,7 +199,8 @@ func (n *naive) sick(p *Pod) Reason {
 		return ""
 	case p.Phase == Failed, waiting && p.Problem == CrashLoop:
 		return ReasonFailed
-	case waiting && (p.Problem != "" || n.slow(p)):
+	case waiting && slices.Contains([]Problem{"ImagePull", "Config", "Unschedulable", "Init", "Sidecar"}, p.Problem),
+		waiting && n.slow(p):
 		return ReasonNeverStarted
 	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && (n.slow(p) || p.Phase == Started && p.Problem == CrashLoop):
 		return ReasonFailed
@@ -246,8 +253,11 @@ func (n *naive) free(p *Pod) bool {
 	}
 	for _, g := range n.s.Groups {
 		for _, m := range g.Members {
-			unsure := m.State != Active && m.State != Moving && m.State != Recovering && m.State != Down
-			if m.Pod == p.Name && (m.State == Active || m.State == Moving || unsure && n.why(p) == ReasonFailed) {
+			if m.Pod != p.Name || m.State == Recovering || m.State == Down {
+				continue
+			}
+			unknown := m.State != Active && m.State != Moving
+			if !unknown || n.why(p) == ReasonFailed && (n.anybodyLive() || n.losesData(p)) {
 				return false
 			}
 		}
@@ -256,11 +266,14 @@ func (n *naive) free(p *Pod) bool {
 }
 
 func (n *naive) dead(p *Pod) bool {
-	if n.why(p) != ReasonFailed {
+	sinceWhen := (n.why(p) == ReasonOutdated || n.why(p) == ReasonRestartRequested) && p.Since.IsZero() && n.denies(p)
+	if n.why(p) != ReasonFailed && !sinceWhen {
 		return false
 	}
-	return !slices.ContainsFunc(n.everyPodThere(), n.alive)
+	return !n.anybodyLive()
 }
+
+func (n *naive) anybodyLive() bool { return slices.ContainsFunc(n.everyPodThere(), n.alive) }
 
 func (n *naive) rank(p *Pod) int {
 	if r := n.heard(p); r != nil {
@@ -322,6 +335,8 @@ func (n *naive) zone(p *Pod) string {
 
 func (n *naive) unit(p *Pod) string {
 	switch {
+	case n.noAgentAnywhere():
+		return "" // one at a time
 	case n.outage:
 		return "everybody"
 	case n.sp.Policy.Unit == UnitZone && n.zone(p) != "":
@@ -357,17 +372,38 @@ func (n *naive) awayNow() []string {
 			names = append(names, p.Name)
 		}
 	}
+	for _, c := range n.strayClaims() {
+		names = append(names, c.Pod)
+	}
 	return names
+}
+
+// strayClaims name pods that nothing else in the snapshot speaks of.
+func (n *naive) strayClaims() (stray []Claim) {
+	for _, c := range n.s.Cluster.Status.Claims {
+		if n.find(c.Pod) == nil {
+			stray = append(stray, c)
+		}
+	}
+	return stray
 }
 
 func (n *naive) zonesNow() (zones map[string]bool, number int) {
 	zones = map[string]bool{}
-	for _, name := range n.awayNow() {
-		if z := n.zone(n.find(name)); z != "" {
-			zones[z] = true
-		} else {
-			number++
+	add := func(zone string) {
+		if zone == "" {
+			number++ // one of its own
+			return
 		}
+		zones[zone] = true
+	}
+	for _, name := range n.awayNow() {
+		if p := n.find(name); p != nil {
+			add(n.zone(p))
+		}
+	}
+	for _, c := range n.strayClaims() {
+		add(c.Zone)
 	}
 	return zones, number + len(zones)
 }

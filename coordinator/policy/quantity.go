@@ -19,6 +19,8 @@ type IntOrPercent struct {
 	Int int64 `json:"-"`
 	// Text is what was written as a string ("25%"), or a number that is no integer.
 	Text string `json:"-"`
+	// empty: an empty string was written.
+	empty bool
 }
 
 // Count is the quantity n.
@@ -29,7 +31,7 @@ func Percent(n int64) IntOrPercent { return IntOrPercent{Text: strconv.FormatInt
 
 // String is the quantity as a person would write it.
 func (q IntOrPercent) String() string {
-	if q.Text != "" {
+	if q.Text != "" || q.empty {
 		return q.Text
 	}
 	return strconv.FormatInt(q.Int, 10)
@@ -53,7 +55,7 @@ func (q IntOrPercent) percent() (int64, error) {
 // check returns nil when the quantity makes sense. The error continues a
 // sentence that begins with the name of the field.
 func (q IntOrPercent) check() error {
-	if q.Text != "" {
+	if q.Text != "" || q.empty {
 		_, err := q.percent()
 		return err
 	}
@@ -80,7 +82,7 @@ func (q IntOrPercent) Resolve(total int) (int, error) {
 
 // MarshalJSON writes an integer or a string.
 func (q IntOrPercent) MarshalJSON() ([]byte, error) {
-	if q.Text != "" {
+	if q.Text != "" || q.empty {
 		return json.Marshal(q.Text)
 	}
 	return strconv.AppendInt(nil, q.Int, 10), nil
@@ -97,7 +99,7 @@ func (q *IntOrPercent) UnmarshalJSON(data []byte) error {
 		if err := json.Unmarshal(data, &text); err != nil {
 			return err
 		}
-		*q = IntOrPercent{Text: text}
+		*q = IntOrPercent{Text: text, empty: text == ""}
 		return nil
 	}
 	if n, err := strconv.ParseInt(string(data), 10, 64); err == nil {

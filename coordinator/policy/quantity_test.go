@@ -59,6 +59,9 @@ func TestQuantities(t *testing.T) {
 			require.Equal(t, m, n)
 		})
 	}
+	var empty IntOrPercent
+	require.NoError(t, json.Unmarshal([]byte(`""`), &empty))
+	require.ErrorContains(t, empty.check(), `is "": a count`)
 	require.Equal(t, "3", Count(3).String())
 	require.Equal(t, "25%", Percent(25).String())
 }

@@ -112,7 +112,7 @@ func (g generator) spec() Spec {
 	}
 	if g.rarely(5) {
 		spec.Overrides = []Override{{
-			Rule: pick(g, NoReport, PodsAway, ShardsAway, LeaderLast, RankOrder, NoLeader, Unhealthy, LineStopped),
+			Rule: pick(g, NoReport, NoReport, StaleReport, ZoneUnknown, PodsAway, ShardsAway, LeaderLast, RankOrder, NoLeader, Unhealthy, LineStopped),
 			Pods: pick(g, []string{"*"}, []string{"a-0"}, []string{"a-1", "a-2"}), Reason: "why not",
 			Expires: At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour)),
 		}}
@@ -160,13 +160,16 @@ func (g generator) pods(pool *Pool, agents bool) []Pod {
 		p.Node, p.Revision = pick(g, "n1", "n2", "n3", ""), pick(g, "v1", "v1", "v2")
 		p.Zone = pick(g, "", "", "z1", "z2")
 		p.Since = g.ago(2000)
+		if g.rarely(40) {
+			p.Since = Time{}
+		}
 		p.Unit = pick(g, "", "", "", "r1")
 		p.Agent = agents && !g.rarely(25)
 		p.Restart, p.Remove = g.rarely(20), g.rarely(40)
 		p.EstimateSeconds = float64(10 + g.IntN(100))
 		if g.rarely(6) {
 			p.Phase = pick(g, Pending, NotStarted, Started, Started, Terminating, Failed)
-			p.Problem = pick(g, NoProblem, NoProblem, CrashLoop, ImagePull, NodeGone)
+			p.Problem = pick(g, NoProblem, NoProblem, CrashLoop, ImagePull, NodeGone, "Weather")
 		}
 		if g.rarely(15) {
 			p.Guard = pick(g, GuardOpen, GuardNone)
@@ -268,6 +271,9 @@ func (g generator) status(s *Snapshot) {
 	}
 	if g.rarely(6) {
 		st.Approvals = []Approval{{What: pick(g, ApprovedAdopt, ApprovedLeader, ApprovedCanary, ApprovedOutage, ApprovedOutage), Revision: pick(g, "", "v2"), At: pick(g, Time{}, g.ago(2000))}}
+	}
+	if g.rarely(60) {
+		st.Claims = append(st.Claims, Claim{ID: "k-unseen", Pod: "a-99", UID: "u", Zone: pick(g, "", "z1"), Phase: PhaseGone})
 	}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; g.rarely(20) {

@@ -71,7 +71,7 @@ func Returned(s Snapshot, claim Claim) Return {
 		return Return{Done: true, Joined: true}
 	case p.Phase == Missing:
 		r := wait("its successor has not been created", "the StatefulSet controller creating it")
-		r.Failed = !p.Since.IsZero() && x.overdue(p)
+		r.Failed = x.overdue(p)
 		return r
 	case p.UID == claim.UID || p.UID == "":
 		return wait("it has not gone yet: "+lowerPhase(p.Phase), "its removal")

@@ -120,12 +120,16 @@ func (x *index) failedToReturn(p *pod) bool {
 		return false
 	}
 	if p.Phase == Missing {
-		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && !p.Since.IsZero() && x.overdue(p)
+		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && x.overdue(p)
 	}
 	if p.Revision != to || p.live {
 		return false
 	}
-	return x.whyBroken(p) != "" || p.Phase == Started && !x.nodeGone(p) && x.overdue(p)
+	if x.whyBroken(p) != "" {
+		return true
+	}
+	starting := p.Phase == Pending || p.Phase == NotStarted || p.Phase == Started || x.saysNotLive(p)
+	return starting && !x.nodeGone(p) && x.overdue(p)
 }
 
 func (d *decision) viewSplit() *finding {
@@ -194,16 +198,21 @@ func (d *decision) versionRefused() *finding {
 	return nil
 }
 
-// refuseVersion: a pod may not become older than one of its own pool, and the
-// oldest that it would run beside, in whichever pool, says how new it may be.
+// refuseVersion: a pod may not become older than one of its own pool, or where
+// nothing is known of that, than any; and the oldest that it would run beside,
+// in whichever pool, says how new it may be.
 func (x *index) refuseVersion(text string, next version, own, all versionSpan) string {
 	facts := x.s.Cluster.Engine
 	step := facts.MaxMajorStep
 	setIfZero(&step, defaultMaxMajorStep)
 	least, demanded := parseVersion(facts.MinSourceVersion)
+	floor := own
+	if !own.known {
+		floor = all
+	}
 	switch {
-	case own.known && next.compare(own.newest.version) < 0 && x.spec.Policy.Downgrade == HoldAlways:
-		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", text, own.newest.text)
+	case floor.known && next.compare(floor.newest.version) < 0 && x.spec.Policy.Downgrade == HoldAlways:
+		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", text, floor.newest.text)
 	case !all.known, own.known && next.compare(own.oldest.version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
 	case next[0]-all.oldest.version[0] > step:
@@ -266,10 +275,10 @@ func (d *decision) settling() *finding {
 		return nil
 	}
 	settle := span(facts.SettleSeconds)
-	till := last.Add(settle)
-	if !till.After(d.x.now) {
+	ago := max(d.x.now.Sub(last.Time), 0) // a clock that is ahead means just now
+	if ago >= settle {
 		return nil
 	}
 	return found(fmt.Sprintf("a pod went away %s ago, and the database may take %s to notice",
-		seconds(d.x.now.Sub(last.Time)), seconds(settle)), "the database noticing").until(till)
+		seconds(ago), seconds(settle)), "the database noticing").until(d.x.now.Add(settle - ago))
 }

@@ -307,15 +307,20 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 
 func (d *decision) zonesAway(c *candidate) *finding {
 	b := d.ledger
-	if b.zoneLimit == 0 || c.zone == "" || c.away || c.pool.shutdown || d.x.outage() {
+	if b.zoneLimit == 0 || c.away && !d.x.unsure(c.pod) || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
 	away := b.zonesAway()
-	if away < b.zoneLimit || away == b.zoneLimit && b.zones[c.zone] > 0 {
+	ownIsAway := b.zones[c.zone] > 0 || c.away
+	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
 		return nil
 	}
+	own := c.zone
+	if own == "" {
+		own = "unknown, which counts as another one"
+	}
 	return found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
-		counted(away, "zone has", "zones have"), b.zoneNames(), b.zoneLimit, c.zone), b.unblocks())
+		counted(away, "zone has", "zones have"), b.zoneNames(), b.zoneLimit, own), b.unblocks())
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
@@ -323,14 +328,18 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return d.oneAtATime(c)
 	}
 	b := d.ledger
+	unsure := d.x.unsure(c.pod)
 	used, needed := b.used(), max(d.needed, 1)
-	if c.serves {
+	switch {
+	case unsure:
+		needed = d.needed // it is among those that are away
+	case c.serves:
 		used -= b.serving // it costs nothing, but all like it at once would
 	}
 	if c.outside || c.pool.shutdown || used+needed <= b.limit {
 		return nil
 	}
-	if c.away && !c.serves && !d.x.noAgents {
+	if c.away && !c.serves && !unsure && !d.x.noAgents {
 		return nil // it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, b.limit)
@@ -365,7 +374,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 func (x *index) knownDead(p *pod) bool {
 	switch p.Phase {
 	case Missing:
-		return !p.Since.IsZero() && x.overdue(p)
+		return x.overdue(p)
 	case Terminating:
 		return false
 	}

@@ -185,7 +185,7 @@ const (
 )
 
 // Problem names what is wrong with a pod. Other values than these are shown as
-// they are and mean the same as an unknown problem.
+// they are, and are no evidence of anything.
 type Problem string
 
 // The problems that decisions know.

@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Text is the plan as lines: the order, what goes, what holds, and which hold
 // lines move. A hold of
@@ -11,7 +14,7 @@ func (p Plan) Text() string {
 	if len(p.Order) == 0 {
 		b.WriteString("-")
 	}
-	b.WriteString(strings.Join(p.Order, " "))
+	b.WriteString(oneLine(strings.Join(p.Order, " ")))
 	b.WriteString("\n")
 	for _, s := range p.Steps {
 		b.WriteString(s.Text() + "\n")
@@ -27,7 +30,7 @@ func (p Plan) Text() string {
 
 // Text is the step as one line.
 func (s Step) Text() string {
-	return "go     " + s.Pod + " " + string(s.Action) + " after " + string(s.Prepare) + " (" + string(s.Reason) + ")"
+	return oneLine("go     " + s.Pod + " " + string(s.Action) + " after " + string(s.Prepare) + " (" + string(s.Reason) + ")")
 }
 
 // Text is the hold as one line.
@@ -40,5 +43,16 @@ func (h Hold) Text() string {
 	if h.Group != "" {
 		line += " " + h.Group
 	}
-	return line + ": " + strings.ReplaceAll(h.Reason, "\n", " ")
+	return oneLine(line + ": " + h.Reason)
+}
+
+// oneLine keeps what others named, a group or a pod, from looking like another
+// line, or from telling the terminal something.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
 }

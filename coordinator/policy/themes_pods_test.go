@@ -149,7 +149,7 @@ var themesOfGroups = []theme{
 			gr.Members[i].Leader = i < 2
 		}
 	},
-	noneElseLeads, noneElseLeads, noneElseLeads,
+	noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads,
 	noneElseServes, noneElseServes,
 	noneElseServes,
 	recovers, recovers, recovers,

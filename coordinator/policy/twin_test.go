@@ -210,7 +210,7 @@ func (n *naive) everybodyHeld(order []*Pod) (held []verdict) {
 
 func (n *naive) budget() Budget {
 	away := n.awayNow()
-	limit, claimed, zones := n.limit(), 0, map[string]bool{}
+	limit, claimed, zones := n.limit(), len(n.strayClaims()), map[string]bool{}
 	for _, p := range n.everyPodThere() {
 		if n.claimed(p) != nil {
 			claimed++

@@ -33,7 +33,7 @@ func Validate(s *Snapshot) []InputProblem {
 	}
 	spec := s.Cluster.Spec.WithDefaults()
 	v.spec(&spec)
-	v.overrides(spec.Overrides)
+	v.overrides(spec.Overrides, s.Now.Time)
 	v.cluster(&s.Cluster)
 	v.pools(s, &spec)
 	v.pods(s)
@@ -96,14 +96,17 @@ func (v *validator) quantity(field string, q *IntOrPercent) {
 	}
 }
 
+// version: what cannot be compared would go unchecked; empty means unknown.
+func (v *validator) version(field, text string) {
+	if _, ok := parseVersion(text); !ok && text != "" {
+		v.add(field, "is %q: a version such as 9.10.0 is wanted, or none", text)
+	}
+}
+
 func (v *validator) cluster(c *Cluster) {
 	within(v, "cluster.engine.settleSeconds", c.Engine.SettleSeconds, 0)
 	atLeast(v, "cluster.engine.maxMajorStep", c.Engine.MaxMajorStep, 0)
-	if c.Engine.MinSourceVersion != "" {
-		if _, ok := parseVersion(c.Engine.MinSourceVersion); !ok {
-			v.add("cluster.engine.minSourceVersion", "is %q: a version such as 9.10.0 is wanted", c.Engine.MinSourceVersion)
-		}
-	}
+	v.version("cluster.engine.minSourceVersion", c.Engine.MinSourceVersion)
 	claims := map[string]bool{}
 	for _, claim := range c.Status.Claims {
 		field := fmt.Sprintf("cluster.status.claims[%s].", claim.Pod)
@@ -116,6 +119,9 @@ func (v *validator) cluster(c *Cluster) {
 		claims[claim.Pod] = true
 		oneOf(v, field+"phase", claim.Phase, "", PhaseClaimed, PhasePreparing, PhasePrepared, PhaseOpened,
 			PhaseGone, PhaseRejoined, PhaseRestoring, PhaseSettling)
+		oneOf(v, field+"action", claim.Action, "", Restart, Handoff, Evacuate, Remove, Replace, Restore, LowerPartition)
+		oneOf(v, field+"reason", claim.Reason, "", ReasonOutdated, ReasonNeverStarted, ReasonFailed,
+			ReasonRestartRequested, ReasonNodeDrain, ReasonScaleDown, ReasonReplacement, ReasonAdopt)
 		oneOf(v, field+"prepare", claim.Prepare, "", PrepareNone, PrepareHandoff, PrepareEvacuate)
 	}
 	for i, a := range c.Status.Approvals {
@@ -156,6 +162,8 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 		if p.ScalingTo != nil {
 			atLeast(v, field+"scalingTo", *p.ScalingTo, 0)
 		}
+		v.version(field+"version", p.Version)
+		v.version(field+"runningVersion", p.RunningVersion)
 		oneOf(v, field+"management", p.Management, "", Parallel, OrderedReady)
 		oneOf(v, field+"strategy", p.Strategy, "", OnDelete, RollingUpdateStrategy)
 		oneOf(v, field+"operation", p.Operation, NoOperation, OperationScaleDown, OperationVolume, OperationRemoval)
@@ -211,19 +219,20 @@ func (v *validator) pods(s *Snapshot) {
 func podField(p *Pod, field string) string { return "pods[" + p.Name + "]." + field }
 
 func (v *validator) pod(p *Pod, pool *Pool) {
-	if p.Name == "" {
-		v.add(podField(p, "name"), "is empty")
-	}
 	if pool == nil {
 		v.add(podField(p, "pool"), "is %q: no pool has this name", p.Pool)
 	}
 	if p.Ordinal < 0 || p.Ordinal > 2*maxOrdinal {
 		v.add(podField(p, "ordinal"), "is %d: a number from 0 is wanted", p.Ordinal)
 	}
-	if text, ok := strings.CutPrefix(p.Name, p.Pool+"-"); ok {
-		if n, err := strconv.Atoi(text); err == nil && n != int(p.Ordinal) {
-			v.add(podField(p, "ordinal"), "is %d, and its name says %d", p.Ordinal, n)
-		}
+	text, ok := strings.CutPrefix(p.Name, p.Pool+"-")
+	switch n, err := strconv.Atoi(text); {
+	case p.Name == "":
+		v.twice(podField(p, "name"), "is empty")
+	case !ok || err != nil || text != strconv.Itoa(n):
+		v.add(podField(p, "name"), "is not the name of its pool with an ordinal: %s-%d is wanted", p.Pool, p.Ordinal)
+	case n != int(p.Ordinal):
+		v.add(podField(p, "ordinal"), "is %d, and its name says %d", p.Ordinal, n)
 	}
 	switch p.Phase {
 	case Missing, Pending, NotStarted, Started, Ready, Terminating, Failed:

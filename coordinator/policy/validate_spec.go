@@ -96,10 +96,14 @@ func (v *validator) replacement(r *Replacement) {
 	}
 }
 
-func (v *validator) overrides(list []Override) {
+// overrides: one that has expired switches nothing off, so what it names need
+// not make sense any more.
+func (v *validator) overrides(list []Override, now time.Time) {
 	for i, o := range list {
 		field := fmt.Sprintf("%soverrides[%d].", specField, i)
+		over := !o.Expires.IsZero() && !o.Expires.After(now)
 		switch {
+		case over:
 		case !slices.Contains(Rules(), o.Rule):
 			v.add(field+"rule", "is %q: no rule has this name", o.Rule)
 		case cannotBeOverridden[o.Rule]:
@@ -108,7 +112,7 @@ func (v *validator) overrides(list []Override) {
 		if len(o.Pods) == 0 {
 			v.add(field+"pods", "is empty: names of pods or \"*\" are wanted")
 		}
-		if needsNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
+		if !over && needsNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
 			v.add(field+"pods", "is \"*\", which the rule %s refuses: names of pods are wanted", o.Rule)
 		}
 		if strings.TrimSpace(o.Reason) == "" {

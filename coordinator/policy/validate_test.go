@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -42,7 +43,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"cluster.spec.replacement.faultDomainBased": func(s *Snapshot) { s.Cluster.Spec.Replacement.FaultDomainBased = true },
 		"cluster.spec.replacement.taints[0].key":    func(s *Snapshot) { s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{}} },
 		"cluster.spec.overrides[0].rule": func(s *Snapshot) {
-			s.Cluster.Spec.Overrides = []Override{{Rule: "gravity", Pods: []string{"a"}, Reason: "r", Expires: s.Now}}
+			s.Cluster.Spec.Overrides = []Override{{Rule: "gravity", Pods: []string{"a"}, Reason: "r", Expires: At(s.Now.Add(time.Second))}}
 		},
 		"cluster.spec.overrides[0].pods": func(s *Snapshot) { s.Cluster.Spec.Overrides = []Override{{Rule: Busy, Reason: "r", Expires: s.Now}} },
 		"cluster.spec.overrides[0].reason": func(s *Snapshot) {
@@ -56,39 +57,46 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"cluster.status.claims[solr-2].pod": func(s *Snapshot) {
 			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, s.Cluster.Status.Claims[0])
 		},
-		"cluster.status.claims[solr-2].phase": func(s *Snapshot) { s.Cluster.Status.Claims[0].Phase = "Done" },
-		"cluster.status.approvals[0].what":    func(s *Snapshot) { s.Cluster.Status.Approvals = []Approval{{What: "everything"}} },
-		"pools":                               func(s *Snapshot) { s.Pools = nil },
-		"pools[solr].name":                    func(s *Snapshot) { s.Pools = append(s.Pools, s.Pools[0]) },
-		"pools[solr].replicas":                func(s *Snapshot) { s.Pools[0].Replicas = math.MaxInt32 },
-		"pools[solr].start":                   func(s *Snapshot) { s.Pools[0].Start = -1 },
-		"pools[solr].partition":               func(s *Snapshot) { s.Pools[0].Partition = -1 },
-		"pools[solr].management":              func(s *Snapshot) { s.Pools[0].Management = "Random" },
-		"pools[solr].strategy":                func(s *Snapshot) { s.Pools[0].Strategy = RollingUpdateStrategy; s.Cluster.Spec.Guard = GuardOff },
-		"pools[solr].ordered":                 func(s *Snapshot) { s.Pools[0].Ordered = &none },
-		"pools[solr].strategy ":               func(s *Snapshot) { s.Pools[0].Refused = "which nobody carries out" },
-		"pools[solr].operation":               func(s *Snapshot) { s.Pools[0].Operation = "Dance" },
-		"pods[solr-0].name":                   func(s *Snapshot) { s.Pods[1].Name = "solr-0" },
-		"pods[solr-1].ordinal":                func(s *Snapshot) { s.Pods[1].Ordinal = 0 },
-		"pods[solr-1].uid":                    func(s *Snapshot) { s.Pods[1].UID = "u0" },
-		"pods[solr-1].pool":                   func(s *Snapshot) { s.Pods[1].Pool = "other" },
-		"pods[solr-1].phase":                  func(s *Snapshot) { s.Pods[1].Phase = "Running" },
-		"pods[solr-1].guard":                  func(s *Snapshot) { s.Pods[1].Guard = "Ajar" },
-		"pods[solr-1].refused":                func(s *Snapshot) { s.Pods[1].Refused = Busy },
-		"pods[solr-1].estimateSeconds":        func(s *Snapshot) { s.Pods[1].EstimateSeconds = math.Inf(1) },
-		"pods[solr-1].mustReplace":            func(s *Snapshot) { s.Pods[1].MustReplace = []string{"volume"} },
-		"pods[solr-1].report.member":          func(s *Snapshot) { s.Pods[1].Report.Member = "Alive" },
-		"pods[solr-1].report.drain":           func(s *Snapshot) { s.Pods[1].Report.Drain = "Dry" },
-		"pods[solr-1].report.ageSeconds":      func(s *Snapshot) { s.Pods[1].Report.AgeSeconds = -1 },
-		"nodes[n1].name":                      func(s *Snapshot) { s.Nodes = []Node{{Name: "n1"}, {Name: "n1"}} },
-		"health.verdict":                      func(s *Snapshot) { s.Health.Verdict = "Blue" },
-		"groups[books/s1].id":                 func(s *Snapshot) { s.Groups[1].ID = "books/s1" },
-		"groups[books/s1].kind":               func(s *Snapshot) { s.Groups[0].Kind = "Ring" },
-		"groups[books/s1].minAvailable":       func(s *Snapshot) { s.Groups[0].Kind = Quorum },
-		"groups[books/s2].minAvailable":       func(s *Snapshot) { s.Groups[1].Kind, s.Groups[1].MinAvailable = Role, &none },
-		"groups[books/s1].members[r0].id":     func(s *Snapshot) { s.Groups[0].Members[1].ID = "r0" },
-		"groups[books/s1].members[r0].state":  func(s *Snapshot) { s.Groups[0].Members[0].State = "Sleepy" },
-		"fleet.max":                           func(s *Snapshot) { s.Fleet.Max = -1 },
+		"cluster.status.claims[solr-2].phase":  func(s *Snapshot) { s.Cluster.Status.Claims[0].Phase = "Done" },
+		"cluster.status.approvals[0].what":     func(s *Snapshot) { s.Cluster.Status.Approvals = []Approval{{What: "everything"}} },
+		"pools":                                func(s *Snapshot) { s.Pools = nil },
+		"pools[solr].name":                     func(s *Snapshot) { s.Pools = append(s.Pools, s.Pools[0]) },
+		"pools[solr].replicas":                 func(s *Snapshot) { s.Pools[0].Replicas = math.MaxInt32 },
+		"pools[solr].start":                    func(s *Snapshot) { s.Pools[0].Start = -1 },
+		"pools[solr].partition":                func(s *Snapshot) { s.Pools[0].Partition = -1 },
+		"pools[solr].management":               func(s *Snapshot) { s.Pools[0].Management = "Random" },
+		"pools[solr].strategy":                 func(s *Snapshot) { s.Pools[0].Strategy = RollingUpdateStrategy; s.Cluster.Spec.Guard = GuardOff },
+		"pools[solr].ordered":                  func(s *Snapshot) { s.Pools[0].Ordered = &none },
+		"pools[solr].strategy ":                func(s *Snapshot) { s.Pools[0].Refused = "which nobody carries out" },
+		"pools[solr].operation":                func(s *Snapshot) { s.Pools[0].Operation = "Dance" },
+		"pods[solr-0].name":                    func(s *Snapshot) { s.Pods[1].Name = "solr-0" },
+		"pods[solr-1].ordinal":                 func(s *Snapshot) { s.Pods[1].Ordinal = 0 },
+		"pods[solr-1].uid":                     func(s *Snapshot) { s.Pods[1].UID = "u0" },
+		"pods[solr-1].pool":                    func(s *Snapshot) { s.Pods[1].Pool = "other" },
+		"pods[solr-1].phase":                   func(s *Snapshot) { s.Pods[1].Phase = "Running" },
+		"pods[solr-1].guard":                   func(s *Snapshot) { s.Pods[1].Guard = "Ajar" },
+		"pods[solr-1].refused":                 func(s *Snapshot) { s.Pods[1].Refused = Busy },
+		"pods[solr-1].estimateSeconds":         func(s *Snapshot) { s.Pods[1].EstimateSeconds = math.Inf(1) },
+		"pods[solr-1].mustReplace":             func(s *Snapshot) { s.Pods[1].MustReplace = []string{"volume"} },
+		"pods[solr-1].report.member":           func(s *Snapshot) { s.Pods[1].Report.Member = "Alive" },
+		"pods[solr-1].report.drain":            func(s *Snapshot) { s.Pods[1].Report.Drain = "Dry" },
+		"pods[solr-1].report.ageSeconds":       func(s *Snapshot) { s.Pods[1].Report.AgeSeconds = -1 },
+		"nodes[n1].name":                       func(s *Snapshot) { s.Nodes = []Node{{Name: "n1"}, {Name: "n1"}} },
+		"health.verdict":                       func(s *Snapshot) { s.Health.Verdict = "Blue" },
+		"groups[books/s1].id":                  func(s *Snapshot) { s.Groups[1].ID = "books/s1" },
+		"groups[books/s1].kind":                func(s *Snapshot) { s.Groups[0].Kind = "Ring" },
+		"groups[books/s1].minAvailable":        func(s *Snapshot) { s.Groups[0].Kind = Quorum },
+		"groups[books/s2].minAvailable":        func(s *Snapshot) { s.Groups[1].Kind, s.Groups[1].MinAvailable = Role, &none },
+		"groups[books/s1].members[r0].id":      func(s *Snapshot) { s.Groups[0].Members[1].ID = "r0" },
+		"groups[books/s1].members[r0].state":   func(s *Snapshot) { s.Groups[0].Members[0].State = "Sleepy" },
+		"fleet.max":                            func(s *Snapshot) { s.Fleet.Max = -1 },
+		"cluster.status.claims[solr-2].action": func(s *Snapshot) { s.Cluster.Status.Claims[0].Action = "Reboot" },
+		"cluster.status.claims[solr-2].reason": func(s *Snapshot) { s.Cluster.Status.Claims[0].Reason = "Fun" },
+		"pools[solr].version":                  func(s *Snapshot) { s.Pools[0].Version = "latest" },
+		"pools[solr].runningVersion":           func(s *Snapshot) { s.Pools[0].RunningVersion = "old" },
+		"pods[other].name":                     func(s *Snapshot) { s.Pods[1].Name = "other" },
+		"pods[solr-01].name":                   func(s *Snapshot) { s.Pods[1].Name = "solr-01" },
+		"pods[].name":                          func(s *Snapshot) { s.Pods[1].Name = "" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			s := threePods(t)

@@ -12,15 +12,15 @@ type outcome struct {
 }
 
 // whatIf answers for one group of a candidate. The second value is false when
-// the group does not hold the candidate back: it is not live, or all of its
-// members of the group are down.
+// the group does not hold the candidate back: it is known not to be live, or
+// all of its members of the group are down.
 func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 	g := &d.x.groups[h.group]
 	o := outcome{group: g, own: h, available: g.available, eligible: g.eligible}
-	if !c.live || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
+	if !c.mayLive || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
 		return o, false
 	}
-	if !c.away { // else its members are not among the available
+	if c.counted { // else its members are not among the available
 		o.available -= int(h.available)
 		o.eligible -= int(h.eligible)
 	}
@@ -29,7 +29,7 @@ func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 
 // take removes a chosen pod's members from what is available.
 func (x *index) take(p *pod) {
-	if !p.live || p.away {
+	if !p.counted {
 		return
 	}
 	for i := range p.hosts {
@@ -124,7 +124,7 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 		case m.Pod == c.Name:
 		case at >= 0:
 			p := &d.x.pods[at]
-			missing := !isAvailable(m.State) || !p.live || p.away || d.isChosen[at]
+			missing := !isAvailable(m.State) || !p.counted || d.isChosen[at]
 			if missing && (best < 0 || at < best) {
 				best = at
 			}
@@ -167,7 +167,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	for i := range c.hosts {
 		h := &c.hosts[i]
 		o, asked := d.whatIf(c, h)
-		if c.lost && o.group.Kind == Shard && c.reason != ReasonNeverStarted {
+		if c.lost && o.group.Kind != Role && c.reason != ReasonNeverStarted {
 			if f := d.lastCopy(c, o); f != nil {
 				return f
 			}
@@ -180,14 +180,17 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	return nil
 }
 
-// lastCopy: a member that is down is still a copy where a restart loses it.
-// What will be moved off first is asked about again once it has been.
+// lastCopy: a member that is down is still a copy where a restart loses it; a
+// role is served and not stored, so it is not asked about. What will be moved
+// off first is asked about again once it has been; in an outage there is
+// nowhere to move it.
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.available
-	if c.live && !c.away {
+	if c.counted {
 		others -= int(o.own.available)
 	}
-	if others > 0 || c.prepare == PrepareEvacuate && c.live && !d.prepared {
+	moves := c.prepare == PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
+	if others > 0 || moves {
 		return nil
 	}
 	return found(fmt.Sprintf("%s has no Active copy elsewhere, and the data on this pod does not survive", o.group.ID),
