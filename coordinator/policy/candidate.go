@@ -37,9 +37,6 @@ func (x *index) candidates() []candidate {
 				unasked := why == ReasonNeverStarted || dead && !c.lost
 				c.outside = takesNothing(p, unasked)
 				c.dead = dead && why == ReasonFailed
-			} else {
-				// Nobody says how long it has been down: it may have been for long.
-				c.dead = dead && p.Since.IsZero() && x.saysNotLive(p)
 			}
 		}
 		x.choosePrepare(&c)

@@ -266,8 +266,7 @@ func (n *naive) free(p *Pod) bool {
 }
 
 func (n *naive) dead(p *Pod) bool {
-	sinceWhen := (n.why(p) == ReasonOutdated || n.why(p) == ReasonRestartRequested) && p.Since.IsZero() && n.denies(p)
-	if n.why(p) != ReasonFailed && !sinceWhen {
+	if n.why(p) != ReasonFailed {
 		return false
 	}
 	return !n.anybodyLive()
