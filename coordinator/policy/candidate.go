@@ -14,12 +14,14 @@ type candidate struct {
 	action  Action
 	prepare Prepare
 	place   int // in the order
+	replace replacement
 }
 
 // candidates lists who should go, unordered.
 func (x *index) candidates() []candidate {
 	var list []candidate
 	dead := x.nobodyLive()
+	x.dead = dead
 	for i := range x.pods {
 		p := &x.pods[i]
 		reason := x.whyGo(p)
@@ -28,6 +30,10 @@ func (x *index) candidates() []candidate {
 		}
 		c := candidate{pod: p, reason: reason}
 		switch reason {
+		case ReasonReplacement:
+			c.replace = x.whyReplace(p)
+			c.broken = p.Phase == Missing || x.whyBroken(p) != ""
+			c.outside = c.broken && takesNothing(p, ReasonFailed)
 		case ReasonOutdated, ReasonRestartRequested:
 			if why := x.whyBroken(p); why != "" {
 				c.reason, c.broken = why, true
@@ -43,13 +49,14 @@ func (x *index) candidates() []candidate {
 
 // whyGo is the first reason for which a pod should go.
 func (x *index) whyGo(p *pod) Reason {
+	leaves, why := goesForGood(p), x.whyReplace(p)
 	switch {
-	case p.Phase == Missing:
+	case p.Phase == Missing && (leaves || why.failed.condition == ""):
 		return "" // it has gone
-	case p.Removal.Marked != nil:
-		return ReasonReplacement
-	case p.Remove || !p.desired || scaledAway(p):
+	case leaves:
 		return ReasonScaleDown
+	case why.wanted():
+		return ReasonReplacement
 	case p.Restart:
 		return ReasonRestartRequested
 	case isOutdated(p):
@@ -93,7 +100,7 @@ func (x *index) chooseAction(c *candidate) {
 	case c.reason == ReasonScaleDown:
 		c.action, c.lost, c.leaves = Remove, true, true
 	case c.reason == ReasonReplacement:
-		c.action, c.lost, c.leaves = Replace, true, true
+		c.action, c.lost, c.leaves = Replace, true, !c.replace.forUpdate()
 	case x.mustLeaveNode(c.pod):
 		c.action, c.lost, c.leaves = Restart, data.NodeDrain == Lose, true
 	default:
@@ -103,6 +110,8 @@ func (x *index) chooseAction(c *candidate) {
 	case c.pool.shutdown:
 		// Everybody goes, so nobody is left to take over; the volumes stay.
 		c.prepare, c.lost = PrepareNone, false
+	case c.action == Replace:
+		c.prepare = PrepareEvacuate // the database itself must say that nothing is left on it
 	case c.outside, !c.Agent:
 		c.prepare = PrepareNone
 	case c.lost:
@@ -119,6 +128,14 @@ func (x *index) chooseAction(c *candidate) {
 		}
 	}
 }
+
+// bringsNoUpdate: nothing comes back, or only what ran before.
+func (c *candidate) bringsNoUpdate() bool {
+	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
+}
+
+// cannotBeDone: whoever acts cannot replace pods.
+func (c *candidate) cannotBeDone() bool { return c.action == Replace && c.Refused == Vetoed }
 
 // startSeconds is how long a pod may take to start and join.
 func (x *index) startSeconds() time.Duration {

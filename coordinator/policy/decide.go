@@ -34,6 +34,7 @@ type decision struct {
 	problems []InputProblem
 	over     overrides
 	ledger   *ledger
+	flights  *flights
 	budget   Budget // before the pass
 	order    []candidate
 	prepared bool // asked again after the prepare
@@ -68,6 +69,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	d.x = newIndex(s, own)
 	d.over = activeOverrides(d.x.spec.Overrides, d.x.now)
 	d.ledger = newLedger(d.x)
+	d.flights = newFlights(d.x)
 	d.budget = d.ledger.plan()
 	d.isChosen = make([]bool, len(d.x.pods))
 	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
@@ -91,7 +93,7 @@ func (d *decision) look() {
 	d.canary = make([]canaryPool, len(d.x.pools))
 	for i := range d.order {
 		c := &d.order[i]
-		if c.reason != ReasonScaleDown && c.reason != ReasonReplacement {
+		if c.reason != ReasonScaleDown && (c.reason != ReasonReplacement || isOutdated(c.pod)) {
 			d.lower(c.pod)
 		}
 	}
@@ -173,7 +175,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 	var hold *Hold
 	for i := range rules {
 		r := &rules[i]
-		if r.sparesBroken && c.outside {
+		if r.spares(c) {
 			continue
 		}
 		f := d.findings[i]
@@ -183,7 +185,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 		if f == nil {
 			continue
 		}
-		if o := d.over.of(r.name, c.Name); o != nil {
+		if o := d.over.of(r.name, c.Name); o != nil && !(r.name == Vetoed && c.cannotBeDone()) {
 			notes = append(notes, o.note())
 			continue
 		}
@@ -210,6 +212,7 @@ func (d *decision) retry(t time.Time) {
 func (d *decision) take(c *candidate, notes []string) {
 	d.steps = append(d.steps, d.step(c, notes))
 	d.ledger.choose(c.pod)
+	d.fly(c)
 	d.needed -= cost([]*candidate{c})
 	d.x.take(c.pod)
 	d.turn(c.pod)
@@ -227,6 +230,9 @@ func (d *decision) take(c *candidate, notes []string) {
 func (d *decision) step(c *candidate, notes []string) Step {
 	all := append(make([]string, 0, len(notes)), notes...)
 	all = append(all, d.unprotectedNotes(c)...)
+	if c.action == Replace {
+		all = append(all, "replaced: "+d.replaceText(c))
+	}
 	return Step{
 		Pod: c.Name, UID: c.UID, Unit: c.unit.name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
 		OutsideBudget: c.outside, Notes: all,
@@ -302,9 +308,18 @@ func (d *decision) clusterHolds() []Hold {
 // retryAfter is the time to the next moment at which a clock, not an event,
 // changes the answer.
 func (d *decision) retryAfter() int64 {
-	if len(d.holds) == 0 {
+	d.retry(d.x.replaceAt)
+	if len(d.holds) > 0 {
+		d.retryHeld()
+	}
+	if d.retryAt.IsZero() {
 		return 0
 	}
+	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
+}
+
+// retryHeld notes when those that are held, or away, may be so no more.
+func (d *decision) retryHeld() {
 	for i := range d.x.pods {
 		d.retry(d.x.pods[i].soakTill)
 	}
@@ -317,10 +332,6 @@ func (d *decision) retryAfter() int64 {
 			}
 		}
 	}
-	if d.retryAt.IsZero() {
-		return 0
-	}
-	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
 }
 
 // waitsForOthers are the rules by which a person or a clock said when to go

@@ -26,6 +26,9 @@ func newNaive(s *Snapshot) *naive {
 	p.StartSeconds, p.MaxFailed = orElse(p.StartSeconds, 600), orElse(p.MaxFailed, 1)
 	p.MaxUnavailable = orElse(p.MaxUnavailable, &IntOrPercent{Text: "25%"})
 	p.MaxShardUnavailable = orElse(p.MaxShardUnavailable, &IntOrPercent{Int: 1})
+	r := &n.sp.Replacement
+	r.FailureDetectionSeconds, r.TaintReplacementSeconds = orElse(r.FailureDetectionSeconds, 7200), orElse(r.TaintReplacementSeconds, 1800)
+	r.MaxConcurrentFailed = orElse(r.MaxConcurrentFailed, 1)
 	n.outage = p.Unit == UnitAll
 	return n
 }
@@ -214,12 +217,12 @@ func (n *naive) leaving(p *Pod) bool {
 
 func (n *naive) why(p *Pod) Reason {
 	switch {
-	case p.Phase == Missing:
+	case p.Phase == Missing && (n.goes(p) || n.marked(p) || !n.failing(p)):
 		return ""
-	case p.Removal.Marked != nil:
-		return ReasonReplacement
-	case p.Remove || !n.wanted(p), n.pool(p.Pool).ScalingTo != nil && p.Ordinal >= n.pool(p.Pool).Start+*n.pool(p.Pool).ScalingTo:
+	case n.goes(p):
 		return ReasonScaleDown
+	case n.marked(p) || n.forced(p) || n.failing(p):
+		return ReasonReplacement
 	case p.Restart || n.old(p):
 		if s := n.sick(p); s != "" {
 			return s
@@ -238,17 +241,19 @@ func (n *naive) why(p *Pod) Reason {
 
 func (n *naive) isSick(p *Pod) bool {
 	w := n.why(p)
-	return w == ReasonNeverStarted || w == ReasonFailed
+	return w == ReasonNeverStarted || w == ReasonFailed || w == ReasonReplacement && (p.Phase == Missing || n.sick(p) != "")
 }
 
 func (n *naive) free(p *Pod) bool {
-	if !n.isSick(p) {
-		return false
-	}
+	return n.isSick(p) && n.harmless(p, n.why(p))
+}
+
+// harmless: with the pod nothing goes that serves, or may serve.
+func (n *naive) harmless(p *Pod, why Reason) bool {
 	for _, g := range n.s.Groups {
 		for _, m := range g.Members {
 			unsure := m.State != Active && m.State != Moving && m.State != Recovering && m.State != Down
-			if m.Pod == p.Name && (m.State == Active || m.State == Moving || unsure && n.why(p) == ReasonFailed) {
+			if m.Pod == p.Name && (m.State == Active || m.State == Moving || unsure && why != ReasonNeverStarted) {
 				return false
 			}
 		}

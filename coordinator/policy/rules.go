@@ -19,6 +19,8 @@ type finding struct {
 type rule struct {
 	name         Rule
 	sparesBroken bool
+	guardsData   bool // asked even of those when their volume is given up
+	aboutUpdates bool // not asked of those that bring no other template
 	cluster      func(*decision) *finding
 	pod          func(*decision, *candidate) *finding
 }
@@ -34,13 +36,13 @@ var rules = []rule{
 	{name: NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
 	{name: CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
 	{name: PoolUnobserved, cluster: (*decision).poolUnobserved},
-	{name: LineStopped, sparesBroken: true, cluster: (*decision).lineStopped},
-	{name: ViewSplit, sparesBroken: true, cluster: (*decision).viewSplit},
+	{name: LineStopped, sparesBroken: true, aboutUpdates: true, cluster: (*decision).lineStopped},
+	{name: ViewSplit, sparesBroken: true, guardsData: true, cluster: (*decision).viewSplit},
 	{name: NoLeader, sparesBroken: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
 	{name: TwoLeaders, sparesBroken: true, cluster: (*decision).twoLeaders},
 	{name: VersionRefused, cluster: (*decision).versionRefused},
-	{name: Unhealthy, sparesBroken: true, cluster: (*decision).unhealthy},
-	{name: Settling, sparesBroken: true, cluster: (*decision).settling},
+	{name: Unhealthy, sparesBroken: true, guardsData: true, cluster: (*decision).unhealthy},
+	{name: Settling, sparesBroken: true, guardsData: true, cluster: (*decision).settling},
 	{name: OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
 	{name: Shutdown, pod: (*decision).shutdown},
 	{name: InOrder, pod: (*decision).inOrder},
@@ -53,9 +55,9 @@ var rules = []rule{
 	{name: VersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
 	{name: RankOrder, sparesBroken: true, pod: (*decision).rankOrder},
 	{name: LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
-	{name: ZoneUnknown, sparesBroken: true, pod: (*decision).zoneUnknown},
-	{name: ZonesAway, sparesBroken: true, pod: (*decision).zonesAway},
-	{name: PodsAway, pod: (*decision).podsAway}, // spares broken ones itself
+	{name: ZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
+	{name: ZonesAway, pod: (*decision).zonesAway},
+	{name: PodsAway, pod: (*decision).podsAway},
 	{name: BeingMoved, sparesBroken: true, pod: (*decision).beingMoved},
 	{name: ShardsAway, pod: kindBudget(Shard)},
 	{name: QuorumLost, pod: kindBudget(Quorum)},
@@ -66,6 +68,14 @@ var rules = []rule{
 	{name: CatchingUp, pod: (*decision).catchingUp},
 	{name: ForeignBudget, pod: refused(ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption")},
 	{name: Unstable, pod: refused(Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
+}
+
+// spares a candidate that the rule does not mean.
+func (r *rule) spares(c *candidate) bool {
+	if r.aboutUpdates && c.bringsNoUpdate() {
+		return true
+	}
+	return r.sparesBroken && c.outside && !(r.guardsData && c.action == Replace)
 }
 
 // Rules are the names of all rules, in the order in which they are asked.

@@ -29,7 +29,7 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	switch {
 	case d.x.outage() && !d.approved(ApprovedOutage, c.pool.Revision):
 		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(ApprovedOutage))
-	case !c.Agent && c.action == Restart && u.Adopt == AdoptAsk && !d.mayAdopt(c):
+	case !c.Agent && (c.action == Restart || c.action == Replace && !c.leaves) && u.Adopt == AdoptAsk && !d.mayAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(ApprovedAdopt))
 	case u.ApproveLeader && c.goesLast() && !d.approved(ApprovedLeader, c.pool.Revision):
@@ -211,6 +211,10 @@ func (d *decision) isClaimed(c *candidate) *finding {
 }
 
 func (d *decision) vetoed(c *candidate) *finding {
+	if c.cannotBeDone() {
+		return found(fmt.Sprintf("it is to be replaced (%s), and the coordinator cannot do that yet", d.replaceText(c)),
+			"its replacement by hand, or a coordinator that can")
+	}
 	if c.report == nil || c.report.Veto == "" {
 		return nil
 	}
@@ -274,6 +278,9 @@ func (d *decision) leaderLast(c *candidate) *finding {
 }
 
 func (d *decision) zoneUnknown(c *candidate) *finding {
+	if f := d.replaceLimit(ZoneUnknown, c); f != nil || c.outside {
+		return f
+	}
 	counts := "policy.maxZonesUnavailable counts zones"
 	if d.x.spec.Policy.Unit == UnitZone {
 		counts = "policy.unit is Zone"
@@ -288,6 +295,9 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 }
 
 func (d *decision) zonesAway(c *candidate) *finding {
+	if f := d.replaceLimit(ZonesAway, c); f != nil || c.outside {
+		return f
+	}
 	b := d.ledger
 	if b.zoneLimit == 0 || c.zone == "" || c.away || c.pool.shutdown || d.x.outage() {
 		return nil
@@ -301,6 +311,9 @@ func (d *decision) zonesAway(c *candidate) *finding {
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
+	if f := d.replaceLimit(PodsAway, c); f != nil {
+		return f
+	}
 	if c.dead {
 		return d.oneAtATime(c)
 	}

@@ -129,10 +129,15 @@ func (n *naive) ask(p *Pod, order []*Pod) verdict {
 		}
 	}
 	for _, r := range asksEvery {
-		if n.free(p) && starred[r] {
-			continue
+		fails, group := n.replaceRule(p) == r, ""
+		if !fails {
+			if n.spared(r, p) {
+				continue
+			}
+			fails, group = n.fails(r, p, order, needs)
 		}
-		if fails, group := n.fails(r, p, order, needs); fails && !n.overridden(r, p.Name) {
+		never := r == Vetoed && p.Refused == Vetoed && n.why(p) == ReasonReplacement
+		if fails && (never || !n.overridden(r, p.Name)) {
 			return verdict{p.Name, r, group}
 		}
 	}
