@@ -33,8 +33,8 @@ func (a *Actor) leaveAlone(now time.Time, uid string, rule policy.Rule, reason s
 const notCarriedOut = "which this coordinator does not carry out: it moves no partition and takes none of the pool's pods, " +
 	"and Kubernetes rolls the pool by itself down to its partition; OnDelete is wanted"
 
-// Annotate adds to a snapshot what was found out by acting, and what cannot be
-// done, so that the policy holds such pods under a rule with a name.
+// Annotate adds to a snapshot what was found out by acting, and what an Actor
+// cannot do, so that the policy holds such pods under a rule with a name.
 func (a *Actor) Annotate(s *policy.Snapshot) {
 	for i := range s.Pools {
 		if s.Pools[i].Strategy == policy.RollingUpdateStrategy {
@@ -56,6 +56,7 @@ func (a *Actor) Annotate(s *policy.Snapshot) {
 			pod.Report = &report
 		}
 	}
+	refuseReplacements(s)
 }
 
 // resting says whether a pod is to be left alone.
@@ -103,6 +104,9 @@ func (a *Actor) canDo(at Situation, step policy.Step) bool {
 		a.log.Error("step for a pool whose strategy is not carried out", "pod", step.Pod, "action", string(step.Action))
 		return false
 	case !carriesOut(step.Action):
+		if step.Action != policy.Restore {
+			a.log.Error("step that cannot be carried out", "pod", step.Pod, "action", string(step.Action))
+		}
 		return false
 	case step.Prepare != policy.PrepareHandoff && step.Prepare != policy.PrepareEvacuate && !unprepared(at.Snapshot, step):
 		a.log.Error("step without a prepare for a pod that can be prepared", "pod", step.Pod, "reason", string(step.Reason))

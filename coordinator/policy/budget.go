@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -227,12 +229,12 @@ func (b *ledger) plan() Budget {
 
 // zoneNames lists the zones with a pod away, sorted.
 func (b *ledger) zoneNames() string {
-	names := make([]string, 0, len(b.zones))
-	for z := range b.zones {
-		names = append(names, z)
-	}
-	slices.Sort(names)
-	if b.unknown > 0 {
+	return zoneList(maps.Keys(b.zones), b.unknown)
+}
+
+func zoneList(zones iter.Seq[string], unknown int) string {
+	names := slices.Sorted(zones)
+	if unknown > 0 {
 		names = append(names, "unknown")
 	}
 	return strings.Join(names, ", ")

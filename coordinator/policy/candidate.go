@@ -15,12 +15,14 @@ type candidate struct {
 	action  Action
 	prepare Prepare
 	place   int // in the order
+	replace replacement
 }
 
 // candidates lists who should go, unordered.
 func (x *index) candidates() []candidate {
 	list := make([]candidate, 0, len(x.pods))
 	dead := x.nobodyLive()
+	x.dead = dead
 	for i := range x.pods {
 		p := &x.pods[i]
 		reason := x.whyGo(p)
@@ -28,8 +30,14 @@ func (x *index) candidates() []candidate {
 			continue
 		}
 		c := candidate{pod: p, reason: reason}
+		if reason == ReasonReplacement {
+			c.replace = x.whyReplace(p)
+		}
 		x.chooseAction(&c)
 		switch reason {
+		case ReasonReplacement:
+			c.broken = p.Phase == Missing || x.whyBroken(p) != ""
+			c.outside = c.broken && takesNothing(p, false)
 		case ReasonOutdated, ReasonRestartRequested:
 			if why := x.whyBroken(p); why != "" {
 				c.reason, c.broken = why, true
@@ -47,13 +55,14 @@ func (x *index) candidates() []candidate {
 
 // whyGo is the first reason for which a pod should go.
 func (x *index) whyGo(p *pod) Reason {
+	leaves, why := goesForGood(p), x.whyReplace(p)
 	switch {
-	case p.Phase == Missing:
+	case p.Phase == Missing && (leaves || why.failed.condition == ""):
 		return "" // it has gone
-	case p.Removal.Marked != nil:
-		return ReasonReplacement
-	case p.Remove || !p.desired || scaledAway(p):
+	case leaves:
 		return ReasonScaleDown
+	case why.wanted():
+		return ReasonReplacement
 	case p.Restart:
 		return ReasonRestartRequested
 	case isOutdated(p):
@@ -97,7 +106,7 @@ func (x *index) chooseAction(c *candidate) {
 	case c.reason == ReasonScaleDown:
 		c.action, c.lost, c.leaves = Remove, true, true
 	case c.reason == ReasonReplacement:
-		c.action, c.lost, c.leaves = Replace, true, true
+		c.action, c.lost, c.leaves = Replace, true, !c.replace.forUpdate()
 	case x.mustLeaveNode(c.pod):
 		c.action, c.lost, c.leaves = Restart, data.NodeDrain == Lose, true
 	default:
@@ -112,6 +121,8 @@ func (x *index) choosePrepare(c *candidate) {
 	switch {
 	case c.pool.shutdown:
 		c.prepare = PrepareNone // everybody goes, so nobody is left to take over
+	case c.action == Replace:
+		c.prepare = PrepareEvacuate // the database itself must say that nothing is left on it
 	case c.outside, !c.Agent:
 		c.prepare = PrepareNone
 	case c.lost:
@@ -123,7 +134,7 @@ func (x *index) choosePrepare(c *candidate) {
 	switch {
 	case c.forced && !x.leftOpen(c.pod):
 		c.action, c.prepare = LowerPartition, PrepareNone
-	case c.pool.byLine && isOutdated(c.pod) && !c.leaves && c.Ordinal < c.pool.Partition:
+	case c.pool.byLine && isOutdated(c.pod) && !c.leaves && c.action == Restart && c.Ordinal < c.pool.Partition:
 		c.action = LowerPartition
 	}
 	if c.reason == ReasonNodeDrain {
@@ -135,6 +146,14 @@ func (x *index) choosePrepare(c *candidate) {
 		}
 	}
 }
+
+// bringsNoUpdate: nothing comes back, or only what ran before.
+func (c *candidate) bringsNoUpdate() bool {
+	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
+}
+
+// cannotBeDone: whoever acts cannot replace pods.
+func (c *candidate) cannotBeDone() bool { return c.action == Replace && c.Refused == Vetoed }
 
 // startSeconds is how long a pod may take to start and join.
 func (x *index) startSeconds() time.Duration {

@@ -34,6 +34,7 @@ type decision struct {
 	problems []InputProblem
 	over     overrides
 	ledger   *ledger
+	flights  *flights
 	budget   Budget // before the pass
 	order    []candidate
 	own      string // the pod whose claim does not count
@@ -73,6 +74,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	d.x = newIndex(s, own)
 	d.over = activeOverrides(d.x.spec.Overrides, d.x.now)
 	d.ledger = newLedger(d.x)
+	d.flights = newFlights(d.x)
 	d.budget = d.ledger.plan()
 	d.isChosen = make([]bool, len(d.x.pods))
 	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
@@ -97,7 +99,7 @@ func (d *decision) look() {
 	d.canary = make([]canaryPool, len(d.x.pools))
 	for i := range d.order {
 		c := &d.order[i]
-		if c.reason != ReasonScaleDown && c.reason != ReasonReplacement {
+		if c.reason != ReasonScaleDown && (c.reason != ReasonReplacement || isOutdated(c.pod)) {
 			d.lower(c.pod)
 		}
 	}
@@ -179,7 +181,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 	var hold *Hold
 	for i := range rules {
 		r := &rules[i]
-		if r.sparesBroken && c.outside || c.forced && !asksForced[r.name] {
+		if r.spares(c) || c.forced && !asksForced[r.name] {
 			continue
 		}
 		f := d.findings[i]
@@ -189,7 +191,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 		if f == nil {
 			continue
 		}
-		if o := d.over.of(r.name, c.Name); o != nil && !f.firm {
+		if o := d.over.of(r.name, c.Name); o != nil && !f.firm && !(r.name == Vetoed && c.cannotBeDone()) {
 			notes = append(notes, o.note())
 			d.retry(o.Expires.Time)
 			continue
@@ -218,6 +220,7 @@ func (d *decision) take(c *candidate, notes []string) {
 	d.steps = append(d.steps, d.step(c, notes))
 	d.taken = append(d.taken, c.place)
 	d.ledger.choose(c.pod)
+	d.fly(c)
 	d.needed -= cost([]*candidate{c})
 	d.x.take(c.pod)
 	d.turn(c.pod)
@@ -230,6 +233,9 @@ func (d *decision) take(c *candidate, notes []string) {
 func (d *decision) step(c *candidate, notes []string) Step {
 	all := append(make([]string, 0, len(notes)), notes...)
 	all = append(all, d.unprotectedNotes(c)...)
+	if c.action == Replace {
+		all = append(all, "replaced: "+d.replaceText(c))
+	}
 	s := Step{
 		Pod: c.Name, UID: c.UID, Unit: c.unit.name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
 		OutsideBudget: c.outside, Notes: all,
@@ -316,8 +322,19 @@ func (d *decision) clusterHolds() []Hold {
 // changes the answer.
 func (d *decision) retryAfter() int64 {
 	if len(d.holds) == 0 || d.heldWhateverTheTime() {
+		d.retryAt = time.Time{}
+	} else {
+		d.retryHeld()
+	}
+	d.retry(d.x.replaceAt)
+	if d.retryAt.IsZero() {
 		return 0
 	}
+	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
+}
+
+// retryHeld notes when those that are held, or away, may be so no more.
+func (d *decision) retryHeld() {
 	dead := d.x.nobodyLive()
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
@@ -326,10 +343,6 @@ func (d *decision) retryAfter() int64 {
 			d.retry(p.Since.Add(d.x.startSeconds()))
 		}
 	}
-	if d.retryAt.IsZero() {
-		return 0
-	}
-	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
 }
 
 // heldWhateverTheTime: a rule that no clock ends, and that spares nobody, holds

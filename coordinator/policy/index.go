@@ -26,7 +26,8 @@ type index struct {
 	hosted  []int32 // where each member is, group by group
 	nodes   map[string]*Node
 	claims  map[string]*Claim
-	desired int // pods of all pools
+	own     *Claim // of the pod that is asked about again
+	desired int    // pods of all pools
 
 	// guards: Kubernetes refuses to remove a pod whose guard is closed.
 	guards bool
@@ -35,6 +36,10 @@ type index struct {
 	noAgents bool
 	// soak is how long a pod must be settled to be back.
 	soak time.Duration
+	// dead: no pod is live in the database.
+	dead bool
+	// replaceAt is when the next pod will have been failing for too long, else zero.
+	replaceAt time.Time
 }
 
 // pool is a Pool with what was counted in it.
@@ -127,6 +132,7 @@ func (x *index) addClaims(own string) {
 	for i := range x.s.Cluster.Status.Claims {
 		c := &x.s.Cluster.Status.Claims[i]
 		if c.Pod == own && own != "" {
+			x.own = c
 			continue
 		}
 		if _, twice := x.claims[c.Pod]; !twice {

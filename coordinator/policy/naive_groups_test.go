@@ -151,11 +151,15 @@ func (n *naive) losesData(p *Pod) bool {
 	return n.sp.Drain.Data.Restart == Lose
 }
 
-func (n *naive) evacuates(p *Pod) bool { return n.losesData(p) && p.Agent && !n.free(p) }
+func (n *naive) evacuates(p *Pod) bool {
+	return n.why(p) == ReasonReplacement || n.losesData(p) && p.Agent && !n.free(p)
+}
 
 func (n *naive) prepare(p *Pod) Prepare {
 	pool := n.pool(p.Pool)
 	switch {
+	case n.why(p) == ReasonReplacement:
+		return PrepareEvacuate
 	case pool.Replicas == 0 && pool.AllowShutdown, n.free(p), !p.Agent, n.forced(p) && !n.handed(p):
 		return PrepareNone
 	case n.losesData(p):

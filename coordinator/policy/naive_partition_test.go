@@ -36,7 +36,7 @@ func (n *naive) serving(p *Pod) bool {
 }
 
 func (n *naive) quits(p *Pod) bool {
-	return n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement || n.leaving(p)
+	return n.why(p) == ReasonScaleDown || n.replacedAnyway(p) || n.leaving(p) && n.why(p) != ReasonReplacement
 }
 
 func (n *naive) lined(p *Pod) bool {
@@ -51,7 +51,7 @@ func (n *naive) forced(p *Pod) bool {
 
 // below: it can go only when the line is lowered to it.
 func (n *naive) below(p *Pod) bool {
-	return n.lined(p) && n.old(p) && !n.quits(p) && p.Ordinal < n.pool(p.Pool).Partition && !n.forced(p)
+	return n.lined(p) && n.old(p) && !n.quits(p) && n.why(p) != ReasonReplacement && p.Ordinal < n.pool(p.Pool).Partition && !n.forced(p)
 }
 
 func (n *naive) movesLine(p *Pod) bool { return n.below(p) || n.forced(p) && !n.handed(p) }
@@ -68,7 +68,7 @@ func (n *naive) stoppedByPartition(p *Pod) bool {
 	}
 	person := pool.Ordered != nil && p.Ordinal < *pool.Ordered
 	if n.lined(p) {
-		return person || p.Ordinal < pool.Partition && !n.s.Cluster.Status.Initialized
+		return person || p.Ordinal < pool.Partition && (!n.s.Cluster.Status.Initialized || n.why(p) == ReasonReplacement)
 	}
 	return person || p.Ordinal < pool.Partition
 }

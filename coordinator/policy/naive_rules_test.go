@@ -171,7 +171,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case FleetFull:
 		return s.Fleet.Max > 0 && s.Fleet.Restarts+len(n.chosen) >= s.Fleet.Max, ""
 	case NeedsApproval:
-		restarts := !slices.Contains([]Action{Remove, Replace, Evacuate, Handoff}, n.action(p))
+		restarts := !slices.Contains([]Action{Remove, Evacuate, Handoff}, n.action(p)) && !n.replacedAnyway(p)
 		return n.outage && !n.approved(ApprovedOutage, pool.Revision) ||
 			!p.Agent && restarts && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(p) ||
 			n.sp.Update.ApproveLeader && n.last(p) && !n.approved(ApprovedLeader, pool.Revision), ""
@@ -217,7 +217,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		c := n.claimed(p)
 		return c != nil && (!n.free(p) || c.UID == p.UID || c.UID == "" || p.UID == ""), ""
 	case Vetoed:
-		return rep != nil && rep.Veto != "", ""
+		return rep != nil && rep.Veto != "" || p.Refused == Vetoed && n.why(p) == ReasonReplacement, ""
 	case Busy:
 		return rep != nil && rep.Busy != "", ""
 	case VersionOrder:
@@ -233,7 +233,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		}), ""
 	case RankOrder:
 		return !n.outage && slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
-			rolls := n.why(o) != "" && n.why(o) != ReasonScaleDown && n.why(o) != ReasonReplacement
+			rolls := n.why(o) != "" && n.why(o) != ReasonScaleDown && (n.why(o) != ReasonReplacement || n.old(o))
 			return n.rank(o) < n.rank(p) && (rolls || n.wanted(o) && n.gone(o))
 		}), ""
 	case LeaderLast:
@@ -251,7 +251,8 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case PodsAway:
 		return n.podBudget(p, shut, unitNeeds), ""
 	case SoleCopy:
-		if n.losesData(p) && n.noAgentAnywhere() && !shut {
+		mute := n.why(p) == ReasonReplacement && !slices.ContainsFunc(n.everyPodThere(), n.alive)
+		if n.losesData(p) && (n.noAgentAnywhere() || mute) && !shut {
 			return true, ""
 		}
 	case ForeignBudget, Unstable:
@@ -267,7 +268,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 
 func (n *naive) canary(p *Pod) bool {
 	c, pool := n.sp.Update.Canary, n.pool(p.Pool)
-	leaves := n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement || n.leaving(p)
+	leaves := n.why(p) == ReasonScaleDown || n.replacedAnyway(p) || n.leaving(p) && n.why(p) != ReasonReplacement
 	if c.Pods == 0 || !n.old(p) || leaves {
 		return false
 	}

@@ -31,6 +31,9 @@ func newNaive(s *Snapshot) *naive {
 	p.MaxShardUnavailable = orElse(p.MaxShardUnavailable, &IntOrPercent{Int: 1})
 	n.sp.Guard = orElse(n.sp.Guard, "Enforce")
 	n.outage = p.Unit == UnitAll && !n.noAgentAnywhere()
+	r := &n.sp.Replacement
+	r.FailureDetectionSeconds, r.TaintReplacementSeconds = orElse(r.FailureDetectionSeconds, 7200), orElse(r.TaintReplacementSeconds, 1800)
+	r.MaxConcurrentFailed = orElse(r.MaxConcurrentFailed, 1)
 	return n
 }
 
@@ -220,12 +223,12 @@ func (n *naive) leaving(p *Pod) bool {
 
 func (n *naive) why(p *Pod) Reason {
 	switch {
-	case p.Phase == Missing:
+	case p.Phase == Missing && (n.goes(p) || n.marked(p) || !n.failing(p)):
 		return ""
-	case p.Removal.Marked != nil:
-		return ReasonReplacement
-	case p.Remove || !n.wanted(p), n.pool(p.Pool).ScalingTo != nil && p.Ordinal >= n.pool(p.Pool).Start+*n.pool(p.Pool).ScalingTo:
+	case n.goes(p):
 		return ReasonScaleDown
+	case n.marked(p) || n.mustBeReplaced(p) || n.failing(p):
+		return ReasonReplacement
 	case p.Restart || n.old(p):
 		if s := n.sick(p); s != "" {
 			return s
@@ -244,20 +247,22 @@ func (n *naive) why(p *Pod) Reason {
 
 func (n *naive) isSick(p *Pod) bool {
 	w := n.why(p)
-	return w == ReasonNeverStarted || w == ReasonFailed
+	return w == ReasonNeverStarted || w == ReasonFailed || w == ReasonReplacement && (p.Phase == Missing || n.sick(p) != "")
 }
 
 func (n *naive) free(p *Pod) bool {
-	if !n.isSick(p) {
-		return false
-	}
+	return n.isSick(p) && n.harmless(p, n.why(p))
+}
+
+// harmless: with the pod nothing goes that serves, or may serve.
+func (n *naive) harmless(p *Pod, why Reason) bool {
 	for _, g := range n.s.Groups {
 		for _, m := range g.Members {
 			if m.Pod != p.Name || m.State == Recovering || m.State == Down {
 				continue
 			}
 			unknown := m.State != Active && m.State != Moving
-			if !unknown || n.why(p) == ReasonFailed && (n.anybodyLive() || n.losesData(p)) {
+			if !unknown || why != ReasonNeverStarted && (why != ReasonFailed || n.anybodyLive() || n.losesData(p)) {
 				return false
 			}
 		}

@@ -81,6 +81,9 @@ func (g generator) wild() Snapshot {
 	if g.rarely(4) {
 		g.partitions(&s)
 	}
+	if g.rarely(3) {
+		g.replacements(&s)
+	}
 	return s
 }
 
@@ -301,7 +304,14 @@ func (g generator) shuffle(s Snapshot) Snapshot {
 	for i := range s.Pods {
 		if r := s.Pods[i].Report; r != nil {
 			slices.Reverse(r.After)
+			slices.Reverse(r.Roles)
 		}
+		slices.Reverse(s.Pods[i].Conditions)
+		slices.Reverse(s.Pods[i].MustReplace)
 	}
+	for i := range s.Nodes {
+		slices.Reverse(s.Nodes[i].Taints)
+	}
+	slices.Reverse(s.Cluster.Spec.Replacement.Taints)
 	return s
 }

@@ -20,6 +20,8 @@ type finding struct {
 type rule struct {
 	name         Rule
 	sparesBroken bool
+	guardsData   bool // asked even of those when their volume is given up
+	aboutUpdates bool // not asked of those that bring no other template
 	cluster      func(*decision) *finding
 	pod          func(*decision, *candidate) *finding
 }
@@ -35,13 +37,13 @@ var rules = []rule{
 	{name: NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
 	{name: CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
 	{name: PoolUnobserved, cluster: (*decision).poolUnobserved},
-	{name: LineStopped, sparesBroken: true, cluster: (*decision).lineStopped},
-	{name: ViewSplit, sparesBroken: true, cluster: (*decision).viewSplit},
+	{name: LineStopped, sparesBroken: true, aboutUpdates: true, cluster: (*decision).lineStopped},
+	{name: ViewSplit, sparesBroken: true, guardsData: true, cluster: (*decision).viewSplit},
 	{name: NoLeader, sparesBroken: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
 	{name: TwoLeaders, sparesBroken: true, cluster: (*decision).twoLeaders},
 	{name: VersionRefused, cluster: (*decision).versionRefused},
-	{name: Unhealthy, sparesBroken: true, cluster: (*decision).unhealthy},
-	{name: Settling, sparesBroken: true, cluster: (*decision).settling},
+	{name: Unhealthy, sparesBroken: true, guardsData: true, cluster: (*decision).unhealthy},
+	{name: Settling, sparesBroken: true, guardsData: true, cluster: (*decision).settling},
 	{name: OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
 	{name: Shutdown, pod: (*decision).shutdown},
 	{name: InOrder, pod: (*decision).inOrder},
@@ -54,9 +56,9 @@ var rules = []rule{
 	{name: VersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
 	{name: RankOrder, sparesBroken: true, pod: (*decision).rankOrder},
 	{name: LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
-	{name: ZoneUnknown, sparesBroken: true, pod: (*decision).zoneUnknown},
-	{name: ZonesAway, sparesBroken: true, pod: (*decision).zonesAway},
-	{name: PodsAway, pod: (*decision).podsAway}, // spares broken ones itself
+	{name: ZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
+	{name: ZonesAway, pod: (*decision).zonesAway},
+	{name: PodsAway, pod: (*decision).podsAway},
 	{name: BeingMoved, sparesBroken: true, pod: (*decision).beingMoved},
 	{name: ShardsAway, pod: kindBudget(Shard)},
 	{name: QuorumLost, pod: kindBudget(Quorum)},
@@ -72,6 +74,14 @@ var rules = []rule{
 // asksForced are the rules that hold a pod which a person has handed to its
 // controller by force.
 var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, OnItsWay: true, Claimed: true}
+
+// spares a candidate that the rule does not mean.
+func (r *rule) spares(c *candidate) bool {
+	if r.aboutUpdates && c.bringsNoUpdate() {
+		return true
+	}
+	return r.sparesBroken && c.outside && !(r.guardsData && c.action == Replace)
+}
 
 // Rules are the names of all rules, in the order in which they are asked.
 func Rules() []Rule {

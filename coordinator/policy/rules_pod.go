@@ -22,7 +22,7 @@ func (d *decision) belowPartition(c *candidate) *finding {
 	case p.byLine && p.Ordered != nil && c.Ordinal < *p.Ordered:
 		return found(fmt.Sprintf("a person set the partition of pool %s to %d: ordinals below it stay on the old revision", p.Name, *p.Ordered),
 			fmt.Sprintf("a partition of at most %d", c.Ordinal))
-	case p.byLine:
+	case p.byLine && c.action != Replace:
 		return nil
 	case p.Ordered != nil:
 		line = max(line, *p.Ordered)
@@ -39,7 +39,7 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	switch {
 	case d.x.outage() && !d.approved(ApprovedOutage, c.pool.Revision):
 		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(ApprovedOutage))
-	case !c.Agent && restarts(c.action) && u.Adopt == AdoptAsk && !d.mayAdopt(c):
+	case !c.Agent && (restarts(c.action) || c.action == Replace && !c.leaves) && u.Adopt == AdoptAsk && !d.mayAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(ApprovedAdopt))
 	case u.ApproveLeader && c.goesLast() && !d.approved(ApprovedLeader, c.pool.Revision):
@@ -224,6 +224,10 @@ func (d *decision) isClaimed(c *candidate) *finding {
 }
 
 func (d *decision) vetoed(c *candidate) *finding {
+	if c.cannotBeDone() {
+		return found(fmt.Sprintf("it is to be replaced (%s), and the coordinator cannot do that yet", d.replaceText(c)),
+			"its replacement by hand, or a coordinator that can")
+	}
 	if c.report == nil || c.report.Veto == "" {
 		return nil
 	}
@@ -292,6 +296,9 @@ func (d *decision) leaderLast(c *candidate) *finding {
 }
 
 func (d *decision) zoneUnknown(c *candidate) *finding {
+	if f := d.replaceLimit(ZoneUnknown, c); f != nil || c.outside {
+		return f
+	}
 	counts := "policy.maxZonesUnavailable counts zones"
 	if d.x.spec.Policy.Unit == UnitZone {
 		counts = "policy.unit is Zone"
@@ -306,6 +313,9 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 }
 
 func (d *decision) zonesAway(c *candidate) *finding {
+	if f := d.replaceLimit(ZonesAway, c); f != nil || c.outside {
+		return f
+	}
 	b := d.ledger
 	if b.zoneLimit == 0 || c.away && !d.x.unsure(c.pod) || c.pool.shutdown || d.x.outage() {
 		return nil
@@ -324,6 +334,9 @@ func (d *decision) zonesAway(c *candidate) *finding {
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
+	if f := d.replaceLimit(PodsAway, c); f != nil {
+		return f
+	}
 	if c.dead {
 		return d.oneAtATime(c)
 	}

@@ -156,12 +156,16 @@ type Pod struct {
 	// Agent: an agent container is in this pod. Default: true.
 	Agent bool       `json:"agent"`
 	Guard GuardLabel `json:"guard"`
-	// Refused is a rule found while acting: foreign-budget or unstable.
+	// Refused is a rule found while acting: foreign-budget, unstable, or veto
+	// when whoever acts cannot replace pods.
 	Refused Rule `json:"refused"`
-	// MustReplace lists what changed that only a replacement can bring.
+	// MustReplace lists what changed that only a replacement can bring; larger
+	// resources and another security context only where the spec asks for it.
 	MustReplace []string       `json:"mustReplace"`
 	Conditions  []PodCondition `json:"conditions"`
-	Removal     Removal        `json:"removal"`
+	// Exempt: never replaced because it fails; somebody makes it fail on purpose.
+	Exempt  bool    `json:"exempt"`
+	Removal Removal `json:"removal"`
 	// EstimateSeconds is the expected time away. Default: 60.
 	EstimateSeconds float64 `json:"estimateSeconds"`
 	// Report is null when there is none.
@@ -212,15 +216,17 @@ const (
 
 // PodCondition is a condition that can lead to a replacement.
 type PodCondition struct {
-	Type  string `json:"type"`
-	Since Time   `json:"since"`
+	Type string `json:"type"`
+	// Since is when it began, without which its age cannot be told.
+	Since Time `json:"since"`
 }
 
 // Removal is a replacement in flight.
 type Removal struct {
 	// Marked is when the pod was marked; null means it is not.
-	Marked   *Time `json:"marked"`
-	Excluded bool  `json:"excluded"`
+	Marked *Time `json:"marked"`
+	// Excluded: the database says that nothing is left on it.
+	Excluded bool `json:"excluded"`
 }
 
 // Report is what a pod's agent says, or what the others say of a pod without one.

@@ -297,7 +297,9 @@ type Replacement struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Taints []ReplacementTaint `json:"taints,omitempty"`
-	// updateStrategy is Delete, ReplaceTransactionSystem or Replace.
+	// updateStrategy says which updates replace pods instead of deleting them:
+	// none (Delete), those of pods without a role storage or general
+	// (ReplaceTransactionSystem), or all (Replace).
 	// +optional
 	// +kubebuilder:default=Delete
 	UpdateStrategy UpdateStrategy `json:"updateStrategy,omitempty"`
@@ -307,7 +309,7 @@ type Replacement struct {
 	// onSecurityContextChange replaces pods whose file ownership changes.
 	// +optional
 	OnSecurityContextChange bool `json:"onSecurityContextChange,omitempty"`
-	// faultDomainBased counts zones instead of pods.
+	// faultDomainBased makes maxConcurrentFailed a number of zones instead of pods.
 	// +optional
 	FaultDomainBased bool `json:"faultDomainBased,omitempty"`
 }
@@ -317,7 +319,8 @@ type ReplacementTaint struct {
 	// key is the taint's key, or "*".
 	// +kubebuilder:validation:MinLength=1
 	Key string `json:"key"`
-	// durationSeconds is how long the taint must have stood.
+	// durationSeconds is how long the taint must have stood; with more than ten
+	// years the key leads to nothing.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	DurationSeconds int64 `json:"durationSeconds,omitempty"`

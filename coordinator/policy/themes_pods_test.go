@@ -134,6 +134,8 @@ var themesOfGroups = []theme{
 	torn(Quorum), torn(Acks), torn(Role),
 	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
 	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
 	func(g *generator, s *Snapshot) { // nobody leads
 		gr := g.someGroup(s)
 		gr.NeedsLeader = true

@@ -198,7 +198,7 @@ var themesOfTheCluster = []theme{
 	},
 	func(g *generator, s *Snapshot) {
 		p := g.somePool(s)
-		p.Replicas, p.AllowShutdown = 0, g.rarely(3)
+		p.Replicas, p.AllowShutdown = 0, g.rarely(5)
 	},
 	func(g *generator, s *Snapshot) { roomy(s); g.somePool(s).Management = OrderedReady },
 	func(g *generator, s *Snapshot) {

@@ -152,11 +152,15 @@ func (n *naive) ask(p *Pod, order []*Pod) verdict {
 	}
 	needs := n.cost(fellows)
 	for _, r := range asksEvery {
-		if n.free(p) && starred[r] || n.forced(p) && !askedByForce[r] {
-			continue
+		fails, group := n.replaceRule(p) == r, ""
+		if !fails {
+			if n.spared(r, p) || n.forced(p) && !askedByForce[r] {
+				continue
+			}
+			fails, group = n.fails(r, p, order, needs)
 		}
-		firm := r == InOrder && n.heldByLine(p)
-		if fails, group := n.fails(r, p, order, needs); fails && (firm || !n.overridden(r, p.Name)) {
+		firm := r == InOrder && n.heldByLine(p) || r == Vetoed && p.Refused == Vetoed && n.why(p) == ReasonReplacement
+		if fails && (firm || !n.overridden(r, p.Name)) {
 			return verdict{p.Name, r, group}
 		}
 	}

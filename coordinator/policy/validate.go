@@ -245,15 +245,18 @@ func (v *validator) pod(p *Pod, pool *Pool) {
 		oneOf(v, podField(p, "guard"), p.Guard, GuardClosed, GuardOpen, GuardNone)
 	}
 	switch p.Refused {
-	case "", ForeignBudget, Unstable:
+	case "", ForeignBudget, Unstable, Vetoed:
 	default:
-		oneOf(v, podField(p, "refused"), p.Refused, ForeignBudget, Unstable)
+		oneOf(v, podField(p, "refused"), p.Refused, ForeignBudget, Unstable, Vetoed)
 	}
 	if !(p.EstimateSeconds >= 0 && p.EstimateSeconds <= longest) {
 		within(v, podField(p, "estimateSeconds"), p.EstimateSeconds, 0)
 	}
-	if len(p.MustReplace) > 0 {
-		v.add(podField(p, "mustReplace"), "names %s: changes that need a replacement are not available yet", strings.Join(p.MustReplace, ", "))
+	if slices.Contains(p.MustReplace, "") {
+		v.add(podField(p, "mustReplace"), "names nothing: what changed is wanted")
+	}
+	for i := range p.Conditions {
+		v.condition(p, &p.Conditions[i])
 	}
 	if r := p.Report; r != nil {
 		switch r.Member {
@@ -269,6 +272,15 @@ func (v *validator) pod(p *Pod, pool *Pool) {
 		if !(r.AgeSeconds >= 0) {
 			v.add(podField(p, "report.ageSeconds"), "is %v: at least 0 is wanted", r.AgeSeconds)
 		}
+	}
+}
+
+func (v *validator) condition(p *Pod, c *PodCondition) {
+	switch {
+	case c.Type == "":
+		v.add(podField(p, "conditions[].type"), "is empty: what the condition is, is wanted")
+	case c.Since.IsZero():
+		v.add(podField(p, "conditions["+c.Type+"].since"), "is missing: when it began is wanted")
 	}
 }
 

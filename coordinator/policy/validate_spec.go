@@ -72,16 +72,7 @@ func looksLikeCron(text string) bool {
 
 func (v *validator) replacement(r *Replacement) {
 	const f = specField + "replacement."
-	if r.Enabled {
-		v.add(f+"enabled", "is true: automatic replacement is not available yet")
-	}
 	oneOf(v, f+"updateStrategy", r.UpdateStrategy, UpdateDelete, UpdateReplaceTransactionSystem, UpdateReplace)
-	if r.UpdateStrategy == UpdateReplace || r.UpdateStrategy == UpdateReplaceTransactionSystem {
-		v.add(f+"updateStrategy", "is %s, which is not available yet: Delete is wanted", r.UpdateStrategy)
-	}
-	if r.FaultDomainBased {
-		v.add(f+"faultDomainBased", "is true, which is not available yet")
-	}
 	within(v, f+"failureDetectionSeconds", r.FailureDetectionSeconds, 1)
 	atLeast(v, f+"maxConcurrentFailed", r.MaxConcurrentFailed, 1)
 	if n := r.MaxConcurrentMisconfigured; n != nil {
@@ -91,6 +82,9 @@ func (v *validator) replacement(r *Replacement) {
 	for i, t := range r.Taints {
 		if t.Key == "" {
 			v.add(fmt.Sprintf("%staints[%d].key", f, i), "is empty: a taint's key or \"*\" is wanted")
+		}
+		if slices.ContainsFunc(r.Taints[:i], func(o ReplacementTaint) bool { return o.Key == t.Key }) {
+			v.add(fmt.Sprintf("%staints[%d].key", f, i), "is %s, which is given twice", t.Key)
 		}
 		atLeast(v, fmt.Sprintf("%staints[%d].durationSeconds", f, i), t.DurationSeconds, 0)
 	}

@@ -164,6 +164,9 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	if c.lost && d.x.noAgents {
 		return found("its data does not survive, and nobody can say which other copies there are", "an agent that can")
 	}
+	if c.action == Replace && d.x.dead {
+		return found("its volume would be given up, and no pod is live that could say which other copies there are", "a pod live in the database")
+	}
 	for i := range c.hosts {
 		h := &c.hosts[i]
 		o, asked := d.whatIf(c, h)

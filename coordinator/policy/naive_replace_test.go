@@ -1,0 +1,235 @@
+package policy
+
+import "slices"
+
+// goes: it does not come back.
+func (n *naive) goes(p *Pod) bool {
+	pool := n.pool(p.Pool)
+	return p.Remove || !n.wanted(p) || pool.ScalingTo != nil && p.Ordinal >= pool.Start+*pool.ScalingTo
+}
+
+func (n *naive) marked(p *Pod) bool {
+	return p.Removal.Marked != nil || slices.ContainsFunc(n.s.Cluster.Status.Claims, func(c Claim) bool {
+		return c.Pod == p.Name && c.UID == p.UID && c.UID != "" && c.Action == Replace
+	})
+}
+
+func (n *naive) mustBeReplaced(p *Pod) bool {
+	if p.Phase == Missing {
+		return false
+	}
+	if len(p.MustReplace) > 0 {
+		return true
+	}
+	if !n.old(p) || n.corrected(p) {
+		return false
+	}
+	r := n.heard(p)
+	known := r != nil && len(r.Roles) > 0
+	return map[UpdateStrategy]bool{
+		UpdateReplace:                  true,
+		UpdateReplaceTransactionSystem: known && !slices.Contains(r.Roles, "storage") && !slices.Contains(r.Roles, "general"),
+	}[n.sp.Replacement.UpdateStrategy]
+}
+
+// corrected: another template may heal what is broken.
+func (n *naive) corrected(p *Pod) bool {
+	return n.old(p) && n.sick(p) != "" && n.harmless(p, n.sick(p))
+}
+
+// lasted: strictly longer than so many seconds, and its beginning is known.
+func (n *naive) lasted(since Time, seconds int64) bool {
+	return !since.IsZero() && n.s.Now.Sub(since.Time).Seconds() > float64(seconds)
+}
+
+func (n *naive) failing(p *Pod) bool {
+	r := n.sp.Replacement
+	if !r.Enabled || p.Exempt || n.corrected(p) {
+		return false
+	}
+	named := []string{"MissingProcesses", "PodFailing", "MissingPod", "MissingPVC", "MissingService", "PodPending", "ProcessIsMarkedAsExcluded"}
+	for _, c := range p.Conditions {
+		if slices.Contains(named, c.Type) && n.lasted(c.Since, r.FailureDetectionSeconds) {
+			return true
+		}
+	}
+	return n.tainted(p)
+}
+
+func (n *naive) tainted(p *Pod) bool {
+	r := n.sp.Replacement
+	var replacing, detected Time
+	for _, c := range p.Conditions {
+		if c.Type == "NodeTaintReplacing" && (replacing.IsZero() || c.Since.Before(replacing.Time)) {
+			replacing = c.Since
+		}
+		if c.Type == "NodeTaintDetected" && (detected.IsZero() || c.Since.Before(detected.Time)) {
+			detected = c.Since
+		}
+	}
+	recorded := n.lasted(replacing, r.TaintReplacementSeconds)
+	if n.nodeOf(p).Name == "" {
+		return recorded
+	}
+	any, since := false, false
+	for _, t := range n.nodeOf(p).Taints {
+		options := slices.Clone(r.Taints)
+		if slices.ContainsFunc(options, func(o ReplacementTaint) bool { return o.Key == t.Key }) {
+			options = slices.DeleteFunc(options, func(o ReplacementTaint) bool { return o.Key != t.Key })
+		} else {
+			options = slices.DeleteFunc(options, func(o ReplacementTaint) bool { return o.Key != "*" })
+		}
+		began := t.Since
+		if began.IsZero() {
+			began = detected
+		}
+		for _, o := range options {
+			any = true
+			since = since || n.lasted(began, o.DurationSeconds+r.TaintReplacementSeconds)
+		}
+	}
+	if any && !replacing.IsZero() {
+		return recorded
+	}
+	return since
+}
+
+// replacedAnyway: not for an update only.
+func (n *naive) replacedAnyway(p *Pod) bool {
+	return n.why(p) == ReasonReplacement && (n.marked(p) || n.failing(p))
+}
+
+// sameAgain: nothing comes back, or what ran before.
+func (n *naive) sameAgain(p *Pod) bool {
+	return n.why(p) == ReasonScaleDown || n.why(p) == ReasonReplacement && !n.old(p)
+}
+
+// spared: the rule does not mean the pod.
+func (n *naive) spared(r Rule, p *Pod) bool {
+	if r == LineStopped && n.sameAgain(p) {
+		return true
+	}
+	keeps := n.why(p) == ReasonReplacement && (r == ViewSplit || r == Unhealthy || r == Settling)
+	return n.free(p) && starred[r] && !keeps
+}
+
+// emptying are the pods that are marked, or leave for good, or were chosen to
+// be replaced, and are not known to be empty.
+func (n *naive) emptying() []*Pod {
+	var all []*Pod
+	for _, p := range n.everyPodThere() {
+		pool := n.pool(p.Pool)
+		counts := n.marked(p) || n.goes(p) && p.Phase != Missing ||
+			n.why(p) == ReasonReplacement && slices.Contains(n.chosen, p.Name)
+		if c := n.claimed(p); c != nil && (c.Action == Replace || c.Action == Remove) && (c.UID == p.UID || p.Phase == Missing) {
+			counts = counts && c.Phase != PhasePrepared && c.Phase != PhaseOpened && c.Phase != PhaseGone
+		}
+		if counts && !p.Removal.Excluded && !(pool.Replicas == 0 && pool.AllowShutdown) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// replaceRule is the rule by which the limits of replacements hold a pod.
+func (n *naive) replaceRule(p *Pod) Rule {
+	if n.why(p) != ReasonReplacement || n.marked(p) {
+		return ""
+	}
+	r, busy := n.sp.Replacement, n.emptying()
+	var rule Rule
+	if n.mustBeReplaced(p) {
+		if r.MaxConcurrentMisconfigured == nil || int32(len(busy)) < *r.MaxConcurrentMisconfigured {
+			return ""
+		}
+		rule = PodsAway
+	}
+	if !n.failing(p) {
+		return rule
+	}
+	most := int(r.MaxConcurrentFailed)
+	if !r.FaultDomainBased {
+		if len(busy) < most {
+			return ""
+		}
+		return PodsAway
+	}
+	if n.zone(p) == "" {
+		return ZoneUnknown
+	}
+	zones, unknown := map[string]bool{}, 0
+	for _, o := range busy {
+		if z := n.zone(o); z != "" {
+			zones[z] = true
+		} else {
+			unknown++
+		}
+	}
+	used := len(zones) + unknown
+	if used < most || used == most && zones[n.zone(p)] {
+		return ""
+	}
+	return ZonesAway
+}
+
+// replacements makes some pods of a snapshot ones to be replaced.
+func (g generator) replacements(s *Snapshot) {
+	r := &s.Cluster.Spec.Replacement
+	r.Enabled = !g.rarely(4)
+	r.FailureDetectionSeconds = pick(g, int64(0), 500, 1000)
+	r.TaintReplacementSeconds = pick(g, int64(0), 200)
+	r.MaxConcurrentFailed = pick(g, int32(0), 1, 2, 3)
+	r.FaultDomainBased = g.rarely(3)
+	r.UpdateStrategy = pick(g, UpdateStrategy(""), UpdateDelete, UpdateReplaceTransactionSystem, UpdateReplace)
+	if g.rarely(3) {
+		n := int32(1 + g.IntN(2))
+		r.MaxConcurrentMisconfigured = &n
+	}
+	for _, key := range []string{"k", "*"} {
+		if !g.rarely(3) {
+			r.Taints = append(r.Taints, ReplacementTaint{Key: key, DurationSeconds: pick(g, int64(0), 600, 1<<62)})
+		}
+	}
+	for i := range s.Nodes {
+		for _, key := range []string{"k", "other"} {
+			if g.rarely(4) {
+				s.Nodes[i].Taints = append(s.Nodes[i].Taints, Taint{Key: key, Since: pick(g, Time{}, g.ago(2000), g.ago(2000))})
+			}
+		}
+	}
+	for i := range s.Pods {
+		g.replaced(&s.Pods[i])
+	}
+	for i := range s.Cluster.Status.Claims {
+		c := &s.Cluster.Status.Claims[i]
+		c.Action = pick(g, Restart, Replace, Remove)
+	}
+}
+
+func (g generator) replaced(p *Pod) {
+	if p.Report != nil {
+		p.Report.Roles = pick(g, nil, []string{"storage"}, []string{"log"}, []string{"log", "storage"}, []string{"coordinator", "log"})
+	}
+	if g.rarely(4) {
+		kind := pick(g, MissingProcesses, PodFailing, MissingPod, MissingPVC, MissingService, PodPending, ProcessIsMarkedAsExcluded,
+			NodeTaintDetected, NodeTaintReplacing, "SidecarUnreachable")
+		p.Conditions = append(p.Conditions, PodCondition{Type: kind, Since: g.ago(2000)})
+	}
+	if p.Phase == Missing {
+		if g.rarely(2) {
+			p.Conditions = append(p.Conditions, PodCondition{Type: MissingPod, Since: p.Since})
+		}
+		return
+	}
+	if g.rarely(8) {
+		p.MustReplace = pick(g, []string{"volume"}, []string{"nodeSelector", "volume"})
+	}
+	if g.rarely(10) {
+		p.Removal.Marked = g.agoOrNever(2000)
+		p.Removal.Excluded = g.rarely(3)
+	}
+	p.Exempt = g.rarely(12)
+	if g.rarely(40) {
+		p.Refused = Vetoed
+	}
+}

@@ -1,0 +1,243 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The conditions of a pod after which it is replaced, when they have stood for
+// long enough. Others lead to nothing.
+const (
+	MissingProcesses          = "MissingProcesses"
+	PodFailing                = "PodFailing"
+	MissingPod                = "MissingPod"
+	MissingPVC                = "MissingPVC"
+	MissingService            = "MissingService"
+	PodPending                = "PodPending"
+	NodeTaintDetected         = "NodeTaintDetected" // leads to NodeTaintReplacing
+	NodeTaintReplacing        = "NodeTaintReplacing"
+	ProcessIsMarkedAsExcluded = "ProcessIsMarkedAsExcluded"
+)
+
+// failsAfterDetection are those that failureDetectionSeconds are about.
+var failsAfterDetection = map[string]bool{
+	MissingProcesses: true, PodFailing: true, MissingPod: true, MissingPVC: true, MissingService: true, PodPending: true,
+	ProcessIsMarkedAsExcluded: true,
+}
+
+// keepsData are roles of pods that are not of the transaction system.
+var keepsData = []string{"storage", "general"}
+
+// replacement is why a pod is to be replaced: emptied, deleted together with
+// its volume, and made anew under its name. The zero value: it is not.
+type replacement struct {
+	marked bool // by a person, or by the claim that replaces it
+	forced bool // by a change that only a replacement brings
+	failed failure
+}
+
+// failure is a condition that has stood for too long.
+type failure struct {
+	condition string
+	since     time.Time
+	due       time.Time
+}
+
+func (r *replacement) wanted() bool { return r.marked || r.forced || r.failed.condition != "" }
+
+// forUpdate: it brings nothing but the update, and so obeys what updates obey.
+func (r *replacement) forUpdate() bool { return r.forced && r.failed.condition == "" }
+
+// whyReplace asks all that can make a pod one to be replaced. A pod that is
+// marked already stays so, whatever has become of the reason.
+//
+// An outdated pod that is broken and takes nothing away is restarted rather
+// than replaced, unless only a replacement brings what changed: a correction
+// waits for no limit, and gives no volume up.
+func (x *index) whyReplace(p *pod) replacement {
+	if x.isMarked(p) {
+		return replacement{marked: true}
+	}
+	r := replacement{forced: p.Phase != Missing && len(p.MustReplace) > 0}
+	byStrategy := x.rolledByReplacement(p)
+	if x.spec.Replacement.Enabled && !p.Exempt {
+		r.failed = x.failing(p)
+	}
+	if (byStrategy || r.failed.condition != "") && x.isCorrected(p) {
+		r.failed = failure{}
+		return r
+	}
+	r.forced = r.forced || byStrategy
+	return r
+}
+
+// isCorrected: it is broken, takes nothing away, and a restart brings another
+// template.
+func (x *index) isCorrected(p *pod) bool {
+	why := x.whyBroken(p)
+	return why != "" && isOutdated(p) && takesNothing(p, why == ReasonNeverStarted)
+}
+
+// isMarked: somebody wrote down that this very pod is replaced.
+func (x *index) isMarked(p *pod) bool {
+	if p.Removal.Marked != nil {
+		return true
+	}
+	c := p.claim
+	if c == nil && x.own != nil && x.own.Pod == p.Name {
+		c = x.own
+	}
+	return c != nil && c.Action == Replace && c.UID != "" && c.UID == p.UID
+}
+
+// goesForGood: a scale-down or a removal takes it, and nothing comes back.
+func goesForGood(p *pod) bool { return p.Remove || !p.desired || scaledAway(p) }
+
+// rolledByReplacement: the update strategy has this outdated pod replaced.
+func (x *index) rolledByReplacement(p *pod) bool {
+	switch x.spec.Replacement.UpdateStrategy {
+	case UpdateReplace:
+		return isOutdated(p)
+	case UpdateReplaceTransactionSystem:
+		return isOutdated(p) && isTransactional(p.report)
+	}
+	return false
+}
+
+// isTransactional: it is known by its roles to keep none of the database's
+// data. Of a pod of which no role is known, that is not known.
+func isTransactional(r *Report) bool {
+	return r != nil && len(r.Roles) > 0 &&
+		!slices.ContainsFunc(r.Roles, func(role string) bool { return slices.Contains(keepsData, role) })
+}
+
+// failing is the condition that has been too old for the longest time. It
+// notes when the next one will be.
+func (x *index) failing(p *pod) failure {
+	var worst failure
+	consider := func(condition string, since time.Time, patience int64) {
+		f := failure{condition: condition, since: since, due: since.Add(span(patience))}
+		switch {
+		case !x.now.After(f.due): // strictly older than that
+			if next := f.due.Add(time.Nanosecond); x.replaceAt.IsZero() || next.Before(x.replaceAt) {
+				x.replaceAt = next
+			}
+		case worst.condition == "" || f.due.Before(worst.due) || f.due.Equal(worst.due) && f.condition < worst.condition:
+			worst = f
+		}
+	}
+	for _, c := range p.Conditions {
+		if failsAfterDetection[c.Type] && !c.Since.IsZero() {
+			consider(c.Type, c.Since.Time, x.spec.Replacement.FailureDetectionSeconds)
+		}
+	}
+	if since := x.taintedSince(p); !since.IsZero() {
+		consider(NodeTaintReplacing, since, x.spec.Replacement.TaintReplacementSeconds)
+	}
+	return worst
+}
+
+// taintedSince is when the pod's node had been tainted for as long as the
+// taint's option asks, or zero. A recorded condition says it better than the
+// taints, but is void once no taint of the node has an option any more.
+func (x *index) taintedSince(p *pod) time.Time {
+	recorded := conditionSince(p, NodeTaintReplacing)
+	n := x.nodes[p.Node]
+	if n == nil || p.Node == "" {
+		return recorded
+	}
+	var first time.Time
+	matched := false
+	for _, taint := range n.Taints {
+		duration, ok := x.taintDuration(taint.Key)
+		if !ok {
+			continue
+		}
+		matched = true
+		since := taint.Since.Time
+		if since.IsZero() {
+			since = conditionSince(p, NodeTaintDetected)
+		}
+		if since.IsZero() || duration > longest {
+			continue // not known, or a key that was exempted
+		}
+		if at := since.Add(span(duration)); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if matched && !recorded.IsZero() {
+		return recorded
+	}
+	return first
+}
+
+// taintDuration is how long a taint must have stood: what its own key says, or
+// else what "*" says.
+func (x *index) taintDuration(key string) (seconds int64, ok bool) {
+	for _, option := range x.spec.Replacement.Taints {
+		switch option.Key {
+		case key:
+			return option.DurationSeconds, true
+		case everyTaint:
+			seconds, ok = option.DurationSeconds, true
+		}
+	}
+	return seconds, ok
+}
+
+// everyTaint stands for the keys that have no option of their own.
+const everyTaint = "*"
+
+// conditionSince is when a condition began, the earliest if it is there twice,
+// or zero.
+func conditionSince(p *pod, kind string) time.Time {
+	var since time.Time
+	for _, c := range p.Conditions {
+		if c.Type == kind && !c.Since.IsZero() && (since.IsZero() || c.Since.Before(since)) {
+			since = c.Since.Time
+		}
+	}
+	return since
+}
+
+// replaceText says why a candidate is replaced.
+func (d *decision) replaceText(c *candidate) string {
+	r := &c.replace
+	switch {
+	case r.marked:
+		return "marked"
+	case r.failed.condition != "":
+		return fmt.Sprintf("%s for %s", r.failed.condition, seconds(d.x.now.Sub(r.failed.since)))
+	case len(c.MustReplace) > 0:
+		return strings.Join(slices.Compact(slices.Sorted(slices.Values(c.MustReplace))), ", ") + " changed"
+	}
+	return "outdated, and replacement.updateStrategy is " + string(d.x.spec.Replacement.UpdateStrategy)
+}
+
+// Replacements names the pods that should be replaced, held or not, so that
+// whoever cannot replace a pod can say so before it is decided.
+func Replacements(s Snapshot) []string {
+	if !mayReplace(&s) {
+		return nil
+	}
+	x := newIndex(&s, "")
+	var names []string
+	for i := range x.pods {
+		if p := &x.pods[i]; x.whyGo(p) == ReasonReplacement {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// mayReplace answers quickly for nearly every snapshot that nobody is replaced.
+func mayReplace(s *Snapshot) bool {
+	r := s.Cluster.Spec.Replacement
+	if r.Enabled || r.UpdateStrategy != "" && r.UpdateStrategy != UpdateDelete {
+		return true
+	}
+	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Removal.Marked != nil || len(p.MustReplace) > 0 }) ||
+		slices.ContainsFunc(s.Cluster.Status.Claims, func(c Claim) bool { return c.Action == Replace })
+}

@@ -1,0 +1,180 @@
+package policy
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// scripted is the snapshot of one script.
+func scripted(t *testing.T, name string) Snapshot {
+	t.Helper()
+	text, _ := readGolden(t, "testdata/"+name+".txt")
+	return decodeYAML(t, text)
+}
+
+// TestEveryFoundationDBSentenceHasAScript guards against scripts being lost.
+func TestEveryFoundationDBSentenceHasAScript(t *testing.T) {
+	files, err := filepath.Glob("testdata/fdb_seed_*.txt")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 77)
+}
+
+// TestReplacementsWakeByTheClock: a plan says when the next pod will have been
+// failing for too long, also when nobody is held.
+func TestReplacementsWakeByTheClock(t *testing.T) {
+	for name, want := range map[string]int64{
+		"fdb_seed_failed_7200":                 1, // strictly longer, so not at once
+		"fdb_seed_taint_maintenance":           1,
+		"fdb_seed_taint_each_by_itself":        3600 + 1800 - 60 + 1,
+		"fdb_seed_failed_off":                  0,
+		"fdb_seed_taint_off":                   0,
+		"fdb_seed_exempt_all":                  0,
+		"fdb_seed_failed_unavailable_database": 0,
+	} {
+		s := scripted(t, name)
+		require.Equal(t, want, Decide(s).RetryAfterSeconds, name)
+		if want == 0 {
+			continue
+		}
+		had := len(Decide(s).Steps)
+		s.Now = At(s.Now.Add(time.Duration(want) * time.Second))
+		require.Greater(t, len(Decide(s).Steps), had, "%s, when the time has come", name)
+	}
+}
+
+// TestAnIgnoredTaintIsNeverDue, not even in the far future.
+func TestAnIgnoredTaintIsNeverDue(t *testing.T) {
+	s := scripted(t, "fdb_seed_taint_each_by_itself")
+	s.Nodes[0].Taints = s.Nodes[0].Taints[:1]
+	require.Zero(t, Decide(s).RetryAfterSeconds)
+	s.Nodes[0].Taints[0].Since = At(s.Now.AddDate(-20, 0, 0))
+	require.Empty(t, Decide(s).Order)
+}
+
+// TestAClaimThatReplacesIsAMark: once a replacement was begun it is not given
+// up because its reason is gone.
+func TestAClaimThatReplacesIsAMark(t *testing.T) {
+	s := scripted(t, "fdb_seed_condition_taint_removed_before")
+	require.Empty(t, Decide(s).Order)
+	claim := Claim{ID: "k", Pod: "fdb-0", UID: "f0", Action: Replace, Reason: ReasonReplacement, Prepare: PrepareEvacuate, Phase: PhasePreparing}
+	s.Cluster.Status.Claims = []Claim{claim}
+	require.Empty(t, Decide(s).Steps, "nothing is undone")
+	step, hold := Recheck(s, "fdb-0")
+	require.Nil(t, hold)
+	require.Equal(t, Replace, step.Action)
+
+	s.Cluster.Status.Claims[0].UID = "that of another pod"
+	require.Empty(t, Decide(s).Order)
+}
+
+// TestAnAcknowledgedEvacuationMakesRoom: from then on it is not in flight.
+func TestAnAcknowledgedEvacuationMakesRoom(t *testing.T) {
+	for _, phase := range []ClaimPhase{PhaseClaimed, PhasePreparing, PhasePrepared, PhaseOpened, PhaseRestoring} {
+		s := scripted(t, "fdb_seed_misconfigured_beside_a_claim")
+		s.Cluster.Status.Claims[0].Phase = phase
+		empty := phase == PhasePrepared || phase == PhaseOpened
+		require.Equal(t, empty, len(Decide(s).Steps) == 1, "%s", phase)
+	}
+}
+
+func TestAReplacementSaysWhy(t *testing.T) {
+	for name, want := range map[string]string{
+		"fdb_seed_failed_7201":          "replaced: PodFailing for 7201 s",
+		"fdb_seed_replacement_marked":   "replaced: marked",
+		"fdb_seed_misconfigured_all":    "replaced: volume changed",
+		"fdb_seed_strategy_replace":     "replaced: outdated, and replacement.updateStrategy is Replace",
+		"fdb_seed_taint_maintenance":    "replaced: NodeTaintReplacing for 1801 s",
+		"fdb_seed_taint_without_a_time": "replaced: NodeTaintReplacing for 1801 s",
+	} {
+		require.Equal(t, []string{want}, Decide(scripted(t, name)).Steps[0].Notes, name)
+	}
+}
+
+// TestTheLongestFailureIsNamed, whatever the order of the conditions.
+func TestTheLongestFailureIsNamed(t *testing.T) {
+	s := scripted(t, "fdb_seed_failed_7201")
+	long := At(s.Now.Add(-3 * time.Hour))
+	for _, list := range [][]PodCondition{
+		{{PodFailing, long}, {MissingProcesses, long}, {PodPending, At(s.Now.Add(-2*time.Hour - time.Second))}},
+		{{PodPending, At(s.Now.Add(-2*time.Hour - time.Second))}, {MissingProcesses, long}, {PodFailing, long}},
+	} {
+		s.Pods[0].Conditions = list
+		require.Equal(t, []string{"replaced: MissingProcesses for 10800 s"}, Decide(s).Steps[0].Notes)
+	}
+}
+
+// TestNobodyIsReplacedWhenNobodyIsLive: nobody could say what would be lost.
+func TestNobodyIsReplacedWhenNobodyIsLive(t *testing.T) {
+	s := scripted(t, "fdb_seed_failed_7201")
+	s.Cluster.Spec.Policy.Health = LeastAny
+	s.Groups = nil
+	require.Len(t, Decide(s).Steps, 1)
+	for i := range s.Pods {
+		s.Pods[i].Report.Member = NotLive
+	}
+	p := Decide(s)
+	require.Empty(t, p.Steps)
+	require.Equal(t, SoleCopy, p.Holds[len(p.Holds)-1].Rule)
+}
+
+// TestWhatCannotBeReplacedIsHeld, and no override changes that.
+func TestWhatCannotBeReplacedIsHeld(t *testing.T) {
+	s := scripted(t, "fdb_seed_misconfigured_all")
+	s.Cluster.Spec.Overrides = []Override{{Rule: Vetoed, Pods: []string{"*"}, Reason: "now", Expires: At(s.Now.Add(time.Hour))}}
+	for _, name := range Replacements(s) {
+		for i := range s.Pods {
+			if s.Pods[i].Name == name {
+				s.Pods[i].Refused = Vetoed
+			}
+		}
+	}
+	require.Empty(t, Validate(&s))
+	p := Decide(s)
+	require.Empty(t, p.Steps)
+	require.Len(t, p.Holds, 3)
+	for _, h := range p.Holds {
+		require.Equal(t, Vetoed, h.Rule)
+	}
+	require.Equal(t, "it is to be replaced (volume changed), and the coordinator cannot do that yet", p.Holds[0].Reason)
+}
+
+// TestReplacementsAreThoseOfThePlan, and the generator makes all kinds.
+func TestReplacementsAreThoseOfThePlan(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(max(*snapshots, 5_000)) {
+		s := newGenerator(seed).snapshot()
+		if len(Validate(&s)) > 0 {
+			continue
+		}
+		d := newDecision(&s, "", false)
+		var want []string
+		for i := range d.order {
+			c := &d.order[i]
+			if c.reason != ReasonReplacement {
+				continue
+			}
+			want = append(want, c.Name)
+			rule, f := d.replaceHold(c)
+			require.Equal(t, rule == "", f == nil)
+			seen["held by "+string(rule)]++
+			seen["failed "+c.replace.failed.condition]++
+			seen["marked"] += count(c.replace.marked)
+			seen["forced"] += count(c.replace.forced)
+			seen["outside"] += count(c.outside)
+		}
+		for _, step := range Decide(s).Steps {
+			seen["step"] += count(step.Action == Replace)
+		}
+		require.ElementsMatch(t, want, Replacements(s), "seed %d", seed)
+	}
+	t.Logf("%v", seen)
+	for _, what := range []string{
+		"step", "marked", "forced", "outside", "held by ", "held by pod-budget", "held by zone-budget", "held by zone-unknown",
+		"failed ", "failed " + MissingPod, "failed " + PodFailing, "failed " + NodeTaintReplacing,
+	} {
+		require.NotZero(t, seen[what], "the generator makes none: %s", what)
+	}
+}
