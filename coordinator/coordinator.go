@@ -89,6 +89,7 @@ func New(options Options) (*Coordinator, error) {
 	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.pokeAll)
 	options.Cache.Subscribe(c.objectsChanged)
 	options.Agents.Subscribe(c.poke)
+	options.Board.OnAsk(c.lookAt)
 	return c, nil
 }
 
@@ -169,6 +170,17 @@ func (c *Coordinator) poke(key Key) {
 	s := c.sessions[key]
 	c.mu.Unlock()
 	if s != nil {
+		s.poke()
+	}
+}
+
+// lookAt has an idle cluster's agents followed for a while.
+func (c *Coordinator) lookAt(key Key) {
+	c.mu.Lock()
+	s := c.sessions[key]
+	c.mu.Unlock()
+	if s != nil {
+		s.asked.Store(true)
 		s.poke()
 	}
 }

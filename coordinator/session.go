@@ -59,9 +59,11 @@ type session struct {
 	differsSince time.Time
 	estimates    estimates
 
-	reporting  bool
-	workedAt   time.Time
-	refreshing sync.WaitGroup
+	reporting      bool
+	reportingSince time.Time
+	workedAt       time.Time
+	asked          atomic.Bool
+	refreshing     sync.WaitGroup
 
 	// provided notes for what was provisioned, and due when that is to be done
 	// again; stale asks for it at once.
@@ -120,7 +122,7 @@ func (s *session) lead(ctx context.Context) error {
 	s.departures = newDepartures(time.Now(), s.newest.Status.LastDeparture.Time)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
 	s.estimates = estimatesOf(s.newest.Status)
-	s.reporting, s.workedAt = true, time.Now()
+	s.reporting, s.reportingSince, s.workedAt = true, time.Now(), time.Now()
 	s.actor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
@@ -258,7 +260,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	decision := status.Decision{
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
-		SpecError: view.SpecError(&objects.Cluster.Spec),
+		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec),
 	}
 	s.progress.note(now, decision)
 	s.options.Board.Publish(decision)
@@ -378,14 +380,28 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 // longer; an idle cluster costs a few rosters.
 func (s *session) holdReports(now time.Time, d status.Decision) {
 	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || !d.Snapshot.Cluster.Status.Initialized
-	if work {
+	if s.asked.Swap(false) || work {
 		s.workedAt = now
 	}
 	reporting := work || now.Sub(s.workedAt) < reportsLinger
 	if reporting && !s.reporting {
+		s.reportingSince = now
 		s.poke() // to ask for the streams at once
 	}
 	s.reporting = reporting
+}
+
+// firstReports is how long agents may take to report after they were asked to.
+const firstReports = 3 * time.Second
+
+// idle: reports are not followed, or only since a moment and not all are there.
+func (s *session) idle(now time.Time, snapshot policy.Snapshot) bool {
+	if !s.reporting {
+		return true
+	}
+	return now.Sub(s.reportingSince) < firstReports && slices.ContainsFunc(snapshot.Pods, func(p policy.Pod) bool {
+		return p.Agent && p.Phase == policy.Ready && (p.Report == nil || !p.Report.Fresh)
+	})
 }
 
 // later is the newer of the cache's object and our own. API servers count

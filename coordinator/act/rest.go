@@ -30,7 +30,7 @@ func (a *Actor) leaveAlone(now time.Time, uid string, rule policy.Rule, reason s
 
 // notCarriedOut is said of pools with the RollingUpdate strategy. Moving their
 // partition, and opening a guard that is enforced, is not part of this version.
-const notCarriedOut = "which this coordinator does not carry out: it moves no partition and takes none of the pool's pods, " +
+const notCarriedOut = "its strategy is RollingUpdate, which this coordinator does not carry out: it moves no partition and takes none of the pool's pods, " +
 	"and Kubernetes rolls the pool by itself down to its partition; OnDelete is wanted"
 
 // Annotate adds to a snapshot what was found out by acting, and what an Actor

@@ -39,7 +39,7 @@ func TestRollingUpdateIsRefusedInWords(t *testing.T) {
 		require.Empty(t, plan.Lines)
 		for _, h := range plan.Holds {
 			require.Equal(t, policy.BadInput, h.Rule)
-			require.Contains(t, h.Reason, "pools[s].strategy is RollingUpdate, which this coordinator does not carry out")
+			require.Contains(t, h.Reason, "pools[s] is refused: its strategy is RollingUpdate, which this coordinator does not carry out")
 		}
 		require.Len(t, plan.Holds, 2, "of the cluster, and of the pod")
 

@@ -41,8 +41,9 @@ type Pool struct {
 	AllowShutdown bool
 	// Deleting: the set itself is being deleted.
 	Deleting bool
-	// Joins: pods made from the template carry the cluster's label, so get agents.
-	Joins bool
+	// Joins is the name of the DatabaseCluster to which pods made from the template
+	// belong, by its label; empty without one.
+	Joins string
 
 	// selector finds the pool's pods.
 	selector string
@@ -63,7 +64,7 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 		Paused: set.Annotations[v1alpha1.AnnotationPaused] == "true", Force: set.Annotations[v1alpha1.AnnotationForce] == "true",
 		AllowShutdown: set.Annotations[v1alpha1.AnnotationAllowShutdown] == "true",
 		Deleting:      set.DeletionTimestamp != nil,
-		Joins:         set.Spec.Template.Labels[v1alpha1.LabelCluster] == set.Labels[v1alpha1.LabelCluster],
+		Joins:         set.Spec.Template.Labels[v1alpha1.LabelCluster],
 	}
 	if set.Spec.Replicas != nil {
 		p.Replicas = int(*set.Spec.Replicas)

@@ -67,7 +67,7 @@ func (x *index) whyGo(p *pod) Reason {
 		return ReasonRestartRequested
 	case isOutdated(p):
 		return ReasonOutdated
-	case !p.Agent:
+	case !p.Agent && p.pool.Agents:
 		return ReasonAdopt
 	case x.mustLeaveNode(p):
 		return ReasonNodeDrain

@@ -384,6 +384,9 @@ func (d *decision) phase(p *Plan) ClusterPhase {
 }
 
 func (d *decision) upToDate() bool {
+	if len(d.x.pools) == 0 {
+		return false // nothing is known to be wanted
+	}
 	for i := range d.x.pools {
 		if d.x.pools[i].Revision == "" && d.x.pools[i].Replicas > 0 {
 			return false

@@ -83,7 +83,7 @@ func defaultSnapshot() Snapshot {
 }
 
 func defaultPool() Pool {
-	return Pool{Observed: true, Management: Parallel, Strategy: OnDelete}
+	return Pool{Observed: true, Agents: true, Management: Parallel, Strategy: OnDelete}
 }
 
 func defaultPod() Pod {

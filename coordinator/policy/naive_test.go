@@ -237,7 +237,7 @@ func (n *naive) why(p *Pod) Reason {
 			return ReasonRestartRequested
 		}
 		return ReasonOutdated
-	case !p.Agent:
+	case !p.Agent && n.pool(p.Pool).Agents:
 		return ReasonAdopt
 	case n.leaving(p):
 		return ReasonNodeDrain

@@ -127,6 +127,7 @@ func (g generator) pools() []Pool {
 	pools := make([]Pool, 0, 2)
 	for _, name := range []string{"a", "b"}[:pick(g, 1, 1, 1, 2)] {
 		p := defaultPool()
+		p.Agents = !g.rarely(20)
 		p.Name, p.Replicas, p.Start, p.Revision = name, int32(1+g.IntN(6)), pick(g, int32(0), 0, 8), pick(g, "v2", "v2", "v2", "v2", "")
 		p.Observed = !g.rarely(80)
 		p.Management = pick(g, Parallel, Parallel, Parallel, Parallel, OrderedReady)

@@ -100,7 +100,10 @@ type Pool struct {
 	RunningVersion string `json:"runningVersion"`
 	// ScalingTo is the number of replicas wanted while a scale-down is in progress.
 	ScalingTo *int32 `json:"scalingTo"`
-	// Refused is why whoever acts cannot carry out this pool's strategy; empty = it can.
+	// Agents: pods that are made from its template get an agent. Where they do
+	// not, a restart would bring none, so it is no reason to go. Default: true.
+	Agents bool `json:"agents"`
+	// Refused is why whoever acts can do nothing about this pool; empty = it can.
 	Refused string `json:"refused,omitempty"`
 }
 

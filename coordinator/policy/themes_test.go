@@ -169,6 +169,7 @@ var themesOfTheCluster = []theme{
 	},
 	func(g *generator, s *Snapshot) { s.Cluster.Window.Open = false },
 	func(g *generator, s *Snapshot) { s.Fleet = Fleet{Restarts: g.IntN(3), Max: 2} },
+	func(g *generator, s *Snapshot) { s.Fleet = Fleet{Restarts: g.IntN(3), Max: 2} },
 	func(g *generator, s *Snapshot) {
 		s.Cluster.Spec.Update.Canary = Canary{Pods: int32(1 + g.IntN(2)), SoakSeconds: pick(g, int64(0), 4000), Approve: g.rarely(2)}
 	},

@@ -168,7 +168,7 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 		oneOf(v, field+"strategy", p.Strategy, "", OnDelete, RollingUpdateStrategy)
 		oneOf(v, field+"operation", p.Operation, NoOperation, OperationScaleDown, OperationVolume, OperationRemoval)
 		if p.Refused != "" {
-			v.add(field+"strategy", "is %s, %s", p.Strategy, p.Refused)
+			v.add(strings.TrimSuffix(field, "."), "is refused: %s", p.Refused)
 		} else if p.Strategy == RollingUpdateStrategy && spec.Update.RollingUpdate == ByGuard && !p.Force {
 			switch {
 			case spec.Guard != GuardEnforce:

@@ -74,7 +74,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"pools[solr].management":                    func(s *Snapshot) { s.Pools[0].Management = "Random" },
 		"pools[solr].strategy":                      func(s *Snapshot) { s.Pools[0].Strategy = RollingUpdateStrategy; s.Cluster.Spec.Guard = GuardOff },
 		"pools[solr].ordered":                       func(s *Snapshot) { s.Pools[0].Ordered = &none },
-		"pools[solr].strategy ":                     func(s *Snapshot) { s.Pools[0].Refused = "which nobody carries out" },
+		"pools[solr]":                               func(s *Snapshot) { s.Pools[0].Refused = "nobody carries it out" },
 		"pools[solr].operation":                     func(s *Snapshot) { s.Pools[0].Operation = "Dance" },
 		"pods[solr-0].name":                         func(s *Snapshot) { s.Pods[1].Name = "solr-0" },
 		"pods[solr-1].ordinal":                      func(s *Snapshot) { s.Pods[1].Ordinal = 0 },

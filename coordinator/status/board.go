@@ -17,6 +17,7 @@ import (
 // Safe for concurrent use.
 type Board struct {
 	observers []Observer
+	asked     func(Key)
 
 	mu        sync.Mutex
 	leading   bool
@@ -151,6 +152,18 @@ func (b *Board) Journal(key Key, most int, f func(entry []byte) error) error {
 		}
 	}
 	return nil
+}
+
+// OnAsk has f called with the key of each cluster about which somebody wants to
+// know what its agents say now. It must be called before anything is served; f
+// must return at once.
+func (b *Board) OnAsk(f func(Key)) { b.asked = f }
+
+// ask tells that somebody wants to know.
+func (b *Board) ask(key Key) {
+	if b.asked != nil {
+		b.asked(key)
+	}
 }
 
 // Watch is signalled whenever the decision about a cluster, or who leads, may

@@ -28,6 +28,9 @@ type Decision struct {
 	// plan's: that a rollout is stalled is known only with time.
 	Phase     policy.ClusterPhase
 	DecidedAt time.Time
+	// Idle: nobody follows what the agents say, because nothing is to be done.
+	// What the snapshot says of pods and groups is then not known and decides nothing.
+	Idle bool
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
 	SpecError error

@@ -105,24 +105,24 @@ func (s *service) ListClusters(_ context.Context, req *rollcallv1.ListClustersRe
 	return resp, nil
 }
 
-func (s *service) GetCluster(_ context.Context, req *rollcallv1.GetClusterRequest) (*rollcallv1.Cluster, error) {
-	d, err := s.newest(req.GetNamespace(), req.GetName())
+func (s *service) GetCluster(ctx context.Context, req *rollcallv1.GetClusterRequest) (*rollcallv1.Cluster, error) {
+	d, err := s.current(ctx, req.GetNamespace(), req.GetName())
 	if err != nil {
 		return nil, err
 	}
 	return ClusterProto(d), nil
 }
 
-func (s *service) GetPlan(_ context.Context, req *rollcallv1.GetPlanRequest) (*rollcallv1.GetPlanResponse, error) {
-	d, err := s.newest(req.GetNamespace(), req.GetName())
+func (s *service) GetPlan(ctx context.Context, req *rollcallv1.GetPlanRequest) (*rollcallv1.GetPlanResponse, error) {
+	d, err := s.current(ctx, req.GetNamespace(), req.GetName())
 	if err != nil {
 		return nil, err
 	}
 	return &rollcallv1.GetPlanResponse{Plan: planProto(d.Plan), Text: d.Plan.Text()}, nil
 }
 
-func (s *service) GetSnapshot(_ context.Context, req *rollcallv1.GetSnapshotRequest) (*rollcallv1.GetSnapshotResponse, error) {
-	d, err := s.newest(req.GetNamespace(), req.GetName())
+func (s *service) GetSnapshot(ctx context.Context, req *rollcallv1.GetSnapshotRequest) (*rollcallv1.GetSnapshotResponse, error) {
+	d, err := s.current(ctx, req.GetNamespace(), req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +137,8 @@ func (s *service) GetSnapshot(_ context.Context, req *rollcallv1.GetSnapshotRequ
 	return &rollcallv1.GetSnapshotResponse{SnapshotJson: string(snapshot), PlanJson: string(plan)}, nil
 }
 
-func (s *service) Explain(_ context.Context, req *rollcallv1.ExplainRequest) (*rollcallv1.ExplainResponse, error) {
-	d, err := s.newest(req.GetNamespace(), req.GetName())
+func (s *service) Explain(ctx context.Context, req *rollcallv1.ExplainRequest) (*rollcallv1.ExplainResponse, error) {
+	d, err := s.current(ctx, req.GetNamespace(), req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +211,33 @@ func lasting(c *rollcallv1.Cluster) *rollcallv1.Cluster {
 		p.ReportAgeSeconds = min(p.ReportAgeSeconds, 0)
 	}
 	return l
+}
+
+// lookPatience is how long an idle cluster's agents may take to say how they are.
+const lookPatience = 5 * time.Second
+
+// current is the newest decision. While a cluster is idle its agents are not
+// asked; when somebody wants to see them, they are.
+func (s *service) current(ctx context.Context, namespace, name string) (Decision, error) {
+	d, err := s.newest(namespace, name)
+	if err != nil || !d.Idle {
+		return d, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	changed := s.board.Watch(ctx, d.Key)
+	s.board.ask(d.Key)
+	for err == nil && d.Idle {
+		select {
+		case <-ctx.Done():
+			return d, nil
+		case <-s.stopping:
+			return d, nil
+		case <-changed:
+		}
+		d, err = s.newest(namespace, name)
+	}
+	return d, err
 }
 
 func (s *service) newest(namespace, name string) (Decision, error) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -119,6 +120,11 @@ func (w *world) policyPools() []policy.Pool {
 			Name: k.Name, Replicas: int32(k.Replicas), Start: int32(k.Start), Revision: k.Revision,
 			Observed: k.Observed(), Management: policy.Management(k.Management), Strategy: policy.Strategy(k.Strategy),
 			Partition: int32(k.Partition), Force: k.Force, AllowShutdown: k.AllowShutdown,
+			Agents: k.Joins != "",
+		}
+		if k.Joins != "" && k.Joins != k.Cluster {
+			p.Refused = fmt.Sprintf("the label %s of its pod template is %s, which is another database's; %s is wanted",
+				v1alpha1.LabelCluster, k.Joins, k.Cluster)
 		}
 		p.Version, p.RunningVersion = w.versions(i)
 		switch {

@@ -58,7 +58,15 @@ func waitingFor(c *rollcallv1.Cluster) string {
 	if h := leadingHold(c); h != nil {
 		return h.GetRule()
 	}
+	if unlabelled(c) {
+		return "a StatefulSet"
+	}
 	return "-"
+}
+
+// unlabelled: no StatefulSet belongs to the cluster.
+func unlabelled(c *rollcallv1.Cluster) bool {
+	return c.GetPods().GetDesired() == 0 && c.GetPhase() == string(policy.ClusterIdle)
 }
 
 // leadingHold is the hold that says most about the cluster: the first of the
@@ -219,6 +227,9 @@ func Progress(c *rollcallv1.Cluster) string {
 	}
 	if h != nil {
 		line += fmt.Sprintf("; %s holds %s: %s", h.GetRule(), cmp.Or(h.GetPod(), "all"), Clean(h.GetReason()))
+	}
+	if unlabelled(c) {
+		line += "; no StatefulSet of namespace " + c.GetNamespace() + " has the label rollcall.dev/cluster=" + c.GetName()
 	}
 	return line
 }

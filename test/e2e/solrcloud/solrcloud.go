@@ -149,7 +149,7 @@ func (c *Cloud) AllActive(ctx context.Context, limit time.Duration) error {
 			return err
 		}
 		if !s.AllActive() {
-			return fmt.Errorf("not all replicas are active: %+v", s.Shards)
+			return fmt.Errorf("not all replicas are active: %s", s.Missing())
 		}
 		return nil
 	})

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +36,23 @@ func (s State) AllActive() bool {
 		}
 	}
 	return len(s.Shards) > 0
+}
+
+// Missing says, in one line, what is missing in which shards.
+func (s State) Missing() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.Shards)) {
+		switch x := s.Shards[name]; {
+		case x.Away > 0:
+			parts = append(parts, fmt.Sprintf("%s misses %s", name, strings.Join(x.Missing, ", ")))
+		case !x.Leader:
+			parts = append(parts, name+" has no leader")
+		}
+	}
+	if len(parts) == 0 {
+		return "no shard is known"
+	}
+	return strings.Join(parts, "; ")
 }
 
 type clusterStatus struct {
