@@ -153,7 +153,7 @@ func (b *jobBuilder) add(p *pod, j job) {
 		f.needs = append(f.needs, need{b.pools[p.poolPos], 1})
 	}
 	for h := range p.hosts {
-		if (p.live && p.hosts[h].notDown > 0 || j.underway) && !p.pool.shutdown {
+		if (p.mayLive && p.hosts[h].notDown > 0 || j.underway) && !p.pool.shutdown {
 			f.needs = append(f.needs, need{p.hosts[h].group, p.hosts[h].total})
 		}
 	}
