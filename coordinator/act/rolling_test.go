@@ -58,7 +58,7 @@ func TestNoClaimInARollingUpdatePool(t *testing.T) {
 			if action == policy.LowerPartition {
 				claims = 0
 			}
-			a := &Actor{log: slog.New(slog.DiscardHandler), options: Options{NewID: newID}, made: map[string]bool{}}
+			a := &Actor{log: slog.New(slog.DiscardHandler), options: Options{NewID: newID, Grant: func(int) bool { return true }}, made: map[string]bool{}}
 			at := Situation{Snapshot: rolling(strategy, policy.ByPartition)}
 			at.Plan.Steps = []policy.Step{{Pod: "s-0", UID: "0", Action: action, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}}
 			var out Outcome

@@ -47,7 +47,7 @@ func TestDecodeFillsInWhatIsOrdinary(t *testing.T) {
 	require.True(t, s.Cluster.Status.Initialized)
 	require.Equal(t, 1, s.Cluster.Engine.MaxMajorStep)
 	require.Equal(t, Green, s.Health.Verdict)
-	require.Equal(t, Pool{Name: "p", Replicas: 2, Observed: true, Management: Parallel, Strategy: OnDelete}, s.Pools[0])
+	require.Equal(t, Pool{Name: "p", Replicas: 2, Observed: true, Agents: true, Management: Parallel, Strategy: OnDelete}, s.Pools[0])
 	report := Report{Self: true, Fresh: true, Member: Live, Settled: true, Drain: DrainNone}
 	require.Equal(t, Pod{Name: "p-0", Phase: Ready, Agent: true, Guard: GuardClosed, EstimateSeconds: 60, Report: &report}, s.Pods[0])
 	require.Nil(t, s.Pods[1].Report)
