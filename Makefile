@@ -64,6 +64,10 @@ compare: deps build ## the same change rolled plainly, one at a time, and by Rol
 down: bin/rollcall-cluster ## stop the demo's cluster
 	bin/rollcall-cluster down --name $(CLUSTER_NAME)
 
+.PHONY: purge
+purge: bin/rollcall-cluster ## stop the demo's cluster and remove its data
+	bin/rollcall-cluster down --name $(CLUSTER_NAME) --purge
+
 ## Checking
 
 .PHONY: test

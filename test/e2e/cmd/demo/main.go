@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -106,11 +107,11 @@ func show(ctx context.Context, bed *testbed.Bed, client *load.Client, wit *witne
 	last := ""
 	for ctx.Err() == nil {
 		plan, err := bed.Rollcall(ctx, "plan", solrcloud.Name, "-n", solrcloud.Namespace, "-o", "text")
-		if err == nil && plan != last {
-			last = plan
+		if err == nil && digest(plan) != last {
+			last = digest(plan)
 			stats, seen := client.Stats(), wit.Report()
 			_, _ = fmt.Fprintf(w, "%s  requests %d, failed %d; restarted %d of 6\n", time.Now().Format("15:04:05"), stats.Requests, stats.Failed, len(seen.RestartCounts()))
-			for line := range strings.Lines(plan) {
+			for line := range strings.Lines(brief(plan)) {
 				_, _ = fmt.Fprint(w, "          ", line)
 			}
 		}
@@ -119,6 +120,30 @@ func show(ctx context.Context, bed *testbed.Bed, client *load.Client, wit *witne
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+var ago = regexp.MustCompile(`\d+ s ago`)
+
+// digest is what is new in a plan for somebody who watches: that a second has
+// passed is not.
+func digest(plan string) string { return ago.ReplaceAllString(brief(plan), "") }
+
+// brief leaves out that each pod is held by what holds everybody.
+func brief(plan string) string {
+	everybody := ""
+	var out strings.Builder
+	for line := range strings.Lines(plan) {
+		text, isHold := strings.CutPrefix(line, "hold   ")
+		pod, why, _ := strings.Cut(text, " ")
+		switch {
+		case isHold && pod == "-":
+			everybody += why
+		case isHold && why != "" && strings.Contains(everybody, why):
+			continue
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }
 
 func summary(w io.Writer, bed *testbed.Bed, out solrcloud.Outcome, took time.Duration) error {
