@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -40,6 +41,9 @@ type ring struct {
 	file      config.File
 	gossip    uint16
 	members   []*member
+
+	mu    sync.Mutex // agents that run ask for their peers while others are added
+	peers []netip.AddrPort
 }
 
 type member struct {
@@ -91,11 +95,9 @@ func (r *ring) start(i int, change ...func(*Options)) *member {
 		GossipPort: r.gossip, ProbeInterval: 200 * time.Millisecond, SyncTimeout: 5 * time.Second,
 		ConfigInterval: 100 * time.Millisecond,
 		Peers: func(context.Context, string) ([]netip.AddrPort, error) {
-			var peers []netip.AddrPort
-			for _, other := range r.members {
-				peers = append(peers, netip.AddrPortFrom(other.agent.options.Identity.PodIP, r.gossip))
-			}
-			return peers, nil
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return slices.Clone(r.peers), nil
 		},
 		GRPCListener: listen(), HTTPListener: listen(),
 		Logger: testLogger(m.pod),
@@ -108,6 +110,11 @@ func (r *ring) start(i int, change ...func(*Options)) *member {
 	m.agent, err = New(o)
 	require.NoError(r.t, err)
 	r.members = append(r.members, m)
+	if o.GossipPort == r.gossip {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.peers = append(r.peers, netip.AddrPortFrom(ip, r.gossip))
+	}
 	return m
 }
 

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,10 +98,10 @@ func TestGuardThatMayHaveBeenOpenedIsShut(t *testing.T) {
 func TestGuardIsShutWhenItsPodIsHeld(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)
-		opened := false
+		var opened atomic.Bool
 		p.agents.before = func(call string) (func() error, error) {
 			if call == "fresh" && w.isOpen("s-2") {
-				opened = true
+				opened.Store(true)
 				w.freeze(true)
 			}
 			return nil, nil
@@ -112,7 +113,7 @@ func TestGuardIsShutWhenItsPodIsHeld(t *testing.T) {
 			p.advance(cluster, w.snapshot(cluster), behind)
 			time.Sleep(100 * time.Millisecond)
 		}
-		require.True(t, opened)
+		require.True(t, opened.Load())
 		w.requireShut("s-2")
 		require.Empty(t, w.removed)
 		p.kill()

@@ -36,10 +36,10 @@ func TestSolr(t *testing.T) {
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
-		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
-		{"AgentKilled", s.agentKilled},
 		{"PauseWindowCanaryApprovalOverride", s.steered},
 		{"RestartSchedule", s.scheduled},
+		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
+		{"AgentKilled", s.agentKilled},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}
 	if os.Getenv("ROLLCALL_E2E_MEASURE") == "1" {
