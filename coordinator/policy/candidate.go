@@ -21,8 +21,6 @@ type candidate struct {
 // candidates lists who should go, unordered.
 func (x *index) candidates() []candidate {
 	list := make([]candidate, 0, len(x.pods))
-	dead := x.nobodyLive()
-	x.dead = dead
 	for i := range x.pods {
 		p := &x.pods[i]
 		reason := x.whyGo(p)
@@ -41,16 +39,21 @@ func (x *index) candidates() []candidate {
 		case ReasonOutdated, ReasonRestartRequested:
 			if why := x.whyBroken(p); why != "" {
 				c.reason, c.broken = why, true
-				// Nobody is left who could know more of a member, and it is not served.
-				unasked := why == ReasonNeverStarted || dead && !c.lost
-				c.outside = takesNothing(p, unasked)
-				c.dead = dead && why == ReasonFailed
+				c.outside = x.nothingLost(&c, why)
+				c.dead = x.dead && why == ReasonFailed
 			}
 		}
 		x.choosePrepare(&c)
 		list = append(list, c)
 	}
 	return list
+}
+
+// nothingLost: a restart of the broken candidate takes nothing away. While
+// nobody is live, nobody is left who could know more of a member, and it is not
+// served.
+func (x *index) nothingLost(c *candidate, why Reason) bool {
+	return takesNothing(c.pod, why == ReasonNeverStarted || x.dead && !c.lost)
 }
 
 // whyGo is the first reason for which a pod should go.

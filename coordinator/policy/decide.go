@@ -335,11 +335,10 @@ func (d *decision) retryAfter() int64 {
 
 // retryHeld notes when those that are held, or away, may be so no more.
 func (d *decision) retryHeld() {
-	dead := d.x.nobodyLive()
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
 		d.retry(p.soakTill)
-		if !p.Since.IsZero() && d.x.timeTells(p, dead) {
+		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
 			d.retry(p.Since.Add(d.x.startSeconds()))
 		}
 	}

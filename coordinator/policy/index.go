@@ -109,6 +109,7 @@ func newIndex(s *Snapshot, ownClaim string) *index {
 	x.addPods()
 	x.judgePods()
 	x.addGroups()
+	x.dead = x.nobodyLive()
 	return x
 }
 

@@ -145,6 +145,14 @@ func (n *naive) losesData(p *Pod) bool {
 	case ReasonScaleDown, ReasonReplacement:
 		return true
 	}
+	return n.restartLoses(p)
+}
+
+// restartLoses: it would lose the pod's data, if it is a restart that it needs.
+func (n *naive) restartLoses(p *Pod) bool {
+	if pool := n.pool(p.Pool); pool.Replicas == 0 && pool.AllowShutdown {
+		return false
+	}
 	if n.leaving(p) {
 		return n.sp.Drain.Data.NodeDrain == Lose
 	}

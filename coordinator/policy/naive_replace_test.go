@@ -21,7 +21,8 @@ func (n *naive) mustBeReplaced(p *Pod) bool {
 	if len(p.MustReplace) > 0 {
 		return true
 	}
-	if !n.old(p) || n.corrected(p) {
+	pool := n.pool(p.Pool)
+	if !n.old(p) || n.corrected(p) || pool.Force && pool.Strategy == RollingUpdateStrategy {
 		return false
 	}
 	r := n.heard(p)
@@ -131,45 +132,43 @@ func (n *naive) emptying() []*Pod {
 	return all
 }
 
-// replaceRule is the rule by which the limits of replacements hold a pod.
-func (n *naive) replaceRule(p *Pod) Rule {
+// replaceRule: the limits of replacements hold a pod by this rule.
+func (n *naive) replaceRule(rule Rule, p *Pod) bool {
 	if n.why(p) != ReasonReplacement || n.marked(p) {
-		return ""
+		return false
 	}
-	r, busy := n.sp.Replacement, n.emptying()
-	var rule Rule
-	if n.mustBeReplaced(p) {
-		if r.MaxConcurrentMisconfigured == nil || int32(len(busy)) < *r.MaxConcurrentMisconfigured {
-			return ""
-		}
-		rule = PodsAway
-	}
-	if !n.failing(p) {
-		return rule
-	}
-	most := int(r.MaxConcurrentFailed)
-	if !r.FaultDomainBased {
-		if len(busy) < most {
-			return ""
-		}
-		return PodsAway
-	}
-	if n.zone(p) == "" {
-		return ZoneUnknown
-	}
-	zones, unknown := map[string]bool{}, 0
-	for _, o := range busy {
-		if z := n.zone(o); z != "" {
-			zones[z] = true
-		} else {
+	r, zones, busy, unknown := n.sp.Replacement, map[string]bool{}, 0, 0
+	charge := func(zone string) {
+		busy++
+		if zone == "" {
 			unknown++
+		} else {
+			zones[zone] = true
 		}
 	}
-	used := len(zones) + unknown
-	if used < most || used == most && zones[n.zone(p)] {
-		return ""
+	for _, o := range n.emptying() {
+		charge(n.zone(o))
 	}
-	return ZonesAway
+	for _, c := range n.strayClaims() {
+		if (c.Action == Replace || c.Action == Remove) && c.Phase != PhasePrepared && c.Phase != PhaseOpened && c.Phase != PhaseGone {
+			charge(c.Zone)
+		}
+	}
+	if n.mustBeReplaced(p) {
+		if most := r.MaxConcurrentMisconfigured; most == nil || busy < int(*most) {
+			return false
+		}
+	}
+	most, used := int(r.MaxConcurrentFailed), len(zones)+unknown
+	switch {
+	case !n.failing(p):
+		return rule == PodsAway && n.mustBeReplaced(p)
+	case !r.FaultDomainBased:
+		return rule == PodsAway && busy >= most
+	case rule == ZoneUnknown:
+		return n.zone(p) == ""
+	}
+	return rule == ZonesAway && (used > most || used == most && !zones[n.zone(p)])
 }
 
 // replacements makes some pods of a snapshot ones to be replaced.
@@ -217,7 +216,7 @@ func (g generator) replaced(p *Pod) {
 	}
 	if p.Phase == Missing {
 		if g.rarely(2) {
-			p.Conditions = append(p.Conditions, PodCondition{Type: MissingPod, Since: p.Since})
+			p.Conditions = append(p.Conditions, PodCondition{Type: MissingPod, Since: g.ago(2000)})
 		}
 		return
 	}

@@ -262,7 +262,7 @@ func (n *naive) harmless(p *Pod, why Reason) bool {
 				continue
 			}
 			unknown := m.State != Active && m.State != Moving
-			if !unknown || why != ReasonNeverStarted && (why != ReasonFailed || n.anybodyLive() || n.losesData(p)) {
+			if !unknown || why != ReasonNeverStarted && (why != ReasonFailed || n.anybodyLive() || n.restartLoses(p)) {
 				return false
 			}
 		}

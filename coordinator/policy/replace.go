@@ -77,7 +77,12 @@ func (x *index) whyReplace(p *pod) replacement {
 // template.
 func (x *index) isCorrected(p *pod) bool {
 	why := x.whyBroken(p)
-	return why != "" && isOutdated(p) && takesNothing(p, why == ReasonNeverStarted)
+	if why == "" || !isOutdated(p) {
+		return false
+	}
+	c := candidate{pod: p, reason: ReasonOutdated}
+	x.chooseAction(&c)
+	return x.nothingLost(&c, why)
 }
 
 // isMarked: somebody wrote down that this very pod is replaced.
@@ -95,8 +100,12 @@ func (x *index) isMarked(p *pod) bool {
 // goesForGood: a scale-down or a removal takes it, and nothing comes back.
 func goesForGood(p *pod) bool { return p.Remove || !p.desired || scaledAway(p) }
 
-// rolledByReplacement: the update strategy has this outdated pod replaced.
+// rolledByReplacement: the update strategy has this outdated pod replaced. One
+// that a person handed to its controller by force is restarted by that.
 func (x *index) rolledByReplacement(p *pod) bool {
+	if p.pool.Force && p.pool.Strategy == RollingUpdateStrategy {
+		return false
+	}
 	switch x.spec.Replacement.UpdateStrategy {
 	case UpdateReplace:
 		return isOutdated(p)

@@ -22,6 +22,11 @@ func newFlights(x *index) *flights {
 			f.add(p)
 		}
 	}
+	for _, p := range x.claimedUnseen() {
+		if c := p.claim; (c.Action == Replace || c.Action == Remove) && !isEmptied(c) {
+			f.add(p)
+		}
+	}
 	return f
 }
 
@@ -43,57 +48,61 @@ func (x *index) inFlight(p *pod) bool {
 	if p.Removal.Excluded || p.pool.shutdown || !marked && (p.Phase == Missing || !goesForGood(p)) {
 		return false
 	}
-	if c := p.claim; c != nil && (p.Phase == Missing || c.UID == p.UID) && (c.Action == Replace || c.Action == Remove) {
-		switch c.Phase {
-		case PhasePrepared, PhaseOpened, PhaseGone:
-			return false // its evacuation was acknowledged
-		}
-	}
-	return true
+	c := p.claim
+	acted := c != nil && (p.Phase == Missing || c.UID == p.UID) && (c.Action == Replace || c.Action == Remove)
+	return !acted || !isEmptied(c)
 }
 
-// replaceHold is the hold of a pod that should be replaced when there is no
-// room for one more. It is never deleted instead. Which rule names it follows
-// from what is counted. A pod that is marked already is counted, and not held.
-func (d *decision) replaceHold(c *candidate) (Rule, *finding) {
+// isEmptied: the evacuation was acknowledged.
+func isEmptied(c *Claim) bool {
+	return c.Phase == PhasePrepared || c.Phase == PhaseOpened || c.Phase == PhaseGone
+}
+
+// replaceLimit asks one rule about a pod that should be replaced and for which
+// there may be no room. It is never deleted instead. Which rule holds it
+// follows from what is counted. A pod that is marked already is counted, and
+// not held; one that is both misconfigured and failed goes with either room.
+func (d *decision) replaceLimit(rule Rule, c *candidate) *finding {
 	if c.action != Replace || c.replace.marked {
-		return "", nil
+		return nil
 	}
-	spec := &d.x.spec.Replacement
-	var rule Rule
-	var f *finding
-	if c.replace.forced {
-		most := spec.MaxConcurrentMisconfigured
-		if most == nil || len(d.flights.pods) < int(*most) {
-			return "", nil
+	spec, inFlight := &d.x.spec.Replacement, len(d.flights.pods)
+	if most := spec.MaxConcurrentMisconfigured; c.replace.forced {
+		switch {
+		case most == nil || inFlight < int(*most):
+			return nil
+		case c.replace.failed.condition == "" && rule == PodsAway:
+			return d.podsInFlight(c, "maxConcurrentMisconfigured", *most)
 		}
-		rule, f = PodsAway, d.podsInFlight(c, "maxConcurrentMisconfigured", *most)
 	}
-	if c.replace.failed.condition != "" {
-		rule, f = d.failedHold(c)
+	switch {
+	case c.replace.failed.condition == "":
+		return nil
+	case spec.FaultDomainBased:
+		return d.zonesInFlight(rule, c)
+	case rule == PodsAway && inFlight >= int(spec.MaxConcurrentFailed):
+		return d.podsInFlight(c, "maxConcurrentFailed", spec.MaxConcurrentFailed)
 	}
-	return rule, f
+	return nil
 }
 
-func (d *decision) failedHold(c *candidate) (Rule, *finding) {
-	const field = "maxConcurrentFailed"
-	spec := &d.x.spec.Replacement
-	if !spec.FaultDomainBased {
-		if len(d.flights.pods) < int(spec.MaxConcurrentFailed) {
-			return "", nil
+// zonesInFlight: as many zones as allowed, and only pods of these. An unknown
+// zone is another one each time.
+func (d *decision) zonesInFlight(rule Rule, c *candidate) *finding {
+	own := c.zone
+	if own == "" {
+		if rule == ZoneUnknown {
+			return found("its zone is not known, and replacement.faultDomainBased counts zones",
+				fmt.Sprintf("a label %s on its node", d.x.spec.Policy.ZoneKey))
 		}
-		return PodsAway, d.podsInFlight(c, field, spec.MaxConcurrentFailed)
+		own = "unknown, which counts as another one"
 	}
-	if c.zone == "" {
-		return ZoneUnknown, found("its zone is not known, and replacement.faultDomainBased counts zones",
-			fmt.Sprintf("a label %s on its node", d.x.spec.Policy.ZoneKey))
+	used, most := d.flights.zonesUsed(), int(d.x.spec.Replacement.MaxConcurrentFailed)
+	if rule != ZonesAway || used < most || used == most && d.flights.zones[c.zone] {
+		return nil
 	}
-	used, most := d.flights.zonesUsed(), int(spec.MaxConcurrentFailed)
-	if used < most || used == most && d.flights.zones[c.zone] {
-		return "", nil
-	}
-	return ZonesAway, found(fmt.Sprintf("it needs a replacement (%s), and %s pods being replaced or removed (%s); replacement.%s is %d, and its own zone is %s",
-		d.replaceText(c), counted(used, "zone has", "zones have"), zoneList(maps.Keys(d.flights.zones), d.flights.unknown), field, most, c.zone),
+	return found(fmt.Sprintf("it needs a replacement (%s), and %s pods being replaced or removed (%s); replacement.maxConcurrentFailed is %d, and its own zone is %s",
+		d.replaceText(c), counted(used, "zone has", "zones have"), zoneList(maps.Keys(d.flights.zones), d.flights.unknown), most, own),
 		d.flights.unblocks())
 }
 
@@ -120,14 +129,6 @@ func (f *flights) text() string {
 		names = append(names, fmt.Sprintf("%d more", left))
 	}
 	return strings.Join(names, ", ")
-}
-
-// replaceLimit asks about the limits of replacements under one rule's name.
-func (d *decision) replaceLimit(rule Rule, c *candidate) *finding {
-	if named, f := d.replaceHold(c); named == rule {
-		return f
-	}
-	return nil
 }
 
 // fly charges a chosen pod.

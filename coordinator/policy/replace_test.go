@@ -80,6 +80,40 @@ func TestAnAcknowledgedEvacuationMakesRoom(t *testing.T) {
 	}
 }
 
+// TestAReplacementOfAnUnseenPodCounts: its claim is all that is left of it.
+func TestAReplacementOfAnUnseenPodCounts(t *testing.T) {
+	s := scripted(t, "fdb_seed_misconfigured_beside_a_claim")
+	s.Cluster.Status.Claims[0].Pod = "fdb-7"
+	p := Decide(s)
+	require.Empty(t, p.Steps)
+	require.Contains(t, p.Text(), "1 pod is being replaced or removed and not yet excluded (fdb-7)")
+	s.Cluster.Status.Claims[0].Phase = PhaseGone
+	require.Len(t, Decide(s).Steps, 1)
+}
+
+// TestAnOverrideOfZoneUnknownLeavesTheLimit of zones in force.
+func TestAnOverrideOfZoneUnknownLeavesTheLimit(t *testing.T) {
+	s := scripted(t, "fdb_seed_fault_domains_unknown")
+	s.Cluster.Spec.Overrides = []Override{{Rule: ZoneUnknown, Pods: []string{"fdb-0"}, Reason: "new rack", Expires: At(s.Now.Add(time.Hour))}}
+	require.Len(t, Decide(s).Steps, 2)
+	s.Cluster.Spec.Replacement.MaxConcurrentFailed = 1
+	p := Decide(s)
+	require.Len(t, p.Steps, 1)
+	require.Equal(t, ZonesAway, p.Holds[len(p.Holds)-1].Rule)
+}
+
+// TestForceIsNoReplacement: a person handed the pool to its controller, whatever
+// the update strategy.
+func TestForceIsNoReplacement(t *testing.T) {
+	s := scripted(t, "fdb_seed_strategy_replace")
+	for i := range s.Pools {
+		s.Pools[i].Strategy, s.Pools[i].Force = RollingUpdateStrategy, true
+	}
+	require.Empty(t, Replacements(s))
+	s.Pods[0].MustReplace = []string{"volume"}
+	require.Equal(t, []string{"storage-0"}, Replacements(s))
+}
+
 func TestAReplacementSaysWhy(t *testing.T) {
 	for name, want := range map[string]string{
 		"fdb_seed_failed_7201":          "replaced: PodFailing for 7201 s",
@@ -157,9 +191,14 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 				continue
 			}
 			want = append(want, c.Name)
-			rule, f := d.replaceHold(c)
-			require.Equal(t, rule == "", f == nil)
-			seen["held by "+string(rule)]++
+			room := true
+			for _, rule := range []Rule{ZoneUnknown, ZonesAway, PodsAway} {
+				if d.replaceLimit(rule, c) != nil {
+					room = false
+					seen["held by "+string(rule)]++
+				}
+			}
+			seen["room"] += count(room)
 			seen["failed "+c.replace.failed.condition]++
 			seen["marked"] += count(c.replace.marked)
 			seen["forced"] += count(c.replace.forced)
@@ -172,7 +211,7 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 	}
 	t.Logf("%v", seen)
 	for _, what := range []string{
-		"step", "marked", "forced", "outside", "held by ", "held by pod-budget", "held by zone-budget", "held by zone-unknown",
+		"step", "marked", "forced", "outside", "room", "held by pod-budget", "held by zone-budget", "held by zone-unknown",
 		"failed ", "failed " + MissingPod, "failed " + PodFailing, "failed " + NodeTaintReplacing,
 	} {
 		require.NotZero(t, seen[what], "the generator makes none: %s", what)

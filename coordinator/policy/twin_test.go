@@ -152,7 +152,7 @@ func (n *naive) ask(p *Pod, order []*Pod) verdict {
 	}
 	needs := n.cost(fellows)
 	for _, r := range asksEvery {
-		fails, group := n.replaceRule(p) == r, ""
+		fails, group := n.replaceRule(r, p), ""
 		if !fails {
 			if n.spared(r, p) || n.forced(p) && !askedByForce[r] {
 				continue
