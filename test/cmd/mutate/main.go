@@ -25,7 +25,7 @@ func main() {
 	flag.StringVar(&o.list, "list", "test/cmd/mutate/policy.txt", "file with the mutations")
 	flag.StringVar(&o.pkg, "package", "coordinator/policy", "folder of the package")
 	flag.StringVar(&o.only, "only", "", "mutations whose name contains this")
-	flag.StringVar(&o.quick, "quick", "-snapshots 100", "arguments of the tests the first time, which most mutations do not survive")
+	flag.StringVar(&o.quick, "quick", "-test.run=TestGolden", "arguments of the tests the first time, which most mutations do not survive")
 	flag.StringVar(&o.full, "full", "-snapshots 2000", "arguments of the tests the second time")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time for one run of the tests")
 	flag.Parse()
