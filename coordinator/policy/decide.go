@@ -78,8 +78,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	d.budget = d.ledger.plan()
 	d.isChosen = make([]bool, len(d.x.pods))
 	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
-		d.order = d.x.candidates()
-		sortCandidates(d.order)
+		d.order = sorted(d.x.candidates())
 	}
 	d.look()
 	d.addWaiting()
@@ -254,14 +253,17 @@ func (d *decision) step(c *candidate, notes []string) Step {
 // restores are the claims that were not carried out and are not wanted any
 // more: the pod is still there and should not go.
 func (d *decision) restores() []Step {
-	wanted := make(map[string]bool, len(d.order))
+	if len(d.x.claims) == 0 {
+		return nil
+	}
+	wanted := make([]bool, len(d.x.pods))
 	for i := range d.order {
-		wanted[d.order[i].Name] = true
+		wanted[d.order[i].at] = true
 	}
 	var steps []Step
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
-		if p.claim == nil || wanted[p.Name] || p.Phase == Missing || p.Phase == Terminating || p.UID != p.claim.UID {
+		if p.claim == nil || wanted[i] || p.Phase == Missing || p.Phase == Terminating || p.UID != p.claim.UID {
 			continue
 		}
 		switch p.claim.Phase {

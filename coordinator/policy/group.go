@@ -66,7 +66,7 @@ func (x *index) placeOf(g *group, j int) int32 { return x.hosted[g.from+j] }
 
 func (x *index) countGroup(i int32) {
 	g := &x.groups[i]
-	g.total = len(g.Members)
+	g.total, g.kind = len(g.Members), kindBit(g.Kind)
 	others := 0
 	for j := range g.Members {
 		m := &g.Members[j]
@@ -89,6 +89,7 @@ func (x *index) countGroup(i int32) {
 	}
 	g.pods += count(others > 0)
 	g.limit = x.limitOf(g)
+	g.least = g.leastOf()
 	if g.pods <= 1 || g.Moving {
 		x.noteWithPods(g)
 	}
@@ -114,7 +115,7 @@ func (x *index) countMember(i, at int32, m *Member) {
 	}
 	h := &p.hosts[len(p.hosts)-1]
 	h.total++
-	p.kinds |= kindBit(g.Kind)
+	p.kinds |= g.kind
 	p.members++
 	p.leaders += int32(count(m.Leader))
 	switch m.State {
@@ -172,12 +173,12 @@ func (x *index) limitOf(g *group) int {
 		n, _ := x.spec.Policy.MaxShardUnavailable.Resolve(g.total)
 		return n
 	}
-	return max(g.total-g.least(), 0)
+	return max(g.total-g.leastOf(), 0)
 }
 
-// least is how many members must stay available; of a quorum never less than
+// leastOf is how many members must stay available; of a quorum never less than
 // more than half.
-func (g *group) least() int {
+func (g *group) leastOf() int {
 	switch {
 	case g.Kind == Shard:
 		return max(g.total-g.limit, 0)

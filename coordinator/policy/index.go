@@ -94,10 +94,12 @@ type group struct {
 	// available and eligible members on pods that are counted on and not chosen, or
 	// hosted elsewhere.
 	available, eligible int
-	leaders             int // Active members that lead
-	claimants           int // members that say they lead and are not known to be down
-	pods                int // pods that host a member, elsewhere counting as one
-	limit               int // members that may be unavailable
+	leaders             int   // Active members that lead
+	claimants           int   // members that say they lead and are not known to be down
+	pods                int   // pods that host a member, elsewhere counting as one
+	limit               int   // members that may be unavailable
+	least               int   // members that must stay available
+	kind                uint8 // its kindBit
 }
 
 func newIndex(s *Snapshot, ownClaim string) *index {

@@ -5,32 +5,52 @@ import (
 	"slices"
 )
 
-// sortCandidates puts candidates into the order in which they are considered,
-// a strict total order of numbers.
-func sortCandidates(list []candidate) {
-	slices.SortFunc(list, func(a, b candidate) int { return compareCandidates(&a, &b) })
+// sorted is the candidates in the order in which they are considered, a strict
+// total order of numbers. Keys are sorted rather than candidates, which are
+// large and say little without their pods.
+func sorted(list []candidate) []candidate {
+	keys := make([]sortKey, len(list))
 	for i := range list {
-		list[i].place = i
+		keys[i] = list[i].sortKey(int32(i))
 	}
+	slices.SortFunc(keys, func(a, b sortKey) int { return a.compare(&b) })
+	ordered := make([]candidate, len(list))
+	for i := range keys {
+		ordered[i] = list[keys[i].from]
+		ordered[i].place = i
+	}
+	return ordered
 }
 
-func compareCandidates(a, b *candidate) int {
-	if c := first(a.broken, b.broken); c != 0 {
+// sortKey is what places a candidate; lower goes first, the first difference
+// decides.
+type sortKey struct {
+	kind                   uint8 // broken by itself, before all others; dead ones after other broken ones
+	late                   uint8 // those that go last after all others of their rank, and live after not live
+	leaders, busy, members int32
+	at                     int32 // the place in the index, which orders pods when nothing else does
+	from                   int32 // where the candidate was before
+	rank                   int
+}
+
+func (c *candidate) sortKey(from int32) sortKey {
+	k := sortKey{kind: uint8(2*count(!c.broken) + count(c.dead)), at: c.at, from: from}
+	if c.dead {
+		return k // nobody leads, nobody serves
+	}
+	k.rank, k.late = c.rank(), uint8(2*count(c.goesLast())+count(c.live))
+	k.leaders, k.busy, k.members = c.leaders, c.busy, c.members
+	return k
+}
+
+func (a *sortKey) compare(b *sortKey) int {
+	if c := cmp.Compare(a.kind, b.kind); c != 0 {
 		return c
 	}
-	if c := first(!a.dead, !b.dead); c != 0 {
+	if c := cmp.Compare(a.rank, b.rank); c != 0 {
 		return c
 	}
-	if a.dead {
-		return compareInPool(a.pod, b.pod) // nobody leads, nobody serves
-	}
-	if c := cmp.Compare(a.rank(), b.rank()); c != 0 {
-		return c
-	}
-	if c := first(!a.goesLast(), !b.goesLast()); c != 0 {
-		return c
-	}
-	if c := first(!a.live, !b.live); c != 0 {
+	if c := cmp.Compare(a.late, b.late); c != 0 {
 		return c
 	}
 	if c := cmp.Compare(a.leaders, b.leaders); c != 0 {
@@ -42,11 +62,8 @@ func compareCandidates(a, b *candidate) int {
 	if c := cmp.Compare(a.members, b.members); c != 0 {
 		return c
 	}
-	return compareInPool(a.pod, b.pod)
+	return cmp.Compare(a.at, b.at)
 }
-
-// first orders what is true before what is not.
-func first(a, b bool) int { return count(b) - count(a) }
 
 // rank is the lowest while nothing is known.
 func (p *pod) rank() int {

@@ -56,12 +56,13 @@ func (d *decision) beingMoved(c *candidate) *finding {
 
 // kindBudget asks that enough of each group of a kind is left.
 func kindBudget(kind GroupKind) func(*decision, *candidate) *finding {
+	bit := kindBit(kind)
 	return func(d *decision, c *candidate) *finding {
-		if c.kinds&kindBit(kind) == 0 {
+		if c.kinds&bit == 0 {
 			return nil
 		}
 		for i := range c.hosts {
-			if d.x.groups[c.hosts[i].group].Kind != kind {
+			if d.x.groups[c.hosts[i].group].kind != bit {
 				continue
 			}
 			if o, asked := d.whatIf(c, &c.hosts[i]); asked {
@@ -79,10 +80,10 @@ func (d *decision) enough(c *candidate, o outcome) *finding {
 	if g.unprotectable(int(o.own.total)) {
 		return d.unprotected(c, o)
 	}
-	if o.available >= g.least() {
+	if o.available >= g.least {
 		return nil
 	}
-	return found(fmt.Sprintf("%s would have %d of %d members, needs %d", g.ID, o.available, g.total, g.least()),
+	return found(fmt.Sprintf("%s would have %d of %d members, needs %d", g.ID, o.available, g.total, g.least),
 		d.whoIsMissing(c, g)).of(g.ID)
 }
 
@@ -93,7 +94,7 @@ func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	switch {
 	case d.x.spec.Policy.Unprotected == HoldAlways:
 		return found(fmt.Sprintf("%s can never be protected: %d of its %d members are on this pod, needs %d, and policy.unprotected is Hold",
-			g.ID, o.own.total, g.total, g.least()), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
+			g.ID, o.own.total, g.total, g.least), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
 	case o.othersMissing() > 0:
 		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other members are missing already",
 			g.ID, o.othersMissing(), g.total-int(o.own.total)), d.whoIsMissing(c, g)).of(g.ID)
@@ -121,7 +122,7 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 		m := &g.Members[j]
 		at := d.x.placeOf(g, j)
 		switch {
-		case m.Pod == c.Name:
+		case at == c.at:
 		case at >= 0:
 			p := &d.x.pods[at]
 			missing := !isAvailable(m.State) || !p.counted || d.isChosen[at]
