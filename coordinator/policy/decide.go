@@ -40,8 +40,9 @@ type decision struct {
 	own      string // the pod whose claim does not count
 	prepared bool   // asked again after the prepare
 
-	simulated *forecaster
-	sequence  []int32 // in which the candidates are asked, by place in the order
+	simulated        *forecaster
+	simulatedSeconds float64 // of the sequence, 0 when it was not simulated
+	sequence         []int32 // in which the candidates are asked, by place in the order
 
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool

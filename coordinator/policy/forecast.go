@@ -18,7 +18,10 @@ func (d *decision) forecast() Forecast {
 	}
 	s := newSimulation(f)
 	estimates := f.estimates()
-	seconds := s.run(d.sequence, estimates)
+	seconds := d.simulatedSeconds
+	if seconds == 0 {
+		seconds = s.run(d.sequence, estimates)
+	}
 	waves := seconds / estimates[0]
 	if slices.Max(estimates) != slices.Min(estimates) {
 		waves = s.run(d.sequence, f.ones())

@@ -64,13 +64,14 @@ type pod struct {
 
 	live     bool
 	mayLive  bool // nothing shows that it is not live
-	counted  bool // live, and nothing takes it away: its copies are counted on
 	away     bool // not counted on, and charged to the budget
 	awayWhy  string
 	serves   bool      // away only because its controller may take it
 	soakTill time.Time // when it stops being away, if soaking is all that is missing
 
+	// What follows is written for each member, so it is kept together.
 	leaders, busy, members int32
+	counted                bool // live, and nothing takes it away: its copies are counted on
 	hosts                  []hosting
 	// What its groups have among them, so that most rules need not go through
 	// them: kinds, one that is on this pod alone, one that is being moved, a

@@ -22,21 +22,24 @@ func (d *decision) schedule() []int32 {
 	}
 	f := d.forecaster()
 	s := newSimulation(f)
-	if s.run(order, f.estimates()) <= f.bound()+rounding {
+	scenarios := f.scenarios()
+	asEstimated := s.run(order, scenarios[0])
+	d.simulatedSeconds = asEstimated
+	if asEstimated <= f.bound()+rounding {
 		return order
 	}
-	scenarios := f.scenarios()
-	expected := func(sequence []int32) (sum float64) {
-		for _, seconds := range scenarios {
+	withWrong := func(sequence []int32, sum float64) float64 {
+		for _, seconds := range scenarios[1:] {
 			sum += s.run(sequence, seconds)
 		}
 		return sum
 	}
-	best, least := order, expected(order)
+	best, least := order, withWrong(order, asEstimated)
 	for _, p := range f.proposals() {
 		sequence := f.sorted(order, p)
-		if sum := expected(sequence); sum < least-rounding {
-			best, least = sequence, sum
+		seconds := s.run(sequence, scenarios[0])
+		if sum := withWrong(sequence, seconds); sum < least-rounding {
+			best, least, d.simulatedSeconds = sequence, sum, seconds
 		}
 	}
 	return best

@@ -13,7 +13,7 @@ type simulation struct {
 	turn    []int32   // by candidate: its place in the sequence
 
 	used    []int32 // by resource
-	blocked []int32 // by job: crowded resources aside, how many have no room for it
+	blocked []int32 // by job that has not started: crowded resources aside, how many have no room for it
 	state   []jobState
 	ready   queue            // by turn
 	waiting map[int32]*queue // by crowded resource, by turn
@@ -85,6 +85,7 @@ func (s *simulation) run(sequence []int32, seconds []float64) float64 {
 // limit lets nobody go some are left waiting.
 func (s *simulation) reset() {
 	clear(s.state)
+	clear(s.blocked)
 	clear(s.waiting)
 	s.ready, s.zoneWaiting = s.ready[:0], s.zoneWaiting[:0]
 	s.segment = 0
@@ -189,6 +190,9 @@ func (s *simulation) charge(job *job, sign int32) {
 			continue
 		}
 		for _, u := range s.f.users[r.from:r.to] {
+			if s.state[u.job] == started {
+				continue
+			}
 			was, is := r.fits(before, u.share), r.fits(after, u.share)
 			switch {
 			case was && !is:

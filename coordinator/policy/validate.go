@@ -295,16 +295,19 @@ func (v *validator) nodes(list []Node) {
 }
 
 func (v *validator) groups(list []Group) {
-	seen := make(map[string]bool, len(list))
+	seen := map[string]bool{}
+	distinct := rising(list)
 	for i := range list {
 		g := &list[i]
 		if g.ID == "" {
 			v.add(groupField(g, "id"), "is empty")
 		}
-		if seen[g.ID] {
-			v.twice(groupField(g, "id"), "is given twice")
+		if !distinct {
+			if seen[g.ID] {
+				v.twice(groupField(g, "id"), "is given twice")
+			}
+			seen[g.ID] = true
 		}
-		seen[g.ID] = true
 		switch g.Kind {
 		case Shard:
 		case Quorum, Acks, Role:
@@ -318,6 +321,16 @@ func (v *validator) groups(list []Group) {
 		}
 		v.members(g)
 	}
+}
+
+// rising: each id comes after the one before, so none is there twice.
+func rising(list []Group) bool {
+	for i := range list {
+		if i > 0 && list[i-1].ID >= list[i].ID {
+			return false
+		}
+	}
+	return true
 }
 
 func groupField(g *Group, field string) string { return "groups[" + g.ID + "]." + field }

@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // outcome is what would be left of a group if a candidate went, together with
 // all that is away, claimed or chosen already.
@@ -83,7 +86,7 @@ func (d *decision) enough(c *candidate, o outcome) *finding {
 	if o.available >= g.least {
 		return nil
 	}
-	return found(fmt.Sprintf("%s would have %d of %d members, needs %d", g.ID, o.available, g.total, g.least),
+	return found(g.ID+" would have "+strconv.Itoa(o.available)+" of "+strconv.Itoa(g.total)+" members, needs "+strconv.Itoa(g.least),
 		d.whoIsMissing(c, g)).of(g.ID)
 }
 
