@@ -74,6 +74,9 @@ func (g *generator) themed() Snapshot {
 		themes[g.IntN(len(themes))](g, &s)
 	}
 	silentWithoutAgents(&s)
+	if s.Cluster.Spec.Update.RollingUpdate != ByPartition { // a later theme may have said so
+		s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing = GuardEnforce, true
+	}
 	if g.rarely(25) {
 		nonsense(g, &s)
 	}
