@@ -93,6 +93,24 @@ func TestRecheckOfWhatShouldNotGoAnyMore(t *testing.T) {
 	require.Equal(t, "solr-2", plan.Steps[0].Pod)
 }
 
+// TestWhatIsNotWantedAnyMoreIsRestored until the pod has gone: after that
+// there is nothing to give up.
+func TestWhatIsNotWantedAnyMoreIsRestored(t *testing.T) {
+	for phase, want := range map[ClaimPhase]bool{
+		PhaseClaimed: true, PhasePreparing: true, PhasePrepared: true, PhaseOpened: true,
+		PhaseGone: false, PhaseRejoined: false, PhaseRestoring: false, PhaseSettling: false,
+	} {
+		s := threePods(t)
+		s.Pods[2].Revision = "v2"
+		s.Cluster.Status.Claims[0].Phase = phase
+		restored := false
+		for _, step := range Decide(s).Steps {
+			restored = restored || step.Action == Restore && step.Pod == "solr-2"
+		}
+		require.Equal(t, want, restored, "%s", phase)
+	}
+}
+
 func TestRecheckDoesNotCountItsOwnRestart(t *testing.T) {
 	s := threePods(t)
 	s.Fleet = Fleet{Restarts: 1, Max: 1}
