@@ -154,32 +154,30 @@ func (c *Coordinator) ended(key Key) {
 	c.compare()
 }
 
-func (c *Coordinator) objectsChanged(key Key) {
+// session of a DatabaseCluster, nil where none is led.
+func (c *Coordinator) session(key Key) *session {
 	c.mu.Lock()
-	s := c.sessions[key]
-	c.mu.Unlock()
-	if s == nil {
-		c.compare()
+	defer c.mu.Unlock()
+	return c.sessions[key]
+}
+
+func (c *Coordinator) objectsChanged(key Key) {
+	if s := c.session(key); s != nil {
+		s.poke()
 		return
 	}
-	s.poke()
+	c.compare()
 }
 
 func (c *Coordinator) poke(key Key) {
-	c.mu.Lock()
-	s := c.sessions[key]
-	c.mu.Unlock()
-	if s != nil {
+	if s := c.session(key); s != nil {
 		s.poke()
 	}
 }
 
 // lookAt has an idle cluster's agents followed for a while.
 func (c *Coordinator) lookAt(key Key) {
-	c.mu.Lock()
-	s := c.sessions[key]
-	c.mu.Unlock()
-	if s != nil {
+	if s := c.session(key); s != nil {
 		s.asked.Store(true)
 		s.poke()
 	}

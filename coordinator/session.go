@@ -31,8 +31,6 @@ const (
 	// provisionRetry how soon after a failure.
 	provisionEvery = 10 * time.Minute
 	provisionRetry = 5 * time.Second
-	// reportsLinger is how long report streams are held after the last work.
-	reportsLinger = time.Minute
 	// maxBreath bounds the pause after a pass, which is twice as long as the pass.
 	maxBreath = 50 * time.Millisecond
 )
@@ -374,34 +372,6 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 	}
 	s.actor.Annotate(&snapshot)
 	return snapshot
-}
-
-// holdReports follows all agents' reports while there is work, and a little
-// longer; an idle cluster costs a few rosters.
-func (s *session) holdReports(now time.Time, d status.Decision) {
-	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || !d.Snapshot.Cluster.Status.Initialized
-	if s.asked.Swap(false) || work {
-		s.workedAt = now
-	}
-	reporting := work || now.Sub(s.workedAt) < reportsLinger
-	if reporting && !s.reporting {
-		s.reportingSince = now
-		s.poke() // to ask for the streams at once
-	}
-	s.reporting = reporting
-}
-
-// firstReports is how long agents may take to report after they were asked to.
-const firstReports = 3 * time.Second
-
-// idle: reports are not followed, or only since a moment and not all are there.
-func (s *session) idle(now time.Time, snapshot policy.Snapshot) bool {
-	if !s.reporting {
-		return true
-	}
-	return now.Sub(s.reportingSince) < firstReports && slices.ContainsFunc(snapshot.Pods, func(p policy.Pod) bool {
-		return p.Agent && p.Phase == policy.Ready && (p.Report == nil || !p.Report.Fresh)
-	})
 }
 
 // later is the newer of the cache's object and our own. API servers count
