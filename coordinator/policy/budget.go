@@ -2,8 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -107,12 +105,11 @@ type ledger struct {
 	chosen    []*pod // what the pass has added
 	text      string // of awayText, empty when it must be made anew
 	zoneLimit int
-	zones     map[string]int // pods away by zone
-	unknown   int            // pods away whose zone is unknown, each a zone of its own
+	zones     zoneSet // with a pod away
 }
 
 func newLedger(x *index) *ledger {
-	b := &ledger{zones: map[string]int{}}
+	b := &ledger{}
 	b.limit, _ = x.spec.Policy.MaxUnavailable.Resolve(x.desired)
 	b.limit = max(b.limit, x.largestUnit())
 	if x.noAgents {
@@ -130,13 +127,13 @@ func newLedger(x *index) *ledger {
 		if p.away {
 			b.away = append(b.away, p)
 			b.serving += count(p.serves)
-			b.addZone(p)
+			b.zones.add(p)
 		}
 	}
 	for _, p := range x.claimedUnseen() {
 		b.claimed++
 		b.away = append(b.away, p)
-		b.addZone(p)
+		b.zones.add(p)
 	}
 	if q := x.spec.Policy.MaxZonesUnavailable; q != nil {
 		b.zoneLimit, _ = q.Resolve(len(known))
@@ -162,14 +159,6 @@ func (x *index) claimedUnseen() []*pod {
 	return list
 }
 
-func (b *ledger) addZone(p *pod) {
-	if p.zone == "" {
-		b.unknown++
-		return
-	}
-	b.zones[p.zone]++
-}
-
 // choose charges a pod that a pass has chosen. A pod that is away already
 // costs nothing more.
 func (b *ledger) choose(p *pod) {
@@ -179,10 +168,8 @@ func (b *ledger) choose(p *pod) {
 	}
 	b.chosen = append(b.chosen, p)
 	b.text = ""
-	b.addZone(p)
+	b.zones.add(p)
 }
-
-func (b *ledger) zonesAway() int { return len(b.zones) + b.unknown }
 
 func (b *ledger) used() int { return len(b.away) + len(b.chosen) }
 
@@ -214,28 +201,20 @@ func (b *ledger) listAway() string {
 	for _, p := range b.chosen[:min(most-len(names), len(b.chosen))] {
 		names = append(names, p.Name+" (chosen)")
 	}
-	if left := b.used() - len(names); left > 0 {
-		names = append(names, fmt.Sprintf("%d more", left))
+	return fewOf(names, b.used())
+}
+
+// fewOf joins the first few of so many.
+func fewOf(few []string, all int) string {
+	if left := all - len(few); left > 0 {
+		few = append(few, fmt.Sprintf("%d more", left))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(few, ", ")
 }
 
 func (b *ledger) plan() Budget {
 	return Budget{
 		Pods:  PodBudget{Limit: b.limit, Away: len(b.away), Claimed: b.claimed, Room: b.limit - len(b.away)},
-		Zones: ZoneBudget{Limit: b.zoneLimit, Away: b.zonesAway()},
+		Zones: ZoneBudget{Limit: b.zoneLimit, Away: b.zones.number()},
 	}
-}
-
-// zoneNames lists the zones with a pod away, sorted.
-func (b *ledger) zoneNames() string {
-	return zoneList(maps.Keys(b.zones), b.unknown)
-}
-
-func zoneList(zones iter.Seq[string], unknown int) string {
-	names := slices.Sorted(zones)
-	if unknown > 0 {
-		names = append(names, "unknown")
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -209,13 +208,6 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 	return hold, notes
 }
 
-// retry notes a time at which the answer will change by itself.
-func (d *decision) retry(t time.Time) {
-	if t.After(d.x.now) && (d.retryAt.IsZero() || t.Before(d.retryAt)) {
-		d.retryAt = t
-	}
-}
-
 func (d *decision) take(c *candidate, notes []string) {
 	d.steps = append(d.steps, d.step(c, notes))
 	d.taken = append(d.taken, c.place)
@@ -319,44 +311,6 @@ func (d *decision) clusterHolds() []Hold {
 		holds = append(holds, Hold{Rule: name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks})
 	}
 	return holds
-}
-
-// retryAfter is the time to the next moment at which a clock, not an event,
-// changes the answer.
-func (d *decision) retryAfter() int64 {
-	if len(d.holds) == 0 || d.heldWhateverTheTime() {
-		d.retryAt = time.Time{}
-	} else {
-		d.retryHeld()
-	}
-	d.retry(d.x.replaceAt)
-	if d.retryAt.IsZero() {
-		return 0
-	}
-	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
-}
-
-// retryHeld notes when those that are held, or away, may be so no more.
-func (d *decision) retryHeld() {
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		d.retry(p.soakTill)
-		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
-			d.retry(p.Since.Add(d.x.startSeconds()))
-		}
-	}
-}
-
-// heldWhateverTheTime: a rule that no clock ends, and that spares nobody, holds
-// the whole cluster.
-func (d *decision) heldWhateverTheTime() bool {
-	for i, f := range d.findings {
-		r := &rules[i]
-		if f != nil && !r.sparesBroken && f.retryAt.IsZero() && len(d.over[r.name]) == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // waitsForOthers are the rules by which a person or a clock said when to go

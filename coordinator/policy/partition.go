@@ -49,7 +49,7 @@ func (d *decision) addWaiting() {
 // free with it, the highest ordinal first.
 func (d *decision) between(c *candidate) []*pod {
 	w := &d.waiting[c.poolPos]
-	for w.next < len(w.pods) && d.isChosen[d.x.byName[w.pods[w.next].Name]] {
+	for w.next < len(w.pods) && d.isChosen[w.pods[w.next].at] {
 		w.next++
 	}
 	left := w.pods[w.next:]
@@ -110,7 +110,7 @@ func (d *decision) correction(c *candidate, asked []bool) []*candidate {
 	}
 	with := map[*pod]bool{c.pod: true}
 	for _, p := range between {
-		with[p] = !d.isChosen[d.x.byName[p.Name]] // one may go without the line
+		with[p] = !d.isChosen[p.at] // one may go without the line
 	}
 	var unit []*candidate
 	for i := range d.order {

@@ -2,21 +2,18 @@ package policy
 
 import (
 	"fmt"
-	"maps"
-	"strings"
 )
 
 // flights are the pods that are being emptied: marked to be replaced or
 // removed, whatever the cause, and not yet excluded. Those that a pass chooses
 // to replace are added to them.
 type flights struct {
-	pods    []*pod // in canonical order, then as chosen
-	zones   map[string]bool
-	unknown int // of an unknown zone, each a zone of its own
+	pods  []*pod // in canonical order, then as chosen
+	zones zoneSet
 }
 
 func newFlights(x *index) *flights {
-	f := &flights{zones: map[string]bool{}}
+	f := &flights{}
 	for i := range x.pods {
 		if p := &x.pods[i]; x.inFlight(p) {
 			f.add(p)
@@ -32,14 +29,8 @@ func newFlights(x *index) *flights {
 
 func (f *flights) add(p *pod) {
 	f.pods = append(f.pods, p)
-	if p.zone == "" {
-		f.unknown++
-		return
-	}
-	f.zones[p.zone] = true
+	f.zones.add(p)
 }
-
-func (f *flights) zonesUsed() int { return len(f.zones) + f.unknown }
 
 // inFlight: data is still to be moved off the pod. Scale-downs count, and so
 // leave less room for replacements. In a pool that is shut down nothing moves.
@@ -97,12 +88,12 @@ func (d *decision) zonesInFlight(rule Rule, c *candidate) *finding {
 		}
 		own = "unknown, which counts as another one"
 	}
-	used, most := d.flights.zonesUsed(), int(d.x.spec.Replacement.MaxConcurrentFailed)
-	if rule != ZonesAway || used < most || used == most && d.flights.zones[c.zone] {
+	used, most := d.flights.zones.number(), int(d.x.spec.Replacement.MaxConcurrentFailed)
+	if rule != ZonesAway || used < most || used == most && d.flights.zones.known[c.zone] {
 		return nil
 	}
 	return found(fmt.Sprintf("it needs a replacement (%s), and %s pods being replaced or removed (%s); replacement.maxConcurrentFailed is %d, and its own zone is %s",
-		d.replaceText(c), counted(used, "zone has", "zones have"), zoneList(maps.Keys(d.flights.zones), d.flights.unknown), most, own),
+		d.replaceText(c), counted(used, "zone has", "zones have"), d.flights.zones.names(), most, own),
 		d.flights.unblocks())
 }
 
@@ -125,10 +116,7 @@ func (f *flights) text() string {
 	for _, p := range f.pods[:min(most, len(f.pods))] {
 		names = append(names, p.Name)
 	}
-	if left := len(f.pods) - len(names); left > 0 {
-		names = append(names, fmt.Sprintf("%d more", left))
-	}
-	return strings.Join(names, ", ")
+	return fewOf(names, len(f.pods))
 }
 
 // fly charges a chosen pod.

@@ -320,8 +320,8 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	if b.zoneLimit == 0 || c.away && !d.x.unsure(c.pod) || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
-	away := b.zonesAway()
-	ownIsAway := b.zones[c.zone] > 0 || c.away
+	away := b.zones.number()
+	ownIsAway := b.zones.known[c.zone] || c.away
 	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
 		return nil
 	}
@@ -330,7 +330,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		own = "unknown, which counts as another one"
 	}
 	return found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
-		counted(away, "zone has", "zones have"), b.zoneNames(), b.zoneLimit, own), b.unblocks())
+		counted(away, "zone has", "zones have"), b.zones.names(), b.zoneLimit, own), b.unblocks())
 }
 
 func (d *decision) podsAway(c *candidate) *finding {

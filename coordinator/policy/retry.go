@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"math"
+	"time"
+)
+
+// retry notes a time at which the answer will change by itself.
+func (d *decision) retry(t time.Time) {
+	if t.After(d.x.now) && (d.retryAt.IsZero() || t.Before(d.retryAt)) {
+		d.retryAt = t
+	}
+}
+
+// retryAfter is the time to the next moment at which a clock, not an event,
+// changes the answer.
+func (d *decision) retryAfter() int64 {
+	if len(d.holds) == 0 || d.heldWhateverTheTime() {
+		d.retryAt = time.Time{}
+	} else {
+		d.retryHeld()
+	}
+	d.retry(d.x.replaceAt)
+	if d.retryAt.IsZero() {
+		return 0
+	}
+	return max(1, int64(math.Ceil(d.retryAt.Sub(d.x.now).Seconds())))
+}
+
+// retryHeld notes when those that are held, or away, may be so no more.
+func (d *decision) retryHeld() {
+	for i := range d.x.pods {
+		p := &d.x.pods[i]
+		d.retry(p.soakTill)
+		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
+			d.retry(p.Since.Add(d.x.startSeconds()))
+		}
+	}
+}
+
+// heldWhateverTheTime: a rule that no clock ends, and that spares nobody, holds
+// the whole cluster.
+func (d *decision) heldWhateverTheTime() bool {
+	for i, f := range d.findings {
+		r := &rules[i]
+		if f != nil && !r.sparesBroken && f.retryAt.IsZero() && len(d.over[r.name]) == 0 {
+			return true
+		}
+	}
+	return false
+}
