@@ -62,6 +62,7 @@ func (b *Board) Follow(leader string) {
 	for key := range b.decisions {
 		b.gone(key)
 	}
+	clear(b.histories)
 	b.leading, b.leader = false, leader
 	b.notify(func(Key) bool { return true })
 }
@@ -77,6 +78,11 @@ func (b *Board) Leader() (leading bool, leader string) {
 // Publish replaces the decision about its cluster. On a standby it does
 // nothing: a decision that comes late is nobody's any more.
 func (b *Board) Publish(d Decision) {
+	history := b.historyOf(d.Key)
+	if history == nil {
+		return
+	}
+	history.note(d) // which takes its time, and holds up nobody else
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.leading {
@@ -87,14 +93,23 @@ func (b *Board) Publish(d Decision) {
 		previous = &p
 	}
 	b.decisions[d.Key] = d
-	if b.histories[d.Key] == nil {
-		b.histories[d.Key] = &history{}
-	}
-	b.histories[d.Key].note(d)
 	for _, o := range b.observers {
 		o.Decided(previous, d)
 	}
 	b.notify(func(k Key) bool { return k == d.Key })
+}
+
+// historyOf is the journal of a cluster, begun if there is none yet; nil on a standby.
+func (b *Board) historyOf(key Key) *history {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.leading {
+		return nil
+	}
+	if b.histories[key] == nil {
+		b.histories[key] = &history{}
+	}
+	return b.histories[key]
 }
 
 // Remove forgets a cluster that is gone.
@@ -137,12 +152,12 @@ func (b *Board) List(namespace string) []Decision {
 // first; most = 0 means all that are kept.
 func (b *Board) Journal(key Key, most int, f func(entry []byte) error) error {
 	b.mu.Lock()
-	var entries [][]byte
-	if h := b.histories[key]; h != nil {
-		entries = h.newest(most)
-	}
+	h := b.histories[key]
 	b.mu.Unlock()
-	for _, packed := range entries {
+	if h == nil {
+		return nil
+	}
+	for _, packed := range h.newest(most) {
 		entry, err := unpack(packed)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -22,7 +23,10 @@ const (
 // history is the journal of one cluster: each decision that differed from the
 // one before. It is bounded, oldest out first, and lives as long as this
 // coordinator leads.
+//
+// Safe for concurrent use; decisions are noted one at a time and in order.
 type history struct {
+	mu      sync.Mutex
 	last    policy.Plan
 	entries [][]byte // each a compressed journal.Entry
 	bytes   int
@@ -30,6 +34,8 @@ type history struct {
 
 // note takes a decision in when it says something new.
 func (h *history) note(d Decision) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if len(h.entries) > 0 && !journal.Differs(h.last, d.Plan) {
 		return
 	}
@@ -51,6 +57,8 @@ func (h *history) note(d Decision) {
 
 // newest are the last entries, still compressed, oldest first; most = 0 means all.
 func (h *history) newest(most int) [][]byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if most > 0 && len(h.entries) > most {
 		return slices.Clone(h.entries[len(h.entries)-most:])
 	}
