@@ -74,6 +74,7 @@ func TestLifecycle(t *testing.T) {
 	for _, pid := range first {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
+	require.Eventually(t, func() bool { return len(pids()) == 0 }, 30*time.Second, 10*time.Millisecond)
 	with(func(ctx context.Context, c *Cluster) {
 		_, err := host.Run(ctx, "ip", "netns", "delete", c.Plan.Nodes[0].Netns)
 		require.NoError(t, err)

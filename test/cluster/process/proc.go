@@ -25,22 +25,44 @@ func (p Proc) BootID() (string, error) {
 // StartTime is when the process began, in clock ticks since boot; ok is false when there is no such process or it
 // has ended and only waits to be reaped.
 func (p Proc) StartTime(pid int) (ticks uint64, ok bool) {
+	s, ok := p.stat(pid)
+	return s.start, ok && !s.ended()
+}
+
+// Ending says that the process has begun to end and is not gone: its first thread has, others still hold its files
+// and the ports that it listens on.
+func (p Proc) Ending(pid int) bool {
+	s, ok := p.stat(pid)
+	return ok && s.state == "Z" && !s.ended()
+}
+
+// stat is what a line of proc_pid_stat(5) says.
+type stat struct {
+	state   string
+	threads int
+	start   uint64 // clock ticks since boot
+}
+
+func (s stat) ended() bool { return s.state == "X" || s.state == "Z" && s.threads <= 1 }
+
+func (p Proc) stat(pid int) (stat, bool) {
 	b, err := os.ReadFile(filepath.Join(p.Root, strconv.Itoa(pid), "stat"))
 	if err != nil {
-		return 0, false
+		return stat{}, false
 	}
 	// The command name stands in parentheses and may itself hold blanks and parentheses.
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 {
-		return 0, false
+		return stat{}, false
 	}
 	f := strings.Fields(string(b[end+1:]))
-	const state, start = 0, 19 // fields 3 and 22 of proc_pid_stat(5)
-	if len(f) <= start || f[state] == "Z" || f[state] == "X" {
-		return 0, false
+	const state, threads, start = 0, 17, 19 // fields 3, 20 and 22
+	if len(f) <= start {
+		return stat{}, false
 	}
-	ticks, err = strconv.ParseUint(f[start], 10, 64)
-	return ticks, err == nil
+	n, err1 := strconv.Atoi(f[threads])
+	ticks, err2 := strconv.ParseUint(f[start], 10, 64)
+	return stat{f[state], n, ticks}, err1 == nil && err2 == nil
 }
 
 // Marked lists the processes whose environment holds the given NAME=value.

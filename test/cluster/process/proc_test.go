@@ -54,6 +54,21 @@ func TestStartTime(t *testing.T) {
 	}
 }
 
+func TestAProcessEndsWithItsLastThread(t *testing.T) {
+	f := newFakeProc(t, "b")
+	f.process(10, "S", 777, "")
+	f.process(11, "Z", 777, "")
+	f.write("12/stat", "12 (a) Z 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 3 0 777 0 0") // the first of three has ended
+	p := Proc{Root: f.root}
+
+	require.False(t, p.Ending(10))
+	require.False(t, p.Ending(11))
+	require.True(t, p.Ending(12))
+	_, ok := p.StartTime(12)
+	require.True(t, ok)
+	require.False(t, p.Ending(13))
+}
+
 func TestOwnStartTimeIsRead(t *testing.T) {
 	_, ok := Proc{Root: "/proc"}.StartTime(os.Getpid())
 	require.True(t, ok)

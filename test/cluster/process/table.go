@@ -103,14 +103,15 @@ func (t *Table) same(e Entry) bool {
 }
 
 // Ensure starts the process unless it already runs just so. One that runs with other arguments, with inputs that
-// have changed, or in a network namespace that is no longer the right one, is ended first.
+// have changed, or in a network namespace that is no longer the right one, is ended first, and one that is about to
+// end is waited for.
 func (t *Table) Ensure(ctx context.Context, s Spec) (started bool, err error) {
 	print, err := s.fingerprint()
 	if err != nil {
 		return false, err
 	}
 	if pid, ok := t.Alive(s.Name); ok {
-		fits := t.entries[s.Name].Fingerprint == print
+		fits := t.entries[s.Name].Fingerprint == print && !t.proc.Ending(pid)
 		if fits && s.Netns != "" {
 			if fits, err = t.proc.SameNetns(pid, s.Netns); err != nil {
 				return false, err

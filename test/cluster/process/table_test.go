@@ -134,6 +134,25 @@ func TestEnsureStartsOnceAndAnewAfterAChange(t *testing.T) {
 	require.NotEqual(t, second, third)
 }
 
+func TestEnsureWaitsForOneThatIsAboutToEnd(t *testing.T) {
+	dir := t.TempDir()
+	s := sleeper(t, dir)
+	s.Argv[1] = "0"
+	print, err := s.fingerprint()
+	require.NoError(t, err)
+	f := newFakeProc(t, "b")
+	f.write("10/stat", "10 (a) Z 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 3 0 777 0 0")
+	tab, sent := tableWith(t, f, Entry{Name: s.Name, PID: 10, Start: 777, Boot: "b", Fingerprint: print})
+	record := tab.signal
+	tab.signal = func(pid int, sig syscall.Signal) error {
+		f.end(pid)
+		return record(pid, sig)
+	}
+	_, err = tab.Ensure(t.Context(), s)
+	require.ErrorContains(t, err, "it ended at once", "it was started, and the made-up /proc does not know it")
+	require.Equal(t, []syscall.Signal{syscall.SIGTERM}, *sent)
+}
+
 func TestEnsureEndsAProcessThatWasNeverRecorded(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "processes.json")
