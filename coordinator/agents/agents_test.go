@@ -29,6 +29,7 @@ func TestReportsArriveAsTheyChange(t *testing.T) {
 
 	heard := h.timesHeard()
 	f.say(func(r *rollcallv1.Report) { r.Roles = []string{"overseer"}; r.Epoch = 7 })
+	eventually(t, func() bool { return len(h.State(search).Reports["u0"].Report.GetRoles()) > 0 })
 	eventually(t, func() bool { return h.timesHeard() > heard })
 	got := h.State(search).Reports["u0"]
 	require.Equal(t, []string{"overseer"}, got.Report.GetRoles())
