@@ -127,7 +127,7 @@ func (d *decision) turn(p *pod) {
 }
 
 func (d *decision) lower(p *pod) {
-	if d.lowest == nil || p.rank() < d.lowest.rank() {
+	if d.lowest == nil || p.rank < d.lowest.rank {
 		d.lowest = p
 	}
 }

@@ -60,9 +60,9 @@ func TestFastKeepsRanksAndLastPods(t *testing.T) {
 		for i, at := range sequence {
 			a, b := &d.order[i], &d.order[at]
 			require.Equal(t, a.broken, b.broken)
-			require.Equal(t, a.goesLast(), b.goesLast())
-			require.Equal(t, a.rank(), b.rank())
-			require.True(t, i == int(at) || !a.broken && !a.goesLast())
+			require.Equal(t, a.last, b.last)
+			require.Equal(t, a.rank, b.rank)
+			require.True(t, i == int(at) || !a.broken && !a.last)
 		}
 	})
 }

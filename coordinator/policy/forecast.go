@@ -95,7 +95,7 @@ func newForecaster(d *decision) *forecaster {
 	f := &forecaster{candidates: len(d.order), groups: len(x.groups), limit: d.ledger.limit, zoneLimit: d.ledger.zoneLimit}
 	f.resources = make([]resource, len(x.groups), len(x.groups)+len(x.pools))
 	for i := range x.groups {
-		f.resources[i].limit = int32(x.groups[i].limit)
+		f.resources[i].limit = x.groups[i].limit
 	}
 	b := jobBuilder{f: f, pools: make([]int32, len(x.pools)), zones: map[string]int32{}}
 	for i := range x.pools {
@@ -209,12 +209,12 @@ func beginsSegment(before, c *candidate) bool {
 	if c.outside && !c.dead || before.broken != c.broken {
 		return false
 	}
-	return before.rank() != c.rank() || c.goesLast()
+	return before.rank != c.rank || c.last
 }
 
 // interchangeable: speed may decide which of the two goes first.
 func interchangeable(a, b *candidate) bool {
-	return !a.broken && !b.broken && !a.forced && !b.forced && a.rank() == b.rank() && !a.goesLast() && !b.goesLast() && a.live == b.live
+	return !a.broken && !b.broken && !a.forced && !b.forced && a.rank == b.rank && !a.last && !b.last && a.live == b.live
 }
 
 // underway: the pod will go without being chosen again.

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -20,28 +21,54 @@ func (x *index) addGroups() {
 	}
 	x.groups = make([]group, len(sorted))
 	x.hosted = make([]int32, 0, members)
-	counts := make([]int32, len(x.pods))
+	c := counter{x: x, pods: make([]tallied, len(x.pods))}
 	for i, g := range sorted {
-		x.groups[i] = group{Group: g, from: len(x.hosted)}
+		x.groups[i] = group{Group: g, from: int32(len(x.hosted))}
 		for j := range g.Members {
 			at := x.place(g.Members[j].Pod)
 			x.hosted = append(x.hosted, at)
 			if at >= 0 {
-				counts[at]++
+				c.pods[at].members++
 			}
 		}
 	}
-	// One allocation for what all pods host; a pod's share is cut off, so that
-	// it never grows into the next one's.
-	all := make([]hosting, members)
-	for i := range x.pods {
-		n := int(counts[i])
-		x.pods[i].hosts = all[:0:n]
-		all = all[n:]
+	// One allocation for what all pods host, a share for each.
+	c.hosts = make([]hosting, members)
+	var from int32
+	for i := range c.pods {
+		p := &c.pods[i]
+		p.from, p.to = from, from
+		from += p.members
+		p.on = x.pods[i].counted
 	}
 	for i := range x.groups {
-		x.countGroup(int32(i))
+		c.countGroup(int32(i))
 	}
+	for i := range c.pods {
+		p := &c.pods[i]
+		x.pods[i].tally, x.pods[i].hosts = p.tally, c.hosts[p.from:p.to:p.to]
+	}
+	for i := range x.groups {
+		if g := &x.groups[i]; g.pods <= 1 || g.Moving {
+			x.noteWithPods(g)
+		}
+	}
+}
+
+// counter counts members, for the groups and for the pods that host them. What
+// it needs of a pod is kept apart from all else, since members come in an order
+// in which every pod is a far one.
+type counter struct {
+	x     *index
+	pods  []tallied
+	hosts []hosting
+}
+
+// tallied is what a counter has of a pod.
+type tallied struct {
+	tally
+	from, to int32 // what it hosts
+	on       bool  // its copies are counted on
 }
 
 // Where a member is that is on no pod of the snapshot.
@@ -62,37 +89,34 @@ func (x *index) place(pod string) int32 {
 }
 
 // placeOf is the place of the j-th member of a group.
-func (x *index) placeOf(g *group, j int) int32 { return x.hosted[g.from+j] }
+func (x *index) placeOf(g *group, j int) int32 { return x.hosted[int(g.from)+j] }
 
-func (x *index) countGroup(i int32) {
-	g := &x.groups[i]
-	g.total, g.kind = len(g.Members), kindBit(g.Kind)
-	others := 0
+func (c *counter) countGroup(i int32) {
+	x, g := c.x, &c.x.groups[i]
+	g.total, g.kind = int32(len(g.Members)), kindBit(g.Kind)
+	others := int32(0)
 	for j := range g.Members {
 		m := &g.Members[j]
 		if m.Leader && m.State != Down {
 			g.claimants++
-			g.leaders += count(isAvailable(m.State))
+			g.leaders += int32(count(isAvailable(m.State)))
 		}
 		switch at := x.placeOf(g, j); at {
 		case elsewhere: // nothing that is done here takes it away
 			others++
 			if isAvailable(m.State) {
 				g.available++
-				g.eligible += count(m.Eligible)
+				g.eligible += int32(count(m.Eligible))
 			}
 		case nowhere: // there, and not available
 			others++
 		default:
-			x.countMember(i, at, m)
+			c.countMember(g, i, at, m)
 		}
 	}
-	g.pods += count(others > 0)
+	g.pods += int32(count(others > 0))
 	g.limit = x.limitOf(g)
 	g.least = g.leastOf()
-	if g.pods <= 1 || g.Moving {
-		x.noteWithPods(g)
-	}
 }
 
 // noteWithPods lets the pods of an unusual group know of it, so that all
@@ -107,16 +131,16 @@ func (x *index) noteWithPods(g *group) {
 	}
 }
 
-func (x *index) countMember(i, at int32, m *Member) {
-	g, p := &x.groups[i], &x.pods[at]
-	if n := len(p.hosts); n == 0 || p.hosts[n-1].group != i {
-		p.hosts = append(p.hosts, hosting{group: i})
+func (c *counter) countMember(g *group, i, at int32, m *Member) {
+	p := &c.pods[at]
+	if p.to == p.from || c.hosts[p.to-1].group != i {
+		c.hosts[p.to].group = i
+		p.to++
 		g.pods++
 	}
-	h := &p.hosts[len(p.hosts)-1]
+	h := &c.hosts[p.to-1]
 	h.total++
 	p.kinds |= g.kind
-	p.members++
 	p.leaders += int32(count(m.Leader))
 	switch m.State {
 	case Active, Moving:
@@ -124,7 +148,6 @@ func (x *index) countMember(i, at int32, m *Member) {
 		h.eligible += int32(count(m.Eligible))
 		h.notDown++
 		p.busy++
-		h.moved += int32(count(m.State == Moving))
 	case Recovering:
 		h.recovering++
 		h.notDown++
@@ -136,9 +159,9 @@ func (x *index) countMember(i, at int32, m *Member) {
 		h.notDown++ // not known to be down
 		p.recovering = true
 	}
-	if p.counted && isAvailable(m.State) {
+	if p.on && isAvailable(m.State) {
 		g.available++
-		g.eligible += count(m.Eligible)
+		g.eligible += int32(count(m.Eligible))
 	}
 }
 
@@ -168,30 +191,30 @@ func count(b bool) int {
 }
 
 // limitOf is how many of the group's members may be unavailable.
-func (x *index) limitOf(g *group) int {
+func (x *index) limitOf(g *group) int32 {
 	if g.Kind == Shard {
-		n, _ := x.spec.Policy.MaxShardUnavailable.Resolve(g.total)
-		return n
+		n, _ := x.spec.Policy.MaxShardUnavailable.Resolve(int(g.total))
+		return int32(min(n, math.MaxInt32))
 	}
 	return max(g.total-g.leastOf(), 0)
 }
 
 // leastOf is how many members must stay available; of a quorum never less than
 // more than half.
-func (g *group) leastOf() int {
+func (g *group) leastOf() int32 {
 	switch {
 	case g.Kind == Shard:
 		return max(g.total-g.limit, 0)
 	case g.MinAvailable == nil:
 		return g.total // nobody said how few would do
 	case g.Kind == Quorum:
-		return max(int(*g.MinAvailable), g.total/2+1)
+		return max(*g.MinAvailable, g.total/2+1)
 	}
-	return int(*g.MinAvailable)
+	return *g.MinAvailable
 }
 
 // unprotectable: no order of restarts could keep enough of the group while a
 // pod that has n of its members goes, even when all is well.
-func (g *group) unprotectable(n int) bool {
+func (g *group) unprotectable(n int32) bool {
 	return g.total <= 1 || g.pods <= 1 || n > g.limit
 }

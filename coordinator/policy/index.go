@@ -24,6 +24,7 @@ type index struct {
 	byName  map[string]int32
 	groups  []group
 	hosted  []int32 // where each member is, group by group
+	onDuty  []bool  // by pod: its copies are counted on, and it is not chosen
 	nodes   map[string]*Node
 	claims  map[string]*Claim
 	own     *Claim // of the pod that is asked about again
@@ -61,6 +62,8 @@ type pod struct {
 	zone    string
 	unit    unitKey
 	report  *Report // of this very pod, else nil
+	rank    int     // the lowest while nothing is known
+	last    bool    // goes last
 
 	live     bool
 	mayLive  bool // nothing shows that it is not live
@@ -69,37 +72,43 @@ type pod struct {
 	serves   bool      // away only because its controller may take it
 	soakTill time.Time // when it stops being away, if soaking is all that is missing
 
-	// What follows is written for each member, so it is kept together.
+	counted bool // live, and nothing takes it away: its copies are counted on
+	tally
+	hosts []hosting
+	// Its groups have one among them that is on this pod alone, or that is being
+	// moved, so that most rules need not go through them.
+	alone, moving bool
+}
+
+// tally is what was counted of a pod's members. It is small, since it is
+// written for each of them.
+type tally struct {
 	leaders, busy, members int32
-	counted                bool // live, and nothing takes it away: its copies are counted on
-	hosts                  []hosting
-	// What its groups have among them, so that most rules need not go through
-	// them: kinds, one that is on this pod alone, one that is being moved, a
-	// member here that is recovering or may be.
-	kinds                     uint8
-	alone, moving, recovering bool
+	kinds                  uint8 // of its groups
+	recovering             bool  // a member is, or may be
 }
 
 // hosting is what one pod has of one group.
 type hosting struct {
-	group                                                  int32
-	total, notDown, available, eligible, recovering, moved int32
-	maybe                                                  int32 // state unknown
+	group                                           int32
+	total, notDown, available, eligible, recovering int32
+	maybe                                           int32 // state unknown
 }
 
-// group is a Group with what was counted in it.
+// group is a Group with what was counted in it. It is small, since members ask
+// for their groups in an order in which every group is a far one.
 type group struct {
 	*Group
-	from  int // where its members begin in index.hosted
-	total int
+	from  int32 // where its members begin in index.hosted
+	total int32
 	// available and eligible members on pods that are counted on and not chosen, or
 	// hosted elsewhere.
-	available, eligible int
-	leaders             int   // Active members that lead
-	claimants           int   // members that say they lead and are not known to be down
-	pods                int   // pods that host a member, elsewhere counting as one
-	limit               int   // members that may be unavailable
-	least               int   // members that must stay available
+	available, eligible int32
+	leaders             int32 // Active members that lead
+	claimants           int32 // members that say they lead and are not known to be down
+	pods                int32 // pods that host a member, elsewhere counting as one
+	limit               int32 // members that may be unavailable
+	least               int32 // members that must stay available
 	kind                uint8 // its kindBit
 }
 
@@ -161,7 +170,7 @@ func (x *index) addPods() {
 			positions[x.pools[i].Name] = int32(i)
 		}
 	}
-	x.pods = make([]pod, 0, max(len(x.s.Pods), x.desired))
+	list := make([]entrant, 0, max(len(x.s.Pods), x.desired))
 	present := make([]int32, len(x.pools)) // desired ordinals that have an entry
 	for i := range x.s.Pods {
 		p := &x.s.Pods[i]
@@ -169,23 +178,24 @@ func (x *index) addPods() {
 		if !ok {
 			continue // bad-input says so
 		}
-		entry := pod{Pod: p, poolPos: position, pool: &x.pools[position]}
-		entry.desired = isDesired(entry.pool.Pool, p.Ordinal)
-		if entry.desired {
-			present[position]++
-		}
-		x.pods = append(x.pods, entry)
+		present[position] += int32(count(isDesired(x.pools[position].Pool, p.Ordinal)))
+		list = append(list, entrant{p, position, p.Ordinal})
 	}
 	for i := range x.pools {
 		if x.pools[i].Replicas <= maxReplicas && present[i] < x.pools[i].Replicas {
-			x.addMissing(int32(i))
+			list = x.addMissing(list, int32(i))
 		}
 	}
-	x.sortPods()
+	if !slices.IsSortedFunc(list, entrant.compare) {
+		slices.SortFunc(list, entrant.compare)
+	}
+	x.pods = make([]pod, len(list))
 	x.byName = make(map[string]int32, len(x.pods))
 	there, agents := 0, 0
-	for i := range x.pods {
+	for i, e := range list {
 		p := &x.pods[i]
+		p.Pod, p.poolPos, p.pool = e.Pod, e.poolPos, &x.pools[e.poolPos]
+		p.desired = isDesired(p.pool.Pool, p.Ordinal)
 		if _, twice := x.byName[p.Name]; !twice {
 			x.byName[p.Name] = int32(i)
 		}
@@ -198,34 +208,39 @@ func (x *index) addPods() {
 	}
 }
 
-// sortPods sorts places rather than the pods, which are large.
-func (x *index) sortPods() {
-	byPool := func(a, b int32) int { return compareInPool(&x.pods[a], &x.pods[b]) }
-	places := make([]int32, len(x.pods))
-	for i := range places {
-		places[i] = int32(i)
+// entrant is a pod that is to be indexed, with what orders it.
+type entrant struct {
+	*Pod
+	poolPos, ordinal int32
+}
+
+// compare orders pods when nothing else does: pools as listed, higher ordinals
+// first, as numbers; the UID and the name decide between entries that claim to
+// be the same pod.
+func (a entrant) compare(b entrant) int {
+	if c := cmp.Compare(a.poolPos, b.poolPos); c != 0 {
+		return c
 	}
-	if slices.IsSortedFunc(places, byPool) {
-		return
+	if c := cmp.Compare(b.ordinal, a.ordinal); c != 0 {
+		return c
 	}
-	slices.SortFunc(places, byPool)
-	sorted := make([]pod, len(x.pods))
-	for i, at := range places {
-		sorted[i] = x.pods[at]
+	if c := strings.Compare(a.UID, b.UID); c != 0 {
+		return c
 	}
-	x.pods = sorted
+	return strings.Compare(a.Name, b.Name)
 }
 
 func isDesired(p *Pool, ordinal int32) bool {
 	return ordinal >= p.Start && int64(ordinal) < int64(p.Start)+int64(p.Replicas)
 }
 
-func (x *index) addMissing(position int32) {
+// addMissing adds the desired ordinals of a pool that have no entry.
+func (x *index) addMissing(list []entrant, position int32) []entrant {
 	p := &x.pools[position]
 	have := make(map[int32]bool, p.Replicas)
-	for i := range x.pods {
-		if x.pods[i].poolPos == position {
-			have[x.pods[i].Ordinal] = true
+	for _, e := range list {
+		if e.poolPos == position {
+			have[e.ordinal] = true
 		}
 	}
 	for n := range p.Replicas {
@@ -234,24 +249,9 @@ func (x *index) addMissing(position int32) {
 			continue
 		}
 		absent := &Pod{Name: p.Name + "-" + strconv.Itoa(int(ordinal)), Pool: p.Name, Ordinal: ordinal, Phase: Missing}
-		x.pods = append(x.pods, pod{Pod: absent, poolPos: position, pool: p, desired: true})
+		list = append(list, entrant{absent, position, ordinal})
 	}
-}
-
-// compareInPool orders pods when nothing else does: pools as listed, higher
-// ordinals first, as numbers; the UID and the name decide between entries that
-// claim to be the same pod.
-func compareInPool(a, b *pod) int {
-	if c := cmp.Compare(a.poolPos, b.poolPos); c != 0 {
-		return c
-	}
-	if c := cmp.Compare(b.Ordinal, a.Ordinal); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.UID, b.UID); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Name, b.Name)
+	return list
 }
 
 // leastAdoptionSoak is how long, at least, an adopted pod must have been Ready
@@ -263,6 +263,7 @@ func (x *index) judgePods() {
 	if x.noAgents {
 		x.soak = max(x.soak, leastAdoptionSoak)
 	}
+	x.onDuty = make([]bool, len(x.pods))
 	for i := range x.pods {
 		p := &x.pods[i]
 		p.at = int32(i)
@@ -270,13 +271,14 @@ func (x *index) judgePods() {
 		p.zone = x.zoneOf(p)
 		p.unit = x.unitOf(p)
 		if r := p.Report; r != nil && (r.UID == "" || p.UID == "" || r.UID == p.UID) {
-			p.report = r
+			p.report, p.rank, p.last = r, r.Rank, r.Last
 		}
 		p.live = x.isLive(p)
 		p.mayLive = runs(p.Phase) && !deniesLive(p)
 		p.awayWhy = x.whyAbsent(p)
 		p.counted = p.awayWhy == ""
 		p.away = !p.counted && (p.desired || p.claim != nil)
+		x.onDuty[i] = p.counted
 	}
 }
 

@@ -38,7 +38,7 @@ func (c *candidate) sortKey(from int32) sortKey {
 	if c.dead {
 		return k // nobody leads, nobody serves
 	}
-	k.rank, k.late = c.rank(), uint8(2*count(c.goesLast())+count(c.live))
+	k.rank, k.late = c.rank, uint8(2*count(c.last)+count(c.live))
 	k.leaders, k.busy, k.members = c.leaders, c.busy, c.members
 	return k
 }
@@ -64,13 +64,3 @@ func (a *sortKey) compare(b *sortKey) int {
 	}
 	return cmp.Compare(a.at, b.at)
 }
-
-// rank is the lowest while nothing is known.
-func (p *pod) rank() int {
-	if p.report == nil {
-		return 0
-	}
-	return p.report.Rank
-}
-
-func (p *pod) goesLast() bool { return p.report != nil && p.report.Last }

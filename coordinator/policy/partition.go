@@ -150,7 +150,7 @@ func (d *decision) mayAllGo(unit []*candidate) bool {
 // together.
 func sortByOrdinal(unit []*candidate) {
 	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == LowerPartition }) {
-		slices.SortFunc(unit, func(a, b *candidate) int { return compareInPool(a.pod, b.pod) })
+		slices.SortFunc(unit, func(a, b *candidate) int { return cmp.Compare(a.at, b.at) })
 	}
 }
 

@@ -168,7 +168,7 @@ func (d *decision) ownNoLeader(c *candidate) *finding {
 func (g *group) leaderless() bool { return g.NeedsLeader && g.leaders == 0 }
 
 func (g *group) hasNoLeader() *finding {
-	return found(fmt.Sprintf("%s has no leader among %s", g.ID, counted(g.total, "member", "members")), "a leader of "+g.ID).of(g.ID)
+	return found(fmt.Sprintf("%s has no leader among %s", g.ID, counted(int(g.total), "member", "members")), "a leader of "+g.ID).of(g.ID)
 }
 
 func (d *decision) twoLeaders() *finding {

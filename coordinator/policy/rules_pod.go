@@ -35,14 +35,14 @@ func (d *decision) belowPartition(c *candidate) *finding {
 }
 
 func (d *decision) needsApproval(c *candidate) *finding {
-	u := d.x.spec.Update
+	u := &d.x.spec.Update
 	switch {
 	case d.x.outage() && !d.approved(ApprovedOutage, c.pool.Revision):
 		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(ApprovedOutage))
 	case !c.Agent && (restarts(c.action) || c.action == Replace && !c.leaves) && u.Adopt == AdoptAsk && !d.mayAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(ApprovedAdopt))
-	case u.ApproveLeader && c.goesLast() && !d.approved(ApprovedLeader, c.pool.Revision):
+	case u.ApproveLeader && c.last && !d.approved(ApprovedLeader, c.pool.Revision):
 		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person", rolesText(c.report)),
 			d.approve(ApprovedLeader))
 	}
@@ -242,7 +242,7 @@ func (d *decision) isBusy(c *candidate) *finding {
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {
-	if c.report == nil || !isOutdated(c.pod) {
+	if c.report == nil || len(c.report.After) == 0 || !isOutdated(c.pod) {
 		return nil
 	}
 	for _, name := range slices.Sorted(slices.Values(c.report.After)) {
@@ -262,12 +262,12 @@ func (d *decision) versionOrder(c *candidate) *finding {
 
 func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
-	if low == nil || low.rank() >= c.rank() || d.x.outage() {
+	if low == nil || low.rank >= c.rank || d.x.outage() {
 		return nil
 	}
-	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank(), c.rank())
+	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
 	if low.report == nil {
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.awayWhy, c.rank())
+		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.awayWhy, c.rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back")
 }
@@ -275,7 +275,7 @@ func (d *decision) rankOrder(c *candidate) *finding {
 // leaderLast waits for everybody who is considered earlier to be up to date,
 // and for everybody to be back.
 func (d *decision) leaderLast(c *candidate) *finding {
-	if !c.goesLast() || c.pool.shutdown || d.x.outage() {
+	if !c.last || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
 	for i := range d.order[:c.place] {

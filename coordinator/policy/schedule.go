@@ -35,7 +35,8 @@ func (d *decision) schedule() []int32 {
 		return sum
 	}
 	best, least := order, withWrong(order, asEstimated)
-	for _, p := range f.proposals() {
+	proposals := f.proposals()
+	for _, p := range proposals[:min(len(proposals), max(1, mostTrials/(len(f.needs)+1)))] {
 		sequence := f.sorted(order, p)
 		seconds := s.run(sequence, scenarios[0])
 		if sum := withWrong(sequence, seconds); sum < least-rounding {
@@ -49,7 +50,7 @@ func (d *decision) schedule() []int32 {
 // Units go together, canaries are those whose loss matters least, and a
 // partition moves down the ordinals.
 func (d *decision) keepsOrder() bool {
-	u := d.x.spec.Update
+	u := &d.x.spec.Update
 	if u.Schedule != Fast || u.RollingUpdate == ByPartition || d.x.byUnit() || d.x.noAgents || len(d.order) < 2 {
 		return true
 	}
@@ -63,11 +64,13 @@ func (d *decision) keepsOrder() bool {
 
 // How many scenarios a sequence is tried on at most, how far the seconds in
 // them are from the estimates at most, and how many needs are simulated for
-// one sequence, so that a large cluster gets fewer of them.
+// one sequence, and with their estimates for all: a large cluster gets fewer
+// scenarios, and a huge one fewer sequences.
 const (
 	mostScenarios = 16
 	spread        = 0.7
 	mostNeeds     = 100_000
+	mostTrials    = 150_000
 )
 
 // scenarios are the estimates, and some in which each is wrong by something

@@ -3,39 +3,38 @@ package policy
 // simulation runs the jobs of a forecaster in a sequence: whoever is first in
 // it and fits, goes.
 //
-// It counts for each job how many of its resources have no room for it, and
-// keeps that up to date with every job that begins or ends. A resource of many
-// jobs would make that expensive; such a one is asked when a job's turn comes,
-// and has a list of those that wait for it.
+// A job whose turn comes and that finds no room in one of its resources waits
+// for that one, and is asked again when something of it is given back. So all
+// that could go are in ready, and most jobs are asked a few times only.
 type simulation struct {
 	f       *forecaster
 	seconds []float64 // by job
 	turn    []int32   // by candidate: its place in the sequence
 
-	used    []int32 // by resource
-	blocked []int32 // by job that has not started: crowded resources aside, how many have no room for it
-	state   []jobState
-	ready   queue            // by turn
-	waiting map[int32]*queue // by crowded resource, by turn
-	ends    queue            // by time
-	away    int
-	segment int32
+	resources []usage
+	next      []int32 // by job: the next that waits for the same resource, or nobody
+	ready     queue   // by turn
+	crowds    map[int32]*queue
+	ends      queue // by time
+	away      int
 
 	zones       []int32 // jobs away by zone
 	zonesAway   int
 	zoneWaiting queue // for another zone, by turn
 }
 
-type jobState uint8
+// usage is what a simulation has of a resource.
+type usage struct {
+	resource
+	used    int32
+	waiting int32 // the first job that waits for it, or nobody
+}
 
-const (
-	idle    jobState = iota // its segment has not begun, or something blocks it
-	queued                  // in ready, or waiting for a crowded resource
-	started                 // and perhaps ended
-)
+const nobody int32 = -1
 
-// crowd is the number of users from which a resource is crowded, and wakes how
-// many of those that wait for it are woken when it is used less.
+// Where many wait for one resource they do so in the order of their turns, and
+// only the first few are asked again: whoever of them still cannot go waits for
+// something that is in use, so a few are enough to keep things going.
 const (
 	crowd = 64
 	wakes = 16
@@ -44,11 +43,15 @@ const (
 func (r *resource) crowded() bool { return r.to-r.from > crowd }
 
 func newSimulation(f *forecaster) *simulation {
-	return &simulation{
-		f: f, turn: make([]int32, f.candidates), used: make([]int32, len(f.resources)), blocked: make([]int32, len(f.jobs)),
-		state: make([]jobState, len(f.jobs)), ready: make(queue, 0, f.candidates), ends: make(queue, 0, len(f.jobs)),
-		waiting: map[int32]*queue{}, zones: make([]int32, len(f.zones)),
+	s := &simulation{
+		f: f, turn: make([]int32, f.candidates), resources: make([]usage, len(f.resources)), next: make([]int32, len(f.jobs)),
+		ready: make(queue, 0, f.candidates), ends: make(queue, 0, len(f.jobs)),
+		crowds: map[int32]*queue{}, zones: make([]int32, len(f.zones)),
 	}
+	for i := range s.resources {
+		s.resources[i].resource = f.resources[i]
+	}
+	return s
 }
 
 // run is the time at which the last job ends when the candidates are asked in
@@ -65,9 +68,11 @@ func (s *simulation) run(sequence []int32, seconds []float64) float64 {
 		}
 	}
 	now, next := 0.0, 0
-	for s.segment = range s.f.segments {
-		for ; next < s.f.candidates && s.f.jobs[next].segment == s.segment; next++ {
-			s.wake(int32(next))
+	for segment := range s.f.segments {
+		for ; next < s.f.candidates && s.f.jobs[next].segment == segment; next++ {
+			if !s.f.jobs[next].underway {
+				s.wake(int32(next))
+			}
 		}
 		for {
 			s.start(now)
@@ -81,41 +86,30 @@ func (s *simulation) run(sequence []int32, seconds []float64) float64 {
 	return now
 }
 
-// reset forgets the last run. What ended has taken its share back, but where a
-// limit lets nobody go some are left waiting.
+// reset forgets the last run. What ended has given back what it took, but where
+// a limit lets nobody go some are left waiting.
 func (s *simulation) reset() {
-	clear(s.state)
-	clear(s.blocked)
-	clear(s.waiting)
-	s.ready, s.zoneWaiting = s.ready[:0], s.zoneWaiting[:0]
-	s.segment = 0
-}
-
-// wake queues a job that nothing blocks any more.
-func (s *simulation) wake(j int32) {
-	if s.state[j] != idle || s.f.jobs[j].segment != s.segment || s.blocked[j] > 0 && !s.f.jobs[j].free {
-		return
+	clear(s.crowds)
+	for i := range s.resources {
+		s.resources[i].waiting = nobody
 	}
-	s.state[j] = queued
-	s.ready.push(entry{float64(s.turn[j]), j})
+	s.ready, s.zoneWaiting = s.ready[:0], s.zoneWaiting[:0]
 }
 
-// start begins queued jobs while there is room.
+// wake has a job asked.
+func (s *simulation) wake(j int32) { s.ready.push(entry{float64(s.turn[j]), j}) }
+
+// start begins jobs that are ready while there is room.
 func (s *simulation) start(now float64) {
 	for len(s.ready) > 0 {
 		next := s.ready.pop()
 		job := &s.f.jobs[next.job]
-		switch {
-		case job.free:
-		case s.blocked[next.job] > 0:
-			s.state[next.job] = idle
-			continue
-		case s.away >= s.f.limit:
-			s.ready.push(next)
-			return
-		default:
-			if list := s.noRoom(job); list != nil {
-				list.push(next)
+		if !job.free {
+			if s.away >= s.f.limit {
+				s.ready.push(next)
+				return
+			}
+			if s.waits(next, job) {
 				continue
 			}
 		}
@@ -123,29 +117,41 @@ func (s *simulation) start(now float64) {
 	}
 }
 
-// noRoom is the list of those that wait for what has no room for a job, or nil.
-func (s *simulation) noRoom(job *job) *queue {
+// waits puts a job with those that wait for what has no room for it; there is
+// room if it is put nowhere.
+func (s *simulation) waits(e entry, job *job) bool {
 	f := s.f
 	for _, n := range f.needs[job.from:job.to] {
-		r := &f.resources[n.resource]
-		if !r.crowded() || r.fits(s.used[n.resource], n.share) {
+		r := &s.resources[n.resource]
+		if r.fits(r.used, n.share) {
 			continue
 		}
-		if s.waiting[n.resource] == nil {
-			s.waiting[n.resource] = &queue{}
+		if !r.crowded() {
+			s.next[e.job], r.waiting = r.waiting, e.job
+			return true
 		}
-		return s.waiting[n.resource]
+		list := s.crowds[n.resource]
+		if list == nil {
+			list = &queue{}
+			s.crowds[n.resource] = list
+		}
+		list.push(e)
+		return true
 	}
 	if f.zoneLimit > 0 && job.zone >= 0 && s.zones[job.zone] == 0 && s.zonesAway >= f.zoneLimit {
-		return &s.zoneWaiting
+		s.zoneWaiting.push(e)
+		return true
 	}
-	return nil
+	return false
 }
 
 func (s *simulation) begin(j int32, now float64) {
-	s.state[j] = started
 	s.ends.push(entry{now + s.seconds[j], j})
-	s.charge(&s.f.jobs[j], 1)
+	job := &s.f.jobs[j]
+	s.charge(job, 1)
+	for _, n := range s.f.needs[job.from:job.to] {
+		s.resources[n.resource].used += n.share
+	}
 }
 
 // finish ends every job that ends now.
@@ -154,12 +160,13 @@ func (s *simulation) finish(now float64) {
 		job := &s.f.jobs[s.ends.pop().job]
 		s.charge(job, -1)
 		for _, n := range s.f.needs[job.from:job.to] {
-			// Whoever is woken and still cannot go waits for something that
-			// is in use, so a few are enough to keep things going.
-			if list := s.waiting[n.resource]; list != nil {
-				for range min(len(*list), wakes) {
-					s.ready.push(list.pop())
-				}
+			r := &s.resources[n.resource]
+			r.used -= n.share
+			for ; r.waiting != nobody; r.waiting = s.next[r.waiting] {
+				s.wake(r.waiting)
+			}
+			if r.crowded() {
+				s.wakeSome(n.resource)
 			}
 		}
 		if job.zone >= 0 && s.zones[job.zone] == 0 {
@@ -167,6 +174,14 @@ func (s *simulation) finish(now float64) {
 				s.ready.push(e)
 			}
 			s.zoneWaiting = s.zoneWaiting[:0]
+		}
+	}
+}
+
+func (s *simulation) wakeSome(resource int32) {
+	if list := s.crowds[resource]; list != nil {
+		for range min(len(*list), wakes) {
+			s.ready.push(list.pop())
 		}
 	}
 }
@@ -180,28 +195,6 @@ func (s *simulation) charge(job *job, sign int32) {
 		before := s.zones[job.zone]
 		s.zones[job.zone] += sign
 		s.zonesAway += count(s.zones[job.zone] > 0) - count(before > 0)
-	}
-	for _, n := range s.f.needs[job.from:job.to] {
-		r := &s.f.resources[n.resource]
-		before := s.used[n.resource]
-		after := before + sign*n.share
-		s.used[n.resource] = after
-		if r.crowded() {
-			continue
-		}
-		for _, u := range s.f.users[r.from:r.to] {
-			if s.state[u.job] == started {
-				continue
-			}
-			was, is := r.fits(before, u.share), r.fits(after, u.share)
-			switch {
-			case was && !is:
-				s.blocked[u.job]++
-			case is && !was:
-				s.blocked[u.job]--
-				s.wake(u.job)
-			}
-		}
 	}
 }
 

@@ -63,7 +63,7 @@ func (d *decision) together(at int, asked []bool) []*candidate {
 	}
 	for i := at + 1; i < len(d.order); i++ {
 		o := &d.order[i]
-		if !asked[i] && o.unit == c.unit && (d.x.outage() || o.rank() == c.rank() && o.goesLast() == c.goesLast()) {
+		if !asked[i] && o.unit == c.unit && (d.x.outage() || o.rank == c.rank && o.last == c.last) {
 			list = append(list, o)
 		}
 	}

@@ -189,36 +189,49 @@ func (v *validator) pods(s *Snapshot) {
 		pools[s.Pools[i].Name] = &s.Pools[i]
 	}
 	names := make(map[string]bool, len(s.Pods))
-	uids := make(map[string]string, len(s.Pods))
-	type place struct {
-		pool    string
-		ordinal int32
-	}
-	places := make(map[place]bool, len(s.Pods))
+	uids := make(map[string]bool, len(s.Pods))
+	named := true // each for its pool and ordinal
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if names[p.Name] {
 			v.twice(podField(p, "name"), "is given twice")
 		}
 		names[p.Name] = true
-		if at := (place{p.Pool, p.Ordinal}); places[at] {
-			v.twice(podField(p, "ordinal"), "is %d, which pool %s has twice", p.Ordinal, p.Pool)
-		} else {
-			places[at] = true
-		}
 		if p.UID != "" {
-			if uids[p.UID] != "" {
+			if uids[p.UID] {
 				v.twice(podField(p, "uid"), "is %s, which another pod has, too", p.UID)
 			}
-			uids[p.UID] = "x"
+			uids[p.UID] = true
 		}
-		v.pod(p, pools[p.Pool])
+		named = v.pod(p, pools[p.Pool]) && named
+	}
+	if !named || len(names) < len(s.Pods) {
+		v.places(s.Pods)
+	}
+}
+
+// places: as long as names are those of their places, no two have one place
+// that do not have one name.
+func (v *validator) places(pods []Pod) {
+	type place struct {
+		pool    string
+		ordinal int32
+	}
+	seen := make(map[place]bool, len(pods))
+	for i := range pods {
+		p := &pods[i]
+		at := place{p.Pool, p.Ordinal}
+		if seen[at] {
+			v.twice(podField(p, "ordinal"), "is %d, which pool %s has twice", p.Ordinal, p.Pool)
+		}
+		seen[at] = true
 	}
 }
 
 func podField(p *Pod, field string) string { return "pods[" + p.Name + "]." + field }
 
-func (v *validator) pod(p *Pod, pool *Pool) {
+// pod says, too, whether the name is that of the pod's place.
+func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 	if pool == nil {
 		v.add(podField(p, "pool"), "is %q: no pool has this name", p.Pool)
 	}
@@ -233,6 +246,8 @@ func (v *validator) pod(p *Pod, pool *Pool) {
 		v.add(podField(p, "name"), "is not the name of its pool with an ordinal: %s-%d is wanted", p.Pool, p.Ordinal)
 	case n != int(p.Ordinal):
 		v.add(podField(p, "ordinal"), "is %d, and its name says %d", p.Ordinal, n)
+	default:
+		named = true
 	}
 	switch p.Phase {
 	case Missing, Pending, NotStarted, Started, Ready, Terminating, Failed:
@@ -273,6 +288,7 @@ func (v *validator) pod(p *Pod, pool *Pool) {
 			v.add(podField(p, "report.ageSeconds"), "is %v: at least 0 is wanted", r.AgeSeconds)
 		}
 	}
+	return named
 }
 
 func (v *validator) condition(p *Pod, c *PodCondition) {

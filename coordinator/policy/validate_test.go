@@ -130,6 +130,16 @@ func TestBadInputNamesTheField(t *testing.T) {
 	}
 }
 
+// Of two pods in one place nobody can say which goes first, so there is no order.
+func TestTwoPodsInOnePlace(t *testing.T) {
+	s := threePods(t)
+	s.Pods[1].Ordinal = s.Pods[0].Ordinal
+	require.Contains(t, Validate(&s), InputProblem{
+		Field: "pods[" + s.Pods[1].Name + "].ordinal", Reason: "is 0, which pool solr has twice", Identity: true,
+	})
+	require.Empty(t, Decide(s).Order)
+}
+
 func TestManyMembersWithOneName(t *testing.T) {
 	s := threePods(t)
 	g := &s.Groups[0]

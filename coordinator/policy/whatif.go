@@ -10,8 +10,8 @@ import (
 type outcome struct {
 	group     *group
 	own       *hosting // the candidate's members
-	available int
-	eligible  int
+	available int32
+	eligible  int32
 }
 
 // whatIf answers for one group of a candidate. The second value is false when
@@ -24,26 +24,27 @@ func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 		return o, false
 	}
 	if c.counted { // else its members are not among the available
-		o.available -= int(h.available)
-		o.eligible -= int(h.eligible)
+		o.available -= h.available
+		o.eligible -= h.eligible
 	}
 	return o, true
 }
 
 // take removes a chosen pod's members from what is available.
 func (x *index) take(p *pod) {
+	x.onDuty[p.at] = false
 	if !p.counted {
 		return
 	}
 	for i := range p.hosts {
 		h := &p.hosts[i]
-		x.groups[h.group].available -= int(h.available)
-		x.groups[h.group].eligible -= int(h.eligible)
+		x.groups[h.group].available -= h.available
+		x.groups[h.group].eligible -= h.eligible
 	}
 }
 
 // othersMissing is how many members elsewhere than on the candidate are not available.
-func (o outcome) othersMissing() int { return o.group.total - int(o.own.total) - o.available }
+func (o outcome) othersMissing() int32 { return o.group.total - o.own.total - o.available }
 
 func (d *decision) beingMoved(c *candidate) *finding {
 	if !c.moving {
@@ -80,13 +81,13 @@ func kindBudget(kind GroupKind) func(*decision, *candidate) *finding {
 
 func (d *decision) enough(c *candidate, o outcome) *finding {
 	g := o.group
-	if g.unprotectable(int(o.own.total)) {
+	if g.unprotectable(o.own.total) {
 		return d.unprotected(c, o)
 	}
 	if o.available >= g.least {
 		return nil
 	}
-	return found(g.ID+" would have "+strconv.Itoa(o.available)+" of "+strconv.Itoa(g.total)+" members, needs "+strconv.Itoa(g.least),
+	return found(g.ID+" would have "+strconv.Itoa(int(o.available))+" of "+strconv.Itoa(int(g.total))+" members, needs "+strconv.Itoa(int(g.least)),
 		d.whoIsMissing(c, g)).of(g.ID)
 }
 
@@ -100,7 +101,7 @@ func (d *decision) unprotected(c *candidate, o outcome) *finding {
 			g.ID, o.own.total, g.total, g.least), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
 	case o.othersMissing() > 0:
 		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other members are missing already",
-			g.ID, o.othersMissing(), g.total-int(o.own.total)), d.whoIsMissing(c, g)).of(g.ID)
+			g.ID, o.othersMissing(), g.total-o.own.total), d.whoIsMissing(c, g)).of(g.ID)
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (d *decision) unprotectedNotes(c *candidate) []string {
 	var notes []string
 	for i := range c.hosts {
 		o, asked := d.whatIf(c, &c.hosts[i])
-		if asked && o.group.unprotectable(int(o.own.total)) {
+		if asked && o.group.unprotectable(o.own.total) {
 			notes = append(notes, fmt.Sprintf("unprotected: %s has %d of its %d members on this pod", o.group.ID, o.own.total, o.group.total))
 		}
 	}
@@ -127,9 +128,7 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 		switch {
 		case at == c.at:
 		case at >= 0:
-			p := &d.x.pods[at]
-			missing := !isAvailable(m.State) || !p.counted || d.isChosen[at]
-			if missing && (best < 0 || at < best) {
+			if missing := !isAvailable(m.State) || !d.x.onDuty[at]; missing && (best < 0 || at < best) {
 				best = at
 			}
 		case !isAvailable(m.State):
@@ -150,7 +149,7 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 func (d *decision) noneEligible(c *candidate) *finding {
 	for i := range c.hosts {
 		o, asked := d.whatIf(c, &c.hosts[i])
-		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(int(o.own.total)) {
+		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(o.own.total) {
 			continue
 		}
 		return found(fmt.Sprintf("%s would have no Active member that may lead", o.group.ID),
@@ -179,7 +178,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 				return f
 			}
 		}
-		if asked && o.available <= 0 && !o.group.unprotectable(int(h.total)) {
+		if asked && o.available <= 0 && !o.group.unprotectable(h.total) {
 			return found(fmt.Sprintf("%s would have no Active copy of %d", o.group.ID, o.group.total),
 				d.whoIsMissing(c, o.group)).of(o.group.ID)
 		}
@@ -194,7 +193,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.available
 	if c.counted {
-		others -= int(o.own.available)
+		others -= o.own.available
 	}
 	moves := c.prepare == PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
 	if others > 0 || moves {
@@ -222,7 +221,7 @@ func (d *decision) catchingUp(c *candidate) *finding {
 				state = "may be recovering"
 			}
 			return found(fmt.Sprintf("its member of %s %s, and %d of %d others are missing",
-				o.group.ID, state, o.othersMissing(), o.group.total-int(h.total)), "its recovery ending").of(o.group.ID)
+				o.group.ID, state, o.othersMissing(), o.group.total-h.total), "its recovery ending").of(o.group.ID)
 		}
 	}
 	return nil
