@@ -9,11 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/test/cluster/archive"
-	"github.com/rollcall-dev/rollcall/test/cluster/build"
 	"github.com/rollcall-dev/rollcall/test/cluster/cgroup"
 	"github.com/rollcall-dev/rollcall/test/cluster/controlplane"
 	"github.com/rollcall-dev/rollcall/test/cluster/host"
@@ -222,82 +219,6 @@ func (c *Cluster) Up(ctx context.Context) error {
 	return nil
 }
 
-// programs builds what is not built, and puts everything under one folder of the cluster for people to use.
-func (c *Cluster) programs(ctx context.Context) error {
-	source, err := build.Source()
-	if err != nil {
-		if c.bin = c.linkedPrograms(); c.bin == nil {
-			return err
-		}
-		c.runner.Programs = c.bin // outside of a checkout a cluster goes on with what it was made of
-		return c.packPause()
-	}
-	if err := os.MkdirAll(c.Cache, 0o755); err != nil {
-		return err
-	}
-	if c.bin, err = (build.Builder{Source: source, Cache: c.Cache, Say: c.Say}).All(ctx); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(c.Plan.Path("bin"), 0o755); err != nil {
-		return err
-	}
-	for name, file := range c.bin {
-		link := c.Plan.Path("bin", name)
-		if to, err := os.Readlink(link); err == nil && to == file {
-			continue
-		}
-		_ = os.Remove(link)
-		if err := os.Symlink(file, link); err != nil {
-			return err
-		}
-	}
-	c.runner.Programs = c.bin
-	return c.packPause()
-}
-
-// linkedPrograms finds the programs that an earlier Up put into the cluster's folder; nil when one is missing.
-func (c *Cluster) linkedPrograms() map[string]string {
-	bin := map[string]string{}
-	for _, component := range build.Components() {
-		for _, name := range component.Programs {
-			file, err := filepath.EvalSymlinks(c.Plan.Path("bin", name))
-			if err != nil {
-				return nil
-			}
-			bin[name] = file
-		}
-	}
-	return bin
-}
-
-// packPause packs the pause program as an image, once per version of it.
-func (c *Cluster) packPause() error {
-	c.runner.Pause = c.Plan.Path("images", filepath.Base(filepath.Dir(c.bin["pause"]))+".tar")
-	if _, err := os.Stat(c.runner.Pause); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(c.runner.Pause), 0o755); err != nil {
-		return err
-	}
-	layerFile := c.Plan.Path("pause-layer.tar")
-	f, err := os.Create(layerFile)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(layerFile)
-	err = errors.Join(archive.WriteLayer(f, archive.File{Path: "pause", From: c.bin["pause"], Mode: 0o755}), f.Close())
-	if err != nil {
-		return err
-	}
-	layer, err := archive.OpenLayer(layerFile)
-	if err != nil {
-		return err
-	}
-	return writeArchive(c.runner.Pause, archive.Image{
-		Name: node.PauseImage, Layers: []archive.Layer{layer}, Config: archive.Config{Entrypoint: []string{"/pause"}},
-	})
-}
-
 func (c *Cluster) controlPlane(ctx context.Context) error {
 	p := c.Plan
 	if err := network.Bridge(ctx, p); err != nil {
@@ -381,90 +302,4 @@ func (c *Cluster) Down(ctx context.Context, purge bool) error {
 	}
 	c.Say("down, and %s removed", c.Dir)
 	return nil
-}
-
-// Load imports docker-archives into every node.
-func (c *Cluster) Load(ctx context.Context, files []string) error {
-	if err := c.programs(ctx); err != nil {
-		return err
-	}
-	for _, f := range files {
-		f, err := filepath.Abs(f)
-		if err != nil {
-			return err
-		}
-		begin := time.Now()
-		errs := make([]error, len(c.Plan.Nodes))
-		loaded := make([]bool, len(c.Plan.Nodes))
-		var all sync.WaitGroup
-		for i, n := range c.Plan.Nodes {
-			all.Go(func() { loaded[i], errs[i] = c.runner.Load(ctx, n, f) })
-		}
-		all.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		count := 0
-		for _, l := range loaded {
-			if l {
-				count++
-			}
-		}
-		tags, err := archive.Tags(f)
-		if err != nil {
-			return err
-		}
-		c.Say("loaded %v into %d of %d nodes (the others had it) in %s", tags, count, len(loaded), time.Since(begin).Round(100*time.Millisecond))
-	}
-	return nil
-}
-
-// StopNode kills the node: every process at once, and its wire.
-func (c *Cluster) StopNode(ctx context.Context, name string) error {
-	n, err := c.Plan.Node(name)
-	if err != nil {
-		return err
-	}
-	return c.runner.Kill(ctx, n)
-}
-
-// StartNode brings a stopped node back, and waits until it is ready.
-func (c *Cluster) StartNode(ctx context.Context, name string) error {
-	n, err := c.Plan.Node(name)
-	if err != nil {
-		return err
-	}
-	if err := c.programs(ctx); err != nil {
-		return err
-	}
-	if c.runner.Authority, err = pki.Open(c.Plan.Path("pki"), time.Now); err != nil {
-		return err
-	}
-	begin := time.Now()
-	started, err := c.runner.Up(ctx, n)
-	if err != nil {
-		return err
-	}
-	client, err := Client(c.Plan.Kubeconfig())
-	if err != nil {
-		return err
-	}
-	if started {
-		if err := waitForSignOfLife(ctx, client, n.Name, begin); err != nil {
-			return err
-		}
-	}
-	return waitForNodes(ctx, client, plan.Plan{Nodes: []plan.Node{n}})
-}
-
-func writeArchive(file string, images ...archive.Image) error {
-	next := file + ".next"
-	f, err := os.Create(next)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(archive.Write(f, images...), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next, file)
 }
