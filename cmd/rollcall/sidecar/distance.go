@@ -1,0 +1,36 @@
+package sidecar
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// farApart says why agents of two images may not run side by side: they work
+// together when they are at most one minor version apart. Images whose tags are
+// no versions cannot be compared, and then nothing is said.
+func farApart(from, to string) error {
+	a, okA := version(from)
+	b, okB := version(to)
+	if !okA || !okB {
+		return nil
+	}
+	minor := func(v *semver.Version) int64 { return int64(v.Minor()) }
+	if a.Major() == b.Major() && max(minor(a)-minor(b), minor(b)-minor(a)) <= 1 {
+		return nil
+	}
+	return fmt.Errorf("agents of version %s and %s do not work together: they may be one minor version apart", a, b)
+}
+
+// version is that of an image's tag.
+func version(image string) (*semver.Version, bool) {
+	image, _, _ = strings.Cut(image, "@")
+	name := image[strings.LastIndexByte(image, '/')+1:]
+	_, tag, ok := strings.Cut(name, ":")
+	if !ok {
+		return nil, false
+	}
+	v, err := semver.NewVersion(tag)
+	return v, err == nil
+}
