@@ -78,6 +78,9 @@ func (x *index) whyGo(p *pod) Reason {
 	return ""
 }
 
+// endsAtNone: the pool is scaled to 0, or on its way there.
+func (p *Pool) endsAtNone() bool { return p.Replicas <= 0 || p.ScalingTo != nil && *p.ScalingTo <= 0 }
+
 // scaledAway: a scale-down in progress leaves no room for this ordinal.
 func scaledAway(p *pod) bool {
 	to := p.pool.ScalingTo
@@ -198,7 +201,7 @@ func (x *index) whyBroken(p *pod) Reason {
 		return ReasonFailed
 	case Started, Ready:
 		crashes := p.Phase == Started && p.Problem == CrashLoop
-		if x.saysNotLive(p) && (crashes || x.overdue(p)) {
+		if crashes && (x.saysNotLive(p) || p.report == nil) || x.saysNotLive(p) && x.overdue(p) {
 			return ReasonFailed
 		}
 	}

@@ -49,6 +49,7 @@ type decision struct {
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
+	stuck    bool      // one of them is broken, and the line cannot go down to it
 
 	isChosen []bool // by pod
 	needed   int    // room that the rest of the unit that is asked about needs
@@ -330,7 +331,7 @@ func (d *decision) phase(p *Plan) ClusterPhase {
 		}
 		return ClusterIdle
 	}
-	if d.stalled(p, claims) {
+	if d.stalled(p, claims) || d.stuck && len(p.Steps) == 0 && claims == 0 {
 		return ClusterStalled
 	}
 	if len(p.Steps) > 0 || claims > 0 {

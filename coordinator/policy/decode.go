@@ -132,7 +132,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.String:
-		return "text"
+		return "text, in quotes where YAML takes it for something else,"
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return fmt.Sprintf("a whole number of at most %d bits", t.Bits())
 	case reflect.Float64:
@@ -186,6 +186,14 @@ func skipClose(d *json.Decoder, path string) error {
 // unsetReplicas is what is not read over: to read nothing as 0 would be a shutdown.
 const unsetReplicas = math.MinInt32
 
+// notZero are the fields of the spec that would get their default if 0 were
+// read over, which nobody who writes 0 means.
+var notZero = map[reflect.Type][]string{
+	reflect.TypeFor[Policy]():      {"startSeconds", "progressSeconds", "maxFailed"},
+	reflect.TypeFor[Drain]():       {"timeoutSeconds", "evacuateTimeoutSeconds"},
+	reflect.TypeFor[Replacement](): {"failureDetectionSeconds", "taintReplacementSeconds"},
+}
+
 func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 	if ok, err := open(d, path, '{', "an object"); !ok {
 		return err
@@ -195,6 +203,9 @@ func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 	pool, isPool := v.Addr().Interface().(*Pool)
 	if isPool {
 		pool.Replicas = unsetReplicas
+	}
+	for _, name := range notZero[v.Type()] {
+		v.Field(fields.index[name]).SetInt(math.MinInt32)
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -216,6 +227,14 @@ func decodeStruct(d *json.Decoder, path string, v reflect.Value) error {
 	}
 	if isPool && pool.Replicas == unsetReplicas {
 		return fmt.Errorf("%s is missing: the desired number of pods is wanted", join(path, "replicas"))
+	}
+	for _, name := range notZero[v.Type()] {
+		switch field := v.Field(fields.index[name]); field.Int() {
+		case 0:
+			return fmt.Errorf("%s is 0: at least 1 is wanted, or nothing for the default", join(path, name))
+		case math.MinInt32:
+			field.SetInt(0)
+		}
 	}
 	if g, ok := v.Addr().Interface().(*Group); ok {
 		g.NeedsLeader = g.NeedsLeader && (g.Kind == Shard || seen[fields.index["needsLeader"]])

@@ -28,6 +28,10 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		{"claim's groups", `{"version":1,"cluster":{"status":{"claims":[{"groups":{"a":1,"a":2}}]}}}`, `cluster.status.claims[0].groups["a"] is given twice`},
 		{"no replicas", `{"version":1,"pools":[{"name":"a"}]}`, "pools[0].replicas is missing"},
 		{"replicas of null", `{"version":1,"pools":[{"replicas":null}]}`, "pools[0].replicas is missing"},
+		{"no failures", `{"version":1,"cluster":{"spec":{"policy":{"maxFailed":0}}}}`, "cluster.spec.policy.maxFailed is 0: at least 1 is wanted, or nothing for the default"},
+		{"no time", `{"version":1,"cluster":{"spec":{"drain":{"timeoutSeconds":0}}}}`, "cluster.spec.drain.timeoutSeconds is 0"},
+		{"no detection", `{"version":1,"cluster":{"spec":{"replacement":{"failureDetectionSeconds":0}}}}`, "cluster.spec.replacement.failureDetectionSeconds is 0"},
+		{"a word of YAML", `{"version":1,"pods":[{"zone":true}]}`, "pods[0].zone is true: text, in quotes where YAML takes it for something else, is wanted"},
 		{"not UTF-8", "{\"version\":1,\"cluster\":{\"name\":\"\xff\"}}", "not all UTF-8"},
 		{"trailing data", `{"version":1}{}`, "not JSON"},
 	} {
@@ -36,6 +40,15 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// What is left out, or null, stays so: the spec is decided on as it was written.
+func TestDecodeLeavesWhatIsLeftOut(t *testing.T) {
+	s, err := Decode([]byte(`{"version":1,"cluster":{"spec":{"policy":{"maxFailed":null},"drain":{},"replacement":{"failureDetectionSeconds":5}}}}`))
+	require.NoError(t, err)
+	require.Equal(t, Policy{}, s.Cluster.Spec.Policy)
+	require.Equal(t, Drain{}, s.Cluster.Spec.Drain)
+	require.Equal(t, Replacement{FailureDetectionSeconds: 5}, s.Cluster.Spec.Replacement)
 }
 
 func TestDecodeFillsInWhatIsOrdinary(t *testing.T) {

@@ -13,7 +13,6 @@ const (
 	defaultTaintSeconds     = 1800
 	defaultConcurrent       = 1
 	defaultEstimateSeconds  = 60
-	defaultMaxMajorStep     = 1
 	defaultZoneKey          = "topology.kubernetes.io/zone"
 )
 
@@ -52,7 +51,10 @@ func (s Spec) WithDefaults() Spec {
 	setIfZero(&d.OnTimeout, TimeoutHold)
 	r := &s.Replacement
 	setIfZero(&r.FailureDetectionSeconds, defaultDetectionSeconds)
-	setIfZero(&r.MaxConcurrentFailed, defaultConcurrent)
+	if r.MaxConcurrentFailed == nil {
+		one := int32(defaultConcurrent)
+		r.MaxConcurrentFailed = &one
+	}
 	setIfZero(&r.TaintReplacementSeconds, defaultTaintSeconds)
 	setIfZero(&r.UpdateStrategy, UpdateDelete)
 	return s
@@ -76,7 +78,7 @@ func defaultSnapshot() Snapshot {
 			GuardEnforcing: true,
 			Status:         Status{Initialized: true},
 			Window:         WindowState{Open: true},
-			Engine:         EngineFacts{MaxMajorStep: defaultMaxMajorStep},
+			Engine:         EngineFacts{MaxMajorStep: 1},
 		},
 		Health: Health{Verdict: Green},
 	}

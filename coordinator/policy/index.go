@@ -130,7 +130,7 @@ func (x *index) addPools() {
 	for i := range x.s.Pools {
 		p := &x.s.Pools[i]
 		x.pools = append(x.pools, pool{
-			Pool: p, shutdown: p.Replicas <= 0 && p.AllowShutdown,
+			Pool: p, shutdown: p.endsAtNone() && p.AllowShutdown,
 			byLine: p.Strategy == RollingUpdateStrategy && x.spec.Update.RollingUpdate == ByPartition,
 		})
 		if p.Replicas > 0 && p.Replicas <= maxReplicas {

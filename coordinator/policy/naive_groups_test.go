@@ -104,7 +104,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 	if mine == 0 {
 		return false
 	}
-	shut := pool.Replicas == 0 && pool.AllowShutdown
+	shut := shutsDown(pool)
 	without := append([]string{p.Name}, n.chosen...)
 	after := n.left(g, without, every)
 	asked := !n.surelyNotLive(p) && down < mine && !shut && !n.outage
@@ -138,7 +138,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 }
 
 func (n *naive) losesData(p *Pod) bool {
-	if pool := n.pool(p.Pool); pool.Replicas == 0 && pool.AllowShutdown {
+	if shutsDown(n.pool(p.Pool)) {
 		return false
 	}
 	switch n.why(p) {
@@ -148,9 +148,13 @@ func (n *naive) losesData(p *Pod) bool {
 	return n.restartLoses(p)
 }
 
+func toNothing(p *Pool) bool { return p.Replicas == 0 || p.ScalingTo != nil && *p.ScalingTo == 0 }
+
+func shutsDown(p *Pool) bool { return toNothing(p) && p.AllowShutdown }
+
 // restartLoses: it would lose the pod's data, if it is a restart that it needs.
 func (n *naive) restartLoses(p *Pod) bool {
-	if pool := n.pool(p.Pool); pool.Replicas == 0 && pool.AllowShutdown {
+	if shutsDown(n.pool(p.Pool)) {
 		return false
 	}
 	if n.leaving(p) {
@@ -168,7 +172,7 @@ func (n *naive) prepare(p *Pod) Prepare {
 	switch {
 	case n.why(p) == ReasonReplacement:
 		return PrepareEvacuate
-	case pool.Replicas == 0 && pool.AllowShutdown, n.free(p), !p.Agent, n.forced(p) && !n.handed(p):
+	case shutsDown(pool), n.free(p), !p.Agent, n.forced(p) && !n.handed(p):
 		return PrepareNone
 	case n.losesData(p):
 		return PrepareEvacuate

@@ -85,12 +85,13 @@ func (n *naive) freed(p *Pod) []*Pod {
 	return all
 }
 
-func (n *naive) heldByLine(p *Pod) bool {
-	switch {
-	case !n.lined(p) || n.forced(p):
+func (n *naive) waitsForLine(p *Pod) bool {
+	return n.lined(p) && !n.forced(p) && n.below(p) && len(n.freed(p)) > 0
+}
+
+func (n *naive) comesBackOld(p *Pod) bool {
+	if !n.lined(p) || n.forced(p) || n.below(p) {
 		return false
-	case n.below(p):
-		return len(n.freed(p)) > 0
 	}
 	comesBack := n.why(p) != ReasonScaleDown && n.why(p) != ReasonReplacement
 	return comesBack && !n.old(p) && p.Ordinal < n.pool(p.Pool).Partition &&

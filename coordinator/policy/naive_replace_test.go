@@ -45,7 +45,7 @@ func (n *naive) lasted(since Time, seconds int64) bool {
 
 func (n *naive) failing(p *Pod) bool {
 	r := n.sp.Replacement
-	if !r.Enabled || p.Exempt || n.corrected(p) {
+	if !r.Enabled || *r.MaxConcurrentFailed == 0 || p.Exempt || n.corrected(p) {
 		return false
 	}
 	named := []string{"MissingProcesses", "PodFailing", "MissingPod", "MissingPVC", "MissingService", "PodPending", "ProcessIsMarkedAsExcluded"}
@@ -74,7 +74,7 @@ func (n *naive) tainted(p *Pod) bool {
 	}
 	any, since := false, false
 	for _, t := range n.nodeOf(p).Taints {
-		options := slices.Clone(r.Taints)
+		options := slices.DeleteFunc(slices.Clone(r.Taints), func(o ReplacementTaint) bool { return o.DurationSeconds == nil })
 		if slices.ContainsFunc(options, func(o ReplacementTaint) bool { return o.Key == t.Key }) {
 			options = slices.DeleteFunc(options, func(o ReplacementTaint) bool { return o.Key != t.Key })
 		} else {
@@ -86,7 +86,7 @@ func (n *naive) tainted(p *Pod) bool {
 		}
 		for _, o := range options {
 			any = true
-			since = since || n.lasted(began, o.DurationSeconds+r.TaintReplacementSeconds)
+			since = since || n.lasted(began, *o.DurationSeconds+r.TaintReplacementSeconds)
 		}
 	}
 	if any && !replacing.IsZero() {
@@ -125,7 +125,7 @@ func (n *naive) emptying() []*Pod {
 		if c := n.claimed(p); c != nil && (c.Action == Replace || c.Action == Remove) && (c.UID == p.UID || p.Phase == Missing) {
 			counts = counts && c.Phase != PhasePrepared && c.Phase != PhaseOpened && c.Phase != PhaseGone
 		}
-		if counts && !p.Removal.Excluded && !(pool.Replicas == 0 && pool.AllowShutdown) {
+		if counts && !p.Removal.Excluded && !(shutsDown(pool)) {
 			all = append(all, p)
 		}
 	}
@@ -159,7 +159,7 @@ func (n *naive) replaceRule(rule Rule, p *Pod) bool {
 			return false
 		}
 	}
-	most, used := int(r.MaxConcurrentFailed), len(zones)+unknown
+	most, used := int(*r.MaxConcurrentFailed), len(zones)+unknown
 	switch {
 	case !n.failing(p):
 		return rule == PodsAway && n.mustBeReplaced(p)
@@ -177,7 +177,10 @@ func (g generator) replacements(s *Snapshot) {
 	r.Enabled = !g.rarely(4)
 	r.FailureDetectionSeconds = pick(g, int64(0), 500, 1000)
 	r.TaintReplacementSeconds = pick(g, int64(0), 200)
-	r.MaxConcurrentFailed = pick(g, int32(0), 1, 2, 3)
+	if !g.rarely(4) {
+		n := pick(g, int32(0), 1, 1, 2, 3)
+		r.MaxConcurrentFailed = &n
+	}
 	r.FaultDomainBased = g.rarely(3)
 	r.UpdateStrategy = pick(g, UpdateStrategy(""), UpdateDelete, UpdateReplaceTransactionSystem, UpdateReplace)
 	if g.rarely(3) {
@@ -186,7 +189,12 @@ func (g generator) replacements(s *Snapshot) {
 	}
 	for _, key := range []string{"k", "*"} {
 		if !g.rarely(3) {
-			r.Taints = append(r.Taints, ReplacementTaint{Key: key, DurationSeconds: pick(g, int64(0), 600, 1<<62)})
+			option := ReplacementTaint{Key: key}
+			if !g.rarely(5) {
+				n := pick(g, int64(0), 600, 1<<62)
+				option.DurationSeconds = &n
+			}
+			r.Taints = append(r.Taints, option)
 		}
 	}
 	for i := range s.Nodes {

@@ -98,7 +98,7 @@ func (n *naive) versionRefused() bool {
 		if slices.ContainsFunc(own, same) && !slices.ContainsFunc(own, below(next)) {
 			continue // its oldest stays as it is
 		}
-		most, least := orElse(n.s.Cluster.Engine.MaxMajorStep, 1), numbers(n.s.Cluster.Engine.MinSourceVersion)
+		most, least := n.s.Cluster.Engine.MaxMajorStep, numbers(n.s.Cluster.Engine.MinSourceVersion)
 		for _, v := range all {
 			if next[0]-v[0] > most {
 				return true
@@ -164,7 +164,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		return true, group
 	}
 	pool, rep, s := n.pool(p.Pool), n.heard(p), n.s
-	shut := pool.Replicas == 0 && pool.AllowShutdown
+	shut := shutsDown(pool)
 	switch r {
 	case Paused:
 		return n.stoppedByPartition(p), ""
@@ -189,9 +189,9 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case OtherOperation:
 		return pool.Operation != "" && n.why(p) != ReasonScaleDown && n.why(p) != ReasonReplacement, ""
 	case Shutdown:
-		return pool.Replicas == 0 && !pool.AllowShutdown, ""
+		return toNothing(pool) && !pool.AllowShutdown, ""
 	case InOrder:
-		if n.heldByLine(p) {
+		if n.comesBackOld(p) {
 			return true, ""
 		}
 		for _, name := range n.awayNow() {

@@ -33,7 +33,10 @@ func newNaive(s *Snapshot) *naive {
 	n.outage = p.Unit == UnitAll && !n.noAgentAnywhere()
 	r := &n.sp.Replacement
 	r.FailureDetectionSeconds, r.TaintReplacementSeconds = orElse(r.FailureDetectionSeconds, 7200), orElse(r.TaintReplacementSeconds, 1800)
-	r.MaxConcurrentFailed = orElse(r.MaxConcurrentFailed, 1)
+	if r.MaxConcurrentFailed == nil {
+		r.MaxConcurrentFailed = new(int32)
+		*r.MaxConcurrentFailed = 1
+	}
 	return n
 }
 
@@ -205,7 +208,9 @@ func (n *naive) sick(p *Pod) Reason {
 	case waiting && slices.Contains([]Problem{"ImagePull", "Config", "Unschedulable", "Init", "Sidecar"}, p.Problem),
 		waiting && n.slow(p):
 		return ReasonNeverStarted
-	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && (n.slow(p) || p.Phase == Started && p.Problem == CrashLoop):
+	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && n.slow(p):
+		return ReasonFailed
+	case p.Phase == Started && p.Problem == CrashLoop && (n.denies(p) || n.heard(p) == nil):
 		return ReasonFailed
 	}
 	return ""

@@ -61,11 +61,8 @@ func (d *decision) between(c *candidate) []*pod {
 // ordinal goes first. No override of this can be had: it would take others.
 func (d *decision) lineOrder(c *candidate) *finding {
 	pool := c.pool
-	if !pool.byLine || c.forced {
+	if !pool.byLine || c.forced || c.action != LowerPartition {
 		return nil
-	}
-	if c.action != LowerPartition {
-		return d.wouldComeBackOld(c)
 	}
 	between := d.between(c)
 	if len(between) == 0 {
@@ -74,6 +71,7 @@ func (d *decision) lineOrder(c *candidate) *finding {
 	f := found(fmt.Sprintf("the partition of pool %s is %d and goes down by one at a time: %s, which is outdated, goes first",
 		pool.Name, pool.Partition, between[0].Name), between[0].Name+" on its way")
 	if c.outside {
+		d.stuck = true
 		f = found(fmt.Sprintf("it is broken and below the partition %d of pool %s: lowering that to %d would free %s with it, such as %s, and not all of them may go now",
 			pool.Partition, pool.Name, c.Ordinal, counted(len(between), "outdated pod", "outdated pods"), between[0].Name),
 			fmt.Sprintf("%s on its way, or %s", between[0].Name, allowForce))
@@ -85,6 +83,9 @@ func (d *decision) lineOrder(c *candidate) *finding {
 // wouldComeBackOld: below the line of a pool in mid-rollout, what is up to
 // date would come back out of date.
 func (d *decision) wouldComeBackOld(c *candidate) *finding {
+	if !c.pool.byLine || c.forced {
+		return nil
+	}
 	comesBack := c.action == Restart || c.action == Handoff || c.action == Evacuate
 	if !comesBack || isOutdated(c.pod) || c.Ordinal >= c.pool.Partition || !d.outdated[c.poolPos] {
 		return nil

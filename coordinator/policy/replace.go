@@ -60,17 +60,17 @@ func (x *index) whyReplace(p *pod) replacement {
 	if x.isMarked(p) {
 		return replacement{marked: true}
 	}
-	r := replacement{forced: p.Phase != Missing && len(p.MustReplace) > 0}
+	why := replacement{forced: p.Phase != Missing && len(p.MustReplace) > 0}
 	byStrategy := x.rolledByReplacement(p)
-	if x.spec.Replacement.Enabled && !p.Exempt {
-		r.failed = x.failing(p)
+	if r := &x.spec.Replacement; r.Enabled && *r.MaxConcurrentFailed > 0 && !p.Exempt {
+		why.failed = x.failing(p)
 	}
-	if (byStrategy || r.failed.condition != "") && x.isCorrected(p) {
-		r.failed = failure{}
-		return r
+	if (byStrategy || why.failed.condition != "") && x.isCorrected(p) {
+		why.failed = failure{}
+		return why
 	}
-	r.forced = r.forced || byStrategy
-	return r
+	why.forced = why.forced || byStrategy
+	return why
 }
 
 // isCorrected: it is broken, takes nothing away, and a restart brings another
@@ -186,11 +186,12 @@ func (x *index) taintedSince(p *pod) time.Time {
 // else what "*" says.
 func (x *index) taintDuration(key string) (seconds int64, ok bool) {
 	for _, option := range x.spec.Replacement.Taints {
-		switch option.Key {
-		case key:
-			return option.DurationSeconds, true
-		case everyTaint:
-			seconds, ok = option.DurationSeconds, true
+		switch {
+		case option.DurationSeconds == nil: // switched off
+		case option.Key == key:
+			return *option.DurationSeconds, true
+		case option.Key == everyTaint:
+			seconds, ok = *option.DurationSeconds, true
 		}
 	}
 	return seconds, ok

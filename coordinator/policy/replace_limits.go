@@ -71,8 +71,8 @@ func (d *decision) replaceLimit(rule Rule, c *candidate) *finding {
 		return nil
 	case spec.FaultDomainBased:
 		return d.zonesInFlight(rule, c)
-	case rule == PodsAway && inFlight >= int(spec.MaxConcurrentFailed):
-		return d.podsInFlight(c, "maxConcurrentFailed", spec.MaxConcurrentFailed)
+	case rule == PodsAway && inFlight >= int(*spec.MaxConcurrentFailed):
+		return d.podsInFlight(c, "maxConcurrentFailed", *spec.MaxConcurrentFailed)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (d *decision) zonesInFlight(rule Rule, c *candidate) *finding {
 		}
 		own = "unknown, which counts as another one"
 	}
-	used, most := d.flights.zones.number(), int(d.x.spec.Replacement.MaxConcurrentFailed)
+	used, most := d.flights.zones.number(), int(*d.x.spec.Replacement.MaxConcurrentFailed)
 	if rule != ZonesAway || used < most || used == most && d.flights.zones.known[c.zone] {
 		return nil
 	}

@@ -96,7 +96,8 @@ func TestAnOverrideOfZoneUnknownLeavesTheLimit(t *testing.T) {
 	s := scripted(t, "fdb_seed_fault_domains_unknown")
 	s.Cluster.Spec.Overrides = []Override{{Rule: ZoneUnknown, Pods: []string{"fdb-0"}, Reason: "new rack", Expires: At(s.Now.Add(time.Hour))}}
 	require.Len(t, Decide(s).Steps, 2)
-	s.Cluster.Spec.Replacement.MaxConcurrentFailed = 1
+	one := int32(1)
+	s.Cluster.Spec.Replacement.MaxConcurrentFailed = &one
 	p := Decide(s)
 	require.Len(t, p.Steps, 1)
 	require.Equal(t, ZonesAway, p.Holds[len(p.Holds)-1].Rule)

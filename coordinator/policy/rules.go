@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -69,6 +70,8 @@ var rules = []rule{
 	{name: CatchingUp, pod: (*decision).catchingUp},
 	{name: ForeignBudget, pod: refused(ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption")},
 	{name: Unstable, pod: refused(Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
+	// Who waits only for a turn of the line: all other reasons say more.
+	{name: InOrder, pod: (*decision).lineOrder},
 }
 
 // asksForced are the rules that hold a pod which a person has handed to its
@@ -83,11 +86,13 @@ func (r *rule) spares(c *candidate) bool {
 	return r.sparesBroken && c.outside && !(r.guardsData && c.action == Replace)
 }
 
-// Rules are the names of all rules, in the order in which they are asked.
+// Rules are the names of all rules, in the order in which they are asked first.
 func Rules() []Rule {
 	names := make([]Rule, 0, len(rules))
 	for i := range rules {
-		names = append(names, rules[i].name)
+		if !slices.Contains(names, rules[i].name) {
+			names = append(names, rules[i].name)
+		}
 	}
 	return names
 }

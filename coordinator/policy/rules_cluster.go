@@ -204,7 +204,6 @@ func (d *decision) versionRefused() *finding {
 func (x *index) refuseVersion(text string, next version, own, all versionSpan) string {
 	facts := x.s.Cluster.Engine
 	step := facts.MaxMajorStep
-	setIfZero(&step, defaultMaxMajorStep)
 	least, demanded := parseVersion(facts.MinSourceVersion)
 	floor := own
 	if !own.known {
@@ -216,8 +215,8 @@ func (x *index) refuseVersion(text string, next version, own, all versionSpan) s
 	case !all.known, own.known && next.compare(own.oldest.version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
 	case next[0]-all.oldest.version[0] > step:
-		return fmt.Sprintf("from %s, which runs, to %s are %d major versions, and %d is the most in one update",
-			all.oldest.text, text, next[0]-all.oldest.version[0], step)
+		return fmt.Sprintf("from %s, which runs, to %s: %s, and %d is the most in one update",
+			all.oldest.text, text, counted(next[0]-all.oldest.version[0], "major version", "major versions"), step)
 	case demanded && next.compare(all.oldest.version) != 0 && all.oldest.version.compare(least) < 0:
 		return fmt.Sprintf("%s, which runs, is older than %s, the oldest from which %s can be reached",
 			all.oldest.text, facts.MinSourceVersion, text)

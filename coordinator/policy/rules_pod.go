@@ -127,7 +127,7 @@ func (d *decision) otherOperation(c *candidate) *finding {
 }
 
 func (d *decision) shutdown(c *candidate) *finding {
-	if c.pool.Replicas > 0 || c.pool.AllowShutdown {
+	if !c.pool.endsAtNone() || c.pool.AllowShutdown {
 		return nil
 	}
 	return found(fmt.Sprintf("pool %s is scaled to 0, which would shut it down", c.pool.Name),
@@ -137,7 +137,7 @@ func (d *decision) shutdown(c *candidate) *finding {
 // inOrder: an OrderedReady pool has no other unit of it away; what is broken is
 // repaired from the lowest ordinal up.
 func (d *decision) inOrder(c *candidate) *finding {
-	if f := d.lineOrder(c); f != nil {
+	if f := d.wouldComeBackOld(c); f != nil {
 		return f
 	}
 	if c.pool.Management != OrderedReady {

@@ -67,7 +67,7 @@ type EngineFacts struct {
 	SettleSeconds float64 `json:"settleSeconds"`
 	// MinSourceVersion is the oldest version from which the new one can be reached; empty = any.
 	MinSourceVersion string `json:"minSourceVersion"`
-	// MaxMajorStep is how many major versions one update may climb. Default: 1.
+	// MaxMajorStep is how many major versions one update may climb; 0 = none. Default: 1.
 	MaxMajorStep int `json:"maxMajorStep"`
 }
 

@@ -276,11 +276,12 @@ type Replacement struct {
 	// +kubebuilder:default=7200
 	FailureDetectionSeconds int64 `json:"failureDetectionSeconds,omitempty"`
 	// maxConcurrentFailed is how many replacements may be in flight (marked and
-	// not yet excluded, whatever the cause) when another failed pod is taken. Default: 1.
+	// not yet excluded, whatever the cause) when another failed pod is taken; 0 replaces none that failed. Default: 1.
 	// +optional
-	// +kubebuilder:validation:Minimum=1
+	// +nullable
+	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:default=1
-	MaxConcurrentFailed int32 `json:"maxConcurrentFailed,omitempty"`
+	MaxConcurrentFailed *int32 `json:"maxConcurrentFailed,omitempty"`
 	// maxConcurrentMisconfigured is the same for pods that a change needs replaced. Left out: no limit.
 	// +optional
 	// +nullable
@@ -320,10 +321,11 @@ type ReplacementTaint struct {
 	// +kubebuilder:validation:MinLength=1
 	Key string `json:"key"`
 	// durationSeconds is how long the taint must have stood; with more than ten
-	// years the key leads to nothing.
+	// years the key leads to nothing. Left out: this option is switched off.
 	// +optional
+	// +nullable
 	// +kubebuilder:validation:Minimum=0
-	DurationSeconds int64 `json:"durationSeconds,omitempty"`
+	DurationSeconds *int64 `json:"durationSeconds,omitempty"`
 }
 
 // UpdateStrategy says which updates are replacements.

@@ -159,10 +159,13 @@ func (n *naive) ask(p *Pod, order []*Pod) verdict {
 			}
 			fails, group = n.fails(r, p, order, needs)
 		}
-		firm := r == InOrder && n.heldByLine(p) || r == Vetoed && p.Refused == Vetoed && n.why(p) == ReasonReplacement
+		firm := r == InOrder && n.comesBackOld(p) || r == Vetoed && p.Refused == Vetoed && n.why(p) == ReasonReplacement
 		if fails && (firm || !n.overridden(r, p.Name)) {
 			return verdict{p.Name, r, group}
 		}
+	}
+	if n.waitsForLine(p) {
+		return verdict{p.Name, InOrder, ""}
 	}
 	return verdict{Pod: p.Name}
 }

@@ -199,7 +199,7 @@ func (v *validator) pods(s *Snapshot) {
 		names[p.Name] = true
 		if p.UID != "" {
 			if uids[p.UID] {
-				v.twice(podField(p, "uid"), "is %s, which another pod has, too", p.UID)
+				v.twice(podField(p, "uid"), "is %s, which another pod has, too: each pod has its own", p.UID)
 			}
 			uids[p.UID] = true
 		}

@@ -74,7 +74,7 @@ func (v *validator) replacement(r *Replacement) {
 	const f = specField + "replacement."
 	oneOf(v, f+"updateStrategy", r.UpdateStrategy, UpdateDelete, UpdateReplaceTransactionSystem, UpdateReplace)
 	within(v, f+"failureDetectionSeconds", r.FailureDetectionSeconds, 1)
-	atLeast(v, f+"maxConcurrentFailed", r.MaxConcurrentFailed, 1)
+	atLeast(v, f+"maxConcurrentFailed", *r.MaxConcurrentFailed, 0)
 	if n := r.MaxConcurrentMisconfigured; n != nil {
 		atLeast(v, f+"maxConcurrentMisconfigured", *n, 1)
 	}
@@ -86,7 +86,9 @@ func (v *validator) replacement(r *Replacement) {
 		if slices.ContainsFunc(r.Taints[:i], func(o ReplacementTaint) bool { return o.Key == t.Key }) {
 			v.add(fmt.Sprintf("%staints[%d].key", f, i), "is %s, which is given twice", t.Key)
 		}
-		atLeast(v, fmt.Sprintf("%staints[%d].durationSeconds", f, i), t.DurationSeconds, 0)
+		if t.DurationSeconds != nil {
+			atLeast(v, fmt.Sprintf("%staints[%d].durationSeconds", f, i), *t.DurationSeconds, 0)
+		}
 	}
 }
 

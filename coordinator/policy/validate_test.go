@@ -12,7 +12,7 @@ import (
 // TestBadInputNamesTheField: each change makes no sense, and the answer says where.
 func TestBadInputNamesTheField(t *testing.T) {
 	bad := IntOrPercent{Text: "most"}
-	none := int32(-1)
+	none, lessSeconds := int32(-1), int64(-1)
 	for want, change := range map[string]func(*Snapshot){
 		"version":                                             func(s *Snapshot) { s.Version = 2 },
 		"now":                                                 func(s *Snapshot) { s.Now = Time{} },
@@ -40,14 +40,14 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"cluster.spec.drain.timeoutSeconds":                   func(s *Snapshot) { s.Cluster.Spec.Drain.TimeoutSeconds = -5 },
 		"cluster.spec.replacement.updateStrategy":             func(s *Snapshot) { s.Cluster.Spec.Replacement.UpdateStrategy = "Sometimes" },
 		"cluster.spec.replacement.taints[0].key":              func(s *Snapshot) { s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{}} },
-		"cluster.spec.replacement.maxConcurrentFailed":        func(s *Snapshot) { s.Cluster.Spec.Replacement.MaxConcurrentFailed = -1 },
+		"cluster.spec.replacement.maxConcurrentFailed":        func(s *Snapshot) { s.Cluster.Spec.Replacement.MaxConcurrentFailed = &none },
 		"cluster.spec.replacement.maxConcurrentMisconfigured": func(s *Snapshot) { s.Cluster.Spec.Replacement.MaxConcurrentMisconfigured = &none },
 		"cluster.spec.replacement.failureDetectionSeconds":    func(s *Snapshot) { s.Cluster.Spec.Replacement.FailureDetectionSeconds = -1 },
 		"cluster.spec.replacement.taints[0].durationSeconds": func(s *Snapshot) {
-			s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{Key: "k", DurationSeconds: -1}}
+			s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{Key: "k", DurationSeconds: &lessSeconds}}
 		},
 		"cluster.spec.replacement.taints[1].key": func(s *Snapshot) {
-			s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{Key: "k"}, {Key: "k", DurationSeconds: 9}}
+			s.Cluster.Spec.Replacement.Taints = []ReplacementTaint{{Key: "k"}, {Key: "k"}}
 		},
 		"cluster.spec.overrides[0].rule": func(s *Snapshot) {
 			s.Cluster.Spec.Overrides = []Override{{Rule: "gravity", Pods: []string{"a"}, Reason: "r", Expires: At(s.Now.Add(time.Second))}}
@@ -152,7 +152,7 @@ func TestManyMembersWithOneName(t *testing.T) {
 }
 
 func TestDefaultsOfTheSpec(t *testing.T) {
-	quarter, one := Percent(25), Count(1)
+	quarter, one, failed := Percent(25), Count(1), int32(1)
 	want := Spec{
 		Update: Update{Mode: Auto, Method: Evict, RollingUpdate: ByGuard, Schedule: Ordered, Adopt: AdoptAsk},
 		Guard:  GuardEnforce,
@@ -162,7 +162,7 @@ func TestDefaultsOfTheSpec(t *testing.T) {
 		},
 		Drain: Drain{Data: DrainData{Restart: Keep, NodeDrain: Lose}, TimeoutSeconds: 300, EvacuateTimeoutSeconds: 86400, OnTimeout: TimeoutHold},
 		Replacement: Replacement{
-			FailureDetectionSeconds: 7200, MaxConcurrentFailed: 1, TaintReplacementSeconds: 1800, UpdateStrategy: UpdateDelete,
+			FailureDetectionSeconds: 7200, MaxConcurrentFailed: &failed, TaintReplacementSeconds: 1800, UpdateStrategy: UpdateDelete,
 		},
 	}
 	require.Equal(t, want, Spec{}.WithDefaults())
