@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/audit"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
@@ -69,10 +70,30 @@ type solr struct {
 }
 
 func (s *solr) upgrade(t *testing.T) {
+	began := time.Now()
 	out := roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error { return s.cloud.SetImage(ctx, newVersion) }})
 	s.wellBehaved(t, out)
 	require.NoError(t, out.Witness.OverseerLast())
 	require.NoError(t, s.status(t))
+	s.cheap(t, began, 6)
+}
+
+// cheap: an undisturbed restart costs the API server five writes, a rollout two
+// more, and nothing is listed. The API server itself says so.
+func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
+	t.Helper()
+	file, ok := s.bed.AuditLog()
+	if !ok {
+		t.Log("the audit log of an existing cluster is not at hand: requests are not counted")
+		return
+	}
+	requests, err := audit.ReadFile(file, "system:serviceaccount:"+testbed.InstallNamespace+":rollcall-coordinator", began)
+	require.NoError(t, err)
+	spent := audit.Cost(requests, solrcloud.Namespace)
+	t.Logf("API server: %d writes for %d restarts, Events aside, and %d LISTs", len(spent.Writes), restarts, len(spent.Lists))
+	require.NotEmpty(t, spent.Writes)
+	require.LessOrEqual(t, len(spent.Writes), 5*restarts+2, strings.Join(spent.Writes, "\n"))
+	require.Empty(t, spent.Lists)
 }
 
 // wellBehaved is what every undisturbed rollout must keep to.

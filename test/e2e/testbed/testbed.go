@@ -87,6 +87,11 @@ func (b *Bed) Path(elem ...string) string {
 	return filepath.Join(append([]string{b.opts.Root}, elem...)...)
 }
 
+// AuditLog is the API server's, if it is at hand.
+func (b *Bed) AuditLog() (file string, ok bool) {
+	return filepath.Join(filepath.Dir(b.Kubeconfig), "log", "audit.log"), !Existing()
+}
+
 // Down stops the local cluster.
 func (b *Bed) Down(ctx context.Context) error { return b.program(ctx, b.opts.Log, "down") }
 
