@@ -502,6 +502,12 @@ func (p *process) total() int {
 	return n
 }
 
+// object is the DatabaseCluster; nil when it is gone.
+func (db *database) object() *v1alpha1.DatabaseCluster {
+	cluster, _ := db.w.server.Cluster(namespace, db.name)
+	return cluster
+}
+
 func (db *database) status() v1alpha1.Status {
 	cluster, ok := db.w.server.Cluster(namespace, db.name)
 	require.True(db.w.t, ok)

@@ -34,7 +34,20 @@ const (
 // the object that was decided on.
 func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits act.Edits, wake *time.Time) error {
 	next := s.statusOf(now, cluster, d, edits)
-	if !edits.Urgent() {
+	urgent := edits.Urgent()
+	if forsaken(now, cluster, len(d.Snapshot.Pods)) && len(next.Claims) > 0 {
+		s.log.Warn("the DatabaseCluster is being deleted, and not all that was prepared could be undone", "claims", len(next.Claims))
+		next.Claims, urgent = nil, true
+	}
+	finalized, err := s.finalize(ctx, now, cluster, len(next.Claims), wake)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // nothing was left that held up its deletion
+	case err != nil:
+		return s.reread(ctx, err)
+	}
+	cluster = finalized
+	if !urgent {
 		wait, differs := patience(cluster.Status, next)
 		if !differs {
 			s.differsSince = time.Time{}
@@ -52,26 +65,32 @@ func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.Da
 	defer cancel()
 	object := cluster.DeepCopy()
 	object.Status = next
-	clusters := s.options.Clusters.DatabaseClusters(s.key.Namespace)
-	written, err := clusters.UpdateStatus(ctx, object, metav1.UpdateOptions{})
-	switch {
-	case err == nil:
+	written, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	if err == nil {
 		s.newest, s.statusAt, s.differsSince = written, now, time.Time{}
-		if edits.Urgent() {
+		if urgent {
 			s.poke()
 		}
 		return nil
-	case apierrors.IsConflict(err):
-		// Somebody else has written; what is to be done is decided anew on that.
-		live, err := clusters.Get(ctx, s.key.Name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("read the DatabaseCluster: %w", err)
-		}
-		s.newest = live
-		s.poke()
-		return nil
 	}
-	return err
+	return s.reread(ctx, err)
+}
+
+// reread looks at what somebody else has written, after a conflict: what is to
+// be done is decided anew on that.
+func (s *session) reread(ctx context.Context, err error) error {
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	live, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the DatabaseCluster: %w", err)
+	}
+	s.newest = live
+	s.poke()
+	return nil
 }
 
 func latest(a, b time.Time) time.Time {

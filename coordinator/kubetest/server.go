@@ -167,8 +167,31 @@ func (s *Server) serve(tracker k8stesting.ObjectTracker, action k8stesting.Actio
 			removed, err = s.remove(tracker, ns, a.GetName(), &options, false)
 			return nil, true, removed, err
 		}
+		held, err := s.held(tracker, gvr, ns, a.GetName())
+		return nil, held, nil, err
 	}
 	return nil, false, nil, nil
+}
+
+// held notes the deletion of an object that has finalizers, and answers
+// whether it has any.
+func (s *Server) held(tracker k8stesting.ObjectTracker, gvr schema.GroupVersionResource, ns, name string) (bool, error) {
+	object, err := tracker.Get(gvr, ns, name)
+	if err != nil {
+		return true, err
+	}
+	object = object.DeepCopyObject()
+	m := must(meta.Accessor(object))
+	if len(m.GetFinalizers()) == 0 {
+		return false, nil
+	}
+	if m.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	now := metav1.Now()
+	m.SetDeletionTimestamp(&now)
+	s.stamp(object, false)
+	return true, tracker.Update(gvr, object, ns)
 }
 
 func (s *Server) stamp(object runtime.Object, created bool) {
@@ -277,6 +300,14 @@ func (s *Server) patch(tracker k8stesting.ObjectTracker, gvr schema.GroupVersion
 	}
 	next = merge(current, next, a.GetSubresource() == "status")
 	s.stamp(next, false)
+	if after := must(meta.Accessor(next)); have.GetDeletionTimestamp() != nil && len(have.GetFinalizers()) > 0 {
+		if len(after.GetFinalizers()) > len(have.GetFinalizers()) {
+			return nil, apierrors.NewForbidden(gvr.GroupResource(), a.GetName(), fmt.Errorf("no new finalizers can be added if the object is being deleted"))
+		}
+		if len(after.GetFinalizers()) == 0 {
+			return next, tracker.Delete(gvr, ns, a.GetName())
+		}
+	}
 	return next, tracker.Update(gvr, next, ns)
 }
 

@@ -78,7 +78,7 @@ func (s *solr) upgrade(t *testing.T) {
 	s.cheap(t, began, 6)
 }
 
-// cheap: an undisturbed restart costs the API server five writes, a rollout two
+// cheap: an undisturbed restart costs the API server five writes, a rollout four
 // more, and nothing is listed. The API server itself says so.
 func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
 	t.Helper()
@@ -92,7 +92,7 @@ func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
 	spent := audit.Cost(requests, solrcloud.Namespace)
 	t.Logf("API server: %d writes for %d restarts, Events aside, and %d LISTs", len(spent.Writes), restarts, len(spent.Lists))
 	require.NotEmpty(t, spent.Writes)
-	require.LessOrEqual(t, len(spent.Writes), 5*restarts+2, strings.Join(spent.Writes, "\n"))
+	require.LessOrEqual(t, len(spent.Writes), 5*restarts+4, strings.Join(spent.Writes, "\n"))
 	require.Empty(t, spent.Lists)
 }
 

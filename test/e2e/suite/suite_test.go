@@ -27,7 +27,7 @@ const (
 	newVersion = "9.10.0"
 	// rolloutLimit is how long one rollout of six pods may take before the test
 	// gives up; it is no bar of speed.
-	rolloutLimit = 8 * time.Minute
+	rolloutLimit = 15 * time.Minute
 )
 
 var shared struct {

@@ -1,0 +1,73 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+const (
+	// undoFor is how long a DatabaseCluster that is being deleted waits until
+	// what was prepared is undone.
+	undoFor = time.Minute
+	// freeAfter is how long after its last claim the finalizer is taken off: the
+	// next claim often follows at once, and then both writes are spared.
+	freeAfter = 5 * time.Second
+)
+
+// forsaken: the object is being deleted, and its claims are not worth any more
+// waiting; or no pod is left that anything could be undone for.
+func forsaken(now time.Time, cluster *v1alpha1.DatabaseCluster, pods int) bool {
+	deleted := cluster.DeletionTimestamp
+	return deleted != nil && (pods == 0 || now.Sub(deleted.Time) >= undoFor)
+}
+
+// finalize answers the object with our finalizer on it while a claim is open,
+// and without it otherwise. A deletion is so held up by open claims and by
+// nothing else.
+func (s *session) finalize(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, claims int, wake *time.Time) (*v1alpha1.DatabaseCluster, error) {
+	has := slices.Contains(cluster.Finalizers, v1alpha1.Finalizer)
+	if claims > 0 || len(cluster.Status.Claims) > 0 {
+		s.freeSince = time.Time{}
+		if has || cluster.DeletionTimestamp != nil {
+			return cluster, nil
+		}
+		return s.setFinalizers(ctx, cluster, append(slices.Clone(cluster.Finalizers), v1alpha1.Finalizer))
+	}
+	if !has {
+		return cluster, nil
+	}
+	if s.freeSince.IsZero() {
+		s.freeSince = now
+	}
+	if due := s.freeSince.Add(freeAfter); now.Before(due) && cluster.DeletionTimestamp == nil {
+		sooner(wake, due)
+		return cluster, nil
+	}
+	return s.setFinalizers(ctx, cluster, slices.DeleteFunc(slices.Clone(cluster.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer }))
+}
+
+// setFinalizers changes the very object that was decided on.
+func (s *session) setFinalizers(ctx context.Context, cluster *v1alpha1.DatabaseCluster, finalizers []string) (*v1alpha1.DatabaseCluster, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": cluster.UID, "resourceVersion": cluster.ResourceVersion, "finalizers": finalizers,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	object, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Patch(ctx, s.key.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("set the finalizers of the DatabaseCluster: %w", err)
+	}
+	s.newest = object
+	return object, nil
+}
