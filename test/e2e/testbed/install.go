@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -55,6 +56,15 @@ func (b *Bed) Install(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// PodsOf lists the pods of a namespace.
+func (b *Bed) PodsOf(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+	list, err := b.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 // Leader answers the name and UID of the coordinator pod that holds the Lease.

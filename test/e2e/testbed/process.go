@@ -16,6 +16,25 @@ var ErrNotLocal = errors.New("processes of pods can only be killed in the local 
 // Kill sends SIGKILL to the processes of a pod (by UID) whose command line
 // contains match, and answers how many there were.
 func (b *Bed) Kill(podUID, match string) (int, error) {
+	killed, err := kill(func(cgroup, cmdline string) bool { return ofPod(cgroup, podUID) && strings.Contains(cmdline, match) })
+	if err == nil && killed == 0 {
+		err = fmt.Errorf("no process of pod %s matches %q", podUID, match)
+	}
+	return killed, err
+}
+
+// StopAPIServer sends SIGKILL to the API server; Repair brings it back.
+func (b *Bed) StopAPIServer() error {
+	log, _ := b.AuditLog()
+	killed, err := kill(func(_, cmdline string) bool { return strings.Contains(cmdline, "--audit-log-path="+log) })
+	if err == nil && killed == 0 {
+		err = errors.New("no API server of the cluster runs")
+	}
+	return err
+}
+
+// kill ends the processes of this machine that match.
+func kill(match func(cgroup, cmdline string) bool) (killed int, err error) {
 	if Existing() {
 		return 0, ErrNotLocal
 	}
@@ -23,15 +42,11 @@ func (b *Bed) Kill(podUID, match string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	killed := 0
 	for _, dir := range procs {
 		// A process that ends while it is looked at is no error: it is gone.
-		group, err := os.ReadFile(filepath.Join(dir, "cgroup"))
-		if err != nil || !ofPod(string(group), podUID) {
-			continue
-		}
-		cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if err != nil || !strings.Contains(strings.ReplaceAll(string(cmdline), "\x00", " "), match) {
+		group, err1 := os.ReadFile(filepath.Join(dir, "cgroup"))
+		cmdline, err2 := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err1 != nil || err2 != nil || !match(string(group), strings.ReplaceAll(string(cmdline), "\x00", " ")) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(dir))
@@ -41,9 +56,6 @@ func (b *Bed) Kill(podUID, match string) (int, error) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
 			killed++
 		}
-	}
-	if killed == 0 {
-		return 0, fmt.Errorf("no process of pod %s matches %q", podUID, match)
 	}
 	return killed, nil
 }

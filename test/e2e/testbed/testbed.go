@@ -74,6 +74,9 @@ func Up(ctx context.Context, opts Options) (*Bed, error) {
 	return b, nil
 }
 
+// Repair brings back what of the cluster does not run.
+func (b *Bed) Repair(ctx context.Context) error { return b.program(ctx, b.opts.Log, "up") }
+
 // RecycleVolumes makes the local volumes whose claims are gone usable again.
 func (b *Bed) RecycleVolumes(ctx context.Context) error {
 	return b.program(ctx, io.Discard, "up")

@@ -1,0 +1,113 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+	"github.com/rollcall-dev/rollcall/test/e2e/witness"
+)
+
+// failover is how long a crashed leader may be missing before the first
+// decision of its successor.
+const failover = 26 * time.Second
+
+// leaderKilledTenTimes: as soon as somebody leads, he is killed, ten times in
+// one rollout. Nothing goes twice, and each kill costs no more than a failover
+// beside what an undisturbed rollout takes, which is rolled first.
+func (s *solr) leaderKilledTenTimes(t *testing.T) {
+	undisturbed := roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "undisturbed") }})
+	const kills = 10
+	killed := 0
+	out := roll(t, solrcloud.Rehearsal{
+		Cloud:  s.cloud,
+		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "killed-ten-times") },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			last := ""
+			for killed < kills && len(w.Report().Restarts) < 6 {
+				name, container, err := s.leaderProcess(ctx)
+				if err != nil || container == last {
+					if err := sleep(ctx, time.Second); err != nil {
+						return err
+					}
+					continue
+				}
+				// It has led for some seconds, so it may be in the middle of anything.
+				if err := sleep(ctx, time.Duration(1+killed)*time.Second); err != nil {
+					return err
+				}
+				_, uid, err := s.bed.Leader(ctx)
+				if err != nil {
+					continue
+				}
+				if _, err := s.bed.Kill(uid, "rollcall-coordinator"); err != nil {
+					return err
+				}
+				last = container
+				killed++
+				s.bed.Logf("kill %d of %d: %s", killed, kills, name)
+			}
+			return nil
+		},
+	})
+	s.wellBehaved(t, out)
+	t.Logf("%d leaders killed: %s, undisturbed %s", killed, out.Took.Round(time.Second), undisturbed.Took.Round(time.Second))
+	require.Equal(t, kills, killed)
+	require.LessOrEqual(t, out.Took, undisturbed.Took+kills*failover)
+}
+
+// leaderProcess is the coordinator that holds the Lease, and the container that
+// runs in it: after a kill the same pod may lead again in another one.
+func (s *solr) leaderProcess(ctx context.Context) (name, container string, err error) {
+	name, uid, err := s.bed.Leader(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	pods, err := s.bed.PodsOf(ctx, testbed.InstallNamespace)
+	if err != nil {
+		return "", "", err
+	}
+	for i := range pods {
+		p := &pods[i]
+		if string(p.UID) != uid || len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].State.Running == nil {
+			continue
+		}
+		return name, p.Status.ContainerStatuses[0].ContainerID, nil
+	}
+	return "", "", errors.New("the leader's container does not run")
+}
+
+// apiServerDown: nobody can ask the API server anything for half a minute in
+// the middle of a rollout.
+func (s *solr) apiServerDown(t *testing.T) {
+	out := roll(t, solrcloud.Rehearsal{
+		Cloud:  s.cloud,
+		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "api-server-down") },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			if err := restarted(ctx, s.bed, w, 1); err != nil {
+				return err
+			}
+			if err := s.bed.StopAPIServer(); err != nil {
+				return err
+			}
+			s.bed.Logf("the API server is down")
+			err := sleep(ctx, 30*time.Second)
+			return errors.Join(err, s.bed.Repair(context.WithoutCancel(ctx)))
+		},
+	})
+	s.wellBehaved(t, out)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
