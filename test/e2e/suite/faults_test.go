@@ -3,6 +3,8 @@ package suite
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,6 +82,47 @@ func (s *solr) leaderProcess(ctx context.Context) (name, container string, err e
 		return name, p.Status.ContainerStatuses[0].ContainerID, nil
 	}
 	return "", "", errors.New("the leader's container does not run")
+}
+
+// leaderFrozen: the leader stands still until another has taken over, and then
+// goes on in the belief that it still leads, three times in one rollout.
+func (s *solr) leaderFrozen(t *testing.T) {
+	out := roll(t, solrcloud.Rehearsal{
+		Cloud:  s.cloud,
+		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "leader-frozen") },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			for n := range 3 {
+				if err := restarted(ctx, s.bed, w, 1+n); err != nil {
+					return err
+				}
+				if err := s.freezeLeader(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	s.wellBehaved(t, out)
+}
+
+func (s *solr) freezeLeader(ctx context.Context) error {
+	name, uid, err := s.bed.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.bed.Signal(uid, "rollcall-coordinator", syscall.SIGSTOP); err != nil {
+		return err
+	}
+	err = s.bed.Eventually(ctx, "another leader", 2*time.Minute, func(ctx context.Context) error {
+		if now, _, err := s.bed.Leader(ctx); err != nil || now == name {
+			return errors.Join(fmt.Errorf("%s still holds the Lease", name), err)
+		}
+		return nil
+	})
+	// Its successor is in the middle of something when it wakes up.
+	err = errors.Join(err, sleep(ctx, 5*time.Second))
+	_, awake := s.bed.Signal(uid, "rollcall-coordinator", syscall.SIGCONT)
+	return errors.Join(err, awake)
 }
 
 // apiServerDown: nobody can ask the API server anything for half a minute in

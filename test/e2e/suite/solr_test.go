@@ -46,7 +46,7 @@ func TestSolr(t *testing.T) {
 	}
 	if os.Getenv("ROLLCALL_E2E_MEASURE") == "1" {
 		steps = append(steps, step{"SolrKilledInAnotherPod", s.solrKilled},
-			step{"LeaderKilledTenTimes", s.leaderKilledTenTimes}, step{"APIServerDown", s.apiServerDown},
+			step{"LeaderKilledTenTimes", s.leaderKilledTenTimes}, step{"LeaderFrozen", s.leaderFrozen}, step{"APIServerDown", s.apiServerDown},
 			step{"DeleteOutsideRollcall", s.deleteOutside}, step{"DrainOutsideRollcall", s.drainOutside})
 	}
 	only := os.Getenv("ROLLCALL_E2E_STEP") // names, with commas between them

@@ -15,26 +15,29 @@ var ErrNotLocal = errors.New("processes of pods can only be killed in the local 
 
 // Kill sends SIGKILL to the processes of a pod (by UID) whose command line
 // contains match, and answers how many there were.
-func (b *Bed) Kill(podUID, match string) (int, error) {
-	killed, err := kill(func(cgroup, cmdline string) bool { return ofPod(cgroup, podUID) && strings.Contains(cmdline, match) })
-	if err == nil && killed == 0 {
+func (b *Bed) Kill(podUID, match string) (int, error) { return b.Signal(podUID, match, syscall.SIGKILL) }
+
+// Signal is Kill with another signal.
+func (b *Bed) Signal(podUID, match string, sig syscall.Signal) (int, error) {
+	n, err := signal(sig, func(cgroup, cmdline string) bool { return ofPod(cgroup, podUID) && strings.Contains(cmdline, match) })
+	if err == nil && n == 0 {
 		err = fmt.Errorf("no process of pod %s matches %q", podUID, match)
 	}
-	return killed, err
+	return n, err
 }
 
 // StopAPIServer sends SIGKILL to the API server; Repair brings it back.
 func (b *Bed) StopAPIServer() error {
 	log, _ := b.AuditLog()
-	killed, err := kill(func(_, cmdline string) bool { return strings.Contains(cmdline, "--audit-log-path="+log) })
-	if err == nil && killed == 0 {
+	n, err := signal(syscall.SIGKILL, func(_, cmdline string) bool { return strings.Contains(cmdline, "--audit-log-path="+log) })
+	if err == nil && n == 0 {
 		err = errors.New("no API server of the cluster runs")
 	}
 	return err
 }
 
-// kill ends the processes of this machine that match.
-func kill(match func(cgroup, cmdline string) bool) (killed int, err error) {
+// signal reaches the processes of this machine that match.
+func signal(sig syscall.Signal, match func(cgroup, cmdline string) bool) (reached int, err error) {
 	if Existing() {
 		return 0, ErrNotLocal
 	}
@@ -51,13 +54,13 @@ func kill(match func(cgroup, cmdline string) bool) (killed int, err error) {
 		}
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil {
-			return killed, err
+			return reached, err
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
-			killed++
+		if err := syscall.Kill(pid, sig); err == nil {
+			reached++
 		}
 	}
-	return killed, nil
+	return reached, nil
 }
 
 // ofPod knows both spellings of a pod's cgroup: pod<uid> and, under systemd, pod<uid with underscores>.
