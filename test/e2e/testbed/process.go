@@ -15,7 +15,9 @@ var ErrNotLocal = errors.New("processes of pods can only be killed in the local 
 
 // Kill sends SIGKILL to the processes of a pod (by UID) whose command line
 // contains match, and answers how many there were.
-func (b *Bed) Kill(podUID, match string) (int, error) { return b.Signal(podUID, match, syscall.SIGKILL) }
+func (b *Bed) Kill(podUID, match string) (int, error) {
+	return b.Signal(podUID, match, syscall.SIGKILL)
+}
 
 // Signal is Kill with another signal.
 func (b *Bed) Signal(podUID, match string, sig syscall.Signal) (int, error) {
