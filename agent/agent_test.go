@@ -378,6 +378,22 @@ func TestRotation(t *testing.T) {
 	roster := m.roster()
 	require.Len(t, roster.Entries, 3)
 
+	// The old gossip key is not listed any more; who comes now has never had it.
+	key = bytes.Repeat([]byte{4}, 32)
+	late := r.start(2, func(o *Options) {
+		o.Identity.Pod, o.Identity.PodUID = "search-3", "uid-3"
+		o.GossipPort = freePort(t)
+	})
+	for _, member := range r.members {
+		r.authority.Mount(member.dir, testNamespace, testCluster, r.file, key)
+	}
+	r.run(late)
+	for _, member := range r.members {
+		eventually(t, "all see the one with the new key", func() bool {
+			return member.entry("search-3").Liveness == rollcallv1.Liveness_LIVENESS_ALIVE && len(member.roster().Entries) == 4
+		})
+	}
+
 	// Broken files change nothing but the readiness.
 	broken := r.file
 	broken.ClusterUID = ""

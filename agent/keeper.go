@@ -23,6 +23,7 @@ type meshKeeper struct {
 
 	mu       sync.Mutex
 	mesh     *gossip.Mesh
+	keys     [][]byte // for this mesh and for the next one
 	headline *rollcallv1.Headline
 	since    time.Time     // of this cluster's first mesh
 	changed  chan struct{} // closed when the mesh is another
@@ -36,14 +37,14 @@ func newMeshKeeper(syncTimeout time.Duration, logger *slog.Logger) *meshKeeper {
 	return &meshKeeper{logger: logger, syncTimeout: syncTimeout, changed: make(chan struct{})}
 }
 
-// start replaces the mesh that runs. create is called for each attempt. Only one
-// goroutine calls start, rekey and stop.
-func (k *meshKeeper) start(ctx context.Context, create func() (*gossip.Mesh, error)) {
+// start replaces the mesh that runs. create is called for each attempt, with the
+// keys of then. Only one goroutine calls start, rekey and stop.
+func (k *meshKeeper) start(ctx context.Context, keys [][]byte, create func([][]byte) (*gossip.Mesh, error)) {
 	k.stop()
 	ctx, k.cancel = context.WithCancel(ctx)
 	k.ended = make(chan struct{})
 	k.mu.Lock()
-	k.since = time.Now()
+	k.since, k.keys = time.Now(), keys
 	k.mu.Unlock()
 	go func() {
 		defer close(k.ended)
@@ -59,18 +60,17 @@ func (k *meshKeeper) stop() {
 	}
 }
 
-func (k *meshKeeper) keep(ctx context.Context, create func() (*gossip.Mesh, error)) {
+func (k *meshKeeper) keep(ctx context.Context, create func([][]byte) (*gossip.Mesh, error)) {
 	pause := firstMeshPause
 	for ctx.Err() == nil {
-		mesh, err := create()
+		mesh, err := k.create(create)
 		if err == nil {
-			k.use(mesh, "")
 			err = mesh.Run(ctx)
 		}
 		if ctx.Err() != nil {
 			break
 		}
-		k.use(nil, "gossip does not run")
+		k.without("gossip does not run")
 		k.logger.Warn("gossip does not run and will be tried again", "error", err, "pause", pause.String())
 		select {
 		case <-ctx.Done():
@@ -78,12 +78,28 @@ func (k *meshKeeper) keep(ctx context.Context, create func() (*gossip.Mesh, erro
 			pause = min(2*pause, lastMeshPause)
 		}
 	}
-	k.use(nil, "gossip is stopped")
+	k.without("gossip is stopped")
 }
 
-func (k *meshKeeper) use(mesh *gossip.Mesh, problem string) {
+// create makes a mesh and uses it at once, so that no new keys come in between.
+func (k *meshKeeper) create(create func([][]byte) (*gossip.Mesh, error)) (*gossip.Mesh, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	mesh, err := create(k.keys)
+	if err == nil {
+		k.set(mesh, "")
+	}
+	return mesh, err
+}
+
+func (k *meshKeeper) without(problem string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.set(nil, problem)
+}
+
+// set is called with the lock held.
+func (k *meshKeeper) set(mesh *gossip.Mesh, problem string) {
 	k.mesh, k.problem = mesh, problem
 	close(k.changed)
 	k.changed = make(chan struct{})
@@ -94,12 +110,13 @@ func (k *meshKeeper) use(mesh *gossip.Mesh, problem string) {
 	}
 }
 
-// rekey hands new keys to the mesh that runs.
+// rekey hands new keys to the mesh that runs, and to those after it.
 func (k *meshKeeper) rekey(keys [][]byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.keys = keys
 	if k.mesh == nil {
-		return nil // the next attempt reads the new ones
+		return nil
 	}
 	return k.mesh.Rekey(keys)
 }

@@ -112,8 +112,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 		s.identity = identity
 		s.fence.belong(m.File.ClusterUID)
 		s.board.identified(identity, m.File.Engine)
-		keys := m.GossipKeys
-		s.mesh.start(ctx, func() (*gossip.Mesh, error) { return s.newMesh(m.File, keys) })
+		s.mesh.start(ctx, m.GossipKeys, func(keys [][]byte) (*gossip.Mesh, error) { return s.newMesh(m.File, keys) })
 	} else {
 		s.board.identified(s.identity, m.File.Engine)
 		if !sameKeys(previous.GossipKeys, m.GossipKeys) {

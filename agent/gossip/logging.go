@@ -13,20 +13,38 @@ const (
 	logBurst  = 20
 	logPeriod = 10 * time.Second
 	logBytes  = 300
+	// strangerQuiet is how long no stranger must have been heard for the next one
+	// to be logged again.
+	strangerQuiet = 10 * time.Minute
 )
+
+// refusals are how memberlist tells that it dropped something before any
+// delegate saw it; it tells that nowhere else. The first that fits counts: a
+// label is a stranger's own text.
+var refusals = []struct {
+	text   []byte
+	reason reason
+}{
+	{[]byte("with unacceptable label"), reasonLabel},
+	{[]byte("Decrypt packet failed"), reasonKey},
+	{[]byte("no installed keys could decrypt the message"), reasonKey},
+	{[]byte("encryption is configured but remote state is not encrypted"), reasonKey},
+}
 
 // logWriter turns memberlist's text lines into records. Lines are cut and
 // counted: what a stranger sends must not fill a log.
 type logWriter struct {
-	logger *slog.Logger
+	logger  *slog.Logger
+	metrics *Metrics
 
 	mu      sync.Mutex
 	since   time.Time
 	written int
+	heard   map[reason]time.Time // the last stranger
 }
 
-func newLog(logger *slog.Logger) *log.Logger {
-	return log.New(&logWriter{logger: logger}, "", 0)
+func newLog(logger *slog.Logger, metrics *Metrics) *log.Logger {
+	return log.New(&logWriter{logger: logger, metrics: metrics, heard: map[reason]time.Time{}}, "", 0)
 }
 
 var levels = []struct {
@@ -42,6 +60,12 @@ var levels = []struct {
 // Write is called once for each line.
 func (w *logWriter) Write(line []byte) (int, error) {
 	n := len(line)
+	for _, r := range refusals {
+		if bytes.Contains(line, r.text) {
+			w.refused(r.reason, line)
+			return n, nil
+		}
+	}
 	level := slog.LevelInfo
 	for _, l := range levels {
 		if rest, ok := bytes.CutPrefix(line, l.prefix); ok {
@@ -52,12 +76,30 @@ func (w *logWriter) Write(line []byte) (int, error) {
 	if !w.logger.Enabled(context.Background(), level) || !w.allow() {
 		return n, nil
 	}
-	line = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(line), []byte("memberlist:")))
-	if len(line) > logBytes {
-		line = line[:logBytes]
-	}
-	w.logger.Log(context.Background(), level, "memberlist", "detail", string(line))
+	w.logger.Log(context.Background(), level, "memberlist", "detail", detail(line))
 	return n, nil
+}
+
+// refused counts what a stranger sent, and logs the first of it: strangers go on
+// for as long as they have the address.
+func (w *logWriter) refused(why reason, line []byte) {
+	w.metrics.rejected.WithLabelValues(string(why)).Inc()
+	w.mu.Lock()
+	last, now := w.heard[why], time.Now()
+	w.heard[why] = now
+	w.mu.Unlock()
+	if now.Sub(last) > strangerQuiet {
+		w.logger.Warn("gossip of a stranger is dropped; more of it is only counted", "reason", string(why), "detail", detail(line))
+	}
+}
+
+func detail(line []byte) string {
+	_, text, found := bytes.Cut(line, []byte("memberlist:"))
+	if !found {
+		text = line
+	}
+	text = bytes.TrimSpace(text)
+	return string(text[:min(len(text), logBytes)])
 }
 
 func (w *logWriter) allow() bool {

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,11 +31,6 @@ const (
 )
 
 type tag [tagBytes]byte
-
-func tagOf(label string) tag {
-	sum := sha256.Sum256([]byte(label))
-	return tag(sum[:tagBytes])
-}
 
 // errRejected carries the reason that the metric counts.
 type errRejected struct {
@@ -107,16 +103,20 @@ func leaving(meta []byte) bool { return meta[1]&flagLeaving != 0 }
 
 // memberName is unique for each life of a pod: a recreated pod is a new member,
 // so it needs nobody's consent to have another address than its predecessor.
-func memberName(pod, uid string) string { return pod + "/" + uid }
-
-// Label separates the database clusters; it is authenticated with every packet.
-func Label(namespace, cluster, clusterUID string) (string, error) {
-	if namespace == "" || cluster == "" || clusterUID == "" {
-		return "", errors.New("namespace, cluster and cluster UID must all be known")
-	}
-	label := namespace + "/" + cluster + "/" + clusterUID
-	if len(label) > memberlist.LabelMaxSize {
-		return "", fmt.Errorf("label %.64q... has %d bytes, at most %d are allowed", label, len(label), memberlist.LabelMaxSize)
-	}
-	return label, nil
+// Probes carry two names each, so of the UID there is a digest only.
+func memberName(pod, uid string) string {
+	sum := sha256.Sum256([]byte(uid))
+	return pod + "/" + hex.EncodeToString(sum[:4])
 }
+
+// tagOf separates the database clusters: it is the label, which is authenticated
+// with every packet, and for that reason short.
+func tagOf(namespace, cluster, clusterUID string) (tag, error) {
+	if namespace == "" || cluster == "" || clusterUID == "" {
+		return tag{}, errors.New("namespace, cluster and cluster UID must all be known")
+	}
+	sum := sha256.Sum256([]byte(namespace + "/" + cluster + "/" + clusterUID))
+	return tag(sum[:tagBytes]), nil
+}
+
+func (t tag) String() string { return hex.EncodeToString(t[:]) }

@@ -14,6 +14,12 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
+func testTag(t testing.TB, cluster string) tag {
+	tag, err := tagOf("prod", cluster, "uid")
+	require.NoError(t, err)
+	return tag
+}
+
 func headline() *rollcallv1.Headline {
 	return &rollcallv1.Headline{
 		Pod: "search-0", PodUid: "3f1c9e0a-52a4-4f0e-9d59-6f3a4c1f9b11", Incarnation: 1 << 60, Sequence: 1 << 40,
@@ -25,7 +31,7 @@ func headline() *rollcallv1.Headline {
 }
 
 func TestMetaRoundTrip(t *testing.T) {
-	label := tagOf("prod/search/uid")
+	label := testTag(t, "search")
 	h := headline()
 	for _, leaves := range []bool{false, true} {
 		meta, err := encode(label, leaves, h)
@@ -39,7 +45,7 @@ func TestMetaRoundTrip(t *testing.T) {
 
 // Whatever is said fits, and what matters most is dropped last.
 func TestMetaIsTrimmed(t *testing.T) {
-	label := tagOf("x")
+	label := testTag(t, "x")
 	long := strings.Repeat("x", 253)
 	bare := headline()
 	bare.Roles, bare.Node = nil, ""
@@ -89,12 +95,12 @@ func TestMetaIsTrimmed(t *testing.T) {
 }
 
 func TestMetaOfStrangers(t *testing.T) {
-	label := tagOf("ours")
+	label := testTag(t, "ours")
 	h := headline()
 	name := memberName(h.Pod, h.PodUid)
 	good, err := encode(label, false, h)
 	require.NoError(t, err)
-	foreign, err := encode(tagOf("theirs"), false, h)
+	foreign, err := encode(testTag(t, "theirs"), false, h)
 	require.NoError(t, err)
 	nobody, err := encode(label, false, &rollcallv1.Headline{Pod: "p"})
 	require.NoError(t, err)
@@ -124,11 +130,11 @@ func TestMetaOfStrangers(t *testing.T) {
 }
 
 func TestMergeOfTwoClustersIsRefused(t *testing.T) {
-	label := tagOf("ours")
+	label := testTag(t, "ours")
 	h := headline()
 	name := memberName(h.Pod, h.PodUid)
 	good, _ := encode(label, false, h)
-	foreign, _ := encode(tagOf("theirs"), false, h)
+	foreign, _ := encode(testTag(t, "theirs"), false, h)
 	d := &delegate{self: "self", tag: label, table: newTable(), metrics: NewMetrics(nil)}
 	alive := func(meta []byte) *memberlist.Node { return &memberlist.Node{Name: name, Meta: meta} }
 	gone := alive(foreign)
@@ -139,7 +145,7 @@ func TestMergeOfTwoClustersIsRefused(t *testing.T) {
 }
 
 func TestRosterIsBounded(t *testing.T) {
-	label := tagOf("ours")
+	label := testTag(t, "ours")
 	d := &delegate{self: "self", tag: label, table: newTable(), metrics: NewMetrics(nil)}
 	for i := range maxEntries + 5 {
 		h := &rollcallv1.Headline{Pod: fmt.Sprint("p", i), PodUid: "u"}
@@ -155,7 +161,7 @@ func TestRosterIsBounded(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	label := tagOf("ours")
+	label := testTag(f, "ours")
 	h := headline()
 	good, _ := encode(label, false, h)
 	f.Add(memberName(h.Pod, h.PodUid), good)

@@ -13,6 +13,8 @@ const (
 	reasonIdentity  reason = "identity"
 	reasonFull      reason = "full"
 	reasonMerge     reason = "merge"
+	reasonLabel     reason = "label"
+	reasonKey       reason = "key"
 )
 
 // Metrics outlive a Mesh: an agent that changes clusters keeps counting.
@@ -31,14 +33,14 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_gossip_rejected_total",
-			Help: "Messages about members that were not accepted.",
+			Help: "Messages about members, or of strangers (label, key), that were not accepted.",
 		}, []string{"reason"}),
 		joins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_gossip_joins_total",
 			Help: "Attempts to exchange the roster with a peer found by name.",
 		}, []string{"result"}),
 	}
-	for _, r := range []reason{reasonMalformed, reasonVersion, reasonCluster, reasonIdentity, reasonFull, reasonMerge} {
+	for _, r := range []reason{reasonMalformed, reasonVersion, reasonCluster, reasonIdentity, reasonFull, reasonMerge, reasonLabel, reasonKey} {
 		m.rejected.WithLabelValues(string(r))
 	}
 	for _, r := range []string{"ok", "failed"} {

@@ -12,18 +12,28 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
+// What headers and handshakes cost, by IPv4 without options.
+const (
+	packetHeader  = 28   // IP and UDP
+	segmentHeader = 52   // IP and TCP with timestamps
+	segmentBytes  = 1448 // of data in one segment
+	handshake     = 7    // segments that open and close a connection
+	resend        = time.Second / 5
+	resendOpening = time.Second // a lost first segment is sent again after that
+)
+
 // network is a small lossy one in memory, made for virtual time: nothing in it
-// ever blocks a sender, also not when the receiver has stopped.
+// ever blocks a sender of packets, also not when the receiver has stopped.
 type network struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	ends   map[netip.AddrPort]*transport
-	loss   float64 // of packets
+	loss   float64 // of packets; what is lost of a stream comes late
 	// split tells whether nothing gets from a to b.
 	split   func(a, b netip.AddrPort) bool
 	latency time.Duration
 
-	packets, bytes atomic.Int64
+	wire atomic.Int64 // bytes that were sent, headers included
 }
 
 func newNetwork(seed uint64) *network {
@@ -35,6 +45,7 @@ func newNetwork(seed uint64) *network {
 	}
 }
 
+// transport is put on the network in the place of whoever had the address.
 func (n *network) transport(own netip.AddrPort) *transport {
 	t := &transport{
 		network: n,
@@ -42,9 +53,7 @@ func (n *network) transport(own netip.AddrPort) *transport {
 		packets: make(chan *memberlist.Packet, 1024),
 		streams: make(chan net.Conn, 64),
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ends[own] = t
+	n.set(func() { n.ends[own] = t })
 	return t
 }
 
@@ -59,14 +68,21 @@ func (n *network) addresses() []netip.AddrPort {
 	return all
 }
 
-// reach answers the receiving end, or nil when the packet is lost.
-func (n *network) reach(from, to netip.AddrPort, loss float64) *transport {
+// reach answers the receiving end, or nil when nothing gets there.
+func (n *network) reach(from *transport, to netip.AddrPort) *transport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.split(from, to) || n.random.Float64() < loss {
+	if n.ends[from.own] != from || n.split(from.own, to) {
 		return nil
 	}
 	return n.ends[to]
+}
+
+// lost tells whether the next packet is.
+func (n *network) lost() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.random.Float64() < n.loss
 }
 
 func (n *network) set(change func()) {
@@ -94,10 +110,9 @@ func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	t.network.packets.Add(1)
-	t.network.bytes.Add(int64(len(b)))
+	t.network.wire.Add(int64(len(b)) + packetHeader)
 	packet := &memberlist.Packet{Buf: append([]byte(nil), b...), From: net.UDPAddrFromAddrPort(t.own)}
-	if dest := t.network.reach(t.own, to, t.network.loss); dest != nil {
+	if dest := t.network.reach(t, to); dest != nil && !t.network.lost() {
 		time.AfterFunc(t.network.latency, func() {
 			packet.Timestamp = time.Now()
 			select {
@@ -116,16 +131,21 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	dest := t.network.reach(t.own, to, 0)
-	if dest == nil {
+	took := 2 * t.network.latency
+	for again := resendOpening; t.network.lost() || t.network.lost(); again *= 2 {
+		took += again
+	}
+	dest := t.network.reach(t, to)
+	if dest == nil || took > timeout {
 		time.Sleep(timeout)
 		return nil, fmt.Errorf("dial %s: timeout", to)
 	}
+	time.Sleep(took)
+	t.network.wire.Add(handshake * segmentHeader)
 	near, far := net.Pipe()
-	counted := &countedConn{Conn: near, network: t.network}
 	select {
-	case dest.streams <- &countedConn{Conn: far, network: t.network, remote: net.TCPAddrFromAddrPort(t.own)}:
-		return counted, nil
+	case dest.streams <- &stream{Conn: far, from: dest, to: t.own}:
+		return &stream{Conn: near, from: t, to: to}, nil
 	default:
 		return nil, fmt.Errorf("dial %s: refused", to)
 	}
@@ -134,26 +154,41 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 func (t *transport) StreamCh() <-chan net.Conn { return t.streams }
 
 func (t *transport) Shutdown() error {
-	t.network.mu.Lock()
-	defer t.network.mu.Unlock()
-	delete(t.network.ends, t.own)
+	t.unplug()
 	return nil
 }
 
-type countedConn struct {
+// unplug takes the member off the network, whatever it goes on saying.
+func (t *transport) unplug() {
+	t.network.set(func() {
+		if t.network.ends[t.own] == t {
+			delete(t.network.ends, t.own)
+		}
+	})
+}
+
+// stream is one end of a connection.
+type stream struct {
 	net.Conn
-	network *network
-	remote  net.Addr
+	from *transport
+	to   netip.AddrPort
 }
 
-func (c *countedConn) Write(b []byte) (int, error) {
-	c.network.bytes.Add(int64(len(b)))
-	return c.Conn.Write(b)
-}
-
-func (c *countedConn) RemoteAddr() net.Addr {
-	if c.remote != nil {
-		return c.remote
+func (s *stream) Write(b []byte) (int, error) {
+	network := s.from.network
+	segments := 1 + len(b)/segmentBytes
+	network.wire.Add(int64(len(b) + segments*segmentHeader))
+	took := network.latency
+	for range segments {
+		if network.lost() {
+			took += resend
+		}
 	}
-	return c.Conn.RemoteAddr()
+	time.Sleep(took)
+	if network.reach(s.from, s.to) == nil {
+		return len(b), nil // it waits in a buffer for ever
+	}
+	return s.Conn.Write(b)
 }
+
+func (s *stream) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(s.to) }
