@@ -117,6 +117,7 @@ mutate: ## make the policy wrong in many ways; its tests must notice each
 	$(GO) run ./test/cmd/mutate
 
 .PHONY: bench
-bench: ## benchmarks, and a table of how long rollouts take
+bench: ## benchmarks, and tables of how long rollouts take and how fast news travels
 	$(GO) test -run '^TestMakespans$$' -count 1 -v ./coordinator/policy -args -speed
+	$(GO) test -run '^TestScale$$' -count 1 -timeout 30m -v ./agent/gossip -args -speed
 	$(GO) test -run '^$$' -bench . -benchmem ./coordinator/... ./engines/... ./agent/...
