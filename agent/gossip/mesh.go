@@ -69,8 +69,9 @@ const (
 	resends = 6
 	// indirectChecks is how many are asked to try before a member is suspected. With
 	// memberlist's 3 suspicions are most of the traffic when 10 % is lost.
-	indirectChecks   = 5
-	pushPullInterval = 60 * time.Second
+	indirectChecks = 5
+	// pushPullInterval grows with the ring, to eight minutes for 200.
+	pushPullInterval = 2 * time.Minute
 	streamTimeout    = 5 * time.Second
 	// reclaim is when a dead member may be back under another address: the same
 	// pod, whose network was made anew.
@@ -114,7 +115,7 @@ func New(o Options) (*Mesh, error) {
 
 	c := memberlist.DefaultLANConfig()
 	c.Name = m.delegate.self
-	c.Label = cluster.String()
+	c.Label = string(cluster[:])
 	c.Transport = o.Transport
 	c.BindAddr, c.BindPort = o.Address.Addr().String(), int(o.Address.Port())
 	c.AdvertiseAddr, c.AdvertisePort = c.BindAddr, c.BindPort

@@ -109,8 +109,8 @@ func memberName(pod, uid string) string {
 	return pod + "/" + hex.EncodeToString(sum[:4])
 }
 
-// tagOf separates the database clusters: it is the label, which is authenticated
-// with every packet, and for that reason short.
+// tagOf separates the database clusters. It is the label, which goes with every
+// packet and is authenticated, and for that reason short.
 func tagOf(namespace, cluster, clusterUID string) (tag, error) {
 	if namespace == "" || cluster == "" || clusterUID == "" {
 		return tag{}, errors.New("namespace, cluster and cluster UID must all be known")
@@ -118,5 +118,3 @@ func tagOf(namespace, cluster, clusterUID string) (tag, error) {
 	sum := sha256.Sum256([]byte(namespace + "/" + cluster + "/" + clusterUID))
 	return tag(sum[:tagBytes]), nil
 }
-
-func (t tag) String() string { return hex.EncodeToString(t[:]) }

@@ -85,6 +85,12 @@ func (n *network) lost() bool {
 	return n.random.Float64() < n.loss
 }
 
+// lostEitherWay tells whether the next packet or its answer is.
+func (n *network) lostEitherWay() bool {
+	there, back := n.lost(), n.lost()
+	return there || back
+}
+
 func (n *network) set(change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -132,7 +138,7 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 		return nil, err
 	}
 	took := 2 * t.network.latency
-	for again := resendOpening; t.network.lost() || t.network.lost(); again *= 2 {
+	for again := resendOpening; t.network.lostEitherWay(); again *= 2 {
 		took += again
 	}
 	dest := t.network.reach(t, to)

@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,11 +73,14 @@ func TestReusedAddress(t *testing.T) {
 				// Ours begin at 0, theirs at 100; old addresses stay in the name service.
 				var names []netip.AddrPort
 				join := func(at, pod int, change func(*Options)) *member {
-					names = append(names, address(at))
+					r.network.set(func() { names = append(names, address(at)) })
 					return r.add(at, func(o *Options) {
 						o.Pod, o.PodUID = fmt.Sprintf("search-%d", pod), uid(pod)
 						o.Logger = slog.New(slog.NewTextHandler(&logs[len(r.members)], nil))
-						o.Peers = func(context.Context) ([]netip.AddrPort, error) { return names, nil }
+						o.Peers = func(context.Context) (all []netip.AddrPort, err error) {
+							r.network.set(func() { all = slices.Clone(names) })
+							return all, nil
+						}
 						change(o)
 					})
 				}
