@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,8 +107,8 @@ func stamp(epoch int64) string {
 	return fmt.Sprintf("%d at %s", epoch, time.Now().UTC().Format(time.RFC3339Nano))
 }
 
-// change is a merge patch of a pod's metadata. A UID or resourceVersion that
-// differs from the object's makes the API server refuse it as a conflict.
+// change is a merge patch of a pod's metadata. A resourceVersion that differs
+// from the object's makes the API server refuse it as a conflict, a UID as invalid.
 type change struct {
 	UID             string             `json:"uid"`
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
@@ -138,7 +139,7 @@ var (
 func (p *Pods) judge(verb, name string, err error) error {
 	var kind error
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), isAnotherUID(err):
 		kind = errGone
 	case apierrors.IsConflict(err):
 		kind = errConflict
@@ -148,6 +149,16 @@ func (p *Pods) judge(verb, name string, err error) error {
 		return fmt.Errorf("%s pod %s: %w", verb, name, err)
 	}
 	return fmt.Errorf("%s pod %s: %w (%s)", verb, name, kind, apierrors.ReasonForError(err))
+}
+
+// isAnotherUID: of a patch that names a UID which is not the object's, the API
+// server says that it may not be changed.
+func isAnotherUID(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
 // refusedByBudget tells an eviction that a budget refuses from an API server

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
@@ -281,7 +282,10 @@ func (s *Server) patch(tracker k8stesting.ObjectTracker, gvr schema.GroupVersion
 	}
 	have := must(meta.Accessor(current))
 	if uid := conditions.Metadata.UID; uid != "" && uid != have.GetUID() {
-		return nil, conflict(gvr, a.GetName(), "the UID in the precondition differs")
+		// A real one does not take it for a precondition.
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: gvr.Group, Kind: gvr.Resource}, a.GetName(), field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable"),
+		})
 	}
 	if v := conditions.Metadata.ResourceVersion; v != "" && v != have.GetResourceVersion() {
 		return nil, conflict(gvr, a.GetName(), "the object has been modified")

@@ -72,8 +72,11 @@ type solr struct {
 }
 
 func (s *solr) upgrade(t *testing.T) {
-	began := time.Now()
-	out := roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error { return s.cloud.SetImage(ctx, newVersion) }})
+	var began time.Time
+	out := roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error {
+		began = time.Now()
+		return s.cloud.SetImage(ctx, newVersion)
+	}})
 	s.wellBehaved(t, out)
 	require.NoError(t, out.Witness.OverseerLast())
 	require.NoError(t, s.status(t))
