@@ -112,7 +112,7 @@ func TestRightsAreTheShortestList(t *testing.T) {
 	var cluster rbacv1.ClusterRole
 	load(t, "ClusterRole", "rollcall-coordinator", &cluster)
 	require.Equal(t, strings.Join([]string{
-		"databaseclusters.rollcall.dev: get list watch",
+		"databaseclusters.rollcall.dev: get list watch patch",
 		"databaseclusters/status.rollcall.dev: update",
 		"statefulsets.apps: list watch",
 		"nodes: list watch",
