@@ -316,10 +316,14 @@ func deniesLive(p *pod) bool {
 	return p.report != nil && p.report.Member == NotLive && (p.report.Fresh || !p.Agent)
 }
 
-// unsure: it is away only because nobody knows whether it is live, so it may
-// well be there.
-func (x *index) unsure(p *pod) bool {
-	return p.away && p.claim == nil && p.Phase == Ready && p.mayLive && !p.live && !x.nodeGone(p)
+// mayServe: it is away only because nobody knows whether it is live, or because
+// it has not served for long enough; so it may well be there, and all like it at
+// once would take more than the budget.
+func (x *index) mayServe(p *pod) bool {
+	if !p.away || p.claim != nil || p.Phase != Ready || x.nodeGone(p) {
+		return false
+	}
+	return p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents
 }
 
 // nodeGone: what runs on it, runs unseen.

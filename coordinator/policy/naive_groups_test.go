@@ -65,9 +65,13 @@ func (n *naive) surelyNotLive(p *Pod) bool {
 	return r != nil && r.Member == NotLive && !(p.Agent && !r.Fresh)
 }
 
-// mayBeThere: all that speaks against this pod is that nobody speaks for it.
+// mayBeThere: all that speaks against this pod is that nobody speaks for it, or
+// that it has not been back for long.
 func (n *naive) mayBeThere(p *Pod) bool {
-	return n.wanted(p) && n.claimed(p) == nil && p.Phase == Ready && !n.lost(p) && !n.alive(p) && !n.surelyNotLive(p)
+	if !n.wanted(p) || n.claimed(p) != nil || p.Phase != Ready || n.lost(p) {
+		return false
+	}
+	return !n.alive(p) && !n.surelyNotLive(p) || !n.unwell(p) && n.soaks(p) && !n.noAgentAnywhere()
 }
 
 func (n *naive) needs(g Group) int {

@@ -180,10 +180,15 @@ func (n *naive) absent(p *Pod) bool {
 	if n.claimed(p) != nil {
 		return true
 	}
-	r := n.heard(p)
-	return p.Phase != Ready || n.lost(p) || !n.alive(p) || n.handed(p) || r != nil && !r.Settled ||
-		n.soak() > 0 && n.s.Now.Sub(n.calmSince(p)) < n.soak()
+	return n.unwell(p) || n.soaks(p)
 }
+
+func (n *naive) unwell(p *Pod) bool {
+	r := n.heard(p)
+	return p.Phase != Ready || n.lost(p) || !n.alive(p) || n.handed(p) || r != nil && !r.Settled
+}
+
+func (n *naive) soaks(p *Pod) bool { return n.soak() > 0 && n.s.Now.Sub(n.calmSince(p)) < n.soak() }
 
 // slow: what has no beginning has always been so, unless it is nowhere.
 func (n *naive) slow(p *Pod) bool {

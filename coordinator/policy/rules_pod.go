@@ -317,7 +317,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		return f
 	}
 	b := d.ledger
-	if b.zoneLimit == 0 || c.away && !d.x.unsure(c.pod) || c.pool.shutdown || d.x.outage() {
+	if b.zoneLimit == 0 || c.away && !d.x.mayServe(c.pod) || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
 	away := b.zones.number()
@@ -341,10 +341,10 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return d.oneAtATime(c)
 	}
 	b := d.ledger
-	unsure := d.x.unsure(c.pod)
+	mayServe := d.x.mayServe(c.pod)
 	used, needed := b.used(), max(d.needed, 1)
 	switch {
-	case unsure:
+	case mayServe:
 		needed = d.needed // it is among those that are away
 	case c.serves:
 		used -= b.serving // it costs nothing, but all like it at once would
@@ -352,7 +352,7 @@ func (d *decision) podsAway(c *candidate) *finding {
 	if c.outside || c.pool.shutdown || used+needed <= b.limit {
 		return nil
 	}
-	if c.away && !c.serves && !unsure && !d.x.noAgents {
+	if c.away && !c.serves && !mayServe && !d.x.noAgents {
 		return nil // it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, b.limit)
