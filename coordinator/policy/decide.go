@@ -280,7 +280,7 @@ func (d *decision) plan() Plan {
 		Budget:  d.budget,
 		Order:   make([]string, 0, len(d.order)),
 		Steps:   make([]Step, 0, len(d.steps)),
-		Holds:   make([]Hold, 0, len(d.holds)),
+		Holds:   []Hold{},
 	}
 	for i := range d.order {
 		p.Order = append(p.Order, d.order[i].Name)
@@ -289,7 +289,11 @@ func (d *decision) plan() Plan {
 		p.Steps = append(p.Steps, d.restores()...)
 	}
 	p.Steps = append(p.Steps, d.steps...)
-	p.Holds = append(d.clusterHolds(), d.holds...)
+	if all := d.clusterHolds(); len(all) > 0 {
+		p.Holds = append(all, d.holds...)
+	} else if len(d.holds) > 0 {
+		p.Holds = d.holds // may be many
+	}
 	p.Lines = d.lines()
 	p.Forecast = d.forecast()
 	p.RetryAfterSeconds = d.retryAfter()
@@ -300,7 +304,7 @@ func (d *decision) plan() Plan {
 // clusterHolds name the rules that hold everybody. While nobody should go only
 // those are told that may be the reason why nobody should.
 func (d *decision) clusterHolds() []Hold {
-	holds := make([]Hold, 0, len(d.holds))
+	var holds []Hold
 	for i, f := range d.findings {
 		name := rules[i].name
 		if f == nil || len(d.order) == 0 && name != BadInput && name != PoolUnobserved {
