@@ -240,7 +240,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims))
 
 	snapshot := s.snapshot(now, objects)
-	plan := decide(objects.Cluster, snapshot)
+	plan := policy.Decide(snapshot)
 	versions := make(map[string]string, len(objects.Pods))
 	for i := range objects.Pods {
 		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
@@ -254,7 +254,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		// What comes after is decided at once and written together with this.
 		snapshot.Cluster.Status.Claims = remaining(snapshot.Cluster.Status.Claims, outcome.Edits.Drop)
 		outcome.Claims = remaining(outcome.Claims, outcome.Edits.Drop)
-		plan = decide(objects.Cluster, snapshot)
+		plan = policy.Decide(snapshot)
 		s.actor.Claim(act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Plan: plan}, &outcome)
 	}
 	decision := status.Decision{
@@ -287,15 +287,6 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		}
 	}
 	return wake, nil
-}
-
-// decide begins nothing for an object that is being deleted.
-func decide(cluster *v1alpha1.DatabaseCluster, snapshot policy.Snapshot) policy.Plan {
-	plan := policy.Decide(snapshot)
-	if cluster.DeletionTimestamp != nil {
-		plan.Steps = nil
-	}
-	return plan
 }
 
 // remaining are the claims that are not dropped.

@@ -207,3 +207,20 @@ func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 		}
 	})
 }
+
+// What is being deleted is begun nothing with, whatever the plan says.
+func TestNothingIsClaimedOfWhatIsBeingDeleted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := newProcess(w, 0, false)
+		require.NoError(t, p.start())
+		cluster, _ := w.server.Cluster(namespace, name)
+		s := w.snapshot(cluster)
+		at := Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Plan: policy.Decide(s)}
+		var before, after Outcome
+		p.actor.Claim(at, &before)
+		require.Len(t, before.Edits.Add, 1)
+		at.Cluster.DeletionTimestamp = new(metav1.Now())
+		p.actor.Claim(at, &after)
+		require.Empty(t, after.Edits.Add)
+	})
+}

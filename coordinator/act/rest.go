@@ -73,9 +73,12 @@ func (a *Actor) wakeForRests(now time.Time, out *Outcome) {
 	}
 }
 
-// Claim adds claims for the plan's steps to an outcome. The claims of the
-// snapshot are those that remain.
+// Claim adds claims for the plan's steps to an outcome, except for a database
+// cluster that is being deleted. The claims of the snapshot are those that remain.
 func (a *Actor) Claim(at Situation, out *Outcome) {
+	if at.Cluster.DeletionTimestamp != nil {
+		return
+	}
 	for _, step := range at.Plan.Steps {
 		if a.resting(at.Now, step.UID) || !a.canDo(at, step) {
 			continue

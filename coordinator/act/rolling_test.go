@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -59,7 +60,7 @@ func TestNoClaimInARollingUpdatePool(t *testing.T) {
 				claims = 0
 			}
 			a := &Actor{log: slog.New(slog.DiscardHandler), options: Options{NewID: newID, Grant: func(int) bool { return true }}, made: map[string]bool{}}
-			at := Situation{Snapshot: rolling(strategy, policy.ByPartition)}
+			at := Situation{Cluster: &v1alpha1.DatabaseCluster{}, Snapshot: rolling(strategy, policy.ByPartition)}
 			at.Plan.Steps = []policy.Step{{Pod: "s-0", UID: "0", Action: action, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}}
 			var out Outcome
 			a.Claim(at, &out)
