@@ -280,7 +280,6 @@ func (d *decision) plan() Plan {
 		Budget:  d.budget,
 		Order:   make([]string, 0, len(d.order)),
 		Steps:   make([]Step, 0, len(d.steps)),
-		Holds:   []Hold{},
 	}
 	for i := range d.order {
 		p.Order = append(p.Order, d.order[i].Name)
@@ -289,11 +288,7 @@ func (d *decision) plan() Plan {
 		p.Steps = append(p.Steps, d.restores()...)
 	}
 	p.Steps = append(p.Steps, d.steps...)
-	if all := d.clusterHolds(); len(all) > 0 {
-		p.Holds = append(all, d.holds...)
-	} else if len(d.holds) > 0 {
-		p.Holds = d.holds // may be many
-	}
+	p.Holds = slices.Insert(d.holds, 0, d.clusterHolds()...)
 	p.Lines = d.lines()
 	p.Forecast = d.forecast()
 	p.RetryAfterSeconds = d.retryAfter()
