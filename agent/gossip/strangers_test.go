@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,8 @@ import (
 	"github.com/hashicorp/memberlist"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/locked"
 )
 
 // strangers are what would let a member be none of ours.
@@ -69,7 +70,7 @@ func TestReusedAddress(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRing(t, newNetwork(12))
 				defer r.stop()
-				logs := make([]lines, 4*size)
+				logs := make([]locked.Buffer, 4*size)
 				// Ours begin at 0, theirs at 100; old addresses stay in the name service.
 				var names []netip.AddrPort
 				join := func(at, pod int, change func(*Options)) *member {
@@ -158,7 +159,7 @@ func TestUnlabelledIsRefused(t *testing.T) {
 // What a stranger sends may look like anything; it counts by what refused it.
 func TestStrangersAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out lines
+		var out bytes.Buffer
 		metrics := NewMetrics(nil)
 		l := newLog(slog.New(slog.NewTextHandler(&out, nil)), metrics)
 		say := func() {
@@ -177,22 +178,4 @@ func TestStrangersAreLoggedOnce(t *testing.T) {
 		require.EqualValues(t, 4, testutil.ToFloat64(metrics.rejected.WithLabelValues(string(reasonLabel))))
 		require.Zero(t, testutil.ToFloat64(metrics.rejected.WithLabelValues(string(reasonKey))))
 	})
-}
-
-// lines collects a log.
-type lines struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buffer.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buffer.String()
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/locked"
 )
 
 const (
@@ -81,7 +82,7 @@ func TestProcess(t *testing.T) {
 		config.EnvNamespace + "=prod", config.EnvCluster + "=search", config.EnvPod + "=search-0", config.EnvPodUID + "=uid-0",
 		config.EnvPodIP + "=127.0.0.2", config.EnvStopToken + "=token", config.EnvGraceSeconds + "=30",
 	}
-	log := &lines{}
+	log := &locked.Buffer{}
 	process.Stderr = log
 	require.NoError(t, process.Start())
 	t.Cleanup(func() { _ = process.Process.Kill() })
@@ -179,31 +180,13 @@ func startRing(t *testing.T) {
 	t.Cleanup(func() { cancel(); tasks.Wait() })
 }
 
-func eventually(t *testing.T, log *lines, what string, done func() bool) {
+func eventually(t *testing.T, log *locked.Buffer, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			require.FailNow(t, "never: "+what, log.String())
 		}
 	}
-}
-
-// lines collects output while it is read.
-type lines struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buffer.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buffer.String()
 }
 
 // memory answers a figure of the kernel in bytes.

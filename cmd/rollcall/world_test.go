@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,6 +32,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/test/locked"
 )
 
 // world is an API server and a coordinator behind it, as little of both as
@@ -120,7 +120,7 @@ func (w *world) runUntil(ctx context.Context, args ...string) (code int, stdout,
 // running is a program that runs.
 type running struct {
 	t           *testing.T
-	out, errOut lockedBuffer
+	out, errOut locked.Buffer
 	code        chan int
 }
 
@@ -258,24 +258,6 @@ func (w *world) forward(rw http.ResponseWriter, r *http.Request) {
 	case <-conn.CloseChan():
 	case <-w.t.Context().Done():
 	}
-}
-
-// lockedBuffer can be written by one goroutine and read by another.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // rolling is a database in mid-rollout: search-2 may go, search-0 goes last.
