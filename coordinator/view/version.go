@@ -2,9 +2,10 @@ package view
 
 import (
 	"regexp"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // versions are what a pool's new template is to run, and the oldest that its
@@ -27,24 +28,14 @@ func (w *world) versions(pool int) (next, running string) {
 		if oldest == nil || v.LessThan(oldest) {
 			oldest, running = v, p.report.GetEngineVersion()
 		}
-		if tag := numbers(tagOf(p.kube.Image)); tag == nil || !tag.Equal(v) {
+		if tag := numbers(kube.Tag(p.kube.Image)); tag == nil || !tag.Equal(v) {
 			trusted = false
 		}
 	}
-	if v := numbers(tagOf(w.in.Kube.Pools[pool].Image)); v != nil && trusted {
+	if v := numbers(kube.Tag(w.in.Kube.Pools[pool].Image)); v != nil && trusted {
 		next = v.String()
 	}
 	return next, running
-}
-
-// tagOf is the tag of an image reference, empty when it has none.
-func tagOf(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	colon := strings.LastIndexByte(image, ':')
-	if colon < strings.LastIndexByte(image, '/') || colon < 0 {
-		return "" // of a port, or none
-	}
-	return image[colon+1:]
 }
 
 // three numbers are needed: 9.10 as a tag means any 9.10.x.

@@ -6,20 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTagOf(t *testing.T) {
-	for image, tag := range map[string]string{
-		"solr:9.10.0":                            "9.10.0",
-		"registry.example:5000/db/solr:9.10.0":   "9.10.0",
-		"registry.example:5000/db/solr":          "",
-		"solr":                                   "",
-		"solr:9.10.0@sha256:0123456789abcdef":    "9.10.0",
-		"registry.example:5000/solr@sha256:0123": "",
-		"":                                       "",
-	} {
-		require.Equal(t, tag, tagOf(image), image)
-	}
-}
-
 func TestNumbers(t *testing.T) {
 	for text, want := range map[string]string{
 		"9.10.0": "9.10.0", "v2.19.1": "2.19.1", "9.10.0-slim": "9.10.0", "10.11.6-MariaDB": "10.11.6",

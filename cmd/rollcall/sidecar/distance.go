@@ -2,9 +2,10 @@ package sidecar
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // farApart says why agents of two images may not run side by side: they work
@@ -25,12 +26,6 @@ func farApart(from, to string) error {
 
 // version is that of an image's tag.
 func version(image string) (*semver.Version, bool) {
-	image, _, _ = strings.Cut(image, "@")
-	name := image[strings.LastIndexByte(image, '/')+1:]
-	_, tag, ok := strings.Cut(name, ":")
-	if !ok {
-		return nil, false
-	}
-	v, err := semver.NewVersion(tag)
+	v, err := semver.NewVersion(kube.Tag(image))
 	return v, err == nil
 }

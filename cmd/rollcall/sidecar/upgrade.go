@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -144,31 +145,33 @@ func (u *Upgrade) one(ctx context.Context, name, which string) (done Done, from 
 // undisturbed waits until nothing goes on with the pod: an agent that drains is
 // left alone.
 func (u *Upgrade) undisturbed(ctx context.Context, name, which string) (*corev1.Pod, error) {
-	said := ""
-	for {
-		why, err := u.claimed(ctx, name)
-		if err != nil {
-			return nil, err
+	var pod *corev1.Pod
+	why := ""
+	err := wait.PollUntilContextCancel(ctx, lookEvery, true, func(ctx context.Context) (done bool, err error) {
+		said := why
+		if why, err = u.claimed(ctx, name); err != nil {
+			return false, err
 		}
-		pod, err := u.Kubernetes.CoreV1().Pods(u.Namespace).Get(ctx, name, metav1.GetOptions{})
+		pod, err = u.Kubernetes.CoreV1().Pods(u.Namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			why = "it is being replaced"
 		case err != nil:
-			return nil, err
+			return false, err
 		case pod.DeletionTimestamp != nil:
 			why = "it is terminating"
 		case why == "":
-			return pod, nil
+			return true, nil
 		}
 		if why != said {
 			u.Say("%s (%s): waiting, %s", name, which, why)
-			said = why
 		}
-		if err := pause(ctx, lookEvery); err != nil {
-			return nil, fmt.Errorf("%s: %w", why, err)
-		}
+		return false, nil
+	})
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w", why, err)
 	}
+	return pod, err
 }
 
 // claimed says under which claim the pod is on its way.
@@ -203,26 +206,28 @@ func (u *Upgrade) setImage(ctx context.Context, pod *corev1.Pod, image string) e
 
 // runs waits until the pod's agent runs anew and is ready.
 func (u *Upgrade) runs(ctx context.Context, before *corev1.Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, u.Timeout)
-	defer cancel()
 	why := "its agent has not been restarted"
-	for {
+	replaced := false
+	err := wait.PollUntilContextTimeout(ctx, lookEvery, u.Timeout, true, func(ctx context.Context) (ok bool, _ error) {
 		pod, err := u.Kubernetes.CoreV1().Pods(u.Namespace).Get(ctx, before.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), err == nil && pod.UID != before.UID:
-			return errors.New("it was replaced meanwhile: run this again")
+			replaced = true
+			return true, nil
 		case err == nil:
-			ok := false
-			if ok, why = isUp(before, pod); ok {
-				return nil
-			}
+			ok, why = isUp(before, pod)
 		case ctx.Err() == nil:
 			why = err.Error()
 		}
-		if err := pause(ctx, lookEvery); err != nil {
-			return fmt.Errorf("the agent did not come back: %s: %w", why, err)
-		}
+		return ok, nil
+	})
+	switch {
+	case replaced:
+		return errors.New("it was replaced meanwhile: run this again")
+	case err != nil:
+		return fmt.Errorf("the agent did not come back: %s: %w", why, err)
 	}
+	return nil
 }
 
 // isUp compares the agent's container with what it was before.
@@ -264,15 +269,4 @@ func (u *Upgrade) takeBack(ctx context.Context, before *corev1.Pod, image string
 	}
 	u.Say("%s: its agent goes back to %s", before.Name, image)
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
