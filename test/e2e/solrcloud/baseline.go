@@ -20,7 +20,7 @@ func (c *Cloud) OneAtATime(ctx context.Context) error {
 			return err
 		}
 		if set.Status.ObservedGeneration < set.Generation {
-			if err := pause(ctx, 200*time.Millisecond); err != nil {
+			if err := testbed.Pause(ctx, 200*time.Millisecond); err != nil {
 				return err
 			}
 			continue

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
@@ -75,7 +76,7 @@ func (r Rehearsal) Run(ctx context.Context) (Outcome, error) {
 	wg.Go(func() { w.Run(runCtx) })
 
 	var out Outcome
-	err = pause(ctx, r.Before)
+	err = testbed.Pause(ctx, r.Before)
 	if err == nil {
 		start := time.Now()
 		err = r.Change(ctx)
@@ -88,7 +89,7 @@ func (r Rehearsal) Run(ctx context.Context) (Outcome, error) {
 		out.Took = time.Since(start)
 	}
 	if err == nil {
-		err = pause(ctx, r.After)
+		err = testbed.Pause(ctx, r.After)
 	}
 	stop()
 	wg.Wait()
@@ -121,7 +122,7 @@ func lost(ctx context.Context, client *load.Client, stats load.Stats) (map[strin
 				out[collection] = missing
 				break
 			}
-			if err := pause(ctx, time.Second); err != nil {
+			if err := testbed.Pause(ctx, time.Second); err != nil {
 				return out, err
 			}
 		}
@@ -141,14 +142,5 @@ func (o Outcome) Explain(w io.Writer) {
 	}
 	for i, x := range o.Witness.Restarts {
 		_, _ = fmt.Fprintf(w, "  restart %d: %s at %s overseer=%t\n", i+1, x.Pod, x.At.Format("15:04:05"), x.Overseer)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -32,27 +32,27 @@ func (s *solr) leaderKilledTenTimes(t *testing.T) {
 		During: func(ctx context.Context, w *witness.Witness) error {
 			last := ""
 			for killed < kills && len(w.Report().Restarts) < 6 {
-				name, container, err := s.leaderProcess(ctx)
+				container, err := s.leaderContainer(ctx)
 				if err != nil || container == last {
-					if err := sleep(ctx, time.Second); err != nil {
+					if err := testbed.Pause(ctx, time.Second); err != nil {
 						return err
 					}
 					continue
 				}
 				// It has led for some seconds, so it may be in the middle of anything.
-				if err := sleep(ctx, time.Duration(1+killed)*time.Second); err != nil {
+				if err := testbed.Pause(ctx, time.Duration(1+killed)*time.Second); err != nil {
 					return err
 				}
-				_, uid, err := s.bed.Leader(ctx)
+				leader, err := s.bed.Leader(ctx)
 				if err != nil {
 					continue
 				}
-				if _, err := s.bed.Kill(uid, "rollcall-coordinator"); err != nil {
+				if _, err := s.bed.Kill(string(leader.UID), "rollcall-coordinator"); err != nil {
 					return err
 				}
 				last = container
 				killed++
-				s.bed.Logf("kill %d of %d: %s", killed, kills, name)
+				s.bed.Logf("kill %d of %d: %s", killed, kills, leader.Name)
 			}
 			return nil
 		},
@@ -63,25 +63,17 @@ func (s *solr) leaderKilledTenTimes(t *testing.T) {
 	require.LessOrEqual(t, out.Took, undisturbed.Took+kills*failover)
 }
 
-// leaderProcess is the coordinator that holds the Lease, and the container that
-// runs in it: after a kill the same pod may lead again in another one.
-func (s *solr) leaderProcess(ctx context.Context) (name, container string, err error) {
-	name, uid, err := s.bed.Leader(ctx)
+// leaderContainer is the container that leads: after a kill the same pod may
+// lead again in another one.
+func (s *solr) leaderContainer(ctx context.Context) (string, error) {
+	leader, err := s.bed.Leader(ctx)
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	pods, err := s.bed.PodsOf(ctx, testbed.InstallNamespace)
-	if err != nil {
-		return "", "", err
+	if c := leader.Status.ContainerStatuses; len(c) > 0 && c[0].State.Running != nil {
+		return c[0].ContainerID, nil
 	}
-	for i := range pods {
-		p := &pods[i]
-		if string(p.UID) != uid || len(p.Status.ContainerStatuses) == 0 || p.Status.ContainerStatuses[0].State.Running == nil {
-			continue
-		}
-		return name, p.Status.ContainerStatuses[0].ContainerID, nil
-	}
-	return "", "", errors.New("the leader's container does not run")
+	return "", errors.New("the leader's container does not run")
 }
 
 // leaderFrozen: the leader stands still until another has taken over, and then
@@ -106,22 +98,22 @@ func (s *solr) leaderFrozen(t *testing.T) {
 }
 
 func (s *solr) freezeLeader(ctx context.Context) error {
-	name, uid, err := s.bed.Leader(ctx)
+	frozen, err := s.bed.Leader(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := s.bed.Signal(uid, "rollcall-coordinator", syscall.SIGSTOP); err != nil {
+	if _, err := s.bed.Signal(string(frozen.UID), "rollcall-coordinator", syscall.SIGSTOP); err != nil {
 		return err
 	}
 	err = s.bed.Eventually(ctx, "another leader", 2*time.Minute, func(ctx context.Context) error {
-		if now, _, err := s.bed.Leader(ctx); err != nil || now == name {
-			return errors.Join(fmt.Errorf("%s still holds the Lease", name), err)
+		if now, err := s.bed.Leader(ctx); err != nil || now.Name == frozen.Name {
+			return errors.Join(fmt.Errorf("%s still holds the Lease", frozen.Name), err)
 		}
 		return nil
 	})
 	// Its successor is in the middle of something when it wakes up.
-	err = errors.Join(err, sleep(ctx, 5*time.Second))
-	_, awake := s.bed.Signal(uid, "rollcall-coordinator", syscall.SIGCONT)
+	err = errors.Join(err, testbed.Pause(ctx, 5*time.Second))
+	_, awake := s.bed.Signal(string(frozen.UID), "rollcall-coordinator", syscall.SIGCONT)
 	return errors.Join(err, awake)
 }
 
@@ -139,18 +131,9 @@ func (s *solr) apiServerDown(t *testing.T) {
 				return err
 			}
 			s.bed.Logf("the API server is down")
-			err := sleep(ctx, 30*time.Second)
+			err := testbed.Pause(ctx, 30*time.Second)
 			return errors.Join(err, s.bed.Repair(context.WithoutCancel(ctx)))
 		},
 	})
 	s.wellBehaved(t, out)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

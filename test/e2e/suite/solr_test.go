@@ -129,12 +129,12 @@ func (s *solr) leaderKilled(t *testing.T) {
 			if err := restarted(ctx, s.bed, w, 2); err != nil {
 				return err
 			}
-			name, uid, err := s.bed.Leader(ctx)
+			leader, err := s.bed.Leader(ctx)
 			if err != nil {
 				return err
 			}
-			n, err := s.bed.Kill(uid, "rollcall-coordinator")
-			t.Logf("killed %d process of the leader %s", n, name)
+			n, err := s.bed.Kill(string(leader.UID), "rollcall-coordinator")
+			t.Logf("killed %d process of the leader %s", n, leader.Name)
 			return err
 		},
 	})
@@ -318,9 +318,7 @@ func (s *solr) grpcurl(t *testing.T) {
 	require.Contains(t, services, "rollcall.v1.AgentService")
 	require.Contains(t, services, "grpc.health.v1.Health")
 
-	name, _, err := s.bed.Leader(ctx)
-	require.NoError(t, err)
-	leader, err := s.bed.Kube.CoreV1().Pods(testbed.InstallNamespace).Get(ctx, name, metav1.GetOptions{})
+	leader, err := s.bed.Leader(ctx)
 	require.NoError(t, err)
 	coordinator := net.JoinHostPort(leader.Status.PodIP, "7950")
 	services, err = grpcurl("coordinator.rollcall", coordinator, "list")

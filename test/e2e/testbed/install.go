@@ -58,27 +58,14 @@ func (b *Bed) Install(ctx context.Context) error {
 	})
 }
 
-// PodsOf lists the pods of a namespace.
-func (b *Bed) PodsOf(ctx context.Context, namespace string) ([]corev1.Pod, error) {
-	list, err := b.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+// Leader is the coordinator that holds the Lease.
+func (b *Bed) Leader(ctx context.Context) (*corev1.Pod, error) {
+	lease, err := b.Kube.CoordinationV1().Leases(InstallNamespace).Get(ctx, "rollcall-coordinator", metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return list.Items, nil
-}
-
-// Leader answers the name and UID of the coordinator pod that holds the Lease.
-func (b *Bed) Leader(ctx context.Context) (name, uid string, err error) {
-	lease, err := b.Kube.CoordinationV1().Leases(InstallNamespace).Get(ctx, "rollcall-coordinator", metav1.GetOptions{})
-	if err != nil {
-		return "", "", err
-	}
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		return "", "", fmt.Errorf("nobody holds the Lease")
+		return nil, fmt.Errorf("nobody holds the Lease")
 	}
-	pod, err := b.Kube.CoreV1().Pods(InstallNamespace).Get(ctx, *lease.Spec.HolderIdentity, metav1.GetOptions{})
-	if err != nil {
-		return "", "", err
-	}
-	return pod.Name, string(pod.UID), nil
+	return b.Kube.CoreV1().Pods(InstallNamespace).Get(ctx, *lease.Spec.HolderIdentity, metav1.GetOptions{})
 }

@@ -184,3 +184,13 @@ func (b *Bed) Eventually(ctx context.Context, what string, limit time.Duration, 
 		}
 	}
 }
+
+// Pause waits, unless ctx ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
