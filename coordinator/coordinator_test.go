@@ -35,7 +35,7 @@ func TestRollsOutThreePods(t *testing.T) {
 		before := p.total()
 		db.roll("v2")
 		db.requireDone(3*time.Minute, "v2")
-		require.Equal(t, []string{"search-2 v1", "search-1 v1", "search-0 v1"}, w.removals)
+		require.Equal(t, []string{"search-2 v1", "search-1 v1", "search-0 v1"}, w.gone())
 		s := db.status()
 		require.Equal(t, map[string]string{"search": "v2"}, s.UpdateRevisions)
 		require.Equal(t, []v1alpha1.FinishedRollout{{Pool: "search", Revision: "v2", Version: "9.9.0"}}, s.LastFinished)
@@ -78,7 +78,7 @@ func TestSuccessorFinishesWhatWasBegun(t *testing.T) {
 		second := w.start()
 		defer second.end()
 		db.requireDone(3*time.Minute, "v2")
-		require.Len(t, w.removals, 3)
+		require.Len(t, w.gone(), 3)
 		require.EqualValues(t, 2, db.status().Epoch)
 	})
 }
@@ -101,7 +101,7 @@ func TestTwoLeadersAtOnce(t *testing.T) {
 		first.end()
 		defer second.end()
 		db.requireDone(3*time.Minute, "v2")
-		require.Len(t, w.removals, 3)
+		require.Len(t, w.gone(), 3)
 		require.LessOrEqual(t, most, 1)
 	})
 }
@@ -120,12 +120,12 @@ func TestBrokenRevisionStopsTheLineAndTheCorrectionGetsThrough(t *testing.T) {
 		before := p.decided.Load()
 		time.Sleep(4 * time.Minute)
 		require.Less(t, p.decided.Load()-before, int64(4*60*5), "passes that nothing asked for")
-		require.Equal(t, []string{"search-2 v1"}, w.removals)
+		require.Equal(t, []string{"search-2 v1"}, w.gone())
 		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.LineStopped }), "%+v", db.status().Holds)
 
 		db.roll("v3")
 		db.requireDone(3*time.Minute, "v3")
-		require.Equal(t, []string{"search-2 v1", "search-2 v2", "search-1 v1", "search-0 v1"}, w.removals)
+		require.Equal(t, []string{"search-2 v1", "search-2 v2", "search-1 v1", "search-0 v1"}, w.gone())
 	})
 }
 
@@ -139,7 +139,7 @@ func TestPauseInTheMiddleOfARollout(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		db.annotate(v1alpha1.AnnotationPaused, "true")
 		time.Sleep(2 * time.Minute)
-		require.Len(t, w.removals, 1, "the pod that had gone is followed to its end")
+		require.Len(t, w.gone(), 1, "the pod that had gone is followed to its end")
 		require.Empty(t, db.status().Claims)
 		require.Equal(t, policy.ClusterPaused, db.status().Phase)
 		db.annotate(v1alpha1.AnnotationPaused, "")
@@ -156,7 +156,7 @@ func TestObserveNeverActs(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		db.roll("v2")
 		time.Sleep(5 * time.Minute)
-		require.Empty(t, w.removals)
+		require.Empty(t, w.gone())
 		require.Empty(t, db.status().Claims)
 		require.Zero(t, p.writes["patch pods"])
 		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.ObserveOnly }))
@@ -179,7 +179,7 @@ func TestReplacementIsRefusedInTheStatus(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		db.roll("v2")
 		time.Sleep(5 * time.Minute)
-		require.Empty(t, w.removals)
+		require.Empty(t, w.gone())
 		require.Equal(t, policy.ClusterWaiting, db.status().Phase)
 		require.Len(t, db.status().Holds, 3)
 		for _, h := range db.status().Holds {
@@ -196,9 +196,7 @@ func TestHungAgentsOfOneClusterHoldUpNoOther(t *testing.T) {
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
-		w.mu.Lock()
-		sick.hung = true
-		w.mu.Unlock()
+		sick.hang(true)
 		sick.roll("v2")
 		well.roll("v2")
 		well.requireDone(time.Minute, "v2")
@@ -207,9 +205,7 @@ func TestHungAgentsOfOneClusterHoldUpNoOther(t *testing.T) {
 		require.Equal(t, policy.ClusterStalled, sick.status().Phase)
 		require.True(t, isTrue(sick.status(), v1alpha1.ConditionStalled))
 
-		w.mu.Lock()
-		sick.hung = false
-		w.mu.Unlock()
+		sick.hang(false)
 		sick.requireDone(5*time.Minute, "v2")
 	})
 }
@@ -224,12 +220,12 @@ func TestForeignRemovalIsWaitedFor(t *testing.T) {
 		require.NoError(t, w.admin.Kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), "search-0", metav1.DeleteOptions{}))
 		db.roll("v2")
 		time.Sleep(5 * time.Second)
-		require.Equal(t, []string{"search-0 v1"}, w.removals)
+		require.Equal(t, []string{"search-0 v1"}, w.gone())
 		decision, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 		require.True(t, ok)
 		require.Contains(t, decision.Plan.Text(), "pod-budget")
 		db.requireDone(3*time.Minute, "v2")
-		require.Len(t, w.removals, 3)
+		require.Len(t, w.gone(), 3)
 	})
 }
 
@@ -245,7 +241,7 @@ func TestAdoption(t *testing.T) {
 		w.mu.Unlock()
 		db.roll("v2")
 		time.Sleep(2 * time.Minute)
-		require.Empty(t, w.removals)
+		require.Empty(t, w.gone())
 		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.NeedsApproval }), "%+v", db.status().Holds)
 
 		clusters := w.admin.Clusters.DatabaseClusters(namespace)
@@ -260,7 +256,7 @@ func TestAdoption(t *testing.T) {
 			most = max(most, db.away())
 		}
 		db.requireDone(time.Minute, "v2")
-		require.Len(t, w.removals, 3)
+		require.Len(t, w.gone(), 3)
 		require.LessOrEqual(t, most, 1)
 	})
 }

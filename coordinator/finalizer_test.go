@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -53,11 +52,11 @@ func TestDeletionInMidRollout(t *testing.T) {
 				time.Sleep(after)
 				db.delete(t)
 				time.Sleep(time.Second) // an eviction that was sent may arrive
-				removals := slices.Clone(w.removals)
+				removals := w.gone()
 				time.Sleep(undoFor + 10*time.Second)
 				require.Nil(t, db.object())
-				require.Equal(t, removals, w.removals)
-				require.Empty(t, db.applied)
+				require.Equal(t, removals, w.gone())
+				require.Empty(t, db.left())
 				require.Zero(t, db.away())
 			})
 		})
@@ -71,9 +70,7 @@ func TestDeletionDoesNotHang(t *testing.T) {
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
-		w.mu.Lock()
-		db.hung = true
-		w.mu.Unlock()
+		db.hang(true)
 		db.roll("v2")
 		time.Sleep(5 * time.Second)
 		require.Len(t, db.status().Claims, 1)
@@ -81,7 +78,7 @@ func TestDeletionDoesNotHang(t *testing.T) {
 		require.NotNil(t, db.object())
 		time.Sleep(undoFor + 15*time.Second)
 		require.Nil(t, db.object())
-		require.Empty(t, w.removals)
+		require.Empty(t, w.gone())
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -15,11 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -292,131 +289,25 @@ func (db *database) roll(revision string) {
 	require.NoError(db.w.t, err)
 }
 
-// report is what an agent sees now. mu is held.
-func (m *member) report() *rollcallv1.Report {
-	m.sequence++
-	r := &rollcallv1.Report{
-		Identity: &rollcallv1.Identity{Namespace: namespace, Cluster: m.db.name, ClusterUid: m.db.uid, Pod: m.pod, PodUid: string(m.uid), Incarnation: 1},
-		Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(),
-		Engine: "Solr", EngineVersion: "9.9.0", Node: m.pod + ":8983_solr",
-		Member: rollcallv1.Membership_MEMBERSHIP_NOT_LIVE, Drain: m.drain, DrainClaim: m.claim, Verdict: rollcallv1.Verdict_VERDICT_GREEN,
-	}
-	if m.live {
-		r.Member, r.Settled, r.SettledFor = rollcallv1.Membership_MEMBERSHIP_LIVE, true, durationpb.New(time.Since(m.settled))
-	}
-	group := &rollcallv1.Group{Id: "books/1", Kind: rollcallv1.GroupKind_GROUP_KIND_SHARD, NeedsLeader: true}
-	for i := range m.db.replicas {
-		pod := fmt.Sprintf("%s-%d", m.db.name, i)
-		state, is := rollcallv1.MemberState_MEMBER_STATE_DOWN, rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
-		if other := m.db.members[pod]; other != nil && other.live {
-			state, is = rollcallv1.MemberState_MEMBER_STATE_ACTIVE, rollcallv1.Membership_MEMBERSHIP_LIVE
-		} else {
-			r.Verdict = rollcallv1.Verdict_VERDICT_RECOVERABLE
-		}
-		node := pod + ":8983_solr"
-		group.Members = append(group.Members, &rollcallv1.Member{Id: fmt.Sprintf("core%d", i), Node: node, State: state, Eligible: true, Leader: m.db.leader == pod})
-		r.Nodes = append(r.Nodes, &rollcallv1.MemberNode{Name: node, Address: pod + ":8983", Member: is})
-	}
-	r.Groups = []*rollcallv1.Group{group}
-	return r
-}
-
-func (m *member) GetReport(context.Context, *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
-	m.db.w.mu.Lock()
-	defer m.db.w.mu.Unlock()
-	return m.report(), nil
-}
-
-func (m *member) WatchReport(_ *rollcallv1.WatchReportRequest, stream grpc.ServerStreamingServer[rollcallv1.Report]) error {
-	wake := make(chan struct{}, 1)
-	m.db.w.mu.Lock()
-	m.changed[wake] = struct{}{}
-	m.db.w.mu.Unlock()
-	heartbeat := time.NewTicker(5 * time.Second)
-	defer heartbeat.Stop()
-	for {
-		m.db.w.mu.Lock()
-		r := m.report()
-		m.db.w.mu.Unlock()
-		if err := stream.Send(r); err != nil {
-			return err
-		}
-		select {
-		case <-stream.Context().Done():
-			return nil
-		case <-wake:
-		case <-heartbeat.C:
-		}
-	}
-}
-
-func (m *member) WatchRoster(_ *rollcallv1.WatchRosterRequest, stream grpc.ServerStreamingServer[rollcallv1.Roster]) error {
-	for {
-		if err := stream.Send(m.roster()); err != nil {
-			return err
-		}
-		select {
-		case <-stream.Context().Done():
-			return nil
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-func (m *member) roster() *rollcallv1.Roster {
-	m.db.w.mu.Lock()
-	defer m.db.w.mu.Unlock()
-	roster := &rollcallv1.Roster{Identity: m.report().GetIdentity(), Synced: true}
-	for _, name := range slices.Sorted(keys(m.db.members)) {
-		r := m.db.members[name].report()
-		roster.Entries = append(roster.Entries, &rollcallv1.RosterEntry{Liveness: rollcallv1.Liveness_LIVENESS_ALIVE, Headline: &rollcallv1.Headline{
-			Pod: name, PodUid: r.GetIdentity().GetPodUid(), Incarnation: 1, Sequence: r.GetSequence(), Phase: rollcallv1.Phase_PHASE_WATCHING,
-			Member: r.GetMember(), Verdict: r.GetVerdict(), Drain: r.GetDrain(), Node: r.GetNode(),
-		}})
-	}
-	return roster
-}
-
-func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-	w := m.db.w
-	w.mu.Lock()
-	hung := m.db.hung
-	w.mu.Unlock()
-	if hung {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
+// gone are the pods that were removed so far, each with its revision.
+func (w *world) gone() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.GetPodUid() != string(m.uid) || r.GetFence().GetClusterUid() != m.db.uid {
-		return nil, grpcstatus.Error(codes.FailedPrecondition, "another pod is meant")
-	}
-	if !r.GetApply() {
-		return &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim())}, nil
-	}
-	m.db.applied[r.GetClaim()] = string(m.uid)
-	m.drain, m.claim = rollcallv1.Drain_DRAIN_PREPARED, r.GetClaim()
-	if m.db.leader == m.pod {
-		for _, name := range slices.Sorted(keys(m.db.members)) {
-			if other := m.db.members[name]; other != m && other.live {
-				m.db.leader = name
-				break
-			}
-		}
-	}
-	m.db.told()
-	return &rollcallv1.PrepareResponse{Undo: r.GetUndo(), Drain: rollcallv1.Drain_DRAIN_PREPARED}, nil
+	return slices.Clone(w.removals)
 }
 
-func (m *member) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
-	m.db.w.mu.Lock()
-	defer m.db.w.mu.Unlock()
-	delete(m.db.applied, string(r.GetUndo()))
-	if m.claim == r.GetClaim() {
-		m.drain, m.claim = rollcallv1.Drain_DRAIN_NONE, ""
-	}
-	m.db.told()
-	return &rollcallv1.RestoreResponse{Done: true}, nil
+// left is what agents have applied and not undone, by claim.
+func (db *database) left() map[string]string {
+	db.w.mu.Lock()
+	defer db.w.mu.Unlock()
+	return maps.Clone(db.applied)
+}
+
+// hang lets the agents take orders and not answer, or answer again.
+func (db *database) hang(hung bool) {
+	db.w.mu.Lock()
+	defer db.w.mu.Unlock()
+	db.hung = hung
 }
 
 // process is one coordinator, without an election.
