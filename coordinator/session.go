@@ -246,7 +246,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
 	}
 	outcome := s.actor.Advance(ctx, act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Versions: versions, Plan: plan,
-		Names: s.names(now, objects, objects.Cluster.Status.Claims)})
+		Pools: poolsOf(objects.Pools), Names: s.names(now, objects, objects.Cluster.Status.Claims)})
 	if outcome.Deposed {
 		return wake, errors.New("the epoch is another coordinator's")
 	}
@@ -260,7 +260,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	decision := status.Decision{
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
-		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec),
+		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec), Resets: outcome.Resets,
 	}
 	s.progress.note(now, decision)
 	s.options.Board.Publish(decision)

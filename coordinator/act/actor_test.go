@@ -31,6 +31,10 @@ func TestRollsOutWithFiveWritesPerRestart(t *testing.T) {
 // Every request of a rollout is one after which, or before which, the process
 // may die. A successor goes on, nothing goes twice, and nothing is left behind.
 func TestResumesAfterACrashAtEveryCall(t *testing.T) {
+	resumesAfterACrashAtEveryCall(t, newWorld)
+}
+
+func resumesAfterACrashAtEveryCall(t *testing.T, newWorld func(*testing.T) *world) {
 	var calls []string
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -20,7 +20,7 @@ func (w *world) judge(pod *corev1.Pod) {
 	if !ours {
 		w.accuse("%s was removed without a claim", pod.Name)
 	}
-	if pod.Labels[v1alpha1.LabelGuard] != v1alpha1.GuardOpen {
+	if w.guard != "" && pod.Labels[v1alpha1.LabelGuard] != v1alpha1.GuardOpen {
 		w.accuse("%s was removed with its guard %s", pod.Name, pod.Labels[v1alpha1.LabelGuard])
 	}
 	away := 0
@@ -29,10 +29,10 @@ func (w *world) judge(pod *corev1.Pod) {
 			away++
 		}
 	}
-	if away > 1 {
+	if away > 1 && !w.broken[pod.Labels[revision]] {
 		w.accuse("%d pods away after %s", away, pod.Name)
 	}
-	if !w.prepared[string(pod.UID)] && !w.broken[pod.Labels[revision]] {
+	if !w.byForce && !w.prepared[string(pod.UID)] && !w.broken[pod.Labels[revision]] {
 		w.accuse("%s was removed unprepared", pod.Name)
 	}
 }

@@ -47,6 +47,13 @@ type world struct {
 	fresh    int
 	frozen   bool // agents do not answer
 	verdict  policy.Verdict
+	// guard is the label of new pods; enforced: Kubernetes keeps those that are closed.
+	guard    string
+	enforced bool
+	// byForce: pods may go unprepared, because a person said so.
+	byForce bool
+	// set is the controller of a StatefulSet that rolls its pods itself; nil: OnDelete.
+	set *controller
 
 	// onPrepare may replace what an agent answers.
 	onPrepare func(to Target, order Order) (Progress, error)
@@ -56,7 +63,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, server: kubetest.New(), pods: []string{"s-0", "s-1", "s-2"}, update: "v2",
 		live: map[types.UID]bool{}, broken: map[string]bool{}, applied: map[string]string{}, undone: map[string]int{},
-		verdict: policy.Green, removed: map[string]int{}, prepared: map[string]bool{}, epochs: map[string]int64{},
+		guard: v1alpha1.GuardClosed, enforced: true, verdict: policy.Green, removed: map[string]int{}, prepared: map[string]bool{}, epochs: map[string]int64{},
 	}
 	w.server.Removed = w.podRemoved
 	admin := w.server.Client(nil)
@@ -74,8 +81,10 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) create(pod, rev string, live bool) {
-	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod,
-		Labels: map[string]string{revision: rev, v1alpha1.LabelGuard: v1alpha1.GuardClosed}}}
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, Labels: map[string]string{revision: rev}}}
+	if w.guard != "" {
+		object.Labels[v1alpha1.LabelGuard] = w.guard
+	}
 	made, err := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Create(context.Background(), object, metav1.CreateOptions{})
 	if err != nil {
 		w.accuse("create %s: %v", pod, err)
@@ -96,18 +105,26 @@ func (w *world) podRemoved(pod *corev1.Pod) {
 	go func() {
 		time.Sleep(2 * time.Second)
 		w.server.EndPod(namespace, pod.Name, pod.UID)
+		if w.set != nil {
+			return
+		}
 		time.Sleep(time.Second)
 		w.mu.Lock()
 		rev := w.update
 		w.mu.Unlock()
-		w.create(pod.Name, rev, false)
-		time.Sleep(5 * time.Second)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if next, ok := w.server.Pod(namespace, pod.Name); ok && !w.broken[rev] {
-			w.live[next.UID] = true
-		}
+		w.start(pod.Name, rev)
 	}()
+}
+
+// start makes a pod, which is live after five seconds if its revision works.
+func (w *world) start(pod, rev string) {
+	w.create(pod, rev, false)
+	time.Sleep(5 * time.Second)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if next, ok := w.server.Pod(namespace, pod); ok && !w.broken[rev] {
+		w.live[next.UID] = next.DeletionTimestamp == nil
+	}
 }
 
 func (w *world) snapshotNow() policy.Snapshot {
@@ -125,21 +142,30 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 			Namespace: namespace, Name: name, UID: string(cluster.UID), Spec: cluster.Spec,
 			Status: policy.Status{Epoch: cluster.Status.Epoch, Claims: cluster.Status.Claims, Initialized: true},
 			Paused: cluster.Annotations[v1alpha1.AnnotationPaused] == "true", Window: policy.WindowState{Open: true},
-			Engine: policy.EngineFacts{MaxMajorStep: 1},
+			Engine: policy.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: w.enforced,
 		},
 		Pools: []policy.Pool{{Name: "s", Replicas: int32(len(w.pods)), Revision: w.update, Observed: true,
 			Management: policy.Parallel, Strategy: policy.OnDelete}},
 		Health: policy.Health{Verdict: w.verdict},
 	}
+	if w.set != nil {
+		s.Pools[0] = w.set.pool(s.Pools[0], cluster.Spec.Update.RollingUpdate)
+	}
 	group := policy.Group{ID: "books/1", Kind: policy.Shard, NeedsLeader: true}
 	for i, pod := range w.pods {
 		p := policy.Pod{Name: pod, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
-			Since: policy.At(time.Now().Add(-time.Second)), Phase: policy.Missing, Guard: policy.GuardClosed}
+			Since: policy.At(time.Now().Add(-time.Second)), Phase: policy.Missing, Guard: policy.GuardNone}
 		object, ok := w.server.Pod(namespace, pod)
 		state := policy.Down
 		if ok {
 			p.UID, p.Revision = string(object.UID), object.Labels[revision]
 			p.Phase = policy.Started
+			switch object.Labels[v1alpha1.LabelGuard] {
+			case v1alpha1.GuardClosed:
+				p.Guard = policy.GuardClosed
+			case v1alpha1.GuardOpen:
+				p.Guard = policy.GuardOpen
+			}
 			p.Report = &policy.Report{UID: p.UID, Self: true, Fresh: true, Member: policy.NotLive}
 			if w.live[object.UID] {
 				p.Phase, p.Report.Member, p.Report.Settled, state = policy.Ready, policy.Live, true, policy.Active
@@ -183,7 +209,7 @@ func (w *world) done() bool {
 			return false
 		}
 	}
-	return len(cluster.Status.Claims) == 0
+	return len(cluster.Status.Claims) == 0 && (w.set == nil || w.set.done())
 }
 
 func (w *world) describe() string {

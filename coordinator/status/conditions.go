@@ -38,11 +38,11 @@ const (
 // wait for an object need not know this kind: an up-to-date cluster is Ready,
 // one in mid-rollout is Reconciling, and one that cannot go on is Stalled.
 func Conditions(d Decision, have []v1alpha1.Condition, generation int64) []v1alpha1.Condition {
-	list := make([]metav1.Condition, 0, len(have)+6)
+	list := make([]metav1.Condition, 0, len(have)+7)
 	for _, c := range have {
 		list = append(list, metav1.Condition(c))
 	}
-	for _, c := range []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d)} {
+	for _, c := range []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d), partitionReset(d)} {
 		c.ObservedGeneration = generation
 		c.LastTransitionTime = metav1.NewTime(d.DecidedAt)
 		meta.SetStatusCondition(&list, c)

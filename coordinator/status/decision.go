@@ -34,6 +34,9 @@ type Decision struct {
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
 	SpecError error
+	// Resets says of pools how often somebody has undone what was written to their
+	// partition, where that happens again and again.
+	Resets map[string]int
 }
 
 // FromSnapshot decides on a snapshot and makes a Decision of it, as the

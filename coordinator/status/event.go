@@ -26,6 +26,10 @@ const (
 	OverrideUsed       = "OverrideUsed"
 	VersionRefused     = "VersionRefused"
 	RolloutFinished    = "RolloutFinished"
+	PartitionMoved     = "PartitionMoved"
+	PartitionOrdered   = "PartitionOrdered"
+	PartitionReset     = "PartitionReset"
+	RollingForced      = "RollingUpdateForced"
 )
 
 // Event is something that happened to a database cluster, or to one of its
@@ -50,14 +54,19 @@ func Events(previous *Decision, next Decision) []Event {
 	t := &transition{from: *previous, to: next}
 	t.claims()
 	t.unplanned()
+	t.lines()
 	t.holds()
 	t.phase()
 	return t.events
 }
 
-// overrideNote begins the notes of a step that are about an override; all
-// others are about groups that cannot be protected.
-const overrideNote = "override of "
+// overrideNote begins the notes of a step that are about an override, forcedNote
+// those of one that a person forces; all others are about groups that cannot be
+// protected.
+const (
+	overrideNote = "override of "
+	forcedNote   = "forced: "
+)
 
 type transition struct {
 	from, to Decision
@@ -117,8 +126,11 @@ func (t *transition) selected(c policy.Claim) {
 	}
 	for _, note := range step.Notes {
 		reason := UnprotectedRestart
-		if strings.HasPrefix(note, overrideNote) {
+		switch {
+		case strings.HasPrefix(note, overrideNote):
 			reason = OverrideUsed
+		case strings.HasPrefix(note, forcedNote):
+			reason = RollingForced
 		}
 		t.add(c.Pod, c.UID, true, reason, "%s: %s", c.Pod, note)
 	}

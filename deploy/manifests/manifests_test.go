@@ -114,7 +114,7 @@ func TestRightsAreTheShortestList(t *testing.T) {
 	require.Equal(t, strings.Join([]string{
 		"databaseclusters.rollcall.dev: get list watch patch",
 		"databaseclusters/status.rollcall.dev: update",
-		"statefulsets.apps: list watch",
+		"statefulsets.apps: get list watch patch",
 		"nodes: list watch",
 		"pods: get list watch patch delete",
 		"pods/eviction: create",

@@ -16,6 +16,9 @@ const (
 	AnnotationPaused = "rollcall.dev/paused"
 	// AnnotationForce on a StatefulSet, when "true", lets Kubernetes roll it.
 	AnnotationForce = "rollcall.dev/force-rolling-update"
+	// AnnotationPartition on a StatefulSet notes the partition that was last written
+	// by a coordinator; another value of the field is somebody else's.
+	AnnotationPartition = "rollcall.dev/partition"
 	// AnnotationAllowShutdown on a StatefulSet, when "true", makes a scale to 0 a shutdown.
 	AnnotationAllowShutdown = "rollcall.dev/allow-shutdown"
 
