@@ -206,6 +206,30 @@ func TestPauseAtEveryCallInARollingPool(t *testing.T) {
 	}
 }
 
+// As long as the old revision is the current one, a pod that dies below the line
+// comes back on that: so the line stays down until then.
+func TestLineStaysDownUntilTheRevisionIsCurrent(t *testing.T) {
+	inRollingWorld(t, policy.ByPartition, false, func(t *testing.T, w *world) {
+		w.set.slow = true
+		newProcess(w, 0, false).run(time.Minute)
+		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.removed)
+		require.NoError(t, w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), "s-1", metav1.DeleteOptions{}))
+		w.wrong = nil // that was somebody else
+		newProcess(w, 0, false).run(30 * time.Second)
+		object, ok := w.server.Pod(namespace, "s-1")
+		require.True(t, ok)
+		require.Equal(t, "v2", object.Labels[revision])
+		require.Zero(t, partitionIn(w.set.get()))
+
+		w.mu.Lock()
+		w.set.slow = false
+		w.mu.Unlock()
+		newProcess(w, 0, false).run(time.Minute)
+		require.True(t, w.done(), w.describe())
+		w.requireClean()
+	})
+}
+
 // requireKept: the controller does not take the pod.
 func (w *world) requireKept(pod string) {
 	w.t.Helper()
