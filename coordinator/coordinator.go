@@ -12,6 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -36,6 +37,9 @@ type Options struct {
 	// Authorities is closed when the certificate authorities change after the
 	// call. Default: they do not.
 	Authorities func() <-chan struct{}
+	// Guard has Kubernetes refuse that others remove pods. It must not be running
+	// yet. Default: nothing is guarded.
+	Guard *guard.Guard
 	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
 	MaxRestarts int
 	Metrics     *act.Metrics
@@ -90,6 +94,9 @@ func New(options Options) (*Coordinator, error) {
 	options.Cache.Subscribe(c.objectsChanged)
 	options.Agents.Subscribe(c.poke)
 	options.Board.OnAsk(c.lookAt)
+	if options.Guard != nil {
+		options.Guard.Subscribe(c.poke)
+	}
 	return c, nil
 }
 
@@ -100,6 +107,9 @@ func (c *Coordinator) Lead(ctx context.Context, term Term) error {
 	defer running.Wait()
 	c.options.Board.Lead()
 	defer c.options.Board.Follow("")
+	if c.options.Guard != nil {
+		running.Go(func() { c.options.Guard.Lead(ctx, term.Bound) })
+	}
 	authorities := c.options.Authorities()
 	for {
 		c.follow(ctx, term, &running)

@@ -119,6 +119,9 @@ func (s *session) lead(ctx context.Context) error {
 	if err := s.takeOver(ctx); err != nil {
 		return err
 	}
+	if err := s.arm(ctx); err != nil {
+		return err
+	}
 	s.departures = newDepartures(time.Now(), s.newest.Status.LastDeparture.Time)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
 	s.estimates = estimatesOf(s.newest.Status)
@@ -261,6 +264,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
 		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec), Resets: outcome.Resets,
+		Guard: s.guarded(),
 	}
 	s.progress.note(now, decision)
 	s.options.Board.Publish(decision)
@@ -353,7 +357,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
 		Barrier: s.departures.barrier, Engine: engineFacts(objects.Cluster.Spec.Engine),
-		Fleet: s.fleet.state(),
+		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }
 

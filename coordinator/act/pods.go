@@ -73,13 +73,13 @@ func (p *Pods) read(ctx context.Context, name, uid string) (Seen, error) {
 	return seenOf(pod), nil
 }
 
-// open notes the claim on the pod and opens its guard, if it has one, given that
+// open notes the claim on the pod and opens its guard, if it is closed, given that
 // nothing about the pod has changed since it was seen. The pod has a new
 // resourceVersion afterwards, even if it was open already: whoever sees that has
 // seen everything that happened before it.
 func (p *Pods) open(ctx context.Context, seen Seen, claim string, epoch int64) (Seen, error) {
 	change := noteOf(seen, claim, epoch)
-	if seen.Guard != "" {
+	if seen.Guard == v1alpha1.GuardClosed {
 		change.Labels = map[string]*string{v1alpha1.LabelGuard: ptr(v1alpha1.GuardOpen)}
 	}
 	return p.patch(ctx, seen.Name, change)

@@ -27,6 +27,7 @@ const (
 	reasonWasHealthy  = "WasHealthy"
 	reasonNoPods      = "NoPods"
 	reasonNoBudget    = "NoForeignBudget"
+	reasonSelected    = "SelectsPods"
 	reasonUnspecified = "Unknown"
 )
 
@@ -127,7 +128,10 @@ func foreignBudget(d Decision) metav1.Condition {
 			return condition(v1alpha1.ConditionForeignBudget, true, string(h.Rule), h.Reason)
 		}
 	}
-	return condition(v1alpha1.ConditionForeignBudget, false, reasonNoBudget, "no PodDisruptionBudget of somebody else has refused an eviction")
+	if d.Guard.ForeignBudget != "" {
+		return condition(v1alpha1.ConditionForeignBudget, true, reasonSelected, d.Guard.ForeignBudget)
+	}
+	return condition(v1alpha1.ConditionForeignBudget, false, reasonNoBudget, "no PodDisruptionBudget of somebody else is in the way")
 }
 
 // why is the rule that holds the cluster, or else what the cluster is doing.

@@ -30,6 +30,10 @@ const (
 	PartitionOrdered   = "PartitionOrdered"
 	PartitionReset     = "PartitionReset"
 	RollingForced      = "RollingUpdateForced"
+	GuardLost          = "GuardLost"
+	GuardEnforced      = "GuardEnforced"
+	GuardExpired       = "GuardExpired"
+	ForeignBudget      = "ForeignBudget"
 )
 
 // Event is something that happened to a database cluster, or to one of its
@@ -57,6 +61,7 @@ func Events(previous *Decision, next Decision) []Event {
 	t.lines()
 	t.holds()
 	t.phase()
+	t.guard()
 	return t.events
 }
 
@@ -355,5 +360,21 @@ func (t *transition) phase() {
 			pools = append(pools, fmt.Sprintf("%s on %s", p.Name, p.Revision))
 		}
 		t.add("", "", false, RolloutFinished, "%d of %d pods updated: %s", t.to.Pods.Updated, t.to.Pods.Desired, strings.Join(pools, ", "))
+	}
+}
+
+// guard tells when Kubernetes begins and ends to refuse what others remove, if
+// that is asked for. What a coordinator finds when it takes over is told by the
+// condition, and by whoever has the guard refuse again after it had expired.
+func (t *transition) guard() {
+	was, is := t.from.Snapshot.Cluster.GuardEnforcing, t.to.Snapshot.Cluster.GuardEnforcing
+	switch {
+	case is && !was:
+		t.add("", "", false, GuardEnforced, "Kubernetes refuses to remove pods that Rollcall has not let go")
+	case was && !is && t.to.Guard.Why != "":
+		t.add("", "", true, GuardLost, "Kubernetes lets pods go that Rollcall has not let go: %s", t.to.Guard.Why)
+	}
+	if budget := t.to.Guard.ForeignBudget; budget != "" && budget != t.from.Guard.ForeignBudget {
+		t.add("", "", true, ForeignBudget, "%s", budget)
 	}
 }
