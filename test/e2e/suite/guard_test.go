@@ -54,8 +54,12 @@ func TestGuard(t *testing.T) {
 	b := bed(t)
 	ctx := t.Context()
 	g := &guardTest{b}
+	// An earlier run may have left something behind.
+	_, err := b.Kubectl(ctx, "", "delete", "namespace", guarded, exempted, "--ignore-not-found", "--timeout=120s")
+	require.NoError(t, err)
 	require.NoError(t, b.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+guarded+"}\n"))
 	require.NoError(t, b.Apply(ctx, guardedDatabase))
+	g.healthy(t)
 	for _, step := range []step{
 		{"ClosesOnSight", g.closes},
 		{"Refuses", g.refuses},
@@ -120,6 +124,18 @@ func (g *guardTest) becomes(t *testing.T, labels string, budget bool) {
 		}
 		return nil
 	}))
+}
+
+// healthy has the database be one that was healthy once: without agents it takes
+// a coordinator a minute to find that out.
+func (g *guardTest) healthy(t *testing.T) {
+	t.Helper()
+	is, err := g.labels(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, is, "=closed", "nothing is guarded before that")
+	patch := `{"status":{"conditions":[{"type":"Initialized","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+	_, err = g.Kubectl(t.Context(), "", "patch", "dbc", "db", "-n", guarded, "--subresource=status", "--type=merge", "-p", patch)
+	require.NoError(t, err)
 }
 
 func (g *guardTest) closes(t *testing.T) { g.becomes(t, "db-0=closed db-1=closed", true) }
@@ -312,6 +328,7 @@ func (g *guardTest) clusterDeleted(t *testing.T) {
 	require.NoError(t, err)
 	g.becomes(t, "db-0= db-1=", false)
 	require.NoError(t, g.Apply(ctx, guardedDatabase))
+	g.healthy(t)
 	g.becomes(t, "db-0=closed db-1=closed", true)
 }
 
