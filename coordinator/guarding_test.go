@@ -95,7 +95,7 @@ func TestArmsBeforeTheFirstClaim(t *testing.T) {
 		p := w.start()
 		time.Sleep(30 * time.Second)
 		p.end()
-		_, err := guard.Expire(t.Context(), guard.ExpireOptions{Client: w.admin.Kubernetes, Namespace: "none", Lease: "none"})
+		_, err := guard.Expire(t.Context(), guard.ExpireOptions{Client: w.admin.Kubernetes, Clusters: w.admin.Clusters, Namespace: "none", Lease: "none"})
 		require.NoError(t, err)
 		db.roll("v2")
 		p = w.start()

@@ -31,7 +31,7 @@ once; a coordinator that leads undoes that, so stop it first.`,
 			if after < 0 {
 				return fmt.Errorf("--after is %s: a time that is not negative is wanted", after)
 			}
-			_, core, err := a.clients()
+			clusters, core, err := a.clients()
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ once; a coordinator that leads undoes that, so stop it first.`,
 				reporter = "rollcall"
 			}
 			done, err := guard.Expire(cmd.Context(), guard.ExpireOptions{
-				Client: core, Namespace: a.reach.Namespace, Lease: lead.LeaseName, After: after, Reporter: reporter,
+				Client: core, Clusters: clusters, Namespace: a.reach.Namespace, Lease: lead.LeaseName, After: after, Reporter: reporter,
 			})
 			fmt.Fprintln(a.streams.Out, expiredText(done, after))
 			return err
@@ -55,7 +55,7 @@ func expiredText(done guard.Expired, after time.Duration) string {
 	switch {
 	case done.Silent < after:
 		return fmt.Sprintf("a coordinator led %s ago: nothing was changed", silent)
-	case !done.Binding && len(done.Budgets) == 0:
+	case !done.Binding && len(done.Budgets)+done.Freed == 0:
 		return fmt.Sprintf("no coordinator has led for %s: nothing was left to change", silent)
 	}
 	text := fmt.Sprintf("no coordinator has led for %s", silent)
@@ -65,6 +65,9 @@ func expiredText(done guard.Expired, after time.Duration) string {
 	if n := len(done.Budgets); n > 0 {
 		text += fmt.Sprintf("; %d PodDisruptionBudgets let one pod go at a time: %s", n, strings.Join(done.Budgets, " "))
 	}
+	if done.Freed > 0 {
+		text += fmt.Sprintf("; %d DatabaseClusters can be deleted in mid-rollout", done.Freed)
+	}
 	return text
 }
 
@@ -73,7 +76,8 @@ func newGuardRemove(a *app) *cobra.Command {
 		Use:   "guard-remove",
 		Short: "Remove all guards, before Rollcall is uninstalled",
 		Long: `Remove all guards: the admission policy ` + v1alpha1.GuardPolicy + `, Rollcall's PodDisruptionBudgets
-and the guards' labels on pods, in all namespaces. Databases run on as they are.
+and the guards' labels on pods, in all namespaces, and the finalizers of
+DatabaseClusters. Databases run on as they are.
 
 helm uninstall runs it. Run it yourself before you remove the plain manifest:
 the budgets of databases would stay, and refuse every drain. To get the guards
@@ -81,11 +85,11 @@ back, install again.`,
 		Example: fmt.Sprintf("  %[1]s guard-remove && kubectl delete -f rollcall.yaml", a.name),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, core, err := a.clients()
+			clusters, core, err := a.clients()
 			if err != nil {
 				return err
 			}
-			done, err := guard.Uninstall(cmd.Context(), core)
+			done, err := guard.Uninstall(cmd.Context(), core, clusters)
 			fmt.Fprintf(a.streams.Out, "%d PodDisruptionBudgets and the labels of %d pods removed\n", done.Budgets, done.Pods)
 			return err
 		},

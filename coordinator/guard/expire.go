@@ -26,7 +26,8 @@ const secondLook = 20 * time.Second
 
 // ExpireOptions are for Expire.
 type ExpireOptions struct {
-	Client kubernetes.Interface
+	Client   kubernetes.Interface
+	Clusters v1alpha1.Clients
 	// Namespace and Lease of the coordinators.
 	Namespace, Lease string
 	// After is how long nobody may have led.
@@ -43,6 +44,8 @@ type Expired struct {
 	// were relaxed, as namespace/name.
 	Binding bool
 	Budgets []string
+	// Freed is the number of DatabaseClusters whose finalizer was taken off.
+	Freed int
 }
 
 // Expire ends the guard when no coordinator has led for too long: nobody could
@@ -61,7 +64,10 @@ func Expire(ctx context.Context, o ExpireOptions) (Expired, error) {
 	}
 	since := time.Now().UTC().Format(time.RFC3339)
 	bindingErr := expireBinding(ctx, o.Client, since, &done)
-	return done, errors.Join(bindingErr, expireBudgets(ctx, o, since, &done))
+	budgetErr := expireBudgets(ctx, o, since, &done)
+	freed, freeErr := free(ctx, o.Clusters)
+	done.Freed = freed
+	return done, errors.Join(bindingErr, budgetErr, freeErr)
 }
 
 // lastLed is when a coordinator led last. Without a Lease none has led since the

@@ -16,7 +16,7 @@ import (
 )
 
 func (w *world) expire(after time.Duration) Expired {
-	done, err := Expire(w.t.Context(), ExpireOptions{Client: w.admin.Kubernetes, Namespace: "rollcall-system", Lease: "rollcall-coordinator",
+	done, err := Expire(w.t.Context(), ExpireOptions{Client: w.admin.Kubernetes, Clusters: w.admin.Clusters, Namespace: "rollcall-system", Lease: "rollcall-coordinator",
 		After: after, Reporter: "job"})
 	require.NoError(w.t, err)
 	return done
@@ -169,7 +169,7 @@ func TestUninstall(t *testing.T) {
 		p := w.lead() // runs on, as while Helm removes the chart
 		defer p.end()
 		require.Equal(t, "search-pdb search-rollcall!", w.budgets())
-		_, err := Uninstall(t.Context(), w.admin.Kubernetes)
+		_, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
 		require.NoError(t, err)
 		time.Sleep(aWhile)
 		require.Equal(t, "search-pdb", w.budgets())
@@ -177,7 +177,7 @@ func TestUninstall(t *testing.T) {
 		_, err = w.bindings().Get(t.Context(), v1alpha1.GuardPolicy, metav1.GetOptions{})
 		require.Error(t, err)
 
-		done, err := Uninstall(t.Context(), w.admin.Kubernetes)
+		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
 		require.NoError(t, err)
 		require.Equal(t, Uninstalled{}, done)
 		time.Sleep(time.Hour)
@@ -192,11 +192,33 @@ func TestUninstallAlone(t *testing.T) {
 		w.installed()
 		w.add("search", 2)
 		w.lead().end()
+		w.edit("search", func(c *v1alpha1.DatabaseCluster) { c.Finalizers = []string{"other", v1alpha1.Finalizer} })
 		w.addPod("stray", 0, map[string]string{v1alpha1.LabelGuard: v1alpha1.GuardOpen})
-		done, err := Uninstall(t.Context(), w.admin.Kubernetes)
+		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
 		require.NoError(t, err)
-		require.Equal(t, Uninstalled{Budgets: 1, Pods: 3}, done)
+		require.Equal(t, Uninstalled{Budgets: 1, Pods: 3, Freed: 1}, done)
 		require.Empty(t, w.labels())
 		require.Empty(t, w.budgets())
+		cluster, ok := w.server.Cluster("prod", "search")
+		require.True(t, ok)
+		require.Equal(t, []string{"other"}, cluster.Finalizers, "those of others are theirs")
+	})
+}
+
+// A DatabaseCluster that was deleted in mid-rollout goes once nobody leads, and
+// not before.
+func TestExpiryFreesDatabaseClusters(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 1, func(c *v1alpha1.DatabaseCluster) { c.Finalizers = []string{v1alpha1.Finalizer} })
+		require.NoError(t, w.admin.Clusters.DatabaseClusters("prod").Delete(t.Context(), "search", metav1.DeleteOptions{}))
+		w.renewed(new(time.Minute))
+		require.Zero(t, w.expire(time.Hour).Freed)
+		_, there := w.server.Cluster("prod", "search")
+		require.True(t, there)
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, w.expire(time.Hour).Freed)
+		_, there = w.server.Cluster("prod", "search")
+		require.False(t, there)
 	})
 }

@@ -16,12 +16,12 @@ import (
 var guardBindings = []string{v1alpha1.GuardPolicy, v1alpha1.GuardPolicy + "-audit"}
 
 // Uninstalled counts what Uninstall removed.
-type Uninstalled struct{ Budgets, Pods int }
+type Uninstalled struct{ Budgets, Pods, Freed int }
 
 // Uninstall removes all that refuses or marks: the bindings and the policy, after
-// which a coordinator that still runs makes nothing anew; then budgets and
-// labels. Databases run on as they are. It is harmless to call it again.
-func Uninstall(ctx context.Context, client kubernetes.Interface) (Uninstalled, error) {
+// which a coordinator that still runs makes nothing anew; then budgets,
+// labels and finalizers. Databases run on as they are. It is harmless to call it again.
+func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alpha1.Clients) (Uninstalled, error) {
 	var done Uninstalled
 	var errs []error
 	note := func(what string, err error) bool {
@@ -50,6 +50,9 @@ func Uninstall(ctx context.Context, client kubernetes.Interface) (Uninstalled, e
 			done.Budgets++
 		}
 	}
+	freed, err := free(ctx, clusters)
+	note("finalizers", err)
+	done.Freed = freed
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelGuard})
 	if !note("list pods with a guard", err) {
 		return done, errors.Join(errs...)

@@ -141,6 +141,7 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard]: get patch",
 		"poddisruptionbudgets.policy: list update delete",
 		"events.events.k8s.io: create",
+		"databaseclusters.rollcall.dev: list patch",
 		"validatingadmissionpolicies.admissionregistration.k8s.io [rollcall-guard]: delete",
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard rollcall-guard-audit]: delete",
 		"pods: list patch",
