@@ -162,7 +162,7 @@ func tell(ctx context.Context, o ExpireOptions, pdb *policyv1.PodDisruptionBudge
 		return nil
 	}
 	_, err := o.Client.EventsV1().Events(pdb.Namespace).Create(ctx, &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{GenerateName: owner.Name + ".", Namespace: pdb.Namespace},
+		ObjectMeta:          metav1.ObjectMeta{GenerateName: owner.Name + "-", Namespace: pdb.Namespace},
 		EventTime:           metav1.NewMicroTime(time.Now()),
 		ReportingController: status.Controller,
 		ReportingInstance:   o.Reporter,

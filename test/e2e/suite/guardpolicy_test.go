@@ -181,13 +181,13 @@ func (p *policyTest) pod(t *testing.T, name, state string) {
 	t.Helper()
 	ctx, pods := t.Context(), p.Kube.CoreV1().Pods(exempted)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"exemption": name}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"exemption": name, "test": "guard"}},
 		Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "test/never"}}, AutomountServiceAccountToken: new(false),
 			Containers: []corev1.Container{{Name: "db", Image: "none"}}},
 	}
 	if state == "terminating" {
-		// On a node that is not there, so that nobody ends it.
-		pod.Spec.SchedulingGates, pod.Spec.NodeName = nil, "nowhere"
+		// On a node that is not there, so that nobody ends it; and labelled when it is deleted already.
+		pod.Spec.SchedulingGates, pod.Spec.NodeName, pod.Labels = nil, "nowhere", nil
 	}
 	p.eventually(t, "pod "+name, func(ctx context.Context) error {
 		_, err := pods.Create(ctx, pod, metav1.CreateOptions{}) // the namespace has no ServiceAccount at first
@@ -195,10 +195,8 @@ func (p *policyTest) pod(t *testing.T, name, state string) {
 	})
 	switch state {
 	case "terminating":
-		_, err := p.Kubectl(ctx, "", "label", "pod", name, "-n", exempted, "exemption-", "--overwrite")
-		require.NoError(t, err)
 		require.NoError(t, pods.Delete(ctx, name, metav1.DeleteOptions{}))
-		_, err = p.Kubectl(ctx, "", "label", "pod", name, "-n", exempted, "exemption="+name)
+		_, err := p.Kubectl(ctx, "", "label", "pod", name, "-n", exempted, "exemption="+name, "test=guard")
 		require.NoError(t, err)
 	case "ended":
 		made, err := pods.Get(ctx, name, metav1.GetOptions{})
@@ -207,8 +205,6 @@ func (p *policyTest) pod(t *testing.T, name, state string) {
 		_, err = pods.UpdateStatus(ctx, made, metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
-	_, err := p.Kubectl(ctx, "", "label", "pod", name, "-n", exempted, "test=guard")
-	require.NoError(t, err)
 }
 
 // delete tries to delete a pod by force, as somebody who may, and does not do it.
