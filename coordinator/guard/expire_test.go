@@ -150,12 +150,12 @@ func TestArmSaysWhatItMayNot(t *testing.T) {
 		w.expire(0)
 		p := w.watch()
 		defer p.end()
-		p.refuse = func(c kubetest.Call) error {
+		p.refuses(func(c kubetest.Call) error {
 			if c.Resource == "validatingadmissionpolicybindings" && c.Write() {
 				return errForbidden
 			}
 			return nil
-		}
+		})
 		require.ErrorIs(t, p.Arm(t.Context(), unbound, search), errForbidden)
 		require.Equal(t, "search-rollcall!", w.budgets(), "one does not keep the other from being armed")
 	})

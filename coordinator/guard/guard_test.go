@@ -214,20 +214,18 @@ func TestTriesAgain(t *testing.T) {
 		w.add("search", 2)
 		w.add("books", 1)
 		p := w.watch()
-		p.refuse = func(c kubetest.Call) error {
+		p.refuses(func(c kubetest.Call) error {
 			if c.Name == "search-0" || c.Name == "search-rollcall" {
 				return errors.New("not now")
 			}
 			return nil
-		}
+		})
 		p.leadToo(t.Context())
 		defer p.end()
 		time.Sleep(time.Minute)
 		require.Equal(t, "books-0=closed/books search-1=closed/search", w.labels())
 		require.Contains(t, p.State(search).Why, "PodDisruptionBudget is not there yet")
-		p.mu.Lock()
-		p.refuse = nil
-		p.mu.Unlock()
+		p.refuses(nil)
 		time.Sleep(2 * time.Minute)
 		require.Equal(t, "books-0=closed/books search-0=closed/search search-1=closed/search", w.labels())
 		require.True(t, p.State(search).Enforcing)

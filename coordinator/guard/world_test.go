@@ -215,6 +215,12 @@ func (p *process) leadToo(ctx context.Context) {
 	p.running.Go(func() { p.Lead(ctx, unbound) })
 }
 
+func (p *process) refuses(refuse func(kubetest.Call) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = refuse
+}
+
 func (p *process) end() {
 	p.stop()
 	p.running.Wait()
