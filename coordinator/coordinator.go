@@ -20,15 +20,35 @@ import (
 // Key names a DatabaseCluster.
 type Key = kube.Key
 
+// Cache is what Kubernetes says, kept current: a kube.Cache.
+type Cache interface {
+	// Clusters are the keys of all DatabaseClusters, in order.
+	Clusters() []Key
+	// Claims counts the open claims of all DatabaseClusters.
+	Claims() map[Key]int
+	// Cluster answers false while not all is known of a cluster.
+	Cluster(key Key) (kube.ClusterObjects, bool)
+	Subscribe(f func(Key))
+}
+
+// Board shows decisions to others: a status.Board.
+type Board interface {
+	Lead()
+	Follow(leader string)
+	Publish(d status.Decision)
+	Remove(key Key)
+	OnAsk(f func(Key))
+}
+
 // Options of a Coordinator. All without a default are required.
 type Options struct {
 	// Kubernetes and Clusters are for what the leader writes and reads live.
 	Kubernetes kubernetes.Interface
 	Clusters   v1alpha1.Clients
 	// Cache and Agents must not be running yet: New subscribes to both.
-	Cache  *kube.Cache
+	Cache  Cache
 	Agents *agents.Agents
-	Board  *status.Board
+	Board  Board
 	// Provision makes what a database cluster's pods need before they can report,
 	// and answers when it must be called again at the latest (zero: no hurry). It is
 	// also called when the object's spec, its pools or Authorities change. Default:
@@ -42,8 +62,10 @@ type Options struct {
 	Guard *guard.Guard
 	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
 	MaxRestarts int
-	Metrics     *act.Metrics
-	Logger      *slog.Logger
+	// NewID makes the ids of claims. Default: random.
+	NewID   func() string
+	Metrics *act.Metrics
+	Logger  *slog.Logger
 }
 
 func (o *Options) validate() error {

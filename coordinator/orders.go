@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
-	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -29,7 +28,7 @@ func poolsOf(pools []kube.Pool) []act.Pool {
 // orders carries an Actor's orders to the agents of one database cluster.
 type orders struct {
 	agents     *agents.Agents
-	cache      *kube.Cache
+	cache      Cache
 	key        Key
 	clusterUID string
 }

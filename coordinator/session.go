@@ -131,7 +131,7 @@ func (s *session) lead(ctx context.Context) error {
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
 		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
-		Grant: func(open int) bool { return s.fleet.grant(s.key, open) },
+		Grant: func(open int) bool { return s.fleet.grant(s.key, open) }, NewID: s.options.NewID,
 	})
 	if err != nil {
 		return err
@@ -217,6 +217,10 @@ func (s *session) passes(ctx context.Context) error {
 		timer.Stop()
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		select {
+		case <-s.events: // the pass that begins now sees what it tells of
+		default:
 		}
 	}
 }

@@ -210,9 +210,7 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 			}
 		}
 	}
-	slices.SortFunc(o.Pods, func(a, b Pod) int {
-		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Ordinal, b.Ordinal))
-	})
+	sortPods(o.Pods)
 	for _, pod := range o.Pods {
 		if object, exists, _ := c.nodes.GetStore().GetByKey(pod.Node); exists {
 			o.Nodes[pod.Node] = *object.(*entry[Node]).facts
