@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
