@@ -116,6 +116,14 @@ fuzz: ## every fuzz target for a few seconds
 mutate: ## make the policy wrong in many ways; its tests must notice each
 	$(GO) run ./test/cmd/mutate
 
+.PHONY: sim
+sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong
+	$(GO) run ./test/sim/cmd -seeds $(or $(SEEDS),10000)
+
+.PHONY: sim-mutants
+sim-mutants: ## plant bugs in the simulated world; each must be found
+	$(GO) run ./test/sim/cmd -bugs -seeds $(or $(SEEDS),2000)
+
 .PHONY: bench
 bench: ## benchmarks, and tables of how long rollouts take and how fast news travels
 	$(GO) test -run '^TestMakespans$$' -count 1 -v ./coordinator/policy -args -speed

@@ -57,6 +57,8 @@ type Options struct {
 
 	// Peers finds agents by the name of their Service. Default: DNS, and GossipPort.
 	Peers func(ctx context.Context, service string) ([]netip.AddrPort, error)
+	// NewMesh joins the gossip. Default: gossip.New.
+	NewMesh func(gossip.Options) (Mesh, error)
 	// Transport of gossip and listeners, for tests. Default: the network.
 	Transport    memberlist.Transport
 	GRPCListener net.Listener
@@ -86,6 +88,9 @@ func (o *Options) complete() {
 	set(&o.SyncTimeout, 30*time.Second)
 	if o.Peers == nil {
 		o.Peers = resolve(o.GossipPort)
+	}
+	if o.NewMesh == nil {
+		o.NewMesh = func(g gossip.Options) (Mesh, error) { return gossip.New(g) }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -178,34 +183,15 @@ func (a *Agent) Run(ctx context.Context) error {
 	// parts that have stopped.
 	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopInner()
-	settings := &settings{
-		options: &a.options, identity: a.board.view.identity, slot: &a.slot, board: a.board, fence: a.fence, mesh: a.mesh,
-		keys: &a.keys, metrics: a.metrics, gossip: a.gossip, logger: a.logger,
-	}
-
-	drainer := newDrainer(inner, &a.slot, "stop-"+a.options.Identity.PodUID, a.translate, a.board.drained, a.logger)
-	stopper := newStopper(drainer, &a.slot, a.board, store{a.options.StateDir, a.options.Identity.PodUID},
-		a.options.Identity.Grace, settings.drain, a.metrics, a.logger)
-	a.prober = newProber(&a.slot, a.options.ProbeInterval, a.options.ProbeTimeout, a.metrics, func(s sighting) {
-		a.board.sighted(s)
-		stopper.sighted(s)
-	})
-	announcer := &announcer{
-		board: a.board, mesh: a.mesh, fence: a.fence,
-		address: net.JoinHostPort(a.options.Identity.PodIP.String(), portOf(grpcListener)),
-	}
-	rpc := a.rpc(drainer, ctx.Done())
+	p := a.assemble(inner, portOf(grpcListener), ctx.Done())
+	rpc := a.rpc(p.service)
 	site := (&web{
-		token: a.options.Identity.StopToken, hook: stopper.hook, gatherer: a.registry, logger: a.logger,
-		unready: func() []string { return a.unready(settings) },
+		token: a.options.Identity.StopToken, hook: p.stopper.hook, gatherer: a.registry, logger: a.logger,
+		unready: func() []string { return a.unready(p.settings) },
 	}).server(httpListener.Addr().String())
 
-	var parts, servers sync.WaitGroup
-	parts.Go(func() { settings.run(inner) })
-	parts.Go(func() { a.prober.run(inner) })
-	parts.Go(drainer.run)
-	parts.Go(func() { stopper.repair(inner) })
-	parts.Go(func() { announcer.run(inner) })
+	var servers sync.WaitGroup
+	ended := p.start(inner)
 	served := make(chan error, 2)
 	servers.Go(func() { served <- named("gRPC", rpc.Serve(grpcListener)) })
 	servers.Go(func() { served <- named("HTTP", site.Serve(httpListener)) })
@@ -220,7 +206,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	stopServers(rpc, site)
 	servers.Wait()
 	stopInner()
-	parts.Wait()
+	ended()
 	if closed := a.slot.set(nil); closed != nil {
 		a.logger.Warn("engine adapter did not close", "error", closed)
 	}
@@ -228,7 +214,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-func (a *Agent) rpc(d *drainer, stopping <-chan struct{}) *grpc.Server {
+func (a *Agent) rpc(s *service) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -245,10 +231,7 @@ func (a *Agent) rpc(d *drainer, stopping <-chan struct{}) *grpc.Server {
 			grpc.ChainUnaryInterceptor(unaryAccess), grpc.ChainStreamInterceptor(streamAccess))
 	}
 	server := grpc.NewServer(options...)
-	rollcallv1.RegisterAgentServiceServer(server, &service{
-		board: a.board, prober: a.prober, drainer: d, fence: a.fence, mesh: a.mesh,
-		heartbeat: a.options.Heartbeat, metrics: a.metrics, logger: a.logger, stopping: stopping,
-	})
+	rollcallv1.RegisterAgentServiceServer(server, s)
 	healthy := health.NewServer()
 	healthy.SetServingStatus(rollcallv1.AgentService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
@@ -313,7 +296,11 @@ func listen(given net.Listener, address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
+// portOf is the port of a listener, and the usual one of none.
 func portOf(l net.Listener) string {
+	if l == nil {
+		return strconv.Itoa(config.PortGRPC)
+	}
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
 		return strconv.Itoa(config.PortGRPC)

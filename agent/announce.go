@@ -40,6 +40,9 @@ func (a *announcer) run(ctx context.Context) {
 			return
 		case <-told:
 		case <-heard:
+			if isClosed(told) {
+				break // what is new here is told at once, whichever was seen first
+			}
 			// A burst of changes is read once.
 			select {
 			case <-ctx.Done():

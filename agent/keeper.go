@@ -15,6 +15,14 @@ const (
 	lastMeshPause  = 30 * time.Second
 )
 
+// Mesh is one membership of the gossip: a gossip.Mesh.
+type Mesh interface {
+	Run(ctx context.Context) error
+	Publish(h *rollcallv1.Headline) error
+	Roster() (gossip.Roster, <-chan struct{})
+	Rekey(keys [][]byte) error
+}
+
 // meshKeeper keeps a mesh running for the configuration of now: another cluster
 // is another mesh, and one that cannot start is tried again.
 type meshKeeper struct {
@@ -22,7 +30,7 @@ type meshKeeper struct {
 	syncTimeout time.Duration
 
 	mu       sync.Mutex
-	mesh     *gossip.Mesh
+	mesh     Mesh
 	keys     [][]byte // for this mesh and for the next one
 	headline *rollcallv1.Headline
 	since    time.Time     // of this cluster's first mesh
@@ -39,7 +47,7 @@ func newMeshKeeper(syncTimeout time.Duration, logger *slog.Logger) *meshKeeper {
 
 // start replaces the mesh that runs. create is called for each attempt, with the
 // keys of then. Only one goroutine calls start, rekey and stop.
-func (k *meshKeeper) start(ctx context.Context, keys [][]byte, create func([][]byte) (*gossip.Mesh, error)) {
+func (k *meshKeeper) start(ctx context.Context, keys [][]byte, create func([][]byte) (Mesh, error)) {
 	k.stop()
 	ctx, k.cancel = context.WithCancel(ctx)
 	k.ended = make(chan struct{})
@@ -60,7 +68,7 @@ func (k *meshKeeper) stop() {
 	}
 }
 
-func (k *meshKeeper) keep(ctx context.Context, create func([][]byte) (*gossip.Mesh, error)) {
+func (k *meshKeeper) keep(ctx context.Context, create func([][]byte) (Mesh, error)) {
 	pause := firstMeshPause
 	for ctx.Err() == nil {
 		mesh, err := k.create(create)
@@ -82,7 +90,7 @@ func (k *meshKeeper) keep(ctx context.Context, create func([][]byte) (*gossip.Me
 }
 
 // create makes a mesh and uses it at once, so that no new keys come in between.
-func (k *meshKeeper) create(create func([][]byte) (*gossip.Mesh, error)) (*gossip.Mesh, error) {
+func (k *meshKeeper) create(create func([][]byte) (Mesh, error)) (Mesh, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	mesh, err := create(k.keys)
@@ -99,7 +107,7 @@ func (k *meshKeeper) without(problem string) {
 }
 
 // set is called with the lock held.
-func (k *meshKeeper) set(mesh *gossip.Mesh, problem string) {
+func (k *meshKeeper) set(mesh Mesh, problem string) {
 	k.mesh, k.problem = mesh, problem
 	close(k.changed)
 	k.changed = make(chan struct{})

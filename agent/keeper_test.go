@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/rollcall-dev/rollcall/agent/gossip"
 )
 
 // Keys that change while gossip cannot start are the keys of the next attempt.
@@ -19,7 +17,7 @@ func TestNextMeshHasTheKeysOfThen(t *testing.T) {
 		first, second := bytes.Repeat([]byte{1}, 32), bytes.Repeat([]byte{2}, 32)
 		k := newMeshKeeper(0, slog.New(slog.DiscardHandler))
 		var seen [][]byte
-		k.start(t.Context(), [][]byte{first}, func(keys [][]byte) (*gossip.Mesh, error) {
+		k.start(t.Context(), [][]byte{first}, func(keys [][]byte) (Mesh, error) {
 			seen = append(seen, keys[0])
 			return nil, errors.New("address in use")
 		})

@@ -41,11 +41,13 @@ type settings struct {
 }
 
 // run polls the files until ctx ends: the kubelet swaps whole directories, and
-// reading five small files costs less than watching them.
-func (s *settings) run(ctx context.Context) {
+// reading five small files costs less than watching them. polled is called after
+// each time.
+func (s *settings) run(ctx context.Context, polled func()) {
 	defer s.mesh.stop()
 	for {
 		problem := s.poll(ctx)
+		polled()
 		s.mu.Lock()
 		if problem != s.problem {
 			if problem != "" {
@@ -112,7 +114,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 		s.identity = identity
 		s.fence.belong(m.File.ClusterUID)
 		s.board.identified(identity, m.File.Engine)
-		s.mesh.start(ctx, m.GossipKeys, func(keys [][]byte) (*gossip.Mesh, error) { return s.newMesh(m.File, keys) })
+		s.mesh.start(ctx, m.GossipKeys, func(keys [][]byte) (Mesh, error) { return s.newMesh(m.File, keys) })
 	} else {
 		s.board.identified(s.identity, m.File.Engine)
 		if !sameKeys(previous.GossipKeys, m.GossipKeys) {
@@ -126,9 +128,9 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	return failed
 }
 
-func (s *settings) newMesh(file config.File, keys [][]byte) (*gossip.Mesh, error) {
+func (s *settings) newMesh(file config.File, keys [][]byte) (Mesh, error) {
 	id := s.options.Identity
-	return gossip.New(gossip.Options{
+	return s.options.NewMesh(gossip.Options{
 		Namespace: id.Namespace, Cluster: id.Cluster, ClusterUID: file.ClusterUID,
 		Pod: id.Pod, PodUID: id.PodUID,
 		Address:   netip.AddrPortFrom(id.PodIP, s.options.GossipPort),

@@ -12,6 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -19,15 +20,35 @@ import (
 // Key names a DatabaseCluster.
 type Key = kube.Key
 
+// Cache is what Kubernetes says, kept current: a kube.Cache.
+type Cache interface {
+	// Clusters are the keys of all DatabaseClusters, in order.
+	Clusters() []Key
+	// Claims counts the open claims of all DatabaseClusters.
+	Claims() map[Key]int
+	// Cluster answers false while not all is known of a cluster.
+	Cluster(key Key) (kube.ClusterObjects, bool)
+	Subscribe(f func(Key))
+}
+
+// Board shows decisions to others: a status.Board.
+type Board interface {
+	Lead()
+	Follow(leader string)
+	Publish(d status.Decision)
+	Remove(key Key)
+	OnAsk(f func(Key))
+}
+
 // Options of a Coordinator. All without a default are required.
 type Options struct {
 	// Kubernetes and Clusters are for what the leader writes and reads live.
 	Kubernetes kubernetes.Interface
 	Clusters   v1alpha1.Clients
 	// Cache and Agents must not be running yet: New subscribes to both.
-	Cache  *kube.Cache
+	Cache  Cache
 	Agents *agents.Agents
-	Board  *status.Board
+	Board  Board
 	// Provision makes what a database cluster's pods need before they can report,
 	// and answers when it must be called again at the latest (zero: no hurry). It is
 	// also called when the object's spec, its pools or Authorities change. Default:
@@ -36,10 +57,15 @@ type Options struct {
 	// Authorities is closed when the certificate authorities change after the
 	// call. Default: they do not.
 	Authorities func() <-chan struct{}
+	// Guard has Kubernetes refuse that others remove pods. It must not be running
+	// yet. Default: nothing is guarded.
+	Guard *guard.Guard
 	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
 	MaxRestarts int
-	Metrics     *act.Metrics
-	Logger      *slog.Logger
+	// NewID makes the ids of claims. Default: random.
+	NewID   func() string
+	Metrics *act.Metrics
+	Logger  *slog.Logger
 }
 
 func (o *Options) validate() error {
@@ -90,6 +116,9 @@ func New(options Options) (*Coordinator, error) {
 	options.Cache.Subscribe(c.objectsChanged)
 	options.Agents.Subscribe(c.poke)
 	options.Board.OnAsk(c.lookAt)
+	if options.Guard != nil {
+		options.Guard.Subscribe(c.poke)
+	}
 	return c, nil
 }
 
@@ -100,6 +129,9 @@ func (c *Coordinator) Lead(ctx context.Context, term Term) error {
 	defer running.Wait()
 	c.options.Board.Lead()
 	defer c.options.Board.Follow("")
+	if c.options.Guard != nil {
+		running.Go(func() { c.options.Guard.Lead(ctx, term.Bound) })
+	}
 	authorities := c.options.Authorities()
 	for {
 		c.follow(ctx, term, &running)

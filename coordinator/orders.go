@@ -15,10 +15,21 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
+// poolsOf is what an Actor is told of the StatefulSets.
+func poolsOf(pools []kube.Pool) []act.Pool {
+	out := make([]act.Pool, 0, len(pools))
+	for i := range pools {
+		p := &pools[i]
+		out = append(out, act.Pool{Name: p.Name, UID: string(p.UID), Generation: p.Generation,
+			CurrentRevision: p.CurrentRevision, Foreign: p.Ordered()})
+	}
+	return out
+}
+
 // orders carries an Actor's orders to the agents of one database cluster.
 type orders struct {
 	agents     *agents.Agents
-	cache      *kube.Cache
+	cache      Cache
 	key        Key
 	clusterUID string
 }

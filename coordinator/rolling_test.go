@@ -21,11 +21,40 @@ func (db *database) becomeRollingUpdate(partition int32) {
 	set.Generation++
 	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType,
 		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}}
-	set, err = sets.Update(db.w.t.Context(), set, metav1.UpdateOptions{})
+	_, err = sets.Update(db.w.t.Context(), set, metav1.UpdateOptions{})
 	require.NoError(db.w.t, err)
+	db.observe("")
+}
+
+// observe is the StatefulSet controller looking at the newest spec, and, with a
+// revision, finding all pods on that.
+func (db *database) observe(current string) {
+	sets := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
+	set, err := sets.Get(db.w.t.Context(), db.name, metav1.GetOptions{})
+	require.NoError(db.w.t, err)
+	if set.Status.ObservedGeneration == set.Generation && current == "" {
+		return
+	}
 	set.Status.ObservedGeneration = set.Generation
+	if current != "" {
+		set.Status.CurrentRevision = current
+	}
 	_, err = sets.UpdateStatus(db.w.t.Context(), set, metav1.UpdateOptions{})
 	require.NoError(db.w.t, err)
+}
+
+// observing is a controller that looks again and again.
+func (db *database) observing(length time.Duration) {
+	for range int(length / time.Second) {
+		db.observe("")
+		time.Sleep(time.Second)
+	}
+}
+
+func (db *database) partition() (partition int32, note string) {
+	set, err := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace).Get(db.w.t.Context(), db.name, metav1.GetOptions{})
+	require.NoError(db.w.t, err)
+	return *set.Spec.UpdateStrategy.RollingUpdate.Partition, set.Annotations[v1alpha1.AnnotationPartition]
 }
 
 func toldOfRollingUpdate(s v1alpha1.Status) bool {
@@ -34,34 +63,90 @@ func toldOfRollingUpdate(s v1alpha1.Status) bool {
 	}) && conditionOf(s, v1alpha1.ConditionReady).Status == metav1.ConditionFalse
 }
 
-// A pool that Kubernetes rolls by itself is left alone in both modes, and the
-// status says so, before a rollout and in it.
-func TestRollingUpdatePoolsAreToldAndLeftAlone(t *testing.T) {
-	for _, by := range []policy.RollingUpdate{policy.ByGuard, policy.ByPartition} {
-		t.Run(string(by), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				db := w.add("search", 3)
-				db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.RollingUpdate = by })
-				db.becomeRollingUpdate(3)
-				p := w.start()
-				defer p.end()
-				time.Sleep(30 * time.Second)
-				require.True(t, toldOfRollingUpdate(db.status()), "%+v", db.status())
-				require.NotEqual(t, policy.ClusterDone, db.status().Phase)
+// Without a guard that is enforced a pool is not driven by it: it is left alone,
+// and the status says so, before a rollout and in it.
+func TestGuardThatIsNotEnforcedIsTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		db.becomeRollingUpdate(3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(30 * time.Second)
+		require.True(t, toldOfRollingUpdate(db.status()), "%+v", db.status())
+		require.NotEqual(t, policy.ClusterDone, db.status().Phase)
 
-				db.roll("v2")
-				time.Sleep(5 * time.Minute)
-				require.True(t, toldOfRollingUpdate(db.status()), "%+v", db.status())
-				require.Equal(t, string(policy.BadInput), conditionOf(db.status(), v1alpha1.ConditionReady).Reason)
-				require.Contains(t, conditionOf(db.status(), v1alpha1.ConditionReady).Message, "does not carry out")
-				require.Equal(t, policy.ClusterWaiting, db.status().Phase)
-				require.Empty(t, w.gone())
-				require.Empty(t, db.status().Claims)
-				require.Zero(t, p.writes["patch pods"])
-				require.Zero(t, p.writes["patch statefulsets"]+p.writes["update statefulsets"])
-			})
+		db.roll("v2")
+		time.Sleep(5 * time.Minute)
+		require.True(t, toldOfRollingUpdate(db.status()), "%+v", db.status())
+		require.Equal(t, string(policy.BadInput), conditionOf(db.status(), v1alpha1.ConditionReady).Reason)
+		require.Contains(t, conditionOf(db.status(), v1alpha1.ConditionReady).Message, "needs the guard")
+		require.Equal(t, policy.ClusterWaiting, db.status().Phase)
+		require.Empty(t, w.gone())
+		require.Empty(t, db.status().Claims)
+		require.Zero(t, p.writes["patch pods"])
+		require.Zero(t, p.writes["patch statefulsets"]+p.writes["update statefulsets"])
+	})
+}
+
+// By the partition: the line is armed once the database was healthy, goes down
+// pod by pod, and rests again when the new revision is the current one.
+func TestRollsOutByPartition(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		db.edit(func(c *v1alpha1.DatabaseCluster) {
+			c.Spec.Update.RollingUpdate, c.Spec.Guard = policy.ByPartition, policy.GuardOff
 		})
-	}
+		db.becomeRollingUpdate(0)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		line, note := db.partition()
+		require.Equal(t, policy.RestLine, line, "%+v", db.status())
+		require.Equal(t, "1000000", note)
+		require.Empty(t, w.gone(), "arming restarts nothing")
+		db.observe("")
+
+		db.roll("v2")
+		db.observing(time.Minute)
+		require.Equal(t, []string{"search-2 v1", "search-1 v1", "search-0 v1"}, w.gone())
+		line, _ = db.partition()
+		require.Zero(t, line, "a dying pod would come back on the old revision")
+		db.observe("v2")
+		time.Sleep(10 * time.Second)
+		line, note = db.partition()
+		require.Equal(t, policy.RestLine, line)
+		require.Equal(t, "1000000", note)
+		require.Len(t, w.gone(), 3)
+		require.EqualValues(t, "False", conditionOf(db.status(), v1alpha1.ConditionPartitionReset).Status)
+	})
+}
+
+// A tool that keeps a field as it has it is told from a person who gives an order.
+func TestPartitionThatIsResetIsACondition(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		db.edit(func(c *v1alpha1.DatabaseCluster) {
+			c.Spec.Update.RollingUpdate, c.Spec.Guard = policy.ByPartition, policy.GuardOff
+		})
+		db.becomeRollingUpdate(0)
+		p := w.start()
+		defer p.end()
+		for range 120 {
+			time.Sleep(time.Second)
+			if line, _ := db.partition(); line != 0 {
+				db.becomeRollingUpdate(0)
+			}
+		}
+		condition := conditionOf(db.status(), v1alpha1.ConditionPartitionReset)
+		require.EqualValues(t, "True", condition.Status)
+		require.Contains(t, condition.Message, "StatefulSet search")
+		require.Less(t, p.writes["patch statefulsets"], 10, "it is written less and less often")
+		require.Empty(t, w.gone())
+
+		time.Sleep(10 * time.Minute)
+		line, _ := db.partition()
+		require.Equal(t, policy.RestLine, line, "nobody resets it any more")
+	})
 }
 
 // A claim from before the strategy was changed is given up: its pod stays.
@@ -75,7 +160,6 @@ func TestClaimEndsWithTheStrategy(t *testing.T) {
 		db.roll("v2")
 		time.Sleep(4 * time.Second)
 		require.Len(t, db.status().Claims, 1)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.RollingUpdate = policy.ByPartition })
 		db.becomeRollingUpdate(0)
 		db.hang(false)
 		time.Sleep(time.Minute)

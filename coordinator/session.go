@@ -119,6 +119,9 @@ func (s *session) lead(ctx context.Context) error {
 	if err := s.takeOver(ctx); err != nil {
 		return err
 	}
+	if err := s.arm(ctx); err != nil {
+		return err
+	}
 	s.departures = newDepartures(time.Now(), s.newest.Status.LastDeparture.Time)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
 	s.estimates = estimatesOf(s.newest.Status)
@@ -128,7 +131,7 @@ func (s *session) lead(ctx context.Context) error {
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
 		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
-		Grant: func(open int) bool { return s.fleet.grant(s.key, open) },
+		Grant: func(open int) bool { return s.fleet.grant(s.key, open) }, NewID: s.options.NewID,
 	})
 	if err != nil {
 		return err
@@ -215,6 +218,10 @@ func (s *session) passes(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		select {
+		case <-s.events: // the pass that begins now sees what it tells of
+		default:
+		}
 	}
 }
 
@@ -246,7 +253,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
 	}
 	outcome := s.actor.Advance(ctx, act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Versions: versions, Plan: plan,
-		Names: s.names(now, objects, objects.Cluster.Status.Claims)})
+		Pools: poolsOf(objects.Pools), Names: s.names(now, objects, objects.Cluster.Status.Claims)})
 	if outcome.Deposed {
 		return wake, errors.New("the epoch is another coordinator's")
 	}
@@ -260,7 +267,8 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	decision := status.Decision{
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
-		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec),
+		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec), Resets: outcome.Resets,
+		Guard: s.guarded(),
 	}
 	s.progress.note(now, decision)
 	s.options.Board.Publish(decision)
@@ -344,7 +352,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
 		Barrier: s.departures.barrier, Engine: engineFacts(objects.Cluster.Spec.Engine),
-		Fleet: s.fleet.state(),
+		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -45,6 +46,8 @@ type world struct {
 	byIP     map[string]*member
 	nextIP   int
 	removals []string
+	// guarded: coordinators have a guard.
+	guarded bool
 }
 
 // database is one cluster: a pool of pods with one shard on all of them.
@@ -313,6 +316,7 @@ func (db *database) hang(hung bool) {
 // process is one coordinator, without an election.
 type process struct {
 	board  *status.Board
+	guard  *guard.Guard
 	client *kubetest.Client
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -322,6 +326,8 @@ type process struct {
 
 	mu     sync.Mutex
 	writes map[string]int
+	// sequence of the writes.
+	sequence []string
 }
 
 func (p *process) Decided(*status.Decision, status.Decision) { p.decided.Add(1) }
@@ -342,6 +348,7 @@ func (w *world) start() *process {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.writes[c.Verb+" "+c.Resource]++
+			p.sequence = append(p.sequence, c.Verb+" "+c.Resource)
 		}
 		return nil, nil
 	})
@@ -362,14 +369,24 @@ func (w *world) start() *process {
 		return m.listener.DialContext(ctx)
 	}})
 	require.NoError(w.t, err)
-	c, err := New(Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log})
-	require.NoError(w.t, err)
+	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(w.t.Context())
 	p.stop = stop
-	var running sync.WaitGroup
+	if w.guarded {
+		p.guard, err = guard.New(guard.Options{Kubernetes: p.client.Kubernetes, Cache: cache, Logger: log})
+		require.NoError(w.t, err)
+		running.Go(func() { _ = p.guard.Watch(ctx) })
+	}
+	c, err := New(Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Guard: p.guard, Logger: log})
+	require.NoError(w.t, err)
 	running.Go(func() { _ = cache.Run(ctx) })
 	running.Go(func() { _ = streams.Run(ctx) })
-	running.Go(func() { _ = c.Lead(ctx, noTerm{}) })
+	running.Go(func() {
+		for w.guarded && !p.guard.Synced() && ctx.Err() == nil { // as the election waits
+			time.Sleep(100 * time.Millisecond)
+		}
+		_ = c.Lead(ctx, noTerm{})
+	})
 	go func() {
 		running.Wait()
 		close(p.done)

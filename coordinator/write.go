@@ -210,7 +210,8 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		!slices.Equal(standing(old.Holds), standing(next.Holds)),
 		conditionDiffers(old, next, v1alpha1.ConditionStalled),
 		conditionDiffers(old, next, v1alpha1.ConditionInitialized),
-		conditionDiffers(old, next, v1alpha1.ConditionForeignBudget):
+		conditionDiffers(old, next, v1alpha1.ConditionForeignBudget),
+		conditionDiffers(old, next, v1alpha1.ConditionPartitionReset):
 		return promptly, true
 	case old.Pods != next.Pods,
 		old.MoreHolds != next.MoreHolds,

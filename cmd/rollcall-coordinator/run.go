@@ -21,6 +21,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/lead"
@@ -113,9 +114,15 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	guardian, err := guard.New(guard.Options{
+		Kubernetes: api.kubernetes, Cache: cache, Rearmed: tellRearmed(recorder), Registerer: registry, Logger: log,
+	})
+	if err != nil {
+		return err
+	}
 	board := status.NewBoard(status.NewMetrics(registry), recorder)
 	webhook, err := inject.NewWebhook(inject.WebhookOptions{
-		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Logger: log, Registerer: registry,
+		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed, Logger: log, Registerer: registry,
 	})
 	if err != nil {
 		return err
@@ -126,7 +133,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	loop, err := coordinator.New(coordinator.Options{
 		Kubernetes: api.kubernetes, Clusters: api.clusters, Cache: cache, Agents: streams, Board: board,
 		Provision: provide(provisioner), Authorities: keeper.Changed, Metrics: act.NewMetrics(registry), Logger: log,
-		MaxRestarts: o.maxRestart,
+		MaxRestarts: o.maxRestart, Guard: guardian,
 	})
 	if err != nil {
 		return err
@@ -144,7 +151,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		switch {
 		case keeper.Authority().IsZero():
 			return errors.New("there are no certificates yet")
-		case synced.Load() || cache.Synced():
+		case synced.Load() || cache.Synced() && guardian.Synced():
 			// A database that is added later must not take the webhook away from others.
 			synced.Store(true)
 			return nil
@@ -156,6 +163,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		{"http", func(ctx context.Context) error { return serveHTTP(ctx, sockets.http, newHandler(registry, ready), log) }},
 		{"certificates", func(ctx context.Context) error { return keepCertificates(ctx, keeper, log) }},
 		{"cache", cache.Run},
+		{"guard", guardian.Watch},
 		{"agents", streams.Run},
 		{"events", recorder.Run},
 		{"webhook", func(ctx context.Context) error {
@@ -233,6 +241,14 @@ func lookup(cache *kube.Cache) inject.Lookup {
 	return func(namespace, name string) (*v1alpha1.DatabaseCluster, bool) {
 		objects, ok := cache.Cluster(kube.Key{Namespace: namespace, Name: name})
 		return objects.Cluster, ok
+	}
+}
+
+// tellRearmed says that a guard which had expired refuses again.
+func tellRearmed(recorder *status.Recorder) func(kube.Key, string) {
+	return func(key kube.Key, uid string) {
+		recorder.Record(status.Event{Cluster: key, ClusterUID: uid, Reason: status.GuardEnforced,
+			Note: "a coordinator is there again, so Kubernetes refuses again to remove pods that Rollcall has not let go"})
 	}
 }
 

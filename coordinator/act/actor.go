@@ -109,6 +109,7 @@ const (
 type Actor struct {
 	options Options
 	pods    *Pods
+	sets    *Sets
 	log     *slog.Logger
 
 	running sync.WaitGroup
@@ -121,6 +122,8 @@ type Actor struct {
 	// made are the claims that this Actor asked for.
 	made  map[string]bool
 	rests map[string]*rest
+	// lines are the hold lines that were moved, by pool.
+	lines map[string]*line
 }
 
 // New makes an Actor.
@@ -131,10 +134,12 @@ func New(options Options) (*Actor, error) {
 	return &Actor{
 		options: options,
 		pods:    NewPods(options.Kubernetes, options.Namespace),
+		sets:    NewSets(options.Kubernetes, options.Namespace),
 		log:     options.Logger.With("cluster", options.Namespace+"/"+options.Name, "epoch", options.Epoch),
 		runs:    map[string]*run{},
 		made:    map[string]bool{},
 		rests:   map[string]*rest{},
+		lines:   map[string]*line{},
 	}, nil
 }
 
@@ -148,9 +153,20 @@ type Situation struct {
 	// Versions are the resourceVersions of the pods from which Snapshot was made,
 	// by UID.
 	Versions map[string]string
+	// Pools are the StatefulSets from which Snapshot was made.
+	Pools []Pool
 	// Names are the names that the database has for pods without an agent, by pod.
 	Names map[string]string
 	Plan  policy.Plan
+}
+
+func (at *Situation) pool(name string) *Pool {
+	for i := range at.Pools {
+		if at.Pools[i].Name == name {
+			return &at.Pools[i]
+		}
+	}
+	return nil
 }
 
 // Outcome of a pass.
@@ -163,6 +179,9 @@ type Outcome struct {
 	// Away are the pods whose claims were released in this pass, and how long
 	// they were away.
 	Away []Absence
+	// Resets says how often somebody has undone what was written to the partition
+	// of a pool, for those that are reset again and again.
+	Resets map[string]int
 	// Deposed: a newer coordinator has taken over; this Actor does nothing more.
 	Deposed bool
 }
@@ -194,8 +213,11 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 		}
 	}
 	maps.DeleteFunc(a.made, func(id string, _ bool) bool { return !open[id] })
-	if !out.Deposed && len(out.Edits.Drop) == 0 {
-		a.Claim(at, &out)
+	if !out.Deposed {
+		a.draw(ctx, at, &out)
+		if len(out.Edits.Drop) == 0 {
+			a.Claim(at, &out)
+		}
 	}
 	a.wakeForRests(at.Now, &out)
 	return out
@@ -287,9 +309,9 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Open:
 		return a.open(ctx, at, claim)
 	case Go:
-		return a.let(ctx, at, r.opened)
+		return a.let(ctx, at, claim, r.opened)
 	case Shut:
-		return a.shut(ctx, claim)
+		return a.shut(ctx, at, claim)
 	case Undo:
 		return a.undo(ctx, at, claim, r)
 	case Confirm:

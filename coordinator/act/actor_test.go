@@ -31,6 +31,12 @@ func TestRollsOutWithFiveWritesPerRestart(t *testing.T) {
 // Every request of a rollout is one after which, or before which, the process
 // may die. A successor goes on, nothing goes twice, and nothing is left behind.
 func TestResumesAfterACrashAtEveryCall(t *testing.T) {
+	resumesAfterACrashAtEveryCall(t, newWorld, false, true)
+}
+
+// resumesAfterACrashAtEveryCall crashes before each call, or late: after it was
+// carried out, its answer lost.
+func resumesAfterACrashAtEveryCall(t *testing.T, newWorld func(*testing.T) *world, lates ...bool) {
 	var calls []string
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -41,7 +47,7 @@ func TestResumesAfterACrashAtEveryCall(t *testing.T) {
 	})
 	require.Greater(t, len(calls), 20)
 	for at, what := range calls {
-		for _, late := range []bool{false, true} {
+		for _, late := range lates {
 			when := map[bool]string{false: "before", true: "after"}[late]
 			t.Run(fmt.Sprintf("%s call %d %s", when, at+1, what), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

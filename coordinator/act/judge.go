@@ -17,6 +17,15 @@ type going struct {
 
 func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
 	step, hold := policy.Recheck(s, claim.Pod)
+	if pool := poolOf(s, claim.Pod); step == nil && hold == nil && rolls(pool) && !pool.Observed {
+		if pool.Force {
+			return going{wanted: true}
+		}
+		// Nobody is known to be out of date just now, perhaps because we have moved
+		// the line: that is no reason to give up who is.
+		hold = &policy.Hold{Pod: claim.Pod, Rule: policy.PoolUnobserved,
+			Reason: "the StatefulSet controller has not looked at the newest change of " + pool.Name}
+	}
 	if step == nil && hold == nil {
 		return going{}
 	}

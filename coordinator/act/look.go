@@ -23,6 +23,8 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
+	c.Forced = where == Here && forced(at.Snapshot, claim)
+	c.Behind = where == Here && behind(at.Snapshot, claim)
 	c.Alone = where == Here && !prepares(claim) && alone(at, claim)
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
 	switch {
@@ -33,12 +35,12 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		if successor.recheck > 0 {
 			r.recheckAt = at.Now.Add(successor.recheck)
 		}
-	case where == Here && !c.GiveUp && (c.Heard.Observed || c.Heard.Opened):
+	case where == Here && !c.GiveUp && (c.Heard.Observed || c.Heard.Opened || c.Forced):
 		if hold := judgeGoing(at.Snapshot, claim).hold; hold != nil {
 			c.Held, why = true, string(hold.Rule)+": "+hold.Reason
 			r.held(at.Now, why)
 			c.GiveUp = r.giveUp != ""
-		} else if r.heard.Opened && !c.CaughtUp {
+		} else if r.heard.Opened && !c.CaughtUp && !c.Forced {
 			why = "the cache has not shown the opened guard yet"
 			r.held(at.Now, why)
 			c.GiveUp = r.giveUp != ""
@@ -74,6 +76,8 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 		r.abandon("the pod need not go any more", "")
 	case going.hold != nil && endsClaim(going.hold.Rule):
 		r.abandon(fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason), "")
+	case unforced(at.Snapshot, claim):
+		r.abandon("it was claimed by force, and is forced no more", "")
 	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim):
 		if mayProceed(at.Snapshot, claim) {
 			a.log.Warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)

@@ -141,10 +141,19 @@ func (a *Actor) hear(ctx context.Context, b barrier) map[string]bool {
 	return spoke
 }
 
-// open reads the pod and, live, the DatabaseCluster, and opens the guard. Each
-// write depends on what was read just before it.
+// open reads the pod and, live, the DatabaseCluster, and opens the guard; or, in
+// a pool whose controller would not wait for more, only notes the claim on the
+// pod. Each write depends on what was read just before it.
 func (a *Actor) open(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
-	opened, err := a.openGuard(ctx, at, claim)
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	var opened Seen
+	var err error
+	if forced(at.Snapshot, claim) {
+		opened, err = a.handOver(ctx, at, claim)
+	} else {
+		opened, err = a.openGuard(ctx, at, claim, !rolls(poolOf(at.Snapshot, claim.Pod)))
+	}
 	return func(r *run) {
 		if err != nil {
 			r.heard.Ajar = true // the write may have come through, and only its answer been lost
@@ -156,9 +165,7 @@ func (a *Actor) open(ctx context.Context, at Situation, claim policy.Claim) func
 	}
 }
 
-func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim) (Seen, error) {
-	ctx, cancel := a.bound(ctx)
-	defer cancel()
+func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim, wide bool) (Seen, error) {
 	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
 	if err != nil {
 		return Seen{}, err
@@ -169,15 +176,26 @@ func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim)
 	if err := a.stillOurs(ctx, at, claim); err != nil {
 		return Seen{}, err
 	}
+	if !wide {
+		return a.pods.note(ctx, seen, claim.ID, a.options.Epoch)
+	}
 	return a.pods.open(ctx, seen, claim.ID, a.options.Epoch)
 }
 
-// let removes the pod as it has been since its guard was opened.
-func (a *Actor) let(ctx context.Context, at Situation, opened Seen) func(*run) {
+// let removes the pod as it has been since its guard was opened, or the claim
+// noted on it.
+func (a *Actor) let(ctx context.Context, at Situation, claim policy.Claim, opened Seen) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
-	err := a.pods.remove(ctx, at.Snapshot.Cluster.Spec.Update.Method, opened)
+	var drawn *SeenSet
+	var err error
+	if pool := poolOf(at.Snapshot, claim.Pod); rolls(pool) {
+		drawn, err = a.release(ctx, at, claim, opened)
+	} else {
+		err = a.pods.remove(ctx, at.Snapshot.Cluster.Spec.Update.Method, opened)
+	}
 	return func(r *run) {
+		a.drew(drawn)
 		if err != nil {
 			a.refused(r, err)
 			return
@@ -211,7 +229,7 @@ func (a *Actor) refused(r *run, err error) {
 		if r.refusals >= maxRefusals {
 			r.abandon(err.Error(), policy.ForeignBudget)
 		}
-	case errors.Is(err, errChanged):
+	case errors.Is(err, errChanged), errors.Is(err, errSetChanged):
 		// Decide again on what it is now.
 	default:
 		r.failed(err)
@@ -228,11 +246,20 @@ var (
 // stillOurs asks the API server itself whether the claim stands, in this epoch,
 // and whether what was asked of us is what was decided on.
 func (a *Actor) stillOurs(ctx context.Context, at Situation, claim policy.Claim) error {
+	return a.unchanged(ctx, at, func(claims []policy.Claim) bool { return holds(claims, claim) })
+}
+
+// stillLeads asks whether the DatabaseCluster is still ours, and what it was.
+func (a *Actor) stillLeads(ctx context.Context, at Situation) error {
+	return a.unchanged(ctx, at, func([]policy.Claim) bool { return true })
+}
+
+func (a *Actor) unchanged(ctx context.Context, at Situation, ours func([]policy.Claim) bool) error {
 	live, err := a.options.Clusters.DatabaseClusters(a.options.Namespace).Get(ctx, a.options.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the DatabaseCluster: %w", err)
 	}
-	if string(live.UID) != a.options.UID || live.Status.Epoch != a.options.Epoch || !holds(live.Status.Claims, claim) {
+	if string(live.UID) != a.options.UID || live.Status.Epoch != a.options.Epoch || !ours(live.Status.Claims) {
 		return errDeposed
 	}
 	if live.Generation != at.Cluster.Generation || live.DeletionTimestamp != nil ||
@@ -251,18 +278,27 @@ func holds(claims []policy.Claim, claim policy.Claim) bool {
 	return false
 }
 
-// shut closes the guard of a pod that stays, or that nobody has decided on anew.
-// Only when the answer says
-// that the pod is not terminating may the prepare be undone.
-func (a *Actor) shut(ctx context.Context, claim policy.Claim) func(*run) {
+// shut closes the guard of a pod that stays, or that nobody has decided on anew,
+// and puts the hold line above a pod without one. Only when the answer says that
+// the pod is not terminating may the prepare be undone.
+func (a *Actor) shut(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
+	var drawn *SeenSet
 	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
+	if err == nil && !seen.Leaving && onlyLineKeeps(at.Snapshot, claim) {
+		if drawn, err = a.raise(ctx, at, claim); err == nil {
+			seen, err = a.pods.read(ctx, claim.Pod, claim.UID)
+		}
+	}
 	if err == nil && !seen.Leaving && (seen.Claim != "" || seen.Guard == v1alpha1.GuardOpen) {
 		seen, err = a.pods.shut(ctx, seen)
 	}
 	return func(r *run) {
+		a.drew(drawn)
 		switch {
+		case errors.Is(err, errDeposed):
+			a.depose()
 		case errors.Is(err, errGone), err == nil && seen.Leaving:
 			// It goes nevertheless. The cache will show it.
 			r.sent(time.Now())

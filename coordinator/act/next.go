@@ -69,6 +69,11 @@ type Case struct {
 	GiveUp bool
 	// Alone: the pod serves and has no agent; another pod's can hand over for it.
 	Alone bool
+	// Forced: a person has handed the pod to its controller, which takes it when it
+	// likes: no line, no guard, and nothing else is asked.
+	Forced bool
+	// Behind: others in its pool, which the hold line would free with it, go first.
+	Behind bool
 	// CaughtUp: the cache shows the pod as it is since its guard was opened, and so
 	// everything that happened to other pods before that.
 	CaughtUp bool
@@ -92,7 +97,7 @@ type Heard struct {
 	// Observed: pod and witnesses have looked after that, not long ago.
 	Observed bool
 	// Opened: the claim is noted on the pod and its guard open, on a decision that
-	// still stands.
+	// still stands. In a RollingUpdate pool the guard is opened with the removal.
 	Opened bool
 	// Ajar: the guard may be open without such a decision: a predecessor, a write
 	// without an answer or a removal that was refused may have left it so.
@@ -134,8 +139,15 @@ func advance(c Case) Move {
 	switch {
 	case c.Heard.Sent:
 		return Wait
+	case c.Forced && !c.Held:
+		if !c.Heard.Opened {
+			return Open
+		}
+		return Wait
 	case c.Heard.Ajar, c.Heard.Opened && c.Held:
 		return Shut
+	case c.Forced:
+		return Wait
 	case prepares(c.Claim) && !c.Heard.Prepared:
 		switch {
 		case len(c.Claim.Undo) > 0:
@@ -148,6 +160,8 @@ func advance(c Case) Move {
 		return Apply
 	case c.Alone && !c.Heard.Relieved:
 		return Relieve
+	case c.Behind:
+		return Wait
 	case !c.Heard.Observed:
 		return Observe
 	case c.Held:

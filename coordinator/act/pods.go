@@ -73,17 +73,27 @@ func (p *Pods) read(ctx context.Context, name, uid string) (Seen, error) {
 	return seenOf(pod), nil
 }
 
-// open notes the claim on the pod and opens its guard, if it has one, given that
+// open notes the claim on the pod and opens its guard, if it is closed, given that
 // nothing about the pod has changed since it was seen. The pod has a new
 // resourceVersion afterwards, even if it was open already: whoever sees that has
 // seen everything that happened before it.
 func (p *Pods) open(ctx context.Context, seen Seen, claim string, epoch int64) (Seen, error) {
-	change := change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
-		Annotations: map[string]*string{v1alpha1.AnnotationClaim: &claim, AnnotationEpoch: ptr(stamp(epoch))}}
-	if seen.Guard != "" {
+	change := noteOf(seen, claim, epoch)
+	if seen.Guard == v1alpha1.GuardClosed {
 		change.Labels = map[string]*string{v1alpha1.LabelGuard: ptr(v1alpha1.GuardOpen)}
 	}
 	return p.patch(ctx, seen.Name, change)
+}
+
+// note notes the claim on the pod, which has a new resourceVersion afterwards,
+// and leaves its guard closed.
+func (p *Pods) note(ctx context.Context, seen Seen, claim string, epoch int64) (Seen, error) {
+	return p.patch(ctx, seen.Name, noteOf(seen, claim, epoch))
+}
+
+func noteOf(seen Seen, claim string, epoch int64) change {
+	return change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
+		Annotations: map[string]*string{v1alpha1.AnnotationClaim: &claim, AnnotationEpoch: ptr(stamp(epoch))}}
 }
 
 // shut takes the claim off the pod and closes its guard again.

@@ -28,19 +28,9 @@ func (a *Actor) leaveAlone(now time.Time, uid string, rule policy.Rule, reason s
 	r.times++
 }
 
-// notCarriedOut is said of pools with the RollingUpdate strategy. Moving their
-// partition, and opening a guard that is enforced, is not part of this version.
-const notCarriedOut = "its strategy is RollingUpdate, which this coordinator does not carry out: it moves no partition and takes none of the pool's pods, " +
-	"and Kubernetes rolls the pool by itself down to its partition; OnDelete is wanted"
-
 // Annotate adds to a snapshot what was found out by acting, and what an Actor
 // cannot do, so that the policy holds such pods under a rule with a name.
 func (a *Actor) Annotate(s *policy.Snapshot) {
-	for i := range s.Pools {
-		if s.Pools[i].Strategy == policy.RollingUpdateStrategy {
-			s.Pools[i].Refused = notCarriedOut
-		}
-	}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		r := a.rests[pod.UID]
@@ -103,9 +93,6 @@ func (a *Actor) canDo(at Situation, step policy.Step) bool {
 	switch {
 	case step.UID == "":
 		return false
-	case step.Action != policy.Restore && onlyDecided(at.Snapshot, step):
-		a.log.Error("step for a pool whose strategy is not carried out", "pod", step.Pod, "action", string(step.Action))
-		return false
 	case !carriesOut(step.Action):
 		if step.Action != policy.Restore {
 			a.log.Error("step that cannot be carried out", "pod", step.Pod, "action", string(step.Action))
@@ -123,23 +110,15 @@ func (a *Actor) canDo(at Situation, step policy.Step) bool {
 // drains the node before that. Restore concerns claims that exist already.
 func carriesOut(action policy.Action) bool {
 	switch action {
-	case policy.Restart, policy.Remove, policy.Handoff, policy.Evacuate:
+	case policy.Restart, policy.LowerPartition, policy.Remove, policy.Handoff, policy.Evacuate:
 		return true
 	}
 	return false
 }
 
-// onlyDecided: the policy decides about pools with the RollingUpdate strategy,
-// and nobody here acts on that.
-func onlyDecided(s policy.Snapshot, step policy.Step) bool {
-	pod := podNamed(s, step.Pod)
-	return step.Action == policy.LowerPartition || pod != nil && slices.ContainsFunc(s.Pools, func(p policy.Pool) bool {
-		return p.Name == pod.Pool && p.Strategy == policy.RollingUpdateStrategy
-	})
-}
-
 // unprepared says who may go without a prepare: pods that are broken, that have
-// no agent, or whose whole pool is shut down on purpose.
+// no agent, that a person hands to their controller, or whose whole pool is shut
+// down on purpose.
 func unprepared(s policy.Snapshot, step policy.Step) bool {
 	if step.OutsideBudget || step.Reason == policy.ReasonNeverStarted || step.Reason == policy.ReasonFailed {
 		return true
@@ -148,10 +127,6 @@ func unprepared(s policy.Snapshot, step policy.Step) bool {
 	if pod == nil || !pod.Agent {
 		return true
 	}
-	for _, pool := range s.Pools {
-		if pool.Name == pod.Pool {
-			return pool.AllowShutdown && pool.Replicas == 0
-		}
-	}
-	return false
+	pool := poolOf(s, step.Pod)
+	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == policy.LowerPartition)
 }

@@ -1,70 +1,267 @@
 package act
 
 import (
-	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-func rolling(strategy policy.Strategy, by policy.RollingUpdate) policy.Snapshot {
-	live := &policy.Report{Member: policy.Live, Fresh: true, Settled: true}
-	s := policy.Snapshot{Version: policy.Version, Now: policy.At(time.Unix(1e9, 0)), Health: policy.Health{Verdict: policy.Green}}
-	s.Cluster.GuardEnforcing, s.Cluster.Window.Open, s.Cluster.Status.Initialized = true, true, true
-	s.Cluster.Spec.Update.RollingUpdate = by
-	s.Pools = []policy.Pool{{Name: "s", Replicas: 1, Revision: "v2", Observed: true, Strategy: strategy, Partition: 1}}
-	s.Pods = []policy.Pod{{Name: "s-0", UID: "0", Pool: "s", Phase: policy.Ready, Revision: "v1", Agent: true, Guard: policy.GuardClosed, Report: live}}
-	return s
+// ways are the ways in which a pool with the strategy RollingUpdate is driven.
+var ways = map[string]struct {
+	by      policy.RollingUpdate
+	guarded bool
+	writes  int // per restart
+}{
+	"guard":                     {policy.ByGuard, true, 6},
+	"partition, and a guard":    {policy.ByPartition, true, 7},
+	"partition without a guard": {policy.ByPartition, false, 6},
 }
 
-// What an Actor cannot carry out is held by the policy, in words; so nothing is
-// silently left undone.
-func TestRollingUpdateIsRefusedInWords(t *testing.T) {
-	for by, action := range map[policy.RollingUpdate]policy.Action{policy.ByPartition: policy.LowerPartition, policy.ByGuard: policy.Restart} {
-		s := rolling(policy.RollingUpdateStrategy, by)
-		if by == policy.ByGuard {
-			s.Pools[0].Partition = 0
+func TestRollsOutBothWays(t *testing.T) {
+	for how, way := range ways {
+		for _, ordered := range []bool{false, true} {
+			t.Run(how+" "+strconv.FormatBool(ordered), func(t *testing.T) {
+				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+					w.set.ordered = ordered
+					before := w.set.get()
+					p := newProcess(w, 0, false)
+					p.run(5 * time.Minute)
+					w.requireRolled(1)
+					total := -1 // the epoch is raised once
+					for _, n := range p.writes {
+						total += n
+					}
+					after := w.set.get()
+					if way.by == policy.ByGuard {
+						require.Equal(t, before.Generation, after.Generation, "the set is never written")
+						require.Equal(t, before.Annotations, after.Annotations)
+						require.Zero(t, p.writes["patch statefulsets"])
+						require.Positive(t, w.set.denied, "the controller tried, and was refused")
+						require.LessOrEqual(t, total, way.writes*len(w.pods), "%v", p.writes)
+						return
+					}
+					time.Sleep(time.Second) // the controller looks
+					require.Equal(t, []int32{policy.RestLine, 2, 1, 0, policy.RestLine}, w.set.lines)
+					require.Equal(t, "1000000", after.Annotations["rollcall.dev/partition"])
+					require.LessOrEqual(t, total, way.writes*len(w.pods)+1, "%v", p.writes)
+				})
+			})
 		}
-		plan := policy.Decide(s)
-		require.Len(t, plan.Steps, 1, plan.Text())
-		require.Equal(t, action, plan.Steps[0].Action)
-
-		a := &Actor{}
-		a.Annotate(&s)
-		plan = policy.Decide(s)
-		require.Empty(t, plan.Steps)
-		require.Empty(t, plan.Lines)
-		for _, h := range plan.Holds {
-			require.Equal(t, policy.BadInput, h.Rule)
-			require.Contains(t, h.Reason, "pools[s] is refused: its strategy is RollingUpdate, which this coordinator does not carry out")
-		}
-		require.Len(t, plan.Holds, 2, "of the cluster, and of the pod")
-
-		_, hold := policy.Recheck(s, "s-0")
-		require.True(t, endsClaim(hold.Rule), "a claim from before is given up")
 	}
-	s := rolling(policy.OnDelete, policy.ByPartition)
-	(&Actor{}).Annotate(&s)
-	require.Len(t, policy.Decide(s).Steps, 1)
 }
 
-// Even a plan that says so is not carried out.
-func TestNoClaimInARollingUpdatePool(t *testing.T) {
-	for _, action := range []policy.Action{policy.LowerPartition, policy.Restart, policy.Remove, policy.Handoff} {
-		for strategy, claims := range map[policy.Strategy]int{policy.RollingUpdateStrategy: 0, policy.OnDelete: 1} {
-			if action == policy.LowerPartition {
-				claims = 0
+func TestResumesRollingUpdatesAfterACrashAtEveryCall(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			resumesAfterACrashAtEveryCall(t, func(t *testing.T) *world {
+				w := newWorld(t)
+				line := 0
+				note := ""
+				if way.by == policy.ByPartition {
+					line, note = int(policy.RestLine), strconv.Itoa(int(policy.RestLine))
+				}
+				w.becomeRolling(way.by, way.guarded, int32(line), note)
+				return w
+			}, true) // what a process leaves behind before a call is what it left after the one before
+		})
+	}
+}
+
+func TestTwoActorsAtOnceInARollingPool(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+				first := newProcess(w, 0, false)
+				require.NoError(t, first.start())
+				second := newProcess(w, 0, false)
+				require.NoError(t, second.start())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					first.run(5 * time.Minute)
+				}()
+				second.run(5 * time.Minute)
+				<-done
+				w.requireRolled(1)
+			})
+		})
+	}
+}
+
+// The former leader is about to lower the line, or to open a guard, when the
+// next one takes over.
+func TestLateWriteInARollingPoolFails(t *testing.T) {
+	for how, way := range ways {
+		for _, verb := range []string{"patch pods", "patch statefulsets", "evict pods/eviction"} {
+			if way.by == policy.ByGuard && verb == "patch statefulsets" {
+				continue
 			}
-			a := &Actor{log: slog.New(slog.DiscardHandler), options: Options{NewID: newID, Grant: func(int) bool { return true }}, made: map[string]bool{}}
-			at := Situation{Cluster: &v1alpha1.DatabaseCluster{}, Snapshot: rolling(strategy, policy.ByPartition)}
-			at.Plan.Steps = []policy.Step{{Pod: "s-0", UID: "0", Action: action, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}}
-			var out Outcome
-			a.Claim(at, &out)
-			require.Len(t, out.Edits.Add, claims, "%s of %s", action, strategy)
+			t.Run(how+" "+verb, func(t *testing.T) {
+				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+					var second *process
+					first := intercepted(w, func(c kubetest.Call) error {
+						if c.Verb+" "+c.Resource == verb && second == nil {
+							w.set.sleep(true) // or it would take what is open
+							second = newProcess(w, 0, false)
+							require.NoError(t, second.start())
+						}
+						return nil
+					})
+					first.run(10 * time.Second)
+					require.NotNil(t, second)
+					require.Empty(t, w.removed, "the former leader removed a pod")
+					_, leads := first.pass()
+					require.False(t, leads)
+					if verb == "patch statefulsets" {
+						require.Equal(t, policy.RestLine, partitionIn(w.set.get()))
+					}
+					w.set.sleep(false)
+					second.run(5 * time.Minute)
+					w.requireClean()
+					require.True(t, w.done(), w.describe())
+				})
+			})
 		}
 	}
+}
+
+// A controller that is first is no conflict: it is the same removal.
+func TestControllerIsFirst(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+				p := intercepted(w, func(c kubetest.Call) error {
+					if c.Verb == "evict" {
+						time.Sleep(200 * time.Millisecond)
+					}
+					return nil
+				})
+				p.run(5 * time.Minute)
+				w.requireRolled(1)
+				require.Positive(t, w.set.took)
+			})
+		})
+	}
+}
+
+// Nothing is freed on a cache that is behind: neither opened nor below a line.
+func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+				p := newProcess(w, 0, false)
+				require.NoError(t, p.start())
+				behind, versions := w.snapshotNow(), w.versions()
+				admin := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace)
+				require.NoError(t, admin.Delete(t.Context(), "s-0", metav1.DeleteOptions{}))
+				w.wrong = nil
+				for range 600 {
+					cluster, _ := w.server.Cluster(namespace, name)
+					s := behind
+					s.Now = policy.At(time.Now())
+					s.Cluster.Status.Claims, s.Cluster.Status.Epoch = cluster.Status.Claims, cluster.Status.Epoch
+					p.advance(cluster, s, versions)
+					time.Sleep(100 * time.Millisecond)
+				}
+				require.Equal(t, map[string]int{"s-0": 1}, w.removed)
+				require.Len(t, w.set.lines, 1)
+				p.kill()
+				p.actor.Wait()
+			})
+		})
+	}
+}
+
+// A pause at any request is obeyed: what has not gone stays, is not freed, and
+// nothing is left behind.
+func TestPauseAtEveryCallInARollingPool(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			for at := 1; at < 28; at++ {
+				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+					calls, gone := 0, 0
+					p := intercepted(w, func(kubetest.Call) error {
+						if calls++; calls == at {
+							w.edit(pause)
+							gone = w.total()
+						}
+						return nil
+					})
+					p.run(time.Minute)
+					w.requireClean()
+					require.Empty(t, w.claims(), "pause at call %d", at)
+					for _, pod := range w.pods {
+						w.requireKept(pod)
+					}
+					require.LessOrEqual(t, w.total(), gone+1)
+				})
+			}
+		})
+	}
+}
+
+// As long as the old revision is the current one, a pod that dies below the line
+// comes back on that: so the line stays down until then.
+func TestLineStaysDownUntilTheRevisionIsCurrent(t *testing.T) {
+	inRollingWorld(t, policy.ByPartition, false, func(t *testing.T, w *world) {
+		w.set.slow = true
+		newProcess(w, 0, false).run(time.Minute)
+		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.removed)
+		require.NoError(t, w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), "s-1", metav1.DeleteOptions{}))
+		w.wrong = nil // that was somebody else
+		newProcess(w, 0, false).run(30 * time.Second)
+		object, ok := w.server.Pod(namespace, "s-1")
+		require.True(t, ok)
+		require.Equal(t, "v2", object.Labels[revision])
+		require.Zero(t, partitionIn(w.set.get()))
+
+		w.mu.Lock()
+		w.set.slow = false
+		w.mu.Unlock()
+		newProcess(w, 0, false).run(time.Minute)
+		require.True(t, w.done(), w.describe())
+		w.requireClean()
+	})
+}
+
+// requireKept: the controller does not take the pod.
+func (w *world) requireKept(pod string) {
+	w.t.Helper()
+	object, ok := w.server.Pod(namespace, pod)
+	require.True(w.t, ok)
+	require.Empty(w.t, object.Annotations["rollcall.dev/claim"])
+	require.NotEqual(w.t, "open", object.Labels["rollcall.dev/guard"])
+	if w.guard == "" && object.Labels[revision] != w.update {
+		ordinal, _ := strconv.Atoi(pod[2:])
+		require.Greater(w.t, partitionIn(w.set.get()), int32(ordinal))
+	}
+}
+
+// Without a guard that is enforced the way by the guard is refused, in words that
+// say what to do.
+func TestGuardThatIsNotEnforcedIsRefusedInWords(t *testing.T) {
+	inRollingWorld(t, policy.ByGuard, true, func(t *testing.T, w *world) {
+		w.set.sleep(true)
+		w.enforced = false
+		newProcess(w, 0, false).run(30 * time.Second)
+		require.Empty(t, w.removed)
+		require.Empty(t, w.claims())
+		s := w.snapshotNow()
+		_, hold := policy.Recheck(s, "s-2")
+		require.Equal(t, policy.BadInput, hold.Rule)
+		require.True(t, endsClaim(hold.Rule), "a claim from before is given up")
+		require.Contains(t, hold.Reason, "Partition")
+	})
+}
+
+func (c *controller) sleep(asleep bool) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.asleep = asleep
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,7 +22,8 @@ var ErrEpochsUsedUp = errors.New("the epoch is beyond what can be raised")
 // TakeOver makes a database cluster this coordinator's: it raises the epoch
 // above the status's and above seen, the highest that any agent is known to
 // have heard of, takes over the open claims, and then touches their pods, so
-// that a write of the former coordinator which is still on its way fails.
+// that a write of the former coordinator which is still on its way fails. So are
+// the StatefulSets whose hold line a claim may lower.
 //
 // A conflict with another writer is an error; begin again with the newer object.
 func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, seen int64, now policy.Time) (*v1alpha1.DatabaseCluster, error) {
@@ -46,6 +48,17 @@ func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.
 	for _, claim := range taken.Status.Claims {
 		_, err := pods.touch(ctx, claim.Pod, claim.UID, epoch)
 		if err != nil && !errors.Is(err, errGone) && !errors.Is(err, errConflict) {
+			return nil, fmt.Errorf("take over claim %s: %w", claim.ID, err)
+		}
+	}
+	sets := NewSets(client, cluster.Namespace)
+	for _, claim := range taken.Status.Claims {
+		if claim.Action != policy.LowerPartition {
+			continue
+		}
+		// A late write must not move the line that this claim waits for.
+		pool := claim.Pod[:max(0, strings.LastIndexByte(claim.Pod, '-'))]
+		if err := sets.touch(ctx, pool, epoch); err != nil && !errors.Is(err, errSetChanged) {
 			return nil, fmt.Errorf("take over claim %s: %w", claim.ID, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ type agent struct {
 	target Target
 	zone   string
 	since  time.Time
-	conn   *grpc.ClientConn
+	conn   io.Closer
 	client rollcallv1.AgentServiceClient
 
 	received Received
@@ -203,7 +204,22 @@ func (a *Agents) State(key Key) State {
 
 // connect prepares a connection; nothing is dialled before the first call.
 func (a *Agents) connect(c *cluster, t Target) (*agent, error) {
-	name := config.ServerName(c.key.Namespace, c.key.Name)
+	open := a.opts.Connect
+	if open == nil {
+		open = a.open
+	}
+	client, conn, err := open(c.key, t)
+	if err != nil {
+		return nil, fmt.Errorf("agent of %s/%s at %s: %w", c.key.Namespace, t.Pod, t.IP, err)
+	}
+	return &agent{
+		cluster: c, target: t, zone: t.Zone, since: time.Now(), conn: conn, client: client, problems: map[string]string{},
+	}, nil
+}
+
+// open makes a gRPC client.
+func (a *Agents) open(key Key, t Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
+	name := config.ServerName(key.Namespace, key.Name)
 	var security credentials.TransportCredentials = insecure.NewCredentials()
 	if !a.opts.Plaintext {
 		security = rotating{serverName: name, config: a.opts.TLS}
@@ -226,12 +242,9 @@ func (a *Agents) connect(c *cluster, t Target) (*agent, error) {
 		}),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("agent of %s/%s at %s: %w", c.key.Namespace, t.Pod, address, err)
+		return nil, nil, err
 	}
-	return &agent{
-		cluster: c, target: t, zone: t.Zone, since: time.Now(),
-		conn: conn, client: rollcallv1.NewAgentServiceClient(conn), problems: map[string]string{},
-	}, nil
+	return rollcallv1.NewAgentServiceClient(conn), conn, nil
 }
 
 // hold starts and stops streams so that they are those that following asks for.

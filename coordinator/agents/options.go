@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // Options of Agents. The zero value of a duration or size means its default.
@@ -36,6 +39,11 @@ type Options struct {
 	MaxMessage int
 	// Dial replaces the network in tests.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Connect replaces gRPC in tests. It dials nothing; the client's calls do.
+	Connect func(key Key, to Target) (rollcallv1.AgentServiceClient, io.Closer, error)
+	// Jitter answers a pause of at most twice the one given. Default: a random one
+	// from half of it on.
+	Jitter func(pause time.Duration) time.Duration
 	// Registerer takes rollcall_report_age_seconds; nil: no metrics.
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
@@ -43,7 +51,7 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	if o.TLS == nil && !o.Plaintext {
+	if o.TLS == nil && !o.Plaintext && o.Connect == nil {
 		return errors.New("agents: TLS is required (Plaintext is for development only)")
 	}
 	if o.TLS != nil && o.Plaintext {
@@ -58,6 +66,9 @@ func (o *Options) validate() error {
 	setDefault(&o.MaxMessage, 16<<20)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.Jitter == nil {
+		o.Jitter = func(pause time.Duration) time.Duration { return pause/2 + rand.N(pause) }
 	}
 	if o.Dial == nil {
 		// The kernel notices a peer that vanished without a word within 20 s.

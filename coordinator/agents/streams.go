@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -114,7 +113,7 @@ func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ct
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause/2 + rand.N(pause)):
+		case <-time.After(a.opts.Jitter(pause)):
 		}
 		pause = min(2*pause, a.opts.BackoffMax)
 	}

@@ -69,7 +69,7 @@ func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warn
 		return nil, err
 	}
 	if opts.CloseGuard {
-		closeGuard(meta)
+		closeGuard(meta, cluster)
 	}
 	database, err := databaseContainer(meta, spec)
 	if err != nil {
@@ -140,9 +140,9 @@ func alreadyThere(agent *corev1.Container, spec *corev1.PodSpec, database *corev
 
 // closeGuard lets Kubernetes refuse to remove the pod from birth. A label that
 // is there already stays.
-func closeGuard(meta *metav1.ObjectMeta) {
+func closeGuard(meta *metav1.ObjectMeta, cluster string) {
 	if _, there := meta.Labels[v1alpha1.LabelGuard]; !there {
-		meta.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardClosed
+		meta.Labels[v1alpha1.LabelGuard], meta.Labels[v1alpha1.LabelGuardCluster] = v1alpha1.GuardClosed, cluster
 	}
 }
 

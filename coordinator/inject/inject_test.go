@@ -268,6 +268,7 @@ func TestGuard(t *testing.T) {
 	got, _, err := Pod(readPod(t, "testdata/pod/plain.in.yaml"), opts)
 	require.NoError(t, err)
 	require.Equal(t, "closed", got.Labels[v1alpha1.LabelGuard])
+	require.Equal(t, got.Labels[v1alpha1.LabelCluster], got.Labels[v1alpha1.LabelGuardCluster])
 
 	// Also on a pod whose agent came from its manifest, but never over another value.
 	got.Labels[v1alpha1.LabelGuard] = "open"
@@ -286,6 +287,7 @@ func TestGuard(t *testing.T) {
 	}, opts)
 	require.NoError(t, err)
 	require.NotContains(t, template.Labels, v1alpha1.LabelGuard)
+	require.NotContains(t, template.Labels, v1alpha1.LabelGuardCluster)
 	require.Len(t, template.Spec.InitContainers, 1)
 }
 

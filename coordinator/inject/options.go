@@ -27,7 +27,8 @@ type Options struct {
 	// ExistingPreStop says what becomes of a preStop hook that the database's
 	// container already has, where no annotation says it. Default: RefusePreStop.
 	ExistingPreStop ExistingPreStop
-	// CloseGuard adds the label rollcall.dev/guard: closed. Only the webhook sets it.
+	// CloseGuard adds the label rollcall.dev/guard: closed, and the one that says of
+	// which DatabaseCluster. Only the webhook sets it.
 	CloseGuard bool
 	// Token makes the secret that the kubelet shows to the agent's stop hook.
 	// Default: 128 random bits as text.

@@ -6,15 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
 )
 
 // WebhookPath is where the webhook answers.
@@ -36,6 +34,8 @@ type WebhookOptions struct {
 	// Lookup finds DatabaseClusters. Default: none is known. A pod whose
 	// DatabaseCluster is not there (yet) gets an agent all the same, which waits.
 	Lookup Lookup
+	// Armed: there is an admission policy that heeds a closed guard. Default: there is.
+	Armed func() bool
 	// Logger. Default: slog.Default.
 	Logger *slog.Logger
 	// Registerer of metrics. Default: none.
@@ -67,6 +67,9 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	}
 	if opts.Lookup == nil {
 		opts.Lookup = func(string, string) (*v1alpha1.DatabaseCluster, bool) { return nil, false }
+	}
+	if opts.Armed == nil {
+		opts.Armed = func() bool { return true }
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -177,19 +180,9 @@ func (h *Webhook) options(namespace, name string) Options {
 		return opts
 	}
 	opts.CredentialsSecret = cluster.Spec.Connection.CredentialsSecret
-	opts.CloseGuard = guarded(cluster)
+	// Those of a cluster that only audits are labelled on sight.
+	opts.CloseGuard = guard.ModeOf(cluster) == guard.Closed && h.opts.Armed()
 	return opts
-}
-
-// guarded says whether pods of the cluster are closed from birth: only while
-// it enforces, was healthy once, and is not being deleted.
-func guarded(cluster *v1alpha1.DatabaseCluster) bool {
-	if cluster.Spec.Guard != policy.GuardEnforce || cluster.DeletionTimestamp != nil {
-		return false
-	}
-	return slices.ContainsFunc(cluster.Status.Conditions, func(c v1alpha1.Condition) bool {
-		return c.Type == v1alpha1.ConditionInitialized && c.Status == metav1.ConditionTrue
-	})
 }
 
 // annotate says on the pod what a person should know: what a webhook warns of

@@ -166,6 +166,16 @@ func TestWebhookClosesGuard(t *testing.T) {
 	}
 }
 
+// Without an admission policy that heeds it a closed guard would mean nothing.
+func TestWebhookClosesNothingInVain(t *testing.T) {
+	h, _ := newWebhook(t, database(nil))
+	h.opts.Armed = func() bool { return false }
+	_, got := ask(t, h, review(t, readPod(t, "testdata/pod/plain.in.yaml")))
+	require.Len(t, got.Spec.InitContainers, 1)
+	require.NotContains(t, got.Labels, v1alpha1.LabelGuard)
+	require.NotContains(t, got.Labels, v1alpha1.LabelGuardCluster)
+}
+
 func TestWebhookKnowsCredentials(t *testing.T) {
 	h, _ := newWebhook(t, database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Connection.CredentialsSecret = "solr-admin" }))
 	_, got := ask(t, h, review(t, readPod(t, "testdata/pod/plain.in.yaml")))

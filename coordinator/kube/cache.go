@@ -147,7 +147,7 @@ func (c *Cache) Run(ctx context.Context) error {
 // Synced tells whether the cache knows of all clusters, pools and nodes, and of
 // all pods of all clusters.
 func (c *Cache) Synced() bool {
-	if !c.baseSynced() {
+	if !c.KnowsClusters() {
 		return false
 	}
 	for _, key := range c.Clusters() {
@@ -158,7 +158,8 @@ func (c *Cache) Synced() bool {
 	return true
 }
 
-func (c *Cache) baseSynced() bool {
+// KnowsClusters tells whether the cache knows of all clusters, pools and nodes.
+func (c *Cache) KnowsClusters() bool {
 	return c.clusters.HasSynced() && c.pools.HasSynced() && c.nodes.HasSynced()
 }
 
@@ -188,7 +189,7 @@ func (c *Cache) Claims() map[Key]int {
 // Cluster is what Kubernetes says of one cluster. It answers false while that is
 // not yet completely known, and for a DatabaseCluster that does not exist.
 func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
-	if !c.baseSynced() {
+	if !c.KnowsClusters() {
 		return ClusterObjects{}, false
 	}
 	object, exists, err := c.clusters.GetStore().GetByKey(key.String())
@@ -209,9 +210,7 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 			}
 		}
 	}
-	slices.SortFunc(o.Pods, func(a, b Pod) int {
-		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Ordinal, b.Ordinal))
-	})
+	sortPods(o.Pods)
 	for _, pod := range o.Pods {
 		if object, exists, _ := c.nodes.GetStore().GetByKey(pod.Node); exists {
 			o.Nodes[pod.Node] = *object.(*entry[Node]).facts
@@ -231,6 +230,22 @@ func (c *Cache) poolsOf(key Key) []Pool {
 	}
 	slices.SortFunc(pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return pools
+}
+
+// Exists tells whether there is such a DatabaseCluster. It must not be asked
+// before KnowsClusters.
+func (c *Cache) Exists(key Key) bool {
+	_, exists, _ := c.clusters.GetStore().GetByKey(key.String())
+	return exists
+}
+
+// Pool is the StatefulSet of a name, if it belongs to a database cluster.
+func (c *Cache) Pool(namespace, name string) (Pool, bool) {
+	object, exists, _ := c.pools.GetStore().GetByKey(Key{Namespace: namespace, Name: name}.String())
+	if !exists {
+		return Pool{}, false
+	}
+	return *object.(*entry[Pool]).facts, true
 }
 
 // followPools starts a watch for each pool of an existing DatabaseCluster and

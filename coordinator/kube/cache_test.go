@@ -88,7 +88,7 @@ func start(t *testing.T) *world {
 		}
 	})
 	w.eventually(t, func() bool {
-		return cache.baseSynced() && w.watching("databaseclusters") == 1 && w.watching("statefulsets") == 1 && w.watching("nodes") == 1
+		return cache.KnowsClusters() && w.watching("databaseclusters") == 1 && w.watching("statefulsets") == 1 && w.watching("nodes") == 1
 	})
 	return w
 }
@@ -213,7 +213,8 @@ func TestCacheJoinsAClustersObjects(t *testing.T) {
 	require.Equal(t, Pod{
 		Namespace: "prod", Name: "search-2", UID: "search-u2", ResourceVersion: o.Pods[0].ResourceVersion,
 		Pool: "search", Ordinal: 2, Node: "node1", IP: "10.0.0.2", Revision: "v1", Created: o.Pods[0].Created, Guard: "closed", Claim: "c1",
-		Phase: Ready, Since: o.Pods[0].Since, Agent: true, Container: "solr", Image: "solr:9.9.0",
+		Shared: "app=search,controller-revision-hash=v1",
+		Phase:  Ready, Since: o.Pods[0].Since, Agent: true, Container: "solr", Image: "solr:9.9.0",
 	}, o.Pods[0])
 	require.Equal(t, Node{
 		Name: "node1", Labels: map[string]string{"topology.kubernetes.io/zone": "z1"},
@@ -360,7 +361,7 @@ func TestCacheTellsOfChanges(t *testing.T) {
 
 	// What no decision depends on is no change.
 	heard = w.heardOf(search)
-	pod.Labels["irrelevant"] = "true"
+	pod.Annotations["irrelevant"] = "true"
 	pod.ResourceVersion = "99"
 	_, err = w.kubernetes.CoreV1().Pods("prod").Update(t.Context(), pod, metav1.UpdateOptions{})
 	require.NoError(t, err)

@@ -10,9 +10,5 @@ import "k8s.io/apimachinery/pkg/types"
 // Key names a DatabaseCluster.
 type Key = types.NamespacedName
 
-const (
-	// labelRevision is what the StatefulSet controller writes.
-	labelRevision = "controller-revision-hash"
-	// annotationPartition notes the hold line that Rollcall wrote last.
-	annotationPartition = "rollcall.dev/partition"
-)
+// labelRevision is what the StatefulSet controller writes.
+const labelRevision = "controller-revision-hash"

@@ -30,8 +30,10 @@ type Pod struct {
 	Created time.Time
 	// Guard is the value of the guard's label, empty without one.
 	Guard string
-	Claim string
-	Unit  string
+	// GuardCluster names the DatabaseCluster that the guard is of, empty without one.
+	GuardCluster string
+	Claim        string
+	Unit         string
 
 	Phase   Phase
 	Since   time.Time
@@ -47,6 +49,10 @@ type Pod struct {
 	Deleted time.Time
 	// GraceSeconds is the grace period of the pod's template.
 	GraceSeconds int64
+
+	// Shared are the labels that it has in common with others of its revision, as
+	// sorted text, "a=b,c=d", that is kept once for all of them.
+	Shared string
 }
 
 // entry is what an informer's store holds: enough to be keyed, and the facts. A
@@ -79,6 +85,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		Pool: pool.Name, Ordinal: ordinal, Node: pod.Spec.NodeName, IP: pod.Status.PodIP,
 		Revision: pod.Labels[labelRevision], Created: pod.CreationTimestamp.Time, Guard: pod.Labels[v1alpha1.LabelGuard],
+		GuardCluster: pod.Labels[v1alpha1.LabelGuardCluster], Shared: sharedLabels(pod.Labels),
 		Claim: pod.Annotations[v1alpha1.AnnotationClaim], Unit: pod.Annotations[v1alpha1.AnnotationUnit],
 		Phase: s.phase, Since: s.since, Problem: s.problem,
 		Agent: hasAgent(&pod.Spec), Container: container, Image: image,

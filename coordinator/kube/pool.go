@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"strconv"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,8 +29,9 @@ type Pool struct {
 	// Strategy is OnDelete or RollingUpdate, Management OrderedReady or Parallel.
 	Strategy   string
 	Management string
-	Partition  int
-	// PartitionNote is the hold line that was last written by Rollcall, empty if none.
+	// Partition is counted from Start.
+	Partition int
+	// PartitionNote is the partition that was last written by Rollcall, empty if none.
 	PartitionNote string
 	// Service is the name of the set's governing Service; may be empty.
 	Service string
@@ -52,6 +55,12 @@ type Pool struct {
 // Observed tells whether the status speaks of the present spec.
 func (p Pool) Observed() bool { return p.ObservedGeneration >= p.Generation }
 
+// Ordered tells whether the partition is somebody else's: not as Rollcall wrote it
+// last. Where Rollcall has not written any, none is an order.
+func (p Pool) Ordered() bool {
+	return p.PartitionNote != "" && p.PartitionNote != strconv.Itoa(p.Partition)
+}
+
 func poolOf(set *appsv1.StatefulSet) *Pool {
 	p := &Pool{
 		Namespace: set.Namespace, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion,
@@ -60,7 +69,7 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 		Replicas: 1, Revision: set.Status.UpdateRevision, CurrentRevision: set.Status.CurrentRevision,
 		Service:  set.Spec.ServiceName,
 		Strategy: string(set.Spec.UpdateStrategy.Type), Management: string(set.Spec.PodManagementPolicy),
-		PartitionNote: set.Annotations[annotationPartition], Unit: set.Annotations[v1alpha1.AnnotationUnit],
+		PartitionNote: set.Annotations[v1alpha1.AnnotationPartition], Unit: set.Annotations[v1alpha1.AnnotationUnit],
 		Paused: set.Annotations[v1alpha1.AnnotationPaused] == "true", Force: set.Annotations[v1alpha1.AnnotationForce] == "true",
 		AllowShutdown: set.Annotations[v1alpha1.AnnotationAllowShutdown] == "true",
 		Deleting:      set.DeletionTimestamp != nil,

@@ -257,6 +257,9 @@ func merge(current, next runtime.Object, status bool) runtime.Object {
 			return out
 		}
 		n.Status = c.Status
+		if n.Generation == c.Generation && asJSON(n.Spec) != asJSON(c.Spec) {
+			n.Generation++
+		}
 	}
 	return next
 }

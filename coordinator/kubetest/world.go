@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,15 @@ func (s *Server) Pod(namespace, name string) (*corev1.Pod, bool) {
 		return nil, false
 	}
 	return object.(*corev1.Pod).DeepCopy(), true
+}
+
+// StatefulSet is the set as it is now; false when there is none.
+func (s *Server) StatefulSet(namespace, name string) (*appsv1.StatefulSet, bool) {
+	object, err := s.store.Tracker().Get(appsv1.SchemeGroupVersion.WithResource("statefulsets"), namespace, name)
+	if err != nil {
+		return nil, false
+	}
+	return object.(*appsv1.StatefulSet).DeepCopy(), true
 }
 
 // Cluster is the DatabaseCluster as it is now; false when there is none.

@@ -14,7 +14,7 @@ func (g generator) partitions(s *Snapshot) {
 	for i := range s.Pools {
 		p := &s.Pools[i]
 		p.Strategy = pick(g, RollingUpdateStrategy, RollingUpdateStrategy, RollingUpdateStrategy, OnDelete)
-		p.Partition = pick(g, restLine, restLine, p.Start, p.Start+int32(g.IntN(int(p.Replicas)+1)))
+		p.Partition = pick(g, RestLine, RestLine, p.Start, p.Start+int32(g.IntN(int(p.Replicas)+1)))
 		p.Force = g.rarely(12)
 		if g.rarely(8) {
 			ordered := p.Start + int32(g.IntN(int(p.Replicas)+1))

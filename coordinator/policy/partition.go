@@ -6,9 +6,27 @@ import (
 	"slices"
 )
 
-// restLine is where the hold line of a pool rests: above any ordinal, so that
+// RestLine is where the hold line of a pool rests: above any ordinal, so that
 // pods that are added together with a new template start on the old one.
-const restLine int32 = maxOrdinal
+const RestLine int32 = maxOrdinal
+
+// LineOf is the hold line that a StatefulSet's partition makes. Kubernetes counts
+// a partition from the first ordinal, start; a line is an ordinal. At rest both
+// are the same.
+func LineOf(partition, start int32) int32 {
+	if partition >= RestLine-start {
+		return RestLine
+	}
+	return partition + start
+}
+
+// PartitionOf is the partition that makes a line.
+func PartitionOf(line, start int32) int32 {
+	if line >= RestLine {
+		return RestLine
+	}
+	return max(0, line-start)
+}
 
 // allowForce is the annotation with which a person hands a pool to its controller.
 const allowForce = `the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`
@@ -217,12 +235,12 @@ func (d *decision) line(p *pool, pods []pod) *Line {
 	switch {
 	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
 		return nil // a dying pod could come back on the old revision; a person said where to stop
-	case outdated == 0 && p.Partition < restLine:
-		return &Line{p.Name, restLine, fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
+	case outdated == 0 && p.Partition < RestLine:
+		return &Line{p.Name, RestLine, fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
 	case outdated == 0:
 		return nil
 	case handed != nil && !d.x.guards && p.Ordered == nil && broken == 0: // else what is broken would come back as it was
-		return &Line{p.Name, restLine, fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", handed.Name)}
+		return &Line{p.Name, RestLine, fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", handed.Name)}
 	case d.paused() != nil:
 		return nil
 	}

@@ -149,7 +149,7 @@ func podOf(s Snapshot, name string) Pod {
 // takes whatever it may: never more than one pod is away, each goes once, and
 // in the end the line rests.
 func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
-	for _, line := range []int32{restLine, 5} {
+	for _, line := range []int32{RestLine, 5} {
 		t.Run(fmt.Sprint(line), func(t *testing.T) {
 			s := goldenSnapshots(t)["moco_seed_scale_out_healthy"]
 			s.Cluster.Spec.Guard = GuardOff
@@ -180,7 +180,7 @@ func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 				require.Equal(t, p.Steps[0].Pod, went[len(went)-1])
 			}
 			require.Equal(t, []string{"mysql-4", "mysql-3", "mysql-2", "mysql-1", "mysql-0"}, went)
-			require.Equal(t, restLine, pool.Partition)
+			require.Equal(t, RestLine, pool.Partition)
 			require.Equal(t, ClusterDone, Decide(s).Phase)
 			require.Empty(t, Decide(s).Lines)
 		})

@@ -172,9 +172,9 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 		} else if p.Strategy == RollingUpdateStrategy && spec.Update.RollingUpdate == ByGuard && !p.Force {
 			switch {
 			case spec.Guard != GuardEnforce:
-				v.add(field+"strategy", "is RollingUpdate, which needs guard Enforce, and cluster.spec.guard is %s: OnDelete needs no guard", spec.Guard)
+				v.add(field+"strategy", "is RollingUpdate, which needs guard Enforce, and cluster.spec.guard is %s: OnDelete needs no guard, nor does update.rollingUpdate Partition", spec.Guard)
 			case !s.Cluster.GuardEnforcing:
-				v.add(field+"strategy", "is RollingUpdate, which needs the guard, and cluster.guardEnforcing is false: OnDelete needs no guard")
+				v.add(field+"strategy", "is RollingUpdate, which needs the guard, and cluster.guardEnforcing is false: OnDelete needs no guard, nor does update.rollingUpdate Partition")
 			}
 		}
 	}

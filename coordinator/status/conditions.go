@@ -27,6 +27,7 @@ const (
 	reasonWasHealthy  = "WasHealthy"
 	reasonNoPods      = "NoPods"
 	reasonNoBudget    = "NoForeignBudget"
+	reasonSelected    = "SelectsPods"
 	reasonUnspecified = "Unknown"
 )
 
@@ -38,11 +39,11 @@ const (
 // wait for an object need not know this kind: an up-to-date cluster is Ready,
 // one in mid-rollout is Reconciling, and one that cannot go on is Stalled.
 func Conditions(d Decision, have []v1alpha1.Condition, generation int64) []v1alpha1.Condition {
-	list := make([]metav1.Condition, 0, len(have)+6)
+	list := make([]metav1.Condition, 0, len(have)+7)
 	for _, c := range have {
 		list = append(list, metav1.Condition(c))
 	}
-	for _, c := range []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d)} {
+	for _, c := range []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d), partitionReset(d)} {
 		c.ObservedGeneration = generation
 		c.LastTransitionTime = metav1.NewTime(d.DecidedAt)
 		meta.SetStatusCondition(&list, c)
@@ -127,7 +128,10 @@ func foreignBudget(d Decision) metav1.Condition {
 			return condition(v1alpha1.ConditionForeignBudget, true, string(h.Rule), h.Reason)
 		}
 	}
-	return condition(v1alpha1.ConditionForeignBudget, false, reasonNoBudget, "no PodDisruptionBudget of somebody else has refused an eviction")
+	if d.Guard.ForeignBudget != "" {
+		return condition(v1alpha1.ConditionForeignBudget, true, reasonSelected, d.Guard.ForeignBudget)
+	}
+	return condition(v1alpha1.ConditionForeignBudget, false, reasonNoBudget, "no PodDisruptionBudget of somebody else is in the way")
 }
 
 // why is the rule that holds the cluster, or else what the cluster is doing.

@@ -96,6 +96,16 @@ func TestForeignBudgetIsACondition(t *testing.T) {
 	require.Equal(t, metav1.ConditionFalse, conditionOf(t, Conditions(search(t), nil, 1), v1alpha1.ConditionForeignBudget).Status)
 }
 
+// One that selects a pod is a condition before it has refused anything.
+func TestForeignBudgetThatSelectsIsACondition(t *testing.T) {
+	d := search(t)
+	d.Guard.ForeignBudget = "PodDisruptionBudget charts selects search-1"
+	c := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionForeignBudget)
+	require.Equal(t, metav1.ConditionTrue, c.Status)
+	require.Equal(t, "SelectsPods", c.Reason)
+	require.Equal(t, d.Guard.ForeignBudget, c.Message)
+}
+
 // The schema of conditions refuses other reasons.
 func TestReasonsFitTheSchema(t *testing.T) {
 	fits := regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:-]*[A-Za-z0-9_])?$`)

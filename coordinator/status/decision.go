@@ -34,6 +34,19 @@ type Decision struct {
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
 	SpecError error
+	// Resets says of pools how often somebody has undone what was written to their
+	// partition, where that happens again and again.
+	Resets map[string]int
+	Guard  Guard
+}
+
+// Guard is what people should know of the guard, beside whether it enforces.
+type Guard struct {
+	// Why it does not although that is asked for; empty otherwise.
+	Why string
+	// ForeignBudget says what to do about a PodDisruptionBudget of somebody else
+	// that selects a pod; empty without one.
+	ForeignBudget string
 }
 
 // FromSnapshot decides on a snapshot and makes a Decision of it, as the

@@ -26,6 +26,14 @@ const (
 	OverrideUsed       = "OverrideUsed"
 	VersionRefused     = "VersionRefused"
 	RolloutFinished    = "RolloutFinished"
+	PartitionMoved     = "PartitionMoved"
+	PartitionOrdered   = "PartitionOrdered"
+	PartitionReset     = "PartitionReset"
+	RollingForced      = "RollingUpdateForced"
+	GuardLost          = "GuardLost"
+	GuardEnforced      = "GuardEnforced"
+	GuardExpired       = "GuardExpired"
+	ForeignBudget      = "ForeignBudget"
 )
 
 // Event is something that happened to a database cluster, or to one of its
@@ -50,14 +58,20 @@ func Events(previous *Decision, next Decision) []Event {
 	t := &transition{from: *previous, to: next}
 	t.claims()
 	t.unplanned()
+	t.lines()
 	t.holds()
 	t.phase()
+	t.guard()
 	return t.events
 }
 
-// overrideNote begins the notes of a step that are about an override; all
-// others are about groups that cannot be protected.
-const overrideNote = "override of "
+// overrideNote begins the notes of a step that are about an override, forcedNote
+// those of one that a person forces; all others are about groups that cannot be
+// protected.
+const (
+	overrideNote = "override of "
+	forcedNote   = "forced: "
+)
 
 type transition struct {
 	from, to Decision
@@ -117,8 +131,11 @@ func (t *transition) selected(c policy.Claim) {
 	}
 	for _, note := range step.Notes {
 		reason := UnprotectedRestart
-		if strings.HasPrefix(note, overrideNote) {
+		switch {
+		case strings.HasPrefix(note, overrideNote):
 			reason = OverrideUsed
+		case strings.HasPrefix(note, forcedNote):
+			reason = RollingForced
 		}
 		t.add(c.Pod, c.UID, true, reason, "%s: %s", c.Pod, note)
 	}
@@ -343,5 +360,21 @@ func (t *transition) phase() {
 			pools = append(pools, fmt.Sprintf("%s on %s", p.Name, p.Revision))
 		}
 		t.add("", "", false, RolloutFinished, "%d of %d pods updated: %s", t.to.Pods.Updated, t.to.Pods.Desired, strings.Join(pools, ", "))
+	}
+}
+
+// guard tells when Kubernetes begins and ends to refuse what others remove, if
+// that is asked for. What a coordinator finds when it takes over is told by the
+// condition, and by whoever has the guard refuse again after it had expired.
+func (t *transition) guard() {
+	was, is := t.from.Snapshot.Cluster.GuardEnforcing, t.to.Snapshot.Cluster.GuardEnforcing
+	switch {
+	case is && !was:
+		t.add("", "", false, GuardEnforced, "Kubernetes refuses to remove pods that Rollcall has not let go")
+	case was && !is && t.to.Guard.Why != "":
+		t.add("", "", true, GuardLost, "Kubernetes lets pods go that Rollcall has not let go: %s", t.to.Guard.Why)
+	}
+	if budget := t.to.Guard.ForeignBudget; budget != "" && budget != t.from.Guard.ForeignBudget {
+		t.add("", "", true, ForeignBudget, "%s", budget)
 	}
 }

@@ -269,3 +269,24 @@ func TestStoppedTheLineAndVersionRefused(t *testing.T) {
 	e = eventOf(t, Events(&free, stopped), StoppedTheLine)
 	require.Equal(t, "line-stopped: 1 pod of v2 failed", e.Note)
 }
+
+func TestGuardIsTold(t *testing.T) {
+	with := func(enforcing bool, g Guard) Decision {
+		d := search(t)
+		d.Snapshot.Cluster.GuardEnforcing, d.Guard = enforcing, g
+		return d
+	}
+	on, off := with(true, Guard{}), with(false, Guard{})
+	lost := with(false, Guard{Why: "there is no policy"})
+	foreign := with(false, Guard{Why: "in the way", ForeignBudget: "PodDisruptionBudget charts selects search-1"})
+	require.Equal(t, []string{GuardEnforced}, reasons(Events(&off, on)))
+	require.Empty(t, Events(&on, on))
+	require.Empty(t, Events(&on, off), "nobody asks for it any more")
+	e := eventOf(t, Events(&on, lost), GuardLost)
+	require.True(t, e.Warning)
+	require.Contains(t, e.Note, "there is no policy")
+	require.Empty(t, Events(&lost, lost))
+	require.Equal(t, []string{ForeignBudget}, reasons(Events(&lost, foreign)))
+	require.Equal(t, []string{GuardLost, ForeignBudget}, reasons(Events(&on, foreign)))
+	require.Empty(t, Events(&foreign, foreign))
+}

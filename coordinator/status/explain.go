@@ -223,6 +223,9 @@ func podFacts(d Decision, pod policy.Pod) []Fact {
 	default:
 		facts.add("revision", timeless, "%s, wanted is %s", pod.Revision, cmp.Or(pool.Revision, "unknown"))
 	}
+	if way := rollingWay(d, pool); way != "" {
+		facts.add("update", timeless, "%s", way)
+	}
 	facts.add("zone", timeless, "%s", cmp.Or(pod.Zone, "unknown"))
 	facts.add("node", timeless, "%s", cmp.Or(nodeText(d.Snapshot.Nodes, pod.Node), "none"))
 	if pod.Unit != "" {

@@ -36,7 +36,9 @@ type Input struct {
 	Engine policy.EngineFacts
 	// Paused is the switch for all clusters.
 	Paused bool
-	Fleet  policy.Fleet
+	// GuardEnforcing: Kubernetes refuses to remove closed pods now.
+	GuardEnforcing bool
+	Fleet          policy.Fleet
 }
 
 // Join makes the snapshot. The same input gives the same snapshot, whatever the
@@ -95,6 +97,8 @@ func clusterOf(in Input) policy.Cluster {
 		Paused: in.Paused || d.Spec.Update.Paused || d.Annotations[v1alpha1.AnnotationPaused] == "true",
 		Window: WindowAt(d.Spec.Update.Windows, in.Now),
 		Engine: in.Engine,
+
+		GuardEnforcing: in.GuardEnforcing,
 	}
 	for _, p := range in.Kube.Pools {
 		c.Paused = c.Paused || p.Paused

@@ -443,3 +443,10 @@ func BenchmarkJoin(b *testing.B) {
 		Join(in)
 	}
 }
+
+func TestGuardEnforcingIsPassedOn(t *testing.T) {
+	for _, enforcing := range []bool{true, false} {
+		in := Input{Now: noon, Kube: kube.ClusterObjects{Cluster: &v1alpha1.DatabaseCluster{}}, GuardEnforcing: enforcing}
+		require.Equal(t, enforcing, Join(in).Cluster.GuardEnforcing)
+	}
+}

@@ -119,8 +119,8 @@ func (w *world) policyPools() []policy.Pool {
 		p := policy.Pool{
 			Name: k.Name, Replicas: int32(k.Replicas), Start: int32(k.Start), Revision: k.Revision,
 			Observed: k.Observed(), Management: policy.Management(k.Management), Strategy: policy.Strategy(k.Strategy),
-			Partition: int32(k.Partition), Force: k.Force, AllowShutdown: k.AllowShutdown,
-			Agents: k.Joins != "",
+			Partition: policy.LineOf(int32(k.Partition), int32(k.Start)), Force: k.Force, AllowShutdown: k.AllowShutdown,
+			Ordered: w.ordered(k), Agents: k.Joins != "",
 		}
 		if k.Joins != "" && k.Joins != k.Cluster {
 			p.Refused = fmt.Sprintf("the label %s of its pod template is %s, which is another database's; %s is wanted",
@@ -136,4 +136,14 @@ func (w *world) policyPools() []policy.Pool {
 		out = append(out, p)
 	}
 	return out
+}
+
+// ordered is the line that a person has drawn, where that is how a pool is driven.
+func (w *world) ordered(k *kube.Pool) *int32 {
+	byLine := k.Strategy == string(policy.RollingUpdateStrategy) && w.in.Kube.Cluster.Spec.Update.RollingUpdate == policy.ByPartition
+	if !byLine || !k.Ordered() {
+		return nil
+	}
+	line := policy.LineOf(int32(k.Partition), int32(k.Start))
+	return &line
 }

@@ -6,9 +6,10 @@ RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH VERSION=dev
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o /rollcall-coordinator ./cmd/rollcall-coordinator
+    go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o / ./cmd/rollcall-coordinator ./cmd/rollcall
 
 FROM gcr.io/distroless/static:nonroot
-COPY --from=build /rollcall-coordinator /rollcall-coordinator
+# The command line is for what runs once: rollcall guard-expire.
+COPY --from=build /rollcall-coordinator /rollcall /
 USER 65532:65532
 ENTRYPOINT ["/rollcall-coordinator"]

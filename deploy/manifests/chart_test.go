@@ -10,14 +10,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// helm renders the chart's Deployment, or answers why it does not.
-func helm(t *testing.T, args ...string) ([]byte, error) {
+// helm renders one template of the chart, or answers why it does not.
+func helm(t *testing.T, template string, args ...string) ([]byte, error) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds helm")
 	}
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=test/tools/helm/go.mod", "helm",
-		"template", "rollcall", "deploy/chart", "-s", "templates/deployment.yaml"}, args...)...)
+		"template", "rollcall", "deploy/chart", "-s", template}, args...)...)
 	cmd.Dir = "../.."
 	var problem bytes.Buffer
 	cmd.Stderr = &problem
@@ -31,7 +31,7 @@ func helm(t *testing.T, args ...string) ([]byte, error) {
 // Labels and annotations that the chart sets may be given anew, but no key is
 // written twice and no label changes that the Deployment selects by.
 func TestChartTakesItsOwnLabelsAsValues(t *testing.T) {
-	text, err := helm(t, "--set-json",
+	text, err := helm(t, "templates/deployment.yaml", "--set-json",
 		`podLabels={"app.kubernetes.io/name":"rollcall","app.kubernetes.io/part-of":"platform","team":"search"}`,
 		"--set-json", `podAnnotations={"kubectl.kubernetes.io/default-container":"other"}`)
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestChartTakesItsOwnLabelsAsValues(t *testing.T) {
 		"app.kubernetes.io/part-of": "platform", "team": "search"}, d.Spec.Template.Labels)
 	require.Equal(t, map[string]string{"kubectl.kubernetes.io/default-container": "other"}, d.Spec.Template.Annotations)
 
-	text, err = helm(t, "--set-json", `podLabels={"app.kubernetes.io/name":"mine"}`)
+	text, err = helm(t, "templates/deployment.yaml", "--set-json", `podLabels={"app.kubernetes.io/name":"mine"}`)
 	require.Error(t, err)
 	require.Contains(t, string(text), "value must be 'rollcall'")
 }

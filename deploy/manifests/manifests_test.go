@@ -114,13 +114,17 @@ func TestRightsAreTheShortestList(t *testing.T) {
 	require.Equal(t, strings.Join([]string{
 		"databaseclusters.rollcall.dev: get list watch patch",
 		"databaseclusters/status.rollcall.dev: update",
-		"statefulsets.apps: list watch",
+		"statefulsets.apps: get list watch patch",
 		"nodes: list watch",
 		"pods: get list watch patch delete",
 		"pods/eviction: create",
 		"events.events.k8s.io: create patch",
 		"services: get create update",
 		"secrets: get create update",
+		"poddisruptionbudgets.policy: get list watch create update delete",
+		"validatingadmissionpolicies.admissionregistration.k8s.io [rollcall-guard]: list watch",
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard]: list watch patch",
+		"serviceaccounts [generic-garbage-collector]: get",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io [rollcall-coordinator]: get update",
 	}, "\n"), rights(cluster.Rules))
 
@@ -130,6 +134,18 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"leases.coordination.k8s.io: create",
 		"leases.coordination.k8s.io [" + lead.LeaseName + "]: get update",
 	}, "\n"), rights(own.Rules))
+
+	var expiry rbacv1.ClusterRole
+	load(t, "ClusterRole", "rollcall-guard", &expiry)
+	require.Equal(t, strings.Join([]string{
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard]: get patch",
+		"poddisruptionbudgets.policy: list update delete",
+		"events.events.k8s.io: create",
+		"databaseclusters.rollcall.dev: list patch",
+		"validatingadmissionpolicies.admissionregistration.k8s.io [rollcall-guard]: delete",
+		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard rollcall-guard-audit]: delete",
+		"pods: list patch",
+	}, "\n"), rights(expiry.Rules))
 
 	var reader rbacv1.Role
 	load(t, "Role", pki.SecretReader, &reader)

@@ -7,6 +7,10 @@ const (
 	LabelCluster = "rollcall.dev/cluster"
 	// LabelGuard on a pod says whether Kubernetes refuses to remove it.
 	LabelGuard = "rollcall.dev/guard"
+	// LabelGuardCluster on a pod with a guard names the DatabaseCluster to which
+	// the guard belongs. The cluster's PodDisruptionBudget selects by it, because
+	// pods from before Rollcall have no LabelCluster.
+	LabelGuardCluster = "rollcall.dev/guard-cluster"
 
 	// AnnotationClaim on a pod is the id of the claim under which it goes.
 	AnnotationClaim = "rollcall.dev/claim"
@@ -16,6 +20,9 @@ const (
 	AnnotationPaused = "rollcall.dev/paused"
 	// AnnotationForce on a StatefulSet, when "true", lets Kubernetes roll it.
 	AnnotationForce = "rollcall.dev/force-rolling-update"
+	// AnnotationPartition on a StatefulSet notes the partition that was last written
+	// by a coordinator; another value of the field is somebody else's.
+	AnnotationPartition = "rollcall.dev/partition"
 	// AnnotationAllowShutdown on a StatefulSet, when "true", makes a scale to 0 a shutdown.
 	AnnotationAllowShutdown = "rollcall.dev/allow-shutdown"
 
@@ -29,6 +36,10 @@ const (
 	// AnnotationPreStop on a pod template says what becomes of a preStop hook
 	// that the database's container already has: PreStopChain or PreStopKeep.
 	AnnotationPreStop = "rollcall.dev/prestop"
+	// AnnotationGuardExpired on a PodDisruptionBudget of Rollcall and on the
+	// binding of its admission policy is since when they refuse nothing, because no
+	// coordinator was there for too long.
+	AnnotationGuardExpired = "rollcall.dev/guard-expired"
 	// AnnotationInjection on a pod is what the webhook could not do for it, in words.
 	AnnotationInjection = "rollcall.dev/injection"
 )
@@ -59,6 +70,10 @@ const Finalizer = "rollcall.dev/claims"
 // DerivedName is the name of the Service, of the Secret and of the
 // PodDisruptionBudget that belong to the DatabaseCluster name.
 func DerivedName(name string) string { return name + "-rollcall" }
+
+// GuardPolicy is the name of the ValidatingAdmissionPolicy that refuses to delete
+// pods whose guard is closed, and of its binding.
+const GuardPolicy = "rollcall-guard"
 
 // CredentialsSecretName is the Secret that agents of the DatabaseCluster name
 // look for where none was named when their pods were made.

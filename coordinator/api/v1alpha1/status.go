@@ -13,6 +13,8 @@ const (
 	ConditionAvailable     = "Available"
 	ConditionInitialized   = "Initialized" // the database was healthy once
 	ConditionForeignBudget = "ForeignBudget"
+	// ConditionPartitionReset: somebody keeps resetting the partition of a StatefulSet.
+	ConditionPartitionReset = "PartitionReset"
 )
 
 // Status is what Rollcall sees and does. All that a coordinator must know of

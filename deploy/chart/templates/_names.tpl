@@ -4,6 +4,13 @@ app.kubernetes.io/part-of: rollcall
 app.kubernetes.io/component: coordinator
 {{- end }}
 
+{{- /* Of what runs once: no Service and no budget of the coordinators selects it. */ -}}
+{{- define "rollcall.guardLabels" -}}
+app.kubernetes.io/name: rollcall-guard
+app.kubernetes.io/part-of: rollcall
+app.kubernetes.io/component: guard
+{{- end }}
+
 {{- define "rollcall.selector" -}}
 app.kubernetes.io/name: rollcall
 app.kubernetes.io/component: coordinator
@@ -18,4 +25,50 @@ app.kubernetes.io/component: coordinator
 {{- else -}}
 {{ $image.repository }}:{{ $image.tag | default $default }}
 {{- end -}}
+{{- end }}
+
+{{- /* The template of a pod that runs the command line once, with these arguments. */ -}}
+{{- define "rollcall.guardPod" -}}
+{{- $ := index . 0 -}}
+metadata:
+  labels:
+    {{- include "rollcall.guardLabels" $ | nindent 4 }}
+spec:
+  serviceAccountName: rollcall-guard
+  automountServiceAccountToken: true
+  restartPolicy: Never
+  {{- with $.Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  {{- with $.Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $.Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $.Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: 65532
+    runAsGroup: 65532
+    seccompProfile: { type: RuntimeDefault }
+  containers:
+    - name: guard
+      image: {{ include "rollcall.image" (list $.Values.image $.Chart.AppVersion) | quote }}
+      imagePullPolicy: {{ $.Values.image.pullPolicy }}
+      command: [/rollcall]
+      args:
+        {{- toYaml (index . 1) | nindent 8 }}
+      resources:
+        requests: { cpu: 10m, memory: 32Mi }
+        limits: { memory: 128Mi }
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        capabilities: { drop: [ALL] }
 {{- end }}

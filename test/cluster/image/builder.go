@@ -50,8 +50,10 @@ type recipe struct {
 
 var recipes = []recipe{
 	{"solr", Builder.solr},
-	{"agent", func(b Builder, ctx context.Context) (Built, error) { return b.own(ctx, "agent") }},
-	{"coordinator", func(b Builder, ctx context.Context) (Built, error) { return b.own(ctx, "coordinator") }},
+	{"agent", func(b Builder, ctx context.Context) (Built, error) { return b.own(ctx, "agent", "rollcall-agent") }},
+	{"coordinator", func(b Builder, ctx context.Context) (Built, error) {
+		return b.own(ctx, "coordinator", "rollcall-coordinator", "rollcall")
+	}},
 }
 
 // Names are the archives that can be built.

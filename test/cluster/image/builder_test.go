@@ -76,10 +76,11 @@ func TestOwnImageFollowsItsSources(t *testing.T) {
 
 func TestAMissingProgramIsNamedAndKeepsNoOtherBack(t *testing.T) {
 	b := builder(t)
+	withProgram(t, b, "agent", "package main\n\nfunc main() {}\n")
 	withProgram(t, b, "coordinator", "package main\n\nfunc main() {}\n")
-	built, err := b.Build(t.Context(), "agent", "coordinator")
+	built, err := b.Build(t.Context(), "coordinator", "agent")
 	require.ErrorIs(t, err, ErrNoPackage)
-	require.ErrorContains(t, err, "image agent: no such package: ./cmd/rollcall-agent")
+	require.ErrorContains(t, err, "image coordinator: no such package: ./cmd/rollcall in ")
 	require.Len(t, built, 1)
 
 	_, err = b.Build(t.Context(), "mysql")

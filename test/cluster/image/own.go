@@ -22,41 +22,42 @@ const nobody = "65532"
 // ErrNoPackage is returned when the checkout lacks the program that an image would hold.
 var ErrNoPackage = errors.New("no such package")
 
-// own builds the image of a part of Rollcall: a static program in an otherwise empty root. The same sources and
-// toolchain give the same bytes.
-func (b Builder) own(ctx context.Context, part string) (Built, error) {
-	program := "rollcall-" + part
-	pkg := "./cmd/" + program
-	if _, err := os.Stat(filepath.Join(b.Root, pkg)); err != nil {
-		return Built{}, fmt.Errorf("%w: %s in %s", ErrNoPackage, pkg, b.Root)
-	}
-	tmp, err := os.MkdirTemp(b.Cache, program+"-")
+// own builds the image of a part of Rollcall: static programs in an otherwise empty root, of which the first is run.
+// The same sources and toolchain give the same bytes.
+func (b Builder) own(ctx context.Context, part string, programs ...string) (Built, error) {
+	tmp, err := os.MkdirTemp(b.Cache, programs[0]+"-")
 	if err != nil {
 		return Built{}, err
 	}
 	defer os.RemoveAll(tmp)
-	binary := filepath.Join(tmp, program)
-	// The toolchain's own cache knows best whether anything has changed.
-	err = command(ctx, b.Root, []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "GOOS=linux"},
-		"go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version="+b.Version, "-o", binary, pkg)
+	files := []archive.File{
+		{Path: "etc/passwd", Content: fmt.Appendf(nil, "nonroot:x:%[1]s:%[1]s::/:/sbin/nologin\n", nobody)},
+		{Path: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+	}
+	var binaries []string
+	for _, program := range programs {
+		pkg, binary := "./cmd/"+program, filepath.Join(tmp, program)
+		if _, err := os.Stat(filepath.Join(b.Root, pkg)); err != nil {
+			return Built{}, fmt.Errorf("%w: %s in %s", ErrNoPackage, pkg, b.Root)
+		}
+		// The toolchain's own cache knows best whether anything has changed.
+		err = command(ctx, b.Root, []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "GOOS=linux"},
+			"go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version="+b.Version, "-o", binary, pkg)
+		if err != nil {
+			return Built{}, err
+		}
+		binaries = append(binaries, binary)
+		files = append(files, archive.File{Path: program, From: binary, Mode: 0o755})
+	}
+	key, err := keyOfFiles(binaries...)
 	if err != nil {
 		return Built{}, err
 	}
-	key, err := keyOfFiles(binary)
+	layer, err := b.layer(programs[0], key, func(w io.Writer) error { return archive.WriteLayer(w, files...) })
 	if err != nil {
 		return Built{}, err
 	}
-	layer, err := b.layer(program, key, func(w io.Writer) error {
-		return archive.WriteLayer(w,
-			archive.File{Path: program, From: binary, Mode: 0o755},
-			archive.File{Path: "etc/passwd", Content: fmt.Appendf(nil, "nonroot:x:%[1]s:%[1]s::/:/sbin/nologin\n", nobody)},
-			archive.File{Path: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		)
-	})
-	if err != nil {
-		return Built{}, err
-	}
-	if err := b.forgetLayers(program, layer.File); err != nil {
+	if err := b.forgetLayers(programs[0], layer.File); err != nil {
 		return Built{}, err
 	}
 	file := part
@@ -66,7 +67,7 @@ func (b Builder) own(ctx context.Context, part string) (Built, error) {
 	return b.pack(file, archive.Image{
 		Name:   OwnName(part) + ":" + b.Tag,
 		Layers: []archive.Layer{layer},
-		Config: archive.Config{User: nobody + ":" + nobody, Entrypoint: []string{"/" + program}},
+		Config: archive.Config{User: nobody + ":" + nobody, Entrypoint: []string{"/" + programs[0]}},
 	})
 }
 

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
+	"github.com/rollcall-dev/rollcall/coordinator/lead"
+)
+
+func newGuardExpire(a *app) *cobra.Command {
+	after := time.Hour
+	cmd := &cobra.Command{
+		Use:   "guard-expire",
+		Short: "Let pods be removed again when no coordinator has led for too long",
+		Long: `Let pods be removed again when no coordinator has led for too long: nobody would
+be there to open a guard. Deletes are then only audited, and each
+PodDisruptionBudget of Rollcall lets one pod at a time be evicted. A coordinator
+that comes back undoes both. While one leads this changes nothing.
+
+The chart runs it every 5 minutes. With --after=0s a person ends all guards at
+once; a coordinator that leads undoes that, so stop it first.`,
+		Example: fmt.Sprintf("  %[1]s guard-expire --after=1h", a.name),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if after < 0 {
+				return fmt.Errorf("--after is %s: a time that is not negative is wanted", after)
+			}
+			clusters, core, err := a.clients()
+			if err != nil {
+				return err
+			}
+			reporter, err := os.Hostname()
+			if err != nil || reporter == "" {
+				reporter = "rollcall"
+			}
+			done, err := guard.Expire(cmd.Context(), guard.ExpireOptions{
+				Client: core, Clusters: clusters, Namespace: a.reach.Namespace, Lease: lead.LeaseName, After: after, Reporter: reporter,
+			})
+			fmt.Fprintln(a.streams.Out, expiredText(done, after))
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&after, "after", after, "how long no coordinator may have led")
+	return cmd
+}
+
+func expiredText(done guard.Expired, after time.Duration) string {
+	silent := done.Silent.Round(time.Second)
+	switch {
+	case done.Silent < after:
+		return fmt.Sprintf("a coordinator led %s ago: nothing was changed", silent)
+	case !done.Binding && len(done.Budgets)+done.Freed == 0:
+		return fmt.Sprintf("no coordinator has led for %s: nothing was left to change", silent)
+	}
+	text := fmt.Sprintf("no coordinator has led for %s", silent)
+	if done.Binding {
+		text += ": deletes are refused no longer"
+	}
+	if n := len(done.Budgets); n > 0 {
+		text += fmt.Sprintf("; %d PodDisruptionBudgets let one pod go at a time: %s", n, strings.Join(done.Budgets, " "))
+	}
+	if done.Freed > 0 {
+		text += fmt.Sprintf("; %d DatabaseClusters can be deleted in mid-rollout", done.Freed)
+	}
+	return text
+}
+
+func newGuardRemove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "guard-remove",
+		Short: "Remove all guards, before Rollcall is uninstalled",
+		Long: `Remove all guards: the admission policy ` + v1alpha1.GuardPolicy + `, Rollcall's PodDisruptionBudgets
+and the guards' labels on pods, in all namespaces, and the finalizers of
+DatabaseClusters. Databases run on as they are.
+
+helm uninstall runs it. Run it yourself before you remove the plain manifest:
+the budgets of databases would stay, and refuse every drain. To get the guards
+back, install again.`,
+		Example: fmt.Sprintf("  %[1]s guard-remove && kubectl delete -f rollcall.yaml", a.name),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			clusters, core, err := a.clients()
+			if err != nil {
+				return err
+			}
+			done, err := guard.Uninstall(cmd.Context(), core, clusters)
+			fmt.Fprintf(a.streams.Out, "%d PodDisruptionBudgets and the labels of %d pods removed\n", done.Budgets, done.Pods)
+			return err
+		},
+	}
+}

@@ -1,0 +1,138 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// agents is one process's access to the agents.
+type agents struct {
+	w *world
+	// before is called with each order; an error is the answer.
+	before func(call string) (after func() error, err error)
+}
+
+func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, do func() error) error {
+	after, err := a.before(what)
+	if err != nil {
+		return err
+	}
+	a.w.mu.Lock()
+	frozen := a.w.frozen
+	a.w.mu.Unlock()
+	if frozen {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	err = func() error {
+		a.w.mu.Lock()
+		defer a.w.mu.Unlock()
+		pod, ok := a.w.server.Pod(namespace, to.Pod)
+		if !ok || string(pod.UID) != to.UID {
+			return errors.New("no agent is there")
+		}
+		if epoch > 0 {
+			if epoch < a.w.epochs[to.UID] {
+				return ErrStaleEpoch
+			}
+			a.w.epochs[to.UID] = epoch
+		}
+		return do()
+	}()
+	if after != nil {
+		if late := after(); late != nil {
+			return late
+		}
+	}
+	return err
+}
+
+func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte, err error) {
+	err = a.call(ctx, "plan", to, order.Epoch, func() error { undo = []byte("undo " + order.Claim); return nil })
+	return undo, err
+}
+
+func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byte) (p Progress, err error) {
+	err = a.call(ctx, "prepare", to, order.Epoch, func() error {
+		if string(undo) != "undo "+order.Claim {
+			a.w.accuse("prepare of %s with undo %q", to.Pod, undo)
+		}
+		cluster, _ := a.w.server.Cluster(namespace, name)
+		stored := slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == order.Claim && len(c.Undo) > 0 })
+		if !stored {
+			a.w.accuse("prepare of %s before its undo was stored", to.Pod)
+		}
+		p = Progress{State: policy.DrainPrepared}
+		if a.w.onPrepare != nil {
+			if p, err = a.w.onPrepare(to, order); err != nil {
+				return err
+			}
+		}
+		a.w.applied[order.Claim] = to.UID
+		a.w.prepared[to.UID] = a.w.prepared[to.UID] || p.State == policy.DrainPrepared
+		return nil
+	})
+	return p, err
+}
+
+func (a *agents) Relieve(ctx context.Context, to Target, order Order, member string) (p Progress, err error) {
+	err = a.call(ctx, "relieve", to, order.Epoch, func() error {
+		a.w.relieved = append(a.w.relieved, member+" by "+to.Pod)
+		p = Progress{State: policy.DrainPrepared}
+		return nil
+	})
+	return p, err
+}
+
+func (a *agents) Unaided(context.Context, Target, Order) (Progress, error) {
+	return Progress{}, errors.New("there are agents")
+}
+
+func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int64, _ []byte) (done bool, err error) {
+	err = a.call(ctx, "restore", to, epoch, func() error {
+		uid := a.w.applied[claim]
+		pod, here := a.podOf(uid)
+		switch {
+		case uid == "":
+		case here && to.UID != uid:
+			a.w.accuse("restore of a pod that is there, by another's agent")
+		case here && pod.DeletionTimestamp != nil:
+			a.w.accuse("restore while %s terminates", pod.Name)
+		case !here && !a.w.live[types.UID(to.UID)] && !a.w.anyBroken():
+			a.w.accuse("restore before the pod was back")
+		}
+		if here {
+			delete(a.w.prepared, uid)
+			if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
+				a.w.accuse("restore of %s with its guard open", pod.Name)
+			}
+		}
+		delete(a.w.applied, claim)
+		a.w.undone[claim]++
+		done = true
+		return nil
+	})
+	return done, err
+}
+
+func (w *world) anyBroken() bool { return len(w.broken) > 0 }
+
+func (a *agents) podOf(uid string) (*corev1.Pod, bool) {
+	for _, pod := range a.w.pods {
+		if p, ok := a.w.server.Pod(namespace, pod); ok && string(p.UID) == uid {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+func (a *agents) Fresh(ctx context.Context, to Target) error {
+	return a.call(ctx, "fresh", to, 0, func() error { a.w.fresh++; return nil })
+}

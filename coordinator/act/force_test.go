@@ -1,0 +1,154 @@
+package act
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Force hands the pool to its controller, whatever the database says: guards
+// open, no line, and nothing is evicted by us.
+func TestForce(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+				w.byForce = true
+				w.turn(policy.Red)
+				w.freeze(true) // no agent answers, either
+				p := newProcess(w, 0, false)
+				p.run(20 * time.Second)
+				require.Empty(t, w.removed)
+
+				w.annotateSet(v1alpha1.AnnotationForce, "true")
+				q := newProcess(w, 0, false)
+				q.run(40 * time.Second)
+				w.freeze(false)
+				w.turn(policy.Green)
+				q = newProcess(w, 0, false)
+				q.run(5 * time.Minute)
+				require.Zero(t, q.writes["evict pods/eviction"])
+				require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.removed)
+				require.Equal(t, 3, w.set.took)
+				require.Empty(t, w.wrong)
+				require.Zero(t, partitionIn(w.set.get()))
+
+				w.annotateSet(v1alpha1.AnnotationForce, nil)
+				newProcess(w, 0, false).run(time.Minute)
+				require.True(t, w.done(), w.describe())
+			})
+		})
+	}
+}
+
+// Who was claimed by force, and has not gone when the force ends, stays: it was
+// never prepared.
+func TestForceThatEnds(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+				w.set.sleep(true)
+				w.turn(policy.Red)
+				w.annotateSet(v1alpha1.AnnotationForce, "true")
+				w.set.observe()
+				newProcess(w, 0, false).run(5 * time.Second)
+				require.Len(t, w.claims(), 3)
+				w.annotateSet(v1alpha1.AnnotationForce, nil)
+				p := newProcess(w, 0, false)
+				for range 20 {
+					w.set.observe()
+					p.run(time.Second)
+					p = newProcess(w, 0, false)
+				}
+				require.Empty(t, w.claims())
+				w.set.sleep(false)
+				time.Sleep(5 * time.Second)
+				require.Empty(t, w.removed)
+				w.requireClean()
+			})
+		})
+	}
+}
+
+// A person who sets the partition orders where to stop.
+func TestOrderedPartition(t *testing.T) {
+	inRollingWorld(t, policy.ByPartition, true, func(t *testing.T, w *world) {
+		w.setPartition(1)
+		newProcess(w, 0, false).run(2 * time.Minute)
+		require.Equal(t, map[string]int{"s-1": 1, "s-2": 1}, w.removed)
+		require.EqualValues(t, 1, partitionIn(w.set.get()))
+		w.requireClean()
+
+		w.setPartition(0)
+		newProcess(w, 0, false).run(2 * time.Minute)
+		w.requireRolled(1)
+	})
+}
+
+// A third template in mid-rollout: a guard keeps the old pods, and without one the
+// line goes up.
+func TestNewTemplateInMidRollout(t *testing.T) {
+	for how, way := range ways {
+		t.Run(how, func(t *testing.T) {
+			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+				p := newProcess(w, 0, false)
+				p.run(11 * time.Second)
+				require.Equal(t, 1, w.removed["s-2"])
+				w.set.sleep(true)
+				w.retemplate("v3")
+				if way.guarded {
+					w.set.sleep(false)
+				} else {
+					w.set.observe()
+					p = newProcess(w, 0, false)
+					require.NoError(t, p.start())
+					for range 20 {
+						p.pass()
+						w.set.observe()
+						time.Sleep(50 * time.Millisecond)
+					}
+					w.set.sleep(false)
+				}
+				newProcess(w, 0, false).run(5 * time.Minute)
+				w.requireClean()
+				require.True(t, w.done(), w.describe())
+			})
+		})
+	}
+}
+
+func TestBehind(t *testing.T) {
+	s := policy.Snapshot{
+		Pools: []policy.Pool{{Name: "s", Revision: "v2", Strategy: policy.RollingUpdateStrategy, Partition: 3, Replicas: 4}},
+		Pods: []policy.Pod{
+			{Name: "s-1", Pool: "s", Ordinal: 1, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
+			{Name: "s-2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
+			{Name: "s-3", Pool: "s", Ordinal: 3, Revision: "v1", Phase: policy.Ready},
+		},
+	}
+	claim := policy.Claim{Pod: "s-1", Action: policy.LowerPartition}
+	require.True(t, behind(s, claim), "no guard is enforced")
+	s.Cluster.GuardEnforcing = true
+	require.False(t, behind(s, claim))
+	s.Pods[1].Guard = policy.GuardOpen
+	require.True(t, behind(s, claim))
+	for _, change := range []func(){
+		func() { s.Pods[1].Phase = policy.Terminating },
+		func() { s.Pods[1].Phase, s.Pods[1].Revision = policy.Ready, "v2" },
+		func() { s.Pods[1].Revision, s.Pools[0].Partition = "v1", 2 },
+	} {
+		change()
+		require.False(t, behind(s, claim))
+	}
+}
+
+func TestPartitionsCountFromTheFirstOrdinal(t *testing.T) {
+	require.EqualValues(t, 12, policy.LineOf(2, 10))
+	require.EqualValues(t, 2, policy.PartitionOf(12, 10))
+	require.EqualValues(t, 0, policy.PartitionOf(0, 10))
+	require.Equal(t, policy.RestLine, policy.LineOf(policy.RestLine, 10))
+	require.Equal(t, policy.RestLine, policy.PartitionOf(policy.RestLine, 10))
+}

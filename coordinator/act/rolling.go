@@ -1,0 +1,211 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// The controller of a StatefulSet with the strategy RollingUpdate removes an
+// outdated pod as soon as nothing refuses that any more: at or above the
+// partition, with its guard open or without one. So in such a pool the claim is
+// noted on the pod first, which takes nothing, and all that keeps the controller
+// is taken away in one move with the removal, when the cache has shown the note
+// and the policy still agrees.
+
+// poolOf is the pool of a pod, nil when the snapshot has none.
+func poolOf(s policy.Snapshot, pod string) *policy.Pool {
+	p := podNamed(s, pod)
+	if p == nil {
+		return nil
+	}
+	for i := range s.Pools {
+		if s.Pools[i].Name == p.Pool {
+			return &s.Pools[i]
+		}
+	}
+	return nil
+}
+
+// rolls says whether a pool's own controller takes its outdated pods.
+func rolls(pool *policy.Pool) bool {
+	return pool != nil && pool.Strategy == policy.RollingUpdateStrategy
+}
+
+// byLine says whether pools are driven by their partition.
+func byLine(s policy.Snapshot) bool {
+	return s.Cluster.Spec.Update.RollingUpdate == policy.ByPartition
+}
+
+// guarded says whether Kubernetes refuses to remove closed pods.
+func guarded(s policy.Snapshot) bool {
+	spec := s.Cluster.Spec.WithDefaults()
+	return s.Cluster.GuardEnforcing && spec.Guard == policy.GuardEnforce
+}
+
+// forced: a person has handed the pool to its controller.
+func forced(s policy.Snapshot, claim policy.Claim) bool {
+	pool := poolOf(s, claim.Pod)
+	if !rolls(pool) || !pool.Force {
+		return false
+	}
+	return claim.Action == policy.LowerPartition || claim.Action == policy.Restart
+}
+
+// unforced: the claim was made without a prepare because a person had handed the
+// pool to its controller, which is not so any more.
+func unforced(s policy.Snapshot, claim policy.Claim) bool {
+	if claim.Action != policy.LowerPartition || prepares(claim) || broken(claim) || forced(s, claim) {
+		return false
+	}
+	pod := podNamed(s, claim.Pod)
+	return pod != nil && pod.Agent
+}
+
+// target is where the hold line has to be for a claimed pod to go; false when
+// it need not be moved.
+func target(s policy.Snapshot, pod string) (int32, bool) {
+	step, _ := policy.Recheck(s, pod)
+	if step == nil || step.Partition == nil {
+		return 0, false
+	}
+	return *step.Partition, true
+}
+
+// behind: lowering the hold line to a pod would free others with it that have
+// not gone. They have claims, or the policy would hold the pod, and go first;
+// a closed guard keeps them, too.
+func behind(s policy.Snapshot, claim policy.Claim) bool {
+	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
+	if !rolls(pool) || claim.Action != policy.LowerPartition || pool.Force {
+		return false
+	}
+	keeps := guarded(s)
+	return slices.ContainsFunc(s.Pods, func(o policy.Pod) bool {
+		return o.Pool == pool.Name && o.Ordinal > pod.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision &&
+			o.Phase != policy.Missing && o.Phase != policy.Terminating && !(keeps && o.Guard == policy.GuardClosed)
+	})
+}
+
+// release takes away what keeps the controller from the pod, and removes the pod
+// as it has been since the claim was noted on it. That the controller is first
+// is the same removal.
+func (a *Actor) release(ctx context.Context, at Situation, claim policy.Claim, noted Seen) (drawn *SeenSet, err error) {
+	drawn, err = a.lower(ctx, at, claim)
+	if err != nil {
+		return nil, err
+	}
+	seen := noted
+	if noted.Guard == v1alpha1.GuardClosed {
+		if seen, err = a.pods.open(ctx, noted, claim.ID, a.options.Epoch); err != nil {
+			return drawn, a.unlessItGoes(ctx, claim, err)
+		}
+	}
+	if err := a.pods.remove(ctx, at.Snapshot.Cluster.Spec.Update.Method, seen); err != nil {
+		return drawn, a.unlessItGoes(ctx, claim, err)
+	}
+	return drawn, nil
+}
+
+// unlessItGoes finds out whether a pod that changed was removed by its controller.
+func (a *Actor) unlessItGoes(ctx context.Context, claim policy.Claim, conflict error) error {
+	if !errors.Is(conflict, errConflict) {
+		return conflict
+	}
+	switch seen, err := a.pods.read(ctx, claim.Pod, claim.UID); {
+	case errors.Is(err, errGone), err == nil && seen.Leaving:
+		return errGone
+	}
+	return conflict
+}
+
+// lower puts the hold line where the policy wants it for this pod, if it is not
+// there. The StatefulSet is read before the DatabaseCluster is: whoever leads by
+// then has touched it, or the write fails.
+func (a *Actor) lower(ctx context.Context, at Situation, claim policy.Claim) (*SeenSet, error) {
+	to, moves := target(at.Snapshot, claim.Pod)
+	pool := poolOf(at.Snapshot, claim.Pod)
+	if !moves || pool.Partition <= to {
+		return nil, nil
+	}
+	set, err := a.readSet(ctx, at, *pool)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.stillOurs(ctx, at, claim); err != nil {
+		return nil, err
+	}
+	drawn, err := a.sets.move(ctx, set, to)
+	if err != nil {
+		return nil, err
+	}
+	a.log.Info("hold line lowered", "pool", pool.Name, "line", to, "pod", claim.Pod)
+	return &drawn, nil
+}
+
+// readSet reads the StatefulSet of a pool as it was decided on.
+func (a *Actor) readSet(ctx context.Context, at Situation, pool policy.Pool) (SeenSet, error) {
+	known := at.pool(pool.Name)
+	if known == nil {
+		return SeenSet{}, fmt.Errorf("%w: %s is not known", errSetChanged, pool.Name)
+	}
+	set, err := a.sets.read(ctx, pool.Name)
+	switch {
+	case err != nil:
+		return SeenSet{}, err
+	case set.UID != known.UID, set.Generation != known.Generation, set.Force != pool.Force, set.Paused && !at.Snapshot.Cluster.Paused:
+		return SeenSet{}, errSetChanged
+	}
+	return set, nil
+}
+
+// handOver carries out what the force annotation asks for: no hold line, and an
+// open guard. The controller takes the pod when it likes.
+func (a *Actor) handOver(ctx context.Context, at Situation, claim policy.Claim) (Seen, error) {
+	opened, err := a.openGuard(ctx, at, claim, true)
+	if err != nil {
+		return Seen{}, err
+	}
+	_, err = a.lower(ctx, at, claim)
+	return opened, err
+}
+
+// errNotObserved: the controller may still act on the line as it was.
+var errNotObserved = errors.New("the StatefulSet controller has not looked at the partition yet")
+
+// onlyLineKeeps: no guard keeps the controller from this pod, and no person has
+// ordered where the line is.
+func onlyLineKeeps(s policy.Snapshot, claim policy.Claim) bool {
+	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
+	return rolls(pool) && byLine(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
+		!(guarded(s) && pod.Guard != policy.GuardNone)
+}
+
+// raise puts the line above a pod that stays, and answers nil when the controller
+// knows.
+func (a *Actor) raise(ctx context.Context, at Situation, claim policy.Claim) (*SeenSet, error) {
+	pool, pod := poolOf(at.Snapshot, claim.Pod), podNamed(at.Snapshot, claim.Pod)
+	set, err := a.sets.read(ctx, pool.Name)
+	if err != nil {
+		return nil, err
+	}
+	var drawn *SeenSet
+	if set.line() <= pod.Ordinal {
+		if err := a.stillOurs(ctx, at, claim); err != nil && !errors.Is(err, errChanged) {
+			return nil, err
+		}
+		moved, err := a.sets.move(ctx, set, pod.Ordinal+1)
+		if err != nil {
+			return nil, err
+		}
+		set, drawn = moved, &moved
+	}
+	if set.ObservedGeneration < set.Generation {
+		return drawn, errNotObserved
+	}
+	return drawn, nil
+}

@@ -1,0 +1,166 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/pki"
+)
+
+// neverEnough is more pods than any database has: no eviction leaves so many.
+// Unlike maxUnavailable: 0 it does not become more lenient while a StatefulSet
+// is scaled down.
+const neverEnough = 1_000_000
+
+// Budget is what is kept of a PodDisruptionBudget.
+type Budget struct {
+	Namespace string
+	Name      string
+	UID       types.UID
+	// Ours: Rollcall made it.
+	Ours bool
+	// Owner is the UID of the DatabaseCluster that ours belongs to.
+	Owner types.UID
+	// Shut: ours is just as Rollcall makes it.
+	Shut bool
+	// Expired: ours has been relaxed by Expire.
+	Expired bool
+	// Source is what a foreign budget comes from, as far as it tells.
+	Source source
+
+	selects labels.Selector
+}
+
+// asMade says whether one of ours is as Rollcall makes it for a DatabaseCluster.
+func (b *Budget) asMade(cluster types.UID) bool { return b.Shut && !b.Expired && b.Owner == cluster }
+
+// source is what a foreign budget tells of where it comes from.
+type source struct {
+	// release and chart of Helm.
+	release, chart string
+	// owner as Kind/name.
+	owner string
+}
+
+// budgetOf reduces a PodDisruptionBudget.
+func budgetOf(pdb *policyv1.PodDisruptionBudget) *Budget {
+	b := &Budget{Namespace: pdb.Namespace, Name: pdb.Name, UID: pdb.UID, selects: labels.Nothing()}
+	// A selector that cannot be read selects nothing; the API server admits no such budget.
+	if s, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
+		b.selects = s
+	}
+	owner := metav1.GetControllerOf(pdb)
+	cluster, named := strings.CutSuffix(pdb.Name, v1alpha1.DerivedName(""))
+	if named && pdb.Labels[pki.LabelPartOf] == pki.PartOf && pdb.Labels[v1alpha1.LabelCluster] == cluster {
+		b.Ours = true
+		b.Expired = pdb.Annotations[v1alpha1.AnnotationGuardExpired] != ""
+		if owner != nil {
+			b.Owner = owner.UID
+		}
+		b.Shut = isShut(pdb, cluster)
+		return b
+	}
+	b.Source = source{release: pdb.Annotations["meta.helm.sh/release-name"], chart: pdb.Labels["helm.sh/chart"]}
+	if owner != nil {
+		b.Source.owner = owner.Kind + "/" + owner.Name
+	}
+	return b
+}
+
+func isShut(pdb *policyv1.PodDisruptionBudget, cluster string) bool {
+	spec, want := pdb.Spec, budgetSpec(cluster)
+	return spec.MinAvailable != nil && *spec.MinAvailable == *want.MinAvailable && spec.MaxUnavailable == nil &&
+		spec.UnhealthyPodEvictionPolicy != nil && *spec.UnhealthyPodEvictionPolicy == *want.UnhealthyPodEvictionPolicy &&
+		spec.Selector != nil && len(spec.Selector.MatchExpressions) == 0 && maps.Equal(spec.Selector.MatchLabels, want.Selector.MatchLabels)
+}
+
+// budgetSpec refuses every eviction of a closed pod. A pod whose guard is open
+// is not selected, so that it is nobody's budget any more. A pod that is not
+// Ready stays as well: Rollcall knows whether it is still a copy.
+func budgetSpec(cluster string) policyv1.PodDisruptionBudgetSpec {
+	many, healthy := intstr.FromInt32(neverEnough), policyv1.IfHealthyBudget
+	return policyv1.PodDisruptionBudgetSpec{
+		MinAvailable:               &many,
+		UnhealthyPodEvictionPolicy: &healthy,
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
+			v1alpha1.LabelGuard: v1alpha1.GuardClosed, v1alpha1.LabelGuardCluster: cluster,
+		}},
+	}
+}
+
+// makeShut makes a budget what it should be: ours, and shut.
+func makeShut(pdb *policyv1.PodDisruptionBudget, cluster *v1alpha1.DatabaseCluster) {
+	if pdb.Labels == nil {
+		pdb.Labels = map[string]string{}
+	}
+	pdb.Labels[pki.LabelPartOf], pdb.Labels[v1alpha1.LabelCluster] = pki.PartOf, cluster.Name
+	delete(pdb.Annotations, v1alpha1.AnnotationGuardExpired)
+	pdb.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: cluster.Name, UID: cluster.UID, Controller: new(true),
+	}}
+	pdb.Spec = budgetSpec(cluster.Name)
+}
+
+// foreign is the first budget, by name, of somebody else that stands in the way
+// of ours, with the first pod that it selects: a pod may have one budget only,
+// with two every eviction fails. Nil: there is none.
+func foreign(budgets []Budget, cluster string, pods []kube.Pod) (*Budget, string) {
+	byName := slices.SortedFunc(slices.Values(budgets), func(a, b Budget) int { return strings.Compare(a.Name, b.Name) })
+	var sets []labels.Set
+	for i := range byName {
+		b := &byName[i]
+		if b.Ours {
+			continue
+		}
+		if b.Name == v1alpha1.DerivedName(cluster) {
+			return b, ""
+		}
+		for j := range pods {
+			if len(sets) <= j {
+				sets = append(sets, pods[j].Labels())
+			}
+			if b.selects.Matches(sets[j]) {
+				return b, pods[j].Name
+			}
+		}
+	}
+	return nil, ""
+}
+
+// inTheWay says what is wrong with a foreign budget, and how to end that.
+func inTheWay(b *Budget, pod string) string {
+	what := fmt.Sprintf("PodDisruptionBudget %s selects %s, and a pod may have one budget only: Rollcall makes none, so evictions are "+
+		"refused or let through by that one alone.", b.Name, pod)
+	if pod == "" {
+		what = fmt.Sprintf("PodDisruptionBudget %s has the name of Rollcall's and was made by somebody else: Rollcall makes none, so it "+
+			"refuses no eviction.", b.Name)
+	}
+	switch s := b.Source; {
+	case s.release != "" || s.chart != "":
+		what += fmt.Sprintf(" It comes from Helm release %s (chart %s): switch it off in its values, in most charts with pdb.create=false, "+
+			"podDisruptionBudget.enabled=false or podDisruptionBudget=null.", orUnknown(s.release), orUnknown(s.chart))
+	case s.owner != "":
+		what += fmt.Sprintf(" It belongs to %s: switch it off there.", s.owner)
+	default:
+		what += fmt.Sprintf(" Switch it off where it comes from (in a chart usually pdb.create=false or podDisruptionBudget.enabled=false), "+
+			"then: kubectl -n %s delete poddisruptionbudget %s", b.Namespace, b.Name)
+	}
+	return what
+}
+
+func orUnknown(name string) string {
+	if name == "" {
+		return "unknown"
+	}
+	return name
+}

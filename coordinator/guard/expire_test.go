@@ -1,0 +1,224 @@
+package guard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+)
+
+func (w *world) expire(after time.Duration) Expired {
+	done, err := Expire(w.t.Context(), ExpireOptions{Client: w.admin.Kubernetes, Clusters: w.admin.Clusters, Namespace: "rollcall-system", Lease: "rollcall-coordinator",
+		After: after, Reporter: "job"})
+	require.NoError(w.t, err)
+	return done
+}
+
+// renewed is a Lease that was last renewed so long ago; nil = it has never been.
+func (w *world) renewed(ago *time.Duration) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "rollcall-system", Name: "rollcall-coordinator", CreationTimestamp: metav1.Now()}}
+	if ago != nil {
+		at := metav1.NewMicroTime(time.Now().Add(-*ago))
+		lease.Spec.RenewTime = &at
+	}
+	_, err := w.admin.Kubernetes.CoordinationV1().Leases("rollcall-system").Create(w.t.Context(), lease, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+}
+
+func TestExpiresWhenNobodyHasLed(t *testing.T) {
+	const limit = time.Hour
+	for name, c := range map[string]struct {
+		renewed time.Duration // ago; 0 = there is no Lease
+		passes  time.Duration
+		want    bool
+	}{
+		"led just now":             {time.Second, 0, false},
+		"led almost too long ago":  {limit - time.Second, 0, false},
+		"led too long ago":         {limit, 0, true},
+		"clock of the other ahead": {-time.Minute, 0, false},
+		"never led, fresh":         {0, 0, false},
+		"never led":                {0, limit, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.installed()
+				w.create(shut())
+				w.create(charts(app("search")))
+				if c.renewed != 0 {
+					w.renewed(&c.renewed)
+				}
+				time.Sleep(c.passes)
+				done := w.expire(limit)
+				require.Equal(t, c.want, done.Binding)
+				if !c.want {
+					require.Equal(t, "[Deny]map[]", w.actions())
+					require.Equal(t, "search-pdb search-rollcall!", w.budgets())
+					return
+				}
+				require.True(t, strings.HasPrefix(w.actions(), "[Audit]map[rollcall.dev/guard-expired:2"), w.actions())
+				require.Equal(t, []string{"prod/search-rollcall"}, done.Budgets)
+				pdb, err := w.admin.Kubernetes.PolicyV1().PodDisruptionBudgets("prod").Get(t.Context(), "search-rollcall", metav1.GetOptions{})
+				require.NoError(t, err)
+				require.Nil(t, pdb.Spec.MinAvailable)
+				require.Equal(t, 1, pdb.Spec.MaxUnavailable.IntValue())
+				events, err := w.admin.Kubernetes.EventsV1().Events("prod").List(t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
+				require.Len(t, events.Items, 1)
+				require.Equal(t, status.GuardExpired, events.Items[0].Reason)
+				require.Equal(t, "DatabaseCluster search", events.Items[0].Regarding.Kind+" "+events.Items[0].Regarding.Name)
+
+				// Once is enough.
+				again := w.expire(limit)
+				require.False(t, again.Binding)
+				require.Empty(t, again.Budgets)
+			})
+		})
+	}
+}
+
+// A Lease that was made and never renewed counts from when it was made, and one
+// that somebody deletes is made anew at once.
+func TestLeaseThatSaysLittle(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		time.Sleep(2 * time.Hour)
+		time.AfterFunc(secondLook/2, func() { w.renewed(nil) })
+		require.False(t, w.expire(time.Hour).Binding)
+		time.Sleep(time.Hour)
+		require.True(t, w.expire(time.Hour).Binding)
+	})
+}
+
+// A coordinator that comes back has all of it refuse again; what a person has
+// relaxed stays.
+func TestRearms(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 1)
+		w.lead().end()
+		require.True(t, w.expire(0).Binding)
+		require.Equal(t, "search-0=closed/search", w.labels(), "labels stay")
+		require.Equal(t, "search-rollcall", w.budgets())
+
+		standby := w.watch()
+		require.Equal(t, 1.0, testutil.ToFloat64(standby.metrics.expired))
+		require.Equal(t, "search-rollcall", w.budgets())
+		p := w.lead()
+		require.Equal(t, "[Deny]map[]", w.actions())
+		require.Equal(t, "search-rollcall!", w.budgets())
+		require.Equal(t, []string{"prod/search u-search"}, p.rearmed)
+		require.Equal(t, State{Enforcing: true}, p.State(search))
+		require.Zero(t, testutil.ToFloat64(standby.metrics.expired))
+		require.Zero(t, standby.writes())
+		standby.end()
+		p.end()
+	})
+}
+
+// Arm has both written when it returns, before anything else is done.
+func TestArm(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 1)
+		w.lead().end()
+		w.expire(0)
+		p := w.watch()
+		defer p.end()
+		require.NoError(t, p.Arm(t.Context(), unbound, search))
+		require.Equal(t, "[Deny]map[]", w.actions())
+		require.Equal(t, "search-rollcall!", w.budgets())
+		writes := p.writes()
+		time.Sleep(aWhile)
+		require.NoError(t, p.Arm(t.Context(), unbound, search))
+		require.Equal(t, writes, p.writes(), "there is nothing to arm")
+	})
+}
+
+func TestArmSaysWhatItMayNot(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 1)
+		w.lead().end()
+		w.expire(0)
+		p := w.watch()
+		defer p.end()
+		p.refuses(func(c kubetest.Call) error {
+			if c.Resource == "validatingadmissionpolicybindings" && c.Write() {
+				return errForbidden
+			}
+			return nil
+		})
+		require.ErrorIs(t, p.Arm(t.Context(), unbound, search), errForbidden)
+		require.Equal(t, "search-rollcall!", w.budgets(), "one does not keep the other from being armed")
+	})
+}
+
+func TestUninstall(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 2)
+		w.create(charts(app("shop")))
+		p := w.lead() // runs on, as while Helm removes the chart
+		defer p.end()
+		require.Equal(t, "search-pdb search-rollcall!", w.budgets())
+		_, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
+		require.NoError(t, err)
+		time.Sleep(aWhile)
+		require.Equal(t, "search-pdb", w.budgets())
+		require.Empty(t, w.labels())
+		_, err = w.bindings().Get(t.Context(), v1alpha1.GuardPolicy, metav1.GetOptions{})
+		require.Error(t, err)
+
+		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
+		require.NoError(t, err)
+		require.Equal(t, Uninstalled{}, done)
+		time.Sleep(time.Hour)
+		require.Empty(t, w.labels())
+		require.Equal(t, "search-pdb", w.budgets())
+	})
+}
+
+// Without a coordinator the command does all of it, and counts.
+func TestUninstallAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 2)
+		w.lead().end()
+		w.edit("search", func(c *v1alpha1.DatabaseCluster) { c.Finalizers = []string{"other", v1alpha1.Finalizer} })
+		w.addPod("stray", 0, map[string]string{v1alpha1.LabelGuard: v1alpha1.GuardOpen})
+		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
+		require.NoError(t, err)
+		require.Equal(t, Uninstalled{Budgets: 1, Pods: 3, Freed: 1}, done)
+		require.Empty(t, w.labels())
+		require.Empty(t, w.budgets())
+		cluster, ok := w.server.Cluster("prod", "search")
+		require.True(t, ok)
+		require.Equal(t, []string{"other"}, cluster.Finalizers, "those of others are theirs")
+	})
+}
+
+// A DatabaseCluster that was deleted in mid-rollout goes once nobody leads, and
+// not before.
+func TestExpiryFreesDatabaseClusters(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 1, func(c *v1alpha1.DatabaseCluster) { c.Finalizers = []string{v1alpha1.Finalizer} })
+		require.NoError(t, w.admin.Clusters.DatabaseClusters("prod").Delete(t.Context(), "search", metav1.DeleteOptions{}))
+		w.renewed(new(time.Minute))
+		require.Zero(t, w.expire(time.Hour).Freed)
+		_, there := w.server.Cluster("prod", "search")
+		require.True(t, there)
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, w.expire(time.Hour).Freed)
+		_, there = w.server.Cluster("prod", "search")
+		require.False(t, there)
+	})
+}

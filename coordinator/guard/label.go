@@ -1,0 +1,55 @@
+package guard
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+)
+
+// LabelChange is a pod whose labels are to be changed, as it was seen.
+type LabelChange struct {
+	Pod             string
+	UID             types.UID
+	ResourceVersion string
+	// Guard and Cluster are the new labels; both empty: they are removed.
+	Guard   string
+	Cluster string
+}
+
+// labelChanges are those of the pods of one database cluster.
+//
+// A guard that is open stays open: either a claim has opened it, and whoever
+// acts on that shuts it again, or a person has, who wants the pod to go. What
+// is recreated is closed again.
+func labelChanges(mode Mode, cluster string, pods []kube.Pod) []LabelChange {
+	var changes []LabelChange
+	for i := range pods {
+		pod := &pods[i]
+		// Whoever acts on a claim is about to change the pod; a change of ours between
+		// would only lead him back to the beginning.
+		if !pod.Deleted.IsZero() || pod.Claim != "" && mode != Unguarded {
+			continue
+		}
+		want, of := pod.Guard, cluster
+		switch mode {
+		case Unguarded:
+			want, of = "", ""
+		case Audited:
+			want = unlessOpen(pod, v1alpha1.GuardAudit)
+		case Closed:
+			want = unlessOpen(pod, v1alpha1.GuardClosed)
+		}
+		if pod.Guard != want || pod.GuardCluster != of {
+			changes = append(changes, LabelChange{Pod: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Guard: want, Cluster: of})
+		}
+	}
+	return changes
+}
+
+func unlessOpen(pod *kube.Pod, value string) string {
+	if pod.Guard == v1alpha1.GuardOpen {
+		return pod.Guard
+	}
+	return value
+}

@@ -1,0 +1,56 @@
+package guard
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Mode is what becomes of the pods of a database cluster. The zero value leaves
+// them without a guard.
+type Mode int
+
+// The modes.
+const (
+	// Unguarded pods carry no label.
+	Unguarded Mode = iota
+	// Audited pods may go, and Kubernetes notes in its audit log who took them.
+	Audited
+	// Closed pods stay until their guard is opened.
+	Closed
+)
+
+func (m Mode) String() string {
+	switch m {
+	case Unguarded:
+		return "Unguarded"
+	case Audited:
+		return "Audited"
+	case Closed:
+		return "Closed"
+	}
+	return "Mode(?)"
+}
+
+// ModeOf is what a DatabaseCluster asks for. Nothing is guarded before the
+// database has been healthy once, so that a wrong first template can be
+// corrected by any means; once the DatabaseCluster is being deleted; and while
+// Rollcall only observes, because nobody would open what it closed.
+func ModeOf(cluster *v1alpha1.DatabaseCluster) Mode {
+	initialized := slices.ContainsFunc(cluster.Status.Conditions, func(c v1alpha1.Condition) bool {
+		return c.Type == v1alpha1.ConditionInitialized && c.Status == metav1.ConditionTrue
+	})
+	if !initialized || cluster.DeletionTimestamp != nil || cluster.Spec.Update.Mode == policy.Observe {
+		return Unguarded
+	}
+	switch cluster.Spec.Guard {
+	case policy.GuardEnforce:
+		return Closed
+	case policy.GuardAudit:
+		return Audited
+	}
+	return Unguarded
+}

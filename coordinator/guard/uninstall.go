@@ -1,0 +1,67 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// guardBindings are the bindings of the policy.
+var guardBindings = []string{v1alpha1.GuardPolicy, v1alpha1.GuardPolicy + "-audit"}
+
+// Uninstalled counts what Uninstall removed.
+type Uninstalled struct{ Budgets, Pods, Freed int }
+
+// Uninstall removes all that refuses or marks: the bindings and the policy, after
+// which a coordinator that still runs makes nothing anew; then budgets,
+// labels and finalizers. Databases run on as they are. It is harmless to call it again.
+func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alpha1.Clients) (Uninstalled, error) {
+	var done Uninstalled
+	var errs []error
+	note := func(what string, err error) bool {
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+		return err == nil
+	}
+	admission := client.AdmissionregistrationV1()
+	for _, name := range guardBindings {
+		note("delete ValidatingAdmissionPolicyBinding "+name, admission.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{}))
+	}
+	note("delete ValidatingAdmissionPolicy "+v1alpha1.GuardPolicy,
+		admission.ValidatingAdmissionPolicies().Delete(ctx, v1alpha1.GuardPolicy, metav1.DeleteOptions{}))
+
+	budgets, err := ourBudgets(ctx, client)
+	note("budgets", err)
+	for i := range budgets {
+		pdb := &budgets[i]
+		if !budgetOf(pdb).Ours {
+			continue
+		}
+		err := client.PolicyV1().PodDisruptionBudgets(pdb.Namespace).
+			Delete(ctx, pdb.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pdb.UID}})
+		if note("delete PodDisruptionBudget "+pdb.Namespace+"/"+pdb.Name, err) {
+			done.Budgets++
+		}
+	}
+	freed, err := free(ctx, clusters)
+	note("finalizers", err)
+	done.Freed = freed
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelGuard})
+	if !note("list pods with a guard", err) {
+		return done, errors.Join(errs...)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if note("pod "+pod.Namespace, setLabels(ctx, client, pod.Namespace, LabelChange{Pod: pod.Name, UID: pod.UID})) {
+			done.Pods++
+		}
+	}
+	return done, errors.Join(errs...)
+}

@@ -1,0 +1,138 @@
+package coordinator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// installGuard makes what the chart makes, and what Kubernetes has.
+func (w *world) installGuard() {
+	w.guarded = true
+	k, ctx := w.admin.Kubernetes, w.t.Context()
+	_, err := k.CoreV1().ServiceAccounts("kube-system").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "generic-garbage-collector"}}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	_, err = k.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(ctx,
+		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.GuardPolicy}}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+	_, err = k.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.GuardPolicy},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: v1alpha1.GuardPolicy, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}, metav1.CreateOptions{})
+	require.NoError(w.t, err)
+}
+
+// enforcing is what the newest decision says.
+func (p *process) enforcing(name string) bool {
+	d, ok := p.board.Newest(Key{Namespace: namespace, Name: name})
+	return ok && d.Snapshot.Cluster.GuardEnforcing
+}
+
+func (w *world) guards() map[string]int {
+	count := map[string]int{}
+	list, err := w.admin.Kubernetes.CoreV1().Pods(namespace).List(w.t.Context(), metav1.ListOptions{})
+	require.NoError(w.t, err)
+	for _, pod := range list.Items {
+		count[pod.Labels[v1alpha1.LabelGuard]]++
+	}
+	return count
+}
+
+// A rollout goes through closed guards, each opened for its own removal only, and
+// all are closed when it is over.
+func TestRollsThroughGuards(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installGuard()
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		require.False(t, p.enforcing("search"))
+		time.Sleep(30 * time.Second)
+		require.True(t, p.enforcing("search"))
+		require.Equal(t, map[string]int{v1alpha1.GuardClosed: 3}, w.guards())
+		w.server.Refuse = func(pod *corev1.Pod) error {
+			require.Equal(t, v1alpha1.GuardOpen, pod.Labels[v1alpha1.LabelGuard])
+			return nil
+		}
+		db.roll("v2")
+		db.requireDone(3*time.Minute, "v2")
+		time.Sleep(10 * time.Second)
+		require.Equal(t, []string{"search-2 v1", "search-1 v1", "search-0 v1"}, w.gone())
+		require.Equal(t, map[string]int{v1alpha1.GuardClosed: 3}, w.guards())
+		require.True(t, p.enforcing("search"))
+	})
+}
+
+func TestObservedPodsHaveNoGuard(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installGuard()
+		db := w.add("search", 2)
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe })
+		p := w.start()
+		defer p.end()
+		time.Sleep(time.Minute)
+		require.Equal(t, map[string]int{"": 2}, w.guards())
+		require.False(t, p.enforcing("search"))
+	})
+}
+
+// A coordinator that comes back to an expired guard closes it before it claims.
+func TestArmsBeforeTheFirstClaim(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installGuard()
+		db := w.add("search", 3)
+		p := w.start()
+		time.Sleep(30 * time.Second)
+		p.end()
+		_, err := guard.Expire(t.Context(), guard.ExpireOptions{Client: w.admin.Kubernetes, Clusters: w.admin.Clusters, Namespace: "none", Lease: "none"})
+		require.NoError(t, err)
+		db.roll("v2")
+		p = w.start()
+		defer p.end()
+		db.requireDone(3*time.Minute, "v2")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		first := func(what string) int {
+			return slices.IndexFunc(p.sequence, func(s string) bool { return strings.Contains(s, what) })
+		}
+		binding, budget, opened := first("validatingadmissionpolicybindings"), first("poddisruptionbudgets"), first("patch pods")
+		require.NotEqual(t, -1, binding)
+		require.NotEqual(t, -1, budget)
+		// The first write of the status takes over, the second may claim.
+		claims := slices.Index(p.sequence[1:], "update databaseclusters/status") + 1
+		require.Less(t, binding, claims)
+		require.Less(t, budget, claims)
+		require.Less(t, budget, opened)
+	})
+}
+
+// The condition tells of a foreign budget before anything is evicted.
+func TestForeignBudgetIsToldAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installGuard()
+		db := w.add("search", 2)
+		_, err := w.admin.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace).Create(t.Context(), &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "charts"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "search"}}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		p := w.start()
+		defer p.end()
+		time.Sleep(time.Minute)
+		condition := conditionOf(db.status(), v1alpha1.ConditionForeignBudget)
+		require.Equal(t, metav1.ConditionTrue, condition.Status)
+		require.Contains(t, condition.Message, "PodDisruptionBudget charts selects search-0")
+		require.False(t, p.enforcing("search"))
+	})
+}

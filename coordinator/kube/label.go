@@ -1,0 +1,46 @@
+package kube
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unique"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// ownLabels differ from pod to pod.
+var ownLabels = []string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster}
+
+// sharedLabels are all others, sorted, as "a=b,c=d"; equal ones are one string.
+func sharedLabels(all map[string]string) string {
+	pairs := make([]string, 0, len(all))
+	for key, value := range all {
+		if !slices.Contains(ownLabels, key) {
+			pairs = append(pairs, key+"="+value)
+		}
+	}
+	slices.Sort(pairs)
+	return unique.Make(strings.Join(pairs, ",")).Value()
+}
+
+// Labels are the labels of the pod. Those that a StatefulSet's controller gives
+// to each pod by itself are taken to be there.
+func (p *Pod) Labels() labels.Set {
+	set := labels.Set{appsv1.StatefulSetPodNameLabel: p.Name, appsv1.PodIndexLabel: strconv.Itoa(p.Ordinal)}
+	if p.Guard != "" {
+		set[v1alpha1.LabelGuard] = p.Guard
+	}
+	if p.GuardCluster != "" {
+		set[v1alpha1.LabelGuardCluster] = p.GuardCluster
+	}
+	for pair := range strings.SplitSeq(p.Shared, ",") {
+		if key, value, ok := strings.Cut(pair, "="); ok {
+			set[key] = value
+		}
+	}
+	return set
+}

@@ -1,0 +1,95 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Reasons of the condition PartitionReset.
+const (
+	reasonReset    = "ResetAgainAndAgain"
+	reasonNotReset = "NotReset"
+)
+
+// rollingWay says how a pool with the strategy RollingUpdate is driven, and what
+// of that stands open; empty for other pools.
+func rollingWay(d Decision, pool policy.Pool) string {
+	if pool.Strategy != policy.RollingUpdateStrategy {
+		return ""
+	}
+	spec := d.Snapshot.Cluster.Spec.WithDefaults()
+	guarded := spec.Guard == policy.GuardEnforce && d.Snapshot.Cluster.GuardEnforcing
+	switch {
+	case pool.Force:
+		return "RollingUpdate, by Kubernetes alone: the annotation " + v1alpha1.AnnotationForce + " hands it over"
+	case spec.Update.RollingUpdate != policy.ByPartition && guarded:
+		return "RollingUpdate, by the guard: Kubernetes refuses the StatefulSet controller every closed pod"
+	case spec.Update.RollingUpdate != policy.ByPartition:
+		return "RollingUpdate, by the guard, and the guard is not enforced"
+	}
+	way := fmt.Sprintf("RollingUpdate, by its partition: %s", lineText(pool))
+	if pool.Ordered != nil {
+		way += ", set by somebody else and taken as an order"
+	}
+	if !guarded {
+		way += "; no guard is enforced, so the controller acts on an edit of it before Rollcall can"
+	}
+	return way
+}
+
+func lineText(pool policy.Pool) string {
+	if pool.Partition >= policy.RestLine {
+		return "the line rests, so nobody goes by it"
+	}
+	return fmt.Sprintf("ordinals from %d on come back on %s", pool.Partition, pool.Revision)
+}
+
+// partitionReset: who keeps the field as he has it, does not mean it as an order.
+func partitionReset(d Decision) metav1.Condition {
+	pools := slices.Sorted(maps.Keys(d.Resets))
+	if len(pools) == 0 {
+		return condition(v1alpha1.ConditionPartitionReset, false, reasonNotReset, "nobody keeps undoing what is written to a partition")
+	}
+	return condition(v1alpha1.ConditionPartitionReset, true, reasonReset, fmt.Sprintf(
+		"somebody has reset the partition of StatefulSet %s %d times after it was written; leave spec.updateStrategy.rollingUpdate.partition out of the manifest "+
+			"and have the tool that applies it ignore differences there, or use update.rollingUpdate: Guard, which writes no StatefulSet", strings.Join(pools, ", "), d.Resets[pools[0]]))
+}
+
+// lines tells of partitions that moved for another reason than a pod's step.
+func (t *transition) lines() {
+	for _, to := range t.to.Snapshot.Pools {
+		from, known := t.from.pool(to.Name)
+		if !known || to.Strategy != policy.RollingUpdateStrategy {
+			continue
+		}
+		if to.Force && !from.Force {
+			t.add("", "", true, RollingForced, "%s: the annotation %s hands the StatefulSet to its controller: no line, no guard, no rule",
+				to.Name, v1alpha1.AnnotationForce)
+		}
+		switch {
+		case to.Ordered != nil && (from.Ordered == nil || *from.Ordered != *to.Ordered):
+			t.add("", "", true, PartitionOrdered, "%s: somebody set the partition, so that ordinals below %d stay on the old revision; that is taken as an order",
+				to.Name, *to.Ordered)
+		case to.Ordered == nil && to.Partition != from.Partition:
+			t.moved(to)
+		}
+		if t.to.Resets[to.Name] > t.from.Resets[to.Name] {
+			t.add("", "", true, PartitionReset, "%s: %s", to.Name, partitionReset(t.to).Message)
+		}
+	}
+}
+
+func (t *transition) moved(pool policy.Pool) {
+	for _, line := range t.from.Plan.Lines {
+		if line.Pool == pool.Name && line.Partition == pool.Partition {
+			t.add("", "", false, PartitionMoved, "%s: %s: %s", pool.Name, lineText(pool), line.Reason)
+		}
+	}
+}

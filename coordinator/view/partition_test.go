@@ -1,0 +1,40 @@
+package view
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A partition is counted from the first ordinal and shown as an ordinal; one that
+// we have not written is an order, where we write any.
+func TestPartitions(t *testing.T) {
+	order := func(line int32) *int32 { return &line }
+	for name, c := range map[string]struct {
+		start, partition int
+		note             string
+		by               policy.RollingUpdate
+		line             int32
+		ordered          *int32
+	}{
+		"ours":                   {0, 2, "2", policy.ByPartition, 2, nil},
+		"a person's":             {0, 1, "2", policy.ByPartition, 1, order(1)},
+		"never written":          {0, 1, "", policy.ByPartition, 1, nil},
+		"not our way":            {0, 1, "2", policy.ByGuard, 1, nil},
+		"from another ordinal":   {10, 2, "2", policy.ByPartition, 12, nil},
+		"a person's, from there": {10, 1, "2", policy.ByPartition, 11, order(11)},
+		"at rest":                {10, 1_000_000, "1000000", policy.ByPartition, policy.RestLine, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := made()
+			in.Kube.Cluster.Spec.Update.RollingUpdate = c.by
+			pool := &in.Kube.Pools[0]
+			pool.Strategy, pool.Start, pool.Partition, pool.PartitionNote = string(policy.RollingUpdateStrategy), c.start, c.partition, c.note
+			got := Join(in).Pools[0]
+			require.Equal(t, c.line, got.Partition)
+			require.Equal(t, c.ordered, got.Ordered)
+		})
+	}
+}

@@ -1,0 +1,194 @@
+// Package clock runs a simulated world: one loop that alone changes it, in
+// virtual time, while the code under test runs beside it in goroutines of its own.
+//
+// A Loop works inside a bubble of testing/synctest. It lets time go on only when
+// every goroutine of the bubble waits, takes in what they have asked for sorted
+// by name, and draws all chances itself. So a run depends on its seed and nothing
+// else, as long as what a goroutine asks for does not depend on another that runs
+// at the same instant.
+package clock
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// Loop is the one goroutine that changes the world.
+type Loop struct {
+	// Rand begins anew with every event and every request, from the seed, the time
+	// and the name of the request: what one draws does not depend on how many others
+	// there were.
+	Rand *rand.Rand
+	// After is called after every event.
+	After func()
+
+	seed    uint64
+	chances *rand.PCG
+	start   time.Time
+	events  queue
+	counted uint64
+	stopped bool
+	log     []byte
+
+	mu    sync.Mutex
+	asked []ask
+	poke  chan struct{}
+}
+
+type ask struct {
+	key string
+	do  func()
+}
+
+// New makes a loop that starts now.
+func New(seed uint64) *Loop {
+	chances := rand.NewPCG(seed, 0)
+	return &Loop{Rand: rand.New(chances), seed: seed, chances: chances, start: time.Now(), poke: make(chan struct{}, 1)}
+}
+
+// begin is the start of an event, or of a request by its name.
+func (l *Loop) begin(name string) {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(name))
+	l.chances.Seed(l.seed, sum.Sum64()^uint64(l.Now())*0x9e3779b97f4a7c15)
+}
+
+// Now is the time since the start.
+func (l *Loop) Now() time.Duration { return time.Since(l.start) }
+
+// Between draws a duration from low to high, to the nanosecond, so that hardly
+// ever two things happen at once.
+func (l *Loop) Between(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
+	}
+	return low + time.Duration(l.Rand.Int64N(int64(high-low)))
+}
+
+// Chance is true in so many of a hundred draws.
+func (l *Loop) Chance(percent int) bool { return l.Rand.IntN(100) < percent }
+
+// In has do called by the loop after d. Only the loop may call it.
+func (l *Loop) In(d time.Duration, do func()) {
+	l.counted++
+	heap.Push(&l.events, event{at: l.Now() + max(0, d), order: l.counted, do: do})
+}
+
+// Ask has do called by the loop at this very instant. Anybody may call it. What
+// is asked for at one instant is done in the order of the keys.
+func (l *Loop) Ask(key string, do func()) {
+	l.mu.Lock()
+	l.asked = append(l.asked, ask{key, do})
+	l.mu.Unlock()
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Call is for goroutines of the code under test: it asks the loop to begin
+// something and waits until that is answered, or ctx ends.
+func (l *Loop) Call(ctx context.Context, key string, begin func(answer func())) error {
+	done := make(chan struct{})
+	l.Ask(key, func() { begin(func() { close(done) }) })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Stop ends Run.
+func (l *Loop) Stop() { l.stopped = true }
+
+// Run carries events out until Stop is called or there are none.
+func (l *Loop) Run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for !l.stopped {
+		l.answer()
+		if l.stopped || len(l.events) == 0 {
+			return
+		}
+		if wait := l.events[0].at - l.Now(); wait > 0 {
+			timer.Reset(wait)
+			select {
+			case <-timer.C:
+			case <-l.poke:
+			}
+			continue
+		}
+		e := heap.Pop(&l.events).(event)
+		l.begin("")
+		e.do()
+		l.after()
+	}
+}
+
+// answer does what was asked for, until everybody waits.
+func (l *Loop) answer() {
+	for {
+		synctest.Wait()
+		l.mu.Lock()
+		asked := l.asked
+		l.asked = nil
+		l.mu.Unlock()
+		if len(asked) == 0 {
+			return
+		}
+		slices.SortStableFunc(asked, func(a, b ask) int { return cmp.Compare(a.key, b.key) })
+		for _, a := range asked {
+			l.begin(a.key)
+			a.do()
+		}
+		l.after()
+	}
+}
+
+func (l *Loop) after() {
+	if l.After != nil {
+		l.After()
+	}
+}
+
+// Log adds a line to the run's log. Only the loop may call it.
+func (l *Loop) Log(who, format string, args ...any) {
+	at := l.Now()
+	l.log = fmt.Appendf(l.log, "%5d.%09d %-8s ", at/time.Second, at%time.Second, who)
+	l.log = fmt.Appendf(l.log, format, args...)
+	l.log = append(l.log, '\n')
+}
+
+// Text is the log so far.
+func (l *Loop) Text() []byte { return l.log }
+
+type event struct {
+	at    time.Duration
+	order uint64
+	do    func()
+}
+
+type queue []event
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *queue) Pop() any {
+	old := *q
+	last := old[len(old)-1]
+	old[len(old)-1] = event{}
+	*q = old[:len(old)-1]
+	return last
+}

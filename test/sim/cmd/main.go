@@ -1,0 +1,149 @@
+// Command sim runs simulated rollouts: many seeds with a count of the faults that
+// they met, one seed with its timeline, or the planted bugs with the seed that
+// finds each. The exit status is 1 when an invariant broke, or a bug was not found.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/test/sim/run"
+)
+
+func main() {
+	from := flag.Uint64("from", 1, "first seed")
+	seeds := flag.Uint64("seeds", 1000, "how many seeds")
+	one := flag.Uint64("seed", 0, "print the timeline of this seed")
+	bugs := flag.Bool("bugs", false, "plant every bug and look for the first seed that finds it")
+	soak := flag.Bool("soak", false, "have pods soak in some runs")
+	twice := flag.Bool("twice", false, "run every seed twice and compare the logs")
+	only := flag.String("only", "", "bugs whose name contains this")
+	flag.Parse()
+	debug.SetGCPercent(400)
+	err := func() error {
+		defer run.Clean()
+		switch {
+		case *one > 0:
+			return timeline(*one, run.Options{Soak: *soak})
+		case *bugs:
+			return hunt(*from, *seeds, *only)
+		}
+		return all(*from, *seeds, *twice, run.Options{Soak: *soak})
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sim:", err)
+		os.Exit(1)
+	}
+}
+
+func timeline(seed uint64, o run.Options) error {
+	r, err := run.Seed(seed, o)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s%d pods went by Rollcall's hand in %s; log %s\n", r.Log, r.Removals, r.Took.Round(time.Millisecond), r.Sum())
+	if len(r.Breaks) > 0 {
+		return fmt.Errorf("seed %d: %s", seed, r.Breaks[0])
+	}
+	return nil
+}
+
+// all runs seeds on all processors.
+func all(from, seeds uint64, twice bool, o run.Options) error {
+	var (
+		mu       sync.Mutex
+		next     = from
+		hits     = map[run.Class]int{}
+		broken   []string
+		removals int
+		virtual  time.Duration
+		failed   error
+		workers  sync.WaitGroup
+	)
+	began := time.Now()
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				mu.Lock()
+				seed := next
+				next++
+				stop := seed >= from+seeds || failed != nil
+				mu.Unlock()
+				if stop {
+					return
+				}
+				r, err := run.Seed(seed, o)
+				same := true
+				if err == nil && twice {
+					var again run.Result
+					again, err = run.Seed(seed, o)
+					same = again.Sum() == r.Sum()
+				}
+				mu.Lock()
+				if err != nil {
+					failed = err
+				}
+				if !same {
+					broken = append(broken, fmt.Sprintf("seed %d: two logs", seed))
+				}
+				for class := range r.Hits {
+					hits[class]++
+				}
+				removals += r.Removals
+				virtual += r.Took
+				if len(r.Breaks) > 0 {
+					broken = append(broken, fmt.Sprintf("seed %d: %s", seed, r.Breaks[0]))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	if failed != nil {
+		return failed
+	}
+	for _, class := range run.Classes {
+		fmt.Printf("%6.1f %%  %s\n", 100*float64(hits[class])/float64(seeds), class)
+	}
+	fmt.Printf("%d seeds, %d pods went by Rollcall's hand, %s of virtual time in %s\n",
+		seeds, removals, virtual.Round(time.Second), time.Since(began).Round(time.Second/10))
+	if len(broken) > 0 {
+		return fmt.Errorf("%d seeds broke an invariant:\n%s", len(broken), strings.Join(broken, "\n"))
+	}
+	return nil
+}
+
+// hunt looks for a seed that finds each bug.
+func hunt(from, seeds uint64, only string) error {
+	var missed []string
+	for i := range run.Bugs {
+		bug := &run.Bugs[i]
+		if !strings.Contains(bug.Name, only) {
+			continue
+		}
+		found := false
+		for seed := from; seed < from+seeds && !found; seed++ {
+			r, err := run.Seed(seed, run.Options{Bug: bug})
+			if err != nil {
+				return err
+			}
+			if len(r.Breaks) > 0 {
+				found = true
+				fmt.Printf("seed %4d  %-45s %s\n", seed, bug.Name, r.Breaks[0])
+			}
+		}
+		if !found {
+			missed = append(missed, bug.Name)
+		}
+	}
+	if len(missed) > 0 {
+		return fmt.Errorf("not found in %d seeds: %s", seeds, strings.Join(missed, "; "))
+	}
+	return nil
+}

@@ -1,0 +1,307 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Answers is what becomes of the answers of one member, for as long as it is set.
+type Answers uint8
+
+const (
+	Right Answers = iota
+	// Hung: nothing is answered.
+	Hung
+	// Broken: every answer is an error.
+	Broken
+	// Stale: the answers of when it began are repeated.
+	Stale
+	// Partial: half of the groups are missing.
+	Partial
+	// Garbled: names and states that mean nothing.
+	Garbled
+)
+
+// Engine is one agent's access to the member in its pod.
+type Engine struct {
+	d       *Database
+	node    string
+	answers Answers
+	stale   *engines.Observation
+}
+
+var _ engines.Engine = (*Engine)(nil)
+
+// Engine makes an engine for the member in a pod.
+func (d *Database) Engine(pod string) *Engine {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.nodeOf(pod)
+	return &Engine{d: d, node: NodeName(pod)}
+}
+
+// Answer sets what becomes of the answers.
+func (e *Engine) Answer(a Answers) {
+	e.d.mu.Lock()
+	defer e.d.mu.Unlock()
+	e.answers, e.stale = a, nil
+	if a == Stale {
+		o := e.d.observation(e.node)
+		e.stale = &o
+	}
+}
+
+var errBroken = errors.New("500 internal server error")
+
+// enter waits for the answer of a member, which takes a moment where it changes something.
+func (e *Engine) enter(ctx context.Context, what string, slow bool) error {
+	e.d.mu.Lock()
+	answers := e.answers
+	e.d.mu.Unlock()
+	switch answers {
+	case Hung:
+		<-ctx.Done()
+		return ctx.Err()
+	case Broken:
+		return errBroken
+	}
+	if !slow {
+		return ctx.Err()
+	}
+	return e.d.loop.Call(ctx, "db "+e.node+" "+what, func(answer func()) {
+		e.d.loop.In(e.d.loop.Between(2*time.Millisecond, 20*time.Millisecond), answer)
+	})
+}
+
+// Facts of the database.
+func (e *Engine) Facts() engines.Facts {
+	return engines.Facts{Name: "Simulated", SettleSeconds: 30, MaxMajorStep: 1}
+}
+
+// Close does nothing.
+func (e *Engine) Close() error { return nil }
+
+// Observe answers what the register has.
+func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
+	if err := e.enter(ctx, "observe", false); err != nil {
+		return engines.Observation{}, err
+	}
+	e.d.mu.Lock()
+	defer e.d.mu.Unlock()
+	if e.stale != nil {
+		return *e.stale, nil
+	}
+	o := e.d.observation(e.node)
+	switch e.answers {
+	case Partial:
+		o.Groups = o.Groups[:len(o.Groups)/2]
+	case Garbled:
+		for i := range o.Groups {
+			for m := range o.Groups[i].Members {
+				o.Groups[i].Members[m].State = engines.MemberState(9)
+			}
+		}
+		o.Health = engines.Health{}
+	}
+	return o, nil
+}
+
+// observation is what a member tells. d.mu is held.
+func (d *Database) observation(self string) engines.Observation {
+	n := d.nodes[self]
+	if !n.up {
+		return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: "connection refused"}}
+	}
+	o := engines.Observation{
+		Node: self, Version: n.version, Member: engines.Live, Busy: n.busy, Veto: n.veto, Settled: true,
+		Health: engines.Health{Verdict: engines.Green}, Groups: make([]engines.Group, 0, len(d.shards)), Nodes: make([]engines.Node, 0, len(d.names)),
+	}
+	if !n.listed {
+		o.Member = engines.NotLive
+	}
+	if d.overseer == self {
+		o.Roles, o.Last = []string{"overseer"}, true
+	}
+	for _, name := range d.names {
+		state := engines.NotLive
+		if d.nodes[name].listed {
+			state = engines.Live
+		}
+		o.Nodes = append(o.Nodes, engines.Node{Name: name, Address: name[:len(name)-len("_solr")], State: state})
+	}
+	for _, s := range d.shards {
+		g := engines.Group{ID: s.id, Kind: engines.Shard, NeedsLeader: true, Members: make([]engines.Member, 0, len(s.copies))}
+		active := 0
+		for _, r := range s.copies {
+			state := r.state
+			if !d.nodes[r.node].listed {
+				state = engines.Down
+			}
+			g.Members = append(g.Members, engines.Member{ID: r.id, Node: r.node, State: state, Leader: s.leader == r.node, Eligible: true})
+			if state == engines.Active {
+				active++
+			} else if r.node == self {
+				o.Settled = false
+			}
+		}
+		switch {
+		case active == 0:
+			o.Health = engines.Health{Verdict: engines.Red, Reason: "no active copy of " + s.id}
+		case active < len(s.copies) && o.Health.Verdict == engines.Green:
+			o.Health = engines.Health{Verdict: engines.Recoverable, Reason: "a copy is missing of " + s.id}
+		}
+		o.Groups = append(o.Groups, g)
+	}
+	return o
+}
+
+// undo names what to take back.
+type undo struct {
+	Claim string `json:"claim"`
+	Node  string `json:"node"`
+}
+
+// Plan answers which marks will be set.
+func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+	if err := e.enter(ctx, "plan", true); err != nil {
+		return nil, err
+	}
+	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
+		return nil, fmt.Errorf("order: kind %s: want Handoff or Evacuate", order.Kind)
+	}
+	return json.Marshal(undo{order.Claim, e.node})
+}
+
+// Apply hands all shards over, one after the other.
+func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+	if err := e.enter(ctx, "apply", true); err != nil {
+		return engines.Progress{}, err
+	}
+	var u undo
+	if err := json.Unmarshal(undoBytes, &u); err != nil || u.Claim != order.Claim || u.Node != e.node {
+		return engines.Progress{}, fmt.Errorf("undo bytes %q do not belong to claim %s", undoBytes, order.Claim)
+	}
+	left, err := ask(ctx, e, "hand over", func() int { return e.d.handOver(e.node, order) })
+	switch {
+	case err != nil:
+		return engines.Progress{}, err
+	case order.Kind == engines.Evacuate && e.d.hosts(e.node):
+		return engines.Progress{State: engines.Refused, Detail: "no other member can take its copies"}, nil
+	case left > 0:
+		return engines.Progress{State: engines.Running, Detail: fmt.Sprintf("%d left", left), Total: left}, nil
+	}
+	return engines.Progress{State: engines.Done}, nil
+}
+
+// ask has the loop change the database, and answers what it found.
+func ask[T any](ctx context.Context, e *Engine, what string, change func() T) (T, error) {
+	var out T
+	err := e.d.loop.Call(ctx, "db "+e.node+" "+what, func(answer func()) {
+		e.d.mu.Lock()
+		out = change()
+		e.d.mu.Unlock()
+		answer()
+	})
+	return out, err
+}
+
+// handOver begins to hand over what the node leads, and answers how much is left.
+// d.mu is held.
+func (d *Database) handOver(self string, order engines.Order) int {
+	left := 0
+	for _, s := range d.shards {
+		if s.leader != self {
+			continue
+		}
+		to := d.successor(s, order)
+		if to == "" {
+			continue // nobody can take over
+		}
+		left++
+		mark := Mark{order.Claim, self, s.id}
+		if !slices.Contains(d.marks, mark) {
+			d.marks = append(d.marks, mark)
+			d.loop.Log("db", "%s hands %s over to %s for %s", PodName(self), s.id, PodName(to), order.Claim)
+		}
+		if s.handing {
+			continue
+		}
+		s.handing = true
+		d.loop.In(d.draw(d.times.Handover), func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			s.handing = false
+			if s.leader == self && d.nodes[to].up {
+				s.leader = to
+			}
+		})
+	}
+	return left
+}
+
+// hosts tells whether a member has copies. They are never moved here.
+func (d *Database) hosts(self string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.shards, func(s *shard) bool {
+		return slices.ContainsFunc(s.copies, func(r *replica) bool { return r.node == self })
+	})
+}
+
+func (d *Database) successor(s *shard, order engines.Order) string {
+	fallback := ""
+	for _, r := range s.copies {
+		if r.node == s.leader || !r.active {
+			continue
+		}
+		if len(order.Eligible) == 0 || slices.Contains(order.Eligible, r.node) {
+			return r.node
+		}
+		if fallback == "" {
+			fallback = r.node
+		}
+	}
+	return fallback
+}
+
+// Restore takes the marks of the claim back.
+func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
+	if err := e.enter(ctx, "restore", true); err != nil {
+		return engines.Progress{}, err
+	}
+	var u undo
+	if err := json.Unmarshal(undoBytes, &u); err != nil || u.Claim == "" {
+		return engines.Progress{}, fmt.Errorf("undo bytes %q: no claim", undoBytes)
+	}
+	_, err := ask(ctx, e, "unmark "+u.Claim, func() bool {
+		return !e.d.NoRestore && e.d.unmark(func(m Mark) bool { return m.Claim == u.Claim && m.Node == u.Node })
+	})
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	return engines.Progress{State: engines.Done}, nil
+}
+
+// Sweep takes back what was left on this member.
+func (e *Engine) Sweep(ctx context.Context, keep []string) error {
+	if err := e.enter(ctx, "sweep", true); err != nil {
+		return err
+	}
+	_, err := ask(ctx, e, "sweep", func() bool {
+		return !e.d.NoSweep && e.d.unmark(func(m Mark) bool { return m.Node == e.node && !slices.Contains(keep, m.Claim) })
+	})
+	return err
+}
+
+// unmark takes marks back. d.mu is held.
+func (d *Database) unmark(ours func(Mark) bool) bool {
+	before := len(d.marks)
+	d.marks = slices.DeleteFunc(d.marks, ours)
+	return len(d.marks) < before
+}

@@ -1,0 +1,91 @@
+package database
+
+import "slices"
+
+// Copy is one replica as it really is.
+type Copy struct {
+	Pod    string
+	Active bool
+}
+
+// Shard is one shard as it really is.
+type Shard struct {
+	ID     string
+	Leader string // pod
+	Copies []Copy
+}
+
+// Truth is what really is, of all shards in order.
+func (d *Database) Truth() []Shard {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]Shard, 0, len(d.shards))
+	for _, s := range d.shards {
+		t := Shard{ID: s.id, Copies: make([]Copy, 0, len(s.copies))}
+		if s.leader != "" {
+			t.Leader = PodName(s.leader)
+		}
+		for _, r := range s.copies {
+			t.Copies = append(t.Copies, Copy{Pod: PodName(r.node), Active: r.active})
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// Up tells whether the process in a pod serves.
+func (d *Database) Up(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.nodes[NodeName(pod)]
+	return n != nil && n.up
+}
+
+// Whole tells whether a pod serves and all its copies are active.
+func (d *Database) Whole(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.nodes[NodeName(pod)]
+	if n == nil || !n.up {
+		return false
+	}
+	for _, s := range d.shards {
+		for _, r := range s.copies {
+			if r.node == n.name && !r.active {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Overseer is the pod of the overseer, empty without one.
+func (d *Database) Overseer() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return PodName(d.overseer)
+}
+
+// Veto is what the member in a pod asks for.
+func (d *Database) Veto(pod string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.nodes[NodeName(pod)]; n != nil {
+		return n.veto
+	}
+	return ""
+}
+
+// Marks are what handoffs have left.
+func (d *Database) Marks() []Mark {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.marks)
+}
+
+// Foreign are the entries that belong to somebody else.
+func (d *Database) Foreign() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.foreign)
+}

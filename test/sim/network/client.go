@@ -1,0 +1,162 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Connect makes what a process uses instead of gRPC; see agents.Options.
+func (h *Hub) Connect(process string) func(agents.Key, agents.Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
+	return func(_ agents.Key, to agents.Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
+		c := &client{hub: h, process: process, pod: to.Pod, ip: to.IP, number: map[string]int{}}
+		return c, c, nil
+	}
+}
+
+// client reaches whoever has the address.
+type client struct {
+	rollcallv1.AgentServiceClient
+	hub              *Hub
+	process, pod, ip string
+
+	mu     sync.Mutex
+	number map[string]int
+}
+
+func (c *client) Close() error { return nil }
+
+// next numbers the streams of a kind.
+func (c *client) next(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.number[what]++
+	return c.number[what]
+}
+
+// unary carries a request to the agent and its answer back. Without an agent it
+// waits for one, as gRPC does when it is told to, until ctx ends.
+func unary[Request, Response any](ctx context.Context, c *client, what string, request Request,
+	serve func(*Agent, context.Context, Request) (Response, error)) (Response, error) {
+	var answer, none Response
+	var failed error
+	h := c.hub
+	key := c.process + " " + c.pod + " " + what
+	err := h.loop.Call(ctx, key, func(done func()) {
+		h.carry(c.process, c.pod, func() {
+			a := h.agents[c.ip]
+			if a == nil || a.service == nil || a.Stuck {
+				return
+			}
+			inner, cancel := context.WithCancel(a.ctx)
+			if until, ok := ctx.Deadline(); ok {
+				cancel()
+				inner, cancel = context.WithDeadline(a.ctx, until)
+			}
+			go func() {
+				defer cancel()
+				response, err := serve(a, inner, request)
+				h.loop.Ask("answer "+key, func() {
+					if what != "fresh" && what != "report" {
+						h.loop.Log(c.process, "%s of %s: %s", what, c.pod, outcome(response, err))
+					}
+					h.carry(c.pod, c.process, func() {
+						if r, ok := any(response).(*rollcallv1.Report); ok && err == nil {
+							h.told(c.process, a, r)
+						}
+						answer, failed = response, err
+						done()
+					})
+				})
+			}()
+		})
+	})
+	if err != nil {
+		return none, err
+	}
+	return answer, failed
+}
+
+func outcome(response any, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	switch r := response.(type) {
+	case *rollcallv1.PrepareResponse:
+		return fmt.Sprintf("%s %s", r.GetDrain(), r.GetDetail())
+	case *rollcallv1.RestoreResponse:
+		return fmt.Sprintf("done %t %s", r.GetDone(), r.GetDetail())
+	}
+	return "ok"
+}
+
+func (c *client) GetReport(ctx context.Context, r *rollcallv1.GetReportRequest, _ ...grpc.CallOption) (*rollcallv1.Report, error) {
+	what := "report"
+	if r.GetFresh() {
+		what = "fresh"
+	}
+	return unary(ctx, c, what, r, func(a *Agent, ctx context.Context, r *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
+		report, err := a.service.GetReport(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return c.hub.Misread(a.skewed(report)), nil
+	})
+}
+
+func (c *client) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest, _ ...grpc.CallOption) (*rollcallv1.PrepareResponse, error) {
+	what := "plan"
+	if r.GetApply() {
+		what = "prepare"
+	}
+	return unary(ctx, c, what, r, func(a *Agent, ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+		r = proto.CloneOf(r)
+		r.NotAfter = a.at(r.NotAfter)
+		return a.service.Prepare(ctx, r)
+	})
+}
+
+func (c *client) Restore(ctx context.Context, r *rollcallv1.RestoreRequest, _ ...grpc.CallOption) (*rollcallv1.RestoreResponse, error) {
+	return unary(ctx, c, "restore", r, func(a *Agent, ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+		return a.service.Restore(ctx, r)
+	})
+}
+
+func (c *client) Relieve(ctx context.Context, r *rollcallv1.RelieveRequest, _ ...grpc.CallOption) (*rollcallv1.RelieveResponse, error) {
+	return unary(ctx, c, "relieve", r, func(a *Agent, ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
+		r = proto.CloneOf(r)
+		r.NotAfter = a.at(r.NotAfter)
+		return a.service.Relieve(ctx, r)
+	})
+}
+
+func (c *client) WatchReport(ctx context.Context, r *rollcallv1.WatchReportRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[rollcallv1.Report], error) {
+	s := newStream[rollcallv1.Report](ctx, c, "reports")
+	s.onWay = func(a *Agent, r *rollcallv1.Report) []*rollcallv1.Report {
+		return c.hub.Tamper(c.process, c.pod, c.hub.Misread(a.skewed(r)))
+	}
+	s.arrived = func(a *Agent, r *rollcallv1.Report) { c.hub.told(c.process, a, r) }
+	s.open(func(a *Agent, to grpc.ServerStreamingServer[rollcallv1.Report]) error {
+		return a.service.WatchReport(r, to)
+	})
+	return s, nil
+}
+
+func (c *client) WatchRoster(ctx context.Context, r *rollcallv1.WatchRosterRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[rollcallv1.Roster], error) {
+	s := newStream[rollcallv1.Roster](ctx, c, "roster")
+	s.open(func(a *Agent, to grpc.ServerStreamingServer[rollcallv1.Roster]) error {
+		return a.service.WatchRoster(r, to)
+	})
+	return s, nil
+}
+
+var errRefused = status.Error(codes.Unavailable, "connection refused")

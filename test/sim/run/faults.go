@@ -1,0 +1,103 @@
+package run
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Class of a fault, as the design counts them.
+type Class string
+
+// The classes.
+const (
+	StaleCache   Class = "stale or rewound cache"
+	Crash        Class = "coordinator crash"
+	TwoLeaders   Class = "two leaders, delayed packets"
+	Partition    Class = "partition or one-way loss"
+	Loss         Class = "loss, duplicates, reorder, replay"
+	StuckAgent   Class = "stuck or dying agent"
+	StaleEngine  Class = "stale engine status"
+	BrokenEngine Class = "engine hangs or answers nonsense"
+	Clocks       Class = "clock jumps and drift"
+	Identity     Class = "new UID, new container, reused IP"
+	PartReports  Class = "partial reports"
+	Volume       Class = "lost volume, Pending"
+	Outside      Class = "drain or delete by others"
+	Template     Class = "third template, rollback"
+	Scale        Class = "scale in mid-rollout"
+	BadImage     Class = "bad image"
+	WebhookDown  Class = "webhook down"
+	Rotation     Class = "rotation of keys"
+	Throttling   Class = "API throttling, read-only etcd"
+	Leftovers    Class = "leftovers after a crash"
+	Mixed        Class = "mixed versions"
+	Malformed    Class = "malformed input"
+)
+
+// Classes are all of them.
+var Classes = []Class{
+	StaleCache, Crash, TwoLeaders, Partition, Loss, StuckAgent, StaleEngine, BrokenEngine, Clocks, Identity, PartReports, Volume,
+	Outside, Template, Scale, BadImage, WebhookDown, Rotation, Throttling, Leftovers, Mixed, Malformed,
+}
+
+// Fault is one disturbance of a run.
+type Fault struct {
+	Class   Class
+	At, For time.Duration
+	// Pick chooses among pods and kinds.
+	Pick uint64
+}
+
+// drawFaults takes two or three classes, so that each is in about one run of nine.
+func drawFaults(r *rand.Rand, o Options) []Fault {
+	if o.Quiet {
+		return nil
+	}
+	var faults []Fault
+	for range 2 + r.IntN(2) {
+		class := Classes[r.IntN(len(Classes))]
+		if o.Only != "" {
+			class = o.Only
+		}
+		if slices.ContainsFunc(faults, func(f Fault) bool { return f.Class == class }) {
+			continue
+		}
+		faults = append(faults, Fault{
+			Class: class, Pick: r.Uint64(),
+			At:  begin + time.Duration(r.Int64N(int64(18*time.Second))),
+			For: 2*time.Second + time.Duration(r.Int64N(int64(15*time.Second))),
+		})
+	}
+	return faults
+}
+
+// arm has the faults begin and end in their time.
+func (w *world) arm() {
+	for _, f := range w.scenario.Faults {
+		inject := injections[f.Class]
+		at := f.At
+		if f.Class == Leftovers {
+			at = 0
+		}
+		w.loop.In(at, func() {
+			w.loop.Log("fault", "%s begins", f.Class)
+			end := inject(w, f)
+			w.hits[f.Class] = true
+			w.loop.In(f.For, func() {
+				if end != nil {
+					end()
+				}
+				w.loop.Log("fault", "%s is over", f.Class)
+			})
+		})
+	}
+}
+
+// injections begin a fault and answer what ends it.
+var injections = map[Class]func(*world, Fault) func(){
+	StaleCache: staleCache, Crash: crash, TwoLeaders: twoLeaders, Partition: partition, Loss: loss, StuckAgent: stuckAgent,
+	StaleEngine: staleEngine, BrokenEngine: brokenEngine, Clocks: clocks, Identity: identity, PartReports: partReports, Volume: volume,
+	Outside: outside, Template: template, Scale: scale, BadImage: badImage, WebhookDown: webhookDown, Rotation: rotation,
+	Throttling: throttling, Leftovers: leftovers, Mixed: mixed, Malformed: malformed,
+}

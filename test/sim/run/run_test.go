@@ -1,0 +1,82 @@
+package run
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	from  = flag.Uint64("from", 1, "first seed")
+	seeds = flag.Uint64("seeds", 200, "how many seeds")
+	same  = flag.Uint64("same", 100, "how many seeds are run twice")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	Clean()
+	os.Exit(code)
+}
+
+// Every run holds all invariants, and the runs together meet every class of faults.
+func TestSeeds(t *testing.T) {
+	hits := map[Class]int{}
+	for seed := *from; seed < *from+*seeds; seed++ {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		for class := range r.Hits {
+			hits[class]++
+		}
+		for _, b := range r.Breaks {
+			t.Errorf("seed %d: %s\n  %s", seed, b, r.Scenario)
+		}
+	}
+	for _, class := range Classes {
+		share := 100 * float64(hits[class]) / float64(*seeds)
+		t.Logf("%6.1f %%  %s", share, class)
+		if *seeds >= 200 {
+			require.GreaterOrEqual(t, share, 5.0, "too few runs meet: %s", class)
+		}
+	}
+}
+
+// A rollout that nothing disturbs takes every pod once.
+func TestUndisturbed(t *testing.T) {
+	for seed := *from; seed < *from+5; seed++ {
+		r, err := Seed(seed, Options{Quiet: true})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d", seed)
+	}
+}
+
+// The same seed gives the same log, to the byte.
+func TestSameSeedSameLog(t *testing.T) {
+	for seed := *from; seed < *from+*same; seed++ {
+		a, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		b, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Equal(t, string(a.Log), string(b.Log), "seed %d", seed)
+	}
+}
+
+// A run without Rollcall's care is noticed: one planted bug of each kind of check.
+// All of them are hunted with the command.
+func TestPlantedBugsAreFound(t *testing.T) {
+	for i := range Bugs {
+		bug := &Bugs[i]
+		switch bug.Finds {
+		case "I5", "L3", "I12":
+		default:
+			continue
+		}
+		r, err := Seed(*from, Options{Bug: bug})
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Breaks, bug.Name)
+		require.Equal(t, bug.Finds, r.Breaks[0].Invariant, bug.Name)
+	}
+}

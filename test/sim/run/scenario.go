@@ -1,0 +1,71 @@
+package run
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Scenario is what a seed makes of a world before it begins to move.
+type Scenario struct {
+	Seed     uint64
+	Replicas int
+	Shards   [][]int // ordinals that hold copies, the leader first
+	// Limits of pods and of copies of a shard.
+	MaxPods, MaxShard int
+	Soak              int
+	Method            policy.Method
+	// Lag bounds how far watches are behind, Trip a request.
+	Lag, Trip time.Duration
+	Faults    []Fault
+	// Veto is until when one member asks not to be disturbed; zero: none does.
+	Veto time.Duration
+}
+
+// NewScenario draws one. only, when not empty, names the classes of faults that
+// may be among it; quiet leaves all out.
+func NewScenario(seed uint64, o Options) Scenario {
+	r := rand.New(rand.NewPCG(seed, 0x7363656e))
+	s := Scenario{
+		Seed: seed, Replicas: 3 + r.IntN(3), MaxPods: 1, MaxShard: 1, Method: policy.Evict,
+		Lag: time.Duration(5+r.IntN(150)) * time.Millisecond, Trip: time.Duration(1+r.IntN(10)) * time.Millisecond,
+	}
+	if r.IntN(2) == 0 {
+		s.MaxPods = 2
+	}
+	if r.IntN(4) == 0 && o.Soak {
+		s.Soak = 3
+	}
+	if r.IntN(4) == 0 {
+		s.Method = policy.Delete
+	}
+	for range 1 + r.IntN(3) {
+		copies := 2 + r.IntN(2)
+		if r.IntN(8) == 0 {
+			copies = 1
+		}
+		s.Shards = append(s.Shards, r.Perm(s.Replicas)[:copies])
+	}
+	if r.IntN(6) == 0 {
+		s.MaxShard = 2
+	}
+	s.Faults = drawFaults(r, o)
+	if r.IntN(15) == 0 {
+		s.Veto = 35 * time.Second
+	}
+	return s
+}
+
+func (s Scenario) String() string {
+	text := fmt.Sprintf("seed %d: %d pods, %d may be away, %d of a shard, soak %d s, %s, shards",
+		s.Seed, s.Replicas, s.MaxPods, s.MaxShard, s.Soak, s.Method)
+	for _, shard := range s.Shards {
+		text += fmt.Sprint(" ", shard)
+	}
+	for _, f := range s.Faults {
+		text += fmt.Sprintf("; %s at %s for %s", f.Class, f.At.Round(time.Millisecond), f.For.Round(time.Millisecond))
+	}
+	return text
+}

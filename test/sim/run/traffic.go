@@ -1,0 +1,93 @@
+package run
+
+import (
+	"time"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// traffic is what happens to everything that is on its way.
+type traffic struct {
+	w *world
+	// cut are ways that are closed: "from>to", with * for everybody.
+	cut map[string]bool
+	// lose is how many of a hundred requests or answers are lost, late how long
+	// others may take, double how many reports come twice or once more later.
+	lose, double int
+	late         time.Duration
+	// behind is added to the lag of watches.
+	behind time.Duration
+	old    []*rollcallv1.Report
+	// altered is what becomes of a report on its way; nil: nothing.
+	altered func(from string, r *rollcallv1.Report) *rollcallv1.Report
+}
+
+// closed tells whether there is a way.
+func (t *traffic) closed(from, to string) bool {
+	return len(t.cut) > 0 && (t.cut[from+">"+to] || t.cut["*>"+to] || t.cut[from+">*"])
+}
+
+func (w *world) blocked(from, to string) bool {
+	return w.dead(from) || w.closed(from, to) || w.lose > 0 && w.loop.Chance(w.lose)
+}
+
+// dead: nothing new is sent by a process that has crashed.
+func (w *world) dead(who string) bool {
+	for _, p := range w.processes {
+		if p.name == who {
+			return p.dead
+		}
+	}
+	return false
+}
+
+func (w *world) slow(from, to string) time.Duration {
+	if w.late == 0 || !w.loop.Chance(20) {
+		return 0
+	}
+	return w.loop.Between(0, w.late)
+}
+
+// lag of a process's watch.
+func (w *world) lag(*process) time.Duration {
+	return w.loop.Between(time.Millisecond, w.scenario.Lag) + w.loop.Between(0, w.behind)
+}
+
+// Carry is the way of requests to the API server: see api.Way.
+func (w *world) Carry(user, _ string, serve, back func()) {
+	if w.blocked(user, "api") {
+		return
+	}
+	w.loop.In(w.loop.Between(200*time.Microsecond, w.scenario.Trip)+w.slow(user, "api"), func() {
+		serve()
+		if w.closed("api", user) || w.lose > 0 && w.loop.Chance(w.lose) {
+			return
+		}
+		w.loop.In(w.loop.Between(200*time.Microsecond, w.scenario.Trip)+w.slow("api", user), back)
+	})
+}
+
+// tamper sends reports twice, and old ones again.
+func (w *world) tamper(_, pod string, r *rollcallv1.Report) []*rollcallv1.Report {
+	if w.altered != nil {
+		r = w.altered(pod, r)
+	}
+	out := []*rollcallv1.Report{r}
+	if w.double == 0 {
+		return out
+	}
+	w.old = append(w.old, r)
+	if len(w.old) > 20 {
+		w.old = w.old[1:]
+	}
+	if w.loop.Chance(w.double) {
+		out = append(out, r)
+	}
+	if w.loop.Chance(w.double) {
+		old := w.old[w.loop.Rand.IntN(len(w.old))]
+		if old.GetIdentity().GetPodUid() == r.GetIdentity().GetPodUid() {
+			out = append(out, old)
+		}
+	}
+	return out
+}
