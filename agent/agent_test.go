@@ -170,7 +170,7 @@ func TestRoles(t *testing.T) {
 		},
 		"restore": func(c *grpc.ClientConn) error {
 			_, err := rollcallv1.NewAgentServiceClient(c).Restore(t.Context(), &rollcallv1.RestoreRequest{
-				Claim: "c", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1},
+				Claim: "another", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1},
 			})
 			return err
 		},

@@ -299,6 +299,15 @@ func (w *world) gone() []string {
 	return slices.Clone(w.removals)
 }
 
+func (w *world) whileClaimed() string {
+	for _, db := range w.dbs {
+		if c := db.object(); c != nil && len(c.Status.Claims) > 0 {
+			return " while claimed"
+		}
+	}
+	return ""
+}
+
 // left is what agents have applied and not undone, by claim.
 func (db *database) left() map[string]string {
 	db.w.mu.Lock()
@@ -326,7 +335,7 @@ type process struct {
 
 	mu     sync.Mutex
 	writes map[string]int
-	// sequence of the writes.
+	// sequence of the writes, each with " while claimed" when it was sent after a claim.
 	sequence []string
 }
 
@@ -348,7 +357,7 @@ func (w *world) start() *process {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.writes[c.Verb+" "+c.Resource]++
-			p.sequence = append(p.sequence, c.Verb+" "+c.Resource)
+			p.sequence = append(p.sequence, c.Verb+" "+c.Resource+w.whileClaimed())
 		}
 		return nil, nil
 	})
