@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -204,6 +205,13 @@ func (c *controller) note(set *appsv1.StatefulSet) {
 	if p := partitionIn(set); len(c.lines) == 0 || c.lines[len(c.lines)-1] != p {
 		c.lines = append(c.lines, p)
 	}
+}
+
+// seen are the places where the partition was, and how often a removal was refused or not.
+func (c *controller) seen() (lines []int32, denied, took int) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return slices.Clone(c.lines), c.denied, c.took
 }
 
 // create makes what is missing, and says whether to go on.

@@ -21,7 +21,7 @@ func TestForce(t *testing.T) {
 				w.freeze(true) // no agent answers, either
 				p := newProcess(w, 0, false)
 				p.run(20 * time.Second)
-				require.Empty(t, w.removed)
+				require.Empty(t, w.gone())
 
 				w.annotateSet(v1alpha1.AnnotationForce, "true")
 				q := newProcess(w, 0, false)
@@ -31,8 +31,9 @@ func TestForce(t *testing.T) {
 				q = newProcess(w, 0, false)
 				q.run(5 * time.Minute)
 				require.Zero(t, q.writes["evict pods/eviction"])
-				require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.removed)
-				require.Equal(t, 3, w.set.took)
+				require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone())
+				_, _, took := w.set.seen()
+				require.Equal(t, 3, took)
 				require.Empty(t, w.wrong)
 				require.Zero(t, partitionIn(w.set.get()))
 
@@ -66,7 +67,7 @@ func TestForceThatEnds(t *testing.T) {
 				require.Empty(t, w.claims())
 				w.set.sleep(false)
 				time.Sleep(5 * time.Second)
-				require.Empty(t, w.removed)
+				require.Empty(t, w.gone())
 				w.requireClean()
 			})
 		})
@@ -78,7 +79,7 @@ func TestOrderedPartition(t *testing.T) {
 	inRollingWorld(t, policy.ByPartition, true, func(t *testing.T, w *world) {
 		w.setPartition(1)
 		newProcess(w, 0, false).run(2 * time.Minute)
-		require.Equal(t, map[string]int{"s-1": 1, "s-2": 1}, w.removed)
+		require.Equal(t, map[string]int{"s-1": 1, "s-2": 1}, w.gone())
 		require.EqualValues(t, 1, partitionIn(w.set.get()))
 		w.requireClean()
 
@@ -96,7 +97,7 @@ func TestNewTemplateInMidRollout(t *testing.T) {
 			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
 				p := newProcess(w, 0, false)
 				p.run(11 * time.Second)
-				require.Equal(t, 1, w.removed["s-2"])
+				require.Equal(t, 1, w.gone()["s-2"])
 				w.set.sleep(true)
 				w.retemplate("v3")
 				if way.guarded {

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -22,12 +23,17 @@ func (w *world) edit(change func(*v1alpha1.DatabaseCluster)) {
 	require.NoError(w.t, err)
 }
 
-// total of the pods that were removed.
-func (w *world) total() int {
+// gone says how often each pod was removed.
+func (w *world) gone() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return maps.Clone(w.removed)
+}
+
+// total of the pods that were removed.
+func (w *world) total() int {
 	n := 0
-	for _, times := range w.removed {
+	for _, times := range w.gone() {
 		n += times
 	}
 	return n
@@ -75,7 +81,7 @@ func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
 		}
 		p := newProcess(w, 0, false)
 		p.run(30 * time.Second)
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 		require.Empty(t, w.claims())
 		w.requireClean()
 	})
@@ -89,7 +95,7 @@ func TestTimeoutFreesNoCharge(t *testing.T) {
 		p := newProcess(w, 0, false)
 		p.run(time.Hour)
 		require.Len(t, w.claims(), 1, "the charge stays however long it takes")
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 	})
 }
 
@@ -104,10 +110,10 @@ func TestOnTimeoutProceed(t *testing.T) {
 			p := newProcess(w, 0, false)
 			p.run(10 * time.Minute)
 			if fate == policy.Lose {
-				require.Empty(t, w.removed, "data would be lost")
+				require.Empty(t, w.gone(), "data would be lost")
 				return
 			}
-			require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.removed)
+			require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone())
 		})
 	}
 }
@@ -124,7 +130,7 @@ func TestHeldPodGivesItsClaimBack(t *testing.T) {
 		require.Len(t, w.claims(), 1)
 		second := newProcess(w, 0, false)
 		second.run(2 * time.Minute)
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 		require.Empty(t, w.claims())
 		w.requireClean()
 	})
@@ -163,7 +169,7 @@ func TestNobodyGoesUnseen(t *testing.T) {
 		}
 		p := newProcess(w, 0, false)
 		p.run(5 * time.Minute)
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 	})
 }
 
@@ -171,14 +177,14 @@ func TestBrokenRevisionIsCorrected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.broken["v2"] = true
 		newProcess(w, 0, false).run(5 * time.Minute)
-		require.Equal(t, map[string]int{"s-2": 1}, w.removed)
+		require.Equal(t, map[string]int{"s-2": 1}, w.gone())
 		w.mu.Lock()
 		w.update = "v3"
 		w.mu.Unlock()
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireClean()
 		require.True(t, w.done(), w.describe())
-		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 2}, w.removed)
+		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 2}, w.gone())
 	})
 }
 

@@ -115,7 +115,7 @@ func TestGuardIsShutWhenItsPodIsHeld(t *testing.T) {
 		}
 		require.True(t, opened.Load())
 		w.requireShut("s-2")
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 		p.kill()
 		p.actor.Wait()
 	})
@@ -157,7 +157,7 @@ func TestNothingIsDecidedOnASnapshotFromBeforeTheLook(t *testing.T) {
 			p.pass()
 			time.Sleep(10 * time.Millisecond)
 		}
-		require.Equal(t, map[string]int{"s-2": 1}, w.removed, "the answers are good for the next snapshot")
+		require.Equal(t, map[string]int{"s-2": 1}, w.gone(), "the answers are good for the next snapshot")
 		p.kill()
 		p.actor.Wait()
 	})

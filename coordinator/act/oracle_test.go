@@ -55,7 +55,7 @@ func (w *world) requireRolled(times int) {
 	w.requireClean()
 	require.True(w.t, w.done(), "not rolled out: %s", w.describe())
 	for _, pod := range w.pods {
-		require.Equal(w.t, times, w.removed[pod], pod)
+		require.Equal(w.t, times, w.gone()[pod], pod)
 		object, _ := w.server.Pod(namespace, pod)
 		require.Empty(w.t, object.Annotations[v1alpha1.AnnotationClaim])
 	}

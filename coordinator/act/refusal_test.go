@@ -121,8 +121,8 @@ func TestForeignBudgetIsNamed(t *testing.T) {
 		p.run(32 * time.Second)
 		require.Equal(t, policy.ForeignBudget, p.found("s-2"))
 		w.requireShut("s-2")
-		require.Zero(t, w.removed["s-2"])
-		require.Equal(t, maxRefusals, p.writes["evict pods/eviction"]-w.removed["s-1"])
+		require.Zero(t, w.gone()["s-2"])
+		require.Equal(t, maxRefusals, p.writes["evict pods/eviction"]-w.gone()["s-1"])
 
 		refuse = false
 		newProcess(w, 0, false).run(5 * time.Minute)
@@ -187,7 +187,7 @@ func TestNothingGoesWhileTheCacheIsBehind(t *testing.T) {
 			p.advance(cluster, s, versions)
 			time.Sleep(100 * time.Millisecond)
 		}
-		require.Equal(t, map[string]int{"s-0": 1}, w.removed)
+		require.Equal(t, map[string]int{"s-0": 1}, w.gone())
 		p.kill()
 		p.actor.Wait()
 	})
@@ -205,7 +205,7 @@ func TestRefusedPrepareIsAVeto(t *testing.T) {
 		p := newProcess(w, 0, false)
 		p.run(8 * time.Second)
 		require.Equal(t, policy.Vetoed, p.found("s-2"))
-		require.Zero(t, w.removed["s-2"])
+		require.Zero(t, w.gone()["s-2"])
 		w.mu.Lock()
 		refuse = false
 		w.mu.Unlock()

@@ -42,12 +42,14 @@ func TestRollsOutBothWays(t *testing.T) {
 						require.Equal(t, before.Generation, after.Generation, "the set is never written")
 						require.Equal(t, before.Annotations, after.Annotations)
 						require.Zero(t, p.writes["patch statefulsets"])
-						require.Positive(t, w.set.denied, "the controller tried, and was refused")
+						_, denied, _ := w.set.seen()
+						require.Positive(t, denied, "the controller tried, and was refused")
 						require.LessOrEqual(t, total, way.writes*len(w.pods), "%v", p.writes)
 						return
 					}
 					time.Sleep(time.Second) // the controller looks
-					require.Equal(t, []int32{policy.RestLine, 2, 1, 0, policy.RestLine}, w.set.lines)
+					lines, _, _ := w.set.seen()
+					require.Equal(t, []int32{policy.RestLine, 2, 1, 0, policy.RestLine}, lines)
 					require.Equal(t, "1000000", after.Annotations["rollcall.dev/partition"])
 					require.LessOrEqual(t, total, way.writes*len(w.pods)+1, "%v", p.writes)
 				})
@@ -115,7 +117,7 @@ func TestLateWriteInARollingPoolFails(t *testing.T) {
 					})
 					first.run(10 * time.Second)
 					require.NotNil(t, second)
-					require.Empty(t, w.removed, "the former leader removed a pod")
+					require.Empty(t, w.gone(), "the former leader removed a pod")
 					_, leads := first.pass()
 					require.False(t, leads)
 					if verb == "patch statefulsets" {
@@ -144,7 +146,8 @@ func TestControllerIsFirst(t *testing.T) {
 				})
 				p.run(5 * time.Minute)
 				w.requireRolled(1)
-				require.Positive(t, w.set.took)
+				_, _, took := w.set.seen()
+				require.Positive(t, took)
 			})
 		})
 	}
@@ -169,8 +172,9 @@ func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
 					p.advance(cluster, s, versions)
 					time.Sleep(100 * time.Millisecond)
 				}
-				require.Equal(t, map[string]int{"s-0": 1}, w.removed)
-				require.Len(t, w.set.lines, 1)
+				require.Equal(t, map[string]int{"s-0": 1}, w.gone())
+				lines, _, _ := w.set.seen()
+				require.Len(t, lines, 1)
 				p.kill()
 				p.actor.Wait()
 			})
@@ -212,7 +216,7 @@ func TestLineStaysDownUntilTheRevisionIsCurrent(t *testing.T) {
 	inRollingWorld(t, policy.ByPartition, false, func(t *testing.T, w *world) {
 		w.set.slow = true
 		newProcess(w, 0, false).run(time.Minute)
-		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.removed)
+		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone())
 		require.NoError(t, w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), "s-1", metav1.DeleteOptions{}))
 		w.wrong = nil // that was somebody else
 		newProcess(w, 0, false).run(30 * time.Second)
@@ -250,7 +254,7 @@ func TestGuardThatIsNotEnforcedIsRefusedInWords(t *testing.T) {
 		w.set.sleep(true)
 		w.enforced = false
 		newProcess(w, 0, false).run(30 * time.Second)
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 		require.Empty(t, w.claims())
 		s := w.snapshotNow()
 		_, hold := policy.Recheck(s, "s-2")

@@ -28,7 +28,7 @@ func TestLateWriteOfAFormerLeaderFails(t *testing.T) {
 				})
 				first.run(10 * time.Second)
 				require.NotNil(t, second)
-				require.Empty(t, w.removed, "the former leader removed a pod")
+				require.Empty(t, w.gone(), "the former leader removed a pod")
 				_, leads := first.pass()
 				require.False(t, leads)
 				second.run(5 * time.Minute)
@@ -80,7 +80,7 @@ func TestAgentOfALaterEpochDeposes(t *testing.T) {
 		p := newProcess(w, 0, false)
 		p.run(10 * time.Second)
 		require.True(t, p.actor.isDeposed())
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 
 		cluster, _ := w.server.Cluster(namespace, name)
 		c := w.server.Client(nil)
@@ -109,6 +109,6 @@ func TestWithoutItsClaimNothingGoes(t *testing.T) {
 		})
 		p.run(10 * time.Second)
 		require.True(t, robbed)
-		require.Empty(t, w.removed)
+		require.Empty(t, w.gone())
 	})
 }

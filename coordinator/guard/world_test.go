@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +226,13 @@ func (p *process) refuses(refuse func(kubetest.Call) error) {
 func (p *process) end() {
 	p.stop()
 	p.running.Wait()
+}
+
+// seen is a copy of what the process has done and was told so far.
+func (p *process) seen() (calls map[string]int, told map[kube.Key]int, rearmed []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.calls), maps.Clone(p.told), slices.Clone(p.rearmed)
 }
 
 func (p *process) writes() int {
