@@ -18,7 +18,7 @@ help: ## list the targets
 ## Building
 
 .PHONY: build
-build: $(addprefix bin/,$(PROGRAMS)) bin/kubectl-rollcall bin/rollcall-cluster bin/rollcall-images bin/grpcurl ## build every program into bin/
+build: $(addprefix bin/,$(PROGRAMS)) bin/kubectl-rollcall bin/rollcall-cluster bin/rollcall-images bin/grpcurl bin/helm ## build every program into bin/
 
 bin/%: FORCE
 	@mkdir -p bin
@@ -38,6 +38,10 @@ bin/rollcall-images: FORCE
 bin/grpcurl: test/tools/go.mod
 	@mkdir -p bin
 	$(GO) build -modfile=test/tools/go.mod -o $@ github.com/fullstorydev/grpcurl/cmd/grpcurl
+
+bin/helm: test/tools/helm/go.mod
+	@mkdir -p bin
+	$(GO) build -modfile=$< -o $@ helm.sh/helm/v4/cmd/helm
 
 .PHONY: FORCE
 FORCE:

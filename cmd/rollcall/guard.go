@@ -77,7 +77,9 @@ func newGuardRemove(a *app) *cobra.Command {
 		Short: "Remove all guards, before Rollcall is uninstalled",
 		Long: `Remove all guards: the admission policy ` + v1alpha1.GuardPolicy + `, Rollcall's PodDisruptionBudgets
 and the guards' labels on pods, in all namespaces, and the finalizers of
-DatabaseClusters. Databases run on as they are.
+DatabaseClusters. Databases run on as they are. StatefulSets that
+update.rollingUpdate: Partition has held are named: they roll no change until you
+lower their partition.
 
 helm uninstall runs it. Run it yourself before you remove the plain manifest:
 the budgets of databases would stay, and refuse every drain. To get the guards
@@ -91,7 +93,17 @@ back, install again.`,
 			}
 			done, err := guard.Uninstall(cmd.Context(), core, clusters)
 			fmt.Fprintf(a.streams.Out, "%d PodDisruptionBudgets and the labels of %d pods removed\n", done.Budgets, done.Pods)
+			for _, set := range done.Held {
+				fmt.Fprintln(a.streams.Out, heldText(set))
+			}
 			return err
 		},
 	}
+}
+
+// heldText tells of a StatefulSet, namespace/name, that stays as it is, and how to change that.
+func heldText(set string) string {
+	namespace, name, _ := strings.Cut(set, "/")
+	return fmt.Sprintf("StatefulSet %s is held at the partition that Rollcall has set: Kubernetes rolls no change of it. When it should, and at once what may wait:\n"+
+		"  kubectl -n %s patch statefulset %s --type=json -p '[{\"op\":\"replace\",\"path\":\"/spec/updateStrategy/rollingUpdate/partition\",\"value\":0}]'", set, namespace, name)
 }

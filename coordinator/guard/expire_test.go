@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -195,9 +196,12 @@ func TestUninstallAlone(t *testing.T) {
 		w.lead().end()
 		w.edit("search", func(c *v1alpha1.DatabaseCluster) { c.Finalizers = []string{"other", v1alpha1.Finalizer} })
 		w.addPod("stray", 0, map[string]string{v1alpha1.LabelGuard: v1alpha1.GuardOpen})
+		w.partition("search", 1_000_000, "1000000")
+		w.add("persons", 1)
+		w.partition("persons", 1, "0")
 		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
 		require.NoError(t, err)
-		require.Equal(t, Uninstalled{Budgets: 1, Pods: 3, Freed: 1}, done)
+		require.Equal(t, Uninstalled{Budgets: 1, Pods: 3, Freed: 1, Held: []string{"prod/search"}}, done)
 		require.Empty(t, w.labels())
 		require.Empty(t, w.budgets())
 		cluster, ok := w.server.Cluster("prod", "search")
@@ -222,4 +226,16 @@ func TestExpiryFreesDatabaseClusters(t *testing.T) {
 		_, there = w.server.Cluster("prod", "search")
 		require.False(t, there)
 	})
+}
+
+// partition puts a StatefulSet's hold line somewhere, and notes one.
+func (w *world) partition(set string, partition int32, noted string) {
+	sets := w.admin.Kubernetes.AppsV1().StatefulSets("prod")
+	s, err := sets.Get(w.t.Context(), set, metav1.GetOptions{})
+	require.NoError(w.t, err)
+	s.Annotations = map[string]string{v1alpha1.AnnotationPartition: noted}
+	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}}
+	_, err = sets.Update(w.t.Context(), s, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
 }

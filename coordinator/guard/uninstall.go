@@ -16,7 +16,12 @@ import (
 var guardBindings = []string{v1alpha1.GuardPolicy, v1alpha1.GuardPolicy + "-audit"}
 
 // Uninstalled counts what Uninstall removed.
-type Uninstalled struct{ Budgets, Pods, Freed int }
+type Uninstalled struct {
+	Budgets, Pods, Freed int
+	// Held are StatefulSets, namespace/name, that roll no change before somebody
+	// lowers the partition that Rollcall has set.
+	Held []string
+}
 
 // Uninstall removes all that refuses or marks: the bindings and the policy, after
 // which a coordinator that still runs makes nothing anew; then budgets,
@@ -53,6 +58,8 @@ func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alph
 	freed, err := free(ctx, clusters)
 	note("finalizers", err)
 	done.Freed = freed
+	done.Held, err = held(ctx, client)
+	note("list StatefulSets", err)
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelGuard})
 	if !note("list pods with a guard", err) {
 		return done, errors.Join(errs...)

@@ -145,6 +145,7 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"validatingadmissionpolicies.admissionregistration.k8s.io [rollcall-guard]: delete",
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard rollcall-guard-audit]: delete",
 		"pods: list patch",
+		"statefulsets.apps: list",
 	}, "\n"), rights(expiry.Rules))
 
 	var reader rbacv1.Role

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 )
 
 const manifest = `apiVersion: v1
@@ -32,4 +33,25 @@ func TestEditChangesTheStatefulSetOnly(t *testing.T) {
 func TestEditNeedsTheStatefulSet(t *testing.T) {
 	_, err := editStatefulSet("kind: Service\nmetadata: {name: solr}\n", Labelled)
 	require.ErrorContains(t, err, "no StatefulSet solr")
+}
+
+func TestWithoutLeavesTheOthersAsTheyAre(t *testing.T) {
+	text, err := without(manifest, "StatefulSet")
+	require.NoError(t, err)
+	require.Equal(t, "apiVersion: v1\nkind: Service\nmetadata: {name: solr}", text)
+	same, err := without(manifest, "Namespace")
+	require.NoError(t, err)
+	require.Equal(t, manifest, same)
+}
+
+func TestChangesOfAChartAddUp(t *testing.T) {
+	text, err := editStatefulSet(manifest+"    spec: {containers: [{name: solr}]}\n", func(set *appsv1.StatefulSet) {
+		for _, change := range []func(*appsv1.StatefulSet){RollingUpdate, LabelledSet, Tag("9.10.0"), Annotated("a"), Annotated("b"), Replicas(5)} {
+			change(set)
+		}
+	})
+	require.NoError(t, err)
+	for _, line := range []string{"type: RollingUpdate", "rollcall.dev/cluster: solr", "image: docker.io/rollcall-test/solr:9.10.0", "example.com/change: b", "replicas: 5"} {
+		require.Contains(t, text, line)
+	}
 }

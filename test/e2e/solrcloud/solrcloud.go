@@ -28,6 +28,8 @@ const (
 	Port      = 8983
 	// Container is the database's container.
 	Container = "solr"
+
+	changed = "example.com/change" // an annotation of the pod template
 )
 
 // Collection to create.
@@ -70,21 +72,33 @@ type Cloud struct {
 	Pods *testbed.Pods
 }
 
+// Manifest is the SolrCloud as a chart renders it. edit, when set, changes the
+// StatefulSet of the database.
+func Manifest(bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (string, error) {
+	manifest, err := os.ReadFile(bed.Path("test", "e2e", "manifests", "solr.yaml"))
+	if err != nil {
+		return "", err
+	}
+	return editStatefulSet(string(manifest), edit)
+}
+
 // Deploy applies the manifest and waits until every pod is Ready. edit may
 // change the StatefulSet of the database before.
 func Deploy(ctx context.Context, bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (*Cloud, error) {
-	manifest, err := os.ReadFile(bed.Path("test", "e2e", "manifests", "solr.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	text, err := editStatefulSet(string(manifest), edit)
-	if err != nil {
-		return nil, err
-	}
+	return deploy(ctx, bed, func() error {
+		text, err := Manifest(bed, edit)
+		if err != nil {
+			return err
+		}
+		return bed.Apply(ctx, text)
+	})
+}
+
+func deploy(ctx context.Context, bed *testbed.Bed, apply func() error) (*Cloud, error) {
 	if err := bed.RecycleVolumes(ctx); err != nil {
 		return nil, err
 	}
-	if err := bed.Apply(ctx, text); err != nil {
+	if err := apply(); err != nil {
 		return nil, err
 	}
 	pods, err := bed.WatchPods(ctx, Namespace, "app=solr", Port)
@@ -182,6 +196,8 @@ func (c *Cloud) admin(ctx context.Context, q url.Values, into any) error {
 	return nil
 }
 
+func image(tag string) string { return "docker.io/rollcall-test/solr:" + tag }
+
 // Patch changes the StatefulSet by a strategic merge patch.
 func (c *Cloud) Patch(ctx context.Context, patch string) error {
 	_, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Patch(ctx, Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "e2e"})
@@ -190,12 +206,12 @@ func (c *Cloud) Patch(ctx context.Context, patch string) error {
 
 // SetImage changes the tag of the database's image: an upgrade.
 func (c *Cloud) SetImage(ctx context.Context, tag string) error {
-	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":"docker.io/rollcall-test/solr:%s"}]}}}}`, Container, tag))
+	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":%q}]}}}}`, Container, image(tag)))
 }
 
 // Touch changes an annotation of the pod template: a change that only restarts.
 func (c *Cloud) Touch(ctx context.Context, value string) error {
-	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"example.com/change":%q}}}}}`, value))
+	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, changed, value))
 }
 
 // RolledOut waits until every pod is Ready on the update revision and every replica active.

@@ -283,13 +283,7 @@ func (g *guardTest) job(t *testing.T, args ...string) string {
 
 func (g *guardTest) coordinators(t *testing.T, n int) {
 	t.Helper()
-	ctx := t.Context()
-	_, err := g.Kubectl(ctx, "", "scale", "deployment/rollcall-coordinator", "-n", testbed.InstallNamespace, fmt.Sprintf("--replicas=%d", n))
-	require.NoError(t, err)
-	if n == 0 {
-		_, err = g.Kubectl(ctx, "", "wait", "pod", "--for=delete", "-n", testbed.InstallNamespace, "-l", "app.kubernetes.io/name=rollcall", "--timeout=60s")
-		require.NoError(t, err)
-	}
+	require.NoError(t, coordinators(t.Context(), g.Bed, n))
 }
 
 // expires: without coordinators the guard stands, until it is too old.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +33,7 @@ func TestSolr(t *testing.T) {
 	require.NoError(t, cloud.CreateCollections(ctx))
 	s := &solr{bed: b, cloud: cloud}
 
-	steps := []step{
+	walk(t, []step{
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
@@ -43,27 +42,16 @@ func TestSolr(t *testing.T) {
 		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
 		{"AgentKilled", s.agentKilled},
 		{"BrokenImageThenCorrection", s.brokenImage},
-	}
-	if os.Getenv("ROLLCALL_E2E_MEASURE") == "1" {
-		steps = append(steps, step{"SolrKilledInAnotherPod", s.solrKilled},
-			step{"LeaderKilledTenTimes", s.leaderKilledTenTimes}, step{"LeaderFrozen", s.leaderFrozen}, step{"APIServerDown", s.apiServerDown},
-			step{"DeleteOutsideRollcall", s.deleteOutside}, step{"DrainOutsideRollcall", s.drainOutside})
-	}
-	only := os.Getenv("ROLLCALL_E2E_STEP") // names, with commas between them
-	for _, step := range steps {
-		if only != "" && !slices.Contains(strings.Split(only, ","), step.name) {
-			continue
-		}
-		if !t.Run(step.name, step.run) {
-			t.FailNow()
-		}
-	}
+	}, []step{
+		{"SolrKilledInAnotherPod", s.solrKilled},
+		{"LeaderKilledTenTimes", s.leaderKilledTenTimes},
+		{"LeaderFrozen", s.leaderFrozen},
+		{"APIServerDown", s.apiServerDown},
+		{"LivenessKills", s.livenessKills},
+		{"DeleteOutsideRollcall", s.deleteOutside},
+		{"DrainOutsideRollcall", s.drainOutside},
+	})
 	require.NoError(t, cloud.Delete(ctx), "a namespace with Rollcall in it can be deleted")
-}
-
-type step struct {
-	name string
-	run  func(*testing.T)
 }
 
 type solr struct {

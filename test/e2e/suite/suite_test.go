@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,6 +81,38 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+type step struct {
+	name string
+	run  func(*testing.T)
+}
+
+// walk runs steps in their order, or those of ROLLCALL_E2E_STEP (names, with
+// commas between them); behind them those that measure, when ROLLCALL_E2E_MEASURE=1.
+func walk(t *testing.T, steps, measure []step) {
+	t.Helper()
+	if os.Getenv("ROLLCALL_E2E_MEASURE") == "1" {
+		steps = append(steps, measure...)
+	}
+	only := os.Getenv("ROLLCALL_E2E_STEP")
+	for _, step := range steps {
+		if only != "" && !slices.Contains(strings.Split(only, ","), step.name) {
+			continue
+		}
+		if !t.Run(step.name, step.run) {
+			t.FailNow()
+		}
+	}
+}
+
+// coordinators scales the Deployment, and waits until nothing of it is left when it is to be 0.
+func coordinators(ctx context.Context, b *testbed.Bed, n int) error {
+	_, err := b.Kubectl(ctx, "", "scale", "deployment/rollcall-coordinator", "-n", testbed.InstallNamespace, fmt.Sprintf("--replicas=%d", n))
+	if err == nil && n == 0 {
+		_, err = b.Kubectl(ctx, "", "wait", "pod", "--for=delete", "-n", testbed.InstallNamespace, "-l", "app.kubernetes.io/name=rollcall", "--timeout=60s")
+	}
+	return err
 }
 
 // databaseCluster is the manifest that a user writes, with changes.

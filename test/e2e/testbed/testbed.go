@@ -148,6 +148,12 @@ func (b *Bed) run(ctx context.Context, stdin, name string, args ...string) (stri
 	return out.String(), nil
 }
 
+// Helm runs helm.
+func (b *Bed) Helm(ctx context.Context, args ...string) error {
+	_, err := b.run(ctx, "", b.Program("helm"), args...)
+	return err
+}
+
 // Apply is kubectl apply of a manifest.
 func (b *Bed) Apply(ctx context.Context, manifest string) error {
 	_, err := b.Kubectl(ctx, manifest, "apply", "-f", "-")

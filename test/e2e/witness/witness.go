@@ -131,6 +131,13 @@ func (w *Witness) Hurt(uid string) {
 	w.hurt[uid] = true
 }
 
+// Want tells that the database is scaled: from now on this many pods are desired.
+func (w *Witness) Want(pods int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.opts.Desired = pods
+}
+
 // Run looks until ctx ends.
 func (w *Witness) Run(ctx context.Context) {
 	tick := time.NewTicker(w.opts.Every)
