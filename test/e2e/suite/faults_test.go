@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
@@ -48,6 +49,12 @@ func (s *solr) leaderKilledTenTimes(t *testing.T) {
 					continue
 				}
 				if _, err := s.bed.Kill(string(leader.UID), "rollcall-coordinator"); err != nil {
+					return err
+				}
+				// Its pod goes as well: a kubelet lets a container that was killed a few
+				// times wait for minutes, and nobody would be there to kill.
+				now := int64(0)
+				if err := s.bed.Kube.CoreV1().Pods(leader.Namespace).Delete(ctx, leader.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 					return err
 				}
 				last = container
