@@ -29,6 +29,8 @@ type Loop struct {
 	Rand *rand.Rand
 	// After is called after every event.
 	After func()
+	// Heard is told every line of the log.
+	Heard func(who, what string)
 
 	seed    uint64
 	chances *rand.PCG
@@ -164,7 +166,11 @@ func (l *Loop) after() {
 func (l *Loop) Log(who, format string, args ...any) {
 	at := l.Now()
 	l.log = fmt.Appendf(l.log, "%5d.%09d %-8s ", at/time.Second, at%time.Second, who)
+	begin := len(l.log)
 	l.log = fmt.Appendf(l.log, format, args...)
+	if l.Heard != nil {
+		l.Heard(who, string(l.log[begin:]))
+	}
 	l.log = append(l.log, '\n')
 }
 

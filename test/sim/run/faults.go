@@ -47,6 +47,15 @@ type Fault struct {
 	At, For time.Duration
 	// Pick chooses among pods and kinds.
 	Pick uint64
+	// Name is of one of the Named faults; empty: it was drawn.
+	Name string
+}
+
+func (f Fault) String() string {
+	if f.Name != "" {
+		return f.Name
+	}
+	return string(f.Class)
 }
 
 // drawFaults takes two or three classes, so that each is in about one run of nine.
@@ -76,19 +85,22 @@ func drawFaults(r *rand.Rand, o Options) []Fault {
 func (w *world) arm() {
 	for _, f := range w.scenario.Faults {
 		inject := injections[f.Class]
+		if named, ok := ByName(f.Name); ok {
+			inject = named.inject
+		}
 		at := f.At
 		if f.Class == Leftovers {
 			at = 0
 		}
 		w.loop.In(at, func() {
-			w.loop.Log("fault", "%s begins", f.Class)
+			w.loop.Log("fault", "%s begins", f)
 			end := inject(w, f)
 			w.hits[f.Class] = true
 			w.loop.In(f.For, func() {
 				if end != nil {
 					end()
 				}
-				w.loop.Log("fault", "%s is over", f.Class)
+				w.loop.Log("fault", "%s is over", f)
 			})
 		})
 	}

@@ -130,8 +130,7 @@ func outside(w *world, f Fault) func() {
 		w.kubelets.FailNode(node)
 		return func() { w.kubelets.ReturnNode(node) }
 	case 3:
-		w.change("pauses", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = true })
-		return func() { w.change("resumes", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = false }) }
+		return pause(w, f)
 	}
 	return nil
 }
@@ -164,9 +163,11 @@ func scale(w *world, f Fault) func() {
 	return func() { to(w.scenario.Replicas) }
 }
 
+// fates of a template that does not work.
+var fates = []workload.Fate{workload.Crashes, workload.NoImage, workload.Mute, workload.Unschedulable}
+
 // badImage makes a template that does not work, and then one that does.
 func badImage(w *world, f Fault) func() {
-	fates := []workload.Fate{workload.Crashes, workload.NoImage, workload.Mute, workload.Unschedulable}
 	revision := fmt.Sprintf("v%d", w.revisions+1)
 	w.bad[revision] = fates[f.Pick%4]
 	w.loop.Log("fault", "%s %s", revision, fates[f.Pick%4])

@@ -113,6 +113,9 @@ func (b board) Publish(d status.Decision) {
 		w.oracle.Epoch(b.p.name, d.Snapshot.Cluster.Status.Epoch)
 		w.oracle.Decided(d)
 		b.p.say(d)
+		if w.observer != nil {
+			w.observer.Decided(w.loop.Now(), b.p.name, d)
+		}
 	})
 }
 

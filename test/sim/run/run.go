@@ -38,6 +38,8 @@ type Result struct {
 	// Took is virtual time, Removals how many pods went by Rollcall's hand.
 	Took     time.Duration
 	Removals int
+	// Tally is kept of runs that are Watched.
+	Tally Tally
 }
 
 // Sum of the log.
@@ -78,7 +80,9 @@ func Seed(seed uint64, o Options) (Result, error) {
 }
 
 // Play makes the run of a scenario.
-func Play(s Scenario, bug *Bug) (Result, error) {
+func Play(s Scenario, bug *Bug) (Result, error) { return play(s, bug, nil) }
+
+func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
 	dir, err := shared()
 	if err != nil {
 		return Result{}, err
@@ -90,9 +94,10 @@ func Play(s Scenario, bug *Bug) (Result, error) {
 	synctest.Test(new(testing.T), func(*testing.T) {
 		w := newWorld(s, dir, state)
 		w.plant(bug)
+		w.observe(o)
 		w.play()
 		result.Breaks, result.Log, result.Took, result.Removals = w.oracle.Breaks, w.loop.Text(), w.loop.Now(), w.oracle.Removals
-		result.Hits = w.hits
+		result.Hits, result.Tally = w.hits, w.tally
 	})
 	return result, nil
 }
@@ -168,7 +173,7 @@ func (p *process) say(d status.Decision) {
 	}
 	if text != p.said {
 		p.said = text
-		p.w.loop.Log(p.name, "%s:%s", d.Phase, text)
+		p.w.unheard(func() { p.w.loop.Log(p.name, "%s:%s", d.Phase, text) })
 	}
 }
 

@@ -65,7 +65,7 @@ func (s Scenario) String() string {
 		text += fmt.Sprint(" ", shard)
 	}
 	for _, f := range s.Faults {
-		text += fmt.Sprintf("; %s at %s for %s", f.Class, f.At.Round(time.Millisecond), f.For.Round(time.Millisecond))
+		text += fmt.Sprintf("; %s at %s for %s", f, f.At.Round(time.Millisecond), f.For.Round(time.Millisecond))
 	}
 	return text
 }

@@ -50,6 +50,9 @@ type world struct {
 	unlucky map[string]workload.Fate
 	bug     *Bug
 	hits    map[Class]bool
+	// observer looks on; nil: nobody does.
+	observer *Observer
+	tally    Tally
 	traffic
 }
 

@@ -1,0 +1,23 @@
+package oracle
+
+// Invariant is one that the oracle holds a run to.
+type Invariant struct{ Name, What string }
+
+// Invariants are all of them, in order.
+var Invariants = []Invariant{
+	{"I1", "no shard above its limit and no budget overdrawn by a pod that Rollcall takes"},
+	{"I2", "never more pods than may be away by Rollcall's hand"},
+	{"I3", "the last copy of a shard stays"},
+	{"I4", "every removal has an earlier claim of the remover's epoch"},
+	{"I5", "and names the UID and resourceVersion that were checked"},
+	{"I6", "none after a newer leader has written to the pod"},
+	{"I7", "no pod goes that is well and up to date"},
+	{"I8", "the overseer goes last"},
+	{"I9", "vetoes are honoured"},
+	{"I10", "the pod, and another of each of its shards, has looked since the last pod went"},
+	{"I11", "at the end no mark, claim, open guard is left, and nobody else's entry is touched"},
+	{"I12", "no secret in the log or the status"},
+	{"L1", "once faults and edits are over, the rollout ends"},
+	{"L2", "on the last template"},
+	{"L3", "whoever waits has a reason with a name"},
+}
