@@ -76,7 +76,7 @@ saved snapshot, and let people pause, resume and approve.`,
 		newGet(a), newStatus(a), newWatch(a), newExplain(a),
 		newPlan(a), newSnapshot(a), newJournal(a), newReplay(a),
 		newPause(a), newResume(a), newApprove(a),
-		newInject(a), newUpgradeAgents(a), newGuardExpire(a), newGuardRemove(a), newVersion(a),
+		newRehearse(a), newInject(a), newUpgradeAgents(a), newGuardExpire(a), newGuardRemove(a), newVersion(a),
 	)
 	return root
 }
