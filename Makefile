@@ -56,6 +56,10 @@ deps: ## install what the local cluster and the images need, with apt
 
 ## Seeing it work
 
+.PHONY: rehearse
+rehearse: bin/rollcall ## a rollout in a simulated world, as a timeline (ARGS="--fault kill-leader")
+	bin/rollcall rehearse $(ARGS)
+
 .PHONY: demo
 demo: deps build ## a real SolrCloud upgraded under load on a real Kubernetes on this machine
 	$(GO) run ./test/e2e/cmd/demo --name $(CLUSTER_NAME)

@@ -21,11 +21,15 @@ var rules = []Rule{
 	{Name: "the agent's library knows no database", From: []string{"agent"}, Never: []string{"engines/solr", "engines/memory"}},
 	{Name: "gossip knows nothing of databases", From: []string{"agent/gossip"}, Never: []string{"engines"}},
 	{Name: "engines know databases only", From: []string{"engines"}, Never: append([]string{"agent", "coordinator", "proto", "github.com/hashicorp/memberlist"}, kubernetes...)},
+	// Only rollcall rehearse has a simulation to show, and it runs on a person's machine.
+	{Name: "what runs beside a database has no simulation", From: []string{
+		"agent", "engines", "coordinator", "cmd/rollcall-agent", "cmd/rollcall-coordinator",
+	}, Never: []string{"test"}},
 	{Name: "policy is values in, values out", From: []string{"coordinator/policy"}, StandardOnly: true},
 }
 
 func TestArrows(t *testing.T) {
-	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/rollcall-agent", "./coordinator/policy")
+	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/rollcall-agent", "./cmd/rollcall-coordinator", "./coordinator/...")
 	require.NoError(t, err)
 	// The policy's own packages are no foreign ones.
 	for i, p := range packages {
@@ -36,7 +40,7 @@ func TestArrows(t *testing.T) {
 	for _, b := range Check(module, packages, rules) {
 		t.Error(b)
 	}
-	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "cmd/rollcall-agent"} {
+	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "cmd/rollcall-agent", "cmd/rollcall-coordinator"} {
 		found := false
 		for _, p := range packages {
 			found = found || p.ImportPath == module+"/"+path
@@ -52,18 +56,20 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 	for name, text := range map[string]string{
 		"go.mod": "module " + module + "\n\ngo 1.26\n\nrequire (\n k8s.io/fake v0.0.0\n example.com/lib v0.0.0\n)\n" +
 			"replace k8s.io/fake => ./k8s\nreplace example.com/lib => ./lib\n",
-		"k8s/go.mod":                   "module k8s.io/fake\n",
-		"k8s/fake.go":                  "package fake\n",
-		"lib/go.mod":                   "module example.com/lib\n",
-		"lib/lib.go":                   "package lib\n",
-		"agent/agent.go":               "package agent\nimport _ \"" + module + "/inner\"\n",
-		"agent/gossip/gossip.go":       "package gossip\nimport _ \"" + module + "/engines\"\n",
-		"inner/inner.go":               "package inner\nimport _ \"k8s.io/fake\"\n",
-		"engines/engine.go":            "package engines\n",
-		"engines/solr/solr.go":         "package solr\nimport _ \"" + module + "/coordinator\"\n",
-		"coordinator/coordinator.go":   "package coordinator\n",
-		"coordinator/policy/policy.go": "package policy\nimport (\n _ \"example.com/lib\"\n _ \"strings\"\n)\n",
-		"cmd/rollcall-agent/main.go":   "package main\nimport (\n _ \"" + module + "/coordinator\"\n _ \"" + module + "/engines/solr\"\n)\nfunc main() {}\n",
+		"k8s/go.mod":                    "module k8s.io/fake\n",
+		"k8s/fake.go":                   "package fake\n",
+		"lib/go.mod":                    "module example.com/lib\n",
+		"lib/lib.go":                    "package lib\n",
+		"agent/agent.go":                "package agent\nimport _ \"" + module + "/inner\"\n",
+		"agent/gossip/gossip.go":        "package gossip\nimport _ \"" + module + "/engines\"\n",
+		"inner/inner.go":                "package inner\nimport _ \"k8s.io/fake\"\n",
+		"engines/engine.go":             "package engines\n",
+		"engines/solr/solr.go":          "package solr\nimport _ \"" + module + "/coordinator\"\n",
+		"coordinator/coordinator.go":    "package coordinator\n",
+		"test/sim/sim.go":               "package sim\n",
+		"cmd/rollcall-coordinator/m.go": "package main\nimport _ \"" + module + "/test/sim\"\nfunc main() {}\n",
+		"coordinator/policy/policy.go":  "package policy\nimport (\n _ \"example.com/lib\"\n _ \"strings\"\n)\n",
+		"cmd/rollcall-agent/main.go":    "package main\nimport (\n _ \"" + module + "/coordinator\"\n _ \"" + module + "/engines/solr\"\n)\nfunc main() {}\n",
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -82,6 +88,7 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 		"policy is values in, values out: coordinator/policy depends on example.com/lib",
 		"the agent knows no Kubernetes: agent depends on k8s.io/fake",
 		"the agent knows no coordinator: cmd/rollcall-agent depends on coordinator",
+		"what runs beside a database has no simulation: cmd/rollcall-coordinator depends on test/sim",
 	}, got)
 }
 

@@ -54,7 +54,7 @@ func Clock(at time.Duration) string {
 
 // String is the event as a line.
 func (e Event) String() string {
-	return fmt.Sprintf("%9s  %-8s  %s", Clock(e.At), e.Who, e.Text)
+	return fmt.Sprintf("%9s  %-11s  %s", Clock(e.At), e.Who, e.Text)
 }
 
 // MarshalJSON has times in seconds.
@@ -70,7 +70,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 }
 
 // names of who acts, where the log's are short.
-var names = map[string]string{"ORACLE": "oracle", "db": "database", "sts": "workload"}
+var names = map[string]string{"ORACLE": "oracle", "db": "database", "sts": "statefulset"}
 
 // said makes an event of a line of the log.
 func said(at time.Duration, who, what string) Event {

@@ -173,7 +173,7 @@ func TestLinesOfTheLog(t *testing.T) {
 	} {
 		require.Equal(t, c.want, said(0, c.who, c.what).Kind, c.what)
 	}
-	require.Equal(t, " 1:02.003  database  db-1 is a member", said(62*time.Second+3*time.Millisecond, "db", "db-1 is a member").String())
+	require.Equal(t, " 1:02.003  database     db-1 is a member", said(62*time.Second+3*time.Millisecond, "db", "db-1 is a member").String())
 }
 
 func TestEventsAsJSON(t *testing.T) {
