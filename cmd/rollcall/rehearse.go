@@ -140,7 +140,7 @@ func pass(ctx context.Context, d time.Duration, speed float64) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("interrupted: %w", ctx.Err())
 	}
 }
 
