@@ -31,6 +31,10 @@ type Pool struct {
 	Management string
 	// Partition is counted from Start.
 	Partition int
+	// NoPartition: the strategy is RollingUpdate and names no partition. That is not
+	// the same as 0: what is recreated below status.currentReplicas comes back on the
+	// old revision, so pods can only go in Kubernetes' own order.
+	NoPartition bool
 	// PartitionNote is the partition that was last written by Rollcall, empty if none.
 	PartitionNote string
 	// Service is the name of the set's governing Service; may be empty.
@@ -87,6 +91,7 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 	if p.Strategy == "" {
 		p.Strategy = string(appsv1.RollingUpdateStatefulSetStrategyType)
 	}
+	p.NoPartition = p.Strategy == string(appsv1.RollingUpdateStatefulSetStrategyType) && set.Spec.UpdateStrategy.RollingUpdate == nil
 	if p.Management == "" {
 		p.Management = string(appsv1.OrderedReadyPodManagement)
 	}

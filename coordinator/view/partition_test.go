@@ -38,3 +38,20 @@ func TestPartitions(t *testing.T) {
 		})
 	}
 }
+
+// A strategy without a partition fits the guard's way not at all; the words say
+// what to do. Rollcall's own partition takes its place.
+func TestNoPartitionIsRefusedInWords(t *testing.T) {
+	for by, want := range map[policy.RollingUpdate]string{
+		policy.ByGuard:     `kubectl -n prod patch statefulset search -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
+		policy.ByPartition: "",
+	} {
+		in := made()
+		in.Kube.Cluster.Spec.Update.RollingUpdate = by
+		pool := &in.Kube.Pools[0]
+		pool.Strategy, pool.NoPartition = string(policy.RollingUpdateStrategy), true
+		got := Join(in).Pools[0].Refused
+		require.Equal(t, want == "", got == "", got)
+		require.Contains(t, got, want)
+	}
+}

@@ -112,6 +112,9 @@ func (w *world) nodes() []policy.Node {
 	return out
 }
 
+// partitionZero is the patch that a set without a partition needs.
+const partitionZero = `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
+
 func (w *world) policyPools() []policy.Pool {
 	out := make([]policy.Pool, 0, len(w.in.Kube.Pools))
 	for i := range w.in.Kube.Pools {
@@ -121,6 +124,10 @@ func (w *world) policyPools() []policy.Pool {
 			Observed: k.Observed(), Management: policy.Management(k.Management), Strategy: policy.Strategy(k.Strategy),
 			Partition: policy.LineOf(int32(k.Partition), int32(k.Start)), Force: k.Force, AllowShutdown: k.AllowShutdown,
 			Ordered: w.ordered(k), Agents: k.Joins != "",
+		}
+		if k.NoPartition && w.in.Kube.Cluster.Spec.Update.RollingUpdate != policy.ByPartition {
+			p.Refused = fmt.Sprintf("its updateStrategy names no partition, and then Kubernetes brings pods of low ordinals back on the old revision; "+
+				"0 is wanted, which restarts nothing: kubectl -n %s patch statefulset %s -p '%s'", k.Namespace, k.Name, partitionZero)
 		}
 		if k.Joins != "" && k.Joins != k.Cluster {
 			p.Refused = fmt.Sprintf("the label %s of its pod template is %s, which is another database's; %s is wanted",

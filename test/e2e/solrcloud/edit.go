@@ -68,6 +68,11 @@ func without(manifest, kind string) (string, error) {
 	return strings.Join(kept, "\n---\n"), nil
 }
 
+// FromZero names the partition that Kubernetes would take, were the strategy left out.
+func FromZero(set *appsv1.StatefulSet) {
+	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32)}
+}
+
 // editStatefulSet changes the StatefulSet of the database and leaves every other document alone.
 func editStatefulSet(manifest string, edit func(*appsv1.StatefulSet)) (string, error) {
 	docs := strings.Split(manifest, "\n---\n")

@@ -152,6 +152,9 @@ func (r *rolling) adopted(t *testing.T) {
 	require.NoError(t, r.chart.Upgrade(ctx, solrcloud.LabelledSet))
 	require.NoError(t, r.bed.Apply(ctx, databaseCluster(t, r.bed)))
 	r.closed(t, 6)
+	// As most charts have it: RollingUpdate, and no word of a partition.
+	require.NoError(t, r.planSays(ctx, "names no partition"))
+	require.NoError(t, r.chart.Upgrade(ctx, solrcloud.FromZero))
 	from, refused := r.generation(ctx), r.refusals(t)
 	out := r.rolls(t, solrcloud.Labelled, func(ctx context.Context, w *witness.Witness) error {
 		if err := r.planSays(ctx, "approval"); err != nil {
