@@ -270,7 +270,14 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec), Resets: outcome.Resets,
 		Guard: s.guarded(),
 	}
-	s.progress.note(now, decision)
+	if s.progress.note(now, decision) && decision.Phase == policy.ClusterStalled {
+		// What began only now was judged by the time of what came before it.
+		at := policy.At(now)
+		snapshot.Cluster.Status.LastProgress = &at
+		plan = policy.Decide(snapshot)
+		decision.Snapshot, decision.Plan, decision.Phase = snapshot, plan, plan.Phase
+	}
+	decision.HeldSince = s.progress.held
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision)
 	s.estimates.learn(snapshot, outcome.Away)

@@ -73,7 +73,7 @@ func TestProgress(t *testing.T) {
 	busy := func(updated, away int32, phases ...policy.ClaimPhase) status.Decision {
 		d := status.Decision{Plan: policy.Plan{Order: []string{"s-0"}}, Pods: status.PodCounts{Updated: updated, Away: away}}
 		for i, phase := range phases {
-			d.Claims = append(d.Claims, policy.Claim{ID: string(rune('a' + i)), Phase: phase})
+			d.Claims = append(d.Claims, policy.Claim{ID: string(rune('a' + i)), UID: string(rune('a' + i)), Phase: phase})
 		}
 		return d
 	}
@@ -94,6 +94,41 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, at(70), p.at, "the claim was released")
 	p.note(at(80), busy(1, 2))
 	require.Equal(t, at(80), p.at, "there is something to do again, from now on")
+}
+
+// What begins, or goes on after a person or a clock said that it may, is not
+// stalled by the time of what came before it; and a claim that is made and given
+// up again and again gets nowhere.
+func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	waits := func(rule policy.Rule, claims ...policy.Claim) status.Decision {
+		return status.Decision{Claims: claims, Plan: policy.Plan{Order: []string{"s-0"}, Holds: []policy.Hold{{Rule: rule, Reason: "because"}}},
+			Snapshot: policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "u0"}}}}
+	}
+	p := newProgress(at(1))
+	p.note(at(5), status.Decision{})
+	require.True(t, p.note(at(10), waits(policy.OutsideWindow)), "there is something to do")
+	require.False(t, p.note(at(5000), waits(policy.OutsideWindow)))
+	require.Empty(t, p.held, "nobody needs to look at what was asked for")
+	require.True(t, p.note(at(6000), waits(policy.Unhealthy)), "the window has opened")
+	require.False(t, p.note(at(6100), waits(policy.Unhealthy)))
+	require.Equal(t, at(6000), p.held["health"])
+	require.False(t, p.note(at(6200), waits(policy.ViewSplit)))
+	require.Equal(t, map[string]time.Time{"view-split": at(6200)}, p.held, "one that ends and comes again begins anew")
+
+	claim := policy.Claim{ID: "a", Pod: "s-0", UID: "u0", Phase: policy.PhasePrepared}
+	require.True(t, p.note(at(7000), waits(policy.ViewSplit, claim)))
+	for i := range 5 {
+		claim.ID += "a"
+		claim.Phase = policy.PhaseClaimed
+		require.False(t, p.note(at(7100+100*i), waits(policy.ViewSplit)), "given up")
+		require.False(t, p.note(at(7110+100*i), waits(policy.ViewSplit, claim)), "claimed again")
+		claim.Phase = policy.PhasePrepared
+		require.False(t, p.note(at(7120+100*i), waits(policy.ViewSplit, claim)), "and prepared again")
+	}
+	require.Equal(t, at(7000), p.at)
+	claim.Phase = policy.PhaseOpened
+	require.True(t, p.note(at(8000), waits(policy.ViewSplit, claim)), "it went on")
 }
 
 func TestHealthByRoster(t *testing.T) {

@@ -122,6 +122,8 @@ type Actor struct {
 	// made are the claims that this Actor asked for.
 	made  map[string]bool
 	rests map[string]*rest
+	// forced are the pods that are deleted by force, by UID.
+	forced map[string]*run
 	// lines are the hold lines that were moved, by pool.
 	lines map[string]*line
 }
@@ -139,6 +141,7 @@ func New(options Options) (*Actor, error) {
 		runs:    map[string]*run{},
 		made:    map[string]bool{},
 		rests:   map[string]*rest{},
+		forced:  map[string]*run{},
 		lines:   map[string]*line{},
 	}, nil
 }
@@ -218,6 +221,9 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 		if len(out.Edits.Drop) == 0 {
 			a.Claim(at, &out)
 		}
+	}
+	if !out.Deposed {
+		a.deleteByOverride(ctx, at, &out)
 	}
 	a.wakeForRests(at.Now, &out)
 	return out

@@ -14,11 +14,25 @@ import (
 // remove asks the API server to take away exactly the pod that was seen: this
 // UID at this resourceVersion. No other file may evict or delete a pod.
 func (p *Pods) remove(ctx context.Context, method policy.Method, seen Seen) error {
+	return p.removeWith(ctx, method, seen, nil)
+}
+
+// removeByForce deletes the object of a pod that is terminating where nobody can
+// say that its containers have ended.
+func (p *Pods) removeByForce(ctx context.Context, seen Seen) error {
+	if !seen.Leaving {
+		return fmt.Errorf("delete pod %s by force: nobody has deleted it yet", seen.Name)
+	}
+	now := int64(0)
+	return p.removeWith(ctx, policy.Delete, seen, &now)
+}
+
+func (p *Pods) removeWith(ctx context.Context, method policy.Method, seen Seen, grace *int64) error {
 	if seen.UID == "" || seen.ResourceVersion == "" {
 		return fmt.Errorf("remove pod %s: it was not read first", seen.Name)
 	}
 	uid := types.UID(seen.UID)
-	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &seen.ResourceVersion}}
+	options := metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &seen.ResourceVersion}}
 	var err error
 	switch method {
 	case policy.Evict:

@@ -45,6 +45,9 @@ func classify(pod *corev1.Pod, container string) state {
 	if c := condition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
 		return state{Ready, c.LastTransitionTime.Time, ""}
 	}
+	if killedAtStart(pod, database) {
+		return state{Failed, changed(pod, corev1.PodReady, created), StartupProbe}
+	}
 	if crashLoops(database) {
 		return state{Failed, changed(pod, corev1.PodReady, created), CrashLoop}
 	}
@@ -92,19 +95,83 @@ func crashLoops(c *corev1.ContainerStatus) bool {
 	return c.RestartCount >= 2 && last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < shortRun
 }
 
+// killedAtStart tells whether the kubelet keeps killing a container that does
+// not pass its startup probe. The kubelet writes no reason of its own for that:
+// the process ends by a signal (143, or 137 after the grace period), not before
+// the probe may have failed often enough and not long after, and has not
+// "started" since. A database that starts slowly runs longer than what counts as
+// a short run, and waits for no back-off, so nothing else tells.
+func killedAtStart(pod *corev1.Pod, c *corev1.ContainerStatus) bool {
+	spec := containerNamed(pod.Spec.Containers, c.Name)
+	last := c.LastTerminationState.Terminated
+	if c.State.Terminated != nil {
+		last = c.State.Terminated
+	}
+	if spec == nil || spec.StartupProbe == nil || last == nil || c.RestartCount < 2 || c.Started != nil && *c.Started {
+		return false
+	}
+	if last.ExitCode != 137 && last.ExitCode != 143 || last.Reason == "OOMKilled" {
+		return false
+	}
+	least, most := startWindow(spec.StartupProbe, pod.Spec.TerminationGracePeriodSeconds)
+	ran := last.FinishedAt.Sub(last.StartedAt.Time)
+	return ran >= least && ran <= most
+}
+
+// startWindow is how long a container runs that its startup probe ends.
+func startWindow(p *corev1.Probe, podGrace *int64) (least, most time.Duration) {
+	const rounding = 2 * time.Second
+	second := func(n int32, otherwise int32) time.Duration {
+		if n <= 0 {
+			n = otherwise
+		}
+		return time.Duration(n) * time.Second
+	}
+	period, failures := second(p.PeriodSeconds, 10), max(p.FailureThreshold, 1)
+	delay := time.Duration(p.InitialDelaySeconds) * time.Second
+	grace := 30 * time.Second
+	for _, g := range []*int64{podGrace, p.TerminationGracePeriodSeconds} {
+		if g != nil {
+			grace = time.Duration(*g) * time.Second
+		}
+	}
+	slowest := max(period, second(p.TimeoutSeconds, 1)) // a probe that hangs puts off the next
+	least = delay + time.Duration(failures-1)*period - rounding
+	most = delay + time.Duration(failures+1)*slowest + grace + 10*time.Second
+	return least, most
+}
+
+// isSidecar: an init container that runs as long as the pod does.
+func isSidecar(pod *corev1.Pod, name string) bool {
+	c := containerNamed(pod.Spec.InitContainers, name)
+	return c != nil && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+func containerNamed(list []corev1.Container, name string) *corev1.Container {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // neverStarted says why a scheduled pod's database container has not run yet.
 func neverStarted(pod *corev1.Pod, database *corev1.ContainerStatus) Problem {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		switch p := brokenContainer(c); {
 		case p == "":
-		case c.Name == v1alpha1.AgentContainer:
+		case c.Name == v1alpha1.AgentContainer, p == CrashLoop && isSidecar(pod, c.Name):
 			return Sidecar
 		case p == CrashLoop:
 			return Init
 		default:
 			return p
 		}
+	}
+	if c := condition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionFalse {
+		return Volume
 	}
 	if database == nil {
 		return ""
@@ -136,6 +203,10 @@ func brokenContainer(c *corev1.ContainerStatus) Problem {
 		return CrashLoop
 	}
 	if c.State.Waiting == nil {
+		// Running between two failures, if it is not one that ended well.
+		if last := c.LastTerminationState.Terminated; c.State.Running != nil && last != nil && last.ExitCode != 0 && crashLoops(c) {
+			return CrashLoop
+		}
 		return ""
 	}
 	switch c.State.Waiting.Reason {

@@ -158,6 +158,102 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+// spec alters what the pod was made from.
+func spec(alter func(*corev1.PodSpec)) change { return func(p *corev1.Pod) { alter(&p.Spec) } }
+
+// startup gives the database a startup probe of 30 tries, one in ten seconds.
+var startup = spec(func(s *corev1.PodSpec) {
+	grace := int64(60)
+	s.TerminationGracePeriodSeconds = &grace
+	s.Containers[0].StartupProbe = &corev1.Probe{InitialDelaySeconds: 20, PeriodSeconds: 10, FailureThreshold: 30, TimeoutSeconds: 5}
+})
+
+func started(yes bool) change {
+	return func(p *corev1.Pod) { p.Status.ContainerStatuses[0].Started = &yes }
+}
+
+// sandbox is what the kubelet says of volumes and network.
+func sandbox(status corev1.ConditionStatus) change {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodReadyToStartContainers, Status: status, LastTransitionTime: after(time.Second)})
+	}
+}
+
+// The shapes in which a pod stays stuck, as a kubelet writes them: each has a
+// name at every moment, not only between two tries.
+func TestShapesOfStuckPods(t *testing.T) {
+	none := corev1.ContainerState{}
+	always := corev1.ContainerRestartPolicyAlways
+	const s, m = time.Second, time.Minute
+	helper := spec(func(s *corev1.PodSpec) {
+		s.InitContainers = append(s.InitContainers, corev1.Container{Name: "clone", RestartPolicy: &always})
+	})
+	plain := spec(func(s *corev1.PodSpec) { s.InitContainers = append(s.InitContainers, corev1.Container{Name: "clone"}) })
+	tries := func(state, last corev1.ContainerState, restarts int32) change {
+		return func(p *corev1.Pod) {
+			p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses,
+				corev1.ContainerStatus{Name: "clone", State: state, LastTerminationState: last, RestartCount: restarts})
+		}
+	}
+	initializing := database(waiting("PodInitializing"), none, 0)
+	tests := []struct {
+		name    string
+		changes []change
+		phase   Phase
+		want    Problem
+	}{
+		{"killed by its startup probe, starting again", []change{startup, started(false),
+			database(running(700*s), ended("Error", 143, 330*s, 655*s), 2)}, Failed, StartupProbe},
+		{"killed by its startup probe after the grace period", []change{startup, started(false),
+			database(running(800*s), ended("Error", 137, 330*s, 710*s), 3)}, Failed, StartupProbe},
+		{"killed by its startup probe, waiting", []change{startup, started(false),
+			database(waiting("CrashLoopBackOff"), ended("Error", 137, 330*s, 655*s), 3)}, Failed, StartupProbe},
+		{"killed by its startup probe, just now", []change{startup, started(false),
+			database(ended("Error", 143, 330*s, 655*s), ended("Error", 143, 0, 325*s), 2)}, Failed, StartupProbe},
+		{"a start that takes longer than a crash loop's", []change{spec(func(s *corev1.PodSpec) {
+			s.Containers[0].StartupProbe = &corev1.Probe{PeriodSeconds: 15, FailureThreshold: 60}
+		}), started(false), database(running(40*m), ended("Error", 143, 20*m, 35*m+10*s), 2)}, Failed, StartupProbe},
+		{"killed by its startup probe once", []change{startup, started(false),
+			database(running(400*s), ended("Error", 143, 30*s, 355*s), 1)}, Started, ""},
+		{"it has started since", []change{startup, started(true),
+			database(running(700*s), ended("Error", 143, 330*s, 655*s), 2)}, Failed, CrashLoop},
+		{"it exits by itself before the probe could end it", []change{startup, started(false),
+			database(running(700*s), ended("Error", 1, 650*s, 655*s), 2)}, Failed, CrashLoop},
+		{"killed before the probe could end it", []change{startup, started(false),
+			database(running(700*s), ended("Error", 137, 450*s, 655*s), 2)}, Failed, CrashLoop},
+		{"killed long after it had started", []change{startup, started(false),
+			database(waiting("CrashLoopBackOff"), ended("Error", 137, 5*m, 55*m), 2)}, Failed, CrashLoop},
+		{"out of memory while it starts", []change{startup, started(false),
+			database(running(700*s), ended("OOMKilled", 137, 330*s, 655*s), 2)}, Failed, CrashLoop},
+		{"killed without a startup probe", []change{started(false),
+			database(running(700*s), ended("Error", 137, 330*s, 655*s), 2)}, Failed, CrashLoop},
+		{"a volume is not there", []change{sandbox(corev1.ConditionFalse), database(waiting("ContainerCreating"), none, 0)}, NotStarted, Volume},
+		{"a volume is not there, beside init containers", []change{sandbox(corev1.ConditionFalse), plain,
+			tries(waiting("PodInitializing"), none, 0), initializing}, NotStarted, Volume},
+		{"the image is being pulled", []change{sandbox(corev1.ConditionTrue), database(waiting("ContainerCreating"), none, 0)}, NotStarted, ""},
+		{"an init container has just failed", []change{plain, tries(ended("Error", 1, 3*s, 4*s), none, 0), initializing}, NotStarted, Init},
+		{"an init container tries again", []change{plain, tries(running(60*s), ended("Error", 1, 30*s, 31*s), 2), initializing}, NotStarted, Init},
+		{"an init container tries for the second time", []change{plain, tries(running(60*s), ended("Error", 1, 30*s, 31*s), 1), initializing}, NotStarted, ""},
+		{"an init container's command is not there", []change{plain, tries(waiting("RunContainerError"), none, 0), initializing}, NotStarted, Config},
+		{"a sidecar fails before the database starts", []change{helper, tries(waiting("CrashLoopBackOff"), none, 4), initializing}, NotStarted, Sidecar},
+		{"a sidecar tries again", []change{helper, tries(running(60*s), ended("Error", 2, 30*s, 31*s), 4), initializing}, NotStarted, Sidecar},
+		{"a sidecar's image cannot be pulled", []change{helper, tries(waiting("ImagePullBackOff"), none, 0), initializing}, NotStarted, ImagePull},
+		{"the name of the image makes no sense", []change{database(waiting("InvalidImageName"), none, 0)}, NotStarted, ImagePull},
+		{"a Secret is missing", []change{database(waiting("CreateContainerConfigError"), none, 0)}, NotStarted, Config},
+		{"the container cannot be made", []change{database(waiting("CreateContainerError"), none, 0)}, NotStarted, Config},
+		{"rejected by the node", []change{func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu" }}, Failed, Ended},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := classify(readyPod(append([]change{unready(s)}, tt.changes...)...), "solr")
+			require.Equal(t, tt.phase.String(), got.phase.String())
+			require.Equal(t, tt.want, got.problem)
+			require.Equal(t, birth.Add(s), got.since.UTC(), "the next try does not begin the phase anew")
+		})
+	}
+}
+
 func TestDatabaseContainer(t *testing.T) {
 	spec := &corev1.PodSpec{Containers: []corev1.Container{
 		{Name: "rollcall-agent"}, {Name: "exporter", Image: "exporter:1"}, {Name: "db", Image: "db:2"},

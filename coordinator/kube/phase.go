@@ -44,7 +44,10 @@ func (p Phase) String() string {
 type Problem string
 
 const (
-	CrashLoop     Problem = "CrashLoop"
+	CrashLoop Problem = "CrashLoop"
+	// StartupProbe: the kubelet kills the database again and again, because it does
+	// not pass its startup probe in time.
+	StartupProbe  Problem = "StartupProbe"
 	ImagePull     Problem = "ImagePull"
 	Config        Problem = "Config"
 	Unschedulable Problem = "Unschedulable"
@@ -52,6 +55,9 @@ const (
 	Init Problem = "Init"
 	// Sidecar: a container that is not the database fails, the agent included.
 	Sidecar Problem = "Sidecar"
+	// Volume: no container can be made, because a volume is not there yet, or the
+	// pod's network. Every pod begins so; only its duration tells.
+	Volume Problem = "Volume"
 	// NodeGone: the pod's node no longer exists or no longer answers.
 	NodeGone Problem = "NodeGone"
 	// Ended: the kubelet or the node ended the pod (evicted, rejected, completed).

@@ -340,6 +340,9 @@ func (s *Server) remove(tracker k8stesting.ObjectTracker, ns, name string, optio
 			return nil, err
 		}
 	}
+	if options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 && pod.DeletionTimestamp != nil {
+		return nil, tracker.Delete(pods, ns, name) // by force: its kubelet is not waited for
+	}
 	if pod.DeletionTimestamp != nil {
 		return nil, nil
 	}

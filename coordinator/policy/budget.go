@@ -177,7 +177,7 @@ func (b *ledger) used() int { return len(b.away) + len(b.chosen) }
 func (b *ledger) unblocks() string {
 	switch {
 	case len(b.away) > 0:
-		return b.away[0].Name + " back"
+		return orAdvice(b.away[0].Name+" back", b.away[0])
 	case len(b.chosen) > 0:
 		return b.chosen[0].Name + " back"
 	}

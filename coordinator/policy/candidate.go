@@ -175,11 +175,14 @@ func (x *index) overdue(p *pod) bool {
 // shows: a problem that is evidence that a start has failed.
 func (p Problem) shows() bool {
 	switch p {
-	case CrashLoop, ImagePull, BadConfig, Unschedulable, InitFailed, SidecarFailed:
+	case CrashLoop, StartupProbe, ImagePull, BadConfig, Unschedulable, InitFailed, SidecarFailed:
 		return true
 	}
 	return false
 }
+
+// loops: the database container has run and failed again and again.
+func (p Problem) loops() bool { return p == CrashLoop || p == StartupProbe }
 
 // whyBroken is NeverStarted or Failed when there is direct evidence for it,
 // from the container's state, which no report can talk away, or from the pod's
@@ -192,7 +195,7 @@ func (x *index) whyBroken(p *pod) Reason {
 	switch p.Phase {
 	case Pending, NotStarted:
 		switch {
-		case p.Problem == CrashLoop:
+		case p.Problem.loops():
 			return ReasonFailed
 		case p.Problem.shows() || x.overdue(p):
 			return ReasonNeverStarted
@@ -200,7 +203,7 @@ func (x *index) whyBroken(p *pod) Reason {
 	case Failed:
 		return ReasonFailed
 	case Started, Ready:
-		crashes := p.Phase == Started && p.Problem == CrashLoop
+		crashes := p.Phase == Started && p.Problem.loops()
 		if crashes && (x.saysNotLive(p) || p.report == nil) || x.saysNotLive(p) && x.overdue(p) {
 			return ReasonFailed
 		}

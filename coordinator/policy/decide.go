@@ -319,6 +319,9 @@ var waitsForOthers = map[Rule]bool{
 	ObserveOnly: true, Paused: true, OutsideWindow: true, FleetFull: true, NeedsApproval: true, CanaryFirst: true,
 }
 
+// OnRequest says whether a rule holds because a person or a clock said when to go on.
+func OnRequest(rule Rule) bool { return waitsForOthers[rule] }
+
 func (d *decision) phase(p *Plan) ClusterPhase {
 	claims := len(d.x.s.Cluster.Status.Claims)
 	if d.x.spec.Update.Paused || d.x.s.Cluster.Paused {

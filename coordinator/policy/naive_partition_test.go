@@ -160,7 +160,7 @@ func (n *naive) cost(unit []*Pod) int {
 }
 
 // askedByForce are the rules for pods that a person handed to their controller.
-var askedByForce = map[Rule]bool{ObserveOnly: true, Paused: true, OnItsWay: true, Claimed: true}
+var askedByForce = map[Rule]bool{ObserveOnly: true, Paused: true, OnDeadNode: true, OnItsWay: true, Claimed: true}
 
 // reallyAway leaves out of those away who only are because of their controller.
 func (n *naive) reallyAway() int {

@@ -211,6 +211,8 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		return rep.Member != NotLive && (rep.Member != Live || p.Phase == Pending || p.Phase == NotStarted || p.Phase == Failed), ""
 	case StaleReport:
 		return rep != nil && !rep.Fresh && p.Agent, ""
+	case OnDeadNode:
+		return p.Phase == Terminating && n.lost(p), ""
 	case OnItsWay:
 		return p.Phase == Terminating || n.inHands(p), ""
 	case Claimed:

@@ -208,14 +208,14 @@ func (n *naive) sick(p *Pod) Reason {
 	switch {
 	case n.lost(p):
 		return ""
-	case p.Phase == Failed, waiting && p.Problem == CrashLoop:
+	case p.Phase == Failed, waiting && (p.Problem == "CrashLoop" || p.Problem == "StartupProbe"):
 		return ReasonFailed
 	case waiting && slices.Contains([]Problem{"ImagePull", "Config", "Unschedulable", "Init", "Sidecar"}, p.Problem),
 		waiting && n.slow(p):
 		return ReasonNeverStarted
 	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && n.slow(p):
 		return ReasonFailed
-	case p.Phase == Started && p.Problem == CrashLoop && (n.denies(p) || n.heard(p) == nil):
+	case p.Phase == Started && (p.Problem == "CrashLoop" || p.Problem == "StartupProbe") && (n.denies(p) || n.heard(p) == nil):
 		return ReasonFailed
 	}
 	return ""
@@ -432,7 +432,7 @@ func (n *naive) overridden(r Rule, pod string) bool {
 // asksEvery lists the rules once more, in the order of the design.
 var asksEvery = []Rule{
 	ObserveOnly, Paused, OutsideWindow, FleetFull, NeedsApproval, CanaryFirst, PoolUnobserved, LineStopped, ViewSplit, NoLeader,
-	TwoLeaders, VersionRefused, Unhealthy, Settling, OtherOperation, Shutdown, InOrder, NoReport, StaleReport, OnItsWay, Claimed,
+	TwoLeaders, VersionRefused, Unhealthy, Settling, OtherOperation, Shutdown, InOrder, OnDeadNode, NoReport, StaleReport, OnItsWay, Claimed,
 	Vetoed, Busy, VersionOrder, RankOrder, LeaderLast, ZoneUnknown, ZonesAway, PodsAway, BeingMoved, ShardsAway, QuorumLost,
 	AcksLost, RoleLost, NoneEligible, SoleCopy, CatchingUp, ForeignBudget, Unstable,
 }

@@ -13,8 +13,9 @@ const everyPod = "*"
 // a pod that is on its way is on its way.
 var cannotBeOverridden = map[Rule]bool{BadInput: true, Claimed: true, OnItsWay: true}
 
-// needsNames: whoever gives up a copy or a quorum says whose.
-var needsNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true}
+// needsNames: whoever gives up a copy or a quorum, or vouches for a machine being
+// off, says whose.
+var needsNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true, OnDeadNode: true}
 
 // overrides answers which rules are switched off for which pods.
 type overrides map[Rule][]*Override

@@ -20,6 +20,8 @@ func TestWhoeverGivesUpACopySaysWhose(t *testing.T) {
 		{SoleCopy, []string{"*"}, false},
 		{QuorumLost, []string{"solr-0", "*"}, false},
 		{AcksLost, []string{"*"}, false},
+		{OnDeadNode, []string{"*"}, false},
+		{OnDeadNode, []string{"solr-0"}, true},
 		{BadInput, []string{"solr-0"}, false},
 		{Claimed, []string{"solr-0"}, false},
 		{OnItsWay, []string{"solr-0"}, false},

@@ -74,13 +74,14 @@ func Returned(s Snapshot, claim Claim) Return {
 		r.Failed = x.overdue(p)
 		return r
 	case p.UID == claim.UID || p.UID == "":
-		return wait("it has not gone yet: "+lowerPhase(p.Phase), "its removal")
+		return wait("it has not gone yet: "+lowerPhase(p.Phase)+about(p), orAdvice("its removal", p))
 	}
 	r := x.returned(p, &claim, wait)
 	if r.Joined || r.Done {
 		return r
 	}
 	r.Failed = x.whyBroken(p) != "" || !p.live && x.overdue(p) && (p.report != nil || p.Phase != Ready)
+	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+about(p), orAdvice(r.Why.Unblocks, p)
 	if !r.Failed {
 		r.RetryAfterSeconds = secondsUntil(x.now, p.Since.Add(x.startSeconds()))
 	}

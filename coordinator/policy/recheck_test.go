@@ -173,7 +173,7 @@ func TestReturned(t *testing.T) {
 		{name: "starting for too long", change: func(s *Snapshot) {
 			s.Pods[2].Phase, s.Pods[2].Report.Member, s.Pods[2].Since = Started, NotLive, At(s.Now.Add(-time.Hour))
 		}, reason: "its successor is Started and not live in the database", failed: true},
-		{name: "bad image", change: func(s *Snapshot) { s.Pods[2].Phase, s.Pods[2].Problem, s.Pods[2].Report = NotStarted, ImagePull, nil }, reason: "its successor is NotStarted and its agent has sent no report", failed: true},
+		{name: "bad image", change: func(s *Snapshot) { s.Pods[2].Phase, s.Pods[2].Problem, s.Pods[2].Report = NotStarted, ImagePull, nil }, reason: "its successor is NotStarted and its agent has sent no report: an image cannot be pulled", failed: true},
 		{name: "live and not ready", change: func(s *Snapshot) { s.Pods[2].Phase = Started }, joined: true, reason: "its successor is live in the database and Started"},
 		{name: "stale", change: func(s *Snapshot) { s.Pods[2].Report.Fresh = false }, joined: true, reason: "the report of its successor is stale"},
 		{name: "not settled", change: func(s *Snapshot) { s.Pods[2].Report.Settled = false }, joined: true, reason: "its successor is not settled"},

@@ -26,6 +26,7 @@ const (
 	OtherOperation Rule = "other-operation"
 	Shutdown       Rule = "shutdown"
 	InOrder        Rule = "ordered-ready"
+	OnDeadNode     Rule = "node-gone"
 	NoReport       Rule = "no-report"
 	StaleReport    Rule = "stale-report"
 	OnItsWay       Rule = "terminating"

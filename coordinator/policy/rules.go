@@ -48,6 +48,7 @@ var rules = []rule{
 	{name: OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
 	{name: Shutdown, pod: (*decision).shutdown},
 	{name: InOrder, pod: (*decision).inOrder},
+	{name: OnDeadNode, pod: (*decision).onDeadNode},
 	{name: NoReport, sparesBroken: true, pod: (*decision).noReport},
 	{name: StaleReport, sparesBroken: true, pod: (*decision).staleReport},
 	{name: OnItsWay, pod: (*decision).onItsWay},
@@ -76,7 +77,7 @@ var rules = []rule{
 
 // asksForced are the rules that hold a pod which a person has handed to its
 // controller by force.
-var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, OnItsWay: true, Claimed: true}
+var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, OnDeadNode: true, OnItsWay: true, Claimed: true}
 
 // spares a candidate that the rule does not mean.
 func (r *rule) spares(c *candidate) bool {

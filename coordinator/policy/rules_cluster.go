@@ -104,12 +104,20 @@ func (d *decision) lineStopped() *finding {
 	for i := range x.pools {
 		if most := int(x.spec.Policy.MaxFailed); failed[i] >= most && failed[i] > 0 {
 			p := example[i]
-			return found(fmt.Sprintf("%s of revision %s failed to return, such as %s (%s); the limit is %d",
-				counted(failed[i], "new pod", "new pods"), x.pools[i].Revision, p.Name, p.awayWhy, most),
-				"a corrected template, or "+p.Name+" back")
+			return found(fmt.Sprintf("%s of revision %s failed to return, such as %s (%s)%s; the limit is %d%s",
+				counted(failed[i], "new pod", "new pods"), x.pools[i].Revision, p.Name, p.awayWhy, about(p), most, lastGood(p.pool.Pool)),
+				orAdvice("a corrected template, or "+p.Name+" back", p))
 		}
 	}
 	return nil
+}
+
+// lastGood names the revision to which a person can go back.
+func lastGood(p *Pool) string {
+	if p.FinishedRevision == "" || p.FinishedRevision == p.Revision {
+		return ""
+	}
+	return fmt.Sprintf("; revision %s of %s finished last", p.FinishedRevision, p.Name)
 }
 
 // failedToReturn: a pod of its pool's update revision that is broken, or has

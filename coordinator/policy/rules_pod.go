@@ -204,12 +204,22 @@ func ageOf(r *Report) time.Duration {
 	return span(r.AgeSeconds)
 }
 
+// onDeadNode: nobody is there to end the pod's containers and to say so. An
+// override lets whoever acts delete the pod's object without that: see ForceDeletes.
+func (d *decision) onDeadNode(c *candidate) *finding {
+	if !d.x.neverEnds(c.pod) {
+		return nil
+	}
+	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nobody there says that its containers have ended",
+		NodeGone.Advice())
+}
+
 func (d *decision) onItsWay(c *candidate) *finding {
 	if c.Phase != Terminating {
 		return d.inHands(c)
 	}
-	if d.x.nodeGone(c.pod) {
-		return found("it is terminating on a node that is gone", "the node back, or the pod object removed by a person")
+	if c.Problem == StuckEnding {
+		return found("it is terminating for longer than it may"+about(c.pod), StuckEnding.Advice())
 	}
 	return found("it is terminating", "its successor back")
 }

@@ -59,6 +59,9 @@ func lacks(rule Rule, holds, passes, overridden *script) []string {
 	noted := slices.ContainsFunc(Decide(overridden.snapshot).Steps, func(s Step) bool {
 		return slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, note) })
 	})
+	if rule == OnDeadNode { // its override lets nobody go: the pod is going, and its object is deleted
+		noted = len(overridden.holds(rule)) == 0 && len(ForceDeletes(overridden.snapshot)) == 1
+	}
 	switch {
 	case cannotBeOverridden[rule] && !refused:
 		missing = append(missing, "_overridden is not refused as bad input that names the override")

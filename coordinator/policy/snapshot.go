@@ -103,6 +103,8 @@ type Pool struct {
 	// Agents: pods that are made from its template get an agent. Where they do
 	// not, a restart would bring none, so it is no reason to go. Default: true.
 	Agents bool `json:"agents"`
+	// FinishedRevision is the last one that all of the pool's pods ran; empty = unknown.
+	FinishedRevision string `json:"finishedRevision,omitempty"`
 	// Refused is why whoever acts can do nothing about this pool; empty = it can.
 	Refused string `json:"refused,omitempty"`
 }
@@ -199,12 +201,16 @@ type Problem string
 const (
 	NoProblem     Problem = ""
 	CrashLoop     Problem = "CrashLoop"
+	StartupProbe  Problem = "StartupProbe"
 	ImagePull     Problem = "ImagePull"
 	BadConfig     Problem = "Config"
 	Unschedulable Problem = "Unschedulable"
 	InitFailed    Problem = "Init"
 	SidecarFailed Problem = "Sidecar"
+	VolumeStuck   Problem = "Volume"
 	NodeGone      Problem = "NodeGone"
+	StuckEnding   Problem = "StuckTerminating"
+	Ended         Problem = "Ended"
 )
 
 // GuardLabel is a pod's guard. Default: Closed.

@@ -75,6 +75,8 @@ var themesOfPods = []theme{
 		}
 	},
 	func(g *generator, s *Snapshot) { g.some(s).Problem = NodeGone },
+	func(g *generator, s *Snapshot) { g.endOnDeadNode(s) },
+	func(g *generator, s *Snapshot) { g.endOnDeadNode(s) },
 	func(g *generator, s *Snapshot) { s.Nodes[g.IntN(len(s.Nodes))].Gone = true },
 	func(g *generator, s *Snapshot) {
 		p := g.some(s)
@@ -88,6 +90,12 @@ var themesOfPods = []theme{
 			s.Pools[i].Strategy = RollingUpdateStrategy
 		}
 	},
+}
+
+// endOnDeadNode has an outdated pod terminate where nobody ends it.
+func (g *generator) endOnDeadNode(s *Snapshot) {
+	p := g.some(s)
+	p.Phase, p.Problem, p.Revision = Terminating, pick(g, NodeGone, NodeGone, StuckEnding), "v1"
 }
 
 // refuse makes one rule that is found while acting the only one left.

@@ -136,9 +136,12 @@ func foreignBudget(d Decision) metav1.Condition {
 
 // why is the rule that holds the cluster, or else what the cluster is doing.
 func why(d Decision) (reason, message string) {
+	if d.Phase == policy.ClusterStalled {
+		return whyStalled(d)
+	}
 	if h, ok := firstHold(d.Plan); ok && len(d.Plan.Steps) == 0 {
 		// While pods are on their way, only what will not pass with them counts.
-		if len(d.Claims) == 0 || d.Phase == policy.ClusterStalled || h.Pod == "" && !Passing(h.Rule) {
+		if len(d.Claims) == 0 || h.Pod == "" && !Passing(h.Rule) {
 			return string(h.Rule), holdSummary(d.Plan, h)
 		}
 	}

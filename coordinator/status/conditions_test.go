@@ -40,7 +40,7 @@ func TestConditions(t *testing.T) {
 		"rolling":               {search(t, claimed(policy.PhaseGone)), "False", "True", "False", "Rolling"},
 		"about to begin":        {search(t), "False", "True", "False", "Rolling"},
 		"paused":                {phase(paused, policy.ClusterPaused), "False", "False", "False", "paused"},
-		"stalled":               {phase(paused, policy.ClusterStalled), "False", "False", "True", "paused"},
+		"stalled":               {phase(paused, policy.ClusterStalled), "False", "False", "True", "Stalled"},
 		"waiting":               {phase(paused, policy.ClusterWaiting), "False", "True", "False", "paused"},
 		"idle with a pod away":  {phase(Decision{Pods: PodCounts{Desired: 3, Away: 1}}, policy.ClusterIdle), "False", "False", "False", "PodsAway"},
 		"idle, little is known": {phase(Decision{}, policy.ClusterIdle), "False", "False", "False", "Idle"},

@@ -31,6 +31,9 @@ type Decision struct {
 	// Idle: nobody follows what the agents say, because nothing is to be done.
 	// What the snapshot says of pods and groups is then not known and decides nothing.
 	Idle bool
+	// HeldSince says since when each of the Waits has lasted without a break, by
+	// its key, as far as that is known.
+	HeldSince map[string]time.Time
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
 	SpecError error

@@ -147,6 +147,12 @@ var claimOrder = []policy.ClaimPhase{
 	policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling,
 }
 
+// StageOf counts how far a claim is, from 0.
+func StageOf(c policy.Claim) int { return slices.Index(claimOrder, c.Phase) + 1 }
+
+// HasGone: the claim's pod went away.
+func HasGone(c policy.Claim) bool { return phaseReached(c.Phase, policy.PhaseGone) }
+
 // passed says whether a claim that went from one phase to another entered, on
 // its way, the third. Phases may be skipped between two decisions.
 func passed(from, to, phase policy.ClaimPhase) bool {

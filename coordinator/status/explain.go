@@ -215,6 +215,10 @@ func podFacts(d Decision, pod policy.Pod) []Fact {
 		phase += ", " + string(pod.Problem)
 	}
 	facts.add("phase", sinceAge, "%s", cmp.Or(phase, "unknown"))
+	if wrong := pod.Problem.Wrong(); wrong != "" {
+		facts.add("problem", sinceAge, "%s", wrong)
+		facts.add("to do", timeless, "%s", pod.Problem.Advice())
+	}
 	switch {
 	case pod.Revision == "":
 		facts.add("revision", timeless, "unknown, wanted is %s", cmp.Or(pool.Revision, "unknown"))

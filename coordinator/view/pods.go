@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -45,10 +46,21 @@ func (w *world) estimate(pool string) float64 {
 	return defaultEstimate
 }
 
+// stuckAfter is for how long a volume may be on its way, and how much longer than
+// its grace period a pod may take to end, before that is a problem with a name. A
+// kubelet waits as long for a volume before it complains.
+const stuckAfter = 2 * time.Minute
+
 func (w *world) describe(q *policy.Pod, k *kube.Pod, pool *kube.Pool) {
 	q.UID, q.Node, q.Revision = string(k.UID), k.Node, k.Revision
 	q.Phase, q.Since, q.Problem = phases[k.Phase], policy.At(k.Since), policy.Problem(k.Problem)
 	q.Agent, q.Guard = k.Agent, guardOf(k.Guard)
+	switch {
+	case k.Phase == kube.Terminating && w.in.Now.Sub(k.Deleted) > stuckAfter:
+		q.Problem = policy.StuckEnding
+	case k.Problem == kube.Volume && w.in.Now.Sub(k.Since) <= stuckAfter:
+		q.Problem = policy.NoProblem // every pod begins so
+	}
 	if k.Unit != "" {
 		q.Unit = k.Unit
 	}
@@ -132,6 +144,11 @@ func (w *world) policyPools() []policy.Pool {
 		if k.Joins != "" && k.Joins != k.Cluster {
 			p.Refused = fmt.Sprintf("the label %s of its pod template is %s, which is another database's; %s is wanted",
 				v1alpha1.LabelCluster, k.Joins, k.Cluster)
+		}
+		for _, done := range w.in.Kube.Cluster.Status.LastFinished {
+			if done.Pool == k.Name {
+				p.FinishedRevision = done.Revision
+			}
 		}
 		p.Version, p.RunningVersion = w.versions(i)
 		switch {

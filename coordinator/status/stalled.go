@@ -1,0 +1,102 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Wait is one thing for which a rollout waits: a hold of the plan, or that a
+// claim goes on.
+type Wait struct {
+	policy.Hold
+	// Key stays as long as it is the same wait.
+	Key string
+	// rank puts what others merely follow from last.
+	rank int
+}
+
+// Ranks of waits: what stops everybody, then each pod's own reasons and the
+// claims, then what passes by itself when one of those ends.
+const (
+	stopsAll = iota
+	ownReason
+	follows
+)
+
+// Waits are all that a decision waits for and that no person or clock has asked
+// for, in the order of the plan; claims last.
+func Waits(d Decision) []Wait {
+	var waits []Wait
+	for _, h := range d.Plan.Holds {
+		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) {
+			continue
+		}
+		w := Wait{Hold: h, Key: string(h.Rule), rank: ownReason}
+		switch {
+		case Passing(h.Rule):
+			w.rank = follows
+		case h.Pod == "":
+			w.rank = stopsAll
+		}
+		waits = append(waits, w)
+	}
+	for _, c := range d.Claims {
+		waits = append(waits, Wait{Hold: claimWait(d, c), Key: c.ID + " " + string(c.Phase), rank: ownReason})
+	}
+	return waits
+}
+
+// claimWait is what keeps a claim from going on.
+func claimWait(d Decision, c policy.Claim) policy.Hold {
+	if phaseReached(c.Phase, policy.PhaseOpened) {
+		if r := policy.Returned(d.Snapshot, c); !r.Done {
+			return r.Why
+		}
+	} else if _, hold := policy.Recheck(d.Snapshot, c.Pod); hold != nil {
+		return *hold
+	}
+	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimPhaseText(c.Phase)}
+}
+
+// longestWait is what a person should look at when nothing got better for too
+// long: of the waits of the first rank that there is, the one that has lasted
+// longest. Those of which it is not known since when come in the order of the plan.
+func longestWait(d Decision) (Wait, bool) {
+	waits := Waits(d)
+	if len(waits) == 0 {
+		return Wait{}, false
+	}
+	since := func(w Wait) time.Time {
+		if at, known := d.HeldSince[w.Key]; known {
+			return at
+		}
+		return d.DecidedAt
+	}
+	return slices.MinFunc(waits, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), since(a).Compare(since(b)))
+	}), true
+}
+
+// whyStalled is the rule that has held longest, for how long, and what a person
+// can do.
+func whyStalled(d Decision) (reason, message string) {
+	w, waits := longestWait(d)
+	if !waits {
+		return reasonStalled, fmt.Sprintf("%d of %d pods updated, and nothing holds the others: see the coordinator's log", d.Pods.Updated, d.Pods.Desired)
+	}
+	message = w.Reason
+	if w.Pod != "" {
+		message = w.Pod + ": " + w.Reason
+	}
+	if at, known := d.HeldSince[w.Key]; known && d.DecidedAt.After(at) {
+		message += ", for " + Age(d.DecidedAt.Sub(at))
+	}
+	if w.Unblocks != "" {
+		message += "; unblocked by: " + w.Unblocks
+	}
+	return string(w.Rule), message
+}

@@ -1,0 +1,90 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// The condition Stalled names the rule that has held longest of those that others
+// do not merely follow from, for how long, and what a person can do.
+func TestStalledNamesWhatHeldLongest(t *testing.T) {
+	gone := func(s *policy.Snapshot) {
+		claimed(policy.PhaseGone)(s)
+		p := podOf(s, "search-1")
+		p.UID, p.Phase, p.Problem, p.Revision, p.Report = "u1b", policy.NotStarted, policy.VolumeStuck, "v2", nil
+		p.Since = policy.At(s.Now.Add(-8 * time.Minute))
+	}
+	stopped := func(s *policy.Snapshot) {
+		p := podOf(s, "search-2")
+		p.Phase, p.Problem, p.Report = policy.NotStarted, policy.ImagePull, nil
+		s.Pools[0].FinishedRevision = "v1"
+	}
+	sick := func(s *policy.Snapshot) { s.Health.Verdict = policy.Red }
+	split := func(s *policy.Snapshot) { s.Health.Disagree = "search-0 sees 2 members, search-1 sees 3" }
+	window := func(s *policy.Snapshot) { s.Cluster.Window.Open = false }
+	for name, c := range map[string]struct {
+		d               Decision
+		held            map[string]time.Duration
+		reason, message string
+	}{
+		"a claim that does not go on": {search(t, gone), map[string]time.Duration{"pod-budget": time.Hour, "k1 Gone": 11 * time.Minute}, "claimed",
+			"search-1: its successor is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
+				"; unblocked by: a report from its agent; to do: look for FailedAttachVolume, FailedMount or FailedCreatePodSandBox in kubectl describe pod; " +
+				"a volume that is still attached to another node is let go when its VolumeAttachment is, or that node is back"},
+		"a prepare that does not end": {search(t, claimed(policy.PhasePreparing), sick), map[string]time.Duration{"k1 Preparing": 20 * time.Minute}, "health",
+			"search-1: the database is Red, at least Recoverable is wanted, for 20m; unblocked by: a verdict of at least Recoverable"},
+		"the line stops everybody": {search(t, stopped), map[string]time.Duration{"line-stopped": 3 * time.Minute, "pod-budget": time.Hour}, "line-stopped",
+			"1 new pod of revision v2 failed to return, such as search-2 (not started (ImagePull)): an image cannot be pulled; the limit is 1" +
+				"; revision v1 of search finished last, for 3m; unblocked by: a corrected template, or search-2 back; to do: correct the image or its " +
+				"pull secret in the template, or make the registry answer; kubectl describe pod names the image"},
+		"no claim, and two rules of everybody": {search(t, sick, split), map[string]time.Duration{"health": 30 * time.Minute, "view-split": 12 * time.Minute}, "health",
+			"the database is Red, at least Recoverable is wanted, for 30m; unblocked by: a verdict of at least Recoverable"},
+		"the other one is older": {search(t, sick, split), map[string]time.Duration{"health": 12 * time.Minute, "view-split": 30 * time.Minute}, "view-split",
+			"the agents do not agree: search-0 sees 2 members, search-1 sees 3, for 30m; unblocked by: a majority of the agents agreeing"},
+		"a closed window is no stall": {search(t, sick, window), map[string]time.Duration{"outside-window": time.Hour}, "health",
+			"the database is Red, at least Recoverable is wanted; unblocked by: a verdict of at least Recoverable"},
+		"steps that nobody takes": {search(t, func(s *policy.Snapshot) {
+			p := podOf(s, "search-0")
+			p.Revision = "v2"
+		}), nil, "Stalled", "2 of 3 pods updated, and nothing holds the others: see the coordinator's log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.d.Phase = policy.ClusterStalled
+			c.d.HeldSince = map[string]time.Time{}
+			for key, lasted := range c.held {
+				c.d.HeldSince[key] = c.d.DecidedAt.Add(-lasted)
+			}
+			stalled := conditionOf(t, Conditions(c.d, nil, 1), v1alpha1.ConditionStalled)
+			require.Equal(t, c.reason, stalled.Reason)
+			require.Equal(t, c.message, stalled.Message)
+
+			before := c.d
+			before.Phase = policy.ClusterWaiting
+			events := Events(&before, c.d)
+			require.Equal(t, "no progress: "+c.message, events[len(events)-1].Note)
+		})
+	}
+}
+
+// Whoever asks about a pod reads what is wrong with it, and what to do.
+func TestExplainSaysWhatToDo(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) {
+		p := podOf(s, "search-1")
+		p.Phase, p.Problem, p.Node, p.Report = policy.Terminating, policy.NodeGone, "n2", nil
+		s.Nodes[1].Gone = true
+	})
+	e, err := Explain(d, "search-1")
+	require.NoError(t, err)
+	require.Contains(t, e.Text, "node-gone: it is terminating on n2, which is gone")
+	facts := map[string]string{}
+	for _, f := range e.Facts {
+		facts[f.Name] = f.Value
+	}
+	require.Equal(t, policy.NodeGone.Wrong(), facts["problem"])
+	require.Equal(t, policy.NodeGone.Advice(), facts["to do"])
+}
