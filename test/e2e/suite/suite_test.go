@@ -65,9 +65,12 @@ func up() (*testbed.Bed, error) {
 	if err := b.LoadImages(ctx); err != nil {
 		return nil, err
 	}
-	// What an earlier run left behind would be judged with this one.
-	if _, err := b.Kubectl(ctx, "", "delete", "namespace", solrcloud.Namespace, testbed.InstallNamespace, "--ignore-not-found", "--timeout=400s"); err != nil {
-		return nil, err
+	// What an earlier run left behind would be judged with this one. The database
+	// goes first: in mid-rollout it has a finalizer that a coordinator takes off.
+	for _, namespace := range []string{solrcloud.Namespace, testbed.InstallNamespace} {
+		if _, err := b.Kubectl(ctx, "", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=400s"); err != nil {
+			return nil, err
+		}
 	}
 	return b, b.Install(ctx)
 }
