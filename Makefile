@@ -132,6 +132,10 @@ sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong
 sim-mutants: ## plant bugs in the simulated world; each must be found
 	$(GO) run ./test/sim/cmd -bugs -seeds $(or $(SEEDS),2000)
 
+.PHONY: search
+search: ## all orders in which two leaders can act, to 12 steps, and the shortest ways to planted bugs
+	$(GO) run ./test/sim/search/cmd
+
 .PHONY: bench
 bench: ## benchmarks, and tables of how long rollouts take and how fast news travels
 	$(GO) test -run '^TestMakespans$$' -count 1 -v ./coordinator/policy -args -speed
