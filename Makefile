@@ -123,6 +123,7 @@ fuzz: ## every fuzz target for a few seconds
 .PHONY: mutate
 mutate: ## make the policy wrong in many ways; its tests must notice each
 	$(GO) run ./test/cmd/mutate
+	$(GO) run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt -full=-test.run=TestGolden
 
 .PHONY: sim
 sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong

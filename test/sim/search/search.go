@@ -18,6 +18,8 @@ type Options struct {
 	// Lead is how far A has got at most, undisturbed, when B may begin to act: the
 	// search starts from every point up to that.
 	Lead int
+	// From is the first of those points.
+	From int
 	// Losses is how many answers may be lost on one path, and Terms how often a
 	// leader takes over at most.
 	Losses, Terms int
@@ -70,7 +72,7 @@ type node struct {
 func Run(o Options) Result {
 	s := &searcher{Options: o}
 	level := &layer{states: map[digest]*node{}}
-	for length := 0; length <= o.Lead+o.Steps; length++ {
+	for length := o.From; length <= o.Lead+o.Steps; length++ {
 		if length <= o.Lead {
 			for _, path := range starts(length) {
 				if n := s.visit(level, path, nil); n.ways[0] == 0 {

@@ -17,7 +17,7 @@ func TestNothingIsFoundBroken(t *testing.T) {
 func TestCarelessIsFound(t *testing.T) {
 	for _, bug := range Bugs {
 		t.Run(bug.Name, func(t *testing.T) {
-			r := Run(Options{Steps: 5, Lead: bug.Lead, Terms: 1, Careless: bug.Careless})
+			r := bug.Find()
 			require.Contains(t, r.Broken, bug.Finds, "%s", r)
 			require.Len(t, r.Trace, bug.Steps, "%s", r)
 		})

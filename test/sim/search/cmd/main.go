@@ -28,7 +28,7 @@ func main() {
 		failed = failed || r.Broken != ""
 	}
 	for _, bug := range search.Bugs {
-		r := search.Run(search.Options{Steps: 5, Lead: bug.Lead, Terms: 1, Careless: bug.Careless})
+		r := bug.Find()
 		fmt.Printf("\nplanted: %s\n%s", bug.Name, r)
 		failed = failed || r.Broken == ""
 	}
