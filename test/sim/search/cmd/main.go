@@ -15,13 +15,13 @@ import (
 func main() {
 	steps := flag.Int("steps", 12, "steps from the beginning")
 	near := flag.Int("near", 4, "steps from every point of a restart")
+	losses := flag.Int("losses", 0, "answers that may be lost on a path from there")
 	flag.Parse()
 	debug.SetGCPercent(400)
 	failed := false
 	for _, o := range []search.Options{
 		{Steps: *steps, Terms: 1},
-		{Steps: *near, Lead: 18, Terms: 2},
-		{Steps: *near, Lead: 14, Terms: 2, Losses: 1},
+		{Steps: *near, Lead: 18, Terms: 2, Losses: *losses},
 	} {
 		r := search.Run(o)
 		fmt.Printf("%d steps, up to %d ahead, %d answers lost: %s\n", o.Steps, o.Lead, o.Losses, r)
