@@ -22,8 +22,6 @@ type Options struct {
 	// Quiet leaves all faults out; Only, when not empty, all but one class.
 	Quiet bool
 	Only  Class
-	// Soak: in some runs a pod that is back must stay well for a while.
-	Soak bool
 	// Bug is planted.
 	Bug *Bug
 }
@@ -48,8 +46,8 @@ func (r Result) Sum() string { return fmt.Sprintf("%x", sha256.Sum256(r.Log))[:1
 const (
 	// begin is when the first template is changed, settle for how long all must be
 	// well at the end.
-	begin  = 4 * time.Second
-	settle = 4 * time.Second
+	begin  = 3 * time.Second
+	settle = 2 * time.Second
 	// patience bounds a run after the last fault and edit.
 	patience = 15 * time.Minute
 )
