@@ -22,7 +22,7 @@ func main() {
 	seeds := flag.Uint64("seeds", 1000, "how many seeds")
 	one := flag.Uint64("seed", 0, "print the timeline of this seed")
 	bugs := flag.Bool("bugs", false, "plant every bug and look for the first seed that finds it")
-	twice := flag.Bool("twice", false, "run every seed twice and compare the logs")
+	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the logs")
 	only := flag.String("only", "", "bugs whose name contains this")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
 	inside := flag.Bool("infested", false, "this build has the bugs in its sources")
@@ -70,13 +70,14 @@ func timeline(seed uint64, o run.Options) error {
 }
 
 // all runs seeds on all processors.
-func all(from, seeds uint64, twice bool, o run.Options) error {
+func all(from, seeds, twice uint64, o run.Options) error {
 	var (
 		mu       sync.Mutex
 		next     = from
 		hits     = map[run.Class]int{}
 		broken   []string
 		removals int
+		alike    uint64
 		virtual  time.Duration
 		failed   error
 		workers  sync.WaitGroup
@@ -95,7 +96,7 @@ func all(from, seeds uint64, twice bool, o run.Options) error {
 				}
 				r, err := run.Seed(seed, o)
 				same := true
-				if err == nil && twice {
+				if err == nil && seed < from+twice {
 					var again run.Result
 					again, err = run.Seed(seed, o)
 					same = again.Sum() == r.Sum()
@@ -103,6 +104,9 @@ func all(from, seeds uint64, twice bool, o run.Options) error {
 				mu.Lock()
 				if err != nil {
 					failed = err
+				}
+				if same && seed < from+twice {
+					alike++
 				}
 				if !same {
 					broken = append(broken, fmt.Sprintf("seed %d: two logs", seed))
@@ -128,6 +132,9 @@ func all(from, seeds uint64, twice bool, o run.Options) error {
 	}
 	fmt.Printf("%d seeds, %d pods went by Rollcall's hand, %s of virtual time in %s\n",
 		seeds, removals, virtual.Round(time.Second), time.Since(began).Round(time.Second/10))
+	if twice = min(twice, seeds); twice > 0 {
+		fmt.Printf("same log %d of %d\n", alike, twice)
+	}
 	if len(broken) > 0 {
 		return fmt.Errorf("%d seeds broke an invariant:\n%s", len(broken), strings.Join(broken, "\n"))
 	}

@@ -238,9 +238,12 @@ func (o *Oracle) Decided(d status.Decision) {
 
 // End judges what is left when a run has ended. done: the rollout has finished.
 func (o *Oracle) End(done bool, why string) {
+	cluster := o.server.Cluster(o.limits.Cluster)
 	if !done {
 		o.Accuse("L1", "the rollout has not ended: %s", why)
-		return
+		if len(cluster.Status.Claims) > 0 {
+			return
+		}
 	}
 	for _, m := range o.db.Marks() {
 		o.Accuse("I11", "the mark of %s on %s of %s is left behind", m.Claim, database.PodName(m.Node), m.Shard)
@@ -248,7 +251,6 @@ func (o *Oracle) End(done bool, why string) {
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}
-	cluster := o.server.Cluster(o.limits.Cluster)
 	for _, claim := range cluster.Status.Claims {
 		o.Accuse("I11", "claim %s on %s is left behind", claim.ID, claim.Pod)
 	}
@@ -260,7 +262,7 @@ func (o *Oracle) End(done bool, why string) {
 		if pod.Annotations[v1alpha1.AnnotationClaim] != "" {
 			o.Accuse("I11", "claim %s is left on %s", pod.Annotations[v1alpha1.AnnotationClaim], name)
 		}
-		if template := o.template(); workload.Revision(pod) != template {
+		if template := o.template(); done && workload.Revision(pod) != template {
 			o.Accuse("L2", "%s runs %s and not %s", name, workload.Revision(pod), template)
 		}
 	}

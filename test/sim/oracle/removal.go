@@ -172,7 +172,8 @@ func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
 	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && claim.Reason == policy.ReasonOutdated {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) {
+			waits := claim.Action == policy.LowerPartition && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}
 		}

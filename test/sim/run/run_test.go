@@ -34,6 +34,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("seed %d: %s\n  %s", seed, b, r.Scenario)
 		}
 	}
+	t.Logf("%d seeds", *seeds)
 	for _, class := range Classes {
 		share := 100 * float64(hits[class]) / float64(*seeds)
 		t.Logf("%6.1f %%  %s", share, class)

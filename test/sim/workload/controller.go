@@ -72,7 +72,7 @@ func (c *Controller) reconcile(set *appsv1.StatefulSet) {
 		if pod.Labels["app"] != set.Name {
 			continue
 		}
-		if n := ordinalOf(name); n >= start && n < end {
+		if n := Ordinal(name); n >= start && n < end {
 			pods[n] = pod
 		} else {
 			beyond = append(beyond, pod)
@@ -101,7 +101,7 @@ func (c *Controller) reconcile(set *appsv1.StatefulSet) {
 			return
 		}
 	}
-	slices.SortFunc(beyond, func(a, b *corev1.Pod) int { return cmp.Compare(ordinalOf(b.Name), ordinalOf(a.Name)) })
+	slices.SortFunc(beyond, func(a, b *corev1.Pod) int { return cmp.Compare(Ordinal(b.Name), Ordinal(a.Name)) })
 	for _, pod := range beyond {
 		if pod.DeletionTimestamp == nil {
 			c.remove(set, pod)
