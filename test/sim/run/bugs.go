@@ -53,6 +53,18 @@ var Bugs = []Bug{
 			o.Pools[i].Revision += "-not"
 		}
 	}},
+	{Name: "later templates are not seen", Finds: "L2", cache: func(o *kube.ClusterObjects) {
+		for i := range o.Pools {
+			if o.Pools[i].Revision != "v1" {
+				o.Pools[i].Revision = "v2"
+			}
+		}
+		for i := range o.Pods {
+			if o.Pods[i].Revision != "v1" {
+				o.Pods[i].Revision = "v2"
+			}
+		}
+	}},
 	{Name: "the last need not be last", Finds: "I8", report: func(r *rollcallv1.Report) { r.Last, r.Roles = false, nil }},
 	{Name: "recovering counts as active", Finds: "I1 I2", report: func(r *rollcallv1.Report) {
 		r.Settled = r.Member == rollcallv1.Membership_MEMBERSHIP_LIVE

@@ -23,6 +23,8 @@ type process struct {
 	dead  bool
 	board board
 	said  string // the last decision
+	// finished is since when all is done by its own word; zero: it is not.
+	finished time.Duration
 }
 
 // lead starts a coordinator that has been elected.

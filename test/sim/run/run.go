@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/test/sim/oracle"
 )
@@ -133,7 +134,7 @@ func (w *world) watch(last time.Duration) {
 	look = func() {
 		at := w.loop.Now()
 		switch {
-		case at < last || !w.done():
+		case at < last || !w.done() || !w.current() && !w.contented():
 			well = 0
 		case well == 0:
 			well = at
@@ -155,6 +156,11 @@ func (w *world) watch(last time.Duration) {
 
 // say logs what a process decides, when it is something new.
 func (p *process) say(d status.Decision) {
+	if d.Phase != policy.ClusterDone {
+		p.finished = 0
+	} else if p.finished == 0 {
+		p.finished = p.w.loop.Now()
+	}
 	text := ""
 	for _, s := range d.Plan.Steps {
 		text += fmt.Sprintf(" go %s (%s)", s.Pod, s.Reason)

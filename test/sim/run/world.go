@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -203,7 +204,22 @@ func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
 	w.server.Put(api.Clusters, c)
 }
 
-// done: everybody runs the template and is back, and nothing is open.
+// current: everybody runs the template, and a line rests.
+func (w *world) current() bool {
+	set := w.server.Set(name)
+	if w.scenario.Rolls == policy.ByPartition && (workload.Partition(set) != policy.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
+		return false
+	}
+	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return workload.Revision(pod) != workload.Template(set) })
+}
+
+// contented: by its own word the leader has been done for long, whoever runs what.
+func (w *world) contented() bool {
+	p := w.leader
+	return p.finished > 0 && w.loop.Now()-p.finished > 40*time.Second
+}
+
+// done: everybody is back, and nothing is open.
 func (w *world) done() bool {
 	set := w.server.Set(name)
 	pods := w.pods()
@@ -211,12 +227,9 @@ func (w *world) done() bool {
 		return false
 	}
 	for _, pod := range pods {
-		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) || workload.Revision(pod) != workload.Template(set) {
+		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) {
 			return false
 		}
-	}
-	if w.scenario.Rolls == policy.ByPartition && (workload.Partition(set) != policy.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
-		return false
 	}
 	return len(w.db.Marks()) == 0 && len(w.server.Cluster(name).Finalizers) == 0
 }
