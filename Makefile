@@ -127,7 +127,7 @@ mutate: ## make the policy wrong in many ways; its tests must notice each
 
 .PHONY: sim
 sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong
-	$(GO) run ./test/sim/cmd -seeds $(or $(SEEDS),10000)
+	$(GO) run ./test/sim/cmd -twice 100 -seeds $(or $(SEEDS),10000)
 
 .PHONY: sim-mutants
 sim-mutants: ## plant bugs in the simulated world; each must be found

@@ -42,12 +42,20 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	case !c.Agent && (restarts(c.action) || c.action == Replace && !c.leaves) && u.Adopt == AdoptAsk && !d.mayAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(ApprovedAdopt))
+	case c.reason == ReasonAdopt && !c.Since.IsZero() && c.Since.Add(adoptAgain).After(d.x.now):
+		return found("it has come without an agent, and is not restarted for one again so soon",
+			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or wait").
+			until(c.Since.Add(adoptAgain))
 	case u.ApproveLeader && c.last && !d.approved(ApprovedLeader, c.pool.Revision):
 		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person", rolesText(c.report)),
 			d.approve(ApprovedLeader))
 	}
 	return nil
 }
+
+// adoptAgain is how long a pod must have run without an agent before it is
+// restarted for nothing else: one that has just come would come without again.
+const adoptAgain = 5 * time.Minute
 
 // approve is the command with which a person consents.
 func (d *decision) approve(what Approved) string {
@@ -297,7 +305,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back")
 	}
 	for _, p := range d.ledger.away {
-		if p != c.pod {
+		if p != c.pod && !(p.claim != nil && p.Phase == Ready && waitsFor(p, c)) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.awayWhy),
 				p.Name+" back")
 		}
