@@ -50,7 +50,7 @@ func TestTallyCountsWhatReallyWas(t *testing.T) {
 	require.Empty(t, quiet.Tally.Taken)
 	require.Equal(t, Tally{Went: quiet.Tally.Went, Away: 1, ByHand: 1, Shard: quiet.Tally.Shard, Left: 2, Copies: 3}, quiet.Tally)
 
-	s.Faults = []Fault{{Name: "delete-pod", Class: Outside, At: 9 * time.Second}}
+	s.Faults = []Fault{{Name: "delete-pod", Class: Outside, At: 4 * time.Second}}
 	more, err := Watched(s, nobody)
 	require.NoError(t, err)
 	require.Empty(t, more.Breaks)
@@ -70,7 +70,7 @@ func TestNamedFaults(t *testing.T) {
 		last = n.Name
 		require.NotEmpty(t, n.Help)
 		require.Contains(t, Classes, n.Class, n.Name)
-		s.Faults = []Fault{{Name: n.Name, Class: n.Class, At: 9 * time.Second, For: n.For}}
+		s.Faults = []Fault{{Name: n.Name, Class: n.Class, At: 4 * time.Second, For: n.For}}
 		r, err := Play(s, nil)
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, n.Name)
