@@ -242,7 +242,8 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case LeaderLast:
 		before := false
 		for _, o := range order[:slices.Index(order, p)] {
-			before = before || !n.mustWaitFor(o, p)
+			asks := n.why(o) == ReasonAdopt && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(o)
+			before = before || !n.mustWaitFor(o, p) && (!asks || n.why(p) == ReasonAdopt)
 		}
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
 			stays := n.claimed(o) != nil && o.Phase == Ready && n.mustWaitFor(o, p)
