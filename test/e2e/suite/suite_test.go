@@ -86,6 +86,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+func measuring() bool { return os.Getenv("ROLLCALL_E2E_MEASURE") == "1" }
+
+// measured skips what `make measure` runs, and not every commit.
+func measured(t *testing.T) {
+	t.Helper()
+	if !measuring() {
+		t.Skip("make measure runs this")
+	}
+}
+
 type step struct {
 	name string
 	run  func(*testing.T)
@@ -95,7 +105,7 @@ type step struct {
 // commas between them); behind them those that measure, when ROLLCALL_E2E_MEASURE=1.
 func walk(t *testing.T, steps, measure []step) {
 	t.Helper()
-	if os.Getenv("ROLLCALL_E2E_MEASURE") == "1" {
+	if measuring() {
 		steps = append(steps, measure...)
 	}
 	only := os.Getenv("ROLLCALL_E2E_STEP")
