@@ -127,8 +127,13 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	if failed != nil {
 		return failed
 	}
+	var rare []string
 	for _, class := range run.Classes {
-		fmt.Printf("%6.1f %%  %s\n", 100*float64(hits[class])/float64(seeds), class)
+		share := 100 * float64(hits[class]) / float64(seeds)
+		fmt.Printf("%6.1f %%  %s\n", share, class)
+		if share < least {
+			rare = append(rare, string(class))
+		}
 	}
 	fmt.Printf("%d seeds, %d pods went by Rollcall's hand, %s of virtual time in %s\n",
 		seeds, removals, virtual.Round(time.Second), time.Since(began).Round(time.Second/10))
@@ -138,5 +143,14 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	if len(broken) > 0 {
 		return fmt.Errorf("%d seeds broke an invariant:\n%s", len(broken), strings.Join(broken, "\n"))
 	}
+	if seeds >= enough && len(rare) > 0 {
+		return fmt.Errorf("too few seeds meet: %s", strings.Join(rare, ", "))
+	}
 	return nil
 }
+
+// Of enough seeds each class of faults must be in at least so many of a hundred.
+const (
+	enough = 500
+	least  = 5.0
+)
