@@ -121,28 +121,35 @@ func TestNewTemplateInMidRollout(t *testing.T) {
 	}
 }
 
-func TestBehind(t *testing.T) {
+func TestAheadOfAClaim(t *testing.T) {
 	s := policy.Snapshot{
 		Pools: []policy.Pool{{Name: "s", Revision: "v2", Strategy: policy.RollingUpdateStrategy, Partition: 3, Replicas: 4}},
 		Pods: []policy.Pod{
 			{Name: "s-1", Pool: "s", Ordinal: 1, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
-			{Name: "s-2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
+			{Name: "s-2", UID: "u2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
 			{Name: "s-3", Pool: "s", Ordinal: 3, Revision: "v1", Phase: policy.Ready},
 		},
 	}
 	claim := policy.Claim{Pod: "s-1", Action: policy.LowerPartition}
-	require.True(t, behind(s, claim), "no guard is enforced")
+	behind := func() bool { return len(ahead(s, claim)) > 0 }
+	require.True(t, behind(), "no guard is enforced")
+	name, ok := unclaimed(s, ahead(s, claim))
+	require.True(t, ok)
+	require.Equal(t, "s-2", name)
+	s.Cluster.Status.Claims = []policy.Claim{{Pod: "s-2", UID: s.Pods[1].UID}}
+	_, ok = unclaimed(s, ahead(s, claim))
+	require.False(t, ok)
 	s.Cluster.GuardEnforcing = true
-	require.False(t, behind(s, claim))
+	require.False(t, behind())
 	s.Pods[1].Guard = policy.GuardOpen
-	require.True(t, behind(s, claim))
+	require.True(t, behind())
 	for _, change := range []func(){
 		func() { s.Pods[1].Phase = policy.Terminating },
 		func() { s.Pods[1].Phase, s.Pods[1].Revision = policy.Ready, "v2" },
 		func() { s.Pods[1].Revision, s.Pools[0].Partition = "v1", 2 },
 	} {
 		change()
-		require.False(t, behind(s, claim))
+		require.False(t, behind())
 	}
 }
 

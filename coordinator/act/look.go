@@ -24,7 +24,11 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
 	c.Forced = where == Here && forced(at.Snapshot, claim)
-	c.Behind = where == Here && behind(at.Snapshot, claim)
+	var first []policy.Pod
+	if where == Here {
+		first = ahead(at.Snapshot, claim)
+	}
+	c.Behind = len(first) > 0
 	c.Alone = where == Here && !prepares(claim) && alone(at, claim)
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
 	switch {
@@ -34,6 +38,14 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		r.recheckAt, why = time.Time{}, successor.why
 		if successor.recheck > 0 {
 			r.recheckAt = at.Now.Add(successor.recheck)
+		}
+	case c.Behind && !c.GiveUp:
+		if other, ok := unclaimed(at.Snapshot, first); ok {
+			why = other + " goes first, and has no claim"
+			r.held(at.Now, why)
+			c.GiveUp = r.giveUp != ""
+		} else {
+			r.heldSince = time.Time{}
 		}
 	case where == Here && !c.GiveUp && (c.Heard.Observed || c.Heard.Opened || c.Forced):
 		if hold := judgeGoing(at.Snapshot, claim).hold; hold != nil {
@@ -93,7 +105,7 @@ func endsClaim(rule policy.Rule) bool {
 	return rule == policy.Paused || rule == policy.ObserveOnly || rule == policy.BadInput
 }
 
-// held notes that a prepared pod may not go, and ends the claim when that lasts:
+// held notes that a claimed pod may not go, and ends the claim when that lasts:
 // a claim reserves budget that others can use meanwhile.
 func (r *run) held(now time.Time, why string) {
 	if r.heldSince.IsZero() {

@@ -76,19 +76,34 @@ func target(s policy.Snapshot, pod string) (int32, bool) {
 	return *step.Partition, true
 }
 
-// behind: lowering the hold line to a pod would free others with it that have
-// not gone. They have claims, or the policy would hold the pod, and go first;
-// a closed guard keeps them, too.
-func behind(s policy.Snapshot, claim policy.Claim) bool {
+// ahead are the pods that lowering the hold line to a claimed one would free
+// with it, and that have not gone; they go first. A closed guard keeps them, too.
+func ahead(s policy.Snapshot, claim policy.Claim) []policy.Pod {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	if !rolls(pool) || claim.Action != policy.LowerPartition || pool.Force {
-		return false
+		return nil
 	}
 	keeps := guarded(s)
-	return slices.ContainsFunc(s.Pods, func(o policy.Pod) bool {
-		return o.Pool == pool.Name && o.Ordinal > pod.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision &&
-			o.Phase != policy.Missing && o.Phase != policy.Terminating && !(keeps && o.Guard == policy.GuardClosed)
-	})
+	var all []policy.Pod
+	for _, o := range s.Pods {
+		if o.Pool == pool.Name && o.Ordinal > pod.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision &&
+			o.Phase != policy.Missing && o.Phase != policy.Terminating && !(keeps && o.Guard == policy.GuardClosed) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// unclaimed is the first of them that nobody is about to take. When the claim was
+// made all of them had one, or the policy would have held the pod; one that was
+// given up since may wait for this very claim to end.
+func unclaimed(s policy.Snapshot, ahead []policy.Pod) (string, bool) {
+	for _, o := range ahead {
+		if !slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == o.UID }) {
+			return o.Name, true
+		}
+	}
+	return "", false
 }
 
 // release takes away what keeps the controller from the pod, and removes the pod

@@ -82,6 +82,8 @@ type Oracle struct {
 	touched map[types.UID]int64
 	epochs  map[string]int64
 	claimed map[string]time.Duration
+	// born is the epoch in which a claim was made. Every newer leader takes it over.
+	born map[string]int64
 	// revised is when the template changed last, vetoed since when a pod asks not to
 	// be disturbed, overseer since when the present one is.
 	revised  time.Duration
@@ -104,7 +106,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 	o := &Oracle{
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
-		claimed: map[string]time.Duration{}, vetoed: map[string]time.Duration{}, stale: true,
+		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, stale: true,
 	}
 	server.Removing = o.removing
 	server.Changed = append(server.Changed, o.changed)
@@ -126,7 +128,7 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 	case *v1alpha1.DatabaseCluster:
 		for _, claim := range next.Status.Claims {
 			if _, known := o.claimed[claim.ID]; !known {
-				o.claimed[claim.ID] = o.loop.Now()
+				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
 			}
 		}
 	case *corev1.Pod:

@@ -30,7 +30,9 @@ func (o *Oracle) removing(r api.Removal) {
 	case claim == nil:
 		o.Accuse("I4", "%s goes without a claim", pod.Name)
 		return
-	case claim.Epoch != o.epochs[process]:
+	case o.epochs[process] < o.born[claim.ID], o.epochs[process] > claim.Epoch:
+		// A newer leader has raised the epoch before it touches the pod: until then the
+		// claim was the remover's, and I6 begins with the touch.
 		o.Accuse("I4", "%s goes by %s of epoch %d under a claim of epoch %d", pod.Name, r.User, o.epochs[r.User], claim.Epoch)
 	}
 	if p := r.Preconditions; !rolled && (p == nil || p.UID == nil || *p.UID == "" || p.ResourceVersion == nil || *p.ResourceVersion == "") {

@@ -74,6 +74,16 @@ func TestSameSeedSameLog(t *testing.T) {
 	require.LessOrEqual(t, uint64(len(other)), *same/10, "seeds with two logs: %v", other)
 }
 
+// Seeds in which something was wrong once: two claims of one pool that wait for
+// each other below a hold line, and a removal between a take-over and its touch.
+func TestSeedsThatBrokeOnce(t *testing.T) {
+	for _, seed := range []uint64{616, 751, 898} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+	}
+}
+
 // Who says that all is done while pods run an old template is found out.
 func TestOldTemplateIsNoticed(t *testing.T) {
 	i := slices.IndexFunc(Bugs, func(b Bug) bool { return b.Finds == "L2" })
