@@ -137,6 +137,11 @@ func (d *database) requireHeld(pod string, rule policy.Rule) {
 	require.Equal(d.t, rule, plan.Holds[i].Rule, plan.Text())
 }
 
+func (d *database) requirePartition(want int32) {
+	d.t.Helper()
+	require.Equal(d.t, want, d.Pools[0].Partition)
+}
+
 // carryOut does what the plan says, and what a StatefulSet controller does then:
 // who goes is terminating.
 func (d *database) carryOut() []string {

@@ -9,11 +9,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-func (d *database) requirePartition(want int32) {
-	d.t.Helper()
-	require.Equal(d.t, want, d.Pools[0].Partition)
-}
-
 // Sorted as text db-9 comes after db-10, so it went first.
 func TestTextSortFromTenPodsOn(t *testing.T) {
 	d := newDatabase(t, 12)

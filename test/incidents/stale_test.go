@@ -47,6 +47,7 @@ func TestStatusOlderThanGeneration(t *testing.T) {
 	require.NotEqual(t, policy.ClusterDone, policy.Decide(d.Snapshot).Phase)
 
 	d = newDatabase(t, 3)
+	d.requireGo("db-2")
 	d.Pools[0].Observed = false
 	require.Empty(t, d.goes())
 	d.Pods[0].Restart = true // whatever the revisions are
