@@ -101,9 +101,12 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 			return nil
 		})
 		first.run(time.Minute)
-		require.NotEmpty(t, w.applied)
-
+		w.mu.Lock()
+		left := len(w.applied)
 		w.update = "v1"
+		w.mu.Unlock()
+		require.Equal(t, 1, left)
+
 		newProcess(w, 0, false).run(time.Minute)
 		require.Empty(t, w.gone())
 		require.Empty(t, w.claims())
