@@ -121,9 +121,12 @@ fuzz: ## every fuzz target for a few seconds
 	bash test/fuzz.sh $(or $(FUZZTIME),5s)
 
 .PHONY: mutate
-mutate: ## make the policy wrong in many ways; its tests must notice each
+mutate: mutate-incidents ## make the policy wrong in many ways; its tests must notice each
 	$(GO) run ./test/cmd/mutate
-	$(GO) run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt -full=-test.run=TestGolden
+
+.PHONY: mutate-incidents
+mutate-incidents: ## switch off what keeps an incident of other systems from happening; its test must fail
+	$(GO) run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
 
 .PHONY: sim
 sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong

@@ -87,6 +87,33 @@ func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
 	})
 }
 
+// A leader dies with a pod prepared, and the template goes back, so that nobody has
+// to go any more. What the prepare changed would stay, and the database would never
+// be as it was, which the next rollout waits for.
+func TestStuckOnLeftOverSettings(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var first *process
+		first = intercepted(w, func(c kubetest.Call) error {
+			if c.Verb == "evict" {
+				first.kill()
+				return errCrashed
+			}
+			return nil
+		})
+		first.run(time.Minute)
+		w.mu.Lock()
+		left := len(w.applied)
+		w.update = "v1"
+		w.mu.Unlock()
+		require.Equal(t, 1, left)
+
+		newProcess(w, 0, false).run(time.Minute)
+		require.Empty(t, w.gone())
+		require.Empty(t, w.claims())
+		w.requireClean()
+	})
+}
+
 func TestTimeoutFreesNoCharge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(Target, Order) (Progress, error) {

@@ -1,5 +1,5 @@
-// Command mutate checks the checkers: it makes the policy wrong in one way at a
-// time, and wants its tests to fail each time.
+// Command mutate checks the checkers: it makes the code wrong in one way at a time,
+// and wants its tests, or the one test that is named, to fail each time.
 //
 // The list says what to change (see parse). Nothing in the tree is touched: a
 // changed file is laid over the original for one build. The exit status is 1
@@ -7,15 +7,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -23,7 +26,7 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.list, "list", "test/cmd/mutate/policy.txt", "file with the mutations")
-	flag.StringVar(&o.pkg, "package", "coordinator/policy", "folder of the package")
+	flag.StringVar(&o.pkg, "package", "coordinator/policy", "folder of the package, for mutations that name none")
 	flag.StringVar(&o.only, "only", "", "mutations whose name contains this")
 	flag.StringVar(&o.quick, "quick", "-test.run=TestGolden", "arguments of the tests the first time, which most mutations do not survive")
 	flag.StringVar(&o.full, "full", "-snapshots 2000", "arguments of the tests the second time")
@@ -55,28 +58,28 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	}
 	defer os.RemoveAll(dir)
 	w := workshop{options: o, dir: dir}
-	if got := w.try(ctx, nil); got != survived {
-		return fmt.Errorf("without any mutation: %s", got)
+	mutations = slices.DeleteFunc(mutations, func(m mutation) bool { return !strings.Contains(m.name, o.only) })
+	if err := w.passes(ctx, mutations); err != nil {
+		return err
 	}
-	results := map[result]int{}
+	all := 0
 	for i := range mutations {
-		m := &mutations[i]
-		if !strings.Contains(m.name, o.only) {
-			continue
-		}
-		got := w.try(ctx, m)
-		results[got]++
-		fmt.Fprintf(out, "%-16s %s\n", got, m.name)
+		got := w.try(ctx, &mutations[i])
+		all += count(got == caught)
+		fmt.Fprintf(out, "%-16s %s\n", got, mutations[i].title())
 	}
-	tried := 0
-	for _, n := range results {
-		tried += n
-	}
-	fmt.Fprintf(out, "%d of %d mutations caught\n", results[caught], tried)
-	if results[caught] < tried || tried == 0 {
+	fmt.Fprintf(out, "%d of %d mutations caught\n", all, len(mutations))
+	if all < len(mutations) || all == 0 {
 		return errors.New("not every mutation was caught")
 	}
 	return nil
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // result is what became of a mutation.
@@ -87,36 +90,73 @@ const (
 	survived       result = "SURVIVED"
 	doesNotApply   result = "DOES NOT APPLY"
 	doesNotCompile result = "DOES NOT COMPILE"
+	didNotRun      result = "TEST DID NOT RUN"
 )
 
-// workshop builds and runs the tests of one package.
+// workshop builds and runs tests.
 type workshop struct {
 	options
 	dir string
 }
 
-// try runs the tests with a mutation, or with none.
+// passes makes sure that what must fail because of a mutation passes without.
+func (w *workshop) passes(ctx context.Context, mutations []mutation) error {
+	named := map[string][]string{} // by package
+	for _, m := range mutations {
+		named[m.pkg] = append(named[m.pkg], m.test)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(named)) {
+		got := w.build(ctx, cmp.Or(pkg, w.pkg), "")
+		switch {
+		case got == "" && pkg == "":
+			got = w.runAny(ctx)
+		case got == "":
+			got = w.runNamed(ctx, pkg, named[pkg])
+		}
+		if got != survived {
+			return fmt.Errorf("without any mutation, %s: %s", cmp.Or(pkg, w.pkg), got)
+		}
+	}
+	return nil
+}
+
+// try runs the tests with a mutation.
 func (w *workshop) try(ctx context.Context, m *mutation) result {
+	overlay, err := w.overlay(m)
+	if err != nil {
+		return doesNotApply
+	}
+	if got := w.build(ctx, cmp.Or(m.pkg, w.pkg), overlay); got != "" {
+		return got
+	}
+	if m.test == "" {
+		return w.runAny(ctx)
+	}
+	return w.runNamed(ctx, m.pkg, []string{m.test})
+}
+
+func (w *workshop) binary() string { return filepath.Join(w.dir, "tests") }
+
+// build makes the tests of a package. It returns nothing unless it fails.
+func (w *workshop) build(ctx context.Context, pkg, overlay string) result {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
-	binary := filepath.Join(w.dir, "policy.test")
-	build := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", binary}
-	if m != nil {
-		overlay, err := w.overlay(m)
-		if err != nil {
-			return doesNotApply
-		}
-		build = append(build, "-overlay", overlay)
+	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", w.binary()}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
 	}
-	if err := exec.CommandContext(ctx, "go", append(build, "./"+w.pkg)...).Run(); err != nil {
+	if exec.CommandContext(ctx, "go", append(args, "./"+pkg)...).Run() != nil {
 		return doesNotCompile
 	}
-	runs := []string{w.quick, w.full}
-	if m != nil && m.test() != "" {
-		runs = []string{"-test.run=" + m.test()}
-	}
-	for _, args := range runs {
-		tests := exec.CommandContext(ctx, binary, append([]string{"-test.failfast"}, strings.Fields(args)...)...)
+	return ""
+}
+
+// runAny runs the tests of the list's package, any of which may fail.
+func (w *workshop) runAny(ctx context.Context) result {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	for _, args := range []string{w.quick, w.full} {
+		tests := exec.CommandContext(ctx, w.binary(), append([]string{"-test.failfast"}, strings.Fields(args)...)...)
 		tests.Dir = w.pkg
 		if tests.Run() != nil { // one that never ends is caught, too
 			return caught
@@ -125,9 +165,35 @@ func (w *workshop) try(ctx context.Context, m *mutation) result {
 	return survived
 }
 
+// runNamed runs these tests only, each of which must be there. What ends in
+// another way than by passing or failing has shown nothing.
+func (w *workshop) runNamed(ctx context.Context, pkg string, names []string) result {
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	tests := exec.CommandContext(ctx, w.binary(), "-test.v", "-test.run=^("+strings.Join(names, "|")+")$")
+	tests.Dir = pkg
+	out, err := tests.CombinedOutput()
+	return judge(string(out), err != nil, names)
+}
+
+// judge reads what the tests have said.
+func judge(out string, failed bool, names []string) result {
+	got := survived
+	for _, name := range names {
+		switch {
+		case strings.Contains(out, "\n--- PASS: "+name+" ("):
+		case failed && strings.Contains(out, "\n--- FAIL: "+name+" ("):
+			got = caught
+		default:
+			return didNotRun
+		}
+	}
+	return got
+}
+
 // overlay writes the changed file and the list that lays it over the original.
 func (w *workshop) overlay(m *mutation) (string, error) {
-	original, err := filepath.Abs(filepath.Join(w.pkg, m.file))
+	original, err := filepath.Abs(m.path(w.pkg))
 	if err != nil {
 		return "", err
 	}

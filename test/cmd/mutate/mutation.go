@@ -2,17 +2,33 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
 // mutation replaces one piece of text, which a file has exactly once.
-type mutation struct{ name, file, before, after string }
+type mutation struct {
+	name string
+	// pkg and test are the only test that must fail, and where it is; empty when any
+	// of the list's package may.
+	pkg, test           string
+	file, before, after string
+}
 
-// test is the only one that must fail, from brackets at the end of the name; empty
-// when any may.
-func (m *mutation) test() string {
-	_, test, _ := strings.Cut(strings.TrimSuffix(m.name, "]"), " [")
-	return test
+// title is the name, with the test that must fail.
+func (m *mutation) title() string {
+	if m.test == "" {
+		return m.name
+	}
+	return m.name + ": " + m.test
+}
+
+// path is where the file is, seen from the root of the repository.
+func (m *mutation) path(pkg string) string {
+	if m.pkg != "" {
+		return filepath.FromSlash(m.file)
+	}
+	return filepath.Join(pkg, m.file)
 }
 
 // parse reads a list of mutations. Each is a name and a file, the text as it
@@ -22,7 +38,11 @@ func (m *mutation) test() string {
 //	-		return max(int(*g.MinAvailable), g.total/2+1)
 //	+		return int(*g.MinAvailable)
 //
-// Whole lines are replaced. Blank lines stand between mutations.
+// Whole lines are replaced. Blank lines stand between mutations. A name may end
+// with the one test that must fail, and its package, in brackets; then the file,
+// too, is seen from the root of the repository, not from the list's package:
+//
+//	# stuck on green [test/incidents TestStuckOnGreen]: coordinator/policy/rules.go
 func parse(text string) ([]mutation, error) {
 	var list []mutation
 	for i, line := range strings.Split(text, "\n") {
@@ -34,7 +54,14 @@ func parse(text string) ([]mutation, error) {
 			if !ok {
 				return nil, fmt.Errorf("line %d: name: file is wanted", i+1)
 			}
-			list = append(list, mutation{name: name, file: file})
+			m := mutation{name: name, file: file}
+			if m.name, ok = strings.CutSuffix(name, "]"); ok {
+				m.name, name, _ = strings.Cut(m.name, " [")
+				if m.pkg, m.test, ok = strings.Cut(name, " "); !ok {
+					return nil, fmt.Errorf("line %d: [package test] is wanted", i+1)
+				}
+			}
+			list = append(list, m)
 			continue
 		}
 		if len(list) == 0 {

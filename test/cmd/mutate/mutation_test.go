@@ -1,25 +1,27 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestParse(t *testing.T) {
-	list, err := parse("# first: a.go\n-\told\n-\tlines\n+\tnew\n\n# second: b.go\n-gone\n")
+	list, err := parse("# first: a.go\n-\told\n-\tlines\n+\tnew\n\n# second [x/y TestZ]: p/b.go\n-gone\n")
 	require.NoError(t, err)
-	require.Equal(t, []mutation{{"first", "a.go", "\told\n\tlines\n", "\tnew\n"}, {"second", "b.go", "gone\n", ""}}, list)
+	require.Equal(t, []mutation{
+		{name: "first", file: "a.go", before: "\told\n\tlines\n", after: "\tnew\n"},
+		{name: "second", pkg: "x/y", test: "TestZ", file: "p/b.go", before: "gone\n"},
+	}, list)
+	require.Equal(t, []string{"q/a.go", "p/b.go"}, []string{list[0].path("q"), list[1].path("q")})
 	for text, want := range map[string]string{
-		"-old\n":                      "line 1: a mutation begins with",
-		"# name\n":                    "line 1: name: file is wanted",
-		"# name: a.go\nold\n":         "line 2: begins with none of",
-		"# name: a.go\n+new\n":        "name: changes nothing",
-		"# name: a.go\n-old\n+old\n":  "name: changes nothing",
-		"# one: a.go\n# two: a.go\n-": "one: changes nothing",
+		"-old\n":                       "line 1: a mutation begins with",
+		"# name\n":                     "line 1: name: file is wanted",
+		"# name [TestZ]: a.go\n-old\n": "line 1: [package test] is wanted",
+		"# name: a.go\nold\n":          "line 2: begins with none of",
+		"# name: a.go\n+new\n":         "name: changes nothing",
+		"# name: a.go\n-old\n+old\n":   "name: changes nothing",
+		"# one: a.go\n# two: a.go\n-":  "one: changes nothing",
 	} {
 		_, err := parse(text)
 		require.ErrorContains(t, err, want)
@@ -37,20 +39,13 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// Each incident's guard is where the list says, and its script is there.
-func TestIncidentsApply(t *testing.T) {
-	const policy = "../../../coordinator/policy"
-	text, err := os.ReadFile("incidents.txt")
-	require.NoError(t, err)
-	list, err := parse(string(text))
-	require.NoError(t, err)
-	require.NotEmpty(t, list)
-	for _, m := range list {
-		source, err := os.ReadFile(filepath.Join(policy, m.file))
-		require.NoError(t, err)
-		_, err = m.apply(string(source))
-		require.NoError(t, err)
-		script := strings.TrimSuffix(strings.TrimPrefix(m.test(), "TestGolden/^"), "$")
-		require.FileExists(t, filepath.Join(policy, "testdata", script+".txt"), m.name)
+func TestJudge(t *testing.T) {
+	const passed, failed = "=== RUN\n--- PASS: TestA (0.00s)\n", "\n--- FAIL: TestB (0.00s)\n"
+	a, b := []string{"TestA"}, []string{"TestB"}
+	require.Equal(t, survived, judge(passed, false, a))
+	require.Equal(t, caught, judge(failed, true, b))
+	require.Equal(t, caught, judge(passed+failed, true, []string{"TestA", "TestB"}))
+	for _, out := range []string{"", "PASS\n", "\n--- FAIL: TestBoth (0.00s)\n", "\n--- SKIP: TestB (0.00s)\n", "panic\n", passed} {
+		require.Equal(t, didNotRun, judge(out, true, b), out)
 	}
 }
