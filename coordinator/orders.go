@@ -40,9 +40,9 @@ var _ act.Agents = orders{}
 // order whose epoch is lower than one that was seen.
 const reasonStaleEpoch = "STALE_EPOCH"
 
-func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, error) {
+func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, act.Shared, error) {
 	answer, err := o.prepare(ctx, to, order, nil, false)
-	return answer.GetUndo(), err
+	return answer.GetUndo(), act.Shared{}, err
 }
 
 func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, undo []byte) (act.Progress, error) {

@@ -12,8 +12,9 @@ import (
 // context and may be repeated.
 type Agents interface {
 	// Plan asks the agent of a pod what preparing it would change, and changes
-	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it.
-	Plan(ctx context.Context, to Target, order Order) (undo []byte, err error)
+	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it. A
+	// setting of the whole database is named apart, and has an undo of its own.
+	Plan(ctx context.Context, to Target, order Order) (undo []byte, shared Shared, err error)
 	// Prepare has the agent of a pod start or continue to prepare it.
 	Prepare(ctx context.Context, to Target, order Order, undo []byte) (Progress, error)
 	// Restore has an agent undo what a prepare did.
@@ -45,6 +46,9 @@ type Order struct {
 	Prepare policy.Prepare
 	// Eligible are the pods that may take over duties; empty means any.
 	Eligible []string
+	// Shared is the setting of the whole database that may be written, with the
+	// value that it had before anybody did. Without it the agent leaves it alone.
+	Shared Shared
 	// NotAfter is the time past which the agent starts no write.
 	NotAfter time.Time
 }

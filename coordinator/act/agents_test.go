@@ -54,9 +54,15 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 	return err
 }
 
-func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte, err error) {
-	err = a.call(ctx, "plan", to, order.Epoch, func() error { undo = []byte("undo " + order.Claim); return nil })
-	return undo, err
+func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte, shared Shared, err error) {
+	err = a.call(ctx, "plan", to, order.Epoch, func() error {
+		undo = []byte("undo " + order.Claim)
+		if a.w.knob != nil {
+			shared = Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
+		}
+		return nil
+	})
+	return undo, shared, err
 }
 
 func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byte) (p Progress, err error) {
@@ -70,6 +76,9 @@ func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byt
 			a.w.accuse("prepare of %s before its undo was stored", to.Pod)
 		}
 		p = Progress{State: policy.DrainPrepared}
+		if a.w.knob != nil {
+			p = a.w.turnKnob(order)
+		}
 		if a.w.onPrepare != nil {
 			if p, err = a.w.onPrepare(to, order); err != nil {
 				return err
@@ -95,8 +104,12 @@ func (a *agents) Unaided(context.Context, Target, Order) (Progress, error) {
 	return Progress{}, errors.New("there are agents")
 }
 
-func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int64, _ []byte) (done bool, err error) {
+func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int64, undo []byte) (done bool, err error) {
 	err = a.call(ctx, "restore", to, epoch, func() error {
+		if claim == SharedClaim(knobName) {
+			done = a.w.turnBack(undo)
+			return nil
+		}
 		uid := a.w.applied[claim]
 		pod, here := a.podOf(uid)
 		switch {

@@ -23,6 +23,15 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
+	c.Listed = sharedBy(&at.Cluster.Status, claim.ID) != nil
+	if name := r.heard.Shared.Knob; name != "" && !c.Listed && !r.askedAt.After(a.backAt[name]) {
+		// The agent may have read what a prepare had written: that is no value to save.
+		r.heard.Asked, c.Heard.Asked = false, false
+	}
+	c.Queued = where == Here && !r.heard.Prepared && a.queued(at, claim, r)
+	if c.Queued && why == "" {
+		why = "another prepare writes the same setting of the whole database, or that is put back first"
+	}
 	c.Forced = where == Here && forced(at.Snapshot, claim)
 	c.Behind = where == Here && behind(at.Snapshot, claim)
 	c.Alone = where == Here && !prepares(claim) && alone(at, claim)

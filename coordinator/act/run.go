@@ -41,6 +41,12 @@ type run struct {
 	recheckAt    time.Time
 	prepareBegan time.Time
 	wentAt       time.Time
+	// askedAt is when the agent was asked what its prepare will change.
+	askedAt time.Time
+	// goneAt is when it was known that the pod is gone, over whether the claim needs
+	// the setting of the whole database no more.
+	goneAt time.Time
+	over   bool
 	// inherited: the claim is a predecessor's.
 	inherited bool
 	done      bool

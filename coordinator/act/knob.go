@@ -1,0 +1,254 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// SharedClaim is what an agent is told instead of a claim when it restores a
+// setting of the whole database.
+func SharedClaim(knob string) string { return "shared/" + knob }
+
+// undoShared is how long after its deletion a DatabaseCluster waits for pods
+// that have gone before their settings are put back all the same.
+const undoShared = 30 * time.Second
+
+// Shared is a setting of the whole database that a claim's prepare will write.
+type Shared struct {
+	Knob string
+	Undo []byte
+}
+
+// knob is what this process knows of one setting whose old value is recorded.
+type knob struct {
+	run run
+	// begun: it is being put back, and nobody may rely on it any more.
+	begun bool
+	// lateUntil is until when an order to put it back whose answer was lost, ours or
+	// a predecessor's, may still be carried out.
+	lateUntil time.Time
+}
+
+// sharedBy is the record that lists a claim.
+func sharedBy(status *v1alpha1.Status, claim string) *v1alpha1.SharedSetting {
+	for i := range status.Shared {
+		if slices.Contains(status.Shared[i].Claims, claim) {
+			return &status.Shared[i]
+		}
+	}
+	return nil
+}
+
+func sharedNamed(status *v1alpha1.Status, name string) *v1alpha1.SharedSetting {
+	for i := range status.Shared {
+		if status.Shared[i].Knob == name {
+			return &status.Shared[i]
+		}
+	}
+	return nil
+}
+
+// share adds a claim to the record of a setting, or begins one: only the first
+// saves a value, the others would save what the first has changed.
+func share(status *v1alpha1.Status, claim string, s Shared) {
+	if record := sharedNamed(status, s.Knob); record != nil {
+		if !slices.Contains(record.Claims, claim) {
+			record.Claims = append(record.Claims, claim)
+		}
+		return
+	}
+	status.Shared = append(status.Shared, v1alpha1.SharedSetting{Knob: s.Knob, Undo: s.Undo, Claims: []string{claim}})
+}
+
+// queued says whether a claim's prepare waits for another that writes the same
+// setting: those go one after the other, in the order of the record; and none
+// joins those of which one is over, for then it is to be put back first.
+func (a *Actor) queued(at Situation, claim policy.Claim, r *run) bool {
+	record := sharedBy(&at.Cluster.Status, claim.ID)
+	joins := record == nil
+	if joins {
+		record = sharedNamed(&at.Cluster.Status, r.heard.Shared.Knob)
+	}
+	if record == nil {
+		return false
+	}
+	if k := a.knobs[record.Knob]; joins && k != nil && k.begun {
+		return true
+	}
+	for _, id := range record.Claims {
+		if id == claim.ID {
+			return false
+		}
+		other := claimByID(at.Cluster.Status.Claims, id)
+		if other == nil || a.runs[id] == nil {
+			if joins {
+				return true
+			}
+			if other == nil {
+				continue
+			}
+		}
+		o := a.runs[id]
+		if joins && (o.over || o.giveUp != "") {
+			return true
+		}
+		if whereabouts(at.Snapshot, *other) == Here && (o == nil || !o.heard.Prepared) {
+			return true
+		}
+	}
+	return false
+}
+
+func claimByID(claims []policy.Claim, id string) *policy.Claim {
+	for i := range claims {
+		if claims[i].ID == id {
+			return &claims[i]
+		}
+	}
+	return nil
+}
+
+// noteOver notes whether a claim needs its setting no more: its pod's successor
+// is live again, or has had the time that a start may take.
+func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
+	r.over = false
+	if c.Pod != Gone || !c.Heard.Confirmed || !c.Listed {
+		return
+	}
+	if r.goneAt.IsZero() {
+		r.goneAt = at.Now
+	}
+	from := r.goneAt
+	if pod := podNamed(at.Snapshot, c.Claim.Pod); pod != nil && pod.Phase != policy.Missing && pod.Since.After(from) {
+		from = pod.Since.Time
+	}
+	late := from.Add(time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
+	if deleted := at.Cluster.DeletionTimestamp; deleted != nil && deleted.Add(undoShared).Before(late) {
+		late = deleted.Add(undoShared)
+	}
+	r.over = c.Rejoined || c.Claim.Action == policy.Remove || !at.Now.Before(late)
+	if !r.over {
+		out.wake(late)
+	}
+}
+
+// putBack restores the settings that nobody relies on any more, and then drops
+// their records.
+func (a *Actor) putBack(ctx context.Context, at Situation, out *Outcome) {
+	known := map[string]bool{}
+	for i := range at.Cluster.Status.Shared {
+		record := &at.Cluster.Status.Shared[i]
+		known[record.Knob] = true
+		k := a.knobs[record.Knob]
+		if k == nil {
+			k = &knob{}
+			if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.made[id] || a.shared[id] }) {
+				k.lateUntil = at.Now.Add(callTimeout) // a predecessor's order may be on its way
+			}
+			a.knobs[record.Knob] = k
+		}
+		if !k.begun && !a.nobodyRelies(at, record, out) {
+			continue
+		}
+		k.begun = true
+		switch {
+		case k.run.busy:
+		case k.run.heard.Undone && at.Now.Before(k.lateUntil):
+			out.wake(k.lateUntil)
+		case k.run.heard.Undone:
+			out.Edits.Unshare = append(out.Edits.Unshare, record.Knob)
+		case at.Now.Before(k.run.retryAt):
+			out.wake(k.run.retryAt)
+		default:
+			a.startPuttingBack(ctx, at, *record.DeepCopy(), k)
+		}
+	}
+	for name, k := range a.knobs {
+		if !known[name] && !k.run.busy {
+			delete(a.knobs, name)
+		}
+	}
+	for id := range a.shared {
+		if sharedBy(&at.Cluster.Status, id) == nil && claimByID(at.Cluster.Status.Claims, id) == nil {
+			delete(a.shared, id)
+		}
+	}
+}
+
+// nobodyRelies: every listed claim is released, or needs the setting no more.
+func (a *Actor) nobodyRelies(at Situation, record *v1alpha1.SharedSetting, out *Outcome) bool {
+	for _, s := range out.Edits.Share {
+		if s.Knob == record.Knob {
+			return false
+		}
+	}
+	for _, id := range record.Claims {
+		if claimByID(at.Cluster.Status.Claims, id) == nil {
+			continue
+		}
+		if r := a.runs[id]; r == nil || !r.over {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *Actor) startPuttingBack(ctx context.Context, at Situation, record v1alpha1.SharedSetting, k *knob) {
+	k.run.busy = true
+	a.running.Go(func() {
+		done, err := a.restoreShared(ctx, at, record)
+		ended := time.Now()
+		a.tell(func() {
+			k.run.busy = false
+			a.outrun(err)
+			switch {
+			case err != nil:
+				a.log.Warn("a setting of the whole database is not put back yet", "knob", record.Knob, "error", err)
+				k.run.failed(err)
+				k.lateUntil = ended.Add(callTimeout)
+			case done:
+				a.log.Info("a setting of the whole database is put back", "knob", record.Knob)
+				k.run.succeeded()
+				k.run.heard.Undone = true
+				a.backAt[record.Knob] = ended
+			default:
+				k.run.succeeded()
+				k.run.retryAt = ended.Add(pollEvery)
+			}
+		})
+	})
+}
+
+// restoreShared asks one agent after the other. A former leader asks nobody.
+func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1.SharedSetting) (done bool, err error) {
+	bounded, cancel := a.bound(ctx)
+	err = a.stillLeads(bounded, at)
+	cancel()
+	switch {
+	case errors.Is(err, errDeposed):
+		a.depose()
+		return false, err
+	case err != nil && !errors.Is(err, errChanged):
+		return false, err
+	}
+	ctx, cancel = context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err = errors.New("no agent is there to put it back")
+	for _, target := range undoers(at, policy.Claim{}, false, time.Time{}) {
+		done, err = a.options.Agents.Restore(ctx, target, SharedClaim(record.Knob), a.options.Epoch, record.Undo)
+		if err == nil {
+			return done, nil
+		}
+		err = fmt.Errorf("put %s back through %s: %w", record.Knob, target.Pod, err)
+		if errors.Is(err, ErrStaleEpoch) {
+			return false, err
+		}
+	}
+	return false, err
+}
