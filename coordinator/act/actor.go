@@ -126,8 +126,8 @@ type Actor struct {
 	// this Actor added to a record.
 	knobs  map[string]*knob
 	shared map[string]bool
-	// backAt is when a setting was put back last.
-	backAt map[string]time.Time
+	// putBacks counts the settings that were put back.
+	putBacks int
 	// forced are the pods that are deleted by force, by UID.
 	forced map[string]*run
 	// lines are the hold lines that were moved, by pool.
@@ -150,7 +150,6 @@ func New(options Options) (*Actor, error) {
 		forced:  map[string]*run{},
 		knobs:   map[string]*knob{},
 		shared:  map[string]bool{},
-		backAt:  map[string]time.Time{},
 		lines:   map[string]*line{},
 	}, nil
 }
@@ -209,6 +208,7 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 		return Outcome{Deposed: true, Claims: status.Claims}
 	}
 	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]policy.ClaimPhase{}}}
+	a.learnKnobs(at)
 	open := make(map[string]bool, len(status.Claims))
 	for _, claim := range status.Claims {
 		open[claim.ID] = true
@@ -306,6 +306,9 @@ func (o *Outcome) wake(at time.Time) {
 // the next pass.
 func (a *Actor) start(ctx context.Context, at Situation, claim policy.Claim, r *run, move Move) {
 	r.busy = true
+	if move == Ask {
+		r.askedIn = a.putBacks
+	}
 	known := *r
 	a.running.Go(func() {
 		learn := a.carryOut(ctx, at, claim, known, move)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -73,13 +74,14 @@ func (a *Actor) queued(at Situation, claim policy.Claim, r *run) bool {
 	record := sharedBy(&at.Cluster.Status, claim.ID)
 	joins := record == nil
 	if joins {
-		record = sharedNamed(&at.Cluster.Status, r.heard.Shared.Knob)
+		name := r.heard.Shared.Knob
+		record = sharedNamed(&at.Cluster.Status, name)
+		if k := a.knobs[name]; k != nil && (k.begun || at.Now.Before(k.lateUntil)) {
+			return true
+		}
 	}
 	if record == nil {
 		return false
-	}
-	if k := a.knobs[record.Knob]; joins && k != nil && k.begun {
-		return true
 	}
 	for _, id := range record.Claims {
 		if id == claim.ID {
@@ -124,11 +126,7 @@ func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
 	if r.goneAt.IsZero() {
 		r.goneAt = at.Now
 	}
-	from := r.goneAt
-	if pod := podNamed(at.Snapshot, c.Claim.Pod); pod != nil && pod.Phase != policy.Missing && pod.Since.After(from) {
-		from = pod.Since.Time
-	}
-	late := from.Add(time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
+	late := r.goneAt.Add(time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
 	if deleted := at.Cluster.DeletionTimestamp; deleted != nil && deleted.Add(undoShared).Before(late) {
 		late = deleted.Add(undoShared)
 	}
@@ -138,22 +136,37 @@ func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
 	}
 }
 
+// learnKnobs takes note of the records that there are. What a predecessor ordered
+// last may still be carried out.
+func (a *Actor) learnKnobs(at Situation) {
+	status := &at.Cluster.Status
+	for i := range status.Shared {
+		record := &status.Shared[i]
+		if a.knobs[record.Knob] != nil {
+			continue
+		}
+		k := &knob{}
+		if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.shared[id] }) {
+			k.lateUntil = at.Now.Add(callTimeout)
+		}
+		a.knobs[record.Knob] = k
+	}
+	maps.DeleteFunc(a.knobs, func(name string, k *knob) bool { return !k.run.busy && sharedNamed(status, name) == nil })
+	maps.DeleteFunc(a.shared, func(id string, _ bool) bool {
+		return sharedBy(status, id) == nil && claimByID(status.Claims, id) == nil
+	})
+}
+
 // putBack restores the settings that nobody relies on any more, and then drops
 // their records.
 func (a *Actor) putBack(ctx context.Context, at Situation, out *Outcome) {
-	known := map[string]bool{}
 	for i := range at.Cluster.Status.Shared {
 		record := &at.Cluster.Status.Shared[i]
-		known[record.Knob] = true
 		k := a.knobs[record.Knob]
-		if k == nil {
-			k = &knob{}
-			if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.made[id] || a.shared[id] }) {
-				k.lateUntil = at.Now.Add(callTimeout) // a predecessor's order may be on its way
-			}
-			a.knobs[record.Knob] = k
-		}
 		if !k.begun && !a.nobodyRelies(at, record, out) {
+			if at.Now.Before(k.lateUntil) {
+				out.wake(k.lateUntil) // others may join from then on
+			}
 			continue
 		}
 		k.begun = true
@@ -167,16 +180,6 @@ func (a *Actor) putBack(ctx context.Context, at Situation, out *Outcome) {
 			out.wake(k.run.retryAt)
 		default:
 			a.startPuttingBack(ctx, at, *record.DeepCopy(), k)
-		}
-	}
-	for name, k := range a.knobs {
-		if !known[name] && !k.run.busy {
-			delete(a.knobs, name)
-		}
-	}
-	for id := range a.shared {
-		if sharedBy(&at.Cluster.Status, id) == nil && claimByID(at.Cluster.Status.Claims, id) == nil {
-			delete(a.shared, id)
 		}
 	}
 }
@@ -216,7 +219,7 @@ func (a *Actor) startPuttingBack(ctx context.Context, at Situation, record v1alp
 				a.log.Info("a setting of the whole database is put back", "knob", record.Knob)
 				k.run.succeeded()
 				k.run.heard.Undone = true
-				a.backAt[record.Knob] = ended
+				a.putBacks++
 			default:
 				k.run.succeeded()
 				k.run.retryAt = ended.Add(pollEvery)

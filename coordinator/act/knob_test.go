@@ -39,6 +39,8 @@ func (w *world) turnKnob(order Order) Progress {
 		return Progress{State: policy.DrainPreparing}
 	case string(record.Undo) != before || string(order.Shared.Undo) != before:
 		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Shared.Undo)
+	case k.orders[order.Claim] >= 3: // done, and asked again by a successor
+		return Progress{State: policy.DrainPrepared}
 	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == k.turning }):
 		w.accuse("%s writes while %s does", order.Claim, k.turning)
 	}

@@ -28,7 +28,6 @@ func (a *Actor) order(at Situation, claim policy.Claim) Order {
 func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	began := time.Now()
 	undo, shared, err := a.options.Agents.Plan(ctx, Target{Pod: claim.Pod, UID: claim.UID}, a.order(at, claim))
 	return func(r *run) {
 		a.outrun(err)
@@ -37,7 +36,6 @@ func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(
 			return
 		}
 		r.succeeded()
-		r.askedAt = began
 		r.heard.Asked, r.heard.Undo, r.heard.Shared = true, undo, shared
 	}
 }

@@ -41,8 +41,11 @@ type run struct {
 	recheckAt    time.Time
 	prepareBegan time.Time
 	wentAt       time.Time
-	// askedAt is when the agent was asked what its prepare will change.
-	askedAt time.Time
+	// askedIn is how many settings had been put back when the agent was asked what
+	// its prepare will change.
+	askedIn int
+	// queuedTill is until when another prepare had to write the same setting first.
+	queuedTill time.Time
 	// goneAt is when it was known that the pod is gone, over whether the claim needs
 	// the setting of the whole database no more.
 	goneAt time.Time
