@@ -19,6 +19,9 @@ type Agents interface {
 	Prepare(ctx context.Context, to Target, order Order, undo []byte) (Progress, error)
 	// Restore has an agent undo what a prepare did.
 	Restore(ctx context.Context, to Target, claim string, epoch int64, undo []byte) (done bool, err error)
+	// RestoreShared has an agent put a setting of the whole database back; it starts
+	// no write past a time.
+	RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, notAfter time.Time) (done bool, err error)
 	// Relieve has the agent of a pod hand over the duties of another member of
 	// the database, whose pod has no agent. It leaves nothing to be undone.
 	Relieve(ctx context.Context, to Target, order Order, member string) (Progress, error)

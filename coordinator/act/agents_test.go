@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,12 +105,8 @@ func (a *agents) Unaided(context.Context, Target, Order) (Progress, error) {
 	return Progress{}, errors.New("there are agents")
 }
 
-func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int64, undo []byte) (done bool, err error) {
+func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int64, _ []byte) (done bool, err error) {
 	err = a.call(ctx, "restore", to, epoch, func() error {
-		if claim == SharedClaim(knobName) {
-			done = a.w.turnBack(undo)
-			return nil
-		}
 		uid := a.w.applied[claim]
 		pod, here := a.podOf(uid)
 		switch {
@@ -132,6 +129,11 @@ func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int
 		done = true
 		return nil
 	})
+	return done, err
+}
+
+func (a *agents) RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, _ time.Time) (done bool, err error) {
+	err = a.call(ctx, "restore "+shared.Knob, to, epoch, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 

@@ -12,17 +12,15 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// SharedClaim is what an agent is told instead of a claim when it restores a
-// setting of the whole database.
-func SharedClaim(knob string) string { return "shared/" + knob }
-
 // undoShared is how long after its deletion a DatabaseCluster waits for pods
 // that have gone before their settings are put back all the same.
 const undoShared = 30 * time.Second
 
 // Shared is a setting of the whole database that a claim's prepare will write.
 type Shared struct {
+	// Knob names it, in the engine's words; empty: there is none.
 	Knob string
+	// Undo is with what any agent can put it back.
 	Undo []byte
 }
 
@@ -130,9 +128,13 @@ func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
 	if deleted := at.Cluster.DeletionTimestamp; deleted != nil && deleted.Add(undoShared).Before(late) {
 		late = deleted.Add(undoShared)
 	}
-	r.over = c.Rejoined || c.Claim.Action == policy.Remove || !at.Now.Before(late)
-	if !r.over {
+	switch needless := c.Rejoined || c.Claim.Action == policy.Remove || !at.Now.Before(late); {
+	case !needless:
 		out.wake(late)
+	case !r.heard.Prepared && at.Now.Before(r.notAfter):
+		out.wake(r.notAfter) // its agent may be writing still, on a node that is cut off
+	default:
+		r.over = true
 	}
 }
 
@@ -242,9 +244,10 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 	}
 	ctx, cancel = context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	shared, notAfter := Shared{Knob: record.Knob, Undo: record.Undo}, time.Now().Add(callTimeout)
 	err = errors.New("no agent is there to put it back")
 	for _, target := range undoers(at, policy.Claim{}, false, time.Time{}) {
-		done, err = a.options.Agents.Restore(ctx, target, SharedClaim(record.Knob), a.options.Epoch, record.Undo)
+		done, err = a.options.Agents.RestoreShared(ctx, target, shared, a.options.Epoch, notAfter)
 		if err == nil {
 			return done, nil
 		}

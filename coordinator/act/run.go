@@ -63,7 +63,7 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 	if r == nil {
 		r = &run{inherited: a.inherits(claim)}
 		r.heard.Ajar = r.inherited
-		if len(claim.Undo) > 0 {
+		if r.inherited {
 			r.notAfter = now.Add(writeAhead)
 		}
 		a.runs[claim.ID] = r
