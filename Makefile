@@ -123,14 +123,19 @@ fuzz: ## every fuzz target for a few seconds
 .PHONY: mutate
 mutate: ## make the policy wrong in many ways; its tests must notice each
 	$(GO) run ./test/cmd/mutate
+	$(GO) run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt -full=-test.run=TestGolden
 
 .PHONY: sim
 sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong
-	$(GO) run ./test/sim/cmd -seeds $(or $(SEEDS),10000)
+	$(GO) run ./test/sim/cmd -twice 100 -seeds $(or $(SEEDS),10000)
 
 .PHONY: sim-mutants
 sim-mutants: ## plant bugs in the simulated world; each must be found
 	$(GO) run ./test/sim/cmd -bugs -seeds $(or $(SEEDS),2000)
+
+.PHONY: search
+search: ## all orders in which two leaders can act, to 12 steps, and the shortest ways to planted bugs
+	$(GO) run ./test/sim/search/cmd
 
 .PHONY: bench
 bench: ## benchmarks, and tables of how long rollouts take and how fast news travels

@@ -40,6 +40,14 @@ type Board interface {
 	OnAsk(f func(Key))
 }
 
+// Guard refuses for pods that others remove them: a guard.Guard.
+type Guard interface {
+	Subscribe(f func(Key))
+	Lead(ctx context.Context, bound guard.Bound)
+	State(key Key) guard.State
+	Arm(ctx context.Context, bound guard.Bound, key Key) error
+}
+
 // Options of a Coordinator. All without a default are required.
 type Options struct {
 	// Kubernetes and Clusters are for what the leader writes and reads live.
@@ -59,7 +67,7 @@ type Options struct {
 	Authorities func() <-chan struct{}
 	// Guard has Kubernetes refuse that others remove pods. It must not be running
 	// yet. Default: nothing is guarded.
-	Guard *guard.Guard
+	Guard Guard
 	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
 	MaxRestarts int
 	// NewID makes the ids of claims. Default: random.

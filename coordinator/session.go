@@ -59,6 +59,8 @@ type session struct {
 	freeSince time.Time
 	estimates estimates
 
+	// anew: agents are to look, for nothing seen before the take-over is fresh.
+	anew           bool
 	reporting      bool
 	reportingSince time.Time
 	workedAt       time.Time
@@ -125,7 +127,7 @@ func (s *session) lead(ctx context.Context) error {
 	s.departures = newDepartures(time.Now(), s.newest.Status.LastDeparture.Time)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
 	s.estimates = estimatesOf(s.newest.Status)
-	s.reporting, s.reportingSince, s.workedAt = true, time.Now(), time.Now()
+	s.anew, s.reporting, s.reportingSince, s.workedAt = true, true, time.Now(), time.Now()
 	s.actor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
@@ -320,7 +322,11 @@ func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterO
 	if err := s.options.Agents.Follow(s.key, followingOf(objects, s.reporting)); err != nil {
 		s.log.Warn("agents cannot be followed", "error", err)
 	}
-	if s.departures.look(now, objects.Pods, s.options.Agents.State(s.key)) && s.reporting {
+	if s.departures.look(now, objects.Pods, s.options.Agents.State(s.key)) {
+		s.anew = true
+	}
+	if s.anew && s.reporting {
+		s.anew = false
 		// Everybody is to look anew; without being asked some would take seconds.
 		s.refreshing.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -390,7 +390,11 @@ func (w *world) start() *process {
 		require.NoError(w.t, err)
 		running.Go(func() { _ = p.guard.Watch(ctx) })
 	}
-	c, err := New(Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Guard: p.guard, Logger: log})
+	o := Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log}
+	if p.guard != nil {
+		o.Guard = p.guard
+	}
+	c, err := New(o)
 	require.NoError(w.t, err)
 	running.Go(func() { _ = cache.Run(ctx) })
 	running.Go(func() { _ = streams.Run(ctx) })

@@ -25,6 +25,7 @@ unit() {
   # now and then in synctest (golang/go#78156).
   timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE go test -race -cpu 1 -timeout 15m $(go list ./... | grep -v /test/e2e/suite)
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test -count=1 -run Twin ./coordinator/policy
+  timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
   timed "unit tests of the local cluster" go -C test/cluster test ./...
 }
 

@@ -37,7 +37,7 @@ are shown with --all. At the end stands how things really were, and what the
 simulation's oracle has checked. The same arguments give the same output.
 
 Faults, with how long they last, --fault NAME, NAME@AT or NAME@AT+FOR, such as
-kill-leader@12s or partition@8s+30s; without AT they begin at 9s, when the first
+kill-leader@12s or partition@8s+30s; without AT they begin at 4s, when the first
 pod is away:
 
 ` + rehearsal.Faults() + `
@@ -48,7 +48,7 @@ drawn; its last line has the digest of the log that 'go run ./test/sim/cmd
 
 The exit status is 0 when the rollout ended and no invariant was broken, and 1
 otherwise.`,
-		Example: fmt.Sprintf("  %[1]s rehearse\n  %[1]s rehearse --fault kill-leader --fault kill-coordinator@20s\n  %[1]s rehearse --seed 7 --speed 10x", a.name),
+		Example: fmt.Sprintf("  %[1]s rehearse\n  %[1]s rehearse --fault kill-leader --fault kill-coordinator@15s\n  %[1]s rehearse --seed 7 --speed 10x", a.name),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("seed") {

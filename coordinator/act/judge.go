@@ -56,19 +56,8 @@ func judgeReturn(at Situation, claim policy.Claim) returned {
 	}
 	start := time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second
 	late := awayByItself(pod) && at.Now.Sub(pod.Since.Time) > start
-	// A successor without an agent may stay claimed for ever, but not in the way of a new template.
-	outdated := !pod.Agent && claim.To != "" && pod.Revision == claim.To && revisionOf(at.Snapshot, pod.Pool) != claim.To
-	out.superseded = r.Failed || r.Joined && (late || outdated)
+	out.superseded = r.Failed || r.Joined && late
 	return out
-}
-
-func revisionOf(s policy.Snapshot, pool string) string {
-	for i := range s.Pools {
-		if s.Pools[i].Name == pool {
-			return s.Pools[i].Revision
-		}
-	}
-	return ""
 }
 
 // awayByItself: without any claim the pod would count as away.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -81,14 +82,31 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 			return err
 		}
 		a.mu.Lock()
+		news := !sameRoster(g.roster.Roster, roster)
 		if ctx.Err() == nil {
 			g.roster = ReceivedRoster{Pod: g.target.Pod, UID: g.target.UID, Roster: roster, At: time.Now()}
 			g.rosterFailed = time.Time{}
 		}
 		a.mu.Unlock()
 		alive()
-		a.changed(g.cluster.key)
+		if news {
+			a.changed(g.cluster.key)
+		}
 	}
+}
+
+// sameRoster tells whether two rosters of one agent differ in nothing but what is
+// counted up and what is told by reports, too.
+func sameRoster(a, b *rollcallv1.Roster) bool {
+	return a != nil && a.GetSynced() == b.GetSynced() && slices.EqualFunc(a.GetEntries(), b.GetEntries(), sameEntry)
+}
+
+func sameEntry(a, b *rollcallv1.RosterEntry) bool {
+	x, y := a.GetHeadline(), b.GetHeadline()
+	return a.GetLiveness() == b.GetLiveness() && x.GetPodUid() == y.GetPodUid() && x.GetIncarnation() == y.GetIncarnation() &&
+		x.GetPod() == y.GetPod() && x.GetMember() == y.GetMember() && x.GetVerdict() == y.GetVerdict() && x.GetNode() == y.GetNode() &&
+		x.GetAddress() == y.GetAddress() && x.GetZone() == y.GetZone() && x.GetEpoch() == y.GetEpoch() && x.GetPhase() == y.GetPhase() &&
+		x.GetDrain() == y.GetDrain() && slices.Equal(x.GetRoles(), y.GetRoles())
 }
 
 // keep runs stream again and again until ctx ends, with a growing pause between

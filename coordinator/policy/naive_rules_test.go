@@ -174,6 +174,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		restarts := !slices.Contains([]Action{Remove, Evacuate, Handoff}, n.action(p)) && !n.replacedAnyway(p)
 		return n.outage && !n.approved(ApprovedOutage, pool.Revision) ||
 			!p.Agent && restarts && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(p) ||
+			n.why(p) == ReasonAdopt && !p.Since.IsZero() && n.s.Now.Sub(p.Since.Time) < 5*time.Minute ||
 			n.sp.Update.ApproveLeader && n.last(p) && !n.approved(ApprovedLeader, pool.Revision), ""
 	case CanaryFirst:
 		return n.canary(p), ""
@@ -241,9 +242,13 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case LeaderLast:
 		before := false
 		for _, o := range order[:slices.Index(order, p)] {
-			before = before || !n.mustWaitFor(o, p)
+			asks := n.why(o) == ReasonAdopt && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(o)
+			before = before || !n.mustWaitFor(o, p) && (!asks || n.why(p) == ReasonAdopt)
 		}
-		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool { return o.Name != p.Name && n.gone(o) })
+		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
+			stays := n.claimed(o) != nil && o.Phase == Ready && n.mustWaitFor(o, p)
+			return o.Name != p.Name && n.gone(o) && !stays
+		})
 		return n.last(p) && !shut && !n.outage && (before || others || len(n.strayClaims()) > 0), ""
 	case ZoneUnknown:
 		counts := n.sp.Policy.Unit == UnitZone && !n.noAgentAnywhere() || n.sp.Policy.MaxZonesUnavailable != nil && !n.outage

@@ -82,6 +82,26 @@ func TestRecheckOfALoweredPod(t *testing.T) {
 	}
 }
 
+// TestLeaderDoesNotWaitForWhoWaitsForIt: a last pod above the line, and one below
+// that was claimed with it, would hold each other for ever.
+func TestLeaderDoesNotWaitForWhoWaitsForIt(t *testing.T) {
+	s := goldenSnapshots(t)["partition_leader_last"]
+	two := Count(2)
+	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &two, &two
+	claim := func(pod, uid string) Claim {
+		return Claim{ID: pod, Pod: pod, UID: uid, Action: LowerPartition, Prepare: PrepareHandoff, Phase: PhasePrepared, From: "v1", To: "v2"}
+	}
+	s.Cluster.Status.Claims = []Claim{claim("mysql-2", "u2"), claim("mysql-1", "u1")}
+	step, hold := Recheck(s, "mysql-2")
+	require.Nil(t, hold)
+	require.Equal(t, LowerPartition, step.Action)
+
+	s.Pods[1].Phase = Terminating // it has gone after all
+	step, hold = Recheck(s, "mysql-2")
+	require.Nil(t, step)
+	require.Equal(t, LeaderLast, hold.Rule)
+}
+
 // TestLinesOfThePlan: they are left out where there are none.
 func TestLinesOfThePlan(t *testing.T) {
 	scripts := goldenSnapshots(t)

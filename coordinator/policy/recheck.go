@@ -131,23 +131,12 @@ func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string
 		out.Why.Group = group
 		return out
 	}
-	if broughtNoAgent(claim, p) {
-		return joined("its successor has no agent either",
-			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or change the template")
-	}
 	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {
 		out := joined(fmt.Sprintf("its successor soaks for %s more", seconds(till.Sub(x.now))), "the soak ending")
 		out.RetryAfterSeconds = secondsUntil(x.now, till)
 		return out
 	}
 	return Return{Done: true, Joined: true}
-}
-
-// broughtNoAgent: the restart was to bring an agent, and did not. The claim
-// stays, or the same pod would be restarted for it again and again.
-func broughtNoAgent(claim *Claim, p *pod) bool {
-	wasBroken := claim.Reason == ReasonNeverStarted || claim.Reason == ReasonFailed
-	return restarts(claim.Action) && claim.Prepare == PrepareNone && !wasBroken && !p.Agent && !p.pool.shutdown
 }
 
 // notFull is the first group that is less full than the claim asks for.

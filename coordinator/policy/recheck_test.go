@@ -195,7 +195,11 @@ func TestReturned(t *testing.T) {
 			s.Cluster.Status.Claims[0].Prepare = PrepareNone
 			s.Pods[2].Agent = false
 			s.Pods[2].Report.Self = false
-		}, joined: true, reason: "its successor has no agent either"},
+		}, done: true, joined: true},
+		{name: "was to bring an agent, and nobody speaks for it", change: func(s *Snapshot) {
+			s.Cluster.Status.Claims[0].Prepare = PrepareNone
+			s.Pods[2].Agent, s.Pods[2].Report = false, nil
+		}, reason: "its successor has no agent, and no majority of the others speaks for it", retries: true},
 		{name: "had an agent and came back without", change: func(s *Snapshot) {
 			s.Cluster.Status.Claims[0].Prepare = PrepareHandoff
 			s.Pods[2].Agent = false

@@ -39,9 +39,13 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	switch {
 	case d.x.outage() && !d.approved(ApprovedOutage, c.pool.Revision):
 		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(ApprovedOutage))
-	case !c.Agent && (restarts(c.action) || c.action == Replace && !c.leaves) && u.Adopt == AdoptAsk && !d.mayAdopt(c):
+	case !c.Agent && (restarts(c.action) || c.action == Replace && !c.leaves) && d.asksToAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(ApprovedAdopt))
+	case c.reason == ReasonAdopt && !c.Since.IsZero() && c.Since.Add(adoptAgain).After(d.x.now):
+		return found("it has come without an agent, and is not restarted for one again so soon",
+			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or wait").
+			until(c.Since.Add(adoptAgain))
 	case u.ApproveLeader && c.last && !d.approved(ApprovedLeader, c.pool.Revision):
 		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person", rolesText(c.report)),
 			d.approve(ApprovedLeader))
@@ -49,10 +53,19 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	return nil
 }
 
+// adoptAgain is how long a pod must have run without an agent before it is
+// restarted for nothing else: one that has just come would come without again.
+const adoptAgain = 5 * time.Minute
+
 // approve is the command with which a person consents.
 func (d *decision) approve(what Approved) string {
 	c := &d.x.s.Cluster
 	return fmt.Sprintf("rollcall approve %s -n %s --what %s", c.Name, c.Namespace, what)
+}
+
+// asksToAdopt: a person has to approve first.
+func (d *decision) asksToAdopt(c *candidate) bool {
+	return d.x.spec.Update.Adopt == AdoptAsk && !d.mayAdopt(c)
 }
 
 // mayAdopt: a person approved it. Of a pod that is restarted for nothing but
@@ -283,7 +296,8 @@ func (d *decision) rankOrder(c *candidate) *finding {
 }
 
 // leaderLast waits for everybody who is considered earlier to be up to date,
-// and for everybody to be back.
+// and for everybody to be back. A pod that lacks its agent and nothing else is up
+// to date, and may wait for a person as long as that takes.
 func (d *decision) leaderLast(c *candidate) *finding {
 	if !c.last || c.pool.shutdown || d.x.outage() {
 		return nil
@@ -293,11 +307,14 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		if waitsFor(earlier, c) {
 			continue // else neither could ever go
 		}
+		if c.reason != ReasonAdopt && d.order[i].reason == ReasonAdopt && d.asksToAdopt(&d.order[i]) {
+			continue
+		}
 		return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
 			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back")
 	}
 	for _, p := range d.ledger.away {
-		if p != c.pod {
+		if p != c.pod && !(p.claim != nil && p.Phase == Ready && waitsFor(p, c)) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.awayWhy),
 				p.Name+" back")
 		}

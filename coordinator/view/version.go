@@ -14,26 +14,42 @@ import (
 // An image's tag need not be the engine's version. It is taken for one only if
 // the tags of running pods are the versions that these pods report.
 func (w *world) versions(pool int) (next, running string) {
-	var oldest *semver.Version
+	var (
+		oldest *semver.Version
+		// Most pods say the same, so what was read last is kept.
+		said, tagged string
+		v, tag       *semver.Version
+	)
 	trusted := true
 	for i := range w.pods {
 		p := &w.pods[i]
 		if p.pool != pool || p.kube == nil || p.report.GetEngineVersion() == "" {
 			continue
 		}
-		v := numbers(p.report.GetEngineVersion())
+		if text := p.report.GetEngineVersion(); text != said {
+			said, v = text, numbers(text)
+		}
 		if v == nil {
 			continue
 		}
 		if oldest == nil || v.LessThan(oldest) {
 			oldest, running = v, p.report.GetEngineVersion()
 		}
-		if tag := numbers(kube.Tag(p.kube.Image)); tag == nil || !tag.Equal(v) {
+		if p.kube.Image != tagged {
+			tagged, tag = p.kube.Image, numbers(kube.Tag(p.kube.Image))
+		}
+		if tag == nil || !tag.Equal(v) {
 			trusted = false
 		}
 	}
-	if v := numbers(kube.Tag(w.in.Kube.Pools[pool].Image)); v != nil && trusted {
-		next = v.String()
+	if !trusted {
+		return "", running
+	}
+	if image := w.in.Kube.Pools[pool].Image; image != tagged {
+		tag = numbers(kube.Tag(image))
+	}
+	if tag != nil {
+		next = tag.String()
 	}
 	return next, running
 }

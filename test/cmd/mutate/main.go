@@ -111,7 +111,11 @@ func (w *workshop) try(ctx context.Context, m *mutation) result {
 	if err := exec.CommandContext(ctx, "go", append(build, "./"+w.pkg)...).Run(); err != nil {
 		return doesNotCompile
 	}
-	for _, args := range []string{w.quick, w.full} {
+	runs := []string{w.quick, w.full}
+	if m != nil && m.test() != "" {
+		runs = []string{"-test.run=" + m.test()}
+	}
+	for _, args := range runs {
 		tests := exec.CommandContext(ctx, binary, append([]string{"-test.failfast"}, strings.Fields(args)...)...)
 		tests.Dir = w.pkg
 		if tests.Run() != nil { // one that never ends is caught, too

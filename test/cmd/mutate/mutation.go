@@ -8,6 +8,13 @@ import (
 // mutation replaces one piece of text, which a file has exactly once.
 type mutation struct{ name, file, before, after string }
 
+// test is the only one that must fail, from brackets at the end of the name; empty
+// when any may.
+func (m *mutation) test() string {
+	_, test, _ := strings.Cut(strings.TrimSuffix(m.name, "]"), " [")
+	return test
+}
+
 // parse reads a list of mutations. Each is a name and a file, the text as it
 // is, and the text as it shall be:
 //

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,5 +34,23 @@ func TestApply(t *testing.T) {
 	for _, text := range []string{"", "b", "ab\n", "b\nb\n"} {
 		_, err := m.apply(text)
 		require.Error(t, err, "%q", text)
+	}
+}
+
+// Each incident's guard is where the list says, and its script is there.
+func TestIncidentsApply(t *testing.T) {
+	const policy = "../../../coordinator/policy"
+	text, err := os.ReadFile("incidents.txt")
+	require.NoError(t, err)
+	list, err := parse(string(text))
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	for _, m := range list {
+		source, err := os.ReadFile(filepath.Join(policy, m.file))
+		require.NoError(t, err)
+		_, err = m.apply(string(source))
+		require.NoError(t, err)
+		script := strings.TrimSuffix(strings.TrimPrefix(m.test(), "TestGolden/^"), "$")
+		require.FileExists(t, filepath.Join(policy, "testdata", script+".txt"), m.name)
 	}
 }

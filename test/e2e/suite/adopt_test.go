@@ -13,9 +13,12 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 )
 
-// TestAdopt installs Rollcall on a SolrCloud that already runs without agents.
+// TestAdopt installs Rollcall on a SolrCloud with OnDelete that already runs
+// without agents. TestRollingUpdateChart does so with the more common strategy,
+// and runs each time.
 func TestAdopt(t *testing.T) {
 	b := bed(t)
+	measured(t)
 	ctx := t.Context()
 	require.NoError(t, b.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
 	cloud, err := solrcloud.Deploy(ctx, b, func(*appsv1.StatefulSet) {})

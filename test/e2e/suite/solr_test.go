@@ -38,11 +38,11 @@ func TestSolr(t *testing.T) {
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
 		{"PauseWindowCanaryApprovalOverride", s.steered},
-		{"RestartSchedule", s.scheduled},
 		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
-		{"AgentKilled", s.agentKilled},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
+		{"RestartSchedule", s.scheduled},
+		{"AgentKilled", s.agentKilled},
 		{"SolrKilledInAnotherPod", s.solrKilled},
 		{"LeaderKilledTenTimes", s.leaderKilledTenTimes},
 		{"LeaderFrozen", s.leaderFrozen},

@@ -4,12 +4,14 @@ import (
 	"context"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	typedapps "k8s.io/client-go/kubernetes/typed/apps/v1"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedpolicy "k8s.io/client-go/kubernetes/typed/policy/v1"
 
@@ -93,6 +95,7 @@ type clientset struct {
 	c *Client
 }
 
+func (k clientset) AppsV1() typedapps.AppsV1Interface       { return appsV1{c: k.c} }
 func (k clientset) CoreV1() typedcore.CoreV1Interface       { return coreV1{c: k.c} }
 func (k clientset) PolicyV1() typedpolicy.PolicyV1Interface { return policyV1{c: k.c} }
 
@@ -159,6 +162,32 @@ func (e evictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error
 		return struct{}{}, e.c.remove(eviction.Name, eviction.DeleteOptions, true)
 	})
 	return err
+}
+
+type appsV1 struct {
+	typedapps.AppsV1Interface
+	c *Client
+}
+
+func (k appsV1) StatefulSets(string) typedapps.StatefulSetInterface { return setClient{c: k.c} }
+
+type setClient struct {
+	typedapps.StatefulSetInterface
+	c *Client
+}
+
+func (k setClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*appsv1.StatefulSet, error) {
+	return call(ctx, k.c, "get", "set", name, false, func() (*appsv1.StatefulSet, error) {
+		object, err := k.c.server.find(Sets, name)
+		if err != nil {
+			return nil, err
+		}
+		return object.(*appsv1.StatefulSet), nil
+	})
+}
+
+func (k setClient) Patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*appsv1.StatefulSet, error) {
+	return call(ctx, k.c, "patch", "set", name, true, func() (*appsv1.StatefulSet, error) { return k.c.server.patchSet(name, data) })
 }
 
 type clusters struct{ c *Client }

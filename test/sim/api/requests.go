@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,6 +24,13 @@ type patch struct {
 		Annotations     map[string]*string `json:"annotations"`
 		Finalizers      *[]string          `json:"finalizers"`
 	} `json:"metadata"`
+	Spec struct {
+		UpdateStrategy struct {
+			RollingUpdate struct {
+				Partition *int32 `json:"partition"`
+			} `json:"rollingUpdate"`
+		} `json:"updateStrategy"`
+	} `json:"spec"`
 }
 
 // patchPod carries a merge patch of a pod's metadata out.
@@ -43,6 +51,30 @@ func (s *Server) patchPod(name string, body []byte) (*corev1.Pod, error) {
 	pod.Annotations = merged(pod.Annotations, p.Metadata.Annotations)
 	s.commit(Pods, &pod)
 	return &pod, nil
+}
+
+// patchSet carries a merge patch of a StatefulSet's annotations and partition out.
+func (s *Server) patchSet(name string, body []byte) (*appsv1.StatefulSet, error) {
+	var p patch
+	if err := json.Unmarshal(body, &p); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	object, err := s.find(Sets, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := conditions(Sets, object, p.Metadata.UID, p.Metadata.ResourceVersion); err != nil {
+		return nil, err
+	}
+	set := *object.(*appsv1.StatefulSet)
+	set.Annotations = merged(set.Annotations, p.Metadata.Annotations)
+	if line := p.Spec.UpdateStrategy.RollingUpdate.Partition; line != nil {
+		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: line}
+		set.Generation++
+		s.loop.Log("line", "of %s is %d", name, *line)
+	}
+	s.commit(Sets, &set)
+	return &set, nil
 }
 
 // patchCluster carries a merge patch of a DatabaseCluster's finalizers out.

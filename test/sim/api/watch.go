@@ -31,6 +31,8 @@ type Watch struct {
 	mu          sync.Mutex
 	view        [kinds]map[string]metav1.Object
 	subscribers []func(kube.Key)
+	// reduced is what was made of the view, as long as that has not changed.
+	reduced *kube.ClusterObjects
 }
 
 // Watch makes a watch that begins with all objects as they were so many changes ago.
@@ -56,7 +58,7 @@ func (w *Watch) begin(kind Kind, at int) {
 		put(view, kind, c)
 	}
 	w.mu.Lock()
-	w.view[kind] = view
+	w.view[kind], w.reduced = view, nil
 	w.mu.Unlock()
 	w.era[kind]++
 	w.seen[kind], w.sent[kind], w.arrives[kind] = at, at, 0
@@ -102,6 +104,7 @@ func (w *Watch) send(kind Kind, n int) {
 		for _, c := range w.server.history[w.seen[kind]:n] {
 			put(w.view[kind], kind, c)
 		}
+		w.reduced = nil
 		w.mu.Unlock()
 		w.seen[kind] = n
 		w.changed()
@@ -155,7 +158,13 @@ func (w *Watch) Cluster(key kube.Key) (kube.ClusterObjects, bool) {
 	if cluster == nil {
 		return kube.ClusterObjects{}, false
 	}
-	return kube.Reduce(cluster, list[*appsv1.StatefulSet](w.view[Sets]), list[*corev1.Pod](w.view[Pods]), list[*corev1.Node](w.view[Nodes])), true
+	if w.reduced == nil {
+		all := kube.Reduce(cluster, list[*appsv1.StatefulSet](w.view[Sets]), list[*corev1.Pod](w.view[Pods]), list[*corev1.Node](w.view[Nodes]))
+		w.reduced = &all
+	}
+	objects := *w.reduced // whose lists the caller may change
+	objects.Pools, objects.Pods = slices.Clone(objects.Pools), slices.Clone(objects.Pods)
+	return objects, true
 }
 
 func list[T metav1.Object](view map[string]metav1.Object) []T {

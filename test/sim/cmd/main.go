@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"time"
@@ -21,20 +22,34 @@ func main() {
 	seeds := flag.Uint64("seeds", 1000, "how many seeds")
 	one := flag.Uint64("seed", 0, "print the timeline of this seed")
 	bugs := flag.Bool("bugs", false, "plant every bug and look for the first seed that finds it")
-	soak := flag.Bool("soak", false, "have pods soak in some runs")
-	twice := flag.Bool("twice", false, "run every seed twice and compare the logs")
+	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the logs")
 	only := flag.String("only", "", "bugs whose name contains this")
+	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
+	inside := flag.Bool("infested", false, "this build has the bugs in its sources")
 	flag.Parse()
 	debug.SetGCPercent(400)
+	if *profile != "" {
+		file, err := os.Create(*profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(file)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "sim:", err)
+			os.Exit(1)
+		}
+		defer pprof.StopCPUProfile()
+	}
 	err := func() error {
 		defer run.Clean()
 		switch {
 		case *one > 0:
-			return timeline(*one, run.Options{Soak: *soak})
+			return timeline(*one, run.Options{})
+		case *bugs && !*inside:
+			return infested("-bugs", fmt.Sprintf("-seeds=%d", *seeds), "-only="+*only)
 		case *bugs:
-			return hunt(*from, *seeds, *only)
+			return hunt(*seeds, *only)
 		}
-		return all(*from, *seeds, *twice, run.Options{Soak: *soak})
+		return all(*from, *seeds, *twice, run.Options{})
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sim:", err)
@@ -55,13 +70,14 @@ func timeline(seed uint64, o run.Options) error {
 }
 
 // all runs seeds on all processors.
-func all(from, seeds uint64, twice bool, o run.Options) error {
+func all(from, seeds, twice uint64, o run.Options) error {
 	var (
 		mu       sync.Mutex
 		next     = from
 		hits     = map[run.Class]int{}
 		broken   []string
 		removals int
+		alike    uint64
 		virtual  time.Duration
 		failed   error
 		workers  sync.WaitGroup
@@ -80,7 +96,7 @@ func all(from, seeds uint64, twice bool, o run.Options) error {
 				}
 				r, err := run.Seed(seed, o)
 				same := true
-				if err == nil && twice {
+				if err == nil && seed < from+twice {
 					var again run.Result
 					again, err = run.Seed(seed, o)
 					same = again.Sum() == r.Sum()
@@ -88,6 +104,9 @@ func all(from, seeds uint64, twice bool, o run.Options) error {
 				mu.Lock()
 				if err != nil {
 					failed = err
+				}
+				if same && seed < from+twice {
+					alike++
 				}
 				if !same {
 					broken = append(broken, fmt.Sprintf("seed %d: two logs", seed))
@@ -113,37 +132,11 @@ func all(from, seeds uint64, twice bool, o run.Options) error {
 	}
 	fmt.Printf("%d seeds, %d pods went by Rollcall's hand, %s of virtual time in %s\n",
 		seeds, removals, virtual.Round(time.Second), time.Since(began).Round(time.Second/10))
+	if twice = min(twice, seeds); twice > 0 {
+		fmt.Printf("same log %d of %d\n", alike, twice)
+	}
 	if len(broken) > 0 {
 		return fmt.Errorf("%d seeds broke an invariant:\n%s", len(broken), strings.Join(broken, "\n"))
-	}
-	return nil
-}
-
-// hunt looks for a seed that finds each bug.
-func hunt(from, seeds uint64, only string) error {
-	var missed []string
-	for i := range run.Bugs {
-		bug := &run.Bugs[i]
-		if !strings.Contains(bug.Name, only) {
-			continue
-		}
-		found := false
-		for seed := from; seed < from+seeds && !found; seed++ {
-			r, err := run.Seed(seed, run.Options{Bug: bug})
-			if err != nil {
-				return err
-			}
-			if len(r.Breaks) > 0 {
-				found = true
-				fmt.Printf("seed %4d  %-45s %s\n", seed, bug.Name, r.Breaks[0])
-			}
-		}
-		if !found {
-			missed = append(missed, bug.Name)
-		}
-	}
-	if len(missed) > 0 {
-		return fmt.Errorf("not found in %d seeds: %s", seeds, strings.Join(missed, "; "))
 	}
 	return nil
 }

@@ -53,6 +53,8 @@ type Database struct {
 	NoSweep, NoRestore bool
 	// foreign entries of the same kind as marks must never be touched.
 	foreign []string
+	// version counts what may have been changed.
+	version int
 }
 
 // Mark is what a handoff leaves until it is restored.
@@ -88,6 +90,20 @@ func New(loop *clock.Loop, times Times) *Database {
 	return &Database{loop: loop, times: times, nodes: map[string]*node{}, foreign: []string{"somebody-else"}}
 }
 
+// change locks the database in order to change it, until what it answers is called.
+func (d *Database) change() func() {
+	d.mu.Lock()
+	d.version++
+	return d.mu.Unlock
+}
+
+// Version is another one when anything may have been changed.
+func (d *Database) Version() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.version
+}
+
 // NodeName is what the database calls the member in a pod.
 func NodeName(pod string) string { return pod + ":8983_solr" }
 
@@ -105,8 +121,7 @@ func (d *Database) AddShard(id string, pods ...string) {
 
 // AddLive adds the node of a pod that has been a member for long.
 func (d *Database) AddLive(pod, version string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.change()()
 	n := d.nodeOf(pod)
 	n.up, n.listed, n.version, n.run = true, true, version, 1
 	d.electOverseer()
@@ -128,15 +143,13 @@ func (d *Database) draw(r [2]time.Duration) time.Duration { return d.loop.Betwee
 
 // Start begins a process in a pod; ready is called when it is a member.
 func (d *Database) Start(pod, version string, ready func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.change()()
 	n := d.nodeOf(pod)
 	n.run++
 	run := n.run
 	n.version = version
 	d.loop.In(d.draw(d.times.Boot), func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		defer d.change()()
 		if n.run != run {
 			return
 		}
@@ -160,8 +173,7 @@ func (d *Database) recover(n *node, s *shard, r *replica) {
 	run := n.run
 	r.state, r.active = engines.Recovering, false
 	d.loop.In(d.draw(d.times.Recovery), func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		defer d.change()()
 		if n.run != run || !n.up {
 			return
 		}
@@ -174,8 +186,7 @@ func (d *Database) recover(n *node, s *shard, r *replica) {
 // Stop ends the process in a pod. Gracefully, it leaves the register at once;
 // else the register has it for as long as Times.Notice says.
 func (d *Database) Stop(pod string, graceful bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.change()()
 	n := d.nodeOf(pod)
 	n.run++
 	run := n.run
@@ -213,8 +224,7 @@ func (d *Database) Stop(pod string, graceful bool) {
 		return
 	}
 	d.loop.In(d.draw(d.times.Notice), func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		defer d.change()()
 		if n.run == run {
 			d.loop.Log("db", "%s is found to be gone", pod)
 			leave()
@@ -229,8 +239,7 @@ func (d *Database) elect(s *shard) {
 	}
 	s.voting = true
 	d.loop.In(d.draw(d.times.Election), func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
+		defer d.change()()
 		s.voting = false
 		if s.leader != "" {
 			return
@@ -259,22 +268,19 @@ func (d *Database) electOverseer() {
 
 // Leave adds a mark that somebody has left.
 func (d *Database) Leave(m Mark) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.change()()
 	d.marks = append(d.marks, m)
 }
 
 // SetVeto has the member in a pod ask not to be disturbed; empty ends that.
 func (d *Database) SetVeto(pod, veto string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.change()()
 	d.nodeOf(pod).veto = veto
 }
 
 // Lose takes the data of a pod's volume away; its copies must be made anew.
 func (d *Database) Lose(pod string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.change()()
 	for _, s := range d.shards {
 		for _, r := range s.copies {
 			if r.node == NodeName(pod) {

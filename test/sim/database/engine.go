@@ -203,9 +203,9 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 func ask[T any](ctx context.Context, e *Engine, what string, change func() T) (T, error) {
 	var out T
 	err := e.d.loop.Call(ctx, "db "+e.node+" "+what, func(answer func()) {
-		e.d.mu.Lock()
+		unlock := e.d.change()
 		out = change()
-		e.d.mu.Unlock()
+		unlock()
 		answer()
 	})
 	return out, err
@@ -234,8 +234,7 @@ func (d *Database) handOver(self string, order engines.Order) int {
 		}
 		s.handing = true
 		d.loop.In(d.draw(d.times.Handover), func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
+			defer d.change()()
 			s.handing = false
 			if s.leader == self && d.nodes[to].up {
 				s.leader = to

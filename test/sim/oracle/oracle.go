@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -83,9 +84,13 @@ type Oracle struct {
 	claimed map[string]time.Duration
 	// revised is when the template changed last, vetoed since when a pod asks not to
 	// be disturbed, overseer since when the present one is.
-	revised    time.Duration
-	vetoed     map[string]time.Duration
-	overseer   string
+	revised  time.Duration
+	vetoed   map[string]time.Duration
+	overseer string
+	// looked is the version of the database at the last look; stale: Kubernetes has
+	// changed since.
+	looked     int
+	stale      bool
 	overseerAt time.Duration
 }
 
@@ -99,7 +104,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 	o := &Oracle{
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
-		claimed: map[string]time.Duration{}, vetoed: map[string]time.Duration{},
+		claimed: map[string]time.Duration{}, vetoed: map[string]time.Duration{}, stale: true,
 	}
 	server.Removing = o.removing
 	server.Changed = append(server.Changed, o.changed)
@@ -116,6 +121,7 @@ func (o *Oracle) Accuse(invariant, format string, args ...any) {
 
 // changed notes what writes tell: claims, epochs, templates.
 func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
+	o.stale = true
 	switch next := after.(type) {
 	case *v1alpha1.DatabaseCluster:
 		for _, claim := range next.Status.Claims {
@@ -132,7 +138,7 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 		}
 	}
 	if kind == api.Sets && before != nil && after != nil {
-		if o.template() != "" && before.(interface{ GetGeneration() int64 }).GetGeneration() != after.GetGeneration() {
+		if workload.Template(before.(*appsv1.StatefulSet)) != workload.Template(after.(*appsv1.StatefulSet)) {
 			o.revised = o.loop.Now()
 		}
 	}
@@ -150,7 +156,11 @@ func (o *Oracle) Epoch(process string, epoch int64) { o.epochs[process] = epoch 
 
 // Look brings up to date since when what is wrong. It is called after every event.
 func (o *Oracle) Look() {
-	at := o.loop.Now()
+	at, version := o.loop.Now(), o.db.Version()
+	if !o.stale && version == o.looked {
+		return
+	}
+	o.stale, o.looked = false, version
 	mark := func(m map[string]time.Duration, name string, bad bool) {
 		if _, known := m[name]; !bad {
 			delete(m, name)
@@ -228,9 +238,12 @@ func (o *Oracle) Decided(d status.Decision) {
 
 // End judges what is left when a run has ended. done: the rollout has finished.
 func (o *Oracle) End(done bool, why string) {
+	cluster := o.server.Cluster(o.limits.Cluster)
 	if !done {
 		o.Accuse("L1", "the rollout has not ended: %s", why)
-		return
+		if len(cluster.Status.Claims) > 0 {
+			return
+		}
 	}
 	for _, m := range o.db.Marks() {
 		o.Accuse("I11", "the mark of %s on %s of %s is left behind", m.Claim, database.PodName(m.Node), m.Shard)
@@ -238,7 +251,6 @@ func (o *Oracle) End(done bool, why string) {
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}
-	cluster := o.server.Cluster(o.limits.Cluster)
 	for _, claim := range cluster.Status.Claims {
 		o.Accuse("I11", "claim %s on %s is left behind", claim.ID, claim.Pod)
 	}
@@ -250,7 +262,7 @@ func (o *Oracle) End(done bool, why string) {
 		if pod.Annotations[v1alpha1.AnnotationClaim] != "" {
 			o.Accuse("I11", "claim %s is left on %s", pod.Annotations[v1alpha1.AnnotationClaim], name)
 		}
-		if template := o.template(); workload.Revision(pod) != template {
+		if template := o.template(); done && workload.Revision(pod) != template {
 			o.Accuse("L2", "%s runs %s and not %s", name, workload.Revision(pod), template)
 		}
 	}

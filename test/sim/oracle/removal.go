@@ -4,8 +4,10 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/test/sim/api"
 	"github.com/rollcall-dev/rollcall/test/sim/workload"
@@ -13,7 +15,11 @@ import (
 
 // removing judges a removal at the moment in which it is accepted.
 func (o *Oracle) removing(r api.Removal) {
-	if !o.server.Ours(r.User) {
+	process := r.User
+	rolled := o.rolled(r)
+	if rolled {
+		process = o.leaderOf(r.Pod)
+	} else if !o.server.Ours(r.User) {
 		return
 	}
 	o.Removals++
@@ -24,13 +30,13 @@ func (o *Oracle) removing(r api.Removal) {
 	case claim == nil:
 		o.Accuse("I4", "%s goes without a claim", pod.Name)
 		return
-	case claim.Epoch != o.epochs[r.User]:
+	case claim.Epoch != o.epochs[process]:
 		o.Accuse("I4", "%s goes by %s of epoch %d under a claim of epoch %d", pod.Name, r.User, o.epochs[r.User], claim.Epoch)
 	}
-	if p := r.Preconditions; p == nil || p.UID == nil || *p.UID == "" || p.ResourceVersion == nil || *p.ResourceVersion == "" {
+	if p := r.Preconditions; !rolled && (p == nil || p.UID == nil || *p.UID == "" || p.ResourceVersion == nil || *p.ResourceVersion == "") {
 		o.Accuse("I5", "%s goes without the UID and resourceVersion that were checked", pod.Name)
 	}
-	if epoch := o.epochs[r.User]; epoch < o.touched[pod.UID] {
+	if epoch := o.epochs[r.User]; !rolled && epoch < o.touched[pod.UID] {
 		o.Accuse("I6", "%s goes by epoch %d after %d has written to it", pod.Name, epoch, o.touched[pod.UID])
 	}
 	broken := claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed
@@ -41,10 +47,36 @@ func (o *Oracle) removing(r api.Removal) {
 	if !outside {
 		o.shards(pod.Name)
 		o.manners(pod, claim)
-		o.fresh(r.User, pod)
+		o.fresh(process, pod)
 	}
 	o.ours[pod.Name] = departure{uid: pod.UID, outside: outside}
 	o.gone = append(o.gone, time.Now())
+}
+
+// rolled: the StatefulSet controller takes an outdated pod because nothing keeps
+// it from that any more. That is Rollcall's doing, except for a pod that has come
+// without the label by which it would have been kept, and except for a new
+// template while nothing but the line keeps the pods above it.
+func (o *Oracle) rolled(r api.Removal) bool {
+	set := o.server.Set(o.limits.Set)
+	by := set.Spec.UpdateStrategy
+	if r.User != workload.ControllerUser || by.Type != appsv1.RollingUpdateStatefulSetStrategyType || !o.wanted(r.Pod.Name) {
+		return false
+	}
+	_, labelled := r.Pod.Labels[v1alpha1.LabelGuard]
+	surprised := !o.server.Enforce && o.loop.Now()-o.revised <= shown
+	return workload.Revision(r.Pod) != workload.Template(set) && !surprised && (labelled || !o.server.Enforce)
+}
+
+// leaderOf is the process whose claim on a pod is open.
+func (o *Oracle) leaderOf(pod *corev1.Pod) string {
+	claim := o.claimOf(pod)
+	for process, epoch := range o.epochs {
+		if claim != nil && epoch == claim.Epoch {
+			return process
+		}
+	}
+	return ""
 }
 
 func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
@@ -140,7 +172,8 @@ func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
 	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && claim.Reason == policy.ReasonOutdated {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) {
+			waits := claim.Action == policy.LowerPartition && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}
 		}

@@ -38,7 +38,7 @@ const (
 	maxPods   = 60
 	maxShards = 100
 	// faultAt is when faults begin unless it is said: the first pod is away.
-	faultAt = 9 * time.Second
+	faultAt = 4 * time.Second
 	// faultMost bounds when faults begin and how long they last.
 	faultMost = time.Hour
 )

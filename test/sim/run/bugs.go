@@ -29,8 +29,8 @@ type Bug struct {
 // Bugs are all of them.
 var Bugs = []Bug{
 	{Name: "removals without preconditions", Finds: "I5", client: api.Careless{Preconditions: true}},
-	{Name: "removals sent again", Finds: "I4 or I5", client: api.Careless{Again: true}},
-	{Name: "Terminating counts as up", Finds: "I1 or I2", cache: func(o *kube.ClusterObjects) {
+	{Name: "removals sent again", Finds: "I4 I5", client: api.Careless{Again: true}},
+	{Name: "Terminating counts as up", Finds: "I1 I2", cache: func(o *kube.ClusterObjects) {
 		for i := range o.Pods {
 			if o.Pods[i].Phase == kube.Terminating {
 				o.Pods[i].Phase = kube.Ready
@@ -53,8 +53,20 @@ var Bugs = []Bug{
 			o.Pools[i].Revision += "-not"
 		}
 	}},
+	{Name: "later templates are not seen", Finds: "L2", cache: func(o *kube.ClusterObjects) {
+		for i := range o.Pools {
+			if o.Pools[i].Revision != "v1" {
+				o.Pools[i].Revision = "v2"
+			}
+		}
+		for i := range o.Pods {
+			if o.Pods[i].Revision != "v1" {
+				o.Pods[i].Revision = "v2"
+			}
+		}
+	}},
 	{Name: "the last need not be last", Finds: "I8", report: func(r *rollcallv1.Report) { r.Last, r.Roles = false, nil }},
-	{Name: "recovering counts as active", Finds: "I1 or I2", report: func(r *rollcallv1.Report) {
+	{Name: "recovering counts as active", Finds: "I1 I2", report: func(r *rollcallv1.Report) {
 		r.Settled = r.Member == rollcallv1.Membership_MEMBERSHIP_LIVE
 		for _, g := range r.Groups {
 			for _, m := range g.Members {

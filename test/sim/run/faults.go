@@ -74,8 +74,8 @@ func drawFaults(r *rand.Rand, o Options) []Fault {
 		}
 		faults = append(faults, Fault{
 			Class: class, Pick: r.Uint64(),
-			At:  begin + time.Duration(r.Int64N(int64(18*time.Second))),
-			For: 2*time.Second + time.Duration(r.Int64N(int64(15*time.Second))),
+			At:  begin + time.Duration(r.Int64N(int64(13*time.Second))),
+			For: 2*time.Second + time.Duration(r.Int64N(int64(10*time.Second))),
 		})
 	}
 	return faults

@@ -179,7 +179,6 @@ func webhookDown(w *world, f Fault) func() {
 	w.controller.Webhook = false
 	return func() {
 		w.controller.Webhook = true
-		w.edit() // which a pod wants that was to get its agent meanwhile
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/test/sim/api"
 )
@@ -22,6 +23,8 @@ type process struct {
 	dead  bool
 	board board
 	said  string // the last decision
+	// finished is since when all is done by its own word; zero: it is not.
+	finished time.Duration
 }
 
 // lead starts a coordinator that has been elected.
@@ -45,7 +48,7 @@ func (w *world) lead(behind int) *process {
 		panic(err)
 	}
 	c, err := coordinator.New(coordinator.Options{
-		Kubernetes: client.Kubernetes(), Clusters: client.Clusters(), Cache: cache, Agents: hold, Board: p.board,
+		Kubernetes: client.Kubernetes(), Clusters: client.Clusters(), Cache: cache, Agents: hold, Board: p.board, Guard: guarding{w},
 		NewID: p.newID, Logger: quiet,
 	})
 	if err != nil {
@@ -104,7 +107,26 @@ func (b board) Lead()                       {}
 func (b board) Follow(string)               {}
 func (b board) Remove(coordinator.Key)      {}
 func (b board) OnAsk(func(coordinator.Key)) {}
+
+// passTakes is how long a pass takes; a pause follows it.
+const passTakes = 20 * time.Millisecond
+
+// guarding is what a process knows of the guard.
+type guarding struct{ w *world }
+
+func (g guarding) Subscribe(func(coordinator.Key))         {}
+func (g guarding) Lead(ctx context.Context, _ guard.Bound) { <-ctx.Done() }
+func (g guarding) State(coordinator.Key) guard.State {
+	return guard.State{Enforcing: g.w.scenario.Guarded}
+}
+func (g guarding) Arm(context.Context, guard.Bound, coordinator.Key) error { return nil }
+
 func (b board) Publish(d status.Decision) {
+	// A pass takes its time; what comes meanwhile is seen by the next one together.
+	select {
+	case <-time.After(passTakes):
+	case <-b.p.ctx.Done():
+	}
 	w := b.p.w
 	if w.bug != nil && w.bug.decision != nil {
 		w.bug.decision(w, &d)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/test/sim/oracle"
 )
@@ -22,8 +23,6 @@ type Options struct {
 	// Quiet leaves all faults out; Only, when not empty, all but one class.
 	Quiet bool
 	Only  Class
-	// Soak: in some runs a pod that is back must stay well for a while.
-	Soak bool
 	// Bug is planted.
 	Bug *Bug
 }
@@ -48,8 +47,8 @@ func (r Result) Sum() string { return fmt.Sprintf("%x", sha256.Sum256(r.Log))[:1
 const (
 	// begin is when the first template is changed, settle for how long all must be
 	// well at the end.
-	begin  = 4 * time.Second
-	settle = 4 * time.Second
+	begin  = 3 * time.Second
+	settle = 2 * time.Second
 	// patience bounds a run after the last fault and edit.
 	patience = 15 * time.Minute
 )
@@ -135,7 +134,7 @@ func (w *world) watch(last time.Duration) {
 	look = func() {
 		at := w.loop.Now()
 		switch {
-		case at < last || !w.done():
+		case at < last || !w.done() || !w.current() && !w.contented():
 			well = 0
 		case well == 0:
 			well = at
@@ -157,6 +156,11 @@ func (w *world) watch(last time.Duration) {
 
 // say logs what a process decides, when it is something new.
 func (p *process) say(d status.Decision) {
+	if d.Phase != policy.ClusterDone {
+		p.finished = 0
+	} else if p.finished == 0 {
+		p.finished = p.w.loop.Now()
+	}
 	text := ""
 	for _, s := range d.Plan.Steps {
 		text += fmt.Sprintf(" go %s (%s)", s.Pod, s.Reason)

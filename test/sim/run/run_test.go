@@ -3,9 +3,12 @@ package run
 import (
 	"flag"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/sim/oracle"
 )
 
 var (
@@ -34,6 +37,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("seed %d: %s\n  %s", seed, b, r.Scenario)
 		}
 	}
+	t.Logf("%d seeds", *seeds)
 	for _, class := range Classes {
 		share := 100 * float64(hits[class]) / float64(*seeds)
 		t.Logf("%6.1f %%  %s", share, class)
@@ -62,6 +66,19 @@ func TestSameSeedSameLog(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(a.Log), string(b.Log), "seed %d", seed)
 	}
+}
+
+// Who says that all is done while pods run an old template is found out.
+func TestOldTemplateIsNoticed(t *testing.T) {
+	i := slices.IndexFunc(Bugs, func(b Bug) bool { return b.Finds == "L2" })
+	for seed := *from; seed < *from+20; seed++ {
+		r, err := Seed(seed, Options{Only: Template, Bug: &Bugs[i]})
+		require.NoError(t, err)
+		if slices.ContainsFunc(r.Breaks, func(b oracle.Break) bool { return b.Invariant == "L2" }) {
+			return
+		}
+	}
+	t.Fatal("nobody noticed")
 }
 
 // A run without Rollcall's care is noticed: one planted bug of each kind of check.

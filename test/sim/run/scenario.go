@@ -16,7 +16,13 @@ type Scenario struct {
 	// Limits of pods and of copies of a shard.
 	MaxPods, MaxShard int
 	Soak              int
-	Method            policy.Method
+	// Rolls: the StatefulSet's strategy is RollingUpdate, driven by the partition or
+	// by the guard. Ordered: its pods are managed in order.
+	Rolls   policy.RollingUpdate
+	Ordered bool
+	// Guarded: Kubernetes is known to refuse that others remove pods.
+	Guarded bool
+	Method  policy.Method
 	// Lag bounds how far watches are behind, Trip a request.
 	Lag, Trip time.Duration
 	Faults    []Fault
@@ -35,7 +41,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 	if r.IntN(2) == 0 {
 		s.MaxPods = 2
 	}
-	if r.IntN(4) == 0 && o.Soak {
+	if r.IntN(4) == 0 {
 		s.Soak = 3
 	}
 	if r.IntN(4) == 0 {
@@ -53,14 +59,36 @@ func NewScenario(seed uint64, o Options) Scenario {
 	}
 	s.Faults = drawFaults(r, o)
 	if r.IntN(15) == 0 {
-		s.Veto = 35 * time.Second
+		s.Veto = 28 * time.Second
 	}
+	if s.Guarded = r.IntN(2) == 0; r.IntN(3) == 0 {
+		s.Rolls = policy.ByPartition
+		if s.Guarded && r.IntN(2) == 0 {
+			s.Rolls = policy.ByGuard
+		}
+	}
+	s.Ordered = r.IntN(3) == 0
 	return s
 }
 
+// manners say how the StatefulSet works.
+func (s Scenario) manners() string {
+	text := "on delete"
+	if s.Rolls != "" {
+		text = "rolls by " + string(s.Rolls)
+	}
+	if s.Ordered {
+		text += ", in order"
+	}
+	if s.Guarded {
+		text += ", guarded"
+	}
+	return text
+}
+
 func (s Scenario) String() string {
-	text := fmt.Sprintf("seed %d: %d pods, %d may be away, %d of a shard, soak %d s, %s, shards",
-		s.Seed, s.Replicas, s.MaxPods, s.MaxShard, s.Soak, s.Method)
+	text := fmt.Sprintf("seed %d: %d pods, %d may be away, %d of a shard, soak %d s, %s, %s, shards",
+		s.Seed, s.Replicas, s.MaxPods, s.MaxShard, s.Soak, s.Method, s.manners())
 	for _, shard := range s.Shards {
 		text += fmt.Sprint(" ", shard)
 	}

@@ -2,8 +2,12 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,6 +68,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	}
 	w.traffic = traffic{w: w, cut: map[string]bool{}}
 	w.hub.Blocked, w.hub.Slow, w.hub.Tamper = w.blocked, w.slow, w.tamper
+	w.server.Enforce = s.Guarded
 	w.server.Ours = func(user string) bool { return user[0] == 'c' }
 	for i, shard := range s.Shards {
 		var pods []string
@@ -80,13 +85,14 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.mustCreate(api.Clusters, w.cluster())
 	w.kubelets = workload.NewKubelets(loop, w.server, w.db, w.hub, zones, nodes)
 	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token = w.fate, stateDir, secret
-	w.mustCreate(api.Sets, workload.NewSet(namespace, name, name, "v1", int32(s.Replicas)))
+	w.mustCreate(api.Sets, w.set())
 	if err := w.kubelets.Running(w.server.Set(name)); err != nil {
 		panic(err)
 	}
 	w.revisions = 1
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{Cluster: name, Set: name, Pods: s.MaxPods, Shard: s.MaxShard})
+	w.server.Changed = append(w.server.Changed, w.labelled)
 	w.oracle.Seen, w.oracle.Secret = w.hub.Seen, secret
 	loop.After = w.oracle.Look
 	return w
@@ -107,12 +113,50 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	c.Spec.Engine = policy.Solr
 	c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &pods, &shard
 	c.Spec.Update.Method = w.scenario.Method
+	c.Spec.Update.RollingUpdate = w.scenario.Rolls
+	if !w.scenario.Guarded {
+		c.Spec.Guard = policy.GuardOff
+	}
 	c.Spec = c.Spec.WithDefaults()
 	c.Spec.Policy.SoakSeconds = int64(w.scenario.Soak)
 	c.Spec.Update.Adopt = policy.AdoptAllow
 	c.Spec.Policy.StartSeconds, c.Spec.Policy.ProgressSeconds = 60, 60
 	c.Spec.Drain.TimeoutSeconds = 40
 	return c
+}
+
+// set is the StatefulSet. A line rests where the coordinator puts it at rest.
+func (w *world) set() *appsv1.StatefulSet {
+	set := workload.NewSet(namespace, name, name, "v1", int32(w.scenario.Replicas))
+	if w.scenario.Ordered {
+		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+	}
+	if w.scenario.Rolls != "" {
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+		line := int32(0)
+		if w.scenario.Rolls == policy.ByPartition {
+			line = policy.RestLine
+			set.Annotations = map[string]string{v1alpha1.AnnotationPartition: fmt.Sprint(line)}
+		}
+		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &line}
+	}
+	return set
+}
+
+// labelled is what the guard does with a pod that has come without its label.
+func (w *world) labelled(kind api.Kind, before, after metav1.Object) {
+	pod, ok := after.(*corev1.Pod)
+	if !ok || kind != api.Pods || before != nil || !w.scenario.Guarded || pod.Labels[v1alpha1.LabelGuard] != "" {
+		return
+	}
+	w.loop.In(w.loop.Between(100*time.Millisecond, time.Second), func() {
+		if now := w.server.Pod(pod.Name); now != nil && now.UID == pod.UID {
+			next := *now
+			next.Labels = maps.Clone(now.Labels)
+			next.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardClosed
+			w.server.Put(api.Pods, &next)
+		}
+	})
 }
 
 // fate of a pod: its own, else that of its revision.
@@ -160,7 +204,22 @@ func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
 	w.server.Put(api.Clusters, c)
 }
 
-// done: everybody runs the template and is back, and nothing is open.
+// current: everybody runs the template, and a line rests.
+func (w *world) current() bool {
+	set := w.server.Set(name)
+	if w.scenario.Rolls == policy.ByPartition && (workload.Partition(set) != policy.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
+		return false
+	}
+	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return workload.Revision(pod) != workload.Template(set) })
+}
+
+// contented: by its own word the leader has been done for long, whoever runs what.
+func (w *world) contented() bool {
+	p := w.leader
+	return p.finished > 0 && w.loop.Now()-p.finished > 40*time.Second
+}
+
+// done: everybody is back, and nothing is open.
 func (w *world) done() bool {
 	set := w.server.Set(name)
 	pods := w.pods()
@@ -168,7 +227,7 @@ func (w *world) done() bool {
 		return false
 	}
 	for _, pod := range pods {
-		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) || workload.Revision(pod) != workload.Template(set) {
+		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) {
 			return false
 		}
 	}

@@ -72,7 +72,7 @@ func (c *Controller) reconcile(set *appsv1.StatefulSet) {
 		if pod.Labels["app"] != set.Name {
 			continue
 		}
-		if n := ordinalOf(name); n >= start && n < end {
+		if n := Ordinal(name); n >= start && n < end {
 			pods[n] = pod
 		} else {
 			beyond = append(beyond, pod)
@@ -101,7 +101,7 @@ func (c *Controller) reconcile(set *appsv1.StatefulSet) {
 			return
 		}
 	}
-	slices.SortFunc(beyond, func(a, b *corev1.Pod) int { return cmp.Compare(ordinalOf(b.Name), ordinalOf(a.Name)) })
+	slices.SortFunc(beyond, func(a, b *corev1.Pod) int { return cmp.Compare(Ordinal(b.Name), Ordinal(a.Name)) })
 	for _, pod := range beyond {
 		if pod.DeletionTimestamp == nil {
 			c.remove(set, pod)
@@ -110,6 +110,39 @@ func (c *Controller) reconcile(set *appsv1.StatefulSet) {
 			return
 		}
 	}
+	if rolls(set) {
+		c.roll(set, pods, start+int(Partition(set)), end)
+	}
+}
+
+// roll takes the highest outdated pod at or above the line, one at a time, and
+// waits where a pod above it is not well.
+func (c *Controller) roll(set *appsv1.StatefulSet, pods map[int]*corev1.Pod, line, end int) {
+	for n := end - 1; n >= line; n-- {
+		pod := pods[n]
+		if pod == nil {
+			return
+		}
+		if Revision(pod) != Template(set) && pod.DeletionTimestamp == nil {
+			c.remove(set, pod)
+			return
+		}
+		if !Ready(pod) || pod.DeletionTimestamp != nil {
+			return
+		}
+	}
+}
+
+func rolls(set *appsv1.StatefulSet) bool {
+	return set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType
+}
+
+// Partition of a StatefulSet that rolls; what is below comes back on the current revision.
+func Partition(set *appsv1.StatefulSet) int32 {
+	if r := set.Spec.UpdateStrategy.RollingUpdate; rolls(set) && r != nil && r.Partition != nil {
+		return *r.Partition
+	}
+	return 0
 }
 
 func ended(pod *corev1.Pod) bool {
@@ -117,7 +150,15 @@ func ended(pod *corev1.Pod) bool {
 }
 
 func (c *Controller) create(set *appsv1.StatefulSet, ordinal int) {
-	pod := newPod(set, ordinal, Template(set), c.Webhook)
+	revision := Template(set)
+	start := 0
+	if set.Spec.Ordinals != nil {
+		start = int(set.Spec.Ordinals.Start)
+	}
+	if rolls(set) && ordinal < start+int(Partition(set)) {
+		revision = set.Status.CurrentRevision
+	}
+	pod := newPod(set, ordinal, revision, c.Webhook)
 	if err := c.server.Create(api.Pods, pod); err == nil {
 		c.loop.Log("sts", "creates %s on %s", pod.Name, Revision(pod))
 	}
@@ -132,7 +173,8 @@ func (c *Controller) remove(set *appsv1.StatefulSet, pod *corev1.Pod) {
 	c.loop.Log("sts", "deletes %s", pod.Name)
 }
 
-// status writes what is seen. Under OnDelete the current revision never moves.
+// status writes what is seen. Under RollingUpdate the current revision moves when
+// all pods run the template and are ready; under OnDelete it never does.
 func (c *Controller) status(set *appsv1.StatefulSet, pods map[int]*corev1.Pod, beyond []*corev1.Pod) {
 	next := set.Status
 	next.ObservedGeneration, next.UpdateRevision = set.Generation, Template(set)
@@ -148,7 +190,10 @@ func (c *Controller) status(set *appsv1.StatefulSet, pods map[int]*corev1.Pod, b
 			next.CurrentReplicas++
 		}
 	}
-	if next.ObservedGeneration == set.Status.ObservedGeneration && next.UpdateRevision == set.Status.UpdateRevision &&
+	if rolls(set) && next.UpdatedReplicas == *set.Spec.Replicas && next.ReadyReplicas == next.Replicas {
+		next.CurrentRevision, next.CurrentReplicas = next.UpdateRevision, next.UpdatedReplicas
+	}
+	if next.CurrentRevision == set.Status.CurrentRevision && next.ObservedGeneration == set.Status.ObservedGeneration && next.UpdateRevision == set.Status.UpdateRevision &&
 		next.Replicas == set.Status.Replicas && next.ReadyReplicas == set.Status.ReadyReplicas &&
 		next.UpdatedReplicas == set.Status.UpdatedReplicas && next.CurrentReplicas == set.Status.CurrentReplicas {
 		return

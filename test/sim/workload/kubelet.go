@@ -148,7 +148,7 @@ func (k *Kubelets) schedule(name string, uid types.UID) {
 	if pod == nil || pod.DeletionTimestamp != nil {
 		return
 	}
-	node := k.nodes[ordinalOf(name)%len(k.nodes)]
+	node := k.nodes[Ordinal(name)%len(k.nodes)]
 	if k.Fate(pod) == Unschedulable || k.down[node] || k.cordoned(node) {
 		k.write(name, uid, func(pod *corev1.Pod) {
 			setCondition(&pod.Status, corev1.PodScheduled, false)

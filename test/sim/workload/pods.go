@@ -92,8 +92,8 @@ func Ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// ordinalOf is the number at the end of a pod's name.
-func ordinalOf(pod string) int {
+// Ordinal is the number at the end of a pod's name.
+func Ordinal(pod string) int {
 	n, err := strconv.Atoi(pod[strings.LastIndexByte(pod, '-')+1:])
 	if err != nil {
 		panic(fmt.Sprintf("pod %q has no ordinal", pod))

@@ -1,0 +1,215 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// leader is a coordinator's loop around an Actor, as short as it can be. What it
+// does depends only on what it was answered and shown, so its history stands for
+// its state.
+type leader struct {
+	w      *world
+	name   string
+	notify chan struct{}
+	// history is a digest of all that it was answered and shown.
+	history digest
+
+	epoch  int64
+	claims int
+	terms  int
+	// members and clusterShown are what agents and the other cache have told of.
+	members, clusterShown digest
+	// shown is what its cache of pods shows.
+	shown digest
+	// newest is the DatabaseCluster as this leader wrote or read it last; the
+	// others are its caches, which lag behind.
+	newest, cached *v1alpha1.DatabaseCluster
+	pods           map[string]*corev1.Pod
+	live           map[types.UID]bool
+	wake           time.Time
+}
+
+func (l *leader) run(ctx context.Context) {
+	for l.terms < l.w.terms && ctx.Err() == nil {
+		l.lead(ctx) // one that was outrun begins anew
+	}
+}
+
+// lead takes the database cluster over and makes passes until it is lost.
+func (l *leader) lead(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	l.forget()
+	live, err := clusters{l: l}.DatabaseClusters(namespace).Get(ctx, database, metav1.GetOptions{})
+	if err != nil {
+		cancel()
+		return
+	}
+	taken, err := act.TakeOver(ctx, clusters{l: l}, client{l: l, taking: true}, live, 0, policy.At(time.Now()))
+	if err != nil {
+		cancel()
+		return
+	}
+	l.epoch, l.newest = taken.Status.Epoch, taken
+	l.w.tookOver(l)
+	actor, err := act.New(act.Options{
+		Kubernetes: client{l: l}, Clusters: clusters{l: l, actor: true}, Agents: agents{l},
+		Namespace: namespace, Name: database, UID: string(taken.UID), Epoch: l.epoch,
+		Notify: l.poke, NewID: l.newID, Metrics: metrics, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer actor.Wait()
+	defer cancel()
+	for l.pass(ctx, actor) {
+		select {
+		case <-ctx.Done():
+		case <-l.notify:
+		}
+	}
+}
+
+// forget leaves of a leader that begins anew only its caches.
+func (l *leader) forget() {
+	select {
+	case <-l.notify:
+	default:
+	}
+	l.terms++
+	l.epoch, l.newest, l.wake = 0, nil, time.Time{}
+	l.history = digest{}.and(l.name, l.terms, l.claims, l.shown, l.members, l.clusterShown)
+}
+
+func (l *leader) newID() string {
+	l.claims++
+	return fmt.Sprint(l.name, l.claims)
+}
+
+func (l *leader) poke() {
+	select {
+	case l.notify <- struct{}{}:
+	default:
+	}
+}
+
+// known is the newer of what the cache shows and what this leader has seen itself.
+func (l *leader) known() *v1alpha1.DatabaseCluster {
+	if l.newest == nil || version(l.cached) > version(l.newest) {
+		return l.cached
+	}
+	return l.newest
+}
+
+func version(o metav1.Object) int64 {
+	n, err := strconv.ParseInt(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// pass decides on what is known and does what follows; false when it leads no more.
+func (l *leader) pass(ctx context.Context, actor *act.Actor) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	known := l.known()
+	s := l.snapshot(known)
+	actor.Annotate(&s)
+	versions := map[string]string{}
+	for _, pod := range l.pods {
+		versions[string(pod.UID)] = pod.ResourceVersion
+	}
+	out := actor.Advance(ctx, act.Situation{Now: time.Now(), Cluster: known, Snapshot: s, Versions: versions, Plan: policy.Decide(s)})
+	if out.Deposed {
+		return false
+	}
+	l.wake = out.Wake
+	if !out.Edits.Urgent() {
+		return true
+	}
+	next := known.DeepCopy()
+	out.Edits.Apply(&next.Status)
+	written, err := clusters{l: l}.DatabaseClusters(namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) {
+		written, err = clusters{l: l}.DatabaseClusters(namespace).Get(ctx, database, metav1.GetOptions{})
+	}
+	if err != nil {
+		l.wake = time.Now().Add(retry)
+		return ctx.Err() == nil
+	}
+	l.newest = written
+	l.poke()
+	return true
+}
+
+// seePods has the cache show the pods as they are, and seeMembers what agents report.
+func (l *leader) seePods() {
+	l.pods = maps.Clone(l.w.server.pods) // the server never changes an object that it holds
+	l.seeMembers()
+}
+
+func (l *leader) seeMembers() {
+	live := maps.Clone(l.w.live)
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.live, l.members = live, l.w.versions[members]
+}
+
+// snapshot is what a coordinator makes of what it is shown.
+func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) policy.Snapshot {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	s := policy.Snapshot{
+		Version: policy.Version, Now: policy.At(time.Now()),
+		Cluster: policy.Cluster{
+			Namespace: namespace, Name: database, UID: string(known.UID), Spec: known.Spec,
+			Status: policy.Status{Epoch: known.Status.Epoch, Claims: known.Status.Claims, Initialized: true},
+			Window: policy.WindowState{Open: true}, Engine: policy.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: true,
+		},
+		Pools: []policy.Pool{{Name: "s", Replicas: int32(len(names)), Revision: newRevision, Observed: true,
+			Management: policy.Parallel, Strategy: policy.OnDelete}},
+		Health: policy.Health{Verdict: policy.Green},
+	}
+	group := policy.Group{ID: "books/1", Kind: policy.Shard, NeedsLeader: true}
+	leads := false
+	for i, name := range names {
+		pod := l.pods[name]
+		state, phase, member := policy.Down, policy.Started, policy.NotLive
+		if l.live[pod.UID] {
+			state, phase, member = policy.Active, policy.Ready, policy.Live
+		}
+		if pod.DeletionTimestamp != nil {
+			phase = policy.Terminating
+		}
+		guard := policy.GuardClosed
+		if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
+			guard = policy.GuardOpen
+		}
+		s.Pods = append(s.Pods, policy.Pod{
+			Name: name, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
+			UID: string(pod.UID), Revision: pod.Labels[revisionLabel], Phase: phase, Guard: guard,
+			Since:  policy.At(time.Now().Add(-time.Second)),
+			Report: &policy.Report{UID: string(pod.UID), Self: true, Fresh: true, Member: member, Settled: member == policy.Live},
+		})
+		leader := state == policy.Active && !leads
+		leads = leads || leader
+		group.Members = append(group.Members, policy.Member{ID: "core_" + name, Pod: name, State: state, Eligible: true, Leader: leader})
+	}
+	s.Groups = []policy.Group{group}
+	return s
+}
