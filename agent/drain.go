@@ -55,12 +55,6 @@ type order struct {
 	notAfter time.Time
 }
 
-// intent is what carrying out an order will change.
-type intent struct {
-	undo   []byte
-	shared engines.Shared
-}
-
 // drainer carries out one order at a time.
 //
 // Invariants: only one call that changes the database runs at any time (busy); a

@@ -12,6 +12,12 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
+// intent is what carrying out an order will change.
+type intent struct {
+	undo   []byte
+	shared engines.Shared
+}
+
 var errNotShared = errors.New("this database has no setting that belongs to all of it")
 
 // restoreShared puts a setting of the whole database back. It touches no job:

@@ -206,8 +206,9 @@ func (a *Actor) nobodyRelies(at Situation, record *v1alpha1.SharedSetting, out *
 
 func (a *Actor) startPuttingBack(ctx context.Context, at Situation, record v1alpha1.SharedSetting, k *knob) {
 	k.run.busy = true
+	targets := restorers(at.Snapshot, k.run.errors)
 	a.running.Go(func() {
-		done, err := a.restoreShared(ctx, at, record)
+		done, err := a.restoreShared(ctx, at, record, targets)
 		ended := time.Now()
 		a.tell(func() {
 			k.run.busy = false
@@ -231,7 +232,7 @@ func (a *Actor) startPuttingBack(ctx context.Context, at Situation, record v1alp
 }
 
 // restoreShared asks one agent after the other. A former leader asks nobody.
-func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1.SharedSetting) (done bool, err error) {
+func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1.SharedSetting, targets []Target) (done bool, err error) {
 	bounded, cancel := a.bound(ctx)
 	err = a.stillLeads(bounded, at)
 	cancel()
@@ -246,7 +247,7 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 	defer cancel()
 	shared, notAfter := Shared{Knob: record.Knob, Undo: record.Undo}, time.Now().Add(callTimeout)
 	err = errors.New("no agent is there to put it back")
-	for _, target := range undoers(at, policy.Claim{}, false, time.Time{}) {
+	for _, target := range targets {
 		done, err = a.options.Agents.RestoreShared(ctx, target, shared, a.options.Epoch, notAfter)
 		if err == nil {
 			return done, nil
@@ -257,4 +258,27 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 		}
 	}
 	return false, err
+}
+
+// restorers are three agents that may put a setting back. Some may be too old, or
+// not answer: after each failure others are the first.
+func restorers(s policy.Snapshot, failures int) []Target {
+	const most = 3
+	all := living(s)
+	if len(all) <= most {
+		return all
+	}
+	first := failures * most % len(all)
+	return slices.Concat(all[first:], all[:first])[:most]
+}
+
+func living(s policy.Snapshot) []Target {
+	var out []Target
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if pod.Agent && pod.UID != "" && pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live {
+			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
+		}
+	}
+	return out
 }
