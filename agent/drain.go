@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type job struct {
 	epoch    int64
 	eligible []string // pods
 	undo     []byte
+	shared   engines.Shared
 	notAfter time.Time
 
 	state       rollcallv1.Drain
@@ -49,6 +51,7 @@ type order struct {
 	epoch    int64
 	eligible []string
 	undo     []byte
+	shared   engines.Shared
 	notAfter time.Time
 }
 
@@ -131,33 +134,42 @@ func (d *drainer) conflict(o order, now time.Time) string {
 	return fmt.Sprintf("claim %s is open on this pod (%s); it must be restored first", j.claim, j.state)
 }
 
-// plan answers the undo bytes of an order and changes nothing.
-func (d *drainer) plan(ctx context.Context, o order) (undo []byte, refused string, err error) {
+// plan answers what an order will change, and changes nothing.
+func (d *drainer) plan(ctx context.Context, o order) (will intent, refused string, err error) {
 	d.mu.Lock()
 	if j := d.job; j != nil && j.claim == o.claim && j.kind == o.kind && o.claim != "" && !d.over.covers(o.claim, o.epoch) {
 		// What the database looks like now is already our own doing.
-		undo = slices.Clone(j.undo)
+		will = intent{slices.Clone(j.undo), j.shared}
 		d.mu.Unlock()
-		return undo, "", nil
+		return will, "", nil
 	}
 	refused = d.conflict(o, time.Now())
 	d.mu.Unlock()
 	if refused != "" {
-		return nil, refused, nil
+		return intent{}, refused, nil
 	}
 	if err := d.take(ctx); err != nil {
-		return nil, "", err
+		return intent{}, "", err
 	}
 	defer d.release()
 	engine, err := d.engine.get()
 	if err != nil {
-		return nil, "", err
+		return intent{}, "", err
 	}
-	undo, err = engine.Plan(ctx, d.engineOrder(o.claim, o.kind, o.eligible, o.notAfter))
-	if err == nil && len(undo) > engines.MaxUndo {
-		return nil, "", fmt.Errorf("undo of %d bytes; at most %d are allowed", len(undo), engines.MaxUndo)
+	told := d.engineOrder(o)
+	if will.undo, err = engine.Plan(ctx, told); err != nil {
+		return intent{}, "", err
 	}
-	return undo, "", err
+	// Without a claim nobody would put back what belongs to the whole database.
+	if sharer, ok := engine.(engines.Sharer); ok && o.claim != "" {
+		if will.shared, err = sharer.Shared(ctx, told); err != nil {
+			return intent{}, "", err
+		}
+	}
+	if n := max(len(will.undo), len(will.shared.Undo)); n > engines.MaxUndo {
+		return intent{}, "", fmt.Errorf("undo of %d bytes; at most %d are allowed", n, engines.MaxUndo)
+	}
+	return will, "", nil
 }
 
 // apply starts the order or goes on with it; it answers at once. refused is set
@@ -173,7 +185,7 @@ func (d *drainer) apply(o order) (refused string, err error) {
 		return refused, nil
 	}
 	if j := d.job; j != nil && j.claim == o.claim && j.kind == o.kind && o.claim != "" {
-		j.epoch, j.notAfter, j.eligible = o.epoch, o.notAfter, o.eligible
+		j.epoch, j.notAfter, j.eligible, j.shared = o.epoch, o.notAfter, o.eligible, o.shared
 		refused := j.state == rollcallv1.Drain_DRAIN_REFUSED
 		again := refused && now.Sub(j.since) >= retryRefused
 		// The coordinator's successor may want it after a restore that did not finish.
@@ -186,7 +198,7 @@ func (d *drainer) apply(o order) (refused string, err error) {
 		d.job.cancel()
 	}
 	j := &job{
-		claim: o.claim, kind: o.kind, epoch: o.epoch, eligible: o.eligible, undo: o.undo, notAfter: o.notAfter,
+		claim: o.claim, kind: o.kind, epoch: o.epoch, eligible: o.eligible, undo: o.undo, shared: o.shared, notAfter: o.notAfter,
 		state: rollcallv1.Drain_DRAIN_PREPARING, detail: "started", since: now,
 	}
 	j.ctx, j.cancel = context.WithCancel(d.ctx)
@@ -251,9 +263,9 @@ func (d *drainer) step(j *job) (engines.Progress, error) {
 	}
 	defer d.release()
 	d.mu.Lock()
-	notAfter, eligible := j.notAfter, j.eligible
+	o := order{claim: j.claim, kind: j.kind, eligible: j.eligible, shared: j.shared, notAfter: j.notAfter}
 	d.mu.Unlock()
-	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
+	if !o.notAfter.IsZero() && !time.Now().Before(o.notAfter) {
 		return engines.Progress{}, errOutOfTime
 	}
 	engine, err := d.engine.get()
@@ -262,7 +274,7 @@ func (d *drainer) step(j *job) (engines.Progress, error) {
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, applyTimeout)
 	defer cancel()
-	return engine.Apply(ctx, d.engineOrder(j.claim, j.kind, eligible, notAfter), j.undo)
+	return engine.Apply(ctx, d.engineOrder(o), j.undo)
 }
 
 // restore undoes a claim: the own one, whose job it ends, or that of a pod that
@@ -330,8 +342,8 @@ func (d *drainer) relieve(ctx context.Context, o order, node string) (engines.Pr
 	}
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
-	told := d.engineOrder(o.claim, engines.Handoff, o.eligible, o.notAfter)
-	told.Node = node
+	told := d.engineOrder(o)
+	told.Kind, told.Node = engines.Handoff, node
 	return engines.Relieve(ctx, engine, told)
 }
 
@@ -346,11 +358,10 @@ func (d *drainer) drop() {
 	}
 }
 
-func (d *drainer) engineOrder(claim string, kind engines.Kind, eligible []string, notAfter time.Time) engines.Order {
-	if claim == "" {
-		claim = d.own
+func (d *drainer) engineOrder(o order) engines.Order {
+	return engines.Order{
+		Kind: o.kind, Claim: cmp.Or(o.claim, d.own), Eligible: d.translate(o.eligible), Shared: o.shared, NotAfter: o.notAfter,
 	}
-	return engines.Order{Kind: kind, Claim: claim, Eligible: d.translate(eligible), NotAfter: notAfter}
 }
 
 func (d *drainer) take(ctx context.Context) error {

@@ -211,10 +211,10 @@ func TestPlanOfAnOpenClaimAnswersItsUndo(t *testing.T) {
 	draining(t, engine, func(t *testing.T, d *drainer) {
 		_, err := d.apply(handoff("c", 1))
 		require.NoError(t, err)
-		undo, words, err := d.plan(t.Context(), handoff("c", 1))
+		will, words, err := d.plan(t.Context(), handoff("c", 1))
 		require.NoError(t, err)
 		require.Empty(t, words)
-		require.Equal(t, "undo", string(undo))
+		require.Equal(t, "undo", string(will.undo))
 		require.Zero(t, plans.Load(), "the database already shows our own doing")
 	})
 }

@@ -140,7 +140,10 @@ func (s *service) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 }
 
 func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-	o := order{claim: r.GetClaim(), epoch: r.GetFence().GetEpoch(), eligible: r.GetEligible(), undo: r.GetUndo()}
+	o := order{
+		claim: r.GetClaim(), epoch: r.GetFence().GetEpoch(), eligible: r.GetEligible(), undo: r.GetUndo(),
+		shared: engines.Shared{Knob: r.GetKnob(), Undo: r.GetKnobUndo()},
+	}
 	switch r.GetKind() {
 	case rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF:
 		o.kind = engines.Handoff
@@ -150,6 +153,9 @@ func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 		return nil, status.Error(codes.InvalidArgument, "kind must be PREPARE_KIND_HANDOFF or PREPARE_KIND_EVACUATE")
 	}
 	if err := checkOrder(o.claim, o.undo); err != nil {
+		return nil, err
+	}
+	if err := checkShared(o.shared); err != nil {
 		return nil, err
 	}
 	var err error
@@ -170,7 +176,7 @@ func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 }
 
 func (s *service) plan(ctx context.Context, o order) (*rollcallv1.PrepareResponse, error) {
-	undo, refused, err := s.drainer.plan(ctx, o)
+	will, refused, err := s.drainer.plan(ctx, o)
 	switch {
 	case err != nil:
 		return nil, engineError(ctx, err)
@@ -178,7 +184,9 @@ func (s *service) plan(ctx context.Context, o order) (*rollcallv1.PrepareRespons
 		// Not an answer: without undo bytes it would look like nothing to undo.
 		return nil, refusal(codes.FailedPrecondition, ReasonOtherClaim, nil, "%s", refused)
 	}
-	response := &rollcallv1.PrepareResponse{Undo: undo, Drain: rollcallv1.Drain_DRAIN_NONE}
+	response := &rollcallv1.PrepareResponse{
+		Undo: will.undo, Drain: rollcallv1.Drain_DRAIN_NONE, Knob: will.shared.Knob, KnobUndo: will.shared.Undo,
+	}
 	if j, _ := s.drainer.status(); j.claim == o.claim {
 		response.Drain, response.Detail = j.state, j.detail
 	}
@@ -221,6 +229,9 @@ func (s *service) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 }
 
 func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	if r.GetKnob() != "" {
+		return s.restoreShared(ctx, r)
+	}
 	if err := checkOrder(r.GetClaim(), r.GetUndo()); err != nil {
 		return nil, err
 	}
@@ -275,11 +286,8 @@ func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 	if n := len(r.GetEligible()); n > maxEligible {
 		return notAfter, status.Errorf(codes.InvalidArgument, "eligible names %d pods; at most %d are allowed", n, maxEligible)
 	}
-	if until := r.GetNotAfter(); until != nil {
-		if err := until.CheckValid(); err != nil {
-			return notAfter, status.Errorf(codes.InvalidArgument, "not_after is not a time: %v", err)
-		}
-		notAfter = until.AsTime()
+	if notAfter, err = endOf(r.GetNotAfter()); err != nil {
+		return notAfter, err
 	}
 	v, _ := s.board.newest()
 	if r.GetPodUid() != v.identity.PodUid {
@@ -293,6 +301,17 @@ func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 		return notAfter, refusal(codes.FailedPrecondition, ReasonExpired, nil, "not_after is %s, which has passed", notAfter.UTC().Format(time.RFC3339))
 	}
 	return notAfter, nil
+}
+
+// endOf is the time past which nothing is written; zero is none.
+func endOf(until *timestamppb.Timestamp) (time.Time, error) {
+	if until == nil {
+		return time.Time{}, nil
+	}
+	if err := until.CheckValid(); err != nil {
+		return time.Time{}, status.Errorf(codes.InvalidArgument, "not_after is not a time: %v", err)
+	}
+	return until.AsTime(), nil
 }
 
 // admit lets an order through the fence. An agent that has just started may not

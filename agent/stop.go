@@ -206,15 +206,15 @@ func (s *stopper) silent(ctx context.Context) string {
 // one does one drain without a claim.
 func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time) (result, detail string) {
 	o := order{kind: kind, notAfter: deadline}
-	undo, refused, err := s.drainer.plan(ctx, o)
+	will, refused, err := s.drainer.plan(ctx, o)
 	switch {
 	case err != nil:
 		return stopFailed, err.Error()
 	case refused != "":
 		return stopRefused, refused
 	}
-	o.undo = undo
-	if err := s.remember(undo); err != nil {
+	o.undo = will.undo
+	if err := s.remember(will.undo); err != nil {
 		s.logger.Warn("a restarted agent will not know what the stop hook does", "error", err)
 	}
 	if refused, err = s.drainer.apply(o); err != nil {

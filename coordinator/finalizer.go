@@ -29,12 +29,12 @@ func forsaken(now time.Time, cluster *v1alpha1.DatabaseCluster, pods int) bool {
 	return deleted != nil && (pods == 0 || now.Sub(deleted.Time) >= undoFor)
 }
 
-// finalize answers the object with our finalizer on it while a claim is open,
-// and without it otherwise. A deletion is so held up by open claims and by
+// finalize answers the object with our finalizer on it while claims are open, or
+// settings of the whole database are to be put back, and without it otherwise. A deletion is so held up by open claims and by
 // nothing else.
-func (s *session) finalize(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, claims int, wake *time.Time) (*v1alpha1.DatabaseCluster, error) {
+func (s *session) finalize(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, open int, wake *time.Time) (*v1alpha1.DatabaseCluster, error) {
 	has := slices.Contains(cluster.Finalizers, v1alpha1.Finalizer)
-	if claims > 0 || len(cluster.Status.Claims) > 0 {
+	if open > 0 || len(cluster.Status.Claims)+len(cluster.Status.Shared) > 0 {
 		s.freeSince = time.Time{}
 		if has || cluster.DeletionTimestamp != nil {
 			return cluster, nil

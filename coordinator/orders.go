@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/status"
@@ -40,9 +41,9 @@ var _ act.Agents = orders{}
 // order whose epoch is lower than one that was seen.
 const reasonStaleEpoch = "STALE_EPOCH"
 
-func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, error) {
+func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, act.Shared, error) {
 	answer, err := o.prepare(ctx, to, order, nil, false)
-	return answer.GetUndo(), err
+	return answer.GetUndo(), act.Shared{Knob: answer.GetKnob(), Undo: answer.GetKnobUndo()}, err
 }
 
 func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, undo []byte) (act.Progress, error) {
@@ -71,6 +72,7 @@ func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, und
 	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
 		Kind: kind, Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: to.UID,
 		Eligible: order.Eligible, Apply: apply, Undo: undo, NotAfter: timestamppb.New(order.NotAfter),
+		Knob: order.Shared.Knob, KnobUndo: order.Shared.Undo,
 	})
 	return answer, judge(err)
 }
@@ -90,6 +92,14 @@ func (o orders) Relieve(ctx context.Context, to act.Target, order act.Order, mem
 func (o orders) Restore(ctx context.Context, to act.Target, claim string, epoch int64, undo []byte) (bool, error) {
 	answer, err := o.agents.Restore(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
 		Claim: claim, Fence: o.fence(epoch), Undo: undo,
+	})
+	return answer.GetDone(), judge(err)
+}
+
+// RestoreShared names no claim, so that an agent which knows no knobs refuses.
+func (o orders) RestoreShared(ctx context.Context, to act.Target, shared act.Shared, epoch int64, notAfter time.Time) (bool, error) {
+	answer, err := o.agents.Restore(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
+		Fence: o.fence(epoch), Undo: shared.Undo, Knob: shared.Knob, NotAfter: timestamppb.New(notAfter),
 	})
 	return answer.GetDone(), judge(err)
 }

@@ -18,7 +18,7 @@ const (
 // holdReports follows all agents' reports while there is work, and a little
 // longer; an idle cluster costs a few rosters.
 func (s *session) holdReports(now time.Time, d status.Decision) {
-	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || !d.Snapshot.Cluster.Status.Initialized
+	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || len(s.newest.Status.Shared) > 0 || !d.Snapshot.Cluster.Status.Initialized
 	if s.asked.Swap(false) || work {
 		s.workedAt = now
 	}

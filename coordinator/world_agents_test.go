@@ -115,7 +115,15 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 		return nil, grpcstatus.Error(codes.FailedPrecondition, "another pod is meant")
 	}
 	if !r.GetApply() {
-		return &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim())}, nil
+		answer := &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim())}
+		if m.db.allocation != "" && m.db.old != m.pod {
+			answer.Knob, answer.KnobUndo = knob, []byte(m.db.allocation)
+		}
+		return answer, nil
+	}
+	if r.GetKnob() != "" && m.db.old != m.pod {
+		m.db.allocation = string(r.GetKnobUndo()) + ", throttled"
+		m.db.writes++
 	}
 	m.db.applied[r.GetClaim()] = string(m.uid)
 	m.drain, m.claim = rollcallv1.Drain_DRAIN_PREPARED, r.GetClaim()
@@ -134,6 +142,16 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 func (m *member) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
 	m.db.w.mu.Lock()
 	defer m.db.w.mu.Unlock()
+	switch {
+	case r.GetClaim() == "" && m.db.old == m.pod:
+		return nil, grpcstatus.Error(codes.InvalidArgument, "claim must have 1 to 256 characters")
+	case r.GetKnob() != "":
+		if !time.Now().Before(r.GetNotAfter().AsTime()) {
+			return nil, grpcstatus.Error(codes.Aborted, "too late")
+		}
+		m.db.allocation = string(r.GetUndo())
+		return &rollcallv1.RestoreResponse{Done: true}, nil
+	}
 	delete(m.db.applied, string(r.GetUndo()))
 	if m.claim == r.GetClaim() {
 		m.drain, m.claim = rollcallv1.Drain_DRAIN_NONE, ""

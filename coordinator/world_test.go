@@ -64,6 +64,10 @@ type database struct {
 	leader   string
 	hung     bool // agents take orders and do not answer
 	bare     bool // new pods get no agent
+
+	allocation string // a setting of the whole database; empty: it has none
+	writes     int    // how often prepares changed it
+	old        string // the pod whose agent knows of no such setting
 }
 
 // member is one pod: its part of the database, and its agent.

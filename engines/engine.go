@@ -62,6 +62,9 @@ type Order struct {
 	Node string
 	// Eligible are the nodes (Member.Node) that may take over duties. Empty: any.
 	Eligible []string
+	// Shared is the setting of the whole database that Apply of a Sharer may change,
+	// as it was before anybody did. Without it that setting stays as it is.
+	Shared Shared
 	// NotAfter is the time past which no write may be started. Zero: no limit.
 	NotAfter time.Time
 }

@@ -122,6 +122,12 @@ type Actor struct {
 	// made are the claims that this Actor asked for.
 	made  map[string]bool
 	rests map[string]*rest
+	// knobs are the settings whose old value is recorded; shared are the claims that
+	// this Actor added to a record.
+	knobs  map[string]*knob
+	shared map[string]bool
+	// putBacks counts the settings that were put back.
+	putBacks int
 	// forced are the pods that are deleted by force, by UID.
 	forced map[string]*run
 	// lines are the hold lines that were moved, by pool.
@@ -142,6 +148,8 @@ func New(options Options) (*Actor, error) {
 		made:    map[string]bool{},
 		rests:   map[string]*rest{},
 		forced:  map[string]*run{},
+		knobs:   map[string]*knob{},
+		shared:  map[string]bool{},
 		lines:   map[string]*line{},
 	}, nil
 }
@@ -199,7 +207,8 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	if a.isDeposed() || status.Epoch != a.options.Epoch {
 		return Outcome{Deposed: true, Claims: status.Claims}
 	}
-	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Phase: map[string]policy.ClaimPhase{}}}
+	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]policy.ClaimPhase{}}}
+	a.learnKnobs(at)
 	open := make(map[string]bool, len(status.Claims))
 	for _, claim := range status.Claims {
 		open[claim.ID] = true
@@ -224,6 +233,7 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	}
 	if !out.Deposed {
 		a.deleteByOverride(ctx, at, &out)
+		a.putBack(ctx, at, &out)
 	}
 	a.wakeForRests(at.Now, &out)
 	return out
@@ -239,6 +249,7 @@ type Absence struct {
 func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, out *Outcome) {
 	r := a.runOf(at.Now, claim)
 	c, why := a.look(at, claim, r)
+	a.noteOver(at, c, r, out)
 	move := next(c)
 	r.say(a.log, claim, c, move, why)
 	if now := phase(c); now != claim.Phase {
@@ -250,6 +261,9 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 	case Wait:
 	case Store:
 		out.Edits.Undo[claim.ID] = r.heard.Undo
+		if r.heard.Shared.Knob != "" {
+			out.Edits.Share[claim.ID], a.shared[claim.ID] = r.heard.Shared, true
+		}
 	case Release:
 		if r.rest != "" && c.Pod == Here {
 			a.leaveAlone(at.Now, claim.UID, r.rest, r.giveUp)
@@ -292,6 +306,9 @@ func (o *Outcome) wake(at time.Time) {
 // the next pass.
 func (a *Actor) start(ctx context.Context, at Situation, claim policy.Claim, r *run, move Move) {
 	r.busy = true
+	if move == Ask {
+		r.askedIn = a.putBacks
+	}
 	known := *r
 	a.running.Go(func() {
 		learn := a.carryOut(ctx, at, claim, known, move)

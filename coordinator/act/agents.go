@@ -12,12 +12,16 @@ import (
 // context and may be repeated.
 type Agents interface {
 	// Plan asks the agent of a pod what preparing it would change, and changes
-	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it.
-	Plan(ctx context.Context, to Target, order Order) (undo []byte, err error)
+	// nothing. The bytes, at most 4 KiB, let any agent of the cluster undo it. A
+	// setting of the whole database is named apart, and has an undo of its own.
+	Plan(ctx context.Context, to Target, order Order) (undo []byte, shared Shared, err error)
 	// Prepare has the agent of a pod start or continue to prepare it.
 	Prepare(ctx context.Context, to Target, order Order, undo []byte) (Progress, error)
 	// Restore has an agent undo what a prepare did.
 	Restore(ctx context.Context, to Target, claim string, epoch int64, undo []byte) (done bool, err error)
+	// RestoreShared has an agent put a setting of the whole database back; it starts
+	// no write past a time.
+	RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, notAfter time.Time) (done bool, err error)
 	// Relieve has the agent of a pod hand over the duties of another member of
 	// the database, whose pod has no agent. It leaves nothing to be undone.
 	Relieve(ctx context.Context, to Target, order Order, member string) (Progress, error)
@@ -45,6 +49,9 @@ type Order struct {
 	Prepare policy.Prepare
 	// Eligible are the pods that may take over duties; empty means any.
 	Eligible []string
+	// Shared is the setting of the whole database that may be written, with the
+	// value that it had before anybody did. Without it the agent leaves it alone.
+	Shared Shared
 	// NotAfter is the time past which the agent starts no write.
 	NotAfter time.Time
 }

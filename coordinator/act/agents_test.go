@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,9 +55,15 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 	return err
 }
 
-func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte, err error) {
-	err = a.call(ctx, "plan", to, order.Epoch, func() error { undo = []byte("undo " + order.Claim); return nil })
-	return undo, err
+func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte, shared Shared, err error) {
+	err = a.call(ctx, "plan", to, order.Epoch, func() error {
+		undo = []byte("undo " + order.Claim)
+		if a.w.knob != nil {
+			shared = Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
+		}
+		return nil
+	})
+	return undo, shared, err
 }
 
 func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byte) (p Progress, err error) {
@@ -70,6 +77,9 @@ func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byt
 			a.w.accuse("prepare of %s before its undo was stored", to.Pod)
 		}
 		p = Progress{State: policy.DrainPrepared}
+		if a.w.knob != nil {
+			p = a.w.turnKnob(order)
+		}
 		if a.w.onPrepare != nil {
 			if p, err = a.w.onPrepare(to, order); err != nil {
 				return err
@@ -119,6 +129,11 @@ func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int
 		done = true
 		return nil
 	})
+	return done, err
+}
+
+func (a *agents) RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, _ time.Time) (done bool, err error) {
+	err = a.call(ctx, "restore "+shared.Knob, to, epoch, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -75,6 +76,11 @@ type Edits struct {
 	Add []policy.Claim
 	// Undo maps claims to what their agents answered.
 	Undo map[string][]byte
+	// Share maps claims to the setting of the whole database that their prepare
+	// will write; it is written together with their Undo.
+	Share map[string]Shared
+	// Unshare are the settings that are put back.
+	Unshare []string
 	// Phase maps claims to what their phase is by now.
 	Phase map[string]policy.ClaimPhase
 	// Drop are claims that are over.
@@ -83,7 +89,7 @@ type Edits struct {
 
 // Urgent says whether something waits for the edits to be written. Phases alone
 // are for people and go with the next write.
-func (e Edits) Urgent() bool { return len(e.Add)+len(e.Undo)+len(e.Drop) > 0 }
+func (e Edits) Urgent() bool { return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.Unshare) > 0 }
 
 // Apply carries the edits out on a status.
 func (e Edits) Apply(status *v1alpha1.Status) {
@@ -101,4 +107,11 @@ func (e Edits) Apply(status *v1alpha1.Status) {
 		kept = append(kept, claim)
 	}
 	status.Claims = append(kept, e.Add...)
+	status.Shared = slices.DeleteFunc(slices.Clone(status.Shared), func(s v1alpha1.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
+	for _, id := range slices.Sorted(maps.Keys(e.Share)) {
+		share(status, id, e.Share[id])
+	}
+	if len(status.Shared) == 0 {
+		status.Shared = nil
+	}
 }

@@ -23,6 +23,18 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
+	c.Listed = sharedBy(&at.Cluster.Status, claim.ID) != nil
+	if r.heard.Shared.Knob != "" && !c.Listed && r.askedIn != a.putBacks {
+		// The agent may have read what a prepare had written: that is no value to save.
+		r.heard.Asked, c.Heard.Asked = false, false
+	}
+	c.Queued = where == Here && !r.heard.Prepared && a.queued(at, claim, r)
+	if c.Queued {
+		r.queuedTill = at.Now
+		if why == "" {
+			why = "another prepare writes the same setting of the whole database, or that is put back first"
+		}
+	}
 	c.Forced = where == Here && forced(at.Snapshot, claim)
 	var first []policy.Pod
 	if where == Here {
@@ -90,7 +102,7 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 		r.abandon(fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason), "")
 	case unforced(at.Snapshot, claim):
 		r.abandon("it was claimed by force, and is forced no more", "")
-	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim):
+	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim, r.queuedTill):
 		if mayProceed(at.Snapshot, claim) {
 			a.log.Warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
 			r.heard.Prepared = true
@@ -153,13 +165,18 @@ func notBefore(have, want string) bool {
 	return errH == nil && errW == nil && h > w
 }
 
-func timedOut(at Situation, claim policy.Claim) bool {
+// timedOut does not count the time for which others were in front.
+func timedOut(at Situation, claim policy.Claim, queuedTill time.Time) bool {
 	drain := at.Snapshot.Cluster.Spec.Drain
 	limit := drain.TimeoutSeconds
 	if claim.Prepare == policy.PrepareEvacuate {
 		limit = drain.EvacuateTimeoutSeconds
 	}
-	return limit > 0 && at.Now.Sub(claim.StartedAt.Time) > time.Duration(limit)*time.Second
+	began := claim.StartedAt.Time
+	if queuedTill.After(began) {
+		began = queuedTill
+	}
+	return limit > 0 && at.Now.Sub(began) > time.Duration(limit)*time.Second
 }
 
 // mayProceed: a pod whose data would be lost never goes without its prepare.

@@ -15,16 +15,20 @@ import (
 
 // order is what the agent of a claimed pod is asked for now.
 func (a *Actor) order(at Situation, claim policy.Claim) Order {
-	return Order{
+	order := Order{
 		Claim: claim.ID, Epoch: a.options.Epoch, Prepare: claim.Prepare,
 		Eligible: eligible(at.Snapshot, claim), NotAfter: time.Now().Add(writeAhead),
 	}
+	if record := sharedBy(&at.Cluster.Status, claim.ID); record != nil {
+		order.Shared = Shared{Knob: record.Knob, Undo: record.Undo}
+	}
+	return order
 }
 
 func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	undo, err := a.options.Agents.Plan(ctx, Target{Pod: claim.Pod, UID: claim.UID}, a.order(at, claim))
+	undo, shared, err := a.options.Agents.Plan(ctx, Target{Pod: claim.Pod, UID: claim.UID}, a.order(at, claim))
 	return func(r *run) {
 		a.outrun(err)
 		if err != nil {
@@ -32,7 +36,7 @@ func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(
 			return
 		}
 		r.succeeded()
-		r.heard.Asked, r.heard.Undo = true, undo
+		r.heard.Asked, r.heard.Undo, r.heard.Shared = true, undo, shared
 	}
 }
 
@@ -337,7 +341,7 @@ func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, know
 		a.outrun(problem)
 		r.failed(problem)
 		// Nothing was changed, so an agent that does not answer holds nothing up.
-		r.heard.Undone = here && len(claim.Undo) == 0
+		r.heard.Undone = here && len(claim.Undo) == 0 && sharedBy(&at.Cluster.Status, claim.ID) == nil
 	}
 }
 

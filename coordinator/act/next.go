@@ -77,6 +77,11 @@ type Case struct {
 	// CaughtUp: the cache shows the pod as it is since its guard was opened, and so
 	// everything that happened to other pods before that.
 	CaughtUp bool
+	// Listed: the claim is listed with a setting of the whole database that its
+	// prepare writes.
+	Listed bool
+	// Queued: another prepare writes that setting first, or it is put back first.
+	Queued bool
 	// Held: deciding again for this pod alone, it may not go now.
 	Held bool
 	// Heard is what this process has learned by its own moves.
@@ -89,6 +94,8 @@ type Heard struct {
 	// Asked: the agent has said what it will change; Undo is its answer.
 	Asked bool
 	Undo  []byte
+	// Shared is the setting of the whole database that the agent will write, if any.
+	Shared Shared
 	// Prepared: the agent has confirmed the prepare (or its time is up and the
 	// pod may go without).
 	Prepared bool
@@ -150,11 +157,13 @@ func advance(c Case) Move {
 		return Wait
 	case prepares(c.Claim) && !c.Heard.Prepared:
 		switch {
-		case len(c.Claim.Undo) > 0:
+		case c.Queued:
+			return Wait
+		case len(c.Claim.Undo) > 0 || c.Listed:
 			return Apply
 		case !c.Heard.Asked:
 			return Ask
-		case len(c.Heard.Undo) > 0:
+		case len(c.Heard.Undo) > 0 || c.Heard.Shared.Knob != "":
 			return Store
 		}
 		return Apply

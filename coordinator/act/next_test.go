@@ -29,6 +29,10 @@ func TestNext(t *testing.T) {
 		"undo was answered":              {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, Store, policy.PhasePreparing},
 		"nothing to undo":                {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, Apply, policy.PhasePreparing},
 		"undo is stored":                 {Case{Claim: stored, Pod: Here}, Apply, policy.PhasePreparing},
+		"a setting without any undo":     {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Store, policy.PhasePreparing},
+		"a setting is recorded":          {Case{Claim: handoff, Pod: Here, Listed: true, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Apply, policy.PhasePreparing},
+		"others write the setting":       {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, Wait, policy.PhasePreparing},
+		"given up in the queue":          {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Shut, policy.PhasePreparing},
 		"prepared":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, Observe, policy.PhasePrepared},
 		"held":                           {Case{Claim: stored, Pod: Here, Held: true, Heard: ready}, Wait, policy.PhasePrepared},
 		"may go":                         {Case{Claim: stored, Pod: Here, Heard: ready}, Open, policy.PhasePrepared},
@@ -74,11 +78,15 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 			Claim: rapid.SampledFrom([]policy.Claim{handoff, stored, broke, removal, {}}).Draw(t, "claim"),
 			Pod:   Whereabouts(rapid.IntRange(0, 3).Draw(t, "pod")), Rejoined: flag("rejoined"), Back: flag("back"),
 			Failed: flag("failed"), Superseded: flag("superseded"), GiveUp: flag("giveUp"), CaughtUp: flag("caughtUp"), Held: flag("held"),
+			Listed: flag("listed"), Queued: flag("queued"),
 			Heard: Heard{Asked: flag("asked"), Prepared: flag("prepared"), Observed: flag("observed"), Opened: flag("opened"), Ajar: flag("ajar"),
 				Sent: flag("sent"), Closed: flag("closed"), Confirmed: flag("confirmed"), Undone: flag("undone")},
 		}
 		if flag("undo") {
 			c.Heard.Undo = []byte("u")
+		}
+		if flag("shared") {
+			c.Heard.Shared.Knob = "k"
 		}
 		openInVain := c.Heard.Ajar || c.Heard.Opened && c.Held
 		if c.Pod == Here && !c.GiveUp && !c.Heard.Sent && openInVain && next(c) != Shut {
@@ -92,6 +100,9 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 		case Apply:
 			if len(c.Claim.Undo) == 0 && len(c.Heard.Undo) > 0 {
 				t.Fatalf("applied before the undo is stored: %+v", c)
+			}
+			if c.Queued || len(c.Claim.Undo) == 0 && c.Heard.Shared.Knob != "" && !c.Listed {
+				t.Fatalf("applied out of its turn, or before the value of a setting is recorded: %+v", c)
 			}
 		case Undo:
 			if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed || c.Pod == Leaving || c.Pod == Unknown {

@@ -29,7 +29,7 @@ func (w *world) judge(pod *corev1.Pod) {
 			away++
 		}
 	}
-	if away > 1 && !w.broken[pod.Labels[revision]] {
+	if away > max(1, w.mayBeAway) && !w.broken[pod.Labels[revision]] {
 		w.accuse("%d pods away after %s", away, pod.Name)
 	}
 	if !w.byForce && !w.prepared[string(pod.UID)] && !w.broken[pod.Labels[revision]] {

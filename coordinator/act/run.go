@@ -41,6 +41,15 @@ type run struct {
 	recheckAt    time.Time
 	prepareBegan time.Time
 	wentAt       time.Time
+	// askedIn is how many settings had been put back when the agent was asked what
+	// its prepare will change.
+	askedIn int
+	// queuedTill is until when another prepare had to write the same setting first.
+	queuedTill time.Time
+	// goneAt is when it was known that the pod is gone, over whether the claim needs
+	// the setting of the whole database no more.
+	goneAt time.Time
+	over   bool
 	// inherited: the claim is a predecessor's.
 	inherited bool
 	done      bool
@@ -54,7 +63,7 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 	if r == nil {
 		r = &run{inherited: a.inherits(claim)}
 		r.heard.Ajar = r.inherited
-		if len(claim.Undo) > 0 {
+		if r.inherited {
 			r.notAfter = now.Add(writeAhead)
 		}
 		a.runs[claim.ID] = r

@@ -50,10 +50,15 @@ type world struct {
 	// guard is the label of new pods; enforced: Kubernetes keeps those that are closed.
 	guard    string
 	enforced bool
+	// mayBeAway is how many may be, where it is more than one.
+	mayBeAway int
 	// byForce: pods may go unprepared, because a person said so.
 	byForce bool
 	// set is the controller of a StatefulSet that rolls its pods itself; nil: OnDelete.
 	set *controller
+
+	// knob is a setting of the whole database that prepares write; nil: there is none.
+	knob *setting
 
 	// onPrepare may replace what an agent answers.
 	onPrepare func(to Target, order Order) (Progress, error)
@@ -209,7 +214,7 @@ func (w *world) done() bool {
 			return false
 		}
 	}
-	return len(cluster.Status.Claims) == 0 && (w.set == nil || w.set.done())
+	return len(cluster.Status.Claims)+len(cluster.Status.Shared) == 0 && (w.set == nil || w.set.done())
 }
 
 func (w *world) describe() string {

@@ -20,6 +20,8 @@ var cases = []testCase{
 	{"restore from another agent", false, restoreFromAnother},
 	{"restore after a partial failure", false, restoreAfterPartialFailure},
 	{"restore leaves other claims alone", false, restoreLeavesOthers},
+	{"a setting of the whole database changes only when it is named", false, sharedOnlyWhenNamed},
+	{"a setting of the whole database is put back", false, sharedIsPutBack},
 	{"foreign entries stay", false, foreignStays},
 	{"no prepare is done on a broken server", false, neverDoneOnBroken},
 	{"no write after the end", false, noWriteAfterEnd},

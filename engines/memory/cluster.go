@@ -23,6 +23,9 @@ type Cluster struct {
 	nodes  map[string]*node
 	groups []*group // sorted by ID
 	marks  map[mark]bool
+	// allocation is what Options.Allocation is by now.
+	allocation string
+
 	hook   Hook
 	garble func(node string, o *engines.Observation)
 	calls  []Call
@@ -34,6 +37,9 @@ type Options struct {
 	Recovery time.Duration
 	// Step is how much one Apply does: shards led away or copies moved. 0: all.
 	Step int
+	// Allocation is a setting of the whole database, which prepares that are told to
+	// change to Throttled. Empty: it has none.
+	Allocation string
 }
 
 // Hook runs before each operation, outside the lock. It may block until ctx ends
@@ -53,12 +59,14 @@ type Call struct {
 type Op string
 
 const (
-	Observe Op = "Observe"
-	Plan    Op = "Plan"
-	Apply   Op = "Apply"
-	Restore Op = "Restore"
-	Sweep   Op = "Sweep"
-	Write   Op = "Write"
+	Observe       Op = "Observe"
+	Plan          Op = "Plan"
+	ReadShared    Op = "Shared"
+	Apply         Op = "Apply"
+	Restore       Op = "Restore"
+	RestoreShared Op = "RestoreShared"
+	Sweep         Op = "Sweep"
+	Write         Op = "Write"
 )
 
 type node struct {
@@ -87,7 +95,7 @@ type mark struct{ claim, node, group string }
 
 // New makes a database with these nodes, live, at version 1.0.0 and without data.
 func New(options Options, nodes ...string) *Cluster {
-	c := &Cluster{options: options, nodes: map[string]*node{}, marks: map[mark]bool{}}
+	c := &Cluster{options: options, nodes: map[string]*node{}, marks: map[mark]bool{}, allocation: options.Allocation}
 	for _, name := range nodes {
 		c.nodes[name] = &node{name: name, version: "1.0.0", state: engines.Live}
 	}

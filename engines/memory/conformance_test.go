@@ -16,7 +16,7 @@ import (
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{Start: func(t *testing.T) enginetest.Database {
 		members := []string{"db-0", "db-1", "db-2", "db-3"}
-		c := memory.New(memory.Options{Step: 1}, members...)
+		c := memory.New(memory.Options{Step: 1, Allocation: "all"}, members...)
 		for _, g := range []string{"books/shard1", "books/shard2", "pages/shard1"} {
 			c.AddGroup(g, members[:3]...)
 		}

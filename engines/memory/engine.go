@@ -149,6 +149,9 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	if u.Claim != order.Claim || u.Node != e.subject(order) || u.Kind != order.Kind.String() {
 		return engines.Progress{}, fmt.Errorf("undo of %s %s on %s does not belong to this order", u.Kind, u.Claim, u.Node)
 	}
+	if err := e.throttle(ctx, order); err != nil {
+		return engines.Progress{}, err
+	}
 	change := e.handOver
 	if order.Kind == engines.Evacuate {
 		change = e.moveOff

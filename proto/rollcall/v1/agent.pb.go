@@ -307,7 +307,11 @@ type PrepareRequest struct {
 	// With apply: what the call without apply answered.
 	Undo []byte `protobuf:"bytes,7,opt,name=undo,proto3" json:"undo,omitempty"`
 	// No write is started past this time.
-	NotAfter      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	NotAfter *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// With apply: the setting of the whole database that may be written, and what the first call of any pod without apply
+	// answered about it. An agent writes no such setting that is not named.
+	Knob          string `protobuf:"bytes,9,opt,name=knob,proto3" json:"knob,omitempty"`
+	KnobUndo      []byte `protobuf:"bytes,10,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -398,13 +402,30 @@ func (x *PrepareRequest) GetNotAfter() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *PrepareRequest) GetKnob() string {
+	if x != nil {
+		return x.Knob
+	}
+	return ""
+}
+
+func (x *PrepareRequest) GetKnobUndo() []byte {
+	if x != nil {
+		return x.KnobUndo
+	}
+	return nil
+}
+
 type PrepareResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Undo          []byte                 `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
-	Drain         Drain                  `protobuf:"varint,2,opt,name=drain,proto3,enum=rollcall.v1.Drain" json:"drain,omitempty"`
-	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	Done          uint32                 `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`
-	Total         uint32                 `protobuf:"varint,5,opt,name=total,proto3" json:"total,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Undo   []byte                 `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
+	Drain  Drain                  `protobuf:"varint,2,opt,name=drain,proto3,enum=rollcall.v1.Drain" json:"drain,omitempty"`
+	Detail string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	Done   uint32                 `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`
+	Total  uint32                 `protobuf:"varint,5,opt,name=total,proto3" json:"total,omitempty"`
+	// The setting of the whole database that a prepare which names it will write, and with what it can be put back.
+	Knob          string `protobuf:"bytes,6,opt,name=knob,proto3" json:"knob,omitempty"`
+	KnobUndo      []byte `protobuf:"bytes,7,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -474,11 +495,31 @@ func (x *PrepareResponse) GetTotal() uint32 {
 	return 0
 }
 
+func (x *PrepareResponse) GetKnob() string {
+	if x != nil {
+		return x.Knob
+	}
+	return ""
+}
+
+func (x *PrepareResponse) GetKnobUndo() []byte {
+	if x != nil {
+		return x.KnobUndo
+	}
+	return nil
+}
+
 type RestoreRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Claim         string                 `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
-	Fence         *Fence                 `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
-	Undo          []byte                 `protobuf:"bytes,3,opt,name=undo,proto3" json:"undo,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty when a setting of the whole database is put back: it belongs to no claim.
+	Claim string `protobuf:"bytes,1,opt,name=claim,proto3" json:"claim,omitempty"`
+	Fence *Fence `protobuf:"bytes,2,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Of the claim, or of the knob.
+	Undo []byte `protobuf:"bytes,3,opt,name=undo,proto3" json:"undo,omitempty"`
+	// Put back this setting of the whole database. Agents that know none refuse, for want of a claim.
+	Knob string `protobuf:"bytes,4,opt,name=knob,proto3" json:"knob,omitempty"`
+	// No write is started past this time; only with knob.
+	NotAfter      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -530,6 +571,20 @@ func (x *RestoreRequest) GetFence() *Fence {
 func (x *RestoreRequest) GetUndo() []byte {
 	if x != nil {
 		return x.Undo
+	}
+	return nil
+}
+
+func (x *RestoreRequest) GetKnob() string {
+	if x != nil {
+		return x.Knob
+	}
+	return ""
+}
+
+func (x *RestoreRequest) GetNotAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotAfter
 	}
 	return nil
 }
@@ -743,7 +798,7 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x05Fence\x12\x1f\n" +
 	"\vcluster_uid\x18\x01 \x01(\tR\n" +
 	"clusterUid\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\x96\x02\n" +
+	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\xc7\x02\n" +
 	"\x0ePrepareRequest\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.rollcall.v1.PrepareKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -752,17 +807,24 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\beligible\x18\x05 \x03(\tR\beligible\x12\x14\n" +
 	"\x05apply\x18\x06 \x01(\bR\x05apply\x12\x12\n" +
 	"\x04undo\x18\a \x01(\fR\x04undo\x127\n" +
-	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\"\x91\x01\n" +
+	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x12\n" +
+	"\x04knob\x18\t \x01(\tR\x04knob\x12\x1b\n" +
+	"\tknob_undo\x18\n" +
+	" \x01(\fR\bknobUndo\"\xc2\x01\n" +
 	"\x0fPrepareResponse\x12\x12\n" +
 	"\x04undo\x18\x01 \x01(\fR\x04undo\x12(\n" +
 	"\x05drain\x18\x02 \x01(\x0e2\x12.rollcall.v1.DrainR\x05drain\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x12\n" +
 	"\x04done\x18\x04 \x01(\rR\x04done\x12\x14\n" +
-	"\x05total\x18\x05 \x01(\rR\x05total\"d\n" +
+	"\x05total\x18\x05 \x01(\rR\x05total\x12\x12\n" +
+	"\x04knob\x18\x06 \x01(\tR\x04knob\x12\x1b\n" +
+	"\tknob_undo\x18\a \x01(\fR\bknobUndo\"\xb1\x01\n" +
 	"\x0eRestoreRequest\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x02 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x12\n" +
-	"\x04undo\x18\x03 \x01(\fR\x04undo\"=\n" +
+	"\x04undo\x18\x03 \x01(\fR\x04undo\x12\x12\n" +
+	"\x04knob\x18\x04 \x01(\tR\x04knob\x127\n" +
+	"\tnot_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\"=\n" +
 	"\x0fRestoreResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\bR\x04done\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xd2\x01\n" +
@@ -829,27 +891,28 @@ var file_rollcall_v1_agent_proto_depIdxs = []int32{
 	12, // 2: rollcall.v1.PrepareRequest.not_after:type_name -> google.protobuf.Timestamp
 	13, // 3: rollcall.v1.PrepareResponse.drain:type_name -> rollcall.v1.Drain
 	5,  // 4: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
-	5,  // 5: rollcall.v1.RelieveRequest.fence:type_name -> rollcall.v1.Fence
-	12, // 6: rollcall.v1.RelieveRequest.not_after:type_name -> google.protobuf.Timestamp
-	1,  // 7: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
-	2,  // 8: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
-	3,  // 9: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
-	4,  // 10: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
-	6,  // 11: rollcall.v1.AgentService.Prepare:input_type -> rollcall.v1.PrepareRequest
-	8,  // 12: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
-	10, // 13: rollcall.v1.AgentService.Relieve:input_type -> rollcall.v1.RelieveRequest
-	14, // 14: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
-	14, // 15: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
-	15, // 16: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
-	15, // 17: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
-	7,  // 18: rollcall.v1.AgentService.Prepare:output_type -> rollcall.v1.PrepareResponse
-	9,  // 19: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
-	11, // 20: rollcall.v1.AgentService.Relieve:output_type -> rollcall.v1.RelieveResponse
-	14, // [14:21] is the sub-list for method output_type
-	7,  // [7:14] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	12, // 5: rollcall.v1.RestoreRequest.not_after:type_name -> google.protobuf.Timestamp
+	5,  // 6: rollcall.v1.RelieveRequest.fence:type_name -> rollcall.v1.Fence
+	12, // 7: rollcall.v1.RelieveRequest.not_after:type_name -> google.protobuf.Timestamp
+	1,  // 8: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
+	2,  // 9: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
+	3,  // 10: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
+	4,  // 11: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
+	6,  // 12: rollcall.v1.AgentService.Prepare:input_type -> rollcall.v1.PrepareRequest
+	8,  // 13: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
+	10, // 14: rollcall.v1.AgentService.Relieve:input_type -> rollcall.v1.RelieveRequest
+	14, // 15: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
+	14, // 16: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
+	15, // 17: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
+	15, // 18: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
+	7,  // 19: rollcall.v1.AgentService.Prepare:output_type -> rollcall.v1.PrepareResponse
+	9,  // 20: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
+	11, // 21: rollcall.v1.AgentService.Relieve:output_type -> rollcall.v1.RelieveResponse
+	15, // [15:22] is the sub-list for method output_type
+	8,  // [8:15] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_agent_proto_init() }

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -174,8 +175,8 @@ func (a agents) order(ctx context.Context, verb string, to act.Target, epoch int
 	return err
 }
 
-func (a agents) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, error) {
-	return []byte("undo"), a.order(ctx, "ask", to, order.Epoch, func() {})
+func (a agents) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, act.Shared, error) {
+	return []byte("undo"), act.Shared{}, a.order(ctx, "ask", to, order.Epoch, func() {})
 }
 
 func (a agents) Prepare(ctx context.Context, to act.Target, order act.Order, _ []byte) (act.Progress, error) {
@@ -186,6 +187,10 @@ func (a agents) Prepare(ctx context.Context, to act.Target, order act.Order, _ [
 func (a agents) Restore(ctx context.Context, to act.Target, _ string, epoch int64, _ []byte) (bool, error) {
 	err := a.order(ctx, "order a restore of", to, epoch, func() { delete(a.l.w.prepared, to.UID) })
 	return err == nil, err
+}
+
+func (a agents) RestoreShared(context.Context, act.Target, act.Shared, int64, time.Time) (bool, error) {
+	return false, errNoAgent // no prepare tells of a setting of the whole database
 }
 
 func (a agents) Relieve(context.Context, act.Target, act.Order, string) (act.Progress, error) {

@@ -1,0 +1,187 @@
+package act
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+const (
+	knobName  = "allocation"
+	before    = "all"       // what a person has set
+	throttled = "primaries" // what prepares write
+)
+
+// setting belongs to the whole database. A prepare takes three orders, so that
+// two of them would overlap if they could.
+type setting struct {
+	value    string
+	turning  string // the claim whose prepare is under way
+	orders   map[string]int
+	turned   int
+	together int // most claims that relied on it at once
+}
+
+// turnKnob is the prepare of one agent. The world is locked.
+func (w *world) turnKnob(order Order) Progress {
+	k := w.knob
+	cluster, _ := w.server.Cluster(namespace, name)
+	record := sharedBy(&cluster.Status, order.Claim)
+	switch {
+	case record == nil || order.Shared.Knob != knobName:
+		w.accuse("%s writes %s, and that is not recorded", order.Claim, knobName)
+		return Progress{State: policy.DrainPreparing}
+	case string(record.Undo) != before || string(order.Shared.Undo) != before:
+		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Shared.Undo)
+	case k.orders[order.Claim] >= 3: // done, and asked again by a successor
+		return Progress{State: policy.DrainPrepared}
+	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == k.turning }):
+		w.accuse("%s writes while %s does", order.Claim, k.turning)
+	}
+	k.together = max(k.together, len(record.Claims))
+	k.turning, k.value = order.Claim, throttled
+	if k.orders[order.Claim]++; k.orders[order.Claim] < 3 {
+		return Progress{State: policy.DrainPreparing}
+	}
+	k.turning = ""
+	return Progress{State: policy.DrainPrepared}
+}
+
+// turnBack puts the setting back, at the second asking.
+func (w *world) turnBack(undo []byte) bool {
+	k := w.knob
+	cluster, _ := w.server.Cluster(namespace, name)
+	record := sharedNamed(&cluster.Status, knobName)
+	if record == nil {
+		if k.value == throttled {
+			w.accuse("%s is put back without a record of it", knobName)
+		}
+		return true
+	}
+	for _, claim := range cluster.Status.Claims {
+		if !slices.Contains(record.Claims, claim.ID) {
+			continue
+		}
+		pod, there := w.server.Pod(namespace, claim.Pod)
+		if !there || string(pod.UID) == claim.UID || !w.live[pod.UID] && !w.anyBroken() {
+			w.accuse("%s is put back while %s is not", knobName, claim.Pod)
+		}
+	}
+	k.value = string(undo)
+	k.turned++
+	return k.turned%2 == 0
+}
+
+func newKnobWorld(t *testing.T) *world {
+	w := newWorld(t)
+	w.knob, w.mayBeAway = &setting{value: before, orders: map[string]int{}}, 2
+	w.edit(func(c *v1alpha1.DatabaseCluster) {
+		two := policy.Count(2)
+		c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two
+	})
+	return w
+}
+
+func (w *world) requirePutBack() {
+	w.t.Helper()
+	require.Equal(w.t, before, w.knob.value)
+	cluster, _ := w.server.Cluster(namespace, name)
+	require.Empty(w.t, cluster.Status.Shared)
+}
+
+// Two pods rely on one setting at once; it is written by one after the other, and
+// has its old value at the end.
+func TestSharedSetting(t *testing.T) {
+	inWorld(t, func(t *testing.T, _ *world) {
+		w := newKnobWorld(t)
+		newProcess(w, 0, false).run(5 * time.Minute)
+		w.requireRolled(1)
+		w.requirePutBack()
+		require.Equal(t, 2, w.knob.together)
+	})
+}
+
+// Whenever a process dies, the next one finds what to put back, and when.
+func TestSharedSettingAfterACrashAtEveryCall(t *testing.T) {
+	resumesAfterACrashAtEveryCall(t, func(t *testing.T) *world {
+		w := newKnobWorld(t)
+		t.Cleanup(func() { w.t = t; w.requirePutBack() })
+		return w
+	}, false, true)
+}
+
+func TestSharedSettingOfTwoActors(t *testing.T) {
+	inWorld(t, func(t *testing.T, _ *world) {
+		w := newKnobWorld(t)
+		first := newProcess(w, 0, false)
+		require.NoError(t, first.start())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			first.run(5 * time.Minute)
+		}()
+		time.Sleep(4 * time.Second)
+		second := newProcess(w, 0, false)
+		second.run(5 * time.Minute)
+		<-done
+		w.requireRolled(1)
+		w.requirePutBack()
+	})
+}
+
+// A pause in the middle: who stays is undone, who has gone comes back, and then
+// the setting is put back, too.
+func TestSharedSettingWhenGivenUp(t *testing.T) {
+	for after := time.Second; after < 12*time.Second; after += 1500 * time.Millisecond {
+		inWorld(t, func(t *testing.T, _ *world) {
+			w := newKnobWorld(t)
+			p := newProcess(w, 0, false)
+			go func() {
+				time.Sleep(after)
+				w.edit(pause)
+			}()
+			p.run(time.Minute)
+			w.requireClean()
+			require.Empty(t, w.claims(), "paused after %s", after)
+			w.requirePutBack()
+		})
+	}
+}
+
+// A pod that does not come back keeps the setting for as long as a start may
+// take, and no longer.
+func TestSharedSettingOfAPodThatDoesNotComeBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, _ *world) {
+		w := newKnobWorld(t)
+		w.broken["v2"] = true
+		p := newProcess(w, 0, false)
+		p.run(9 * time.Minute)
+		require.Equal(t, throttled, w.knob.value, "within startSeconds")
+		q := newProcess(w, 0, false)
+		q.run(12 * time.Minute)
+		w.requirePutBack()
+	})
+}
+
+// A record without claims is a leftover, and is put back at once.
+func TestSharedSettingThatWasLeftBehind(t *testing.T) {
+	inWorld(t, func(t *testing.T, _ *world) {
+		w := newKnobWorld(t)
+		w.update, w.knob.value = "v1", throttled
+		clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
+		cluster, err := clusters.Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
+		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		newProcess(w, 0, false).run(time.Minute)
+		w.requirePutBack()
+		require.Empty(t, w.removed)
+	})
+}
