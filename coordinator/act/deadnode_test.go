@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,16 +84,18 @@ func TestDeadNodeOfAFormerLeader(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onDeadNode()
 		w.edit(vouchFor("s-1"))
-		var second *process
+		var took atomic.Pointer[process]
 		first := intercepted(w, func(c kubetest.Call) error {
-			if c.Verb == "get" && c.Resource == "pods" && second == nil {
-				second = newProcess(w, 0, false)
-				require.NoError(t, second.start())
+			if c.Verb == "get" && c.Resource == "pods" && took.Load() == nil {
+				next := newProcess(w, 0, false)
+				took.Store(next)
+				require.NoError(t, next.start())
 			}
 			return nil
 		})
 		require.NoError(t, first.start())
 		passOnDeadNode(first)
+		second := took.Load()
 		require.NotNil(t, second)
 		require.False(t, passOnDeadNode(first))
 		_, there := w.server.Pod(namespace, "s-1")
