@@ -37,10 +37,10 @@ func TestSolr(t *testing.T) {
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
-		{"PauseWindowCanaryApprovalOverride", s.steered},
 		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
+		{"PauseWindowCanaryApprovalOverride", s.steered},
 		{"RestartSchedule", s.scheduled},
 		{"AgentKilled", s.agentKilled},
 		{"SolrKilledInAnotherPod", s.solrKilled},
