@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,5 +49,21 @@ func TestJudge(t *testing.T) {
 	require.Equal(t, caught, judge(passed+failed, true, []string{"TestA", "TestB"}))
 	for _, out := range []string{"", "PASS\n", "\n--- FAIL: TestBoth (0.00s)\n", "\n--- SKIP: TestB (0.00s)\n", "panic\n", passed} {
 		require.Equal(t, didNotRun, judge(out, true, b), out)
+	}
+}
+
+// A list whose texts are gone from the policy would prove nothing, and only
+// `make mutate` would say so.
+func TestPolicyMutationsApply(t *testing.T) {
+	text, err := os.ReadFile("policy.txt")
+	require.NoError(t, err)
+	list, err := parse(string(text))
+	require.NoError(t, err)
+	require.Greater(t, len(list), 100)
+	for _, m := range list {
+		source, err := os.ReadFile(filepath.Join(root, m.path("coordinator/policy")))
+		require.NoError(t, err)
+		_, err = m.apply(string(source))
+		require.NoError(t, err)
 	}
 }
