@@ -1,11 +1,14 @@
 package coordinator
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -15,32 +18,48 @@ import (
 // tell of a database that had one more member. And until the database itself
 // has noticed, its members may still count on the one that went.
 type departures struct {
+	// began is when this coordinator took over.
+	began time.Time
 	// barrier is when the last departure was noticed.
 	barrier time.Time
 	// well are the pods that were up at the last look, by UID.
 	well map[string]wellPod
-	// open are the departures that the database is not known to have noticed, by pod name.
+	// open are the departures that the database is not known to have noticed, by
+	// pod name; one that a predecessor noted is under the empty name.
 	open map[string]departure
 }
 
 type wellPod struct {
 	name     string
-	restarts int
+	restarts int // unknown: of a pod that a predecessor saw
 }
+
+const unknown = -1
 
 type departure struct {
 	at  time.Time
 	uid string
-	// node is the pod's name in the database; empty when it never said.
+	// node is the pod's name in the database; empty when it is not known.
 	node string
 }
 
-// newDepartures starts with what a predecessor noted last. Nothing that was
-// observed before now is fresh to a coordinator that was not there.
-func newDepartures(now, last time.Time) *departures {
-	d := &departures{barrier: now, open: map[string]departure{}}
+// newDepartures starts with what a predecessor noted last, and with what became
+// of the pods that it had claimed. Nothing that was observed before now is fresh
+// to a coordinator that was not there.
+func newDepartures(now time.Time, taken act.Taken) *departures {
+	d := &departures{began: now, barrier: now, well: map[string]wellPod{}, open: map[string]departure{}}
+	last := taken.Cluster.Status.LastDeparture
 	if !last.IsZero() {
-		d.open[""] = departure{at: last}
+		d.open[""] = departure{at: last.Time}
+	}
+	for _, claim := range taken.Cluster.Status.Claims {
+		switch {
+		case taken.Standing[claim.UID]:
+			d.well[claim.UID] = wellPod{name: claim.Pod, restarts: unknown}
+		case !status.HasGone(claim) || last.Before(claim.StartedAt.Time):
+			// It has gone, and nobody has noted when.
+			d.open[claim.Pod] = departure{at: now, uid: claim.UID}
+		}
 	}
 	return d
 }
@@ -57,7 +76,7 @@ func (d *departures) look(now time.Time, pods []kube.Pod, state agents.State) bo
 	}
 	any := false
 	for uid, before := range d.well {
-		if after, still := well[uid]; still && after.restarts == before.restarts {
+		if after, still := well[uid]; still && (after.restarts == before.restarts || before.restarts == unknown) {
 			continue
 		}
 		any = true
@@ -73,16 +92,41 @@ func (d *departures) look(now time.Time, pods []kube.Pod, state agents.State) bo
 
 // settle forgets departures that the database is known to have noticed: all
 // that have spoken since say that the member is not live, or the pod is a live
-// member again.
+// member again. Of one whose name in the database is not known: nobody counts on
+// anybody who is not there.
 func (d *departures) settle(pods []kube.Pod, state agents.State) {
 	for name, gone := range d.open {
-		if name == "" {
-			continue // a predecessor's; only time ends it
-		}
-		if back(name, gone, pods, state) || noticed(gone, state) {
+		if back(name, gone, pods, state) || noticed(gone, state) || gone.node == "" && d.allThere(gone, pods, state) {
 			delete(d.open, name)
 		}
 	}
+}
+
+// allThere: every agent has spoken since the departure, and since this
+// coordinator leads, and each node that one of them holds for live is that of a
+// pod that is up.
+func (d *departures) allThere(gone departure, pods []kube.Pod, state agents.State) bool {
+	var reports []*rollcallv1.Report
+	var there []string
+	for i := range pods {
+		p := &pods[i]
+		if p.Phase != kube.Ready && p.Phase != kube.Started {
+			continue
+		}
+		r := state.Reports[string(p.UID)]
+		if !r.At.After(gone.at) || !r.At.After(d.began) || r.Report.GetError() != "" || len(r.Report.GetNodes()) == 0 {
+			return false
+		}
+		reports, there = append(reports, r.Report), append(there, strings.ToLower(r.Report.GetNode()))
+	}
+	for _, r := range reports {
+		for _, node := range r.GetNodes() {
+			if node.GetMember() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE && !slices.Contains(there, strings.ToLower(node.GetName())) {
+				return false
+			}
+		}
+	}
+	return len(reports) > 0
 }
 
 func back(name string, gone departure, pods []kube.Pod, state agents.State) bool {

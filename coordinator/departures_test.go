@@ -7,8 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -30,16 +33,73 @@ func TestDepartures(t *testing.T) {
 	well := state(report(at(0), "n0", live, live), report(at(0), "n1", live, live))
 
 	t.Run("nobody left", func(t *testing.T) {
-		d := newDepartures(at(0), time.Time{})
+		d := newDepartures(at(0), act.Taken{Cluster: &v1alpha1.DatabaseCluster{}})
 		require.False(t, d.look(at(1), both, well))
 		require.False(t, d.look(at(2), both, well))
 		require.Equal(t, at(0), d.barrier, "what was seen before the start is not fresh")
 		require.Zero(t, d.last())
 	})
+	before := func(last int, claims ...policy.Claim) *v1alpha1.DatabaseCluster {
+		return &v1alpha1.DatabaseCluster{Status: v1alpha1.Status{LastDeparture: policy.At(at(last)), Claims: claims}}
+	}
 	t.Run("a predecessor's departure is believed", func(t *testing.T) {
-		d := newDepartures(at(10), at(4))
+		d := newDepartures(at(10), act.Taken{Cluster: before(4)})
 		d.look(at(11), both, well)
 		require.Equal(t, at(4), d.last())
+	})
+	t.Run("until nobody counts on anybody who is not there", func(t *testing.T) {
+		after := func(zero, one int, other rollcallv1.Membership) agents.State {
+			return state(report(at(zero), "n0", live, other), report(at(one), "n1", live, other))
+		}
+		for name, c := range map[string]struct {
+			pods    []kube.Pod
+			state   agents.State
+			settled bool
+		}{
+			"all are there":                    {both, after(11, 12, live), true},
+			"one has not spoken since":         {both, after(11, 9, live), false},
+			"one counts on a pod that is gone": {both[:1], after(11, 12, live), false},
+			"it is gone and known to be":       {both[:1], after(11, 12, gone), true},
+			"one is up and has no agent":       {both, state(report(at(11), "n0", live, live), agents.Received{}), false},
+			"nobody is up":                     {nil, after(11, 12, gone), false},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := newDepartures(at(10), act.Taken{Cluster: before(4)})
+				d.look(at(13), c.pods, c.state)
+				require.Equal(t, c.settled, d.last().IsZero())
+			})
+		}
+	})
+	t.Run("a predecessor's claims", func(t *testing.T) {
+		claim := func(phase policy.ClaimPhase) policy.Claim {
+			return policy.Claim{Pod: "s-1", UID: "u1", Phase: phase, StartedAt: policy.At(at(5))}
+		}
+		standing, went := map[string]bool{"u1": true}, map[string]bool{}
+		for name, c := range map[string]struct {
+			taken act.Taken
+			last  int
+		}{
+			"it stands":                      {act.Taken{Cluster: before(0, claim(policy.PhasePrepared)), Standing: standing}, 0},
+			"it went while nobody looked":    {act.Taken{Cluster: before(0, claim(policy.PhasePrepared)), Standing: went}, 10},
+			"its departure was noted":        {act.Taken{Cluster: before(6, claim(policy.PhaseGone)), Standing: went}, 6},
+			"the claim knows more than that": {act.Taken{Cluster: before(4, claim(policy.PhaseGone)), Standing: went}, 10},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := newDepartures(at(10), c.taken)
+				d.look(at(11), both, well)
+				require.Equal(t, at(c.last), d.last())
+			})
+		}
+		t.Run("it goes between the touch and the first look", func(t *testing.T) {
+			d := newDepartures(at(10), act.Taken{Cluster: before(0, claim(policy.PhaseOpened)), Standing: standing})
+			require.True(t, d.look(at(11), both[:1], well))
+			require.Equal(t, at(11), d.last())
+			require.Equal(t, at(11), d.barrier)
+		})
+		t.Run("it had restarted before", func(t *testing.T) {
+			d := newDepartures(at(10), act.Taken{Cluster: before(0, claim(policy.PhaseClaimed)), Standing: standing})
+			require.False(t, d.look(at(11), []kube.Pod{both[0], pod("s-1", "u1", kube.Ready, 3)}, well))
+		})
 	})
 	for name, after := range map[string][]kube.Pod{
 		"terminating":         {both[0], pod("s-1", "u1", kube.Terminating, 0)},
@@ -49,7 +109,7 @@ func TestDepartures(t *testing.T) {
 		"failed":              {both[0], pod("s-1", "u1", kube.Failed, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDepartures(at(0), time.Time{})
+			d := newDepartures(at(0), act.Taken{Cluster: &v1alpha1.DatabaseCluster{}})
 			d.look(at(1), both, well)
 			require.True(t, d.look(at(5), after, well))
 			require.Equal(t, at(5), d.barrier)
@@ -66,17 +126,19 @@ func TestDepartures(t *testing.T) {
 		})
 	}
 	t.Run("back before anybody noticed", func(t *testing.T) {
-		d := newDepartures(at(0), time.Time{})
+		d := newDepartures(at(0), act.Taken{Cluster: &v1alpha1.DatabaseCluster{}})
 		d.look(at(1), both, well)
 		d.look(at(5), []kube.Pod{both[0]}, well)
 		successor := []kube.Pod{both[0], pod("s-1", "u2", kube.Ready, 0)}
 		d.look(at(20), successor, agents.State{Reports: map[string]agents.Received{"u2": report(at(19), "n1", live, live)}})
 		require.Zero(t, d.last())
 	})
-	t.Run("a node that never told its name waits for the clock", func(t *testing.T) {
-		d := newDepartures(at(0), time.Time{})
+	t.Run("a node that never told its name", func(t *testing.T) {
+		d := newDepartures(at(0), act.Taken{Cluster: &v1alpha1.DatabaseCluster{}})
 		d.look(at(1), both, agents.State{})
-		d.look(at(5), []kube.Pod{both[0]}, state(report(at(6), "n0", live, gone), agents.Received{}))
-		require.Equal(t, at(5), d.last())
+		d.look(at(5), both[:1], state(report(at(6), "n0", live, live), agents.Received{}))
+		require.Equal(t, at(5), d.last(), "somebody is counted on who is not there")
+		d.look(at(7), both[:1], state(report(at(7), "n0", live, gone), agents.Received{}))
+		require.Zero(t, d.last())
 	})
 }

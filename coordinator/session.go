@@ -118,13 +118,14 @@ func (s *session) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.takeOver(ctx); err != nil {
+	taken, err := s.takeOver(ctx)
+	if err != nil {
 		return err
 	}
 	if err := s.arm(ctx); err != nil {
 		return err
 	}
-	s.departures = newDepartures(time.Now(), s.newest.Status.LastDeparture.Time)
+	s.departures = newDepartures(time.Now(), taken)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
 	s.estimates = estimatesOf(s.newest.Status)
 	s.anew, s.reporting, s.reportingSince, s.workedAt = true, true, time.Now(), time.Now()
@@ -173,23 +174,24 @@ func (s *session) exists() bool {
 }
 
 // takeOver makes the cluster ours in a new epoch.
-func (s *session) takeOver(ctx context.Context) error {
+func (s *session) takeOver(ctx context.Context) (act.Taken, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	live, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return errOver
+		return act.Taken{}, errOver
 	}
 	if err != nil {
-		return fmt.Errorf("read the DatabaseCluster: %w", err)
+		return act.Taken{}, fmt.Errorf("read the DatabaseCluster: %w", err)
 	}
 	seen := s.options.Agents.State(s.key).Epoch()
-	s.newest, err = act.TakeOver(ctx, s.options.Clusters, s.options.Kubernetes, live, seen, policy.At(time.Now()))
+	taken, err := act.TakeOver(ctx, s.options.Clusters, s.options.Kubernetes, live, seen)
 	if err != nil {
-		return err
+		return act.Taken{}, err
 	}
+	s.newest = taken.Cluster
 	s.uid, s.statusAt = string(s.newest.UID), time.Now()
-	return nil
+	return taken, nil
 }
 
 func (s *session) bound(ctx context.Context) (context.Context, context.CancelFunc) {

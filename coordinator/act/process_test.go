@@ -84,7 +84,7 @@ func (p *process) start() error {
 		if err != nil {
 			return err
 		}
-		taken, err := TakeOver(p.ctx, p.client.Clusters, p.client.Kubernetes, cluster, 0, policy.At(time.Now()))
+		taken, err := TakeOver(p.ctx, p.client.Clusters, p.client.Kubernetes, cluster, 0)
 		if apierrors.IsConflict(err) {
 			continue
 		}
@@ -93,7 +93,7 @@ func (p *process) start() error {
 		}
 		p.actor, err = New(Options{
 			Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Agents: p.agents,
-			Namespace: namespace, Name: name, UID: string(taken.UID), Epoch: taken.Status.Epoch,
+			Namespace: namespace, Name: name, UID: string(taken.Cluster.UID), Epoch: taken.Cluster.Status.Epoch,
 			Notify: p.poke, Logger: slog.New(slog.DiscardHandler),
 		})
 		return err

@@ -59,14 +59,37 @@ func TestTakeOverGoesAboveTheHighestEpochSeen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		c := w.server.Client(nil)
 		cluster, _ := w.server.Cluster(namespace, name)
-		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 41, policy.At(time.Now()))
+		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 41)
 		require.NoError(t, err)
-		require.EqualValues(t, 42, taken.Status.Epoch)
+		require.EqualValues(t, 42, taken.Cluster.Status.Epoch)
 
-		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0, policy.At(time.Now()))
+		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0)
 		require.True(t, apierrors.IsConflict(err), "an older object must not be enough: %v", err)
-		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, taken, 1<<60, policy.At(time.Now()))
+		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, taken.Cluster, 1<<60)
 		require.ErrorIs(t, err, ErrEpochsUsedUp)
+	})
+}
+
+// A successor knows of each claimed pod whether it went while nobody looked.
+func TestTakeOverTellsWhoStands(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		c := w.server.Client(nil)
+		cluster, _ := w.server.Cluster(namespace, name)
+		cluster = cluster.DeepCopy()
+		for _, pod := range w.pods[:3] {
+			object, _ := w.server.Pod(namespace, pod)
+			cluster.Status.Claims = append(cluster.Status.Claims, policy.Claim{ID: pod, Pod: pod, UID: string(object.UID), Phase: policy.PhasePrepared})
+		}
+		uid := func(i int) string { return cluster.Status.Claims[i].UID }
+		cluster.Status.Claims[1].UID = "of-its-predecessor"
+		require.NoError(t, c.Kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), w.pods[2], metav1.DeleteOptions{}))
+
+		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0)
+		require.NoError(t, err)
+		require.True(t, taken.Standing[uid(0)])
+		require.False(t, taken.Standing[uid(1)], "another pod has its name")
+		require.False(t, taken.Standing[uid(2)], "it is going, or has gone")
+		require.Zero(t, taken.Cluster.Status.LastDeparture, "none is invented")
 	})
 }
 
@@ -84,7 +107,7 @@ func TestAgentOfALaterEpochDeposes(t *testing.T) {
 
 		cluster, _ := w.server.Cluster(namespace, name)
 		c := w.server.Client(nil)
-		_, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 7, policy.At(time.Now()))
+		_, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 7)
 		require.NoError(t, err)
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)

@@ -58,16 +58,16 @@ func (l *leader) lead(ctx context.Context) {
 		cancel()
 		return
 	}
-	taken, err := act.TakeOver(ctx, clusters{l: l}, client{l: l, taking: true}, live, 0, policy.At(time.Now()))
+	taken, err := act.TakeOver(ctx, clusters{l: l}, client{l: l, taking: true}, live, 0)
 	if err != nil {
 		cancel()
 		return
 	}
-	l.epoch, l.newest = taken.Status.Epoch, taken
+	l.epoch, l.newest = taken.Cluster.Status.Epoch, taken.Cluster
 	l.w.tookOver(l)
 	actor, err := act.New(act.Options{
 		Kubernetes: client{l: l}, Clusters: clusters{l: l, actor: true}, Agents: agents{l},
-		Namespace: namespace, Name: database, UID: string(taken.UID), Epoch: l.epoch,
+		Namespace: namespace, Name: database, UID: string(taken.Cluster.UID), Epoch: l.epoch,
 		Notify: l.poke, NewID: l.newID, Metrics: metrics, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
