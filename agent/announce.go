@@ -40,13 +40,12 @@ func (a *announcer) run(ctx context.Context) {
 			return
 		case <-told:
 		case <-heard:
-			if isClosed(told) {
-				break // what is new here is told at once, whichever was seen first
-			}
-			// A burst of changes is read once.
+			// A burst of changes is read once; what is new here is told at once,
+			// whichever was seen first.
 			select {
 			case <-ctx.Done():
 				return
+			case <-told:
 			case <-time.After(20 * time.Millisecond):
 			}
 		case <-ticker.C:

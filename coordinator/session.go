@@ -49,6 +49,8 @@ type session struct {
 	actor      *act.Actor
 	departures *departures
 	progress   progress
+	// groups are those of the last look; nil while no reports are held.
+	groups []policy.Group
 	// newest is the object as we wrote or read it last; the cache may be behind.
 	newest *v1alpha1.DatabaseCluster
 	// statusAt is when the status was written last, and differsSince since when
@@ -128,6 +130,7 @@ func (s *session) lead(ctx context.Context) error {
 	s.departures = newDepartures(time.Now(), taken)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
 	s.estimates = estimatesOf(s.newest.Status)
+	s.groups = nil
 	s.anew, s.reporting, s.reportingSince, s.workedAt = true, true, time.Now(), time.Now()
 	s.actor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
@@ -366,7 +369,7 @@ func (s *session) provide(ctx context.Context, now time.Time, objects kube.Clust
 func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Engine: engineFacts(objects.Cluster.Spec.Engine),
+		Barrier: s.departures.barrier, Known: s.groups, Engine: engineFacts(objects.Cluster.Spec.Engine),
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }
@@ -385,6 +388,9 @@ func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []pol
 
 func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
 	snapshot := view.Join(s.input(now, objects))
+	if s.groups = nil; s.reporting {
+		s.groups = snapshot.Groups
+	}
 	known := &snapshot.Cluster.Status
 	known.LastDeparture, known.LastProgress = nil, nil
 	if last := s.departures.last(); !last.IsZero() {

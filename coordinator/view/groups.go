@@ -46,10 +46,33 @@ func (w *world) mergeGroups() []policy.Group {
 	for id, voices := range rumours {
 		groups = append(groups, w.merge(id, voices, false))
 	}
+	for _, g := range w.in.Known {
+		if heard[g.ID] == nil && rumours[g.ID] == nil && w.missing(g) {
+			groups = append(groups, forgotten(g))
+		}
+	}
 	slices.SortFunc(groups, func(a, b policy.Group) int { return cmp.Compare(a.ID, b.ID) })
 	slices.Sort(w.disagree)
 	w.dismissOutvoted()
 	return groups
+}
+
+// missing tells whether one of those who were in the group cannot be heard.
+func (w *world) missing(g policy.Group) bool {
+	return slices.ContainsFunc(g.Members, func(m policy.Member) bool {
+		i, ok := w.byName[m.Pod]
+		return ok && !slices.Contains(w.witnesses, i)
+	})
+}
+
+// forgotten is a group of which nobody speaks: nothing good is known of it.
+func forgotten(g policy.Group) policy.Group {
+	g.Members = slices.Clone(g.Members)
+	for i := range g.Members {
+		m := &g.Members[i]
+		m.Leader, m.Progress, m.State = false, nil, policy.UnknownState
+	}
+	return g
 }
 
 // copyOf is a member while its voices are joined.

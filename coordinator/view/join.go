@@ -32,6 +32,9 @@ type Input struct {
 	Barrier time.Time
 	// MaxAge of a fresh report; 0 means DefaultMaxAge.
 	MaxAge time.Duration
+	// Known are the groups of the look before. One of which nobody speaks any more
+	// is not over before everybody who was in it has spoken.
+	Known []policy.Group
 	// Engine are the facts of the adapter.
 	Engine policy.EngineFacts
 	// Paused is the switch for all clusters.

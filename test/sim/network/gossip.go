@@ -98,9 +98,11 @@ func (m *mesh) exchange(peer *mesh) {
 			return
 		}
 		theirs, ours := peer.known(), m.known() // before anybody wakes
-		m.take(theirs...)
 		peer.take(ours...)
-		m.change(func() { m.synced = true })
+		m.change(func() {
+			m.keep(theirs)
+			m.synced = true
+		})
 	})
 }
 
@@ -123,23 +125,23 @@ func (m *mesh) own() []gossip.Entry {
 }
 
 // take keeps what is newer than what is known.
-func (m *mesh) take(entries ...gossip.Entry) {
-	m.change(func() {
-		for _, e := range entries {
-			uid := e.Headline.GetPodUid()
-			old, ok := m.entries[uid]
-			if uid == m.agent.UID || ok && cmp.Or(cmp.Compare(old.Headline.GetIncarnation(), e.Headline.GetIncarnation()),
-				cmp.Compare(old.Headline.GetSequence(), e.Headline.GetSequence())) >= 0 {
-				continue
-			}
-			m.entries[uid] = e
-			for other, o := range m.entries {
-				if other != uid && o.Headline.GetPod() == e.Headline.GetPod() && o.Liveness != rollcallv1.Liveness_LIVENESS_ALIVE {
-					delete(m.entries, other)
-				}
+func (m *mesh) take(entries ...gossip.Entry) { m.change(func() { m.keep(entries) }) }
+
+func (m *mesh) keep(entries []gossip.Entry) {
+	for _, e := range entries {
+		uid := e.Headline.GetPodUid()
+		old, ok := m.entries[uid]
+		if uid == m.agent.UID || ok && cmp.Or(cmp.Compare(old.Headline.GetIncarnation(), e.Headline.GetIncarnation()),
+			cmp.Compare(old.Headline.GetSequence(), e.Headline.GetSequence())) >= 0 {
+			continue
+		}
+		m.entries[uid] = e
+		for other, o := range m.entries {
+			if other != uid && o.Headline.GetPod() == e.Headline.GetPod() && o.Liveness != rollcallv1.Liveness_LIVENESS_ALIVE {
+				delete(m.entries, other)
 			}
 		}
-	})
+	}
 }
 
 func (m *mesh) change(f func()) {

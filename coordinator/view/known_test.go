@@ -1,0 +1,64 @@
+package view
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// A report that leaves a group out is believed when everybody who was in the
+// group has spoken; until then somebody may hold the other copy of it.
+func TestGroupOfWhichNobodySpeaks(t *testing.T) {
+	known := Join(made()).Groups
+	require.Len(t, known, 1)
+	silent := func(r *rollcallv1.Report) { r.Groups = nil }
+	remembered := func(in *Input) { in.Known = known }
+	for name, tt := range map[string]struct {
+		in   Input
+		kept bool
+	}{
+		"all have spoken: it is over":  {made(remembered, allSay([]int{0, 1, 2}, silent)), false},
+		"one is gone":                  {made(remembered, allSay([]int{0, 1, 2}, silent), missing(2)), true},
+		"one has not started":          {made(remembered, allSay([]int{0, 1, 2}, silent), editPod(2, func(p *kube.Pod) { p.Phase = kube.NotStarted })), true},
+		"one is no member yet":         {made(remembered, allSay([]int{0, 1, 2}, silent), says(2, func(r *rollcallv1.Report) { r.Member = notLive })), true},
+		"one says nothing":             {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2)), true},
+		"it was never known":           {made(allSay([]int{0, 1, 2}, silent), missing(2)), false},
+		"one who was not in it is off": {made(func(in *Input) { in.Known = without(known, podName(2)) }, allSay([]int{0, 1, 2}, silent), missing(2)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups := Join(tt.in).Groups
+			if !tt.kept {
+				require.Empty(t, groups)
+				return
+			}
+			require.Len(t, groups, 1)
+			require.Equal(t, known[0].ID, groups[0].ID)
+			require.Len(t, groups[0].Members, 3)
+			for _, m := range groups[0].Members {
+				require.Equal(t, policy.UnknownState, m.State)
+				require.False(t, m.Leader)
+			}
+		})
+	}
+	t.Run("one who speaks of it is believed, with what is known now", func(t *testing.T) {
+		groups := Join(made(remembered, allSay([]int{1, 2}, silent), missing(2))).Groups
+		require.Len(t, groups, 1)
+		require.Equal(t, policy.Active, groups[0].Members[0].State)
+	})
+	require.Equal(t, policy.Active, known[0].Members[0].State, "what was known is not changed")
+}
+
+func without(groups []policy.Group, pod string) []policy.Group {
+	g := groups[0]
+	g.Members = nil
+	for _, m := range groups[0].Members {
+		if m.Pod != pod {
+			g.Members = append(g.Members, m)
+		}
+	}
+	return []policy.Group{g}
+}
