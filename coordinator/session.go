@@ -31,6 +31,8 @@ const (
 	// provisionRetry how soon after a failure.
 	provisionEvery = 10 * time.Minute
 	provisionRetry = 5 * time.Second
+	// gather is how long a pass waits for what happens together with its cause.
+	gather = time.Millisecond
 	// maxBreath bounds the pause after a pass, which is twice as long as the pass.
 	maxBreath = 50 * time.Millisecond
 )
@@ -222,7 +224,7 @@ func (s *session) passes(ctx context.Context) error {
 		case <-timer.C:
 		}
 		timer.Stop()
-		if ctx.Err() != nil {
+		if !pause(ctx, gather) {
 			return ctx.Err()
 		}
 		select {

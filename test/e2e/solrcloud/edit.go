@@ -36,6 +36,13 @@ func Tag(tag string) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = image(tag) }
 }
 
+// Line names the partition.
+func Line(partition int32) func(*appsv1.StatefulSet) {
+	return func(set *appsv1.StatefulSet) {
+		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}
+	}
+}
+
 // Annotated changes the pod template in a way that only restarts.
 func Annotated(value string) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) {

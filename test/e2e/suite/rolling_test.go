@@ -210,9 +210,11 @@ func (r *rolling) byGuard(t *testing.T) {
 	t.Logf("the StatefulSet controller was refused %d times", r.refusals(t)-refused)
 }
 
-// byPartition: the same, with the line held by Rollcall.
+// byPartition: the same, with the line held by Rollcall. helm applies on the
+// server's side, so the chart has to say what Rollcall says while nothing rolls.
 func (r *rolling) byPartition(t *testing.T) {
 	ctx := t.Context()
+	require.NoError(t, r.chart.Upgrade(ctx, solrcloud.Line(policy.RestLine)))
 	_, err := r.bed.Kubectl(ctx, "", "patch", "dbc", "solr", "-n", solrcloud.Namespace, "--type=merge", "-p", `{"spec":{"update":{"rollingUpdate":"Partition"}}}`)
 	require.NoError(t, err)
 	atRest := func() error {
@@ -236,6 +238,7 @@ func (r *rolling) byPartition(t *testing.T) {
 	require.NoError(t, atRest())
 	_, err = r.bed.Kubectl(ctx, "", "rollout", "status", "statefulset/solr", "-n", solrcloud.Namespace, "--timeout=60s")
 	require.NoError(t, err)
+	require.NoError(t, r.chart.Upgrade(ctx, func(*appsv1.StatefulSet) {}), "helm and Rollcall agree about the line")
 }
 
 // deleted: a guarded StatefulSet goes, its pods with it.
