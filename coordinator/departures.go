@@ -114,6 +114,21 @@ func noticed(gone departure, state agents.State) bool {
 	return spoke
 }
 
+// heard tells whether anybody has looked since a departure who had not.
+func (d *departures) heard(was, is agents.State) bool {
+	for name, gone := range d.open {
+		if name == "" {
+			continue
+		}
+		for uid, r := range is.Reports {
+			if r.At.After(gone.at) && !was.Reports[uid].At.After(gone.at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // last is when the last departure was that the database may not have noticed;
 // zero when there is none.
 func (d *departures) last() time.Time {

@@ -79,4 +79,14 @@ func TestDepartures(t *testing.T) {
 		d.look(at(5), []kube.Pod{both[0]}, state(report(at(6), "n0", live, gone), agents.Received{}))
 		require.Equal(t, at(5), d.last())
 	})
+	t.Run("whoever has looked since is heard once", func(t *testing.T) {
+		d := newDepartures(at(0), at(0))
+		d.look(at(1), both, well)
+		again := state(report(at(6), "n0", live, live), report(at(0), "n1", live, live))
+		require.False(t, d.heard(well, again), "nobody has gone")
+		d.look(at(5), []kube.Pod{both[0]}, well)
+		require.False(t, d.heard(well, well))
+		require.True(t, d.heard(well, again))
+		require.False(t, d.heard(again, state(report(at(8), "n0", live, live), report(at(0), "n1", live, live))))
+	})
 }

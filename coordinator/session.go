@@ -36,7 +36,7 @@ const (
 )
 
 // session leads one DatabaseCluster during one term. Only run's goroutine
-// touches it, except for what poke and the refresh of reports do.
+// touches it, except for what poke, hint and the refresh of reports do.
 type session struct {
 	options Options
 	fleet   *fleet
@@ -44,6 +44,10 @@ type session struct {
 	term    Term
 	log     *slog.Logger
 	events  chan struct{}
+	// poked: a pass is to be made, whatever has changed.
+	poked atomic.Bool
+	// basis is what the last pass looked at.
+	basis *view.Basis
 
 	uid        string
 	actor      *act.Actor
@@ -84,6 +88,12 @@ func newSession(options Options, fleet *fleet, key Key, term Term) *session {
 
 // poke asks for a pass.
 func (s *session) poke() {
+	s.poked.Store(true)
+	s.hint()
+}
+
+// hint asks for a pass if what it would look at says anything new.
+func (s *session) hint() {
 	select {
 	case s.events <- struct{}{}:
 	default:
@@ -210,21 +220,45 @@ func (s *session) passes(ctx context.Context) error {
 		if !pause(ctx, min(2*time.Since(began), maxBreath)) {
 			return ctx.Err()
 		}
-		timer := time.NewTimer(max(0, time.Until(wake)))
-		select {
-		case <-ctx.Done():
-		case <-s.events:
-		case <-timer.C:
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
+		if !s.wait(ctx, wake) {
 			return ctx.Err()
 		}
+	}
+}
+
+// wait answers true when it is time for the next pass, which sees all that was
+// told until then, and false when ctx has ended.
+func (s *session) wait(ctx context.Context, wake time.Time) bool {
+	timer := time.NewTimer(max(0, time.Until(wake)))
+	defer timer.Stop()
+	for {
 		select {
-		case <-s.events: // the pass that begins now sees what it tells of
-		default:
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			select {
+			case <-s.events:
+			default:
+			}
+			s.poked.Store(false)
+			return ctx.Err() == nil
+		case <-s.events:
+			if s.poked.Swap(false) || !s.stands(time.Now()) {
+				return ctx.Err() == nil
+			}
 		}
 	}
+}
+
+// stands tells whether a pass would look at what the last one looked at.
+func (s *session) stands(now time.Time) bool {
+	objects, ok := s.options.Cache.Cluster(s.key)
+	if !ok || s.basis == nil {
+		return false
+	}
+	objects.Cluster = s.later(objects.Cluster)
+	is := s.input(now, objects)
+	return s.basis.Stands(is) && !s.departures.heard(s.basis.Agents(), is.Agents)
 }
 
 // longestWait lies between two passes at most.
@@ -234,6 +268,7 @@ const longestWait = time.Minute
 // nothing happens before.
 func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err error) {
 	wake = now.Add(longestWait)
+	s.basis = nil
 	objects, ok := s.options.Cache.Cluster(s.key)
 	if !ok {
 		if !s.exists() {
@@ -291,8 +326,11 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	if !outcome.Wake.IsZero() {
 		sooner(&wake, outcome.Wake)
 	}
-	if next := view.NextRestart(objects.Cluster, now); !next.IsZero() {
-		sooner(&wake, next)
+	if until := s.basis.Until(); !until.IsZero() {
+		sooner(&wake, until)
+	}
+	if s.reporting {
+		s.wakeForReports(now, &wake)
 	}
 	if plan.RetryAfterSeconds > 0 {
 		sooner(&wake, now.Add(time.Duration(plan.RetryAfterSeconds)*time.Second))
@@ -382,7 +420,8 @@ func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []pol
 }
 
 func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
-	snapshot := view.Join(s.input(now, objects))
+	snapshot, basis := view.Look(s.input(now, objects))
+	s.basis = basis
 	known := &snapshot.Cluster.Status
 	known.LastDeparture, known.LastProgress = nil, nil
 	if last := s.departures.last(); !last.IsZero() {
