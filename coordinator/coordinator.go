@@ -122,7 +122,7 @@ func New(options Options) (*Coordinator, error) {
 	c := &Coordinator{options: options, sessions: map[Key]*session{}, changed: make(chan struct{}, 1)}
 	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.pokeAll)
 	options.Cache.Subscribe(c.objectsChanged)
-	options.Agents.Subscribe(c.poke)
+	options.Agents.Subscribe(c.hint)
 	options.Board.OnAsk(c.lookAt)
 	if options.Guard != nil {
 		options.Guard.Subscribe(c.poke)
@@ -203,7 +203,7 @@ func (c *Coordinator) session(key Key) *session {
 
 func (c *Coordinator) objectsChanged(key Key) {
 	if s := c.session(key); s != nil {
-		s.poke()
+		s.hint()
 		return
 	}
 	c.compare()
@@ -212,6 +212,12 @@ func (c *Coordinator) objectsChanged(key Key) {
 func (c *Coordinator) poke(key Key) {
 	if s := c.session(key); s != nil {
 		s.poke()
+	}
+}
+
+func (c *Coordinator) hint(key Key) {
+	if s := c.session(key); s != nil {
+		s.hint()
 	}
 }
 

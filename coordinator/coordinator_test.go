@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // inWorld runs f in virtual time.
@@ -62,6 +63,36 @@ func TestIdleClusterWritesNothing(t *testing.T) {
 		require.Equal(t, version, db.version())
 		require.Equal(t, policy.ClusterDone, db.status().Phase)
 		require.True(t, isTrue(db.status(), v1alpha1.ConditionAvailable))
+	})
+}
+
+// What agents say again is no reason to decide again; what they say anew is one at once.
+func TestDecidesWhenSomethingIsNew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(25 * time.Second)
+		decided := func() status.Decision {
+			d, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
+			require.True(t, ok)
+			return d
+		}
+		decisions := map[time.Time]bool{}
+		for range 200 { // in which three agents report six times each
+			time.Sleep(100 * time.Millisecond)
+			decisions[decided().DecidedAt] = true
+			for _, pod := range decided().Snapshot.Pods {
+				require.True(t, pod.Report.Fresh)
+			}
+		}
+		require.LessOrEqual(t, len(decisions), 4)
+		w.mu.Lock()
+		db.members["search-1"].live = false
+		db.told()
+		w.mu.Unlock()
+		time.Sleep(200 * time.Millisecond)
+		require.Equal(t, policy.NotLive, decided().Snapshot.Pods[1].Report.Member)
 	})
 }
 

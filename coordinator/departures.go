@@ -158,6 +158,22 @@ func noticed(gone departure, state agents.State) bool {
 	return spoke
 }
 
+// heard tells whether anybody has looked since a departure who had not.
+func (d *departures) heard(was, is agents.State) bool {
+	for _, gone := range d.open {
+		since := gone.at
+		if gone.node == "" && d.began.After(since) {
+			since = d.began
+		}
+		for uid, r := range is.Reports {
+			if r.At.After(since) && !was.Reports[uid].At.After(since) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // last is when the last departure was that the database may not have noticed;
 // zero when there is none.
 func (d *departures) last() time.Time {

@@ -141,4 +141,18 @@ func TestDepartures(t *testing.T) {
 		d.look(at(7), both[:1], state(report(at(7), "n0", live, gone), agents.Received{}))
 		require.Zero(t, d.last())
 	})
+	t.Run("whoever has looked since is heard once", func(t *testing.T) {
+		d := newDepartures(at(0), act.Taken{Cluster: &v1alpha1.DatabaseCluster{}})
+		d.look(at(1), both, well)
+		again := state(report(at(6), "n0", live, live), report(at(0), "n1", live, live))
+		require.False(t, d.heard(well, again), "nobody has gone")
+		d.look(at(5), []kube.Pod{both[0]}, well)
+		require.False(t, d.heard(well, well))
+		require.True(t, d.heard(well, again))
+		require.False(t, d.heard(again, state(report(at(8), "n0", live, live), report(at(0), "n1", live, live))))
+		d = newDepartures(at(10), act.Taken{Cluster: before(4)})
+		early := state(report(at(9), "n0", live, live), report(at(9), "n1", live, live))
+		require.False(t, d.heard(well, early), "a predecessor's departure: who has looked since the take-over counts")
+		require.True(t, d.heard(early, state(report(at(11), "n0", live, live), report(at(9), "n1", live, live))))
+	})
 }

@@ -30,6 +30,16 @@ func (s *session) holdReports(now time.Time, d status.Decision) {
 	s.reporting = reporting
 }
 
+// wakeForReports: when streams may be closed, and when those who have not
+// reported are waited for no more.
+func (s *session) wakeForReports(now time.Time, wake *time.Time) {
+	for _, at := range []time.Time{s.workedAt.Add(reportsLinger), s.reportingSince.Add(firstReports)} {
+		if at.After(now) {
+			sooner(wake, at)
+		}
+	}
+}
+
 // idle: reports are not followed, or only since a moment and not all are there.
 func (s *session) idle(now time.Time, snapshot policy.Snapshot) bool {
 	if !s.reporting {

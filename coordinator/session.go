@@ -11,9 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -31,14 +28,12 @@ const (
 	// provisionRetry how soon after a failure.
 	provisionEvery = 10 * time.Minute
 	provisionRetry = 5 * time.Second
-	// gather is how long a pass waits for what happens together with its cause.
-	gather = time.Millisecond
 	// maxBreath bounds the pause after a pass, which is twice as long as the pass.
 	maxBreath = 50 * time.Millisecond
 )
 
 // session leads one DatabaseCluster during one term. Only run's goroutine
-// touches it, except for what poke and the refresh of reports do.
+// touches it, except for what poke, hint and the refresh of reports do.
 type session struct {
 	options Options
 	fleet   *fleet
@@ -46,6 +41,10 @@ type session struct {
 	term    Term
 	log     *slog.Logger
 	events  chan struct{}
+	// poked: a pass is to be made, whatever has changed.
+	poked atomic.Bool
+	// basis is what the last pass looked at.
+	basis *view.Basis
 
 	uid        string
 	actor      *act.Actor
@@ -86,14 +85,6 @@ func newSession(options Options, fleet *fleet, key Key, term Term) *session {
 	}
 }
 
-// poke asks for a pass.
-func (s *session) poke() {
-	select {
-	case s.events <- struct{}{}:
-	default:
-	}
-}
-
 // errOver: there is nothing to lead any more.
 var errOver = errors.New("the DatabaseCluster is gone")
 
@@ -113,98 +104,6 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// lead takes the DatabaseCluster over and makes passes until it is lost.
-func (s *session) lead(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer s.refreshing.Wait()
-	defer cancel()
-	objects, err := s.objects(ctx)
-	if err != nil {
-		return err
-	}
-	taken, err := s.takeOver(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.arm(ctx); err != nil {
-		return err
-	}
-	s.departures = newDepartures(time.Now(), taken)
-	s.progress = newProgress(s.newest.Status.LastProgress.Time)
-	s.estimates = estimatesOf(s.newest.Status)
-	s.groups = nil
-	s.anew, s.reporting, s.reportingSince, s.workedAt = true, true, time.Now(), time.Now()
-	s.actor, err = act.New(act.Options{
-		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
-		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
-		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
-		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
-		Grant: func(open int) bool { return s.fleet.grant(s.key, open) }, NewID: s.options.NewID,
-	})
-	if err != nil {
-		return err
-	}
-	defer s.actor.Wait()
-	defer cancel()
-	s.log.Info("leading", "epoch", s.newest.Status.Epoch, "claims", len(s.newest.Status.Claims), "pods", len(objects.Pods))
-	return s.passes(ctx)
-}
-
-// objects waits until the cache knows all about the cluster.
-func (s *session) objects(ctx context.Context) (kube.ClusterObjects, error) {
-	for {
-		objects, ok := s.options.Cache.Cluster(s.key)
-		if ok {
-			return objects, nil
-		}
-		if !s.exists() {
-			return kube.ClusterObjects{}, errOver
-		}
-		select {
-		case <-ctx.Done():
-			return kube.ClusterObjects{}, ctx.Err()
-		case <-s.events:
-		case <-time.After(time.Second):
-		}
-	}
-}
-
-func (s *session) exists() bool {
-	for _, key := range s.options.Cache.Clusters() {
-		if key == s.key {
-			return true
-		}
-	}
-	return false
-}
-
-// takeOver makes the cluster ours in a new epoch.
-func (s *session) takeOver(ctx context.Context) (act.Taken, error) {
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
-	live, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return act.Taken{}, errOver
-	}
-	if err != nil {
-		return act.Taken{}, fmt.Errorf("read the DatabaseCluster: %w", err)
-	}
-	seen := s.options.Agents.State(s.key).Epoch()
-	taken, err := act.TakeOver(ctx, s.options.Clusters, s.options.Kubernetes, live, seen)
-	if err != nil {
-		return act.Taken{}, err
-	}
-	s.newest = taken.Cluster
-	s.uid, s.statusAt = string(s.newest.UID), time.Now()
-	return taken, nil
-}
-
-func (s *session) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	bounded, cancelBound := s.term.Bound(ctx)
-	return bounded, func() { cancelBound(); cancel() }
-}
-
 // passes makes a pass after each event and when a clock says so.
 func (s *session) passes(ctx context.Context) error {
 	for {
@@ -217,19 +116,8 @@ func (s *session) passes(ctx context.Context) error {
 		if !pause(ctx, min(2*time.Since(began), maxBreath)) {
 			return ctx.Err()
 		}
-		timer := time.NewTimer(max(0, time.Until(wake)))
-		select {
-		case <-ctx.Done():
-		case <-s.events:
-		case <-timer.C:
-		}
-		timer.Stop()
-		if !pause(ctx, gather) {
+		if !s.wait(ctx, wake) {
 			return ctx.Err()
-		}
-		select {
-		case <-s.events: // the pass that begins now sees what it tells of
-		default:
 		}
 	}
 }
@@ -241,6 +129,7 @@ const longestWait = time.Minute
 // nothing happens before.
 func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err error) {
 	wake = now.Add(longestWait)
+	s.basis = nil
 	objects, ok := s.options.Cache.Cluster(s.key)
 	if !ok {
 		if !s.exists() {
@@ -298,8 +187,11 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	if !outcome.Wake.IsZero() {
 		sooner(&wake, outcome.Wake)
 	}
-	if next := view.NextRestart(objects.Cluster, now); !next.IsZero() {
-		sooner(&wake, next)
+	if until := s.basis.Until(); !until.IsZero() {
+		sooner(&wake, until)
+	}
+	if s.reporting {
+		s.wakeForReports(now, &wake)
 	}
 	if plan.RetryAfterSeconds > 0 {
 		sooner(&wake, now.Add(time.Duration(plan.RetryAfterSeconds)*time.Second))
@@ -316,12 +208,6 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 // remaining are the claims that are not dropped.
 func remaining(claims []policy.Claim, drop []string) []policy.Claim {
 	return slices.DeleteFunc(slices.Clone(claims), func(c policy.Claim) bool { return slices.Contains(drop, c.ID) })
-}
-
-func sooner(wake *time.Time, at time.Time) {
-	if at.Before(*wake) {
-		*wake = at
-	}
 }
 
 // look brings up to date whose reports are held and what may be taken for fresh.
@@ -389,7 +275,8 @@ func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []pol
 }
 
 func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
-	snapshot := view.Join(s.input(now, objects))
+	snapshot, basis := view.Look(s.input(now, objects))
+	s.basis = basis
 	if s.groups = nil; s.reporting {
 		s.groups = snapshot.Groups
 	}

@@ -290,6 +290,9 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 	if r.heard.Opened && !c.CaughtUp {
 		out.wake(at.Now.Add(catchUpEvery)) // the cache tells of no change that decides nothing
 	}
+	if !r.heldSince.IsZero() {
+		out.wake(r.heldSince.Add(patience + 1))
+	}
 	if c.Held || r.heard.Sent {
 		// Only time may end these: a look that grows old, a cache that lags.
 		out.wake(at.Now.Add(observedFor))

@@ -55,8 +55,11 @@ func judgeReturn(at Situation, claim policy.Claim) returned {
 		return out
 	}
 	start := time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second
-	late := awayByItself(pod) && at.Now.Sub(pod.Since.Time) > start
-	out.superseded = r.Failed || r.Joined && late
+	late := pod.Since.Add(start + 1)
+	out.superseded = r.Failed || r.Joined && awayByItself(pod) && !at.Now.Before(late)
+	if wait := late.Sub(at.Now); wait > 0 && (out.recheck == 0 || wait < out.recheck) {
+		out.recheck = wait
+	}
 	return out
 }
 

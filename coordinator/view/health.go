@@ -26,8 +26,8 @@ func (w *world) health() policy.Health {
 		return h
 	}
 	for i := range w.pods {
-		if v := w.pods[i].gossip().GetVerdict(); v == rollcallv1.Verdict_VERDICT_RED && v > worst {
-			worst = v
+		if saysRed(w.pods[i].gossip()) && worst < rollcallv1.Verdict_VERDICT_RED {
+			worst = rollcallv1.Verdict_VERDICT_RED
 			h.Reason = "the gossip has it so from " + w.pods[i].name
 		}
 	}

@@ -47,9 +47,13 @@ type Input struct {
 // Join makes the snapshot. The same input gives the same snapshot, whatever the
 // order of its lists.
 func Join(in Input) policy.Snapshot {
-	if in.MaxAge <= 0 {
-		in.MaxAge = DefaultMaxAge
-	}
+	s, _ := Look(in)
+	return s
+}
+
+// Look makes the snapshot, and answers for how long it stands.
+func Look(in Input) (policy.Snapshot, *Basis) {
+	in.MaxAge = maxAge(in)
 	w := newWorld(in)
 	groups := w.mergeGroups()
 	s := policy.Snapshot{
@@ -63,15 +67,20 @@ func Join(in Input) policy.Snapshot {
 	s.Pods = w.policyPods(groups)
 	s.Pools = w.policyPools()
 	s.Health = w.health()
-	return s
+	return s, &Basis{in: in, contested: w.contested, until: timely(in, s.Cluster.Window)}
+}
+
+func maxAge(in Input) time.Duration {
+	if in.MaxAge <= 0 {
+		return DefaultMaxAge
+	}
+	return in.MaxAge
 }
 
 // Names are the names that the database has for the pods, by pod, as far as
 // they are certain.
 func Names(in Input) map[string]string {
-	if in.MaxAge <= 0 {
-		in.MaxAge = DefaultMaxAge
-	}
+	in.MaxAge = maxAge(in)
 	w := newWorld(in)
 	names := map[string]string{}
 	for i := range w.pods {

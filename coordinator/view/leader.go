@@ -17,6 +17,7 @@ func (w *world) leaderOf(id string, voices []voice) []string {
 		said[key] = append(said[key], v.pod)
 	}
 	if len(said) > 1 {
+		w.contested = true
 		if leader, ok := w.handedOver(voices); ok {
 			return []string{leader}
 		}

@@ -69,7 +69,7 @@ func (w *world) describe(q *policy.Pod, k *kube.Pod, pool *kube.Pool) {
 		return
 	}
 	node, ok := w.in.Kube.Nodes[k.Node]
-	q.Zone = w.zoneOf(node)
+	q.Zone = zoneOf(w.in.Kube.Cluster, node)
 	if !ok || node.Silent {
 		q.Problem = policy.NodeGone
 	}
@@ -96,8 +96,8 @@ func guardOf(label string) policy.GuardLabel {
 	return policy.GuardNone
 }
 
-func (w *world) zoneOf(node kube.Node) string {
-	key := w.in.Kube.Cluster.Spec.Policy.ZoneKey
+func zoneOf(cluster *v1alpha1.DatabaseCluster, node kube.Node) string {
+	key := cluster.Spec.Policy.ZoneKey
 	if key == "" {
 		key = "topology.kubernetes.io/zone"
 	}
@@ -115,7 +115,7 @@ func (w *world) nodes() []policy.Node {
 	out := make([]policy.Node, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		node, ok := w.in.Kube.Nodes[name]
-		n := policy.Node{Name: name, Zone: w.zoneOf(node), Cordoned: node.Cordoned, Gone: !ok || node.Silent, Taints: []policy.Taint{}}
+		n := policy.Node{Name: name, Zone: zoneOf(w.in.Kube.Cluster, node), Cordoned: node.Cordoned, Gone: !ok || node.Silent, Taints: []policy.Taint{}}
 		for _, t := range node.Taints {
 			n.Taints = append(n.Taints, policy.Taint{Key: t.Key, Since: policy.At(t.Since)})
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -50,7 +51,7 @@ func (w *world) byItself(p *pod) *policy.Report {
 		After:         []string{},
 	}
 	if out.Settled && !p.at.IsZero() {
-		since := policy.At(p.at.Add(-max(0, r.GetSettledFor().AsDuration())))
+		since := policy.At(settledSince(agents.Received{Report: r, At: p.at}))
 		out.SettledSince = &since
 	}
 	for _, name := range r.GetAfter() {
@@ -65,11 +66,7 @@ func (w *world) byItself(p *pod) *policy.Report {
 
 // doubted tells whether a pod's word that it is live cannot be taken.
 func (w *world) doubted(p *pod) bool {
-	tooOld := p.at.IsZero() || w.in.Now.Sub(p.at) > w.in.MaxAge
-	if tooOld || p.outvoted || p.ambiguous {
-		return true
-	}
-	if h := p.gossip(); h.GetMember() == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE {
+	if tooOld(w.in, p.at) || p.outvoted || p.ambiguous || saysNotLive(p.gossip()) {
 		return true
 	}
 	_, notLive, total := w.vote(w.byName[p.name])

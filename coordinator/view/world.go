@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -29,6 +30,8 @@ type world struct {
 	opinions []*opinion
 	// disagree says in which way the witnesses contradict each other.
 	disagree []string
+	// contested: not all witnesses name the same leader of some group.
+	contested bool
 }
 
 // pod is a desired or existing pod with what is known of it.
@@ -139,19 +142,36 @@ func (w *world) addReports() {
 			continue
 		}
 		p.report, p.at = received.Report, received.At
-		p.fresh = !p.at.IsZero() && !p.at.Before(w.in.Barrier) && w.in.Now.Sub(p.at) <= w.in.MaxAge
+		p.fresh = fresh(w.in, p.at)
 	}
-	for _, roster := range w.in.Agents.Rosters {
+	for uid, h := range headlines(w.in.Agents.Rosters) {
+		if i, ok := uids[uid]; ok {
+			w.pods[i].headline = h
+		}
+	}
+}
+
+// fresh tells of an observation whether it began after the barrier, and not too long ago.
+func fresh(in Input, at time.Time) bool { return !tooOld(in, at) && !at.Before(in.Barrier) }
+
+func tooOld(in Input, at time.Time) bool { return at.IsZero() || in.Now.Sub(at) > in.MaxAge }
+
+// headlines are the newest that the rosters have of each pod whose agent is not
+// known to have ended, by UID.
+func headlines(rosters []agents.ReceivedRoster) map[string]*rollcallv1.Headline {
+	newest := map[string]*rollcallv1.Headline{}
+	for _, roster := range rosters {
 		for _, e := range roster.Roster.GetEntries() {
-			i, ok := uids[e.GetHeadline().GetPodUid()]
-			if !ok || e.GetLiveness() == rollcallv1.Liveness_LIVENESS_DEAD || e.GetLiveness() == rollcallv1.Liveness_LIVENESS_LEFT {
+			if e.GetLiveness() == rollcallv1.Liveness_LIVENESS_DEAD || e.GetLiveness() == rollcallv1.Liveness_LIVENESS_LEFT {
 				continue
 			}
-			if p := &w.pods[i]; p.headline == nil || laterHeadline(e.GetHeadline(), p.headline) {
-				p.headline = e.GetHeadline()
+			h := e.GetHeadline()
+			if known := newest[h.GetPodUid()]; known == nil || laterHeadline(h, known) {
+				newest[h.GetPodUid()] = h
 			}
 		}
 	}
+	return newest
 }
 
 func laterHeadline(a, b *rollcallv1.Headline) bool {
@@ -160,9 +180,17 @@ func laterHeadline(a, b *rollcallv1.Headline) bool {
 
 // gossip is what the roster has of this pod's agent, unless its own report is
 // of a later run of the agent.
-func (p *pod) gossip() *rollcallv1.Headline {
-	if p.headline == nil || p.report != nil && p.headline.GetIncarnation() < p.report.GetIdentity().GetIncarnation() {
+func (p *pod) gossip() *rollcallv1.Headline { return gossiped(p.headline, p.report) }
+
+func gossiped(h *rollcallv1.Headline, r *rollcallv1.Report) *rollcallv1.Headline {
+	if h == nil || r != nil && h.GetIncarnation() < r.GetIdentity().GetIncarnation() {
 		return nil
 	}
-	return p.headline
+	return h
 }
+
+func saysNotLive(h *rollcallv1.Headline) bool {
+	return h.GetMember() == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+}
+
+func saysRed(h *rollcallv1.Headline) bool { return h.GetVerdict() == rollcallv1.Verdict_VERDICT_RED }

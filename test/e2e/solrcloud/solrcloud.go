@@ -245,7 +245,7 @@ func (c *Cloud) RolledOut(ctx context.Context, limit time.Duration) error {
 func (c *Cloud) WitnessPods() []witness.Pod {
 	var out []witness.Pod
 	for _, pod := range c.Pods.All() {
-		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: c.Pods.URL(pod), Ready: testbed.Ready(pod), Deleting: pod.DeletionTimestamp != nil})
+		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: c.Pods.URL(pod), Ready: testbed.Ready(pod), Deleting: pod.DeletionTimestamp != nil, Agent: len(pod.Spec.InitContainers) > 0})
 	}
 	return out
 }

@@ -19,6 +19,7 @@ type Pod struct {
 	BaseURL         string
 	Ready           bool // Ready and not being deleted
 	Deleting        bool
+	Agent           bool // it has one
 }
 
 // Options of a witness.
@@ -56,6 +57,8 @@ type Restart struct {
 	At  time.Time `json:"at"`
 	// Overseer: the pod was the overseer when it was last seen alive.
 	Overseer bool `json:"overseer"`
+	// Bare: the pod that went had no agent, as nobody gave it one.
+	Bare bool `json:"bare,omitempty"`
 }
 
 // WorstShard answers the largest entry of MaxAway.
@@ -75,6 +78,20 @@ func (r Report) RestartCounts() map[string]int {
 		counts[x.Pod]++
 	}
 	return counts
+}
+
+// Again are restarts of pods that had been restarted before, though they had their
+// agents. A pod that came without one goes again to be adopted.
+func (r Report) Again() []Restart {
+	before := map[string]bool{}
+	var again []Restart
+	for _, x := range r.Restarts {
+		if before[x.Pod] && !x.Bare {
+			again = append(again, x)
+		}
+		before[x.Pod] = true
+	}
+	return again
 }
 
 // OverseerLast tells whether the last restart, and only that, took the overseer.
@@ -101,6 +118,7 @@ type Witness struct {
 	report   Report
 	uids     map[string]string // pod -> UID last seen
 	hurt     map[string]bool   // UIDs of pods that the test itself hurts
+	bare     map[string]bool   // UIDs of pods without an agent
 	overseer string            // host of the last seen overseer
 	last     State
 }
@@ -113,11 +131,12 @@ func New(opts Options) *Witness {
 	if opts.Read == nil {
 		opts.Read = ReadSolr
 	}
-	w := &Witness{opts: opts, uids: map[string]string{}, hurt: map[string]bool{}}
+	w := &Witness{opts: opts, uids: map[string]string{}, hurt: map[string]bool{}, bare: map[string]bool{}}
 	w.report.MaxAway = map[string]int{}
 	w.report.Together = map[string][]string{}
 	for _, p := range opts.Pods() {
 		w.uids[p.Name] = p.UID
+		w.bare[p.UID] = !p.Agent
 	}
 	return w
 }
@@ -207,6 +226,7 @@ func (w *Witness) pods(pods []Pod) {
 	ready, seen := 0, map[string]bool{}
 	for _, p := range pods {
 		seen[p.Name] = true
+		w.bare[p.UID] = !p.Agent
 		if p.Ready || w.hurt[p.UID] && !p.Deleting {
 			ready++
 		}
@@ -234,7 +254,7 @@ func (w *Witness) pods(pods []Pod) {
 }
 
 func (w *Witness) restarted(name, host string) {
-	w.report.Restarts = append(w.report.Restarts, Restart{Pod: name, At: time.Now(), Overseer: hostOf(w.overseer) == host || hostOf(w.overseer) == name})
+	w.report.Restarts = append(w.report.Restarts, Restart{Pod: name, At: time.Now(), Overseer: hostOf(w.overseer) == host || hostOf(w.overseer) == name, Bare: w.bare[w.uids[name]]})
 }
 
 // ask reads the first Ready Solr that answers.

@@ -59,6 +59,34 @@ func TestADeletionCountsOnceAndWhenItIsAskedFor(t *testing.T) {
 	require.NoError(t, r.OverseerLast())
 }
 
+// A pod that came without an agent goes again; that is no second restart of it.
+func TestAgain(t *testing.T) {
+	now := pods("a", "b", "c")
+	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) { return State{}, nil }})
+	bare := pods("a2", "b", "c")
+	for i := range bare {
+		bare[i].Agent = i != 0
+	}
+	whole := func(uids ...string) []Pod {
+		out := pods(uids...)
+		for i := range out {
+			out[i].Agent = true
+		}
+		return out
+	}
+	now = bare
+	w.look(t.Context())
+	now = whole("a3", "b2", "c")
+	w.look(t.Context())
+	require.Equal(t, 2, w.Report().RestartCounts()["solr-0"])
+	require.Empty(t, w.Report().Again())
+	now = whole("a3", "b3", "c")
+	w.look(t.Context())
+	again := w.Report().Again()
+	require.Len(t, again, 1)
+	require.Equal(t, "solr-1", again[0].Pod)
+}
+
 func TestOverseerNotLast(t *testing.T) {
 	now := pods("a", "b", "c")
 	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,8 +176,11 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
 		return nil, fmt.Errorf("order: kind %s: want Handoff or Evacuate", order.Kind)
 	}
-	return json.Marshal(undo{order.Claim, e.node})
+	return json.Marshal(undo{order.Claim, e.leaver(order)})
 }
+
+// leaver is whose duties an order is about: those of another member, if it names one.
+func (e *Engine) leaver(order engines.Order) string { return cmp.Or(order.Node, e.node) }
 
 // Apply hands all shards over, one after the other.
 func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
@@ -184,14 +188,14 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 		return engines.Progress{}, err
 	}
 	var u undo
-	if err := json.Unmarshal(undoBytes, &u); err != nil || u.Claim != order.Claim || u.Node != e.node {
+	if err := json.Unmarshal(undoBytes, &u); err != nil || u.Claim != order.Claim || u.Node != e.leaver(order) {
 		return engines.Progress{}, fmt.Errorf("undo bytes %q do not belong to claim %s", undoBytes, order.Claim)
 	}
-	left, err := ask(ctx, e, "hand over", func() int { return e.d.handOver(e.node, order) })
+	left, err := ask(ctx, e, "hand over", func() int { return e.d.handOver(e.leaver(order), order) })
 	switch {
 	case err != nil:
 		return engines.Progress{}, err
-	case order.Kind == engines.Evacuate && e.d.hosts(e.node):
+	case order.Kind == engines.Evacuate && e.d.hosts(e.leaver(order)):
 		return engines.Progress{State: engines.Refused, Detail: "no other member can take its copies"}, nil
 	case left > 0:
 		return engines.Progress{State: engines.Running, Detail: fmt.Sprintf("%d left", left), Total: left}, nil

@@ -1,0 +1,105 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+)
+
+// lead takes the DatabaseCluster over and makes passes until it is lost.
+func (s *session) lead(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer s.refreshing.Wait()
+	defer cancel()
+	objects, err := s.objects(ctx)
+	if err != nil {
+		return err
+	}
+	taken, err := s.takeOver(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.arm(ctx); err != nil {
+		return err
+	}
+	s.departures = newDepartures(time.Now(), taken)
+	s.progress = newProgress(s.newest.Status.LastProgress.Time)
+	s.estimates = estimatesOf(s.newest.Status)
+	s.groups = nil
+	s.anew, s.reporting, s.reportingSince, s.workedAt = true, true, time.Now(), time.Now()
+	s.actor, err = act.New(act.Options{
+		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
+		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
+		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
+		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
+		Grant: func(open int) bool { return s.fleet.grant(s.key, open) }, NewID: s.options.NewID,
+	})
+	if err != nil {
+		return err
+	}
+	defer s.actor.Wait()
+	defer cancel()
+	s.log.Info("leading", "epoch", s.newest.Status.Epoch, "claims", len(s.newest.Status.Claims), "pods", len(objects.Pods))
+	return s.passes(ctx)
+}
+
+// objects waits until the cache knows all about the cluster.
+func (s *session) objects(ctx context.Context) (kube.ClusterObjects, error) {
+	for {
+		objects, ok := s.options.Cache.Cluster(s.key)
+		if ok {
+			return objects, nil
+		}
+		if !s.exists() {
+			return kube.ClusterObjects{}, errOver
+		}
+		select {
+		case <-ctx.Done():
+			return kube.ClusterObjects{}, ctx.Err()
+		case <-s.events:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (s *session) exists() bool {
+	for _, key := range s.options.Cache.Clusters() {
+		if key == s.key {
+			return true
+		}
+	}
+	return false
+}
+
+// takeOver makes the cluster ours in a new epoch.
+func (s *session) takeOver(ctx context.Context) (act.Taken, error) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	live, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return act.Taken{}, errOver
+	}
+	if err != nil {
+		return act.Taken{}, fmt.Errorf("read the DatabaseCluster: %w", err)
+	}
+	seen := s.options.Agents.State(s.key).Epoch()
+	taken, err := act.TakeOver(ctx, s.options.Clusters, s.options.Kubernetes, live, seen)
+	if err != nil {
+		return act.Taken{}, err
+	}
+	s.newest = taken.Cluster
+	s.uid, s.statusAt = string(s.newest.UID), time.Now()
+	return taken, nil
+}
+
+func (s *session) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	bounded, cancelBound := s.term.Bound(ctx)
+	return bounded, func() { cancelBound(); cancel() }
+}

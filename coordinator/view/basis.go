@@ -1,0 +1,188 @@
+package view
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Basis is what a snapshot was made of. Agents look at their databases again and
+// again and mostly see the same, so most of what comes in says nothing new.
+//
+// Invariant: of an input for which Stands is true, Join makes the same snapshot
+// but for Now, ages and, by less than settledSlack, since when pods are settled.
+type Basis struct {
+	in Input
+	// contested: not all name the same leader of a group, so it matters who looked last.
+	contested bool
+	until     time.Time
+}
+
+// settledSlack is how far apart two reports may be about since when a pod is settled.
+const settledSlack = time.Second
+
+// Until is when time alone may change the snapshot; zero when it does not.
+func (b *Basis) Until() time.Time { return b.until }
+
+// Agents is what the agents had said.
+func (b *Basis) Agents() agents.State { return b.in.Agents }
+
+// Stands tells whether the snapshot is still the one to be made of is.
+func (b *Basis) Stands(is Input) bool {
+	was := b.in
+	is.MaxAge = maxAge(is)
+	switch {
+	case !b.until.IsZero() && !is.Now.Before(b.until):
+		return false
+	case is.Idle != was.Idle, !is.Barrier.Equal(was.Barrier), is.MaxAge != was.MaxAge, is.Engine != was.Engine, is.Paused != was.Paused,
+		is.GuardEnforcing != was.GuardEnforcing, is.Fleet != was.Fleet:
+		return false
+	}
+	return sameObjects(was.Kube, is.Kube) && b.sameReports(is) && sameRosters(was, is)
+}
+
+// sameObjects: whatever was written since has another resourceVersion. Of a node
+// only what is read of it counts.
+func sameObjects(was, is kube.ClusterObjects) bool {
+	sameNode := func(a, b kube.Node) bool {
+		return a.Name == b.Name && a.Cordoned == b.Cordoned && a.Silent == b.Silent && slices.Equal(a.Taints, b.Taints) &&
+			zoneOf(was.Cluster, a) == zoneOf(is.Cluster, b)
+	}
+	return sameCluster(was.Cluster, is.Cluster) && slices.Equal(was.Pools, is.Pools) && slices.Equal(was.Pods, is.Pods) &&
+		maps.EqualFunc(was.Nodes, is.Nodes, sameNode)
+}
+
+func sameCluster(a, b *v1alpha1.DatabaseCluster) bool {
+	return a == b || a.UID == b.UID && a.ResourceVersion == b.ResourceVersion && a.ResourceVersion != ""
+}
+
+func (b *Basis) sameReports(is Input) bool {
+	for i := range is.Kube.Pods {
+		uid := string(is.Kube.Pods[i].UID)
+		x, y := b.in.Agents.Reports[uid], is.Agents.Reports[uid]
+		if x == y {
+			continue
+		}
+		if b.contested || fresh(b.in, x.At) != fresh(is, y.At) || tooOld(b.in, x.At) != tooOld(is, y.At) || !sameReport(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameReport compares all that is read of a report, wherever that is: see its test.
+func sameReport(x, y agents.Received) bool {
+	a, b := x.Report, y.Report
+	if a == nil || b == nil {
+		return a == b
+	}
+	return (a.GetError() == "") == (b.GetError() == "") && a.GetIdentity().GetIncarnation() == b.GetIdentity().GetIncarnation() &&
+		a.GetEngineVersion() == b.GetEngineVersion() && a.GetNode() == b.GetNode() && a.GetMember() == b.GetMember() &&
+		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetRank() == b.GetRank() && a.GetLast() == b.GetLast() &&
+		a.GetSettled() == b.GetSettled() && (!a.GetSettled() || sameSince(x, y)) &&
+		a.GetBusy() == b.GetBusy() && a.GetVeto() == b.GetVeto() && slices.Equal(a.GetAfter(), b.GetAfter()) && a.GetDrain() == b.GetDrain() &&
+		a.GetVerdict() == b.GetVerdict() && a.GetVerdictReason() == b.GetVerdictReason() &&
+		slices.EqualFunc(a.GetGroups(), b.GetGroups(), sameGroup) && slices.EqualFunc(a.GetNodes(), b.GetNodes(), sameNode)
+}
+
+// sameSince: the pod has been settled all the time.
+func sameSince(x, y agents.Received) bool {
+	return x.At.IsZero() == y.At.IsZero() && settledSince(x).Sub(settledSince(y)).Abs() < settledSlack
+}
+
+func settledSince(r agents.Received) time.Time {
+	return r.At.Add(-max(0, r.Report.GetSettledFor().AsDuration()))
+}
+
+func sameGroup(a, b *rollcallv1.Group) bool {
+	return a.GetId() == b.GetId() && a.GetKind() == b.GetKind() && a.GetMinAvailable() == b.GetMinAvailable() &&
+		a.GetNeedsLeader() == b.GetNeedsLeader() && a.GetMoving() == b.GetMoving() && slices.EqualFunc(a.GetMembers(), b.GetMembers(), sameMember)
+}
+
+func sameMember(a, b *rollcallv1.Member) bool {
+	return a.GetId() == b.GetId() && a.GetNode() == b.GetNode() && a.GetState() == b.GetState() && a.GetLeader() == b.GetLeader() &&
+		a.GetEligible() == b.GetEligible() && a.GetProgress() == b.GetProgress()
+}
+
+// sameRosters: of an idle cluster all counts that rosters tell; else only bad news
+// and names, whichever roster has them.
+func sameRosters(was, is Input) bool {
+	if slices.EqualFunc(was.Agents.Rosters, is.Agents.Rosters, func(a, b agents.ReceivedRoster) bool { return a.Roster == b.Roster }) {
+		return true
+	}
+	if is.Idle {
+		return slices.EqualFunc(was.Agents.Rosters, is.Agents.Rosters, func(a, b agents.ReceivedRoster) bool {
+			return a.UID == b.UID && slices.EqualFunc(a.Roster.GetEntries(), b.Roster.GetEntries(), sameEntry)
+		})
+	}
+	if !maps.Equal(namesTold(was), namesTold(is)) {
+		return false
+	}
+	before, after := headlines(was.Agents.Rosters), headlines(is.Agents.Rosters)
+	for i := range is.Kube.Pods {
+		uid := string(is.Kube.Pods[i].UID)
+		a, b := gossiped(before[uid], was.Agents.Reports[uid].Report), gossiped(after[uid], is.Agents.Reports[uid].Report)
+		if saysNotLive(a) != saysNotLive(b) || saysRed(a) != saysRed(b) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameEntry(a, b *rollcallv1.RosterEntry) bool {
+	x, y := a.GetHeadline(), b.GetHeadline()
+	return a.GetLiveness() == b.GetLiveness() && x.GetPod() == y.GetPod() && x.GetPodUid() == y.GetPodUid() &&
+		x.GetIncarnation() == y.GetIncarnation() && x.GetSequence() == y.GetSequence() && x.GetNode() == y.GetNode() &&
+		x.GetMember() == y.GetMember() && x.GetVerdict() == y.GetVerdict() && x.GetDrain() == y.GetDrain() && slices.Equal(x.GetRoles(), y.GetRoles())
+}
+
+// named is a pod and a name that it has in the database.
+type named struct{ pod, node string }
+
+func namesTold(in Input) map[named]bool {
+	names := map[named]bool{}
+	for _, roster := range in.Agents.Rosters {
+		for _, e := range roster.Roster.GetEntries() {
+			if h := e.GetHeadline(); h.GetNode() != "" {
+				names[named{h.GetPod(), h.GetNode()}] = true
+			}
+		}
+	}
+	return names
+}
+
+// timely is when time alone may change what is made of an input next.
+func timely(in Input, window policy.WindowState) time.Time {
+	var next time.Time
+	at := func(t time.Time) {
+		if t.After(in.Now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	for i := range in.Kube.Pods {
+		p := &in.Kube.Pods[i]
+		if r, ok := in.Agents.Reports[string(p.UID)]; ok && !r.At.IsZero() {
+			at(r.At.Add(in.MaxAge + 1))
+		}
+		switch {
+		case p.Phase == kube.Ready:
+			at(p.Since.Add(in.MaxAge)) // it is established
+		case p.Phase == kube.Terminating:
+			at(p.Deleted.Add(stuckAfter + 1))
+		}
+		if p.Problem == kube.Volume {
+			at(p.Since.Add(stuckAfter + 1))
+		}
+	}
+	if window.NextChange != nil {
+		at(window.NextChange.Time)
+	}
+	at(NextRestart(in.Kube.Cluster, in.Now))
+	return next
+}

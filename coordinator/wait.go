@@ -1,0 +1,65 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+)
+
+// gather is how long a pass waits for what happens together with its cause.
+const gather = time.Millisecond
+
+// poke asks for a pass.
+func (s *session) poke() {
+	s.poked.Store(true)
+	s.hint()
+}
+
+// hint asks for a pass if what it would look at says anything new.
+func (s *session) hint() {
+	select {
+	case s.events <- struct{}{}:
+	default:
+	}
+}
+
+// wait answers true when it is time for the next pass, which sees all that was
+// told until then, and false when ctx has ended.
+func (s *session) wait(ctx context.Context, wake time.Time) bool {
+	timer := time.NewTimer(max(0, time.Until(wake)))
+	defer timer.Stop()
+	for due := false; !due; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		case <-s.events:
+		}
+		if !pause(ctx, gather) {
+			return false
+		}
+		select {
+		case <-s.events: // the pass that begins now sees what it tells of
+		default:
+		}
+		now := time.Now()
+		due = s.poked.Swap(false) || !now.Before(wake) || !s.stands(now)
+	}
+	return true
+}
+
+// stands tells whether a pass would look at what the last one looked at.
+func (s *session) stands(now time.Time) bool {
+	objects, ok := s.options.Cache.Cluster(s.key)
+	if !ok || s.basis == nil {
+		return false
+	}
+	objects.Cluster = s.later(objects.Cluster)
+	is := s.input(now, objects)
+	return s.basis.Stands(is) && !s.departures.heard(s.basis.Agents(), is.Agents)
+}
+
+func sooner(wake *time.Time, at time.Time) {
+	if at.Before(*wake) {
+		*wake = at
+	}
+}
