@@ -43,6 +43,10 @@ func (p *prober) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
+			select {
+			case <-p.wake: // who waits is answered by this look
+			default:
+			}
 		case <-p.wake:
 			if wait := minGap - time.Since(last.started); last.sequence > 0 && wait > 0 {
 				select {
