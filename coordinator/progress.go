@@ -38,10 +38,10 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 		busy: len(d.Plan.Order)+len(d.Claims) > 0, revisions: revisions(d.Snapshot),
 		asked: onRequest(d), held: map[string]time.Time{},
 	}
-	for _, wait := range status.Waits(d) {
-		next.held[wait.Key] = now
-		if at, known := p.held[wait.Key]; known {
-			next.held[wait.Key] = at
+	for _, wait := range status.WaitKeys(d) {
+		next.held[wait] = now
+		if at, known := p.held[wait]; known {
+			next.held[wait] = at
 		}
 	}
 	for _, pod := range d.Snapshot.Pods {

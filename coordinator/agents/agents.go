@@ -177,11 +177,11 @@ func (a *Agents) forget(key Key) {
 func (a *Agents) State(key Key) State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := State{Reports: map[string]Received{}, Problems: map[string]string{}}
 	c := a.clusters[key]
 	if c == nil {
-		return s
+		return State{Reports: map[string]Received{}, Problems: map[string]string{}}
 	}
+	s := State{Reports: make(map[string]Received, len(c.agents)), Problems: map[string]string{}}
 	for uid, g := range c.agents {
 		if g.received.Report != nil {
 			s.Reports[uid] = g.received

@@ -11,9 +11,12 @@ func (x *index) neverEnds(p *pod) bool { return p.Phase == Terminating && x.node
 // that is gone, and that a person has named in an override of node-gone. They
 // need not be candidates, and may be claimed; that they are away is charged.
 func ForceDeletes(s Snapshot) []Pod {
+	over := activeOverrides(s.Cluster.Spec.Overrides, s.Now.Time)
+	if len(over[OnDeadNode]) == 0 {
+		return nil
+	}
 	x := newIndex(&s, "")
-	over := activeOverrides(x.spec.Overrides, x.now)
-	if len(over[OnDeadNode]) == 0 || x.spec.Update.Mode == Observe || x.spec.Update.Paused || s.Cluster.Paused || len(Validate(&s)) > 0 {
+	if x.spec.Update.Mode == Observe || x.spec.Update.Paused || s.Cluster.Paused || len(Validate(&s)) > 0 {
 		return nil
 	}
 	var list []Pod

@@ -30,6 +30,29 @@ const (
 // Waits are all that a decision waits for and that no person or clock has asked
 // for, in the order of the plan; claims last.
 func Waits(d Decision) []Wait {
+	waits := ruleWaits(d)
+	for _, c := range d.Claims {
+		waits = append(waits, Wait{Hold: claimWait(d, c), Key: claimKey(c), rank: ownReason})
+	}
+	return waits
+}
+
+// WaitKeys are the keys of all waits, whose reasons take longer to find.
+func WaitKeys(d Decision) []string {
+	var keys []string
+	for _, w := range ruleWaits(d) {
+		keys = append(keys, w.Key)
+	}
+	for _, c := range d.Claims {
+		keys = append(keys, claimKey(c))
+	}
+	return keys
+}
+
+func claimKey(c policy.Claim) string { return c.ID + " " + string(c.Phase) }
+
+// ruleWaits are those for rules of the plan.
+func ruleWaits(d Decision) []Wait {
 	var waits []Wait
 	for _, h := range d.Plan.Holds {
 		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) {
@@ -43,9 +66,6 @@ func Waits(d Decision) []Wait {
 			w.rank = stopsAll
 		}
 		waits = append(waits, w)
-	}
-	for _, c := range d.Claims {
-		waits = append(waits, Wait{Hold: claimWait(d, c), Key: c.ID + " " + string(c.Phase), rank: ownReason})
 	}
 	return waits
 }

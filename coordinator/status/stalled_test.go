@@ -59,6 +59,11 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			for key, lasted := range c.held {
 				c.d.HeldSince[key] = c.d.DecidedAt.Add(-lasted)
 			}
+			var keys []string
+			for _, w := range Waits(c.d) {
+				keys = append(keys, w.Key)
+			}
+			require.Equal(t, keys, WaitKeys(c.d))
 			stalled := conditionOf(t, Conditions(c.d, nil, 1), v1alpha1.ConditionStalled)
 			require.Equal(t, c.reason, stalled.Reason)
 			require.Equal(t, c.message, stalled.Message)

@@ -177,15 +177,26 @@ func (w *world) mayHold(name string) bool {
 
 // worse is the worse of two states. Unknown is the worst: it never permits.
 func worse(a, b policy.MemberState) policy.MemberState {
-	rank := func(s policy.MemberState) int {
-		return slices.Index([]policy.MemberState{
-			policy.Active, policy.Moving, policy.Recovering, policy.Down, policy.UnknownState,
-		}, s)
-	}
-	if rank(b) > rank(a) {
+	if badness(b) > badness(a) {
 		return b
 	}
 	return a
+}
+
+func badness(s policy.MemberState) int {
+	switch s {
+	case policy.Active:
+		return 0
+	case policy.Moving:
+		return 1
+	case policy.Recovering:
+		return 2
+	case policy.Down:
+		return 3
+	case policy.UnknownState:
+		return 4
+	}
+	return -1
 }
 
 func stateOf(s rollcallv1.MemberState) policy.MemberState {

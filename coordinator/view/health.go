@@ -31,11 +31,13 @@ func (w *world) health() policy.Health {
 			h.Reason = "the gossip has it so from " + w.pods[i].name
 		}
 	}
-	h.Verdict = map[rollcallv1.Verdict]policy.Verdict{
-		rollcallv1.Verdict_VERDICT_GREEN:       policy.Green,
-		rollcallv1.Verdict_VERDICT_RECOVERABLE: policy.Recoverable,
-		rollcallv1.Verdict_VERDICT_YELLOW:      policy.Yellow,
-		rollcallv1.Verdict_VERDICT_RED:         policy.Red,
-	}[worst]
+	h.Verdict = verdicts[worst]
 	return h
+}
+
+var verdicts = map[rollcallv1.Verdict]policy.Verdict{
+	rollcallv1.Verdict_VERDICT_GREEN:       policy.Green,
+	rollcallv1.Verdict_VERDICT_RECOVERABLE: policy.Recoverable,
+	rollcallv1.Verdict_VERDICT_YELLOW:      policy.Yellow,
+	rollcallv1.Verdict_VERDICT_RED:         policy.Red,
 }

@@ -1,7 +1,7 @@
 package view
 
 import (
-	"regexp"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -54,18 +54,22 @@ func (w *world) versions(pool int) (next, running string) {
 	return next, running
 }
 
-// three numbers are needed: 9.10 as a tag means any 9.10.x.
-var three = regexp.MustCompile(`^v?(\d{1,6}\.\d{1,6}\.\d{1,6})(?:$|[^\d.])`)
-
-// numbers reads the version that a text begins with, nil when it is none.
+// numbers reads the version that a text begins with, nil when it is none. Three
+// numbers are needed: 9.10 as a tag means any 9.10.x.
 func numbers(text string) *semver.Version {
-	m := three.FindStringSubmatch(text)
-	if m == nil {
-		return nil
+	const digits = 6
+	rest := strings.TrimPrefix(text, "v")
+	var three [3]uint64
+	for i := range three {
+		n := 0
+		for ; n < len(rest) && rest[n] >= '0' && rest[n] <= '9'; n++ {
+			three[i] = three[i]*10 + uint64(rest[n]-'0')
+		}
+		point := n < len(rest) && rest[n] == '.'
+		if n == 0 || n > digits || point != (i < 2) {
+			return nil
+		}
+		rest = strings.TrimPrefix(rest[n:], ".")
 	}
-	v, err := semver.NewVersion(m[1])
-	if err != nil {
-		return nil
-	}
-	return v
+	return semver.New(three[0], three[1], three[2], "", "")
 }

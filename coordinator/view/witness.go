@@ -25,7 +25,8 @@ func (w *world) callWitnesses() {
 			w.witnesses = append(w.witnesses, i)
 		}
 	}
-	opinions := w.memberships()
+	w.opinions = w.memberships()
+	opinions := w.opinions
 	total := len(w.witnesses)
 	for _, name := range affirmed(opinions) {
 		if !w.established(name) {
@@ -70,6 +71,9 @@ func (w *world) established(name string) bool {
 
 // dismissOutvoted takes outvoted pods out of the witnesses.
 func (w *world) dismissOutvoted() {
+	if w.opinions != nil && !slices.ContainsFunc(w.witnesses, func(i int) bool { return w.pods[i].outvoted }) {
+		return
+	}
 	w.witnesses = slices.DeleteFunc(w.witnesses, func(i int) bool { return w.pods[i].outvoted })
 	w.opinions = w.memberships()
 }

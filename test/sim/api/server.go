@@ -64,6 +64,8 @@ type Server struct {
 
 	version int64
 	objects [kinds]map[string]metav1.Object
+	// names of the objects, in order, as long as there are no others; else nil.
+	names   [kinds][]string
 	history []change
 	watches []*Watch
 }
@@ -103,8 +105,13 @@ func get[T metav1.Object](s *Server, kind Kind, name string) T {
 	return object
 }
 
-// Names of the objects of a kind, in order.
-func (s *Server) Names(kind Kind) []string { return slices.Sorted(maps.Keys(s.objects[kind])) }
+// Names of the objects of a kind, in order. The list does not change afterwards.
+func (s *Server) Names(kind Kind) []string {
+	if s.names[kind] == nil {
+		s.names[kind] = slices.Sorted(maps.Keys(s.objects[kind]))
+	}
+	return s.names[kind]
+}
 
 // Create stores a new object, which then belongs to the server.
 func (s *Server) Create(kind Kind, object metav1.Object) error {
@@ -126,6 +133,9 @@ func (s *Server) commit(kind Kind, object metav1.Object) {
 	s.version++
 	object.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	before := s.objects[kind][object.GetName()]
+	if before == nil {
+		s.names[kind] = nil
+	}
 	s.objects[kind][object.GetName()] = object
 	s.record(change{kind, object.GetName(), object}, before)
 }
@@ -138,6 +148,7 @@ func (s *Server) Drop(kind Kind, name string) {
 	}
 	s.version++
 	delete(s.objects[kind], name)
+	s.names[kind] = nil
 	s.record(change{kind, name, nil}, before)
 }
 

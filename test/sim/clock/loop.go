@@ -10,7 +10,6 @@ package clock
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -81,7 +80,7 @@ func (l *Loop) Chance(percent int) bool { return l.Rand.IntN(100) < percent }
 // In has do called by the loop after d. Only the loop may call it.
 func (l *Loop) In(d time.Duration, do func()) {
 	l.counted++
-	heap.Push(&l.events, event{at: l.Now() + max(0, d), order: l.counted, do: do})
+	l.events.push(event{at: l.Now() + max(0, d), order: l.counted, do: do})
 }
 
 // Ask has do called by the loop at this very instant. Anybody may call it. What
@@ -129,7 +128,7 @@ func (l *Loop) Run() {
 			}
 			continue
 		}
-		e := heap.Pop(&l.events).(event)
+		e := l.events.pop()
 		l.begin("")
 		e.do()
 		l.after()
@@ -183,18 +182,37 @@ type event struct {
 	do    func()
 }
 
+func (e event) before(o event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
+
+// queue is a heap: nothing comes before its parent, which is at half its place.
 type queue []event
 
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
+func (q *queue) push(e event) {
+	h := append(*q, e)
+	at := len(h) - 1
+	for up := (at - 1) / 2; at > 0 && e.before(h[up]); up = (at - 1) / 2 {
+		h[at], at = h[up], up
+	}
+	h[at] = e
+	*q = h
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *queue) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*q = old[:len(old)-1]
-	return last
+
+func (q *queue) pop() event {
+	h := *q
+	first, last := h[0], h[len(h)-1]
+	h[len(h)-1] = event{}
+	h = h[:len(h)-1]
+	for at := 0; len(h) > 0; {
+		down := 2*at + 1
+		if down+1 < len(h) && h[down+1].before(h[down]) {
+			down++
+		}
+		if down >= len(h) || !h[down].before(last) {
+			h[at] = last
+			break
+		}
+		h[at], at = h[down], down
+	}
+	*q = h
+	return first
 }

@@ -27,7 +27,7 @@ func main() {
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
 	inside := flag.Bool("infested", false, "this build has the bugs in its sources")
 	flag.Parse()
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(800)
 	if *profile != "" {
 		file, err := os.Create(*profile)
 		if err == nil {

@@ -125,9 +125,10 @@ func (m *mesh) own() []gossip.Entry {
 }
 
 // take keeps what is newer than what is known.
-func (m *mesh) take(entries ...gossip.Entry) { m.change(func() { m.keep(entries) }) }
+func (m *mesh) take(entries ...gossip.Entry) { m.changeIf(func() bool { return m.keep(entries) }) }
 
-func (m *mesh) keep(entries []gossip.Entry) {
+// keep tells whether any of it was.
+func (m *mesh) keep(entries []gossip.Entry) (news bool) {
 	for _, e := range entries {
 		uid := e.Headline.GetPodUid()
 		old, ok := m.entries[uid]
@@ -135,19 +136,26 @@ func (m *mesh) keep(entries []gossip.Entry) {
 			cmp.Compare(old.Headline.GetSequence(), e.Headline.GetSequence())) >= 0 {
 			continue
 		}
-		m.entries[uid] = e
+		m.entries[uid], news = e, true
 		for other, o := range m.entries {
 			if other != uid && o.Headline.GetPod() == e.Headline.GetPod() && o.Liveness != rollcallv1.Liveness_LIVENESS_ALIVE {
 				delete(m.entries, other)
 			}
 		}
 	}
+	return news
 }
 
 func (m *mesh) change(f func()) {
+	m.changeIf(func() bool { f(); return true })
+}
+
+func (m *mesh) changeIf(f func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f()
+	if !f() {
+		return
+	}
 	m.sequence++
 	close(m.changed)
 	m.changed = make(chan struct{})

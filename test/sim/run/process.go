@@ -109,7 +109,7 @@ func (b board) Remove(coordinator.Key)      {}
 func (b board) OnAsk(func(coordinator.Key)) {}
 
 // passTakes is how long a pass takes; a pause follows it.
-const passTakes = 20 * time.Millisecond
+const passTakes = 40 * time.Millisecond
 
 // guarding is what a process knows of the guard.
 type guarding struct{ w *world }
