@@ -48,7 +48,7 @@ func (w *world) mergeGroups() []policy.Group {
 	}
 	for _, g := range w.in.Known {
 		if heard[g.ID] == nil && rumours[g.ID] == nil && w.missing(g) {
-			groups = append(groups, forgotten(g))
+			groups = append(groups, w.forgotten(g))
 		}
 	}
 	slices.SortFunc(groups, func(a, b policy.Group) int { return cmp.Compare(a.ID, b.ID) })
@@ -65,14 +65,25 @@ func (w *world) missing(g policy.Group) bool {
 	})
 }
 
-// forgotten is a group of which nobody speaks: nothing good is known of it.
-func forgotten(g policy.Group) policy.Group {
+// forgotten is a group of which nobody speaks: nothing good is known of it. What
+// is on a pod whose database does not run, or is no member, is served by nobody:
+// were it unknown, the only pod of a group that could not start would be kept
+// from its correction.
+func (w *world) forgotten(g policy.Group) policy.Group {
 	g.Members = slices.Clone(g.Members)
 	for i := range g.Members {
 		m := &g.Members[i]
 		m.Leader, m.Progress, m.State = false, nil, policy.UnknownState
+		if at, ok := w.byName[m.Pod]; ok && !w.pods[at].mayServe() {
+			m.State = policy.Down
+		}
 	}
 	return g
+}
+
+// mayServe tells whether the pod's database runs and does not deny to be a member.
+func (p *pod) mayServe() bool {
+	return p.running() && p.says() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
 }
 
 // copyOf is a member while its voices are joined.
@@ -164,7 +175,7 @@ func (w *world) place(c *copyOf) {
 		c.State = policy.UnknownState
 	case p.kube == nil || p.kube.Phase == kube.Pending || p.kube.Phase == kube.NotStarted:
 		c.State = policy.Down // no process of it exists
-	case !p.running() || p.says() == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
+	case !p.mayServe():
 		c.State = policy.UnknownState
 	}
 }

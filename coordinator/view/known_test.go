@@ -20,14 +20,17 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   Input
 		kept bool
+		// off: nobody serves the copy of the third.
+		off bool
 	}{
-		"all have spoken: it is over":  {made(remembered, allSay([]int{0, 1, 2}, silent)), false},
-		"one is gone":                  {made(remembered, allSay([]int{0, 1, 2}, silent), missing(2)), true},
-		"one has not started":          {made(remembered, allSay([]int{0, 1, 2}, silent), editPod(2, func(p *kube.Pod) { p.Phase = kube.NotStarted })), true},
-		"one is no member yet":         {made(remembered, allSay([]int{0, 1, 2}, silent), says(2, func(r *rollcallv1.Report) { r.Member = notLive })), true},
-		"one says nothing":             {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2)), true},
-		"it was never known":           {made(allSay([]int{0, 1, 2}, silent), missing(2)), false},
-		"one who was not in it is off": {made(func(in *Input) { in.Known = without(known, podName(2)) }, allSay([]int{0, 1, 2}, silent), missing(2)), false},
+		"all have spoken: it is over":  {made(remembered, allSay([]int{0, 1, 2}, silent)), false, false},
+		"one is gone":                  {made(remembered, allSay([]int{0, 1, 2}, silent), missing(2)), true, true},
+		"one has not started":          {made(remembered, allSay([]int{0, 1, 2}, silent), editPod(2, func(p *kube.Pod) { p.Phase = kube.NotStarted })), true, true},
+		"one fails again and again":    {made(remembered, allSay([]int{0, 1, 2}, silent), editPod(2, func(p *kube.Pod) { p.Phase = kube.Failed })), true, true},
+		"one is no member yet":         {made(remembered, allSay([]int{0, 1, 2}, silent), says(2, func(r *rollcallv1.Report) { r.Member = notLive })), true, true},
+		"one says nothing":             {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2)), true, false},
+		"it was never known":           {made(allSay([]int{0, 1, 2}, silent), missing(2)), false, false},
+		"one who was not in it is off": {made(func(in *Input) { in.Known = without(known, podName(2)) }, allSay([]int{0, 1, 2}, silent), missing(2)), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			groups := Join(tt.in).Groups
@@ -39,7 +42,11 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 			require.Equal(t, known[0].ID, groups[0].ID)
 			require.Len(t, groups[0].Members, 3)
 			for _, m := range groups[0].Members {
-				require.Equal(t, policy.UnknownState, m.State)
+				want := policy.UnknownState
+				if tt.off && m.Pod == podName(2) {
+					want = policy.Down
+				}
+				require.Equal(t, want, m.State, m.Pod)
 				require.False(t, m.Leader)
 			}
 		})

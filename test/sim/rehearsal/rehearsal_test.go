@@ -45,6 +45,17 @@ func TestSeedIsTheRunOfTheSimulation(t *testing.T) {
 	}
 }
 
+// Of a shard with one copy nobody speaks while its pod crashes: what was known of
+// it must not keep the correction from that pod.
+func TestThePodOfAnOnlyCopyIsCorrected(t *testing.T) {
+	o := Default()
+	o.Pods, o.Copies = 3, 1
+	o.Faults = []string{"crash-loop@46s"}
+	r, err := Run(o)
+	require.NoError(t, err)
+	require.NoError(t, r.Summary.Err())
+}
+
 func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"no simulated database of this engine: MySQL; there is Solr (shards": func(o *Options) { o.Engine = policy.MySQL },
