@@ -139,7 +139,12 @@ func (s *solr) apiServerDown(t *testing.T) {
 			}
 			s.bed.Logf("the API server is down")
 			err := testbed.Pause(ctx, 30*time.Second)
-			return errors.Join(err, s.bed.Repair(context.WithoutCancel(ctx)))
+			// A scheduler may end itself for what it sees then, and nobody else here
+			// starts it again.
+			for range 8 {
+				err = errors.Join(err, s.bed.Repair(context.WithoutCancel(ctx)), testbed.Pause(ctx, 15*time.Second))
+			}
+			return err
 		},
 	})
 	s.wellBehaved(t, out)
