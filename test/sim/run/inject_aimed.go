@@ -24,18 +24,21 @@ const (
 	gone            // the pod is gone
 )
 
-// blow is what happens at a moment, and how it is over.
+// blow is what happens at one of some moments, and how it is over.
 type blow struct {
-	at   moment
-	what func(w *world, f Fault, pod string) func()
+	name    string
+	moments []moment
+	what    func(w *world, f Fault, pod string) func()
 }
 
-// blows are windows that a fault at any time hardly ever meets.
+// blows hit windows that a fault at any time hardly ever meets.
 var blows = []blow{
-	{claimed, rollsBack}, {stored, rollsBack}, {opened, rollsBack},
-	{stored, dies}, {opened, dies}, {gone, dies},
-	{opened, diesAndRollsBack}, {stored, diesAndRollsBack},
-	{claimed, vetoes}, {claimed, losesAnother},
+	{"the first template again", []moment{claimed, stored, opened}, rollsBack},
+	{"the leader dies", []moment{stored, opened, gone}, dies},
+	{"the leader dies, and the first template again", []moment{stored, opened}, diesAndRollsBack},
+	{"a veto", []moment{claimed}, vetoes},
+	{"another pod is lost", []moment{claimed}, losesAnother},
+	{"all others fall silent", []moment{claimed}, othersAreSilent},
 }
 
 // aimedFor is how long the moment is waited for, and what happens then lasts.
@@ -44,14 +47,16 @@ const aimedFor = 45 * time.Second
 // aimed waits for a moment.
 func aimed(w *world, f Fault) func() {
 	b := blows[f.Pick%uint64(len(blows))]
+	at := b.moments[f.Pick/8%uint64(len(b.moments))]
 	var end func()
 	w.moment = func(now moment, pod string) {
-		if now != b.at {
+		if now != at {
 			return
 		}
 		w.moment = nil
 		w.loop.In(w.loop.Between(0, 20*time.Millisecond), func() {
 			w.hits[Aimed] = true
+			w.loop.Log("fault", "aimed at %s: %s", pod, b.name)
 			end = b.what(w, f, pod)
 		})
 	}
@@ -153,6 +158,19 @@ func losesAnother(w *world, f Fault, pod string) func() {
 	w.takeAway(other)
 	w.hangFor(pod)
 	return func() { delete(w.unlucky, other) }
+}
+
+// othersAreSilent cuts all agents but the claimed pod's off, for less time than
+// it takes until what they have said is too old.
+func othersAreSilent(w *world, _ Fault, pod string) func() {
+	var ways []string
+	for _, other := range w.pods() {
+		if other.Name != pod {
+			ways = append(ways, "*>"+other.Name, other.Name+">*")
+		}
+	}
+	w.loop.In(w.loop.Between(8*time.Second, 12*time.Second), w.close(ways...))
+	return nil
 }
 
 // hangFor has the database in a pod not answer its agent for a while.
