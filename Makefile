@@ -133,7 +133,7 @@ sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong
 	$(GO) run ./test/sim/cmd -twice 100 -seeds $(or $(SEEDS),10000)
 
 .PHONY: sim-mutants
-sim-mutants: ## plant bugs in the simulated world; each must be found
+sim-mutants: ## plant bugs in the simulated world; each must be found, and every invariant be broken by one
 	$(GO) run ./test/sim/cmd -bugs -seeds $(or $(SEEDS),2000)
 
 .PHONY: search

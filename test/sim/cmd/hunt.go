@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/rollcall-dev/rollcall/test/sim/oracle"
 	"github.com/rollcall-dev/rollcall/test/sim/run"
@@ -13,91 +15,171 @@ import (
 
 // prey is a bug that is looked for.
 type prey struct {
-	name, finds string
-	bug         *run.Bug // between the parts; nil when it is in the sources
+	name string
+	// finds are the invariants that may notice, each with a space on both sides.
+	finds string
+	bug   *run.Bug // between the parts; nil when it is in the sources
 }
 
-// hunt looks for the first seed that finds each bug by an invariant that may.
-func hunt(seeds uint64, only string) error {
+// allPrey are the planted bugs.
+func allPrey() ([]prey, error) {
 	changes, err := parse(list)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var all []prey
 	for i := range run.Bugs {
-		all = append(all, prey{run.Bugs[i].Name, run.Bugs[i].Finds, &run.Bugs[i]})
+		all = append(all, prey{run.Bugs[i].Name, " " + run.Bugs[i].Finds + " ", &run.Bugs[i]})
 	}
 	for _, c := range changes {
-		all = append(all, prey{c.name, c.finds, nil})
+		all = append(all, prey{c.name, " " + c.finds + " ", nil})
+	}
+	return all, nil
+}
+
+// Hunt says how bugs are looked for.
+type Hunt struct {
+	// Seeds are tried for each bug.
+	Seeds uint64
+	// Only bugs whose name contains this.
+	Only string
+	// Fresh: begin with the first seed, not with one that is known to find the bug.
+	Fresh bool
+	// Update writes down which seeds find the bugs.
+	Update bool
+}
+
+// hunt looks for a seed that finds each bug by an invariant that may, and for
+// invariants that no bug breaks.
+func hunt(h Hunt) error {
+	all, err := allPrey()
+	if err != nil {
+		return err
+	}
+	known, err := parseSeeds(seedList)
+	if err != nil {
+		return err
 	}
 	var missed []string
-	found := map[string]int{}
+	shown := map[string]bool{}
 	tried := 0
 	for _, p := range all {
-		if !strings.Contains(p.name, only) {
+		if !strings.Contains(p.name, h.Only) {
 			continue
 		}
 		tried++
-		planted("")
-		if p.bug == nil {
-			planted(p.name)
+		p.plant()
+		hint := known[p.name]
+		if h.Fresh {
+			hint = 0
 		}
-		seed, b, err := p.track(seeds)
+		seed, b, others, err := p.track(order(hint, h.Seeds))
 		switch {
 		case err != nil:
 			return err
 		case seed == 0:
-			fmt.Printf("NOT FOUND  %s\n", p.name)
+			fmt.Printf("NOT FOUND    %-50s ; broke: %v\n", p.name, others)
 			missed = append(missed, p.name)
+			delete(known, p.name)
 		default:
-			found[b.Invariant]++
-			fmt.Printf("%-3s seed %4d  %-45s %s\n", b.Invariant, seed, p.name, b.Why)
+			known[p.name], shown[b.Invariant] = seed, true
+			fmt.Printf("%-3s seed %4d  %-50s %s\n", b.Invariant, seed, p.name, b.Why)
 		}
 	}
-	fmt.Printf("%d of %d planted bugs found, by %d invariants\n", tried-len(missed), tried, len(found))
-	if len(missed) > 0 {
-		return fmt.Errorf("not found in %d seeds: %s", seeds, strings.Join(missed, "; "))
+	var dark []string
+	for _, i := range oracle.Invariants {
+		if !shown[i.Name] {
+			dark = append(dark, i.Name)
+		}
 	}
-	return nil
+	fmt.Printf("%d of %d planted bugs found, by %d of %d invariants\n", tried-len(missed), tried, len(shown), len(oracle.Invariants))
+	if h.Update {
+		if err := os.WriteFile(seedsFile, []byte(writeSeeds(all, known)), 0o600); err != nil {
+			return err
+		}
+	}
+	var failed []error
+	if len(missed) > 0 {
+		failed = append(failed, fmt.Errorf("not found in %d seeds: %s", h.Seeds, strings.Join(missed, "; ")))
+	}
+	if h.Only == "" && len(dark) > 0 {
+		failed = append(failed, fmt.Errorf("no bug breaks %s", strings.Join(dark, ", ")))
+	}
+	return errors.Join(failed...)
 }
 
-// track answers the lowest seed that finds the bug; 0: none does.
-func (p prey) track(seeds uint64) (uint64, oracle.Break, error) {
+// plant has the bug take part if it is in the sources, and no other one.
+func (p prey) plant() {
+	planted("")
+	if p.bug == nil {
+		planted(p.name)
+	}
+}
+
+// order of seeds: a hint first, if there is one, and then all up to a number.
+func order(hint, seeds uint64) []uint64 {
+	var out []uint64
+	if hint > 0 {
+		out = append(out, hint)
+	}
+	for seed := uint64(1); seed <= seeds; seed++ {
+		if seed != hint {
+			out = append(out, seed)
+		}
+	}
+	return out
+}
+
+// mute is after how many seeds it is told that one is still looking.
+const mute = 100
+
+// track tries seeds in their order on all processors, and answers the first one
+// that finds the bug, and how often other invariants broke; 0: none does.
+func (p prey) track(seeds []uint64) (uint64, oracle.Break, map[string]int, error) {
 	var (
-		next    atomic.Uint64
 		mu      sync.Mutex
-		best    = seeds + 1
+		next    int
+		best    = len(seeds)
 		broken  oracle.Break
 		failed  error
+		others  = map[string]int{}
 		workers sync.WaitGroup
 	)
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for {
-				seed := next.Add(1)
 				mu.Lock()
-				stop := seed >= best || failed != nil
-				mu.Unlock()
-				if stop {
+				at := next
+				next++
+				if at >= best || failed != nil {
+					mu.Unlock()
 					return
 				}
-				r, err := run.Seed(seed, run.Options{Bug: p.bug})
+				if at > 0 && at%mute == 0 {
+					fmt.Fprintf(os.Stderr, "... %d seeds without: %s; others %v\n", at, p.name, others)
+				}
+				mu.Unlock()
+				r, err := run.Seed(seeds[at], run.Options{Bug: p.bug})
 				mu.Lock()
 				if err != nil {
 					failed = err
 				}
+				if b := slices.IndexFunc(r.Breaks, p.noticed); b >= 0 && at < best {
+					best, broken = at, r.Breaks[b]
+				}
 				for _, b := range r.Breaks {
-					if seed < best && strings.Contains(" "+p.finds+" ", " "+b.Invariant+" ") {
-						best, broken = seed, b
-					}
+					others[b.Invariant]++
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	workers.Wait()
-	if failed != nil || best > seeds {
-		return 0, broken, failed
+	if failed != nil || best == len(seeds) {
+		return 0, broken, others, failed
 	}
-	return best, broken, nil
+	return seeds[best], broken, others, nil
 }
+
+// noticed tells whether a break is by an invariant that may notice the bug.
+func (p prey) noticed(b oracle.Break) bool { return strings.Contains(p.finds, " "+b.Invariant+" ") }

@@ -21,12 +21,18 @@ func main() {
 	from := flag.Uint64("from", 1, "first seed")
 	seeds := flag.Uint64("seeds", 1000, "how many seeds")
 	one := flag.Uint64("seed", 0, "print the timeline of this seed")
-	bugs := flag.Bool("bugs", false, "plant every bug and look for the first seed that finds it")
+	bugs := flag.Bool("bugs", false, "plant every bug and look for a seed that finds it")
+	fresh := flag.Bool("fresh", false, "look for bugs from the first seed on, not first where they are known to be found")
+	update := flag.Bool("update", false, "write down which seeds find the bugs")
+	plant := flag.String("plant", "", "have this bug take part")
 	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the logs")
 	only := flag.String("only", "", "bugs whose name contains this")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
 	inside := flag.Bool("infested", false, "this build has the bugs in its sources")
 	flag.Parse()
+	if (*bugs || *plant != "") && !*inside {
+		exit(infested(os.Args[1:]...))
+	}
 	debug.SetGCPercent(800)
 	if *profile != "" {
 		file, err := os.Create(*profile)
@@ -37,24 +43,46 @@ func main() {
 			fmt.Fprintln(os.Stderr, "sim:", err)
 			os.Exit(1)
 		}
-		defer pprof.StopCPUProfile()
 	}
 	err := func() error {
 		defer run.Clean()
-		switch {
-		case *one > 0:
-			return timeline(*one, run.Options{})
-		case *bugs && !*inside:
-			return infested("-bugs", fmt.Sprintf("-seeds=%d", *seeds), "-only="+*only)
-		case *bugs:
-			return hunt(*seeds, *only)
+		if *bugs {
+			return hunt(Hunt{Seeds: *seeds, Only: *only, Fresh: *fresh, Update: *update})
 		}
-		return all(*from, *seeds, *twice, run.Options{})
+		o, err := infect(*plant)
+		switch {
+		case err != nil:
+			return err
+		case *one > 0:
+			return timeline(*one, o)
+		}
+		return all(*from, *seeds, *twice, o)
 	}()
+	pprof.StopCPUProfile()
+	exit(err)
+}
+
+func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sim:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
+}
+
+// infect has a bug take part in all runs; by an empty name none does.
+func infect(name string) (run.Options, error) {
+	every, err := allPrey()
+	if err != nil || name == "" {
+		return run.Options{}, err
+	}
+	for _, p := range every {
+		if p.name == name {
+			p.plant()
+			return run.Options{Bug: p.bug}, nil
+		}
+	}
+	return run.Options{}, fmt.Errorf("no bug is named %q", name)
 }
 
 func timeline(seed uint64, o run.Options) error {

@@ -19,8 +19,8 @@ import (
 // Times of a database.
 type Times struct {
 	// Boot is from the start of the process to membership, Recovery how long a
-	// copy takes from then on.
-	Boot, Recovery [2]time.Duration
+	// copy takes from then on, Anew how long when its data was lost.
+	Boot, Recovery, Anew [2]time.Duration
 	// Notice is how long a node that died without a word stays in the register.
 	Notice [2]time.Duration
 	// Election is how long a shard is without a leader, Handover how long a leader
@@ -32,7 +32,7 @@ type Times struct {
 func DefaultTimes() Times {
 	s := time.Second
 	return Times{
-		Boot: [2]time.Duration{s / 2, 2 * s}, Recovery: [2]time.Duration{s / 2, 3 * s}, Notice: [2]time.Duration{8 * s, 20 * s},
+		Boot: [2]time.Duration{s / 2, 2 * s}, Recovery: [2]time.Duration{s / 2, 3 * s}, Anew: [2]time.Duration{70 * s, 110 * s}, Notice: [2]time.Duration{8 * s, 20 * s},
 		Election: [2]time.Duration{s / 2, 2 * s}, Handover: [2]time.Duration{s / 5, s},
 	}
 }
@@ -83,6 +83,8 @@ type replica struct {
 	// state is what the register has; active is what is true.
 	state  engines.MemberState
 	active bool
+	// lost: its data is gone, and will be copied in full.
+	lost bool
 }
 
 // New makes a database without nodes.
@@ -170,14 +172,17 @@ func (d *Database) Start(pod, version string, ready func()) {
 // recover brings a copy back once another active one can be copied from, or at
 // once when there is none and it is the last.
 func (d *Database) recover(n *node, s *shard, r *replica) {
-	run := n.run
+	run, takes := n.run, d.times.Recovery
+	if r.lost {
+		takes = d.times.Anew
+	}
 	r.state, r.active = engines.Recovering, false
-	d.loop.In(d.draw(d.times.Recovery), func() {
+	d.loop.In(d.draw(takes), func() {
 		defer d.change()()
 		if n.run != run || !n.up {
 			return
 		}
-		r.state, r.active = engines.Active, true
+		r.state, r.active, r.lost = engines.Active, true, false
 		d.loop.Log("db", "%s of %s is active on %s", r.id, s.id, PodName(n.name))
 		d.elect(s)
 	})
@@ -278,14 +283,13 @@ func (d *Database) SetVeto(pod, veto string) {
 	d.nodeOf(pod).veto = veto
 }
 
-// Lose takes the data of a pod's volume away; its copies must be made anew.
+// Lose takes the data of a pod's volume away: its copies are made anew when the
+// pod starts the next time, as long as there are others to copy from.
 func (d *Database) Lose(pod string) {
 	defer d.change()()
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == NodeName(pod) {
-				r.active = false
-			}
+			r.lost = r.lost || r.node == NodeName(pod) && len(s.copies) > 1
 		}
 	}
 }

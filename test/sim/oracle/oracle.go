@@ -43,6 +43,8 @@ type Limits struct {
 	Cluster, Set string
 	// Pods and Shard are how many may be away.
 	Pods, Shard int
+	// Line: Rollcall has the set's hold line, and puts it to rest.
+	Line bool
 }
 
 // Break is an invariant that did not hold.
@@ -154,7 +156,17 @@ func (o *Oracle) template() string {
 }
 
 // Epoch notes that a process leads in an epoch.
-func (o *Oracle) Epoch(process string, epoch int64) { o.epochs[process] = epoch }
+func (o *Oracle) Epoch(process string, epoch int64) {
+	if o.epochs[process] == epoch {
+		return
+	}
+	for other, theirs := range o.epochs {
+		if theirs == epoch && epoch > 0 {
+			o.Accuse("I4", "%s leads in epoch %d, which is that of %s", process, epoch, other)
+		}
+	}
+	o.epochs[process] = epoch
+}
 
 // Look brings up to date since when what is wrong. It is called after every event.
 func (o *Oracle) Look() {
@@ -252,6 +264,9 @@ func (o *Oracle) End(done bool, why string) {
 	}
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
+	}
+	if line := workload.Partition(o.server.Set(o.limits.Set)); done && o.limits.Line && line != policy.RestLine {
+		o.Accuse("I11", "the hold line is left at %d", line)
 	}
 	for _, claim := range cluster.Status.Claims {
 		o.Accuse("I11", "claim %s on %s is left behind", claim.ID, claim.Pod)

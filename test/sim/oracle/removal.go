@@ -49,7 +49,7 @@ func (o *Oracle) removing(r api.Removal) {
 	if !outside {
 		o.shards(pod.Name)
 		o.manners(pod, claim)
-		o.fresh(process, pod)
+		o.fresh(process, pod, claim)
 	}
 	o.ours[pod.Name] = departure{uid: pod.UID, outside: outside}
 	o.gone = append(o.gone, time.Now())
@@ -139,13 +139,15 @@ func (o *Oracle) shards(pod string) {
 	for _, shard := range o.db.Truth() {
 		hosts, out, left := false, 1, 0
 		for _, c := range shard.Copies {
-			_, hand := o.ours[c.Pod]
+			gone, hand := o.ours[c.Pod]
+			now := o.server.Pod(c.Pod)
+			stops := hand && now != nil && now.UID == gone.uid // and so does its copy, though it serves yet
 			switch {
 			case c.Pod == pod:
 				hosts = c.Active
 			case c.Active && !hand:
 				left++
-			case hand && !c.Active, o.known(c.Pod, c.Pod+"/"+shard.ID):
+			case stops, hand && !c.Active, o.known(c.Pod, c.Pod+"/"+shard.ID):
 				out++
 			default:
 				left++ // that it is not there cannot be known yet
@@ -180,17 +182,19 @@ func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
 			}
 		}
 	}
-	if since, vetoed := o.vetoed[pod.Name]; vetoed && at-since > shown {
+	// What was so before the world began to move was never seen otherwise.
+	if since, vetoed := o.vetoed[pod.Name]; vetoed && (since == 0 || at-since > shown) {
 		o.Accuse("I9", "%s goes although the database asks not to", pod.Name)
 	}
 }
 
 // fresh is I10: the pod itself, and for each of its shards somebody else, has
-// looked since a pod went by Rollcall's hand, unless they were claimed together.
-func (o *Oracle) fresh(process string, pod *corev1.Pod) {
-	var last time.Time
+// looked since it was claimed, and since a pod went by Rollcall's hand, unless
+// they were claimed together.
+func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
+	last := time.Now().Add(o.claimed[claim.ID] - o.loop.Now())
 	for _, at := range o.gone {
-		if time.Since(at) > together {
+		if time.Since(at) > together && at.After(last) {
 			last = at
 		}
 	}
@@ -198,8 +202,8 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod) {
 		p := o.server.Pod(name)
 		return p != nil && o.Seen[process][string(p.UID)].After(last)
 	}
-	if !last.IsZero() && len(pod.Spec.InitContainers) > 0 && !seen(pod.Name) {
-		o.Accuse("I10", "%s goes and has not been looked at since the last pod went", pod.Name)
+	if len(pod.Spec.InitContainers) > 0 && !seen(pod.Name) {
+		o.Accuse("I10", "%s goes and has not been looked at since it was claimed, or the last pod went", pod.Name)
 	}
 	for _, shard := range o.db.Truth() {
 		hosts, others, spoke := false, false, false
@@ -213,7 +217,7 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod) {
 			}
 		}
 		if hosts && others && !spoke {
-			o.Accuse("I10", "%s goes and nobody else has looked at %s since the last pod went", pod.Name, shard.ID)
+			o.Accuse("I10", "%s goes and nobody else has looked at %s since it was claimed, or the last pod went", pod.Name, shard.ID)
 		}
 	}
 }

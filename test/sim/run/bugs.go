@@ -30,14 +30,6 @@ type Bug struct {
 var Bugs = []Bug{
 	{Name: "removals without preconditions", Finds: "I5", client: api.Careless{Preconditions: true}},
 	{Name: "removals sent again", Finds: "I4 I5", client: api.Careless{Again: true}},
-	{Name: "Terminating counts as up", Finds: "I1 I2", cache: func(o *kube.ClusterObjects) {
-		for i := range o.Pods {
-			if o.Pods[i].Phase == kube.Terminating {
-				o.Pods[i].Phase = kube.Ready
-			}
-		}
-		withoutClaims(o, policy.PhaseOpened)
-	}},
 	{Name: "one pod more than may", Finds: "I2", cache: func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
 		five := policy.Count(5)
@@ -85,18 +77,6 @@ var Bugs = []Bug{
 		o.Cluster = o.Cluster.DeepCopy()
 		o.Cluster.Spec.Update.Paused = true
 	}},
-}
-
-// withoutClaims forgets open claims of a phase.
-func withoutClaims(o *kube.ClusterObjects, phase policy.ClaimPhase) {
-	o.Cluster = o.Cluster.DeepCopy()
-	kept := o.Cluster.Status.Claims[:0]
-	for _, claim := range o.Cluster.Status.Claims {
-		if claim.Phase != phase {
-			kept = append(kept, claim)
-		}
-	}
-	o.Cluster.Status.Claims = kept
 }
 
 // plant makes a world have a bug; nil is none.

@@ -33,12 +33,13 @@ const (
 	Leftovers    Class = "leftovers after a crash"
 	Mixed        Class = "mixed versions"
 	Malformed    Class = "malformed input"
+	Aimed        Class = "trouble at a claim's worst moment"
 )
 
 // Classes are all of them.
 var Classes = []Class{
 	StaleCache, Crash, TwoLeaders, Partition, Loss, StuckAgent, StaleEngine, BrokenEngine, Clocks, Identity, PartReports, Volume,
-	Outside, Template, Scale, BadImage, WebhookDown, Rotation, Throttling, Leftovers, Mixed, Malformed,
+	Outside, Template, Scale, BadImage, WebhookDown, Rotation, Throttling, Leftovers, Mixed, Malformed, Aimed,
 }
 
 // Fault is one disturbance of a run.
@@ -58,7 +59,7 @@ func (f Fault) String() string {
 	return string(f.Class)
 }
 
-// drawFaults takes two or three classes, so that each is in about one run of nine.
+// drawFaults takes two or three classes, so that each is in about one run of ten.
 func drawFaults(r *rand.Rand, o Options) []Fault {
 	if o.Quiet {
 		return nil
@@ -72,11 +73,15 @@ func drawFaults(r *rand.Rand, o Options) []Fault {
 		if slices.ContainsFunc(faults, func(f Fault) bool { return f.Class == class }) {
 			continue
 		}
-		faults = append(faults, Fault{
+		f := Fault{
 			Class: class, Pick: r.Uint64(),
 			At:  begin + time.Duration(r.Int64N(int64(13*time.Second))),
 			For: 2*time.Second + time.Duration(r.Int64N(int64(10*time.Second))),
-		})
+		}
+		if class == Aimed {
+			f.For = aimedFor
+		}
+		faults = append(faults, f)
 	}
 	return faults
 }
@@ -95,7 +100,9 @@ func (w *world) arm() {
 		w.loop.In(at, func() {
 			w.loop.Log("fault", "%s begins", f)
 			end := inject(w, f)
-			w.hits[f.Class] = true
+			if f.Class != Aimed { // which has to meet its moment
+				w.hits[f.Class] = true
+			}
 			w.loop.In(f.For, func() {
 				if end != nil {
 					end()
@@ -111,5 +118,5 @@ var injections = map[Class]func(*world, Fault) func(){
 	StaleCache: staleCache, Crash: crash, TwoLeaders: twoLeaders, Partition: partition, Loss: loss, StuckAgent: stuckAgent,
 	StaleEngine: staleEngine, BrokenEngine: brokenEngine, Clocks: clocks, Identity: identity, PartReports: partReports, Volume: volume,
 	Outside: outside, Template: template, Scale: scale, BadImage: badImage, WebhookDown: webhookDown, Rotation: rotation,
-	Throttling: throttling, Leftovers: leftovers, Mixed: mixed, Malformed: malformed,
+	Throttling: throttling, Leftovers: leftovers, Mixed: mixed, Malformed: malformed, Aimed: aimed,
 }

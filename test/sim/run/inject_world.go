@@ -102,6 +102,8 @@ func volume(w *world, f Fault) func() {
 	pod := w.pick(f)
 	if f.Pick%2 == 0 {
 		w.unlucky[pod] = workload.Unschedulable
+	} else {
+		w.db.Lose(pod)
 	}
 	w.takeAway(pod)
 	return func() { delete(w.unlucky, pod) }

@@ -108,9 +108,7 @@ func (w *world) play() {
 	w.loop.In(begin, func() { w.edit() })
 	w.arm()
 	if s := w.scenario; s.Veto > 0 {
-		pod := fmt.Sprintf("%s-%d", name, s.Seed%uint64(s.Replicas))
-		w.loop.In(0, func() { w.db.SetVeto(pod, "a backup runs") })
-		w.loop.In(s.Veto, func() { w.db.SetVeto(pod, "") })
+		w.loop.In(s.Veto, func() { w.db.SetVeto(w.vetoing(), "") })
 	}
 	last := max(begin, w.scenario.Veto)
 	for _, f := range w.scenario.Faults {

@@ -53,7 +53,9 @@ type world struct {
 	bad     map[string]workload.Fate
 	unlucky map[string]workload.Fate
 	bug     *Bug
-	hits    map[Class]bool
+	// moment is told of moments in the lives of claims; nil: no fault waits for one.
+	moment func(now moment, pod string)
+	hits   map[Class]bool
 	// observer looks on; nil: nobody does.
 	observer *Observer
 	tally    Tally
@@ -82,6 +84,9 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 			Name: node, Labels: map[string]string{"topology.kubernetes.io/zone": zones[node]},
 		}})
 	}
+	if s.Veto > 0 {
+		w.db.SetVeto(w.vetoing(), "a backup runs")
+	}
 	w.mustCreate(api.Clusters, w.cluster())
 	w.kubelets = workload.NewKubelets(loop, w.server, w.db, w.hub, zones, nodes)
 	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token = w.fate, stateDir, secret
@@ -91,11 +96,18 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	}
 	w.revisions = 1
 	w.controller = workload.NewController(loop, w.server)
-	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{Cluster: name, Set: name, Pods: s.MaxPods, Shard: s.MaxShard})
-	w.server.Changed = append(w.server.Changed, w.labelled)
+	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
+		Cluster: name, Set: name, Pods: s.MaxPods, Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition,
+	})
+	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
 	w.oracle.Seen, w.oracle.Secret = w.hub.Seen, secret
 	loop.After = w.oracle.Look
 	return w
+}
+
+// vetoing is the pod whose member asks not to be disturbed.
+func (w *world) vetoing() string {
+	return fmt.Sprintf("%s-%d", name, w.scenario.Seed%uint64(w.scenario.Replicas))
 }
 
 func (w *world) mustCreate(kind api.Kind, object metav1.Object) {
