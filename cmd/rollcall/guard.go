@@ -42,7 +42,9 @@ once; a coordinator that leads undoes that, so stop it first.`,
 			done, err := guard.Expire(cmd.Context(), guard.ExpireOptions{
 				Client: core, Clusters: clusters, Namespace: a.reach.Namespace, Lease: lead.LeaseName, After: after, Reporter: reporter,
 			})
-			fmt.Fprintln(a.streams.Out, expiredText(done, after))
+			if err == nil || done.Binding || len(done.Budgets)+done.Freed > 0 {
+				fmt.Fprintln(a.streams.Out, expiredText(done, after))
+			}
 			return err
 		},
 	}
@@ -92,7 +94,9 @@ back, install again.`,
 				return err
 			}
 			done, err := guard.Uninstall(cmd.Context(), core, clusters)
-			fmt.Fprintf(a.streams.Out, "%d PodDisruptionBudgets and the labels of %d pods removed\n", done.Budgets, done.Pods)
+			if err == nil || done.Budgets+done.Pods > 0 {
+				fmt.Fprintf(a.streams.Out, "%d PodDisruptionBudgets and the labels of %d pods removed\n", done.Budgets, done.Pods)
+			}
 			for _, set := range done.Held {
 				fmt.Fprintln(a.streams.Out, heldText(set))
 			}

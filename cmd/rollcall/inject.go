@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 )
 
+// stopTokens are those that any HTTP header may carry as they are, and nobody guesses.
+var stopTokens = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
+
 func newInject(a *app) *cobra.Command {
-	var file, pullPolicy string
+	var file, pullPolicy, stopToken string
 	var keepPreStop bool
 	var opts inject.ManifestOptions
 	cmd := &cobra.Command{
@@ -23,12 +27,23 @@ func newInject(a *app) *cobra.Command {
 		Short: "Add the agent to the StatefulSets of a manifest",
 		Long: `Add the agent to the StatefulSets of a manifest, for those who do without the
 webhook. A StatefulSet is changed when its pod template has the label
-` + v1alpha1.LabelCluster + `; every other document is written as it was. A second
-injection changes nothing.`,
+` + v1alpha1.LabelCluster + `; every other document is written as it was. What has
+an agent already stays as it is.
+
+Each agent gets a secret that its stop hook asks for. Without --stop-token that
+is a new one each time: keep what was written and apply that, or give the same
+secret each time. Otherwise every injection of a fresh manifest changes the pod
+templates, and every pod restarts.`,
 		Example: fmt.Sprintf("  helm template search ./chart | %[1]s inject -f - --agent-image registry.example/rollcall/agent:v1 | kubectl apply -f -", a.name),
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			opts.PullPolicy = corev1.PullPolicy(pullPolicy)
+			if stopToken != "" {
+				if !stopTokens.MatchString(stopToken) {
+					return errors.New("--stop-token: 16 to 128 letters, digits, - or _ are wanted, such as openssl rand -hex 16 makes")
+				}
+				opts.Token = func() string { return stopToken }
+			}
 			if keepPreStop {
 				opts.ExistingPreStop = inject.KeepPreStop
 			}
@@ -41,6 +56,7 @@ injection changes nothing.`,
 	flags.StringVar(&pullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the agent's image")
 	flags.StringVar(&opts.CredentialsSecret, "credentials-secret", "", "Secret with the username and password that the agent uses; the annotation "+v1alpha1.AnnotationCredentialsSecret+" wins over it")
 	flags.BoolVar(&keepPreStop, "keep-prestop", false, "keep a preStop hook that is there, and do without the agent's")
+	flags.StringVar(&stopToken, "stop-token", "", "secret of the agent's stop hook, the same each time; default: a new one, which changes the template")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagRequired("agent-image")
 	return cmd

@@ -32,9 +32,11 @@ roll a new template through a database, a Kubernetes and a network that are
 simulated in this process, in virtual time. That needs no cluster.
 
 Each line says when something happened, who did it and what it was; plans are
-in the words of 'plan' and 'explain'. What passes within a second, and requests,
-are shown with --all. At the end stands how things really were, and what the
-simulation's oracle has checked. The same arguments give the same output.
+in the words of 'plan' and 'explain': order is who goes when, go is what is done
+to a pod, after which preparation and why, claim is how far that has come, and
+hold is the rule why a pod waits, - for all of them. What passes within a second,
+and requests, are shown with --all. At the end stands how things really were, and
+what the simulation's oracle has checked. The same arguments give the same output.
 
 Faults, with how long they last, --fault NAME, NAME@AT or NAME@AT+FOR, such as
 kill-leader@12s or partition@8s+30s; without AT they begin at 4s, when the first

@@ -44,10 +44,12 @@ taking away more of it than it can spare.
 These commands show what the coordinator decides and why, decide offline on a
 saved snapshot, and let people pause, resume and approve.`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Version:           versionText(name, builtVersion()),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -90,11 +92,21 @@ func (a *app) namespace() (string, error) {
 	return ns, nil
 }
 
+// unnamedServer is what client-go falls back to where nothing names a cluster.
+const unnamedServer = "http://localhost:8080"
+
 // config says how to reach the API server.
 func (a *app) config() (*rest.Config, error) {
 	config, err := a.kube.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if config.Host == unnamedServer && *a.kube.APIServer == "" {
+		loader := a.kube.ToRawKubeConfigLoader()
+		if raw, err := loader.RawConfig(); err == nil && len(raw.Clusters) == 0 {
+			return nil, fmt.Errorf("kubeconfig: no cluster is named in %s; set KUBECONFIG or --kubeconfig",
+				strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))
+		}
 	}
 	config = rest.CopyConfig(config)
 	// A person's few requests should not wait for each other.
@@ -122,6 +134,9 @@ func (a *app) clients() (v1alpha1.Clients, kubernetes.Interface, error) {
 // dial connects to the coordinator.
 func (a *app) dial(ctx context.Context) (*reach.Coordinator, error) {
 	opts := a.reach
+	if err := opts.Validate(); err != nil {
+		return nil, err
+	}
 	if opts.Address == "" {
 		config, err := a.config()
 		if err != nil {

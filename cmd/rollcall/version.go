@@ -25,21 +25,29 @@ func newVersion(a *app) *cobra.Command {
 		Short: "Show the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			info, _ := debug.ReadBuildInfo()
-			v := versionOf(version, info)
+			v := builtVersion()
 			if out != formatText {
 				return a.writeValue(out, v)
 			}
-			text := a.name + " " + v.Version
-			if v.Commit != "" {
-				text += " (" + v.Commit + ")"
-			}
-			_, err := fmt.Fprintln(a.streams.Out, text)
+			_, err := fmt.Fprintln(a.streams.Out, versionText(a.name, v))
 			return err
 		},
 	}
 	outputFlag(cmd, &out, "text", formatJSON, formatYAML)
 	return cmd
+}
+
+func builtVersion() buildVersion {
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(version, info)
+}
+
+func versionText(name string, v buildVersion) string {
+	text := name + " " + v.Version
+	if v.Commit != "" {
+		text += " (" + v.Commit + ")"
+	}
+	return text
 }
 
 func versionOf(stamped string, info *debug.BuildInfo) buildVersion {

@@ -55,7 +55,8 @@ type Options struct {
 	Namespace string
 }
 
-func (o Options) validate() error {
+// Validate says what is missing or does not belong together.
+func (o Options) Validate() error {
 	switch {
 	case o.Address == "" && (o.CA != "" || o.Cert != "" || o.Key != ""):
 		return errors.New("--ca, --cert and --key are for a coordinator at --coordinator host:port, which is not given")
@@ -87,7 +88,7 @@ func (c *Coordinator) Close() {
 // Dial finds the coordinator and connects to it. The error is ErrNotElected or
 // ErrForbidden where that is the reason.
 func Dial(ctx context.Context, opts Options) (*Coordinator, error) {
-	if err := opts.validate(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
 	if opts.Address != "" {

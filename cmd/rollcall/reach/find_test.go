@@ -33,8 +33,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{Address: "a:1", Cert: "x", Key: "y"}, "--cert needs --ca"},
 		{Options{Address: "a"}, "is not host:port"},
 	} {
-		require.ErrorContains(t, c.opts.validate(), c.want)
+		require.ErrorContains(t, c.opts.Validate(), c.want)
 	}
-	require.NoError(t, Options{}.validate())
-	require.NoError(t, Options{Address: "[::1]:7950", CA: "x", Cert: "y", Key: "z"}.validate())
+	require.NoError(t, Options{}.Validate())
+	require.NoError(t, Options{Address: "[::1]:7950", CA: "x", Cert: "y", Key: "z"}.Validate())
 }
