@@ -87,7 +87,7 @@ func Decide(f Facts) Decision {
 		// policy stops only those who ask politely.
 		mode = Unguarded
 	}
-	d := Decision{Labels: labelChanges(mode, cluster.Name, f.Objects.Pods), Own: own(f.Budgets, cluster)}
+	d := Decision{Labels: labelChanges(mode, cluster.Name, cluster.Status.Claims, f.Objects.Pods), Own: own(f.Budgets, cluster)}
 	var other *Budget
 	if mode == Closed {
 		var pod string

@@ -72,27 +72,33 @@ func TestLabels(t *testing.T) {
 	const keep = "keep"
 	terminating, claimed := pod("", ""), pod("", "")
 	terminating.Deleted, claimed.Claim = time.Unix(1, 0), "c1"
+	open := []policy.Claim{{ID: "c1", Pod: "search-0", UID: "u0"}, {ID: "c2", Pod: "search-1", UID: "u1"}}
+	leftBehind, of1, opened := pod("", ""), pod("", ""), pod("open", "search")
+	leftBehind.Claim, of1.Claim, opened.Claim = "c0", "c2", "c0"
 	closedAndClaimed := pod("closed", "search")
 	closedAndClaimed.Claim = "c1"
 	for name, c := range map[string]struct {
 		pod                       kube.Pod
 		closed, audited, noLonger string
 	}{
-		"on sight":               {pod("", ""), "closed", "audit", keep},
-		"is closed":              {pod("closed", "search"), keep, "audit", ""},
-		"is audited":             {pod("audit", "search"), "closed", keep, ""},
-		"opened":                 {pod("open", "search"), keep, keep, ""},
-		"opened before we came":  {pod("open", ""), "open", "open", ""},
-		"closed by hand":         {pod("closed", ""), "closed", "audit", ""},
-		"of another database":    {pod("closed", "books"), "closed", "audit", ""},
-		"label without a guard":  {pod("", "search"), "closed", "audit", ""},
-		"nonsense":               {pod("ajar", "search"), "closed", "audit", ""},
-		"terminating":            {terminating, keep, keep, keep},
-		"claimed, without guard": {claimed, keep, keep, keep},
-		"claimed, closed":        {closedAndClaimed, keep, keep, ""},
+		"on sight":                {pod("", ""), "closed", "audit", keep},
+		"is closed":               {pod("closed", "search"), keep, "audit", ""},
+		"is audited":              {pod("audit", "search"), "closed", keep, ""},
+		"opened":                  {pod("open", "search"), keep, keep, ""},
+		"opened before we came":   {pod("open", ""), "open", "open", ""},
+		"closed by hand":          {pod("closed", ""), "closed", "audit", ""},
+		"of another database":     {pod("closed", "books"), "closed", "audit", ""},
+		"label without a guard":   {pod("", "search"), "closed", "audit", ""},
+		"nonsense":                {pod("ajar", "search"), "closed", "audit", ""},
+		"terminating":             {terminating, keep, keep, keep},
+		"claimed, without guard":  {claimed, keep, keep, keep},
+		"claimed, closed":         {closedAndClaimed, keep, keep, ""},
+		"of a claim that is over": {leftBehind, "closed", "audit", keep},
+		"of another pod's claim":  {of1, "closed", "audit", keep},
+		"opened, claim is over":   {opened, keep, keep, ""},
 	} {
 		for mode, want := range map[Mode]string{Closed: c.closed, Audited: c.audited, Unguarded: c.noLonger} {
-			changes := labelChanges(mode, "search", []kube.Pod{c.pod})
+			changes := labelChanges(mode, "search", open, []kube.Pod{c.pod})
 			if want == keep {
 				require.Empty(t, changes, "%s, %s", name, mode)
 				continue

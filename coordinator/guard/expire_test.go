@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
@@ -196,12 +197,19 @@ func TestUninstallAlone(t *testing.T) {
 		w.lead().end()
 		w.edit("search", func(c *v1alpha1.DatabaseCluster) { c.Finalizers = []string{"other", v1alpha1.Finalizer} })
 		w.addPod("stray", 0, map[string]string{v1alpha1.LabelGuard: v1alpha1.GuardOpen})
+		pods := w.admin.Kubernetes.CoreV1().Pods("prod")
+		_, err := pods.Patch(t.Context(), "stray-0", types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"rollcall.dev/claim":"rc1","other":"kept"}}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
 		w.partition("search", 1_000_000, "1000000")
 		w.add("persons", 1)
 		w.partition("persons", 1, "0")
 		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
 		require.NoError(t, err)
 		require.Equal(t, Uninstalled{Budgets: 1, Pods: 3, Freed: 1, Held: []string{"prod/search"}}, done)
+		stray, err := pods.Get(t.Context(), "stray-0", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"other": "kept"}, stray.Annotations)
 		require.Empty(t, w.labels())
 		require.Empty(t, w.budgets())
 		cluster, ok := w.server.Cluster("prod", "search")

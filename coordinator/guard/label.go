@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // LabelChange is a pod whose labels are to be changed, as it was seen.
@@ -22,13 +25,13 @@ type LabelChange struct {
 // A guard that is open stays open: either a claim has opened it, and whoever
 // acts on that shuts it again, or a person has, who wants the pod to go. What
 // is recreated is closed again.
-func labelChanges(mode Mode, cluster string, pods []kube.Pod) []LabelChange {
+func labelChanges(mode Mode, cluster string, claims []policy.Claim, pods []kube.Pod) []LabelChange {
 	var changes []LabelChange
 	for i := range pods {
 		pod := &pods[i]
 		// Whoever acts on a claim is about to change the pod; a change of ours between
 		// would only lead him back to the beginning.
-		if !pod.Deleted.IsZero() || pod.Claim != "" && mode != Unguarded {
+		if !pod.Deleted.IsZero() || isClaimed(pod, claims) && mode != Unguarded {
 			continue
 		}
 		want, of := pod.Guard, cluster
@@ -45,6 +48,12 @@ func labelChanges(mode Mode, cluster string, pods []kube.Pod) []LabelChange {
 		}
 	}
 	return changes
+}
+
+// isClaimed: the claim that is noted on the pod is open. One that is not was left
+// behind, by somebody who is not there any more to take it off, and means nothing.
+func isClaimed(pod *kube.Pod, claims []policy.Claim) bool {
+	return pod.Claim != "" && slices.ContainsFunc(claims, func(c policy.Claim) bool { return c.ID == pod.Claim && c.UID == string(pod.UID) })
 }
 
 func unlessOpen(pod *kube.Pod, value string) string {

@@ -248,6 +248,10 @@ func setLabels(ctx context.Context, client kubernetes.Interface, namespace strin
 		labels[v1alpha1.LabelGuard], labels[v1alpha1.LabelGuardCluster] = &change.Guard, &change.Cluster
 	}
 	metadata := map[string]any{"uid": change.UID, "labels": labels}
+	if change.Guard == "" {
+		// What a claim noted together with the guard goes with it.
+		metadata["annotations"] = map[string]any{v1alpha1.AnnotationClaim: nil}
+	}
 	if change.ResourceVersion != "" {
 		metadata["resourceVersion"] = change.ResourceVersion
 	}
