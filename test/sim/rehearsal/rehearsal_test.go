@@ -56,6 +56,17 @@ func TestThePodOfAnOnlyCopyIsCorrected(t *testing.T) {
 	require.NoError(t, r.Summary.Err())
 }
 
+// Before there is a coordinator, too, everything may happen.
+func TestFaultsAtTheVeryBeginning(t *testing.T) {
+	for _, name := range FaultNames() {
+		o := small()
+		o.Faults = []string{name + "@0s"}
+		r, err := Run(o)
+		require.NoError(t, err, name)
+		require.NoError(t, r.Summary.Err(), name)
+	}
+}
+
 func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"no simulated database of this engine: MySQL; there is Solr (shards": func(o *Options) { o.Engine = policy.MySQL },

@@ -104,6 +104,10 @@ func killAgent(w *world, _ Fault) func() {
 }
 
 func killCoordinator(w *world, _ Fault) func() {
+	if w.leader == nil {
+		w.loop.Log("fault", "no coordinator is there to be killed yet")
+		return nil
+	}
 	w.leader.crash()
 	return func() {
 		if w.leader.dead {
