@@ -212,8 +212,9 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
 			switch {
 			case c.Pod == pod.Name:
 				hosts = true
-			case p != nil && workload.Ready(p) && p.DeletionTimestamp == nil && len(p.Spec.InitContainers) > 0 && o.loop.Now()-o.well[p.UID] > shown:
-				others, spoke = true, spoke || seen(c.Pod)
+			case p != nil && workload.Ready(p) && p.DeletionTimestamp == nil && len(p.Spec.InitContainers) > 0:
+				// One who is well only since now may be asked, and need not.
+				others, spoke = others || o.loop.Now()-o.well[p.UID] > shown, spoke || seen(c.Pod)
 			}
 		}
 		if hosts && others && !spoke {

@@ -67,6 +67,16 @@ func TestFaultsAtTheVeryBeginning(t *testing.T) {
 	}
 }
 
+// One who has been well for a moment only may speak for a shard, too.
+func TestWhoIsWellOnlyNowIsAWitness(t *testing.T) {
+	o := Default()
+	o.Pods, o.Shards, o.Copies = 4, 2, 3
+	o.Faults = []string{"partition@37s", "rollback@35s", "read-only-api@0s"}
+	r, err := Run(o)
+	require.NoError(t, err)
+	require.NoError(t, r.Summary.Err())
+}
+
 func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"no simulated database of this engine: MySQL; there is Solr (shards": func(o *Options) { o.Engine = policy.MySQL },
