@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -153,11 +154,18 @@ func (c *Client) Count(collection string) (int, error) {
 func (c *Client) request(kind, collection, path string, body []byte, into any) bool {
 	start := time.Now()
 	var last error
+	var tried []string
 	for try := 1; try <= c.opts.Tries; try++ {
 		if try > 1 {
 			time.Sleep(c.opts.Pause)
 		}
-		retry, err := c.try(path, body, into)
+		base, ok := another(c.opts.Targets(), tried)
+		if !ok {
+			last = errors.New("no Ready pod")
+			continue
+		}
+		tried = append(tried, base)
+		retry, err := c.try(base, path, body, into)
 		if err == nil {
 			c.stats.done(time.Since(start), try)
 			return true
@@ -171,12 +179,19 @@ func (c *Client) request(kind, collection, path string, body []byte, into any) b
 	return false
 }
 
-func (c *Client) try(path string, body []byte, into any) (retry bool, err error) {
-	targets := c.opts.Targets()
-	if len(targets) == 0 {
-		return true, errors.New("no Ready pod")
+// another is a random target that was not tried yet, if there is one.
+func another(targets, tried []string) (string, bool) {
+	fresh := slices.DeleteFunc(slices.Clone(targets), func(t string) bool { return slices.Contains(tried, t) })
+	if len(fresh) > 0 {
+		targets = fresh
 	}
-	base := targets[rand.IntN(len(targets))]
+	if len(targets) == 0 {
+		return "", false
+	}
+	return targets[rand.IntN(len(targets))], true
+}
+
+func (c *Client) try(base, path string, body []byte, into any) (retry bool, err error) {
 	var resp *http.Response
 	if body == nil {
 		resp, err = c.http.Get(base + path)

@@ -75,3 +75,26 @@ func TestOptionsAreNeeded(t *testing.T) {
 	_, err := load.New(load.Options{})
 	require.ErrorContains(t, err, "targets and collections")
 }
+
+// Two of three pods do not answer: each request ends up with the third.
+func TestEachTryIsThroughAnotherPod(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}))
+	defer server.Close()
+	down := httptest.NewServer(nil)
+	down.Close()
+	c, err := load.New(load.Options{
+		Targets:     func() []string { return []string{down.URL, server.URL, down.URL + "/"} },
+		Collections: []string{"books"}, Threads: 2, Think: time.Millisecond, Pause: time.Millisecond,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for c.Stats().Requests < 60 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	stats := c.Run(ctx)
+	require.Zero(t, stats.Failed, stats.Failures)
+	require.Positive(t, stats.Retried)
+}
