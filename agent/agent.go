@@ -145,9 +145,15 @@ func New(o Options) (*Agent, error) {
 	a.mesh = newMeshKeeper(o.SyncTimeout, a.logger)
 	a.metrics = newMetrics(a.registry, o.Version, a.age)
 	a.gossip = gossip.NewMetrics(a.registry)
-	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return a, nil
 }
+
+// process has the metrics of the whole process, whatever runs in it.
+var process = sync.OnceValue(func() prometheus.Gatherer {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+})
 
 func (a *Agent) identity() *rollcallv1.Identity {
 	id := a.options.Identity
@@ -186,7 +192,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	p := a.assemble(inner, portOf(grpcListener), ctx.Done())
 	rpc := a.rpc(p.service)
 	site := (&web{
-		token: a.options.Identity.StopToken, hook: p.stopper.hook, gatherer: a.registry, logger: a.logger,
+		token: a.options.Identity.StopToken, hook: p.stopper.hook, gatherer: prometheus.Gatherers{a.registry, process()}, logger: a.logger,
 		unready: func() []string { return a.unready(p.settings) },
 	}).server(httpListener.Addr().String())
 

@@ -12,6 +12,7 @@ import (
 // followingOf says which agents of a cluster to hold streams to.
 func followingOf(objects kube.ClusterObjects, reports bool) agents.Following {
 	following := agents.Following{ClusterUID: string(objects.Cluster.UID), Reports: reports}
+	following.Agents = make([]agents.Target, 0, len(objects.Pods))
 	zoneKey := cmp.Or(objects.Cluster.Spec.Policy.ZoneKey, "topology.kubernetes.io/zone")
 	for i := range objects.Pods {
 		pod := &objects.Pods[i]

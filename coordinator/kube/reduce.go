@@ -20,6 +20,7 @@ func Reduce(cluster *v1alpha1.DatabaseCluster, sets []*appsv1.StatefulSet, pods 
 		}
 	}
 	slices.SortFunc(o.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	o.Pods = make([]Pod, 0, len(pods))
 	for _, pod := range pods {
 		for i := range o.Pools {
 			if p := podOf(pod, o.Pools[i]); p != nil {

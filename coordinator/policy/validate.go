@@ -109,7 +109,7 @@ func (v *validator) cluster(c *Cluster) {
 	v.version("cluster.engine.minSourceVersion", c.Engine.MinSourceVersion)
 	claims := map[string]bool{}
 	for _, claim := range c.Status.Claims {
-		field := fmt.Sprintf("cluster.status.claims[%s].", claim.Pod)
+		field := "cluster.status.claims[" + claim.Pod + "]."
 		if claim.Pod == "" {
 			v.add(field+"pod", "is empty: the name of the claimed pod is wanted")
 		}
@@ -141,7 +141,7 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 	seen := map[string]bool{}
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		field := fmt.Sprintf("pools[%s].", p.Name)
+		field := "pools[" + p.Name + "]."
 		if p.Name == "" {
 			v.add(field+"name", "is empty: the name of a StatefulSet is wanted")
 		}

@@ -24,7 +24,11 @@ func (w *world) mergeGroups() []policy.Group {
 	heard := map[string][]voice{}
 	for _, i := range w.witnesses {
 		for _, g := range w.pods[i].report.GetGroups() {
-			heard[g.GetId()] = append(heard[g.GetId()], voice{i, g})
+			voices := heard[g.GetId()]
+			if voices == nil {
+				voices = make([]voice, 0, len(w.witnesses))
+			}
+			heard[g.GetId()] = append(voices, voice{i, g})
 		}
 	}
 	rumours := map[string][]voice{}
@@ -97,8 +101,8 @@ type copyOf struct {
 func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 	first := voices[0].group
 	out := policy.Group{ID: id, Kind: kindOf(first.GetKind())}
-	copies := map[string]*copyOf{}
-	var order []string
+	copies := make([]copyOf, 0, len(first.GetMembers()))
+	places := map[string]int{} // in copies
 	var least int32
 	for _, v := range voices {
 		g := v.group
@@ -108,13 +112,17 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 		least = max(least, g.GetMinAvailable())
 		out.NeedsLeader = out.NeedsLeader || g.GetNeedsLeader()
 		out.Moving = out.Moving || g.GetMoving()
-		for _, m := range g.GetMembers() {
-			c := copies[m.GetId()]
-			if c == nil {
-				c = &copyOf{node: m.GetNode(), Member: policy.Member{ID: m.GetId(), State: policy.Active, Eligible: true}}
-				copies[m.GetId()] = c
-				order = append(order, m.GetId())
+		for i, m := range g.GetMembers() {
+			at, ok := i, i < len(copies) && copies[i].ID == m.GetId() // mostly all have the same order
+			if !ok {
+				at, ok = places[m.GetId()]
 			}
+			if !ok {
+				at = len(copies)
+				copies = append(copies, copyOf{node: m.GetNode(), Member: policy.Member{ID: m.GetId(), State: policy.Active, Eligible: true}})
+				places[m.GetId()] = at
+			}
+			c := &copies[at]
 			c.voices++
 			state := stateOf(m.GetState())
 			if m.GetNode() != c.node {
@@ -137,11 +145,11 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 	if good {
 		leader = w.leaderOf(id, voices)
 	}
-	slices.Sort(order)
-	out.Members = make([]policy.Member, 0, len(order))
-	for _, member := range order {
-		c := copies[member]
-		c.Leader = slices.Contains(leader, member)
+	slices.SortFunc(copies, func(a, b copyOf) int { return cmp.Compare(a.ID, b.ID) })
+	out.Members = make([]policy.Member, 0, len(copies))
+	for i := range copies {
+		c := &copies[i]
+		c.Leader = slices.Contains(leader, c.ID)
 		w.place(c)
 		switch {
 		case c.voices < len(voices),

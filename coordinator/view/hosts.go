@@ -26,49 +26,8 @@ type host struct {
 // A name that fits two pods, and a pod that fits two living names, is unsure.
 func (w *world) nameHosts() {
 	claims := map[string][]int{}
-	for _, fresh := range []bool{true, false} {
-		said := map[string][]int{}
-		for i := range w.pods {
-			if p := &w.pods[i]; p.report.GetNode() != "" && p.fresh == fresh {
-				said[p.report.GetNode()] = append(said[p.report.GetNode()], i)
-			}
-		}
-		for name, pods := range said {
-			if len(claims[name]) == 0 {
-				claims[name] = pods
-			}
-		}
-	}
-	silent := func(i int) bool { return w.pods[i].report.GetNode() == "" }
-	places, alive := w.addresses()
-	byIP := map[string][]int{}
-	for i := range w.pods {
-		if p := &w.pods[i]; silent(i) && p.kube != nil && p.kube.IP != "" && p.kube.Phase != kube.Failed {
-			byIP[p.kube.IP] = append(byIP[p.kube.IP], i)
-		}
-	}
-	for name, hosts := range places {
-		if len(claims[name]) > 0 {
-			continue
-		}
-		for _, h := range hosts {
-			found := byIP[h]
-			if i, ok := w.podAt(h); ok && silent(i) {
-				found = append(slices.Clone(found), i)
-			}
-			for _, i := range found {
-				if !slices.Contains(claims[name], i) {
-					claims[name] = append(claims[name], i)
-				}
-			}
-		}
-	}
-	for name, pods := range w.remembered() {
-		if len(claims[name]) == 0 {
-			claims[name] = slices.DeleteFunc(pods, func(i int) bool { return !silent(i) })
-		}
-	}
-
+	w.claim(claims)
+	alive := w.findSilent(claims)
 	w.hosts = make(map[string]host, len(claims))
 	living := map[int]int{}
 	for name, pods := range claims {
@@ -82,7 +41,7 @@ func (w *world) nameHosts() {
 			if len(pods) > 1 {
 				w.pods[i].ambiguous = true
 			}
-			if alive[name] && silent(i) {
+			if alive[name] && w.silent(i) {
 				living[i]++
 			}
 		}
@@ -101,10 +60,77 @@ func (w *world) nameHosts() {
 	}
 }
 
+// silent tells whether a pod has not said its name.
+func (w *world) silent(i int) bool { return w.pods[i].report.GetNode() == "" }
+
+// claim adds the pods that say of a name that it is theirs, in order.
+func (w *world) claim(claims map[string][]int) {
+	each := make([]int, len(w.pods)) // most names are one pod's
+	for _, fresh := range []bool{true, false} {
+		for i := range w.pods {
+			p := &w.pods[i]
+			if w.silent(i) || p.fresh != fresh {
+				continue
+			}
+			name := p.report.GetNode()
+			switch others := claims[name]; {
+			case len(others) == 0:
+				each[i] = i
+				claims[name] = each[i : i+1 : i+1]
+			case w.pods[others[0]].fresh == fresh:
+				claims[name] = append(others, i)
+			}
+		}
+	}
+}
+
+// findSilent adds the silent pods that may be behind names that nobody claims,
+// and answers which names anybody sees alive. Where no pod is silent it does not look.
+func (w *world) findSilent(claims map[string][]int) (alive map[string]bool) {
+	byIP := map[string][]int{}
+	some := false
+	for i := range w.pods {
+		p := &w.pods[i]
+		if !w.silent(i) {
+			continue
+		}
+		some = true
+		if p.kube != nil && p.kube.IP != "" && p.kube.Phase != kube.Failed {
+			byIP[p.kube.IP] = append(byIP[p.kube.IP], i)
+		}
+	}
+	if !some {
+		return nil
+	}
+	places, alive := w.addresses()
+	for name, hosts := range places {
+		if len(claims[name]) > 0 {
+			continue
+		}
+		for _, h := range hosts {
+			found := byIP[h]
+			if i, ok := w.podAt(h); ok && w.silent(i) {
+				found = append(slices.Clone(found), i)
+			}
+			for _, i := range found {
+				if !slices.Contains(claims[name], i) {
+					claims[name] = append(claims[name], i)
+				}
+			}
+		}
+	}
+	for name, pods := range w.remembered() {
+		if len(claims[name]) == 0 {
+			claims[name] = slices.DeleteFunc(pods, func(i int) bool { return !w.silent(i) })
+		}
+	}
+	return alive
+}
+
 // addresses are the hosts at which the agents see each name, and whether any of
 // them sees it alive. Stale reports count: an address is not good news.
 func (w *world) addresses() (places map[string][]string, alive map[string]bool) {
-	places, alive = map[string][]string{}, map[string]bool{}
+	places, alive = make(map[string][]string, len(w.pods)), make(map[string]bool, len(w.pods))
 	for _, l := range w.lists {
 		for _, n := range l.nodes {
 			if h := hostOf(n.GetAddress()); h != "" && !slices.Contains(places[n.GetName()], h) {

@@ -11,9 +11,12 @@ import (
 // not, those who would know decide, if they agree; else a majority outvotes the
 // others; and without one nobody is known to lead.
 func (w *world) leaderOf(id string, voices []voice) []string {
+	if !slices.ContainsFunc(voices[1:], func(v voice) bool { return !sameLeaders(voices[0].group, v.group) }) {
+		return separate(joined(voices[0].group))
+	}
 	said := map[string][]int{}
 	for _, v := range voices {
-		key := strings.Join(leadersIn(v.group), "\x00")
+		key := joined(v.group)
 		said[key] = append(said[key], v.pod)
 	}
 	if len(said) > 1 {
@@ -31,10 +34,32 @@ func (w *world) leaderOf(id string, voices []voice) []string {
 				w.pods[i].outvoted = w.pods[i].outvoted || other != key
 			}
 		}
-		return strings.FieldsFunc(key, func(r rune) bool { return r == 0 })
+		return separate(key)
 	}
 	w.disagree = append(w.disagree, "who leads "+id)
 	return nil
+}
+
+// joined are a group's leaders in one text, which separate takes apart.
+func joined(g *rollcallv1.Group) string { return strings.Join(leadersIn(g), "\x00") }
+
+func separate(leaders string) []string {
+	return strings.FieldsFunc(leaders, func(r rune) bool { return r == 0 })
+}
+
+// sameLeaders tells whether two words on a group list the same leaders in the same order.
+func sameLeaders(a, b *rollcallv1.Group) bool {
+	x, y := a.GetMembers(), b.GetMembers()
+	for {
+		i, j := slices.IndexFunc(x, (*rollcallv1.Member).GetLeader), slices.IndexFunc(y, (*rollcallv1.Member).GetLeader)
+		if i < 0 || j < 0 {
+			return i == j
+		}
+		if x[i].GetId() != y[j].GetId() {
+			return false
+		}
+		x, y = x[i+1:], y[j+1:]
+	}
 }
 
 // handedOver finds the leader after a change that not all have seen: the one

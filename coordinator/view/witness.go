@@ -28,7 +28,7 @@ func (w *world) callWitnesses() {
 	w.opinions = w.memberships()
 	opinions := w.opinions
 	total := len(w.witnesses)
-	for _, name := range affirmed(opinions) {
+	for _, name := range contradicted(opinions) {
 		if !w.established(name) {
 			continue
 		}
@@ -159,15 +159,19 @@ func (w *world) memberships() []*opinion {
 		at := slices.IndexFunc(opinions, func(o *opinion) bool { return o.list == l })
 		if at < 0 {
 			at = len(opinions)
-			opinions = append(opinions, &opinion{list: l})
+			opinions = append(opinions, &opinion{list: l, pods: make([]int, 0, len(w.witnesses))})
 		}
 		opinions[at].pods = append(opinions[at].pods, i)
 	}
 	return opinions
 }
 
-// affirmed are all names that some opinion has as live, in order.
-func affirmed(opinions []*opinion) []string {
+// contradicted are all names that some opinion has as live, in order, where
+// there is another opinion.
+func contradicted(opinions []*opinion) []string {
+	if len(opinions) < 2 {
+		return nil
+	}
 	set := map[string]bool{}
 	for _, o := range opinions {
 		for name, n := range o.byName {

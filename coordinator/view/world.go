@@ -97,8 +97,12 @@ func (w *world) addPods() {
 	existing := map[string][]*kube.Pod{}
 	for i := range w.in.Kube.Pods {
 		p := &w.in.Kube.Pods[i]
+		if existing[p.Pool] == nil {
+			existing[p.Pool] = make([]*kube.Pod, 0, len(w.in.Kube.Pods)-i)
+		}
 		existing[p.Pool] = append(existing[p.Pool], p)
 	}
+	w.pods = make([]pod, 0, len(w.in.Kube.Pods))
 	for i := range w.in.Kube.Pools {
 		pool := &w.in.Kube.Pools[i]
 		have := map[int]*kube.Pod{}
@@ -159,8 +163,11 @@ func tooOld(in Input, at time.Time) bool { return at.IsZero() || in.Now.Sub(at) 
 // headlines are the newest that the rosters have of each pod whose agent is not
 // known to have ended, by UID.
 func headlines(rosters []agents.ReceivedRoster) map[string]*rollcallv1.Headline {
-	newest := map[string]*rollcallv1.Headline{}
+	var newest map[string]*rollcallv1.Headline
 	for _, roster := range rosters {
+		if newest == nil {
+			newest = make(map[string]*rollcallv1.Headline, len(roster.Roster.GetEntries()))
+		}
 		for _, e := range roster.Roster.GetEntries() {
 			if e.GetLiveness() == rollcallv1.Liveness_LIVENESS_DEAD || e.GetLiveness() == rollcallv1.Liveness_LIVENESS_LEFT {
 				continue

@@ -111,9 +111,10 @@ func (m *mesh) known() []gossip.Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := make([]gossip.Entry, 0, len(m.entries)+1)
-	for _, uid := range slices.Sorted(maps.Keys(m.entries)) {
-		out = append(out, m.entries[uid])
+	for _, e := range m.entries {
+		out = append(out, e)
 	}
+	slices.SortFunc(out, func(a, b gossip.Entry) int { return cmp.Compare(a.Headline.GetPodUid(), b.Headline.GetPodUid()) })
 	return append(out, m.own()...)
 }
 
