@@ -120,6 +120,10 @@ func TestRetryOnlyForClocks(t *testing.T) {
 		{"an old pod that starts and is live", func(s *Snapshot) {
 			s.Pods[1].Phase, s.Pods[1].Since = Started, *at(-300 * time.Second)
 		}, 0},
+		{"two of them, more than may be away", func(s *Snapshot) {
+			s.Pods[0].Phase, s.Pods[0].Since = Started, *at(-400 * time.Second)
+			s.Pods[1].Phase, s.Pods[1].Since = Started, *at(-300 * time.Second)
+		}, 200},
 		{"a claimed pod that is missing", func(s *Snapshot) {
 			s.Cluster.Status.Claims = []Claim{{Pod: "solr-1", UID: "u1", To: "v2", Phase: PhaseGone}}
 			s.Pods[1] = Pod{Name: "solr-1", Pool: "solr", Ordinal: 1, Phase: Missing, Since: *at(-300 * time.Second)}
@@ -180,4 +184,29 @@ func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
 		Pods: []Pod{{Name: "p-0", UID: "u", Pool: "p", Phase: Ready, Revision: "v1", Agent: true, Report: &Report{}}}})
 	require.Empty(t, p.Steps)
 	require.Equal(t, "p-0", p.Holds[len(p.Holds)-1].Pod)
+}
+
+// TestPodsThatComeBackServe: what Kubernetes does not call Ready yet counts as
+// away, but it is live: all of them at once would be more than may go. Who is not
+// Ready in time costs nothing more, and what it holds decides.
+func TestPodsThatComeBackServe(t *testing.T) {
+	for since, rule := range map[time.Duration]Rule{
+		5 * time.Second: PodsAway, 599 * time.Second: PodsAway, 600 * time.Second: ShardsAway,
+	} {
+		s := threePods(t)
+		noClaims(&s)
+		for i := range 2 {
+			s.Pods[i].Phase, s.Pods[i].Since = Started, At(noon.Add(-since))
+		}
+		plan := Decide(s)
+		require.Empty(t, plan.Steps)
+		held := 0
+		for _, h := range plan.Holds {
+			if h.Pod == "solr-0" || h.Pod == "solr-1" {
+				held++
+				require.Equal(t, rule, h.Rule, plan.Text())
+			}
+		}
+		require.Equal(t, 2, held)
+	}
 }

@@ -316,15 +316,19 @@ func deniesLive(p *pod) bool {
 	return p.report != nil && p.report.Member == NotLive && (p.report.Fresh || !p.Agent)
 }
 
-// mayServe: it is away only because nobody knows whether it is live, or because
-// it has not served for long enough; so it may well be there, and all like it at
-// once would take more than the budget.
+// mayServe: it is away only because nobody knows whether it is live, because it
+// has not served for long enough, or because Kubernetes has not found it Ready
+// yet; so it may well be there, and all like it at once would take more than the
+// budget. One that Kubernetes does not find Ready in time serves nobody.
 func (x *index) mayServe(p *pod) bool {
-	if !p.away || p.claim != nil || p.Phase != Ready || x.nodeGone(p) {
+	if !p.away || p.claim != nil || x.nodeGone(p) {
 		return false
 	}
-	return p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents
+	return x.comesBack(p) || p.Phase == Ready && (p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents)
 }
+
+// comesBack: it has started, is live in the database, and has time to be Ready.
+func (x *index) comesBack(p *pod) bool { return p.Phase == Started && p.live && !x.overdue(p) }
 
 // nodeGone: what runs on it, runs unseen.
 func (x *index) nodeGone(p *pod) bool {

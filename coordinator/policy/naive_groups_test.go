@@ -66,9 +66,15 @@ func (n *naive) surelyNotLive(p *Pod) bool {
 }
 
 // mayBeThere: all that speaks against this pod is that nobody speaks for it, or
-// that it has not been back for long.
+// that it has not been back for long, or that it has not had the time to be Ready.
 func (n *naive) mayBeThere(p *Pod) bool {
-	if !n.wanted(p) || n.claimed(p) != nil || p.Phase != Ready || n.lost(p) {
+	if !n.wanted(p) || n.claimed(p) != nil || n.lost(p) {
+		return false
+	}
+	if p.Phase == Started && n.alive(p) {
+		return !n.slow(p)
+	}
+	if p.Phase != Ready {
 		return false
 	}
 	return !n.alive(p) && !n.surelyNotLive(p) || !n.unwell(p) && n.soaks(p) && !n.noAgentAnywhere()

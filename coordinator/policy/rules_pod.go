@@ -356,8 +356,8 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	if own == "" {
 		own = "unknown, which counts as another one"
 	}
-	return found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
-		counted(away, "zone has", "zones have"), b.zones.names(), b.zoneLimit, own), b.unblocks())
+	return d.whileItComesBack(c, found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
+		counted(away, "zone has", "zones have"), b.zones.names(), b.zoneLimit, own), b.unblocks()))
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
@@ -386,7 +386,15 @@ func (d *decision) podsAway(c *candidate) *finding {
 	if away := b.awayText(); away != "" {
 		text += ": " + away
 	}
-	return found(text, b.unblocks())
+	return d.whileItComesBack(c, found(text, b.unblocks()))
+}
+
+// whileItComesBack: a pod that is not Ready in time costs nothing more.
+func (d *decision) whileItComesBack(c *candidate, f *finding) *finding {
+	if d.x.comesBack(c.pod) {
+		return f.until(c.pod.Since.Add(d.x.startSeconds()))
+	}
+	return f
 }
 
 // oneAtATime is for a database in which nobody is live: nothing more can be

@@ -77,6 +77,16 @@ func TestWhoIsWellOnlyNowIsAWitness(t *testing.T) {
 	require.NoError(t, r.Summary.Err())
 }
 
+// Two pods that were away come back while both are claimed: only one of them goes.
+func TestOnlyOneOfThoseThatComeBackGoes(t *testing.T) {
+	o := Default()
+	o.Pods, o.Shards, o.Copies, o.MaxUnavailable = 7, 2, 2, 1
+	o.Faults = []string{"bad-image@35s", "fail-node@51s", "partition@15s"}
+	r, err := Run(o)
+	require.NoError(t, err)
+	require.NoError(t, r.Summary.Err())
+}
+
 func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"no simulated database of this engine: MySQL; there is Solr (shards": func(o *Options) { o.Engine = policy.MySQL },
