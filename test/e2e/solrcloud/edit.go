@@ -53,11 +53,6 @@ func Annotated(value string) func(*appsv1.StatefulSet) {
 	}
 }
 
-// Replicas scales.
-func Replicas(n int32) func(*appsv1.StatefulSet) {
-	return func(set *appsv1.StatefulSet) { set.Spec.Replicas = &n }
-}
-
 // without leaves out the documents of a kind.
 func without(manifest, kind string) (string, error) {
 	var kept []string

@@ -46,12 +46,12 @@ func TestWithoutLeavesTheOthersAsTheyAre(t *testing.T) {
 
 func TestChangesOfAChartAddUp(t *testing.T) {
 	text, err := editStatefulSet(manifest+"    spec: {containers: [{name: solr}]}\n", func(set *appsv1.StatefulSet) {
-		for _, change := range []func(*appsv1.StatefulSet){RollingUpdate, LabelledSet, Tag("9.10.0"), Annotated("a"), Annotated("b"), Replicas(5)} {
+		for _, change := range []func(*appsv1.StatefulSet){RollingUpdate, LabelledSet, Tag("9.10.0"), Annotated("a"), Annotated("b"), Line(7)} {
 			change(set)
 		}
 	})
 	require.NoError(t, err)
-	for _, line := range []string{"type: RollingUpdate", "rollcall.dev/cluster: solr", "image: docker.io/rollcall-test/solr:9.10.0", "example.com/change: b", "replicas: 5"} {
+	for _, line := range []string{"type: RollingUpdate", "rollcall.dev/cluster: solr", "image: docker.io/rollcall-test/solr:9.10.0", "example.com/change: b", "partition: 7"} {
 		require.Contains(t, text, line)
 	}
 }

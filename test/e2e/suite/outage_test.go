@@ -86,7 +86,7 @@ func (r *rolling) scaledDown(t *testing.T) {
 			return err
 		}
 		w.Want(5)
-		if err := r.chart.Upgrade(ctx, solrcloud.Replicas(5)); err != nil {
+		if _, err := r.bed.Kubectl(ctx, "", "scale", "statefulset/solr", "-n", solrcloud.Namespace, "--replicas=5"); err != nil {
 			return err
 		}
 		return r.bed.Eventually(ctx, "solr-5 to go", rolloutLimit, func(ctx context.Context) error {
