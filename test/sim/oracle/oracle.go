@@ -36,6 +36,8 @@ const (
 	noticed = 60 * time.Second
 	// together is within what time pods go that were claimed together.
 	together = 15 * time.Second
+	// glance lies between the last look at a pod and its removal.
+	glance = time.Second
 )
 
 // Limits of the database cluster that is watched.

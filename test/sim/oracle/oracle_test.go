@@ -127,6 +127,26 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-0")
 			s.goes("db-2")
 		}},
+		"a third pod, which came back since the last look at it": {limits: Limits{Pods: 1, Shard: 1}, story: func(s *scene) {
+			s.goes("db-0")
+			s.wait(time.Second)
+			s.pod("db-2", "db-2-new")
+			s.o.Look()
+			s.claims()
+			s.wait(glance)
+			s.look("db-2")
+			s.goes("db-2")
+		}},
+		"a third pod, which came back before": {limits: Limits{Pods: 1, Shard: 1}, broken: []string{"I2"}, story: func(s *scene) {
+			s.goes("db-0")
+			s.wait(time.Second)
+			s.pod("db-2", "db-2-new")
+			s.o.Look()
+			s.claims()
+			s.wait(glance + 1)
+			s.look("db-2")
+			s.goes("db-2")
+		}},
 		"both copies, the first of which serves yet": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.goes("db-1")

@@ -43,7 +43,11 @@ func (o *Oracle) removing(r api.Removal) {
 	}
 	broken := claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed
 	outside := broken && o.nothingLost(pod.Name)
-	if _, down := o.since[pod.Name]; !outside && !down {
+	_, down := o.since[pod.Name]
+	if well, up := o.well[pod.UID]; up && well > 0 && o.loop.Now()-well <= glance {
+		down = true // since the last look at it
+	}
+	if !outside && !down {
 		o.budget(pod.Name) // who is not up takes nothing more away
 	}
 	if !outside {
