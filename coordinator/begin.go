@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,14 +69,7 @@ func (s *session) objects(ctx context.Context) (kube.ClusterObjects, error) {
 	}
 }
 
-func (s *session) exists() bool {
-	for _, key := range s.options.Cache.Clusters() {
-		if key == s.key {
-			return true
-		}
-	}
-	return false
-}
+func (s *session) exists() bool { return slices.Contains(s.options.Cache.Clusters(), s.key) }
 
 // takeOver makes the cluster ours in a new epoch.
 func (s *session) takeOver(ctx context.Context) (act.Taken, error) {

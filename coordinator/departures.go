@@ -114,7 +114,7 @@ func (d *departures) allThere(gone departure, pods []kube.Pod, state agents.Stat
 			continue
 		}
 		r := state.Reports[string(p.UID)]
-		if !r.At.After(gone.at) || !r.At.After(d.began) || r.Report.GetError() != "" || len(r.Report.GetNodes()) == 0 {
+		if !r.At.After(latest(gone.at, d.began)) || r.Report.GetError() != "" || len(r.Report.GetNodes()) == 0 {
 			return false
 		}
 		reports, there = append(reports, r.Report), append(there, strings.ToLower(r.Report.GetNode()))
@@ -161,10 +161,7 @@ func noticed(gone departure, state agents.State) bool {
 // heard tells whether anybody has looked since a departure who had not.
 func (d *departures) heard(was, is agents.State) bool {
 	for _, gone := range d.open {
-		since := gone.at
-		if gone.node == "" && d.began.After(since) {
-			since = d.began
-		}
+		since := latest(gone.at, d.began)
 		for uid, r := range is.Reports {
 			if r.At.After(since) && !was.Reports[uid].At.After(since) {
 				return true

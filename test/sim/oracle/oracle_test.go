@@ -112,7 +112,20 @@ func (s *scene) line(at int32) {
 }
 
 func TestRemovals(t *testing.T) {
-	two := Limits{Pods: 2, Shard: 1}
+	one, two := Limits{Pods: 1, Shard: 1}, Limits{Pods: 2, Shard: 1}
+	// comesBack has a second pod go so long after it came back.
+	comesBack := func(after time.Duration) func(s *scene) {
+		return func(s *scene) {
+			s.goes("db-0")
+			s.wait(time.Second)
+			s.pod("db-2", "db-2-new")
+			s.o.Look()
+			s.claims()
+			s.wait(after)
+			s.look("db-2")
+			s.goes("db-2")
+		}
+	}
 	for name, c := range map[string]struct {
 		limits        Limits
 		before, story func(s *scene)
@@ -123,30 +136,12 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-0")
 			s.goes("db-2")
 		}},
-		"a third pod": {limits: Limits{Pods: 1, Shard: 1}, broken: []string{"I2"}, story: func(s *scene) {
+		"a third pod": {limits: one, broken: []string{"I2"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.goes("db-2")
 		}},
-		"a third pod, which came back since the last look at it": {limits: Limits{Pods: 1, Shard: 1}, story: func(s *scene) {
-			s.goes("db-0")
-			s.wait(time.Second)
-			s.pod("db-2", "db-2-new")
-			s.o.Look()
-			s.claims()
-			s.wait(glance)
-			s.look("db-2")
-			s.goes("db-2")
-		}},
-		"a third pod, which came back before": {limits: Limits{Pods: 1, Shard: 1}, broken: []string{"I2"}, story: func(s *scene) {
-			s.goes("db-0")
-			s.wait(time.Second)
-			s.pod("db-2", "db-2-new")
-			s.o.Look()
-			s.claims()
-			s.wait(glance + 1)
-			s.look("db-2")
-			s.goes("db-2")
-		}},
+		"a third pod, which came back since the last look at it": {limits: one, story: comesBack(glance)},
+		"a third pod, which came back before":                    {limits: one, broken: []string{"I2"}, story: comesBack(glance + 1)},
 		"both copies, the first of which serves yet": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.goes("db-1")
