@@ -81,7 +81,7 @@ func New(opts Options) (*Client, error) {
 	transport.MaxIdleConnsPerHost = opts.Threads
 	transport.IdleConnTimeout = 5 * time.Second
 	c := &Client{opts: opts, http: &http.Client{Transport: transport, Timeout: opts.Timeout}}
-	c.stats.acked = map[string]int{}
+	c.stats.acked = map[string][]Doc{}
 	return c, nil
 }
 
@@ -125,33 +125,22 @@ func (c *Client) write(collection string, t, n int) {
 	if err != nil {
 		panic(err) // a map of strings and numbers always marshals
 	}
-	ok := c.request("write", collection, "/solr/"+url.PathEscape(collection)+"/update?wt=json", body, nil)
-	c.stats.wrote(collection, len(docs), ok)
+	base, ok := c.request("write", collection, "/solr/"+url.PathEscape(collection)+"/update?wt=json", body, nil)
+	if !ok {
+		return
+	}
+	now := time.Now()
+	for _, doc := range docs {
+		c.stats.wrote(collection, Doc{ID: doc["id"].(string), Acked: now, Through: base})
+	}
 }
 
 func (c *Client) read(collection string) {
 	c.request("read", collection, "/solr/"+url.PathEscape(collection)+"/select?q=*:*&rows=1&wt=json&shards.tolerant=false", nil, nil)
 }
 
-// Count asks how many documents of this run a collection holds, after a commit.
-func (c *Client) Count(collection string) (int, error) {
-	if !c.request("commit", collection, "/solr/"+url.PathEscape(collection)+"/update?commit=true&wt=json", []byte("[]"), nil) {
-		return 0, fmt.Errorf("load: commit of %s failed", collection)
-	}
-	var answer struct {
-		Response struct {
-			NumFound int `json:"numFound"`
-		} `json:"response"`
-	}
-	q := url.Values{"q": {"id:" + c.opts.Prefix + "-*"}, "rows": {"0"}, "wt": {"json"}, "shards.tolerant": {"false"}}
-	if !c.request("count", collection, "/solr/"+url.PathEscape(collection)+"/select?"+q.Encode(), nil, &answer) {
-		return 0, fmt.Errorf("load: count of %s failed", collection)
-	}
-	return answer.Response.NumFound, nil
-}
-
 // request tries until one try succeeds, through another random pod each time.
-func (c *Client) request(kind, collection, path string, body []byte, into any) bool {
+func (c *Client) request(kind, collection, path string, body []byte, into any) (through string, ok bool) {
 	start := time.Now()
 	var last error
 	var tried []string
@@ -168,7 +157,7 @@ func (c *Client) request(kind, collection, path string, body []byte, into any) b
 		retry, err := c.try(base, path, body, into)
 		if err == nil {
 			c.stats.done(time.Since(start), try)
-			return true
+			return base, true
 		}
 		last = err
 		if !retry {
@@ -176,7 +165,7 @@ func (c *Client) request(kind, collection, path string, body []byte, into any) b
 		}
 	}
 	c.stats.failed(Failure{At: start, Kind: kind, Collection: collection, Error: last.Error(), Took: time.Since(start)})
-	return false
+	return "", false
 }
 
 // another is a random target that was not tried yet, if there is one.
@@ -203,7 +192,7 @@ func (c *Client) try(base, path string, body []byte, into any) (retry bool, err 
 		return !(errors.As(err, &timeout) && timeout.Timeout()), err
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return true, fmt.Errorf("%s: %w", base, err)
 	}

@@ -2,10 +2,12 @@ package load_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -97,4 +99,56 @@ func TestEachTryIsThroughAnotherPod(t *testing.T) {
 	stats := c.Run(ctx)
 	require.Zero(t, stats.Failed, stats.Failures)
 	require.Positive(t, stats.Retried)
+}
+
+// One acknowledged document is not there, and one that nobody acknowledged is:
+// counts agree, ids do not.
+func TestGoneIsLookedForById(t *testing.T) {
+	var mu sync.Mutex
+	var ids []string
+	c, err := loadInto(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.HasSuffix(r.URL.Path, "/update") {
+			var docs []struct{ ID string }
+			require.NoError(t, json.NewDecoder(r.Body).Decode(&docs))
+			for _, d := range docs {
+				ids = append(ids, d.ID)
+			}
+			return
+		}
+		if r.URL.Query().Get("fl") == "id" {
+			var docs []map[string]string
+			for _, id := range append(ids[1:], "nobody-asked") {
+				docs = append(docs, map[string]string{"id": id})
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"response": map[string]any{"docs": docs}})
+		}
+	})
+	require.NoError(t, err)
+	gone, err := c.Gone("books")
+	require.NoError(t, err)
+	require.Len(t, gone, 1)
+	require.Equal(t, ids[0], gone[0].ID)
+	require.Contains(t, gone[0].String(), "acknowledged at ")
+}
+
+// loadInto writes a few documents through the handler.
+func loadInto(t *testing.T, handler http.HandlerFunc) (*load.Client, error) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	c, err := load.New(load.Options{Targets: func() []string { return []string{server.URL} }, Collections: []string{"books"}, Threads: 1, Think: time.Millisecond})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for c.Stats().Acked["books"] < 12 {
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	c.Run(ctx)
+	return c, nil
 }

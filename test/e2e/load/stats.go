@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 )
@@ -38,7 +37,7 @@ const maxFailures = 50
 type stats struct {
 	mu    sync.Mutex
 	now   Stats
-	acked map[string]int
+	acked map[string][]Doc
 }
 
 func (s *stats) done(took time.Duration, tries int) {
@@ -62,13 +61,10 @@ func (s *stats) failed(f Failure) {
 	}
 }
 
-func (s *stats) wrote(collection string, docs int, ok bool) {
-	if !ok {
-		return
-	}
+func (s *stats) wrote(collection string, doc Doc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.acked[collection] += docs
+	s.acked[collection] = append(s.acked[collection], doc)
 }
 
 func (s *stats) snapshot() Stats {
@@ -76,6 +72,9 @@ func (s *stats) snapshot() Stats {
 	defer s.mu.Unlock()
 	out := s.now
 	out.Failures = append([]Failure(nil), s.now.Failures...)
-	out.Acked = maps.Clone(s.acked)
+	out.Acked = map[string]int{}
+	for collection, docs := range s.acked {
+		out.Acked[collection] = len(docs)
+	}
 	return out
 }

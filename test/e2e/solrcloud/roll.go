@@ -21,6 +21,8 @@ type Outcome struct {
 	Witness witness.Report `json:"witness"`
 	// Lost are acknowledged documents that are not there afterwards, by collection.
 	Lost map[string]int `json:"lost"`
+	// Gone says which these are, and which copies have them.
+	Gone []string `json:"gone,omitempty"`
 }
 
 // String is one line for people.
@@ -97,37 +99,8 @@ func (r Rehearsal) Run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	out.Lost, err = lost(ctx, client, stats)
+	out.Lost, out.Gone, err = r.Cloud.lost(ctx, client)
 	return out, err
-}
-
-// lost counts acknowledged documents that are not there. TLOG and PULL replicas
-// copy from their leader every few seconds, so a document counts as lost only
-// when it has not shown up for a while.
-func lost(ctx context.Context, client *load.Client, stats load.Stats) (map[string]int, error) {
-	out := map[string]int{}
-	deadline := time.Now().Add(time.Minute)
-	for _, collection := range Names() {
-		for {
-			found, err := client.Count(collection)
-			if err != nil {
-				return out, err
-			}
-			// An unacknowledged write may be there as well, so more is not wrong.
-			missing := stats.Acked[collection] - found
-			if missing <= 0 {
-				break
-			}
-			if time.Now().After(deadline) {
-				out[collection] = missing
-				break
-			}
-			if err := testbed.Pause(ctx, time.Second); err != nil {
-				return out, err
-			}
-		}
-	}
-	return out, nil
 }
 
 // Explain writes the failures of an outcome.
@@ -139,6 +112,9 @@ func (o Outcome) Explain(w io.Writer) {
 		for _, note := range o.Witness.Together[shard] {
 			_, _ = fmt.Fprintf(w, "  away together: %s: %s\n", shard, note)
 		}
+	}
+	for _, g := range o.Gone {
+		_, _ = fmt.Fprintln(w, "  gone:", g)
 	}
 	for i, x := range o.Witness.Restarts {
 		_, _ = fmt.Fprintf(w, "  restart %d: %s at %s overseer=%t\n", i+1, x.Pod, x.At.Format("15:04:05"), x.Overseer)

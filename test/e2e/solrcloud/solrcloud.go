@@ -174,7 +174,14 @@ func (c *Cloud) admin(ctx context.Context, q url.Values, into any) error {
 	if len(urls) == 0 {
 		return fmt.Errorf("no Ready pod")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, urls[0]+"/solr/admin/collections?"+q.Encode(), nil)
+	if err := ask(ctx, urls[0]+"/solr/admin/collections?"+q.Encode(), into); err != nil {
+		return fmt.Errorf("%s %s: %w", q.Get("action"), q.Get("name"), err)
+	}
+	return nil
+}
+
+func ask(ctx context.Context, url string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
@@ -188,7 +195,7 @@ func (c *Cloud) admin(ctx context.Context, q url.Values, into any) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: status %d: %.400s", q.Get("action"), q.Get("name"), resp.StatusCode, body)
+		return fmt.Errorf("status %d: %.400s", resp.StatusCode, body)
 	}
 	if into != nil {
 		return json.Unmarshal(body, into)

@@ -25,6 +25,7 @@ import (
 func TestRollingUpdateChart(t *testing.T) {
 	b := bed(t)
 	ctx := t.Context()
+	leaveNothing(t, b)
 	chart := solrcloud.NewChart(b, t.TempDir())
 	cloud, err := chart.Deploy(ctx, solrcloud.RollingUpdate)
 	require.NoError(t, err)

@@ -26,6 +26,7 @@ import (
 func TestSolr(t *testing.T) {
 	b := bed(t)
 	ctx := t.Context()
+	leaveNothing(t, b)
 	require.NoError(t, b.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
 	require.NoError(t, b.Apply(ctx, databaseCluster(t, b)))
 	cloud, err := solrcloud.Deploy(ctx, b, solrcloud.Labelled)

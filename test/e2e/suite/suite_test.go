@@ -119,6 +119,21 @@ func walk(t *testing.T, steps, measure []step) {
 	}
 }
 
+// leaveNothing removes the database of a test that has failed, so that the next
+// one starts from nothing; ROLLCALL_E2E_KEEP keeps it for a look.
+func leaveNothing(t *testing.T, b *testbed.Bed) {
+	t.Helper()
+	t.Cleanup(func() {
+		if !t.Failed() || os.Getenv("ROLLCALL_E2E_KEEP") != "" {
+			return
+		}
+		cloud := &solrcloud.Cloud{Bed: b}
+		if err := cloud.Delete(context.Background()); err != nil {
+			t.Logf("the database stays: %v", err)
+		}
+	})
+}
+
 // coordinators scales the Deployment, and waits until nothing of it is left when it is to be 0.
 func coordinators(ctx context.Context, b *testbed.Bed, n int) error {
 	_, err := b.Kubectl(ctx, "", "scale", "deployment/rollcall-coordinator", "-n", testbed.InstallNamespace, fmt.Sprintf("--replicas=%d", n))
