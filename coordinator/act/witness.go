@@ -27,7 +27,7 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}
 		if pod.UID == claim.UID {
-			if !broken(claim) {
+			if !broken(claim) && !neverRan(pod, claim) {
 				b.own = &target
 			}
 			continue
@@ -96,6 +96,12 @@ func text(pods []string) string {
 // broken says whether a claim is for a pod that cannot be asked or prepared.
 func broken(claim policy.Claim) bool {
 	return claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed
+}
+
+// neverRan: the pod goes for good, unprepared, and its database has not started,
+// nor perhaps its agent.
+func neverRan(pod *policy.Pod, claim policy.Claim) bool {
+	return claim.Action == policy.Remove && !prepares(claim) && (pod.Phase == policy.Pending || pod.Phase == policy.NotStarted)
 }
 
 // eligible are the pods that may take over a claimed pod's duties: those that

@@ -33,6 +33,9 @@ func (x *index) candidates() []candidate {
 		}
 		x.chooseAction(&c)
 		switch reason {
+		case ReasonScaleDown:
+			c.broken = x.whyBroken(p) == ReasonNeverStarted
+			c.outside = c.broken && len(p.hosts) == 0
 		case ReasonReplacement:
 			c.broken = p.Phase == Missing || x.whyBroken(p) != ""
 			c.outside = c.broken && takesNothing(p, false)

@@ -110,7 +110,7 @@ func (n *naive) spared(r Rule, p *Pod) bool {
 	if r == LineStopped && n.sameAgain(p) {
 		return true
 	}
-	keeps := n.why(p) == ReasonReplacement && (r == ViewSplit || r == Unhealthy || r == Settling)
+	keeps := (n.why(p) == ReasonReplacement || n.why(p) == ReasonScaleDown) && (r == ViewSplit || r == Unhealthy || r == Settling)
 	return n.free(p) && starred[r] && !keeps
 }
 

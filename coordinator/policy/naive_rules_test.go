@@ -201,7 +201,8 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 				continue
 			}
 			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
-			if pool.Management == OrderedReady && o.Pool == p.Pool && o.Name != p.Name && !same && (!n.isSick(p) || o.Ordinal < p.Ordinal) {
+			if pool.Management == OrderedReady && o.Pool == p.Pool && o.Name != p.Name && !same &&
+				(!n.isSick(p) || o.Ordinal < p.Ordinal && (!n.serving(o) || slices.Contains(n.chosen, o.Name))) {
 				return true, ""
 			}
 		}
@@ -224,7 +225,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case Busy:
 		return rep != nil && rep.Busy != "", ""
 	case VersionOrder:
-		if rep == nil || !n.old(p) {
+		if rep == nil || !n.old(p) || n.why(p) == ReasonScaleDown {
 			return false, ""
 		}
 		return slices.ContainsFunc(rep.After, func(name string) bool {
@@ -235,7 +236,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 			return name != p.Name && (o == nil || o.Revision != n.pool(o.Pool).Revision || !n.alive(o))
 		}), ""
 	case RankOrder:
-		return !n.outage && slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
+		return !n.outage && n.why(p) != ReasonScaleDown && slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
 			rolls := n.why(o) != "" && n.why(o) != ReasonScaleDown && (n.why(o) != ReasonReplacement || n.old(o))
 			return n.rank(o) < n.rank(p) && (rolls || n.wanted(o) && n.gone(o))
 		}), ""
@@ -243,7 +244,8 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		before := false
 		for _, o := range order[:slices.Index(order, p)] {
 			asks := n.why(o) == ReasonAdopt && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(o)
-			before = before || !n.mustWaitFor(o, p) && (!asks || n.why(p) == ReasonAdopt)
+			stops := n.why(p) == ReasonScaleDown && o.Pool == p.Pool && pool.Operation != "" && n.why(o) != ReasonScaleDown && n.why(o) != ReasonReplacement
+			before = before || !n.mustWaitFor(o, p) && !stops && (!asks || n.why(p) == ReasonAdopt)
 		}
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
 			stays := n.claimed(o) != nil && o.Phase == Ready && n.mustWaitFor(o, p)

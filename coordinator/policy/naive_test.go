@@ -257,7 +257,8 @@ func (n *naive) why(p *Pod) Reason {
 
 func (n *naive) isSick(p *Pod) bool {
 	w := n.why(p)
-	return w == ReasonNeverStarted || w == ReasonFailed || w == ReasonReplacement && (p.Phase == Missing || n.sick(p) != "")
+	return w == ReasonNeverStarted || w == ReasonFailed || w == ReasonReplacement && (p.Phase == Missing || n.sick(p) != "") ||
+		w == ReasonScaleDown && n.sick(p) == ReasonNeverStarted
 }
 
 func (n *naive) free(p *Pod) bool {
@@ -268,6 +269,9 @@ func (n *naive) free(p *Pod) bool {
 func (n *naive) harmless(p *Pod, why Reason) bool {
 	for _, g := range n.s.Groups {
 		for _, m := range g.Members {
+			if m.Pod == p.Name && why == ReasonScaleDown {
+				return false // what it holds must be brought elsewhere
+			}
 			if m.Pod != p.Name || m.State == Recovering || m.State == Down {
 				continue
 			}

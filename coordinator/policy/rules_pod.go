@@ -149,30 +149,6 @@ func (d *decision) shutdown(c *candidate) *finding {
 
 // inOrder: an OrderedReady pool has no other unit of it away; what is broken is
 // repaired from the lowest ordinal up.
-func (d *decision) inOrder(c *candidate) *finding {
-	if f := d.wouldComeBackOld(c); f != nil {
-		return f
-	}
-	if c.pool.Management != OrderedReady {
-		return nil
-	}
-	var other *pod
-	for _, p := range slices.Backward(d.turns[c.poolPos]) { // the lowest, or who was chosen last
-		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && (!c.broken || p.Ordinal < c.Ordinal) {
-			other = p
-			break
-		}
-	}
-	if other == nil {
-		return nil
-	}
-	why := other.awayWhy
-	if why == "" {
-		why = "chosen"
-	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, why), other.Name+" back")
-}
-
 // noReport asks that somebody who knows says what the pod is to the database:
 // its own agent, or for a pod without one a majority of the others.
 func (d *decision) noReport(c *candidate) *finding {
@@ -262,64 +238,6 @@ func (d *decision) isBusy(c *candidate) *finding {
 		return nil
 	}
 	return found("it is busy: "+c.report.Busy, c.report.Busy+" ending")
-}
-
-func (d *decision) versionOrder(c *candidate) *finding {
-	if c.report == nil || len(c.report.After) == 0 || !isOutdated(c.pod) {
-		return nil
-	}
-	for _, name := range slices.Sorted(slices.Values(c.report.After)) {
-		at, known := d.x.byName[name]
-		switch {
-		case name == c.Name:
-		case !known:
-			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
-		case waitsFor(&d.x.pods[at], c) && c.prepare == PrepareHandoff && !d.prepared:
-			// One of the two must go first. It is asked again when it has handed over.
-		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
-			return found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
-		}
-	}
-	return nil
-}
-
-func (d *decision) rankOrder(c *candidate) *finding {
-	low := d.lowest
-	if low == nil || low.rank >= c.rank || d.x.outage() {
-		return nil
-	}
-	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
-	if low.report == nil {
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.awayWhy, c.rank)
-	}
-	return found(why, "all pods of a lower rank up to date and back")
-}
-
-// leaderLast waits for everybody who is considered earlier to be up to date,
-// and for everybody to be back. A pod that lacks its agent and nothing else is up
-// to date, and may wait for a person as long as that takes.
-func (d *decision) leaderLast(c *candidate) *finding {
-	if !c.last || c.pool.shutdown || d.x.outage() {
-		return nil
-	}
-	for i := range d.order[:c.place] {
-		earlier := d.order[i].pod
-		if waitsFor(earlier, c) {
-			continue // else neither could ever go
-		}
-		if c.reason != ReasonAdopt && d.order[i].reason == ReasonAdopt && d.asksToAdopt(&d.order[i]) {
-			continue
-		}
-		return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
-			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back")
-	}
-	for _, p := range d.ledger.away {
-		if p != c.pod && !(p.claim != nil && p.Phase == Ready && waitsFor(p, c)) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.awayWhy),
-				p.Name+" back")
-		}
-	}
-	return nil
 }
 
 func (d *decision) zoneUnknown(c *candidate) *finding {

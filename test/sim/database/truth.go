@@ -66,11 +66,11 @@ func (d *Database) Overseer() string {
 	return PodName(d.overseer)
 }
 
-// Veto is what the member in a pod asks for.
+// Veto is what the member in a pod asks for; who does not serve asks for nothing.
 func (d *Database) Veto(pod string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if n := d.nodes[NodeName(pod)]; n != nil {
+	if n := d.nodes[NodeName(pod)]; n != nil && n.up {
 		return n.veto
 	}
 	return ""

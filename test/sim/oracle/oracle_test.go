@@ -126,6 +126,24 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-2")
 		}
 	}
+	// wholeAgain has a second pod go so long after the database had it again.
+	wholeAgain := func(after time.Duration) func(s *scene) {
+		return func(s *scene) {
+			s.goes("db-0")
+			pod := s.server.Pod("db-2").DeepCopy()
+			pod.Status.Conditions = nil
+			s.server.Put(api.Pods, pod)
+			s.db.Stop("db-2", false)
+			s.look("db-2")
+			s.wait(5 * time.Second)
+			s.claims()
+			s.db.AddLive("db-2", "9.9.0")
+			s.look("db-2")
+			s.wait(after)
+			s.look("db-2")
+			s.goes("db-2")
+		}
+	}
 	for name, c := range map[string]struct {
 		limits        Limits
 		before, story func(s *scene)
@@ -140,8 +158,10 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-0")
 			s.goes("db-2")
 		}},
-		"a third pod, which came back since the last look at it": {limits: one, story: comesBack(glance)},
-		"a third pod, which came back before":                    {limits: one, broken: []string{"I2"}, story: comesBack(glance + 1)},
+		"a third pod, which came back since the last look at it":                     {limits: one, story: comesBack(glance)},
+		"a third pod, which came back before":                                        {limits: one, broken: []string{"I2"}, story: comesBack(glance + 1)},
+		"a third pod, which is whole again since the last look at it, and not ready": {limits: one, story: wholeAgain(glance)},
+		"a third pod, which is whole again since before, and not ready":              {limits: one, broken: []string{"I2"}, story: wholeAgain(glance + 1)},
 		"both copies, the first of which serves yet": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.goes("db-1")
@@ -171,6 +191,15 @@ func TestRemovals(t *testing.T) {
 			limits: two, broken: []string{"I9"},
 			before: func(s *scene) { s.db.SetVeto("db-0", "a backup runs") },
 			story:  func(s *scene) { s.goes("db-0") },
+		},
+		"a veto of one who does not serve": {
+			limits: two,
+			before: func(s *scene) { s.db.SetVeto("db-0", "a backup runs") },
+			story: func(s *scene) {
+				s.db.Stop("db-0", false)
+				s.o.Look()
+				s.goes("db-0")
+			},
 		},
 		"a veto that is over": {
 			limits: two,
@@ -248,6 +277,20 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
+// brokenBelow: db-0 does not work, and db-1 would be freed with it.
+func brokenBelow(unguarded bool, phase policy.ClusterPhase) func(s *scene) {
+	return func(s *scene) {
+		s.server.Enforce = !unguarded
+		s.line(policy.RestLine)
+		s.pod("db-0", "db-0-old")
+		s.pod("db-1", "db-1-old")
+		s.db.Stop("db-0", false)
+		cluster := s.server.Cluster("db").DeepCopy()
+		cluster.Status.Phase = phase
+		s.server.Put(api.Clusters, cluster)
+	}
+}
+
 // What is left at the end. No claim is, in these.
 func TestEnd(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -263,6 +306,14 @@ func TestEnd(t *testing.T) {
 		"a line left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
 		"a line of others":   {done: true, story: func(s *scene) { s.line(1) }},
 		"a line not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},
+		"a broken pod below the line, which one that would go too may not follow": {
+			limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterStalled),
+		},
+		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterWaiting), broken: []string{"L1"}},
+		"the same, where all may go":         {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled), broken: []string{"L1"}},
+		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled)},
+		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(false, policy.ClusterStalled), broken: []string{"L1"}},
+		"the same, without a line":           {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, policy.ClusterStalled), broken: []string{"L1"}},
 		"a mark": {done: true, broken: []string{"I11"}, story: func(s *scene) {
 			s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
 		}},

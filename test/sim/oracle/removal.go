@@ -41,13 +41,9 @@ func (o *Oracle) removing(r api.Removal) {
 	if epoch := o.epochs[r.User]; !rolled && epoch < o.touched[pod.UID] {
 		o.Accuse("I6", "%s goes by epoch %d after %d has written to it", pod.Name, epoch, o.touched[pod.UID])
 	}
-	broken := claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed
+	broken := claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed || claim.Action == policy.Remove && !o.db.Up(pod.Name)
 	outside := broken && o.nothingLost(pod.Name)
-	_, down := o.since[pod.Name]
-	if well, up := o.well[pod.UID]; up && well > 0 && o.loop.Now()-well <= glance {
-		down = true // since the last look at it
-	}
-	if !outside && !down {
+	if !outside && !o.wasDown(pod) {
 		o.budget(pod.Name) // who is not up takes nothing more away
 	}
 	if !outside {
@@ -57,6 +53,15 @@ func (o *Oracle) removing(r api.Removal) {
 	}
 	o.ours[pod.Name] = departure{uid: pod.UID, outside: outside}
 	o.gone = append(o.gone, time.Now())
+}
+
+// wasDown: when the pod was looked at last it was not whole, or not ready.
+func (o *Oracle) wasDown(pod *corev1.Pod) bool {
+	_, down := o.since[pod.Name]
+	back, whole := o.back[pod.Name]
+	well, up := o.well[pod.UID]
+	at := o.loop.Now()
+	return down || whole && at-back <= glance || up && well > 0 && at-well <= glance
 }
 
 // rolled: the StatefulSet controller takes an outdated pod because nothing keeps

@@ -233,6 +233,12 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	require.Contains(t, well.String(), "taken by others           1: db-2\n")
 	require.Contains(t, well.String(), "fewest copies of a shard  0 of 2 (books/s1)\n")
 
+	r.Stuck = "db-1"
+	stuck := summarise(Options{}, r)
+	require.False(t, stuck.RolledOut)
+	require.NoError(t, stuck.Err(), "as it should be")
+	r.Stuck = ""
+
 	r.Breaks = []oracle.Break{{At: time.Second, Invariant: "I2", Why: "two are away"}}
 	broken := summarise(Options{}, r)
 	require.True(t, broken.RolledOut)

@@ -48,7 +48,7 @@ func summarise(o Options, r run.Result) Summary {
 		MaxUnavailable: r.Scenario.MaxPods, AwayByRollcall: t.ByHand, Away: t.Away,
 		FewestCopies: t.Left, Copies: t.Copies, Shard: t.Shard,
 		Broken: []string{}, Seconds: r.Took.Seconds(), Log: r.Sum(),
-		RolledOut: !slices.ContainsFunc(r.Breaks, func(b oracle.Break) bool { return b.Invariant == "L1" || b.Invariant == "L2" }),
+		RolledOut: r.Stuck == "" && !slices.ContainsFunc(r.Breaks, func(b oracle.Break) bool { return b.Invariant == "L1" || b.Invariant == "L2" }),
 	}
 	for _, i := range oracle.Invariants {
 		s.Checked = append(s.Checked, i.Name)

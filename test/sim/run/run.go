@@ -37,6 +37,8 @@ type Result struct {
 	// Took is virtual time, Removals how many pods went by Rollcall's hand.
 	Took     time.Duration
 	Removals int
+	// Stuck is the pod for which the rollout waits in the end, as it should.
+	Stuck string
 	// Tally is kept of runs that are Watched.
 	Tally Tally
 }
@@ -96,7 +98,7 @@ func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
 		w.observe(o)
 		w.play()
 		result.Breaks, result.Log, result.Took, result.Removals = w.oracle.Breaks, w.loop.Text(), w.loop.Now(), w.oracle.Removals
-		result.Hits, result.Tally = w.hits, w.tally
+		result.Hits, result.Tally, result.Stuck = w.hits, w.tally, w.oracle.Stuck
 	})
 	return result, nil
 }

@@ -76,7 +76,7 @@ func TestSameSeedSameLog(t *testing.T) {
 // Seeds in which something was wrong once: two claims of one pool that wait for
 // each other below a hold line, and a removal between a take-over and its touch.
 func TestSeedsThatBrokeOnce(t *testing.T) {
-	for _, seed := range []uint64{616, 751, 898, 993} {
+	for _, seed := range []uint64{616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655} {
 		r, err := Seed(seed, Options{})
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
