@@ -3,9 +3,8 @@ package agent
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -64,11 +63,19 @@ func (a *announcer) announce(v *view, alive int, counted bool) {
 			h.Alive = a.last.Alive
 		}
 		h.Sequence = a.last.Sequence
-		if proto.Equal(h, a.last) {
+		if sameHeadline(h, a.last) {
 			return
 		}
 	}
 	h.Sequence++
 	a.last = h
 	a.mesh.publish(h)
+}
+
+// sameHeadline compares every field: see its test. It is asked with every look at
+// the database and every word of the mesh.
+func sameHeadline(a, b *rollcallv1.Headline) bool {
+	return a.Digest == b.Digest && a.Sequence == b.Sequence && a.Incarnation == b.Incarnation && a.Epoch == b.Epoch && a.Alive == b.Alive &&
+		a.Phase == b.Phase && a.Member == b.Member && a.Verdict == b.Verdict && a.Drain == b.Drain && slices.Equal(a.Roles, b.Roles) &&
+		a.Node == b.Node && a.Address == b.Address && a.Pod == b.Pod && a.PodUid == b.PodUid && a.Zone == b.Zone
 }

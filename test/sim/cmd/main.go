@@ -33,7 +33,7 @@ func main() {
 	if (*bugs || *plant != "") && !*inside {
 		exit(infested(os.Args[1:]...))
 	}
-	debug.SetGCPercent(800)
+	debug.SetGCPercent(2400)
 	if *profile != "" {
 		file, err := os.Create(*profile)
 		if err == nil {
