@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -341,8 +342,15 @@ func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, know
 		a.outrun(problem)
 		r.failed(problem)
 		// Nothing was changed, so an agent that does not answer holds nothing up.
-		r.heard.Undone = here && len(claim.Undo) == 0 && sharedBy(&at.Cluster.Status, claim.ID) == nil
+		nothing := here && len(claim.Undo) == 0
+		r.heard.Undone = (nothing || !here && unattended(at.Snapshot)) && sharedBy(&at.Cluster.Status, claim.ID) == nil
 	}
+}
+
+// unattended: no pod has an agent, so nobody can undo anything. The first agent
+// that starts undoes what it finds of claims that are not open.
+func unattended(s policy.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Agent && p.Phase != policy.Missing })
 }
 
 // undoers are the agents that may undo a claim's prepare, best first: that of

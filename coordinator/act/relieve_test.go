@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -53,4 +54,34 @@ func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 	}
 	require.True(t, alone(at, claim))
 	require.Empty(t, relievers(at, claim))
+}
+
+// After a time without a webhook nobody has an agent, and what a prepare has
+// left waits for the first one that comes: its claim must not wait for it, too.
+func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(at *Situation)
+		undone bool
+	}{
+		"nobody has one":            {func(*Situation) {}, true},
+		"one that is away has none": {func(at *Situation) { at.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
+		"one that starts has one":   {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
+		"the pod is still there":    {func(at *Situation) { at.Snapshot.Pods[0].UID = "0" }, false},
+		"a setting is shared": {func(at *Situation) {
+			at.Cluster = &v1alpha1.DatabaseCluster{}
+			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+		}, false},
+	} {
+		at, claim := adopting()
+		at.Cluster = &v1alpha1.DatabaseCluster{}
+		claim.ID, claim.Undo = "c", []byte("marks")
+		for i := range at.Snapshot.Pods {
+			at.Snapshot.Pods[i].Agent, at.Snapshot.Pods[i].Report = false, nil
+		}
+		at.Snapshot.Pods[0].UID = "new"
+		c.change(&at)
+		a, r := &Actor{options: Options{Agents: &agents{}}}, run{}
+		a.undo(t.Context(), at, claim, r)(&r)
+		require.Equal(t, c.undone, r.heard.Undone, name)
+	}
 }

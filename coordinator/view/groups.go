@@ -51,7 +51,7 @@ func (w *world) mergeGroups() []policy.Group {
 		groups = append(groups, w.merge(id, voices, false))
 	}
 	for _, g := range w.in.Known {
-		if heard[g.ID] == nil && rumours[g.ID] == nil && w.missing(g) {
+		if heard[g.ID] == nil && rumours[g.ID] == nil && w.missing(g) && !w.unattended() {
 			groups = append(groups, w.forgotten(g))
 		}
 	}
@@ -59,6 +59,22 @@ func (w *world) mergeGroups() []policy.Group {
 	slices.Sort(w.disagree)
 	w.dismissOutvoted()
 	return groups
+}
+
+// unattended: there are pods, and none has an agent. What is remembered then says
+// nothing of now, and nobody will ever contradict it: the database is adopted anew,
+// by a person's word and one pod at a time.
+func (w *world) unattended() bool {
+	there := false
+	for i := range w.pods {
+		if k := w.pods[i].kube; k != nil {
+			there = true
+			if k.Agent {
+				return false
+			}
+		}
+	}
+	return there
 }
 
 // missing tells whether one of those who were in the group cannot be heard.

@@ -16,6 +16,7 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	known := Join(made()).Groups
 	require.Len(t, known, 1)
 	silent := func(r *rollcallv1.Report) { r.Groups = nil }
+	agentless := func(p *kube.Pod) { p.Agent = false }
 	remembered := func(in *Input) { in.Known = known }
 	for name, tt := range map[string]struct {
 		in   Input
@@ -29,6 +30,8 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 		"one fails again and again":    {made(remembered, allSay([]int{0, 1, 2}, silent), editPod(2, func(p *kube.Pod) { p.Phase = kube.Failed })), true, true},
 		"one is no member yet":         {made(remembered, allSay([]int{0, 1, 2}, silent), says(2, func(r *rollcallv1.Report) { r.Member = notLive })), true, true},
 		"one says nothing":             {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2)), true, false},
+		"nobody has an agent, or will": {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless), editPod(2, agentless)), false, false},
+		"one still has an agent":       {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless)), true, false},
 		"it was never known":           {made(allSay([]int{0, 1, 2}, silent), missing(2)), false, false},
 		"one who was not in it is off": {made(func(in *Input) { in.Known = without(known, podName(2)) }, allSay([]int{0, 1, 2}, silent), missing(2)), false, false},
 	} {

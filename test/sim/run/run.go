@@ -23,6 +23,8 @@ type Options struct {
 	// Quiet leaves all faults out; Only, when not empty, all but one class.
 	Quiet bool
 	Only  Class
+	// Wide makes worlds of three to five pods, as many of each.
+	Wide bool
 	// Bug is planted.
 	Bug *Bug
 }

@@ -77,7 +77,7 @@ func TestSameSeedSameLog(t *testing.T) {
 // each other below a hold line, and a removal between a take-over and its touch.
 func TestSeedsThatBrokeOnce(t *testing.T) {
 	for _, seed := range []uint64{616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655} {
-		r, err := Seed(seed, Options{})
+		r, err := Seed(seed, Options{Wide: true})
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
 	}

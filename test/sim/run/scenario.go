@@ -35,7 +35,7 @@ type Scenario struct {
 func NewScenario(seed uint64, o Options) Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x7363656e))
 	s := Scenario{
-		Seed: seed, Replicas: size(r), MaxPods: 1, MaxShard: 1, Method: policy.Evict,
+		Seed: seed, Replicas: size(seed, r.IntN(3), o.Wide), MaxPods: 1, MaxShard: 1, Method: policy.Evict,
 		Lag: time.Duration(5+r.IntN(150)) * time.Millisecond, Trip: time.Duration(1+r.IntN(10)) * time.Millisecond,
 	}
 	if r.IntN(2) == 0 {
@@ -73,13 +73,17 @@ func NewScenario(seed uint64, o Options) Scenario {
 
 // size is how many pods there are: mostly few, as what goes wrong at all goes
 // wrong among few, and the time that a run takes grows with them.
-func size(r *rand.Rand) int {
+func size(seed uint64, any int, wide bool) int {
+	if wide {
+		return 3 + any
+	}
+	r := rand.New(rand.NewPCG(seed, 0x73697a65))
 	switch n := r.IntN(20); {
 	case n < 6:
 		return 2
-	case n < 15:
+	case n < 14:
 		return 3
-	case n < 18:
+	case n < 17:
 		return 4
 	}
 	return 5
