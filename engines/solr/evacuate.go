@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// evacuate moves every replica off the node. Done only when no collection names
+// evacuate hands over what the node leads and then moves every replica off it. Done only when no collection names
 // the node any more: neither replicas that are still to go nor replicas that
 // somebody else is putting there.
 func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string) (engines.Progress, error) {
@@ -43,6 +43,12 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string)
 		return running(fmt.Sprintf("%d replicas are still on the node, trying again: %s", left, words)), nil
 	case len(state.live) < 2:
 		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("no other live node can take the %d replicas of %s", left, node)}, nil
+	}
+	// A leader's copy that is deleted under load takes acknowledged documents with
+	// it (DESIGN.md), so the node leads nothing any more when its copies go.
+	if led, err := e.handoff(ctx, order, node); err != nil || led.State != engines.Done {
+		led.Detail = "first: " + led.Detail
+		return led, err
 	}
 	if err := inTime(order.NotAfter); err != nil {
 		return engines.Progress{}, err

@@ -16,10 +16,11 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	if planned.Kind == engines.Evacuate.String() {
-		return e.restoreEvacuated(ctx, planned)
+	progress, err := e.unmark(ctx, func(m mark) bool { return m.claim == planned.Claim && m.node == planned.Node })
+	if err != nil || progress.State != engines.Done || planned.Kind != engines.Evacuate.String() {
+		return progress, err
 	}
-	return e.unmark(ctx, func(m mark) bool { return m.claim == planned.Claim && m.node == planned.Node })
+	return e.restoreEvacuated(ctx, planned)
 }
 
 // Sweep takes back marks of this very node whose claim is not open any more.
