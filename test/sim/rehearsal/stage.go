@@ -142,7 +142,7 @@ func FaultNames() []string {
 
 // stage says in words what is rehearsed.
 func stage(s run.Scenario) string {
-	text := fmt.Sprintf("%s in 3 zones, %s may be away", counted(s.Replicas, "pod"), counted(s.MaxPods, "pod"))
+	text := fmt.Sprintf("%s in %s, %s may be away", counted(s.Replicas, "pod"), counted(min(s.Replicas, 3), "zone"), counted(s.MaxPods, "pod"))
 	copies := map[int]int{}
 	for _, shard := range s.Shards {
 		copies[len(shard)]++
