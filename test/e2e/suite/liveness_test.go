@@ -56,10 +56,13 @@ func (s *solr) livenessKills(t *testing.T) {
 		},
 		During: func(ctx context.Context, w *witness.Witness) error {
 			err := s.bed.Eventually(ctx, "a prepared pod", 3*time.Minute, func(ctx context.Context) error {
-				out, err := s.bed.Kubectl(ctx, "", "get", "dbc", "solr", "-n", solrcloud.Namespace, "-o", `jsonpath={.status.claims[?(@.phase=="Prepared")].pod}`)
-				if prepared = strings.TrimSpace(out); err == nil && prepared == "" {
-					return errors.New("no claim is Prepared")
+				out, err := s.bed.Kubectl(ctx, "", "get", "dbc", "solr", "-n", solrcloud.Namespace, "-o", "jsonpath={range .status.claims[*]}{.pod} {.phase}{end}")
+				// Its guard is opened and, when the budget has refused, shut again.
+				pod, phase, _ := strings.Cut(strings.TrimSpace(out), " ")
+				if phase != "Prepared" && phase != "Opened" {
+					return errors.Join(err, fmt.Errorf("no claim is prepared: %q", out))
 				}
+				prepared = pod
 				return err
 			})
 			if err == nil {
