@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -56,11 +57,15 @@ func (s *solr) livenessKills(t *testing.T) {
 		},
 		During: func(ctx context.Context, w *witness.Witness) error {
 			err := s.bed.Eventually(ctx, "a prepared pod", 3*time.Minute, func(ctx context.Context) error {
-				out, err := s.bed.Kubectl(ctx, "", "get", "dbc", "solr", "-n", solrcloud.Namespace, "-o", "jsonpath={range .status.claims[*]}{.pod} {.phase}{end}")
-				// Its guard is opened and, when the budget has refused, shut again.
-				pod, phase, _ := strings.Cut(strings.TrimSpace(out), " ")
-				if phase != "Prepared" && phase != "Opened" {
-					return errors.Join(err, fmt.Errorf("no claim is prepared: %q", out))
+				out, err := s.bed.Kubectl(ctx, "", "get", "dbc", "solr", "-n", solrcloud.Namespace, "-o", "jsonpath={.status.claims[*].pod}")
+				pod := strings.TrimSpace(out)
+				if err != nil || pod == "" {
+					return errors.Join(err, errors.New("nobody is claimed"))
+				}
+				// Its agent says so; the phase in the status is written with other things.
+				text, err := s.bed.Rollcall(ctx, "explain", pod, "-n", solrcloud.Namespace)
+				if !regexp.MustCompile(`(?m)^ *drain +\S+ +Prepared`).MatchString(text) {
+					return errors.Join(err, fmt.Errorf("%s is not prepared", pod))
 				}
 				prepared = pod
 				return err
