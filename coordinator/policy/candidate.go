@@ -233,10 +233,11 @@ func (x *index) timeTells(p *pod, dead bool) bool {
 }
 
 // saysNotLive: the pod's own agent says, freshly, that the database does not
-// have it as a member.
+// have it as a member. For a pod that is not ready and has no agent the majority
+// of the others says so, or it could never be corrected.
 func (x *index) saysNotLive(p *pod) bool {
 	r := p.report
-	return r != nil && r.Self && r.Fresh && r.Member == NotLive
+	return r != nil && (r.Self || !p.Agent && p.Phase == Started) && r.Fresh && r.Member == NotLive
 }
 
 // takesNothing: every member that the pod hosts is already not Active, or it

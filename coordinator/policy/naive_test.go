@@ -200,7 +200,7 @@ func (n *naive) slow(p *Pod) bool {
 
 func (n *naive) denies(p *Pod) bool {
 	r := n.heard(p)
-	return r != nil && r.Self && r.Fresh && r.Member == NotLive
+	return r != nil && (r.Self || !p.Agent && p.Phase == Started) && r.Fresh && r.Member == NotLive
 }
 
 func (n *naive) sick(p *Pod) Reason {

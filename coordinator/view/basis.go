@@ -173,6 +173,9 @@ func timely(in Input, window policy.WindowState) time.Time {
 		switch {
 		case p.Phase == kube.Ready:
 			at(p.Since.Add(in.MaxAge)) // it is established
+			if !p.Agent && len(in.Known) > 0 {
+				at(p.Since.Add(forgetAfter))
+			}
 		case p.Phase == kube.Terminating:
 			at(p.Deleted.Add(stuckAfter + 1))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -61,15 +62,19 @@ func (w *world) mergeGroups() []policy.Group {
 	return groups
 }
 
-// unattended: there are pods, and none has an agent. What is remembered then says
-// nothing of now, and nobody will ever contradict it: the database is adopted anew,
-// by a person's word and one pod at a time.
+// forgetAfter is how long pods without agents must have been ready until what was
+// remembered of them is let go: a copy that is being made anew needs its time.
+const forgetAfter = 5 * time.Minute
+
+// unattended: there are pods, all have long been ready, and none has an agent.
+// What is remembered then says nothing of now, and nobody will ever contradict
+// it: the database is adopted anew, by a person's word and one pod at a time.
 func (w *world) unattended() bool {
 	there := false
 	for i := range w.pods {
 		if k := w.pods[i].kube; k != nil {
 			there = true
-			if k.Agent {
+			if k.Agent || k.Phase != kube.Ready || w.in.Now.Before(k.Since.Add(forgetAfter)) {
 				return false
 			}
 		}

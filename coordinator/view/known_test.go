@@ -16,7 +16,8 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	known := Join(made()).Groups
 	require.Len(t, known, 1)
 	silent := func(r *rollcallv1.Report) { r.Groups = nil }
-	agentless := func(p *kube.Pod) { p.Agent = false }
+	agentless := func(p *kube.Pod) { p.Agent, p.Phase, p.Since = false, kube.Ready, noon.Add(-forgetAfter) }
+	lately := func(p *kube.Pod) { agentless(p); p.Since = p.Since.Add(1) }
 	remembered := func(in *Input) { in.Known = known }
 	for name, tt := range map[string]struct {
 		in   Input
@@ -31,6 +32,7 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 		"one is no member yet":         {made(remembered, allSay([]int{0, 1, 2}, silent), says(2, func(r *rollcallv1.Report) { r.Member = notLive })), true, true},
 		"one says nothing":             {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2)), true, false},
 		"nobody has an agent, or will": {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless), editPod(2, agentless)), false, false},
+		"one of them is back only now": {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless), editPod(2, lately)), true, false},
 		"one still has an agent":       {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless)), true, false},
 		"it was never known":           {made(allSay([]int{0, 1, 2}, silent), missing(2)), false, false},
 		"one who was not in it is off": {made(func(in *Input) { in.Known = without(known, podName(2)) }, allSay([]int{0, 1, 2}, silent), missing(2)), false, false},
