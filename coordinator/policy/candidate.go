@@ -34,7 +34,7 @@ func (x *index) candidates() []candidate {
 		x.chooseAction(&c)
 		switch reason {
 		case ReasonScaleDown:
-			c.broken = x.whyBroken(p) == ReasonNeverStarted
+			c.broken = x.whyBroken(p) == ReasonNeverStarted || x.neverJoined(p)
 			c.outside = c.broken && len(p.hosts) == 0
 		case ReasonReplacement:
 			c.broken = p.Phase == Missing || x.whyBroken(p) != ""
@@ -212,6 +212,11 @@ func (x *index) whyBroken(p *pod) Reason {
 		}
 	}
 	return ""
+}
+
+// neverJoined: the pod has no agent, is not ready in time, and nobody knows of it.
+func (x *index) neverJoined(p *pod) bool {
+	return !p.Agent && p.Phase == Started && !p.live && x.overdue(p)
 }
 
 // timeTells: once the pod is overdue, it counts as broken, as failed to return,

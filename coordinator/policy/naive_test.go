@@ -258,7 +258,7 @@ func (n *naive) why(p *Pod) Reason {
 func (n *naive) isSick(p *Pod) bool {
 	w := n.why(p)
 	return w == ReasonNeverStarted || w == ReasonFailed || w == ReasonReplacement && (p.Phase == Missing || n.sick(p) != "") ||
-		w == ReasonScaleDown && n.sick(p) == ReasonNeverStarted
+		w == ReasonScaleDown && (n.sick(p) == ReasonNeverStarted || !p.Agent && p.Phase == Started && !n.alive(p) && n.slow(p))
 }
 
 func (n *naive) free(p *Pod) bool {
