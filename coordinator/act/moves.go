@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -345,12 +344,6 @@ func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, know
 		nothing := here && len(claim.Undo) == 0
 		r.heard.Undone = (nothing || !here && unattended(at.Snapshot)) && sharedBy(&at.Cluster.Status, claim.ID) == nil
 	}
-}
-
-// unattended: no pod has an agent, so nobody can undo anything. The first agent
-// that starts undoes what it finds of claims that are not open.
-func unattended(s policy.Snapshot) bool {
-	return !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Agent && p.Phase != policy.Missing })
 }
 
 // undoers are the agents that may undo a claim's prepare, best first: that of

@@ -63,7 +63,13 @@ func alone(at Situation, claim policy.Claim) bool {
 	if _, named := at.Names[claim.Pod]; named && len(relievers(at, claim)) > 0 {
 		return true
 	}
-	return !slices.ContainsFunc(at.Snapshot.Pods, func(p policy.Pod) bool { return p.Agent && p.Phase != policy.Missing })
+	return unattended(at.Snapshot)
+}
+
+// unattended: no pod has an agent, so nobody can undo anything. The first agent
+// that starts undoes what it finds of claims that are not open.
+func unattended(s policy.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Agent && p.Phase != policy.Missing })
 }
 
 // relievers are the agents that can hand over for a claimed pod, those of

@@ -189,12 +189,12 @@ func (c *fakeCluster) collectionsCall(action string, r *http.Request, answer map
 			return "Task with the same requestid already exists. (" + r.FormValue("async") + ")"
 		}
 		c.tasks[r.FormValue("async")] = 2
-		c.each(func(collection, shard, _ string, r2 *fakeReplica) {
+		c.each(func(collection, shard, _ string, copy *fakeReplica) {
 			others := slices.ContainsFunc(slices.Collect(maps.Values(c.shards[collection][shard])), func(o *fakeReplica) bool {
-				return o != r2 && o.state == "active" && o.kind != "PULL" && c.live[o.node]
+				return o != copy && o.state == "active" && o.kind != "PULL" && c.live[o.node]
 			})
-			if r2.leader && others && r2.node == r.FormValue("sourceNode") {
-				c.t.Errorf("%s is emptied while it leads %s/%s, which others could", r2.node, collection, shard)
+			if copy.leader && others && copy.node == r.FormValue("sourceNode") {
+				c.t.Errorf("%s is emptied while it leads %s/%s, which others could", copy.node, collection, shard)
 			}
 		})
 		if c.failTasks > 0 {

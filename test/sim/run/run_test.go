@@ -73,8 +73,9 @@ func TestSameSeedSameLog(t *testing.T) {
 	require.Empty(t, other, "seeds with two logs")
 }
 
-// Seeds in which something was wrong once: two claims of one pool that wait for
-// each other below a hold line, and a removal between a take-over and its touch.
+// Seeds of the wide worlds in which something was wrong once, such as two claims
+// of one pool that wait for each other below a hold line, a removal between a
+// take-over and its touch, and a pod that never started and is scaled away.
 func TestSeedsThatBrokeOnce(t *testing.T) {
 	for _, seed := range []uint64{616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655} {
 		r, err := Seed(seed, Options{Wide: true})

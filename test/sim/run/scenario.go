@@ -73,9 +73,9 @@ func NewScenario(seed uint64, o Options) Scenario {
 
 // size is how many pods there are: mostly few, as what goes wrong at all goes
 // wrong among few, and the time that a run takes grows with them.
-func size(seed uint64, any int, wide bool) int {
+func size(seed uint64, more int, wide bool) int {
 	if wide {
-		return 3 + any
+		return 3 + more
 	}
 	r := rand.New(rand.NewPCG(seed, 0x73697a65))
 	switch n := r.IntN(20); {
