@@ -73,14 +73,17 @@ func TestSameSeedSameLog(t *testing.T) {
 	require.Empty(t, other, "seeds with two logs")
 }
 
-// Seeds of the wide worlds in which something was wrong once, such as two claims
-// of one pool that wait for each other below a hold line, a removal between a
-// take-over and its touch, and a pod that never started and is scaled away.
+// Seeds in which something was wrong once, such as two claims of one pool that
+// wait for each other below a hold line, a removal between a take-over and its
+// touch, a pod that never started and is scaled away, and a last copy that was
+// forgotten because nobody had an agent any more.
 func TestSeedsThatBrokeOnce(t *testing.T) {
-	for _, seed := range []uint64{616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655} {
-		r, err := Seed(seed, Options{Wide: true})
-		require.NoError(t, err)
-		require.Empty(t, r.Breaks, "seed %d", seed)
+	for wide, seeds := range map[bool][]uint64{true: {616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655}, false: {3709, 5034, 9268}} {
+		for _, seed := range seeds {
+			r, err := Seed(seed, Options{Wide: wide})
+			require.NoError(t, err)
+			require.Empty(t, r.Breaks, "seed %d, wide: %t", seed, wide)
+		}
 	}
 }
 
