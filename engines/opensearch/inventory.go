@@ -146,14 +146,11 @@ func (r *reading) roleGroups() []engines.Group {
 	excluded := r.settings.excluded()
 	for id, n := range r.state.nodes {
 		f, known := r.facts[id]
-		if !known {
-			continue
+		if !known || slices.Contains(excluded, n.name) {
+			continue // who is being emptied is about to go, and not counted on
 		}
 		for _, role := range f.served() {
-			// Who is being emptied serves no data.
-			if role != roleData || !slices.Contains(excluded, n.name) {
-				members[role] = append(members[role], id)
-			}
+			members[role] = append(members[role], id)
 		}
 	}
 	var out []engines.Group

@@ -64,7 +64,7 @@ func TestGroups(t *testing.T) {
 	}
 	require.Len(t, g, 13)
 	r.setting(settingExclude, "d2")
-	require.Equal(t, "Role 1 d1@d1:Active", words(groupsOf(r)["role/data"]), "what is being emptied serves no data")
+	require.Equal(t, "Role 1 d1@d1:Active", words(groupsOf(r)["role/data"]), "who is being emptied is not counted on")
 }
 
 func TestRanks(t *testing.T) {
