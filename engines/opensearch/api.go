@@ -1,0 +1,313 @@
+package opensearch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	pathState    = "/_cluster/state"
+	pathHealth   = "/_cluster/health"
+	pathSettings = "/_cluster/settings"
+	pathVoting   = "/_cluster/voting_config_exclusions"
+	pathNodes    = "/_nodes/process"
+	pathSelf     = "/_nodes/_local/process"
+	pathShards   = "/_nodes/_local/stats/indices/docs"
+	pathStore    = "/_nodes/_local/stats/indices/store"
+	pathFlush    = "/_flush"
+
+	// noIndex matches none, and so keeps the metadata of all indices, which is
+	// large, out of an answer.
+	noIndex = "rollcall-matches-no-index-*"
+)
+
+// api is the calls that the adapter makes, each one request.
+type api struct {
+	client           *client
+	read, changeTime time.Duration // bounds of one request
+}
+
+func (a *api) get(ctx context.Context, path string, params url.Values, into func(io.Reader) error) error {
+	return a.client.do(ctx, request{path: path, params: params, timeout: a.read, into: into})
+}
+
+// head is what tells one cluster state from another.
+type head struct {
+	ID       string  `json:"state_uuid"`
+	Cluster  string  `json:"cluster_uuid"`
+	Elected  *string `json:"master_node"`
+	Elected2 *string `json:"cluster_manager_node"`
+}
+
+func (h head) elected() string {
+	for _, id := range []*string{h.Elected, h.Elected2} {
+		if id != nil && *id != "" {
+			return *id
+		}
+	}
+	return ""
+}
+
+// head reads the identity of the state, as the local node has it or as the
+// elected manager has. A node without a manager answers the former only.
+func (a *api) head(ctx context.Context, local bool) (head, error) {
+	params := url.Values{}
+	if local {
+		params.Set("local", "true")
+	}
+	var h head
+	err := a.get(ctx, pathState+"/version,master_node", params, func(r io.Reader) error { return decodeHead(r, &h) })
+	return h, err
+}
+
+func decodeHead(r io.Reader, h *head) error {
+	if err := decode(r, "cluster state", h); err != nil {
+		return err
+	}
+	if h.ID == "" {
+		return fmt.Errorf("decode cluster state: no state_uuid: %w", ErrNotOpenSearch)
+	}
+	return nil
+}
+
+// state reads nodes, copies and snapshots in one answer, from the elected manager.
+func (a *api) state(ctx context.Context) (state *clusterState, err error) {
+	shard := "routing_table.indices.*.shards.*."
+	params := query("filter_path", strings.Join([]string{
+		"cluster_uuid", "state_uuid", "master_node", "cluster_manager_node",
+		"nodes.*.name", "nodes.*.ephemeral_id", "nodes.*.transport_address",
+		shard + "state", shard + "primary", shard + "node", shard + "relocating_node",
+		shard + "unassigned_info.reason", shard + "unassigned_info.delayed",
+		"snapshots.snapshots.repository", "snapshots.snapshots.snapshot",
+	}, ","))
+	err = a.get(ctx, pathState+"/version,master_node,nodes,routing_table,customs", params, func(r io.Reader) error {
+		state, err = decodeState(r)
+		return err
+	})
+	return state, err
+}
+
+// voting reads the voting configurations.
+func (a *api) voting(ctx context.Context) (v voting, err error) {
+	err = a.get(ctx, pathState+"/metadata/"+noIndex, query("filter_path", "metadata.cluster_coordination"), func(r io.Reader) error {
+		v, err = decodeVoting(r)
+		return err
+	})
+	return v, err
+}
+
+func decodeVoting(r io.Reader) (voting, error) {
+	var answer struct {
+		Metadata struct {
+			Coordination struct {
+				Committed  []string `json:"last_committed_config"`
+				Accepted   []string `json:"last_accepted_config"`
+				Exclusions []struct {
+					ID   string `json:"node_id"`
+					Name string `json:"node_name"`
+				} `json:"voting_config_exclusions"`
+			} `json:"cluster_coordination"`
+		} `json:"metadata"`
+	}
+	if err := decode(r, "voting configuration", &answer); err != nil {
+		return voting{}, err
+	}
+	c := answer.Metadata.Coordination
+	if len(c.Committed) == 0 || len(c.Accepted) == 0 {
+		return voting{}, fmt.Errorf("decode voting configuration: nobody votes: %w", ErrNotOpenSearch)
+	}
+	v := voting{committed: c.Committed, accepted: c.Accepted}
+	for _, e := range c.Exclusions {
+		v.exclusions = append(v.exclusions, exclusion{e.ID, e.Name})
+	}
+	return v, nil
+}
+
+// health is the database's own verdict and what stands behind it.
+type health struct {
+	status       string // green, yellow or red
+	queued       bool   // changes of the state wait for their turn
+	copies       int    // of all shards, assigned or not
+	initializing int
+	fetching     int // allocations that wait for what nodes have on disk
+}
+
+func (a *api) health(ctx context.Context) (h health, err error) {
+	err = a.get(ctx, pathHealth, nil, func(r io.Reader) error {
+		h, err = decodeHealth(r)
+		return err
+	})
+	return h, err
+}
+
+func decodeHealth(r io.Reader) (health, error) {
+	var answer struct {
+		Status       string `json:"status"`
+		TimedOut     *bool  `json:"timed_out"`
+		Active       *int   `json:"active_shards"`
+		Initializing int    `json:"initializing_shards"`
+		Unassigned   int    `json:"unassigned_shards"`
+		Pending      int    `json:"number_of_pending_tasks"`
+		Fetching     int    `json:"number_of_in_flight_fetch"`
+	}
+	if err := decode(r, "cluster health", &answer); err != nil {
+		return health{}, err
+	}
+	if answer.TimedOut == nil || answer.Active == nil {
+		return health{}, fmt.Errorf("decode cluster health: no timed_out or no active_shards: %w", ErrNotOpenSearch)
+	}
+	switch answer.Status {
+	case "green", "yellow", "red":
+	default:
+		return health{}, fmt.Errorf("decode cluster health: status %q: want green, yellow or red", oneLine(answer.Status))
+	}
+	return health{
+		status: answer.Status, queued: answer.Pending > 0,
+		copies:       *answer.Active + answer.Initializing + answer.Unassigned,
+		initializing: answer.Initializing, fetching: answer.Fetching,
+	}, nil
+}
+
+// identity is the local node.
+type identity struct {
+	id string
+	nodeFacts
+}
+
+func (a *api) identity(ctx context.Context) (identity, error) {
+	facts, err := a.nodeFacts(ctx, pathSelf)
+	if err != nil {
+		return identity{}, err
+	}
+	if len(facts) != 1 {
+		return identity{}, fmt.Errorf("%s: %d nodes are the local one: %w", pathSelf, len(facts), ErrNotOpenSearch)
+	}
+	for id, f := range facts {
+		return identity{id, f}, nil
+	}
+	panic("unreachable: one node")
+}
+
+// nodeFacts by node id. A node that does not answer in time is missing.
+func (a *api) nodeFacts(ctx context.Context, path string) (facts map[string]nodeFacts, err error) {
+	params := query("timeout", "2s", "filter_path", "nodes.*.name,nodes.*.version,nodes.*.roles")
+	err = a.get(ctx, path, params, func(r io.Reader) error {
+		facts, err = decodeNodeFacts(r)
+		return err
+	})
+	return facts, err
+}
+
+func decodeNodeFacts(r io.Reader) (map[string]nodeFacts, error) {
+	var answer struct {
+		Nodes map[string]struct {
+			Name    string   `json:"name"`
+			Version string   `json:"version"`
+			Roles   []string `json:"roles"`
+		} `json:"nodes"`
+	}
+	if err := decode(r, "nodes", &answer); err != nil {
+		return nil, err
+	}
+	out := make(map[string]nodeFacts, len(answer.Nodes))
+	for id, n := range answer.Nodes {
+		if id == "" || n.Name == "" || n.Version == "" {
+			return nil, fmt.Errorf("decode nodes: node %q has no name or no version: %w", oneLine(id), ErrNotOpenSearch)
+		}
+		out[id] = nodeFacts{name: n.Name, version: n.Version, roles: n.Roles}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("decode nodes: none: %w", ErrNotOpenSearch)
+	}
+	return out, nil
+}
+
+// ownShards counts the copies that the local node itself has open.
+func (a *api) ownShards(ctx context.Context, self string) (n int, err error) {
+	params := query("level", "shards", "filter_path", "nodes.*.name,nodes.*.indices.shards.*.*.routing.state")
+	err = a.get(ctx, pathShards, params, func(r io.Reader) error {
+		n, err = decodeOwnShards(r, self)
+		return err
+	})
+	return n, err
+}
+
+// decodeOwnShards: the list is missing when it is empty, so the node's name must
+// be there to tell an empty node from an answer about something else.
+func decodeOwnShards(r io.Reader, self string) (int, error) {
+	var answer struct {
+		Nodes map[string]struct {
+			Name    string `json:"name"`
+			Indices struct {
+				Shards map[string][]json.RawMessage `json:"shards"`
+			} `json:"indices"`
+		} `json:"nodes"`
+	}
+	if err := decode(r, "shards of the node", &answer); err != nil {
+		return 0, err
+	}
+	node, ok := answer.Nodes[self]
+	if !ok || node.Name == "" {
+		return 0, fmt.Errorf("decode shards of the node: nothing about %q: %w", oneLine(self), ErrNotOpenSearch)
+	}
+	n := 0
+	for _, shards := range node.Indices.Shards {
+		n += len(shards)
+	}
+	return n, nil
+}
+
+// dataBytes is the size of the node's indices on disk.
+func (a *api) dataBytes(ctx context.Context) (n int64, err error) {
+	err = a.get(ctx, pathStore, query("filter_path", "nodes.*.indices.store.size_in_bytes"), func(r io.Reader) error {
+		n, err = decodeDataBytes(r)
+		return err
+	})
+	return n, err
+}
+
+func decodeDataBytes(r io.Reader) (int64, error) {
+	var answer struct {
+		Nodes map[string]struct {
+			Indices struct {
+				Store struct {
+					Size int64 `json:"size_in_bytes"`
+				} `json:"store"`
+			} `json:"indices"`
+		} `json:"nodes"`
+	}
+	if err := decode(r, "node stats", &answer); err != nil {
+		return 0, err
+	}
+	total := int64(0)
+	for _, n := range answer.Nodes {
+		size := n.Indices.Store.Size
+		if size < 0 || total+size < total {
+			return 0, fmt.Errorf("decode node stats: store size %d: want a size in bytes", size)
+		}
+		total += size
+	}
+	return total, nil
+}
+
+// decode reads one JSON value of a small answer.
+func decode(r io.Reader, what string, into any) error {
+	if err := json.NewDecoder(r).Decode(into); err != nil {
+		return fmt.Errorf("decode %s: %w", what, err)
+	}
+	return nil
+}
+
+// query builds parameters from pairs.
+func query(pairs ...string) url.Values {
+	values := make(url.Values, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	return values
+}

@@ -1,0 +1,174 @@
+package opensearch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const (
+	settingAllocation = "cluster.routing.allocation.enable"
+	settingExclude    = "cluster.routing.allocation.exclude._name"
+)
+
+// settings of the whole database that were ever changed, by flat name. What is
+// transient counts before what is persistent.
+type settings struct{ persistent, transient map[string]string }
+
+// effective answers the value that counts; empty: the default, or what the nodes'
+// files say.
+func (s settings) effective(name string) string {
+	if v, ok := s.transient[name]; ok {
+		return v
+	}
+	return s.persistent[name]
+}
+
+// excluded are the node names that allocation keeps copies away from.
+func (s settings) excluded() []string { return entries(s.effective(settingExclude)) }
+
+// throttled tells whether new copies of existing shards are put anywhere.
+func (s settings) throttled() bool {
+	v := strings.ToLower(s.effective(settingAllocation))
+	return v != "" && v != "all"
+}
+
+// archived names settings that this version does not know any more. While there
+// are any, changes of other settings can fail.
+func (s settings) archived() []string {
+	var out []string
+	for _, level := range []map[string]string{s.persistent, s.transient} {
+		for name := range level {
+			if strings.HasPrefix(name, "archived.") {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (a *api) settings(ctx context.Context) (s settings, err error) {
+	err = a.get(ctx, pathSettings, query("flat_settings", "true"), func(r io.Reader) error {
+		s, err = decodeSettings(r)
+		return err
+	})
+	return s, err
+}
+
+func decodeSettings(r io.Reader) (settings, error) {
+	var answer struct {
+		Persistent map[string]json.RawMessage `json:"persistent"`
+		Transient  map[string]json.RawMessage `json:"transient"`
+	}
+	if err := decode(r, "cluster settings", &answer); err != nil {
+		return settings{}, err
+	}
+	if answer.Persistent == nil || answer.Transient == nil {
+		return settings{}, fmt.Errorf("decode cluster settings: no persistent or no transient ones: %w", ErrNotOpenSearch)
+	}
+	persistent, err := texts(answer.Persistent)
+	if err != nil {
+		return settings{}, err
+	}
+	transient, err := texts(answer.Transient)
+	return settings{persistent, transient}, err
+}
+
+// texts: values are written as strings, lists of them, and in old states as other
+// scalars.
+func texts(values map[string]json.RawMessage) (map[string]string, error) {
+	out := make(map[string]string, len(values))
+	for name, raw := range values {
+		var text string
+		var list []string
+		switch {
+		case json.Unmarshal(raw, &text) == nil:
+		case json.Unmarshal(raw, &list) == nil:
+			text = strings.Join(list, ",")
+		case len(raw) > 0 && raw[0] != '{' && raw[0] != '[':
+			text = string(raw)
+		default:
+			return nil, fmt.Errorf("decode cluster settings: value of %q: want text", oneLine(name))
+		}
+		out[name] = text
+	}
+	return out, nil
+}
+
+// changes of settings; nil takes a setting away.
+type changes map[string]*string
+
+func (c changes) set(name, value string) { c[name] = &value }
+
+func (c changes) setOrDrop(name, value string, there bool) {
+	c[name] = nil
+	if there {
+		c.set(name, value)
+	}
+}
+
+// change writes settings of both levels, all of them or none.
+func (a *api) change(ctx context.Context, persistent, transient changes) error {
+	body := map[string]changes{}
+	if len(persistent) > 0 {
+		body["persistent"] = persistent
+	}
+	if len(transient) > 0 {
+		body["transient"] = transient
+	}
+	return a.client.do(ctx, request{method: http.MethodPut, path: pathSettings, body: body, timeout: a.changeTime, into: decodeAcknowledged})
+}
+
+// decodeAcknowledged: some nodes may be late to follow, which the next look shows;
+// but OpenSearch says one or the other.
+func decodeAcknowledged(r io.Reader) error {
+	var answer struct {
+		Acknowledged *bool `json:"acknowledged"`
+	}
+	if err := decode(r, "change of settings", &answer); err != nil {
+		return err
+	}
+	if answer.Acknowledged == nil {
+		return fmt.Errorf("decode change of settings: neither acknowledged nor not: %w", ErrNotOpenSearch)
+	}
+	return nil
+}
+
+// excludeVoters keeps the nodes from voting. It answers when they do not vote any
+// more, or when that took too long; the next look says which.
+func (a *api) excludeVoters(ctx context.Context, names, ids []string) error {
+	params := query("timeout", "10s")
+	if len(names) > 0 {
+		params.Set("node_names", strings.Join(names, ","))
+	} else {
+		params.Set("node_ids", strings.Join(ids, ","))
+	}
+	return a.client.do(ctx, request{method: http.MethodPost, path: pathVoting, params: params, timeout: a.changeTime})
+}
+
+// clearVoters lets all nodes vote again: there is no call for some of them.
+func (a *api) clearVoters(ctx context.Context) error {
+	return a.client.do(ctx, request{method: http.MethodDelete, path: pathVoting, params: query("wait_for_removal", "false"), timeout: a.changeTime})
+}
+
+// flush makes the copies of all indices durable, so that a restart has little to
+// replay.
+func (a *api) flush(ctx context.Context) error {
+	return a.client.do(ctx, request{method: http.MethodPost, path: pathFlush, params: query("expand_wildcards", "open,hidden"), timeout: flushTime})
+}
+
+// entries of a list setting.
+func entries(value string) []string {
+	var out []string
+	for _, e := range strings.Split(value, ",") {
+		if e = strings.TrimSpace(e); e != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}

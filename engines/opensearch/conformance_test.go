@@ -1,0 +1,65 @@
+package opensearch
+
+import (
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
+)
+
+const testPassword = "correct-horse-battery"
+
+func splitURL(t *testing.T, raw string) (string, int) {
+	u, err := url.Parse(raw)
+	require.NoError(t, err)
+	port, err := strconv.Atoi(u.Port())
+	require.NoError(t, err)
+	return u.Hostname(), port
+}
+
+func testCredentials() (string, Secret, error) { return "rollcall", NewSecret(testPassword), nil }
+
+// testOptions are short and small, so that faults show soon.
+func testOptions(o Options) Options {
+	o.Timeout, o.WriteTimeout, o.MaxBytes = time.Second, time.Second, 256<<10
+	o.Credentials = testCredentials
+	return o
+}
+
+func mustNew(t *testing.T, o Options) *Engine {
+	e, err := New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+func TestConformance(t *testing.T) {
+	enginetest.Run(t, enginetest.Harness{Start: func(t *testing.T) enginetest.Database {
+		c := newFakeCluster(t, 4, "cluster_manager", "data")
+		c.add("books/0", 0, 1, 2)
+		c.add("books/1", 1, 2, 0)
+		c.add("pages/0", 2, 3, 0)
+		c.add("notes/0", 0)
+		return enginetest.Database{
+			Members: c.names,
+			Engine: func(i int) engines.Engine {
+				e, err := New(testOptions(c.options(i)))
+				require.NoError(t, err)
+				return e
+			},
+			Fault:       c.fault,
+			FailChanges: c.allowed.set,
+			Leads:       c.leads,
+			Hosts:       c.hosts,
+			Leftovers:   c.leftovers,
+			Foreign:     c.foreign,
+			Secrets:     []string{testPassword, basicToken("rollcall", NewSecret(testPassword))},
+			Connections: c.connections,
+		}
+	}})
+}

@@ -1,0 +1,161 @@
+// Package opensearch adapts OpenSearch (1.x to 3.x) to the engines contract. It
+// speaks HTTP and JSON with the local node only.
+package opensearch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Engine is the adapter. Safe for concurrent use.
+type Engine struct {
+	options  Options
+	api      *api
+	observer *observer
+
+	mu      sync.Mutex
+	flushed string // the claim for which a flush was made
+}
+
+var _ engines.Sharer = (*Engine)(nil)
+
+// New makes an engine; it connects to nothing yet.
+func New(options Options) (*Engine, error) {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return nil, fmt.Errorf("opensearch options: %w", err)
+	}
+	client, err := newClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("opensearch options: %w", err)
+	}
+	a := &api{client: client, read: options.Timeout, changeTime: options.WriteTimeout}
+	return &Engine{options: options, api: a, observer: newObserver(a)}, nil
+}
+
+// Facts of OpenSearch.
+func (e *Engine) Facts() engines.Facts {
+	return engines.Facts{
+		Name: "OpenSearch",
+		// Three checks of 10 s each, by default, until a node that went without a word
+		// is taken out of the cluster; one that is stopped says so.
+		SettleSeconds: 30,
+		MaxMajorStep:  1,
+		// A node never starts on data that a newer one has written.
+		NodeDowngradeRefused: "1.0.0",
+	}
+}
+
+// MinSource is the oldest version from which the target can be reached while the
+// cluster runs; empty: any that is at most Facts.MaxMajorStep away.
+func MinSource(target string) string {
+	if v, err := parseVersion(target); err == nil && v.major == 3 {
+		return "2.19.0"
+	}
+	return ""
+}
+
+// Observe reads the cluster as the elected manager told it to the local node.
+func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
+	return e.observer.observe(ctx)
+}
+
+// Plan answers which claim and node to undo; what exactly is kept in the database
+// itself (see mark).
+func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+	if err := checkOrder(order); err != nil {
+		return nil, err
+	}
+	self, err := e.api.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// An agent that could not undo it should not begin.
+	if _, err := e.api.settings(ctx); err != nil {
+		return nil, err
+	}
+	return undo{Version: undoVersion, Kind: order.Kind.String(), Claim: order.Claim, Node: subject(order, self.name)}.encode()
+}
+
+// Apply does one round of the order's work.
+func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+	if err := checkOrder(order); err != nil {
+		return engines.Progress{}, err
+	}
+	planned, err := decodeUndo(undoBytes)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	self, err := e.api.identity(ctx)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	node := subject(order, self.name)
+	if err := planned.matches(order, node); err != nil {
+		return engines.Progress{}, err
+	}
+	r, err := e.api.reading(ctx, nil, nil)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	if _, one := r.state.byName(node); !one {
+		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("not exactly one node of this cluster is called %q", oneLine(node))}, nil
+	}
+	if strings.ContainsAny(node, ",*") {
+		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("the name %q means others too in lists of nodes", oneLine(node))}, nil
+	}
+	progress, err := e.round(ctx, order, node, r)
+	if refused(err) {
+		return engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error() + r.settings.archivedText()}, nil
+	}
+	return progress, err
+}
+
+func (e *Engine) round(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
+	if order.Kind == engines.Evacuate {
+		return e.evacuate(ctx, order, node, r)
+	}
+	return e.handoff(ctx, order, node, r)
+}
+
+// archivedText explains why changes of settings may fail.
+func (s settings) archivedText() string {
+	names := s.archived()
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; settings of another version are in the way until somebody sets them to null: %s", some(names))
+}
+
+// subject is the node that the order is about.
+func subject(order engines.Order, local string) string { return cmp.Or(order.Node, local) }
+
+func checkOrder(order engines.Order) error {
+	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
+		return fmt.Errorf("%w: kind %s: want Handoff or Evacuate", ErrOrder, order.Kind)
+	}
+	if order.Node != "" && order.Kind != engines.Handoff {
+		return fmt.Errorf("%w: node %s: another node can only be handed over, not emptied", ErrOrder, oneLine(order.Node))
+	}
+	return checkClaim(order.Claim)
+}
+
+// some names the first few.
+func some(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// Close releases the connections; calls that follow fail with ErrClosed.
+func (e *Engine) Close() error {
+	e.api.client.close()
+	return nil
+}

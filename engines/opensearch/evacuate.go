@@ -1,0 +1,103 @@
+package opensearch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// evacuate lets others decide and then keeps copies away from the node until none
+// is there. Done only when no shard names the node, as where a copy is or as where
+// one goes, the exclusion is in force, and the node itself has no shard open.
+func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
+	progress, err := e.handVotes(ctx, order, node, r)
+	if err != nil || progress.State != engines.Done {
+		return progress, err
+	}
+	id, _ := r.state.byName(node)
+	left := r.state.hosted(id)
+	if stuck := r.homeless(id); left > 0 && len(stuck) > 0 {
+		return engines.Progress{State: engines.Refused, Detail: "no other node could take a copy of " + some(stuck)}, nil
+	}
+	running := func(detail string) engines.Progress {
+		return engines.Progress{State: engines.Running, Detail: detail, Total: left}
+	}
+	if !slices.Contains(r.settings.excluded(), node) || r.settings.othersOnly(order.Claim, node) {
+		if err := e.exclude(ctx, order, node, r.settings); err != nil {
+			return engines.Progress{}, fmt.Errorf("keep copies away from %s: %w", node, err)
+		}
+		return running(fmt.Sprintf("%d copies are to be moved", left)), nil
+	}
+	if left > 0 {
+		detail := fmt.Sprintf("%d copies are still on the node", left)
+		if r.settings.throttled() {
+			detail += ", and allocation is held back: " + settingAllocation + " is " + oneLine(r.settings.effective(settingAllocation))
+		}
+		return running(detail), nil
+	}
+	open, err := e.api.ownShards(ctx, id)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	if open > 0 {
+		return running(fmt.Sprintf("the node itself still has %d copies open", open)), nil
+	}
+	return engines.Progress{State: engines.Done, Detail: progress.Detail}, nil
+}
+
+// homeless are shards of which every node that takes copies has one already.
+func (r *reading) homeless(id string) []string {
+	excluded := r.settings.excluded()
+	var out []string
+	for _, s := range r.state.shards {
+		if !s.on(id) || slices.ContainsFunc(s.copies, func(c shardCopy) bool { return c.node == id && c.target != "" }) {
+			continue
+		}
+		room := false
+		for other, n := range r.state.nodes {
+			f, known := r.facts[other]
+			room = room || other != id && !s.on(other) && !slices.Contains(excluded, n.name) && (!known || f.holdsData())
+		}
+		if !room {
+			out = append(out, s.String())
+		}
+	}
+	return out
+}
+
+// othersOnly tells whether the node is excluded for other claims of ours, which
+// will end that.
+func (s settings) othersOnly(claim, node string) bool {
+	ours, others := false, false
+	for _, m := range s.marks() {
+		if m.What != votes && m.Entry == node {
+			ours, others = ours || m.Claim == claim, others || m.Claim != claim
+		}
+	}
+	return others && !ours
+}
+
+// exclude adds the node to the names that allocation excludes, with its mark, in
+// one change. The list counts as a whole at one level, so it is extended there.
+func (e *Engine) exclude(ctx context.Context, order engines.Order, node string, now settings) error {
+	what, level := copiesPersistent, now.persistent
+	if _, there := now.transient[settingExclude]; there {
+		what, level = copiesTransient, now.transient
+	}
+	m := mark{Claim: order.Claim, Node: node, What: what, Entry: node}
+	persistent, transient := changes{m.key(): text(m.String())}, changes{}
+	names := entries(level[settingExclude])
+	if !slices.Contains(names, node) {
+		names = append(names, node)
+	}
+	value := strings.Join(names, ",")
+	if what == copiesTransient {
+		transient.set(settingExclude, value)
+	} else {
+		persistent.set(settingExclude, value)
+	}
+	return e.write(ctx, order.NotAfter, persistent, transient)
+}

@@ -1,0 +1,113 @@
+package opensearch
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// mark is what we write beside an entry of a list that belongs to everybody: a
+// persistent setting below cluster.metadata, which OpenSearch keeps for its users
+// and does not read. So the database itself remembers whose an entry is, whichever
+// agent died, and a sweep knows its own. An entry without a mark is somebody
+// else's, and stays.
+type mark struct {
+	Claim string `json:"claim"`
+	// Node was prepared.
+	Node string `json:"node"`
+	// What list the entry is in.
+	What list `json:"what"`
+	// Entry in that list: a node name.
+	Entry string `json:"entry"`
+	// Others are entries that are to be put back, from before a list was emptied:
+	// it can only be emptied whole.
+	Others []exclusion `json:"others,omitempty"`
+}
+
+type list string
+
+const (
+	// votes: the voting exclusions.
+	votes list = "votes"
+	// copiesPersistent and copiesTransient: the names that allocation excludes, at
+	// the level at which that setting counts.
+	copiesPersistent list = "copies-persistent"
+	copiesTransient  list = "copies-transient"
+)
+
+const markPrefix = "cluster.metadata.rollcall."
+
+// key is made of everything that is not changed later. Names and claims have
+// characters that setting names have not.
+func (m mark) key() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{m.Claim, m.Node, string(m.What), m.Entry}, "\x00")))
+	return markPrefix + hex.EncodeToString(sum[:8])
+}
+
+func (m mark) String() string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return string(text)
+}
+
+// parseMark: anything that is not in our form is foreign, and stays.
+func parseMark(key, value string) (mark, bool) {
+	if !strings.HasPrefix(key, markPrefix) {
+		return mark{}, false
+	}
+	var m mark
+	decoder := json.NewDecoder(bytes.NewReader([]byte(value)))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&m) != nil || decoder.More() || m.key() != key || checkClaim(m.Claim) != nil || m.Node == "" || m.Entry == "" {
+		return mark{}, false
+	}
+	switch m.What {
+	case votes, copiesPersistent, copiesTransient:
+		return m, true
+	}
+	return mark{}, false
+}
+
+// marks of all claims, in order.
+func (s settings) marks() []mark {
+	var out []mark
+	for key, value := range s.persistent {
+		if m, ok := parseMark(key, value); ok {
+			out = append(out, m)
+		}
+	}
+	slices.SortFunc(out, func(a, b mark) int { return cmp.Compare(a.key(), b.key()) })
+	return out
+}
+
+// marked tells whether one of the marks owns the entry.
+func marked(marks []mark, what list, entry string) bool {
+	return slices.ContainsFunc(marks, func(m mark) bool { return m.What == what && m.Entry == entry })
+}
+
+// without answers the marks of all that are not in gone.
+func without(all, gone []mark) []mark {
+	return slices.DeleteFunc(slices.Clone(all), func(m mark) bool {
+		return slices.ContainsFunc(gone, func(g mark) bool { return g.key() == m.key() })
+	})
+}
+
+// checkClaim: a claim becomes part of marks.
+func checkClaim(claim string) error {
+	if claim == "" || len(claim) > 200 {
+		return fmt.Errorf("%w: claim %q: want 1 to 200 characters", ErrOrder, oneLine(claim))
+	}
+	for _, r := range claim {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r)) {
+			return fmt.Errorf("%w: claim %q: want letters, digits and -_.: only", ErrOrder, oneLine(claim))
+		}
+	}
+	return nil
+}

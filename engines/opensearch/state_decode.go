@@ -1,0 +1,200 @@
+package opensearch
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// decodeState reads a cluster state as it comes, index by index, so that what is
+// kept is what is needed: a few dozen bytes for each copy.
+func decodeState(from io.Reader) (*clusterState, error) {
+	c := &clusterState{nodes: map[string]stateNode{}}
+	d := stateDecoder{json: json.NewDecoder(from), state: c, seen: map[string]string{}}
+	err := d.object(d.top)
+	if err == nil && c.id == "" {
+		err = fmt.Errorf("no state_uuid: %w", ErrNotOpenSearch)
+	}
+	if err == nil && len(c.nodes) == 0 {
+		err = fmt.Errorf("no nodes: %w", ErrNotOpenSearch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode cluster state: %w", err)
+	}
+	slices.SortFunc(c.shards, func(a, b shard) int {
+		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(len(a.number), len(b.number)), cmp.Compare(a.number, b.number))
+	})
+	return c, nil
+}
+
+type stateDecoder struct {
+	json  *json.Decoder
+	state *clusterState
+	seen  map[string]string // one string for each text that comes again and again
+}
+
+// object calls field for each key, which must read the value.
+func (d *stateDecoder) object(field func(key string) error) error {
+	if t, err := d.json.Token(); err != nil {
+		return err
+	} else if t == nil {
+		return nil // null: nothing there
+	} else if t != json.Delim('{') {
+		return fmt.Errorf("%v: want an object", t)
+	}
+	for d.json.More() {
+		key, err := d.json.Token()
+		if err != nil {
+			return err
+		}
+		if err := field(key.(string)); err != nil { // a key is always a string
+			return err
+		}
+	}
+	_, err := d.json.Token()
+	return err
+}
+
+func (d *stateDecoder) top(key string) error {
+	c := d.state
+	switch key {
+	case "state_uuid":
+		return d.json.Decode(&c.id)
+	case "cluster_uuid":
+		return d.json.Decode(&c.cluster)
+	case "cluster_manager_node", "master_node":
+		var id *string
+		err := d.json.Decode(&id)
+		if id != nil {
+			c.elected = *id
+		}
+		return err
+	case "nodes":
+		return d.object(d.node)
+	case "routing_table":
+		return d.object(func(key string) error {
+			if key != "indices" {
+				return d.skip()
+			}
+			return d.object(d.index)
+		})
+	case "snapshots":
+		return d.snapshots()
+	}
+	return d.skip()
+}
+
+func (d *stateDecoder) skip() error { return d.json.Decode(new(json.RawMessage)) }
+
+func (d *stateDecoder) node(id string) error {
+	var n struct {
+		Name    string `json:"name"`
+		Process string `json:"ephemeral_id"`
+		Address string `json:"transport_address"`
+	}
+	if err := d.json.Decode(&n); err != nil {
+		return err
+	}
+	if id == "" || n.Name == "" {
+		return fmt.Errorf("node %q has no name", oneLine(id))
+	}
+	d.state.nodes[id] = stateNode{name: n.Name, process: n.Process, address: n.Address}
+	return nil
+}
+
+// routing is a copy as it is written.
+type routing struct {
+	State   string  `json:"state"`
+	Primary bool    `json:"primary"`
+	Node    *string `json:"node"`
+	Target  *string `json:"relocating_node"`
+	Info    *struct {
+		Reason  string `json:"reason"`
+		Delayed bool   `json:"delayed"`
+	} `json:"unassigned_info"`
+}
+
+func (d *stateDecoder) index(name string) error {
+	return d.object(func(key string) error {
+		if key != "shards" {
+			return d.skip()
+		}
+		return d.object(func(number string) error {
+			if _, err := strconv.ParseUint(number, 10, 32); err != nil {
+				return fmt.Errorf("index %q: shard %q: want a number", oneLine(name), oneLine(number))
+			}
+			var rows []routing
+			if err := d.json.Decode(&rows); err != nil {
+				return err
+			}
+			s := shard{index: name, number: d.one(number), copies: make([]shardCopy, 0, len(rows))}
+			if len(rows) == 0 {
+				return fmt.Errorf("shard %s has no copies, not even missing ones", oneLine(s.String()))
+			}
+			for _, r := range rows {
+				copy := d.copy(r)
+				if copy.node == "" && copy.state != unassigned {
+					return fmt.Errorf("shard %s: a copy is %s on no node", oneLine(s.String()), oneLine(r.State))
+				}
+				if s.on(copy.node) || s.on(copy.target) {
+					return fmt.Errorf("shard %s: two copies on one node", oneLine(s.String()))
+				}
+				s.copies = append(s.copies, copy)
+			}
+			slices.SortFunc(s.copies, compareCopies)
+			d.state.shards = append(d.state.shards, s)
+			return nil
+		})
+	})
+}
+
+func (d *stateDecoder) copy(r routing) shardCopy {
+	c := shardCopy{primary: r.Primary, state: copyStateOf(r.State)}
+	if r.Node != nil {
+		c.node = d.one(*r.Node)
+	}
+	if r.Target != nil {
+		c.target = d.one(*r.Target)
+	}
+	if r.Info != nil && c.state == unassigned {
+		c.why, c.delayed = d.one(r.Info.Reason), r.Info.Delayed
+	}
+	return c
+}
+
+func compareCopies(a, b shardCopy) int {
+	if a.primary != b.primary {
+		if a.primary {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.target, b.target), cmp.Compare(a.why, b.why))
+}
+
+func (d *stateDecoder) one(text string) string {
+	if same, ok := d.seen[text]; ok {
+		return same
+	}
+	d.seen[text] = text
+	return text
+}
+
+func (d *stateDecoder) snapshots() error {
+	var s struct {
+		Snapshots []struct {
+			Repository string `json:"repository"`
+			Snapshot   string `json:"snapshot"`
+		} `json:"snapshots"`
+	}
+	if err := d.json.Decode(&s); err != nil {
+		return err
+	}
+	for _, one := range s.Snapshots {
+		d.state.snapshot = cmp.Or(d.state.snapshot, oneLine(one.Repository+"/"+one.Snapshot))
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package opensearch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// throttled is the value while nodes are restarted: primaries are placed, as for
+// new indices, and replicas wait for their node instead of being built elsewhere.
+const throttledValue = "primaries"
+
+// allocation is the setting as it was, at each level; nil: not set there.
+type allocation struct {
+	Persistent *string `json:"persistent"`
+	Transient  *string `json:"transient"`
+}
+
+func (s settings) allocation() allocation {
+	var a allocation
+	if v, ok := s.persistent[settingAllocation]; ok {
+		a.Persistent = &v
+	}
+	if v, ok := s.transient[settingAllocation]; ok {
+		a.Transient = &v
+	}
+	return a
+}
+
+func decodeAllocation(data []byte) (allocation, error) {
+	var a allocation
+	if len(data) > engines.MaxUndo {
+		return a, fmt.Errorf("%w: %d bytes: want at most %d", ErrShared, len(data), engines.MaxUndo)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&a); err != nil {
+		return a, fmt.Errorf("%w: %w", ErrShared, err)
+	}
+	if decoder.More() {
+		return a, fmt.Errorf("%w: something follows it", ErrShared)
+	}
+	for _, v := range []*string{a.Persistent, a.Transient} {
+		if v == nil {
+			continue
+		}
+		switch strings.ToLower(*v) {
+		case "all", throttledValue, "new_primaries", "none":
+		default:
+			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", ErrShared, oneLine(*v))
+		}
+	}
+	return a, nil
+}
+
+// Shared names the allocation of copies for a handoff of a node that has any. An
+// evacuation needs allocation, and a node without copies does not care.
+func (e *Engine) Shared(ctx context.Context, order engines.Order) (engines.Shared, error) {
+	if err := checkOrder(order); err != nil {
+		return engines.Shared{}, err
+	}
+	if order.Kind != engines.Handoff {
+		return engines.Shared{}, nil
+	}
+	self, err := e.api.identity(ctx)
+	if err != nil {
+		return engines.Shared{}, err
+	}
+	r, err := e.api.reading(ctx, nil, nil)
+	if err != nil {
+		return engines.Shared{}, err
+	}
+	id, one := r.state.byName(subject(order, self.name))
+	if facts, known := r.facts[id]; one && known && !facts.holdsData() && r.state.hosted(id) == 0 {
+		return engines.Shared{}, nil
+	}
+	undo, err := json.Marshal(r.settings.allocation())
+	return engines.Shared{Knob: settingAllocation, Undo: undo}, err
+}
+
+// throttle is the part of Apply that holds allocation back. A value that allows
+// still less is a person's, and stays.
+func (e *Engine) throttle(ctx context.Context, order engines.Order, now settings) error {
+	if order.Shared.Knob == "" {
+		return nil
+	}
+	if _, err := checkShared(order.Shared); err != nil {
+		return err
+	}
+	if now.throttled() {
+		return nil
+	}
+	one := changes{settingAllocation: text(throttledValue)}
+	if _, transient := now.transient[settingAllocation]; transient {
+		return e.write(ctx, order.NotAfter, nil, one) // it counts before the other
+	}
+	return e.write(ctx, order.NotAfter, one, nil)
+}
+
+// RestoreShared puts the setting back at both levels.
+func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAfter time.Time) (engines.Progress, error) {
+	before, err := checkShared(shared)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	s, err := e.api.settings(ctx)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	now := s.allocation()
+	persistent, transient := changes{}, changes{}
+	if !same(now.Persistent, before.Persistent) {
+		persistent[settingAllocation] = before.Persistent
+	}
+	if !same(now.Transient, before.Transient) {
+		transient[settingAllocation] = before.Transient
+	}
+	if len(persistent)+len(transient) == 0 {
+		return engines.Progress{State: engines.Done}, nil
+	}
+	err = e.write(ctx, notAfter, persistent, transient)
+	if refused(err) {
+		return engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error() + s.archivedText()}, nil
+	}
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	return engines.Progress{State: engines.Done}, nil
+}
+
+func same(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+func checkShared(shared engines.Shared) (allocation, error) {
+	if shared.Knob != settingAllocation {
+		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrShared, oneLine(shared.Knob), settingAllocation)
+	}
+	return decodeAllocation(shared.Undo)
+}
+
+// write changes settings unless it is too late.
+func (e *Engine) write(ctx context.Context, notAfter time.Time, persistent, transient changes) error {
+	if err := inTime(notAfter); err != nil {
+		return err
+	}
+	return e.api.change(ctx, persistent, transient)
+}
