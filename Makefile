@@ -47,7 +47,7 @@ bin/helm: test/tools/helm/go.mod
 FORCE:
 
 .PHONY: images
-images: bin/rollcall-images ## build all images (Solr, agent, coordinator) without Docker
+images: bin/rollcall-images ## build all images (Solr, OpenSearch, agent, coordinator) without Docker
 	bin/rollcall-images build
 
 .PHONY: deps

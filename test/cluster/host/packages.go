@@ -23,6 +23,9 @@ var ImageTools = []Tool{
 	{"mmdebstrap", "mmdebstrap"}, {"mvn", "maven"}, {"javac", "default-jdk-headless"},
 }
 
+// OpenSearchTools are needed to build OpenSearch's image: a small library of it is in C.
+var OpenSearchTools = append([]Tool{{"cc", "gcc"}, {"cc", "libc6-dev"}}, ImageTools...)
+
 // ErrMissing is returned when tools are missing and may not be installed here.
 var ErrMissing = errors.New("missing packages")
 

@@ -1,5 +1,5 @@
-// Package image builds the images that the demo and the tests run, without a container engine: Solr with ZooKeeper from
-// Debian packages and Maven jars, and Rollcall's own from static binaries.
+// Package image builds the images that the demo and the tests run, without a container engine: Solr with ZooKeeper, and
+// OpenSearch, from Debian packages and Maven, and Rollcall's own from static binaries.
 //
 // Everything that is made is kept under a key of everything that went into it, so that a second build has nothing to do,
 // and layers are shared: the image of another Solr version adds its jars only.
@@ -50,6 +50,7 @@ type recipe struct {
 
 var recipes = []recipe{
 	{"solr", Builder.solr},
+	{"opensearch", Builder.openSearch},
 	{"agent", func(b Builder, ctx context.Context) (Built, error) { return b.own(ctx, "agent", "rollcall-agent") }},
 	{"coordinator", func(b Builder, ctx context.Context) (Built, error) {
 		return b.own(ctx, "coordinator", "rollcall-coordinator", "rollcall")
@@ -89,6 +90,19 @@ func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
 		out = append(out, built)
 	}
 	return out, errors.Join(errs...)
+}
+
+// alone makes the folder of a database, which needs the tools that images need, while nobody else makes anything.
+func (b Builder) alone(ctx context.Context, home func(context.Context) (string, error)) (string, error) {
+	if err := host.Require(ctx, host.ImageTools, b.Say); err != nil {
+		return "", err
+	}
+	unlock, err := host.Lock(ctx, filepath.Join(b.Cache, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return home(ctx)
 }
 
 func (b Builder) one(ctx context.Context, name string) (Built, error) {

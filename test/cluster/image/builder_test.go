@@ -84,7 +84,7 @@ func TestAMissingProgramIsNamedAndKeepsNoOtherBack(t *testing.T) {
 	require.Len(t, built, 1)
 
 	_, err = b.Build(t.Context(), "mysql")
-	require.ErrorContains(t, err, "there are solr, agent, coordinator")
+	require.ErrorContains(t, err, "there are solr, opensearch, agent, coordinator")
 }
 
 func TestWhatDoesNotCompileIsShown(t *testing.T) {

@@ -120,15 +120,7 @@ func (b Builder) javaLayer(ctx context.Context) (archive.Layer, error) {
 //
 // entrypoint.sh beside the sources shows the system properties.
 func (b Builder) SolrHome(ctx context.Context) (string, error) {
-	if err := host.Require(ctx, host.ImageTools, b.Say); err != nil {
-		return "", err
-	}
-	unlock, err := host.Lock(ctx, filepath.Join(b.Cache, "lock"))
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	return b.solrHome(ctx)
+	return b.alone(ctx, b.solrHome)
 }
 
 func (b Builder) solrHome(ctx context.Context) (string, error) {

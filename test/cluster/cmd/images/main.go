@@ -63,18 +63,24 @@ func command() *cobra.Command {
 			return err
 		},
 	}
-	home := &cobra.Command{
-		Use: "solr-home", Short: "Fetch what Solr needs to run outside of a container, and print where it is", Args: cobra.NoArgs,
+	root.AddCommand(buildCmd, dir,
+		homeCommand(b, "solr-home", "Solr", image.Builder.SolrHome),
+		homeCommand(b, "opensearch-home", "OpenSearch", image.Builder.OpenSearchHome))
+	return root
+}
+
+// homeCommand makes the folder of a database that needs no container.
+func homeCommand(b *image.Builder, use, database string, home func(image.Builder, context.Context) (string, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: "Fetch what " + database + " needs to run outside of a container, and print where it is", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			home, err := b.SolrHome(cmd.Context())
+			home, err := home(*b, cmd.Context())
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), home)
 			}
 			return err
 		},
 	}
-	root.AddCommand(buildCmd, dir, home)
-	return root
 }
 
 func complete(cmd *cobra.Command, b *image.Builder) error {

@@ -1,0 +1,202 @@
+package opensearchtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Options of a cluster.
+type Options struct {
+	// Versions of the nodes, one each, e.g. "2.19.6".
+	Versions []string
+	// Roles of the nodes, one each, separated by commas; none: those that
+	// OpenSearch gives itself, with cluster_manager and data among them.
+	Roles []string
+	// Settings for opensearch.yml of all nodes, which win over those of this package.
+	Settings map[string]string
+}
+
+// Cluster is some OpenSearch nodes.
+type Cluster struct {
+	// Nodes in the order of Options.Versions, named node-0, node-1 and so on.
+	Nodes []*Node
+
+	t       testing.TB
+	home    string
+	dir     string
+	options Options
+	client  *http.Client
+}
+
+// Node is one OpenSearch process.
+type Node struct {
+	Name string
+	Host string
+	// Port for HTTP.
+	Port int
+	// Version it runs, or will run when started.
+	Version string
+
+	cluster   *Cluster
+	roles     string
+	transport int
+	home      string
+	starts    int
+	process   *process
+}
+
+// Start brings a cluster up and takes it down when the test ends.
+func Start(t testing.TB, options Options) *Cluster {
+	t.Helper()
+	require.True(t, len(options.Roles) == 0 || len(options.Roles) == len(options.Versions), "roles of all nodes or of none")
+	c := &Cluster{t: t, home: Home(t, options.Versions...), dir: t.TempDir(), options: options}
+	c.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 90 * time.Second}
+	t.Cleanup(c.stop)
+	ports := freePorts(t, 2*len(options.Versions))
+	for i, version := range options.Versions {
+		name := fmt.Sprintf("node-%d", i)
+		n := &Node{
+			Name: name, Host: "127.0.0.1", Port: ports[2*i], Version: version,
+			cluster: c, transport: ports[2*i+1], home: filepath.Join(c.dir, name),
+		}
+		if len(options.Roles) > 0 {
+			n.roles = options.Roles[i]
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	for _, n := range c.Nodes {
+		n.AwaitUp()
+	}
+	return c
+}
+
+func (c *Cluster) stop() {
+	for _, n := range c.Nodes {
+		n.Kill()
+	}
+	c.client.CloseIdleConnections()
+}
+
+// AwaitUp waits until the node answers and knows who manages the cluster.
+func (n *Node) AwaitUp() {
+	n.cluster.t.Helper()
+	n.Await("node did not start", "/_cluster/health", func(health map[string]any) bool {
+		return health["discovered_cluster_manager"] == true
+	})
+}
+
+// AwaitHealth waits until the cluster has this colour and number of nodes, and
+// nothing moves.
+func (n *Node) AwaitHealth(status string, nodes int) {
+	n.cluster.t.Helper()
+	n.Await("cluster did not become "+status, "/_cluster/health", func(health map[string]any) bool {
+		return health["status"] == status && health["number_of_nodes"] == float64(nodes) && health["relocating_shards"] == 0.0 &&
+			health["initializing_shards"] == 0.0 && health["number_of_pending_tasks"] == 0.0
+	})
+}
+
+// Await asks until the answer is as wanted.
+func (n *Node) Await(why, path string, want func(answer map[string]any) bool) {
+	t := n.cluster.t
+	t.Helper()
+	last := ""
+	for deadline := time.Now().Add(8 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		body, status, err := n.Try(http.MethodGet, path, "")
+		answer := map[string]any{}
+		if err == nil && status == http.StatusOK && json.Unmarshal(body, &answer) == nil && want(answer) {
+			return
+		}
+		last = fmt.Sprintf("%d %s %v", status, body, err)
+		if time.Now().After(deadline) || n.Ended() {
+			require.FailNow(t, why, "%s\n%s", last, n.process.tail())
+		}
+	}
+}
+
+// Ended tells whether the process has ended.
+func (n *Node) Ended() bool {
+	select {
+	case <-n.process.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Stop ends the node with SIGTERM and waits.
+func (n *Node) Stop() {
+	n.process.signal(syscall.SIGTERM)
+	n.process.wait(time.Minute)
+}
+
+// Kill ends the node with SIGKILL and waits.
+func (n *Node) Kill() { n.process.kill() }
+
+// Pause stops the node from answering until the function is called.
+func (n *Node) Pause() (resume func()) {
+	n.process.signal(syscall.SIGSTOP)
+	return func() { n.process.signal(syscall.SIGCONT) }
+}
+
+// URL of the node, without a path.
+func (n *Node) URL() string { return fmt.Sprintf("http://%s:%d", n.Host, n.Port) }
+
+// Try makes a call, with a JSON body or none, and answers body and HTTP status.
+func (n *Node) Try(method, path, body string) ([]byte, int, error) {
+	req, err := http.NewRequest(method, n.URL()+path, strings.NewReader(body))
+	if err != nil {
+		return nil, 0, err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := n.cluster.client.Do(req)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer answer.Body.Close()
+	out, err := io.ReadAll(answer.Body)
+	return out, answer.StatusCode, err
+}
+
+// Call makes a call and requires that it succeeds.
+func (n *Node) Call(method, path, body string) []byte {
+	t := n.cluster.t
+	t.Helper()
+	out, status, err := n.Try(method, path, body)
+	require.NoError(t, err)
+	require.Less(t, status, 300, "%s %s: %s", method, path, out)
+	return out
+}
+
+// CreateIndex makes an index of empty shards and waits until all copies are there.
+func (n *Node) CreateIndex(name string, shards, replicas int) {
+	n.cluster.t.Helper()
+	n.Call(http.MethodPut, "/"+name+"?wait_for_active_shards=all",
+		fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":%d}}`, shards, replicas))
+}
+
+// freePorts are all different, as they are held until the last is found.
+func freePorts(t testing.TB, count int) []int {
+	ports := make([]int, count)
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}

@@ -1,0 +1,58 @@
+package opensearchtest
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRealCluster: three nodes find each other, keep copies, and take one back
+// that was away.
+func TestRealCluster(t *testing.T) {
+	for _, version := range Versions {
+		t.Run(version, func(t *testing.T) {
+			c := Start(t, Options{Versions: []string{version, version, version}})
+			n := c.Nodes[0]
+			var root struct {
+				Name    string `json:"name"`
+				Version struct {
+					Distribution string `json:"distribution"`
+					Number       string `json:"number"`
+				} `json:"version"`
+			}
+			require.NoError(t, json.Unmarshal(n.Call(http.MethodGet, "/", ""), &root))
+			require.Equal(t, "node-0", root.Name)
+			require.Equal(t, "opensearch", root.Version.Distribution)
+			require.Equal(t, version, root.Version.Number)
+			n.CreateIndex("logs", 1, 2)
+			n.AwaitHealth("green", 3)
+			c.Nodes[2].Stop()
+			require.True(t, c.Nodes[2].Ended())
+			n.AwaitHealth("yellow", 2)
+			c.Nodes[2].Start()
+			c.Nodes[2].AwaitUp()
+			n.AwaitHealth("green", 3)
+		})
+	}
+}
+
+// TestRealUpgrade takes a cluster from the oldest version to the newest, node by
+// node, with its data.
+func TestRealUpgrade(t *testing.T) {
+	from, to := Versions[0], Versions[len(Versions)-1]
+	Home(t, from, to)
+	c := Start(t, Options{Versions: []string{from, from, from}})
+	c.Nodes[0].CreateIndex("logs", 2, 1)
+	c.Nodes[0].Call(http.MethodPut, "/logs/_doc/1?refresh=true", `{"said":"hello"}`)
+	c.Nodes[0].AwaitHealth("green", 3)
+	for _, n := range c.Nodes {
+		n.Stop()
+		n.Version = to
+		n.Start()
+		n.AwaitUp()
+		n.AwaitHealth("green", 3)
+	}
+	require.Contains(t, string(c.Nodes[0].Call(http.MethodGet, "/logs/_doc/1", "")), "hello")
+}

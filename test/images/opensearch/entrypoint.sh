@@ -1,0 +1,65 @@
+#!/bin/sh
+# Runs one OpenSearch node. It becomes process 1, so that a signal to the container reaches it. Arguments are passed on, such
+# as -Enode.attr.zone=z1.
+#
+#   OPENSEARCH_CLUSTER   name of the cluster                                    default opensearch
+#   OPENSEARCH_NODE      name of this node                                      default: the host name
+#   OPENSEARCH_HOST      address by which other nodes reach this one            default: the host's first
+#   OPENSEARCH_SEEDS     names or addresses of nodes, comma separated; none: a node for itself
+#   OPENSEARCH_MANAGERS  names of the nodes that form the cluster at first, comma separated
+#   OPENSEARCH_ROLES     comma separated                                        default: those that OpenSearch gives itself
+#   OPENSEARCH_DATA      folder for data and logs; put a volume there           default /data
+#   OPENSEARCH_HEAP      default 256m
+#   OPENSEARCH_OPTS      more options for java, which win over those below
+set -eu
+base=$(cd "$(dirname "$0")" && pwd)
+data=${OPENSEARCH_DATA:-/data}
+heap=${OPENSEARCH_HEAP:-256m}
+mkdir -p "$data/config" "$data/data" "$data/logs" "$data/tmp"
+cp "$base/etc/log4j2.properties" "$data/config/log4j2.properties"
+{
+    echo "cluster.name: ${OPENSEARCH_CLUSTER:-opensearch}"
+    echo "node.name: ${OPENSEARCH_NODE:-$(hostname)}"
+    echo "path.data: $data/data"
+    echo "path.logs: $data/logs"
+    echo "network.host: 0.0.0.0"
+    echo "network.publish_host: ${OPENSEARCH_HOST:-$(hostname -i | cut -d' ' -f1)}"
+    # The kernel's limit for memory maps is the machine's, and the disk under a test is shared with everything else.
+    echo "node.store.allow_mmap: false"
+    echo "cluster.routing.allocation.disk.threshold_enabled: false"
+    if [ -n "${OPENSEARCH_SEEDS:-}" ]; then
+        echo "discovery.seed_hosts: [$OPENSEARCH_SEEDS]"
+        echo "cluster.initial_cluster_manager_nodes: [${OPENSEARCH_MANAGERS:-}]"
+    else
+        echo "discovery.type: single-node"
+    fi
+    if [ -n "${OPENSEARCH_ROLES:-}" ]; then echo "node.roles: [$OPENSEARCH_ROLES]"; fi
+} >"$data/config/opensearch.yml"
+
+# A node that others can reach insists on 65,535 open files. Where the machine allows fewer, it is told so all the same.
+ulimit -n "$(ulimit -Hn)"
+limit=$(ulimit -n)
+if [ "$limit" != unlimited ] && [ "$limit" -lt 65535 ]; then
+    echo "only $limit open files are allowed here; OpenSearch is told 65536" >&2
+    export LD_PRELOAD="$base/lib/nofile.so"
+fi
+
+if [ -d "$base/dist/agent" ]; then
+    guard=-javaagent:agent/opensearch-agent.jar locale=CLDR # from 3.0 on
+else
+    guard=-Djava.security.manager=allow locale=COMPAT
+fi
+cd "$base/dist"
+# A restarted pod has a new address under its old name, so names are not remembered for long.
+# shellcheck disable=SC2086 # options are split on purpose
+exec java -Xms"$heap" -Xmx"$heap" -Xss1m -XX:+UseG1GC -XX:TieredStopAtLevel=1 -XX:+ExitOnOutOfMemoryError \
+    -Djava.io.tmpdir="$data/tmp" -XX:ErrorFile="$data/logs/crash.log" \
+    -Dopensearch.networkaddress.cache.ttl=2 -Dopensearch.networkaddress.cache.negative.ttl=0 \
+    -Djava.awt.headless=true -Dfile.encoding=UTF-8 -Djna.nosys=true \
+    -Dio.netty.noUnsafe=true -Dio.netty.noKeySetOptimization=true \
+    -Dio.netty.recycler.maxCapacityPerThread=0 -Dio.netty.allocator.numDirectArenas=0 \
+    -Dlog4j.shutdownHookEnabled=false -Dlog4j2.disable.jmx=true \
+    $guard -Djava.locale.providers=SPI,$locale ${OPENSEARCH_OPTS:-} \
+    -Dopensearch.path.home="$base/dist" -Dopensearch.path.conf="$data/config" \
+    -Dopensearch.distribution.type=zip -Dopensearch.bundled_jdk=false \
+    -cp "$base/dist/lib/*" org.opensearch.bootstrap.OpenSearch "$@"
