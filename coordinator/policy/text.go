@@ -1,14 +1,13 @@
 package policy
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 )
 
-// Text is the plan as lines: the order, what goes and what must be known before
-// it does, what holds, and which hold lines move. A hold of the whole cluster,
-// and an order of nobody, show "-" where names would be.
+// Text is the plan as lines: the order, what goes, what holds, and which hold
+// lines move. A hold of the whole cluster, and an order of nobody, show "-" where
+// names would be. Notes on a step are not in it: one pod, one line.
 func (p Plan) Text() string {
 	var b strings.Builder
 	b.WriteString("order  ")
@@ -19,9 +18,6 @@ func (p Plan) Text() string {
 	b.WriteString("\n")
 	for _, s := range p.Steps {
 		b.WriteString(s.Text() + "\n")
-		for _, note := range s.fewNotes() {
-			b.WriteString(oneLine("note   "+s.Pod+" "+note) + "\n")
-		}
 	}
 	for _, h := range p.Holds {
 		b.WriteString(h.Text() + "\n")
@@ -35,15 +31,6 @@ func (p Plan) Text() string {
 // Text is the step as one line.
 func (s Step) Text() string {
 	return oneLine("go     " + s.Pod + " " + string(s.Action) + " after " + string(s.Prepare) + " (" + string(s.Reason) + ")")
-}
-
-// fewNotes are the notes of the step, cut where more of the same is no help.
-func (s Step) fewNotes() []string {
-	const most = 5
-	if len(s.Notes) <= most {
-		return s.Notes
-	}
-	return append(s.Notes[:most:most], fmt.Sprintf("and %d more", len(s.Notes)-most))
 }
 
 // Text is the hold as one line.
