@@ -5,29 +5,31 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/solr"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // engineFrom answers what makes the adapter that a configuration asks for. The
 // directory holds the database's credentials, which adapters read anew when they
 // need them.
-func engineFrom(credentials string) func(config.File) (engines.Engine, error) {
+func engineFrom(dir string) func(config.File) (engines.Engine, error) {
 	return func(f config.File) (engines.Engine, error) {
 		switch f.Engine {
 		case "Solr":
-			return solrEngine(f.Connection, credentials)
+			return solrEngine(f.Connection, dir)
 		default:
 			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr", f.Engine)
 		}
 	}
 }
 
-func solrEngine(c config.Connection, credentials string) (engines.Engine, error) {
+func solrEngine(c config.Connection, dir string) (engines.Engine, error) {
 	o := solr.Options{
 		Host:        c.Host,
 		Port:        c.Port,
-		Credentials: solr.CredentialsFromDir(credentials),
-		TLS: solr.TLS{
+		Credentials: credentials.FromDir(dir),
+		TLS: web.TLS{
 			Enabled:            c.TLS.Enabled,
 			CA:                 c.TLS.CA,
 			ServerName:         c.TLS.ServerName,
