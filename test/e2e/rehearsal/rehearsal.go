@@ -1,11 +1,9 @@
-package solrcloud
+// Package rehearsal makes a change of a database while clients use it and a
+// witness looks on, and says what became of it.
+package rehearsal
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,36 +12,31 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
-// Outcome of a change that was rolled under load and under witness.
-type Outcome struct {
-	Took    time.Duration  `json:"took"`
-	Load    load.Stats     `json:"load"`
-	Witness witness.Report `json:"witness"`
-	// Lost are acknowledged documents that are not there afterwards, by collection.
-	Lost map[string]int `json:"lost"`
-	// Gone says which these are, and which copies have them.
-	Gone []string `json:"gone,omitempty"`
-}
-
-// String is one line for people.
-func (o Outcome) String() string {
-	shard, away := o.Witness.WorstShard()
-	lost := 0
-	for _, n := range o.Lost {
-		lost += n
-	}
-	return fmt.Sprintf("%s; %d of %d requests failed (%d retried, slowest %s); %d acknowledged documents lost; at most %d pods away together; at most %d replicas of one shard away (%s)",
-		o.Took.Round(time.Second), o.Load.Failed, o.Load.Requests, o.Load.Retried, o.Load.Slowest.Round(10*time.Millisecond), lost, o.Witness.MaxPodsAway, away, shard)
+// Database is one that runs in the testbed.
+type Database interface {
+	// Load is how clients use it: what is written and read, and through which pods.
+	Load() load.Options
+	// Alone are further collections, of which there is one copy. They cannot be
+	// served while that is away, so their clients are counted apart.
+	Alone() []string
+	// Watched is how a witness looks at it.
+	Watched(ctx context.Context) (witness.Options, error)
+	// RolledOut waits until every pod is Ready on its new revision and no copy is missing.
+	RolledOut(ctx context.Context, limit time.Duration) error
+	// Holders says which copies of a collection have a document.
+	Holders(ctx context.Context, collection, id string) string
 }
 
 // Rehearsal runs a change under load.
 type Rehearsal struct {
-	Cloud *Cloud
-	// Change starts the rollout; Done waits until it has ended.
+	On Database
+	// Change starts the rollout.
 	Change func(ctx context.Context) error
-	Done   func(ctx context.Context) error
-	// During, when set, runs between the two: what goes wrong in mid-rollout.
+	// During, when set, runs after it: what goes wrong in mid-rollout.
 	During func(ctx context.Context, w *witness.Witness) error
+	// Done waits until the rollout has ended, default On.RolledOut with Limit.
+	Done  func(ctx context.Context) error
+	Limit time.Duration
 	// Before is how long the load runs before the change, After how long behind it; default 5 s each.
 	Before, After time.Duration
 	// Live, when set, receives the load and the witness once they run.
@@ -58,65 +51,76 @@ func (r Rehearsal) Run(ctx context.Context) (Outcome, error) {
 	if r.After == 0 {
 		r.After = 5 * time.Second
 	}
-	client, err := load.New(load.Options{Targets: r.Cloud.Pods.URLs, Collections: Names()})
+	if r.Done == nil {
+		r.Done = func(ctx context.Context) error { return r.On.RolledOut(ctx, r.Limit) }
+	}
+	client, err := load.New(r.On.Load())
 	if err != nil {
 		return Outcome{}, err
 	}
-	set, err := r.Cloud.StatefulSet(ctx)
+	alone, err := r.alone()
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := witness.New(witness.Options{Pods: r.Cloud.WitnessPods, Desired: int(*set.Spec.Replicas)})
+	watched, err := r.On.Watched(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	w := witness.New(watched)
 	if r.Live != nil {
 		r.Live(client, w)
 	}
 
+	var out Outcome
 	runCtx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	var stats load.Stats
-	wg.Go(func() { stats = client.Run(runCtx) })
+	wg.Go(func() { out.Load = client.Run(runCtx) })
 	wg.Go(func() { w.Run(runCtx) })
-
-	var out Outcome
-	err = testbed.Pause(ctx, r.Before)
-	if err == nil {
-		start := time.Now()
-		err = r.Change(ctx)
-		if err == nil && r.During != nil {
-			err = r.During(ctx, w)
-		}
-		if err == nil {
-			err = r.Done(ctx)
-		}
-		out.Took = time.Since(start)
+	if alone != nil {
+		wg.Go(func() { out.Alone = alone.Run(runCtx) })
 	}
-	if err == nil {
-		err = testbed.Pause(ctx, r.After)
-	}
+	took, err := r.change(ctx, w)
 	stop()
 	wg.Wait()
-	out.Load, out.Witness = stats, w.Report()
+	out.Took, out.Witness, out.Lost = took, w.Report(), map[string]int{}
 	if err != nil {
 		return out, err
 	}
-	out.Lost, out.Gone, err = r.Cloud.lost(ctx, client)
-	return out, err
-}
-
-// Explain writes the failures of an outcome.
-func (o Outcome) Explain(w io.Writer) {
-	for _, f := range o.Load.Failures {
-		_, _ = fmt.Fprintln(w, "  failed:", f)
-	}
-	for _, shard := range slices.Sorted(maps.Keys(o.Witness.Together)) {
-		for _, note := range o.Witness.Together[shard] {
-			_, _ = fmt.Fprintf(w, "  away together: %s: %s\n", shard, note)
+	for _, c := range []*load.Client{client, alone} {
+		if c != nil {
+			if err := r.lost(ctx, c, &out); err != nil {
+				return out, err
+			}
 		}
 	}
-	for _, g := range o.Gone {
-		_, _ = fmt.Fprintln(w, "  gone:", g)
+	return out, nil
+}
+
+// alone is the client of the collections with one copy, nil when there are none.
+func (r Rehearsal) alone() (*load.Client, error) {
+	opts := r.On.Load()
+	if opts.Collections = r.On.Alone(); len(opts.Collections) == 0 {
+		return nil, nil
 	}
-	for i, x := range o.Witness.Restarts {
-		_, _ = fmt.Fprintf(w, "  restart %d: %s at %s overseer=%t\n", i+1, x.Pod, x.At.Format("15:04:05"), x.Overseer)
+	opts.Threads, opts.Timeout = 1, 3*time.Second
+	return load.New(opts)
+}
+
+func (r Rehearsal) change(ctx context.Context, w *witness.Witness) (took time.Duration, err error) {
+	if err := testbed.Pause(ctx, r.Before); err != nil {
+		return 0, err
 	}
+	start := time.Now()
+	err = r.Change(ctx)
+	if err == nil && r.During != nil {
+		err = r.During(ctx, w)
+	}
+	if err == nil {
+		err = r.Done(ctx)
+	}
+	took = time.Since(start)
+	if err == nil {
+		err = testbed.Pause(ctx, r.After)
+	}
+	return took, err
 }

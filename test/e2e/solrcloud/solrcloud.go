@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/load"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -228,19 +229,7 @@ func (c *Cloud) RolledOut(ctx context.Context, limit time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if set.Status.ObservedGeneration < set.Generation {
-			return fmt.Errorf("the StatefulSet's status is older than its spec")
-		}
-		updated := 0
-		for _, pod := range c.Pods.All() {
-			if testbed.Ready(pod) && pod.Labels["controller-revision-hash"] == set.Status.UpdateRevision {
-				updated++
-			}
-		}
-		if updated != int(*set.Spec.Replicas) {
-			return fmt.Errorf("%d of %d pods are Ready on %s", updated, *set.Spec.Replicas, set.Status.UpdateRevision)
-		}
-		return nil
+		return c.Pods.Updated(set)
 	})
 	if err != nil {
 		return err
@@ -248,11 +237,19 @@ func (c *Cloud) RolledOut(ctx context.Context, limit time.Duration) error {
 	return c.AllActive(ctx, limit)
 }
 
-// WitnessPods are the pods as a witness sees them.
-func (c *Cloud) WitnessPods() []witness.Pod {
-	var out []witness.Pod
-	for _, pod := range c.Pods.All() {
-		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: c.Pods.URL(pod), Ready: testbed.Ready(pod), Deleting: pod.DeletionTimestamp != nil, Agent: len(pod.Spec.InitContainers) > 0})
+// Load is how clients use the cloud.
+func (c *Cloud) Load() load.Options {
+	return load.Options{Targets: c.Pods.URLs, Collections: Names()}
+}
+
+// Alone is empty: every collection has several replicas.
+func (c *Cloud) Alone() []string { return nil }
+
+// Watched is how a witness looks at the cloud.
+func (c *Cloud) Watched(ctx context.Context) (witness.Options, error) {
+	set, err := c.StatefulSet(ctx)
+	if err != nil {
+		return witness.Options{}, err
 	}
-	return out
+	return witness.Options{Pods: c.Pods.Witnessed, Desired: int(*set.Spec.Replicas)}, nil
 }

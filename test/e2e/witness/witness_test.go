@@ -21,10 +21,10 @@ func pods(uids ...string) []Pod {
 	return out
 }
 
-func TestSeesOrderAndOverseer(t *testing.T) {
-	now, overseer := pods("a", "b", "c"), "solr-1.solr.demo:8983_solr"
+func TestSeesOrderAndElected(t *testing.T) {
+	now, elected := pods("a", "b", "c"), "solr-1"
 	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
-		return State{Overseer: overseer, Shards: map[string]Shard{"books/s1": {Replicas: 2, Away: 3 - len(now), Leader: true}}}, nil
+		return State{Elected: elected, Shards: map[string]Shard{"books/s1": {Replicas: 2, Away: 3 - len(now), Leader: true}}}, nil
 	}})
 	for _, step := range [][]Pod{pods("a", "b", "c"), pods("a", "b", ""), pods("a", "b", "c2"), pods("a2", "b", "c2"), pods("a2", "", "c2"), pods("a2", "b2", "c2")} {
 		now = step
@@ -32,23 +32,23 @@ func TestSeesOrderAndOverseer(t *testing.T) {
 	}
 	r := w.Report()
 	require.Equal(t, map[string]int{"solr-0": 1, "solr-1": 1, "solr-2": 1}, r.RestartCounts())
-	require.NoError(t, r.OverseerLast())
+	require.NoError(t, r.ElectedLast())
 	require.Equal(t, 1, r.MaxPodsAway)
 	require.Equal(t, map[string]int{"books/s1": 1}, r.MaxAway)
 	require.Zero(t, r.Misses)
 }
 
 func TestADeletionCountsOnceAndWhenItIsAskedFor(t *testing.T) {
-	now, overseer := pods("a", "b", "c"), "solr-1.solr.demo:8983_solr"
+	now, elected := pods("a", "b", "c"), "solr-1"
 	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
-		return State{Overseer: overseer}, nil
+		return State{Elected: elected}, nil
 	}})
 	w.look(t.Context())
 	deleting := pods("a", "b", "c")
 	deleting[1].Deleting, deleting[1].Ready = true, false
 	now = deleting
 	w.look(t.Context())
-	overseer = "solr-0.solr.demo:8983_solr"
+	elected = "solr-0"
 	w.look(t.Context())
 	now = pods("a", "", "c")
 	w.look(t.Context())
@@ -56,7 +56,7 @@ func TestADeletionCountsOnceAndWhenItIsAskedFor(t *testing.T) {
 	w.look(t.Context())
 	r := w.Report()
 	require.Equal(t, map[string]int{"solr-1": 1}, r.RestartCounts())
-	require.NoError(t, r.OverseerLast())
+	require.NoError(t, r.ElectedLast())
 }
 
 // A pod that came without an agent goes again; that is no second restart of it.
@@ -87,19 +87,19 @@ func TestAgain(t *testing.T) {
 	require.Equal(t, "solr-1", again[0].Pod)
 }
 
-func TestOverseerNotLast(t *testing.T) {
+func TestElectedNotLast(t *testing.T) {
 	now := pods("a", "b", "c")
 	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
-		return State{Overseer: "solr-0.x:1_solr"}, nil
+		return State{Elected: "solr-0"}, nil
 	}})
 	for _, step := range [][]Pod{pods("a", "b", "c"), pods("a2", "b", "c"), pods("a2", "b2", "c")} {
 		now = step
 		w.look(t.Context())
 	}
-	require.ErrorContains(t, w.Report().OverseerLast(), "restart 1 of 2 (solr-0)")
+	require.ErrorContains(t, w.Report().ElectedLast(), "restart 1 of 2 (solr-0)")
 }
 
-func TestASolrThatDoesNotAnswerIsAMiss(t *testing.T) {
+func TestANodeThatDoesNotAnswerIsAMiss(t *testing.T) {
 	w := New(Options{Desired: 1, Pods: func() []Pod { return pods("a") }, Read: func(context.Context, string) (State, error) {
 		return State{}, errors.New("down")
 	}})
@@ -120,9 +120,9 @@ func TestReadSolr(t *testing.T) {
 	t.Cleanup(server.Close)
 	s, err := ReadSolr(t.Context(), server.URL)
 	require.NoError(t, err)
-	require.Equal(t, map[string]Shard{"books/s1": {Replicas: 2, Away: 1, Missing: []string{"b of n2 active"}, Leader: true}}, s.Shards)
+	require.Equal(t, map[string]Shard{"books/s1": {Replicas: 2, Away: 1, Missing: []string{"b of n2 active"}, On: []string{"n0"}, Leader: true}}, s.Shards)
 	require.False(t, s.AllActive())
-	require.Equal(t, "solr-0", hostOf(s.Overseer))
+	require.Equal(t, "solr-0", s.Elected)
 }
 
 func TestAPodThatTheTestHurtsIsAwayOnlyOnceItIsDeleted(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
@@ -86,15 +87,15 @@ func prepare(ctx context.Context, bed *testbed.Bed) (*solrcloud.Cloud, error) {
 	return cloud, cloud.CreateCollections(ctx)
 }
 
-func upgrade(ctx context.Context, cloud *solrcloud.Cloud, w io.Writer) (solrcloud.Outcome, error) {
+func upgrade(ctx context.Context, cloud *solrcloud.Cloud, w io.Writer) (rehearsal.Outcome, error) {
 	showCtx, stop := context.WithCancel(ctx)
 	var shown sync.WaitGroup
 	defer shown.Wait()
 	defer stop()
-	out, err := solrcloud.Rehearsal{
-		Cloud:  cloud,
+	out, err := rehearsal.Rehearsal{
+		On:     cloud,
 		Change: func(ctx context.Context) error { return cloud.SetImage(ctx, to) },
-		Done:   func(ctx context.Context) error { return cloud.RolledOut(ctx, limit) },
+		Limit:  limit,
 		Live: func(client *load.Client, wit *witness.Witness) {
 			shown.Go(func() { show(showCtx, cloud.Bed, client, wit, w) })
 		},
@@ -146,7 +147,7 @@ func brief(plan string) string {
 	return out.String()
 }
 
-func summary(w io.Writer, bed *testbed.Bed, out solrcloud.Outcome, took time.Duration) error {
+func summary(w io.Writer, bed *testbed.Bed, out rehearsal.Outcome, took time.Duration) error {
 	_, _ = fmt.Fprintf(w, "\n%s\n", strings.ReplaceAll(out.String(), "; ", "\n"))
 	out.Explain(w)
 	_, _ = fmt.Fprintf(w, `
@@ -162,7 +163,7 @@ clean up:
 	if out.Load.Failed > 0 {
 		return fmt.Errorf("%d requests failed", out.Load.Failed)
 	}
-	if err := out.Witness.OverseerLast(); err != nil {
+	if err := out.Witness.ElectedLast(); err != nil {
 		return fmt.Errorf("the overseer was not last: %w", err)
 	}
 	if _, away := out.Witness.WorstShard(); away > 1 {
