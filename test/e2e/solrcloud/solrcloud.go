@@ -4,10 +4,7 @@ package solrcloud
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -18,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
+	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -29,8 +27,6 @@ const (
 	Port      = 8983
 	// Container is the database's container.
 	Container = "solr"
-
-	changed = "example.com/change" // an annotation of the pod template
 )
 
 // Collection to create.
@@ -80,7 +76,7 @@ func Manifest(bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return editStatefulSet(string(manifest), edit)
+	return manifests.Edit(string(manifest), edit, Name)
 }
 
 // Deploy applies the manifest and waits until every pod is Ready. edit may
@@ -182,26 +178,7 @@ func (c *Cloud) admin(ctx context.Context, q url.Values, into any) error {
 }
 
 func ask(ctx context.Context, url string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d: %.400s", resp.StatusCode, body)
-	}
-	if into != nil {
-		return json.Unmarshal(body, into)
-	}
-	return nil
+	return testbed.Call{URL: url, Into: into}.Do(ctx)
 }
 
 func image(tag string) string { return "docker.io/rollcall-test/solr:" + tag }
@@ -219,7 +196,7 @@ func (c *Cloud) SetImage(ctx context.Context, tag string) error {
 
 // Touch changes an annotation of the pod template: a change that only restarts.
 func (c *Cloud) Touch(ctx context.Context, value string) error {
-	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, changed, value))
+	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value))
 }
 
 // RolledOut waits until every pod is Ready on the update revision and every replica active.
