@@ -5,8 +5,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/engines/solr"
 )
 
 // followingOf says which agents of a cluster to hold streams to.
@@ -25,16 +23,4 @@ func followingOf(objects kube.ClusterObjects, reports bool) agents.Following {
 		})
 	}
 	return following
-}
-
-// engineFacts are what the policy must know of an engine. For an engine whose
-// adapter is not part of this version nothing is known; its agents refuse to
-// work, so nothing is ever fresh enough to act on.
-func engineFacts(engine policy.Engine) policy.EngineFacts {
-	switch engine {
-	case policy.Solr:
-		facts := new(solr.Engine).Facts()
-		return policy.EngineFacts{SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep}
-	}
-	return policy.EngineFacts{MaxMajorStep: 1}
 }

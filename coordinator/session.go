@@ -255,9 +255,10 @@ func (s *session) provide(ctx context.Context, now time.Time, objects kube.Clust
 }
 
 func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
+	facts := engineFacts(objects.Cluster.Spec.Engine)
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: s.groups, Engine: engineFacts(objects.Cluster.Spec.Engine),
+		Barrier: s.departures.barrier, Known: s.groups, Engine: policyFacts(facts), MinSource: facts.MinSource,
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }

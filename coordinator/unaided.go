@@ -9,7 +9,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/engines"
-	"github.com/rollcall-dev/rollcall/engines/solr"
 )
 
 // errNotUnaided: the coordinator holds no password of any database.
@@ -28,7 +27,7 @@ func (o orders) Unaided(ctx context.Context, pod act.Target, order act.Order) (a
 	if ip == "" {
 		return act.Progress{}, fmt.Errorf("%s has no address", pod.Pod)
 	}
-	engine, err := plainEngine(objects.Cluster.Spec, ip)
+	engine, err := plainAdapter(objects.Cluster.Spec, ip)
 	if err != nil {
 		return act.Progress{}, err
 	}
@@ -48,16 +47,4 @@ func addressOf(objects kube.ClusterObjects, uid string) string {
 		}
 	}
 	return ""
-}
-
-// plainEngine reaches a pod's database without credentials.
-func plainEngine(spec policy.Spec, ip string) (engines.Engine, error) {
-	c := spec.Connection
-	switch {
-	case spec.Engine != policy.Solr:
-		return nil, fmt.Errorf("engine %s is not supported by this version", spec.Engine)
-	case c.CredentialsSecret != "" || c.TLS.Enabled || c.Scheme == "https":
-		return nil, errNotUnaided
-	}
-	return solr.New(solr.Options{Host: ip, Port: int(c.Port)})
 }

@@ -85,6 +85,9 @@ type Facts struct {
 	SettleSeconds int
 	// MaxMajorStep is how many major versions one rollout may skip; 0 = any.
 	MaxMajorStep int
+	// MinSource is, by major version, the oldest version from which it can be
+	// reached while the database runs; without an entry any that MaxMajorStep allows.
+	MinSource map[int]string
 	// NodeDowngradeRefused is the version from which on a node older than the
 	// newest one seen refuses to start; empty = never.
 	NodeDowngradeRefused string

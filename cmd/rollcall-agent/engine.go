@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 )
 
@@ -16,8 +17,10 @@ func engineFrom(credentials string) func(config.File) (engines.Engine, error) {
 		switch f.Engine {
 		case "Solr":
 			return solrEngine(f.Connection, credentials)
+		case "OpenSearch":
+			return openSearchEngine(f.Connection, credentials)
 		default:
-			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr", f.Engine)
+			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch", f.Engine)
 		}
 	}
 }
@@ -38,4 +41,18 @@ func solrEngine(c config.Connection, credentials string) (engines.Engine, error)
 		BalanceAfterUpdate: c.BalanceAfterUpdate == nil || *c.BalanceAfterUpdate,
 	}
 	return solr.New(o)
+}
+
+func openSearchEngine(c config.Connection, credentials string) (engines.Engine, error) {
+	return opensearch.New(opensearch.Options{
+		Host:        c.Host,
+		Port:        c.Port,
+		Credentials: opensearch.CredentialsFromDir(credentials),
+		TLS: opensearch.TLS{
+			Enabled:            c.TLS.Enabled,
+			CA:                 c.TLS.CA,
+			ServerName:         c.TLS.ServerName,
+			InsecureSkipVerify: c.TLS.InsecureSkipVerify,
+		},
+	})
 }

@@ -48,15 +48,18 @@ func TestRunNamesWhatIsMissing(t *testing.T) {
 
 func TestEngines(t *testing.T) {
 	create := engineFrom(t.TempDir())
-	e, err := create(config.File{Engine: "Solr"})
-	require.NoError(t, err)
-	require.NoError(t, e.Close())
-	for _, name := range []string{"OpenSearch", "Memory", "solr"} {
-		_, err = create(config.File{Engine: name})
-		require.ErrorContains(t, err, "supported: Solr")
+	for _, name := range []string{"Solr", "OpenSearch"} {
+		e, err := create(config.File{Engine: name})
+		require.NoError(t, err)
+		require.Equal(t, name, e.Facts().Name)
+		require.NoError(t, e.Close())
+		_, err = create(config.File{Engine: name, Connection: config.Connection{Host: "a b"}})
+		require.ErrorContains(t, err, "host", name)
 	}
-	_, err = create(config.File{Engine: "Solr", Connection: config.Connection{Host: "a b"}})
-	require.Error(t, err)
+	for _, name := range []string{"MySQL", "Memory", "solr", ""} {
+		_, err := create(config.File{Engine: name})
+		require.ErrorContains(t, err, "supported: Solr, OpenSearch")
+	}
 }
 
 func TestStateDirectoryIsOptional(t *testing.T) {

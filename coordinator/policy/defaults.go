@@ -16,6 +16,16 @@ const (
 	defaultZoneKey          = "topology.kubernetes.io/zone"
 )
 
+// defaultMaxUnavailable: what OpenSearch's manual and its users expect is one
+// node at a time, however large the cluster.
+func defaultMaxUnavailable(engine Engine) *IntOrPercent {
+	limit := Percent(25)
+	if engine == OpenSearch {
+		limit = Count(1)
+	}
+	return &limit
+}
+
 // WithDefaults is the spec with every field that was left out at its default.
 // It shares lists with the original.
 func (s Spec) WithDefaults() Spec {
@@ -29,8 +39,7 @@ func (s Spec) WithDefaults() Spec {
 	p := &s.Policy
 	setIfZero(&p.Unit, UnitPod)
 	if p.MaxUnavailable == nil {
-		quarter := Percent(25)
-		p.MaxUnavailable = &quarter
+		p.MaxUnavailable = defaultMaxUnavailable(s.Engine)
 	}
 	if p.MaxShardUnavailable == nil {
 		one := Count(1)

@@ -27,6 +27,9 @@ func newNaive(s *Snapshot) *naive {
 	u.Adopt, d.Restart, d.NodeDrain = orElse(u.Adopt, "Ask"), orElse(d.Restart, "Keep"), orElse(d.NodeDrain, "Lose")
 	p.Health, p.Unprotected, p.Downgrade = orElse(p.Health, "Recoverable"), orElse(p.Unprotected, "Allow"), orElse(p.Downgrade, "Hold")
 	p.StartSeconds, p.MaxFailed = orElse(p.StartSeconds, 600), orElse(p.MaxFailed, 1)
+	if n.sp.Engine == "OpenSearch" {
+		p.MaxUnavailable = orElse(p.MaxUnavailable, &IntOrPercent{Int: 1})
+	}
 	p.MaxUnavailable = orElse(p.MaxUnavailable, &IntOrPercent{Text: "25%"})
 	p.MaxShardUnavailable = orElse(p.MaxShardUnavailable, &IntOrPercent{Int: 1})
 	n.sp.Guard = orElse(n.sp.Guard, "Enforce")

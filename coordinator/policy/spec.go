@@ -116,11 +116,10 @@ type Policy struct {
 	Unit Unit `json:"unit,omitempty"`
 	// maxUnavailable is how many pods of the database cluster may be away, a
 	// count or a percentage of the desired pods of all pools. A percentage
-	// rounds down and is at least 1. Default: 25%.
+	// rounds down and is at least 1. Default: 25%; for OpenSearch 1.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:default="25%"
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : (self.matches('^[1-9][0-9]*%$') && size(self) <= 7)",message="maxUnavailable must be a count of at least 1 or a percentage of at least 1%"
 	MaxUnavailable *IntOrPercent `json:"maxUnavailable,omitempty"`
 	// maxShardUnavailable is how many members of one group of kind Shard may

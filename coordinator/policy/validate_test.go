@@ -167,6 +167,7 @@ func TestDefaultsOfTheSpec(t *testing.T) {
 	}
 	require.Equal(t, want, Spec{}.WithDefaults())
 	require.Equal(t, want, want.WithDefaults())
+	require.Equal(t, Count(1), *Spec{Engine: OpenSearch}.WithDefaults().Policy.MaxUnavailable, "one node at a time")
 	three := Count(3)
 	set := Spec{Policy: Policy{MaxUnavailable: &three, Health: LeastAny}}.WithDefaults()
 	require.Equal(t, &three, set.Policy.MaxUnavailable)

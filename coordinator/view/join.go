@@ -35,8 +35,10 @@ type Input struct {
 	// Known are the groups of the look before. One of which nobody speaks any more
 	// is not over before everybody who was in it has spoken.
 	Known []policy.Group
-	// Engine are the facts of the adapter.
-	Engine policy.EngineFacts
+	// Engine are the facts of the adapter, but for the oldest version that can be
+	// updated from: MinSource has it by the major version of the target.
+	Engine    policy.EngineFacts
+	MinSource map[int]string
 	// Paused is the switch for all clusters.
 	Paused bool
 	// GuardEnforcing: Kubernetes refuses to remove closed pods now.
@@ -66,6 +68,7 @@ func Look(in Input) (policy.Snapshot, *Basis) {
 	}
 	s.Pods = w.policyPods(groups)
 	s.Pools = w.policyPools()
+	s.Cluster.Engine.MinSourceVersion = minSource(in.MinSource, s.Pools)
 	s.Health = w.health()
 	return s, &Basis{in: in, contested: w.contested, until: timely(in, s.Cluster.Window)}
 }

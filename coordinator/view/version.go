@@ -6,6 +6,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // versions are what a pool's new template is to run, and the oldest that its
@@ -52,6 +53,18 @@ func (w *world) versions(pool int) (next, running string) {
 		next = tag.String()
 	}
 	return next, running
+}
+
+// minSource is the oldest version from which the newest of the pools' templates
+// can be reached.
+func minSource(byMajor map[int]string, pools []policy.Pool) string {
+	newest := -1
+	for i := range pools {
+		if v := numbers(pools[i].Version); v != nil {
+			newest = max(newest, int(v.Major()))
+		}
+	}
+	return byMajor[newest]
 }
 
 // numbers reads the version that a text begins with, nil when it is none. Three

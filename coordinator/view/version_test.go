@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 func TestNumbers(t *testing.T) {
@@ -19,4 +21,26 @@ func TestNumbers(t *testing.T) {
 		}
 		require.Equal(t, want, got, text)
 	}
+}
+
+func TestMinSourceIsThatOfTheNewestTemplate(t *testing.T) {
+	byMajor := map[int]string{3: "2.19.0"}
+	for want, versions := range map[string][]string{
+		"2.19.0": {"2.19.6", "3.8.0", ""},
+		"":       {"2.19.6", "", "latest"},
+	} {
+		var pools []policy.Pool
+		for _, v := range versions {
+			pools = append(pools, policy.Pool{Version: v})
+		}
+		require.Equal(t, want, minSource(byMajor, pools), versions)
+	}
+	require.Empty(t, minSource(nil, []policy.Pool{{Version: "3.8.0"}}))
+	require.Empty(t, minSource(byMajor, nil))
+}
+
+func TestJoinSaysWhatTheTargetDemands(t *testing.T) {
+	s := Join(made(func(in *Input) { in.MinSource = map[int]string{9: "8.11.0"} }))
+	require.Equal(t, "9.10.0", s.Pools[0].Version)
+	require.Equal(t, "8.11.0", s.Cluster.Engine.MinSourceVersion)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/lead"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 const namespace = "rollcall-system"
@@ -189,10 +190,12 @@ func TestCoordinatorsAreConfined(t *testing.T) {
 	require.NotNil(t, container.LivenessProbe)
 }
 
-func TestExampleIsUnderstood(t *testing.T) {
-	text, err := os.ReadFile("../examples/solr.yaml")
-	require.NoError(t, err)
-	var cluster v1alpha1.DatabaseCluster
-	require.NoError(t, yaml.UnmarshalStrict(text, &cluster))
-	require.EqualValues(t, "Solr", cluster.Spec.Engine)
+func TestExamplesAreUnderstood(t *testing.T) {
+	for file, engine := range map[string]policy.Engine{"solr": policy.Solr, "opensearch": policy.OpenSearch} {
+		text, err := os.ReadFile("../examples/" + file + ".yaml")
+		require.NoError(t, err)
+		var cluster v1alpha1.DatabaseCluster
+		require.NoError(t, yaml.UnmarshalStrict(text, &cluster))
+		require.Equal(t, engine, cluster.Spec.Engine)
+	}
 }

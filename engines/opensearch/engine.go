@@ -46,18 +46,10 @@ func (e *Engine) Facts() engines.Facts {
 		// is taken out of the cluster; one that is stopped says so.
 		SettleSeconds: 30,
 		MaxMajorStep:  1,
+		MinSource:     map[int]string{3: "2.19.0"},
 		// A node never starts on data that a newer one has written.
 		NodeDowngradeRefused: "1.0.0",
 	}
-}
-
-// MinSource is the oldest version from which the target can be reached while the
-// cluster runs; empty: any that is at most Facts.MaxMajorStep away.
-func MinSource(target string) string {
-	if v, err := parseVersion(target); err == nil && v.major == 3 {
-		return "2.19.0"
-	}
-	return ""
 }
 
 // Observe reads the cluster as the elected manager told it to the local node.

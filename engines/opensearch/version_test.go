@@ -24,12 +24,6 @@ func TestVersions(t *testing.T) {
 	require.False(t, older("", "3.0.0"), "what is not known is not known to be older")
 }
 
-func TestMinSource(t *testing.T) {
-	require.Equal(t, "2.19.0", MinSource("3.4.0"))
-	require.Empty(t, MinSource("2.19.4"))
-	require.Empty(t, MinSource("latest"))
-}
-
 func TestFacts(t *testing.T) {
 	f := new(Engine).Facts()
 	require.Equal(t, 1, f.MaxMajorStep)

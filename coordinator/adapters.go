@@ -1,0 +1,43 @@
+package coordinator
+
+import (
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/opensearch"
+	"github.com/rollcall-dev/rollcall/engines/solr"
+)
+
+// engineFacts are what the policy must know of an engine. For an engine whose
+// adapter is not part of this version nothing is known; its agents refuse to
+// work, so nothing is ever fresh enough to act on.
+func engineFacts(engine policy.Engine) engines.Facts {
+	switch engine {
+	case policy.Solr:
+		return new(solr.Engine).Facts()
+	case policy.OpenSearch:
+		return new(opensearch.Engine).Facts()
+	}
+	return engines.Facts{MaxMajorStep: 1}
+}
+
+// policyFacts are those that do not depend on a version.
+func policyFacts(facts engines.Facts) policy.EngineFacts {
+	return policy.EngineFacts{SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep}
+}
+
+// plainAdapter reaches a pod's database without credentials.
+func plainAdapter(spec policy.Spec, ip string) (engines.Engine, error) {
+	c := spec.Connection
+	if c.CredentialsSecret != "" || c.TLS.Enabled || c.Scheme == "https" {
+		return nil, errNotUnaided
+	}
+	switch spec.Engine {
+	case policy.Solr:
+		return solr.New(solr.Options{Host: ip, Port: int(c.Port)})
+	case policy.OpenSearch:
+		return opensearch.New(opensearch.Options{Host: ip, Port: int(c.Port)})
+	}
+	return nil, fmt.Errorf("engine %s is not supported by this version", spec.Engine)
+}
