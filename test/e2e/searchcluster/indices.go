@@ -69,6 +69,19 @@ func (c *Cluster) DeleteIndices(ctx context.Context, pattern string) error {
 	return c.call(ctx, http.MethodDelete, "/"+pattern, nil, nil)
 }
 
+// IndexID is how an index is called where its files are.
+func (c *Cluster) IndexID(ctx context.Context, name string) (string, error) {
+	var answer map[string]struct {
+		Settings struct {
+			Index struct {
+				UUID string `json:"uuid"`
+			} `json:"index"`
+		} `json:"settings"`
+	}
+	err := c.call(ctx, http.MethodGet, "/"+name+"/_settings", nil, &answer)
+	return answer[name].Settings.Index.UUID, err
+}
+
 // AllActive waits until OpenSearch says that every copy of every shard serves.
 func (c *Cluster) AllActive(ctx context.Context, limit time.Duration) error {
 	return c.Bed.Eventually(ctx, "all copies to serve", limit, func(ctx context.Context) error {

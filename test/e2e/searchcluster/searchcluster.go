@@ -11,6 +11,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -59,6 +60,19 @@ func Labelled(set *appsv1.StatefulSet) {
 	set.Spec.Template.Labels[manifests.ClusterLabel] = Name
 }
 
+// EmptyDir gives the nodes with data a volume that goes with the pod.
+func EmptyDir(set *appsv1.StatefulSet) {
+	if set.Name != Data {
+		return
+	}
+	for _, claim := range set.Spec.VolumeClaimTemplates {
+		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes, corev1.Volume{
+			Name: claim.Name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+		})
+	}
+	set.Spec.VolumeClaimTemplates = nil
+}
+
 // Manifest is the OpenSearch as a chart renders it. edit, when set, changes the StatefulSets.
 func Manifest(bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (string, error) {
 	manifest, err := os.ReadFile(bed.Path("test", "e2e", "manifests", "opensearch.yaml"))
@@ -86,7 +100,7 @@ func Deploy(ctx context.Context, bed *testbed.Bed, edit func(*appsv1.StatefulSet
 		return nil, err
 	}
 	c := &Cluster{Bed: bed, Pods: pods}
-	return c, c.updated(ctx, "OpenSearch Ready", 6*time.Minute)
+	return c, c.Updated(ctx, 6*time.Minute)
 }
 
 // Delete removes the OpenSearch with its data and waits until it is gone.
@@ -103,12 +117,25 @@ func (c *Cluster) Patch(ctx context.Context, pool, patch string) error {
 
 // SetImage changes the tag of the database's image in the named pools, or in all: an upgrade.
 func (c *Cluster) SetImage(ctx context.Context, tag string, pools ...string) error {
-	return c.each(ctx, pools, fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":%q,"image":"docker.io/rollcall-test/opensearch:%s"}]}}}}`, Container, tag))
+	return c.each(ctx, pools, fmt.Sprintf(`{"spec":{"template":{"spec":%s}}}`, tagged(tag)))
 }
 
 // Touch changes an annotation of the pod templates of the named pools, or of all: a change that only restarts.
 func (c *Cluster) Touch(ctx context.Context, value string, pools ...string) error {
-	return c.each(ctx, pools, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value))
+	return c.each(ctx, pools, fmt.Sprintf(`{"spec":{"template":{"metadata":%s}}}`, noted(value)))
+}
+
+// ImageAndNote is a patch that does both at once.
+func ImageAndNote(tag, value string) string {
+	return fmt.Sprintf(`{"spec":{"template":{"metadata":%s,"spec":%s}}}`, noted(value), tagged(tag))
+}
+
+func tagged(tag string) string {
+	return fmt.Sprintf(`{"containers":[{"name":%q,"image":"docker.io/rollcall-test/opensearch:%s"}]}`, Container, tag)
+}
+
+func noted(value string) string {
+	return fmt.Sprintf(`{"annotations":{%q:%q}}`, manifests.Changed, value)
 }
 
 func (c *Cluster) each(ctx context.Context, pools []string, patch string) error {
@@ -125,14 +152,15 @@ func (c *Cluster) each(ctx context.Context, pools []string, patch string) error 
 
 // RolledOut waits until every pod of every pool is Ready on its update revision and every copy serves.
 func (c *Cluster) RolledOut(ctx context.Context, limit time.Duration) error {
-	if err := c.updated(ctx, "rollout", limit); err != nil {
+	if err := c.Updated(ctx, limit); err != nil {
 		return err
 	}
 	return c.AllActive(ctx, limit)
 }
 
-func (c *Cluster) updated(ctx context.Context, what string, limit time.Duration) error {
-	return c.Bed.Eventually(ctx, what, limit, func(ctx context.Context) error {
+// Updated waits until every pod of every pool is Ready on its update revision.
+func (c *Cluster) Updated(ctx context.Context, limit time.Duration) error {
+	return c.Bed.Eventually(ctx, "pods to be updated", limit, func(ctx context.Context) error {
 		for _, pool := range Pools {
 			set, err := c.Bed.Kube.AppsV1().StatefulSets(Namespace).Get(ctx, pool, metav1.GetOptions{})
 			if err != nil {

@@ -152,10 +152,16 @@ func coordinators(ctx context.Context, b *testbed.Bed, n int) error {
 	return err
 }
 
-// databaseCluster is the manifest that a user writes, with changes.
+// databaseCluster is Solr's manifest that a user writes, with changes.
 func databaseCluster(t *testing.T, b *testbed.Bed, replace ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(b.Path("test", "e2e", "manifests", "databasecluster.yaml"))
+	return manifest(t, b, "databasecluster.yaml", replace...)
+}
+
+// manifest is a file of test/e2e/manifests, with changes.
+func manifest(t *testing.T, b *testbed.Bed, name string, replace ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(b.Path("test", "e2e", "manifests", name))
 	require.NoError(t, err)
 	for i := 0; i+1 < len(replace); i += 2 {
 		require.Contains(t, string(text), replace[i])
