@@ -115,17 +115,25 @@ func (c *Cluster) Patch(ctx context.Context, pool, patch string) error {
 	return err
 }
 
-// SetImage changes the tag of the database's image in the named pools, or in all: an upgrade.
-func (c *Cluster) SetImage(ctx context.Context, tag string, pools ...string) error {
-	return c.each(ctx, pools, fmt.Sprintf(`{"spec":{"template":{"spec":%s}}}`, tagged(tag)))
+// SetImage changes the tag of the database's image in all pools: an upgrade.
+func (c *Cluster) SetImage(ctx context.Context, tag string) error {
+	return c.each(ctx, Pools, Image(tag))
 }
 
 // Touch changes an annotation of the pod templates of the named pools, or of all: a change that only restarts.
 func (c *Cluster) Touch(ctx context.Context, value string, pools ...string) error {
+	if len(pools) == 0 {
+		pools = Pools
+	}
 	return c.each(ctx, pools, fmt.Sprintf(`{"spec":{"template":{"metadata":%s}}}`, noted(value)))
 }
 
-// ImageAndNote is a patch that does both at once.
+// Image is a patch that changes the tag of the image.
+func Image(tag string) string {
+	return fmt.Sprintf(`{"spec":{"template":{"spec":%s}}}`, tagged(tag))
+}
+
+// ImageAndNote is a patch that changes the tag and the annotation at once.
 func ImageAndNote(tag, value string) string {
 	return fmt.Sprintf(`{"spec":{"template":{"metadata":%s,"spec":%s}}}`, noted(value), tagged(tag))
 }
@@ -139,9 +147,6 @@ func noted(value string) string {
 }
 
 func (c *Cluster) each(ctx context.Context, pools []string, patch string) error {
-	if len(pools) == 0 {
-		pools = Pools
-	}
 	for _, pool := range pools {
 		if err := c.Patch(ctx, pool, patch); err != nil {
 			return err

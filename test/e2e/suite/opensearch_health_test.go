@@ -90,7 +90,7 @@ func (s *search) yellowRepaired(t *testing.T) {
 	out := roll(t, rehearsal.Rehearsal{
 		On: s.cluster,
 		Change: func(ctx context.Context) error {
-			return s.cluster.SetImage(ctx, newSearch+"-broken", searchcluster.Data)
+			return s.cluster.Patch(ctx, searchcluster.Data, searchcluster.Image(newSearch+"-broken"))
 		},
 		During: func(ctx context.Context, w *witness.Witness) error {
 			plan, err := s.planSays(ctx, 4*time.Minute, "line-stopped")
