@@ -201,5 +201,5 @@ func (c *Client) try(base string, r Request, into any) (retry bool, err error) {
 		}
 		return false, nil
 	}
-	return c.opts.Database.Again(resp.StatusCode), fmt.Errorf("%s: status %d: %.300s", base, resp.StatusCode, answer)
+	return c.opts.Database.Again(r, resp.StatusCode, answer), fmt.Errorf("%s: status %d: %.300s", base, resp.StatusCode, answer)
 }

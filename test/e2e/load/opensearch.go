@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,8 +25,13 @@ func (OpenSearch) Read(collection string) Request {
 	return Request{Method: http.MethodGet, Path: indexPath(collection) + "/_search?size=1&allow_partial_search_results=false"}
 }
 
-// Again is what OpenSearch's own clients try again on another node.
-func (OpenSearch) Again(status int) bool { return slices.Contains([]int{502, 503, 504}, status) }
+// Again is what OpenSearch's own clients try again on another node, and a search
+// of which a node forgot the first half because it stops: it says 404 then, and
+// does not ask the other copies (seen on 2.19.6).
+func (OpenSearch) Again(r Request, status int, answer []byte) bool {
+	return slices.Contains([]int{502, 503, 504}, status) ||
+		r.Method == http.MethodGet && status == http.StatusNotFound && bytes.Contains(answer, []byte("search_context_missing_exception"))
+}
 
 // There looks for each document by its id, whether or not a search shows it already.
 func (OpenSearch) There(ask Ask, collection, _ string, ids []string) (map[string]bool, error) {

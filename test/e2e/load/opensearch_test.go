@@ -104,3 +104,14 @@ func TestOpenSearchThatCannotBeAsked(t *testing.T) {
 	_, err := c.Gone("broken")
 	require.ErrorContains(t, err, "r-1 of broken could not be looked for")
 }
+
+// A search that a stopping node forgot is repeated, a write that is answered 404 is not.
+func TestOpenSearchIsAskedAgain(t *testing.T) {
+	forgot := []byte(`{"error":{"root_cause":[{"type":"search_context_missing_exception"}]},"status":404}`)
+	search, write := load.OpenSearch{}.Read("books"), load.OpenSearch{}.Write("books", "1")
+	require.True(t, load.OpenSearch{}.Again(search, 404, forgot))
+	require.False(t, load.OpenSearch{}.Again(write, 404, forgot))
+	require.False(t, load.OpenSearch{}.Again(search, 404, []byte(`{"error":{"type":"index_not_found_exception"}}`)))
+	require.True(t, load.OpenSearch{}.Again(write, 503, nil))
+	require.False(t, load.OpenSearch{}.Again(write, 500, nil))
+}
