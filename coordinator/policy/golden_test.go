@@ -60,7 +60,7 @@ func TestGolden(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, want := readGolden(t, file)
 			require.True(t, bytes.HasPrefix(text, []byte("# ")), "it begins with a comment")
-			got := Decide(decodeYAML(t, text)).Text()
+			got := annotated(Decide(decodeYAML(t, text)))
 			if *update && got != want {
 				require.NoError(t, os.WriteFile(file, []byte(string(text)+divider+got), 0o644))
 				return
@@ -68,4 +68,22 @@ func TestGolden(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
+}
+
+// annotated is the plan's text with the notes of each step below it.
+func annotated(p Plan) string {
+	var b strings.Builder
+	step := 0
+	for line := range strings.Lines(p.Text()) {
+		b.WriteString(line)
+		if !strings.HasPrefix(line, "go ") {
+			continue
+		}
+		s := p.Steps[step]
+		step++
+		for _, note := range s.Notes {
+			b.WriteString(oneLine("note   "+s.Pod+" "+note) + "\n")
+		}
+	}
+	return b.String()
 }

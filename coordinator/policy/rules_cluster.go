@@ -193,13 +193,14 @@ func (d *decision) twoLeaders() *finding {
 func (d *decision) versionRefused() *finding {
 	x := d.x
 	pools, all := x.running()
+	goals := x.goals()
 	for i := range x.pools {
 		p := &x.pools[i]
 		next, ok := parseVersion(p.Version)
 		if !ok || !d.outdated[i] {
 			continue
 		}
-		if why := x.refuseVersion(p.Version, next, pools[i], all); why != "" {
+		if why := x.refuseVersion(p.Pool, next, goals.newest.version[0], pools[i], all); why != "" {
 			return found(fmt.Sprintf("pool %s: %s", p.Name, why), "another version in the template of "+p.Name)
 		}
 	}
@@ -208,26 +209,30 @@ func (d *decision) versionRefused() *finding {
 
 // refuseVersion: a pod may not become older than one of its own pool, or where
 // nothing is known of that, than any; and the oldest that it would run beside,
-// in whichever pool, says how new it may be.
-func (x *index) refuseVersion(text string, next version, own, all versionSpan) string {
+// in whichever pool, says how new it may be. What the engine demands of that
+// oldest, it demands for the newest major version that a template has.
+func (x *index) refuseVersion(p *Pool, next version, newest int, own, all versionSpan) string {
 	facts := x.s.Cluster.Engine
 	step := facts.MaxMajorStep
 	least, demanded := parseVersion(facts.MinSourceVersion)
 	floor := own
-	if !own.known {
+	switch {
+	case !own.known:
 		floor = all
+	case own.oldest.version.compare(all.oldest.version) == 0:
+		all.oldest = own.oldest // named first
 	}
 	switch {
 	case floor.known && next.compare(floor.newest.version) < 0 && x.spec.Policy.Downgrade == HoldAlways:
-		return fmt.Sprintf("%s is older than %s, which runs, and policy.downgrade is Hold", text, floor.newest.text)
+		return fmt.Sprintf("%s is older than %s and policy.downgrade is Hold", p.Version, floor.newest.runs(p))
 	case !all.known, own.known && next.compare(own.oldest.version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
 	case next[0]-all.oldest.version[0] > step:
-		return fmt.Sprintf("from %s, which runs, to %s: %s, and %d is the most in one update",
-			all.oldest.text, text, counted(next[0]-all.oldest.version[0], "major version", "major versions"), step)
-	case demanded && next.compare(all.oldest.version) != 0 && all.oldest.version.compare(least) < 0:
-		return fmt.Sprintf("%s, which runs, is older than %s, the oldest from which %s can be reached",
-			all.oldest.text, facts.MinSourceVersion, text)
+		return fmt.Sprintf("from %s to %s: %s, and %d is the most in one update", all.oldest.runs(p), p.Version,
+			counted(next[0]-all.oldest.version[0], "major version", "major versions"), step)
+	case demanded && next[0] == newest && next.compare(all.oldest.version) != 0 && all.oldest.version.compare(least) < 0:
+		return fmt.Sprintf("%s is older than %s, the oldest from which %s can be reached",
+			all.oldest.runs(p), facts.MinSourceVersion, p.Version)
 	}
 	return ""
 }
@@ -236,18 +241,26 @@ func (x *index) refuseVersion(text string, next version, own, all versionSpan) s
 func (x *index) running() (pools []versionSpan, all versionSpan) {
 	pools = make([]versionSpan, len(x.pools))
 	for i := range x.pools {
-		pools[i].add(x.pools[i].RunningVersion)
+		pools[i].add(x.pools[i].RunningVersion, x.pools[i].Pool)
 	}
 	for i := range x.pods {
 		if p := &x.pods[i]; p.report != nil && p.report.Member != NotLive {
-			pools[p.poolPos].add(p.report.EngineVersion)
+			pools[p.poolPos].add(p.report.EngineVersion, p.pool.Pool)
 		}
 	}
 	for _, own := range pools {
-		all.add(own.oldest.text)
-		all.add(own.newest.text)
+		all.join(own)
 	}
 	return pools, all
+}
+
+// goals are the versions of all templates.
+func (x *index) goals() versionSpan {
+	var all versionSpan
+	for i := range x.pools {
+		all.add(x.pools[i].Version, x.pools[i].Pool)
+	}
+	return all
 }
 
 var healthRank = map[Verdict]int{Red: 1, Yellow: 2, Recoverable: 3, Green: 4}
@@ -265,8 +278,11 @@ func (d *decision) unhealthy() *finding {
 	if rank >= want {
 		return nil
 	}
-	return found(fmt.Sprintf("the database is %s, at least %s is wanted%s", h.Verdict, least, because(h.Reason)),
-		fmt.Sprintf("a verdict of at least %s", least))
+	unblocks := fmt.Sprintf("a verdict of at least %s", least)
+	if h.Verdict == Recoverable {
+		unblocks += ", or policy.health: Recoverable, if what is missing comes back only with the update"
+	}
+	return found(fmt.Sprintf("the database is %s, at least %s is wanted%s", h.Verdict, least, because(h.Reason)), unblocks)
 }
 
 func because(reason string) string {

@@ -6,8 +6,8 @@ import (
 )
 
 // Text is the plan as lines: the order, what goes, what holds, and which hold
-// lines move. A hold of
-// the whole cluster, and an order of nobody, show "-" where names would be.
+// lines move. A hold of the whole cluster, and an order of nobody, show "-" where
+// names would be. Notes on a step are not in it: one pod, one line.
 func (p Plan) Text() string {
 	var b strings.Builder
 	b.WriteString("order  ")

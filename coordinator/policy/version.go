@@ -50,23 +50,42 @@ type versionSpan struct {
 	oldest, newest namedVersion
 }
 
-// namedVersion is a version and how it was written.
+// namedVersion is a version, how it was written, and the pool that runs it.
 type namedVersion struct {
 	version version
 	text    string
+	pool    *Pool
 }
 
-// add widens the span by a version; text that is none changes nothing.
-func (s *versionSpan) add(text string) {
+// runs says where it runs, unless that is the pool which is spoken of.
+func (n namedVersion) runs(spokenOf *Pool) string {
+	if n.pool == spokenOf {
+		return n.text + ", which runs,"
+	}
+	return n.text + ", which runs in pool " + n.pool.Name + ","
+}
+
+// add widens the span by a version that a pool runs; text that is none changes
+// nothing.
+func (s *versionSpan) add(text string, pool *Pool) {
 	v, ok := parseVersion(text)
 	if !ok {
 		return
 	}
+	n := namedVersion{v, text, pool}
 	if !s.known || v.compare(s.oldest.version) < 0 {
-		s.oldest = namedVersion{v, text}
+		s.oldest = n
 	}
 	if !s.known || v.compare(s.newest.version) > 0 {
-		s.newest = namedVersion{v, text}
+		s.newest = n
 	}
 	s.known = true
+}
+
+// join widens the span by another one.
+func (s *versionSpan) join(o versionSpan) {
+	if o.known {
+		s.add(o.oldest.text, o.oldest.pool)
+		s.add(o.newest.text, o.newest.pool)
+	}
 }

@@ -97,8 +97,8 @@ func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	g := o.group
 	switch {
 	case d.x.spec.Policy.Unprotected == HoldAlways:
-		return found(fmt.Sprintf("%s can never be protected: %d of its %d members are on this pod, needs %d, and policy.unprotected is Hold",
-			g.ID, o.own.total, g.total, g.least), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
+		return found(fmt.Sprintf("%s can never be protected: it has %s on this pod%s, and policy.unprotected is Hold",
+			g.ID, o.share(), needs(g.least)), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
 	case o.othersMissing() > 0:
 		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other members are missing already",
 			g.ID, o.othersMissing(), g.total-o.own.total), d.whoIsMissing(c, g)).of(g.ID)
@@ -112,10 +112,42 @@ func (d *decision) unprotectedNotes(c *candidate) []string {
 	for i := range c.hosts {
 		o, asked := d.whatIf(c, &c.hosts[i])
 		if asked && o.group.unprotectable(o.own.total) {
-			notes = append(notes, fmt.Sprintf("unprotected: %s has %d of its %d members on this pod", o.group.ID, o.own.total, o.group.total))
+			notes = append(notes, fmt.Sprintf("unprotected: %s has %s on this pod%s", o.group.ID, o.share(), o.meanwhile(c)))
 		}
 	}
 	return notes
+}
+
+// share is what the candidate has of the group, in words.
+func (o outcome) share() string {
+	switch {
+	case o.group.total == 1:
+		return "its only member"
+	case o.own.total == o.group.total:
+		return fmt.Sprintf("all of its %d members", o.group.total)
+	}
+	return fmt.Sprintf("%d of its %d members", o.own.total, o.group.total)
+}
+
+// meanwhile says what it means that the candidate goes, where that is certain:
+// votes may have been handed over by then.
+func (o outcome) meanwhile(c *candidate) string {
+	switch {
+	case o.own.total < o.group.total:
+		return ""
+	case o.group.Kind == Shard && c.prepare == PrepareEvacuate:
+		return ": moved away first"
+	case o.group.Kind == Shard, o.group.Kind == Role:
+		return ": nobody serves it meanwhile"
+	}
+	return ""
+}
+
+func needs(least int32) string {
+	if least <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", needs %d", least)
 }
 
 // whoIsMissing names the first pod whose return would help the group.

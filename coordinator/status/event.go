@@ -129,15 +129,20 @@ func (t *transition) selected(c policy.Claim) {
 	if !ok {
 		return
 	}
+	var unprotected []string
 	for _, note := range step.Notes {
-		reason := UnprotectedRestart
 		switch {
 		case strings.HasPrefix(note, overrideNote):
-			reason = OverrideUsed
+			t.add(c.Pod, c.UID, true, OverrideUsed, "%s: %s", c.Pod, note)
 		case strings.HasPrefix(note, forcedNote):
-			reason = RollingForced
+			t.add(c.Pod, c.UID, true, RollingForced, "%s: %s", c.Pod, note)
+		default:
+			unprotected = append(unprotected, note)
 		}
-		t.add(c.Pod, c.UID, true, reason, "%s: %s", c.Pod, note)
+	}
+	// A pod may have thousands of shards without another copy.
+	if len(unprotected) > 0 {
+		t.add(c.Pod, c.UID, true, UnprotectedRestart, "%s: %s", c.Pod, strings.Join(fewNotes(unprotected), "; "))
 	}
 }
 

@@ -234,6 +234,31 @@ func TestUnprotectedRestart(t *testing.T) {
 	require.Contains(t, e.Note, "logs/s1")
 }
 
+// One Event for all of them: a pod may have thousands of such shards.
+func TestUnprotectedRestartOfMany(t *testing.T) {
+	many := func(s *policy.Snapshot) {
+		s.Groups = nil
+		for i := range 8 {
+			s.Groups = append(s.Groups, policy.Group{ID: fmt.Sprintf("logs/s%d", i), Kind: policy.Shard, Members: []policy.Member{
+				{ID: "r1", Pod: "search-1", State: policy.Active, Eligible: true},
+			}})
+		}
+	}
+	before := search(t, many)
+	events := Events(&before, search(t, many, claimed(policy.PhaseClaimed)))
+	e := eventOf(t, events, UnprotectedRestart)
+	require.Contains(t, e.Note, "logs/s4")
+	require.NotContains(t, e.Note, "logs/s5")
+	require.Contains(t, e.Note, "and 3 more")
+	n := 0
+	for _, e := range events {
+		if e.Reason == UnprotectedRestart {
+			n++
+		}
+	}
+	require.Equal(t, 1, n)
+}
+
 func TestPhasesTold(t *testing.T) {
 	phase := func(p policy.ClusterPhase, changes ...func(*policy.Snapshot)) Decision {
 		d := search(t, changes...)

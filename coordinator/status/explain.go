@@ -158,7 +158,16 @@ func goText(s policy.Step) string {
 	if s.OutsideBudget {
 		lines = append(lines, "outside of the budget: it is broken, and taking it takes nothing away")
 	}
-	return strings.Join(append(lines, s.Notes...), "\n")
+	return strings.Join(append(lines, fewNotes(s.Notes)...), "\n")
+}
+
+// fewNotes cuts a list where more of the same is no help.
+func fewNotes(notes []string) []string {
+	const most = 5
+	if len(notes) <= most {
+		return notes
+	}
+	return append(notes[:most:most], fmt.Sprintf("and %d more", len(notes)-most))
 }
 
 // holdText has the hold that counts first, and then whatever else would hold.
