@@ -25,7 +25,9 @@ func (Solr) Read(collection string) Request {
 }
 
 // Again knows how Solr says that a node is not, or no longer, the right one.
-func (Solr) Again(_ Request, status int, _ []byte) bool { return slices.Contains([]int{500, 503, 510}, status) }
+func (Solr) Again(_ Request, status int, _ []byte) bool {
+	return slices.Contains([]int{500, 503, 510}, status)
+}
 
 // There commits, and asks for all ids with the prefix at once.
 func (Solr) There(ask Ask, collection, prefix string, _ []string) (map[string]bool, error) {
