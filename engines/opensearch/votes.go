@@ -116,14 +116,11 @@ func (e *Engine) excludeVoters(ctx context.Context, order engines.Order, node st
 		}
 	}
 	if len(ours) > 0 {
-		if err := inTime(order.NotAfter); err != nil {
-			return err
-		}
-		if err := e.api.change(ctx, ours, nil); err != nil {
+		if err := e.write(ctx, order.NotAfter, ours, nil); err != nil {
 			return fmt.Errorf("mark exclusions of %s: %w", some(names), err)
 		}
 	}
-	if err := inTime(order.NotAfter); err != nil {
+	if err := engines.InTime(order.NotAfter); err != nil {
 		return err
 	}
 	if err := e.api.excludeVoters(ctx, names, nil); err != nil {
@@ -150,7 +147,7 @@ func (e *Engine) letVote(ctx context.Context, gone, all []mark, notAfter time.Ti
 				return err
 			}
 		}
-		if err := inTime(notAfter); err != nil {
+		if err := engines.InTime(notAfter); err != nil {
 			return err
 		}
 		if err := e.api.clearVoters(ctx); err != nil {

@@ -1,0 +1,41 @@
+// Package credentials is who an adapter is to its database: read anew each time, and
+// printed nowhere.
+package credentials
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Source answers the user and password as they are now. An empty user means
+// anonymous.
+type Source func() (user string, password Secret, err error)
+
+// FromDir reads the files "username" and "password" of a mounted Secret anew each
+// time. Neither file there: anonymous.
+func FromDir(dir string) Source {
+	return func() (string, Secret, error) {
+		user, userErr := readLine(filepath.Join(dir, "username"))
+		password, passwordErr := readLine(filepath.Join(dir, "password"))
+		if errors.Is(userErr, fs.ErrNotExist) && errors.Is(passwordErr, fs.ErrNotExist) {
+			return "", Secret{}, nil
+		}
+		if err := errors.Join(userErr, passwordErr); err != nil {
+			return "", Secret{}, fmt.Errorf("read credentials: %w", err)
+		}
+		if user == "" {
+			return "", Secret{}, fmt.Errorf("read credentials: %s is empty", filepath.Join(dir, "username"))
+		}
+		return user, NewSecret(password), nil
+	}
+}
+
+// readLine drops the line end that editors and shells leave in such files.
+func readLine(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return strings.TrimRight(string(data), "\r\n"), err
+}

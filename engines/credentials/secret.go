@@ -1,0 +1,29 @@
+package credentials
+
+import (
+	"log/slog"
+)
+
+// Secret is a string that prints nothing: neither fmt, encoding/json nor slog
+// show it. Only Reveal does. The value is behind a pointer because fmt does not
+// ask unexported fields how they want to be printed.
+type Secret struct{ value *string }
+
+// NewSecret wraps a value.
+func NewSecret(value string) Secret { return Secret{&value} }
+
+// Reveal answers the value.
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
+
+// Hidden stands in texts where a secret was.
+const Hidden = "[hidden]"
+
+func (s Secret) String() string               { return Hidden }
+func (s Secret) GoString() string             { return Hidden }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(Hidden), nil }
+func (s Secret) LogValue() slog.Value         { return slog.StringValue(Hidden) }
