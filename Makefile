@@ -10,6 +10,8 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 PROGRAMS := rollcall rollcall-agent rollcall-coordinator
 # The cluster of the demo; tests use another, so that they do not disturb each other.
 CLUSTER_NAME ?= demo
+# The database of the demo: solr or opensearch.
+ENGINE       ?= solr
 
 .PHONY: help
 help: ## list the targets
@@ -61,8 +63,8 @@ rehearse: bin/rollcall ## a rollout in a simulated world, as a timeline (ARGS="-
 	bin/rollcall rehearse $(ARGS)
 
 .PHONY: demo
-demo: deps build ## a real SolrCloud upgraded under load on a real Kubernetes on this machine
-	$(GO) run ./test/e2e/cmd/demo --name $(CLUSTER_NAME)
+demo: deps build ## a real database upgraded under load on a real Kubernetes on this machine (ENGINE=opensearch)
+	$(GO) run ./test/e2e/cmd/demo --name $(CLUSTER_NAME) --engine $(ENGINE)
 
 .PHONY: compare
 compare: deps build ## the same change rolled plainly, one at a time, and by Rollcall

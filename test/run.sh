@@ -49,7 +49,7 @@ opensearch() {
 
 e2e() {
   timed "the local cluster's life, crashes included" env ROLLCALL_CLUSTER_TEST=1 go -C test/cluster test -count=1 -timeout 40m -run Lifecycle ./local
-  timed "real cluster" env ROLLCALL_E2E=1 go test -count=1 -v -timeout 60m ./test/e2e/suite/...
+  timed "real cluster" env ROLLCALL_E2E=1 go test -count=1 -v -timeout 90m ./test/e2e/suite/...
 }
 
 case $part in

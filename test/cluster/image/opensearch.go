@@ -2,7 +2,9 @@ package image
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -16,6 +18,9 @@ const OpenSearchName = "docker.io/rollcall-test/opensearch"
 // openSearchVersions are the two ends of the upgrade that is shown: the newest of each line whose server is published as
 // a whole.
 var openSearchVersions = []string{"2.19.6", "3.8.0"}
+
+// openSearchDirs are folders that 2.x makes when they are missing, which it may not in an image.
+var openSearchDirs = []string{"bin", "plugins"}
 
 const (
 	openSearchUser = "1000" // as in the official image
@@ -45,8 +50,12 @@ func (b Builder) openSearch(ctx context.Context) (Built, error) {
 	}
 	var images []archive.Image
 	for _, version := range openSearchVersions {
-		dist, err := b.layer("opensearch-"+version, openSearchKey(version), func(w io.Writer) error {
-			return archive.WriteLayer(w, archive.File{Path: "opt/opensearch/dist", From: filepath.Join(home, version)})
+		dist, err := b.layer("opensearch-"+version, keyOf(openSearchKey(version), fmt.Sprint(openSearchDirs)), func(w io.Writer) error {
+			files := []archive.File{{Path: "opt/opensearch/dist", From: filepath.Join(home, version)}}
+			for _, dir := range openSearchDirs {
+				files = append(files, archive.File{Path: "opt/opensearch/dist/" + dir, Mode: fs.ModeDir | 0o755})
+			}
+			return archive.WriteLayer(w, files...)
 		})
 		if err != nil {
 			return Built{}, err

@@ -81,6 +81,11 @@ func TestOpenSearchEntrypointFrom3(t *testing.T) {
 	require.NotContains(t, settings, "node.roles")
 }
 
+func TestOpenSearchEntrypointWithoutRoles(t *testing.T) {
+	_, settings := enter(t, openSearchRoot(t), "", "OPENSEARCH_ROLES= ")
+	require.Contains(t, settings, "node.roles: [ ]\n", "a node that only coordinates")
+}
+
 func TestOpenSearchEntrypointWithFewFiles(t *testing.T) {
 	root := openSearchRoot(t)
 	asked, _ := enter(t, root, "ulimit -n 1024;")

@@ -1,4 +1,4 @@
-// Package load is a client of a SolrCloud that writes and reads every shard of
+// Package load is a client of a database that writes and reads every shard of
 // every collection all the time, and counts what failed.
 //
 // It is the judge of a rollout, so it knows nothing of Rollcall: it asks for
@@ -14,7 +14,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +21,8 @@ import (
 
 // Options of a run. Zero fields take the defaults named here.
 type Options struct {
+	// Database says how requests look, default Solr.
+	Database Database
 	// Targets answers the base URLs (http://host:port) of pods that are Ready now.
 	Targets func() []string
 	// Collections to write and read.
@@ -35,10 +36,6 @@ type Options struct {
 	Pause time.Duration
 	// Think is the rest between two requests of a thread, default 20 ms.
 	Think time.Duration
-	// Docs in one write, default 1: of a batch that a node forwards to a leader that
-	// has just gone Solr 9.9 sends only the first document again, and acknowledges
-	// all (seen, see engines/solr/DESIGN.md). Nobody outside of Solr can mend that.
-	Docs int
 	// Prefix of document ids, so that runs do not overwrite each other.
 	Prefix string
 }
@@ -47,12 +44,14 @@ func (o *Options) validate() error {
 	if o.Targets == nil || len(o.Collections) == 0 {
 		return errors.New("load: targets and collections are needed")
 	}
+	if o.Database == nil {
+		o.Database = Solr{}
+	}
 	setDefault(&o.Threads, 4)
 	setDefault(&o.Timeout, 15*time.Second)
 	setDefault(&o.Tries, 3)
 	setDefault(&o.Pause, 200*time.Millisecond)
 	setDefault(&o.Think, 20*time.Millisecond)
-	setDefault(&o.Docs, 1)
 	if o.Prefix == "" {
 		o.Prefix = fmt.Sprintf("r%x", rand.Uint32())
 	}
@@ -119,30 +118,25 @@ func (c *Client) thread(ctx context.Context, t int) {
 }
 
 func (c *Client) write(collection string, t, n int) {
-	docs := make([]map[string]any, c.opts.Docs)
-	for i := range docs {
-		docs[i] = map[string]any{"id": fmt.Sprintf("%s-%d-%d-%d", c.opts.Prefix, t, n, i), "n_i": n}
+	c.Put(collection, fmt.Sprintf("%d-%d", t, n))
+}
+
+// Put writes one document; the key tells it from others of this client.
+func (c *Client) Put(collection, key string) (ok bool) {
+	id := c.opts.Prefix + "-" + key
+	base, ok := c.request("write", collection, c.opts.Database.Write(collection, id), nil)
+	if ok {
+		c.stats.wrote(collection, Doc{ID: id, Acked: time.Now(), Through: base})
 	}
-	body, err := json.Marshal(docs)
-	if err != nil {
-		panic(err) // a map of strings and numbers always marshals
-	}
-	base, ok := c.request("write", collection, "/solr/"+url.PathEscape(collection)+"/update?wt=json", body, nil)
-	if !ok {
-		return
-	}
-	now := time.Now()
-	for _, doc := range docs {
-		c.stats.wrote(collection, Doc{ID: doc["id"].(string), Acked: now, Through: base})
-	}
+	return ok
 }
 
 func (c *Client) read(collection string) {
-	c.request("read", collection, "/solr/"+url.PathEscape(collection)+"/select?q=*:*&rows=1&wt=json&shards.tolerant=false", nil, nil)
+	c.request("read", collection, c.opts.Database.Read(collection), nil)
 }
 
 // request tries until one try succeeds, through another random pod each time.
-func (c *Client) request(kind, collection, path string, body []byte, into any) (through string, ok bool) {
+func (c *Client) request(kind, collection string, r Request, into any) (through string, ok bool) {
 	start := time.Now()
 	var last error
 	var tried []string
@@ -156,7 +150,7 @@ func (c *Client) request(kind, collection, path string, body []byte, into any) (
 			continue
 		}
 		tried = append(tried, base)
-		retry, err := c.try(base, path, body, into)
+		retry, err := c.try(base, r, into)
 		if err == nil {
 			c.stats.done(time.Since(start), try)
 			return base, true
@@ -182,13 +176,15 @@ func another(targets, tried []string) (string, bool) {
 	return targets[rand.IntN(len(targets))], true
 }
 
-func (c *Client) try(base, path string, body []byte, into any) (retry bool, err error) {
-	var resp *http.Response
-	if body == nil {
-		resp, err = c.http.Get(base + path)
-	} else {
-		resp, err = c.http.Post(base+path, "application/json", bytes.NewReader(body))
+func (c *Client) try(base string, r Request, into any) (retry bool, err error) {
+	req, err := http.NewRequest(r.Method, base+r.Path, bytes.NewReader(r.Body))
+	if err != nil {
+		return false, err
 	}
+	if len(r.Body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
 	if err != nil {
 		var timeout interface{ Timeout() bool }
 		return !(errors.As(err, &timeout) && timeout.Timeout()), err
@@ -199,13 +195,11 @@ func (c *Client) try(base, path string, body []byte, into any) (retry bool, err 
 		return true, fmt.Errorf("%s: %w", base, err)
 	}
 	switch resp.StatusCode {
-	case http.StatusOK:
+	case http.StatusOK, http.StatusCreated:
 		if into != nil {
 			return false, json.Unmarshal(answer, into)
 		}
 		return false, nil
-	case 500, 503, 510:
-		retry = true
 	}
-	return retry, fmt.Errorf("%s: status %d: %.300s", base, resp.StatusCode, answer)
+	return c.opts.Database.Again(r, resp.StatusCode, answer), fmt.Errorf("%s: status %d: %.300s", base, resp.StatusCode, answer)
 }

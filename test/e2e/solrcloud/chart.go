@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
@@ -41,7 +42,7 @@ func (c *Chart) Upgrade(ctx context.Context, change func(*appsv1.StatefulSet), f
 	if err != nil {
 		return err
 	}
-	if text, err = without(text, "Namespace"); err != nil {
+	if text, err = manifests.Without(text, "Namespace"); err != nil {
 		return err
 	}
 	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: solr\nversion: 1.0.0\n", filepath.Join("templates", "solr.yaml"): text}

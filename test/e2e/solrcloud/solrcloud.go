@@ -4,10 +4,7 @@ package solrcloud
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -17,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/load"
+	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -28,8 +27,6 @@ const (
 	Port      = 8983
 	// Container is the database's container.
 	Container = "solr"
-
-	changed = "example.com/change" // an annotation of the pod template
 )
 
 // Collection to create.
@@ -79,7 +76,7 @@ func Manifest(bed *testbed.Bed, edit func(*appsv1.StatefulSet)) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return editStatefulSet(string(manifest), edit)
+	return manifests.Edit(string(manifest), edit, Name)
 }
 
 // Deploy applies the manifest and waits until every pod is Ready. edit may
@@ -181,26 +178,7 @@ func (c *Cloud) admin(ctx context.Context, q url.Values, into any) error {
 }
 
 func ask(ctx context.Context, url string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d: %.400s", resp.StatusCode, body)
-	}
-	if into != nil {
-		return json.Unmarshal(body, into)
-	}
-	return nil
+	return testbed.Call{URL: url, Into: into}.Do(ctx)
 }
 
 func image(tag string) string { return "docker.io/rollcall-test/solr:" + tag }
@@ -218,7 +196,7 @@ func (c *Cloud) SetImage(ctx context.Context, tag string) error {
 
 // Touch changes an annotation of the pod template: a change that only restarts.
 func (c *Cloud) Touch(ctx context.Context, value string) error {
-	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, changed, value))
+	return c.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, manifests.Changed, value))
 }
 
 // RolledOut waits until every pod is Ready on the update revision and every replica active.
@@ -228,19 +206,7 @@ func (c *Cloud) RolledOut(ctx context.Context, limit time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if set.Status.ObservedGeneration < set.Generation {
-			return fmt.Errorf("the StatefulSet's status is older than its spec")
-		}
-		updated := 0
-		for _, pod := range c.Pods.All() {
-			if testbed.Ready(pod) && pod.Labels["controller-revision-hash"] == set.Status.UpdateRevision {
-				updated++
-			}
-		}
-		if updated != int(*set.Spec.Replicas) {
-			return fmt.Errorf("%d of %d pods are Ready on %s", updated, *set.Spec.Replicas, set.Status.UpdateRevision)
-		}
-		return nil
+		return c.Pods.Updated(set)
 	})
 	if err != nil {
 		return err
@@ -248,11 +214,19 @@ func (c *Cloud) RolledOut(ctx context.Context, limit time.Duration) error {
 	return c.AllActive(ctx, limit)
 }
 
-// WitnessPods are the pods as a witness sees them.
-func (c *Cloud) WitnessPods() []witness.Pod {
-	var out []witness.Pod
-	for _, pod := range c.Pods.All() {
-		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: c.Pods.URL(pod), Ready: testbed.Ready(pod), Deleting: pod.DeletionTimestamp != nil, Agent: len(pod.Spec.InitContainers) > 0})
+// Load is how clients use the cloud.
+func (c *Cloud) Load() load.Options {
+	return load.Options{Targets: c.Pods.URLs, Collections: Names()}
+}
+
+// Alone is empty: every collection has several replicas.
+func (c *Cloud) Alone() []string { return nil }
+
+// Watched is how a witness looks at the cloud.
+func (c *Cloud) Watched(ctx context.Context) (witness.Options, error) {
+	set, err := c.StatefulSet(ctx)
+	if err != nil {
+		return witness.Options{}, err
 	}
-	return out
+	return witness.Options{Pods: c.Pods.Witnessed, Desired: int(*set.Spec.Replicas)}, nil
 }

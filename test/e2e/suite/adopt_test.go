@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 )
 
@@ -17,7 +18,7 @@ import (
 // without agents. TestRollingUpdateChart does so with the more common strategy,
 // and runs each time.
 func TestAdopt(t *testing.T) {
-	b := bed(t)
+	b := bed(t, "solr")
 	measured(t)
 	ctx := t.Context()
 	require.NoError(t, b.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
@@ -25,8 +26,8 @@ func TestAdopt(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cloud.CreateCollections(ctx))
 
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud: cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On: cloud,
 		Change: func(ctx context.Context) error {
 			// First the label on the StatefulSet object, which restarts nothing, then the
 			// DatabaseCluster, then the label in the template, which brings the agents.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -24,11 +24,11 @@ const failover = 26 * time.Second
 // one rollout. Nothing goes twice, and each kill costs no more than a failover
 // beside what an undisturbed rollout takes, which is rolled first.
 func (s *solr) leaderKilledTenTimes(t *testing.T) {
-	undisturbed := roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "undisturbed") }})
+	undisturbed := roll(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "undisturbed") }})
 	const kills = 10
 	killed := 0
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "killed-ten-times") },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			last := ""
@@ -86,8 +86,8 @@ func (s *solr) leaderContainer(ctx context.Context) (string, error) {
 // leaderFrozen: the leader stands still until another has taken over, and then
 // goes on in the belief that it still leads, three times in one rollout.
 func (s *solr) leaderFrozen(t *testing.T) {
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "leader-frozen") },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			for n := range 3 {
@@ -127,8 +127,8 @@ func (s *solr) freezeLeader(ctx context.Context) error {
 // apiServerDown: nobody can ask the API server anything for half a minute in
 // the middle of a rollout.
 func (s *solr) apiServerDown(t *testing.T) {
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "api-server-down") },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := restarted(ctx, s.bed, w, 1); err != nil {

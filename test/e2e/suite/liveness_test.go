@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -35,10 +36,10 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: solr}}}
 // first: in a pod that nobody prepared the hook hands over, in one that waits
 // prepared under a claim it has nothing to do. Neither costs a request.
 func (s *solr) livenessKills(t *testing.T) {
-	s.wellBehaved(t, roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error { return s.cloud.Patch(ctx, mortal) }}))
+	s.wellBehaved(t, roll(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error { return s.cloud.Patch(ctx, mortal) }}))
 
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(context.Context) error { return nil },
 		During: func(ctx context.Context, w *witness.Witness) error { return s.unwell(ctx, w, "solr-3") },
 		Done:   func(ctx context.Context) error { return s.cloud.AllActive(ctx, 4*time.Minute) },
@@ -46,8 +47,8 @@ func (s *solr) livenessKills(t *testing.T) {
 	require.Empty(t, out.Witness.Restarts, "the pod stays")
 
 	prepared := ""
-	out = roll(t, solrcloud.Rehearsal{
-		Cloud: s.cloud,
+	out = roll(t, rehearsal.Rehearsal{
+		On: s.cloud,
 		Change: func(ctx context.Context) error {
 			// A chart's own budget keeps the first pod from going once it is prepared.
 			if err := s.bed.Apply(ctx, chartsSolrBudget); err != nil {

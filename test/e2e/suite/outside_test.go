@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 )
 
@@ -15,7 +16,7 @@ import (
 // stop hook hands over.
 func (s *solr) deleteOutside(t *testing.T) {
 	defer s.unguarded(t)()
-	measure(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error {
+	measure(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error {
 		_, err := s.bed.Kubectl(ctx, "", "delete", "pod", "solr-2", "-n", solrcloud.Namespace)
 		return err
 	}})
@@ -30,7 +31,7 @@ func (s *solr) drainOutside(t *testing.T) {
 		_, err := s.bed.Kubectl(context.WithoutCancel(ctx), "", "uncordon", node)
 		require.NoError(t, err)
 	}()
-	measure(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error {
+	measure(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error {
 		_, err := s.bed.Kubectl(ctx, "", "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=180s", "--pod-selector=app=solr")
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
@@ -23,7 +24,7 @@ import (
 // strategy RollingUpdate and without agents, through adoption and everything
 // that the guard has to hold afterwards.
 func TestRollingUpdateChart(t *testing.T) {
-	b := bed(t)
+	b := bed(t, "solr")
 	ctx := t.Context()
 	leaveNothing(t, b)
 	chart := solrcloud.NewChart(b, t.TempDir())
@@ -68,11 +69,11 @@ func (r *rolling) helm(ctx context.Context, change func(*appsv1.StatefulSet)) (d
 }
 
 // rolls makes a change under load and judges what became of it.
-func (r *rolling) rolls(t *testing.T, change func(*appsv1.StatefulSet), during func(ctx context.Context, w *witness.Witness) error) solrcloud.Outcome {
+func (r *rolling) rolls(t *testing.T, change func(*appsv1.StatefulSet), during func(ctx context.Context, w *witness.Witness) error) rehearsal.Outcome {
 	t.Helper()
 	var helmDone func() error
-	return roll(t, solrcloud.Rehearsal{
-		Cloud: r.cloud,
+	return roll(t, rehearsal.Rehearsal{
+		On: r.cloud,
 		Change: func(ctx context.Context) error {
 			before := r.generation(ctx)
 			helmDone = r.helm(ctx, change)
@@ -115,7 +116,7 @@ func (r *rolling) refusals(t *testing.T) int {
 	return n
 }
 
-func requireWell(t *testing.T, out solrcloud.Outcome) {
+func requireWell(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	shard, away := out.Witness.WorstShard()
 	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
@@ -203,7 +204,7 @@ func (r *rolling) byGuard(t *testing.T) {
 	from, refused := r.generation(t.Context()), r.refusals(t)
 	out := r.rolls(t, solrcloud.Tag(newVersion), nil)
 	requireWell(t, out)
-	require.NoError(t, out.Witness.OverseerLast())
+	require.NoError(t, out.Witness.ElectedLast())
 	for pod, n := range out.Witness.RestartCounts() {
 		require.Equal(t, 1, n, "restarts of %s", pod)
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/audit"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
@@ -24,7 +25,7 @@ import (
 // TestSolr walks one SolrCloud through everything: the order matters, a later
 // step starts from what an earlier one left.
 func TestSolr(t *testing.T) {
-	b := bed(t)
+	b := bed(t, "solr")
 	ctx := t.Context()
 	leaveNothing(t, b)
 	require.NoError(t, b.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
@@ -65,12 +66,12 @@ type solr struct {
 
 func (s *solr) upgrade(t *testing.T) {
 	var began time.Time
-	out := roll(t, solrcloud.Rehearsal{Cloud: s.cloud, Change: func(ctx context.Context) error {
+	out := roll(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error {
 		began = time.Now()
 		return s.cloud.SetImage(ctx, newVersion)
 	}})
 	s.wellBehaved(t, out)
-	require.NoError(t, out.Witness.OverseerLast())
+	require.NoError(t, out.Witness.ElectedLast())
 	require.NoError(t, s.status(t))
 	s.cheap(t, began, 6)
 }
@@ -94,7 +95,7 @@ func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
 }
 
 // wellBehaved is what every undisturbed rollout must keep to.
-func (s *solr) wellBehaved(t *testing.T, out solrcloud.Outcome) {
+func (s *solr) wellBehaved(t *testing.T, out rehearsal.Outcome) {
 	t.Helper()
 	shard, away := out.Witness.WorstShard()
 	require.LessOrEqual(t, away, 1, "replicas of %s away at once", shard)
@@ -111,8 +112,8 @@ func (s *solr) status(t *testing.T) error {
 }
 
 func (s *solr) leaderKilled(t *testing.T) {
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "leader-killed") },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := restarted(ctx, s.bed, w, 2); err != nil {
@@ -131,8 +132,8 @@ func (s *solr) leaderKilled(t *testing.T) {
 }
 
 func (s *solr) agentKilled(t *testing.T) {
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "agent-killed") },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := restarted(ctx, s.bed, w, 1); err != nil {
@@ -154,7 +155,7 @@ func (s *solr) agentKilled(t *testing.T) {
 // untouched is a Ready pod that has not been restarted yet and is not being deleted.
 func (s *solr) untouched(w *witness.Witness) (witness.Pod, error) {
 	counts := w.Report().RestartCounts()
-	for _, pod := range s.cloud.WitnessPods() {
+	for _, pod := range s.cloud.Pods.Witnessed() {
 		if counts[pod.Name] == 0 && pod.Ready {
 			return pod, nil
 		}
@@ -166,8 +167,8 @@ func (s *solr) solrKilled(t *testing.T) {
 	held := false
 	// Requests fail while the killed Solr still stands in live_nodes, for as long
 	// as its ZooKeeper session: that is the kill, not the rollout.
-	out := measure(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := measure(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "solr-killed") },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := restarted(ctx, s.bed, w, 1); err != nil {
@@ -202,8 +203,8 @@ func (s *solr) solrKilled(t *testing.T) {
 }
 
 func (s *solr) brokenImage(t *testing.T) {
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.SetImage(ctx, newVersion+"-broken") },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -17,8 +18,8 @@ import (
 // window, a canary that waits for consent, and the last pod that does, which an
 // override lets through. Then a schedule restarts pods that need nothing else.
 func (s *solr) steered(t *testing.T) {
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud: s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On: s.cloud,
 		Change: func(ctx context.Context) error {
 			if err := s.rollcall(ctx, "pause", "solr"); err != nil {
 				return err
@@ -63,7 +64,7 @@ func (s *solr) steered(t *testing.T) {
 		},
 	})
 	s.wellBehaved(t, out)
-	require.NoError(t, out.Witness.OverseerLast())
+	require.NoError(t, out.Witness.ElectedLast())
 	events, err := s.bed.Kubectl(t.Context(), "", "get", "events.events.k8s.io", "-n", solrcloud.Namespace, "--field-selector", "reason=OverrideUsed", "-o", "jsonpath={.items[*].note}")
 	require.NoError(t, err)
 	require.Contains(t, events, "INC-1", "the override is an Event")
@@ -74,8 +75,8 @@ func (s *solr) steered(t *testing.T) {
 // scheduled: a schedule restarts pods that are up to date, and nothing once it
 // is taken away.
 func (s *solr) scheduled(t *testing.T) {
-	out := roll(t, solrcloud.Rehearsal{
-		Cloud:  s.cloud,
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.spec(ctx, `{"update":{"restartSchedule":"* * * * *"}}`) },
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := s.said(ctx, t, "plan", regexp.MustCompile(`RestartRequested|hold +solr-\d pod-budget`)); err != nil {

@@ -1,4 +1,4 @@
-// Package suite holds the tests on a real Kubernetes with a real SolrCloud.
+// Package suite holds the tests on a real Kubernetes with real databases.
 //
 // They run when ROLLCALL_E2E=1 (root, a few gigabytes of memory), one after the
 // other on one cluster; where ROLLCALL_REQUIRE names "cluster" they fail instead
@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
@@ -32,13 +33,15 @@ const (
 )
 
 var shared struct {
-	once sync.Once
-	bed  *testbed.Bed
-	err  error
+	once   sync.Once
+	bed    *testbed.Bed
+	err    error
+	loaded []string
 }
 
-// bed is the cluster with Rollcall installed, brought up once.
-func bed(t *testing.T) *testbed.Bed {
+// bed is the cluster with Rollcall installed, brought up once, and with the images
+// of the databases that a test needs.
+func bed(t *testing.T, databases ...string) *testbed.Bed {
 	t.Helper()
 	if os.Getenv("ROLLCALL_E2E") != "1" {
 		if strings.Contains(os.Getenv("ROLLCALL_REQUIRE"), "cluster") {
@@ -48,6 +51,12 @@ func bed(t *testing.T) *testbed.Bed {
 	}
 	shared.once.Do(func() { shared.bed, shared.err = up() })
 	require.NoError(t, shared.err)
+	for _, name := range databases {
+		if !slices.Contains(shared.loaded, name) {
+			require.NoError(t, shared.bed.LoadImages(t.Context(), name))
+			shared.loaded = append(shared.loaded, name)
+		}
+	}
 	return shared.bed
 }
 
@@ -62,7 +71,7 @@ func up() (*testbed.Bed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.LoadImages(ctx); err != nil {
+	if err := b.LoadImages(ctx, testbed.Images...); err != nil {
 		return nil, err
 	}
 	// What an earlier run left behind would be judged with this one. The database
@@ -143,10 +152,16 @@ func coordinators(ctx context.Context, b *testbed.Bed, n int) error {
 	return err
 }
 
-// databaseCluster is the manifest that a user writes, with changes.
+// databaseCluster is Solr's manifest that a user writes, with changes.
 func databaseCluster(t *testing.T, b *testbed.Bed, replace ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(b.Path("test", "e2e", "manifests", "databasecluster.yaml"))
+	return manifest(t, b, "databasecluster.yaml", replace...)
+}
+
+// manifest is a file of test/e2e/manifests, with changes.
+func manifest(t *testing.T, b *testbed.Bed, name string, replace ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(b.Path("test", "e2e", "manifests", name))
 	require.NoError(t, err)
 	for i := 0; i+1 < len(replace); i += 2 {
 		require.Contains(t, string(text), replace[i])
@@ -156,11 +171,11 @@ func databaseCluster(t *testing.T, b *testbed.Bed, replace ...string) string {
 }
 
 // roll runs a change under load and requires that no client noticed.
-func roll(t *testing.T, r solrcloud.Rehearsal) solrcloud.Outcome {
+func roll(t *testing.T, r rehearsal.Rehearsal) rehearsal.Outcome {
 	t.Helper()
 	out := measure(t, r)
 	if out.Load.Failed > 0 {
-		describe(t, r.Cloud.Bed)
+		describe(t)
 	}
 	require.Zero(t, out.Load.Failed, "failed requests")
 	return out
@@ -168,16 +183,16 @@ func roll(t *testing.T, r solrcloud.Rehearsal) solrcloud.Outcome {
 
 // measure runs a change under load. Requests may fail, because of what is done
 // to the database; nothing that was acknowledged may be lost.
-func measure(t *testing.T, r solrcloud.Rehearsal) solrcloud.Outcome {
+func measure(t *testing.T, r rehearsal.Rehearsal) rehearsal.Outcome {
 	t.Helper()
-	if r.Done == nil {
-		r.Done = func(ctx context.Context) error { return r.Cloud.RolledOut(ctx, rolloutLimit) }
+	if r.Limit == 0 {
+		r.Limit = rolloutLimit
 	}
 	out, err := r.Run(t.Context())
 	t.Log(out)
 	out.Explain(os.Stdout)
 	if err != nil {
-		describe(t, r.Cloud.Bed)
+		describe(t)
 	}
 	require.NoError(t, err)
 	require.Empty(t, out.Lost, "acknowledged documents that are gone")
@@ -187,13 +202,20 @@ func measure(t *testing.T, r solrcloud.Rehearsal) solrcloud.Outcome {
 }
 
 // describe prints what Rollcall says, for whoever reads a failed run.
-func describe(t *testing.T, b *testbed.Bed) {
+func describe(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for _, args := range [][]string{{"status", "solr", "-n", solrcloud.Namespace}, {"plan", "solr", "-n", solrcloud.Namespace, "-o", "text"}} {
-		out, err := b.Rollcall(ctx, args...)
-		t.Logf("rollcall %s: %v\n%s", strings.Join(args, " "), err, out)
+	b := shared.bed
+	names, err := b.Kubectl(ctx, "", "get", "databaseclusters", "-n", solrcloud.Namespace, "-o", "jsonpath={.items[*].metadata.name}")
+	if err != nil {
+		t.Log(err)
+	}
+	for name := range strings.FieldsSeq(names) {
+		for _, args := range [][]string{{"status", name, "-n", solrcloud.Namespace}, {"plan", name, "-n", solrcloud.Namespace, "-o", "text"}} {
+			out, err := b.Rollcall(ctx, args...)
+			t.Logf("rollcall %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
 	}
 	if out, err := b.Kubectl(ctx, "", "logs", "-n", testbed.InstallNamespace, "-l", "app.kubernetes.io/name=rollcall", "--tail=60", "--prefix"); err == nil {
 		t.Log(out)

@@ -15,24 +15,21 @@ import (
 // InstallNamespace is where the manifests put the coordinator.
 const InstallNamespace = "rollcall-system"
 
-// LoadImages builds the images of this checkout and brings them into every node: all, or those named.
+// Images are Rollcall's own; databases have one each.
+var Images = []string{"agent", "coordinator"}
+
+// LoadImages builds the named images of this checkout and brings them into every node.
 func (b *Bed) LoadImages(ctx context.Context, names ...string) error {
 	if err := b.tool(ctx, "rollcall-images", append([]string{"build"}, names...)...); err != nil {
 		return fmt.Errorf("images: %w", err)
 	}
-	out, err := b.run(ctx, "", b.Program("rollcall-images"), "dir")
+	dir, err := b.run(ctx, "", b.Program("rollcall-images"), "dir")
 	if err != nil {
 		return err
 	}
-	dir := strings.TrimSpace(out)
 	var archives []string
 	for _, name := range names {
-		archives = append(archives, filepath.Join(dir, name+".tar"))
-	}
-	if len(names) == 0 {
-		if archives, err = filepath.Glob(filepath.Join(dir, "*.tar")); err != nil {
-			return err
-		}
+		archives = append(archives, filepath.Join(strings.TrimSpace(dir), name+".tar"))
 	}
 	return b.Load(ctx, archives...)
 }

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
 // Pods is a live view of the pods of one selector.
@@ -21,7 +24,7 @@ type Pods struct {
 	port   int
 }
 
-// WatchPods starts a watch that ends with ctx. port is the one that Solr listens on.
+// WatchPods starts a watch that ends with ctx. port is the one that the database listens on.
 func (b *Bed) WatchPods(ctx context.Context, namespace, selector string, port int) (*Pods, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(b.Kube, 0, informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
@@ -55,6 +58,32 @@ func (p *Pods) URLs() []string {
 		}
 	}
 	return urls
+}
+
+// Updated answers nil when a StatefulSet's pods are all Ready on its update revision.
+func (p *Pods) Updated(set *appsv1.StatefulSet) error {
+	if set.Status.ObservedGeneration < set.Generation {
+		return fmt.Errorf("%s: the StatefulSet's status is older than its spec", set.Name)
+	}
+	updated := 0
+	for _, pod := range p.All() {
+		if metav1.IsControlledBy(pod, set) && Ready(pod) && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == set.Status.UpdateRevision {
+			updated++
+		}
+	}
+	if updated != int(*set.Spec.Replicas) {
+		return fmt.Errorf("%s: %d of %d pods are Ready on %s", set.Name, updated, *set.Spec.Replicas, set.Status.UpdateRevision)
+	}
+	return nil
+}
+
+// Witnessed are the pods as a witness sees them.
+func (p *Pods) Witnessed() []witness.Pod {
+	var out []witness.Pod
+	for _, pod := range p.All() {
+		out = append(out, witness.Pod{Name: pod.Name, Host: pod.Name, UID: string(pod.UID), BaseURL: p.URL(pod), Ready: Ready(pod), Deleting: pod.DeletionTimestamp != nil, Agent: len(pod.Spec.InitContainers) > 0})
+	}
+	return out
 }
 
 // URL of a pod's database.

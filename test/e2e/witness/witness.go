@@ -1,6 +1,6 @@
-// Package witness watches a SolrCloud while something is rolled through it. It
-// asks Solr itself and the Kubernetes pods, never Rollcall, so that it can
-// contradict what Rollcall says of itself.
+// Package witness watches a database while something is rolled through it. It
+// asks the database itself and the Kubernetes pods, never Rollcall, so that it
+// can contradict what Rollcall says of itself.
 package witness
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Pod as the witness needs it.
 type Pod struct {
-	Name, UID, Host string // Host is the pod's name in Solr node names
+	Name, UID, Host string // Host is the pod's name in the names of nodes
 	BaseURL         string
 	Ready           bool // Ready and not being deleted
 	Deleting        bool
@@ -30,14 +30,14 @@ type Options struct {
 	Desired int
 	// Every is the time between two looks, default 300 ms.
 	Every time.Duration
-	// Read asks one Solr; default ReadSolr.
+	// Read asks one node of the database; default ReadSolr.
 	Read func(ctx context.Context, baseURL string) (State, error)
 }
 
 // Report is what was seen.
 type Report struct {
 	Looks  int `json:"looks"`
-	Misses int `json:"misses"` // looks at which no Solr answered
+	Misses int `json:"misses"` // looks at which no node answered
 	// MaxPodsAway is the largest number of pods that were missing or not Ready at
 	// once, save those that the test itself hurt.
 	MaxPodsAway int `json:"maxPodsAway"`
@@ -45,8 +45,11 @@ type Report struct {
 	MaxAway map[string]int `json:"maxAway"`
 	// Together says when and which, for each shard of which more than one was away at once.
 	Together map[string][]string `json:"together,omitempty"`
-	// Leaderless counts looks at which an active shard had no leader.
-	Leaderless int `json:"leaderless"`
+	// Leaderless counts, for each shard with several replicas, the looks at which
+	// it had no leader although it had one before; nobody can write to it then.
+	Leaderless map[string]int `json:"leaderless,omitempty"`
+	// Alone is the same for shards with one replica, which nothing can spare that.
+	Alone map[string]int `json:"alone,omitempty"`
 	// Restarts in the order in which pods were seen with a new UID or gone.
 	Restarts []Restart `json:"restarts"`
 }
@@ -55,8 +58,12 @@ type Report struct {
 type Restart struct {
 	Pod string    `json:"pod"`
 	At  time.Time `json:"at"`
-	// Overseer: the pod was the overseer when it was last seen alive.
-	Overseer bool `json:"overseer"`
+	// Elected: the pod was seen elected since the restart before. One that hands
+	// over gives that away before it goes.
+	Elected bool `json:"elected"`
+	// Only are the shards of which the pod had the only active replica when they
+	// were last seen, though they have several.
+	Only []string `json:"only,omitempty"`
 	// Bare: the pod that went had no agent, as nobody gave it one.
 	Bare bool `json:"bare,omitempty"`
 }
@@ -94,14 +101,24 @@ func (r Report) Again() []Restart {
 	return again
 }
 
-// OverseerLast tells whether the last restart, and only that, took the overseer.
-func (r Report) OverseerLast() error {
+// ElectedLast tells whether the last restart, and only that, took the elected node.
+func (r Report) ElectedLast() error {
 	if len(r.Restarts) == 0 {
 		return fmt.Errorf("nothing was restarted")
 	}
 	for i, x := range r.Restarts {
-		if x.Overseer != (i == len(r.Restarts)-1) {
-			return fmt.Errorf("restart %d of %d (%s): overseer = %t", i+1, len(r.Restarts), x.Pod, x.Overseer)
+		if x.Elected != (i == len(r.Restarts)-1) {
+			return fmt.Errorf("restart %d of %d (%s): elected = %t", i+1, len(r.Restarts), x.Pod, x.Elected)
+		}
+	}
+	return nil
+}
+
+// InOrder tells whether pods went by kinds, the lowest first.
+func (r Report) InOrder(kind func(pod string) int) error {
+	for i := 1; i < len(r.Restarts); i++ {
+		if before, x := r.Restarts[i-1].Pod, r.Restarts[i].Pod; kind(before) > kind(x) {
+			return fmt.Errorf("restart %d of %d: %s went after %s", i+1, len(r.Restarts), x, before)
 		}
 	}
 	return nil
@@ -114,13 +131,14 @@ const maxNotes = 20
 type Witness struct {
 	opts Options
 
-	mu       sync.Mutex
-	report   Report
-	uids     map[string]string // pod -> UID last seen
-	hurt     map[string]bool   // UIDs of pods that the test itself hurts
-	bare     map[string]bool   // UIDs of pods without an agent
-	overseer string            // host of the last seen overseer
-	last     State
+	mu      sync.Mutex
+	report  Report
+	uids    map[string]string // pod -> UID last seen
+	hurt    map[string]bool   // UIDs of pods that the test itself hurts
+	bare    map[string]bool   // UIDs of pods without an agent
+	elected map[string]bool   // hosts seen elected since the last restart
+	led     map[string]bool   // shards that had a leader once
+	last    State
 }
 
 // New makes a witness; the pods that exist now are the ones it compares with.
@@ -131,9 +149,8 @@ func New(opts Options) *Witness {
 	if opts.Read == nil {
 		opts.Read = ReadSolr
 	}
-	w := &Witness{opts: opts, uids: map[string]string{}, hurt: map[string]bool{}, bare: map[string]bool{}}
-	w.report.MaxAway = map[string]int{}
-	w.report.Together = map[string][]string{}
+	w := &Witness{opts: opts, uids: map[string]string{}, hurt: map[string]bool{}, bare: map[string]bool{}, elected: map[string]bool{}, led: map[string]bool{}}
+	w.report = Report{MaxAway: map[string]int{}, Together: map[string][]string{}, Leaderless: map[string]int{}, Alone: map[string]int{}}
 	for _, p := range opts.Pods() {
 		w.uids[p.Name] = p.UID
 		w.bare[p.UID] = !p.Agent
@@ -178,11 +195,13 @@ func (w *Witness) Report() Report {
 	out := w.report
 	out.MaxAway = maps.Clone(w.report.MaxAway)
 	out.Together = maps.Clone(w.report.Together)
+	out.Leaderless = maps.Clone(w.report.Leaderless)
+	out.Alone = maps.Clone(w.report.Alone)
 	out.Restarts = slices.Clone(w.report.Restarts)
 	return out
 }
 
-// State of the last look at which a Solr answered.
+// State of the last look at which a node answered.
 func (w *Witness) State() State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,16 +226,21 @@ func (w *Witness) look(ctx context.Context) {
 		return
 	}
 	w.last = state
-	if state.Overseer != "" {
-		w.overseer = state.Overseer
+	if state.Elected != "" {
+		w.elected[state.Elected] = true
 	}
 	for shard, s := range state.Shards {
 		w.report.MaxAway[shard] = max(w.report.MaxAway[shard], s.Away)
 		if s.Away > 1 && len(w.report.Together[shard]) < maxNotes {
 			w.report.Together[shard] = append(w.report.Together[shard], time.Now().Format("15:04:05.0 ")+strings.Join(s.Missing, ", "))
 		}
-		if !s.Leader {
-			w.report.Leaderless++
+		switch {
+		case s.Leader:
+			w.led[shard] = true
+		case w.led[shard] && s.Replicas > 1:
+			w.report.Leaderless[shard]++
+		case w.led[shard]:
+			w.report.Alone[shard]++
 		}
 	}
 }
@@ -230,8 +254,8 @@ func (w *Witness) pods(pods []Pod) {
 		if p.Ready || w.hurt[p.UID] && !p.Deleting {
 			ready++
 		}
-		// A deletion counts when it is asked for: a Solr that stops gives the
-		// overseer away long before its pod is gone.
+		// A deletion counts when it is asked for: a node that stops gives its duties
+		// away long before its pod is gone.
 		if p.Deleting {
 			if w.uids[p.Name] == p.UID {
 				w.restarted(p.Name, p.Host)
@@ -254,10 +278,17 @@ func (w *Witness) pods(pods []Pod) {
 }
 
 func (w *Witness) restarted(name, host string) {
-	w.report.Restarts = append(w.report.Restarts, Restart{Pod: name, At: time.Now(), Overseer: hostOf(w.overseer) == host || hostOf(w.overseer) == name, Bare: w.bare[w.uids[name]]})
+	x := Restart{Pod: name, At: time.Now(), Elected: w.elected[host] || w.elected[name], Bare: w.bare[w.uids[name]]}
+	for _, shard := range slices.Sorted(maps.Keys(w.last.Shards)) {
+		if s := w.last.Shards[shard]; s.Replicas > 1 && len(s.On) == 1 && (s.On[0] == host || s.On[0] == name) {
+			x.Only = append(x.Only, shard)
+		}
+	}
+	w.report.Restarts = append(w.report.Restarts, x)
+	w.elected = map[string]bool{w.last.Elected: true}
 }
 
-// ask reads the first Ready Solr that answers.
+// ask reads the first Ready node that answers.
 func (w *Witness) ask(ctx context.Context, pods []Pod) (State, bool) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

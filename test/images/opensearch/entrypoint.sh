@@ -7,7 +7,7 @@
 #   OPENSEARCH_HOST      address by which other nodes reach this one            default: the host's first
 #   OPENSEARCH_SEEDS     names or addresses of nodes, comma separated; none: a node for itself
 #   OPENSEARCH_MANAGERS  names of the nodes that form the cluster at first, comma separated
-#   OPENSEARCH_ROLES     comma separated                                        default: those that OpenSearch gives itself
+#   OPENSEARCH_ROLES     comma separated; a blank: none, so that it coordinates default: those that OpenSearch gives itself
 #   OPENSEARCH_DATA      folder for data and logs; put a volume there           default /data
 #   OPENSEARCH_HEAP      default 256m
 #   OPENSEARCH_OPTS      more options for java, which win over those below

@@ -18,6 +18,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
@@ -48,17 +49,17 @@ type options struct {
 
 type result struct {
 	way string
-	out solrcloud.Outcome
+	out rehearsal.Outcome
 }
 
 var allWays = []struct {
 	key, name string
 	images    []string
-	run       func(context.Context, *testbed.Bed) (solrcloud.Outcome, error)
+	run       func(context.Context, *testbed.Bed) (rehearsal.Outcome, error)
 }{
 	{"plain", "plain rolling update", []string{"solr"}, plain},
 	{"careful", "one at a time", []string{"solr"}, careful},
-	{"rollcall", "Rollcall", nil, rollcall},
+	{"rollcall", "Rollcall", append([]string{"solr"}, testbed.Images...), rollcall},
 }
 
 func run(ctx context.Context, o options, w io.Writer) (err error) {
@@ -97,22 +98,18 @@ func table(w io.Writer, results []result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "\nWAY\tSECONDS\tREQUESTS\tFAILED\tRETRIED\tLOST\tPODS AWAY\tSHARD REPLICAS AWAY")
 	for _, r := range results {
-		lost := 0
-		for _, n := range r.out.Lost {
-			lost += n
-		}
 		_, away := r.out.Witness.WorstShard()
 		_, _ = fmt.Fprintf(t, "%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\n", r.way, r.out.Took.Seconds(), r.out.Load.Requests, r.out.Load.Failed,
-			r.out.Load.Retried, lost, r.out.Witness.MaxPodsAway, away)
+			r.out.Load.Retried, r.out.LostDocs(), r.out.Witness.MaxPodsAway, away)
 	}
 	return t.Flush()
 }
 
-func plain(ctx context.Context, bed *testbed.Bed) (solrcloud.Outcome, error) {
+func plain(ctx context.Context, bed *testbed.Bed) (rehearsal.Outcome, error) {
 	return on(ctx, bed, solrcloud.RollingUpdate, func(ctx context.Context, c *solrcloud.Cloud) error { return c.Touch(ctx, "plain") })
 }
 
-func careful(ctx context.Context, bed *testbed.Bed) (solrcloud.Outcome, error) {
+func careful(ctx context.Context, bed *testbed.Bed) (rehearsal.Outcome, error) {
 	return on(ctx, bed, nil, func(ctx context.Context, c *solrcloud.Cloud) error {
 		if err := c.Touch(ctx, "careful"); err != nil {
 			return err
@@ -121,35 +118,35 @@ func careful(ctx context.Context, bed *testbed.Bed) (solrcloud.Outcome, error) {
 	})
 }
 
-func rollcall(ctx context.Context, bed *testbed.Bed) (solrcloud.Outcome, error) {
+func rollcall(ctx context.Context, bed *testbed.Bed) (rehearsal.Outcome, error) {
 	if err := bed.Install(ctx); err != nil {
-		return solrcloud.Outcome{}, err
+		return rehearsal.Outcome{}, err
 	}
 	if err := bed.Apply(ctx, namespace); err != nil {
-		return solrcloud.Outcome{}, err
+		return rehearsal.Outcome{}, err
 	}
 	if err := bed.ApplyFile(ctx, "test", "e2e", "manifests", "databasecluster.yaml"); err != nil {
-		return solrcloud.Outcome{}, err
+		return rehearsal.Outcome{}, err
 	}
 	return on(ctx, bed, solrcloud.Labelled, func(ctx context.Context, c *solrcloud.Cloud) error { return c.Touch(ctx, "rollcall") })
 }
 
 // on deploys a fresh SolrCloud, makes the change under load, and removes it.
-func on(ctx context.Context, bed *testbed.Bed, edit func(*appsv1.StatefulSet), change func(context.Context, *solrcloud.Cloud) error) (solrcloud.Outcome, error) {
+func on(ctx context.Context, bed *testbed.Bed, edit func(*appsv1.StatefulSet), change func(context.Context, *solrcloud.Cloud) error) (rehearsal.Outcome, error) {
 	if err := bed.Apply(ctx, namespace); err != nil {
-		return solrcloud.Outcome{}, err
+		return rehearsal.Outcome{}, err
 	}
 	cloud, err := solrcloud.Deploy(ctx, bed, edit)
 	if err != nil {
-		return solrcloud.Outcome{}, err
+		return rehearsal.Outcome{}, err
 	}
 	if err := cloud.CreateCollections(ctx); err != nil {
-		return solrcloud.Outcome{}, err
+		return rehearsal.Outcome{}, err
 	}
-	out, err := solrcloud.Rehearsal{
-		Cloud:  cloud,
+	out, err := rehearsal.Rehearsal{
+		On:     cloud,
 		Change: func(ctx context.Context) error { return change(ctx, cloud) },
-		Done:   func(ctx context.Context) error { return cloud.RolledOut(ctx, limit) },
+		Limit:  limit,
 	}.Run(ctx)
 	if err != nil {
 		return out, err

@@ -1,10 +1,9 @@
-// Command demo upgrades a real SolrCloud under load on a real Kubernetes, with
+// Command demo upgrades a real database under load on a real Kubernetes, with
 // Rollcall, and shows what happens while it happens.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,100 +16,98 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
-	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
 const (
-	from  = "9.9.0"
-	to    = "9.10.0"
-	limit = 15 * time.Minute
+	namespace = "demo"
+	limit     = 15 * time.Minute
 )
 
 func main() {
 	name := flag.String("name", "demo", "name of the local cluster")
+	engine := flag.String("engine", "solr", "solr or opensearch")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *name, os.Stdout); err != nil {
+	if err := run(ctx, *name, *engine, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, name string, w io.Writer) error {
+func run(ctx context.Context, name, engine string, w io.Writer) error {
 	started := time.Now()
+	show, ok := shows[engine]
+	if !ok {
+		return fmt.Errorf("there is no demo of %q: want solr or opensearch", engine)
+	}
 	bed, err := testbed.Up(ctx, testbed.Options{Root: ".", Name: name, Log: w})
 	if err != nil {
 		return err
 	}
-	cloud, err := prepare(ctx, bed)
+	database, err := prepare(ctx, bed, show)
 	if err != nil {
 		return err
 	}
-	bed.Logf("=== the change: Solr %s -> %s on all six pods, under load", from, to)
-	out, err := upgrade(ctx, cloud, w)
+	bed.Logf("=== the change: %s, under load", show.change)
+	out, err := upgrade(ctx, bed, show, database, w)
 	if err != nil {
 		out.Explain(w)
 		return err
 	}
-	return summary(w, bed, out, time.Since(started))
+	return summary(w, bed, show, out, time.Since(started))
 }
 
 // prepare brings everything to the state before the change; on a second run most of it is there.
-func prepare(ctx context.Context, bed *testbed.Bed) (*solrcloud.Cloud, error) {
+func prepare(ctx context.Context, bed *testbed.Bed, show show) (database, error) {
 	bed.Logf("=== images")
-	if err := bed.LoadImages(ctx); err != nil {
+	if err := bed.LoadImages(ctx, append([]string{show.image}, testbed.Images...)...); err != nil {
 		return nil, err
 	}
 	bed.Logf("=== Rollcall: kubectl apply -f deploy/manifests/rollcall.yaml")
 	if err := bed.Install(ctx); err != nil {
 		return nil, err
 	}
-	bed.Logf("=== six Solr %s pods over three zones, with the label rollcall.dev/cluster, and one DatabaseCluster", from)
-	if _, err := bed.Kubectl(ctx, "", "delete", "namespace", solrcloud.Namespace, "--ignore-not-found", "--timeout=400s"); err != nil {
+	bed.Logf("=== %s, with the label rollcall.dev/cluster, and one DatabaseCluster", show.what)
+	if _, err := bed.Kubectl(ctx, "", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=400s"); err != nil {
 		return nil, err
 	}
-	if _, err := bed.Kubectl(ctx, "", "create", "namespace", solrcloud.Namespace); err != nil {
+	if _, err := bed.Kubectl(ctx, "", "create", "namespace", namespace); err != nil {
 		return nil, err
 	}
-	if err := bed.ApplyFile(ctx, "test", "e2e", "manifests", "databasecluster.yaml"); err != nil {
+	if err := bed.ApplyFile(ctx, "test", "e2e", "manifests", show.manifest); err != nil {
 		return nil, err
 	}
-	cloud, err := solrcloud.Deploy(ctx, bed, solrcloud.Labelled)
-	if err != nil {
-		return nil, err
-	}
-	bed.Logf("=== collections: %s", strings.Join(solrcloud.Names(), ", "))
-	return cloud, cloud.CreateCollections(ctx)
+	return show.deploy(ctx, bed)
 }
 
-func upgrade(ctx context.Context, cloud *solrcloud.Cloud, w io.Writer) (solrcloud.Outcome, error) {
+func upgrade(ctx context.Context, bed *testbed.Bed, show show, database database, w io.Writer) (rehearsal.Outcome, error) {
 	showCtx, stop := context.WithCancel(ctx)
 	var shown sync.WaitGroup
 	defer shown.Wait()
 	defer stop()
-	out, err := solrcloud.Rehearsal{
-		Cloud:  cloud,
-		Change: func(ctx context.Context) error { return cloud.SetImage(ctx, to) },
-		Done:   func(ctx context.Context) error { return cloud.RolledOut(ctx, limit) },
+	return rehearsal.Rehearsal{
+		On:     database,
+		Change: func(ctx context.Context) error { return database.SetImage(ctx, show.to) },
+		Limit:  limit,
 		Live: func(client *load.Client, wit *witness.Witness) {
-			shown.Go(func() { show(showCtx, cloud.Bed, client, wit, w) })
+			shown.Go(func() { watch(showCtx, bed, show, client, wit, w) })
 		},
 	}.Run(ctx)
-	return out, err
 }
 
-// show prints the plan whenever it changes, with what the judges have seen so far.
-func show(ctx context.Context, bed *testbed.Bed, client *load.Client, wit *witness.Witness, w io.Writer) {
+// watch prints the plan whenever it changes, with what the judges have seen so far.
+func watch(ctx context.Context, bed *testbed.Bed, show show, client *load.Client, wit *witness.Witness, w io.Writer) {
 	last := ""
 	for ctx.Err() == nil {
-		plan, err := bed.Rollcall(ctx, "plan", solrcloud.Name, "-n", solrcloud.Namespace, "-o", "text")
+		plan, err := bed.Rollcall(ctx, "plan", show.cluster, "-n", namespace, "-o", "text")
 		if err == nil && digest(plan) != last {
 			last = digest(plan)
 			stats, seen := client.Stats(), wit.Report()
-			_, _ = fmt.Fprintf(w, "%s  requests %d, failed %d; restarted %d of 6\n", time.Now().Format("15:04:05"), stats.Requests, stats.Failed, len(seen.RestartCounts()))
+			_, _ = fmt.Fprintf(w, "%s  requests %d, failed %d; restarted %d of %d\n", time.Now().Format("15:04:05"), stats.Requests, stats.Failed, len(seen.RestartCounts()), show.pods)
 			for line := range strings.Lines(brief(plan)) {
 				_, _ = fmt.Fprint(w, "          ", line)
 			}
@@ -146,27 +143,35 @@ func brief(plan string) string {
 	return out.String()
 }
 
-func summary(w io.Writer, bed *testbed.Bed, out solrcloud.Outcome, took time.Duration) error {
+func summary(w io.Writer, bed *testbed.Bed, show show, out rehearsal.Outcome, took time.Duration) error {
 	_, _ = fmt.Fprintf(w, "\n%s\n", strings.ReplaceAll(out.String(), "; ", "\n"))
 	out.Explain(w)
 	_, _ = fmt.Fprintf(w, `
-all of this took %s. Look further:
-  export KUBECONFIG=%s PATH=%s:$PATH
+all of this took %[1]s. Look further:
+  export KUBECONFIG=%[2]s PATH=%[3]s:$PATH
   rollcall get -A
-  rollcall status solr -n demo
-  rollcall explain solr-0 -n demo
-  rollcall snapshot solr -n demo > snapshot.json; rollcall plan --snapshot snapshot.json
+  rollcall status %[4]s -n demo
+  rollcall explain %[5]s -n demo
+  rollcall snapshot %[4]s -n demo > snapshot.json; rollcall plan --snapshot snapshot.json
 clean up:
   make down
-`, took.Round(time.Second), bed.Kubeconfig, bed.Path("bin"))
+`, took.Round(time.Second), bed.Kubeconfig, bed.Path("bin"), show.cluster, show.pod)
+	return judge(out, show)
+}
+
+// judge says what of a rollout was not as promised.
+func judge(out rehearsal.Outcome, show show) error {
 	if out.Load.Failed > 0 {
 		return fmt.Errorf("%d requests failed", out.Load.Failed)
 	}
-	if err := out.Witness.OverseerLast(); err != nil {
-		return fmt.Errorf("the overseer was not last: %w", err)
+	if lost := out.LostDocs(); lost > 0 {
+		return fmt.Errorf("%d acknowledged documents are lost", lost)
 	}
-	if _, away := out.Witness.WorstShard(); away > 1 {
-		return errors.New("more than one replica of a shard was away")
+	if err := out.Witness.ElectedLast(); err != nil {
+		return fmt.Errorf("%s was not last: %w", show.last, err)
+	}
+	if shard, away := out.Witness.WorstShard(); away > 1 {
+		return fmt.Errorf("%d replicas of %s were away together", away, shard)
 	}
 	return nil
 }

@@ -6,62 +6,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/rollcall-dev/rollcall/test/e2e/load"
-	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
-// settle is how long a document may take to show up: TLOG and PULL replicas copy
-// from their leader every few seconds.
-const settle = time.Minute
-
-// described bounds how many lost documents are told of one by one.
-const described = 30
-
-// lost are acknowledged documents that are not there, counted by collection, and
-// which they are.
-func (c *Cloud) lost(ctx context.Context, client *load.Client) (map[string]int, []string, error) {
-	out := map[string]int{}
-	var which []string
-	for _, collection := range Names() {
-		deadline := time.Now().Add(settle)
-		for {
-			gone, err := client.Gone(collection)
-			if err != nil {
-				return out, which, err
-			}
-			if len(gone) == 0 {
-				break
-			}
-			if time.Now().After(deadline) {
-				out[collection] = len(gone)
-				which = append(which, c.whereabouts(ctx, collection, gone)...)
-				break
-			}
-			if err := testbed.Pause(ctx, time.Second); err != nil {
-				return out, which, err
-			}
-		}
-	}
-	return out, which, nil
-}
-
-// whereabouts asks every copy by itself for documents that the collection does
-// not show: one that is on a follower alone was lost in another way than one
-// that is nowhere.
-func (c *Cloud) whereabouts(ctx context.Context, collection string, gone []load.Doc) []string {
-	var lines []string
-	for i, doc := range gone {
-		if i == described {
-			return append(lines, fmt.Sprintf("%s: and %d more", collection, len(gone)-i))
-		}
-		lines = append(lines, fmt.Sprintf("%s: %s; %s", collection, doc, c.holders(ctx, collection, doc.ID)))
-	}
-	return lines
-}
-
-func (c *Cloud) holders(ctx context.Context, collection, id string) string {
+// Holders asks every copy by itself for a document.
+func (c *Cloud) Holders(ctx context.Context, collection, id string) string {
 	var state struct {
 		Cluster struct {
 			Collections map[string]struct {

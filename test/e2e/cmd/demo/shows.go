@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
+	"github.com/rollcall-dev/rollcall/test/e2e/searchcluster"
+	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+)
+
+// database is one that can be upgraded.
+type database interface {
+	rehearsal.Database
+	SetImage(ctx context.Context, tag string) error
+}
+
+// show is the demo of one kind of database.
+type show struct {
+	image    string // its archive
+	manifest string // of the DatabaseCluster
+	cluster  string // its name
+	pod      string // one of them, for whoever looks further
+	pods     int
+	to       string // the version
+	last     string // who goes last
+	// what is there before, and the change, in words.
+	what, change string
+	deploy       func(context.Context, *testbed.Bed) (database, error)
+}
+
+var shows = map[string]show{
+	"solr": {
+		image: "solr", manifest: "databasecluster.yaml", cluster: solrcloud.Name, pod: "solr-0", pods: 6, to: "9.10.0", last: "the overseer",
+		what: "six Solr 9.9.0 pods over three zones", change: "Solr 9.9.0 -> 9.10.0 on all six pods", deploy: solr,
+	},
+	"opensearch": {
+		image: "opensearch", manifest: "opensearch-databasecluster.yaml", cluster: searchcluster.Name, pod: "os-data-0", pods: 8, to: "3.8.0", last: "the elected manager",
+		what:   "eight OpenSearch 2.19.6 pods over three zones: three managers, four with data, one that coordinates",
+		change: "OpenSearch 2.19.6 -> 3.8.0 on all eight pods, in three StatefulSets", deploy: openSearch,
+	},
+}
+
+func solr(ctx context.Context, bed *testbed.Bed) (database, error) {
+	cloud, err := solrcloud.Deploy(ctx, bed, solrcloud.Labelled)
+	if err != nil {
+		return nil, err
+	}
+	bed.Logf("=== collections: %s", strings.Join(solrcloud.Names(), ", "))
+	return cloud, cloud.CreateCollections(ctx)
+}
+
+func openSearch(ctx context.Context, bed *testbed.Bed) (database, error) {
+	cluster, err := searchcluster.Deploy(ctx, bed, searchcluster.Labelled)
+	if err != nil {
+		return nil, err
+	}
+	bed.Logf("=== indices: %s; the last has no replicas", strings.Join(searchcluster.Names(), ", "))
+	return cluster, cluster.CreateIndices(ctx)
+}
