@@ -303,17 +303,44 @@ func TestEvacuateSaysWhatHoldsItUp(t *testing.T) {
 	require.Equal(t, "1 copies are still on the node, and allocation is held back: cluster.routing.allocation.enable is primaries", p.Detail)
 }
 
-// Settings of a version that is no more make every change fail.
-func TestArchivedSettingsAreNamed(t *testing.T) {
+// The first change through a newer manager archives a setting that it does not
+// know; all later ones fail, also the one that ends the throttle.
+func TestArchivedSettingsAreMovedAside(t *testing.T) {
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
-	c.locked(func() { c.persistent["archived.index.old"] = "1" })
+	c.add("books/0", 1, 2)
+	c.locked(func() { c.removed, c.persistent["compatibility.old"] = "compatibility.old", "true" })
+	e := mustNew(t, testOptions(c.options(1)))
+	order := handoffOf("c1")
+	var err error
+	order.Shared, err = e.Shared(t.Context(), order)
+	require.NoError(t, err)
+	_, last := do(t, e, order)
+	require.Equal(t, engines.Progress{State: engines.Done}, last)
+	require.Equal(t, map[string]any{"archived.compatibility.old": "true", settingAllocation: "primaries"}, c.persistent)
+	p, err := e.RestoreShared(t.Context(), order.Shared, time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, engines.Progress{State: engines.Done,
+		Detail: "moved aside below cluster.metadata.archived., because every change failed: archived.compatibility.old"}, p)
+	require.Equal(t, map[string]any{"cluster.metadata.archived.compatibility.old": "true"}, c.persistent)
+}
+
+// Nothing of people's is touched while changes work, or fail for another reason.
+func TestArchivedSettingsStayWhereTheyAreNotInTheWay(t *testing.T) {
+	s := settings{persistent: map[string]string{"archived.a": "1", "b": "2"}, transient: map[string]string{"archived.a": "3"}}
+	require.Equal(t, []string{"archived.a"}, s.archived())
+	p, tr := s.moveAside(changes{"x": nil}, nil)
+	require.Equal(t, changes{"x": nil, "archived.a": nil, "cluster.metadata.archived.a": text("1")}, p, "what is persistent is kept")
+	require.Equal(t, changes{"archived.a": nil}, tr)
+
+	c := newFakeCluster(t, 3, "data", "cluster_manager")
+	c.allowed.set(0)
 	e := mustNew(t, testOptions(c.options(0)))
 	undo, err := e.Plan(t.Context(), handoffOf("c1"))
 	require.NoError(t, err)
-	p, err := e.Apply(t.Context(), handoffOf("c1"), undo)
+	progress, err := e.Apply(t.Context(), handoffOf("c1"), undo)
 	require.NoError(t, err)
-	require.Equal(t, engines.Running, p.State)
-	require.Contains(t, p.Detail, "until somebody sets them to null: archived.index.old")
+	require.Equal(t, engines.Progress{State: engines.Running,
+		Detail: "trying again: mark exclusions of db-0: PUT /_cluster/settings: opensearch answered 500 Internal Server Error: exception: change failed"}, progress)
 }
 
 func TestUnknownNodesAreRefused(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -35,21 +34,6 @@ func (s settings) excluded() []string { return entries(s.effective(settingExclud
 func (s settings) throttled() bool {
 	v := strings.ToLower(s.effective(settingAllocation))
 	return v != "" && v != "all"
-}
-
-// archived names settings that this version does not know any more. While there
-// are any, changes of other settings can fail.
-func (s settings) archived() []string {
-	var out []string
-	for _, level := range []map[string]string{s.persistent, s.transient} {
-		for name := range level {
-			if strings.HasPrefix(name, "archived.") {
-				out = append(out, name)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (a *api) settings(ctx context.Context) (s settings, err error) {

@@ -19,7 +19,8 @@ type Engine struct {
 	observer *observer
 
 	mu      sync.Mutex
-	flushed string // the claim for which a flush was made
+	flushed string   // the claim for which a flush was made
+	moved   []string // archived settings that were moved aside, until somebody is told
 }
 
 var _ engines.Sharer = (*Engine)(nil)
@@ -103,9 +104,9 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	}
 	progress, err := e.round(ctx, order, node, r)
 	if refused(err) {
-		return engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error() + r.settings.archivedText()}, nil
+		progress, err = engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error()}, nil
 	}
-	return progress, err
+	return e.tellMoved(progress), err
 }
 
 func (e *Engine) round(ctx context.Context, order engines.Order, node string, r *reading) (engines.Progress, error) {
@@ -113,15 +114,6 @@ func (e *Engine) round(ctx context.Context, order engines.Order, node string, r 
 		return e.evacuate(ctx, order, node, r)
 	}
 	return e.handoff(ctx, order, node, r)
-}
-
-// archivedText explains why changes of settings may fail.
-func (s settings) archivedText() string {
-	names := s.archived()
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; settings of another version are in the way until somebody sets them to null: %s", some(names))
 }
 
 // subject is the node that the order is about.

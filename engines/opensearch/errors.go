@@ -53,10 +53,12 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// denied tells whether the credentials are missing, wrong or not enough.
+// denied tells whether the credentials are missing, wrong or not enough. A cluster
+// that people made read-only answers the same status to everybody.
 func denied(err error) bool {
 	var s *StatusError
-	return errors.As(err, &s) && (s.Status == http.StatusUnauthorized || s.Status == http.StatusForbidden)
+	return errors.As(err, &s) && (s.Status == http.StatusUnauthorized ||
+		s.Status == http.StatusForbidden && s.Kind != "cluster_block_exception")
 }
 
 // refused tells whether OpenSearch understood a change and would not do it.

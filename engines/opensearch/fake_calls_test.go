@@ -190,10 +190,14 @@ func (c *fakeCluster) changeSettings(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for name := range maps.Keys(c.persistent) {
-		if strings.HasPrefix(name, "archived.") {
-			writeFailure(w, http.StatusBadRequest, "illegal_argument_exception", "unknown setting ["+name+"]")
+		if _, goes := body.Persistent[name]; strings.HasPrefix(name, archivedPrefix) && !goes {
+			writeFailure(w, http.StatusBadRequest, "settings_exception", "unknown setting ["+name+"] please check that any required plugins are installed")
 			return
 		}
+	}
+	if value, ok := c.persistent[c.removed]; ok { // a newer manager archives it with the first change
+		delete(c.persistent, c.removed)
+		c.persistent[archivedPrefix+c.removed] = value
 	}
 	for level, values := range map[*map[string]any]map[string]*string{&c.persistent: body.Persistent, &c.transient: body.Transient} {
 		for name, value := range values {

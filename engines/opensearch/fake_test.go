@@ -36,7 +36,8 @@ type fakeCluster struct {
 	still                 bool // copies do not move
 	deaf                  bool // exclusions from voting have no effect
 	unready               map[string]bool
-	versions              int // of the state
+	removed               string // a setting that the elected manager's version has no more
+	versions              int    // of the state
 	requests              map[string]int
 	conns                 int
 }

@@ -27,13 +27,13 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	left, err := e.release(ctx, gone, time.Time{})
 	switch {
 	case refused(err):
-		return engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error() + s.archivedText()}, nil
+		return e.tellMoved(engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error()}), nil
 	case err != nil:
 		return engines.Progress{}, err
 	case left:
-		return engines.Progress{State: engines.Running, Detail: "looking whether the entries stay away"}, nil
+		return e.tellMoved(engines.Progress{State: engines.Running, Detail: "looking whether the entries stay away"}), nil
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return e.tellMoved(engines.Progress{State: engines.Done}), nil
 }
 
 // Sweep takes away entries of this node whose claims are not open.

@@ -125,12 +125,12 @@ func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAf
 	}
 	err = e.write(ctx, notAfter, persistent, transient)
 	if refused(err) {
-		return engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error() + s.archivedText()}, nil
+		return e.tellMoved(engines.Progress{State: engines.Running, Detail: "trying again: " + err.Error()}), nil
 	}
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	return engines.Progress{State: engines.Done}, nil
+	return e.tellMoved(engines.Progress{State: engines.Done}), nil
 }
 
 func same(a, b *string) bool {
@@ -145,12 +145,4 @@ func checkShared(shared engines.Shared) (allocation, error) {
 		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrShared, oneLine(shared.Knob), settingAllocation)
 	}
 	return decodeAllocation(shared.Undo)
-}
-
-// write changes settings unless it is too late.
-func (e *Engine) write(ctx context.Context, notAfter time.Time, persistent, transient changes) error {
-	if err := inTime(notAfter); err != nil {
-		return err
-	}
-	return e.api.change(ctx, persistent, transient)
 }

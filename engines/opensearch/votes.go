@@ -116,10 +116,7 @@ func (e *Engine) excludeVoters(ctx context.Context, order engines.Order, node st
 		}
 	}
 	if len(ours) > 0 {
-		if err := inTime(order.NotAfter); err != nil {
-			return err
-		}
-		if err := e.api.change(ctx, ours, nil); err != nil {
+		if err := e.write(ctx, order.NotAfter, ours, nil); err != nil {
 			return fmt.Errorf("mark exclusions of %s: %w", some(names), err)
 		}
 	}
