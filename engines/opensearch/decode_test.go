@@ -183,6 +183,11 @@ func FuzzDecoders(f *testing.F) {
 	f.Add(`{"nodes":{"M":{"name":"db-0","version":"2.19.4","roles":["data"]}}}`)
 	f.Add(`{"persistent":{"cluster.metadata.rollcall.0":"{}"},"transient":{}}`)
 	f.Add(`{"error":{"type":"x","reason":"y"}}`)
+	for _, file := range recordedFiles(f) {
+		for _, x := range readConversation(f, file) {
+			f.Add(string(x.answer))
+		}
+	}
 	f.Fuzz(func(t *testing.T, in string) {
 		from := func() io.Reader { return strings.NewReader(in) }
 		r := reading{facts: map[string]nodeFacts{}}
