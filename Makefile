@@ -79,12 +79,16 @@ purge: bin/rollcall-cluster ## stop the demo's cluster and remove its data
 ## Checking
 
 .PHONY: test
-test: deps build ## everything that can run: units, race, real Solr, real cluster
+test: deps build ## everything that can run: units, race, real Solr, real OpenSearch, real cluster
 	bash test/run.sh all
 
 .PHONY: test-unit
 test-unit: ## unit tests with the race detector, no root, no cluster
 	bash test/run.sh unit
+
+.PHONY: test-opensearch
+test-opensearch: deps build ## the OpenSearch adapter against real servers of each version, and of two at once
+	ROLLCALL_OPENSEARCH_ALL=1 bash test/run.sh opensearch
 
 .PHONY: test-e2e
 test-e2e: deps build ## the real-cluster tests only

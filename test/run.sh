@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# run.sh all|unit|e2e: the tests, with the time of each part.
+# run.sh all|unit|solr|opensearch|e2e: the tests, with the time of each part.
 #
 # With CI=true, what cannot run is a failure instead of a skip: the tests ask
-# ROLLCALL_REQUIRE for what must be there.
+# ROLLCALL_REQUIRE for what must be there. ROLLCALL_OPENSEARCH_ALL=1 runs the
+# OpenSearch adapter on more clusters than one of the newest version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 part=${1:-all}
 if [ "${CI:-}" = true ]; then
-  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,cluster}
+  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,cluster}
 fi
 
 timed() { # timed NAME COMMAND...
@@ -30,11 +31,20 @@ unit() {
   timed "unit tests of the local cluster" go -C test/cluster test ./...
 }
 
-solr() {
+images() {
   timed "images" bin/rollcall-images build
+}
+
+solr() {
   ROLLCALL_SOLR_HOME=$(bin/rollcall-images solr-home)
   export ROLLCALL_SOLR_HOME
   timed "the Solr adapter against real servers" go test -count=1 -timeout 20m -run Real ./engines/solr/...
+}
+
+opensearch() {
+  ROLLCALL_OPENSEARCH_HOME=$(bin/rollcall-images opensearch-home)
+  export ROLLCALL_OPENSEARCH_HOME
+  timed "the OpenSearch adapter against real servers" go test -p 1 -count=1 -timeout 40m -run Real ./engines/opensearch/...
 }
 
 e2e() {
@@ -48,9 +58,15 @@ e2e) e2e ;;
 all)
   # One to a line: joined by && the shell would overlook failures inside of them.
   unit
+  images
   solr
+  opensearch
   e2e
   ;;
-*) echo "usage: run.sh all|unit|e2e" >&2; exit 2 ;;
+solr | opensearch)
+  images
+  "$part"
+  ;;
+*) echo "usage: run.sh all|unit|solr|opensearch|e2e" >&2; exit 2 ;;
 esac
 echo "=== $part: all passed in $SECONDS s"

@@ -3,7 +3,6 @@ package opensearch
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -18,119 +17,123 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/opensearch/opensearchtest"
 )
 
-// envNodes names the nodes of a real cluster that is there for nothing else: the
-// URLs of three nodes with all roles, called db-0, db-1 and db-2, in this order.
-const envNodes = "ROLLCALL_OPENSEARCH_NODES"
-
-func realURLs(t *testing.T) []string {
-	value := os.Getenv(envNodes)
-	if value == "" {
-		require.NotContains(t, os.Getenv("ROLLCALL_REQUIRE"), "opensearch", "%s is not set", envNodes)
-		t.Skipf("%s names no cluster", envNodes)
-	}
-	return strings.Split(value, ",")
-}
-
-// call repeats what is refused for a while: a change may come at a bad moment.
-func call(t *testing.T, base, method, path, body string) map[string]any {
-	var last string
-	for range 40 {
-		req, err := http.NewRequest(method, base+path, strings.NewReader(body))
-		require.NoError(t, err)
-		req.Header.Set("Content-Type", "application/json")
-		req.Close = true
-		r, err := http.DefaultClient.Do(req)
-		if err == nil {
-			data, _ := io.ReadAll(r.Body)
-			r.Body.Close()
-			out := map[string]any{}
-			_ = json.Unmarshal(data, &out)
-			if r.StatusCode < 300 {
-				return out
-			}
-			last = string(data)
-		} else {
-			last = err.Error()
-		}
-		time.Sleep(250 * time.Millisecond)
-	}
-	t.Fatalf("%s %s: %s", method, path, last)
-	return nil
-}
+// envAll runs the suite on the older version and on a mixed cluster, too.
+const envAll = "ROLLCALL_OPENSEARCH_ALL"
 
 // TestRealConformance runs the suite against real servers, with a proxy before
 // each that misbehaves when told to.
 func TestRealConformance(t *testing.T) {
-	urls := realURLs(t)
-	enginetest.Run(t, enginetest.Harness{
-		Patience: 30 * time.Second, Eventually: 90 * time.Second,
-		Start: func(t *testing.T) enginetest.Database { return realDatabase(t, urls) },
-	})
+	oldest, newest := opensearchtest.Versions[0], opensearchtest.Versions[len(opensearchtest.Versions)-1]
+	clusters := [][]string{{newest, newest, newest}}
+	if os.Getenv(envAll) != "" {
+		clusters = append(clusters, []string{oldest, oldest, oldest}, []string{oldest, oldest, newest})
+	}
+	for _, versions := range clusters {
+		t.Run(strings.Join(versions, "+"), func(t *testing.T) {
+			c := opensearchtest.Start(t, opensearchtest.Options{Versions: versions})
+			enginetest.Run(t, enginetest.Harness{
+				Patience: 30 * time.Second, Eventually: 90 * time.Second,
+				Start: func(t *testing.T) enginetest.Database { return realDatabase(t, c) },
+			})
+		})
+	}
 }
 
-func realReading(t *testing.T, at string) (*reading, health) {
-	host, port := splitURL(t, at)
-	e := mustNew(t, Options{Host: host, Port: port})
+// realReading asks the node without anything in between.
+func realReading(t *testing.T, n *opensearchtest.Node) (*reading, health) {
+	e, err := New(Options{Host: n.Host, Port: n.Port})
+	require.NoError(t, err)
 	defer e.Close()
-	r, err := e.api.reading(t.Context(), nil, nil)
-	require.NoError(t, err)
-	h, err := e.api.health(t.Context())
-	require.NoError(t, err)
+	var r *reading
+	var h health
+	require.Eventually(t, func() (ok bool) {
+		var readErr, healthErr error
+		r, readErr = e.api.reading(t.Context(), nil, nil)
+		h, healthErr = e.api.health(t.Context())
+		return readErr == nil && healthErr == nil
+	}, time.Minute, 100*time.Millisecond)
 	return r, h
 }
 
-func realDatabase(t *testing.T, urls []string) enginetest.Database {
-	base := urls[len(urls)-1]
-	var names []string
-	for i := range urls {
-		names = append(names, fmt.Sprintf("db-%d", i))
+// mend repeats what is refused for a while: a change may come at a bad moment.
+func mend(t *testing.T, n *opensearchtest.Node, method, path, body string) {
+	t.Helper()
+	var last string
+	for range 40 {
+		answer, status, err := n.Try(method, path, body)
+		if err == nil && status < http.StatusMultipleChoices {
+			return
+		}
+		last = fmt.Sprintf("%d %s %v", status, answer, err)
+		time.Sleep(250 * time.Millisecond)
 	}
-	call(t, base, "DELETE", pathVoting+"?wait_for_removal=false", "")
-	clear := map[string]any{settingExclude: nil, settingAllocation: nil, "cluster.metadata.*": nil, "cluster.routing.rebalance.enable": nil}
-	body, _ := json.Marshal(map[string]any{"persistent": clear, "transient": clear})
-	call(t, base, "PUT", pathSettings, string(body))
-	call(t, base, "PUT", pathSettings, `{"persistent":{"cluster.routing.rebalance.enable":"none"}}`)
-	call(t, base, "DELETE", "/real-*?expand_wildcards=all", "")
-	// db-0 is to be elected, and to have copies; then nothing is to move by itself.
-	if r, _ := realReading(t, base); r.state.nodes[r.state.elected].name != "db-0" {
-		call(t, base, "POST", pathVoting+"?timeout=30s&node_names="+strings.Join(names[1:], ","), "")
-		require.Eventually(t, func() bool { r, _ := realReading(t, base); return r.state.nodes[r.state.elected].name == "db-0" }, time.Minute, 100*time.Millisecond)
-		call(t, base, "DELETE", pathVoting+"?wait_for_removal=false", "")
+	require.FailNow(t, "refused", "%s %s: %s", method, path, last)
+}
+
+// reset makes the cluster as new: no indices, no settings, node 0 elected.
+func reset(t *testing.T, c *opensearchtest.Cluster) {
+	n := c.Nodes[len(c.Nodes)-1]
+	mend(t, n, "DELETE", pathVoting+"?wait_for_removal=false", "")
+	none := map[string]any{settingExclude: nil, settingAllocation: nil, "cluster.metadata.*": nil}
+	body, err := json.Marshal(map[string]any{"persistent": none, "transient": none})
+	require.NoError(t, err)
+	mend(t, n, "PUT", pathSettings, string(body))
+	// Nothing is to move by itself.
+	mend(t, n, "PUT", pathSettings, `{"persistent":{"cluster.routing.rebalance.enable":"none"}}`)
+	mend(t, n, "DELETE", "/real-*?expand_wildcards=all", "")
+	first := c.Nodes[0].Name
+	elected := func() bool { r, _ := realReading(t, n); return r.state.nodes[r.state.elected].name == first }
+	if !elected() {
+		var others []string
+		for _, other := range c.Nodes[1:] {
+			others = append(others, other.Name)
+		}
+		mend(t, n, "POST", pathVoting+"?timeout=30s&node_names="+strings.Join(others, ","), "")
+		require.Eventually(t, elected, time.Minute, 100*time.Millisecond)
+		mend(t, n, "DELETE", pathVoting+"?wait_for_removal=false", "")
 	}
+}
+
+func realDatabase(t *testing.T, c *opensearchtest.Cluster) enginetest.Database {
+	reset(t, c)
+	n := c.Nodes[len(c.Nodes)-1]
+	first, second := c.Nodes[0].Name, c.Nodes[1].Name
 	for name, replicas := range map[string]int{"real-one": 1, "real-none": 0} {
-		call(t, base, "PUT", "/"+name, fmt.Sprintf(`{"settings":{"number_of_shards":2,"number_of_replicas":%d,"index.routing.allocation.include._name":"db-0,db-1"}}`, replicas))
-		call(t, base, "PUT", "/"+name+"/_settings", `{"index.routing.allocation.include._name":null}`)
+		mend(t, n, "PUT", "/"+name, fmt.Sprintf(
+			`{"settings":{"number_of_shards":2,"number_of_replicas":%d,"index.routing.allocation.include._name":"%s,%s"}}`, replicas, first, second))
+		mend(t, n, "PUT", "/"+name+"/_settings", `{"index.routing.allocation.include._name":null}`)
 	}
 	require.Eventually(t, func() bool {
-		r, h := realReading(t, base)
-		id, _ := r.state.byName("db-0")
-		return h.status == "green" && len(r.voting.committed) == 3 && r.state.hosted(id) > 0
+		r, h := realReading(t, n)
+		id, _ := r.state.byName(first)
+		return h.status == "green" && len(r.voting.committed) == len(c.Nodes) && r.state.hosted(id) > 0
 	}, time.Minute, 100*time.Millisecond)
 	var all allowance
 	all.set(-1)
 	var fronts []*faulty
-	var served []string
-	for _, u := range urls {
-		target, err := url.Parse(u)
+	var served, names []string
+	for _, node := range c.Nodes {
+		target, err := url.Parse(node.URL())
 		require.NoError(t, err)
 		proxy := httputil.NewSingleHostReverseProxy(target)
 		proxy.Transport = &http.Transport{DisableKeepAlives: true}
 		front := &faulty{Handler: proxy, changes: &all}
 		server := httptest.NewServer(front)
 		t.Cleanup(server.Close)
-		fronts, served = append(fronts, front), append(served, server.URL)
+		fronts, served, names = append(fronts, front), append(served, server.URL), append(names, node.Name)
 	}
 	members := func(i int, want func(engines.Member) bool) int {
-		r, _ := realReading(t, base)
-		n := 0
+		r, _ := realReading(t, n)
+		total := 0
 		for _, g := range r.groups() {
 			for _, m := range g.Members {
-				n += count(m.Node == names[i] && want(m))
+				total += count(m.Node == names[i] && want(m))
 			}
 		}
-		return n
+		return total
 	}
 	return enginetest.Database{
 		Members: names,
@@ -146,27 +149,36 @@ func realDatabase(t *testing.T, urls []string) enginetest.Database {
 		FailChanges: all.set,
 		Leads:       func(i int) int { return members(i, func(m engines.Member) bool { return m.Leader }) },
 		Hosts:       func(i int) int { return members(i, func(engines.Member) bool { return true }) },
-		Leftovers: func() []string {
-			r, _ := realReading(t, base)
-			var out []string
-			for _, x := range r.voting.exclusions {
-				if x.Name != "gone-1" {
-					out = append(out, "vote "+x.Name)
-				}
-			}
-			for _, m := range r.settings.marks() {
-				out = append(out, m.String())
-			}
-			return append(out, slices.DeleteFunc(r.settings.excluded(), func(s string) bool { return s == foreignName })...)
-		},
-		Foreign: func() func() bool {
-			call(t, base, "POST", pathVoting+"?node_names=gone-1", "")
-			call(t, base, "PUT", pathSettings, `{"persistent":{"cluster.metadata.rollcall.theirs":"`+foreignMark+`","`+settingExclude+`":"`+foreignName+`"}}`)
-			return func() bool {
-				r, _ := realReading(t, base)
-				return r.voting.excludes("", "gone-1") && r.settings.effective(settingExclude) == foreignName && r.settings.persistent["cluster.metadata.rollcall.theirs"] == foreignMark
-			}
-		},
-		Secrets: []string{testPassword, basicToken("rollcall", NewSecret(testPassword))},
+		Leftovers:   func() []string { return realLeftovers(t, n) },
+		Foreign:     func() func() bool { return realForeign(t, n) },
+		Secrets:     []string{testPassword, basicToken("rollcall", NewSecret(testPassword))},
+	}
+}
+
+func realLeftovers(t *testing.T, n *opensearchtest.Node) []string {
+	r, _ := realReading(t, n)
+	var out []string
+	for _, x := range r.voting.exclusions {
+		if x.Name != realForeignVoter {
+			out = append(out, "vote "+x.Name)
+		}
+	}
+	for _, m := range r.settings.marks() {
+		out = append(out, m.String())
+	}
+	return append(out, slices.DeleteFunc(r.settings.excluded(), func(s string) bool { return s == foreignName })...)
+}
+
+// realForeignVoter is no node: a real one would be needed to decide.
+const realForeignVoter = "gone-1"
+
+func realForeign(t *testing.T, n *opensearchtest.Node) func() bool {
+	theirs := markPrefix + "theirs"
+	mend(t, n, "POST", pathVoting+"?node_names="+realForeignVoter, "")
+	mend(t, n, "PUT", pathSettings, fmt.Sprintf(`{"persistent":{%q:%q,%q:%q}}`, theirs, foreignMark, settingExclude, foreignName))
+	return func() bool {
+		r, _ := realReading(t, n)
+		return r.voting.excludes("", realForeignVoter) && r.settings.effective(settingExclude) == foreignName &&
+			r.settings.persistent[theirs] == foreignMark
 	}
 }

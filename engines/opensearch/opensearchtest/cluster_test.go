@@ -37,22 +37,3 @@ func TestRealCluster(t *testing.T) {
 		})
 	}
 }
-
-// TestRealUpgrade takes a cluster from the oldest version to the newest, node by
-// node, with its data.
-func TestRealUpgrade(t *testing.T) {
-	from, to := Versions[0], Versions[len(Versions)-1]
-	Home(t, from, to)
-	c := Start(t, Options{Versions: []string{from, from, from}})
-	c.Nodes[0].CreateIndex("logs", 2, 1)
-	c.Nodes[0].Call(http.MethodPut, "/logs/_doc/1?refresh=true", `{"said":"hello"}`)
-	c.Nodes[0].AwaitHealth("green", 3)
-	for _, n := range c.Nodes {
-		n.Stop()
-		n.Version = to
-		n.Start()
-		n.AwaitUp()
-		n.AwaitHealth("green", 3)
-	}
-	require.Contains(t, string(c.Nodes[0].Call(http.MethodGet, "/logs/_doc/1", "")), "hello")
-}
