@@ -5,54 +5,50 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // engineFrom answers what makes the adapter that a configuration asks for. The
 // directory holds the database's credentials, which adapters read anew when they
 // need them.
-func engineFrom(credentials string) func(config.File) (engines.Engine, error) {
+func engineFrom(dir string) func(config.File) (engines.Engine, error) {
+	from := credentials.FromDir(dir)
 	return func(f config.File) (engines.Engine, error) {
 		switch f.Engine {
 		case "Solr":
-			return solrEngine(f.Connection, credentials)
+			return solrEngine(f.Connection, from)
 		case "OpenSearch":
-			return openSearchEngine(f.Connection, credentials)
+			return openSearchEngine(f.Connection, from)
 		default:
 			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch", f.Engine)
 		}
 	}
 }
 
-func solrEngine(c config.Connection, credentials string) (engines.Engine, error) {
-	o := solr.Options{
+func solrEngine(c config.Connection, from credentials.Source) (engines.Engine, error) {
+	return solr.New(solr.Options{
 		Host:        c.Host,
 		Port:        c.Port,
-		Credentials: solr.CredentialsFromDir(credentials),
-		TLS: solr.TLS{
-			Enabled:            c.TLS.Enabled,
-			CA:                 c.TLS.CA,
-			ServerName:         c.TLS.ServerName,
-			InsecureSkipVerify: c.TLS.InsecureSkipVerify,
-		},
+		Credentials: from,
+		TLS:         tlsOf(c),
 		// On unless it is turned off: what an evacuation moved away would else never
 		// come back.
 		BalanceAfterUpdate: c.BalanceAfterUpdate == nil || *c.BalanceAfterUpdate,
-	}
-	return solr.New(o)
+	})
 }
 
-func openSearchEngine(c config.Connection, credentials string) (engines.Engine, error) {
-	return opensearch.New(opensearch.Options{
-		Host:        c.Host,
-		Port:        c.Port,
-		Credentials: opensearch.CredentialsFromDir(credentials),
-		TLS: opensearch.TLS{
-			Enabled:            c.TLS.Enabled,
-			CA:                 c.TLS.CA,
-			ServerName:         c.TLS.ServerName,
-			InsecureSkipVerify: c.TLS.InsecureSkipVerify,
-		},
-	})
+func openSearchEngine(c config.Connection, from credentials.Source) (engines.Engine, error) {
+	return opensearch.New(opensearch.Options{Host: c.Host, Port: c.Port, Credentials: from, TLS: tlsOf(c)})
+}
+
+func tlsOf(c config.Connection) web.TLS {
+	return web.TLS{
+		Enabled:            c.TLS.Enabled,
+		CA:                 c.TLS.CA,
+		ServerName:         c.TLS.ServerName,
+		InsecureSkipVerify: c.TLS.InsecureSkipVerify,
+	}
 }

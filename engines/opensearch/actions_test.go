@@ -132,11 +132,11 @@ func TestForeignExclusionsAreRemembered(t *testing.T) {
 	stillThere := c.foreign()
 	e := mustNew(t, testOptions(c.options(0)))
 	undo, _ := do(t, e, handoffOf("c1"))
-	c.allowed.set(2) // the mark that remembers, and the emptying
+	c.allowed.Set(2) // the mark that remembers, and the emptying
 	p, err := e.Restore(t.Context(), undo)
 	require.True(t, err != nil || p.State == engines.Running)
 	require.Empty(t, c.exclusions)
-	c.allowed.set(-1)
+	c.allowed.Set(-1)
 	undoAll(t, mustNew(t, testOptions(c.options(1))), undo)
 	require.True(t, stillThere())
 	require.Empty(t, c.leftovers())
@@ -333,7 +333,7 @@ func TestArchivedSettingsStayWhereTheyAreNotInTheWay(t *testing.T) {
 	require.Equal(t, changes{"archived.a": nil}, tr)
 
 	c := newFakeCluster(t, 3, "data", "cluster_manager")
-	c.allowed.set(0)
+	c.allowed.Set(0)
 	e := mustNew(t, testOptions(c.options(0)))
 	undo, err := e.Plan(t.Context(), handoffOf("c1"))
 	require.NoError(t, err)

@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 const (
@@ -28,12 +31,12 @@ const (
 
 // api is the calls that the adapter makes, each one request.
 type api struct {
-	client           *client
+	client           *web.Client
 	read, changeTime time.Duration // bounds of one request
 }
 
 func (a *api) get(ctx context.Context, path string, params url.Values, into func(io.Reader) error) error {
-	return a.client.do(ctx, request{path: path, params: params, timeout: a.read, into: into})
+	return a.client.Do(ctx, web.Request{Path: path, Params: params, Timeout: a.read, Read: into})
 }
 
 // head is what tells one cluster state from another.
@@ -78,7 +81,7 @@ func decodeHead(r io.Reader, h *head) error {
 // state reads nodes, copies and snapshots in one answer, from the elected manager.
 func (a *api) state(ctx context.Context) (state *clusterState, err error) {
 	shard := "routing_table.indices.*.shards.*."
-	params := query("filter_path", strings.Join([]string{
+	params := web.Query("filter_path", strings.Join([]string{
 		"cluster_uuid", "state_uuid", "master_node", "cluster_manager_node",
 		"nodes.*.name", "nodes.*.ephemeral_id", "nodes.*.transport_address",
 		shard + "state", shard + "primary", shard + "node", shard + "relocating_node",
@@ -94,7 +97,7 @@ func (a *api) state(ctx context.Context) (state *clusterState, err error) {
 
 // voting reads the voting configurations.
 func (a *api) voting(ctx context.Context) (v voting, err error) {
-	err = a.get(ctx, pathState+"/metadata/"+noIndex, query("filter_path", "metadata.cluster_coordination"), func(r io.Reader) error {
+	err = a.get(ctx, pathState+"/metadata/"+noIndex, web.Query("filter_path", "metadata.cluster_coordination"), func(r io.Reader) error {
 		v, err = decodeVoting(r)
 		return err
 	})
@@ -164,7 +167,7 @@ func decodeHealth(r io.Reader) (health, error) {
 	switch answer.Status {
 	case "green", "yellow", "red":
 	default:
-		return health{}, fmt.Errorf("decode cluster health: status %q: want green, yellow or red", oneLine(answer.Status))
+		return health{}, fmt.Errorf("decode cluster health: status %q: want green, yellow or red", engines.OneLine(answer.Status))
 	}
 	return health{
 		status: answer.Status, queued: answer.Pending > 0,
@@ -195,7 +198,7 @@ func (a *api) identity(ctx context.Context) (identity, error) {
 
 // nodeFacts by node id. A node that does not answer in time is missing.
 func (a *api) nodeFacts(ctx context.Context, path string) (facts map[string]nodeFacts, err error) {
-	params := query("timeout", "2s", "filter_path", "nodes.*.name,nodes.*.version,nodes.*.roles")
+	params := web.Query("timeout", "2s", "filter_path", "nodes.*.name,nodes.*.version,nodes.*.roles")
 	err = a.get(ctx, path, params, func(r io.Reader) error {
 		facts, err = decodeNodeFacts(r)
 		return err
@@ -217,7 +220,7 @@ func decodeNodeFacts(r io.Reader) (map[string]nodeFacts, error) {
 	out := make(map[string]nodeFacts, len(answer.Nodes))
 	for id, n := range answer.Nodes {
 		if id == "" || n.Name == "" || n.Version == "" {
-			return nil, fmt.Errorf("decode nodes: node %q has no name or no version: %w", oneLine(id), ErrNotOpenSearch)
+			return nil, fmt.Errorf("decode nodes: node %q has no name or no version: %w", engines.OneLine(id), ErrNotOpenSearch)
 		}
 		out[id] = nodeFacts{name: n.Name, version: n.Version, roles: n.Roles}
 	}
@@ -229,7 +232,7 @@ func decodeNodeFacts(r io.Reader) (map[string]nodeFacts, error) {
 
 // ownShards counts the copies that the local node itself has open.
 func (a *api) ownShards(ctx context.Context, self string) (n int, err error) {
-	params := query("level", "shards", "filter_path", "nodes.*.name,nodes.*.indices.shards.*.*.routing.state")
+	params := web.Query("level", "shards", "filter_path", "nodes.*.name,nodes.*.indices.shards.*.*.routing.state")
 	err = a.get(ctx, pathShards, params, func(r io.Reader) error {
 		n, err = decodeOwnShards(r, self)
 		return err
@@ -253,7 +256,7 @@ func decodeOwnShards(r io.Reader, self string) (int, error) {
 	}
 	node, ok := answer.Nodes[self]
 	if !ok || node.Name == "" {
-		return 0, fmt.Errorf("decode shards of the node: nothing about %q: %w", oneLine(self), ErrNotOpenSearch)
+		return 0, fmt.Errorf("decode shards of the node: nothing about %q: %w", engines.OneLine(self), ErrNotOpenSearch)
 	}
 	n := 0
 	for _, shards := range node.Indices.Shards {
@@ -264,7 +267,7 @@ func decodeOwnShards(r io.Reader, self string) (int, error) {
 
 // dataBytes is the size of the node's indices on disk.
 func (a *api) dataBytes(ctx context.Context) (n int64, err error) {
-	err = a.get(ctx, pathStore, query("filter_path", "nodes.*.indices.store.size_in_bytes"), func(r io.Reader) error {
+	err = a.get(ctx, pathStore, web.Query("filter_path", "nodes.*.indices.store.size_in_bytes"), func(r io.Reader) error {
 		n, err = decodeDataBytes(r)
 		return err
 	})
@@ -301,13 +304,4 @@ func decode(r io.Reader, what string, into any) error {
 		return fmt.Errorf("decode %s: %w", what, err)
 	}
 	return nil
-}
-
-// query builds parameters from pairs.
-func query(pairs ...string) url.Values {
-	values := make(url.Values, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		values.Set(pairs[i], pairs[i+1])
-	}
-	return values
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 const (
@@ -37,7 +40,7 @@ func (s settings) throttled() bool {
 }
 
 func (a *api) settings(ctx context.Context) (s settings, err error) {
-	err = a.get(ctx, pathSettings, query("flat_settings", "true"), func(r io.Reader) error {
+	err = a.get(ctx, pathSettings, web.Query("flat_settings", "true"), func(r io.Reader) error {
 		s, err = decodeSettings(r)
 		return err
 	})
@@ -77,7 +80,7 @@ func texts(values map[string]json.RawMessage) (map[string]string, error) {
 		case len(raw) > 0 && raw[0] != '{' && raw[0] != '[':
 			text = string(raw)
 		default:
-			return nil, fmt.Errorf("decode cluster settings: value of %q: want text", oneLine(name))
+			return nil, fmt.Errorf("decode cluster settings: value of %q: want text", engines.OneLine(name))
 		}
 		out[name] = text
 	}
@@ -105,7 +108,7 @@ func (a *api) change(ctx context.Context, persistent, transient changes) error {
 	if len(transient) > 0 {
 		body["transient"] = transient
 	}
-	return a.client.do(ctx, request{method: http.MethodPut, path: pathSettings, body: body, timeout: a.changeTime, into: decodeAcknowledged})
+	return a.client.Do(ctx, web.Request{Method: http.MethodPut, Path: pathSettings, Body: body, Timeout: a.changeTime, Read: decodeAcknowledged})
 }
 
 // decodeAcknowledged: some nodes may be late to follow, which the next look shows;
@@ -126,24 +129,24 @@ func decodeAcknowledged(r io.Reader) error {
 // excludeVoters keeps the nodes from voting. It answers when they do not vote any
 // more, or when that took too long; the next look says which.
 func (a *api) excludeVoters(ctx context.Context, names, ids []string) error {
-	params := query("timeout", "10s")
+	params := web.Query("timeout", "10s")
 	if len(names) > 0 {
 		params.Set("node_names", strings.Join(names, ","))
 	} else {
 		params.Set("node_ids", strings.Join(ids, ","))
 	}
-	return a.client.do(ctx, request{method: http.MethodPost, path: pathVoting, params: params, timeout: a.changeTime})
+	return a.client.Do(ctx, web.Request{Method: http.MethodPost, Path: pathVoting, Params: params, Timeout: a.changeTime})
 }
 
 // clearVoters lets all nodes vote again: there is no call for some of them.
 func (a *api) clearVoters(ctx context.Context) error {
-	return a.client.do(ctx, request{method: http.MethodDelete, path: pathVoting, params: query("wait_for_removal", "false"), timeout: a.changeTime})
+	return a.client.Do(ctx, web.Request{Method: http.MethodDelete, Path: pathVoting, Params: web.Query("wait_for_removal", "false"), Timeout: a.changeTime})
 }
 
 // flush makes the copies of all indices durable, so that a restart has little to
 // replay.
 func (a *api) flush(ctx context.Context) error {
-	return a.client.do(ctx, request{method: http.MethodPost, path: pathFlush, params: query("expand_wildcards", "open,hidden"), timeout: flushTime})
+	return a.client.Do(ctx, web.Request{Method: http.MethodPost, Path: pathFlush, Params: web.Query("expand_wildcards", "open,hidden"), Timeout: flushTime})
 }
 
 // entries of a list setting.

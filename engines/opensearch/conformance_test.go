@@ -1,28 +1,22 @@
 package opensearch
 
 import (
-	"net/url"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 const testPassword = "correct-horse-battery"
 
-func splitURL(t *testing.T, raw string) (string, int) {
-	u, err := url.Parse(raw)
-	require.NoError(t, err)
-	port, err := strconv.Atoi(u.Port())
-	require.NoError(t, err)
-	return u.Hostname(), port
+func testCredentials() (string, credentials.Secret, error) {
+	return "rollcall", credentials.NewSecret(testPassword), nil
 }
-
-func testCredentials() (string, Secret, error) { return "rollcall", NewSecret(testPassword), nil }
 
 // testOptions are short and small, so that faults show soon.
 func testOptions(o Options) Options {
@@ -53,13 +47,13 @@ func TestConformance(t *testing.T) {
 				return e
 			},
 			Fault:       c.fault,
-			FailChanges: c.allowed.set,
+			FailChanges: c.allowed.Set,
 			Leads:       c.leads,
 			Hosts:       c.hosts,
 			Leftovers:   c.leftovers,
 			Foreign:     c.foreign,
-			Secrets:     []string{testPassword, basicToken("rollcall", NewSecret(testPassword))},
-			Connections: c.connections,
+			Secrets:     []string{testPassword, web.BasicToken("rollcall", credentials.NewSecret(testPassword))},
+			Connections: c.conns.Open,
 		}
 	}})
 }

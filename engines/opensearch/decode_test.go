@@ -224,19 +224,6 @@ func FuzzDecoders(f *testing.F) {
 	})
 }
 
-func FuzzDecodeUndo(f *testing.F) {
-	f.Add([]byte(`{"v":1,"kind":"Handoff","claim":"c","node":"n"}`))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		if u, err := decodeUndo(in); err == nil {
-			out, err := u.encode()
-			require.NoError(t, err)
-			again, err := decodeUndo(out)
-			require.NoError(t, err)
-			require.Equal(t, u, again)
-		}
-	})
-}
-
 func FuzzDecodeAllocation(f *testing.F) {
 	f.Add([]byte(`{"persistent":"all","transient":null}`))
 	f.Fuzz(func(t *testing.T, in []byte) {

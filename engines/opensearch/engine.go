@@ -3,13 +3,13 @@
 package opensearch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // Engine is the adapter. Safe for concurrent use.
@@ -31,7 +31,7 @@ func New(options Options) (*Engine, error) {
 	if err := options.validate(); err != nil {
 		return nil, fmt.Errorf("opensearch options: %w", err)
 	}
-	client, err := newClient(options)
+	client, err := web.New(options.web())
 	if err != nil {
 		return nil, fmt.Errorf("opensearch options: %w", err)
 	}
@@ -61,7 +61,7 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 // Plan answers which claim and node to undo; what exactly is kept in the database
 // itself (see mark).
 func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
-	if err := checkOrder(order); err != nil {
+	if err := order.Check(); err != nil {
 		return nil, err
 	}
 	self, err := e.api.identity(ctx)
@@ -72,15 +72,15 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	if _, err := e.api.settings(ctx); err != nil {
 		return nil, err
 	}
-	return undo{Version: undoVersion, Kind: order.Kind.String(), Claim: order.Claim, Node: subject(order, self.name)}.encode()
+	return order.UndoOn(order.Subject(self.name)).Encode()
 }
 
 // Apply does one round of the order's work.
 func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
-	if err := checkOrder(order); err != nil {
+	if err := order.Check(); err != nil {
 		return engines.Progress{}, err
 	}
-	planned, err := decodeUndo(undoBytes)
+	planned, err := engines.DecodeUndo(undoBytes)
 	if err != nil {
 		return engines.Progress{}, err
 	}
@@ -88,8 +88,8 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	node := subject(order, self.name)
-	if err := planned.matches(order, node); err != nil {
+	node := order.Subject(self.name)
+	if err := planned.Matches(order, node); err != nil {
 		return engines.Progress{}, err
 	}
 	r, err := e.api.reading(ctx, nil, nil)
@@ -97,10 +97,10 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 		return engines.Progress{}, err
 	}
 	if _, one := r.state.byName(node); !one {
-		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("not exactly one node of this cluster is called %q", oneLine(node))}, nil
+		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("not exactly one node of this cluster is called %q", engines.OneLine(node))}, nil
 	}
 	if strings.ContainsAny(node, ",*") {
-		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("the name %q means others too in lists of nodes", oneLine(node))}, nil
+		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("the name %q means others too in lists of nodes", engines.OneLine(node))}, nil
 	}
 	progress, err := e.round(ctx, order, node, r)
 	if refused(err) {
@@ -116,19 +116,6 @@ func (e *Engine) round(ctx context.Context, order engines.Order, node string, r 
 	return e.handoff(ctx, order, node, r)
 }
 
-// subject is the node that the order is about.
-func subject(order engines.Order, local string) string { return cmp.Or(order.Node, local) }
-
-func checkOrder(order engines.Order) error {
-	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
-		return fmt.Errorf("%w: kind %s: want Handoff or Evacuate", ErrOrder, order.Kind)
-	}
-	if order.Node != "" && order.Kind != engines.Handoff {
-		return fmt.Errorf("%w: node %s: another node can only be handed over, not emptied", ErrOrder, oneLine(order.Node))
-	}
-	return checkClaim(order.Claim)
-}
-
 // some names the first few.
 func some(names []string) string {
 	const few = 3
@@ -138,8 +125,8 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// Close releases the connections; calls that follow fail with ErrClosed.
+// Close releases the connections; calls that follow fail with web.ErrClosed.
 func (e *Engine) Close() error {
-	e.api.client.close()
+	e.api.client.Close()
 	return nil
 }

@@ -34,7 +34,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	if left > 0 {
 		detail := fmt.Sprintf("%d copies are still on the node", left)
 		if r.settings.throttled() {
-			detail += ", and allocation is held back: " + settingAllocation + " is " + oneLine(r.settings.effective(settingAllocation))
+			detail += ", and allocation is held back: " + settingAllocation + " is " + engines.OneLine(r.settings.effective(settingAllocation))
 		}
 		return running(detail), nil
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,15 +13,17 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
 // fakeCluster is an OpenSearch of some nodes, as far as the adapter can see.
 type fakeCluster struct {
 	t       *testing.T
 	names   []string
-	servers []*faulty
+	servers []*webtest.Front
 	urls    []*httptest.Server
-	allowed allowance
+	allowed webtest.Allowance
+	conns   webtest.Connections
 
 	mu                    sync.Mutex
 	nodes                 map[string]*fakeNode // by id
@@ -39,7 +40,6 @@ type fakeCluster struct {
 	removed               string // a setting that the elected manager's version has no more
 	versions              int    // of the state
 	requests              map[string]int
-	conns                 int
 }
 
 type fakeNode struct {
@@ -60,15 +60,15 @@ func newFakeCluster(t *testing.T, n int, roles ...string) *fakeCluster {
 		t: t, nodes: map[string]*fakeNode{}, persistent: map[string]any{}, transient: map[string]any{},
 		shards: map[string][]*fakeCopy{}, unready: map[string]bool{}, requests: map[string]int{}, elected: "id-0",
 	}
-	c.allowed.set(-1)
+	c.allowed.Set(-1)
 	for i := range n {
 		id := fmt.Sprintf("id-%d", i)
 		name := fmt.Sprintf("db-%d", i)
 		c.names = append(c.names, name)
 		c.nodes[id] = &fakeNode{name: name, version: "2.19.4", process: "p1-" + id, roles: roles}
-		f := &faulty{changes: &c.allowed, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(id, w, r) })}
+		f := &webtest.Front{Manners: manners, Allowed: &c.allowed, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(id, w, r) })}
 		server := httptest.NewUnstartedServer(f)
-		server.Config.ConnState = c.connState
+		server.Config.ConnState = c.conns.State
 		server.Start()
 		t.Cleanup(server.Close)
 		c.servers, c.urls = append(c.servers, f), append(c.urls, server)
@@ -100,11 +100,11 @@ func (c *fakeCluster) locked(change func()) {
 }
 
 func (c *fakeCluster) options(i int) Options {
-	host, port := splitURL(c.t, c.urls[i].URL)
+	host, port := webtest.Address(c.t, c.urls[i].URL)
 	return Options{Host: host, Port: port}
 }
 
-func (c *fakeCluster) fault(i int, f enginetest.Fault) { c.servers[i].set(f) }
+func (c *fakeCluster) fault(i int, f enginetest.Fault) { c.servers[i].Set(f) }
 
 func (n *fakeNode) manages() bool {
 	return slices.Contains(n.roles, "cluster_manager") || slices.Contains(n.roles, "master")
@@ -178,25 +178,6 @@ func (c *fakeCluster) excludedNames() []string {
 	}
 	s, _ := value.(string)
 	return entries(s)
-}
-
-func (c *fakeCluster) connState(_ net.Conn, state http.ConnState) {
-	connMu.Lock()
-	defer connMu.Unlock()
-	switch state {
-	case http.StateNew:
-		c.conns++
-	case http.StateClosed, http.StateHijacked:
-		c.conns--
-	}
-}
-
-var connMu sync.Mutex
-
-func (c *fakeCluster) connections() int {
-	connMu.Lock()
-	defer connMu.Unlock()
-	return c.conns
 }
 
 func (c *fakeCluster) asked(path string) int {

@@ -40,7 +40,7 @@ func (e *Engine) flushOnce(ctx context.Context, order engines.Order) string {
 	e.mu.Lock()
 	again := e.flushed == order.Claim
 	e.mu.Unlock()
-	if again || inTime(order.NotAfter) != nil {
+	if again || engines.InTime(order.NotAfter) != nil {
 		return ""
 	}
 	if err := e.api.flush(ctx); err != nil {

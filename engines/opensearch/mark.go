@@ -6,9 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // mark is what we write beside an entry of a list that belongs to everybody: a
@@ -65,7 +66,7 @@ func parseMark(key, value string) (mark, bool) {
 	var m mark
 	decoder := json.NewDecoder(bytes.NewReader([]byte(value)))
 	decoder.DisallowUnknownFields()
-	if decoder.Decode(&m) != nil || decoder.More() || m.key() != key || checkClaim(m.Claim) != nil || m.Node == "" || m.Entry == "" {
+	if decoder.Decode(&m) != nil || decoder.More() || m.key() != key || engines.CheckClaim(m.Claim) != nil || m.Node == "" || m.Entry == "" {
 		return mark{}, false
 	}
 	switch m.What {
@@ -97,17 +98,4 @@ func without(all, gone []mark) []mark {
 	return slices.DeleteFunc(slices.Clone(all), func(m mark) bool {
 		return slices.ContainsFunc(gone, func(g mark) bool { return g.key() == m.key() })
 	})
-}
-
-// checkClaim: a claim becomes part of marks.
-func checkClaim(claim string) error {
-	if claim == "" || len(claim) > 200 {
-		return fmt.Errorf("%w: claim %q: want 1 to 200 characters", ErrOrder, oneLine(claim))
-	}
-	for _, r := range claim {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r)) {
-			return fmt.Errorf("%w: claim %q: want letters, digits and -_.: only", ErrOrder, oneLine(claim))
-		}
-	}
-	return nil
 }

@@ -53,13 +53,13 @@ func observation(r readings) engines.Observation {
 	case !there || node.name != r.self.name:
 		o.Member = engines.NotLive
 	case !one || id != r.self.id:
-		o.Member, o.Veto = engines.Live, fmt.Sprintf("several nodes are called %s", oneLine(r.self.name))
+		o.Member, o.Veto = engines.Live, fmt.Sprintf("several nodes are called %s", engines.OneLine(r.self.name))
 	default:
 		o.Member = engines.Live
 	}
 	for id, n := range c.state.nodes {
 		if _, known := c.facts[id]; !known && o.Veto == "" {
-			o.Veto = fmt.Sprintf("node %s does not tell its roles and version", oneLine(n.name))
+			o.Veto = fmt.Sprintf("node %s does not tell its roles and version", engines.OneLine(n.name))
 		}
 	}
 	if c.state.snapshot != "" {

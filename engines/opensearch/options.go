@@ -1,14 +1,11 @@
 package opensearch
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // Options say how to reach the local OpenSearch node. The zero value is a node on
@@ -17,10 +14,10 @@ type Options struct {
 	// Host and Port of the local node. Empty and 0: localhost and 9200.
 	Host string
 	Port int
-	TLS  TLS
+	TLS  web.TLS
 	// Credentials are asked before every request, so that a changed password is
 	// used at once. Nil: anonymous.
-	Credentials Credentials
+	Credentials credentials.Source
 
 	// Timeout bounds each reading request. 0: 5 s.
 	Timeout time.Duration
@@ -28,17 +25,6 @@ type Options struct {
 	WriteTimeout time.Duration
 	// MaxBytes bounds the body of each answer. 0: 64 MiB, some 300,000 shards.
 	MaxBytes int64
-}
-
-// TLS between the agent and OpenSearch. Certificates are verified unless
-// InsecureSkipVerify says otherwise.
-type TLS struct {
-	Enabled bool
-	// CA is PEM; empty: the system's roots.
-	CA string
-	// ServerName that the certificate must carry; empty: Options.Host.
-	ServerName         string
-	InsecureSkipVerify bool
 }
 
 func (o Options) withDefaults() Options {
@@ -61,47 +47,15 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) validate() error {
-	var errs []error
-	if o.Port < 1 || o.Port > 65535 {
-		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", o.Port))
-	}
-	if !plainHost(o.Host) {
-		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", o.Host))
-	}
 	if o.Timeout < 0 || o.WriteTimeout < 0 || o.MaxBytes < 0 {
-		errs = append(errs, errors.New("timeout, write timeout, max bytes: want positive values"))
+		return errors.New("timeout, write timeout, max bytes: want positive values")
 	}
-	if !o.TLS.Enabled && o.TLS != (TLS{}) {
-		errs = append(errs, errors.New("tls: options are given but tls is not enabled"))
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
-func plainHost(host string) bool {
-	u, err := url.Parse("http://" + net.JoinHostPort(host, "1"))
-	return err == nil && u.Hostname() == host && u.Path == "" && u.RawQuery == "" && u.User == nil
-}
-
-// base is the address of the node, without a path.
-func (o Options) base() url.URL {
-	scheme := "http"
-	if o.TLS.Enabled {
-		scheme = "https"
+func (o Options) web() web.Options {
+	return web.Options{
+		Server: "opensearch", Host: o.Host, Port: o.Port, TLS: o.TLS, Credentials: o.Credentials,
+		Timeout: max(o.Timeout, o.WriteTimeout), MaxBytes: o.MaxBytes, Connections: 4, Words: errorText,
 	}
-	return url.URL{Scheme: scheme, Host: net.JoinHostPort(o.Host, strconv.Itoa(o.Port))}
-}
-
-// config answers nil when TLS is off.
-func (t TLS) config() (*tls.Config, error) {
-	if !t.Enabled {
-		return nil, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.InsecureSkipVerify}
-	if t.CA != "" {
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, errors.New("tls: ca: want at least one PEM certificate")
-		}
-	}
-	return c, nil
 }

@@ -16,8 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/opensearch/opensearchtest"
+	"github.com/rollcall-dev/rollcall/engines/web"
+	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
 // envAll runs the suite on the older version and on a mixed cluster, too.
@@ -111,16 +114,16 @@ func realDatabase(t *testing.T, c *opensearchtest.Cluster) enginetest.Database {
 		id, _ := r.state.byName(first)
 		return h.status == "green" && len(r.voting.committed) == len(c.Nodes) && r.state.hosted(id) > 0
 	}, time.Minute, 100*time.Millisecond)
-	var all allowance
-	all.set(-1)
-	var fronts []*faulty
+	var all webtest.Allowance
+	all.Set(-1)
+	var fronts []*webtest.Front
 	var served, names []string
 	for _, node := range c.Nodes {
 		target, err := url.Parse(node.URL())
 		require.NoError(t, err)
 		proxy := httputil.NewSingleHostReverseProxy(target)
 		proxy.Transport = &http.Transport{DisableKeepAlives: true}
-		front := &faulty{Handler: proxy, changes: &all}
+		front := &webtest.Front{Manners: manners, Allowed: &all, Handler: proxy}
 		server := httptest.NewServer(front)
 		t.Cleanup(server.Close)
 		fronts, served, names = append(fronts, front), append(served, server.URL), append(names, node.Name)
@@ -138,20 +141,20 @@ func realDatabase(t *testing.T, c *opensearchtest.Cluster) enginetest.Database {
 	return enginetest.Database{
 		Members: names,
 		Engine: func(i int) engines.Engine {
-			host, port := splitURL(t, served[i])
+			host, port := webtest.Address(t, served[i])
 			o := testOptions(Options{Host: host, Port: port})
 			o.Timeout, o.WriteTimeout, o.MaxBytes = 4*time.Second, 20*time.Second, 1<<20
 			e, err := New(o)
 			require.NoError(t, err)
 			return e
 		},
-		Fault:       func(i int, f enginetest.Fault) { fronts[i].set(f) },
-		FailChanges: all.set,
+		Fault:       func(i int, f enginetest.Fault) { fronts[i].Set(f) },
+		FailChanges: all.Set,
 		Leads:       func(i int) int { return members(i, func(m engines.Member) bool { return m.Leader }) },
 		Hosts:       func(i int) int { return members(i, func(engines.Member) bool { return true }) },
 		Leftovers:   func() []string { return realLeftovers(t, n) },
 		Foreign:     func() func() bool { return realForeign(t, n) },
-		Secrets:     []string{testPassword, basicToken("rollcall", NewSecret(testPassword))},
+		Secrets:     []string{testPassword, web.BasicToken("rollcall", credentials.NewSecret(testPassword))},
 	}
 }
 

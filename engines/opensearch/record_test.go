@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/opensearch/opensearchtest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 var record = flag.Bool("record", false, "write answers of real servers to testdata/recorded")
@@ -270,7 +271,7 @@ func (r recorder) noManager(c *opensearchtest.Cluster) {
 	r.situation("no-manager", n)
 	for name, path := range map[string]string{"health": pathHealth, "state": pathState + "/nodes", "settings": pathSettings} {
 		r.exchange("no-manager-"+name, n, func(t *testing.T, e *Engine) error {
-			return e.api.get(t.Context(), path, query("cluster_manager_timeout", "1s"), nil)
+			return e.api.get(t.Context(), path, web.Query("cluster_manager_timeout", "1s"), nil)
 		})
 	}
 }

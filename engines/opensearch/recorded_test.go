@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // recordedSituations is what the adapter concludes from what real servers
@@ -182,17 +183,17 @@ func requireChange(t *testing.T, c conversation, says string) {
 	require.Len(t, c, 1)
 	method, target, _ := strings.Cut(c[0].request, " ")
 	path, _, _ := strings.Cut(target, "?")
-	r := request{method: method, path: path, params: queryOf(t, target), timeout: testOptions(Options{}).Timeout}
+	r := web.Request{Method: method, Path: path, Params: queryOf(t, target), Timeout: testOptions(Options{}).Timeout}
 	if path == pathSettings {
-		r.into = decodeAcknowledged
+		r.Read = decodeAcknowledged
 	}
-	err := mustNew(t, replay(t, c)).api.client.do(t.Context(), r)
+	err := mustNew(t, replay(t, c)).api.client.Do(t.Context(), r)
 	if says == "" {
 		require.NoError(t, err)
 		return
 	}
 	require.ErrorContains(t, err, says)
-	var s *StatusError
+	var s *web.StatusError
 	require.True(t, errors.As(err, &s))
 	require.True(t, refused(err), "OpenSearch understood, and did not do it")
 }

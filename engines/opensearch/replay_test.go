@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
 // exchange is a request of the adapter and what a server answered.
@@ -94,7 +96,7 @@ func replay(t *testing.T, c conversation) Options {
 		_, _ = w.Write(c[i].answer)
 	}))
 	t.Cleanup(server.Close)
-	host, port := splitURL(t, server.URL)
+	host, port := webtest.Address(t, server.URL)
 	return Options{Host: host, Port: port}
 }
 
@@ -128,7 +130,7 @@ func listen(t *testing.T, try func(method, path, body string) ([]byte, int, erro
 	l := &listener{try: try}
 	server := httptest.NewServer(l)
 	defer server.Close()
-	host, port := splitURL(t, server.URL)
+	host, port := webtest.Address(t, server.URL)
 	e, err := New(Options{Host: host, Port: port})
 	require.NoError(t, err)
 	defer e.Close()

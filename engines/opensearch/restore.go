@@ -12,7 +12,7 @@ import (
 // Restore takes away what the claim's marks own. Copies do not move back by
 // themselves at once; OpenSearch balances as it does at any time.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
-	planned, err := decodeUndo(undoBytes)
+	planned, err := engines.DecodeUndo(undoBytes)
 	if err != nil {
 		return engines.Progress{}, err
 	}

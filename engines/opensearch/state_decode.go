@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // decodeState reads a cluster state as it comes, index by index, so that what is
@@ -99,7 +101,7 @@ func (d *stateDecoder) node(id string) error {
 		return err
 	}
 	if id == "" || n.Name == "" {
-		return fmt.Errorf("node %q has no name", oneLine(id))
+		return fmt.Errorf("node %q has no name", engines.OneLine(id))
 	}
 	d.state.nodes[id] = stateNode{name: n.Name, process: n.Process, address: n.Address}
 	return nil
@@ -124,7 +126,7 @@ func (d *stateDecoder) index(name string) error {
 		}
 		return d.object(func(number string) error {
 			if _, err := strconv.ParseUint(number, 10, 32); err != nil {
-				return fmt.Errorf("index %q: shard %q: want a number", oneLine(name), oneLine(number))
+				return fmt.Errorf("index %q: shard %q: want a number", engines.OneLine(name), engines.OneLine(number))
 			}
 			var rows []routing
 			if err := d.json.Decode(&rows); err != nil {
@@ -132,15 +134,15 @@ func (d *stateDecoder) index(name string) error {
 			}
 			s := shard{index: name, number: d.one(number), copies: make([]shardCopy, 0, len(rows))}
 			if len(rows) == 0 {
-				return fmt.Errorf("shard %s has no copies, not even missing ones", oneLine(s.String()))
+				return fmt.Errorf("shard %s has no copies, not even missing ones", engines.OneLine(s.String()))
 			}
 			for _, r := range rows {
 				copy := d.copy(r)
 				if copy.node == "" && copy.state != unassigned {
-					return fmt.Errorf("shard %s: a copy is %s on no node", oneLine(s.String()), oneLine(r.State))
+					return fmt.Errorf("shard %s: a copy is %s on no node", engines.OneLine(s.String()), engines.OneLine(r.State))
 				}
 				if s.on(copy.node) || s.on(copy.target) {
-					return fmt.Errorf("shard %s: two copies on one node", oneLine(s.String()))
+					return fmt.Errorf("shard %s: two copies on one node", engines.OneLine(s.String()))
 				}
 				s.copies = append(s.copies, copy)
 			}
@@ -194,7 +196,7 @@ func (d *stateDecoder) snapshots() error {
 		return err
 	}
 	for _, one := range s.Snapshots {
-		d.state.snapshot = cmp.Or(d.state.snapshot, oneLine(one.Repository+"/"+one.Snapshot))
+		d.state.snapshot = cmp.Or(d.state.snapshot, engines.OneLine(one.Repository+"/"+one.Snapshot))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func decodeAllocation(data []byte) (allocation, error) {
 		switch strings.ToLower(*v) {
 		case "all", throttledValue, "new_primaries", "none":
 		default:
-			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", ErrShared, oneLine(*v))
+			return a, fmt.Errorf("%w: %q: want all, primaries, new_primaries or none", ErrShared, engines.OneLine(*v))
 		}
 	}
 	return a, nil
@@ -61,7 +61,7 @@ func decodeAllocation(data []byte) (allocation, error) {
 // Shared names the allocation of copies for a handoff of a node that has any. An
 // evacuation needs allocation, and a node without copies does not care.
 func (e *Engine) Shared(ctx context.Context, order engines.Order) (engines.Shared, error) {
-	if err := checkOrder(order); err != nil {
+	if err := order.Check(); err != nil {
 		return engines.Shared{}, err
 	}
 	if order.Kind != engines.Handoff {
@@ -75,7 +75,7 @@ func (e *Engine) Shared(ctx context.Context, order engines.Order) (engines.Share
 	if err != nil {
 		return engines.Shared{}, err
 	}
-	id, one := r.state.byName(subject(order, self.name))
+	id, one := r.state.byName(order.Subject(self.name))
 	if facts, known := r.facts[id]; one && known && !facts.holdsData() && r.state.hosted(id) == 0 {
 		return engines.Shared{}, nil
 	}
@@ -142,7 +142,7 @@ func same(a, b *string) bool {
 
 func checkShared(shared engines.Shared) (allocation, error) {
 	if shared.Knob != settingAllocation {
-		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrShared, oneLine(shared.Knob), settingAllocation)
+		return allocation{}, fmt.Errorf("%w: %q: want %s", ErrShared, engines.OneLine(shared.Knob), settingAllocation)
 	}
 	return decodeAllocation(shared.Undo)
 }

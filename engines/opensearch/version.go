@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // version of OpenSearch; only what behaviour depends on.
@@ -15,13 +17,13 @@ func parseVersion(text string) (version, error) {
 	number, _, _ := strings.Cut(text, "-")
 	parts := strings.Split(number, ".")
 	if len(parts) != 3 {
-		return version{}, fmt.Errorf("version %q: want major.minor.patch", oneLine(text))
+		return version{}, fmt.Errorf("version %q: want major.minor.patch", engines.OneLine(text))
 	}
 	var n [3]int
 	for i, p := range parts {
 		v, err := strconv.ParseUint(p, 10, 16)
 		if err != nil {
-			return version{}, fmt.Errorf("version %q: want numbers", oneLine(text))
+			return version{}, fmt.Errorf("version %q: want numbers", engines.OneLine(text))
 		}
 		n[i] = int(v)
 	}

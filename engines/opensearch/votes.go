@@ -120,7 +120,7 @@ func (e *Engine) excludeVoters(ctx context.Context, order engines.Order, node st
 			return fmt.Errorf("mark exclusions of %s: %w", some(names), err)
 		}
 	}
-	if err := inTime(order.NotAfter); err != nil {
+	if err := engines.InTime(order.NotAfter); err != nil {
 		return err
 	}
 	if err := e.api.excludeVoters(ctx, names, nil); err != nil {
@@ -147,7 +147,7 @@ func (e *Engine) letVote(ctx context.Context, gone, all []mark, notAfter time.Ti
 				return err
 			}
 		}
-		if err := inTime(notAfter); err != nil {
+		if err := engines.InTime(notAfter); err != nil {
 			return err
 		}
 		if err := e.api.clearVoters(ctx); err != nil {

@@ -22,7 +22,7 @@ const asidePrefix = "cluster.metadata." + archivedPrefix
 // keep from being made is made with them moved aside: they have no effect any
 // more, and a throttle that could not be put back would have one for ever.
 func (e *Engine) write(ctx context.Context, notAfter time.Time, persistent, transient changes) error {
-	if err := inTime(notAfter); err != nil {
+	if err := engines.InTime(notAfter); err != nil {
 		return err
 	}
 	err := e.api.change(ctx, persistent, transient)
@@ -33,7 +33,7 @@ func (e *Engine) write(ctx context.Context, notAfter time.Time, persistent, tran
 	if readErr != nil || len(s.archived()) == 0 {
 		return err
 	}
-	if late := inTime(notAfter); late != nil {
+	if late := engines.InTime(notAfter); late != nil {
 		return late
 	}
 	persistent, transient = s.moveAside(persistent, transient)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 func handoffOrder() engines.Order { return engines.Order{Kind: engines.Handoff, Claim: "claim-1"} }
@@ -77,7 +78,7 @@ func TestHandoffWithoutPermission(t *testing.T) {
 	c.add("books", "shard1", "nn", 0, 1)
 	served := c.servers[0].Handler
 	c.servers[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isChange(r) {
+		if manners.Changes(r) {
 			writeFailure(w, 403, "Unauthorized request")
 			return
 		}
@@ -96,7 +97,7 @@ func TestNoWriteIsStartedTooLate(t *testing.T) {
 	for _, kind := range []engines.Kind{engines.Handoff, engines.Evacuate} {
 		order := engines.Order{Kind: kind, Claim: "late", NotAfter: time.Now().Add(-time.Minute)}
 		_, err := e.Apply(t.Context(), order, begin(t, e, order))
-		require.ErrorIs(t, err, ErrTooLate)
+		require.ErrorIs(t, err, engines.ErrTooLate)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -249,18 +250,11 @@ func TestRestoreOfAHandoffDoesNotBalance(t *testing.T) {
 	require.Zero(t, count(c, pathBalance+" "))
 }
 
-func TestUndoIsSmall(t *testing.T) {
-	u := undo{Version: undoVersion, Kind: "Evacuate", Claim: strings.Repeat("c", 200), Node: strings.Repeat("n", 253) + ":8983_solr"}
-	data, err := u.encode()
-	require.NoError(t, err)
-	require.Less(t, len(data), engines.MaxUndo)
-}
-
 func TestUndoOfAnotherKindIsRefused(t *testing.T) {
 	c := newFakeCluster(t, 3)
 	e := mustNew(t, testOptions(c.options(0)))
 	_, err := e.Apply(t.Context(), handoffOrder(), begin(t, e, evacuateOrder()))
-	require.ErrorIs(t, err, ErrUndo)
+	require.ErrorIs(t, err, engines.ErrUndo)
 	require.ErrorContains(t, err, "planned for Evacuate, applied for Handoff")
 }
 
@@ -288,7 +282,7 @@ func TestClosedEngineSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
 	_, err = e.Plan(context.Background(), handoffOrder())
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, err, web.ErrClosed)
 	o, err := e.Observe(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, engines.MembershipUnknown, o.Member)

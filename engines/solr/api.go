@@ -7,9 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 const (
@@ -22,8 +26,29 @@ const (
 
 // api is the calls that the adapter makes, each one request.
 type api struct {
-	client       *client
+	client       *web.Client
 	read, change time.Duration // bounds of one request
+}
+
+// ask sends the request. The body is in into also when the answer is a
+// *web.StatusError, as far as it could be read.
+func (a *api) ask(ctx context.Context, r web.Request, into *bytes.Buffer) error {
+	r.Name = r.Path
+	if action := r.Params.Get("action"); action != "" {
+		r.Name += " " + action
+	}
+	r.Read = func(body io.Reader) error {
+		if _, err := into.ReadFrom(body); err != nil {
+			return err
+		}
+		// Some versions answer 200 with an error in the body.
+		if failure := bodyFailure(into.Bytes()); failure != nil {
+			return failure
+		}
+		return nil
+	}
+	r.ReadRefusal = func(body []byte) { into.Write(body) }
+	return a.client.Do(ctx, r)
 }
 
 // identity is what the node says of itself.
@@ -34,7 +59,7 @@ type identity struct {
 
 func (a *api) identity(ctx context.Context) (identity, error) {
 	var body bytes.Buffer
-	err := a.client.do(ctx, request{path: pathSystem, params: query("wt", "json"), timeout: a.read, into: &body})
+	err := a.ask(ctx, web.Request{Path: pathSystem, Params: web.Query("wt", "json"), Timeout: a.read}, &body)
 	if err != nil {
 		return identity{}, err
 	}
@@ -56,7 +81,7 @@ func decodeIdentity(body []byte) (identity, error) {
 		return identity{}, errors.New("decode node identity: no solr-spec-version: not the answer of a Solr")
 	}
 	if answer.Mode != "solrcloud" || answer.Node == "" {
-		return identity{}, fmt.Errorf("decode node identity: mode %q: %w", oneLine(string(answer.Mode)), ErrNotCloud)
+		return identity{}, fmt.Errorf("decode node identity: mode %q: %w", engines.OneLine(string(answer.Mode)), ErrNotCloud)
 	}
 	return identity{node: string(answer.Node), version: string(answer.Lucene.Version)}, nil
 }
@@ -72,18 +97,18 @@ func (a *api) clusterStatus(ctx context.Context, name string) (*clusterState, er
 
 func (a *api) clusterStatusBody(ctx context.Context, name string, into *bytes.Buffer) error {
 	// Without the header the same state is the same bytes.
-	params := query("action", "CLUSTERSTATUS", "wt", "json", "indent", "false", "omitHeader", "true")
+	params := web.Query("action", "CLUSTERSTATUS", "wt", "json", "indent", "false", "omitHeader", "true")
 	if name != "" {
 		params.Set("collection", name)
 	}
-	return a.client.do(ctx, request{path: pathCollections, params: params, timeout: a.read, into: into})
+	return a.ask(ctx, web.Request{Path: pathCollections, Params: params, Timeout: a.read}, into)
 }
 
 // overseer answers the node name of the overseer; empty: the cluster runs
 // without one.
 func (a *api) overseer(ctx context.Context) (string, error) {
 	var body bytes.Buffer
-	err := a.client.do(ctx, request{path: pathCollections, params: query("action", "OVERSEERSTATUS", "wt", "json"), timeout: a.read, into: &body})
+	err := a.ask(ctx, web.Request{Path: pathCollections, Params: web.Query("action", "OVERSEERSTATUS", "wt", "json"), Timeout: a.read}, &body)
 	if err != nil {
 		return "", err
 	}
@@ -117,8 +142,8 @@ type nodeHealth struct {
 // of the node can be told apart by the count of unhealthy cores.
 func (a *api) health(ctx context.Context) (nodeHealth, error) {
 	var body bytes.Buffer
-	err := a.client.do(ctx, request{path: pathHealth, params: query("requireHealthyCores", "true", "wt", "json"), timeout: a.read, into: &body})
-	var status *StatusError
+	err := a.ask(ctx, web.Request{Path: pathHealth, Params: web.Query("requireHealthyCores", "true", "wt", "json"), Timeout: a.read}, &body)
+	var status *web.StatusError
 	if err != nil && (!errors.As(err, &status) || status.Status != http.StatusServiceUnavailable) {
 		return nodeHealth{}, err
 	}
@@ -147,16 +172,16 @@ func decodeHealth(body []byte) (nodeHealth, error) {
 	case answer.Status == "FAILURE" && answer.Unhealthy != nil && *answer.Unhealthy > 0:
 		return nodeHealth{connected: true, reason: fmt.Sprintf("%d cores are not healthy", *answer.Unhealthy)}, nil
 	case answer.Status == "FAILURE":
-		return nodeHealth{reason: oneLine(string(cmp.Or(answer.Error.Message, answer.Message)))}, nil
+		return nodeHealth{reason: engines.OneLine(string(cmp.Or(answer.Error.Message, answer.Message)))}, nil
 	}
-	return nodeHealth{}, fmt.Errorf("decode node health: status %q: want OK or FAILURE", oneLine(string(answer.Status)))
+	return nodeHealth{}, fmt.Errorf("decode node health: status %q: want OK or FAILURE", engines.OneLine(string(answer.Status)))
 }
 
 // dataBytes sums the index sizes of the node's cores.
 func (a *api) dataBytes(ctx context.Context) (int64, error) {
 	var body bytes.Buffer
-	params := query("group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true", "wt", "json")
-	if err := a.client.do(ctx, request{path: pathMetrics, params: params, timeout: a.read, into: &body}); err != nil {
+	params := web.Query("group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true", "wt", "json")
+	if err := a.ask(ctx, web.Request{Path: pathMetrics, Params: params, Timeout: a.read}, &body); err != nil {
 		return 0, err
 	}
 	return decodeDataBytes(body.Bytes())
@@ -182,56 +207,43 @@ func decodeDataBytes(body []byte) (int64, error) {
 }
 
 func (a *api) addReplicaProperty(ctx context.Context, at place, property, value string) error {
-	return a.collectionsChange(ctx, query("action", "ADDREPLICAPROP", "collection", at.collection, "shard", at.shard,
+	return a.collectionsChange(ctx, web.Query("action", "ADDREPLICAPROP", "collection", at.collection, "shard", at.shard,
 		"replica", at.replica, "property", property, "property.value", value))
 }
 
 func (a *api) deleteReplicaProperty(ctx context.Context, at place, property string) error {
-	return a.collectionsChange(ctx, query("action", "DELETEREPLICAPROP", "collection", at.collection, "shard", at.shard,
+	return a.collectionsChange(ctx, web.Query("action", "DELETEREPLICAPROP", "collection", at.collection, "shard", at.shard,
 		"replica", at.replica, "property", property))
 }
 
 // rebalanceLeaders makes the preferred replicas of the collection its leaders. It
 // answers success also when the node that serves it has not seen the properties.
 func (a *api) rebalanceLeaders(ctx context.Context, name string) error {
-	return a.collectionsChange(ctx, query("action", "REBALANCELEADERS", "collection", name, "maxWaitSeconds", "10"))
+	return a.collectionsChange(ctx, web.Query("action", "REBALANCELEADERS", "collection", name, "maxWaitSeconds", "10"))
 }
 
 func (a *api) replaceNode(ctx context.Context, node, task string) error {
-	return a.collectionsChange(ctx, query("action", "REPLACENODE", "sourceNode", node, "parallel", "true",
+	return a.collectionsChange(ctx, web.Query("action", "REPLACENODE", "sourceNode", node, "parallel", "true",
 		"waitForFinalState", "true", "async", task))
 }
 
 func (a *api) collectionsChange(ctx context.Context, params url.Values) error {
 	params.Set("wt", "json")
-	return a.client.do(ctx, request{path: pathCollections, params: params, timeout: a.change, into: new(bytes.Buffer)})
+	return a.ask(ctx, web.Request{Path: pathCollections, Params: params, Timeout: a.change}, new(bytes.Buffer))
 }
 
 // balance spreads replicas over all live nodes (Solr 9.3 and later).
 func (a *api) balance(ctx context.Context, task string) error {
-	body, err := json.Marshal(map[string]any{"nodes": []string{}, "waitForFinalState": true, "async": task})
-	if err != nil {
-		return err
-	}
-	return a.client.do(ctx, request{path: pathBalance, body: body, timeout: a.change, into: new(bytes.Buffer)})
+	body := map[string]any{"nodes": []string{}, "waitForFinalState": true, "async": task}
+	return a.ask(ctx, web.Request{Method: http.MethodPost, Path: pathBalance, Body: body, Timeout: a.change}, new(bytes.Buffer))
 }
 
 // commit makes the index of all copies of the collection durable, so that a
 // restart has little to replay. Nobody needs to see the documents sooner.
 func (a *api) commit(ctx context.Context, name string) error {
-	return a.client.do(ctx, request{
-		path:    "/solr/" + name + "/update",
-		params:  query("commit", "true", "openSearcher", "false", "waitSearcher", "false", "wt", "json"),
-		timeout: a.change,
-		into:    new(bytes.Buffer),
-	})
-}
-
-// query builds parameters from pairs.
-func query(pairs ...string) url.Values {
-	values := make(url.Values, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		values.Set(pairs[i], pairs[i+1])
-	}
-	return values
+	return a.ask(ctx, web.Request{
+		Path:    "/solr/" + name + "/update",
+		Params:  web.Query("commit", "true", "openSearcher", "false", "waitSearcher", "false", "wt", "json"),
+		Timeout: a.change,
+	}, new(bytes.Buffer))
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // decodeClusterStatus reads the answer of CLUSTERSTATUS, one collection at a
@@ -24,7 +26,7 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	decodeCollectionsBody = func(name string) error {
 		var c collectionJSON
 		if err := decoder.Decode(&c); err != nil {
-			return fmt.Errorf("collection %q: %w", oneLine(name), err)
+			return fmt.Errorf("collection %q: %w", engines.OneLine(name), err)
 		}
 		col, err := c.collection(name)
 		state.collections = append(state.collections, col)
@@ -67,7 +69,7 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	slices.SortFunc(state.collections, func(a, b collection) int { return cmp.Compare(a.name, b.name) })
 	for i := 1; i < len(state.collections); i++ {
 		if state.collections[i].name == state.collections[i-1].name {
-			return nil, fmt.Errorf("decode cluster status: collection %q occurs twice", oneLine(state.collections[i].name))
+			return nil, fmt.Errorf("decode cluster status: collection %q occurs twice", engines.OneLine(state.collections[i].name))
 		}
 	}
 	return state, nil
@@ -97,7 +99,7 @@ func (c collectionJSON) collection(name string) (collection, error) {
 		sh := shard{name: shardName, state: string(s.State), replicas: make([]replica, 0, len(s.Replicas))}
 		for replicaName, r := range s.Replicas {
 			if r.Node == "" {
-				return out, fmt.Errorf("collection %q shard %q replica %q: no node_name", oneLine(name), oneLine(shardName), oneLine(replicaName))
+				return out, fmt.Errorf("collection %q shard %q replica %q: no node_name", engines.OneLine(name), engines.OneLine(shardName), engines.OneLine(replicaName))
 			}
 			sh.replicas = append(sh.replicas, replica{
 				name: replicaName, core: string(r.Core), node: string(r.Node), baseURL: string(r.BaseURL), state: string(r.State),

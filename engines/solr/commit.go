@@ -18,7 +18,7 @@ func (e *Engine) commitOnce(ctx context.Context, order engines.Order, collection
 	e.mu.Lock()
 	again := e.committed == order.Claim
 	e.mu.Unlock()
-	if again || inTime(order.NotAfter) != nil {
+	if again || engines.InTime(order.NotAfter) != nil {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, commitTime)

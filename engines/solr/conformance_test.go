@@ -1,31 +1,22 @@
 package solr
 
 import (
-	"net"
-	"net/http"
-	"net/url"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 const testPassword = "correct-horse-battery"
 
-func splitURL(t *testing.T, raw string) (string, int) {
-	u, err := url.Parse(raw)
-	require.NoError(t, err)
-	port, err := strconv.Atoi(u.Port())
-	require.NoError(t, err)
-	return u.Hostname(), port
+func testCredentials() (string, credentials.Secret, error) {
+	return "rollcall", credentials.NewSecret(testPassword), nil
 }
-
-func testCredentials() (string, Secret, error) { return "rollcall", NewSecret(testPassword), nil }
 
 // testOptions are short and small, so that faults show soon.
 func testOptions(o Options) Options {
@@ -57,7 +48,7 @@ func TestConformance(t *testing.T) {
 				return e
 			},
 			Fault:       c.fault,
-			FailChanges: c.changes.set,
+			FailChanges: c.allowed.Set,
 			Leads: func(i int) int {
 				return c.count(func(r *fakeReplica) bool { return r.leader && r.node == c.nodes[i] })
 			},
@@ -66,8 +57,8 @@ func TestConformance(t *testing.T) {
 			},
 			Leftovers:   c.leftovers,
 			Foreign:     c.foreign,
-			Secrets:     []string{testPassword, basicToken("rollcall", NewSecret(testPassword))},
-			Connections: c.connections,
+			Secrets:     []string{testPassword, web.BasicToken("rollcall", credentials.NewSecret(testPassword))},
+			Connections: c.conns.Open,
 		}
 	}})
 }
@@ -90,23 +81,4 @@ func (c *fakeCluster) foreign() func() bool {
 		c.flush()
 		return mine.properties["property.preferredleader"] == "true" && mine.properties["property.rollcall"] == "foreign"
 	}
-}
-
-func (c *fakeCluster) connState(_ net.Conn, state http.ConnState) {
-	connMu.Lock()
-	defer connMu.Unlock()
-	switch state {
-	case http.StateNew:
-		c.conns++
-	case http.StateClosed, http.StateHijacked:
-		c.conns--
-	}
-}
-
-var connMu sync.Mutex
-
-func (c *fakeCluster) connections() int {
-	connMu.Lock()
-	defer connMu.Unlock()
-	return c.conns
 }

@@ -3,12 +3,12 @@
 package solr
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"sync"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // Engine is the adapter. Safe for concurrent use.
@@ -30,7 +30,7 @@ func New(options Options) (*Engine, error) {
 	if err := options.validate(); err != nil {
 		return nil, fmt.Errorf("solr options: %w", err)
 	}
-	client, err := newClient(options)
+	client, err := web.New(options.web())
 	if err != nil {
 		return nil, fmt.Errorf("solr options: %w", err)
 	}
@@ -58,22 +58,22 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 // Plan answers which claim and node to undo; what exactly is kept in the database
 // itself (see mark), so it fits MaxUndo for any number of shards.
 func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
-	if err := checkOrder(order); err != nil {
+	if err := order.Check(); err != nil {
 		return nil, err
 	}
 	self, err := e.api.identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return undo{Version: undoVersion, Kind: order.Kind.String(), Claim: order.Claim, Node: subject(order, self.node)}.encode()
+	return order.UndoOn(order.Subject(self.node)).Encode()
 }
 
 // Apply does one round of the order's work, for Handoff some 3 s.
 func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
-	if err := checkOrder(order); err != nil {
+	if err := order.Check(); err != nil {
 		return engines.Progress{}, err
 	}
-	planned, err := decodeUndo(undoBytes)
+	planned, err := engines.DecodeUndo(undoBytes)
 	if err != nil {
 		return engines.Progress{}, err
 	}
@@ -81,8 +81,8 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	node := subject(order, self.node)
-	if err := planned.matches(order, node); err != nil {
+	node := order.Subject(self.node)
+	if err := planned.Matches(order, node); err != nil {
 		return engines.Progress{}, err
 	}
 	if order.Kind == engines.Evacuate {
@@ -91,24 +91,8 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	return e.handoff(ctx, order, node)
 }
 
-// subject is the node that the order is about: leaders of any node can be moved
-// by asking any other.
-func subject(order engines.Order, local string) string {
-	return cmp.Or(order.Node, local)
-}
-
-func checkOrder(order engines.Order) error {
-	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
-		return fmt.Errorf("%w: kind %s: want Handoff or Evacuate", ErrOrder, order.Kind)
-	}
-	if order.Node != "" && order.Kind != engines.Handoff {
-		return fmt.Errorf("%w: node %s: another node can only be handed over, not emptied", ErrOrder, oneLine(order.Node))
-	}
-	return checkClaim(order.Claim)
-}
-
-// Close releases the connections; calls that follow fail with ErrClosed.
+// Close releases the connections; calls that follow fail with web.ErrClosed.
 func (e *Engine) Close() error {
-	e.api.client.close()
+	e.api.client.Close()
 	return nil
 }

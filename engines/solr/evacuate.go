@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // evacuate hands over what the node leads and then moves every replica off it. Done only when no collection names
@@ -23,7 +24,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string)
 	}
 	left := state.hosted(node)
 	if status == taskCompleted || status == taskFailed {
-		if err := inTime(order.NotAfter); err != nil {
+		if err := engines.InTime(order.NotAfter); err != nil {
 			return engines.Progress{}, err
 		}
 		// Forgotten before it is asked for again: an id can be used once.
@@ -50,11 +51,11 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string)
 		led.Detail = "first: " + led.Detail
 		return led, err
 	}
-	if err := inTime(order.NotAfter); err != nil {
+	if err := engines.InTime(order.NotAfter); err != nil {
 		return engines.Progress{}, err
 	}
 	err = e.api.replaceNode(ctx, node, task)
-	var refused *StatusError
+	var refused *web.StatusError
 	if errors.As(err, &refused) && !denied(err) {
 		// Also "exists already", when two agents ask at once; the next round looks.
 		return running(fmt.Sprintf("%d replicas are still on the node: %v", left, err)), nil

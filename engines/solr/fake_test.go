@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
+	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
 // fakeCluster is a SolrCloud of some nodes, as far as the adapter can see. Its
@@ -19,9 +20,9 @@ import (
 type fakeCluster struct {
 	t       *testing.T
 	nodes   []string
-	servers []*faulty
+	servers []*webtest.Front
 	urls    []*httptest.Server
-	changes changes
+	allowed webtest.Allowance
 
 	mu       sync.Mutex
 	version  string
@@ -34,7 +35,7 @@ type fakeCluster struct {
 	unhealthy bool
 	requests map[string]int
 	next     int
-	conns    int
+	conns    webtest.Connections
 	// deaf rebalances do nothing and say success.
 	deafRebalances int
 	failTasks      int
@@ -51,13 +52,13 @@ func newFakeCluster(t *testing.T, n int) *fakeCluster {
 		t: t, version: "9.9.0", live: map[string]bool{}, shards: map[string]map[string]map[string]*fakeReplica{},
 		tasks: map[string]int{}, requests: map[string]int{},
 	}
-	c.changes.set(-1)
+	c.allowed.Set(-1)
 	for i := range n {
 		node := fmt.Sprintf("db-%d.solr:8983_solr", i)
 		c.nodes, c.live[node] = append(c.nodes, node), true
-		f := &faulty{changes: &c.changes, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(node, w, r) })}
+		f := &webtest.Front{Manners: manners, Allowed: &c.allowed, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(node, w, r) })}
 		server := httptest.NewUnstartedServer(f)
-		server.Config.ConnState = c.connState
+		server.Config.ConnState = c.conns.State
 		server.Start()
 		t.Cleanup(server.Close)
 		c.servers, c.urls = append(c.servers, f), append(c.urls, server)
@@ -84,7 +85,7 @@ func (c *fakeCluster) add(collection, shard string, kinds string, nodes ...int) 
 }
 
 func (c *fakeCluster) options(i int) Options {
-	host, port := splitURL(c.t, c.urls[i].URL)
+	host, port := webtest.Address(c.t, c.urls[i].URL)
 	return Options{Host: host, Port: port}
 }
 
@@ -328,4 +329,4 @@ func (c *fakeCluster) status(only string) map[string]any {
 	return map[string]any{"live_nodes": live, "collections": collections, "properties": map[string]any{}, "roles": map[string]any{}}
 }
 
-func (c *fakeCluster) fault(i int, f enginetest.Fault) { c.servers[i].set(f) }
+func (c *fakeCluster) fault(i int, f enginetest.Fault) { c.servers[i].Set(f) }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // Solr writes the same fact as a string in one place and as a number or boolean
@@ -30,7 +32,7 @@ func (n *flexInt) UnmarshalJSON(data []byte) error {
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return fmt.Errorf("%q: want a whole number", oneLine(text))
+		return fmt.Errorf("%q: want a whole number", engines.OneLine(text))
 	}
 	*n = flexInt(v)
 	return nil

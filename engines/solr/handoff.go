@@ -21,7 +21,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string) 
 	}
 	if order.Node != "" && !state.isLive(node) && state.hosted(node) == 0 {
 		// A name that nobody knows leads nothing, and means nothing.
-		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("no node %q in this cluster", oneLine(node))}, nil
+		return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf("no node %q in this cluster", engines.OneLine(node))}, nil
 	}
 	plan := planHandoff(state, node, order.Claim, order.Eligible)
 	var commitTrouble string
@@ -42,7 +42,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string) 
 	if left.done() {
 		return handedOver(left, commitTrouble), nil
 	}
-	if denied(moveErr) || errors.Is(moveErr, ErrTooLate) {
+	if denied(moveErr) || errors.Is(moveErr, engines.ErrTooLate) {
 		return engines.Progress{}, moveErr
 	}
 	detail := waitingText(left)
@@ -113,7 +113,7 @@ func (e *Engine) moveCollection(ctx context.Context, notAfter time.Time, name st
 	if err := e.awaitPreferred(ctx, name, moves); err != nil {
 		return err
 	}
-	if err := inTime(notAfter); err != nil {
+	if err := engines.InTime(notAfter); err != nil {
 		return err
 	}
 	return e.api.rebalanceLeaders(ctx, name)
@@ -122,13 +122,13 @@ func (e *Engine) moveCollection(ctx context.Context, notAfter time.Time, name st
 // prefer writes the mark first: a preferredLeader without a mark would be taken
 // for somebody else's.
 func (e *Engine) prefer(ctx context.Context, notAfter time.Time, m move) error {
-	if err := inTime(notAfter); err != nil {
+	if err := engines.InTime(notAfter); err != nil {
 		return err
 	}
 	if err := e.api.addReplicaProperty(ctx, m.to, propertyMark, m.mark.String()); err != nil {
 		return fmt.Errorf("mark %s: %w", m.to, err)
 	}
-	if err := inTime(notAfter); err != nil {
+	if err := engines.InTime(notAfter); err != nil {
 		return err
 	}
 	if err := e.api.addReplicaProperty(ctx, m.to, propertyPreferred, "true"); err != nil {

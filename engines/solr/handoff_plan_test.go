@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 func marked(r replica, m string, preferred bool) replica {
@@ -104,7 +106,7 @@ func TestMarks(t *testing.T) {
 		require.False(t, ok, text)
 	}
 	for _, claim := range []string{"", "a/b", "a b", "ä", string(make([]byte, 201))} {
-		require.ErrorIs(t, checkClaim(claim), ErrOrder)
+		require.ErrorIs(t, engines.CheckClaim(claim), engines.ErrOrder)
 	}
-	require.NoError(t, checkClaim("prod.books-7_x:Y"))
+	require.NoError(t, engines.CheckClaim("prod.books-7_x:Y"))
 }

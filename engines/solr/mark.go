@@ -1,7 +1,6 @@
 package solr
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -34,19 +33,6 @@ func parseMark(value string) (mark, bool) {
 		return mark{}, false
 	}
 	return mark{claim: parts[0], node: parts[1], prior: parts[2]}, true
-}
-
-// checkClaim: a claim becomes part of marks and task ids.
-func checkClaim(claim string) error {
-	if claim == "" || len(claim) > 200 {
-		return fmt.Errorf("%w: claim %q: want 1 to 200 characters", ErrOrder, oneLine(claim))
-	}
-	for _, r := range claim {
-		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r)) {
-			return fmt.Errorf("%w: claim %q: want letters, digits and -_.: only", ErrOrder, oneLine(claim))
-		}
-	}
-	return nil
 }
 
 // owner finds who is preferred in the shard now, and who was before any of us

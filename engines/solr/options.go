@@ -1,14 +1,11 @@
 package solr
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"net"
-	"net/url"
-	"strconv"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // Options say how to reach the local Solr node. The zero value is a Solr on
@@ -17,10 +14,10 @@ type Options struct {
 	// Host and Port of the local node. Empty and 0: localhost and 8983.
 	Host string
 	Port int
-	TLS  TLS
+	TLS  web.TLS
 	// Credentials are asked before every request, so that a changed password is
 	// used at once. Nil: anonymous.
-	Credentials Credentials
+	Credentials credentials.Source
 
 	// Timeout bounds each reading request. 0: 5 s.
 	Timeout time.Duration
@@ -36,17 +33,6 @@ type Options struct {
 	// BalanceAfterUpdate: Restore of an evacuation redistributes replicas over the
 	// live nodes (Solr 9.3 and later; older ones are left alone).
 	BalanceAfterUpdate bool
-}
-
-// TLS between the agent and Solr. Certificates are verified unless
-// InsecureSkipVerify says otherwise.
-type TLS struct {
-	Enabled bool
-	// CA is PEM; empty: the system's roots.
-	CA string
-	// ServerName that the certificate must carry; empty: Options.Host.
-	ServerName         string
-	InsecureSkipVerify bool
 }
 
 func (o Options) withDefaults() Options {
@@ -75,52 +61,15 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) validate() error {
-	var errs []error
-	if o.Port < 1 || o.Port > 65535 {
-		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", o.Port))
+	if o.Timeout < 0 || o.WriteTimeout < 0 || o.Poll < 0 || o.MaxBytes < 0 || o.Parallel < 0 {
+		return errors.New("timeout, write timeout, poll, max bytes, parallel: want positive values")
 	}
-	if !plainHost(o.Host) {
-		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", o.Host))
-	}
-	for name, negative := range map[string]bool{
-		"timeout": o.Timeout < 0, "write timeout": o.WriteTimeout < 0, "poll": o.Poll < 0,
-		"max bytes": o.MaxBytes < 0, "parallel": o.Parallel < 0,
-	} {
-		if negative {
-			errs = append(errs, fmt.Errorf("%s: want a positive value", name))
-		}
-	}
-	if !o.TLS.Enabled && o.TLS != (TLS{}) {
-		errs = append(errs, errors.New("tls: options are given but tls is not enabled"))
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
-func plainHost(host string) bool {
-	u, err := url.Parse("http://" + net.JoinHostPort(host, "1"))
-	return err == nil && u.Hostname() == host && u.Path == "" && u.RawQuery == "" && u.User == nil
-}
-
-// base is the address of the node, without a path.
-func (o Options) base() url.URL {
-	scheme := "http"
-	if o.TLS.Enabled {
-		scheme = "https"
+func (o Options) web() web.Options {
+	return web.Options{
+		Server: "solr", Host: o.Host, Port: o.Port, TLS: o.TLS, Credentials: o.Credentials,
+		Timeout: max(o.Timeout, o.WriteTimeout), MaxBytes: o.MaxBytes, Connections: o.Parallel + 4, Words: errorText,
 	}
-	return url.URL{Scheme: scheme, Host: net.JoinHostPort(o.Host, strconv.Itoa(o.Port))}
-}
-
-// config answers nil when TLS is off.
-func (t TLS) config() (*tls.Config, error) {
-	if !t.Enabled {
-		return nil, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.InsecureSkipVerify}
-	if t.CA != "" {
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
-			return nil, errors.New("tls: ca: want at least one PEM certificate")
-		}
-	}
-	return c, nil
 }

@@ -12,8 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
 	"github.com/rollcall-dev/rollcall/engines/solr/solrtest"
+	"github.com/rollcall-dev/rollcall/engines/web"
+	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
 // TestRealConformance runs the suite against real servers, with a proxy before
@@ -30,19 +33,19 @@ func TestRealConformance(t *testing.T) {
 func realDatabase(t *testing.T, c *solrtest.Cluster) enginetest.Database {
 	reset(c)
 	var (
-		all     changes
-		fronts  []*faulty
+		all     webtest.Allowance
+		fronts  []*webtest.Front
 		urls    []string
 		members []string
 	)
-	all.set(-1)
+	all.Set(-1)
 	for _, n := range c.Nodes {
 		target, err := url.Parse(n.URL())
 		require.NoError(t, err)
 		proxy := httputil.NewSingleHostReverseProxy(target)
 		transport := &http.Transport{DisableKeepAlives: true}
 		proxy.Transport = transport
-		front := &faulty{Handler: proxy, changes: &all}
+		front := &webtest.Front{Manners: manners, Allowed: &all, Handler: proxy}
 		server := httptest.NewServer(front)
 		t.Cleanup(server.Close)
 		fronts, urls, members = append(fronts, front), append(urls, server.URL), append(members, n.Name)
@@ -50,19 +53,19 @@ func realDatabase(t *testing.T, c *solrtest.Cluster) enginetest.Database {
 	return enginetest.Database{
 		Members: members,
 		Engine: func(i int) engines.Engine {
-			host, port := splitURL(t, urls[i])
+			host, port := webtest.Address(t, urls[i])
 			o := testOptions(Options{Host: host, Port: port})
 			o.Timeout, o.WriteTimeout, o.Poll = 2*time.Second, 30*time.Second, 50*time.Millisecond
 			e, err := New(o)
 			require.NoError(t, err)
 			return e
 		},
-		Fault: func(i int, f enginetest.Fault) { fronts[i].set(f) },
+		Fault: func(i int, f enginetest.Fault) { fronts[i].Set(f) },
 		FailChanges: func(after int) {
 			if after < 0 {
 				time.Sleep(time.Second) // what Solr has accepted shows in its state
 			}
-			all.set(after)
+			all.Set(after)
 		},
 		Leads: func(i int) int {
 			return countReplicas(c, func(r map[string]any) bool { return r["node_name"] == members[i] && r["leader"] == "true" })
@@ -72,7 +75,7 @@ func realDatabase(t *testing.T, c *solrtest.Cluster) enginetest.Database {
 		},
 		Leftovers: func() []string { return realLeftovers(c) },
 		Foreign:   func() func() bool { return realForeign(t, c) },
-		Secrets:   []string{testPassword, basicToken("rollcall", NewSecret(testPassword))},
+		Secrets:   []string{testPassword, web.BasicToken("rollcall", credentials.NewSecret(testPassword))},
 	}
 }
 

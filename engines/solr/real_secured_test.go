@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/solr/solrtest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // securedPassword of both users; the hash is the one in Solr's own manual.
@@ -36,8 +38,8 @@ func TestRealBasicAuth(t *testing.T) {
 	n := c.Nodes[0]
 	n.Collections("CREATE", "name", "books", "numShards", "2", "nrtReplicas", "2", "waitForFinalState", "true")
 	user, password := "solr", securedPassword
-	e := mustNew(t, Options{Host: n.Host, Port: n.Port, Credentials: func() (string, Secret, error) {
-		return user, NewSecret(password), nil
+	e := mustNew(t, Options{Host: n.Host, Port: n.Port, Credentials: func() (string, credentials.Secret, error) {
+		return user, credentials.NewSecret(password), nil
 	}})
 	await(t, e, "secured", whole)
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-1"}
@@ -67,8 +69,8 @@ func TestRealLeastPrivilege(t *testing.T) {
 	n := c.Nodes[0]
 	n.Collections("CREATE", "name", "books", "numShards", "2", "nrtReplicas", "1", "createNodeSet", n.Name, "waitForFinalState", "true")
 	n.Collections("CREATE", "name", "pages", "numShards", "1", "nrtReplicas", "2", "waitForFinalState", "true")
-	e := mustNew(t, Options{Host: n.Host, Port: n.Port, BalanceAfterUpdate: true, Credentials: func() (string, Secret, error) {
-		return "agent", NewSecret(securedPassword), nil
+	e := mustNew(t, Options{Host: n.Host, Port: n.Port, BalanceAfterUpdate: true, Credentials: func() (string, credentials.Secret, error) {
+		return "agent", credentials.NewSecret(securedPassword), nil
 	}})
 	o := await(t, e, "as agent", whole)
 	require.Empty(t, o.Veto)
@@ -87,7 +89,7 @@ func TestRealTLS(t *testing.T) {
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.0", "9.10.0"}, TLS: true})
 	n := c.Nodes[0]
 	n.Collections("CREATE", "name", "books", "numShards", "1", "nrtReplicas", "2", "waitForFinalState", "true")
-	for name, tls := range map[string]TLS{
+	for name, tls := range map[string]web.TLS{
 		"own CA":           {Enabled: true, CA: c.CA},
 		"server name":      {Enabled: true, CA: c.CA, ServerName: "solr.test"},
 		"verification off": {Enabled: true, InsecureSkipVerify: true},
@@ -96,7 +98,7 @@ func TestRealTLS(t *testing.T) {
 		require.Len(t, o.Nodes, 2, name)
 		require.Equal(t, n.Name, o.Node)
 	}
-	for name, options := range map[string]TLS{
+	for name, options := range map[string]web.TLS{
 		"system's roots": {Enabled: true},
 		"another name":   {Enabled: true, CA: c.CA, ServerName: "other.test"},
 		"no TLS":         {},
@@ -106,10 +108,10 @@ func TestRealTLS(t *testing.T) {
 		require.Equal(t, engines.MembershipUnknown, o.Member, name)
 		t.Logf("%s: %s", name, o.Health.Reason)
 	}
-	e := mustNew(t, Options{Host: n.Host, Port: n.Port, TLS: TLS{Enabled: true, CA: c.CA}})
+	e := mustNew(t, Options{Host: n.Host, Port: n.Port, TLS: web.TLS{Enabled: true, CA: c.CA}})
 	order := engines.Order{Kind: engines.Handoff, Claim: "claim-1"}
 	undo, _ := prepare(t, e, order)
 	restoreAll(t, e, undo)
 	_, err := e.Apply(t.Context(), order, []byte("{}"))
-	require.True(t, errors.Is(err, ErrUndo))
+	require.True(t, errors.Is(err, engines.ErrUndo))
 }

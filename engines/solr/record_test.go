@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines/solr/solrtest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 var recordedVersions = []string{"9.9.0", "9.10.0"}
@@ -145,14 +146,14 @@ func (r recorder) follower(n *solrtest.Node, collection string) (string, string,
 }
 
 func (r recorder) get(name string, n *solrtest.Node, path string, pairs ...string) int {
-	body, status, err := n.Try(http.MethodGet, path, query(append(pairs, "wt", "json")...))
+	body, status, err := n.Try(http.MethodGet, path, web.Query(append(pairs, "wt", "json")...))
 	require.NoError(r, err)
 	r.write(name, shown(path, pairs), status, body)
 	return status
 }
 
 func shown(path string, pairs []string) string {
-	text, err := url.QueryUnescape(query(append(pairs, "wt", "json")...).Encode())
+	text, err := url.QueryUnescape(web.Query(append(pairs, "wt", "json")...).Encode())
 	if err != nil {
 		text = err.Error()
 	}
@@ -162,7 +163,7 @@ func shown(path string, pairs []string) string {
 // as asks with these credentials, or with none.
 
 func (r recorder) as(name string, n *solrtest.Node, user, password, path string, pairs ...string) {
-	params := query(append(pairs, "wt", "json")...)
+	params := web.Query(append(pairs, "wt", "json")...)
 	req, err := http.NewRequest(http.MethodGet, n.URL()+path+"?"+params.Encode(), nil)
 	require.NoError(r, err)
 	if user != "" {
@@ -179,7 +180,7 @@ func (r recorder) as(name string, n *solrtest.Node, user, password, path string,
 // until asks again until the status is as wanted, and keeps that answer.
 func (r recorder) until(name string, n *solrtest.Node, status int, path string, pairs ...string) {
 	require.Eventually(r, func() bool {
-		_, got, err := n.Try(http.MethodGet, path, query(pairs...))
+		_, got, err := n.Try(http.MethodGet, path, web.Query(pairs...))
 		return err == nil && got == status && r.get(name, n, path, pairs...) == status
 	}, time.Minute, 50*time.Millisecond, name)
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
+	"github.com/rollcall-dev/rollcall/engines/web/webtest"
 )
 
 // TestRecorded serves what real servers answered and looks at what the adapter
@@ -26,8 +28,9 @@ func TestRecorded(t *testing.T) {
 				w.WriteHeader(r.status)
 				_, _ = w.Write([]byte(r.body))
 			}))
-			c := clientFor(t, server, nil)
-			require.NoError(t, check(t, r, &api{client: c, read: 5 * time.Second, change: 5 * time.Second}))
+			defer server.Close()
+			host, port := webtest.Address(t, server.URL)
+			require.NoError(t, check(t, r, mustNew(t, Options{Host: host, Port: port, WriteTimeout: 5 * time.Second}).api))
 		})
 	}
 	for name := range recordedChecks {
@@ -135,7 +138,7 @@ func task(want taskState) recordedCheck {
 }
 
 func accepted(t *testing.T, _ recording, a *api) error {
-	return a.collectionsChange(t.Context(), query("action", "ANY"))
+	return a.collectionsChange(t.Context(), web.Query("action", "ANY"))
 }
 
 func fails(with string) recordedCheck {

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // Restore takes back what the order did, from any node of the cluster. Leaders
 // stay where they are; only the properties go.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
-	planned, err := decodeUndo(undoBytes)
+	planned, err := engines.DecodeUndo(undoBytes)
 	if err != nil {
 		return engines.Progress{}, err
 	}
@@ -152,7 +153,7 @@ func (e *Engine) release(ctx context.Context, r release) error {
 
 // restoreEvacuated forgets the claim's tasks and, where people want it, spreads
 // the replicas again.
-func (e *Engine) restoreEvacuated(ctx context.Context, planned undo) (engines.Progress, error) {
+func (e *Engine) restoreEvacuated(ctx context.Context, planned engines.Undo) (engines.Progress, error) {
 	state, words, err := e.api.task(ctx, evacuateTask(planned.Claim))
 	if err != nil {
 		return engines.Progress{}, err
@@ -170,7 +171,7 @@ func (e *Engine) restoreEvacuated(ctx context.Context, planned undo) (engines.Pr
 		return engines.Progress{State: engines.Done}, nil
 	}
 	progress, err := e.balance(ctx, planned.Claim)
-	var refused *StatusError
+	var refused *web.StatusError
 	if errors.As(err, &refused) && !denied(err) {
 		return engines.Progress{State: engines.Running, Detail: "balance: " + err.Error()}, nil
 	}

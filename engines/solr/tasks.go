@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // taskState of an asynchronous request.
@@ -27,9 +29,9 @@ func (s taskState) String() string {
 // task answers the state of an asynchronous request and Solr's words.
 func (a *api) task(ctx context.Context, id string) (taskState, string, error) {
 	var body bytes.Buffer
-	params := query("action", "REQUESTSTATUS", "requestid", id, "wt", "json")
-	err := a.client.do(ctx, request{path: pathCollections, params: params, timeout: a.read, into: &body})
-	var failure *StatusError
+	params := web.Query("action", "REQUESTSTATUS", "requestid", id, "wt", "json")
+	err := a.ask(ctx, web.Request{Path: pathCollections, Params: params, Timeout: a.read}, &body)
+	var failure *web.StatusError
 	if errors.As(err, &failure) && failure.Status == 500 {
 		// Some versions repeat the task's own failure as that of this call.
 		if state, words, decodeErr := decodeTask(body.Bytes()); decodeErr == nil && state == taskFailed {
@@ -62,7 +64,7 @@ func decodeTask(body []byte) (taskState, string, error) {
 	if answer.Exception != nil && answer.Exception.Words != "" {
 		words = answer.Exception.Words
 	}
-	text := oneLine(string(words))
+	text := engines.OneLine(string(words))
 	switch answer.Status.State {
 	case "notfound":
 		return taskAbsent, text, nil
@@ -74,12 +76,12 @@ func decodeTask(body []byte) (taskState, string, error) {
 		return taskFailed, text, nil
 	}
 	return taskUnknown, "", fmt.Errorf("decode task status: state %q: want notfound, submitted, running, completed or failed",
-		oneLine(string(answer.Status.State)))
+		engines.OneLine(string(answer.Status.State)))
 }
 
 // forget removes the stored result of a task; an unknown one is no error.
 func (a *api) forget(ctx context.Context, id string) error {
-	return a.collectionsChange(ctx, query("action", "DELETESTATUS", "requestid", id))
+	return a.collectionsChange(ctx, web.Query("action", "DELETESTATUS", "requestid", id))
 }
 
 // taskPrefix marks our asynchronous requests.
@@ -87,11 +89,3 @@ const taskPrefix = "rollcall-"
 
 func evacuateTask(claim string) string { return taskPrefix + claim + "-evacuate" }
 func balanceTask(claim string) string  { return taskPrefix + claim + "-balance" }
-
-// inTime refuses to start a change past the order's end.
-func inTime(notAfter time.Time) error {
-	if !notAfter.IsZero() && time.Now().After(notAfter) {
-		return ErrTooLate
-	}
-	return nil
-}

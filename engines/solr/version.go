@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // version of Solr; only what behaviour depends on.
@@ -17,15 +19,15 @@ var balanceSince = version{9, 3}
 func parseVersion(text string) (version, error) {
 	parts := strings.SplitN(text, ".", 3)
 	if len(parts) < 2 {
-		return version{}, fmt.Errorf("version %q: want major.minor.patch", oneLine(text))
+		return version{}, fmt.Errorf("version %q: want major.minor.patch", engines.OneLine(text))
 	}
 	major, err := strconv.ParseUint(parts[0], 10, 16)
 	if err != nil {
-		return version{}, fmt.Errorf("version %q: major: want a number", oneLine(text))
+		return version{}, fmt.Errorf("version %q: major: want a number", engines.OneLine(text))
 	}
 	minor, err := strconv.ParseUint(parts[1], 10, 16)
 	if err != nil {
-		return version{}, fmt.Errorf("version %q: minor: want a number", oneLine(text))
+		return version{}, fmt.Errorf("version %q: minor: want a number", engines.OneLine(text))
 	}
 	return version{int(major), int(minor)}, nil
 }

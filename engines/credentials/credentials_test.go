@@ -1,4 +1,4 @@
-package solr
+package credentials
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCredentialsFromDir(t *testing.T) {
+func TestFromDir(t *testing.T) {
 	dir := t.TempDir()
-	read := CredentialsFromDir(dir)
+	read := FromDir(dir)
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}

@@ -1,6 +1,8 @@
-package solr
+package credentials
 
-import "log/slog"
+import (
+	"log/slog"
+)
 
 // Secret is a string that prints nothing: neither fmt, encoding/json nor slog
 // show it. Only Reveal does. The value is behind a pointer because fmt does not
@@ -18,9 +20,10 @@ func (s Secret) Reveal() string {
 	return *s.value
 }
 
-const hidden = "[hidden]"
+// Hidden stands in texts where a secret was.
+const Hidden = "[hidden]"
 
-func (s Secret) String() string               { return hidden }
-func (s Secret) GoString() string             { return hidden }
-func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-func (s Secret) LogValue() slog.Value         { return slog.StringValue(hidden) }
+func (s Secret) String() string               { return Hidden }
+func (s Secret) GoString() string             { return Hidden }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(Hidden), nil }
+func (s Secret) LogValue() slog.Value         { return slog.StringValue(Hidden) }

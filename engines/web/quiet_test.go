@@ -1,4 +1,4 @@
-package opensearch
+package web
 
 import (
 	"io"

@@ -1,4 +1,6 @@
-package solr
+// Package credentials is who an adapter is to its database: read anew each time, and
+// printed nowhere.
+package credentials
 
 import (
 	"errors"
@@ -9,13 +11,13 @@ import (
 	"strings"
 )
 
-// Credentials answer the user and password for basic authentication, as they are
-// now. An empty user means anonymous.
-type Credentials func() (user string, password Secret, err error)
+// Source answers the user and password as they are now. An empty user means
+// anonymous.
+type Source func() (user string, password Secret, err error)
 
-// CredentialsFromDir reads the files "username" and "password" of a mounted
-// Secret anew each time. Neither file there: anonymous.
-func CredentialsFromDir(dir string) Credentials {
+// FromDir reads the files "username" and "password" of a mounted Secret anew each
+// time. Neither file there: anonymous.
+func FromDir(dir string) Source {
 	return func() (string, Secret, error) {
 		user, userErr := readLine(filepath.Join(dir, "username"))
 		password, passwordErr := readLine(filepath.Join(dir, "password"))

@@ -1,0 +1,51 @@
+package engines
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrOrder: the order itself is wrong.
+	ErrOrder = errors.New("order is not valid")
+	// ErrTooLate: a write was due after Order.NotAfter.
+	ErrTooLate = errors.New("too late to start a change")
+)
+
+// Check tells what is wrong with the order, whatever the database.
+func (o Order) Check() error {
+	if o.Kind != Handoff && o.Kind != Evacuate {
+		return fmt.Errorf("%w: kind %s: want Handoff or Evacuate", ErrOrder, o.Kind)
+	}
+	if o.Node != "" && o.Kind != Handoff {
+		return fmt.Errorf("%w: node %s: another node can only be handed over, not emptied", ErrOrder, OneLine(o.Node))
+	}
+	return CheckClaim(o.Claim)
+}
+
+// Subject is the node that the order is about, for an agent on the local one.
+func (o Order) Subject(local string) string { return cmp.Or(o.Node, local) }
+
+// CheckClaim: a claim becomes part of marks and names in the database.
+func CheckClaim(claim string) error {
+	if claim == "" || len(claim) > 200 {
+		return fmt.Errorf("%w: claim %q: want 1 to 200 characters", ErrOrder, OneLine(claim))
+	}
+	for _, r := range claim {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r)) {
+			return fmt.Errorf("%w: claim %q: want letters, digits and -_.: only", ErrOrder, OneLine(claim))
+		}
+	}
+	return nil
+}
+
+// InTime refuses to start a change past an order's end. Zero: no limit.
+func InTime(notAfter time.Time) error {
+	if !notAfter.IsZero() && time.Now().After(notAfter) {
+		return ErrTooLate
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+// Package web asks one server over HTTP, for adapters whose databases speak it.
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+)
+
+// ErrClosed: the client was closed.
+var ErrClosed = errors.New("engine is closed")
+
+// Client asks one server.
+//
+// Invariants: an answer costs at most its request's timeout and Options.MaxBytes,
+// and can be decoded as it comes; credentials go to the configured server only (no
+// redirect is followed, no proxy used) and never into an error.
+type Client struct {
+	options   Options
+	base      url.URL
+	transport *http.Transport
+	http      *http.Client
+	closed    atomic.Bool
+}
+
+// New makes a client; it connects to nothing yet.
+func New(options Options) (*Client, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	tlsConfig, err := options.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		TLSClientConfig:       tlsConfig,
+		MaxIdleConnsPerHost:   options.Connections,
+		IdleConnTimeout:       30 * time.Second,
+		TLSHandshakeTimeout:   options.Timeout,
+		ResponseHeaderTimeout: options.Timeout,
+	}
+	return &Client{
+		options:   options,
+		base:      options.base(),
+		transport: transport,
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Close releases the connections; calls that follow fail with ErrClosed.
+func (c *Client) Close() {
+	c.closed.Store(true)
+	c.transport.CloseIdleConnections()
+}
+
+// Request is one call.
+type Request struct {
+	Method  string // empty: GET
+	Path    string
+	Params  url.Values
+	Body    any           // as JSON; nil: none
+	Timeout time.Duration // of the whole call
+	// Name of the call in errors, never the parameters; empty: method and path.
+	Name string
+	// Read reads the body of a good answer; nil: nobody needs it. A *StatusError
+	// tells that it is none, for servers that say so in the body only.
+	Read func(io.Reader) error
+	// ReadRefusal is given the body of an answer with another status than 200, as far
+	// as it could be read; nil: nobody needs it.
+	ReadRefusal func([]byte)
+}
+
+func (r Request) name() string {
+	switch {
+	case r.Name != "":
+		return r.Name
+	case r.Method == "":
+		return r.Path
+	}
+	return r.Method + " " + r.Path
+}
+
+// Do sends the request and reads the answer.
+func (c *Client) Do(ctx context.Context, r Request) error {
+	if c.closed.Load() {
+		return fmt.Errorf("%s: %w", r.name(), ErrClosed)
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	user, password := "", credentials.Secret{}
+	if c.options.Credentials != nil {
+		var err error
+		if user, password, err = c.options.Credentials(); err != nil {
+			return fmt.Errorf("%s: %w", r.name(), err)
+		}
+	}
+	req, err := c.build(ctx, r)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name(), bare(err))
+	}
+	if user != "" {
+		req.SetBasicAuth(user, password.Reveal())
+	}
+	answer, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name(), bare(err))
+	}
+	defer answer.Body.Close()
+	body := &bounded{from: answer.Body, left: c.options.MaxBytes, max: c.options.MaxBytes}
+	var refusal *StatusError
+	if answer.StatusCode != http.StatusOK {
+		refusal = c.refusal(r, answer.StatusCode, body)
+	} else {
+		err = read(r, body)
+	}
+	if refusal != nil || errors.As(err, &refusal) {
+		return refusal.named(c.options.Server, r.name(), user, password)
+	}
+	switch {
+	case body.failed != nil: // a decoder says only that the text ends too early
+		return fmt.Errorf("%s: read the answer: %w", r.name(), bare(body.failed))
+	case err != nil:
+		return fmt.Errorf("%s: %w", r.name(), err)
+	}
+	return nil
+}
+
+// read reads to the end, so that the connection can be used again.
+func read(r Request, body io.Reader) error {
+	if r.Read != nil {
+		if err := r.Read(body); err != nil {
+			return err
+		}
+	}
+	_, err := io.Copy(io.Discard, body)
+	return err
+}
+
+// refusal reads the words of an answer that is none. The status says more than a
+// body that breaks off.
+func (c *Client) refusal(r Request, status int, body io.Reader) *StatusError {
+	const enough = 1 << 20
+	text, _ := io.ReadAll(io.LimitReader(body, enough))
+	if r.ReadRefusal != nil {
+		r.ReadRefusal(text)
+	}
+	kind, message := c.options.Words(text)
+	return &StatusError{Status: status, Kind: kind, Message: message}
+}
+
+func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
+	target := c.base
+	target.Path, target.RawQuery = r.Path, r.Params.Encode()
+	payload := io.Reader(nil)
+	if r.Body != nil {
+		data, err := json.Marshal(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		payload = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, target.String(), payload)
+	if err == nil && r.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, err
+}
+
+// bare strips the URL that net/http puts in front of its errors: the query may be
+// long, and the caller has named the path.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// Query builds parameters from pairs.
+func Query(pairs ...string) url.Values {
+	values := make(url.Values, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	return values
+}

@@ -1,0 +1,93 @@
+package web
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+)
+
+// Options of a client. All without a note are required.
+type Options struct {
+	// Server is the database in errors, in lower case.
+	Server string
+	Host   string
+	Port   int
+	TLS    TLS
+	// Credentials are asked before every request, so that a changed password is
+	// used at once. Nil: anonymous.
+	Credentials credentials.Source
+	// Timeout bounds the wait for the first byte of any answer.
+	Timeout time.Duration
+	// MaxBytes bounds the body of each answer.
+	MaxBytes int64
+	// Connections that are kept open.
+	Connections int
+	// Words finds, in the body of a refusal, the server's name of the failure and what
+	// it says. Anything but the database's own form, such as a proxy's page, is
+	// nobody's business: it may repeat what was sent.
+	Words func(body []byte) (kind, message string)
+}
+
+// TLS between the agent and the server. Certificates are verified unless
+// InsecureSkipVerify says otherwise.
+type TLS struct {
+	Enabled bool
+	// CA is PEM; empty: the system's roots.
+	CA string
+	// ServerName that the certificate must carry; empty: Options.Host.
+	ServerName         string
+	InsecureSkipVerify bool
+}
+
+func (o Options) validate() error {
+	var errs []error
+	if o.Port < 1 || o.Port > 65535 {
+		errs = append(errs, fmt.Errorf("port %d: want 1 to 65535", o.Port))
+	}
+	if !plainHost(o.Host) {
+		errs = append(errs, fmt.Errorf("host %q: want a host name or an IP address", o.Host))
+	}
+	if o.Timeout <= 0 || o.MaxBytes <= 0 || o.Connections <= 0 {
+		errs = append(errs, errors.New("timeout, max bytes, connections: want positive values"))
+	}
+	if !o.TLS.Enabled && o.TLS != (TLS{}) {
+		errs = append(errs, errors.New("tls: options are given but tls is not enabled"))
+	}
+	return errors.Join(errs...)
+}
+
+func plainHost(host string) bool {
+	u, err := url.Parse("http://" + net.JoinHostPort(host, "1"))
+	return err == nil && u.Hostname() == host && u.Path == "" && u.RawQuery == "" && u.User == nil
+}
+
+// base is the address of the server, without a path.
+func (o Options) base() url.URL {
+	scheme := "http"
+	if o.TLS.Enabled {
+		scheme = "https"
+	}
+	return url.URL{Scheme: scheme, Host: net.JoinHostPort(o.Host, strconv.Itoa(o.Port))}
+}
+
+// config answers nil when TLS is off.
+func (t TLS) config() (*tls.Config, error) {
+	if !t.Enabled {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.InsecureSkipVerify}
+	if t.CA != "" {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM([]byte(t.CA)) {
+			return nil, errors.New("tls: ca: want at least one PEM certificate")
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+)
+
+// StatusError is an answer of the server that says that a request failed.
+type StatusError struct {
+	// Server is the database, in lower case.
+	Server string
+	// Name of the call, see Request.
+	Name string
+	// Status is the HTTP status, or the one in the body when HTTP said 200.
+	Status int
+	// Kind is the server's name of the failure, where it has one.
+	Kind string
+	// Message of the server, one line, bounded, without credentials.
+	Message string
+}
+
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("%s: %s answered %d", e.Name, e.Server, e.Status)
+	if name := http.StatusText(e.Status); name != "" {
+		text += " " + name
+	}
+	if e.Kind != "" {
+		text += ": " + e.Kind
+	}
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text
+}
+
+// Denied tells whether the credentials are missing, wrong or not enough.
+func (e *StatusError) Denied() bool {
+	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
+}
+
+// Status finds the answer that says that a request failed.
+func Status(err error) (*StatusError, bool) {
+	var s *StatusError
+	return s, errors.As(err, &s)
+}
+
+// named says whose the error is, and makes the server's words fit to be shown.
+func (e *StatusError) named(server, name, user string, password credentials.Secret) *StatusError {
+	return &StatusError{
+		Server: server, Name: name, Status: e.Status,
+		Kind: shown(e.Kind, user, password), Message: shown(e.Message, user, password),
+	}
+}
+
+// shown keeps a server that echoes what it was sent from putting credentials in
+// our errors.
+func shown(text, user string, password credentials.Secret) string {
+	if user != "" && password.Reveal() != "" {
+		text = strings.NewReplacer(BasicToken(user, password), credentials.Hidden, password.Reveal(), credentials.Hidden).Replace(text)
+	}
+	return engines.OneLine(text)
+}
+
+// BasicToken is what basic authentication sends.
+func BasicToken(user string, password credentials.Secret) string {
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth(user, password.Reveal())
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Basic ")
+}
