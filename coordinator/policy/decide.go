@@ -46,6 +46,7 @@ type decision struct {
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
 	lowest   *pod       // the lowest rank that is outdated or away
+	lowAway  *pod       // the lowest rank that is away
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
@@ -100,7 +101,7 @@ func (d *decision) look() {
 	for i := range d.order {
 		c := &d.order[i]
 		if c.reason != ReasonScaleDown && (c.reason != ReasonReplacement || isOutdated(c.pod)) {
-			d.lower(c.pod)
+			lower(&d.lowest, c.pod)
 		}
 	}
 	for i := range d.x.pods {
@@ -108,7 +109,8 @@ func (d *decision) look() {
 		if p.away {
 			d.turn(p)
 			if p.desired {
-				d.lower(p)
+				lower(&d.lowest, p)
+				lower(&d.lowAway, p)
 			}
 		}
 		if isOutdated(p) {
@@ -127,9 +129,9 @@ func (d *decision) turn(p *pod) {
 	}
 }
 
-func (d *decision) lower(p *pod) {
-	if d.lowest == nil || p.rank < d.lowest.rank {
-		d.lowest = p
+func lower(lowest **pod, p *pod) {
+	if *lowest == nil || p.rank < (*lowest).rank {
+		*lowest = p
 	}
 }
 

@@ -240,14 +240,14 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case RankOrder:
 		return !n.outage && n.why(p) != ReasonScaleDown && slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
 			rolls := n.why(o) != "" && n.why(o) != ReasonScaleDown && (n.why(o) != ReasonReplacement || n.old(o))
-			return n.rank(o) < n.rank(p) && (rolls || n.wanted(o) && n.gone(o))
+			return n.rank(o) < n.rank(p) && (rolls && !n.serving(p) || n.wanted(o) && n.gone(o))
 		}), ""
 	case LeaderLast:
 		before := false
 		for _, o := range order[:slices.Index(order, p)] {
 			asks := n.why(o) == ReasonAdopt && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(o)
 			stops := n.why(p) == ReasonScaleDown && o.Pool == p.Pool && pool.Operation != "" && n.why(o) != ReasonScaleDown && n.why(o) != ReasonReplacement
-			before = before || !n.mustWaitFor(o, p) && !stops && (!asks || n.why(p) == ReasonAdopt)
+			before = before || !n.mustWaitFor(o, p) && !stops && (n.gone(o) || !n.serving(p)) && (!asks || n.why(p) == ReasonAdopt)
 		}
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
 			stays := n.claimed(o) != nil && o.Phase == Ready && n.mustWaitFor(o, p)

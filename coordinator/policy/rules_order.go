@@ -53,9 +53,14 @@ func (d *decision) versionOrder(c *candidate) *finding {
 }
 
 // rankOrder is about who carries a new version first. A pod that is scaled away
-// carries none, and who waits for the scale-down to end would wait for ever.
+// carries none, and who waits for the scale-down to end would wait for ever. One
+// that its controller may take at any time is charged for already: those that stay
+// for want of room wait for it, so it waits only for who is away itself.
 func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
+	if c.serves {
+		low = d.lowAway
+	}
 	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() {
 		return nil
 	}
@@ -68,7 +73,8 @@ func (d *decision) rankOrder(c *candidate) *finding {
 
 // leaderLast waits for everybody who is considered earlier to be up to date,
 // and for everybody to be back. A pod that lacks its agent and nothing else is up
-// to date, and may wait for a person as long as that takes.
+// to date, and may wait for a person as long as that takes. For a pod that its
+// controller may take at any time see rankOrder.
 func (d *decision) leaderLast(c *candidate) *finding {
 	if !c.last || c.pool.shutdown || d.x.outage() {
 		return nil
@@ -77,6 +83,9 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		earlier := d.order[i].pod
 		if waitsFor(earlier, c) || waitsForOperation(&d.order[i], c) {
 			continue // else neither could ever go
+		}
+		if c.serves && !earlier.away {
+			continue
 		}
 		if c.reason != ReasonAdopt && d.order[i].reason == ReasonAdopt && d.asksToAdopt(&d.order[i]) {
 			continue
