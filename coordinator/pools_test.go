@@ -128,3 +128,40 @@ func TestOneBudgetForThreePools(t *testing.T) {
 		require.True(t, slices.Index(gone, "logs-c-data-0 v1") < slices.Index(gone, "logs-a-managers-1 v1"), "%v", gone)
 	})
 }
+
+// By their partitions: each pool has its own line, and that of the managers rests
+// until all that go before them are done.
+func TestThreePoolsByPartition(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.threePools()
+		db.edit(func(c *v1alpha1.DatabaseCluster) {
+			c.Spec.Update.RollingUpdate, c.Spec.Guard = policy.ByPartition, policy.GuardOff
+		})
+		db.becomeRollingUpdate(0)
+		p := w.start()
+		defer p.end()
+		db.observing(30 * time.Second)
+		line, _ := db.partition()
+		require.Equal(t, policy.RestLine, line, "%+v", db.status())
+
+		db.roll("v2")
+		for until := time.Now().Add(10 * time.Minute); len(w.gone()) < 6 && time.Now().Before(until); {
+			before := len(w.gone())
+			line, _ := db.partition()
+			require.True(t, line == policy.RestLine || before >= 5, "the managers' line moves last: %v", w.gone())
+			db.observing(time.Second)
+		}
+		db.observing(2 * time.Minute)
+		require.Equal(t, []string{
+			"logs-c-data-2 v1", "logs-c-data-1 v1", "logs-c-data-0 v1",
+			"logs-b-coordinating-1 v1", "logs-b-coordinating-0 v1",
+			"logs-a-managers-2 v1", "logs-a-managers-1 v1", "logs-a-managers-0 v1",
+		}, w.gone())
+		db.observe("v2")
+		db.observing(10 * time.Second)
+		for _, p := range db.pools {
+			require.Equal(t, policy.RestLine, *db.set(p).Spec.UpdateStrategy.RollingUpdate.Partition, p.name)
+		}
+		db.requireDone(time.Minute, "v2")
+	})
+}

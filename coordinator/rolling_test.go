@@ -13,34 +13,42 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// becomeRollingUpdate changes the strategy of a database's StatefulSet.
+// becomeRollingUpdate changes the strategy of a database's StatefulSets.
 func (db *database) becomeRollingUpdate(partition int32) {
 	sets := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
-	set, err := sets.Get(db.w.t.Context(), db.name, metav1.GetOptions{})
-	require.NoError(db.w.t, err)
-	set.Generation++
-	set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType,
-		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}}
-	_, err = sets.Update(db.w.t.Context(), set, metav1.UpdateOptions{})
-	require.NoError(db.w.t, err)
+	for _, p := range db.pools {
+		set := db.set(p)
+		set.Generation++
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}}
+		_, err := sets.Update(db.w.t.Context(), set, metav1.UpdateOptions{})
+		require.NoError(db.w.t, err)
+	}
 	db.observe("")
+}
+
+func (db *database) set(p *pool) *appsv1.StatefulSet {
+	set, err := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace).Get(db.w.t.Context(), p.name, metav1.GetOptions{})
+	require.NoError(db.w.t, err)
+	return set
 }
 
 // observe is the StatefulSet controller looking at the newest spec, and, with a
 // revision, finding all pods on that.
 func (db *database) observe(current string) {
 	sets := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
-	set, err := sets.Get(db.w.t.Context(), db.name, metav1.GetOptions{})
-	require.NoError(db.w.t, err)
-	if set.Status.ObservedGeneration == set.Generation && current == "" {
-		return
+	for _, p := range db.pools {
+		set := db.set(p)
+		if set.Status.ObservedGeneration == set.Generation && current == "" {
+			continue
+		}
+		set.Status.ObservedGeneration = set.Generation
+		if current != "" {
+			set.Status.CurrentRevision = current
+		}
+		_, err := sets.UpdateStatus(db.w.t.Context(), set, metav1.UpdateOptions{})
+		require.NoError(db.w.t, err)
 	}
-	set.Status.ObservedGeneration = set.Generation
-	if current != "" {
-		set.Status.CurrentRevision = current
-	}
-	_, err = sets.UpdateStatus(db.w.t.Context(), set, metav1.UpdateOptions{})
-	require.NoError(db.w.t, err)
 }
 
 // observing is a controller that looks again and again.
@@ -51,9 +59,9 @@ func (db *database) observing(length time.Duration) {
 	}
 }
 
+// partition is that of the first pool.
 func (db *database) partition() (partition int32, note string) {
-	set, err := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace).Get(db.w.t.Context(), db.name, metav1.GetOptions{})
-	require.NoError(db.w.t, err)
+	set := db.set(db.pools[0])
 	return *set.Spec.UpdateStrategy.RollingUpdate.Partition, set.Annotations[v1alpha1.AnnotationPartition]
 }
 
