@@ -2,6 +2,7 @@ package opensearch
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -183,8 +184,9 @@ func FuzzDecoders(f *testing.F) {
 	f.Add(`{"nodes":{"M":{"name":"db-0","version":"2.19.4","roles":["data"]}}}`)
 	f.Add(`{"persistent":{"cluster.metadata.rollcall.0":"{}"},"transient":{}}`)
 	f.Add(`{"error":{"type":"x","reason":"y"}}`)
-	for _, file := range recordedFiles(f) {
-		for _, x := range readConversation(f, file) {
+	// Few, as each is tried before anything new is.
+	for _, name := range []string{"moving", "killed-red", "snapshot", "no-manager"} {
+		for _, x := range readConversation(f, filepath.Join("testdata", "recorded", "3.8.0", name+".txt")) {
 			f.Add(string(x.answer))
 		}
 	}
