@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -21,6 +22,10 @@ const (
 	// recentLook is how old a look that found the database live may be to be proof
 	// enough. A database hangs for longer than that before the kubelet kills it.
 	recentLook = 5 * time.Second
+	// aloneFor is how long a database may say that it is no member before its hook
+	// gives up on it: an election takes less. When all pods stop at once, nobody is
+	// left to hand anything over to.
+	aloneFor = 10 * time.Second
 	// The margin of the grace period is left to the database for its own shutdown.
 	leastMargin = 5 * time.Second
 	mostMargin  = 30 * time.Second
@@ -34,8 +39,8 @@ const (
 // stopper is the stop hook, and what follows when the pod was not stopped.
 //
 // Invariants: the hook does nothing when the pod was prepared under a claim; it
-// ends within the grace period less a margin, and within answerTimeout when the
-// database does not answer; only what it did itself is undone, and only after the
+// ends within the grace period less a margin, within answerTimeout when the
+// database does not answer, and within aloneFor when it is no member any more; only what it did itself is undone, and only after the
 // database is live again in this same pod.
 type stopper struct {
 	drainer *drainer
@@ -161,46 +166,14 @@ func (s *stopper) perform(ctx context.Context) (result, line string) {
 		if result, detail = s.one(ctx, kind, deadline); result != stopDone {
 			line = fmt.Sprintf("%s: %s after %.1f s: %s", kind, result, time.Since(start).Seconds(), detail)
 		}
+		if result == stopSilent {
+			break
+		}
 	}
 	if result == stopDone {
 		line = fmt.Sprintf("%s done in %.1f s", kinds[len(kinds)-1], time.Since(start).Seconds())
 	}
 	return result, line
-}
-
-// silent answers why there is no database to hand anything over, or "".
-func (s *stopper) silent(ctx context.Context) string {
-	if v, _ := s.board.newest(); v.sighting.live() && time.Since(v.sighting.started) <= recentLook {
-		return ""
-	}
-	engine, err := s.engine.get()
-	if err != nil {
-		return err.Error()
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	// An adapter may be held up by a look that hangs already.
-	type answer struct {
-		o   engines.Observation
-		err error
-	}
-	answers := make(chan answer, 1)
-	s.drainer.background(func() {
-		o, err := engine.Observe(ctx)
-		answers <- answer{o, err}
-	})
-	select {
-	case a := <-answers:
-		switch {
-		case a.err != nil:
-			return "the database does not answer: " + a.err.Error()
-		case a.o.Member != engines.Live:
-			return "the database's own membership is " + a.o.Member.String()
-		}
-		return ""
-	case <-ctx.Done():
-		return "the database does not answer"
-	}
 }
 
 // one does one drain without a claim.
@@ -222,10 +195,15 @@ func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time
 	} else if refused != "" {
 		return stopRefused, refused
 	}
-	switch j := s.await(ctx); j.state {
-	case rollcallv1.Drain_DRAIN_PREPARED:
+	ctx, stop := s.whileMember(ctx)
+	defer stop()
+	j := s.await(ctx)
+	switch {
+	case j.running() && errors.Is(context.Cause(ctx), errAlone):
+		return stopSilent, errAlone.Error()
+	case j.state == rollcallv1.Drain_DRAIN_PREPARED:
 		return stopDone, j.detail
-	case rollcallv1.Drain_DRAIN_REFUSED:
+	case j.state == rollcallv1.Drain_DRAIN_REFUSED:
 		return stopRefused, j.detail
 	default:
 		return stopTimeout, j.detail

@@ -203,6 +203,27 @@ func TestHookEndsWithinTheGracePeriod(t *testing.T) {
 	})
 }
 
+// When all pods are deleted at once, the last one has nobody to hand over to.
+func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.engine.apply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+			return engines.Progress{State: engines.Running, Detail: "waiting for another leader"}, nil
+		}
+		s.file.Evacuate = true
+		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
+		start := time.Now()
+		require.Contains(t, s.hook(t.Context()), "nobody to hand over to")
+		require.WithinDuration(t, start.Add(5*time.Second+aloneFor), time.Now(), 2*time.Second)
+
+		s.becomes(engines.Live)
+		s.file.Evacuate = false
+		time.Sleep(2 * time.Second)
+		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
+		time.AfterFunc(10*time.Second, func() { s.becomes(engines.Live) })
+		require.Contains(t, s.hook(t.Context()), "waiting for another leader", "an election is waited for")
+	})
+}
+
 func TestTwoCallsShareOneRun(t *testing.T) {
 	stopTest(t, func(t *testing.T, s *stopping) {
 		s.engine.apply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {

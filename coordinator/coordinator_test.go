@@ -333,7 +333,7 @@ func (db *database) requireDone(limit time.Duration, revision string) {
 	var s v1alpha1.Status
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		s = db.status()
-		if s.Phase == policy.ClusterDone && s.UpdateRevisions[db.name] == revision && len(s.Claims) == 0 && int(s.Pods.Updated) == db.replicas {
+		if s.Phase == policy.ClusterDone && db.wants(s, revision) && len(s.Claims) == 0 && int(s.Pods.Updated) == db.replicas {
 			break
 		}
 	}
@@ -345,6 +345,11 @@ func (db *database) requireDone(limit time.Duration, revision string) {
 	for _, m := range db.members {
 		require.Equal(db.w.t, revision, m.revision)
 	}
+}
+
+// wants: the status has the revision for every pool.
+func (db *database) wants(s v1alpha1.Status, revision string) bool {
+	return !slices.ContainsFunc(db.pools, func(p *pool) bool { return s.UpdateRevisions[p.name] != revision })
 }
 
 // away counts the pods that are not live members.

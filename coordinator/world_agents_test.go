@@ -21,26 +21,44 @@ func (m *member) report() *rollcallv1.Report {
 	r := &rollcallv1.Report{
 		Identity: &rollcallv1.Identity{Namespace: namespace, Cluster: m.db.name, ClusterUid: m.db.uid, Pod: m.pod, PodUid: string(m.uid), Incarnation: 1},
 		Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(),
-		Engine: "Solr", EngineVersion: "9.9.0", Node: m.pod + ":8983_solr",
+		EngineVersion: "9.9.0", Node: m.pod + ":8983_solr",
 		Member: rollcallv1.Membership_MEMBERSHIP_NOT_LIVE, Drain: m.drain, DrainClaim: m.claim, Verdict: rollcallv1.Verdict_VERDICT_GREEN,
 	}
 	if m.live {
 		r.Member, r.Settled, r.SettledFor = rollcallv1.Membership_MEMBERSHIP_LIVE, true, durationpb.New(time.Since(m.settled))
 	}
-	group := &rollcallv1.Group{Id: "books/1", Kind: rollcallv1.GroupKind_GROUP_KIND_SHARD, NeedsLeader: true}
-	for i := range m.db.replicas {
-		pod := fmt.Sprintf("%s-%d", m.db.name, i)
-		state, is := rollcallv1.MemberState_MEMBER_STATE_DOWN, rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
-		if other := m.db.members[pod]; other != nil && other.live {
-			state, is = rollcallv1.MemberState_MEMBER_STATE_ACTIVE, rollcallv1.Membership_MEMBERSHIP_LIVE
-		} else {
-			r.Verdict = rollcallv1.Verdict_VERDICT_RECOVERABLE
-		}
-		node := pod + ":8983_solr"
-		group.Members = append(group.Members, &rollcallv1.Member{Id: fmt.Sprintf("core%d", i), Node: node, State: state, Eligible: true, Leader: m.db.leader == pod})
-		r.Nodes = append(r.Nodes, &rollcallv1.MemberNode{Name: node, Address: pod + ":8983", Member: is})
+	r.Engine, r.Rank = string(m.db.engine), m.pool.rank
+	if m.pool.manages && m.db.leader == m.pod {
+		r.Roles, r.Last = []string{"elected"}, true
 	}
-	r.Groups = []*rollcallv1.Group{group}
+	data := &rollcallv1.Group{Id: "books/1", Kind: rollcallv1.GroupKind_GROUP_KIND_SHARD, NeedsLeader: true}
+	votes := &rollcallv1.Group{Id: "voting", Kind: rollcallv1.GroupKind_GROUP_KIND_QUORUM}
+	for _, p := range m.db.pools {
+		for i := range p.replicas {
+			pod := p.pod(i)
+			state, is := rollcallv1.MemberState_MEMBER_STATE_DOWN, rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+			if other := m.db.members[pod]; other != nil && other.live {
+				state, is = rollcallv1.MemberState_MEMBER_STATE_ACTIVE, rollcallv1.Membership_MEMBERSHIP_LIVE
+			} else {
+				r.Verdict = rollcallv1.Verdict_VERDICT_RECOVERABLE
+			}
+			group, id := data, "core"
+			if p.manages {
+				group, id, votes.MinAvailable = votes, "vote", int32(p.replicas/2+1)
+			}
+			node := pod + ":8983_solr"
+			if !p.empty {
+				group.Members = append(group.Members, &rollcallv1.Member{Id: fmt.Sprintf("%s%d", id, len(group.Members)), Node: node, State: state,
+					Eligible: true, Leader: m.db.leader == pod})
+			}
+			r.Nodes = append(r.Nodes, &rollcallv1.MemberNode{Name: node, Address: pod + ":8983", Member: is})
+		}
+	}
+	r.Groups = []*rollcallv1.Group{data}
+	if len(votes.Members) > 0 {
+		data.NeedsLeader = false
+		r.Groups = append(r.Groups, votes)
+	}
 	return r
 }
 
@@ -129,7 +147,7 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 	m.drain, m.claim = rollcallv1.Drain_DRAIN_PREPARED, r.GetClaim()
 	if m.db.leader == m.pod {
 		for _, name := range slices.Sorted(keys(m.db.members)) {
-			if other := m.db.members[name]; other != m && other.live {
+			if other := m.db.members[name]; other != m && other.live && m.db.mayLead(other) {
 				m.db.leader = name
 				break
 			}

@@ -50,13 +50,15 @@ type world struct {
 	guarded bool
 }
 
-// database is one cluster: a pool of pods with one shard on all of them.
+// database is one cluster: pods of one or more pools, with one shard on all of
+// them that hold data.
 type database struct {
 	w        *world
 	name     string
 	uid      string
-	update   string
-	replicas int
+	engine   policy.Engine
+	pools    []*pool
+	replicas int           // of all pools
 	start    time.Duration // from container start to live
 	broken   map[string]bool
 	members  map[string]*member // by pod
@@ -70,10 +72,23 @@ type database struct {
 	old        string // the pod whose agent knows of no such setting
 }
 
+// pool is a StatefulSet.
+type pool struct {
+	name     string
+	replicas int
+	update   string
+	rank     int32
+	empty    bool // its pods hold no data
+	manages  bool // nor do these, and one of them is elected
+}
+
+func (p *pool) pod(ordinal int) string { return fmt.Sprintf("%s-%d", p.name, ordinal) }
+
 // member is one pod: its part of the database, and its agent.
 type member struct {
 	rollcallv1.UnimplementedAgentServiceServer
 	db       *database
+	pool     *pool
 	pod      string
 	uid      types.UID
 	revision string
@@ -106,39 +121,54 @@ func (w *world) add(name string, replicas int) *database { return w.addWith(name
 
 // addWith can make the pods without agents, as they are before Rollcall comes.
 func (w *world) addWith(name string, replicas int, bare bool) *database {
-	db := &database{bare: bare, w: w, name: name, update: "v1", replicas: replicas, start: 5 * time.Second,
+	return w.addPools(name, policy.Solr, bare, &pool{name: name, replicas: replicas})
+}
+
+// addPools makes a database of several StatefulSets.
+func (w *world) addPools(name string, engine policy.Engine, bare bool, pools ...*pool) *database {
+	db := &database{bare: bare, w: w, name: name, engine: engine, pools: pools, start: 5 * time.Second,
 		broken: map[string]bool{}, members: map[string]*member{}, applied: map[string]string{}}
 	one := policy.Count(1)
 	cluster := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1}}
-	cluster.Spec.Engine = policy.Solr
+	cluster.Spec.Engine = engine
 	cluster.Spec.Policy.MaxUnavailable = &one
 	cluster.Spec = cluster.Spec.WithDefaults()
 	made, err := w.admin.Clusters.DatabaseClusters(namespace).Create(w.t.Context(), cluster, metav1.CreateOptions{})
 	require.NoError(w.t, err)
 	db.uid = string(made.UID)
-	labels := map[string]string{"app": name}
-	template := map[string]string{"app": name, v1alpha1.LabelCluster: name}
+	for _, p := range pools {
+		p.update = "v1"
+		db.replicas += p.replicas
+		db.createSet(p)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dbs[name] = db
+	for _, p := range pools {
+		for i := range p.replicas {
+			db.goLive(db.create(p, p.pod(i)))
+		}
+	}
+	return db
+}
+
+func (db *database) createSet(p *pool) {
+	labels := map[string]string{"app": db.name, "pool": p.name}
+	template := maps.Clone(labels)
+	template[v1alpha1.LabelCluster] = db.name
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("set-" + name), Generation: 1,
-			Labels: map[string]string{v1alpha1.LabelCluster: name}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name, UID: types.UID("set-" + p.name), Generation: 1,
+			Labels: map[string]string{v1alpha1.LabelCluster: db.name}},
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Replicas: new(int32(p.replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template:            corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template}, Spec: podSpec("")},
 			UpdateStrategy:      appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 		},
 		Status: appsv1.StatefulSetStatus{ObservedGeneration: 1, UpdateRevision: "v1", CurrentRevision: "v1"},
 	}
-	_, err = w.admin.Kubernetes.AppsV1().StatefulSets(namespace).Create(w.t.Context(), set, metav1.CreateOptions{})
-	require.NoError(w.t, err)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dbs[name] = db
-	for i := range replicas {
-		m := db.create(fmt.Sprintf("%s-%d", name, i))
-		db.goLive(m)
-	}
-	return db
+	_, err := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace).Create(db.w.t.Context(), set, metav1.CreateOptions{})
+	require.NoError(db.w.t, err)
 }
 
 func podSpec(node string) corev1.PodSpec {
@@ -150,7 +180,7 @@ func podSpec(node string) corev1.PodSpec {
 }
 
 // create makes a pod on the update revision and its agent. mu is held.
-func (db *database) create(pod string) *member {
+func (db *database) create(p *pool, pod string) *member {
 	w := db.w
 	w.nextIP++
 	ip := fmt.Sprintf("10.0.%d.%d", w.nextIP/250, w.nextIP%250+1)
@@ -158,9 +188,9 @@ func (db *database) create(pod string) *member {
 	yes := true
 	object := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, CreationTimestamp: metav1.Now(),
-			Labels: map[string]string{"app": db.name, v1alpha1.LabelCluster: db.name, "controller-revision-hash": db.update},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: db.name,
-				UID: types.UID("set-" + db.name), Controller: &yes}}},
+			Labels: map[string]string{"app": db.name, "pool": p.name, v1alpha1.LabelCluster: db.name, "controller-revision-hash": p.update},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: p.name,
+				UID: types.UID("set-" + p.name), Controller: &yes}}},
 		Spec:   podSpec(fmt.Sprintf("node%d", ordinal%3)),
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: ip},
 	}
@@ -168,13 +198,13 @@ func (db *database) create(pod string) *member {
 		object.Spec.InitContainers = nil
 		delete(object.Labels, v1alpha1.LabelCluster)
 	}
-	setState(object, db.broken[db.update], false)
+	setState(object, db.broken[p.update], false)
 	made, err := w.admin.Kubernetes.CoreV1().Pods(namespace).Create(context.Background(), object, metav1.CreateOptions{})
 	if err != nil {
 		w.t.Errorf("create %s: %v", pod, err)
 		return nil
 	}
-	m := &member{db: db, pod: pod, uid: made.UID, revision: db.update, drain: rollcallv1.Drain_DRAIN_NONE,
+	m := &member{db: db, pool: p, pod: pod, uid: made.UID, revision: p.update, drain: rollcallv1.Drain_DRAIN_NONE,
 		listener: bufconn.Listen(64 << 10), server: grpc.NewServer(), changed: map[chan struct{}]struct{}{}}
 	if !db.bare {
 		rollcallv1.RegisterAgentServiceServer(m.server, m)
@@ -208,7 +238,7 @@ func setState(pod *corev1.Pod, broken, ready bool) {
 // goLive makes a pod Ready and a member of its database. mu is held.
 func (db *database) goLive(m *member) {
 	m.live, m.settled = true, time.Now()
-	if db.leader == "" {
+	if db.leader == "" && db.mayLead(m) {
 		db.leader = m.pod
 	}
 	if pod, ok := db.w.server.Pod(namespace, m.pod); ok && pod.UID == m.uid {
@@ -218,6 +248,11 @@ func (db *database) goLive(m *member) {
 		}
 	}
 	db.told()
+}
+
+// mayLead: managers lead where there are any.
+func (db *database) mayLead(m *member) bool {
+	return m.pool.manages || !slices.ContainsFunc(db.pools, func(p *pool) bool { return p.manages })
 }
 
 // told wakes all report streams. mu is held.
@@ -247,7 +282,7 @@ func (w *world) removed(pod *corev1.Pod) {
 		if db.leader == m.pod {
 			db.leader = ""
 			for _, name := range slices.Sorted(keys(db.members)) {
-				if other := db.members[name]; other.live && db.leader == "" {
+				if other := db.members[name]; other.live && db.mayLead(other) && db.leader == "" {
 					db.leader = name
 				}
 			}
@@ -259,7 +294,7 @@ func (w *world) removed(pod *corev1.Pod) {
 		w.server.EndPod(namespace, pod.Name, pod.UID)
 		time.Sleep(time.Second)
 		w.mu.Lock()
-		next := db.create(pod.Name)
+		next := db.create(m.pool, pod.Name)
 		w.mu.Unlock()
 		time.Sleep(db.start)
 		w.mu.Lock()
@@ -280,13 +315,19 @@ func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
 	}
 }
 
-// roll makes a new template.
+// roll makes a new template in every pool.
 func (db *database) roll(revision string) {
+	for _, p := range db.pools {
+		db.rollPool(p, revision)
+	}
+}
+
+func (db *database) rollPool(p *pool, revision string) {
 	db.w.mu.Lock()
-	db.update = revision
+	p.update = revision
 	db.w.mu.Unlock()
 	sets := db.w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
-	set, err := sets.Get(context.Background(), db.name, metav1.GetOptions{})
+	set, err := sets.Get(context.Background(), p.name, metav1.GetOptions{})
 	require.NoError(db.w.t, err)
 	set.Generation++
 	set, err = sets.Update(context.Background(), set, metav1.UpdateOptions{})

@@ -135,9 +135,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	shown := min(len(d.Plan.Holds), v1alpha1.MaxHolds)
 	next.Holds = slices.Clone(d.Plan.Holds[:shown])
 	next.MoreHolds = int32(len(d.Plan.Holds) - shown)
-	if d.Phase == policy.ClusterDone {
-		next.LastFinished = finished(d.Snapshot)
-	}
+	next.LastFinished = finished(cluster.Status.LastFinished, d)
 	return next
 }
 
@@ -188,10 +186,18 @@ func wasHealthy(d status.Decision) bool {
 	return !slices.ContainsFunc(d.Snapshot.Pods, func(p policy.Pod) bool { return p.Agent })
 }
 
-func finished(s policy.Snapshot) []v1alpha1.FinishedRollout {
+// finished is what each pool's pods have all run last. Pools end one after the
+// other, and each is noted when it does; of one that has not, what was noted stays.
+func finished(noted []v1alpha1.FinishedRollout, d status.Decision) []v1alpha1.FinishedRollout {
 	var out []v1alpha1.FinishedRollout
-	for _, pool := range s.Pools {
-		out = append(out, v1alpha1.FinishedRollout{Pool: pool.Name, Revision: pool.Revision, Version: pool.Version})
+	for _, pool := range status.PoolsOf(d) {
+		at := slices.IndexFunc(noted, func(f v1alpha1.FinishedRollout) bool { return f.Pool == pool.Name })
+		switch {
+		case pool.Complete:
+			out = append(out, v1alpha1.FinishedRollout{Pool: pool.Name, Revision: pool.Revision, Version: pool.Version})
+		case at >= 0:
+			out = append(out, noted[at])
+		}
 	}
 	return out
 }

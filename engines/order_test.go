@@ -12,7 +12,7 @@ import (
 func TestOrdersAreChecked(t *testing.T) {
 	for says, order := range map[string]Order{
 		"":                             {Kind: Handoff, Claim: "ns_c.pod-0:1", Node: "n"},
-		"kind Unknown":             {Claim: "c"},
+		"kind Unknown":                 {Claim: "c"},
 		"can only be handed over":      {Kind: Evacuate, Claim: "c", Node: "n"},
 		"want 1 to 200 characters":     {Kind: Evacuate},
 		`claim "a/b": want letters`:    {Kind: Handoff, Claim: "a/b"},

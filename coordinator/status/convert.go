@@ -34,6 +34,11 @@ func ClusterProto(d Decision) *rollcallv1.Cluster {
 	for _, claim := range d.Claims {
 		c.Claims = append(c.Claims, claimProto(claim))
 	}
+	for _, p := range PoolsOf(d) {
+		c.Pools = append(c.Pools, &rollcallv1.PoolState{
+			Name: p.Name, Revision: p.Revision, Version: p.Version, Desired: p.Desired, Updated: p.Updated, Ready: p.Ready, Complete: p.Complete,
+		})
+	}
 	for _, pod := range d.Snapshot.Pods {
 		c.PodStates = append(c.PodStates, podProto(d, pod))
 	}

@@ -35,7 +35,7 @@ func largeState(n int) []byte {
 
 // A copy costs a bounded number of bytes, however many there are.
 func TestLargeStateIsSmall(t *testing.T) {
-	const copies = 50_000
+	const copies = 100_000 // 50,000 shards with a replica each
 	body := largeState(copies)
 	require.Less(t, int64(len(body)), Options{}.withDefaults().MaxBytes/4)
 	held := func() uint64 {
@@ -55,7 +55,7 @@ func TestLargeStateIsSmall(t *testing.T) {
 }
 
 func BenchmarkDecode50000(b *testing.B) {
-	body := largeState(50_000)
+	body := largeState(100_000)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -66,7 +66,7 @@ func BenchmarkDecode50000(b *testing.B) {
 }
 
 func BenchmarkObservation50000(b *testing.B) {
-	state, err := decodeState(bytes.NewReader(largeState(50_000)))
+	state, err := decodeState(bytes.NewReader(largeState(100_000)))
 	require.NoError(b, err)
 	r := &reading{state: state, facts: map[string]nodeFacts{}}
 	for id, n := range state.nodes {
@@ -75,6 +75,6 @@ func BenchmarkObservation50000(b *testing.B) {
 	self := identity{"node-id-of-22-chars-00", r.facts["node-id-of-22-chars-00"]}
 	b.ReportAllocs()
 	for b.Loop() {
-		observation(readings{self: self, managed: true, cluster: r, health: health{status: "green", copies: 50_000}})
+		observation(readings{self: self, managed: true, cluster: r, health: health{status: "green", copies: 100_000}})
 	}
 }

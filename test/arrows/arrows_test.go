@@ -18,7 +18,14 @@ var kubernetes = []string{"k8s.io", "sigs.k8s.io"}
 var rules = []Rule{
 	{Name: "the agent knows no Kubernetes", From: []string{"agent", "cmd/rollcall-agent"}, Never: kubernetes},
 	{Name: "the agent knows no coordinator", From: []string{"agent", "cmd/rollcall-agent"}, Never: []string{"coordinator"}},
-	{Name: "the agent's library knows no database", From: []string{"agent"}, Never: []string{"engines/solr", "engines/memory"}},
+	{Name: "the agent's library knows no database", From: []string{"agent"}, Never: []string{
+		"engines/solr", "engines/opensearch", "engines/memory", "engines/web",
+	}},
+	{Name: "an adapter knows no other", From: []string{"engines/solr"}, Never: []string{"engines/opensearch"}},
+	{Name: "an adapter knows no other", From: []string{"engines/opensearch"}, Never: []string{"engines/solr"}},
+	{Name: "what adapters share knows none of them", From: []string{"engines/web", "engines/credentials"}, Never: []string{
+		"engines/solr", "engines/opensearch",
+	}},
 	{Name: "gossip knows nothing of databases", From: []string{"agent/gossip"}, Never: []string{"engines"}},
 	{Name: "engines know databases only", From: []string{"engines"}, Never: append([]string{"agent", "coordinator", "proto", "github.com/hashicorp/memberlist"}, kubernetes...)},
 	// Only rollcall rehearse has a simulation to show, and it runs on a person's machine.

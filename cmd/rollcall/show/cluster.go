@@ -124,9 +124,28 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	head.Row(Plain, "decided", decided)
 	head.Write(w, p)
 
-	for _, t := range []*Table{claimTable(c, now), holdTable(c), podTable(c)} {
+	for _, t := range []*Table{poolTable(c), claimTable(c, now), holdTable(c), podTable(c)} {
 		t.Write(w, p)
 	}
+}
+
+// poolTable says how far each StatefulSet is, where there is more than one.
+func poolTable(c *rollcallv1.Cluster) *Table {
+	t := NewTable("STATEFULSET", "UPDATED", "READY", "REVISION", "VERSION")
+	t.Title, t.Indent = "\nStatefulSets:", gap
+	pools := c.GetPools()
+	if len(pools) < 2 {
+		return t
+	}
+	for _, p := range pools {
+		mark := Plain
+		if p.GetComplete() {
+			mark = Good
+		}
+		t.Row(mark, p.GetName(), fmt.Sprintf("%d/%d", p.GetUpdated(), p.GetDesired()), fmt.Sprintf("%d/%d", p.GetReady(), p.GetDesired()),
+			cmp.Or(p.GetRevision(), "?"), cmp.Or(p.GetVersion(), "-"))
+	}
+	return t
 }
 
 func claimTable(c *rollcallv1.Cluster, now time.Time) *Table {

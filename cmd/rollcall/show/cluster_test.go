@@ -120,3 +120,22 @@ func TestListOfNobodyKnows(t *testing.T) {
 	List(&out, Palette{}, []*rollcallv1.Cluster{{Name: "new"}}, false)
 	require.Equal(t, "NAME  ENGINE  PHASE    UPDATED  READY  AWAY  FAILED  WAITING FOR\nnew           Unknown  0/0      0/0    0     0       -\n", out.String())
 }
+
+func TestSeveralStatefulSetsAreShown(t *testing.T) {
+	c := sample()
+	one := &rollcallv1.PoolState{Name: "search", Revision: "search-7f9c", Desired: 6, Updated: 2, Ready: 5}
+	c.Pools = []*rollcallv1.PoolState{one}
+	var out strings.Builder
+	Cluster(&out, Palette{}, c, "by the coordinator", noon)
+	require.NotContains(t, out.String(), "StatefulSets:", "one says nothing that the counts do not")
+
+	c.Pools = append(c.Pools, &rollcallv1.PoolState{Name: "managers", Desired: 3, Updated: 3, Ready: 3, Version: "3.4.0", Complete: true})
+	out.Reset()
+	Cluster(&out, Palette{}, c, "by the coordinator", noon)
+	require.Contains(t, out.String(), `
+StatefulSets:
+  STATEFULSET  UPDATED  READY  REVISION     VERSION
+  search       2/6      5/6    search-7f9c  -
+  managers     3/3      3/3    ?            3.4.0
+`)
+}

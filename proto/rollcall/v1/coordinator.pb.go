@@ -741,6 +741,7 @@ type Cluster struct {
 	Claims        []*Claim               `protobuf:"bytes,8,rep,name=claims,proto3" json:"claims,omitempty"`
 	PodStates     []*PodState            `protobuf:"bytes,9,rep,name=pod_states,json=podStates,proto3" json:"pod_states,omitempty"`
 	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	Pools         []*PoolState           `protobuf:"bytes,11,rep,name=pools,proto3" json:"pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -845,6 +846,109 @@ func (x *Cluster) GetDecidedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Cluster) GetPools() []*PoolState {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
+}
+
+// One StatefulSet of the database cluster.
+type PoolState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The revision that its pods should run; empty = not known.
+	Revision string `protobuf:"bytes,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The engine version of its template, where the image tag tells it.
+	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Desired int32  `protobuf:"varint,4,opt,name=desired,proto3" json:"desired,omitempty"`
+	Updated int32  `protobuf:"varint,5,opt,name=updated,proto3" json:"updated,omitempty"`
+	Ready   int32  `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
+	// All of its pods run the revision and are back.
+	Complete      bool `protobuf:"varint,7,opt,name=complete,proto3" json:"complete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PoolState) Reset() {
+	*x = PoolState{}
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PoolState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PoolState) ProtoMessage() {}
+
+func (x *PoolState) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PoolState.ProtoReflect.Descriptor instead.
+func (*PoolState) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PoolState) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PoolState) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
+}
+
+func (x *PoolState) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PoolState) GetDesired() int32 {
+	if x != nil {
+		return x.Desired
+	}
+	return 0
+}
+
+func (x *PoolState) GetUpdated() int32 {
+	if x != nil {
+		return x.Updated
+	}
+	return 0
+}
+
+func (x *PoolState) GetReady() int32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *PoolState) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
 type PodCounts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Desired       int32                  `protobuf:"varint,1,opt,name=desired,proto3" json:"desired,omitempty"`
@@ -859,7 +963,7 @@ type PodCounts struct {
 
 func (x *PodCounts) Reset() {
 	*x = PodCounts{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +975,7 @@ func (x *PodCounts) String() string {
 func (*PodCounts) ProtoMessage() {}
 
 func (x *PodCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +988,7 @@ func (x *PodCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodCounts.ProtoReflect.Descriptor instead.
 func (*PodCounts) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{14}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodCounts) GetDesired() int32 {
@@ -947,7 +1051,7 @@ type PodState struct {
 
 func (x *PodState) Reset() {
 	*x = PodState{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1063,7 @@ func (x *PodState) String() string {
 func (*PodState) ProtoMessage() {}
 
 func (x *PodState) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1076,7 @@ func (x *PodState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodState.ProtoReflect.Descriptor instead.
 func (*PodState) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{15}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PodState) GetPod() string {
@@ -1062,7 +1166,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1178,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1191,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{16}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Claim) GetId() string {
@@ -1168,7 +1272,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1284,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1297,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{17}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Plan) GetPhase() string {
@@ -1259,7 +1363,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1375,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1388,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{18}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Budget) GetPodLimit() int32 {
@@ -1346,7 +1450,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1462,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1475,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{19}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Step) GetPod() string {
@@ -1450,7 +1554,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1566,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1579,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{20}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hold) GetPod() string {
@@ -1524,7 +1628,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1640,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1653,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{21}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Forecast) GetWaves() int32 {
@@ -1621,7 +1725,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1f\n" +
 	"\vage_seconds\x18\x03 \x01(\x01R\n" +
-	"ageSeconds\"\xef\x02\n" +
+	"ageSeconds\"\x9d\x03\n" +
 	"\aCluster\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1635,7 +1739,16 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"pod_states\x18\t \x03(\v2\x15.rollcall.v1.PodStateR\tpodStates\x129\n" +
 	"\n" +
 	"decided_at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\"\x9b\x01\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12,\n" +
+	"\x05pools\x18\v \x03(\v2\x16.rollcall.v1.PoolStateR\x05pools\"\xbb\x01\n" +
+	"\tPoolState\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\tR\brevision\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\tR\aversion\x12\x18\n" +
+	"\adesired\x18\x04 \x01(\x05R\adesired\x12\x18\n" +
+	"\aupdated\x18\x05 \x01(\x05R\aupdated\x12\x14\n" +
+	"\x05ready\x18\x06 \x01(\x05R\x05ready\x12\x1a\n" +
+	"\bcomplete\x18\a \x01(\bR\bcomplete\"\x9b\x01\n" +
 	"\tPodCounts\x12\x18\n" +
 	"\adesired\x18\x01 \x01(\x05R\adesired\x12\x18\n" +
 	"\acurrent\x18\x02 \x01(\x05R\acurrent\x12\x18\n" +
@@ -1729,7 +1842,7 @@ func file_rollcall_v1_coordinator_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_coordinator_proto_rawDescData
 }
 
-var file_rollcall_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_rollcall_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_rollcall_v1_coordinator_proto_goTypes = []any{
 	(*ListJournalRequest)(nil),    // 0: rollcall.v1.ListJournalRequest
 	(*JournalEntry)(nil),          // 1: rollcall.v1.JournalEntry
@@ -1745,49 +1858,51 @@ var file_rollcall_v1_coordinator_proto_goTypes = []any{
 	(*ExplainResponse)(nil),       // 11: rollcall.v1.ExplainResponse
 	(*Fact)(nil),                  // 12: rollcall.v1.Fact
 	(*Cluster)(nil),               // 13: rollcall.v1.Cluster
-	(*PodCounts)(nil),             // 14: rollcall.v1.PodCounts
-	(*PodState)(nil),              // 15: rollcall.v1.PodState
-	(*Claim)(nil),                 // 16: rollcall.v1.Claim
-	(*Plan)(nil),                  // 17: rollcall.v1.Plan
-	(*Budget)(nil),                // 18: rollcall.v1.Budget
-	(*Step)(nil),                  // 19: rollcall.v1.Step
-	(*Hold)(nil),                  // 20: rollcall.v1.Hold
-	(*Forecast)(nil),              // 21: rollcall.v1.Forecast
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*PoolState)(nil),             // 14: rollcall.v1.PoolState
+	(*PodCounts)(nil),             // 15: rollcall.v1.PodCounts
+	(*PodState)(nil),              // 16: rollcall.v1.PodState
+	(*Claim)(nil),                 // 17: rollcall.v1.Claim
+	(*Plan)(nil),                  // 18: rollcall.v1.Plan
+	(*Budget)(nil),                // 19: rollcall.v1.Budget
+	(*Step)(nil),                  // 20: rollcall.v1.Step
+	(*Hold)(nil),                  // 21: rollcall.v1.Hold
+	(*Forecast)(nil),              // 22: rollcall.v1.Forecast
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 }
 var file_rollcall_v1_coordinator_proto_depIdxs = []int32{
 	13, // 0: rollcall.v1.ListClustersResponse.clusters:type_name -> rollcall.v1.Cluster
-	17, // 1: rollcall.v1.GetPlanResponse.plan:type_name -> rollcall.v1.Plan
+	18, // 1: rollcall.v1.GetPlanResponse.plan:type_name -> rollcall.v1.Plan
 	12, // 2: rollcall.v1.ExplainResponse.facts:type_name -> rollcall.v1.Fact
-	14, // 3: rollcall.v1.Cluster.pods:type_name -> rollcall.v1.PodCounts
-	17, // 4: rollcall.v1.Cluster.plan:type_name -> rollcall.v1.Plan
-	16, // 5: rollcall.v1.Cluster.claims:type_name -> rollcall.v1.Claim
-	15, // 6: rollcall.v1.Cluster.pod_states:type_name -> rollcall.v1.PodState
-	22, // 7: rollcall.v1.Cluster.decided_at:type_name -> google.protobuf.Timestamp
-	22, // 8: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
-	18, // 9: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
-	19, // 10: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
-	20, // 11: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
-	21, // 12: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
-	2,  // 13: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
-	4,  // 14: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
-	6,  // 15: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
-	10, // 16: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
-	5,  // 17: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
-	8,  // 18: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
-	0,  // 19: rollcall.v1.CoordinatorService.ListJournal:input_type -> rollcall.v1.ListJournalRequest
-	3,  // 20: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
-	13, // 21: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
-	7,  // 22: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
-	11, // 23: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
-	13, // 24: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
-	9,  // 25: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
-	1,  // 26: rollcall.v1.CoordinatorService.ListJournal:output_type -> rollcall.v1.JournalEntry
-	20, // [20:27] is the sub-list for method output_type
-	13, // [13:20] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	15, // 3: rollcall.v1.Cluster.pods:type_name -> rollcall.v1.PodCounts
+	18, // 4: rollcall.v1.Cluster.plan:type_name -> rollcall.v1.Plan
+	17, // 5: rollcall.v1.Cluster.claims:type_name -> rollcall.v1.Claim
+	16, // 6: rollcall.v1.Cluster.pod_states:type_name -> rollcall.v1.PodState
+	23, // 7: rollcall.v1.Cluster.decided_at:type_name -> google.protobuf.Timestamp
+	14, // 8: rollcall.v1.Cluster.pools:type_name -> rollcall.v1.PoolState
+	23, // 9: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
+	19, // 10: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
+	20, // 11: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
+	21, // 12: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
+	22, // 13: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
+	2,  // 14: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
+	4,  // 15: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
+	6,  // 16: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
+	10, // 17: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
+	5,  // 18: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
+	8,  // 19: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
+	0,  // 20: rollcall.v1.CoordinatorService.ListJournal:input_type -> rollcall.v1.ListJournalRequest
+	3,  // 21: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
+	13, // 22: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
+	7,  // 23: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
+	11, // 24: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
+	13, // 25: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
+	9,  // 26: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
+	1,  // 27: rollcall.v1.CoordinatorService.ListJournal:output_type -> rollcall.v1.JournalEntry
+	21, // [21:28] is the sub-list for method output_type
+	14, // [14:21] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_coordinator_proto_init() }
@@ -1795,14 +1910,14 @@ func file_rollcall_v1_coordinator_proto_init() {
 	if File_rollcall_v1_coordinator_proto != nil {
 		return
 	}
-	file_rollcall_v1_coordinator_proto_msgTypes[19].OneofWrappers = []any{}
+	file_rollcall_v1_coordinator_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_coordinator_proto_rawDesc), len(file_rollcall_v1_coordinator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// silent answers why there is no database to hand anything over, or "".
+func (s *stopper) silent(ctx context.Context) string {
+	if v, _ := s.board.newest(); v.sighting.live() && time.Since(v.sighting.started) <= recentLook {
+		return ""
+	}
+	engine, err := s.engine.get()
+	if err != nil {
+		return err.Error()
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	// An adapter may be held up by a look that hangs already.
+	type answer struct {
+		o   engines.Observation
+		err error
+	}
+	answers := make(chan answer, 1)
+	s.drainer.background(func() {
+		o, err := engine.Observe(ctx)
+		answers <- answer{o, err}
+	})
+	select {
+	case a := <-answers:
+		switch {
+		case a.err != nil:
+			return "the database does not answer: " + a.err.Error()
+		case a.o.Member != engines.Live:
+			return "the database's own membership is " + a.o.Member.String()
+		}
+		return ""
+	case <-ctx.Done():
+		return "the database does not answer"
+	}
+}
+
+var errAlone = errors.New("the database is no member any more: there is nobody to hand over to")
+
+// whileMember ends when the database has been no member for aloneFor.
+func (s *stopper) whileMember(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.drainer.background(func() {
+		for ctx.Err() == nil {
+			v, _ := s.board.newest()
+			if since := v.sighting.notLiveSince; !since.IsZero() && time.Since(since) >= aloneFor {
+				cancel(errAlone)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	})
+	return ctx, func() { cancel(nil) }
+}

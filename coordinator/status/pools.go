@@ -1,0 +1,63 @@
+package status
+
+import "github.com/rollcall-dev/rollcall/coordinator/policy"
+
+// PoolState is how far one StatefulSet of a database cluster has come.
+type PoolState struct {
+	Name string
+	// Revision that its pods should run; empty when that is not known.
+	Revision string
+	// Version of the engine that its template is to run, as far as its tag tells.
+	Version                 string
+	Desired, Updated, Ready int32
+	// Complete: every desired pod runs the revision and is back, and no other is
+	// there. Where the whole cluster is done, so is each pool.
+	Complete bool
+}
+
+// PoolsOf are the pools of a decision, as listed there.
+func PoolsOf(d Decision) []PoolState {
+	s := d.Snapshot
+	out := make([]PoolState, len(s.Pools))
+	places := make(map[string]*PoolState, len(s.Pools))
+	for i, pool := range s.Pools {
+		out[i] = PoolState{Name: pool.Name, Revision: pool.Revision, Version: pool.Version, Desired: pool.Replicas, Complete: pool.Observed}
+		if pool.Revision == "" && pool.Replicas > 0 {
+			out[i].Complete = false
+		}
+		places[pool.Name] = &out[i]
+	}
+	for _, pod := range s.Pods {
+		p := places[pod.Pool]
+		if p == nil || !exists(pod) {
+			continue
+		}
+		ready := pod.Phase == policy.Ready
+		_, claimed := d.claimOf(pod.Name)
+		if ready {
+			p.Ready++
+		}
+		is := p.Revision != "" && pod.Revision == p.Revision
+		if is {
+			p.Updated++
+		}
+		if !is || !ready || claimed || !inDatabase(pod) {
+			p.Complete = false
+		}
+	}
+	for i := range out {
+		p := &out[i]
+		p.Complete = p.Complete && p.Updated == p.Desired || d.Phase == policy.ClusterDone
+	}
+	return out
+}
+
+// inDatabase: the database has the pod as a member and it has caught up. Of a
+// pod without an agent nobody may be there to say so.
+func inDatabase(pod policy.Pod) bool {
+	r := pod.Report
+	if r == nil {
+		return !pod.Agent
+	}
+	return r.Member == policy.Live && r.Settled
+}
