@@ -26,11 +26,10 @@ func (OpenSearch) Read(collection string) Request {
 }
 
 // Again is what OpenSearch's own clients try again on another node, and a search
-// of which a node forgot the first half because it stops: it says 404 then, and
-// does not ask the other copies (seen on 2.19.6).
+// that lost a node between its two halves: it ends with 404 or 500, and the
+// other copies are not asked (seen on 2.19.6).
 func (OpenSearch) Again(r Request, status int, answer []byte) bool {
-	return slices.Contains([]int{502, 503, 504}, status) ||
-		r.Method == http.MethodGet && status == http.StatusNotFound && bytes.Contains(answer, []byte("search_context_missing_exception"))
+	return slices.Contains([]int{502, 503, 504}, status) || r.Method == http.MethodGet && bytes.Contains(answer, []byte(`"phase":"fetch"`))
 }
 
 // There looks for each document by its id, whether or not a search shows it already.

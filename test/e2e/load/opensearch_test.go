@@ -105,12 +105,13 @@ func TestOpenSearchThatCannotBeAsked(t *testing.T) {
 	require.ErrorContains(t, err, "r-1 of broken could not be looked for")
 }
 
-// A search that a stopping node forgot is repeated, a write that is answered 404 is not.
+// A search that lost a node half way is repeated, a write that is answered so is not.
 func TestOpenSearchIsAskedAgain(t *testing.T) {
-	forgot := []byte(`{"error":{"root_cause":[{"type":"search_context_missing_exception"}]},"status":404}`)
+	lost := []byte(`{"error":{"root_cause":[{"type":"search_context_missing_exception"}],"type":"search_phase_execution_exception","phase":"fetch"},"status":404}`)
 	search, write := load.OpenSearch{}.Read("books"), load.OpenSearch{}.Write("books", "1")
-	require.True(t, load.OpenSearch{}.Again(search, 404, forgot))
-	require.False(t, load.OpenSearch{}.Again(write, 404, forgot))
+	require.True(t, load.OpenSearch{}.Again(search, 404, lost))
+	require.True(t, load.OpenSearch{}.Again(search, 500, lost))
+	require.False(t, load.OpenSearch{}.Again(write, 404, lost))
 	require.False(t, load.OpenSearch{}.Again(search, 404, []byte(`{"error":{"type":"index_not_found_exception"}}`)))
 	require.True(t, load.OpenSearch{}.Again(write, 503, nil))
 	require.False(t, load.OpenSearch{}.Again(write, 500, nil))

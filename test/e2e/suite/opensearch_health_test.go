@@ -20,10 +20,11 @@ import (
 )
 
 // indexEverySecond: somebody makes a new index every second. Its replica waits
-// while a node is away, so there is always something that has one copy only.
+// while a node is away, so there is always something that has one copy only. A
+// node that goes just after it got such a copy takes it along, until it is back:
+// how often is counted, and who asks for it meanwhile is told so.
 func (s *search) indexEverySecond(t *testing.T) {
-	opts := s.cluster.Load()
-	made, err := load.New(opts)
+	made, err := load.New(s.cluster.Load())
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -39,27 +40,28 @@ func (s *search) indexEverySecond(t *testing.T) {
 		},
 		Done: func(ctx context.Context) error {
 			// New indices come all the time: that all copies serve is asked when they end.
-			err := s.cluster.Updated(ctx, rolloutLimit)
+			err := s.cluster.Updated(ctx, 2*rolloutLimit)
 			stop()
 			<-ended
 			return errors.Join(err, s.cluster.AllActive(ctx, rolloutLimit))
 		},
 	})
 	stats := made.Stats()
-	only := 0
-	for _, x := range out.Witness.Restarts {
-		only += len(x.Only)
+	alone := map[string]bool{}
+	for shard := range out.Witness.Leaderless {
+		index, _, _ := strings.Cut(shard, "/")
+		require.True(t, strings.HasPrefix(index, madePrefix), "%s was red", shard)
+		alone[index] = true
 	}
-	t.Logf("%d indices were made by %d requests, %d failed; %d shards were seen with their only copy on a pod that went, %d without any copy: %v",
-		len(made.Written()), stats.Requests, stats.Failed, only, len(out.Witness.Leaderless), slices.Sorted(maps.Keys(out.Witness.Leaderless)))
-	require.Zero(t, stats.Failed, stats.Failures)
+	t.Logf("%d indices were made by %d requests, %d failed; of %d indices the only copy was on a pod that went: %v",
+		len(made.Written()), stats.Requests, stats.Failed, len(alone), slices.Sorted(maps.Keys(alone)))
+	for _, f := range stats.Failures {
+		require.True(t, alone[f.Collection], f.String())
+	}
 	for _, index := range made.Written() {
 		gone, err := rehearsal.Gone(t.Context(), made, index)
 		require.NoError(t, err)
 		require.Empty(t, gone, "acknowledged documents of %s", index)
-	}
-	for shard := range out.Witness.Leaderless {
-		require.True(t, strings.HasPrefix(shard, madePrefix), "%s was red", shard)
 	}
 	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
 	require.Len(t, out.Witness.RestartCounts(), searchPods, "every pod restarts")
