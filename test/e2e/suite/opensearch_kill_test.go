@@ -156,11 +156,6 @@ func (s *search) killPreparing(ctx context.Context, w *witness.Witness) error {
 			}
 		}
 	}
-	leader, err := s.bed.Leader(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = s.bed.Kill(string(leader.UID), "rollcall-coordinator")
-	s.bed.Logf("killed the agent of %s and the leader %s", claimed, leader.Name)
-	return err
+	s.bed.Logf("killed the agent of %s", claimed)
+	return killLeader(ctx, s.bed)
 }

@@ -31,10 +31,10 @@ func TestOpenSearch(t *testing.T) {
 	leaveNothing(t, b)
 	s := deploySearch(t, b, searchcluster.Labelled)
 	walk(t, []step{
-		{"ConfigurationChange", s.configuration},
 		{"VersionUpgrade", s.upgrade},
 		{"DowngradeRefused", s.downgrade},
 	}, []step{
+		{"ConfigurationChange", s.configuration},
 		{"DataNodeKilled", s.dataKilled},
 		{"ManagerKilled", s.managerKilled},
 		{"IndexEverySecond", s.indexEverySecond},
@@ -76,9 +76,18 @@ func (s *search) configuration(t *testing.T) {
 	s.wellBehaved(t, roll(t, rehearsal.Rehearsal{On: s.cluster, Change: func(ctx context.Context) error { return s.cluster.Touch(ctx, "configuration") }}))
 }
 
-// upgrade: to the next major version.
+// upgrade: to the next major version, while the coordinator that leads is killed.
 func (s *search) upgrade(t *testing.T) {
-	out := roll(t, rehearsal.Rehearsal{On: s.cluster, Change: func(ctx context.Context) error { return s.cluster.SetImage(ctx, newSearch) }})
+	out := roll(t, rehearsal.Rehearsal{
+		On:     s.cluster,
+		Change: func(ctx context.Context) error { return s.cluster.SetImage(ctx, newSearch) },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			if err := restarted(ctx, s.bed, w, 2); err != nil {
+				return err
+			}
+			return killLeader(ctx, s.bed)
+		},
+	})
 	s.wellBehaved(t, out)
 	require.NoError(t, s.status(t))
 }

@@ -42,7 +42,6 @@ func TestSolr(t *testing.T) {
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
-		{"LeaderOfTheCoordinatorsKilled", s.leaderKilled},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
 		{"PauseWindowCanaryApprovalOverride", s.steered},
@@ -109,26 +108,6 @@ func (s *solr) status(t *testing.T) error {
 	out, err := s.bed.Rollcall(t.Context(), "status", "solr", "-n", solrcloud.Namespace, "--wait", "--timeout", "2m")
 	t.Log(out)
 	return err
-}
-
-func (s *solr) leaderKilled(t *testing.T) {
-	out := roll(t, rehearsal.Rehearsal{
-		On:     s.cloud,
-		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "leader-killed") },
-		During: func(ctx context.Context, w *witness.Witness) error {
-			if err := restarted(ctx, s.bed, w, 2); err != nil {
-				return err
-			}
-			leader, err := s.bed.Leader(ctx)
-			if err != nil {
-				return err
-			}
-			n, err := s.bed.Kill(string(leader.UID), "rollcall-coordinator")
-			t.Logf("killed %d process of the leader %s", n, leader.Name)
-			return err
-		},
-	})
-	s.wellBehaved(t, out)
 }
 
 func (s *solr) agentKilled(t *testing.T) {

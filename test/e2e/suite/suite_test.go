@@ -222,6 +222,17 @@ func describe(t *testing.T) {
 	}
 }
 
+// killLeader kills the coordinator that leads.
+func killLeader(ctx context.Context, b *testbed.Bed) error {
+	leader, err := b.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := b.Kill(string(leader.UID), "rollcall-coordinator")
+	b.Logf("killed %d process of the leader %s", n, leader.Name)
+	return err
+}
+
 // restarted waits until n pods have been restarted.
 func restarted(ctx context.Context, b *testbed.Bed, w *witness.Witness, n int) error {
 	return b.Eventually(ctx, fmt.Sprintf("%d restarts", n), rolloutLimit, func(context.Context) error {
