@@ -50,7 +50,9 @@ type Database struct {
 	overseer string
 	marks    []Mark
 	// NoSweep and NoRestore are planted bugs: what is left behind stays.
-	NoSweep, NoRestore bool
+	NoSweep, NoRestore, NoRestoreShared bool
+	// allocation is the setting of the whole database; empty: it has none.
+	allocation string
 	// foreign entries of the same kind as marks must never be touched.
 	foreign []string
 	// version counts what may have been changed.
@@ -85,6 +87,8 @@ type replica struct {
 	active bool
 	// lost: its data is gone, and will be copied in full.
 	lost bool
+	// waits: it recovers once allocation is put back.
+	waits bool
 }
 
 // New makes a database without nodes.
@@ -173,6 +177,10 @@ func (d *Database) Start(pod, version string, ready func()) {
 // once when there is none and it is the last.
 func (d *Database) recover(n *node, s *shard, r *replica) {
 	run, takes := n.run, d.times.Recovery
+	if r.waits = d.heldBack(s, r); r.waits {
+		r.state, r.active = engines.Down, false
+		return
+	}
 	if r.lost {
 		takes = d.times.Anew
 	}

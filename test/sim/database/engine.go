@@ -37,7 +37,7 @@ type Engine struct {
 	stale   *engines.Observation
 }
 
-var _ engines.Engine = (*Engine)(nil)
+var _ engines.Sharer = (*Engine)(nil)
 
 // Engine makes an engine for the member in a pod.
 func (d *Database) Engine(pod string) *Engine {
@@ -190,6 +190,9 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	var u undo
 	if err := json.Unmarshal(undoBytes, &u); err != nil || u.Claim != order.Claim || u.Node != e.leaver(order) {
 		return engines.Progress{}, fmt.Errorf("undo bytes %q do not belong to claim %s", undoBytes, order.Claim)
+	}
+	if err := e.throttle(ctx, order); err != nil {
+		return engines.Progress{}, err
 	}
 	left, err := ask(ctx, e, "hand over", func() int { return e.d.handOver(e.leaver(order), order) })
 	switch {

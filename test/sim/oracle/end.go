@@ -29,6 +29,12 @@ func (o *Oracle) End(done bool, why string) {
 	for _, m := range o.db.Marks() {
 		o.Accuse("I11", "the mark of %s on %s of %s is left behind", m.Claim, database.PodName(m.Node), m.Shard)
 	}
+	if o.db.Throttled() {
+		o.Accuse("I11", "the setting of the whole database is left throttled")
+	}
+	if len(cluster.Status.Shared) > 0 {
+		o.Accuse("I11", "the status still has a setting to put back: %v", cluster.Status.Shared)
+	}
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}

@@ -69,6 +69,7 @@ var Bugs = []Bug{
 		}
 	}},
 	{Name: "restores do nothing", Finds: "I11", world: func(w *world) { w.db.NoRestore, w.db.NoSweep = true, true }},
+	{Name: "what belongs to the whole database is not put back", Finds: "I11 L1", world: func(w *world) { w.db.NoRestoreShared = true }},
 	{Name: "holds without a reason", Finds: "L3", decision: func(_ *world, d *status.Decision) { d.Plan.Holds, d.Claims, d.Plan.Steps = nil, nil, nil }},
 	{Name: "the stop token is printed", Finds: "I12", decision: func(w *world, _ *status.Decision) {
 		w.loop.Ask("printed", func() { w.loop.Log("agent", "listens with token %s", secret) })

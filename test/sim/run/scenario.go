@@ -26,6 +26,8 @@ type Scenario struct {
 	// Lag bounds how far watches are behind, Trip a request.
 	Lag, Trip time.Duration
 	Faults    []Fault
+	// Shared: the database has a setting of all of it, which prepares throttle.
+	Shared bool
 	// Veto is until when one member asks not to be disturbed; zero: none does.
 	Veto time.Duration
 }
@@ -68,6 +70,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 		}
 	}
 	s.Ordered = r.IntN(3) == 0
+	s.Shared = r.IntN(3) == 0
 	return s
 }
 
@@ -100,6 +103,9 @@ func (s Scenario) manners() string {
 	}
 	if s.Guarded {
 		text += ", guarded"
+	}
+	if s.Shared {
+		text += ", throttled"
 	}
 	return text
 }

@@ -68,6 +68,9 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 		scenario: s, loop: loop, server: api.New(loop), db: database.New(loop, database.DefaultTimes()), hub: network.New(loop, configDir),
 		hits: map[Class]bool{}, bad: map[string]workload.Fate{}, unlucky: map[string]workload.Fate{},
 	}
+	if s.Shared {
+		w.db.Share()
+	}
 	w.traffic = traffic{w: w, cut: map[string]bool{}}
 	w.hub.Blocked, w.hub.Slow, w.hub.Tamper = w.blocked, w.slow, w.tamper
 	w.server.Enforce = s.Guarded
