@@ -37,19 +37,25 @@ func planVotes(r *reading, node, claim string, eligible []string) votePlan {
 	if !decides {
 		return votePlan{release: others}
 	}
-	var able, unable []string
+	var able, unable, untold []string
 	for other, n := range r.state.nodes {
-		if other == id || !r.facts[other].manages() || r.voting.excludes(other, n.name) {
-			continue
-		}
-		if len(eligible) == 0 || slices.Contains(eligible, n.name) {
+		facts, told := r.facts[other]
+		switch {
+		case other == id || r.voting.excludes(other, n.name):
+		case !told:
+			untold = append(untold, n.name)
+		case !facts.manages():
+		case len(eligible) == 0 || slices.Contains(eligible, n.name):
 			able = append(able, n.name)
-		} else {
+		default:
 			unable = append(unable, n.name)
 		}
 	}
 	excluded := r.voting.excludes(id, node)
 	switch {
+	case len(able)+len(unable) == 0 && len(untold) > 0:
+		slices.Sort(untold)
+		return votePlan{waiting: fmt.Sprintf("waiting for %s to tell whether they could be elected instead of %s", some(untold), node)}
 	case len(able)+len(unable) == 0:
 		return votePlan{alone: true, release: others}
 	case !excluded:
@@ -100,7 +106,11 @@ func (e *Engine) handVotes(ctx context.Context, order engines.Order, node string
 		}
 		return engines.Progress{State: engines.Running, Detail: "letting others vote again"}, nil
 	case plan.alone:
-		return engines.Progress{State: engines.Done, Detail: "no other manager can take over from " + node}, nil
+		state := engines.Done
+		if order.Kind == engines.Evacuate {
+			state = engines.Refused // what the cluster is would be lost with its data
+		}
+		return engines.Progress{State: state, Detail: "no other manager can take over from " + node}, nil
 	}
 	return engines.Progress{State: engines.Done}, nil
 }

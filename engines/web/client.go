@@ -115,7 +115,7 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 	}
 	answer, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.name(), bare(err))
+		return fmt.Errorf("%s: %w", r.name(), fit(bare(err), user, password))
 	}
 	defer answer.Body.Close()
 	body := &bounded{from: answer.Body, left: c.options.MaxBytes, max: c.options.MaxBytes}
@@ -130,9 +130,9 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 	}
 	switch {
 	case body.failed != nil: // a decoder says only that the text ends too early
-		return fmt.Errorf("%s: read the answer: %w", r.name(), bare(body.failed))
+		return fmt.Errorf("%s: read the answer: %w", r.name(), fit(bare(body.failed), user, password))
 	case err != nil:
-		return fmt.Errorf("%s: %w", r.name(), err)
+		return fmt.Errorf("%s: %w", r.name(), fit(err, user, password))
 	}
 	return nil
 }

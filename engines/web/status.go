@@ -66,6 +66,23 @@ func shown(text, user string, password credentials.Secret) string {
 	return engines.OneLine(text)
 }
 
+// fit makes an error fit to be shown that may quote what the server sent: one that
+// does not speak HTTP, or not the JSON that was expected.
+func fit(err error, user string, password credentials.Secret) error {
+	if text := shown(err.Error(), user, password); text != err.Error() {
+		return &fitError{text, err}
+	}
+	return err
+}
+
+type fitError struct {
+	text  string
+	cause error
+}
+
+func (e *fitError) Error() string { return e.text }
+func (e *fitError) Unwrap() error { return e.cause }
+
 // BasicToken is what basic authentication sends.
 func BasicToken(user string, password credentials.Secret) string {
 	r := http.Request{Header: http.Header{}}

@@ -1,0 +1,42 @@
+package opensearch
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Whether a node that does not tell its roles could take over is not known, so
+// nobody may conclude that no one can.
+func TestHandoffWaitsForNodesThatDoNotTell(t *testing.T) {
+	c := newFakeCluster(t, 3, "cluster_manager")
+	c.locked(func() { c.unready["id-1"], c.unready["id-2"] = true, true })
+	e := mustNew(t, testOptions(c.options(0)))
+	undo, err := e.Plan(t.Context(), handoffOf("c1"))
+	require.NoError(t, err)
+	for range 2 {
+		p, err := e.Apply(t.Context(), handoffOf("c1"), undo)
+		require.NoError(t, err)
+		require.Equal(t, engines.Progress{State: engines.Running, Detail: "waiting for db-1, db-2 to tell whether they could be elected instead of db-0"}, p)
+	}
+	require.Empty(t, c.leftovers())
+	c.locked(func() { clear(c.unready) })
+	_, last := do(t, e, handoffOf("c1"))
+	require.Equal(t, engines.Done, last.State)
+	require.NotEqual(t, "id-0", c.elected)
+}
+
+// Who is the only one that can be elected keeps what the cluster is: what else
+// could be moved off it would be of no use without that.
+func TestEvacuationOfTheOnlyManagerIsRefused(t *testing.T) {
+	c := newFakeCluster(t, 3, "data")
+	c.locked(func() { c.nodes["id-0"].roles = []string{"data", "cluster_manager"}; c.reconfigure() })
+	c.add("books/0", 0, 1)
+	_, last := do(t, mustNew(t, testOptions(c.options(0))), engines.Order{Kind: engines.Evacuate, Claim: "c1"})
+	require.Equal(t, engines.Progress{State: engines.Refused, Detail: "no other manager can take over from db-0"}, last)
+	require.Empty(t, c.leftovers())
+	_, last = do(t, mustNew(t, testOptions(c.options(0))), handoffOf("c2"))
+	require.Equal(t, engines.Done, last.State, "its data stays")
+}
