@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 	pathShards   = "/_nodes/_local/stats/indices/docs"
 	pathStore    = "/_nodes/_local/stats/indices/store"
 	pathFlush    = "/_flush"
+	pathExpand   = "/_all/_settings/index.auto_expand_replicas"
 
 	// noIndex matches none, and so keeps the metadata of all indices, which is
 	// large, out of an answer.
@@ -263,6 +265,36 @@ func decodeOwnShards(r io.Reader, self string) (int, error) {
 		n += len(shards)
 	}
 	return n, nil
+}
+
+// autoExpanding are the indices that have as many replicas as there are nodes for,
+// and the least that each keeps.
+func (a *api) autoExpanding(ctx context.Context) (least map[string]int, err error) {
+	params := web.Query("flat_settings", "true", "expand_wildcards", "all", "filter_path", "*.settings")
+	err = a.get(ctx, pathExpand, params, func(r io.Reader) error {
+		least, err = decodeAutoExpanding(r)
+		return err
+	})
+	return least, err
+}
+
+// decodeAutoExpanding reads "0-all" and "1-3"; "false" is no range, and neither is
+// what is not understood.
+func decodeAutoExpanding(r io.Reader) (map[string]int, error) {
+	var answer map[string]struct {
+		Settings map[string]string `json:"settings"`
+	}
+	if err := decode(r, "index settings", &answer); err != nil {
+		return nil, err
+	}
+	least := map[string]int{}
+	for index, s := range answer {
+		from, _, ok := strings.Cut(s.Settings["index.auto_expand_replicas"], "-")
+		if n, err := strconv.Atoi(from); ok && err == nil {
+			least[index] = n
+		}
+	}
+	return least, nil
 }
 
 // dataBytes is the size of the node's indices on disk.

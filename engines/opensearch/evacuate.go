@@ -19,7 +19,9 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	}
 	id, _ := r.state.byName(node)
 	left := r.state.hosted(id)
-	if stuck := r.homeless(id); left > 0 && len(stuck) > 0 {
+	if stuck, err := e.keptFrom(ctx, r, id); err != nil {
+		return engines.Progress{}, err
+	} else if len(stuck) > 0 {
 		return engines.Progress{State: engines.Refused, Detail: "no other node could take a copy of " + some(stuck)}, nil
 	}
 	running := func(detail string) engines.Progress {
@@ -48,10 +50,36 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	return engines.Progress{State: engines.Done, Detail: progress.Detail}, nil
 }
 
-// homeless are shards of which every node that takes copies has one already.
-func (r *reading) homeless(id string) []string {
-	excluded := r.settings.excluded()
+// keptFrom are shards whose copies on the node have nowhere to go. Those of an index
+// that expands to as many nodes as there are go nowhere: OpenSearch wants one copy
+// fewer as soon as the node is excluded.
+func (e *Engine) keptFrom(ctx context.Context, r *reading, id string) ([]string, error) {
+	stuck := r.homeless(id)
+	if len(stuck) == 0 {
+		return nil, nil
+	}
+	least, err := e.api.autoExpanding(ctx)
+	if err != nil {
+		return nil, err
+	}
+	excluded, others := r.settings.excluded(), 0
+	for other, n := range r.state.nodes {
+		f, known := r.facts[other]
+		others += count(other != id && !slices.Contains(excluded, n.name) && (!known || f.takesCopies()))
+	}
 	var out []string
+	for _, s := range stuck {
+		if replicas, expands := least[s.index]; !expands || replicas >= others {
+			out = append(out, s.String())
+		}
+	}
+	return out, nil
+}
+
+// homeless are shards of which every node that takes copies has one already.
+func (r *reading) homeless(id string) []shard {
+	excluded := r.settings.excluded()
+	var out []shard
 	for _, s := range r.state.shards {
 		if !s.on(id) || slices.ContainsFunc(s.copies, func(c shardCopy) bool { return c.node == id && c.target != "" }) {
 			continue
@@ -62,7 +90,7 @@ func (r *reading) homeless(id string) []string {
 			room = room || other != id && !s.on(other) && !slices.Contains(excluded, n.name) && (!known || f.holdsData())
 		}
 		if !room {
-			out = append(out, s.String())
+			out = append(out, s)
 		}
 	}
 	return out

@@ -35,6 +35,12 @@ func (c *fakeCluster) serve(self string, w http.ResponseWriter, r *http.Request)
 		answer(w, nested("nodes", self, "indices", "store", "size_in_bytes", 4096))
 	case path == pathShards:
 		answer(w, c.ownShards(self))
+	case path == pathExpand:
+		out := map[string]any{}
+		for index, value := range c.expand {
+			out[index] = nested("settings", "index.auto_expand_replicas", value)
+		}
+		answer(w, out)
 	case path == pathSettings && r.Method == http.MethodGet:
 		answer(w, map[string]any{"persistent": c.persistent, "transient": c.transient})
 	case path == pathSettings && r.Method == http.MethodPut:

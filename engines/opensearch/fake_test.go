@@ -34,8 +34,9 @@ type fakeCluster struct {
 	shards                map[string][]*fakeCopy // by index/number
 	snapshot              string
 	queued                bool
-	still                 bool // copies do not move
-	deaf                  bool // exclusions from voting have no effect
+	still                 bool              // copies do not move
+	deaf                  bool              // exclusions from voting have no effect
+	expand                map[string]string // auto_expand_replicas by index
 	unready               map[string]bool
 	removed               string // a setting that the elected manager's version has no more
 	versions              int    // of the state
@@ -146,7 +147,12 @@ func (c *fakeCluster) reconfigure() {
 // something else begins to move.
 func (c *fakeCluster) settle() {
 	excluded := c.excludedNames()
-	for _, copies := range c.shards {
+	for at, copies := range c.shards {
+		if index, _, _ := strings.Cut(at, "/"); strings.HasPrefix(c.expand[index], "0-") {
+			c.shards[at] = slices.DeleteFunc(copies, func(o *fakeCopy) bool { return !o.primary && slices.Contains(excluded, c.nodes[o.node].name) })
+			c.versions += len(copies) - len(c.shards[at])
+			continue
+		}
 		for _, copy := range copies {
 			if copy.state == "RELOCATING" {
 				copy.state, copy.node, copy.target = "STARTED", copy.target, ""

@@ -159,7 +159,7 @@ func settingsInWords(r *reading) []string {
 	}
 	for _, name := range r.settings.excluded() {
 		id, _ := r.state.byName(name)
-		out = append(out, "without another place "+strings.Join(r.homeless(id), " "))
+		out = append(out, "without another place "+strings.Trim(fmt.Sprint(r.homeless(id)), "[]"))
 	}
 	if n := len(r.voting.exclusions); n > 0 {
 		out = append(out, []string{"", "one", "two"}[n]+" excluded from voting")
