@@ -16,8 +16,9 @@ type Sharer interface {
 	// empty Knob: Apply of this order changes none.
 	Shared(ctx context.Context, order Order) (Shared, error)
 
-	// RestoreShared puts the setting back, whatever its value is. It may be repeated
-	// at any time, by any agent, and starts no write past notAfter.
+	// RestoreShared puts the setting back, unless somebody else has given it another
+	// value since. It may be repeated at any time, by any agent, and starts no write
+	// past notAfter.
 	RestoreShared(ctx context.Context, shared Shared, notAfter time.Time) (Progress, error)
 }
 

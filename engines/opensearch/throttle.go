@@ -102,7 +102,8 @@ func (e *Engine) throttle(ctx context.Context, order engines.Order, now settings
 	return e.write(ctx, order.NotAfter, one, nil)
 }
 
-// RestoreShared puts the setting back at both levels.
+// RestoreShared puts the setting back at the level where it was changed. Any other
+// value than ours was set since, by somebody who meant it.
 func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAfter time.Time) (engines.Progress, error) {
 	before, err := checkShared(shared)
 	if err != nil {
@@ -114,10 +115,10 @@ func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAf
 	}
 	now := s.allocation()
 	persistent, transient := changes{}, changes{}
-	if !same(now.Persistent, before.Persistent) {
+	if ours(now.Persistent, before.Persistent) {
 		persistent[settingAllocation] = before.Persistent
 	}
-	if !same(now.Transient, before.Transient) {
+	if ours(now.Transient, before.Transient) {
 		transient[settingAllocation] = before.Transient
 	}
 	if len(persistent)+len(transient) == 0 {
@@ -133,11 +134,9 @@ func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAf
 	return e.tellMoved(engines.Progress{State: engines.Done}), nil
 }
 
-func same(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
+// ours tells whether the value now is what a prepare wrote.
+func ours(now, before *string) bool {
+	return now != nil && *now == throttledValue && (before == nil || *before != throttledValue)
 }
 
 func checkShared(shared engines.Shared) (allocation, error) {

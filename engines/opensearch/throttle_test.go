@@ -1,0 +1,46 @@
+package opensearch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Whoever stops allocation in the middle of a rollout does not find it going again.
+func TestThrottleThatPeopleChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		before map[string]any // persistent
+		change func(f *fakeCluster)
+		want   []any // persistent, transient
+	}{
+		"nobody":              {map[string]any{settingAllocation: "all"}, func(*fakeCluster) {}, []any{"all", nil}},
+		"stopped":             {nil, func(f *fakeCluster) { f.persistent[settingAllocation] = "none" }, []any{"none", nil}},
+		"stopped transiently": {nil, func(f *fakeCluster) { f.transient[settingAllocation] = "none" }, []any{nil, "none"}},
+		"taken away":          {map[string]any{settingAllocation: "all"}, func(f *fakeCluster) { delete(f.persistent, settingAllocation) }, []any{nil, nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeCluster(t, 3, "data", "cluster_manager")
+			f.add("books/0", 1, 2)
+			for key, value := range c.before {
+				f.persistent[key] = value
+			}
+			e := mustNew(t, testOptions(f.options(1)))
+			order := handoffOf("c1")
+			var err error
+			order.Shared, err = e.Shared(t.Context(), order)
+			require.NoError(t, err)
+			do(t, e, order)
+			require.Equal(t, throttledValue, f.persistent[settingAllocation])
+			f.locked(func() { c.change(f) })
+			for range 2 {
+				p, err := e.RestoreShared(t.Context(), order.Shared, time.Time{})
+				require.NoError(t, err)
+				require.Equal(t, engines.Done, p.State)
+				require.Equal(t, c.want, []any{f.persistent[settingAllocation], f.transient[settingAllocation]})
+			}
+		})
+	}
+}
