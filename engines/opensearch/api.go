@@ -87,7 +87,7 @@ func (a *api) state(ctx context.Context) (state *clusterState, err error) {
 		"cluster_uuid", "state_uuid", "master_node", "cluster_manager_node",
 		"nodes.*.name", "nodes.*.ephemeral_id", "nodes.*.transport_address",
 		shard + "state", shard + "primary", shard + "node", shard + "relocating_node",
-		shard + "unassigned_info.reason", shard + "unassigned_info.delayed",
+		shard + "unassigned_info.reason", shard + "unassigned_info.delayed", shard + "unassigned_info.details",
 		"snapshots.snapshots.repository", "snapshots.snapshots.snapshot",
 	}, ","))
 	err = a.get(ctx, pathState+"/version,master_node,nodes,routing_table,customs", params, func(r io.Reader) error {

@@ -15,7 +15,7 @@ const twoNodes = `{"cluster_uuid":"u","version":4,"state_uuid":"s4","master_node
  "nodes":{"M":{"name":"db-0","ephemeral_id":"e0","transport_address":"10.1.2.3:9300","attributes":{"shard_indexing_pressure_enabled":"true"}},
           "N":{"name":"db-1","ephemeral_id":"e1","transport_address":"db-1.x/10.1.2.4:9300"}},
  "routing_table":{"indices":{
-  "pages":{"shards":{"10":[{"state":"UNASSIGNED","primary":false,"node":null,"relocating_node":null,"unassigned_info":{"reason":"NODE_LEFT","delayed":true}},
+  "pages":{"shards":{"10":[{"state":"UNASSIGNED","primary":false,"node":null,"relocating_node":null,"unassigned_info":{"reason":"NODE_LEFT","delayed":true,"details":"node_left [O]"}},
                            {"state":"RELOCATING","primary":true,"node":"M","relocating_node":"N"}],
                      "2":[{"state":"INITIALIZING","primary":true,"node":"N","unassigned_info":{"reason":"INDEX_CREATED","delayed":false}}]}},
   "books":{"shards":{"0":[{"state":"STARTED","primary":true,"node":"M","relocating_node":null,"shard":0,"index":"books"}]}}}},
@@ -30,7 +30,7 @@ func TestDecodeState(t *testing.T) {
 		shards: []shard{
 			{"books", "0", []shardCopy{{primary: true, state: started, node: "M"}}},
 			{"pages", "2", []shardCopy{{primary: true, state: initializing, node: "N"}}},
-			{"pages", "10", []shardCopy{{primary: true, state: relocating, node: "M", target: "N"}, {state: unassigned, why: "NODE_LEFT", delayed: true}}},
+			{"pages", "10", []shardCopy{{primary: true, state: relocating, node: "M", target: "N"}, {state: unassigned, why: "NODE_LEFT", left: "O", delayed: true}}},
 		},
 	}, c)
 	require.Equal(t, 2, c.hosted("M"))
@@ -74,6 +74,15 @@ func TestDecodeUnknownCopy(t *testing.T) {
 	c, err := decodeState(strings.NewReader(`{"state_uuid":"s","nodes":{"M":{"name":"db-0"}},"routing_table":{"indices":{"a":{"shards":{"0":[{"state":"ASLEEP","node":"M"}]}}}}}`))
 	require.NoError(t, err)
 	require.Equal(t, copyUnknown, c.shards[0].copies[0].state)
+}
+
+func TestDecodeWhoLeft(t *testing.T) {
+	for details, id := range map[string]string{
+		"node_left [O]": "O", "": "", "node_left [": "", "node_left []": "", "failed shard on node [O]: node_left [O]": "",
+	} {
+		got, _ := leftBy(details)
+		require.Equal(t, id, got, details)
+	}
 }
 
 func TestDecodeHead(t *testing.T) {

@@ -46,14 +46,20 @@ func (r *reading) groups() []engines.Group {
 }
 
 // surplus tells whether the copy is one more than there are nodes for: it was on
-// no node that left, and every node that could take it has a copy already.
-func (s shard) surplus(c shardCopy, takers int) bool {
+// no node that is away, and every node that could take it has a copy already. When
+// a node comes back, OpenSearch may give it the copy that nobody ever had, and what
+// remains is the one that it left with.
+func (r *reading) surplus(s shard, c shardCopy, takers int) bool {
 	if c.state != unassigned || c.primary {
 		return false
 	}
 	switch c.why {
 	case "INDEX_CREATED", "REPLICA_ADDED", "CLUSTER_RECOVERED", "INDEX_REOPENED", "DANGLING_INDEX_IMPORTED",
 		"NEW_INDEX_RESTORED", "EXISTING_INDEX_RESTORED":
+	case "NODE_LEFT":
+		if _, back := r.state.nodes[c.left]; !back {
+			return false
+		}
 	default:
 		return false
 	}
@@ -71,7 +77,7 @@ func (r *reading) shardGroup(s shard, takers int) engines.Group {
 	missing := 0
 	for _, c := range s.copies {
 		switch {
-		case s.surplus(c, takers):
+		case r.surplus(s, c, takers):
 		case c.state == unassigned:
 			missing++
 			g.Members = append(g.Members, engines.Member{ID: fmt.Sprintf("missing-%d", missing), State: engines.Down, Eligible: true})

@@ -247,6 +247,9 @@ func (r recorder) away(c *opensearchtest.Cluster) {
 	n.AwaitHealth("green", 3)
 	n.Call("PUT", "/alone?wait_for_active_shards=all", fmt.Sprintf(
 		`{"settings":{"number_of_shards":1,"number_of_replicas":0,"routing.allocation.require._name":%q}}`, gone.Name))
+	n.Call("PUT", "/many", `{"settings":{"number_of_shards":1,"number_of_replicas":3}}`)
+	three := func(h map[string]any) bool { return h["active_shards"] == 3.0 }
+	n.Await("not everywhere", "/_cluster/health/many", three)
 	n.Call("PUT", pathSettings, fmt.Sprintf(`{"persistent":{%q:"primaries"}}`, settingAllocation))
 	gone.Kill()
 	n.AwaitHealth("red", 2)
@@ -256,6 +259,10 @@ func (r recorder) away(c *opensearchtest.Cluster) {
 	n.AwaitHealth("yellow", 3)
 	r.situation("back-throttled", n)
 	n.Call("PUT", pathSettings, fmt.Sprintf(`{"persistent":{%q:null}}`, settingAllocation))
+	n.Await("not everywhere", "/_cluster/health/many", three)
+	n.Await("not all back", "/_cluster/health", func(h map[string]any) bool { return h["unassigned_shards"] == 1.0 && h["initializing_shards"] == 0.0 })
+	r.situation("more-copies-than-nodes", n)
+	n.Call("DELETE", "/many", "")
 	n.AwaitHealth("green", 3)
 }
 

@@ -37,6 +37,7 @@ type shardCopy struct {
 	target  string // id of where it moves to
 	// Of an unassigned one:
 	why     string // NODE_LEFT and so on
+	left    string // id of the node that left, where OpenSearch names it
 	delayed bool   // OpenSearch itself waits for the node's return
 }
 

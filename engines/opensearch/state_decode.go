@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -116,6 +117,7 @@ type routing struct {
 	Info    *struct {
 		Reason  string `json:"reason"`
 		Delayed bool   `json:"delayed"`
+		Details string `json:"details"`
 	} `json:"unassigned_info"`
 }
 
@@ -163,8 +165,20 @@ func (d *stateDecoder) copy(r routing) shardCopy {
 	}
 	if r.Info != nil && c.state == unassigned {
 		c.why, c.delayed = d.one(r.Info.Reason), r.Info.Delayed
+		if id, ok := leftBy(r.Info.Details); ok {
+			c.left = d.one(id)
+		}
 	}
 	return c
+}
+
+// leftBy reads "node_left [ID]". Other details are texts for people.
+func leftBy(details string) (id string, ok bool) {
+	rest, ok := strings.CutPrefix(details, "node_left [")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(rest, "]")
 }
 
 func compareCopies(a, b shardCopy) int {

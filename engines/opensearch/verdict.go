@@ -39,7 +39,7 @@ func (r *reading) verdict(h health) engines.Health {
 			case c.state == initializing:
 				building.add(s)
 			case c.state != unassigned:
-			case s.surplus(c, takers):
+			case r.surplus(s, c, takers):
 				surplus.add(s)
 			case c.why == "ALLOCATION_FAILED":
 				failed.add(s)

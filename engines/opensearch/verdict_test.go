@@ -36,7 +36,8 @@ func cluster(nodes ...string) *reading {
 	return r
 }
 
-// with adds a shard, copies as "p a STARTED", "r - NODE_LEFT delayed".
+// with adds a shard, copies as "p a STARTED", "r - NODE_LEFT delayed", "r - NODE_LEFT c"
+// for the node that left.
 func (r *reading) with(name string, copies ...string) *reading {
 	index, number, _ := strings.Cut(name, "/")
 	s := shard{index: index, number: number}
@@ -44,7 +45,10 @@ func (r *reading) with(name string, copies ...string) *reading {
 		f := strings.Fields(c)
 		copy := shardCopy{primary: f[0] == "p", state: copyStateOf(f[2]), node: f[1]}
 		if f[1] == "-" {
-			copy.node, copy.state, copy.why, copy.delayed = "", unassigned, f[2], len(f) > 3
+			copy.node, copy.state, copy.why = "", unassigned, f[2]
+			if copy.delayed = strings.HasSuffix(c, " delayed"); len(f) > 3 && !copy.delayed {
+				copy.left = f[3]
+			}
 		} else if len(f) > 3 {
 			copy.target = f[3]
 		}
@@ -93,6 +97,12 @@ func TestVerdict(t *testing.T) {
 			"Yellow nodes could take them, missing: a copy of x/0"},
 		"no place but the node's": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
+		"back beside a copy that nobody had": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT c"), health{status: "yellow"},
+			"Green more copies are wanted than there are nodes for, of x/0"},
+		"another one is away": {three().with("x/0", "p a STARTED", "r b STARTED", "r c STARTED", "r - NODE_LEFT d"), health{status: "yellow"},
+			"Recoverable missing until a node is back or updated: a copy of x/0"},
+		"back, and without its copy": {three().with("x/0", "p a STARTED", "r b STARTED", "r - NODE_LEFT c"), health{status: "yellow"},
+			"Yellow nodes could take them, missing: a copy of x/0"},
 		"the only place is excluded": {three().with("x/0", "p a STARTED", "r b STARTED", "r - NODE_LEFT").setting(settingExclude, "c"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"failed": {three().with("x/0", "p a STARTED", "r - ALLOCATION_FAILED"), health{status: "yellow"},
