@@ -14,6 +14,7 @@ import (
 //
 //	VERSION/  lib, modules and, from 3.0 on, agent, for each version
 //	etc/      log4j2.properties
+//	java/     a Java for all of them; without it one of the machine's is taken
 //
 // The images under test/images are made of the same folder.
 const EnvHome = "ROLLCALL_OPENSEARCH_HOME"
@@ -50,7 +51,7 @@ func find(home string, versions []string) (string, string) {
 		}
 	}
 	for _, v := range versions {
-		if _, err := java(v); err != nil {
+		if _, err := java(home, v); err != nil {
 			return "", err.Error()
 		}
 	}

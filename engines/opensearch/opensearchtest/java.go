@@ -12,10 +12,10 @@ import (
 
 var errNoJava = errors.New("no Java to run OpenSearch with")
 
-// java finds a Java that runs this version of OpenSearch: in JAVA_HOME, in
-// PATH, or among Debian's.
-func java(version string) (string, error) {
-	homes := []string{os.Getenv("JAVA_HOME")}
+// java finds a Java that runs this version of OpenSearch: beside it, in JAVA_HOME,
+// in PATH, or among Debian's.
+func java(home, version string) (string, error) {
+	homes := []string{filepath.Join(home, "java"), os.Getenv("JAVA_HOME")}
 	if path, err := exec.LookPath("java"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			homes = append(homes, filepath.Dir(filepath.Dir(path)))

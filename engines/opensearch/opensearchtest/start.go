@@ -21,7 +21,7 @@ func (n *Node) Start() {
 	require.NoError(c.t, err)
 	n.write("log4j2.properties", string(logging))
 	n.write("opensearch.yml", n.settings())
-	program, err := java(n.Version)
+	program, err := java(c.home, n.Version)
 	require.NoError(c.t, err)
 	n.starts++
 	log := filepath.Join(c.dir, fmt.Sprintf("%s-start-%d.log", n.Name, n.starts))

@@ -109,6 +109,7 @@ func (b Builder) openSearchNode(ctx context.Context) (archive.Layer, error) {
 //
 //	VERSION/  lib, modules and, from 3.0 on, agent, for each version
 //	etc/      log4j2.properties
+//	java/     a Java for all of them
 //
 // entrypoint.sh beside the sources shows how.
 func (b Builder) OpenSearchHome(ctx context.Context) (string, error) {
@@ -117,6 +118,9 @@ func (b Builder) OpenSearchHome(ctx context.Context) (string, error) {
 
 func (b Builder) openSearchHome(ctx context.Context) (string, error) {
 	home := filepath.Join(b.Cache, "opensearch-home")
+	if err := b.jre(ctx, filepath.Join(home, "java")); err != nil {
+		return "", err
+	}
 	for _, version := range openSearchVersions {
 		err := once(filepath.Join(home, version), openSearchKey(version), func(dir string) error {
 			b.Say("fetching OpenSearch %s", version)
