@@ -40,7 +40,7 @@ func (s *search) indexEverySecond(t *testing.T) {
 		},
 		Done: func(ctx context.Context) error {
 			// New indices come all the time: that all copies serve is asked when they end.
-			err := s.cluster.Updated(ctx, 2*rolloutLimit)
+			err := s.cluster.Updated(ctx, rolloutLimit)
 			stop()
 			<-ended
 			return errors.Join(err, s.cluster.AllActive(ctx, rolloutLimit))

@@ -27,9 +27,9 @@ import (
 const (
 	oldVersion = "9.9.0"
 	newVersion = "9.10.0"
-	// rolloutLimit is how long one rollout of six pods may take before the test
+	// rolloutLimit is how long one rollout of eight pods may take before the test
 	// gives up; it is no bar of speed.
-	rolloutLimit = 15 * time.Minute
+	rolloutLimit = 25 * time.Minute
 )
 
 var shared struct {

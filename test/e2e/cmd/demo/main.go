@@ -23,7 +23,7 @@ import (
 
 const (
 	namespace = "demo"
-	limit     = 15 * time.Minute
+	limit     = 30 * time.Minute
 )
 
 func main() {
