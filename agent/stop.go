@@ -40,8 +40,9 @@ const (
 //
 // Invariants: the hook does nothing when the pod was prepared under a claim; it
 // ends within the grace period less a margin, within answerTimeout when the
-// database does not answer, and within aloneFor when it is no member any more; only what it did itself is undone, and only after the
-// database is live again in this same pod.
+// database does not answer, and within aloneFor when it is no member any more and
+// its data stays; only what it did itself is undone, and only after the database
+// is live again in this same pod.
 type stopper struct {
 	drainer *drainer
 	engine  *slot
@@ -166,9 +167,6 @@ func (s *stopper) perform(ctx context.Context) (result, line string) {
 		if result, detail = s.one(ctx, kind, deadline); result != stopDone {
 			line = fmt.Sprintf("%s: %s after %.1f s: %s", kind, result, time.Since(start).Seconds(), detail)
 		}
-		if result == stopSilent {
-			break
-		}
 	}
 	if result == stopDone {
 		line = fmt.Sprintf("%s done in %.1f s", kinds[len(kinds)-1], time.Since(start).Seconds())
@@ -195,8 +193,11 @@ func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time
 	} else if refused != "" {
 		return stopRefused, refused
 	}
-	ctx, stop := s.whileMember(ctx)
-	defer stop()
+	if !s.drain().Evacuate { // else time is better lost than data
+		var stop func()
+		ctx, stop = s.whileMember(ctx)
+		defer stop()
+	}
 	j := s.await(ctx)
 	switch {
 	case j.running() && errors.Is(context.Cause(ctx), errAlone):

@@ -209,11 +209,18 @@ func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
 		s.engine.apply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
 			return engines.Progress{State: engines.Running, Detail: "waiting for another leader"}, nil
 		}
-		s.file.Evacuate = true
 		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
 		start := time.Now()
 		require.Contains(t, s.hook(t.Context()), "nobody to hand over to")
 		require.WithinDuration(t, start.Add(5*time.Second+aloneFor), time.Now(), 2*time.Second)
+
+		s.becomes(engines.Live)
+		s.file.Evacuate = true
+		time.Sleep(2 * time.Second)
+		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
+		start = time.Now()
+		s.hook(t.Context())
+		require.Equal(t, 45*time.Second, time.Since(start), "data would be lost: others may come back")
 
 		s.becomes(engines.Live)
 		s.file.Evacuate = false
