@@ -65,8 +65,11 @@ func (d *decision) rankOrder(c *candidate) *finding {
 		return nil
 	}
 	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
-	if low.report == nil {
+	switch {
+	case low.report == nil:
 		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.awayWhy, c.rank)
+	case low.report.Member != Live && low.rank == 0:
+		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.awayWhy, c.rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back")
 }

@@ -65,7 +65,7 @@ func observation(r readings) engines.Observation {
 	if c.state.snapshot != "" {
 		o.Busy = "a snapshot is being taken: " + c.state.snapshot
 	}
-	o.Settled = o.Member == engines.Live && caughtUp(c.state, r.self.id)
+	o.Settled = o.Member == engines.Live && c.caughtUp(r.self.id, r.health)
 	return o
 }
 
@@ -82,11 +82,17 @@ func (f nodeFacts) rolesInWords() []string {
 	return slices.Compact(out)
 }
 
-// caughtUp tells whether every copy on the node serves.
-func caughtUp(c *clusterState, id string) bool {
-	for _, s := range c.shards {
-		for _, copy := range s.copies {
-			if copy.node == id && !copy.serves() {
+// caughtUp tells whether every copy on the node serves, and every copy that it left
+// with is back: for a moment after a node has joined it has none of them yet.
+// Replicas that OpenSearch could place by now, and does not, are for the verdict.
+func (r *reading) caughtUp(id string, h health) bool {
+	takers, later := r.takers(), r.settings.throttled() || h.fetching > 0
+	for _, s := range r.state.shards {
+		for _, c := range s.copies {
+			switch {
+			case c.node == id && !c.serves():
+				return false
+			case c.state == unassigned && c.left == id && (c.primary || c.delayed || later) && !r.surplus(s, c, takers):
 				return false
 			}
 		}

@@ -101,6 +101,26 @@ func TestObservation(t *testing.T) {
 			require.True(t, o.Last)
 			require.Equal(t, []string{"cluster_manager", "data", "elected_cluster_manager"}, o.Roles)
 		}},
+		"just back, its copy is not": {func(r *readings) {
+			r.cluster = cluster("a 2.19.4 data,master", "b 2.19.4 data,master").with("x/0", "p - NODE_LEFT b")
+		}, func(t *testing.T, o engines.Observation) {
+			require.Equal(t, "Live Red false", fmt.Sprint(o.Member, " ", o.Health.Verdict, " ", o.Settled))
+		}},
+		"just back, its replica is held back": {func(r *readings) {
+			r.cluster = cluster("a 2.19.4 data,master", "b 2.19.4 data,master").with("x/0", "p a STARTED", "r - NODE_LEFT b").setting(settingAllocation, throttledValue)
+		}, func(t *testing.T, o engines.Observation) { require.False(t, o.Settled) }},
+		"just back, it is asked what it has": {func(r *readings) {
+			r.cluster = cluster("a 2.19.4 data,master", "b 2.19.4 data,master").with("x/0", "p a STARTED", "r - NODE_LEFT b")
+			r.health.fetching = 1
+		}, func(t *testing.T, o engines.Observation) { require.False(t, o.Settled) }},
+		"a replica that nobody places is for the verdict": {func(r *readings) {
+			r.cluster = cluster("a 2.19.4 data,master", "b 2.19.4 data,master").with("x/0", "p a STARTED", "r - NODE_LEFT b")
+		}, func(t *testing.T, o engines.Observation) {
+			require.Equal(t, "Yellow true", fmt.Sprint(o.Health.Verdict, " ", o.Settled))
+		}},
+		"what another node left with": {func(r *readings) {
+			r.cluster = cluster("a 2.19.4 data,master", "b 2.19.4 data,master").with("x/0", "p - NODE_LEFT c")
+		}, func(t *testing.T, o engines.Observation) { require.True(t, o.Settled) }},
 		"not in the cluster": {func(r *readings) { delete(r.cluster.state.nodes, "b") }, func(t *testing.T, o engines.Observation) {
 			require.Equal(t, engines.NotLive, o.Member)
 			require.False(t, o.Settled)
