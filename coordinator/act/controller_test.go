@@ -265,15 +265,18 @@ func (c *controller) remove(ctx context.Context, pod *corev1.Pod) {
 	denied := c.w.enforced && pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardClosed
 	if denied {
 		c.denied++
-	} else {
-		c.took++
 	}
 	c.w.mu.Unlock()
 	if denied {
 		return
 	}
 	precondition := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}}
-	_ = c.w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Delete(ctx, pod.Name, precondition)
+	err := c.w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Delete(ctx, pod.Name, precondition)
+	if err == nil { // else somebody wrote the pod in between: it is looked at again
+		c.w.mu.Lock()
+		c.took++
+		c.w.mu.Unlock()
+	}
 }
 
 // complete: every pod is on the update revision and well.
