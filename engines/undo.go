@@ -57,6 +57,25 @@ func DecodeUndo(data []byte) (Undo, error) {
 	return u, nil
 }
 
+// Planned checks an order that is to be applied, and answers the node that it is
+// about: that for which its undo was planned. The agent's own node is asked for
+// only when the order makes sense.
+func (o Order) Planned(undo []byte, local func() (string, error)) (node string, err error) {
+	if err := o.Check(); err != nil {
+		return "", err
+	}
+	planned, err := DecodeUndo(undo)
+	if err != nil {
+		return "", err
+	}
+	own, err := local()
+	if err != nil {
+		return "", err
+	}
+	node = o.Subject(own)
+	return node, planned.Matches(o, node)
+}
+
 // Matches tells whether the undo was planned for this order on this node.
 func (u Undo) Matches(order Order, node string) error {
 	switch {

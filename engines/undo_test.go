@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -55,4 +56,26 @@ func FuzzDecodeUndo(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, u, again)
 	})
+}
+
+func TestPlanned(t *testing.T) {
+	order := Order{Kind: Handoff, Claim: "c1"}
+	undo, err := order.UndoOn("a").Encode()
+	require.NoError(t, err)
+	own := func() (string, error) { return "a", nil }
+	node, err := order.Planned(undo, own)
+	require.NoError(t, err)
+	require.Equal(t, "a", node)
+
+	away := errors.New("does not answer")
+	_, err = order.Planned(undo, func() (string, error) { return "", away })
+	require.ErrorIs(t, err, away)
+	_, err = order.Planned(undo, func() (string, error) { return "b", nil })
+	require.ErrorIs(t, err, ErrUndo)
+
+	unasked := func() (string, error) { t.Error("nobody is asked"); return "", nil }
+	_, err = Order{Claim: "c1"}.Planned(undo, unasked)
+	require.ErrorIs(t, err, ErrOrder)
+	_, err = order.Planned([]byte("{}"), unasked)
+	require.ErrorIs(t, err, ErrUndo)
 }

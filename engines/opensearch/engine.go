@@ -77,19 +77,11 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 
 // Apply does one round of the order's work.
 func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
-	if err := order.Check(); err != nil {
-		return engines.Progress{}, err
-	}
-	planned, err := engines.DecodeUndo(undoBytes)
+	node, err := order.Planned(undoBytes, func() (string, error) {
+		self, err := e.api.identity(ctx)
+		return self.name, err
+	})
 	if err != nil {
-		return engines.Progress{}, err
-	}
-	self, err := e.api.identity(ctx)
-	if err != nil {
-		return engines.Progress{}, err
-	}
-	node := order.Subject(self.name)
-	if err := planned.Matches(order, node); err != nil {
 		return engines.Progress{}, err
 	}
 	r, err := e.api.reading(ctx, nil, nil)
@@ -114,15 +106,6 @@ func (e *Engine) round(ctx context.Context, order engines.Order, node string, r 
 		return e.evacuate(ctx, order, node, r)
 	}
 	return e.handoff(ctx, order, node, r)
-}
-
-// some names the first few.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 // Close releases the connections; calls that follow fail with web.ErrClosed.

@@ -22,7 +22,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	if stuck, err := e.keptFrom(ctx, r, id); err != nil {
 		return engines.Progress{}, err
 	} else if len(stuck) > 0 {
-		return engines.Progress{State: engines.Refused, Detail: "no other node could take a copy of " + some(stuck)}, nil
+		return engines.Progress{State: engines.Refused, Detail: "no other node could take a copy of " + engines.Some(stuck)}, nil
 	}
 	running := func(detail string) engines.Progress {
 		return engines.Progress{State: engines.Running, Detail: detail, Total: left}

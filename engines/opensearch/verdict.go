@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -20,55 +19,55 @@ import (
 //   - Green: nothing is missing. A copy for which there is no node at all, as all
 //     replicas of a single node, is not missed.
 func (r *reading) verdict(h health) engines.Health {
-	var red, unknown, building, failed, stuck, waiting, surplus tally
+	var red, unknown, building, failed, stuck, waiting, surplus engines.Tally[shard]
 	takers := r.takers()
 	throttled := r.settings.throttled()
 	for _, s := range r.state.shards {
 		if p, ok := s.primary(); !ok || p.state == unassigned || p.state == initializing {
 			if ok && p.why == "INDEX_CREATED" || ok && p.state == initializing && h.status != "red" {
-				building.add(s)
+				building.Add(s)
 			} else {
-				red.add(s)
+				red.Add(s)
 			}
 			continue
 		}
 		for _, c := range s.copies {
 			switch {
 			case c.state == copyUnknown:
-				unknown.add(s)
+				unknown.Add(s)
 			case c.state == initializing:
-				building.add(s)
+				building.Add(s)
 			case c.state != unassigned:
 			case r.surplus(s, c, takers):
-				surplus.add(s)
+				surplus.Add(s)
 			case c.why == "ALLOCATION_FAILED":
-				failed.add(s)
+				failed.Add(s)
 			case c.delayed || throttled || !r.takable(s):
-				waiting.add(s)
+				waiting.Add(s)
 			default:
-				stuck.add(s)
+				stuck.Add(s)
 			}
 		}
 	}
 	switch {
-	case red.n > 0:
-		return engines.Health{Verdict: engines.Red, Reason: red.text("no primary serves of")}
+	case red.N > 0:
+		return engines.Health{Verdict: engines.Red, Reason: red.Text("no primary serves of")}
 	case h.status == "red":
 		return engines.Health{Verdict: engines.Red, Reason: "opensearch says red"}
-	case unknown.n > 0:
-		return engines.Health{Reason: unknown.text("unknown state of a copy of")}
-	case failed.n > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: failed.text("allocation failed of a copy of")}
-	case building.n > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: building.text("being built: a copy of")}
-	case stuck.n > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: stuck.text("nodes could take them, missing: a copy of")}
-	case waiting.n > 0 && (h.queued || h.fetching > 0):
-		return engines.Health{Verdict: engines.Yellow, Reason: "changes of the cluster are queued; " + waiting.text("missing: a copy of")}
-	case waiting.n > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: waiting.text("missing until a node is back or updated: a copy of")}
-	case surplus.n > 0:
-		return engines.Health{Verdict: engines.Green, Reason: surplus.text("more copies are wanted than there are nodes for, of")}
+	case unknown.N > 0:
+		return engines.Health{Reason: unknown.Text("unknown state of a copy of")}
+	case failed.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: failed.Text("allocation failed of a copy of")}
+	case building.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: building.Text("being built: a copy of")}
+	case stuck.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: stuck.Text("nodes could take them, missing: a copy of")}
+	case waiting.N > 0 && (h.queued || h.fetching > 0):
+		return engines.Health{Verdict: engines.Yellow, Reason: "changes of the cluster are queued; " + waiting.Text("missing: a copy of")}
+	case waiting.N > 0:
+		return engines.Health{Verdict: engines.Recoverable, Reason: waiting.Text("missing until a node is back or updated: a copy of")}
+	case surplus.N > 0:
+		return engines.Health{Verdict: engines.Green, Reason: surplus.Text("more copies are wanted than there are nodes for, of")}
 	}
 	return engines.Health{Verdict: engines.Green}
 }
@@ -90,24 +89,4 @@ func (r *reading) takable(s shard) bool {
 		}
 	}
 	return false
-}
-
-// tally counts and keeps the first example.
-type tally struct {
-	n     int
-	first shard
-}
-
-func (t *tally) add(s shard) {
-	if t.n == 0 {
-		t.first = s
-	}
-	t.n++
-}
-
-func (t tally) text(what string) string {
-	if t.n == 1 {
-		return what + " " + t.first.String()
-	}
-	return fmt.Sprintf("%s %s and %d more", what, t.first, t.n-1)
 }

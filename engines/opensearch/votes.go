@@ -55,7 +55,7 @@ func planVotes(r *reading, node, claim string, eligible []string) votePlan {
 	switch {
 	case len(able)+len(unable) == 0 && len(untold) > 0:
 		slices.Sort(untold)
-		return votePlan{waiting: fmt.Sprintf("waiting for %s to tell whether they could be elected instead of %s", some(untold), node)}
+		return votePlan{waiting: fmt.Sprintf("waiting for %s to tell whether they could be elected instead of %s", engines.Some(untold), node)}
 	case len(able)+len(unable) == 0:
 		return votePlan{alone: true, release: others}
 	case !excluded:
@@ -127,14 +127,14 @@ func (e *Engine) excludeVoters(ctx context.Context, order engines.Order, node st
 	}
 	if len(ours) > 0 {
 		if err := e.write(ctx, order.NotAfter, ours, nil); err != nil {
-			return fmt.Errorf("mark exclusions of %s: %w", some(names), err)
+			return fmt.Errorf("mark exclusions of %s: %w", engines.Some(names), err)
 		}
 	}
 	if err := engines.InTime(order.NotAfter); err != nil {
 		return err
 	}
 	if err := e.api.excludeVoters(ctx, names, nil); err != nil {
-		return fmt.Errorf("exclude %s from voting: %w", some(names), err)
+		return fmt.Errorf("exclude %s from voting: %w", engines.Some(names), err)
 	}
 	return nil
 }

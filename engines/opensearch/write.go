@@ -91,7 +91,7 @@ func (e *Engine) tellMoved(p engines.Progress) engines.Progress {
 	if len(e.moved) == 0 || p.State == engines.ProgressUnknown {
 		return p
 	}
-	words := "moved aside below " + asidePrefix + ", because every change failed: " + some(e.moved)
+	words := "moved aside below " + asidePrefix + ", because every change failed: " + engines.Some(e.moved)
 	e.moved = nil
 	p.Detail = joinWords([]string{p.Detail, words})
 	return p

@@ -70,19 +70,11 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 
 // Apply does one round of the order's work, for Handoff some 3 s.
 func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
-	if err := order.Check(); err != nil {
-		return engines.Progress{}, err
-	}
-	planned, err := engines.DecodeUndo(undoBytes)
+	node, err := order.Planned(undoBytes, func() (string, error) {
+		self, err := e.api.identity(ctx)
+		return self.node, err
+	})
 	if err != nil {
-		return engines.Progress{}, err
-	}
-	self, err := e.api.identity(ctx)
-	if err != nil {
-		return engines.Progress{}, err
-	}
-	node := order.Subject(self.node)
-	if err := planned.Matches(order, node); err != nil {
 		return engines.Progress{}, err
 	}
 	if order.Kind == engines.Evacuate {

@@ -56,7 +56,7 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string) 
 func handedOver(plan handoffPlan, trouble string) engines.Progress {
 	var words []string
 	if n := len(plan.stuck); n > 0 {
-		words = append(words, fmt.Sprintf("%s stay: no other active copy can lead", some(plan.stuck)))
+		words = append(words, fmt.Sprintf("%s stay: no other active copy can lead", engines.Some(plan.stuck)))
 	}
 	if trouble != "" {
 		words = append(words, trouble)
@@ -71,21 +71,12 @@ func waitingText(plan handoffPlan) string {
 		for i, m := range plan.moves {
 			names[i] = m.to.collection + "/" + m.to.shard
 		}
-		words = append(words, "still leads "+some(names))
+		words = append(words, "still leads "+engines.Some(names))
 	}
 	if len(plan.leaderless) > 0 {
-		words = append(words, "waiting for a leader of "+some(plan.leaderless))
+		words = append(words, "waiting for a leader of "+engines.Some(plan.leaderless))
 	}
 	return strings.Join(words, "; ")
-}
-
-// some names the first few.
-func some(names []string) string {
-	const few = 3
-	if len(names) <= few {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 // moveLeaders works on each collection on its own.

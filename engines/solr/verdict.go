@@ -1,8 +1,6 @@
 package solr
 
 import (
-	"fmt"
-
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
@@ -20,7 +18,7 @@ import (
 // The worst line that holds is the verdict; its reason names one example and how
 // many there are.
 func verdict(groups []engines.Group, live func(node string) bool) engines.Health {
-	var red, unknown, leaderless, down, away tally
+	var red, unknown, leaderless, down, away engines.Tally[string]
 	for _, g := range groups {
 		active, leader := 0, false
 		for _, m := range g.Members {
@@ -29,11 +27,11 @@ func verdict(groups []engines.Group, live func(node string) bool) engines.Health
 			case m.State == engines.Active:
 				active++
 			case m.State == engines.StateUnknown:
-				unknown.add(g.ID + "/" + m.ID)
+				unknown.Add(g.ID + "/" + m.ID)
 			case m.State == engines.Down && live(m.Node):
-				down.add(g.ID + "/" + m.ID)
+				down.Add(g.ID + "/" + m.ID)
 			default:
-				away.add(g.ID + "/" + m.ID)
+				away.Add(g.ID + "/" + m.ID)
 			}
 		}
 		if !g.NeedsLeader {
@@ -41,42 +39,22 @@ func verdict(groups []engines.Group, live func(node string) bool) engines.Health
 		}
 		switch {
 		case active == 0:
-			red.add(g.ID)
+			red.Add(g.ID)
 		case !leader:
-			leaderless.add(g.ID)
+			leaderless.Add(g.ID)
 		}
 	}
 	switch {
-	case red.n > 0:
-		return engines.Health{Verdict: engines.Red, Reason: red.text("no active copy of")}
-	case unknown.n > 0:
-		return engines.Health{Verdict: engines.VerdictUnknown, Reason: unknown.text("unknown state of")}
-	case leaderless.n > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: leaderless.text("no leader of")}
-	case down.n > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: down.text("down on a live node:")}
-	case away.n > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: away.text("missing or recovering:")}
+	case red.N > 0:
+		return engines.Health{Verdict: engines.Red, Reason: red.Text("no active copy of")}
+	case unknown.N > 0:
+		return engines.Health{Verdict: engines.VerdictUnknown, Reason: unknown.Text("unknown state of")}
+	case leaderless.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: leaderless.Text("no leader of")}
+	case down.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: down.Text("down on a live node:")}
+	case away.N > 0:
+		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("missing or recovering:")}
 	}
 	return engines.Health{Verdict: engines.Green}
-}
-
-// tally counts and keeps the first example.
-type tally struct {
-	n     int
-	first string
-}
-
-func (t *tally) add(name string) {
-	if t.n == 0 {
-		t.first = name
-	}
-	t.n++
-}
-
-func (t tally) text(what string) string {
-	if t.n == 1 {
-		return what + " " + t.first
-	}
-	return fmt.Sprintf("%s %s and %d more", what, t.first, t.n-1)
 }

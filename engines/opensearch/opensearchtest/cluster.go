@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 )
 
 // Options of a cluster.
@@ -52,7 +54,7 @@ type Node struct {
 	transport int
 	home      string
 	starts    int
-	process   *process
+	process   *process.Process
 }
 
 // Start brings a cluster up and takes it down when the test ends.
@@ -121,7 +123,7 @@ func (n *Node) Await(why, path string, want func(answer map[string]any) bool) {
 		}
 		last = fmt.Sprintf("%d %s %v", status, body, err)
 		if time.Now().After(deadline) || n.Ended() {
-			require.FailNow(t, why, "%s\n%s", last, n.process.tail())
+			require.FailNow(t, why, "%s\n%s", last, n.process.Tail())
 		}
 	}
 }
@@ -129,7 +131,7 @@ func (n *Node) Await(why, path string, want func(answer map[string]any) bool) {
 // Ended tells whether the process has ended.
 func (n *Node) Ended() bool {
 	select {
-	case <-n.process.ended:
+	case <-n.process.Ended():
 		return true
 	default:
 		return false
@@ -138,17 +140,17 @@ func (n *Node) Ended() bool {
 
 // Stop ends the node with SIGTERM and waits.
 func (n *Node) Stop() {
-	n.process.signal(syscall.SIGTERM)
-	n.process.wait(time.Minute)
+	n.process.Signal(syscall.SIGTERM)
+	n.process.Wait(time.Minute)
 }
 
 // Kill ends the node with SIGKILL and waits.
-func (n *Node) Kill() { n.process.kill() }
+func (n *Node) Kill() { n.process.Kill() }
 
 // Pause stops the node from answering until the function is called.
 func (n *Node) Pause() (resume func()) {
-	n.process.signal(syscall.SIGSTOP)
-	return func() { n.process.signal(syscall.SIGCONT) }
+	n.process.Signal(syscall.SIGSTOP)
+	return func() { n.process.Signal(syscall.SIGCONT) }
 }
 
 // URL of the node, without a path.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 )
 
 // Options of a cluster.
@@ -43,7 +45,7 @@ type Cluster struct {
 	home    string
 	dir     string
 	options Options
-	zk      *process
+	zk      *process.Process
 	zkHost  string
 	client  *http.Client
 }
@@ -60,7 +62,7 @@ type Node struct {
 	cluster *Cluster
 	home    string
 	starts  int
-	process *process
+	process *process.Process
 }
 
 // Start brings a cluster up and takes it down when the test ends.
@@ -97,7 +99,7 @@ func (c *Cluster) stop() {
 	for _, n := range c.Nodes {
 		n.Kill()
 	}
-	c.zk.kill()
+	c.zk.Kill()
 	c.client.CloseIdleConnections()
 }
 
@@ -117,13 +119,13 @@ func (c *Cluster) startZooKeeper() {
 			conn.Close()
 		}
 		return err == nil
-	}, time.Minute, 100*time.Millisecond, "zookeeper did not start: %s", c.zk.tail())
+	}, time.Minute, 100*time.Millisecond, "zookeeper did not start: %s", c.zk.Tail())
 }
 
 // PauseZooKeeper stops it from answering until the function is called.
 func (c *Cluster) PauseZooKeeper() (resume func()) {
-	c.zk.signal(syscall.SIGSTOP)
-	return func() { c.zk.signal(syscall.SIGCONT) }
+	c.zk.Signal(syscall.SIGSTOP)
+	return func() { c.zk.Signal(syscall.SIGCONT) }
 }
 
 // Start starts the node without waiting.
@@ -156,17 +158,17 @@ func (n *Node) AwaitUp() {
 	require.Eventually(t, func() bool {
 		_, status, err := n.Try(http.MethodGet, "/solr/admin/info/health", nil)
 		return err == nil && status == http.StatusOK
-	}, 2*time.Minute, 200*time.Millisecond, "node did not start: %s", n.process.tail())
+	}, 2*time.Minute, 200*time.Millisecond, "node did not start: %s", n.process.Tail())
 }
 
 // Stop ends the node with SIGTERM and waits.
 func (n *Node) Stop() {
-	n.process.signal(syscall.SIGTERM)
-	n.process.wait(30 * time.Second)
+	n.process.Signal(syscall.SIGTERM)
+	n.process.Wait(30 * time.Second)
 }
 
 // Kill ends the node with SIGKILL and waits.
-func (n *Node) Kill() { n.process.kill() }
+func (n *Node) Kill() { n.process.Kill() }
 
 // URL of the node, without a path.
 func (n *Node) URL() string {

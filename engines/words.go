@@ -1,0 +1,38 @@
+package engines
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Some names the first few.
+func Some(names []string) string {
+	const few = 3
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// Tally counts things and keeps the first as an example; its text is made only
+// when it is asked for.
+type Tally[T any] struct {
+	N     int
+	first T
+}
+
+// Add counts one more.
+func (t *Tally[T]) Add(thing T) {
+	if t.N == 0 {
+		t.first = thing
+	}
+	t.N++
+}
+
+// Text names the example and how many there are beside it.
+func (t Tally[T]) Text(what string) string {
+	if t.N == 1 {
+		return fmt.Sprint(what, " ", t.first)
+	}
+	return fmt.Sprintf("%s %v and %d more", what, t.first, t.N-1)
+}
