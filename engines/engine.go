@@ -65,6 +65,9 @@ type Order struct {
 	// Shared is the setting of the whole database that Apply of a Sharer may change,
 	// as it was before anybody did. Without it that setting stays as it is.
 	Shared Shared
+	// Epoch of the order, for what other members are asked to do. 0: the highest that
+	// the agent has seen.
+	Epoch int64
 	// NotAfter is the time past which no write may be started. Zero: no limit.
 	NotAfter time.Time
 }

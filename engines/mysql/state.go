@@ -1,0 +1,144 @@
+package mysql
+
+import "time"
+
+// State is what a member says about itself: what its own server answered in one
+// look. Members tell it each other through their agents (engines.Peers).
+//
+// Invariant: what could not be learned is the zero value, which never permits
+// anything; Serving is false when the server did not answer.
+type State struct {
+	// Node is the member's own name: @@report_host, else @@hostname; with the port
+	// when it is not 3306.
+	Node string `json:"node"`
+	// ID is @@server_uuid, on MariaDB @@server_id.
+	ID      string `json:"id"`
+	Version string `json:"version,omitempty"`
+	Flavor  Flavor `json:"flavor,omitempty"`
+	// Serving: the server answered all that this State needs.
+	Serving bool `json:"serving"`
+	// Problem says why it does not serve, or what could not be learned.
+	Problem string    `json:"problem,omitempty"`
+	Looked  time.Time `json:"looked"`
+	// Started of the server.
+	Started time.Time `json:"started"`
+
+	Writes Writes `json:"writes"`
+	// Source that this server is configured to follow; nil: none.
+	Source *Source `json:"source,omitempty"`
+	// Replicas that are connected to this server, as it tells.
+	Replicas []Replica `json:"replicas,omitempty"`
+	// Executed are the transactions that were applied or written here, Received
+	// those that were received from the source, Purged those that are no longer in
+	// the binary logs; in the notation of the server.
+	Executed string   `json:"executed,omitempty"`
+	Received string   `json:"received,omitempty"`
+	Purged   string   `json:"purged,omitempty"`
+	SemiSync SemiSync `json:"semiSync"`
+	// Group of group replication or Galera; nil: none.
+	Group *GroupState `json:"group,omitempty"`
+	// Busy with something that a restart would waste: a clone, a backup, DDL.
+	Busy string `json:"busy,omitempty"`
+	// Writing is the oldest transaction that has changed something and is open.
+	Writing time.Duration `json:"writing,omitempty"`
+	// Switch is the switchover that this member takes part in; nil: none.
+	Switch *Switch `json:"switch,omitempty"`
+}
+
+// Flavor of the server.
+type Flavor string
+
+// The flavors.
+const (
+	MySQL   Flavor = "MySQL"
+	MariaDB Flavor = "MariaDB"
+)
+
+// Writes says whether clients can write, and who said so.
+type Writes string
+
+// Allowed is the only value at which clients can write.
+const (
+	WritesUnknown Writes = ""
+	Allowed       Writes = "Allowed"
+	// RefusedAtStart: read-only by the server's configuration, since it started.
+	RefusedAtStart Writes = "RefusedAtStart"
+	// RefusedBySQL: somebody made it read-only while it ran.
+	RefusedBySQL Writes = "RefusedBySQL"
+)
+
+// Source is the server that a replica follows, and how well.
+type Source struct {
+	Host string `json:"host"`
+	Port int    `json:"port"`
+	ID   string `json:"id,omitempty"` // of the source; empty while it was never reached
+	// Receiving and Applying: the thread runs and is not only trying to.
+	Receiving bool `json:"receiving"`
+	Applying  bool `json:"applying"`
+	// Started: the threads are meant to run.
+	Started bool `json:"started"`
+	// Lag is nil when it is unknown, which is never none.
+	Lag *time.Duration `json:"lag,omitempty"`
+	// Failure of either thread, in the server's words.
+	Failure string `json:"failure,omitempty"`
+	// ByPosition: it follows without GTIDs, so that it cannot be repointed.
+	ByPosition bool `json:"byPosition,omitempty"`
+}
+
+// Replica is a server that is connected to its source, as the source sees it.
+type Replica struct {
+	ID   string `json:"id"`
+	Host string `json:"host,omitempty"`
+	Port int    `json:"port,omitempty"`
+}
+
+// SemiSync is how commits are acknowledged.
+type SemiSync struct {
+	// Source and Replica: that half is installed and on.
+	Source  bool `json:"source,omitempty"`
+	Replica bool `json:"replica,omitempty"`
+	// Acks that a commit waits for, and Clients that can give one.
+	Acks    int `json:"acks,omitempty"`
+	Clients int `json:"clients,omitempty"`
+	// Working: commits wait at this moment (it degrades to asynchronous after its
+	// timeout); Acknowledging: this replica is asked for acknowledgements.
+	Working       bool `json:"working,omitempty"`
+	Acknowledging bool `json:"acknowledging,omitempty"`
+	// Waiting sessions.
+	Waiting int `json:"waiting,omitempty"`
+	// Installed: both halves can be switched on.
+	Installed bool `json:"installed,omitempty"`
+}
+
+// GroupState is group replication, or Galera, as this member sees it.
+type GroupState struct {
+	Galera  bool          `json:"galera,omitempty"`
+	Primary bool          `json:"primary"` // single-primary mode
+	Quorum  bool          `json:"quorum"`
+	Members []GroupMember `json:"members"`
+}
+
+// GroupMember is one of them.
+type GroupMember struct {
+	ID      string `json:"id"`
+	Host    string `json:"host"`
+	Port    int    `json:"port"`
+	State   string `json:"state"` // ONLINE, RECOVERING, UNREACHABLE, OFFLINE, ERROR
+	Role    string `json:"role"`  // PRIMARY, SECONDARY
+	Version string `json:"version,omitempty"`
+}
+
+// Switch is a switchover that a member has agreed to.
+type Switch struct {
+	Claim string `json:"claim"`
+	// From is the primary that hands over, To the member that takes over: empty
+	// until it was chosen.
+	From string `json:"from"`
+	To   string `json:"to,omitempty"`
+	// Frozen is what From had executed after its writes were stopped; empty before.
+	Frozen string `json:"frozen,omitempty"`
+	// Promoting: To was told to take over.
+	Promoting bool `json:"promoting,omitempty"`
+	// Until: past that it can be forgotten, unless Promoting.
+	Until time.Time `json:"until"`
+}

@@ -1,0 +1,72 @@
+package engines
+
+import (
+	"context"
+	"time"
+)
+
+// Peers reaches the agents of the database's other members, for what several
+// members must do together.
+//
+// Invariant: nothing is asked of a member but through its own agent; an adapter
+// speaks to its local server only.
+type Peers interface {
+	// List answers the members whose agents are known, the local one left out,
+	// sorted by pod. A member that is away stays in it for a while.
+	List() []Peer
+	// Look answers what the member on the node says of itself, as its adapter's Look
+	// does. It changes nothing.
+	Look(ctx context.Context, node string, fresh bool) ([]byte, error)
+	// Step has the member on the node take a step, as its adapter's Step does. An
+	// error says nothing about whether it was taken.
+	Step(ctx context.Context, node string, step Step) ([]byte, error)
+}
+
+// Peer is another member as its agent tells of it.
+type Peer struct {
+	// Pod of the member, and Node by which the database knows it; empty while its
+	// agent has not told.
+	Pod, Node string
+	// Alive: its agent is a living member of the gossip.
+	Alive bool
+	// Since when it has been so.
+	Since time.Time
+	// Leaving: its agent says that the pod is being stopped, or prepared for that.
+	Leaving bool
+}
+
+// Step is something that another member is asked to do.
+type Step struct {
+	// Name of the step, in the words of the adapter.
+	Name string
+	// Claim under which it is done, and Epoch of the order; 0: the highest that the
+	// asking agent has seen.
+	Claim string
+	Epoch int64
+	// NotAfter is the time past which no write may be started. Zero: no limit.
+	NotAfter time.Time
+	// Body is for the other member's adapter, JSON of at most MaxStep bytes.
+	Body []byte
+}
+
+// MaxStep bounds what a step and a look carry.
+const MaxStep = 64 << 10
+
+// Peered is an Engine whose members do some things together.
+type Peered interface {
+	Engine
+
+	// Look answers what the local member says of itself, JSON of at most MaxStep
+	// bytes: what the newest look found, or one that starts now when it is to be
+	// fresh. It changes nothing.
+	Look(ctx context.Context, fresh bool) ([]byte, error)
+
+	// Step takes a step that another member's adapter asks for. It may be repeated;
+	// it never runs at the same time as Plan, Apply, Restore or Tend.
+	Step(ctx context.Context, step Step) ([]byte, error)
+
+	// Tend does at most one thing that the members owe each other while no order is
+	// in hand: what a switchover left unfinished when an agent or a server ended in
+	// the middle of it. It is called again and again; Done: nothing to do.
+	Tend(ctx context.Context) (Progress, error)
+}
