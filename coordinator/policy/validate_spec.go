@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +66,10 @@ func (v *validator) failover(manager string) {
 	if manager == "" || manager == FailoverExternal {
 		return
 	}
-	if u, err := url.Parse(manager); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+	rest, https := strings.CutPrefix(manager, "https://")
+	rest, http := strings.CutPrefix(rest, "http://")
+	host, _, _ := strings.Cut(rest, "/")
+	if https == http || host == "" || strings.ContainsAny(host, "@ ") {
 		v.add(specField+"connection.failover", "is neither %s nor the http or https URL of a failover manager, without user and password", FailoverExternal)
 	}
 }
