@@ -65,7 +65,7 @@ func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 
 // local looks at the own server now.
 func (e *Engine) local(ctx context.Context) State {
-	bounded, cancel := context.WithTimeout(ctx, e.options.LookTime)
+	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
 	s, err := e.server.look(bounded)
 	if err != nil {
