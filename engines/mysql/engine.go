@@ -21,6 +21,8 @@ import (
 type Engine struct {
 	server  server
 	options Options
+	// each calls f for so many at once; in turn in tests that enumerate.
+	each func(n int, f func(i int))
 
 	memory
 }
@@ -48,7 +50,15 @@ type memory struct {
 
 // newEngine works on a server that is already made.
 func newEngine(s server, options Options) *Engine {
-	return &Engine{server: s, options: options.withDefaults(), memory: memory{over: map[string]time.Time{}}}
+	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}}}
+}
+
+func atOnce(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
 }
 
 // Look answers what the local member says of itself.
@@ -115,5 +125,9 @@ func (e *Engine) openNote(own string) *Switch {
 func (e *Engine) keep(s *Switch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.note = s
+	e.note = nil
+	if s != nil {
+		c := *s
+		e.note = &c
+	}
 }
