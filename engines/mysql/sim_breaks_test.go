@@ -226,7 +226,7 @@ func (w *simWorld) judge() {
 			w.violate("db-%d has a switchover noted at the end", i)
 		}
 	}
-	if w.agents[0].job && w.agents[0].alive {
+	if w.agents[0].job && w.agents[0].alive && w.list[0].up {
 		w.violate("the order is not restored at the end")
 	}
 }

@@ -34,6 +34,9 @@ type simServer struct {
 	semiSource bool
 	semiSelf   bool
 	pace       int // ticks that one transaction takes to apply
+	// privileged sessions that may write while clients may not; the second comes right
+	// after the first was ended.
+	privileged int
 }
 
 var errDown = errors.New("connection refused")
@@ -223,6 +226,7 @@ func (c simConn) look(ctx context.Context) (State, error) {
 	if err := c.check(ctx); err != nil {
 		return State{}, err
 	}
+	c.agent.w.tick()
 	return c.agent.server.state(), nil
 }
 
@@ -233,6 +237,9 @@ func (c simConn) stopWrites(ctx context.Context, _ time.Duration) error {
 	}
 	return c.do(ctx, "stopWrites", func(s *simServer) error {
 		s.writes = RefusedBySQL
+		if s.w.flavor == MariaDB {
+			s.privileged = 2
+		}
 		s.durable = len(s.log)
 		return nil
 	})
@@ -247,7 +254,10 @@ func (c simConn) allowWrites(ctx context.Context) error {
 }
 
 func (c simConn) dropClients(ctx context.Context) (int, error) {
-	return 1, c.do(ctx, "dropClients", func(*simServer) error { return nil })
+	return 1, c.do(ctx, "dropClients", func(s *simServer) error {
+		s.privileged = max(0, s.privileged-1)
+		return nil
+	})
 }
 
 // awaits compares sequences only, as MariaDB does.

@@ -120,6 +120,10 @@ func (w *simWorld) tick() {
 		w.violate("two allow writes: %s", strings.Join(allowing, ", "))
 	}
 	for _, s := range w.list {
+		if s.up && s.writes == RefusedBySQL && s.privileged > 0 {
+			t := s.write()
+			w.waiting[t.n] = t
+		}
 		s.replicate()
 	}
 	w.acknowledge()

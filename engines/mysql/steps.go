@@ -186,18 +186,12 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 	}
 	n.Promoting, n.Until = true, end
 	e.keep(&n)
-	return "", e.takeOver(ctx, own, n, end)
+	return "", e.takeOver(ctx, own, end)
 }
 
-// takeOver makes the local member the primary, by a promise that it has noted. It
-// may be broken off anywhere and repeated; no write is allowed past the end.
-func (e *Engine) takeOver(ctx context.Context, own State, n Switch, end time.Time) error {
-	switch ok, err := e.server.awaits(ctx, n.Frozen, catchUpWithin); {
-	case err != nil:
-		return err
-	case !ok:
-		return fmt.Errorf("%s has not executed all that %s had", own.Node, n.From)
-	}
+// takeOver makes the local member the primary, by a promise that it has noted and
+// with all that is frozen, which the caller has seen. It may be broken off anywhere and repeated; no write is allowed past the end.
+func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
 	if own.Source != nil {
 		if err := e.server.detach(ctx); err != nil {
 			return err

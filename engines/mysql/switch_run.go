@@ -111,7 +111,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 		}
 		return e.server.electPrimary(ctx, a.to)
 	case finish:
-		return e.takeOver(ctx, v.self.state, *v.self.state.Switch, v.self.state.Switch.Until)
+		return e.takeOver(ctx, v.self.state, v.self.state.Switch.Until)
 	case renounce:
 		e.keep(nil)
 		return nil

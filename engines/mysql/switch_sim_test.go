@@ -54,14 +54,14 @@ func TestSimulatedSwitchover(t *testing.T) {
 var allBreaks = flag.Bool("breaks.all", false, "try every break at every boundary, and many more pairs of them")
 
 // TestOneBreak breaks one thing at each boundary of a switchover and of the restart
-// that follows; of all these, one in seven unless all are wanted.
+// that follows; of all these, one in thirteen unless all are wanted.
 func TestOneBreak(t *testing.T) {
 	j := judge{T: t}
 	for _, setup := range setups() {
 		whole := simulate(t, setup).restored + 5
 		for _, kind := range kinds(setup.members) {
 			for at := 1; at <= whole; at++ {
-				if j.tried++; *allBreaks || j.tried%7 == 0 {
+				if j.tried++; *allBreaks || j.tried%13 == 0 {
 					j.try(setup, simBreak{kind: kind, at: at})
 				}
 			}
@@ -74,7 +74,7 @@ func TestOneBreak(t *testing.T) {
 func TestTwoBreaks(t *testing.T) {
 	j := judge{T: t}
 	random := rand.New(rand.NewPCG(1, 2))
-	number := 60
+	number := 40
 	if *allBreaks {
 		number = 3000
 	}
