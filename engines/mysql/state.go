@@ -17,6 +17,8 @@ type State struct {
 	Flavor  Flavor `json:"flavor,omitempty"`
 	// Serving: the server answered all that this State needs.
 	Serving bool `json:"serving"`
+	// Down: no server listens.
+	Down bool `json:"down,omitempty"`
 	// Problem says why it does not serve, or what could not be learned.
 	Problem string    `json:"problem,omitempty"`
 	Looked  time.Time `json:"looked"`
@@ -24,6 +26,9 @@ type State struct {
 	Started time.Time `json:"started"`
 
 	Writes Writes `json:"writes"`
+	// StartsWritable: it allows writes because its configuration says so, and would
+	// again after a restart.
+	StartsWritable bool `json:"startsWritable,omitempty"`
 	// Source that this server is configured to follow; nil: none.
 	Source *Source `json:"source,omitempty"`
 	// Replicas that are connected to this server, as it tells.
@@ -41,6 +46,8 @@ type State struct {
 	Busy string `json:"busy,omitempty"`
 	// Writing is the oldest transaction that has changed something and is open.
 	Writing time.Duration `json:"writing,omitempty"`
+	// Domain that its agent has seen behind members' names, where replicas follow them.
+	Domain string `json:"domain,omitempty"`
 	// Switch is the switchover that this member takes part in; nil: none.
 	Switch *Switch `json:"switch,omitempty"`
 }
@@ -115,6 +122,7 @@ type GroupState struct {
 	Galera  bool          `json:"galera,omitempty"`
 	Primary bool          `json:"primary"` // single-primary mode
 	Quorum  bool          `json:"quorum"`
+	Size    int           `json:"size,omitempty"` // members that it counts, also those that are not listed
 	Members []GroupMember `json:"members"`
 }
 
@@ -131,6 +139,9 @@ type GroupMember struct {
 // Switch is a switchover that a member has agreed to.
 type Switch struct {
 	Claim string `json:"claim"`
+	// At is when this try began, by From's clock. From's tries are told apart by it: a
+	// later one ends all before it.
+	At time.Time `json:"at"`
 	// From is the primary that hands over, To the member that takes over: empty
 	// until it was chosen.
 	From string `json:"from"`
