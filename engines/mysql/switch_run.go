@@ -221,6 +221,8 @@ func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 	n := Switch{Claim: t.claim, From: v.self.name(), At: v.now, Until: v.now}
 	if own := v.self.state.Switch; own != nil {
 		n = *own
+	} else if noted := v.began(); noted != nil {
+		n.Claim = noted.Claim
 	}
 	t.notAfter = time.Time{} // what was stopped is taken back at any time
 	for _, name := range a.ask {
