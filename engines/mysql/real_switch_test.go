@@ -183,6 +183,7 @@ func TestRealSwitchoverBroken(t *testing.T) {
 					}
 					return enginetest.Whole
 				})
+				began := time.Now()
 				order := engines.Order{Kind: engines.Handoff, Claim: fmt.Sprintf("claim-%d-%d", i, j), NotAfter: time.Now().Add(3 * time.Minute)}
 				undo, err := m.engines[primary].Plan(t.Context(), order)
 				require.NoError(t, err)
@@ -190,7 +191,15 @@ func TestRealSwitchoverBroken(t *testing.T) {
 				m.wire.Alone(from, func() { _, _ = m.engines[primary].Apply(bounded, order, undo) })
 				cancel()
 				m.agent(primary)
-				m.until(primary, func(e *Engine) (engines.Progress, error) { return e.Apply(t.Context(), order, undo) })
+				seen := ""
+				m.until(primary, func(e *Engine) (engines.Progress, error) {
+					p, err := e.Apply(t.Context(), order, undo)
+					if text := fmt.Sprint(p.State, " ", p.Detail, " ", err); text != seen {
+						seen = text
+						t.Logf("%s %v after %v: %s", step, link, time.Since(began).Round(100*time.Millisecond), text)
+					}
+					return p, err
+				})
 				m.until(primary, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
 				m.tend()
 				now := m.writable()

@@ -148,6 +148,7 @@ func TestAsked(t *testing.T) {
 	v.now = noon.Add(time.Minute)
 	require.Equal(t, action{deed: takeBack, ask: []string{"db-1"}, words: "db-1 did not take over"}, next(v))
 	v.others[0].state.Executed += "," + uuid(1) + ":1"
+	v.others[0].state.Source = nil
 	require.Equal(t, follow, next(v).deed, "it took writes before it was started again")
 }
 
