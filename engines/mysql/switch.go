@@ -244,7 +244,7 @@ func (v view) forward(primary member) action {
 
 // dropFirst ends with the words once no try is noted any more.
 func (v view) dropFirst(words string) action {
-	if v.mine() {
+	if v.mine() || v.began() != nil && !v.dropped {
 		return action{deed: drop, words: words}
 	}
 	return action{deed: done, words: words}

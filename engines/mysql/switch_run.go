@@ -37,6 +37,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	if err := ctx.Err(); err != nil {
 		return view{}, err
 	}
+	v.dropped = t.dropped != nil && *t.dropped
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range v.others {
@@ -269,8 +270,14 @@ func (e *Engine) drop(ctx context.Context, v view, t task) error {
 	}
 	e.note = nil
 	e.mu.Unlock()
+	if noted := v.began(); n == nil && noted != nil { // by an earlier agent
+		n = &Switch{Claim: noted.Claim, From: v.self.name(), At: v.now, Until: v.now}
+	}
 	if n == nil || n.From != v.self.name() {
 		return nil
+	}
+	if t.dropped != nil {
+		*t.dropped = true
 	}
 	t.notAfter = time.Time{}
 	e.each(len(v.others), func(i int) {
