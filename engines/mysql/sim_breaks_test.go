@@ -88,7 +88,10 @@ func kinds(members int) []*simKind {
 				w.endAgent(i, 3*time.Second)
 			}
 		}},
-		{name: "the order is taken back", do: func(w *simWorld, _ *simBreak) { w.agents[0].undoing = true }},
+		{name: "the order is taken back", do: func(w *simWorld, _ *simBreak) {
+			w.agents[0].undoing = true
+			w.agents[0].cancel()
+		}},
 		{name: "the message is lost", lost: true},
 		{name: "the message comes after 2 s", late: 2 * time.Second},
 		{name: "the message comes after 15 s", late: 15 * time.Second},
