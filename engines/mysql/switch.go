@@ -98,6 +98,9 @@ func (v view) begin() action {
 	if len(v.others) == 0 && len(own.Replicas) == 0 {
 		return action{deed: done, words: "nobody else is there to take over"}
 	}
+	if own.StartsWritable {
+		return action{deed: refused, words: v.self.name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only"}
+	}
 	if n := own.Switch; n != nil {
 		return waiting("%s is handing over", n.From)
 	}
