@@ -86,6 +86,7 @@ type task struct {
 // than writes may be stopped, or nothing is left to do.
 func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {
 	t.refusals = map[string]string{}
+	var last action
 	for {
 		v, err := e.gather(ctx, t, true)
 		if err != nil {
@@ -105,7 +106,9 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 				return engines.Progress{State: engines.Running, Detail: a.words}, nil
 			}
 		default:
-			if err = e.carryOut(ctx, v, t, a); err == nil {
+			again := a.deed == last.deed && a.to == last.to
+			last = a
+			if err = e.carryOut(ctx, v, t, a); err == nil && !again {
 				continue
 			}
 		}

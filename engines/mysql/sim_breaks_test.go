@@ -181,6 +181,9 @@ func (w *simWorld) run() {
 func (w *simWorld) picture() string {
 	var b strings.Builder
 	for i, s := range w.list {
+		if n := w.agents[i].engine.newestLook().Switch; n != nil {
+			fmt.Fprint(&b, w.ticks) // it ends by its time
+		}
 		fmt.Fprint(&b, s.name, s.up, s.writes, s.source, s.threads, len(s.relay) == 0, w.agents[i].alive, w.agents[i].life, ";")
 	}
 	return b.String()

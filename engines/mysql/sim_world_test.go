@@ -55,6 +55,7 @@ type simWorld struct {
 	tells      bool // every event is kept
 	log        []string
 	restored   int // boundary at which the order was
+	promoted   int // boundary at which somebody was first told to take over
 	start      time.Time
 }
 
@@ -333,6 +334,9 @@ func (p simPeers) Step(ctx context.Context, node string, step engines.Step) ([]b
 		return nil, err
 	}
 	w.note("%s asks %s: %s", p.agent.name, node, step.Name)
+	if step.Name == stepPromote && w.promoted == 0 {
+		w.promoted = w.boundaries
+	}
 	if fate != nil && fate.kind.late > 0 {
 		life := a.life
 		w.after(fate.kind.late, func() {

@@ -50,6 +50,16 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	return v, nil
 }
 
+// after looks at the member again: after the own server, which may get what that one
+// writes, so that it does not seem to be ahead of it.
+func (e *Engine) after(ctx context.Context, v view, name string) member {
+	m, listed := v.find(name)
+	if !listed {
+		return m
+	}
+	return e.lookAt(ctx, m.peer, true)
+}
+
 func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) member {
 	m := member{peer: peer}
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
@@ -80,7 +90,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 	case takeBack:
 		return e.takeBack(ctx, v, t, a)
 	case follow:
-		to, _ := v.find(a.to)
+		to := e.after(ctx, v, a.to)
 		if why := v.cannotFollow(v.self, to); why != "" {
 			if t.refusals != nil {
 				t.refusals[v.self.name()] = why
@@ -216,7 +226,8 @@ func (e *Engine) promote(ctx context.Context, v view, t task, to string) error {
 }
 
 // takeBack allows writes again, once those that may have been told to take over
-// have said that they will not.
+// have said that they will not. A server that was started again since then may lack
+// something, and is opened by Tend only.
 func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 	n := Switch{Claim: t.claim, From: v.self.name(), At: v.now, Until: v.now}
 	if own := v.self.state.Switch; own != nil {
@@ -234,8 +245,8 @@ func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 		if !m.refuses() {
 			return fmt.Errorf("%s does not say that it refuses writes", name)
 		}
-		if more(m, v.self) {
-			return nil // it took over after all
+		if v.took(m) {
+			return nil // the next look decides on that
 		}
 	}
 	if v.again.Before(v.now) {

@@ -87,10 +87,10 @@ func (v view) vacant() action {
 	if len(v.others) == 0 {
 		return action{deed: done}
 	}
+	if v.self.state.Source == nil && v.began() != nil {
+		return v.giveUp("an earlier agent began to hand over", names(v.others))
+	}
 	if v.self.state.Writes == RefusedBySQL && v.self.state.Source == nil {
-		if v.began() != nil {
-			return v.giveUp("an earlier agent began to hand over", names(v.others))
-		}
 		return action{deed: done, words: v.self.name() + " was made read-only by somebody"}
 	}
 	for _, m := range v.all() {
