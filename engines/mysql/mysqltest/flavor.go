@@ -122,7 +122,7 @@ var flavors = map[Flavor]flavor{
 		initialize: func(data, accounts string) []string {
 			return []string{
 				"mariadb-install-db", "--no-defaults", "--datadir=" + data, "--extra-file=" + accounts,
-				"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=8M",
+				"--auth-root-authentication-method=normal", "--skip-test-db", "--force", "--innodb-log-file-size=8M",
 			}
 		},
 		allow:  "SET GLOBAL read_only = OFF",
