@@ -30,6 +30,9 @@ const (
 	testNamespace = "prod"
 	testCluster   = "search"
 	testUID       = "cluster-uid"
+
+	// otherAgent is an agent of another database cluster, for connection.
+	otherAgent = "agent of another"
 )
 
 // ring is real agents in one process, each on a loopback address of its own as
@@ -85,7 +88,7 @@ func (r *ring) start(i int, change ...func(*Options)) *member {
 			Namespace: testNamespace, Cluster: testCluster, Pod: m.pod, PodUID: fmt.Sprintf("uid-%d", i),
 			PodIP: ip, Node: "kube1", Zone: "z1", StopToken: "secret", Grace: 20 * time.Second,
 		},
-		NewEngine: func(f config.File) (engines.Engine, error) {
+		NewEngine: func(f config.File, _ engines.Peers) (engines.Engine, error) {
 			if f.Engine != "Memory" {
 				return nil, fmt.Errorf("engine %q is not supported", f.Engine)
 			}
@@ -152,8 +155,15 @@ func (m *member) connection(role string) *grpc.ClientConn {
 	if c, ok := m.clients[role]; ok {
 		return c
 	}
-	c, err := grpc.NewClient(m.rpc, grpc.WithTransportCredentials(
-		credentials.NewTLS(m.ring.authority.Client(config.ServerName(testNamespace, testCluster), role))))
+	name := config.ServerName(testNamespace, testCluster)
+	security := m.ring.authority.Client(name, role)
+	switch role {
+	case config.RoleAgent:
+		security = m.ring.authority.Agent(name, name)
+	case otherAgent:
+		security = m.ring.authority.Agent(name, config.ServerName(testNamespace, "other"))
+	}
+	c, err := grpc.NewClient(m.rpc, grpc.WithTransportCredentials(credentials.NewTLS(security)))
 	require.NoError(m.ring.t, err)
 	m.clients[role] = c
 	return c

@@ -148,11 +148,13 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, ca []byte) config.File {
 				ServerName:         connection.TLS.ServerName,
 				InsecureSkipVerify: connection.TLS.InsecureSkipVerify,
 			},
+			Failover: connection.Failover,
 		},
 		Drain: config.Drain{
 			Evacuate:       spec.Drain.Data.Restart == policy.Lose,
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
+		Observe: spec.Update.Mode == policy.Observe,
 	}
 	if file.Drain.Evacuate {
 		file.Drain.TimeoutSeconds = int(spec.Drain.EvacuateTimeoutSeconds)
