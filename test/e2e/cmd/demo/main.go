@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/test/e2e/load"
 	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
@@ -93,14 +92,14 @@ func upgrade(ctx context.Context, bed *testbed.Bed, show show, database database
 		On:     database,
 		Change: func(ctx context.Context) error { return database.SetImage(ctx, show.to) },
 		Limit:  limit,
-		Live: func(client *load.Client, wit *witness.Witness) {
+		Live: func(client rehearsal.Client, wit *witness.Witness) {
 			shown.Go(func() { watch(showCtx, bed, show, client, wit, w) })
 		},
 	}.Run(ctx)
 }
 
 // watch prints the plan whenever it changes, with what the judges have seen so far.
-func watch(ctx context.Context, bed *testbed.Bed, show show, client *load.Client, wit *witness.Witness, w io.Writer) {
+func watch(ctx context.Context, bed *testbed.Bed, show show, client rehearsal.Client, wit *witness.Witness, w io.Writer) {
 	last := ""
 	for ctx.Err() == nil {
 		plan, err := bed.Rollcall(ctx, "plan", show.cluster, "-n", namespace, "-o", "text")
