@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
-	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )

@@ -155,3 +155,15 @@ func (c *Cluster) Hold(ctx context.Context, id int64) (*Hold, error) {
 
 // Commit it.
 func (h *Hold) Commit(ctx context.Context) error { return h.end(ctx) }
+
+// Spoiled is a script that makes a file of which the server does not start any
+// more, and a patch of the template that takes it away.
+func (f Flavor) Spoiled() (script, repair string) {
+	file, rest := Data+"/mysqld-auto.cnf", Data+"/mysqld-auto.cnf"
+	if f.Name == MariaDB.Name {
+		file, rest = Data+"/aria_log_control", Data+"/aria_log*"
+	}
+	return "echo spoiled > " + file, fmt.Sprintf(
+		`{"spec":{"template":{"spec":{"initContainers":[{"name":"repair","image":%q,"command":["/bin/sh","-c","grep -l spoiled %s && rm -f %s; true"],"volumeMounts":[{"name":"data","mountPath":%q}]}]}}}}`,
+		f.image(OldTag), file, rest, Mount)
+}

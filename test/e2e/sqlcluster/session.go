@@ -53,6 +53,18 @@ func (s *Session) Run(ctx context.Context, r rehearsal.Rehearsal) (Outcome, erro
 	return out, err
 }
 
+// Seen is what became of a rollout of this session, for people, and what of it
+// was not as promised.
+func (s *Session) Seen(ctx context.Context, r rehearsal.Outcome) (string, error) {
+	out := Outcome{Outcome: r, Primaries: s.Primary.Report()}
+	var err error
+	out.Differ, err = s.Differ(ctx)
+	if err == nil && out.Primaries.Switchovers() == 0 {
+		err = errors.New("the primary was not handed over")
+	}
+	return out.Primaries.String(), errors.Join(err, out.Judge(1))
+}
+
 // Judge says what of a rollout was not as promised: one switchover at most, and
 // never two servers that can be written to.
 func (o Outcome) Judge(switchovers int) error {

@@ -28,6 +28,9 @@ const (
 	// Namespace of the manifests.
 	Namespace = "demo"
 	Port      = 3306
+	// Mount is where the volume is, Data the server's files.
+	Mount = "/data"
+	Data  = Mount + "/data"
 	// Servers is how many there are.
 	Servers = 3
 	// OldTag and NewTag hold the same server: a change from the one to the other is
