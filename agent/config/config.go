@@ -83,6 +83,9 @@ type Connection struct {
 	TLS  ConnectionTLS `json:"tls,omitzero"`
 	// BalanceAfterUpdate: redistribute replicas after an update that moved data (Solr 9.3+).
 	BalanceAfterUpdate *bool `json:"balanceAfterUpdate,omitempty"`
+	// Failover says who moves the primary (MySQL, MariaDB): empty: the agents;
+	// External: another manager; a URL: that one, which is asked there.
+	Failover string `json:"failover,omitempty"`
 }
 
 // ConnectionTLS is TLS between the agent and its database; verification is on

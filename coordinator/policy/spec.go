@@ -75,11 +75,15 @@ type Connection struct {
 	// clusterFile is the path of the cluster file, for engines that have one.
 	// +optional
 	ClusterFile string `json:"clusterFile,omitempty"`
-	// failover is the URL of the failover manager that must be asked for a
-	// switchover, where another operator owns the topology.
+	// failover says who moves the primary, for engines that have one: by default
+	// the agents do; External: another manager does, and is waited for; a URL: that
+	// manager is asked there, and waited for.
 	// +optional
 	Failover string `json:"failover,omitempty"`
 }
+
+// FailoverExternal: another manager than Rollcall's agents moves the primary.
+const FailoverExternal = "External"
 
 // ConnectionTLS says how a database's certificate is verified.
 type ConnectionTLS struct {

@@ -13,6 +13,7 @@ func (v *validator) spec(s *Spec) {
 	oneOf(v, specField+"engine", s.Engine, Solr, OpenSearch, MySQL, MariaDB, FoundationDB, "")
 	oneOf(v, specField+"guard", s.Guard, GuardEnforce, GuardAudit, GuardOff)
 	v.update(&s.Update)
+	v.failover(s.Connection.Failover)
 
 	const p = specField + "policy."
 	oneOf(v, p+"unit", s.Policy.Unit, UnitPod, UnitZone, UnitAll)
@@ -57,6 +58,19 @@ func (v *validator) update(u *Update) {
 		if d, err := time.ParseDuration(w.Duration); err != nil || d <= 0 {
 			v.add(field+"duration", "is %q: a length of time such as 4h is wanted", w.Duration)
 		}
+	}
+}
+
+// failover: what is there is not repeated, because a URL may carry a password.
+func (v *validator) failover(manager string) {
+	if manager == "" || manager == FailoverExternal {
+		return
+	}
+	rest, https := strings.CutPrefix(manager, "https://")
+	rest, http := strings.CutPrefix(rest, "http://")
+	host, _, _ := strings.Cut(rest, "/")
+	if https == http || host == "" || strings.ContainsAny(host, "@ ") {
+		v.add(specField+"connection.failover", "is neither %s nor the http or https URL of a failover manager, without user and password", FailoverExternal)
 	}
 }
 

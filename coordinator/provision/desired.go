@@ -148,6 +148,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, ca []byte) config.File {
 				ServerName:         connection.TLS.ServerName,
 				InsecureSkipVerify: connection.TLS.InsecureSkipVerify,
 			},
+			Failover: connection.Failover,
 		},
 		Drain: config.Drain{
 			Evacuate:       spec.Drain.Data.Restart == policy.Lose,
