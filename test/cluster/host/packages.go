@@ -18,10 +18,11 @@ var ClusterTools = []Tool{
 	{"nsenter", "util-linux"}, {"mount", "mount"},
 }
 
-// ImageTools are needed to build the database images.
-var ImageTools = []Tool{
-	{"mmdebstrap", "mmdebstrap"}, {"mvn", "maven"}, {"javac", "default-jdk-headless"},
-}
+// DebianTools are needed to build images of Debian packages alone.
+var DebianTools = []Tool{{"mmdebstrap", "mmdebstrap"}}
+
+// ImageTools are needed to build the images of databases that are written in Java.
+var ImageTools = append([]Tool{{"mvn", "maven"}, {"javac", "default-jdk-headless"}}, DebianTools...)
 
 // OpenSearchTools are needed to build OpenSearch's image: a small library of it is in C.
 var OpenSearchTools = append([]Tool{{"cc", "gcc"}, {"cc", "libc6-dev"}}, ImageTools...)

@@ -1,5 +1,5 @@
 // Package image builds the images that the demo and the tests run, without a container engine: Solr with ZooKeeper, and
-// OpenSearch, from Debian packages and Maven, and Rollcall's own from static binaries.
+// OpenSearch, from Debian packages and Maven, MySQL and MariaDB from Debian packages, and Rollcall's own from static binaries.
 //
 // Everything that is made is kept under a key of everything that went into it, so that a second build has nothing to do,
 // and layers are shared: the image of another Solr version adds its jars only.
@@ -51,6 +51,8 @@ type recipe struct {
 var recipes = []recipe{
 	{"solr", Builder.solr},
 	{"opensearch", Builder.openSearch},
+	{"mysql", func(b Builder, ctx context.Context) (Built, error) { return b.sql(ctx, mysqlServer) }},
+	{"mariadb", func(b Builder, ctx context.Context) (Built, error) { return b.sql(ctx, mariadbServer) }},
 	{"agent", func(b Builder, ctx context.Context) (Built, error) { return b.own(ctx, "agent", "rollcall-agent") }},
 	{"coordinator", func(b Builder, ctx context.Context) (Built, error) {
 		return b.own(ctx, "coordinator", "rollcall-coordinator", "rollcall")
@@ -68,9 +70,6 @@ func Names() []string {
 
 // Build builds the named archives, or all. One that fails does not keep the others from being built.
 func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
-	if err := os.MkdirAll(filepath.Join(b.Cache, "layers"), 0o755); err != nil {
-		return nil, err
-	}
 	unlock, err := host.Lock(ctx, filepath.Join(b.Cache, "lock"))
 	if err != nil {
 		return nil, err
@@ -92,9 +91,9 @@ func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
 	return out, errors.Join(errs...)
 }
 
-// alone makes the folder of a database, which needs the tools that images need, while nobody else makes anything.
-func (b Builder) alone(ctx context.Context, home func(context.Context) (string, error)) (string, error) {
-	if err := host.Require(ctx, host.ImageTools, b.Say); err != nil {
+// alone makes the folder of a database with these tools, while nobody else makes anything.
+func (b Builder) alone(ctx context.Context, tools []host.Tool, home func(context.Context) (string, error)) (string, error) {
+	if err := host.Require(ctx, tools, b.Say); err != nil {
 		return "", err
 	}
 	unlock, err := host.Lock(ctx, filepath.Join(b.Cache, "lock"))
@@ -119,6 +118,9 @@ func (b Builder) layer(name, key string, make func(w io.Writer) error) (archive.
 	file := filepath.Join(b.Cache, "layers", name+"-"+key+".tar")
 	if _, err := os.Stat(file); err == nil {
 		return archive.OpenLayer(file)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return archive.Layer{}, err
 	}
 	begin := time.Now()
 	b.Say("making layer %s", name)

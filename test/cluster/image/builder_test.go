@@ -83,8 +83,8 @@ func TestAMissingProgramIsNamedAndKeepsNoOtherBack(t *testing.T) {
 	require.ErrorContains(t, err, "image coordinator: no such package: ./cmd/rollcall in ")
 	require.Len(t, built, 1)
 
-	_, err = b.Build(t.Context(), "mysql")
-	require.ErrorContains(t, err, "there are solr, opensearch, agent, coordinator")
+	_, err = b.Build(t.Context(), "postgres")
+	require.ErrorContains(t, err, "there are solr, opensearch, mysql, mariadb, agent, coordinator")
 }
 
 func TestWhatDoesNotCompileIsShown(t *testing.T) {
@@ -96,7 +96,6 @@ func TestWhatDoesNotCompileIsShown(t *testing.T) {
 
 func TestLayerIsWholeOrNotThere(t *testing.T) {
 	b := builder(t)
-	require.NoError(t, os.MkdirAll(filepath.Join(b.Cache, "layers"), 0o755))
 	broken := errors.New("broken")
 	_, err := b.layer("x", "k", func(w io.Writer) error {
 		_, _ = w.Write([]byte("half"))

@@ -113,7 +113,7 @@ func (b Builder) openSearchNode(ctx context.Context) (archive.Layer, error) {
 //
 // entrypoint.sh beside the sources shows how.
 func (b Builder) OpenSearchHome(ctx context.Context) (string, error) {
-	return b.alone(ctx, b.openSearchHome)
+	return b.alone(ctx, host.ImageTools, b.openSearchHome)
 }
 
 func (b Builder) openSearchHome(ctx context.Context) (string, error) {

@@ -86,28 +86,8 @@ func (b Builder) solrSources() string { return filepath.Join(b.Root, "test", "im
 // javaLayer is a small Debian with a Java run-time environment.
 func (b Builder) javaLayer(ctx context.Context) (archive.Layer, error) {
 	return b.layer("java", keyOf(javaSuite, javaPackages), func(w io.Writer) error {
-		// mmdebstrap learns the format from the name; man pages must stay, the JRE's set-up writes there.
-		tmp, err := os.MkdirTemp(b.Cache, "java-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(tmp)
-		file := filepath.Join(tmp, "root.tar")
-		err = command(ctx, tmp, []string{"SOURCE_DATE_EPOCH=1735689600"}, "mmdebstrap",
-			"--mode=root", "--variant=essential", "--include="+javaPackages,
-			`--aptopt=Acquire::Check-Valid-Until "false"`, `--aptopt=Acquire::Check-Date "false"`,
-			"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
-			javaSuite, file)
-		if err != nil {
-			return err
-		}
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = io.Copy(w, f)
-		return err
+		// Man pages must stay: the JRE's set-up writes there.
+		return b.debian(ctx, w, javaSuite, javaPackages, []string{"/usr/share/doc/*", "/usr/share/locale/*"}, nil)
 	})
 }
 
@@ -120,7 +100,7 @@ func (b Builder) javaLayer(ctx context.Context) (archive.Layer, error) {
 //
 // entrypoint.sh beside the sources shows the system properties.
 func (b Builder) SolrHome(ctx context.Context) (string, error) {
-	return b.alone(ctx, b.solrHome)
+	return b.alone(ctx, host.ImageTools, b.solrHome)
 }
 
 func (b Builder) solrHome(ctx context.Context) (string, error) {

@@ -65,7 +65,9 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(buildCmd, dir,
 		homeCommand(b, "solr-home", "Solr", image.Builder.SolrHome),
-		homeCommand(b, "opensearch-home", "OpenSearch", image.Builder.OpenSearchHome))
+		homeCommand(b, "opensearch-home", "OpenSearch", image.Builder.OpenSearchHome),
+		homeCommand(b, "mysql-home", "MySQL", image.Builder.MySQLHome),
+		homeCommand(b, "mariadb-home", "MariaDB", image.Builder.MariaDBHome))
 	return root
 }
 

@@ -1,0 +1,192 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/test/cluster/archive"
+	"github.com/rollcall-dev/rollcall/test/cluster/host"
+)
+
+// MySQLName and MariaDBName are the images. Debian has one version of each at a time, so that the tags 1 and 2 hold the same:
+// a change from one to the other restarts, and upgrades nothing.
+const (
+	MySQLName   = "docker.io/rollcall-test/mysql"
+	MariaDBName = "docker.io/rollcall-test/mariadb"
+)
+
+var sqlTags = []string{"1", "2"}
+
+const sqlUser = "999" // as in the official images
+
+// sqlServer is MySQL or MariaDB from Debian.
+type sqlServer struct {
+	name  string // of archive, layer and home
+	title string
+	image string
+	suite string
+	// Packages, the one with the server first.
+	packages []string
+	// Oldest major and minor version that will do: sid moves on, and never back.
+	oldest [2]int
+	// Without these paths of the packages.
+	without []string
+	// Programs that a home has, and what else of the root they need.
+	programs []string
+	parts    []string
+}
+
+var mysqlServer = sqlServer{
+	name: "mysql", title: "MySQL", image: MySQLName, suite: "sid",
+	packages: []string{"mysql-server-core", "mysql-client-core"}, oldest: [2]int{8, 4},
+	without: []string{
+		"/usr/bin/myisam*", "/usr/bin/mysql_*", "/usr/bin/mysqlslap", "/usr/bin/mysqlimport", "/usr/bin/mysqlshow", "/usr/bin/mysqlcheck",
+		"/usr/bin/ibd2sdi", "/usr/bin/innochecksum", "/usr/bin/perror",
+		"/usr/lib/mysql/plugin/authentication_*", "/usr/lib/mysql/plugin/*telemetry*",
+	},
+	programs: []string{"mysqld", "mysql", "mysqladmin"},
+	parts:    []string{"./usr/sbin/mysqld", "./usr/bin/mysql", "./usr/bin/mysqladmin", "./usr/lib/mysql", "./usr/share/mysql"},
+}
+
+var mariadbServer = sqlServer{
+	name: "mariadb", title: "MariaDB", image: MariaDBName, suite: "bookworm",
+	packages: []string{"mariadb-server-core", "mariadb-client-core"}, oldest: [2]int{10, 11},
+	programs: []string{"mariadbd", "mariadb", "mariadb-install-db", "my_print_defaults", "resolveip"},
+	parts: []string{
+		"./usr/sbin/mariadbd", "./usr/bin/mariadb", "./usr/bin/mariadb-install-db", "./usr/bin/my_print_defaults", "./usr/bin/resolveip",
+		"./usr/share/mysql",
+	},
+}
+
+// ErrNoServer: Debian has no such server at this time.
+var ErrNoServer = errors.New("no such server is to be had")
+
+// sql builds the images of a server into one archive. The tag with -broken ends shortly after its start, whatever it is told.
+func (b Builder) sql(ctx context.Context, s sqlServer) (Built, error) {
+	if err := host.Require(ctx, host.DebianTools, b.Say); err != nil {
+		return Built{}, err
+	}
+	layer, err := b.sqlLayer(ctx, s)
+	if err != nil {
+		return Built{}, err
+	}
+	var images []archive.Image
+	for _, tag := range sqlTags {
+		images = append(images, archive.Image{Name: s.image + ":" + tag, Layers: []archive.Layer{layer}, Config: archive.Config{
+			User:         sqlUser + ":" + sqlUser,
+			Env:          []string{"PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "ROLLCALL_TAG=" + tag},
+			Cmd:          []string{s.programs[0]},
+			ExposedPorts: map[string]struct{}{"3306/tcp": {}},
+		}})
+	}
+	broken := images[len(images)-1]
+	broken.Name += "-broken"
+	broken.Config.Entrypoint = []string{"/bin/sh", "-c", "echo 'this image is broken on purpose' >&2; sleep 1; exit 1"}
+	return b.pack(s.name, append(images, broken)...)
+}
+
+// sqlLayer is a small Debian with the server.
+func (b Builder) sqlLayer(ctx context.Context, s sqlServer) (archive.Layer, error) {
+	packages := strings.Join(s.packages, ",")
+	without := append([]string{"/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*"}, s.without...)
+	return b.layer(s.name, keyOf(append([]string{s.suite, packages}, without...)...), func(w io.Writer) error {
+		err := b.debian(ctx, w, s.suite, packages, without, func(root string) error {
+			version, err := packageVersion(ctx, root, s.packages[0])
+			if err != nil {
+				return err
+			}
+			b.Say("Debian %s has %s %s", s.suite, s.title, version)
+			return s.accept(version)
+		})
+		if err != nil && strings.Contains(err.Error(), "Unable to locate package") {
+			return fmt.Errorf("%w: Debian %s has no %s at this time, so nothing can be tested with %s; "+
+				"everything else can\n%w", ErrNoServer, s.suite, s.packages[0], s.title, err)
+		}
+		return err
+	})
+}
+
+// accept refuses what is older than the adapter knows.
+func (s sqlServer) accept(version string) error {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("%s has the version %q: %w", s.title, version, err)
+	}
+	if major > s.oldest[0] || major == s.oldest[0] && minor >= s.oldest[1] {
+		return nil
+	}
+	return fmt.Errorf("%w: Debian %s has %s %s, and the oldest that will do is %d.%d", ErrNoServer, s.suite, s.title, version, s.oldest[0], s.oldest[1])
+}
+
+// sqlLoader starts a program of a home with the C library that it was built for. What the caller says comes first, as some
+// options must.
+const sqlLoader = `#!/bin/sh
+home=$(dirname "$(dirname "$(readlink -f "$0")")")
+name=$(basename "$0")
+libs=$(echo "$home"/root/usr/lib/*-linux-gnu*)
+program=$(echo "$home"/root/usr/*bin/"$name")
+case $name in
+mysqld | mariadbd)
+    set -- "$@" --basedir="$home/root/usr" --lc-messages-dir="$home/root/usr/share/mysql" --plugin-dir="$home/root/usr/lib/mysql/plugin"
+    [ "$(id -u)" != 0 ] || set -- "$@" --user=root
+    ;;
+mariadb-install-db) exec sh "$program" --basedir="$home" "$@" ;;
+esac
+exec "$libs"/ld-linux-*.so.* --library-path "$libs" "$program" "$@"
+`
+
+// MySQLHome is a folder from which MySQL can be run without a container:
+//
+//	bin/   mysqld, mysql, mysqladmin; each becomes the program
+//	root/  what they need
+func (b Builder) MySQLHome(ctx context.Context) (string, error) { return b.sqlHome(ctx, mysqlServer) }
+
+// MariaDBHome is the same for MariaDB:
+//
+//	bin/   mariadbd, mariadb, mariadb-install-db
+//	root/  what they need
+func (b Builder) MariaDBHome(ctx context.Context) (string, error) {
+	return b.sqlHome(ctx, mariadbServer)
+}
+
+func (b Builder) sqlHome(ctx context.Context, s sqlServer) (string, error) {
+	return b.alone(ctx, host.DebianTools, func(ctx context.Context) (string, error) {
+		layer, err := b.sqlLayer(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		home := filepath.Join(b.Cache, s.name+"-home")
+		key := keyOf(append([]string{layer.SHA256, sqlLoader}, append(s.programs, s.parts...)...)...)
+		return home, once(home, key, func(dir string) error {
+			b.Say("unpacking %s", s.title)
+			return unpackServer(ctx, dir, layer.File, s)
+		})
+	})
+}
+
+// unpackServer fills a home from a Debian.
+func unpackServer(ctx context.Context, dir, debian string, s sqlServer) error {
+	root, bin := filepath.Join(dir, "root"), filepath.Join(dir, "bin")
+	if err := errors.Join(os.Mkdir(root, 0o755), os.Mkdir(bin, 0o755)); err != nil {
+		return err
+	}
+	unpack := append([]string{"tar", "-xf", debian, "--wildcards", "./usr/lib/*-linux-gnu*/*.so*"}, s.parts...)
+	if err := command(ctx, root, nil, unpack...); err != nil {
+		return err
+	}
+	if err := relink(root); err != nil {
+		return err
+	}
+	for _, p := range s.programs {
+		if err := os.WriteFile(filepath.Join(bin, p), []byte(sqlLoader), 0o755); err != nil {
+			return err
+		}
+	}
+	// mariadb-install-db looks for programs and its tables in a tree of this form.
+	return errors.Join(os.Symlink("bin", filepath.Join(dir, "sbin")), os.Symlink("root/usr/share", filepath.Join(dir, "share")))
+}
