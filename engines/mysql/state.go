@@ -17,6 +17,8 @@ type State struct {
 	Flavor  Flavor `json:"flavor,omitempty"`
 	// Serving: the server answered all that this State needs.
 	Serving bool `json:"serving"`
+	// Down: no server listens.
+	Down bool `json:"down,omitempty"`
 	// Problem says why it does not serve, or what could not be learned.
 	Problem string    `json:"problem,omitempty"`
 	Looked  time.Time `json:"looked"`
@@ -24,6 +26,9 @@ type State struct {
 	Started time.Time `json:"started"`
 
 	Writes Writes `json:"writes"`
+	// StartsWritable: it allows writes because its configuration says so, and would
+	// again after a restart.
+	StartsWritable bool `json:"startsWritable,omitempty"`
 	// Source that this server is configured to follow; nil: none.
 	Source *Source `json:"source,omitempty"`
 	// Replicas that are connected to this server, as it tells.
@@ -115,6 +120,7 @@ type GroupState struct {
 	Galera  bool          `json:"galera,omitempty"`
 	Primary bool          `json:"primary"` // single-primary mode
 	Quorum  bool          `json:"quorum"`
+	Size    int           `json:"size,omitempty"` // members that it counts, also those that are not listed
 	Members []GroupMember `json:"members"`
 }
 

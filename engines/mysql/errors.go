@@ -1,0 +1,111 @@
+package mysql
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+)
+
+var (
+	errTooLarge = errors.New("the answer is longer than the limit")
+	errUnusable = sqldriver.ErrBadConn
+	// errFlavor: the server is not what the options want.
+	errFlavor = errors.New("the server is of another kind")
+	// errDown: no server listens.
+	errDown = errors.New("no server listens")
+)
+
+// numbers of the server's errors that something depends on.
+const (
+	refusedBusy      = 1205 // lock wait timeout
+	refusedPrivilege = 1227
+	refusedSelect    = 1142 // no privilege on a table
+	refusedColumn    = 1143
+	refusedLogin     = 1045
+	refusedNoThread  = 1094 // no such connection
+	refusedSyntax    = 1064
+	unknownTable     = 1109
+	noSuchTable      = 1146
+	unknownVariable  = 1193
+	notReplica       = 1200 // nothing is configured to follow
+	interrupted      = 1317
+)
+
+// refusal is what a server says no with.
+type refusal struct {
+	number uint16
+	words  string
+}
+
+func (r *refusal) Error() string { return r.words }
+
+// number of the server's error; 0: it is none.
+func number(err error) uint16 {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.number
+	}
+	return 0
+}
+
+// lacksPrivilege tells whether it was refused for want of one.
+func lacksPrivilege(err error) bool {
+	n := number(err)
+	return n == refusedPrivilege || n == refusedSelect || n == refusedColumn
+}
+
+// failure makes an error fit to be shown. needs is the privilege that the
+// statement takes.
+func (c *connection) failure(err error, needs string) error {
+	var said *driver.MySQLError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &said):
+		r := &refusal{number: said.Number}
+		if r.words = fmt.Sprintf("error %d: %s", said.Number, c.hide(said.Message)); lacksPrivilege(r) && needs != "" {
+			r.words = "needs " + needs
+		}
+		return r
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer in time: %w", plainContext(err))
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: %w", errDown, syscall.ECONNREFUSED)
+	case errors.Is(err, errTooLarge):
+		return errTooLarge
+	case errors.Is(err, driver.ErrInvalidConn), errors.Is(err, sqldriver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the connection ended")
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return errors.New("no answer in time")
+	}
+	return errors.New(c.hide(err.Error()))
+}
+
+func plainContext(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	return context.DeadlineExceeded
+}
+
+// hide makes one line of foreign words, without any secret that was sent of late.
+func (c *connection) hide(words string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.secrets {
+		words = strings.ReplaceAll(words, s.Reveal(), credentials.Hidden)
+	}
+	return engines.OneLine(words)
+}

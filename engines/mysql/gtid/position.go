@@ -1,0 +1,156 @@
+// Package gtid compares how far servers are: sets of transactions of MySQL,
+// positions of MariaDB. It is pure, and bounded by MaxText.
+package gtid
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Notation of a server. The zero value is that of none.
+type Notation uint8
+
+// The notations.
+const (
+	Unknown Notation = iota
+	MySQL
+	MariaDB
+)
+
+// Position is what a server has, in either notation. The zero value is at least
+// nothing and ahead of nothing.
+type Position struct {
+	notation Notation
+	set      Set
+	domains  Domains
+}
+
+// Parse reads what a server wrote, or String.
+func Parse(notation Notation, text string) (Position, error) {
+	p := Position{notation: notation}
+	var err error
+	switch notation {
+	case MySQL:
+		p.set, err = ParseSet(text)
+	case MariaDB:
+		p.domains, err = ParseDomains(text)
+	default:
+		err = fmt.Errorf("%w: unknown notation", ErrText)
+	}
+	if err != nil {
+		return Position{}, err
+	}
+	return p, nil
+}
+
+// String is what Parse reads.
+func (p Position) String() string {
+	if p.notation == MariaDB {
+		return p.domains.String()
+	}
+	return p.set.String()
+}
+
+// Domains of MariaDB; empty for others.
+func (p Position) Domains() Domains { return p.domains }
+
+// Set of MySQL; empty for others.
+func (p Position) Set() Set { return p.set }
+
+// Empty tells whether nothing is in it.
+func (p Position) Empty() bool { return p.set.Empty() && len(p.domains.of) == 0 }
+
+// AtLeast tells whether all of wanted is in it, and if not, why.
+func (p Position) AtLeast(wanted Position) (bool, string) {
+	switch {
+	case p.notation == Unknown || p.notation != wanted.notation:
+		return false, "the positions are unknown or of different kinds of server"
+	case p.notation == MySQL:
+		missing := wanted.set.Subtract(p.set)
+		if missing.Empty() {
+			return true, ""
+		}
+		return false, fmt.Sprintf("transactions are missing (%d): %s", missing.Count(), short(missing.String()))
+	}
+	missing, some := p.domains.lacks(wanted.domains)
+	if !some {
+		return true, ""
+	}
+	switch tip := p.domains.tip(missing.Domain); {
+	case tip == ID{}:
+		return false, fmt.Sprintf("%s is missing, and all else of domain %d", missing, missing.Domain)
+	case tip.Sequence >= missing.Sequence:
+		return false, fmt.Sprintf("%s is missing although it has %s: it has diverged", missing, tip)
+	default:
+		return false, fmt.Sprintf("%s is missing: it has %s", missing, tip)
+	}
+}
+
+// Ahead tells whether it has all of other and more. Of two that have diverged
+// neither is ahead.
+func (p Position) Ahead(other Position) bool {
+	more, _ := p.AtLeast(other)
+	same, _ := other.AtLeast(p)
+	return more && !same && other.notation != Unknown
+}
+
+// Diverged tells whether each has something that the other has not.
+func (p Position) Diverged(other Position) bool {
+	if p.notation == Unknown || p.notation != other.notation {
+		return false
+	}
+	more, _ := p.AtLeast(other)
+	less, _ := other.AtLeast(p)
+	return !more && !less
+}
+
+// Union of both: what was executed and what was received. Of different notations
+// there is none.
+func (p Position) Union(other Position) Position {
+	if p.notation != other.notation {
+		return Position{}
+	}
+	return Position{notation: p.notation, set: p.set.Union(other.set), domains: p.domains.Union(other.domains)}
+}
+
+// Errant answers the transactions of a replica that its primary has not, as text;
+// empty: none. Those of the primary itself are no such ones: the primary may have
+// been looked at a moment earlier. It fails where nothing can be compared.
+func (p Position) Errant(ownID string, primary Position, primaryID string) (string, error) {
+	switch {
+	case p.notation == Unknown || p.notation != primary.notation || primaryID == "":
+		return "", errors.New("the positions are unknown or of different kinds of server")
+	case p.notation == MySQL:
+		return short(p.set.Subtract(primary.set).Without(primaryID).String()), nil
+	}
+	var out []string
+	for _, g := range p.domains.errant(primary.domains, primaryID, ownID) {
+		out = append(out, g.String())
+	}
+	return short(strings.Join(out, ",")), nil
+}
+
+// AtLeast is that of texts; what cannot be read is at least nothing.
+func AtLeast(notation Notation, have, wanted string) (bool, string) {
+	h, err := Parse(notation, have)
+	w, err2 := Parse(notation, wanted)
+	if err := errors.Join(err, err2); err != nil {
+		return false, err.Error()
+	}
+	if w.Empty() {
+		return false, "there is nothing to compare with"
+	}
+	return h.AtLeast(w)
+}
+
+// short keeps a text fit for a reason.
+func short(text string) string {
+	const few = 200
+	if len(text) <= few {
+		return text
+	}
+	end := slices.Max([]int{strings.LastIndexAny(text[:few], ",:"), 1})
+	return text[:end] + "..."
+}

@@ -1,0 +1,158 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// local is the server on this machine.
+type local struct {
+	connection *connection
+	options    Options
+
+	mu      sync.Mutex
+	started time.Time // of the server, kept: what it tells is in whole seconds
+}
+
+var _ server = (*local)(nil)
+
+// newLocal makes no connection yet.
+func newLocal(o Options) (*local, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	c, err := connect(o)
+	if err != nil {
+		return nil, err
+	}
+	return &local{connection: c, options: o}, nil
+}
+
+// Close ends all sessions.
+func (l *local) Close() error { return l.connection.close() }
+
+// answers are what a server said in one look; what it refused is in missing.
+type answers struct {
+	identity           row
+	switches, counters row
+	origin             []row
+	source, replicas   []row
+	running, locks     []row
+	clones, members    []row
+	oldest             []row
+	open               row
+	missing            []string
+}
+
+// look answers what can be learned. A server that does not answer is no error.
+func (l *local) look(ctx context.Context) (State, error) {
+	bounded, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	defer cancel()
+	now := time.Now()
+	a, d, err := l.ask(bounded)
+	if ctx.Err() != nil {
+		return State{Looked: now}, ctx.Err()
+	}
+	if err != nil {
+		s := State{Looked: now, Down: errors.Is(err, errDown), Problem: err.Error()}
+		return s, nil
+	}
+	s := a.state(d, now)
+	l.steady(&s)
+	return s, nil
+}
+
+func (l *local) ask(ctx context.Context) (answers, *dialect, error) {
+	s, err := l.connection.session(ctx)
+	if err != nil {
+		return answers{}, nil, err
+	}
+	defer s.end(true)
+	d, err := s.dialect(ctx, l.options.Flavor)
+	if err != nil {
+		return answers{}, nil, err
+	}
+	a, err := s.answers(ctx, d)
+	return a, d, err
+}
+
+// answers asks for all of them. It fails only when the server does not answer.
+func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
+	var a answers
+	var err error
+	if a.identity, err = s.one(ctx, "", d.identity); err != nil {
+		return a, err
+	}
+	var switches, counters, open []row
+	for _, q := range []struct {
+		into    *[]row
+		needs   string
+		queries []string
+	}{
+		{&switches, "", []string{d.switches}},
+		{&counters, "", []string{d.counters}},
+		{&a.origin, d.needs.schema, []string{d.origin}},
+		{&a.source, d.needs.source, d.source},
+		{&a.replicas, d.needs.replicas, d.replicas},
+		{&a.running, d.needs.process, []string{d.running}},
+		{&open, d.needs.process, []string{d.open}},
+		{&a.locks, d.needs.schema, d.locks},
+		{&a.clones, d.needs.schema, d.clones},
+		{&a.members, d.needs.schema, d.members},
+		{&a.oldest, d.needs.logs, d.oldest},
+	} {
+		if len(q.queries) == 0 {
+			continue
+		}
+		out, err := s.firstOf(ctx, q.needs, q.queries)
+		switch {
+		case err == nil:
+			*q.into = out
+		case absent(err):
+		case number(err) == 0:
+			return a, err
+		case !slices.Contains(a.missing, err.Error()):
+			a.missing = append(a.missing, err.Error())
+		}
+	}
+	a.switches, a.counters = pairs(switches), pairs(counters)
+	if len(open) == 1 {
+		a.open = open[0]
+	}
+	return a, nil
+}
+
+// steady keeps the time of the start: it is computed from whole seconds, and no
+// two starts are so near to each other.
+func (l *local) steady(s *State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if near := s.Started.Sub(l.started).Abs(); near <= 2*time.Second {
+		s.Started = l.started
+		return
+	}
+	l.started = s.Started
+}
+
+// name of a member, with the port where that is not the usual one.
+func name(host, port string) string {
+	if host == "" || port == "" || port == "0" || port == "3306" {
+		return engines.OneLine(host)
+	}
+	return engines.OneLine(host + ":" + port)
+}
+
+// missing in words.
+func missing(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return engines.OneLine("cannot learn all that is needed: " + strings.Join(words, "; "))
+}
