@@ -42,6 +42,8 @@ type Options struct {
 	Timeout time.Duration
 	// MaxBytes bounds the answer to one statement. 0: 4 MiB.
 	MaxBytes int64
+	// Limits of switchovers.
+	Limits Limits
 }
 
 func (o Options) withDefaults() Options {
@@ -60,6 +62,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = 4 << 20
 	}
+	o.Limits = o.Limits.withDefaults()
 	return o
 }
 

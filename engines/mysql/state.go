@@ -137,6 +137,9 @@ type GroupMember struct {
 // Switch is a switchover that a member has agreed to.
 type Switch struct {
 	Claim string `json:"claim"`
+	// At is when this try began, by From's clock. From's tries are told apart by it: a
+	// later one ends all before it.
+	At time.Time `json:"at"`
 	// From is the primary that hands over, To the member that takes over: empty
 	// until it was chosen.
 	From string `json:"from"`

@@ -1,0 +1,133 @@
+// Package mysql adapts MySQL and MariaDB to the engines contract. It speaks SQL to
+// the local server only; what other members must do or tell goes through their
+// agents.
+package mysql
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Engine is the adapter. Look and Observe may be called at any time; of the methods
+// that change something the agent calls one at a time.
+//
+// Invariant: the local server begins to allow writes in three places only: takeBack
+// (its own switchover was given up), takeOver (it was told to), and open (all
+// members are known and none but this one could).
+type Engine struct {
+	server  server
+	options Options
+	// each calls f for so many at once; in turn in tests that enumerate.
+	each func(n int, f func(i int))
+
+	memory
+}
+
+// memory is what an agent knows and its successor does not.
+type memory struct {
+	mu sync.Mutex
+	// newest look at the local server.
+	newest State
+	// note is the switchover that this member takes part in.
+	note *Switch
+	// over are the newest tries of each primary that have been given up: what comes
+	// late of them is refused.
+	over map[string]time.Time
+	// domain that follows a member's name in the addresses that replicas use.
+	domain string
+	// again is when a switchover that failed is tried again, failed why it did.
+	again  time.Time
+	failed string
+	// ran is the start of the server since which its replication was seen running.
+	ran time.Time
+	// asked are the claims for which another manager was told.
+	asked string
+}
+
+// newEngine works on a server that is already made.
+func newEngine(s server, options Options) *Engine {
+	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}}}
+}
+
+func atOnce(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}
+
+// Look answers what the local member says of itself.
+func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
+	s := e.newestLook()
+	if fresh || s.Looked.IsZero() {
+		s = e.local(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return json.Marshal(s)
+}
+
+// local looks at the own server now.
+func (e *Engine) local(ctx context.Context) State {
+	bounded, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	defer cancel()
+	s, err := e.server.look(bounded)
+	if err != nil {
+		s.Serving, s.Writes = false, WritesUnknown
+		s.Problem = engines.OneLine(err.Error())
+	}
+	if s.Looked.IsZero() {
+		s.Looked = time.Now()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s.Node == "" {
+		s.Node = e.newest.Node
+	}
+	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
+		e.ran = s.Started
+	}
+	e.newest = s
+	s.Switch = e.openNote(s.Node)
+	return s
+}
+
+func (e *Engine) newestLook() State {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.newest
+	s.Switch = e.openNote(s.Node)
+	return s
+}
+
+// openNote answers a copy of the note and forgets one of another's switchover that
+// is over by its time. Callers hold the lock.
+func (e *Engine) openNote(own string) *Switch {
+	n := e.note
+	if n == nil {
+		return nil
+	}
+	if n.From != own && !n.Promoting && time.Now().After(n.Until) {
+		e.note = nil
+		return nil
+	}
+	c := *n
+	return &c
+}
+
+// keep notes a switchover; nil: none.
+func (e *Engine) keep(s *Switch) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.note = nil
+	if s != nil {
+		c := *s
+		e.note = &c
+	}
+}

@@ -1,0 +1,38 @@
+package mysql
+
+import "time"
+
+// External as Options.Failover: another manager owns the topology.
+const External = "External"
+
+// Limits of what acts. The zero value of each is its default.
+type Limits struct {
+	// Patience is how long writes may be stopped in one try. 0: 30 s.
+	Patience time.Duration
+	// StopWithin bounds the wait for statements that write, during which new ones wait
+	// too. 0: 5 s.
+	StopWithin time.Duration
+	// LongWrite is the age from which an open transaction that has changed something is
+	// waited for before writes are stopped. 0: 1 s.
+	LongWrite time.Duration
+	// RetryAfter a switchover that failed. 0: 10 s.
+	RetryAfter time.Duration
+	// Quiet is how long all other agents must be known before a server is made writable
+	// that nobody asked to be. 0: 10 s.
+	Quiet time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&l.Patience, 30 * time.Second}, {&l.StopWithin, 5 * time.Second}, {&l.LongWrite, time.Second},
+		{&l.RetryAfter, 10 * time.Second}, {&l.Quiet, 10 * time.Second},
+	} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	return l
+}

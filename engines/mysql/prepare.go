@@ -1,0 +1,146 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// pause between two looks while writes are stopped.
+const pause = 100 * time.Millisecond
+
+// Plan answers whose role the order gives away, and whether it has it.
+func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+	if err := order.Check(); err != nil {
+		return nil, err
+	}
+	s := e.local(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if !s.Serving || s.Node == "" {
+		return nil, fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	}
+	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
+	u.Wrote = u.Node == s.Node && (s.Writes == Allowed || s.Switch != nil && s.Switch.From == s.Node)
+	return u.encode()
+}
+
+var errNotServing = errors.New("the local server does not serve")
+
+// Apply hands the role of the local member over, as far as it can at once: while
+// writes are stopped it does not return but at the end, or with its context.
+func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+	if err := order.Check(); err != nil {
+		return engines.Progress{}, err
+	}
+	planned, err := decodeUndo(undoBytes)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	s := e.local(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return engines.Progress{}, ctx.Err()
+	case s.Node == "":
+		return engines.Progress{}, fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	}
+	node := order.Subject(s.Node)
+	if err := planned.Matches(order, node); err != nil {
+		return engines.Progress{}, err
+	}
+	switch {
+	case node != s.Node:
+		return engines.Progress{State: engines.Refused, Detail: "only the agent of " + engines.OneLine(node) + " can hand over its role"}, nil
+	case e.options.Failover != "":
+		return e.elsewhere(ctx, order, s)
+	}
+	return e.handOver(ctx, task{
+		claim: order.Claim, eligible: order.Eligible, notAfter: order.NotAfter, epoch: order.Epoch, wrote: planned.Wrote,
+		evacuate: order.Kind == engines.Evacuate,
+	})
+}
+
+// task is what a view needs beside the States.
+type task struct {
+	claim    string
+	eligible []string
+	notAfter time.Time
+	epoch    int64
+	wrote    bool
+	undoing  bool
+	evacuate bool
+	refusals map[string]string
+}
+
+// handOver decides and acts until something has to be waited for that takes longer
+// than writes may be stopped, or nothing is left to do.
+func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {
+	t.refusals = map[string]string{}
+	for {
+		v, err := e.gather(ctx, t, true)
+		if err != nil {
+			return engines.Progress{}, err
+		}
+		a := next(v)
+		switch a.deed {
+		case done:
+			if t.evacuate {
+				return v.copied(a.words), nil
+			}
+			return engines.Progress{State: engines.Done, Detail: a.words}, nil
+		case refused:
+			return engines.Progress{State: engines.Refused, Detail: a.words}, nil
+		case wait:
+			if !v.mine() || v.self.state.Writes == Allowed {
+				return engines.Progress{State: engines.Running, Detail: a.words}, nil
+			}
+		default:
+			if err = e.carryOut(ctx, v, t, a); err == nil {
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return engines.Progress{}, ctx.Err()
+		}
+		if err != nil && !e.handing() {
+			return engines.Progress{State: engines.Running, Detail: a.words + ": " + engines.OneLine(err.Error())}, nil
+		}
+		if !sleep(ctx, pause) {
+			return engines.Progress{}, ctx.Err()
+		}
+	}
+}
+
+// copied: the local member's data may be lost once another one has all of it.
+func (v view) copied(words string) engines.Progress {
+	if slices.ContainsFunc(v.others, func(m member) bool { return m.serves() && m.hasAllOf(v.self) && m.state.Executed != "" }) {
+		return engines.Progress{State: engines.Done, Detail: words}
+	}
+	if len(v.others) == 0 {
+		return engines.Progress{State: engines.Refused, Detail: "nobody else has the data of " + v.self.name()}
+	}
+	return engines.Progress{State: engines.Running, Detail: "no other member is known to have all data of " + v.self.name()}
+}
+
+// handing: the newest look showed writes stopped for a switchover of our own.
+func (e *Engine) handing() bool {
+	s := e.newestLook()
+	return s.Switch != nil && s.Switch.From == s.Node && s.Writes != Allowed
+}
+
+// sleep answers false when the context has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,129 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Restore brings the members to rest: the node that was prepared allows writes
+// again where nobody took over, else all follow the new primary. The role does not
+// move back.
+func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
+	planned, err := decodeUndo(undoBytes)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	s := e.local(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return engines.Progress{}, ctx.Err()
+	case e.options.Failover != "":
+		return engines.Progress{State: engines.Done}, nil
+	case !s.Serving:
+		return engines.Progress{}, fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	case planned.Node != s.Node:
+		return e.restoreOther(ctx, planned)
+	}
+	// A member that never had the role has nothing to take back; one that began a
+	// switchover under this claim has.
+	begun := s.Switch != nil && s.Switch.From == s.Node
+	if !planned.Wrote && !begun {
+		return engines.Progress{State: engines.Done}, nil
+	}
+	return e.handOver(ctx, task{claim: planned.Claim, wrote: planned.Wrote, undoing: true})
+}
+
+// restoreOther has the node's own agent take back its role: only that one can.
+func (e *Engine) restoreOther(ctx context.Context, planned undo) (engines.Progress, error) {
+	v, err := e.gather(ctx, task{claim: planned.Claim, undoing: true}, true)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	from, listed := v.find(planned.Node)
+	took := slices.IndexFunc(v.all(), func(m member) bool { return m.allows() && m.state.Switch == nil })
+	switch {
+	case !planned.Wrote:
+		return engines.Progress{State: engines.Done}, nil
+	case took >= 0:
+		return engines.Progress{State: engines.Done, Detail: v.all()[took].name() + " takes writes"}, nil
+	case !listed || !from.serves():
+		return engines.Progress{State: engines.Running, Detail: planned.Node + " refuses writes until it is back"}, nil
+	}
+	answer, err := e.ask(ctx, planned.Node, stepReopen, body{Switch: Switch{Claim: planned.Claim, From: planned.Node}}, task{claim: planned.Claim})
+	if err != nil {
+		return engines.Progress{State: engines.Running, Detail: "trying again: " + engines.OneLine(err.Error())}, nil
+	}
+	if answer.Refused != "" {
+		return engines.Progress{State: engines.Running, Detail: answer.Refused}, nil
+	}
+	return engines.Progress{State: engines.Running, Detail: planned.Node + " takes its role back"}, nil
+}
+
+// Sweep gives up a switchover of this member whose claim is not open any more.
+func (e *Engine) Sweep(ctx context.Context, keep []string) error {
+	s := e.local(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !s.Serving {
+		return fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	}
+	if e.options.Failover != "" || s.Switch == nil || s.Switch.From != s.Node || slices.Contains(keep, s.Switch.Claim) {
+		return nil
+	}
+	p, err := e.handOver(ctx, task{claim: s.Switch.Claim, wrote: true, undoing: true, notAfter: time.Time{}})
+	if err == nil && p.State != engines.Done {
+		err = fmt.Errorf("the switchover of claim %s is not undone yet: %s", s.Switch.Claim, p.Detail)
+	}
+	return err
+}
+
+// Tend does at most one thing that the members owe each other.
+func (e *Engine) Tend(ctx context.Context) (engines.Progress, error) {
+	idle := engines.Progress{State: engines.Done}
+	if e.options.Failover != "" || e.options.Peers == nil {
+		return idle, nil
+	}
+	s := e.local(ctx)
+	switch n := s.Switch; {
+	case ctx.Err() != nil:
+		return engines.Progress{}, ctx.Err()
+	case !s.Serving:
+		return engines.Progress{State: engines.Running, Detail: s.Problem}, nil
+	case n == nil && s.Writes == Allowed && s.Source == nil:
+		return idle, nil // the primary
+	case n != nil && n.From != s.Node && !n.Promoting:
+		return engines.Progress{State: engines.Running, Detail: n.From + " is handing over"}, nil
+	}
+	// Looks that are not new tell cheaply that nothing is to do; what is done is
+	// decided on new ones.
+	var a action
+	t := task{refusals: map[string]string{}}
+	for _, fresh := range []bool{false, true} {
+		v, err := e.gather(ctx, t, fresh)
+		if err != nil {
+			return engines.Progress{}, err
+		}
+		if a = tended(v); a.deed == done || a.deed == wait {
+			break
+		}
+		if !fresh {
+			continue
+		}
+		if err := e.carryOut(ctx, v, t, a); err != nil {
+			if ctx.Err() != nil {
+				return engines.Progress{}, ctx.Err()
+			}
+			a.words += ": " + engines.OneLine(err.Error())
+		}
+		return engines.Progress{State: engines.Running, Detail: a.words}, nil
+	}
+	if a.deed == done {
+		return engines.Progress{State: engines.Done, Detail: a.words}, nil
+	}
+	return engines.Progress{State: engines.Running, Detail: a.words}, nil
+}

@@ -1,0 +1,312 @@
+package mysql
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
+)
+
+// The steps that members ask of each other.
+const (
+	stepIntend  = "intend"  // note the try
+	stepCatchUp = "catchup" // have what is frozen
+	stepPromote = "promote" // take over
+	stepForget  = "forget"  // the try is over: never take over by it
+	stepFollow  = "follow"  // follow the primary
+	stepReopen  = "reopen"  // take the own role back
+)
+
+// catchUpWithin bounds one wait for what is missing; it is asked for again.
+const catchUpWithin = time.Second
+
+// body of a step.
+type body struct {
+	Switch  Switch `json:"switch"`
+	Primary string `json:"primary,omitempty"`
+	Domain  string `json:"domain,omitempty"`
+}
+
+// answer to a step: what the member looks like after it.
+type answer struct {
+	State State `json:"state"`
+	// Refused says why the step was not taken; empty: it was.
+	Refused string `json:"refused,omitempty"`
+}
+
+// ask has another member take a step.
+func (e *Engine) ask(ctx context.Context, node, step string, b body, t task) (answer, error) {
+	data, err := json.Marshal(b)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := engines.InTime(t.notAfter); err != nil {
+		return answer{}, err
+	}
+	data, err = e.options.Peers.Step(ctx, node, engines.Step{
+		Name: step, Claim: b.Switch.Claim, Epoch: t.epoch, NotAfter: t.notAfter, Body: data,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	var a answer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return answer{}, fmt.Errorf("%s of %s: %w", step, node, err)
+	}
+	if a.State.Node != node {
+		return answer{}, fmt.Errorf("%s of %s: %q has answered", step, node, engines.OneLine(a.State.Node))
+	}
+	return a, nil
+}
+
+var errStep = errors.New("step is not valid")
+
+// Step takes a step that another member asks for, if what is seen here and now
+// permits it.
+func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
+	var b body
+	if len(step.Body) > engines.MaxStep {
+		return nil, fmt.Errorf("%w: %d bytes: want at most %d", errStep, len(step.Body), engines.MaxStep)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(step.Body))
+	if err := decoder.Decode(&b); err != nil || decoder.More() {
+		return nil, fmt.Errorf("%w: %s: not readable", errStep, engines.OneLine(step.Name))
+	}
+	take, ok := map[string]func(context.Context, engines.Step, body, State) (string, error){
+		stepIntend: e.intend, stepCatchUp: e.caughtUp, stepPromote: e.promoted,
+		stepForget: e.forget, stepFollow: e.followed, stepReopen: e.reopen,
+	}[step.Name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", errStep, engines.OneLine(step.Name))
+	}
+	if err := engines.InTime(step.NotAfter); err != nil {
+		return nil, err
+	}
+	var a answer
+	var err error
+	if e.options.Failover != "" {
+		a.Refused = "another manager owns the topology"
+	} else if a.Refused, err = take(ctx, step, b, e.local(ctx)); err != nil {
+		return nil, err
+	}
+	a.State = e.local(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return json.Marshal(a)
+}
+
+// intend notes a try, if no other is noted.
+func (e *Engine) intend(_ context.Context, _ engines.Step, b body, own State) (refused string, err error) {
+	n := Switch{Claim: b.Switch.Claim, At: b.Switch.At, From: b.Switch.From, Until: b.Switch.Until}
+	e.mu.Lock()
+	over := e.over[n.From]
+	e.mu.Unlock()
+	switch open := own.Switch; {
+	case n.From == own.Node || n.From == "" || engines.CheckClaim(n.Claim) != nil:
+		return "", fmt.Errorf("%w: intend of %q", errStep, engines.OneLine(n.From))
+	case !n.At.After(over) || !time.Now().Before(n.Until):
+		return own.Node + " knows that this try is over", nil
+	case open != nil && open.From != n.From:
+		return fmt.Sprintf("%s has noted that %s is handing over", own.Node, engines.OneLine(open.From)), nil
+	case open != nil && open.Promoting && !open.same(&n):
+		return own.Node + " is taking over already", nil
+	case open != nil && n.At.Before(open.At):
+		return own.Node + " knows of a later try", nil
+	case own.Writes == Allowed:
+		return own.Node + " allows writes itself", nil
+	case open.same(&n):
+		return "", nil
+	}
+	e.keep(&n)
+	return "", nil
+}
+
+// forget ends a try and all before it. After its answer this member does not begin
+// to allow writes by any of them.
+func (e *Engine) forget(_ context.Context, _ engines.Step, b body, _ State) (refused string, err error) {
+	const most = 100 // of members that hand over
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, known := e.over[b.Switch.From]; !known && len(e.over) >= most {
+		clear(e.over)
+	}
+	if b.Switch.At.After(e.over[b.Switch.From]) {
+		e.over[b.Switch.From] = b.Switch.At
+	}
+	if e.note != nil && e.note.From == b.Switch.From && !e.note.At.After(b.Switch.At) {
+		e.note = nil
+	}
+	return "", nil
+}
+
+// caughtUp waits a little for what is frozen.
+func (e *Engine) caughtUp(ctx context.Context, _ engines.Step, b body, own State) (refused string, err error) {
+	if !own.Switch.same(&b.Switch) {
+		return own.Node + " has not noted this try", nil
+	}
+	if !own.Serving {
+		return own.Node + " does not serve", nil
+	}
+	_, err = e.server.awaits(ctx, b.Switch.Frozen, catchUpWithin)
+	return "", err
+}
+
+// promoted takes over.
+func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own State) (refused string, err error) {
+	n := b.Switch
+	open := own.Switch
+	end := n.Until
+	if !step.NotAfter.IsZero() && step.NotAfter.Before(end) {
+		end = step.NotAfter
+	}
+	self := member{state: own, known: true}
+	switch {
+	case !open.same(&n):
+		return own.Node + " has not noted this try", nil
+	case n.To != own.Node:
+		return "", fmt.Errorf("%w: %q is to take over, not %q", errStep, engines.OneLine(n.To), own.Node)
+	case !time.Now().Before(end):
+		return "the time to take over is over", nil
+	case !own.Serving:
+		return own.Node + " does not serve", nil
+	case own.Writes == Allowed:
+		return "", nil
+	case own.Source == nil && !open.Promoting:
+		return own.Node + " follows nobody", nil
+	case own.Source != nil && !isSource(own.Source, member{state: State{Node: n.From}}):
+		return fmt.Sprintf("%s follows %s", own.Node, engines.OneLine(own.Source.Host)), nil
+	}
+	if ok, why := self.has(n.Frozen); !ok {
+		return fmt.Sprintf("%s has not caught up: %s", own.Node, why), nil
+	}
+	n.Promoting, n.Until = true, end
+	e.keep(&n)
+	return "", e.takeOver(ctx, own, n, end)
+}
+
+// takeOver makes the local member the primary, by a promise that it has noted. It
+// may be broken off anywhere and repeated; no write is allowed past the end.
+func (e *Engine) takeOver(ctx context.Context, own State, n Switch, end time.Time) error {
+	switch ok, err := e.server.awaits(ctx, n.Frozen, catchUpWithin); {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("%s has not executed all that %s had", own.Node, n.From)
+	}
+	if own.Source != nil {
+		if err := e.server.detach(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.server.acknowledgeAs(ctx, true); err != nil {
+		return err
+	}
+	if !time.Now().Before(end) {
+		return engines.ErrTooLate
+	}
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	if err := e.server.allowWrites(ctx); err != nil {
+		return err
+	}
+	e.keep(nil)
+	return nil
+}
+
+// open makes the local member the primary because all members are known and none
+// but it could be.
+func (e *Engine) open(ctx context.Context, own State) error {
+	if own.Source != nil {
+		if err := e.server.detach(ctx); err != nil {
+			return err
+		}
+	}
+	if err := e.server.acknowledgeAs(ctx, true); err != nil {
+		return err
+	}
+	return e.server.allowWrites(ctx)
+}
+
+// followed follows the primary that the asking member names, as it looks from here.
+func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own State) (refused string, err error) {
+	v, err := e.gather(ctx, task{}, true)
+	if err != nil {
+		return "", err
+	}
+	to, listed := v.find(b.Primary)
+	switch {
+	case own.Switch != nil && own.Switch.Promoting:
+		return own.Node + " is taking over", nil
+	case !listed || !to.allows():
+		return fmt.Sprintf("%s does not see that %s allows writes", own.Node, engines.OneLine(b.Primary)), nil
+	case v.self.state.Writes == Allowed:
+		return own.Node + " allows writes itself", nil
+	}
+	if why := v.cannotFollow(v.self, to); why != "" {
+		return why, nil
+	}
+	if e.suffix() == "" {
+		e.mu.Lock()
+		e.domain = b.Domain
+		e.mu.Unlock()
+	}
+	return "", e.followHere(ctx, v.self, to, step.NotAfter)
+}
+
+// cannotFollow says why m would not get all from the primary, or would have more.
+func (v view) cannotFollow(m, primary member) string {
+	if !primary.serves() || !m.serves() {
+		return m.name() + " cannot be compared with " + primary.name()
+	}
+	if ok, why := primary.has(m.state.Executed); !ok && m.state.Executed != "" {
+		return fmt.Sprintf("%s has what %s has not: %s", m.name(), primary.name(), why)
+	}
+	if ok, why := m.has(primary.state.Purged); !ok && primary.state.Purged != "" {
+		return fmt.Sprintf("%s lacks what %s has no longer in its logs: %s", m.name(), primary.name(), why)
+	}
+	if m.state.Flavor.notation() == gtid.Unknown {
+		return m.name() + " does not tell what it is"
+	}
+	return ""
+}
+
+// followHere makes the local server a replica of the primary. It acknowledges as a
+// replica before it connects as one.
+func (e *Engine) followHere(ctx context.Context, self, to member, notAfter time.Time) error {
+	if err := engines.InTime(notAfter); err != nil {
+		return err
+	}
+	if err := e.server.acknowledgeAs(ctx, false); err != nil {
+		return err
+	}
+	if self.state.Source != nil && isSource(self.state.Source, to) {
+		return e.server.startFollowing(ctx)
+	}
+	host, port := split(to.name())
+	if label(host) == host {
+		host += e.suffix()
+	}
+	return e.server.follow(ctx, host, port, self.state.Source == nil)
+}
+
+// reopen: an earlier agent here may have stopped writes under the claim. It is noted
+// as a try whose candidate is not known; Tend gives it up.
+func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own State) (refused string, err error) {
+	if b.Switch.From != own.Node || engines.CheckClaim(b.Switch.Claim) != nil {
+		return "", fmt.Errorf("%w: reopen of %q", errStep, engines.OneLine(b.Switch.From))
+	}
+	if own.Switch != nil {
+		return "", nil
+	}
+	if own.Writes == RefusedBySQL && own.Source == nil {
+		now := time.Now()
+		e.keep(&Switch{Claim: b.Switch.Claim, From: own.Node, At: now, Until: now, Promoting: true})
+	}
+	return "", nil
+}

@@ -1,0 +1,280 @@
+package mysql
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+func (e *Engine) peers() []engines.Peer {
+	if e.options.Peers == nil {
+		return nil
+	}
+	return e.options.Peers.List()
+}
+
+// gather asks all members what they say of themselves; the own server last, so that
+// nobody seems to be ahead of it because it was looked at a moment earlier.
+func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
+	list := e.peers()
+	v := view{
+		claim: t.claim, eligible: t.eligible, notAfter: t.notAfter, wrote: t.wrote, undoing: t.undoing, refusals: t.refusals,
+		others: make([]member, len(list)), maxLag: e.options.MaxLag, limits: e.options.Limits,
+	}
+	e.each(len(list), func(i int) {
+		v.others[i] = member{peer: list[i], why: "its agent is away"}
+		if list[i].Alive {
+			v.others[i] = e.lookAt(ctx, list[i], fresh)
+		}
+	})
+	slices.SortFunc(v.others, byOrdinal)
+	v.self = member{state: e.local(ctx), known: true, peer: engines.Peer{Alive: true}}
+	if err := ctx.Err(); err != nil {
+		return view{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if d := v.domain(); d != "" {
+		e.domain = d
+	}
+	v.again, v.failed = e.again, e.failed
+	v.ran = !e.ran.IsZero() && e.ran.Equal(v.self.state.Started)
+	v.now = time.Now()
+	return v, nil
+}
+
+func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) member {
+	m := member{peer: peer}
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	defer cancel()
+	data, err := e.options.Peers.Look(ctx, peer.Node, fresh)
+	if err == nil {
+		err = json.Unmarshal(data, &m.state)
+	}
+	switch {
+	case err != nil:
+		return member{peer: peer, why: engines.OneLine(err.Error())}
+	case m.state.Node != peer.Node:
+		return member{peer: peer, why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.state.Node))}
+	}
+	m.known = true
+	return m
+}
+
+// carryOut does what was decided. An error says nothing about how far it came.
+func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
+	switch a.deed {
+	case start:
+		return e.start(ctx, v, t)
+	case catchUp:
+		return e.catchUp(ctx, v, t, a.to)
+	case promote:
+		return e.promote(ctx, v, t, a.to)
+	case takeBack:
+		return e.takeBack(ctx, v, t, a)
+	case follow:
+		to, _ := v.find(a.to)
+		if why := v.cannotFollow(v.self, to); why != "" {
+			if t.refusals != nil {
+				t.refusals[v.self.name()] = why
+			}
+			return errors.New(why)
+		}
+		if err := e.followHere(ctx, v.self, to, t.notAfter); err != nil {
+			return err
+		}
+		if !to.allows() { // who is given way to, see yield
+			return e.drop(ctx, v, t)
+		}
+		return nil
+	case haveFollow:
+		answer, err := e.ask(ctx, a.ask[0], stepFollow, body{Primary: a.to, Domain: e.suffix()}, t)
+		if err == nil && answer.Refused != "" {
+			t.refusals[a.ask[0]] = answer.Refused
+		}
+		if err != nil {
+			t.refusals[a.ask[0]] = fmt.Sprintf("%s does not answer: %s", a.ask[0], engines.OneLine(err.Error()))
+		}
+		return nil
+	case drop:
+		return e.drop(ctx, v, t)
+	case elect:
+		if err := engines.InTime(t.notAfter); err != nil {
+			return err
+		}
+		return e.server.electPrimary(ctx, a.to)
+	case finish:
+		return e.takeOver(ctx, v.self.state, *v.self.state.Switch, v.self.state.Switch.Until)
+	case renounce:
+		e.keep(nil)
+		return nil
+	case open:
+		return e.open(ctx, v.self.state)
+	case close:
+		return e.server.stopWrites(ctx, e.options.Limits.StopWithin)
+	case resume:
+		return e.server.startFollowing(ctx)
+	}
+	return fmt.Errorf("deed %d is nothing to do", a.deed)
+}
+
+// start notes the try everywhere, stops writes, and freezes what was executed. It
+// takes everything back when that does not work.
+func (e *Engine) start(ctx context.Context, v view, t task) error {
+	n := Switch{Claim: t.claim, At: v.now, From: v.self.name(), Until: v.until()}
+	e.keep(&n)
+	refusals := make([]string, len(v.others))
+	e.each(len(v.others), func(i int) {
+		if !v.others[i].peer.Alive {
+			return
+		}
+		if answer, err := e.ask(ctx, v.others[i].peer.Node, stepIntend, body{Switch: n}, t); err == nil {
+			refusals[i] = answer.Refused
+		}
+	})
+	if i := slices.IndexFunc(refusals, func(s string) bool { return s != "" }); i >= 0 {
+		e.fail(refusals[i])
+		return e.drop(ctx, v, t)
+	}
+	if err := engines.InTime(t.notAfter); err != nil {
+		return err
+	}
+	within := min(e.options.Limits.StopWithin, time.Until(n.Until)-2*margin)
+	if within <= 0 {
+		e.fail("it took too long to tell all members")
+		return e.drop(ctx, v, t)
+	}
+	if err := e.server.stopWrites(ctx, within); err != nil {
+		e.fail(engines.OneLine(err.Error()))
+		return err // what is known of the server then decides
+	}
+	frozen, err := e.freeze(ctx)
+	if err != nil {
+		e.fail(engines.OneLine(err.Error()))
+		return err
+	}
+	n.Frozen = frozen
+	e.keep(&n)
+	return nil
+}
+
+var errStillWriting = errors.New("somebody goes on writing though clients may not")
+
+// freeze ends the connections that are left, those of privileged writers among
+// them, and answers what the server has executed once that does not change.
+func (e *Engine) freeze(ctx context.Context) (string, error) {
+	for range 5 {
+		if _, err := e.server.dropClients(ctx); err != nil {
+			return "", err
+		}
+		before := e.local(ctx)
+		if !sleep(ctx, pause) {
+			return "", ctx.Err()
+		}
+		after := e.local(ctx)
+		if !before.Serving || !after.Serving || after.Writes != RefusedBySQL {
+			return "", fmt.Errorf("writes are not known to be stopped: %s", after.Problem)
+		}
+		if before.Executed == after.Executed && after.SemiSync.Waiting == 0 && after.Executed != "" {
+			return after.Executed, nil
+		}
+	}
+	return "", errStillWriting
+}
+
+func (e *Engine) catchUp(ctx context.Context, v view, t task, to string) error {
+	n := *v.self.state.Switch
+	t.notAfter = n.Until
+	answer, err := e.ask(ctx, to, stepCatchUp, body{Switch: n}, t)
+	if err == nil && answer.Refused != "" {
+		err = errors.New(answer.Refused)
+	}
+	return err
+}
+
+// promote tells to to take over. It is noted before it is said: from here on writes
+// are not allowed here before it is known that to did not.
+func (e *Engine) promote(ctx context.Context, v view, t task, to string) error {
+	n := *v.self.state.Switch
+	n.To, n.Promoting = to, true
+	e.keep(&n)
+	t.notAfter = n.Until
+	answer, err := e.ask(ctx, to, stepPromote, body{Switch: n}, t)
+	if err == nil && answer.Refused != "" {
+		e.fail(answer.Refused)
+		n.Until = time.Now() // another try is another one
+		e.keep(&n)
+	}
+	return err
+}
+
+// takeBack allows writes again, once those that may have been told to take over
+// have said that they will not.
+func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
+	n := Switch{Claim: t.claim, From: v.self.name(), At: v.now, Until: v.now}
+	if own := v.self.state.Switch; own != nil {
+		n = *own
+	}
+	t.notAfter = time.Time{} // what was stopped is taken back at any time
+	for _, name := range a.ask {
+		answer, err := e.ask(ctx, name, stepForget, body{Switch: n}, t)
+		if err != nil {
+			return err
+		}
+		m := member{peer: engines.Peer{Node: name}, state: answer.State, known: true}
+		if !m.refuses() {
+			return fmt.Errorf("%s does not say that it refuses writes", name)
+		}
+		if more(m, v.self) {
+			return nil // it took over after all
+		}
+	}
+	if v.again.Before(v.now) {
+		e.fail(a.words)
+	}
+	if v.self.state.Writes == RefusedBySQL && v.self.state.Source == nil {
+		if err := e.server.allowWrites(ctx); err != nil {
+			return err
+		}
+	}
+	return e.drop(ctx, v, t)
+}
+
+// drop has everybody forget the try. Who does not hear it forgets by its time.
+func (e *Engine) drop(ctx context.Context, v view, t task) error {
+	n := v.self.state.Switch
+	e.mu.Lock()
+	if e.note != nil {
+		n = e.note
+	}
+	e.note = nil
+	e.mu.Unlock()
+	if n == nil || n.From != v.self.name() {
+		return nil
+	}
+	t.notAfter = time.Time{}
+	e.each(len(v.others), func(i int) {
+		if peer := v.others[i].peer; peer.Alive {
+			_, _ = e.ask(ctx, peer.Node, stepForget, body{Switch: *n}, t)
+		}
+	})
+	return ctx.Err()
+}
+
+// fail keeps why a try did not work, and when the next may begin.
+func (e *Engine) fail(why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failed, e.again = why, time.Now().Add(e.options.Limits.RetryAfter)
+}
+
+func (e *Engine) suffix() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.domain
+}

@@ -1,0 +1,246 @@
+package mysql
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
+)
+
+// view is what one decision is made from: values only.
+type view struct {
+	now time.Time
+	// claim in hand, with the members that may take over (empty: any), the time past
+	// which nothing may be started (zero: no limit), and whether the node allowed
+	// writes when its undo was planned.
+	claim    string
+	eligible []string
+	notAfter time.Time
+	wrote    bool
+	// undoing: the order is over; nobody else is asked to take over any more.
+	undoing bool
+
+	self   member
+	others []member // by ordinal
+
+	maxLag time.Duration
+	limits Limits
+	// again is when the next try may begin, failed why the last one did not work.
+	again  time.Time
+	failed string
+	// ran: replication was seen running here since the server started.
+	ran bool
+	// refusals of members to follow, in this call.
+	refusals map[string]string
+}
+
+// member is one of the database's, as it was looked at.
+type member struct {
+	peer  engines.Peer
+	state State
+	// known: state is an answer to a question asked for this view. Why it is not.
+	known bool
+	why   string
+}
+
+func (m member) name() string { return cmp.Or(m.state.Node, m.peer.Node, m.peer.Pod) }
+
+// serves: all that was asked for is known.
+func (m member) serves() bool { return m.known && m.state.Serving }
+
+func (m member) allows() bool { return m.serves() && m.state.Writes == Allowed }
+
+// refuses writes for sure; what is unknown does not.
+func (m member) refuses() bool {
+	return m.serves() && (m.state.Writes == RefusedAtStart || m.state.Writes == RefusedBySQL)
+}
+
+// silence says why nothing is known.
+func (m member) silence() string {
+	switch {
+	case !m.known && m.why != "":
+		return m.name() + " does not answer: " + m.why
+	case !m.known:
+		return m.name() + " does not answer"
+	case m.state.Problem != "":
+		return m.name() + " does not serve: " + engines.OneLine(m.state.Problem)
+	}
+	return m.name() + " does not serve"
+}
+
+func (v view) all() []member { return append([]member{v.self}, v.others...) }
+
+func (v view) find(name string) (member, bool) {
+	i := slices.IndexFunc(v.others, func(m member) bool { return m.name() == name })
+	if i < 0 {
+		return member{}, false
+	}
+	return v.others[i], true
+}
+
+// writers are the others that allow writes.
+func (v view) writers() []member {
+	var out []member
+	for _, m := range v.others {
+		if m.allows() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// sourceOf answers the member that m follows; false: none, or one outside.
+func (v view) sourceOf(m member) (member, bool) {
+	if m.state.Source == nil {
+		return member{}, false
+	}
+	all := v.all()
+	i := slices.IndexFunc(all, func(s member) bool { return isSource(m.state.Source, s) })
+	if i < 0 {
+		return member{}, false
+	}
+	return all[i], true
+}
+
+func (v view) follows(m, source member) bool {
+	s, ok := v.sourceOf(m)
+	return ok && s.name() == source.name()
+}
+
+// isSource compares where a replica goes to with how a member is called: the whole
+// name, or its first part where one of the two is longer.
+func isSource(s *Source, m member) bool {
+	host, port := split(m.name())
+	if s.Port != 0 && s.Port != port {
+		return false
+	}
+	if strings.EqualFold(s.Host, host) {
+		return true
+	}
+	return strings.EqualFold(label(s.Host), label(host)) && (!strings.Contains(s.Host, ".") || !strings.Contains(host, "."))
+}
+
+func label(host string) string {
+	if strings.Trim(host, "0123456789.:") == "" {
+		return host // an address has no parts
+	}
+	first, _, _ := strings.Cut(host, ".")
+	return first
+}
+
+// split takes a node's name apart: the port is there when it is not MySQL's own.
+func split(node string) (host string, port int) {
+	if i := strings.LastIndexByte(node, ':'); i >= 0 {
+		if p, err := strconv.Atoi(node[i+1:]); err == nil {
+			return node[:i], p
+		}
+	}
+	return node, 3306
+}
+
+// domain is what the replicas of this database write behind a member's name.
+func (v view) domain() string {
+	for _, m := range v.all() {
+		s, ok := v.sourceOf(m)
+		if !ok {
+			continue
+		}
+		host, _ := split(s.name())
+		if rest, cut := strings.CutPrefix(m.state.Source.Host, host); cut {
+			return rest
+		}
+	}
+	return ""
+}
+
+// ordinal of a pod or node, as a number; names without one come last.
+func ordinal(name string) int {
+	host, _ := split(name)
+	host = label(host)
+	n, err := strconv.Atoi(host[strings.LastIndexByte(host, '-')+1:])
+	if err != nil {
+		return int(^uint(0) >> 1)
+	}
+	return n
+}
+
+func byOrdinal(a, b member) int {
+	first, second := cmp.Or(a.peer.Pod, a.name()), cmp.Or(b.peer.Pod, b.name())
+	return cmp.Or(cmp.Compare(ordinal(first), ordinal(second)), cmp.Compare(first, second), cmp.Compare(a.name(), b.name()))
+}
+
+func (f Flavor) notation() gtid.Notation {
+	switch f {
+	case MySQL:
+		return gtid.MySQL
+	case MariaDB:
+		return gtid.MariaDB
+	}
+	return gtid.Unknown
+}
+
+// has tells whether everything of the position was executed by the member.
+func (m member) has(position string) (bool, string) {
+	return gtid.AtLeast(m.state.Flavor.notation(), m.state.Executed, position)
+}
+
+// hasAllOf tells whether the member has executed what another has executed, and,
+// when that is a replica, received.
+func (m member) hasAllOf(other member) bool {
+	for _, position := range []string{other.state.Executed, other.state.Received} {
+		if position == "" {
+			continue
+		}
+		if ok, _ := m.has(position); !ok {
+			return false
+		}
+	}
+	return m.state.Flavor == other.state.Flavor
+}
+
+// more tells whether a has all of b, and b not all of a.
+func more(a, b member) bool { return a.hasAllOf(b) && !b.hasAllOf(a) }
+
+// errant names what a replica has that the primary has not.
+func errant(replica, primary member) (string, error) {
+	notation := replica.state.Flavor.notation()
+	own, err := gtid.Parse(notation, replica.state.Executed)
+	if err != nil {
+		return "", err
+	}
+	theirs, err := gtid.Parse(primary.state.Flavor.notation(), primary.state.Executed)
+	if err != nil {
+		return "", err
+	}
+	return own.Errant(replica.state.ID, theirs, primary.state.ID)
+}
+
+// older compares versions by their numbers; what cannot be read is older.
+func older(a, b string) bool {
+	v, w := numbers(a), numbers(b)
+	return len(v) == 0 || slices.Compare(v, w) < 0
+}
+
+// numbers of "8.4.3-log" are 8, 4, 3.
+func numbers(version string) []int {
+	var out []int
+	for part := range strings.SplitSeq(version, ".") {
+		digits := part
+		if i := strings.IndexFunc(part, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+			digits = part[:i]
+		}
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			break
+		}
+		out = append(out, n)
+		if digits != part {
+			break
+		}
+	}
+	return out
+}
