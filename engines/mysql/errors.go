@@ -21,8 +21,8 @@ var (
 	errUnusable = sqldriver.ErrBadConn
 	// errFlavor: the server is not what the options want.
 	errFlavor = errors.New("the server is of another kind")
-	// errDown: no server listens.
-	errDown = errors.New("no server listens")
+	// errNoServer: no server listens.
+	errNoServer = errors.New("no server listens")
 )
 
 // numbers of the server's errors that something depends on.
@@ -80,7 +80,7 @@ func (c *connection) failure(err error, needs string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer in time: %w", plainContext(err))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: %w", errDown, syscall.ECONNREFUSED)
+		return fmt.Errorf("%w: %w", errNoServer, syscall.ECONNREFUSED)
 	case errors.Is(err, errTooLarge):
 		return errTooLarge
 	case errors.Is(err, driver.ErrInvalidConn), errors.Is(err, sqldriver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

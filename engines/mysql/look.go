@@ -61,7 +61,7 @@ func (l *local) look(ctx context.Context) (State, error) {
 		return State{Looked: now}, ctx.Err()
 	}
 	if err != nil {
-		s := State{Looked: now, Down: errors.Is(err, errDown), Problem: err.Error()}
+		s := State{Looked: now, Down: errors.Is(err, errNoServer), Problem: err.Error()}
 		return s, nil
 	}
 	s := a.state(d, now)

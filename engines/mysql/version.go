@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -43,16 +42,3 @@ func parseVersion(text string) (version, error) {
 
 // String is the version as numbers.
 func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch) }
-
-// compare as numbers: 10.11 is later than 10.6.
-func (v version) compare(w version) int {
-	return cmp.Or(cmp.Compare(v.major, w.major), cmp.Compare(v.minor, w.minor), cmp.Compare(v.patch, w.patch))
-}
-
-// older tells whether a is known to be older than b. Servers of different kinds
-// cannot be compared.
-func older(a, b string) bool {
-	v, errA := parseVersion(a)
-	w, errB := parseVersion(b)
-	return errA == nil && errB == nil && v.flavor == w.flavor && v.compare(w) < 0
-}

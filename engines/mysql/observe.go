@@ -1,0 +1,271 @@
+package mysql
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Observe looks at the own server, and asks the other members' agents for what they
+// saw last. Only when that would be an alarm are they to look again: the newest
+// looks of two members are a moment apart, and a switchover fits between them.
+func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
+	v, err := e.gather(ctx, task{}, false)
+	if err != nil {
+		return engines.Observation{}, err
+	}
+	o := observation(v)
+	if o.Health.Verdict != engines.Red {
+		return o, nil
+	}
+	if v, err = e.gather(ctx, task{}, true); err != nil {
+		return engines.Observation{}, err
+	}
+	return observation(v), nil
+}
+
+// Facts: MySQL 9 starts on data of 8.4 and later only; MariaDB from any.
+func (e *Engine) Facts() engines.Facts {
+	f := engines.Facts{Name: "mysql", SettleSeconds: 5}
+	if e.options.Flavor != MariaDB {
+		f.MaxMajorStep, f.MinSource = 1, map[int]string{9: "8.4.0"}
+	}
+	return f
+}
+
+// Roles of members.
+const (
+	primaryRole = "primary"
+	replicaRole = "replica"
+)
+
+// staleAfter a look says nothing any more. It is long because clocks differ.
+const staleAfter = time.Minute
+
+// sight is a view with what is concluded from it.
+//
+// Invariant: primary is nil unless exactly one member is known to be it.
+type sight struct {
+	view
+	members []member // all, and those that only others know of
+	primary *member
+	writers []member // that are known to allow writes
+}
+
+// observation is pure: values in, facts out, and unknown for the rest.
+func observation(v view) engines.Observation {
+	self := v.self.state
+	o := engines.Observation{Node: self.Node, Version: plainVersion(self.Version)}
+	switch {
+	case self.Down:
+		o.Member, o.Health.Reason = engines.NotLive, self.Problem
+		return o
+	case !self.Serving:
+		o.Health.Reason = self.Problem
+		return o
+	}
+	s := see(v)
+	o.Member = engines.Live
+	o.Groups, o.Nodes, o.Health = s.groups(), s.nodes(), s.verdict()
+	o.Busy, o.Veto = self.Busy, s.veto()
+	o.Settled = s.settled()
+	if s.leads(v.self) {
+		o.Roles, o.After = []string{primaryRole}, s.followers()
+	} else if self.Source != nil || self.Group != nil {
+		o.Roles = []string{replicaRole}
+	}
+	return o
+}
+
+func plainVersion(text string) string {
+	if v, err := parseVersion(text); err == nil {
+		return v.String()
+	}
+	return text
+}
+
+func see(v view) sight {
+	s := sight{view: v}
+	for i, m := range s.others {
+		if m.known && v.now.Sub(m.state.Looked) > staleAfter {
+			s.others = slices.Clone(s.others)
+			s.others[i] = member{peer: m.peer, why: "its agent has not looked at it for long"}
+		}
+	}
+	s.members = append(s.all(), s.rumoured()...)
+	for i, m := range s.members {
+		if m.allows() {
+			s.writers = append(s.writers, m)
+			s.primary = &s.members[i]
+		}
+	}
+	if len(s.writers) != 1 {
+		s.primary = nil
+	}
+	if group := s.self.state.Group; group != nil && group.Primary && !group.Galera {
+		s.primary = s.elected(group)
+	}
+	return s
+}
+
+// elected by group replication, as this member sees it.
+func (s sight) elected(g *GroupState) *member {
+	for _, member := range g.Members {
+		if member.Role == rolePrimary && member.State == memberOnline {
+			for i := range s.members {
+				if s.isGroupMember(s.members[i], member) {
+					return &s.members[i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s sight) isGroupMember(m member, g GroupMember) bool {
+	if m.known && m.state.ID != "" {
+		return m.state.ID == g.ID
+	}
+	return isSource(&Source{Host: g.Host, Port: g.Port}, m)
+}
+
+// rumoured are members whose agents nobody knows: replicas of a member, sources,
+// and others in the group.
+func (s sight) rumoured() []member {
+	var out []member
+	known := s.all()
+	add := func(id, host string, port int) {
+		if host == "" || slices.ContainsFunc(append(known, out...), func(m member) bool {
+			return id != "" && m.state.ID == id || isSource(&Source{Host: host, Port: port}, m)
+		}) {
+			return
+		}
+		out = append(out, member{
+			peer: engines.Peer{Node: nodeName(host, port)}, state: State{ID: id}, why: "no agent is known for it",
+		})
+	}
+	for _, m := range known {
+		if !m.serves() {
+			continue
+		}
+		for _, r := range m.state.Replicas {
+			add(r.ID, r.Host, r.Port)
+		}
+		if src := m.state.Source; src != nil && src.Receiving {
+			add(src.ID, src.Host, src.Port)
+		}
+		if g := m.state.Group; g != nil && !g.Galera {
+			for _, other := range g.Members {
+				add(other.ID, other.Host, other.Port)
+			}
+		}
+	}
+	return out
+}
+
+// leads tells whether the member takes writes: the primary, or one of many.
+func (s sight) leads(m member) bool {
+	if s.primary != nil {
+		return s.primary.name() == m.name()
+	}
+	return s.manyWriters() && m.allows()
+}
+
+// manyWriters is so by design: Galera, and group replication without a primary.
+func (s sight) manyWriters() bool {
+	g := s.self.state.Group
+	return g != nil && (g.Galera || !g.Primary)
+}
+
+// followers of the own server: those that must be updated before it.
+func (s sight) followers() []string {
+	if s.manyWriters() {
+		return nil
+	}
+	var out []string
+	for _, m := range s.members[1:] {
+		if m.name() != "" && (s.follows(m, s.self) || s.listed(s.self, m) || s.self.state.Group != nil) {
+			out = append(out, m.name())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// listed tells whether the source says that the member is connected to it.
+func (s sight) listed(source, m member) bool {
+	return slices.ContainsFunc(source.state.Replicas, func(r Replica) bool {
+		return r.ID != "" && r.ID == m.state.ID || r.Host != "" && isSource(&Source{Host: r.Host, Port: r.Port}, m)
+	})
+}
+
+// nodes are the other members.
+func (s sight) nodes() []engines.Node {
+	var out []engines.Node
+	for _, m := range s.members[1:] {
+		if m.name() == "" {
+			continue
+		}
+		out = append(out, engines.Node{Name: m.name(), Address: m.name(), State: s.membership(m)})
+	}
+	return out
+}
+
+// membership of one whose agent is away, or does not know, is what others see.
+func (s sight) membership(m member) engines.Membership {
+	switch {
+	case m.serves():
+		return engines.Live
+	case m.known && m.state.Down:
+		return engines.NotLive
+	case m.known:
+		return engines.MembershipUnknown
+	case s.connected(m):
+		return engines.Live
+	case s.missed(m):
+		return engines.NotLive
+	}
+	return engines.MembershipUnknown
+}
+
+// connected tells whether somebody who serves says that the member's server lives:
+// it sends to it, or receives from it.
+func (s sight) connected(m member) bool {
+	for _, other := range s.members {
+		if !other.serves() {
+			continue
+		}
+		if src := other.state.Source; s.listed(other, m) || src != nil && src.Receiving && (src.ID != "" && src.ID == m.state.ID || isSource(src, m)) {
+			return true
+		}
+		if g := other.state.Group; g != nil && slices.ContainsFunc(g.Members, func(o GroupMember) bool {
+			return s.isGroupMember(m, o) && (o.State == memberOnline || o.State == memberRecovering)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// missed tells whether those who would see the member's server if it lived do not:
+// the primary that serves, or, of the primary itself, all that follow it.
+func (s sight) missed(m member) bool {
+	if s.connected(m) {
+		return false
+	}
+	if s.primary != nil && s.primary.serves() && s.primary.name() != m.name() {
+		return true
+	}
+	replicas := 0
+	for _, other := range s.members {
+		if other.serves() && other.state.Source != nil && isSource(other.state.Source, m) {
+			replicas++
+		}
+	}
+	return replicas > 0
+}
+
+func nodeName(host string, port int) string { return name(host, strconv.Itoa(port)) }

@@ -1,0 +1,121 @@
+package mysql
+
+import (
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// verdict on the whole database. The worst line that holds is the verdict:
+//
+//   - Yellow, before all: a switchover is under way, in which nobody may allow writes.
+//   - Red: two allow writes, or it is known that none does; a group without a quorum.
+//   - Unknown: the agent of a member is there and does not know.
+//   - Yellow: a replica has stopped, is too far behind, has diverged or follows
+//     somebody else; commits wait for nobody although they should.
+//   - Recoverable: members are away, and nothing else.
+//   - Green.
+func (s sight) verdict() engines.Health {
+	for _, m := range s.members {
+		if n := m.state.Switch; n != nil && (n.Promoting || n.Until.After(s.now)) {
+			return engines.Health{Verdict: engines.Yellow, Reason: "a switchover from " + engines.OneLine(n.From) + " is under way"}
+		}
+	}
+	var away, unknown, yellow engines.Tally[string]
+	for _, m := range s.members {
+		switch {
+		case m.serves():
+			if why := s.complaint(m); why != "" {
+				yellow.Add(m.name() + " " + why)
+			}
+		case m.known && m.state.Down:
+			away.Add(m.name())
+		case m.known:
+			unknown.Add(m.silence())
+		case s.missed(m):
+			away.Add(m.name())
+		case m.peer.Alive || s.primary == nil:
+			unknown.Add(m.silence())
+		default: // its agent is away, its server is there
+			away.Add("the agent of " + m.name())
+		}
+	}
+	if group := s.self.state.Group; group != nil {
+		if !group.Quorum {
+			return engines.Health{Verdict: engines.Red, Reason: "this member is in no group that has a quorum"}
+		}
+		if missing := group.Size - len(s.groupMembers()); missing > 0 && group.Galera {
+			unknown.Add(fmt.Sprintf("%d members do not tell", missing))
+		}
+	}
+	switch {
+	case len(s.writers) > 1 && !s.manyWriters():
+		return engines.Health{Verdict: engines.Red, Reason: fmt.Sprintf("%s and %s allow writes", s.writers[0].name(), s.writers[1].name())}
+	case len(s.writers) == 0 && unknown.N == 0:
+		return engines.Health{Verdict: engines.Red, Reason: "no member allows writes"}
+	case unknown.N > 0:
+		return engines.Health{Reason: unknown.Text("not known:")}
+	case yellow.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: yellow.Text("replication:")}
+	case away.N == 0 && s.unacknowledged():
+		return engines.Health{Verdict: engines.Yellow, Reason: s.primary.name() + " commits without waiting for a replica, as it should"}
+	case away.N > 0:
+		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("away:")}
+	}
+	return engines.Health{Verdict: engines.Green}
+}
+
+// complaint about a member that serves; empty: none.
+func (s sight) complaint(m member) string {
+	if m.state.Group != nil {
+		if state := s.groupMemberState(m); state != engines.Active {
+			return "is " + state.String() + " in its group"
+		}
+		return ""
+	}
+	if s.primary == nil || s.leads(m) {
+		return ""
+	}
+	_, why := s.behind(m)
+	return why
+}
+
+// unacknowledged: the primary was to wait for replicas, and has given that up.
+func (s sight) unacknowledged() bool {
+	return s.primary != nil && s.primary.serves() && s.primary.state.SemiSync.Source && !s.primary.state.SemiSync.Working
+}
+
+// settled tells whether the own server does what it is there for.
+func (s sight) settled() bool {
+	own := s.self
+	switch {
+	case own.state.Group != nil:
+		return s.groupMemberState(own) == engines.Active && own.state.Group.Quorum
+	case s.primary == nil:
+		return false
+	case s.leads(own):
+		return true
+	}
+	if _, why := s.behind(own); why != "" {
+		return false
+	}
+	sync := s.primary.state.SemiSync
+	return !s.primary.serves() || !sync.Source || !own.state.SemiSync.Replica || own.state.SemiSync.Acknowledging
+}
+
+// veto is for what a restart would make worse.
+func (s sight) veto() string {
+	own := s.self
+	alone := len(s.members) == 1
+	switch {
+	case own.state.Group != nil:
+		return ""
+	case own.state.StartsWritable && !alone:
+		return "the server starts writable: it would come back as a second primary; its configuration must say read_only=ON (MySQL: super_read_only=ON)"
+	case !s.leads(own):
+		if words, _ := s.diverged(own); words != "" {
+			return "the server " + words
+		}
+	}
+	return ""
+}
