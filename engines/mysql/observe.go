@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -28,9 +29,12 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 }
 
 // Facts: MySQL 9 starts on data of 8.4 and later only; MariaDB from any.
-func (e *Engine) Facts() engines.Facts {
-	f := engines.Facts{Name: "mysql", SettleSeconds: 5}
-	if e.options.Flavor != MariaDB {
+func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
+
+// FactsOf a flavor. Empty: of MySQL.
+func FactsOf(flavor Flavor) engines.Facts {
+	f := engines.Facts{Name: string(cmp.Or(flavor, MySQL)), SettleSeconds: 5}
+	if flavor != MariaDB {
 		f.MaxMajorStep, f.MinSource = 1, map[int]string{9: "8.4.0"}
 	}
 	return f
