@@ -49,7 +49,7 @@ bin/helm: test/tools/helm/go.mod
 FORCE:
 
 .PHONY: images
-images: bin/rollcall-images ## build all images (Solr, OpenSearch, agent, coordinator) without Docker
+images: bin/rollcall-images ## build all images (Solr, OpenSearch, MySQL, MariaDB, agent, coordinator) without Docker
 	bin/rollcall-images build
 
 .PHONY: deps
@@ -81,7 +81,7 @@ purge: bin/rollcall-cluster ## stop the demo's cluster and remove its data
 ## Checking
 
 .PHONY: test
-test: deps build ## everything that can run: units, race, real Solr, real OpenSearch, real cluster
+test: deps build ## everything that can run: units, race, real Solr, OpenSearch, MySQL and MariaDB, real cluster
 	bash test/run.sh all
 
 .PHONY: test-unit
@@ -91,6 +91,10 @@ test-unit: ## unit tests with the race detector, no root, no cluster
 .PHONY: test-opensearch
 test-opensearch: deps build ## the OpenSearch adapter against real servers of each version, and of two at once
 	ROLLCALL_OPENSEARCH_ALL=1 bash test/run.sh opensearch
+
+.PHONY: test-mysql
+test-mysql: deps bin/rollcall-images ## what is there for MySQL and MariaDB, against real servers
+	bash test/run.sh mysql
 
 .PHONY: test-e2e
 test-e2e: deps build ## the real-cluster tests only

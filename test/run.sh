@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh all|unit|solr|opensearch|e2e: the tests, with the time of each part.
+# run.sh all|unit|solr|opensearch|mysql|e2e: the tests, with the time of each part.
 #
 # With CI=true, what cannot run is a failure instead of a skip: the tests ask
 # ROLLCALL_REQUIRE for what must be there. ROLLCALL_OPENSEARCH_ALL=1 runs the
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 part=${1:-all}
 if [ "${CI:-}" = true ]; then
-  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,cluster}
+  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,mysql,mariadb,cluster}
 fi
 
 timed() { # timed NAME COMMAND...
@@ -49,6 +49,13 @@ opensearch() {
   timed "the OpenSearch adapter against real servers" go test -p 1 -count=1 -timeout 40m -run Real "$packages"
 }
 
+mysql() {
+  ROLLCALL_MYSQL_HOME=$(bin/rollcall-images mysql-home)
+  ROLLCALL_MARIADB_HOME=$(bin/rollcall-images mariadb-home)
+  export ROLLCALL_MYSQL_HOME ROLLCALL_MARIADB_HOME
+  timed "MySQL and MariaDB: real servers" go test -p 1 -count=1 -timeout 40m -run Real ./engines/mysql/... ./test/e2e/manifests
+}
+
 e2e() {
   timed "the local cluster's life, crashes included" env ROLLCALL_CLUSTER_TEST=1 go -C test/cluster test -count=1 -timeout 40m -run Lifecycle ./local
   timed "real cluster" env ROLLCALL_E2E=1 go test -count=1 -v -timeout 90m ./test/e2e/suite/...
@@ -63,12 +70,14 @@ all)
   images
   solr
   opensearch
+  mysql
   e2e
   ;;
+mysql) mysql ;;
 solr | opensearch)
   images
   "$part"
   ;;
-*) echo "usage: run.sh all|unit|solr|opensearch|e2e" >&2; exit 2 ;;
+*) echo "usage: run.sh all|unit|solr|opensearch|mysql|e2e" >&2; exit 2 ;;
 esac
 echo "=== $part: all passed in $SECONDS s"

@@ -45,7 +45,8 @@ func (l *local) allowWrites(ctx context.Context) error {
 	})
 }
 
-// dropClients ends what it can and says what it could not.
+// dropClients ends what it can and says what it could not. Sessions of system users
+// of MySQL it may not end; they cannot write either where super_read_only is on.
 func (l *local) dropClients(ctx context.Context) (ended int, err error) {
 	err = l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
 		sessions, err := s.rows(ctx, d.needs.process, d.clients)
@@ -61,7 +62,7 @@ func (l *local) dropClients(ctx context.Context) (ended int, err error) {
 			switch err := s.do(ctx, d.needs.kill, fmt.Sprintf(`KILL CONNECTION %d`, id)); {
 			case err == nil:
 				ended++
-			case number(err) == refusedNoThread:
+			case number(err) == refusedNoThread, number(err) == refusedOwner && d.flavor == MySQL:
 			case number(err) == 0:
 				return err
 			default:

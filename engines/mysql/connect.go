@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -30,8 +31,6 @@ const (
 	maxSessions  = 3 // a look, a statement that waits, one that ends it
 	sessionLife  = time.Minute
 	sessionIdles = 10 * time.Second
-	// maxWait of a statement that is meant to wait, above what it is told to.
-	waitMargin = 5 * time.Second
 	// longestAnswer is a limit of the driver for statements that wait.
 	longestAnswer = 5 * time.Minute
 )
@@ -144,6 +143,15 @@ type budgeted struct {
 func (b *budgeted) Write(p []byte) (int, error) {
 	b.left = b.max
 	return b.Conn.Write(p)
+}
+
+// SyscallConn lets the driver find out whether a session that was idle has ended.
+func (b *budgeted) SyscallConn() (syscall.RawConn, error) {
+	c, ok := b.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return c.SyscallConn()
 }
 
 func (b *budgeted) Read(p []byte) (int, error) {

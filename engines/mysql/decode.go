@@ -10,6 +10,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
+// maxListed bounds what a State carries: members tell it each other.
+const maxListed = 64
+
 // state concludes from the answers: pure. now is the time before they were asked for.
 func (a answers) state(d *dialect, now time.Time) State {
 	i := a.identity
@@ -29,6 +32,10 @@ func (a answers) state(d *dialect, now time.Time) State {
 	problems = append(problems, a.positions(d, &s)...)
 	if problem := a.sources(&s); problem != "" {
 		problems = append(problems, problem)
+	}
+	if len(a.replicas) > maxListed || len(a.members) > maxListed {
+		problems = append(problems, "it tells of more servers than can be told on")
+		a.replicas, a.members = nil, nil
 	}
 	for _, r := range a.replicas {
 		s.Replicas = append(s.Replicas, replica(r))

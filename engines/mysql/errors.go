@@ -31,14 +31,12 @@ const (
 	refusedPrivilege = 1227
 	refusedSelect    = 1142 // no privilege on a table
 	refusedColumn    = 1143
-	refusedLogin     = 1045
 	refusedNoThread  = 1094 // no such connection
+	refusedOwner     = 1095 // it is that of a user with more privileges
 	refusedSyntax    = 1064
 	unknownTable     = 1109
 	noSuchTable      = 1146
 	unknownVariable  = 1193
-	notReplica       = 1200 // nothing is configured to follow
-	interrupted      = 1317
 )
 
 // refusal is what a server says no with.
