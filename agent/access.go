@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,15 +22,24 @@ import (
 // keys are the certificate and the authorities of now. A connection is judged by
 // what was there when it was made.
 type keys struct {
-	current atomic.Pointer[tls.Config]
+	current atomic.Pointer[tls.Config] // for serving
+	asking  atomic.Pointer[tls.Config] // for asking other agents
 }
 
-func (k *keys) set(certificate *tls.Certificate, clients *x509.CertPool) {
+// set takes new ones; name is that of the agents, which is verified when another
+// one is asked.
+func (k *keys) set(certificate *tls.Certificate, authorities *x509.CertPool, name string) {
+	k.asking.Store(&tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{*certificate},
+		RootCAs:      authorities,
+		ServerName:   name,
+	})
 	k.current.Store(&tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		Certificates:           []tls.Certificate{*certificate},
 		ClientAuth:             tls.RequireAndVerifyClientCert,
-		ClientCAs:              clients,
+		ClientCAs:              authorities,
 		NextProtos:             []string{"h2"},
 		SessionTicketsDisabled: true, // a resumed session would outlive its authority
 	})
@@ -51,19 +61,52 @@ func (k *keys) server() credentials.TransportCredentials {
 	})
 }
 
-// orderMethods change something and need the role coordinator. Everything else
-// that is served, health and reflection too, needs reader or coordinator.
-var orderMethods = []string{
-	rollcallv1.AgentService_Prepare_FullMethodName,
-	rollcallv1.AgentService_Restore_FullMethodName,
-	rollcallv1.AgentService_Relieve_FullMethodName,
+// client answers credentials that follow every change of the keys, for asking
+// other agents of this database cluster.
+func (k *keys) client() credentials.TransportCredentials {
+	return following{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), k}
 }
 
-func authorize(ctx context.Context, method string) error {
-	roles := rolesOf(ctx)
-	needed := []string{config.RoleCoordinator}
-	if !slices.Contains(orderMethods, method) {
-		needed = append(needed, config.RoleReader)
+// following makes each handshake with the keys of that moment.
+type following struct {
+	credentials.TransportCredentials // for what is the same with all keys
+	keys                             *keys
+}
+
+func (f following) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	c := f.keys.asking.Load()
+	if c == nil {
+		return nil, nil, errors.New("no certificate yet")
+	}
+	return credentials.NewTLS(c).ClientHandshake(ctx, authority, conn)
+}
+
+func (f following) Clone() credentials.TransportCredentials {
+	return following{f.TransportCredentials.Clone(), f.keys}
+}
+
+// neededRoles are those of which one is needed to call a method. Everything else
+// that is served, health and reflection too, is for reading. Agents are asked for
+// steps by each other only, and by a coordinator only for what it can undo.
+var neededRoles = map[string][]string{
+	rollcallv1.AgentService_Prepare_FullMethodName: {config.RoleCoordinator},
+	rollcallv1.AgentService_Restore_FullMethodName: {config.RoleCoordinator},
+	rollcallv1.AgentService_Relieve_FullMethodName: {config.RoleCoordinator},
+	rollcallv1.PeerService_Look_FullMethodName:     {config.RoleCoordinator, config.RoleReader, config.RoleAgent},
+	rollcallv1.PeerService_Step_FullMethodName:     {config.RoleAgent},
+}
+
+var readingRoles = []string{config.RoleCoordinator, config.RoleReader}
+
+// access decides who may call what. name is that of this database cluster's
+// agents, config.ServerName.
+type access struct{ name string }
+
+func (a access) authorize(ctx context.Context, method string) error {
+	roles := a.rolesOf(ctx)
+	needed, ok := neededRoles[method]
+	if !ok {
+		needed = readingRoles
 	}
 	for _, role := range needed {
 		if slices.Contains(roles, role) {
@@ -74,8 +117,9 @@ func authorize(ctx context.Context, method string) error {
 		"%s needs a client certificate with the URI name %s%s", method, config.RolePrefix, strings.Join(needed, " or "))
 }
 
-// rolesOf reads the roles of a verified client certificate.
-func rolesOf(ctx context.Context) []string {
+// rolesOf reads the roles of a verified client certificate. One authority signs
+// for the agents of all database clusters: another's agent has no role here.
+func (a access) rolesOf(ctx context.Context) []string {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return nil
@@ -84,24 +128,26 @@ func rolesOf(ctx context.Context) []string {
 	if !ok || len(info.State.VerifiedChains) == 0 {
 		return nil
 	}
+	leaf := info.State.VerifiedChains[0][0]
 	var roles []string
-	for _, uri := range info.State.VerifiedChains[0][0].URIs {
-		if role, ok := strings.CutPrefix(uri.String(), config.RolePrefix); ok {
+	for _, uri := range leaf.URIs {
+		role, ok := strings.CutPrefix(uri.String(), config.RolePrefix)
+		if ok && (role != config.RoleAgent || slices.Contains(leaf.DNSNames, a.name)) {
 			roles = append(roles, role)
 		}
 	}
 	return roles
 }
 
-func unaryAccess(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if err := authorize(ctx, info.FullMethod); err != nil {
+func (a access) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := a.authorize(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
 	return handler(ctx, request)
 }
 
-func streamAccess(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := authorize(stream.Context(), info.FullMethod); err != nil {
+func (a access) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := a.authorize(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
 	return handler(server, stream)

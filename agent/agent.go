@@ -32,8 +32,9 @@ import (
 // the default that is named.
 type Options struct {
 	Identity config.Identity
-	// NewEngine makes the adapter that the configuration asks for.
-	NewEngine func(config.File) (engines.Engine, error)
+	// NewEngine makes the adapter that the configuration asks for, which reaches
+	// the database's other members through the peers.
+	NewEngine func(config.File, engines.Peers) (engines.Engine, error)
 	// Version of the agent, told to others. Default "dev".
 	Version string
 
@@ -70,7 +71,8 @@ type Options struct {
 const (
 	firstConfigInterval = 2 * time.Second
 
-	maxRequestBytes = 64 << 10
+	// maxRequestBytes has room for the largest request of another agent.
+	maxRequestBytes = engines.MaxStep + 16<<10
 	maxStreams      = 64
 	teardown        = 2 * time.Second
 )
@@ -190,7 +192,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopInner()
 	p := a.assemble(inner, portOf(grpcListener), ctx.Done())
-	rpc := a.rpc(p.service)
+	rpc := a.rpc(p)
 	site := (&web{
 		token: a.options.Identity.StopToken, hook: p.stopper.hook, gatherer: prometheus.Gatherers{a.registry, process()}, logger: a.logger,
 		unready: func() []string { return a.unready(p.settings) },
@@ -213,14 +215,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	servers.Wait()
 	stopInner()
 	ended()
-	if closed := a.slot.set(nil); closed != nil {
-		a.logger.Warn("engine adapter did not close", "error", closed)
-	}
+	p.close()
 	a.logger.Info("agent ended")
 	return err
 }
 
-func (a *Agent) rpc(s *service) *grpc.Server {
+func (a *Agent) rpc(p *parts) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -233,11 +233,12 @@ func (a *Agent) rpc(s *service) *grpc.Server {
 		options = append(options, grpc.Creds(insecure.NewCredentials()))
 		a.logger.Warn("INSECURE: gRPC and gossip are open to everybody, without encryption; for development only")
 	} else {
-		options = append(options, grpc.Creds(a.keys.server()),
-			grpc.ChainUnaryInterceptor(unaryAccess), grpc.ChainStreamInterceptor(streamAccess))
+		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster)}
+		options = append(options, grpc.Creds(a.keys.server()), grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
 	}
 	server := grpc.NewServer(options...)
-	rollcallv1.RegisterAgentServiceServer(server, s)
+	rollcallv1.RegisterAgentServiceServer(server, p.service)
+	rollcallv1.RegisterPeerServiceServer(server, p.peerService)
 	healthy := health.NewServer()
 	healthy.SetServingStatus(rollcallv1.AgentService_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(server, healthy)

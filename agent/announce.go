@@ -19,6 +19,7 @@ type announcer struct {
 	board   *board
 	mesh    *meshKeeper
 	fence   *fence
+	peers   *peers
 	address string
 
 	last *rollcallv1.Headline
@@ -32,6 +33,7 @@ func (a *announcer) run(ctx context.Context) {
 		v, told := a.board.newest()
 		roster, heard := a.mesh.roster()
 		a.fence.heard(roster.Epoch())
+		a.peers.follow(roster)
 		a.announce(v, roster.Alive(), counted)
 		counted = false
 		select {

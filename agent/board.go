@@ -65,6 +65,8 @@ func (b *board) again(s sighting) bool {
 
 func (b *board) drained(d drainView) { b.update(false, func(v *view) { v.drain = d }) }
 
+func (b *board) tended(text string) { b.update(false, func(v *view) { v.tending = text }) }
+
 func (b *board) setPhase(p rollcallv1.Phase) { b.update(false, func(v *view) { v.phase = p }) }
 
 func (b *board) setEpoch(epoch int64) { b.update(false, func(v *view) { v.epoch = epoch }) }

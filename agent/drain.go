@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,45 +22,14 @@ const (
 	retryRefused = 10 * time.Second
 )
 
-// job is one order in hand. A job without a claim is the stop hook's own.
-type job struct {
-	claim    string
-	kind     engines.Kind
-	epoch    int64
-	eligible []string // pods
-	undo     []byte
-	shared   engines.Shared
-	notAfter time.Time
-
-	state       rollcallv1.Drain
-	detail      string
-	done, total int
-	since       time.Time // of state
-
-	ctx    context.Context
-	cancel context.CancelFunc
-}
-
-func (j *job) running() bool { return j.state == rollcallv1.Drain_DRAIN_PREPARING }
-
-// order is what the adapter is told.
-type order struct {
-	claim    string
-	kind     engines.Kind
-	epoch    int64
-	eligible []string
-	undo     []byte
-	shared   engines.Shared
-	notAfter time.Time
-}
-
 // drainer carries out one order at a time.
 //
 // Invariants: only one call that changes the database runs at any time (busy); a
 // job of a claim ends only by Restore of that claim, by an order of a higher
 // epoch, or by another order once its own time is over; a claim that is being
 // restored, or was, is not prepared again in that epoch; nothing is undone
-// without being asked, except what the stop hook did.
+// without being asked, except what the stop hook did and what members of a Peered
+// engine did together and did not end in time.
 type drainer struct {
 	engine *slot
 	logger *slog.Logger
@@ -71,22 +39,29 @@ type drainer struct {
 	own string
 	// changed is told of every change.
 	changed func(drainView)
+	// store, fence and heard are for claims of a Peered engine. heard tells whether
+	// the peers were.
+	store store
+	fence *fence
+	heard func() bool
 
 	ctx  context.Context // of everything that is done in the background
-	busy chan struct{}   // held by whoever calls Plan, Apply or Restore
+	busy chan struct{}   // held by whoever calls Plan, Apply, Restore, Step or Tend
 	work sync.WaitGroup
 
-	mu      sync.Mutex
-	job     *job
-	over    overs
-	wake    chan struct{} // closed at the next change of job
-	stopped bool
+	mu        sync.Mutex
+	job       *job
+	over      overs
+	wake      chan struct{} // closed at the next change of job
+	interrupt func()        // ends the Tend that holds busy
+	stopped   bool
 }
 
 func newDrainer(ctx context.Context, engine *slot, own string, translate func([]string) []string, changed func(drainView), logger *slog.Logger) *drainer {
 	return &drainer{
 		ctx: ctx, engine: engine, own: own, translate: translate, changed: changed, logger: logger,
 		busy: make(chan struct{}, 1), wake: make(chan struct{}),
+		fence: &fence{raised: func(int64) {}}, heard: func() bool { return true },
 	}
 }
 
@@ -102,13 +77,16 @@ func (d *drainer) run() {
 
 // background runs f under the drainer's context, at once, or not at all when the
 // agent is stopping.
-func (d *drainer) background(f func()) {
+func (d *drainer) background(f func()) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.stopped {
 		d.work.Go(f)
 	}
+	return !d.stopped
 }
+
+var errStopping = errors.New("the agent is stopping")
 
 // status answers the job in hand and a channel that is closed at its next change.
 func (d *drainer) status() (job, <-chan struct{}) {
@@ -118,20 +96,6 @@ func (d *drainer) status() (job, <-chan struct{}) {
 		return job{state: rollcallv1.Drain_DRAIN_NONE}, d.wake
 	}
 	return *d.job, d.wake
-}
-
-// conflict answers why an order may not be taken now, or "". Callers hold the lock.
-func (d *drainer) conflict(o order, now time.Time) string {
-	j := d.job
-	switch {
-	case d.over.covers(o.claim, o.epoch):
-		return fmt.Sprintf("claim %s is restored; this order came too late", o.claim)
-	case j == nil, j.claim == "", j.claim == o.claim, o.epoch > j.epoch:
-		return ""
-	case !j.notAfter.IsZero() && now.After(j.notAfter):
-		return ""
-	}
-	return fmt.Sprintf("claim %s is open on this pod (%s); it must be restored first", j.claim, j.state)
 }
 
 // plan answers what an order will change, and changes nothing.
@@ -178,7 +142,7 @@ func (d *drainer) apply(o order) (refused string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stopped {
-		return "", errors.New("the agent is stopping")
+		return "", errStopping
 	}
 	now := time.Now()
 	if refused := d.conflict(o, now); refused != "" {
@@ -190,6 +154,7 @@ func (d *drainer) apply(o order) (refused string, err error) {
 		again := refused && now.Sub(j.since) >= retryRefused
 		// The coordinator's successor may want it after a restore that did not finish.
 		if ended := j.ctx.Err() != nil; !again && !ended {
+			d.keep(j)
 			return "", nil
 		}
 		o.undo = j.undo
@@ -203,6 +168,7 @@ func (d *drainer) apply(o order) (refused string, err error) {
 	}
 	j.ctx, j.cancel = context.WithCancel(d.ctx)
 	d.job = j
+	d.keep(j)
 	d.notify()
 	d.logger.Info("drain started", "claim", j.claim, "kind", j.kind.String())
 	d.work.Go(func() { d.carryOut(j) })
@@ -221,12 +187,19 @@ func (d *drainer) carryOut(j *job) {
 		}
 		before := *j
 		switch {
+		case errors.Is(err, errOutOfTime) && d.mustRest(j):
+			d.startRest(j)
+			d.mu.Unlock()
+			d.rest(j)
+			return
+		case errors.Is(err, errOutOfTime) && j.reached:
+			j.state, j.detail = rollcallv1.Drain_DRAIN_PREPARED, "prepared before the agent restarted"
 		case errors.Is(err, errOutOfTime):
 			j.state, j.detail = rollcallv1.Drain_DRAIN_REFUSED, err.Error()
 		case err != nil:
 			j.detail = "failed and will be repeated: " + err.Error()
 		case progress.State == engines.Done:
-			j.state = rollcallv1.Drain_DRAIN_PREPARED
+			j.state, j.reached = rollcallv1.Drain_DRAIN_PREPARED, true
 		case progress.State == engines.Refused:
 			j.state = rollcallv1.Drain_DRAIN_REFUSED
 		}
@@ -235,6 +208,7 @@ func (d *drainer) carryOut(j *job) {
 		}
 		if j.state != before.state {
 			j.since = time.Now()
+			d.keep(j)
 			d.logger.Info("drain ended", "claim", j.claim, "state", j.state.String(), "detail", j.detail,
 				"took", j.since.Sub(before.since).String())
 		}
@@ -244,6 +218,9 @@ func (d *drainer) carryOut(j *job) {
 		running := j.running()
 		d.mu.Unlock()
 		if !running {
+			if d.expire(j) {
+				d.rest(j)
+			}
 			return
 		}
 		select {
@@ -263,7 +240,7 @@ func (d *drainer) step(j *job) (engines.Progress, error) {
 	}
 	defer d.release()
 	d.mu.Lock()
-	o := order{claim: j.claim, kind: j.kind, eligible: j.eligible, shared: j.shared, notAfter: j.notAfter}
+	o := order{claim: j.claim, kind: j.kind, epoch: j.epoch, eligible: j.eligible, shared: j.shared, notAfter: j.notAfter}
 	d.mu.Unlock()
 	if !o.notAfter.IsZero() && !time.Now().Before(o.notAfter) {
 		return engines.Progress{}, errOutOfTime
@@ -279,7 +256,8 @@ func (d *drainer) step(j *job) (engines.Progress, error) {
 
 // restore undoes a claim: the own one, whose job it ends, or that of a pod that
 // is gone, which touches no job. With no undo bytes it takes the job's own. A
-// prepare of that claim which is still on its way changes nothing any more.
+// prepare of that claim which is still on its way changes nothing any more. The
+// own one of a Peered engine is gone on with though nobody asks again.
 func (d *drainer) restore(ctx context.Context, claim string, epoch int64, undo []byte) (engines.Progress, error) {
 	d.mu.Lock()
 	d.over.add(claim, epoch)
@@ -292,7 +270,11 @@ func (d *drainer) restore(ctx context.Context, claim string, epoch int64, undo [
 		if mine.state != rollcallv1.Drain_DRAIN_PREPARING {
 			mine.state, mine.since = rollcallv1.Drain_DRAIN_PREPARING, time.Now()
 		}
-		mine.detail = "restoring"
+		mine.detail, mine.restored, mine.rested = "restoring", true, false
+		if len(mine.undo) == 0 {
+			mine.undo = undo
+		}
+		d.keep(mine)
 		d.notify()
 	} else {
 		mine = nil
@@ -300,17 +282,21 @@ func (d *drainer) restore(ctx context.Context, claim string, epoch int64, undo [
 	d.mu.Unlock()
 
 	progress, err := d.undo(ctx, undo)
-	if err != nil || progress.State != engines.Done || mine == nil {
+	if mine == nil {
 		return progress, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.job == mine {
-		d.job = nil
-		d.notify()
+	switch {
+	case d.job != mine:
+	case err == nil && progress.State == engines.Done:
+		d.end()
 		d.logger.Info("drain restored", "claim", claim)
+	case d.peered() && !mine.resting && !d.stopped:
+		d.startRest(mine)
+		d.work.Go(func() { d.rest(mine) })
 	}
-	return progress, nil
+	return progress, err
 }
 
 // undo calls the adapter once.
@@ -352,19 +338,22 @@ func (d *drainer) drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.job != nil && d.job.claim == "" {
-		d.job.cancel()
-		d.job = nil
-		d.notify()
+		d.end()
 	}
 }
 
-func (d *drainer) engineOrder(o order) engines.Order {
-	return engines.Order{
-		Kind: o.kind, Claim: cmp.Or(o.claim, d.own), Eligible: d.translate(o.eligible), Shared: o.shared, NotAfter: o.notAfter,
-	}
-}
-
+// take waits until nobody writes. What is only tended gives way.
 func (d *drainer) take(ctx context.Context) error {
+	select {
+	case d.busy <- struct{}{}:
+		return nil
+	default:
+	}
+	d.mu.Lock()
+	if d.interrupt != nil {
+		d.interrupt()
+	}
+	d.mu.Unlock()
 	select {
 	case d.busy <- struct{}{}:
 		return nil

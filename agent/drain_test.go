@@ -24,7 +24,7 @@ const (
 	refused   = rollcallv1.Drain_DRAIN_REFUSED
 )
 
-func draining(t *testing.T, engine *fakeEngine, body func(t *testing.T, d *drainer)) {
+func draining(t *testing.T, engine engines.Engine, body func(t *testing.T, d *drainer)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		d := newDrainer(ctx, slotOf(engine), "stop-uid", func(p []string) []string { return p }, func(drainView) {}, slog.New(slog.DiscardHandler))
@@ -169,6 +169,8 @@ func TestNothingIsWrittenPastNotAfter(t *testing.T) {
 			late.Add(1)
 		}
 		return engines.Progress{State: engines.Running, Detail: "waiting"}, nil
+	}, restore: func([]byte) (engines.Progress, error) {
+		panic("its coordinator decides about that")
 	}}
 	draining(t, engine, func(t *testing.T, d *drainer) {
 		limit = time.Now().Add(5 * time.Second)

@@ -59,6 +59,37 @@ func (f *fakeEngine) Sweep(_ context.Context, keep []string) error {
 func (f *fakeEngine) Facts() engines.Facts { return engines.Facts{Name: "Fake"} }
 func (f *fakeEngine) Close() error         { f.closed++; return nil }
 
+// fakePeered is a fakeEngine whose members do things together.
+type fakePeered struct {
+	fakeEngine
+	look func(ctx context.Context, fresh bool) ([]byte, error)
+	step func(context.Context, engines.Step) ([]byte, error)
+	tend func(context.Context) (engines.Progress, error)
+}
+
+var _ engines.Peered = (*fakePeered)(nil)
+
+func (f *fakePeered) Look(ctx context.Context, fresh bool) ([]byte, error) {
+	if f.look == nil {
+		return []byte("{}"), nil
+	}
+	return f.look(ctx, fresh)
+}
+
+func (f *fakePeered) Step(ctx context.Context, step engines.Step) ([]byte, error) {
+	if f.step == nil {
+		return []byte("{}"), nil
+	}
+	return f.step(ctx, step)
+}
+
+func (f *fakePeered) Tend(ctx context.Context) (engines.Progress, error) {
+	if f.tend == nil {
+		return engines.Progress{State: engines.Done}, nil
+	}
+	return f.tend(ctx)
+}
+
 func slotOf(e engines.Engine) *slot { return &slot{engine: e} }
 
 func testMetrics() *metrics {

@@ -24,6 +24,8 @@ const (
 	ReasonExpired       = "EXPIRED"         // not_after has passed
 	ReasonOtherClaim    = "OTHER_CLAIM"     // a plan while another claim is open
 	ReasonRole          = "ROLE_NOT_ENOUGH" // metadata: needed
+	ReasonWrongNode     = "WRONG_NODE"      // metadata: node
+	ReasonBusy          = "BUSY"            // try again
 )
 
 // fence remembers the highest epoch of one database cluster and lets no order of
@@ -60,8 +62,16 @@ func (f *fence) raise(epoch int64) {
 	}
 }
 
+// seen answers the cluster and the highest epoch.
+func (f *fence) seen() (clusterUID string, epoch int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clusterUID, f.highest
+}
+
 // pass answers nil when the order may be carried out, and raises the fence to it.
-func (f *fence) pass(order *rollcallv1.Fence) error {
+// No epoch below least is one.
+func (f *fence) pass(order *rollcallv1.Fence, least int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -70,8 +80,8 @@ func (f *fence) pass(order *rollcallv1.Fence) error {
 	case order.GetClusterUid() != f.clusterUID:
 		return refusal(codes.FailedPrecondition, ReasonWrongCluster, map[string]string{"cluster_uid": f.clusterUID},
 			"fence.cluster_uid is %.64q; this agent belongs to %q", order.GetClusterUid(), f.clusterUID)
-	case order.GetEpoch() <= 0:
-		return status.Error(codes.InvalidArgument, "fence.epoch must be greater than 0")
+	case order.GetEpoch() < least:
+		return status.Errorf(codes.InvalidArgument, "fence.epoch is %d; it must be at least %d", order.GetEpoch(), least)
 	case order.GetEpoch() < f.highest:
 		return refusal(codes.FailedPrecondition, ReasonStaleEpoch, map[string]string{
 			"epoch":   strconv.FormatInt(order.GetEpoch(), 10),

@@ -15,19 +15,23 @@ func TestFence(t *testing.T) {
 	order := func(uid string, epoch int64) *rollcallv1.Fence {
 		return &rollcallv1.Fence{ClusterUid: uid, Epoch: epoch}
 	}
-	requireRefused(t, f.pass(order("u", 1)), codes.Unavailable, ReasonNotConfigured)
+	requireRefused(t, f.pass(order("u", 1), firstEpoch), codes.Unavailable, ReasonNotConfigured)
 	f.belong("u")
-	require.NoError(t, f.pass(order("u", 3)))
-	require.NoError(t, f.pass(order("u", 3)), "the same epoch again")
-	requireRefused(t, f.pass(order("u", 2)), codes.FailedPrecondition, ReasonStaleEpoch)
+	require.NoError(t, f.pass(order("u", 3), firstEpoch))
+	require.NoError(t, f.pass(order("u", 3), firstEpoch), "the same epoch again")
+	requireRefused(t, f.pass(order("u", 2), firstEpoch), codes.FailedPrecondition, ReasonStaleEpoch)
 	f.heard(7)
 	f.heard(5)
-	requireRefused(t, f.pass(order("u", 6)), codes.FailedPrecondition, ReasonStaleEpoch)
-	require.NoError(t, f.pass(order("u", 8)))
-	requireRefused(t, f.pass(order("v", 9)), codes.FailedPrecondition, ReasonWrongCluster)
+	requireRefused(t, f.pass(order("u", 6), firstEpoch), codes.FailedPrecondition, ReasonStaleEpoch)
+	require.NoError(t, f.pass(order("u", 8), firstEpoch))
+	requireRefused(t, f.pass(order("v", 9), firstEpoch), codes.FailedPrecondition, ReasonWrongCluster)
 	f.belong("u") // the same: nothing is forgotten
-	requireRefused(t, f.pass(order("u", 7)), codes.FailedPrecondition, ReasonStaleEpoch)
+	requireRefused(t, f.pass(order("u", 7), firstEpoch), codes.FailedPrecondition, ReasonStaleEpoch)
 	f.belong("v")
-	require.NoError(t, f.pass(order("v", 1)), "another cluster counts from its own start")
-	require.Equal(t, []int64{0, 3, 7, 8, 0, 1}, told)
+	require.NoError(t, f.pass(order("v", 1), firstEpoch), "another cluster counts from its own start")
+	requireRefused(t, f.pass(order("v", 0), firstEpoch), codes.InvalidArgument, "")
+	requireRefused(t, f.pass(order("v", 0), 0), codes.FailedPrecondition, ReasonStaleEpoch)
+	f.belong("w")
+	require.NoError(t, f.pass(order("w", 0), 0), "nobody has seen one")
+	require.Equal(t, []int64{0, 3, 7, 8, 0, 1, 0}, told)
 }

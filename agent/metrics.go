@@ -13,9 +13,19 @@ type metrics struct {
 	probeTime prometheus.Histogram
 	orders    *prometheus.CounterVec
 	stopHooks *prometheus.CounterVec
-	expiry    prometheus.Gauge
-	reportAge prometheus.GaugeFunc
+	// peerRequests were answered to other agents.
+	peerRequests *prometheus.CounterVec
+	tends        *prometheus.CounterVec
+	expiry       prometheus.Gauge
+	reportAge    prometheus.GaugeFunc
 }
+
+// Results that several metrics name.
+const (
+	resultOK      = "ok"
+	resultRefused = "refused"
+	resultFailed  = "failed"
+)
 
 // newMetrics registers the metrics of this package. age answers how old the
 // newest sighting is.
@@ -38,6 +48,14 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 			Name: "rollcall_agent_stop_hooks_total",
 			Help: "Runs of the stop hook, by how they ended.",
 		}, []string{"result"}),
+		peerRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_agent_peer_requests_total",
+			Help: "What agents of other members asked for, by kind and whether it was let in.",
+		}, []string{"request", "result"}),
+		tends: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_agent_tends_total",
+			Help: "Rounds of doing what members owe each other without an order, by how they ended.",
+		}, []string{"result"}),
 		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_certificate_expiry_timestamp_seconds",
 			Help: "When the agent's own certificate ends; 0 without one.",
@@ -47,13 +65,21 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 			Help: "Age of the newest look at the local database.",
 		}, func() float64 { return age().Seconds() }),
 	}
-	for _, r := range []string{"ok", "failed"} {
+	for _, r := range []string{resultOK, resultFailed} {
 		m.probes.WithLabelValues(r)
 	}
 	for _, o := range []string{orderPlan, orderPrepare, orderRestore, orderRelieve} {
-		for _, r := range []string{"ok", "refused", "failed"} {
+		for _, r := range []string{resultOK, resultRefused, resultFailed} {
 			m.orders.WithLabelValues(o, r)
 		}
+	}
+	for _, q := range []string{requestLook, requestStep} {
+		for _, r := range []string{resultOK, resultRefused, resultFailed} {
+			m.peerRequests.WithLabelValues(q, r)
+		}
+	}
+	for _, r := range []string{tendDone, tendRunning, tendRefused, tendFailed, tendInterrupted} {
+		m.tends.WithLabelValues(r)
 	}
 	for _, r := range []string{stopPrepared, stopDone, stopSilent, stopRefused, stopTimeout, stopFailed} {
 		m.stopHooks.WithLabelValues(r)
@@ -63,17 +89,17 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 		Help: "Always 1; the labels say what runs.",
 	}, []string{"version", "go"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.expiry, m.reportAge, build)
+	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.expiry, m.reportAge, build)
 	return m
 }
 
 func (m *metrics) probed(took time.Duration, err error) {
 	m.probeTime.Observe(took.Seconds())
 	if err != nil {
-		m.probes.WithLabelValues("failed").Inc()
+		m.probes.WithLabelValues(resultFailed).Inc()
 		return
 	}
-	m.probes.WithLabelValues("ok").Inc()
+	m.probes.WithLabelValues(resultOK).Inc()
 }
 
 func (m *metrics) certificate(leaf *x509.Certificate) {

@@ -5,42 +5,59 @@ import (
 	"net"
 	"sync"
 
+	"google.golang.org/grpc/credentials/insecure"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // parts are an agent without its servers.
 type parts struct {
-	agent     *Agent
-	settings  *settings
-	drainer   *drainer
-	stopper   *stopper
-	announcer *announcer
-	service   *service
+	agent       *Agent
+	settings    *settings
+	peers       *peers
+	drainer     *drainer
+	stopper     *stopper
+	tender      *tender
+	announcer   *announcer
+	service     *service
+	peerService *peerService
 }
 
 // assemble wires the parts of an agent that others find at the port, and starts
 // nothing. stopping ends streams.
 func (a *Agent) assemble(ctx context.Context, port string, stopping <-chan struct{}) *parts {
 	p := &parts{agent: a}
+	security := insecure.NewCredentials()
+	if !a.options.Insecure {
+		security = a.keys.client()
+	}
+	p.peers = newPeers(a.options.Identity.Pod, a.mesh, a.fence, security)
 	p.settings = &settings{
+		peers:   p.peers,
 		options: &a.options, identity: a.board.view.identity, slot: &a.slot, board: a.board, fence: a.fence, mesh: a.mesh,
 		keys: &a.keys, metrics: a.metrics, gossip: a.gossip, logger: a.logger,
 	}
 	p.drainer = newDrainer(ctx, &a.slot, "stop-"+a.options.Identity.PodUID, a.translate, a.board.drained, a.logger)
-	p.stopper = newStopper(p.drainer, &a.slot, a.board, store{a.options.StateDir, a.options.Identity.PodUID},
+	p.drainer.store, p.drainer.fence, p.drainer.heard = store{a.options.StateDir, a.options.Identity.PodUID}, a.fence, a.mesh.heard
+	p.drainer.recall()
+	p.stopper = newStopper(p.drainer, &a.slot, a.board, p.drainer.store,
 		a.options.Identity.Grace, p.settings.drain, a.metrics, a.logger)
+	p.tender = newTender(p.drainer, func() bool { return p.stopper.idle() && a.mesh.heard() && !p.settings.observes() },
+		a.board.tended, a.metrics, a.logger)
 	a.prober = newProber(&a.slot, a.options.ProbeInterval, a.options.ProbeTimeout, a.metrics, func(s sighting) {
 		a.board.sighted(s)
 		p.stopper.sighted(s)
+		p.tender.sighted(s)
 	})
 	p.announcer = &announcer{
-		board: a.board, mesh: a.mesh, fence: a.fence,
+		board: a.board, mesh: a.mesh, fence: a.fence, peers: p.peers,
 		address: net.JoinHostPort(a.options.Identity.PodIP.String(), port),
 	}
 	p.service = &service{
 		board: a.board, prober: a.prober, drainer: p.drainer, fence: a.fence, mesh: a.mesh,
 		heartbeat: a.options.Heartbeat, metrics: a.metrics, logger: a.logger, stopping: stopping,
 	}
+	p.peerService = &peerService{service: p.service, engine: &a.slot}
 	return p
 }
 
@@ -55,6 +72,7 @@ func (p *parts) start(ctx context.Context) (ended func()) {
 	})
 	running.Go(p.drainer.run)
 	running.Go(func() { p.stopper.repair(ctx) })
+	running.Go(func() { p.tender.run(ctx) })
 	running.Go(func() { p.announcer.run(ctx) })
 	return running.Wait
 }
@@ -70,7 +88,13 @@ func (a *Agent) RunWithin(ctx context.Context, serve func(service rollcallv1.Age
 	<-ctx.Done()
 	stop()
 	ended()
-	if err := a.slot.set(nil); err != nil {
-		a.logger.Warn("engine adapter did not close", "error", err)
+	p.close()
+}
+
+// close is called when everything has ended.
+func (p *parts) close() {
+	if err := p.agent.slot.set(nil); err != nil {
+		p.agent.logger.Warn("engine adapter did not close", "error", err)
 	}
+	p.peers.close()
 }

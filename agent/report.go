@@ -23,6 +23,7 @@ type view struct {
 	own, all []*rollcallv1.Group
 	nodes    []*rollcallv1.MemberNode
 	drain    drainView
+	tending  string
 	phase    rollcallv1.Phase
 	epoch    int64
 	// digest of the report without anything that only the passing of time changes.
@@ -78,6 +79,7 @@ func (v *view) timeless(allGroups bool) *rollcallv1.Report {
 		AllGroups:     allGroups,
 		Nodes:         v.nodes,
 		Epoch:         v.epoch,
+		Tending:       v.tending,
 	}
 	if allGroups {
 		r.Groups = v.all

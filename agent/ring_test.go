@@ -85,7 +85,7 @@ func (r *ring) start(i int, change ...func(*Options)) *member {
 			Namespace: testNamespace, Cluster: testCluster, Pod: m.pod, PodUID: fmt.Sprintf("uid-%d", i),
 			PodIP: ip, Node: "kube1", Zone: "z1", StopToken: "secret", Grace: 20 * time.Second,
 		},
-		NewEngine: func(f config.File) (engines.Engine, error) {
+		NewEngine: func(f config.File, _ engines.Peers) (engines.Engine, error) {
 			if f.Engine != "Memory" {
 				return nil, fmt.Errorf("engine %q is not supported", f.Engine)
 			}

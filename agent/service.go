@@ -23,6 +23,9 @@ const (
 	// rosterGap is the least time between two messages of one roster stream.
 	rosterGap = 100 * time.Millisecond
 
+	// firstEpoch is the least that a coordinator can have.
+	firstEpoch = 1
+
 	maxClaim    = 256
 	maxEligible = 4096
 )
@@ -235,7 +238,7 @@ func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 	if err := checkOrder(r.GetClaim(), r.GetUndo()); err != nil {
 		return nil, err
 	}
-	if err := s.admit(r.GetFence()); err != nil {
+	if err := s.admit(r.GetFence(), firstEpoch); err != nil {
 		return nil, err
 	}
 	progress, err := s.drainer.restore(ctx, r.GetClaim(), r.GetFence().GetEpoch(), r.GetUndo())
@@ -294,7 +297,7 @@ func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 		return notAfter, refusal(codes.FailedPrecondition, ReasonWrongPod, map[string]string{"pod_uid": v.identity.PodUid},
 			"pod_uid is %.64q; this is pod %s with UID %s", r.GetPodUid(), v.identity.Pod, v.identity.PodUid)
 	}
-	if err := s.admit(r.GetFence()); err != nil {
+	if err := s.admit(r.GetFence(), firstEpoch); err != nil {
 		return notAfter, err
 	}
 	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
@@ -316,27 +319,35 @@ func endOf(until *timestamppb.Timestamp) (time.Time, error) {
 
 // admit lets an order through the fence. An agent that has just started may not
 // know the highest epoch yet, so it hears its peers first.
-func (s *service) admit(f *rollcallv1.Fence) error {
+func (s *service) admit(f *rollcallv1.Fence, least int64) error {
 	if !s.mesh.heard() {
 		return refusal(codes.Unavailable, ReasonNotSynced, nil, "this agent has just started and has not heard from its peers yet")
 	}
 	roster, _ := s.mesh.roster()
 	s.fence.heard(roster.Epoch())
-	return s.fence.pass(f)
+	return s.fence.pass(f, least)
 }
 
 func (s *service) counted(name string, err error) {
-	result := "ok"
-	switch status.Code(err) {
-	case codes.OK:
-	case codes.FailedPrecondition, codes.InvalidArgument, codes.PermissionDenied, codes.Unavailable:
-		result = "refused"
+	result := resultOf(err)
+	switch result {
+	case resultRefused:
 		s.logger.Info("order refused", "order", name, "error", err)
-	default:
-		result = "failed"
+	case resultFailed:
 		s.logger.Warn("order failed", "order", name, "error", err)
 	}
 	s.metrics.orders.WithLabelValues(name, result).Inc()
+}
+
+// resultOf is what metrics call the end of a request.
+func resultOf(err error) string {
+	switch status.Code(err) {
+	case codes.OK:
+		return resultOK
+	case codes.FailedPrecondition, codes.InvalidArgument, codes.PermissionDenied, codes.Unavailable, codes.Unimplemented:
+		return resultRefused
+	}
+	return resultFailed
 }
 
 func checkOrder(claim string, undo []byte) error {

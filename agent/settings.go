@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -28,6 +29,7 @@ type settings struct {
 	fence    *fence
 	mesh     *meshKeeper
 	keys     *keys
+	peers    engines.Peers
 	metrics  *metrics
 	gossip   *gossip.Metrics
 	logger   *slog.Logger
@@ -86,7 +88,7 @@ func (s *settings) poll(ctx context.Context) (problem string) {
 
 func (s *settings) apply(ctx context.Context, m config.Material) error {
 	if m.Certificate != nil {
-		s.keys.set(m.Certificate, m.ClientCAs)
+		s.keys.set(m.Certificate, m.ClientCAs, config.ServerName(s.options.Identity.Namespace, s.options.Identity.Cluster))
 		s.metrics.certificate(m.Certificate.Leaf)
 	}
 	old := s.current.File
@@ -94,7 +96,7 @@ func (s *settings) apply(ctx context.Context, m config.Material) error {
 	var failed error
 
 	if first || old.Engine != m.File.Engine || !sameConnection(old.Connection, m.File.Connection) || s.trouble() != "" {
-		engine, err := s.options.NewEngine(m.File)
+		engine, err := s.options.NewEngine(m.File, s.peers)
 		if err != nil {
 			failed = fmt.Errorf("engine: %w", err)
 		} else if err := s.slot.set(engine); err != nil {
@@ -147,6 +149,14 @@ func (s *settings) drain() config.Drain {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.file.Drain
+}
+
+// observes tells whether nothing is to be done that nobody asked for. Before
+// anything was read, that is so.
+func (s *settings) observes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.applied || s.file.Observe
 }
 
 func (s *settings) isApplied() bool {

@@ -270,6 +270,13 @@ func (s *stopper) over(look sighting) bool {
 	return s.departed || time.Since(s.ended) > s.grace+stillHere
 }
 
+// idle tells whether no hook ran whose end is still to come.
+func (s *stopper) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.stopping && !s.back
+}
+
 // repair undoes the stop hook's work once the database is back, and sweeps once.
 func (s *stopper) repair(ctx context.Context) {
 	for {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // record is what the stop hook did without a claim, and so has to undo itself
@@ -20,6 +22,23 @@ type record struct {
 	Grace   time.Duration `json:"grace"`
 }
 
+// claimRecord is a claim's job as the next process has to know it.
+type claimRecord struct {
+	PodUID     string       `json:"podUID"`
+	ClusterUID string       `json:"clusterUID"`
+	Claim      string       `json:"claim"`
+	Epoch      int64        `json:"epoch"`
+	Kind       engines.Kind `json:"kind"`
+	Eligible   []string     `json:"eligible,omitempty"`
+	Undo       []byte       `json:"undo,omitempty"`
+	NotAfter   time.Time    `json:"notAfter,omitzero"`
+	// As of a job.
+	Reached  bool `json:"reached,omitempty"`
+	Resting  bool `json:"resting,omitempty"`
+	Restored bool `json:"restored,omitempty"`
+	Rested   bool `json:"rested,omitempty"`
+}
+
 // store keeps what must outlive the agent's process but not its pod, in an
 // emptyDir. With an empty directory it keeps nothing.
 type store struct {
@@ -29,6 +48,7 @@ type store struct {
 
 const (
 	recordFile = "stop.json"
+	claimFile  = "claim.json"
 	podFile    = "pod"
 )
 
@@ -36,40 +56,66 @@ func (s store) enabled() bool { return s.dir != "" }
 
 // load answers the record of this pod, or none.
 func (s store) load() (record, bool, error) {
-	if !s.enabled() {
-		return record{}, false, nil
-	}
-	data, err := os.ReadFile(filepath.Join(s.dir, recordFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return record{}, false, nil
-	}
-	if err != nil {
-		return record{}, false, fmt.Errorf("state: %w", err)
-	}
 	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return record{}, false, fmt.Errorf("state: %s is not readable: %w", recordFile, err)
-	}
-	return r, r.PodUID == s.podUID, nil
+	err := s.read(recordFile, &r)
+	return r, r.PodUID != "" && r.PodUID == s.podUID, err
 }
 
 func (s store) save(r record) error {
+	r.PodUID = s.podUID
+	return s.put(recordFile, r)
+}
+
+func (s store) clear() error { return s.remove(recordFile) }
+
+// loadClaim answers the job of an earlier agent of this pod, or none.
+func (s store) loadClaim() (claimRecord, bool, error) {
+	var r claimRecord
+	err := s.read(claimFile, &r)
+	return r, r.PodUID != "" && r.PodUID == s.podUID, err
+}
+
+func (s store) saveClaim(r claimRecord) error {
+	r.PodUID = s.podUID
+	return s.put(claimFile, r)
+}
+
+func (s store) clearClaim() error { return s.remove(claimFile) }
+
+// read leaves the value as it is when there is no such file.
+func (s store) read(name string, value any) error {
 	if !s.enabled() {
 		return nil
 	}
-	r.PodUID = s.podUID
-	data, err := json.Marshal(r)
+	data, err := os.ReadFile(filepath.Join(s.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
-	return s.write(recordFile, data)
+	if err := json.Unmarshal(data, value); err != nil {
+		return fmt.Errorf("state: %s is not readable: %w", name, err)
+	}
+	return nil
 }
 
-func (s store) clear() error {
+func (s store) put(name string, value any) error {
 	if !s.enabled() {
 		return nil
 	}
-	if err := os.Remove(filepath.Join(s.dir, recordFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	return s.write(name, data)
+}
+
+func (s store) remove(name string) error {
+	if !s.enabled() {
+		return nil
+	}
+	if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: %w", err)
 	}
 	return nil

@@ -55,17 +55,20 @@ func (a *Authority) sign(template, parent *x509.Certificate, parentKey *ecdsa.Pr
 	return key, certificate
 }
 
-// Issue makes a certificate: a server's with that DNS name, or a client's with
-// that role.
+// Issue makes a certificate: a server's with that DNS name, a client's with that
+// role, or an agent's with both.
 func (a *Authority) Issue(server string, role string) (certPEM, keyPEM []byte) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "leaf"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature,
 	}
 	if server != "" {
 		template.DNSNames = []string{server}
-		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	if server == "" || role != "" {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	}
 	if role != "" {
 		uri, err := url.Parse(config.RolePrefix + role)
@@ -93,16 +96,27 @@ func (a *Authority) Client(server, role string) *tls.Config {
 	if role == "none" {
 		return c
 	}
-	certPEM, keyPEM := a.Issue("", role)
-	certificate, err := tls.X509KeyPair(certPEM, keyPEM)
-	require.NoError(a.t, err)
-	c.Certificates = []tls.Certificate{certificate}
+	c.Certificates = []tls.Certificate{a.pair("", role)}
 	return c
+}
+
+// Agent answers TLS of an agent of the database cluster with the name own, that
+// asks the server.
+func (a *Authority) Agent(server, own string) *tls.Config {
+	c := a.Client(server, "none")
+	c.Certificates = []tls.Certificate{a.pair(own, config.RoleAgent)}
+	return c
+}
+
+func (a *Authority) pair(server, role string) tls.Certificate {
+	certificate, err := tls.X509KeyPair(a.Issue(server, role))
+	require.NoError(a.t, err)
+	return certificate
 }
 
 // Mount writes a Secret as a directory, replacing what is there.
 func (a *Authority) Mount(dir, namespace, cluster string, file config.File, gossipKeys []byte) {
-	certPEM, keyPEM := a.Issue(config.ServerName(namespace, cluster), "")
+	certPEM, keyPEM := a.Issue(config.ServerName(namespace, cluster), config.RoleAgent)
 	text, err := json.Marshal(file)
 	require.NoError(a.t, err)
 	for name, data := range map[string][]byte{

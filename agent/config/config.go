@@ -31,9 +31,9 @@ const StateDir = "/var/lib/rollcall"
 // Keys of the Secret <cluster>-rollcall, and so names of files in Dir.
 const (
 	KeyGossip = "gossip.key" // 32 random bytes, raw; during a rotation up to MaxGossipKeys of them, the first is the one to send with
-	KeyCert   = "tls.crt"    // server certificate of the agents, PEM
+	KeyCert   = "tls.crt"    // certificate of the agents, for serving and for asking each other, PEM
 	KeyKey    = "tls.key"
-	KeyCA     = "ca.crt"     // CA of the clients (coordinator, readers)
+	KeyCA     = "ca.crt"     // CA of the clients (coordinator, readers) and of the other agents
 	KeyConfig = "agent.json" // File, below
 )
 
@@ -55,6 +55,9 @@ const (
 	RolePrefix      = "rollcall://role/"
 	RoleCoordinator = "coordinator"
 	RoleReader      = "reader"
+	// RoleAgent counts among the agents of one database cluster only: the same
+	// certificate names it, by ServerName.
+	RoleAgent = "agent"
 )
 
 // ServerName is the DNS SAN of the agents' certificate of one database cluster;
@@ -72,6 +75,8 @@ type File struct {
 	Engine     string     `json:"engine"`
 	Connection Connection `json:"connection"`
 	Drain      Drain      `json:"drain"`
+	// Observe: nothing is done that nobody asked for.
+	Observe bool `json:"observe,omitempty"`
 }
 
 // Connection says how the agent reaches its own database.

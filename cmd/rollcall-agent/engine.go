@@ -14,8 +14,8 @@ import (
 // engineFrom answers what makes the adapter that a configuration asks for. The
 // directory holds the database's credentials, which adapters read anew when they
 // need them.
-func engineFrom(dir string) func(config.File) (engines.Engine, error) {
-	return func(f config.File) (engines.Engine, error) {
+func engineFrom(dir string) func(config.File, engines.Peers) (engines.Engine, error) {
+	return func(f config.File, _ engines.Peers) (engines.Engine, error) {
 		switch f.Engine {
 		case "Solr":
 			return solrEngine(f.Connection, dir)

@@ -49,15 +49,15 @@ func TestRunNamesWhatIsMissing(t *testing.T) {
 func TestEngines(t *testing.T) {
 	create := engineFrom(t.TempDir())
 	for _, name := range []string{"Solr", "OpenSearch"} {
-		e, err := create(config.File{Engine: name})
+		e, err := create(config.File{Engine: name}, nil)
 		require.NoError(t, err)
 		require.Equal(t, name, e.Facts().Name)
 		require.NoError(t, e.Close())
-		_, err = create(config.File{Engine: name, Connection: config.Connection{Host: "a b"}})
+		_, err = create(config.File{Engine: name, Connection: config.Connection{Host: "a b"}}, nil)
 		require.ErrorContains(t, err, "host", name)
 	}
 	for _, name := range []string{"MySQL", "Memory", "solr", ""} {
-		_, err := create(config.File{Engine: name})
+		_, err := create(config.File{Engine: name}, nil)
 		require.ErrorContains(t, err, "supported: Solr, OpenSearch")
 	}
 }

@@ -25,19 +25,20 @@ const (
 )
 
 // Profile is what a certificate is for: either names of a server or the role
-// of a client, never both. A server's certificate cannot give orders, and a
-// client's cannot pose as a server.
+// of a client. Only agents are both, to each other: the role agent gives no
+// right to orders. No other server's certificate is a client's, and no other
+// client's can pose as a server.
 type Profile struct {
 	// CommonName is for people only.
 	CommonName string
 	// DNSNames make it a server's certificate.
 	DNSNames []string
-	// Role makes it a client's certificate.
+	// Role makes it a client's certificate. Agents have RoleAgent beside their names.
 	Role string
 }
 
-// AgentProfile is the server's certificate that all agents of a database
-// cluster share. Services are the headless Services of its StatefulSets; the
+// AgentProfile is the certificate that all agents of a database cluster share,
+// to serve with and to ask each other. Services are the headless Services of its StatefulSets; the
 // certificate is good for the names that their pods have in cluster DNS.
 func AgentProfile(namespace, cluster string, services []string, clusterDomain string) Profile {
 	names := []string{config.ServerName(namespace, cluster), AgentName, "localhost"}
@@ -49,7 +50,7 @@ func AgentProfile(namespace, cluster string, services []string, clusterDomain st
 		}
 		names = append(names, inCluster("*."+service, namespace, clusterDomain)...)
 	}
-	return Profile{CommonName: short("agents of " + namespace + "/" + cluster), DNSNames: names}
+	return Profile{CommonName: short("agents of " + namespace + "/" + cluster), DNSNames: names, Role: config.RoleAgent}
 }
 
 // CoordinatorProfile is the server's certificate of coordinators, for gRPC,
@@ -82,10 +83,25 @@ func short(name string) string {
 }
 
 func (p Profile) validate() error {
-	if (len(p.DNSNames) == 0) == (p.Role == "") {
+	switch named := len(p.DNSNames) > 0; {
+	case p.Role == config.RoleAgent && !named:
+		return errors.New("the role of an agent needs the names of its database cluster")
+	case p.Role != config.RoleAgent && named == (p.Role != ""):
 		return errors.New("a certificate is either for names of a server or for the role of a client")
 	}
 	return nil
+}
+
+// usages are what a certificate may be used for.
+func (p Profile) usages() []x509.ExtKeyUsage {
+	var usages []x509.ExtKeyUsage
+	if len(p.DNSNames) > 0 {
+		usages = append(usages, x509.ExtKeyUsageServerAuth)
+	}
+	if p.Role != "" {
+		usages = append(usages, x509.ExtKeyUsageClientAuth)
+	}
+	return usages
 }
 
 // Issue signs a certificate, valid from now on.
@@ -107,12 +123,10 @@ func (a Authority) Issue(p Profile, now time.Time) (Pair, error) {
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		BasicConstraintsValid: true,
 		DNSNames:              p.DNSNames,
+		ExtKeyUsage:           p.usages(),
 	}
 	if p.Role != "" {
 		template.URIs = []*url.URL{roleURI(p.Role)}
-		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	} else {
-		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	}
 	pair, err := sign(template, a.signer)
 	if err != nil {
@@ -133,8 +147,8 @@ func (a Authority) Due(pair Pair, p Profile, now time.Time) bool {
 	if !slices.Equal(want, have) {
 		return true
 	}
-	if role, _ := Role(pair.cert); role != p.Role {
-		return true
+	if role, _ := Role(pair.cert); role != p.Role || !slices.Equal(pair.cert.ExtKeyUsage, p.usages()) {
+		return true // also one that an earlier version made, when agents only served
 	}
 	return !a.SignedBySigner(pair.cert)
 }

@@ -82,7 +82,12 @@ func TestHandshakes(t *testing.T) {
 		"a strange authority's client": {
 			client: issue(stranger, coordinator), server: issue(a, agent), dial: AgentName, wantServer: "unknown authority",
 		},
-		"an agent that gives orders": {client: issue(a, agent), server: issue(a, agent), dial: AgentName, wantServer: "incompatible key usage"},
+		"agent to agent":           {client: issue(a, agent), server: issue(a, agent), dial: config.ServerName("prod", "search")},
+		"another cluster's agents": {client: issue(a, agent), server: issue(a, agent), dial: config.ServerName("prod", "other"), wantClient: "x509"},
+		"a coordinator's server that asks": {
+			client: issue(a, CoordinatorProfile("rollcall-system", "rollcall-coordinator", "")), server: issue(a, agent), dial: AgentName,
+			wantServer: "incompatible key usage",
+		},
 		"a coordinator that poses as an agent": {
 			client: issue(a, coordinator), server: issue(a, coordinator), dial: AgentName, wantClient: "x509",
 		},
@@ -112,11 +117,13 @@ func TestHandshakes(t *testing.T) {
 
 func TestIssueRefusesMixedProfiles(t *testing.T) {
 	a := newAuthority(t, epoch)
-	for _, p := range []Profile{{}, {Role: "coordinator", DNSNames: []string{"x"}}} {
+	for _, p := range []Profile{{}, {Role: "coordinator", DNSNames: []string{"x"}}, {Role: "reader", DNSNames: []string{"x"}}} {
 		_, err := a.Issue(p, epoch)
 		require.ErrorContains(t, err, "either for names of a server or for the role of a client")
 	}
-	_, err := Authority{}.Issue(ClientProfile("reader"), epoch)
+	_, err := a.Issue(ClientProfile(config.RoleAgent), epoch)
+	require.ErrorContains(t, err, "needs the names of its database cluster")
+	_, err = Authority{}.Issue(ClientProfile("reader"), epoch)
 	require.ErrorContains(t, err, "no certificate authority yet")
 }
 
@@ -143,6 +150,31 @@ func TestDue(t *testing.T) {
 	require.True(t, a.Due(pair, AgentProfile("prod", "search", []string{"a"}, "cluster.local"), epoch))
 	require.True(t, a.Due(pair, ClientProfile("reader"), epoch))
 	require.True(t, newAuthority(t, epoch).Due(pair, profile, epoch), "another authority")
+}
+
+// Agents' certificates of before had no role, and could not be used to ask.
+func TestOldAgentsCertificatesAreDue(t *testing.T) {
+	a := newAuthority(t, epoch)
+	profile := AgentProfile("prod", "search", nil, "cluster.local")
+	old := profile
+	old.Role = ""
+	pair, err := a.Issue(old, epoch)
+	require.NoError(t, err)
+	require.Equal(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, pair.cert.ExtKeyUsage)
+	require.True(t, a.Due(pair, profile, epoch))
+
+	pair, err = a.Issue(profile, epoch)
+	require.NoError(t, err)
+	require.False(t, a.Due(pair, profile, epoch))
+	require.ElementsMatch(t, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, pair.cert.ExtKeyUsage)
+	role, ok := Role(pair.cert)
+	require.True(t, ok)
+	require.Equal(t, config.RoleAgent, role)
+	require.NoError(t, pair.cert.VerifyHostname(config.ServerName("prod", "search")))
+
+	// The role without the usage: not what this version makes.
+	pair.cert.ExtKeyUsage = pair.cert.ExtKeyUsage[:1]
+	require.True(t, a.Due(pair, profile, epoch))
 }
 
 func TestLeafDoesNotOutliveItsAuthority(t *testing.T) {

@@ -93,6 +93,8 @@ func TestKeeperHandshakes(t *testing.T) {
 	require.NoError(t, err)
 	_, serverErr = handshake(t, &tls.Config{RootCAs: pool, ServerName: CoordinatorName, Certificates: []tls.Certificate{odd.TLS()}}, k.ServerTLS())
 	require.ErrorContains(t, serverErr, "none of the roles")
+	_, serverErr = handshake(t, &tls.Config{RootCAs: pool, ServerName: CoordinatorName, Certificates: []tls.Certificate{pair.TLS()}}, k.ServerTLS())
+	require.ErrorContains(t, serverErr, "none of the roles", "an agent's")
 	anonymous := &tls.Config{RootCAs: pool, ServerName: "rollcall-coordinator.rollcall-system.svc"}
 	_, serverErr = handshake(t, anonymous, k.ServerTLS())
 	require.ErrorContains(t, serverErr, "didn't provide a certificate")

@@ -154,6 +154,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, ca []byte) config.File {
 			Evacuate:       spec.Drain.Data.Restart == policy.Lose,
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
+		Observe: spec.Update.Mode == policy.Observe,
 	}
 	if file.Drain.Evacuate {
 		file.Drain.TimeoutSeconds = int(spec.Drain.EvacuateTimeoutSeconds)

@@ -222,6 +222,10 @@ func TestConnectionAndDrain(t *testing.T) {
 		TLS: config.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
 	}, file.Connection)
 	require.Equal(t, config.Drain{Evacuate: true, TimeoutSeconds: 86400}, file.Drain)
+	require.False(t, file.Observe)
+	w.cluster.Spec.Update.Mode = policy.Observe
+	require.Equal(t, 1, w.ensure().Writes)
+	require.True(t, w.file().Observe)
 
 	for scheme, want := range map[string]bool{"https": true, "http": false} {
 		w.cluster.Spec.Connection.Scheme = scheme

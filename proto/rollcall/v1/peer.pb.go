@@ -25,7 +25,9 @@ const (
 type LookRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Start a new look after this request has arrived and answer that one.
-	Fresh         bool `protobuf:"varint,1,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	Fresh bool `protobuf:"varint,1,opt,name=fresh,proto3" json:"fresh,omitempty"`
+	// Member that is meant, as the database knows it; another one refuses. Empty: whoever it is.
+	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -65,6 +67,13 @@ func (x *LookRequest) GetFresh() bool {
 		return x.Fresh
 	}
 	return false
+}
+
+func (x *LookRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 type LookResponse struct {
@@ -117,14 +126,15 @@ type StepRequest struct {
 	// In the words of the engine's adapter, for example promote.
 	Step  string `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
 	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Epoch 0: the agent that asks has seen none, and passes only where none was seen.
 	Fence *Fence `protobuf:"bytes,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Member that is meant, as the database knows it; another one refuses.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Pod whose agent asks.
 	AskedBy string `protobuf:"bytes,5,opt,name=asked_by,json=askedBy,proto3" json:"asked_by,omitempty"`
-	// No write is started past this time.
+	// No write is started past this time; none: no limit.
 	NotAfter *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
-	// JSON, in the words of the engine's adapter.
+	// JSON, in the words of the engine's adapter; at most 64 KiB, as are answers.
 	Body          string `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -258,9 +268,10 @@ var File_rollcall_v1_peer_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x16rollcall/v1/peer.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/agent.proto\"#\n" +
+	"\x16rollcall/v1/peer.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/agent.proto\"7\n" +
 	"\vLookRequest\x12\x14\n" +
-	"\x05fresh\x18\x01 \x01(\bR\x05fresh\"\"\n" +
+	"\x05fresh\x18\x01 \x01(\bR\x05fresh\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"\"\n" +
 	"\fLookResponse\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body\"\xdd\x01\n" +
 	"\vStepRequest\x12\x12\n" +

@@ -719,7 +719,10 @@ type Report struct {
 	Nodes     []*MemberNode `protobuf:"bytes,26,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	DataBytes int64         `protobuf:"varint,27,opt,name=data_bytes,json=dataBytes,proto3" json:"data_bytes,omitempty"`
 	// Highest fence seen.
-	Epoch         int64 `protobuf:"varint,28,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch int64 `protobuf:"varint,28,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// What this member owes the others and does without an order, or why it cannot; empty: nothing. For people: it holds up
+	// nothing.
+	Tending       string `protobuf:"bytes,29,opt,name=tending,proto3" json:"tending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -948,6 +951,13 @@ func (x *Report) GetEpoch() int64 {
 		return x.Epoch
 	}
 	return 0
+}
+
+func (x *Report) GetTending() string {
+	if x != nil {
+		return x.Tending
+	}
+	return ""
 }
 
 type MemberNode struct {
@@ -1345,7 +1355,7 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\aaddress\x18\f \x01(\tR\aaddress\x12\x12\n" +
 	"\x04node\x18\r \x01(\tR\x04node\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x03R\x05epoch\x12\x12\n" +
-	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xd7\a\n" +
+	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xf1\a\n" +
 	"\x06Report\x121\n" +
 	"\bidentity\x18\x01 \x01(\v2\x15.rollcall.v1.IdentityR\bidentity\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12+\n" +
@@ -1380,7 +1390,8 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\x05nodes\x18\x1a \x03(\v2\x17.rollcall.v1.MemberNodeR\x05nodes\x12\x1d\n" +
 	"\n" +
 	"data_bytes\x18\x1b \x01(\x03R\tdataBytes\x12\x14\n" +
-	"\x05epoch\x18\x1c \x01(\x03R\x05epoch\"k\n" +
+	"\x05epoch\x18\x1c \x01(\x03R\x05epoch\x12\x18\n" +
+	"\atending\x18\x1d \x01(\tR\atending\"k\n" +
 	"\n" +
 	"MemberNode\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +

@@ -90,7 +90,7 @@ func (h *Hub) Start(o Options) *Agent {
 			Namespace: o.Namespace, Cluster: o.Cluster, Pod: o.Pod, PodUID: o.UID, PodIP: netip.MustParseAddr(o.IP),
 			Zone: o.Zone, Grace: o.Grace, StopToken: o.Token,
 		},
-		NewEngine: func(config.File) (engines.Engine, error) { return o.Engine, nil },
+		NewEngine: func(config.File, engines.Peers) (engines.Engine, error) { return o.Engine, nil },
 		ConfigDir: h.ConfigDir, StateDir: o.StateDir, Insecure: true, ConfigInterval: time.Minute,
 		ProbeInterval: time.Second + h.loop.Between(0, 100*time.Millisecond),
 		Heartbeat:     7 * time.Second,

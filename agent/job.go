@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// job is one order in hand. A job without a claim is the stop hook's own.
+type job struct {
+	claim    string
+	kind     engines.Kind
+	epoch    int64
+	eligible []string // pods
+	undo     []byte
+	shared   engines.Shared
+	notAfter time.Time
+
+	state       rollcallv1.Drain
+	detail      string
+	done, total int
+	since       time.Time // of state
+
+	// Of claims of a Peered engine; see recall.go. reached: it was prepared once;
+	// resting: it is restored by the agent itself, restored: because a coordinator
+	// began to; rested: it was.
+	reached, resting, restored, rested bool
+
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (j *job) running() bool { return j.state == rollcallv1.Drain_DRAIN_PREPARING }
+
+// order is what the adapter is told.
+type order struct {
+	claim    string
+	kind     engines.Kind
+	epoch    int64
+	eligible []string
+	undo     []byte
+	shared   engines.Shared
+	notAfter time.Time
+}
+
+// conflict answers why an order may not be taken now, or "". Callers hold the lock.
+func (d *drainer) conflict(o order, now time.Time) string {
+	j := d.job
+	switch {
+	case d.over.covers(o.claim, o.epoch):
+		return fmt.Sprintf("claim %s is restored; this order came too late", o.claim)
+	case j == nil, j.claim == "", j.claim == o.claim, o.epoch > j.epoch:
+		return ""
+	case j.resting:
+		return fmt.Sprintf("claim %s is being undone on this pod", j.claim)
+	case !j.notAfter.IsZero() && now.After(j.notAfter):
+		return ""
+	}
+	return fmt.Sprintf("claim %s is open on this pod (%s); it must be restored first", j.claim, j.state)
+}
+
+func (d *drainer) engineOrder(o order) engines.Order {
+	return engines.Order{
+		Kind: o.kind, Claim: cmp.Or(o.claim, d.own), Eligible: d.translate(o.eligible), Shared: o.shared, Epoch: o.epoch, NotAfter: o.notAfter,
+	}
+}
