@@ -17,7 +17,7 @@ import (
 
 // Schema and Table are where rows go.
 const (
-	Schema = "e2e"
+	Schema = "app"
 	Table  = "acked"
 )
 
@@ -75,10 +75,9 @@ func NewRows(opts RowOptions) (*Rows, error) {
 	return r, nil
 }
 
-// Statements that make the table.
+// Statements that make the table, in a schema that is there.
 func Statements() []string {
 	return []string{
-		"CREATE DATABASE IF NOT EXISTS " + Schema,
 		"CREATE TABLE IF NOT EXISTS " + Schema + "." + Table + " (id BIGINT PRIMARY KEY, tries INT NOT NULL, sent TIMESTAMP(6) NOT NULL)",
 	}
 }

@@ -146,7 +146,7 @@ func (c *Cluster) Hold(ctx context.Context, id int64) (*Hold, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO e2e.acked (id, tries, sent) VALUES (?, 0, NOW(6))", id); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO app.acked (id, tries, sent) VALUES (?, 0, NOW(6))", id); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	c.Bed.Logf("a transaction is open on %s", primary)

@@ -27,7 +27,7 @@ func (c *Cluster) Session() (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Cluster: c, Rows: rows, Primary: witness.NewPrimary(witness.PrimaryOptions{Servers: c.Servers, Login: App})}, nil
+	return &Session{Cluster: c, Rows: rows, Primary: witness.NewPrimary(witness.PrimaryOptions{Servers: c.Servers, Login: Witness})}, nil
 }
 
 // Outcome of a session.

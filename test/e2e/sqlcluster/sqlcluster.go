@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,7 +31,7 @@ const (
 	Port      = 3306
 	// Mount is where the volume is, Data the server's files.
 	Mount = "/data"
-	Data  = Mount + "/data"
+	Data  = Mount + "/db"
 	// Servers is how many there are.
 	Servers = 3
 	// OldTag and NewTag hold the same server: a change from the one to the other is
@@ -57,12 +58,32 @@ var (
 // Flavors in the order of their names.
 var Flavors = []Flavor{MariaDB, MySQL}
 
-// App is whom clients log in as, Admin is who may do everything: both are made
-// when a server is first started.
+// App is whom clients log in as. Witness may see whom a server follows, and Admin
+// may do everything: the tests add these two to what each server is made with.
 var (
-	App   = sqlpod.Login{User: "app", Password: "app"}
-	Admin = sqlpod.Login{User: "admin", Password: "admin", Answer: 20 * time.Second}
+	App     = sqlpod.Login{User: "app", Password: "app-password"}
+	Witness = sqlpod.Login{User: "witness", Password: "witness"}
+	Admin   = sqlpod.Login{User: "admin", Password: "admin", Answer: 20 * time.Second}
 )
+
+// lastGrant is the statement of the manifests behind which accounts are added.
+const lastGrant = "GRANT ALL ON app.* TO 'app'@'%';\n"
+
+// accounts of the tests.
+func (f Flavor) accounts() string {
+	see := "REPLICATION CLIENT"
+	if f.Name == MariaDB.Name {
+		see = "SLAVE MONITOR"
+	}
+	var b strings.Builder
+	for _, line := range []string{
+		fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY '%s';", Witness.User, Witness.Password), fmt.Sprintf("GRANT %s ON *.* TO '%s'@'%%';", see, Witness.User),
+		fmt.Sprintf("CREATE USER '%s'@'%%' IDENTIFIED BY '%s';", Admin.User, Admin.Password), fmt.Sprintf("GRANT ALL ON *.* TO '%s'@'%%' WITH GRANT OPTION;", Admin.User),
+	} {
+		b.WriteString("      " + line + "\n")
+	}
+	return b.String()
+}
 
 // Cluster is a running MySQL or MariaDB.
 type Cluster struct {
@@ -120,7 +141,11 @@ func (f Flavor) Manifest(bed *testbed.Bed, edits ...func(*appsv1.StatefulSet)) (
 	if err != nil {
 		return "", err
 	}
-	return manifests.Edit(string(manifest), func(set *appsv1.StatefulSet) {
+	if strings.Count(string(manifest), lastGrant) != 1 {
+		return "", fmt.Errorf("%s.yaml does not say %q once", f.Name, lastGrant)
+	}
+	text := strings.Replace(string(manifest), lastGrant, lastGrant+f.accounts(), 1)
+	return manifests.Edit(text, func(set *appsv1.StatefulSet) {
 		for _, edit := range edits {
 			edit(set)
 		}
@@ -248,7 +273,7 @@ func (c *Cluster) Whole(ctx context.Context, limit time.Duration) error {
 func (c *Cluster) State(ctx context.Context) witness.State {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return witness.ReadServers(ctx, c.Servers(), App, Servers)
+	return witness.ReadServers(ctx, c.Servers(), Witness, Servers)
 }
 
 // Primary is the pod whose server can be written to; there is an error when that is not one.

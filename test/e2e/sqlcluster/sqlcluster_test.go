@@ -1,6 +1,8 @@
 package sqlcluster
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +32,18 @@ func TestEdits(t *testing.T) {
 	MySQL.Tagged(NewTag)(set)
 	require.Equal(t, "docker.io/rollcall-test/mysql:2", set.Spec.Template.Spec.Containers[0].Image)
 	require.Equal(t, "y:1", set.Spec.Template.Spec.Containers[1].Image)
+}
+
+func TestManifestsHaveTheTestsAccounts(t *testing.T) {
+	for _, f := range Flavors {
+		text, err := os.ReadFile("../manifests/" + f.Name + ".yaml")
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(text), lastGrant), f.Name)
+		require.Contains(t, string(text), "name: "+f.Name+"\n")
+		require.Contains(t, string(text), "mountPath: "+Mount+"}")
+		require.Contains(t, string(text), "--datadir="+Data+"\n")
+	}
+	require.Contains(t, MariaDB.accounts(), "GRANT SLAVE MONITOR ON *.* TO 'witness'@'%';")
 }
 
 func TestTransactionsOfOneServer(t *testing.T) {

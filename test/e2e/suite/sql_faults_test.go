@@ -112,7 +112,7 @@ func (s *sqlTest) longTransaction(t *testing.T) {
 	out := s.measure(t, "Rollcall, a transaction of a minute open", 1, r)
 	s.wellBehaved(t, out)
 	for _, pod := range s.cluster.Pods.All() {
-		n, err := s.cluster.Ask(t.Context(), pod.Name, fmt.Sprintf("SELECT COUNT(*) FROM e2e.acked WHERE id = %d", id))
+		n, err := s.cluster.Ask(t.Context(), pod.Name, fmt.Sprintf("SELECT COUNT(*) FROM app.acked WHERE id = %d", id))
 		require.NoError(t, err)
 		require.Equal(t, "1", n, "the transaction was acknowledged, and %s has it", pod.Name)
 	}
