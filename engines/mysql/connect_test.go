@@ -1,0 +1,182 @@
+package mysql
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	driver "github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/web"
+)
+
+const wirePassword = "hunter2"
+
+// TestServersThatMisbehave: a look ends, costs little, says what was wrong in one
+// line, logs nothing, and leaves nothing behind.
+func TestServersThatMisbehave(t *testing.T) {
+	var logged bytes.Buffer
+	require.NoError(t, driver.SetLogger(log.New(&logged, "", 0)))
+	for name, c := range map[string]struct {
+		serve func(c net.Conn)
+		want  string
+	}{
+		"hung":    {func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "no answer in time"},
+		"closing": {func(net.Conn) {}, "the connection ended"},
+		"garbage": {func(c net.Conn) {
+			r, junk := rand.New(rand.NewPCG(1, 2)), make([]byte, 4096)
+			for i := range junk {
+				junk[i] = byte(r.Uint32())
+			}
+			_, _ = c.Write(junk)
+		}, ""},
+		"another database": {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, ""},
+		"without end": {func(c net.Conn) {
+			for block := bytes.Repeat([]byte{0xff}, 1<<16); ; {
+				if _, err := c.Write(block); err != nil {
+					return
+				}
+			}
+		}, ""},
+		"rows without end": {speaking(func(w *wire, _ string) error {
+			err := w.columns("version")
+			for err == nil {
+				err = w.send(text("9.9.9"))
+			}
+			return err
+		}), "the answer is longer than the limit"},
+		"a row without end": {speaking(func(w *wire, _ string) error {
+			err := w.columns("version")
+			for err == nil {
+				_, err = w.Write(append([]byte{0xff, 0xff, 0xff, w.seq}, bytes.Repeat([]byte{'x'}, 0xffffff)...))
+				w.seq++
+			}
+			return err
+		}), "the connection ended"},
+		"no version":   {speaking(func(w *wire, _ string) error { return w.send(fail(1064, "You have "+wirePassword+"\nan error")) }), "error 1064: You have [hidden] an error"},
+		"an odd one":   {speaking(func(w *wire, _ string) error { return answerOne(w, "version", "hello") }), "version \"hello\""},
+		"another kind": {speaking(func(w *wire, _ string) error { return answerOne(w, "version", "10.11.2-MariaDB") }), "of another kind: MariaDB, and not MySQL"},
+		"refusing all": {speaking(func(w *wire, q string) error {
+			if strings.Contains(q, "VERSION() AS version") && !strings.Contains(q, ",") {
+				return answerOne(w, "version", "9.9.9")
+			}
+			return w.send(fail(1227, "Access denied; you need hunter2"))
+		}), "error 1227"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			o := listen(t, c.serve)
+			o.Flavor, o.Timeout, o.MaxBytes, o.Credentials = MySQL, time.Minute, 1<<20, fixed("me", wirePassword)
+			if name == "hung" {
+				o.Timeout = 200 * time.Millisecond
+			}
+			l, err := newLocal(o)
+			require.NoError(t, err)
+			s, err := l.look(t.Context())
+			require.NoError(t, err)
+			require.False(t, s.Serving || s.Down)
+			require.Equal(t, WritesUnknown, s.Writes)
+			require.Contains(t, s.Problem, c.want)
+			require.NotEmpty(t, s.Problem)
+			require.NotContains(t, s.Problem, wirePassword)
+			require.NotContains(t, s.Problem, "\n")
+			require.Error(t, l.stopWrites(t.Context(), time.Second))
+			require.Error(t, l.allowWrites(t.Context()))
+			_, err = l.dropClients(t.Context())
+			require.Error(t, err)
+			require.NoError(t, l.Close())
+			eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }) // the one that accepts
+		})
+	}
+	require.Empty(t, logged.String())
+}
+
+func answerOne(w *wire, column, value string) error {
+	if err := w.columns(column); err != nil {
+		return err
+	}
+	if err := w.send(text(value)); err != nil {
+		return err
+	}
+	return w.send(eof)
+}
+
+func TestNobodyListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := l.Addr().(*net.TCPAddr).Port
+	require.NoError(t, l.Close())
+	server, err := newLocal(Options{Host: "127.0.0.1", Port: port})
+	require.NoError(t, err)
+	defer server.Close()
+	s, err := server.look(t.Context())
+	require.NoError(t, err)
+	require.True(t, s.Down)
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = server.look(ended)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, server.stopWrites(ended, time.Second), context.Canceled)
+}
+
+// TestCredentialsAreReadAnew: with each new session.
+func TestCredentialsAreReadAnew(t *testing.T) {
+	asked := 0
+	o := listen(t, speaking(func(w *wire, _ string) error { return fmt.Errorf("ends after each question") }))
+	read := fixed("me", wirePassword)
+	o.Credentials = func() (string, credentials.Secret, error) { asked++; return read() }
+	l, err := newLocal(o)
+	require.NoError(t, err)
+	defer l.Close()
+	for range 3 {
+		before := asked
+		_, err := l.look(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, asked, before)
+	}
+}
+
+func TestTLSIsVerified(t *testing.T) {
+	plain := listen(t, speaking(func(w *wire, _ string) error { return answerOne(w, "version", "9.9.9") }))
+	plain.TLS = web.TLS{Enabled: true}
+	l, err := newLocal(plain)
+	require.NoError(t, err)
+	defer l.Close()
+	s, err := l.look(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, s.Problem, "TLS", "it is never given up silently")
+
+	c, err := Options{Host: "db", TLS: web.TLS{Enabled: true}}.withDefaults().tls()
+	require.NoError(t, err)
+	require.False(t, c.InsecureSkipVerify)
+	require.Equal(t, "db", c.ServerName)
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]Options{
+		"port":       {Port: 70000},
+		"host":       {Host: "db@x"},
+		"flavor":     {Flavor: "Oracle"},
+		"timeout":    {Timeout: -1},
+		"tls":        {TLS: web.TLS{ServerName: "x"}},
+		"ca":         {TLS: web.TLS{Enabled: true, CA: "x"}},
+		"line break": {Host: "a\nb"},
+	} {
+		_, err := New(o)
+		require.Error(t, err, name)
+	}
+	e, err := New(Options{})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+}
