@@ -93,6 +93,10 @@ func (e *Engine) local(ctx context.Context) State {
 	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.ran = s.Started
 	}
+	if d := domainOf(s.Source, e.peers()); d != "" {
+		e.domain = d
+	}
+	s.Domain = e.domain
 	e.newest = s
 	s.Switch = e.openNote(s.Node)
 	return s

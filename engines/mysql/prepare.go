@@ -27,6 +27,10 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
 	u.Wrote = u.Node == s.Node && (s.Writes == Allowed || s.Switch != nil && s.Switch.From == s.Node)
+	if _, err := e.gather(ctx, task{}, false); err != nil { // for the domain, which replicas tell
+		return nil, err
+	}
+	u.Domain = e.suffix()
 	return u.encode()
 }
 
@@ -42,6 +46,7 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	if err != nil {
 		return engines.Progress{}, err
 	}
+	e.learn(planned.Domain)
 	s := e.local(ctx)
 	switch {
 	case ctx.Err() != nil:

@@ -17,6 +17,7 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	if err != nil {
 		return engines.Progress{}, err
 	}
+	e.learn(planned.Domain)
 	s := e.local(ctx)
 	switch {
 	case ctx.Err() != nil:

@@ -46,6 +46,8 @@ type State struct {
 	Busy string `json:"busy,omitempty"`
 	// Writing is the oldest transaction that has changed something and is open.
 	Writing time.Duration `json:"writing,omitempty"`
+	// Domain that its agent has seen behind members' names, where replicas follow them.
+	Domain string `json:"domain,omitempty"`
 	// Switch is the switchover that this member takes part in; nil: none.
 	Switch *Switch `json:"switch,omitempty"`
 }

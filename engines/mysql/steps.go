@@ -29,7 +29,6 @@ const catchUpWithin = time.Second
 type body struct {
 	Switch  Switch `json:"switch"`
 	Primary string `json:"primary,omitempty"`
-	Domain  string `json:"domain,omitempty"`
 }
 
 // answer to a step: what the member looks like after it.
@@ -187,18 +186,12 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 	}
 	n.Promoting, n.Until = true, end
 	e.keep(&n)
-	return "", e.takeOver(ctx, own, n, end)
+	return "", e.takeOver(ctx, own, end)
 }
 
-// takeOver makes the local member the primary, by a promise that it has noted. It
-// may be broken off anywhere and repeated; no write is allowed past the end.
-func (e *Engine) takeOver(ctx context.Context, own State, n Switch, end time.Time) error {
-	switch ok, err := e.server.awaits(ctx, n.Frozen, catchUpWithin); {
-	case err != nil:
-		return err
-	case !ok:
-		return fmt.Errorf("%s has not executed all that %s had", own.Node, n.From)
-	}
+// takeOver makes the local member the primary, by a promise that it has noted and
+// with all that is frozen, which the caller has seen. It may be broken off anywhere and repeated; no write is allowed past the end.
+func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
 	if own.Source != nil {
 		if err := e.server.detach(ctx); err != nil {
 			return err
@@ -251,11 +244,6 @@ func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own St
 	if why := v.cannotFollow(v.self, to); why != "" {
 		return why, nil
 	}
-	if e.suffix() == "" {
-		e.mu.Lock()
-		e.domain = b.Domain
-		e.mu.Unlock()
-	}
 	return "", e.followHere(ctx, v.self, to, step.NotAfter)
 }
 
@@ -264,8 +252,10 @@ func (v view) cannotFollow(m, primary member) string {
 	if !primary.serves() || !m.serves() {
 		return m.name() + " cannot be compared with " + primary.name()
 	}
-	if ok, why := primary.has(m.state.Executed); !ok && m.state.Executed != "" {
-		return fmt.Sprintf("%s has what %s has not: %s", m.name(), primary.name(), why)
+	for _, position := range []string{m.state.Executed, m.state.Received} {
+		if ok, why := primary.has(position); !ok && position != "" {
+			return fmt.Sprintf("%s has what %s has not: %s", m.name(), primary.name(), why)
+		}
 	}
 	if ok, why := m.has(primary.state.Purged); !ok && primary.state.Purged != "" {
 		return fmt.Sprintf("%s lacks what %s has no longer in its logs: %s", m.name(), primary.name(), why)

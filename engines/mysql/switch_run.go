@@ -39,8 +39,10 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if d := v.domain(); d != "" {
-		e.domain = d
+	for _, m := range v.others {
+		if e.domain == "" {
+			e.domain = m.state.Domain
+		}
 	}
 	v.again, v.failed = e.again, e.failed
 	v.ran = !e.ran.IsZero() && e.ran.Equal(v.self.state.Started)
@@ -93,7 +95,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 		}
 		return nil
 	case haveFollow:
-		answer, err := e.ask(ctx, a.ask[0], stepFollow, body{Primary: a.to, Domain: e.suffix()}, t)
+		answer, err := e.ask(ctx, a.ask[0], stepFollow, body{Primary: a.to}, t)
 		if err == nil && answer.Refused != "" {
 			t.refusals[a.ask[0]] = answer.Refused
 		}
@@ -109,7 +111,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 		}
 		return e.server.electPrimary(ctx, a.to)
 	case finish:
-		return e.takeOver(ctx, v.self.state, *v.self.state.Switch, v.self.state.Switch.Until)
+		return e.takeOver(ctx, v.self.state, v.self.state.Switch.Until)
 	case renounce:
 		e.keep(nil)
 		return nil
@@ -277,4 +279,13 @@ func (e *Engine) suffix() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.domain
+}
+
+// learn takes what an earlier agent knew.
+func (e *Engine) learn(domain string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.domain == "" {
+		e.domain = domain
+	}
 }

@@ -142,15 +142,14 @@ func split(node string) (host string, port int) {
 	return node, 3306
 }
 
-// domain is what the replicas of this database write behind a member's name.
-func (v view) domain() string {
-	for _, m := range v.all() {
-		s, ok := v.sourceOf(m)
-		if !ok {
-			continue
-		}
-		host, _ := split(s.name())
-		if rest, cut := strings.CutPrefix(m.state.Source.Host, host); cut {
+// domainOf answers what a replica writes behind the name of the member it follows.
+func domainOf(s *Source, peers []engines.Peer) string {
+	if s == nil {
+		return ""
+	}
+	for _, p := range peers {
+		host, _ := split(p.Node)
+		if rest, cut := strings.CutPrefix(s.Host, host); cut && host != "" && (rest == "" || rest[0] == '.') {
 			return rest
 		}
 	}

@@ -1,0 +1,114 @@
+package mysql
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+func setups() []simSetup {
+	return []simSetup{
+		{flavor: MySQL, members: 3, acks: 1},
+		{flavor: MySQL, members: 3},
+		{flavor: MariaDB, members: 3, acks: 1},
+		{flavor: MariaDB, members: 3},
+		{flavor: MySQL, members: 3, acks: 1, losesTail: true},
+		{flavor: MariaDB, members: 3, acks: 1, skipStart: true},
+		{flavor: MySQL, members: 2},
+	}
+}
+
+// simulate runs one list of breaks; the world is answered as it is at the end.
+func simulate(t *testing.T, setup simSetup, breaks ...simBreak) *simWorld {
+	t.Helper()
+	w := simulated(t, setup, false, breaks...)
+	if len(w.violations) > 0 {
+		w = simulated(t, setup, true, breaks...)
+	}
+	return w
+}
+
+func simulated(t *testing.T, setup simSetup, tells bool, breaks ...simBreak) (w *simWorld) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		w = newWorld(setup, tells, breaks...)
+		w.run()
+	})
+	return w
+}
+
+func (w *simWorld) story() string { return strings.Join(w.log, "\n") }
+
+func TestSimulatedSwitchover(t *testing.T) {
+	for _, setup := range setups() {
+		w := simulate(t, setup)
+		if len(w.violations) > 0 || w.list[1].writes != Allowed {
+			t.Fatalf("%s: %v\n%s", setup, w.violations, w.story())
+		}
+		t.Logf("%s: %d boundaries, %d transactions acknowledged", setup, w.boundaries, len(w.acked))
+	}
+}
+
+var allBreaks = flag.Bool("breaks.all", false, "try every break at every boundary, and many more pairs of them")
+
+// TestOneBreak breaks one thing at each boundary of a switchover and of the restart
+// that follows; of all these, one in thirteen unless all are wanted.
+func TestOneBreak(t *testing.T) {
+	j := judge{T: t}
+	for _, setup := range setups() {
+		whole := simulate(t, setup).restored + 5
+		for _, kind := range kinds(setup.members) {
+			for at := 1; at <= whole; at++ {
+				if j.tried++; *allBreaks || j.tried%13 == 0 {
+					j.try(setup, simBreak{kind: kind, at: at})
+				}
+			}
+		}
+	}
+	t.Log(j.runs, "schedules")
+}
+
+// TestTwoBreaks breaks two things, at any two boundaries.
+func TestTwoBreaks(t *testing.T) {
+	j := judge{T: t}
+	random := rand.New(rand.NewPCG(1, 2))
+	number := 40
+	if *allBreaks {
+		number = 3000
+	}
+	for _, setup := range setups() {
+		whole := simulate(t, setup).restored + 5
+		all := kinds(setup.members)
+		for range number {
+			first := random.IntN(whole) + 1
+			j.try(setup,
+				simBreak{kind: all[random.IntN(len(all))], at: first},
+				simBreak{kind: all[random.IntN(len(all))], at: first + 1 + random.IntN(whole)})
+		}
+	}
+	t.Log(j.runs, "schedules")
+}
+
+// judge tries schedules and tells the first that fails in full.
+type judge struct {
+	*testing.T
+	tried, runs, failed int
+}
+
+func (j *judge) try(setup simSetup, breaks ...simBreak) {
+	j.Helper()
+	w := simulate(j.T, setup, breaks...)
+	j.runs++
+	if len(w.violations) == 0 {
+		return
+	}
+	if j.failed++; j.failed == 1 {
+		j.Log(w.story())
+	}
+	j.Errorf("%s: %v: %v", setup, breaks, w.violations)
+	if j.failed >= 5 {
+		j.Fatal("enough")
+	}
+}
