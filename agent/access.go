@@ -73,12 +73,13 @@ type following struct {
 	keys                             *keys
 }
 
-func (f following) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+// ClientHandshake verifies the agents' name, wherever they were found.
+func (f following) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c := f.keys.asking.Load()
 	if c == nil {
 		return nil, nil, errors.New("no certificate yet")
 	}
-	return credentials.NewTLS(c).ClientHandshake(ctx, authority, conn)
+	return credentials.NewTLS(c).ClientHandshake(ctx, c.ServerName, conn)
 }
 
 func (f following) Clone() credentials.TransportCredentials {

@@ -187,7 +187,9 @@ func TestRoles(t *testing.T) {
 		} else {
 			require.NoError(t, call(m.connection(config.RoleReader)), name)
 		}
-		requireRefused(t, call(m.connection("")), codes.PermissionDenied, ReasonRole)
+		for _, role := range []string{"", config.RoleAgent, otherAgent} {
+			requireRefused(t, call(m.connection(role)), codes.PermissionDenied, ReasonRole)
+		}
 		require.Equal(t, codes.Unavailable, status.Code(call(m.connection("none"))), name)
 	}
 

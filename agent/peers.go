@@ -38,6 +38,7 @@ type peers struct {
 	mesh        *meshKeeper
 	fence       *fence
 	credentials credentials.TransportCredentials
+	timeout     time.Duration // of each call
 
 	mu     sync.Mutex
 	links  map[string]*link  // by pod UID
@@ -57,7 +58,7 @@ type known struct {
 }
 
 func newPeers(own string, mesh *meshKeeper, f *fence, c credentials.TransportCredentials) *peers {
-	return &peers{own: own, mesh: mesh, fence: f, credentials: c, links: map[string]*link{}, nodes: map[string]string{}}
+	return &peers{own: own, mesh: mesh, fence: f, credentials: c, timeout: peerTimeout, links: map[string]*link{}, nodes: map[string]string{}}
 }
 
 // List implements engines.Peers.
@@ -127,7 +128,7 @@ func leaves(h *rollcallv1.Headline) bool {
 
 // Look implements engines.Peers.
 func (p *peers) Look(ctx context.Context, node string, fresh bool) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	client, err := p.client(node)
 	if err != nil {
@@ -148,7 +149,7 @@ func (p *peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	if err := engines.InTime(step.NotAfter); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	client, err := p.client(node)
 	if err != nil {

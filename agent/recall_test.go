@@ -39,7 +39,9 @@ func living(t *testing.T, body func(t *testing.T, l *lives)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		l := &lives{t: t, dir: dir, pod: "pod-uid", uid: testUID, heard: true}
-		l.apply = func(int) (engines.Progress, error) { return engines.Progress{State: engines.Running, Detail: "waiting"}, nil }
+		l.apply = func(int) (engines.Progress, error) {
+			return engines.Progress{State: engines.Running, Detail: "waiting"}, nil
+		}
 		l.restore = func(int) (engines.Progress, error) { return engines.Progress{State: engines.Done}, nil }
 		l.engine = &fakePeered{fakeEngine: fakeEngine{
 			apply: func(_ context.Context, o engines.Order, undo []byte) (engines.Progress, error) {
@@ -150,7 +152,9 @@ func TestOutOfTimeIsUndone(t *testing.T) {
 // A refusal is the coordinator's to answer, as long as there is time.
 func TestRefusedIsUndoneWhenItsTimeIsOver(t *testing.T) {
 	living(t, func(t *testing.T, l *lives) {
-		l.apply = func(int) (engines.Progress, error) { return engines.Progress{State: engines.Refused, Detail: "nobody can"}, nil }
+		l.apply = func(int) (engines.Progress, error) {
+			return engines.Progress{State: engines.Refused, Detail: "nobody can"}, nil
+		}
 		l.order(20 * time.Second)
 		time.Sleep(15 * time.Second)
 		l.order(20 * time.Second) // asked again: tried again, and there is more time
@@ -289,7 +293,9 @@ func TestWhatIsNotRecalled(t *testing.T) {
 		"another pod":     {func(l *lives) { l.pod = "other" }, true},
 		"another cluster": {func(l *lives) { l.uid = "other" }, false},
 		"another engine":  {func(l *lives) { l.engine = &fakeEngine{} }, false},
-		"garbage":         {func(l *lives) { require.NoError(l.t, os.WriteFile(filepath.Join(l.dir, claimFile), []byte("{"), 0o600)) }, true},
+		"garbage": {func(l *lives) {
+			require.NoError(l.t, os.WriteFile(filepath.Join(l.dir, claimFile), []byte("{"), 0o600))
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			living(t, func(t *testing.T, l *lives) {

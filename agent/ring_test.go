@@ -30,6 +30,9 @@ const (
 	testNamespace = "prod"
 	testCluster   = "search"
 	testUID       = "cluster-uid"
+
+	// otherAgent is an agent of another database cluster, for connection.
+	otherAgent = "agent of another"
 )
 
 // ring is real agents in one process, each on a loopback address of its own as
@@ -152,8 +155,15 @@ func (m *member) connection(role string) *grpc.ClientConn {
 	if c, ok := m.clients[role]; ok {
 		return c
 	}
-	c, err := grpc.NewClient(m.rpc, grpc.WithTransportCredentials(
-		credentials.NewTLS(m.ring.authority.Client(config.ServerName(testNamespace, testCluster), role))))
+	name := config.ServerName(testNamespace, testCluster)
+	security := m.ring.authority.Client(name, role)
+	switch role {
+	case config.RoleAgent:
+		security = m.ring.authority.Agent(name, name)
+	case otherAgent:
+		security = m.ring.authority.Agent(name, config.ServerName(testNamespace, "other"))
+	}
+	c, err := grpc.NewClient(m.rpc, grpc.WithTransportCredentials(credentials.NewTLS(security)))
 	require.NoError(m.ring.t, err)
 	m.clients[role] = c
 	return c

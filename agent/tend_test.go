@@ -30,7 +30,9 @@ type tending struct {
 
 func tends(t *testing.T, every time.Duration, body func(t *testing.T, x *tending)) {
 	x := &tending{allowed: true}
-	x.answer = func(context.Context, int) (engines.Progress, error) { return engines.Progress{State: engines.Done}, nil }
+	x.answer = func(context.Context, int) (engines.Progress, error) {
+		return engines.Progress{State: engines.Done}, nil
+	}
 	var writers atomic.Int32
 	alone := func() func() {
 		if writers.Add(1) != 1 {
