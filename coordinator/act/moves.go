@@ -17,7 +17,7 @@ import (
 func (a *Actor) order(at Situation, claim policy.Claim) Order {
 	order := Order{
 		Claim: claim.ID, Epoch: a.options.Epoch, Prepare: claim.Prepare,
-		Eligible: eligible(at.Snapshot, claim), NotAfter: time.Now().Add(writeAhead),
+		Eligible: policy.Successors(at.Snapshot, claim.Pod), NotAfter: time.Now().Add(writeAhead),
 	}
 	if record := sharedBy(&at.Cluster.Status, claim.ID); record != nil {
 		order.Shared = Shared{Knob: record.Knob, Undo: record.Undo}

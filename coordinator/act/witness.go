@@ -103,32 +103,3 @@ func broken(claim policy.Claim) bool {
 func neverRan(pod *policy.Pod, claim policy.Claim) bool {
 	return claim.Action == policy.Remove && !prepares(claim) && (pod.Phase == policy.Pending || pod.Phase == policy.NotStarted)
 }
-
-// eligible are the pods that may take over a claimed pod's duties: those that
-// run the new revision already, so that duties move once; without any, all that
-// nothing is the matter with.
-func eligible(s policy.Snapshot, claim policy.Claim) []string {
-	claimed := map[string]bool{claim.Pod: true}
-	for _, other := range s.Cluster.Status.Claims {
-		claimed[other.Pod] = true
-	}
-	revisions := map[string]string{}
-	for _, pool := range s.Pools {
-		revisions[pool.Name] = pool.Revision
-	}
-	var updated, well []string
-	for i := range s.Pods {
-		pod := &s.Pods[i]
-		if claimed[pod.Name] || pod.Phase != policy.Ready || pod.Report == nil || pod.Report.Member != policy.Live {
-			continue
-		}
-		well = append(well, pod.Name)
-		if pod.Revision == revisions[pod.Pool] {
-			updated = append(updated, pod.Name)
-		}
-	}
-	if len(updated) > 0 {
-		return updated
-	}
-	return well
-}

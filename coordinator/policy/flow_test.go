@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -66,5 +67,76 @@ func TestScriptsSayWhichSentenceTheyStandFor(t *testing.T) {
 		require.Regexp(t, begins, string(text), file)
 		comment, _, _ := strings.Cut(string(text), "\nversion: 1\n")
 		require.Contains(t, comment, `"`, "%s quotes nothing", file)
+	}
+}
+
+// mocoSources are the packages whose tests the table about MOCO names.
+var mocoSources = []string{".", "../act", "../status"}
+
+// TestTheMOCOTableIsComplete reads the table in DESIGN.md: every script of the two
+// kinds is named by it, what it names is there, and no weakness is left out.
+func TestTheMOCOTableIsComplete(t *testing.T) {
+	text, err := os.ReadFile("DESIGN.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), "## What MOCO's documents say")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n## ")
+
+	var tests strings.Builder
+	for _, folder := range mocoSources {
+		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			tests.Write(source)
+		}
+	}
+	named := map[string]bool{}
+	weakness := 0
+	word := regexp.MustCompile("`([A-Za-z_*]+)`")
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, "|")
+		if len(cells) != 5 || strings.Contains(cells[1], "---") || strings.TrimSpace(cells[1]) == "what" {
+			continue
+		}
+		if strings.HasPrefix(strings.TrimSpace(cells[1]), "Weakness ") {
+			weakness++
+			require.Contains(t, cells[1], fmt.Sprintf("Weakness %d: ", weakness))
+		}
+		words := word.FindAllStringSubmatch(cells[3], -1)
+		require.NotEmpty(t, words, row)
+		for _, w := range words {
+			if name, pattern := strings.CutSuffix(w[1], "*"); strings.HasPrefix(name, "Test") {
+				if !pattern {
+					name += "("
+				}
+				require.Contains(t, tests.String(), "func "+name, "no such test")
+				continue
+			}
+			files, err := filepath.Glob("testdata/m*_seed_" + w[1] + ".txt")
+			require.NoError(t, err)
+			require.NotEmpty(t, files, "%s: no such script", w[1])
+			for _, file := range files {
+				named[file] = true
+			}
+		}
+	}
+	require.Equal(t, 19, weakness)
+	scripts, err := filepath.Glob("testdata/m*_seed_*.txt")
+	require.NoError(t, err)
+	for _, script := range scripts {
+		require.True(t, named[script], "%s is named nowhere", script)
+	}
+}
+
+// TestMySQLScriptsSayWhatTheyStandFor: each begins with where it comes from.
+func TestMySQLScriptsSayWhatTheyStandFor(t *testing.T) {
+	files, err := filepath.Glob("testdata/mysql_seed_*.txt")
+	require.NoError(t, err)
+	begins := regexp.MustCompile(`^# (Strategy|Design|Situation|Weakness \d+|Adapter|Contract): `)
+	for _, file := range files {
+		text, _ := readGolden(t, file)
+		require.Regexp(t, begins, string(text), file)
 	}
 }

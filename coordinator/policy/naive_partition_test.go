@@ -56,6 +56,12 @@ func (n *naive) below(p *Pod) bool {
 
 func (n *naive) movesLine(p *Pod) bool { return n.below(p) || n.forced(p) && !n.handed(p) }
 
+// comingUp: it has a while left to start, and the line would have to be lowered to it.
+func (n *naive) comingUp(p *Pod) bool {
+	early := slices.Contains([]PodPhase{Pending, NotStarted, Started}, p.Phase) && !n.slow(p)
+	return n.below(p) && early && !n.alive(p) && !n.isSick(p)
+}
+
 // mustWaitFor: a can go only after b.
 func (n *naive) mustWaitFor(a, b *Pod) bool {
 	return n.below(b) && a.Pool == b.Pool && n.old(a) && a.Ordinal < b.Ordinal

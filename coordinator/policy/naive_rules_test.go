@@ -225,7 +225,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case Vetoed:
 		return rep != nil && rep.Veto != "" || p.Refused == Vetoed && n.why(p) == ReasonReplacement, ""
 	case Busy:
-		return rep != nil && rep.Busy != "", ""
+		return rep != nil && rep.Busy != "" || n.comingUp(p), ""
 	case VersionOrder:
 		if rep == nil || !n.old(p) || n.why(p) == ReasonScaleDown {
 			return false, ""

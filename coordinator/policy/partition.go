@@ -178,6 +178,22 @@ func waitsFor(o *pod, c *candidate) bool {
 	return c.action == LowerPartition && !c.forced && o.pool == c.pool && isOutdated(o) && o.Ordinal < c.Ordinal
 }
 
+// isStarting: the line waits for a pod that clones or recovers, as long as a start
+// may take; what is broken shows that earlier.
+func (d *decision) isStarting(c *candidate) *finding {
+	if c.action != LowerPartition || c.forced || c.broken || c.live || d.x.overdue(c.pod) {
+		return nil
+	}
+	switch c.Phase {
+	case Pending, NotStarted, Started:
+	default:
+		return nil
+	}
+	till := c.Since.Add(d.x.startSeconds())
+	return found(fmt.Sprintf("it has been starting for %s, and policy.startSeconds gives it %s", seconds(d.x.now.Sub(c.Since.Time)), seconds(d.x.startSeconds())),
+		c.Name+" Ready and live").until(till)
+}
+
 // inHands: nothing keeps the StatefulSet controller from this pod, and it
 // takes it when it likes.
 func (d *decision) inHands(c *candidate) *finding {

@@ -234,6 +234,9 @@ func (d *decision) vetoed(c *candidate) *finding {
 }
 
 func (d *decision) isBusy(c *candidate) *finding {
+	if f := d.isStarting(c); f != nil {
+		return f
+	}
 	if c.report == nil || c.report.Busy == "" {
 		return nil
 	}

@@ -39,6 +39,7 @@ type metrics struct {
 	current      *prometheus.GaugeVec
 	updated      *prometheus.GaugeVec
 	partition    *prometheus.GaugeVec
+	moved        *prometheus.GaugeVec
 }
 
 // NewMetrics is an Observer that shows decisions as metrics. It panics when
@@ -56,6 +57,8 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		current:      gauge("current_replicas", "Pods of a pool that run another revision than its update revision.", "cluster", "pool"),
 		updated:      gauge("updated_replicas", "Pods of a pool that run its update revision.", "cluster", "pool"),
 		partition:    gauge("partition", "Partition of a pool with the RollingUpdate strategy.", "cluster", "pool"),
+		moved: gauge("last_partition_updated_timestamp_seconds",
+			"When the partition of a pool with the RollingUpdate strategy changed last, whoever changed it; before this leader has seen a change, when the cluster made progress last.", "cluster", "pool"),
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rollcall",
 			Name:      "decisions_total",
@@ -67,7 +70,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	for _, rule := range policy.Rules() {
 		m.decisions.WithLabelValues(verdictHold, string(rule))
 	}
-	registerer.MustRegister(m.pods, m.holds, m.decisions, m.lastProgress, m.current, m.updated, m.partition)
+	registerer.MustRegister(m.pods, m.holds, m.decisions, m.lastProgress, m.current, m.updated, m.partition, m.moved)
 	return m
 }
 
@@ -86,11 +89,7 @@ func (m *metrics) Decided(previous *Decision, next Decision) {
 	}
 	m.decisions.WithLabelValues(verdictOf(next.Plan)).Inc()
 
-	progress := 0.0
-	if at := next.Snapshot.Cluster.Status.LastProgress; at != nil && !at.IsZero() {
-		progress = float64(at.UnixMilli()) / 1e3
-	}
-	m.lastProgress.WithLabelValues(cluster).Set(progress)
+	m.lastProgress.WithLabelValues(cluster).Set(timestamp(next.Snapshot.Cluster.Status.LastProgress))
 	m.pools(cluster, previous, next)
 }
 
@@ -117,17 +116,42 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 		m.updated.WithLabelValues(cluster, pool.Name).Set(float64(update))
 		if pool.Strategy == policy.RollingUpdateStrategy {
 			m.partition.WithLabelValues(cluster, pool.Name).Set(float64(pool.Partition))
+			m.lines(cluster, previous, next, pool)
 		} else {
 			m.partition.DeleteLabelValues(cluster, pool.Name)
+			m.moved.DeleteLabelValues(cluster, pool.Name)
 		}
 	}
+}
+
+// lines notes when a pool's partition changed.
+func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool policy.Pool) {
+	var before policy.Pool
+	known := false
+	if previous != nil {
+		before, known = previous.pool(pool.Name)
+	}
+	switch {
+	case !known || before.Strategy != policy.RollingUpdateStrategy:
+		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(next.Snapshot.Cluster.Status.LastProgress))
+	case before.Partition != pool.Partition:
+		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(&next.Snapshot.Now))
+	}
+}
+
+// timestamp is a time as a metric has it, 0 when there is none.
+func timestamp(at *policy.Time) float64 {
+	if at == nil || at.IsZero() {
+		return 0
+	}
+	return float64(at.UnixMilli()) / 1e3
 }
 
 // Gone forgets a cluster.
 func (m *metrics) Gone(key Key) { m.forget(prometheus.Labels{"cluster": key.String()}) }
 
 func (m *metrics) forget(labels prometheus.Labels) {
-	for _, vec := range []*prometheus.GaugeVec{m.pods, m.holds, m.lastProgress, m.current, m.updated, m.partition} {
+	for _, vec := range []*prometheus.GaugeVec{m.pods, m.holds, m.lastProgress, m.current, m.updated, m.partition, m.moved} {
 		vec.DeletePartialMatch(labels)
 	}
 }

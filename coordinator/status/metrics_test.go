@@ -2,8 +2,10 @@ package status
 
 import (
 	"maps"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -41,6 +43,45 @@ rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
 	require.Equal(t, 1.0, testutil.ToFloat64(m.holds.WithLabelValues("prod/search", string(policy.LeaderLast))))
 	require.Equal(t, len(policy.Rules()), testutil.CollectAndCount(m.holds))
 	require.Zero(t, testutil.CollectAndCount(m.partition), "an OnDelete pool has no partition")
+}
+
+// TestLastMoveOfALine: who has not seen the last move knows when there was progress.
+func TestLastMoveOfALine(t *testing.T) {
+	m := newMetrics(prometheus.NewRegistry())
+	moved := m.moved.WithLabelValues("prod/search", "search")
+	at := func(line int32, changes ...func(*policy.Snapshot)) Decision {
+		return search(t, append([]func(*policy.Snapshot){rolling(policy.ByPartition, line)}, changes...)...)
+	}
+	later := func(d time.Duration) func(*policy.Snapshot) {
+		return func(s *policy.Snapshot) { s.Now = policy.At(s.Now.Add(d)) }
+	}
+	first, second, third := at(2), at(1, later(time.Minute)), at(1, later(time.Hour))
+	m.Decided(nil, first)
+	require.Equal(t, float64(first.Snapshot.Cluster.Status.LastProgress.Unix()), testutil.ToFloat64(moved))
+	m.Decided(&first, second)
+	require.Equal(t, float64(second.Snapshot.Now.Unix()), testutil.ToFloat64(moved))
+	m.Decided(&second, third)
+	require.Equal(t, float64(second.Snapshot.Now.Unix()), testutil.ToFloat64(moved), "it stayed where it was")
+
+	onDelete := search(t, later(2*time.Hour))
+	m.Decided(&third, onDelete)
+	require.Zero(t, testutil.CollectAndCount(m.moved))
+	m.Decided(&onDelete, at(policy.RestLine, func(s *policy.Snapshot) { s.Cluster.Status.LastProgress = nil }))
+	require.Zero(t, testutil.ToFloat64(m.moved.WithLabelValues("prod/search", "search")), "nobody knows")
+}
+
+// TestMetricsAreDescribed: the page about metrics has all that show decisions.
+func TestMetricsAreDescribed(t *testing.T) {
+	page, err := os.ReadFile("../../deploy/docs/metrics.md")
+	require.NoError(t, err)
+	registry := prometheus.NewRegistry()
+	newMetrics(registry).Decided(nil, search(t, rolling(policy.ByPartition, 2)))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, 8)
+	for _, f := range families {
+		require.Contains(t, string(page), "`"+f.GetName()+"`")
+	}
 }
 
 // TestEveryRuleHasItsSeries: decisions from the start, holds from the first
@@ -100,6 +141,7 @@ func TestSeriesOfWhatIsGoneAreDeleted(t *testing.T) {
 	m.Decided(&two, search(t))
 	require.Equal(t, 1, testutil.CollectAndCount(m.updated), "a pool that is gone")
 	require.Zero(t, testutil.CollectAndCount(m.partition))
+	require.Zero(t, testutil.CollectAndCount(m.moved))
 
 	m.Gone(two.Key)
 	families, err := registry.Gather()
