@@ -206,10 +206,10 @@ func (s sight) listed(source, m member) bool {
 	})
 }
 
-// nodes are the other members.
+// nodes are all members, the own one too: who is left out is none.
 func (s sight) nodes() []engines.Node {
 	var out []engines.Node
-	for _, m := range s.members[1:] {
+	for _, m := range s.members {
 		if m.name() == "" {
 			continue
 		}

@@ -23,7 +23,7 @@ func (s *sqlTest) brokenFromTheStart(t *testing.T) {
 	}
 	s.apply(t)
 	require.NoError(t, s.spec(ctx, `{"update":{"rollingUpdate":"Partition"}}`))
-	cluster, err := sqlcluster.Start(ctx, s.bed, s.flavor, sqlcluster.Labelled, sqlcluster.AtRest, s.flavor.Tagged(sqlcluster.BrokenTag))
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, sqlcluster.AtRest, s.flavor.Tagged(sqlcluster.BrokenTag))
 	require.NoError(t, err)
 	s.cluster = cluster
 	require.NoError(t, s.bed.Eventually(ctx, "all pods to be broken", 4*time.Minute, func(ctx context.Context) error {

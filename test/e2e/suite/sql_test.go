@@ -32,7 +32,7 @@ func TestMariaDB(t *testing.T) { sqlWalk(t, sqlcluster.MariaDB) }
 func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 	b := bed(t, flavor.Name)
 	leaveNothing(t, b)
-	s := &sqlTest{bed: b, flavor: flavor}
+	s := &sqlTest{bed: b, flavor: flavor, life: t.Context()}
 	// Each server's whole rollout, of MariaDB as most charts are, of MySQL as one that was made for an operator.
 	steps := []step{{"OnDelete", s.onDelete}}
 	if flavor == sqlcluster.MariaDB {
@@ -67,7 +67,9 @@ func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 }
 
 type sqlTest struct {
-	bed     *testbed.Bed
+	bed *testbed.Bed
+	// life of the whole test: what is begun in one step is used by the next.
+	life    context.Context
 	flavor  sqlcluster.Flavor
 	cluster *sqlcluster.Cluster
 	figures []sqlFigure
@@ -102,7 +104,7 @@ func (s *sqlTest) deploy(t *testing.T) {
 		return
 	}
 	s.apply(t)
-	cluster, err := sqlcluster.Deploy(t.Context(), s.bed, s.flavor, sqlcluster.Labelled)
+	cluster, err := sqlcluster.Deploy(s.life, s.bed, s.flavor, sqlcluster.Labelled)
 	if err != nil {
 		describe(t)
 	}
@@ -361,7 +363,7 @@ func (s *sqlTest) plain(t *testing.T) {
 		s.cluster = nil
 	}
 	require.NoError(t, s.bed.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
-	cluster, err := sqlcluster.Start(ctx, s.bed, s.flavor, sqlcluster.RollingUpdate(0))
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.RollingUpdate(0))
 	require.NoError(t, err)
 	designating, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
