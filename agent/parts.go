@@ -42,6 +42,7 @@ func (a *Agent) assemble(ctx context.Context, port string, stopping <-chan struc
 	p.drainer.recall()
 	p.stopper = newStopper(p.drainer, &a.slot, a.board, p.drainer.store,
 		a.options.Identity.Grace, p.settings.drain, a.metrics, a.logger)
+	p.stopper.others = p.peers.List
 	p.tender = newTender(p.drainer, func() bool { return p.stopper.idle() && a.mesh.heard() && !p.settings.observes() },
 		a.board.tended, a.metrics, a.logger)
 	a.prober = newProber(&a.slot, a.options.ProbeInterval, a.options.ProbeTimeout, a.metrics, func(s sighting) {

@@ -26,6 +26,9 @@ const (
 	// gives up on it: an election takes less. When all pods stop at once, nobody is
 	// left to hand anything over to.
 	aloneFor = 10 * time.Second
+	// lonelyFor is how long a hook goes on while all other pods are being stopped
+	// too: one that is only restarted is back in less, mostly.
+	lonelyFor = 30 * time.Second
 	// The margin of the grace period is left to the database for its own shutdown.
 	leastMargin = 5 * time.Second
 	mostMargin  = 30 * time.Second
@@ -40,8 +43,8 @@ const (
 //
 // Invariants: the hook does nothing when the pod was prepared under a claim; it
 // ends within the grace period less a margin, within answerTimeout when the
-// database does not answer, and within aloneFor when it is no member any more and
-// its data stays; only what it did itself is undone, and only after the database
+// database does not answer, and, when its data stays, within aloneFor when it is
+// no member any more and within lonelyFor when all others leave too; only what it did itself is undone, and only after the database
 // is live again in this same pod.
 type stopper struct {
 	drainer *drainer
@@ -50,6 +53,8 @@ type stopper struct {
 	store   store
 	grace   time.Duration
 	drain   func() config.Drain
+	// others are the other members. Nil: nothing is known of them.
+	others  func() []engines.Peer
 	metrics *metrics
 	logger  *slog.Logger
 
@@ -195,13 +200,13 @@ func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time
 	}
 	if !s.drain().Evacuate { // else time is better lost than data
 		var stop func()
-		ctx, stop = s.whileMember(ctx)
+		ctx, stop = s.whileOthers(ctx)
 		defer stop()
 	}
 	j := s.await(ctx)
 	switch {
-	case j.running() && errors.Is(context.Cause(ctx), errAlone):
-		return stopSilent, errAlone.Error()
+	case j.running() && (errors.Is(context.Cause(ctx), errAlone) || errors.Is(context.Cause(ctx), errLastOne)):
+		return stopSilent, context.Cause(ctx).Error()
 	case j.state == rollcallv1.Drain_DRAIN_PREPARED:
 		return stopDone, j.detail
 	case j.state == rollcallv1.Drain_DRAIN_REFUSED:

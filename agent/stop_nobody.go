@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -43,16 +44,29 @@ func (s *stopper) silent(ctx context.Context) string {
 	}
 }
 
-var errAlone = errors.New("the database is no member any more: there is nobody to hand over to")
+var (
+	errAlone   = errors.New("the database is no member any more: there is nobody to hand over to")
+	errLastOne = errors.New("all other pods are being stopped or gone: there is nobody to hand over to")
+)
 
-// whileMember ends when the database has been no member for aloneFor.
-func (s *stopper) whileMember(ctx context.Context) (context.Context, func()) {
+// whileOthers ends when the database has been no member for aloneFor, or all
+// others have been on their way out for lonelyFor.
+func (s *stopper) whileOthers(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.drainer.background(func() {
+		var lonely time.Time
 		for ctx.Err() == nil {
 			v, _ := s.board.newest()
 			if since := v.sighting.notLiveSince; !since.IsZero() && time.Since(since) >= aloneFor {
 				cancel(errAlone)
+			}
+			switch {
+			case !s.allLeave():
+				lonely = time.Time{}
+			case lonely.IsZero():
+				lonely = time.Now()
+			case time.Since(lonely) >= lonelyFor:
+				cancel(errLastOne)
 			}
 			select {
 			case <-ctx.Done():
@@ -61,4 +75,13 @@ func (s *stopper) whileMember(ctx context.Context) (context.Context, func()) {
 		}
 	})
 	return ctx, func() { cancel(nil) }
+}
+
+// allLeave: other agents are known, and none of them stays.
+func (s *stopper) allLeave() bool {
+	if s.others == nil {
+		return false
+	}
+	others := s.others()
+	return len(others) > 0 && !slices.ContainsFunc(others, func(p engines.Peer) bool { return p.Alive && !p.Leaving })
 }

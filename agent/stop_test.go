@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +229,38 @@ func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
 		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
 		time.AfterFunc(10*time.Second, func() { s.becomes(engines.Live) })
 		require.Contains(t, s.hook(t.Context()), "waiting for another leader", "an election is waited for")
+	})
+}
+
+func TestHookEndsWhenAllAreStopped(t *testing.T) {
+	stopTest(t, func(t *testing.T, s *stopping) {
+		s.engine.apply = func(context.Context, engines.Order, []byte) (engines.Progress, error) {
+			return engines.Progress{State: engines.Running, Detail: "waiting for another leader"}, nil
+		}
+		var left, back atomic.Bool
+		s.others = func() []engines.Peer {
+			return []engines.Peer{
+				{Pod: "b", Alive: !left.Load() || back.Load(), Leaving: left.Load() && !back.Load()},
+				{Pod: "c", Alive: true, Leaving: true},
+			}
+		}
+		time.AfterFunc(2*time.Second, func() { left.Store(true) })
+		start := time.Now()
+		require.Contains(t, s.hook(t.Context()), "all other pods are being stopped or gone")
+		require.WithinDuration(t, start.Add(2*time.Second+lonelyFor), time.Now(), 3*time.Second)
+
+		time.AfterFunc(20*time.Second, func() { back.Store(true) })
+		require.Contains(t, s.hook(t.Context()), "waiting for another leader", "one that comes back is waited for")
+
+		back.Store(false)
+		s.file.Evacuate = true
+		start = time.Now()
+		s.hook(t.Context())
+		require.Equal(t, 45*time.Second, time.Since(start), "data would be lost")
+
+		s.file.Evacuate = false
+		s.others = func() []engines.Peer { return nil }
+		require.Contains(t, s.hook(t.Context()), "waiting for another leader", "nothing is known of others")
 	})
 }
 
