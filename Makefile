@@ -10,7 +10,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 PROGRAMS := rollcall rollcall-agent rollcall-coordinator
 # The cluster of the demo; tests use another, so that they do not disturb each other.
 CLUSTER_NAME ?= demo
-# The database of the demo: solr or opensearch.
+# The database of the demo: solr, opensearch, mysql or mariadb.
 ENGINE       ?= solr
 
 .PHONY: help
@@ -63,7 +63,7 @@ rehearse: bin/rollcall ## a rollout in a simulated world, as a timeline (ARGS="-
 	bin/rollcall rehearse $(ARGS)
 
 .PHONY: demo
-demo: deps build ## a real database upgraded under load on a real Kubernetes on this machine (ENGINE=opensearch)
+demo: deps build ## a real database upgraded under load on a real Kubernetes on this machine (ENGINE=opensearch, mysql or mariadb)
 	$(GO) run ./test/e2e/cmd/demo --name $(CLUSTER_NAME) --engine $(ENGINE)
 
 .PHONY: compare

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 )
@@ -18,6 +19,10 @@ func engineFacts(engine policy.Engine) engines.Facts {
 		return new(solr.Engine).Facts()
 	case policy.OpenSearch:
 		return new(opensearch.Engine).Facts()
+	case policy.MySQL:
+		return mysql.FactsOf(mysql.MySQL)
+	case policy.MariaDB:
+		return mysql.FactsOf(mysql.MariaDB)
 	}
 	return engines.Facts{MaxMajorStep: 1}
 }
@@ -38,6 +43,8 @@ func plainAdapter(spec policy.Spec, ip string) (engines.Engine, error) {
 		return solr.New(solr.Options{Host: ip, Port: int(c.Port)})
 	case policy.OpenSearch:
 		return opensearch.New(opensearch.Options{Host: ip, Port: int(c.Port)})
+	case policy.MySQL, policy.MariaDB:
+		return nil, errNotUnaided // several agents hand over together
 	}
 	return nil, fmt.Errorf("engine %s is not supported by this version", spec.Engine)
 }

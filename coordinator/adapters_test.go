@@ -27,8 +27,12 @@ func TestUnaidedTakesNoCredentials(t *testing.T) {
 			require.ErrorIs(t, err, errNotUnaided, name)
 		}
 	}
-	_, err := plainAdapter(policy.Spec{Engine: policy.MySQL}, "10.0.0.1")
-	require.ErrorContains(t, err, "MySQL is not supported")
+	for _, together := range []policy.Engine{policy.MySQL, policy.MariaDB} {
+		_, err := plainAdapter(policy.Spec{Engine: together}, "10.0.0.1")
+		require.ErrorIs(t, err, errNotUnaided)
+	}
+	_, err := plainAdapter(policy.Spec{Engine: policy.FoundationDB}, "10.0.0.1")
+	require.ErrorContains(t, err, "FoundationDB is not supported")
 }
 
 func TestFactsAreThoseOfTheAdapter(t *testing.T) {
@@ -39,5 +43,11 @@ func TestFactsAreThoseOfTheAdapter(t *testing.T) {
 		require.Equal(t, 1, policyFacts(facts).MaxMajorStep)
 	}
 	require.Equal(t, "2.19.0", engineFacts(policy.OpenSearch).MinSource[3])
-	require.Equal(t, 1, engineFacts(policy.MySQL).MaxMajorStep, "nothing is known of it: the least")
+	for _, sql := range []policy.Engine{policy.MySQL, policy.MariaDB} {
+		require.EqualValues(t, sql, engineFacts(sql).Name)
+		require.Positive(t, policyFacts(engineFacts(sql)).SettleSeconds)
+	}
+	require.Equal(t, "8.4.0", engineFacts(policy.MySQL).MinSource[9])
+	require.Zero(t, engineFacts(policy.MariaDB).MaxMajorStep, "any step")
+	require.Equal(t, 1, engineFacts(policy.FoundationDB).MaxMajorStep, "nothing is known of it: the least")
 }

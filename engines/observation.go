@@ -20,7 +20,8 @@ type Observation struct {
 	// Groups are all redundancy groups the database told of, also those in which
 	// the local member has no copy (see Group.Has).
 	Groups []Group
-	// Nodes is the membership as this member sees it.
+	// Nodes is the membership as this member sees it, itself included: a name that is
+	// not in it is no member.
 	Nodes []Node
 	// Settled: serving and caught up.
 	Settled bool

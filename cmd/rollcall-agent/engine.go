@@ -6,6 +6,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
+	"github.com/rollcall-dev/rollcall/engines/mysql"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 	"github.com/rollcall-dev/rollcall/engines/web"
@@ -15,14 +16,16 @@ import (
 // directory holds the database's credentials, which adapters read anew when they
 // need them.
 func engineFrom(dir string) func(config.File, engines.Peers) (engines.Engine, error) {
-	return func(f config.File, _ engines.Peers) (engines.Engine, error) {
+	return func(f config.File, peers engines.Peers) (engines.Engine, error) {
 		switch f.Engine {
 		case "Solr":
 			return solrEngine(f.Connection, dir)
 		case "OpenSearch":
 			return openSearchEngine(f.Connection, dir)
+		case string(mysql.MySQL), string(mysql.MariaDB):
+			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, dir, peers)
 		default:
-			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch", f.Engine)
+			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB", f.Engine)
 		}
 	}
 }
@@ -41,6 +44,13 @@ func solrEngine(c config.Connection, dir string) (engines.Engine, error) {
 
 func openSearchEngine(c config.Connection, dir string) (engines.Engine, error) {
 	return opensearch.New(opensearch.Options{Host: c.Host, Port: c.Port, Credentials: credentials.FromDir(dir), TLS: tlsOf(c.TLS)})
+}
+
+func sqlEngine(flavor mysql.Flavor, c config.Connection, dir string, peers engines.Peers) (engines.Engine, error) {
+	return mysql.New(mysql.Options{
+		Host: c.Host, Port: c.Port, TLS: tlsOf(c.TLS), Flavor: flavor, Peers: peers, Failover: c.Failover,
+		Credentials: credentials.FromDir(dir), ReplicationCredentials: credentials.FromFiles(dir, "replication-"),
+	})
 }
 
 func tlsOf(c config.ConnectionTLS) web.TLS {

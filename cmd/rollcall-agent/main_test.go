@@ -48,7 +48,7 @@ func TestRunNamesWhatIsMissing(t *testing.T) {
 
 func TestEngines(t *testing.T) {
 	create := engineFrom(t.TempDir())
-	for _, name := range []string{"Solr", "OpenSearch"} {
+	for _, name := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB"} {
 		e, err := create(config.File{Engine: name}, nil)
 		require.NoError(t, err)
 		require.Equal(t, name, e.Facts().Name)
@@ -56,9 +56,9 @@ func TestEngines(t *testing.T) {
 		_, err = create(config.File{Engine: name, Connection: config.Connection{Host: "a b"}}, nil)
 		require.ErrorContains(t, err, "host", name)
 	}
-	for _, name := range []string{"MySQL", "Memory", "solr", ""} {
+	for _, name := range []string{"FoundationDB", "Memory", "solr", ""} {
 		_, err := create(config.File{Engine: name}, nil)
-		require.ErrorContains(t, err, "supported: Solr, OpenSearch")
+		require.ErrorContains(t, err, "supported: Solr, OpenSearch, MySQL, MariaDB")
 	}
 }
 

@@ -191,11 +191,14 @@ func TestCoordinatorsAreConfined(t *testing.T) {
 }
 
 func TestExamplesAreUnderstood(t *testing.T) {
-	for file, engine := range map[string]policy.Engine{"solr": policy.Solr, "opensearch": policy.OpenSearch} {
+	for file, engine := range map[string]policy.Engine{
+		"solr": policy.Solr, "opensearch": policy.OpenSearch, "mysql": policy.MySQL, "mariadb": policy.MariaDB,
+	} {
 		text, err := os.ReadFile("../examples/" + file + ".yaml")
 		require.NoError(t, err)
+		docs := bytes.Split(text, []byte("\n---\n"))
 		var cluster v1alpha1.DatabaseCluster
-		require.NoError(t, yaml.UnmarshalStrict(text, &cluster))
+		require.NoError(t, yaml.UnmarshalStrict(docs[len(docs)-1], &cluster))
 		require.Equal(t, engine, cluster.Spec.Engine)
 	}
 }

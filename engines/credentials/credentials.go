@@ -17,10 +17,14 @@ type Source func() (user string, password Secret, err error)
 
 // FromDir reads the files "username" and "password" of a mounted Secret anew each
 // time. Neither file there: anonymous.
-func FromDir(dir string) Source {
+func FromDir(dir string) Source { return FromFiles(dir, "") }
+
+// FromFiles is FromDir for files whose names begin with a prefix.
+func FromFiles(dir, prefix string) Source {
+	userFile, passwordFile := filepath.Join(dir, prefix+"username"), filepath.Join(dir, prefix+"password")
 	return func() (string, Secret, error) {
-		user, userErr := readLine(filepath.Join(dir, "username"))
-		password, passwordErr := readLine(filepath.Join(dir, "password"))
+		user, userErr := readLine(userFile)
+		password, passwordErr := readLine(passwordFile)
 		if errors.Is(userErr, fs.ErrNotExist) && errors.Is(passwordErr, fs.ErrNotExist) {
 			return "", Secret{}, nil
 		}
@@ -28,7 +32,7 @@ func FromDir(dir string) Source {
 			return "", Secret{}, fmt.Errorf("read credentials: %w", err)
 		}
 		if user == "" {
-			return "", Secret{}, fmt.Errorf("read credentials: %s is empty", filepath.Join(dir, "username"))
+			return "", Secret{}, fmt.Errorf("read credentials: %s is empty", userFile)
 		}
 		return user, NewSecret(password), nil
 	}

@@ -39,3 +39,15 @@ func TestFromDir(t *testing.T) {
 	_, _, err = read()
 	require.ErrorContains(t, err, "username is empty")
 }
+
+func TestFromFilesOfOneDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"username": "ann", "password": "a", "replication-username": "rep", "replication-password": "r"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	for prefix, want := range map[string]string{"": "ann a", "replication-": "rep r", "other-": " "} {
+		user, password, err := FromFiles(dir, prefix)()
+		require.NoError(t, err)
+		require.Equal(t, want, user+" "+password.Reveal())
+	}
+}

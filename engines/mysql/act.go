@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
@@ -298,13 +299,17 @@ func (l *local) change(d *dialect, host string, port int, demoted, replica bool)
 		}
 	}
 	parts, args := []string{prefix + "HOST = ?", prefix + "PORT = ?", prefix + "CONNECT_RETRY = 2"}, []any{host, port}
-	switch {
-	case l.options.ReplicationCredentials != nil:
-		user, password, err := l.options.ReplicationCredentials()
-		if err != nil {
+	var user string
+	var password credentials.Secret
+	if l.options.ReplicationCredentials != nil {
+		var err error
+		if user, password, err = l.options.ReplicationCredentials(); err != nil {
 			return "", nil, fmt.Errorf("of replication: %w", err)
 		}
 		l.connection.sent(password)
+	}
+	switch {
+	case user != "": // nobody: none were given
 		parts, args = append(parts, prefix+"USER = ?", prefix+"PASSWORD = ?"), append(args, user, password.Reveal())
 	case !replica:
 		return "", nil, errors.New("credentials of replication are needed to make a replica of a server that is none")

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -28,9 +29,12 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 }
 
 // Facts: MySQL 9 starts on data of 8.4 and later only; MariaDB from any.
-func (e *Engine) Facts() engines.Facts {
-	f := engines.Facts{Name: "mysql", SettleSeconds: 5}
-	if e.options.Flavor != MariaDB {
+func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
+
+// FactsOf a flavor. Empty: of MySQL.
+func FactsOf(flavor Flavor) engines.Facts {
+	f := engines.Facts{Name: string(cmp.Or(flavor, MySQL)), SettleSeconds: 5}
+	if flavor != MariaDB {
 		f.MaxMajorStep, f.MinSource = 1, map[int]string{9: "8.4.0"}
 	}
 	return f
@@ -202,10 +206,10 @@ func (s sight) listed(source, m member) bool {
 	})
 }
 
-// nodes are the other members.
+// nodes are all members, the own one too: who is left out is none.
 func (s sight) nodes() []engines.Node {
 	var out []engines.Node
-	for _, m := range s.members[1:] {
+	for _, m := range s.members {
 		if m.name() == "" {
 			continue
 		}

@@ -97,7 +97,9 @@ func TestObservation(t *testing.T) {
 	}
 	require.Equal(t, 1, group(t, o, "acks").MinAvailable)
 	require.Equal(t, engines.Acks, group(t, o, "acks").Kind)
-	require.ElementsMatch(t, []engines.Node{{Name: nodeOf(0), Address: nodeOf(0), State: engines.Live}, {Name: nodeOf(1), Address: nodeOf(1), State: engines.Live}}, o.Nodes)
+	require.ElementsMatch(t, []engines.Node{
+		{Name: nodeOf(0), Address: nodeOf(0), State: engines.Live}, {Name: nodeOf(1), Address: nodeOf(1), State: engines.Live}, {Name: nodeOf(2), Address: nodeOf(2), State: engines.Live},
+	}, o.Nodes, "itself too")
 
 	o = observation(fromPrimary())
 	require.Equal(t, engines.Green, o.Health.Verdict)
@@ -299,5 +301,5 @@ func TestGalera(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	require.Equal(t, map[int]string{9: "8.4.0"}, newEngine(nil, Options{}).Facts().MinSource)
-	require.Equal(t, engines.Facts{Name: "mysql", SettleSeconds: 5}, newEngine(nil, Options{Flavor: MariaDB}).Facts())
+	require.Equal(t, engines.Facts{Name: "MariaDB", SettleSeconds: 5}, newEngine(nil, Options{Flavor: MariaDB}).Facts())
 }

@@ -13,8 +13,10 @@ const maxAnswer = 32 << 20
 // Doc is a document that was acknowledged.
 type Doc struct {
 	ID string
-	// Acked is when the acknowledgement came, Through is the pod that gave it.
+	// Acked is when the acknowledgement came, Through is the pod that gave it, Sent
+	// is when it was asked, where that is known.
 	Acked   time.Time
+	Sent    time.Time
 	Through string
 }
 
@@ -31,9 +33,7 @@ func (c *Client) Written() []string {
 // document is looked for by its id: one that is there without having been
 // acknowledged does not stand for one that is lost.
 func (c *Client) Gone(collection string) ([]Doc, error) {
-	c.stats.mu.Lock()
-	acked := slices.Clone(c.stats.acked[collection])
-	c.stats.mu.Unlock()
+	acked := c.stats.docs(collection)
 	ids := make([]string, len(acked))
 	for i, d := range acked {
 		ids[i] = d.ID

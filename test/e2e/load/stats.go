@@ -17,6 +17,8 @@ type Stats struct {
 	Failures []Failure `json:"failures,omitempty"`
 	// Acked documents by collection: acknowledged writes, which must never be lost.
 	Acked map[string]int `json:"acked"`
+	// Writes is how long nobody could write, where one server only can be written to.
+	Writes *Writes `json:"writes,omitempty"`
 }
 
 // Failure is one failed request.
@@ -38,6 +40,7 @@ type stats struct {
 	mu    sync.Mutex
 	now   Stats
 	acked map[string][]Doc
+	ended time.Time
 }
 
 func (s *stats) done(took time.Duration, tries int) {

@@ -18,7 +18,7 @@ const settle = time.Minute
 const described = 30
 
 // lost adds the acknowledged documents of a client that are not there.
-func (r Rehearsal) lost(ctx context.Context, client *load.Client, out *Outcome) error {
+func (r Rehearsal) lost(ctx context.Context, client Client, out *Outcome) error {
 	for _, collection := range client.Written() {
 		gone, err := Gone(ctx, client, collection)
 		if err != nil {
@@ -34,7 +34,7 @@ func (r Rehearsal) lost(ctx context.Context, client *load.Client, out *Outcome) 
 
 // Gone are the acknowledged documents that a collection still does not show
 // after a while.
-func Gone(ctx context.Context, client *load.Client, collection string) ([]load.Doc, error) {
+func Gone(ctx context.Context, client Client, collection string) ([]load.Doc, error) {
 	deadline := time.Now().Add(settle)
 	for {
 		gone, err := client.Gone(collection)

@@ -42,6 +42,9 @@ func (o Outcome) String() string {
 	if o.Alone.Requests > 0 {
 		text += fmt.Sprintf("; of what has one copy only, %d of %d requests failed while that was away", o.Alone.Failed, o.Alone.Requests)
 	}
+	if o.Load.Writes != nil {
+		text += "; " + o.Load.Writes.String()
+	}
 	return text
 }
 

@@ -12,13 +12,22 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
 
+// Client uses a database until its context ends.
+type Client interface {
+	Run(ctx context.Context) load.Stats
+	// Stats so far.
+	Stats() load.Stats
+	// Written are the collections with acknowledged documents, Gone those documents
+	// of one that are not there.
+	Written() []string
+	Gone(collection string) ([]load.Doc, error)
+}
+
 // Database is one that runs in the testbed.
 type Database interface {
-	// Load is how clients use it: what is written and read, and through which pods.
-	Load() load.Options
-	// Alone are further collections, of which there is one copy. They cannot be
-	// served while that is away, so their clients are counted apart.
-	Alone() []string
+	// Clients use it. alone, unless it is nil, uses what there is one copy of: that
+	// cannot be served while the copy is away, so it is counted apart.
+	Clients() (all, alone Client, err error)
 	// Watched is how a witness looks at it.
 	Watched(ctx context.Context) (witness.Options, error)
 	// RolledOut waits until every pod is Ready on its new revision and no copy is missing.
@@ -40,7 +49,7 @@ type Rehearsal struct {
 	// Before is how long the load runs before the change, After how long behind it; default 5 s each.
 	Before, After time.Duration
 	// Live, when set, receives the load and the witness once they run.
-	Live func(*load.Client, *witness.Witness)
+	Live func(Client, *witness.Witness)
 }
 
 // Run starts load and witness, makes the change, waits, and judges.
@@ -54,11 +63,7 @@ func (r Rehearsal) Run(ctx context.Context) (Outcome, error) {
 	if r.Done == nil {
 		r.Done = func(ctx context.Context) error { return r.On.RolledOut(ctx, r.Limit) }
 	}
-	client, err := load.New(r.On.Load())
-	if err != nil {
-		return Outcome{}, err
-	}
-	alone, err := r.alone()
+	client, alone, err := r.On.Clients()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -86,7 +91,7 @@ func (r Rehearsal) Run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	for _, c := range []*load.Client{client, alone} {
+	for _, c := range []Client{client, alone} {
 		if c != nil {
 			if err := r.lost(ctx, c, &out); err != nil {
 				return out, err
@@ -94,16 +99,6 @@ func (r Rehearsal) Run(ctx context.Context) (Outcome, error) {
 		}
 	}
 	return out, nil
-}
-
-// alone is the client of the collections with one copy, nil when there are none.
-func (r Rehearsal) alone() (*load.Client, error) {
-	opts := r.On.Load()
-	if opts.Collections = r.On.Alone(); len(opts.Collections) == 0 {
-		return nil, nil
-	}
-	opts.Threads, opts.Timeout = 1, 3*time.Second
-	return load.New(opts)
 }
 
 func (r Rehearsal) change(ctx context.Context, w *witness.Witness) (took time.Duration, err error) {

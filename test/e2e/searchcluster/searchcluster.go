@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -186,6 +187,17 @@ func (c *Cluster) Load() load.Options {
 
 // Alone are the indices without replicas.
 func (c *Cluster) Alone() []string { return names(func(x Index) bool { return x.Replicas == 0 }) }
+
+// Clients use the indices with replicas, and apart from them those without.
+func (c *Cluster) Clients() (all, alone rehearsal.Client, err error) {
+	if all, err = load.New(c.Load()); err != nil {
+		return nil, nil, err
+	}
+	opts := c.Load()
+	opts.Collections, opts.Threads, opts.Timeout = c.Alone(), 1, 3*time.Second
+	alone, err = load.New(opts)
+	return all, alone, err
+}
 
 // Watched is how a witness looks at it.
 func (c *Cluster) Watched(context.Context) (witness.Options, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 	"github.com/rollcall-dev/rollcall/test/e2e/witness"
 )
@@ -219,8 +220,11 @@ func (c *Cloud) Load() load.Options {
 	return load.Options{Targets: c.Pods.URLs, Collections: Names()}
 }
 
-// Alone is empty: every collection has several replicas.
-func (c *Cloud) Alone() []string { return nil }
+// Clients use all collections: every one has several replicas.
+func (c *Cloud) Clients() (all, alone rehearsal.Client, err error) {
+	all, err = load.New(c.Load())
+	return all, nil, err
+}
 
 // Watched is how a witness looks at the cloud.
 func (c *Cloud) Watched(ctx context.Context) (witness.Options, error) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ const (
 
 func main() {
 	name := flag.String("name", "demo", "name of the local cluster")
-	engine := flag.String("engine", "solr", "solr or opensearch")
+	engine := flag.String("engine", "solr", "one of "+engines())
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -42,7 +43,7 @@ func run(ctx context.Context, name, engine string, w io.Writer) error {
 	started := time.Now()
 	show, ok := shows[engine]
 	if !ok {
-		return fmt.Errorf("there is no demo of %q: want solr or opensearch", engine)
+		return fmt.Errorf("there is no demo of %q: want one of %s", engine, engines())
 	}
 	bed, err := testbed.Up(ctx, testbed.Options{Root: ".", Name: name, Log: w})
 	if err != nil {
@@ -58,7 +59,7 @@ func run(ctx context.Context, name, engine string, w io.Writer) error {
 		out.Explain(w)
 		return err
 	}
-	return summary(w, bed, show, out, time.Since(started))
+	return summary(ctx, w, bed, show, database, out, time.Since(started))
 }
 
 // prepare brings everything to the state before the change; on a second run most of it is there.
@@ -93,21 +94,21 @@ func upgrade(ctx context.Context, bed *testbed.Bed, show show, database database
 		On:     database,
 		Change: func(ctx context.Context) error { return database.SetImage(ctx, show.to) },
 		Limit:  limit,
-		Live: func(client *load.Client, wit *witness.Witness) {
+		Live: func(client rehearsal.Client, wit *witness.Witness) {
 			shown.Go(func() { watch(showCtx, bed, show, client, wit, w) })
 		},
 	}.Run(ctx)
 }
 
 // watch prints the plan whenever it changes, with what the judges have seen so far.
-func watch(ctx context.Context, bed *testbed.Bed, show show, client *load.Client, wit *witness.Witness, w io.Writer) {
+func watch(ctx context.Context, bed *testbed.Bed, show show, client rehearsal.Client, wit *witness.Witness, w io.Writer) {
 	last := ""
 	for ctx.Err() == nil {
 		plan, err := bed.Rollcall(ctx, "plan", show.cluster, "-n", namespace, "-o", "text")
 		if err == nil && digest(plan) != last {
 			last = digest(plan)
 			stats, seen := client.Stats(), wit.Report()
-			_, _ = fmt.Fprintf(w, "%s  requests %d, failed %d; restarted %d of %d\n", time.Now().Format("15:04:05"), stats.Requests, stats.Failed, len(seen.RestartCounts()), show.pods)
+			_, _ = fmt.Fprintf(w, "%s  requests %d, failed %d; restarted %d of %d%s\n", time.Now().Format("15:04:05"), stats.Requests, stats.Failed, len(seen.RestartCounts()), show.pods, written(stats.Writes))
 			for line := range strings.Lines(brief(plan)) {
 				_, _ = fmt.Fprint(w, "          ", line)
 			}
@@ -117,6 +118,14 @@ func watch(ctx context.Context, bed *testbed.Bed, show show, client *load.Client
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// written is who acknowledges writes where only one does, and how long nobody did.
+func written(w *load.Writes) string {
+	if w == nil || len(w.Turns) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s takes writes, for %d ms at most nobody did", w.Turns[len(w.Turns)-1].Through, w.Longest.Milliseconds())
 }
 
 var ago = regexp.MustCompile(`\d+ s ago`)
@@ -143,8 +152,17 @@ func brief(plan string) string {
 	return out.String()
 }
 
-func summary(w io.Writer, bed *testbed.Bed, show show, out rehearsal.Outcome, took time.Duration) error {
-	_, _ = fmt.Fprintf(w, "\n%s\n", strings.ReplaceAll(out.String(), "; ", "\n"))
+func summary(ctx context.Context, w io.Writer, bed *testbed.Bed, show show, database database, out rehearsal.Outcome, took time.Duration) error {
+	text := out.String()
+	var more error
+	if judge, ok := database.(interface {
+		Seen(context.Context, rehearsal.Outcome) (string, error)
+	}); ok {
+		var seen string
+		seen, more = judge.Seen(ctx, out)
+		text += "; " + seen
+	}
+	_, _ = fmt.Fprintf(w, "\n%s\n", strings.ReplaceAll(text, "; ", "\n"))
 	out.Explain(w)
 	_, _ = fmt.Fprintf(w, `
 all of this took %[1]s. Look further:
@@ -156,7 +174,7 @@ all of this took %[1]s. Look further:
 clean up:
   make down
 `, took.Round(time.Second), bed.Kubeconfig, bed.Path("bin"), show.cluster, show.pod)
-	return judge(out, show)
+	return errors.Join(judge(out, show), more)
 }
 
 // judge says what of a rollout was not as promised.

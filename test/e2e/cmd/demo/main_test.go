@@ -36,7 +36,7 @@ hold   solr-3 pod-budget: 2 of 6 pods would be away, the limit is 1
 }
 
 func TestAnotherEngineHasNoDemo(t *testing.T) {
-	require.ErrorContains(t, run(t.Context(), "demo", "mysql", io.Discard), `no demo of "mysql"`)
+	require.ErrorContains(t, run(t.Context(), "demo", "foundationdb", io.Discard), `no demo of "foundationdb": want one of mariadb, mysql, opensearch, solr`)
 }
 
 func TestJudge(t *testing.T) {

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/searchcluster"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
@@ -40,6 +44,31 @@ var shows = map[string]show{
 		what:   "eight OpenSearch 2.19.6 pods over three zones: three managers, four with data, one that coordinates",
 		change: "OpenSearch 2.19.6 -> 3.8.0 on all eight pods, in three StatefulSets", deploy: openSearch,
 	},
+	"mysql":   sqlShow(sqlcluster.MySQL),
+	"mariadb": sqlShow(sqlcluster.MariaDB),
+}
+
+// engines that have a demo.
+func engines() string { return strings.Join(slices.Sorted(maps.Keys(shows)), ", ") }
+
+func sqlShow(f sqlcluster.Flavor) show {
+	return show{
+		image: f.Name, manifest: f.Name + "-databasecluster.yaml", cluster: f.Name, pod: f.Name + "-0", pods: sqlcluster.Servers, to: sqlcluster.NewTag, last: "the primary",
+		what:   fmt.Sprintf("three %s pods over three zones: one primary, two replicas", f.Engine),
+		change: fmt.Sprintf("another image of %s on all three pods; the primary is handed over once", f.Engine),
+		deploy: func(ctx context.Context, bed *testbed.Bed) (database, error) {
+			cluster, err := sqlcluster.Deploy(ctx, bed, f, sqlcluster.Labelled)
+			if err != nil {
+				return nil, err
+			}
+			primary, err := cluster.Primary(ctx)
+			if err != nil {
+				return nil, err
+			}
+			bed.Logf("=== %s is the primary, the others follow it", primary)
+			return cluster.Session()
+		},
+	}
 }
 
 func solr(ctx context.Context, bed *testbed.Bed) (database, error) {

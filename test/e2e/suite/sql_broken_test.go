@@ -1,0 +1,82 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+)
+
+// brokenFromTheStart: the first template of all has an image that cannot start,
+// in a StatefulSet that is rolled by its partition. The corrected one gets
+// through, though nothing has ever been healthy.
+func (s *sqlTest) brokenFromTheStart(t *testing.T) {
+	ctx := t.Context()
+	if s.cluster != nil {
+		require.NoError(t, s.cluster.Delete(ctx))
+		s.cluster = nil
+	}
+	s.apply(t)
+	require.NoError(t, s.spec(ctx, `{"update":{"rollingUpdate":"Partition"}}`))
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, sqlcluster.AtRest, s.flavor.Tagged(sqlcluster.BrokenTag))
+	require.NoError(t, err)
+	s.cluster = cluster
+	require.NoError(t, s.bed.Eventually(ctx, "all pods to be broken", 4*time.Minute, func(ctx context.Context) error {
+		broken := 0
+		for _, pod := range cluster.Pods.All() {
+			for _, c := range pod.Status.ContainerStatuses {
+				if c.Name == s.flavor.Name && c.RestartCount > 0 {
+					broken++
+				}
+			}
+		}
+		if broken < sqlcluster.Servers {
+			return fmt.Errorf("%d of %d have ended", broken, sqlcluster.Servers)
+		}
+		return nil
+	}))
+	require.NoError(t, testbed.Pause(ctx, 20*time.Second))
+	plan, err := s.plan(ctx)
+	t.Log(plan, err)
+	start := time.Now()
+	require.NoError(t, cluster.SetImage(ctx, sqlcluster.OldTag))
+	if err := cluster.Ready(ctx); err != nil {
+		s.describe(t)
+		require.NoError(t, err)
+	}
+	t.Logf("corrected on every pod, and it serves, after %s", time.Since(start).Round(time.Second))
+	s.approve(t)
+	require.NoError(t, s.atRest(ctx))
+}
+
+// firstPodBroken: the server of pod 0 cannot start, because of a file. Only a
+// new template repairs that, and by ordinals pod 0 would be the last to get it.
+func (s *sqlTest) firstPodBroken(t *testing.T) {
+	s.strategy(t, `"Partition"`, sqlcluster.AtRest)
+	first := s.flavor.Name + "-0"
+	s.primaryIs(t, first, false)
+	ctx := t.Context()
+	spoil, repair := s.flavor.Spoiled()
+	_, err := s.bed.Kubectl(ctx, "", "exec", first, "-n", sqlcluster.Namespace, "-c", s.flavor.Name, "--", "/bin/sh", "-c", spoil)
+	require.NoError(t, err)
+	require.NoError(t, s.cluster.Kill(first))
+	require.NoError(t, s.bed.Eventually(ctx, first+" to be broken", 4*time.Minute, func(context.Context) error {
+		for _, c := range s.cluster.Pod(first).Status.ContainerStatuses {
+			if c.Name == s.flavor.Name && c.RestartCount > 1 && !c.Ready {
+				return nil
+			}
+		}
+		return fmt.Errorf("it has not ended twice")
+	}))
+	r := s.touch("")
+	r.Change = func(ctx context.Context) error { return s.cluster.Patch(ctx, repair) }
+	out := s.measure(t, "Rollcall, partition, pod 0 broken and repaired", 2, r)
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 2, "the broken one, and one that goes")
+	s.eachOnce(t, out)
+	require.NoError(t, s.atRest(ctx))
+}
