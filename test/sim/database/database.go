@@ -55,6 +55,8 @@ type Database struct {
 	allocation string
 	// foreign entries of the same kind as marks must never be touched.
 	foreign []string
+	// acks is how many replicas must acknowledge, of a database with one primary.
+	acks, handovers int
 	// version counts what may have been changed.
 	version int
 }
@@ -268,7 +270,7 @@ func (d *Database) elect(s *shard) {
 }
 
 func (d *Database) electOverseer() {
-	if d.overseer != "" {
+	if d.overseer != "" || d.acks > 0 {
 		return
 	}
 	for _, name := range d.names {

@@ -159,6 +159,9 @@ func (d *Database) observation(self string) engines.Observation {
 		}
 		o.Groups = append(o.Groups, g)
 	}
+	if d.acks > 0 {
+		d.replicated(self, &o)
+	}
 	return o
 }
 
@@ -227,6 +230,9 @@ func (d *Database) handOver(self string, order engines.Order) int {
 			continue
 		}
 		to := d.successor(s, order)
+		if to == "" && d.acks > 0 {
+			left++ // until one can
+		}
 		if to == "" {
 			continue // nobody can take over
 		}
@@ -245,6 +251,7 @@ func (d *Database) handOver(self string, order engines.Order) int {
 			s.handing = false
 			if s.leader == self && d.nodes[to].up {
 				s.leader = to
+				d.handovers++
 			}
 		})
 	}
@@ -269,7 +276,7 @@ func (d *Database) successor(s *shard, order engines.Order) string {
 		if len(order.Eligible) == 0 || slices.Contains(order.Eligible, r.node) {
 			return r.node
 		}
-		if fallback == "" {
+		if fallback == "" && d.acks == 0 {
 			fallback = r.node
 		}
 	}

@@ -103,6 +103,13 @@ type Oracle struct {
 	looked     int
 	stale      bool
 	overseerAt time.Duration
+	// leads is who leads each shard, and since when.
+	leads map[string]leader
+}
+
+type leader struct {
+	pod string
+	at  time.Duration
 }
 
 type departure struct {
@@ -115,7 +122,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 	o := &Oracle{
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
-		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, stale: true,
+		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
 	}
 	server.Removing = o.removing
 	server.Changed = append(server.Changed, o.changed)
@@ -192,6 +199,9 @@ func (o *Oracle) Look() {
 	for _, shard := range o.db.Truth() {
 		for _, c := range shard.Copies {
 			mark(o.since, c.Pod+"/"+shard.ID, !c.Active)
+		}
+		if o.leads[shard.ID].pod != shard.Leader {
+			o.leads[shard.ID] = leader{shard.Leader, at}
 		}
 	}
 	set := o.server.Set(o.limits.Set)

@@ -10,6 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/test/sim/api"
+	"github.com/rollcall-dev/rollcall/test/sim/database"
 	"github.com/rollcall-dev/rollcall/test/sim/workload"
 )
 
@@ -168,9 +169,28 @@ func (o *Oracle) shards(pod string) {
 		if out > o.limits.Shard {
 			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, o.limits.Shard)
 		}
+		o.primary(pod, shard, left)
 		if left == 0 {
 			o.Accuse("I3", "%s goes with the last copy of %s", pod, shard.ID)
 		}
+	}
+}
+
+// primary is I1 and I8 for a database with one primary: as many replicas stay as
+// must acknowledge, and no primary goes that has not handed over.
+func (o *Oracle) primary(pod string, shard database.Shard, left int) {
+	acks := o.db.Acks()
+	if acks == 0 {
+		return
+	}
+	if now := o.leads[shard.ID]; now.pod == pod {
+		if o.loop.Now()-now.at > shown {
+			o.Accuse("I8", "%s goes and is the primary", pod)
+		}
+		return
+	}
+	if left-1 < acks && len(shard.Copies)-2 >= acks { // one of them is the primary
+		o.Accuse("I1", "%s goes and %d replicas are left to acknowledge: %d must", pod, left-1, acks)
 	}
 }
 

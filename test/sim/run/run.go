@@ -25,6 +25,8 @@ type Options struct {
 	Only  Class
 	// Wide makes worlds of three to five pods, as many of each.
 	Wide bool
+	// Primary, when not 0, makes databases of so many pods with one primary.
+	Primary int
 	// Bug is planted.
 	Bug *Bug
 }
@@ -39,6 +41,8 @@ type Result struct {
 	// Took is virtual time, Removals how many pods went by Rollcall's hand.
 	Took     time.Duration
 	Removals int
+	// Handovers is how often a leader handed over as it was asked to.
+	Handovers int
 	// Stuck is the pod for which the rollout waits in the end, as it should.
 	Stuck string
 	// Tally is kept of runs that are Watched.
@@ -100,6 +104,7 @@ func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
 		w.observe(o)
 		w.play()
 		result.Breaks, result.Log, result.Took, result.Removals = w.oracle.Breaks, w.loop.Text(), w.loop.Now(), w.oracle.Removals
+		result.Handovers = w.db.Handovers()
 		result.Hits, result.Tally, result.Stuck = w.hits, w.tally, w.oracle.Stuck
 	})
 	return result, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/test/sim/oracle"
 )
 
@@ -46,6 +47,37 @@ func TestSeeds(t *testing.T) {
 			require.GreaterOrEqual(t, share, 5.0, "too few runs meet: %s", class)
 		}
 	}
+}
+
+// Databases with one primary hold all invariants, too.
+func TestPrimarySeeds(t *testing.T) {
+	for seed := *from; seed < *from+*seeds/4; seed++ {
+		r, err := Seed(seed, Options{Primary: []int{3, 5, 11}[seed%3]})
+		require.NoError(t, err)
+		for _, b := range r.Breaks {
+			t.Errorf("seed %d: %s\n  %s", seed, b, r.Scenario)
+		}
+	}
+}
+
+// Undisturbed, the primary hands over once, by ordinals twice at most, and not
+// at all only if it did not have to go.
+func TestHandoversUndisturbed(t *testing.T) {
+	ways := map[policy.RollingUpdate]bool{}
+	for seed := *from; seed < *from+12; seed++ {
+		r, err := Seed(seed, Options{Quiet: true, Primary: []int{3, 5, 11}[seed%3]})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		s := r.Scenario
+		ways[s.Rolls] = true
+		want := 1
+		if s.Rolls == policy.ByPartition && s.Shards[0][0] == s.Replicas-1 {
+			want = 2
+		}
+		require.Equal(t, want, r.Handovers, "seed %d: %s", seed, s)
+		require.Equal(t, s.Replicas, r.Removals, "seed %d", seed)
+	}
+	require.Len(t, ways, 3)
 }
 
 // A rollout that nothing disturbs takes every pod once.

@@ -28,6 +28,9 @@ type Scenario struct {
 	Faults    []Fault
 	// Shared: the database has a setting of all of it, which prepares throttle.
 	Shared bool
+	// Acks, when not 0, makes it a database with one primary, whose commits so many
+	// replicas must acknowledge.
+	Acks int
 	// Veto is until when one member asks not to be disturbed; zero: none does.
 	Veto time.Duration
 }
@@ -71,7 +74,24 @@ func NewScenario(seed uint64, o Options) Scenario {
 	}
 	s.Ordered = r.IntN(3) == 0
 	s.Shared = r.IntN(3) == 0
+	if o.Primary > 0 {
+		s.replicate(o.Primary, r)
+	}
 	return s
+}
+
+// replicate makes the world one of a database with one primary, which is anywhere.
+func (s *Scenario) replicate(pods int, r *rand.Rand) {
+	s.Replicas, s.Acks, s.MaxShard, s.Shared = pods, pods/2, 1, false
+	s.Shards = [][]int{r.Perm(pods)}
+	switch r.IntN(4) {
+	case 0:
+		s.Rolls = ""
+	case 1:
+		s.Rolls, s.Guarded = policy.ByGuard, true
+	default:
+		s.Rolls = policy.ByPartition
+	}
 }
 
 // size is how many pods there are: mostly few, as what goes wrong at all goes
@@ -106,6 +126,9 @@ func (s Scenario) manners() string {
 	}
 	if s.Shared {
 		text += ", throttled"
+	}
+	if s.Acks > 0 {
+		text += fmt.Sprintf(", one primary and %d of its replicas acknowledge", s.Acks)
 	}
 	return text
 }

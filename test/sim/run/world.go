@@ -80,6 +80,10 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 		for _, ordinal := range shard {
 			pods = append(pods, fmt.Sprintf("%s-%d", name, ordinal))
 		}
+		if s.Acks > 0 {
+			w.db.Replicate(s.Acks, pods...)
+			continue
+		}
 		w.db.AddShard(fmt.Sprintf("books/s%d", i+1), pods...)
 	}
 	for _, node := range nodes {

@@ -1,0 +1,54 @@
+package database
+
+import (
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Replicate makes the database one primary with replicas that acknowledge its
+// commits: one set of copies, of which one is written, and so many of the others
+// must be there for that. The first pod's is the primary.
+func (d *Database) Replicate(acks int, pods ...string) {
+	d.acks = acks
+	d.AddShard("data", pods...)
+}
+
+// Acks is how many replicas must be there; 0: it is not such a database.
+func (d *Database) Acks() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.acks
+}
+
+// Handovers is how often a leader has handed over as it was asked to.
+func (d *Database) Handovers() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.handovers
+}
+
+// replicated is what a member of such a database tells, besides what all do: who
+// is the primary, that it goes after its replicas, and what must stay. d.mu is held.
+func (d *Database) replicated(self string, o *engines.Observation) {
+	data := &o.Groups[0]
+	data.NeedsLeader = false
+	primary := engines.Group{ID: "primary", Kind: engines.Role, MinAvailable: 1, NeedsLeader: true}
+	acks := engines.Group{ID: "acks", Kind: engines.Acks, MinAvailable: d.acks}
+	for i := range data.Members {
+		m := data.Members[i]
+		m.Eligible = m.State == engines.Active
+		primary.Members = append(primary.Members, m)
+		if m.Leader {
+			if m.Node == self {
+				o.Roles = []string{"primary"}
+			}
+		} else {
+			acks.Members = append(acks.Members, engines.Member{ID: m.ID, Node: m.Node, State: m.State})
+			o.After = append(o.After, m.Node)
+		}
+		data.Members[i].Leader = false
+	}
+	if len(o.Roles) == 0 {
+		o.After = nil
+	}
+	o.Groups = append(o.Groups, primary, acks)
+}
