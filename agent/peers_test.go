@@ -329,6 +329,19 @@ func TestMembersFollowRotation(t *testing.T) {
 	p.mu.Unlock()
 	_, err = all[0].peers.Look(t.Context(), node(1), false)
 	require.NoError(t, err, "a new one is made with the new keys")
+
+	// Another cluster's agent at a member's address is told nothing.
+	r.authority.Mount(r.members[1].dir, testNamespace, "other", r.file, []byte(strings.Repeat("\x03", 32)))
+	eventually(t, "it is another's", func() bool {
+		p.mu.Lock()
+		for uid, l := range p.links {
+			_ = l.connection.Close()
+			delete(p.links, uid)
+		}
+		p.mu.Unlock()
+		_, err = p.Look(t.Context(), node(1), false)
+		return err != nil && strings.Contains(err.Error(), "certificate is valid for other.prod.agent.rollcall")
+	})
 }
 
 func TestInsecureMembers(t *testing.T) {

@@ -40,6 +40,7 @@ func TestReportSaysWhatWasSeen(t *testing.T) {
 	b.identified(identity, "Solr")
 	b.sighted(s)
 	b.setEpoch(4)
+	b.tended("follows soon")
 	v, _ := b.newest()
 	r := v.report(start.Add(3*time.Second), false)
 	require.Equal(t, 3*time.Second, r.Age.AsDuration())
@@ -51,6 +52,8 @@ func TestReportSaysWhatWasSeen(t *testing.T) {
 	require.Equal(t, "a", r.Groups[0].Id)
 	require.EqualValues(t, 99, r.DataBytes)
 	require.EqualValues(t, 4, r.Epoch)
+	require.Equal(t, "follows soon", r.Tending)
+	require.Empty(t, r.Busy, "it holds up nobody")
 	require.True(t, r.Last)
 
 	all := v.report(start, true)

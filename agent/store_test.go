@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 func TestStore(t *testing.T) {
@@ -45,9 +47,41 @@ func TestStore(t *testing.T) {
 	require.Error(t, store{filepath.Join(dir, "nowhere"), "u"}.save(want))
 }
 
+func TestStoreOfAClaim(t *testing.T) {
+	dir := t.TempDir()
+	s := store{dir, "uid-1"}
+	_, mine, err := s.loadClaim()
+	require.NoError(t, err)
+	require.False(t, mine)
+	want := claimRecord{
+		ClusterUID: "u", Claim: "c", Epoch: 4, Kind: engines.Handoff, Eligible: []string{"b"}, Undo: []byte{0, 255},
+		NotAfter: time.Now().UTC().Truncate(0), Reached: true, Resting: true, Restored: true, Rested: true,
+	}
+	require.NoError(t, s.saveClaim(want))
+	got, mine, err := s.loadClaim()
+	require.NoError(t, err)
+	require.True(t, mine)
+	want.PodUID = "uid-1"
+	require.Equal(t, want, got)
+	_, mine, err = store{dir, "uid-2"}.loadClaim()
+	require.NoError(t, err)
+	require.False(t, mine)
+	_, mine, err = s.load()
+	require.NoError(t, err)
+	require.False(t, mine, "the stop hook's is another")
+	require.NoError(t, s.clearClaim())
+	require.NoError(t, s.clearClaim())
+	_, mine, _ = s.loadClaim()
+	require.False(t, mine)
+}
+
 func TestNoStore(t *testing.T) {
 	s := store{}
 	require.NoError(t, s.save(record{}))
+	require.NoError(t, s.saveClaim(claimRecord{}))
+	_, kept, err := s.loadClaim()
+	require.NoError(t, err)
+	require.False(t, kept)
 	require.NoError(t, s.clear())
 	require.NoError(t, s.markPod())
 	_, mine, err := s.load()

@@ -177,6 +177,7 @@ func TestTendingGivesWay(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
+		synctest.Wait()
 		require.EqualValues(t, 4, x.counted(tendInterrupted))
 		require.Zero(t, x.counted(tendFailed))
 		require.Empty(t, x.texts, "that is no news")
@@ -203,6 +204,7 @@ func TestTendingIsBoundedAndTold(t *testing.T) {
 		x.started = nil
 		x.mu.Unlock()
 		time.Sleep(tendTimeout + 10*time.Second)
+		require.Greater(t, x.rounds(), 5)
 		require.Equal(t, []string{"waits for b", "refused: errant", "failed: no way", "failed: context deadline exceeded", ""}, x.texts)
 		require.Equal(t, tendTimeout, x.started[5].Sub(x.started[4]))
 		require.Equal(t, []int{2, 1, 2}, []int{x.counted(tendRunning), x.counted(tendRefused), x.counted(tendFailed)})

@@ -9,16 +9,18 @@ import (
 // members must do together.
 //
 // Invariant: nothing is asked of a member but through its own agent; an adapter
-// speaks to its local server only.
+// speaks to its local server only. A call ends within ten seconds, whatever its
+// context says; who is not alive is not asked.
 type Peers interface {
 	// List answers the members whose agents are known, the local one left out,
 	// sorted by pod. A member that is away stays in it for a while.
 	List() []Peer
 	// Look answers what the member on the node says of itself, as its adapter's Look
-	// does. It changes nothing.
+	// does. It changes nothing, and waits for nothing that is written there.
 	Look(ctx context.Context, node string, fresh bool) ([]byte, error)
-	// Step has the member on the node take a step, as its adapter's Step does. An
-	// error says nothing about whether it was taken.
+	// Step has the member on the node take a step, as its adapter's Step does. One
+	// that writes something else for more than a moment refuses. An error says
+	// nothing about whether the step was taken.
 	Step(ctx context.Context, node string, step Step) ([]byte, error)
 }
 
@@ -31,7 +33,8 @@ type Peer struct {
 	Alive bool
 	// Since when it has been so.
 	Since time.Time
-	// Leaving: its agent says that the pod is being stopped, or prepared for that.
+	// Leaving: its agent says that the pod is being stopped, or prepared for that
+	// (also: is being prepared). One that is not alive said so before.
 	Leaving bool
 }
 
@@ -53,6 +56,10 @@ type Step struct {
 const MaxStep = 64 << 10
 
 // Peered is an Engine whose members do some things together.
+//
+// Its claims are not left half done when nobody asks again: the next process of
+// an agent goes on with Apply; past Order.NotAfter, if Apply was never Done, the
+// agent calls Restore by itself until Done, as it does once a Restore was begun.
 type Peered interface {
 	Engine
 
@@ -62,11 +69,14 @@ type Peered interface {
 	Look(ctx context.Context, fresh bool) ([]byte, error)
 
 	// Step takes a step that another member's adapter asks for. It may be repeated;
-	// it never runs at the same time as Plan, Apply, Restore or Tend.
+	// it never runs at the same time as Plan, Apply, Restore or Tend. Its context
+	// does not end with that of the member that asks.
 	Step(ctx context.Context, step Step) ([]byte, error)
 
 	// Tend does at most one thing that the members owe each other while no order is
 	// in hand: what a switchover left unfinished when an agent or a server ended in
-	// the middle of it. It is called again and again; Done: nothing to do.
+	// the middle of it. It is called again and again, after looks, but at most once
+	// a second, and never in mode Observe; its context ends as soon as anything else
+	// has to be written. Done: nothing to do.
 	Tend(ctx context.Context) (Progress, error)
 }

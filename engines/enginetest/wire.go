@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,8 +27,14 @@ type Wire struct {
 	late    sync.WaitGroup
 }
 
-// WireTimeout bounds a call, as the agent's does.
-const WireTimeout = 10 * time.Second
+const (
+	// WireTimeout bounds a call, as the agent's does.
+	WireTimeout = 10 * time.Second
+	// WireBusy is how long a step waits for another writer, as with the agent.
+	WireBusy = 2 * time.Second
+)
+
+var errBusy = errors.New("the member does something else at the moment")
 
 // Link is how well one member reaches another.
 type Link uint8
@@ -172,8 +179,8 @@ func (p wired) Step(ctx context.Context, node string, step engines.Step) ([]byte
 	return p.wire.call(ctx, p.from, node, link, func(ctx context.Context, e *end) ([]byte, error) {
 		select {
 		case e.busy <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		case <-time.After(WireBusy):
+			return nil, errBusy
 		}
 		defer func() { <-e.busy }()
 		if err := engines.InTime(step.NotAfter); err != nil {

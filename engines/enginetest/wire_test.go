@@ -112,6 +112,13 @@ func TestWireHasOneWriter(t *testing.T) {
 		})
 		w.Wait()
 		require.Len(t, b.taken, 1)
+		w.Alone("b", func() {
+			start := time.Now()
+			_, err := a.Step(t.Context(), "b", engines.Step{Name: "for long"})
+			require.ErrorIs(t, err, errBusy)
+			require.Equal(t, WireBusy, time.Since(start))
+		})
+		require.Len(t, b.taken, 1)
 	})
 }
 

@@ -11,9 +11,13 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
+// changeTimeout bounds what may have to wait for the server: threads of a replica
+// end with the transaction that they apply, a group elects when its own are done.
+const changeTimeout = time.Minute
+
 // with runs statements that belong together in one session.
-func (l *local) with(ctx context.Context, do func(ctx context.Context, s session, d *dialect) error) error {
-	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+func (l *local) with(ctx context.Context, within time.Duration, do func(ctx context.Context, s session, d *dialect) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	s, err := l.connection.session(ctx)
 	if err != nil {
@@ -29,7 +33,7 @@ func (l *local) with(ctx context.Context, do func(ctx context.Context, s session
 
 // allowWrites checks that it worked.
 func (l *local) allowWrites(ctx context.Context) error {
-	return l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
+	return l.with(ctx, l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
 		if d.flavor == MySQL {
 			if err := s.do(ctx, d.needs.readOnly, `SET GLOBAL super_read_only = 0`); err != nil {
 				return err
@@ -49,7 +53,7 @@ func (l *local) allowWrites(ctx context.Context) error {
 // dropClients ends what it can and says what it could not. Sessions of system users
 // of MySQL it may not end; they cannot write either where super_read_only is on.
 func (l *local) dropClients(ctx context.Context) (ended int, err error) {
-	err = l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
+	err = l.with(ctx, l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
 		sessions, err := s.rows(ctx, d.needs.process, d.clients)
 		if err != nil {
 			return err
@@ -142,7 +146,7 @@ func (s session) executed(ctx context.Context, d *dialect) (gtid.Position, error
 
 // detach may be repeated: a server that follows nobody has nothing to forget.
 func (l *local) detach(ctx context.Context) error {
-	return l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
+	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		followed, err := s.followed(ctx, d)
 		if err != nil || followed == nil {
 			return err
@@ -178,14 +182,14 @@ func (s session) followed(ctx context.Context, d *dialect) (*Source, error) {
 
 // startFollowing starts what is stopped.
 func (l *local) startFollowing(ctx context.Context) error {
-	return l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
+	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		return s.do(ctx, d.needs.replica, d.start)
 	})
 }
 
 // electPrimary is for group replication; it answers when the member is elected.
 func (l *local) electPrimary(ctx context.Context, id string) error {
-	return l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
+	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		if d.flavor != MySQL {
 			return errors.New("only group replication elects a primary")
 		}
@@ -198,7 +202,7 @@ func (l *local) electPrimary(ctx context.Context, id string) error {
 // The half of a replica stays on at a primary: it waits for nobody, and tells later
 // that it was in use.
 func (l *local) acknowledgeAs(ctx context.Context, primary bool) error {
-	return l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
+	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		rows, err := s.rows(ctx, "", d.switches)
 		if err != nil {
 			return err
@@ -253,7 +257,7 @@ func (s session) acknowledgeAgain(ctx context.Context, d *dialect) error {
 
 // follow changes nothing when it follows that server already and well.
 func (l *local) follow(ctx context.Context, host string, port int, demoted bool) error {
-	return l.with(ctx, func(ctx context.Context, s session, d *dialect) error {
+	return l.with(ctx, changeTimeout, func(ctx context.Context, s session, d *dialect) error {
 		now, err := s.followed(ctx, d)
 		if err != nil {
 			return err

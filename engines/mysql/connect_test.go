@@ -51,7 +51,12 @@ func TestServersThatMisbehave(t *testing.T) {
 		"rows without end": {speaking(func(w *wire, _ string) error {
 			err := w.columns("version")
 			for err == nil {
-				err = w.send(text("9.9.9"))
+				var block []byte
+				for range 4096 {
+					block = append(append(block, 6, 0, 0, w.seq), text("9.9.9")...)
+					w.seq++
+				}
+				_, err = w.Write(block)
 			}
 			return err
 		}), "the answer is longer than the limit"},

@@ -176,11 +176,13 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 func (l *local) steady(s *State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if near := s.Started.Sub(l.started).Abs(); near <= 2*time.Second {
+	switch near := s.Started.Sub(l.started).Abs(); {
+	case s.Started.IsZero():
+	case near <= 2*time.Second:
 		s.Started = l.started
-		return
+	default:
+		l.started = s.Started
 	}
-	l.started = s.Started
 }
 
 // name of a member, with the port where that is not the usual one.

@@ -80,12 +80,14 @@ type task struct {
 	undoing  bool
 	evacuate bool
 	refusals map[string]string
+	dropped  *bool
 }
 
 // handOver decides and acts until something has to be waited for that takes longer
 // than writes may be stopped, or nothing is left to do.
 func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {
-	t.refusals = map[string]string{}
+	t.refusals, t.dropped = map[string]string{}, new(bool)
+	var last action
 	for {
 		v, err := e.gather(ctx, t, true)
 		if err != nil {
@@ -105,7 +107,9 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 				return engines.Progress{State: engines.Running, Detail: a.words}, nil
 			}
 		default:
-			if err = e.carryOut(ctx, v, t, a); err == nil {
+			again := a.deed == last.deed && a.to == last.to
+			last = a
+			if err = e.carryOut(ctx, v, t, a); err == nil && !again {
 				continue
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // fixed credentials.
@@ -379,4 +380,27 @@ func TestRealBusy(t *testing.T) {
 		require.NoError(t, <-ended)
 		require.Empty(t, lookAt(t, agent).Busy)
 	})
+}
+
+// TestRealTLS: a certificate that nobody vouches for is refused unless that is
+// asked for. MySQL makes itself one; it names no host.
+func TestRealTLS(t *testing.T) {
+	server := mysqltest.Start(t, mysqltest.Options{Flavor: mysqltest.MySQL, Servers: 1})[0]
+	o := realOptions(server)
+	o.TLS = web.TLS{Enabled: true}
+	l, err := newLocal(o)
+	require.NoError(t, err)
+	defer l.Close()
+	s, err := l.look(t.Context())
+	require.NoError(t, err)
+	require.False(t, s.Serving)
+	require.Contains(t, s.Problem, "certificate")
+
+	o.TLS.InsecureSkipVerify = true
+	l, err = newLocal(o)
+	require.NoError(t, err)
+	defer l.Close()
+	lookAt(t, l)
+	require.NotEmpty(t, server.Rows("SELECT 1 FROM performance_schema.status_by_thread t JOIN performance_schema.threads USING (THREAD_ID) "+
+		"WHERE PROCESSLIST_USER = '"+mysqltest.AgentUser+"' AND t.VARIABLE_NAME = 'Ssl_cipher' AND t.VARIABLE_VALUE <> ''"))
 }

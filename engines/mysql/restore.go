@@ -103,7 +103,7 @@ func (e *Engine) Tend(ctx context.Context) (engines.Progress, error) {
 	// Looks that are not new tell cheaply that nothing is to do; what is done is
 	// decided on new ones.
 	var a action
-	t := task{refusals: map[string]string{}}
+	t := task{refusals: map[string]string{}, dropped: new(bool)}
 	for _, fresh := range []bool{false, true} {
 		v, err := e.gather(ctx, t, fresh)
 		if err != nil {

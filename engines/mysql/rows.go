@@ -23,11 +23,16 @@ const maxField = 1 << 20
 
 // rows asks. Only what belongs to the server itself is asked so, never a user's data.
 func (s session) rows(ctx context.Context, needs, query string, args ...any) ([]row, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	answer, err := s.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, s.of.failure(err, needs)
 	}
-	defer answer.Close()
+	defer func() {
+		cancel() // the rest of an answer that is too long is not waited for
+		_ = answer.Close()
+	}()
 	out, err := read(answer)
 	if err != nil {
 		return nil, s.of.failure(err, needs)

@@ -20,6 +20,8 @@ type simKind struct {
 	// forever: what broke does not come back, so that nobody may be left to allow
 	// writes.
 	forever bool
+	// forgets: the order, or what the driver's agent knew of it, is lost.
+	forgetsOrder, forgetsTry bool
 }
 
 func (k *simKind) String() string { return k.name }
@@ -63,7 +65,7 @@ func (w *simWorld) crashServer(i int, back time.Duration) {
 // kinds of breaks of a handover by db-0.
 func kinds(members int) []*simKind {
 	out := []*simKind{
-		{name: "the driver's agent dies and comes back", do: func(w *simWorld, _ *simBreak) { w.endAgent(0, 2*time.Second) }},
+		{name: "the driver's agent dies and comes back", forgetsTry: true, do: func(w *simWorld, _ *simBreak) { w.endAgent(0, 2*time.Second) }},
 		{name: "the driver's pod dies and comes back", do: func(w *simWorld, _ *simBreak) {
 			w.crashServer(0, 15*time.Second)
 			w.endAgent(0, 15*time.Second)
@@ -73,20 +75,23 @@ func kinds(members int) []*simKind {
 			w.endAgent(0, 0)
 		}},
 		{name: "the driver's server restarts", do: func(w *simWorld, _ *simBreak) { w.crashServer(0, 4*time.Second) }},
-		{name: "the driver's agent dies, its server lives, nobody orders any more", do: func(w *simWorld, _ *simBreak) {
+		{name: "the driver's agent dies, its server lives, nobody orders any more", forgetsTry: true, do: func(w *simWorld, _ *simBreak) {
 			w.endAgent(0, 40*time.Second)
 		}},
-		{name: "the coordinator is gone", do: func(w *simWorld, _ *simBreak) {
+		{name: "the coordinator is gone", forgetsOrder: true, do: func(w *simWorld, _ *simBreak) {
 			for _, a := range w.agents {
 				a.job = false
 			}
 		}},
-		{name: "all agents restart", do: func(w *simWorld, _ *simBreak) {
+		{name: "all agents restart", forgetsTry: true, do: func(w *simWorld, _ *simBreak) {
 			for i := range w.agents {
 				w.endAgent(i, 3*time.Second)
 			}
 		}},
-		{name: "the order is taken back", do: func(w *simWorld, _ *simBreak) { w.agents[0].undoing = true }},
+		{name: "the order is taken back", do: func(w *simWorld, _ *simBreak) {
+			w.agents[0].undoing = true
+			w.agents[0].cancel()
+		}},
 		{name: "the message is lost", lost: true},
 		{name: "the message comes after 2 s", late: 2 * time.Second},
 		{name: "the message comes after 15 s", late: 15 * time.Second},
@@ -179,6 +184,9 @@ func (w *simWorld) run() {
 func (w *simWorld) picture() string {
 	var b strings.Builder
 	for i, s := range w.list {
+		if n := w.agents[i].engine.newestLook().Switch; n != nil {
+			fmt.Fprint(&b, w.ticks) // it ends by its time
+		}
 		fmt.Fprint(&b, s.name, s.up, s.writes, s.source, s.threads, len(s.relay) == 0, w.agents[i].alive, w.agents[i].life, ";")
 	}
 	return b.String()
@@ -197,9 +205,13 @@ func (w *simWorld) judge() {
 			primary = s
 		}
 	}
+	var order, try bool
 	for _, b := range w.breaks {
 		ended = ended || b.hit && b.kind.forever
+		order, try = order || b.hit && b.kind.forgetsOrder, try || b.hit && b.kind.forgetsTry
 	}
+	// Nobody can tell any more who made it read-only.
+	ended = ended || order && try && w.list[0].writes == RefusedBySQL
 	if primary == nil {
 		// Who is to be the new primary when one is lost for good is not decided here.
 		if !ended {

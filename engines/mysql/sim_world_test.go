@@ -55,6 +55,7 @@ type simWorld struct {
 	tells      bool // every event is kept
 	log        []string
 	restored   int // boundary at which the order was
+	promoted   int // boundary at which somebody was first told to take over
 	start      time.Time
 }
 
@@ -225,12 +226,13 @@ type simAgent struct {
 	undo    []byte
 	job     bool
 	undoing bool
+	cancel  context.CancelFunc // of what is being done
 	leaving bool
 }
 
 // begin starts an agent that knows nothing.
 func (a *simAgent) begin() {
-	a.alive, a.since, a.busy = true, time.Now(), false
+	a.alive, a.since, a.busy, a.cancel = true, time.Now(), false, func() {}
 	a.life++
 	a.engine = newEngine(simConn{a, a.life}, Options{Peers: simPeers{a, a.life}, Limits: Limits{Quiet: 2 * time.Second}})
 	a.engine.each = func(n int, f func(int)) {
@@ -260,6 +262,7 @@ func (a *simAgent) turn() {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	a.cancel = cancel
 	var p engines.Progress
 	var err error
 	switch {
@@ -333,14 +336,11 @@ func (p simPeers) Step(ctx context.Context, node string, step engines.Step) ([]b
 		return nil, err
 	}
 	w.note("%s asks %s: %s", p.agent.name, node, step.Name)
+	if step.Name == stepPromote && w.promoted == 0 {
+		w.promoted = w.boundaries
+	}
 	if fate != nil && fate.kind.late > 0 {
-		life := a.life
-		w.after(fate.kind.late, func() {
-			if a.alive && a.life == life {
-				w.note("%s of %s arrives late", step.Name, p.agent.name)
-				_, _ = a.take(context.Background(), step)
-			}
-		})
+		w.after(fate.kind.late, w.arrival(a, step))
 		return nil, errLost
 	}
 	if fate != nil && fate.kind.lost {
@@ -357,6 +357,23 @@ func (p simPeers) Step(ctx context.Context, node string, step engines.Step) ([]b
 		return nil, errLost
 	}
 	return data, err
+}
+
+// arrival of a late step; it waits while the agent does something else.
+func (w *simWorld) arrival(a *simAgent, step engines.Step) func() {
+	life := a.life
+	var arrive func()
+	arrive = func() {
+		switch {
+		case a.life != life:
+		case a.busy:
+			w.after(20*time.Millisecond, arrive)
+		default:
+			data, err := a.take(context.Background(), step)
+			w.note("%s arrives late at %s: %s %v", step.Name, a.name, data, err)
+		}
+	}
+	return arrive
 }
 
 // take a step, if nothing else is being done.

@@ -232,11 +232,11 @@ func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own St
 	if err != nil {
 		return "", err
 	}
-	to, listed := v.find(b.Primary)
+	to := e.after(ctx, v, b.Primary)
 	switch {
 	case own.Switch != nil && own.Switch.Promoting:
 		return own.Node + " is taking over", nil
-	case !listed || !to.allows():
+	case !to.allows():
 		return fmt.Sprintf("%s does not see that %s allows writes", own.Node, engines.OneLine(b.Primary)), nil
 	case v.self.state.Writes == Allowed:
 		return own.Node + " allows writes itself", nil

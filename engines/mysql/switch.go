@@ -3,6 +3,7 @@ package mysql
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,6 +99,9 @@ func (v view) begin() action {
 	if len(v.others) == 0 && len(own.Replicas) == 0 {
 		return action{deed: done, words: "nobody else is there to take over"}
 	}
+	if own.StartsWritable {
+		return action{deed: refused, words: v.self.name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only"}
+	}
 	if n := own.Switch; n != nil {
 		return waiting("%s is handing over", n.From)
 	}
@@ -144,6 +148,13 @@ func (v view) onward() action {
 		return v.giveUp("nobody was ready in time", nil)
 	}
 	fit, reasons := v.candidates(false)
+	fit = slices.DeleteFunc(fit, func(m member) bool {
+		if m.state.Switch.same(n) {
+			return false
+		}
+		reasons = append(reasons, m.name()+" has not noted this try")
+		return true
+	})
 	if len(fit) == 0 {
 		return v.giveUp("nobody can take over any more: "+engines.Some(reasons), nil)
 	}
@@ -166,7 +177,7 @@ func (v view) asked(n *Switch, late bool) action {
 		return waiting("%s was asked to take over and its agent is not known any more: writes stay stopped until it is", n.To)
 	case !to.serves():
 		return waiting("%s was asked to take over: writes stay stopped until it answers (%s)", n.To, to.silence())
-	case more(to, v.self):
+	case v.took(to):
 		return v.yield(to)
 	case !late && !v.undoing && n.Claim == v.claim && to.state.Switch.same(n):
 		return action{deed: promote, to: n.To, words: n.To + " takes over"}
@@ -182,12 +193,16 @@ func (v view) giveUp(why string, ask []string) action {
 		if !m.serves() {
 			return waiting("%s: writes stay stopped until all have said that they did not take over (%s)", why, m.silence())
 		}
-		if more(m, v.self) {
+		if v.took(m) {
 			return v.yield(m)
 		}
 	}
 	return action{deed: takeBack, ask: ask, words: why}
 }
+
+// took: the other follows nobody and has what the local member has not, so that it
+// must have allowed writes since these were stopped here.
+func (v view) took(m member) bool { return m.state.Source == nil && more(m, v.self) }
 
 // yield: the other took writes and refuses them since it was started again. It has
 // to be the primary, so the local member follows.
@@ -229,7 +244,7 @@ func (v view) forward(primary member) action {
 
 // dropFirst ends with the words once no try is noted any more.
 func (v view) dropFirst(words string) action {
-	if v.mine() {
+	if v.mine() || v.began() != nil && !v.dropped {
 		return action{deed: drop, words: words}
 	}
 	return action{deed: done, words: words}

@@ -101,7 +101,7 @@ func (v view) noAcks(m member) string {
 	return fmt.Sprintf("%s would have %d of the %d replicas that acknowledge a commit", m.name(), left, semi.Acks)
 }
 
-// choose answers the most advanced: who has all that is frozen, then who has all of
+// choose answers the most advanced: who has executed all that is frozen, then all of
 // the most others, then the lowest ordinal.
 func choose(fit []member, frozen string) member {
 	type rated struct {
@@ -114,7 +114,7 @@ func choose(fit []member, frozen string) member {
 		r := rated{member: m}
 		r.caughtUp, _ = m.has(frozen)
 		for _, other := range fit {
-			if m.hasAllOf(other) {
+			if passed, _ := m.has(other.state.Executed); passed {
 				r.passed++
 			}
 		}

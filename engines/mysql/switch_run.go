@@ -37,6 +37,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	if err := ctx.Err(); err != nil {
 		return view{}, err
 	}
+	v.dropped = t.dropped != nil && *t.dropped
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range v.others {
@@ -48,6 +49,16 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	v.ran = !e.ran.IsZero() && e.ran.Equal(v.self.state.Started)
 	v.now = time.Now()
 	return v, nil
+}
+
+// after looks at the member again: after the own server, which may get what that one
+// writes, so that it does not seem to be ahead of it.
+func (e *Engine) after(ctx context.Context, v view, name string) member {
+	m, listed := v.find(name)
+	if !listed {
+		return m
+	}
+	return e.lookAt(ctx, m.peer, true)
 }
 
 func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) member {
@@ -80,7 +91,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 	case takeBack:
 		return e.takeBack(ctx, v, t, a)
 	case follow:
-		to, _ := v.find(a.to)
+		to := e.after(ctx, v, a.to)
 		if why := v.cannotFollow(v.self, to); why != "" {
 			if t.refusals != nil {
 				t.refusals[v.self.name()] = why
@@ -216,11 +227,14 @@ func (e *Engine) promote(ctx context.Context, v view, t task, to string) error {
 }
 
 // takeBack allows writes again, once those that may have been told to take over
-// have said that they will not.
+// have said that they will not. A server that was started again since then may lack
+// something, and is opened by Tend only.
 func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 	n := Switch{Claim: t.claim, From: v.self.name(), At: v.now, Until: v.now}
 	if own := v.self.state.Switch; own != nil {
 		n = *own
+	} else if noted := v.began(); noted != nil {
+		n.Claim = noted.Claim
 	}
 	t.notAfter = time.Time{} // what was stopped is taken back at any time
 	for _, name := range a.ask {
@@ -232,8 +246,8 @@ func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 		if !m.refuses() {
 			return fmt.Errorf("%s does not say that it refuses writes", name)
 		}
-		if more(m, v.self) {
-			return nil // it took over after all
+		if v.took(m) {
+			return nil // the next look decides on that
 		}
 	}
 	if v.again.Before(v.now) {
@@ -256,8 +270,14 @@ func (e *Engine) drop(ctx context.Context, v view, t task) error {
 	}
 	e.note = nil
 	e.mu.Unlock()
+	if noted := v.began(); n == nil && noted != nil { // by an earlier agent
+		n = &Switch{Claim: noted.Claim, From: v.self.name(), At: v.now, Until: v.now}
+	}
 	if n == nil || n.From != v.self.name() {
 		return nil
+	}
+	if t.dropped != nil {
+		*t.dropped = true
 	}
 	t.notAfter = time.Time{}
 	e.each(len(v.others), func(i int) {

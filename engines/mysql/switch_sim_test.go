@@ -91,6 +91,28 @@ func TestTwoBreaks(t *testing.T) {
 	t.Log(j.runs, "schedules")
 }
 
+// TestLatePromotion: the candidate is told to take over, and hears it when other
+// things have happened.
+func TestLatePromotion(t *testing.T) {
+	j := judge{T: t}
+	for _, setup := range []simSetup{{flavor: MySQL, members: 3}, {flavor: MariaDB, members: 3, acks: 1}} {
+		at := simulate(t, setup).promoted
+		for _, late := range kinds(setup.members) {
+			if late.late == 0 {
+				continue
+			}
+			for _, then := range kinds(setup.members) {
+				for after := 1; after < 30; after++ {
+					if j.tried++; *allBreaks || j.tried%9 == 0 {
+						j.try(setup, simBreak{kind: late, at: at}, simBreak{kind: then, at: at + after})
+					}
+				}
+			}
+		}
+	}
+	t.Log(j.runs, "schedules")
+}
+
 // judge tries schedules and tells the first that fails in full.
 type judge struct {
 	*testing.T

@@ -36,6 +36,8 @@ type view struct {
 	ran bool
 	// refusals of members to follow, in this call.
 	refusals map[string]string
+	// dropped: all were told in this call that the try is over.
+	dropped bool
 }
 
 // member is one of the database's, as it was looked at.

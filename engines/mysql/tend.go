@@ -87,6 +87,9 @@ func (v view) vacant() action {
 	if len(v.others) == 0 {
 		return action{deed: done}
 	}
+	if v.self.state.Source == nil && v.began() != nil {
+		return v.giveUp("an earlier agent began to hand over", names(v.others))
+	}
 	if v.self.state.Writes == RefusedBySQL && v.self.state.Source == nil {
 		return action{deed: done, words: v.self.name() + " was made read-only by somebody"}
 	}
@@ -113,6 +116,16 @@ func (v view) vacant() action {
 		return waiting("nobody allows writes; %s", why)
 	}
 	return action{deed: open, words: why}
+}
+
+// began answers the switchover of the local member that another one has noted.
+func (v view) began() *Switch {
+	for _, m := range v.others {
+		if n := m.state.Switch; m.serves() && n != nil && n.From == v.self.name() {
+			return n
+		}
+	}
+	return nil
 }
 
 // heir is the member that has everything that any of them has: one that others

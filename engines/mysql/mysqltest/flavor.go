@@ -38,8 +38,9 @@ type flavor struct {
 	programs []string // the server first
 	accounts string
 	settings map[string]string
-	// initialize an empty data folder: program and arguments.
-	initialize func(data, accounts string) []string
+	// initialize an empty data folder: program and arguments. The folder for
+	// temporary files is nobody else's: MariaDB empties it when it starts.
+	initialize func(data, tmp, accounts string) []string
 	allow      string
 	refuse     string
 	// follow takes port, user and password.
@@ -94,9 +95,9 @@ var flavors = map[Flavor]flavor{
 			"performance_schema_digests_size":         "100",
 			"performance_schema_error_size":           "0",
 		}),
-		initialize: func(data, accounts string) []string {
+		initialize: func(data, tmp, accounts string) []string {
 			return []string{
-				"mysqld", "--no-defaults", "--datadir=" + data, "--initialize-insecure", "--init-file=" + accounts,
+				"mysqld", "--no-defaults", "--datadir=" + data, "--tmpdir=" + tmp, "--initialize-insecure", "--init-file=" + accounts,
 				"--secure-file-priv=", "--innodb-redo-log-capacity=8M",
 			}
 		},
@@ -119,10 +120,10 @@ var flavors = map[Flavor]flavor{
 			"log_slave_updates":    "ON",
 			"innodb_log_file_size": "8M",
 		}),
-		initialize: func(data, accounts string) []string {
+		initialize: func(data, tmp, accounts string) []string {
 			return []string{
-				"mariadb-install-db", "--no-defaults", "--datadir=" + data, "--extra-file=" + accounts,
-				"--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=8M",
+				"mariadb-install-db", "--no-defaults", "--datadir=" + data, "--tmpdir=" + tmp, "--extra-file=" + accounts,
+				"--auth-root-authentication-method=normal", "--skip-test-db", "--force", "--innodb-log-file-size=8M",
 			}
 		},
 		allow:  "SET GLOBAL read_only = OFF",

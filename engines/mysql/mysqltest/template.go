@@ -15,7 +15,7 @@ import (
 // home: that takes seconds, a copy does not.
 func (f flavor) template(home string) (string, error) {
 	sql := passwords(f.accounts)
-	key := sha256.Sum256([]byte(sql + strings.Join(f.initialize("", ""), "\n")))
+	key := sha256.Sum256([]byte(sql + strings.Join(f.initialize("", "", ""), "\n")))
 	dir := filepath.Join(home, fmt.Sprintf("template-%x", key[:6]))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
@@ -29,7 +29,7 @@ func (f flavor) template(home string) (string, error) {
 	if err := os.WriteFile(accounts, []byte(sql), 0o644); err != nil {
 		return "", err
 	}
-	argv := f.initialize(data, accounts)
+	argv := f.initialize(data, next, accounts)
 	if out, err := exec.Command(filepath.Join(home, "bin", argv[0]), argv[1:]...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", argv[0], err, out[max(0, len(out)-3000):])
 	}

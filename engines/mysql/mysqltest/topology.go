@@ -56,7 +56,8 @@ func Start(t testing.TB, o Options) []*Server {
 		require.NoError(t, err, "%s", out)
 		maps.Copy(s.Settings, map[string]string{
 			"datadir": filepath.Join(s.dir, "data"), "socket": s.socket(), "pid_file": filepath.Join(s.dir, "pid"),
-			"port": strconv.Itoa(port), "report_port": strconv.Itoa(port), "server_id": strconv.Itoa(s.ID),
+			"tmpdir": s.dir, // nobody else's: MariaDB removes what is of others when it starts
+			"port":   strconv.Itoa(port), "report_port": strconv.Itoa(port), "server_id": strconv.Itoa(s.ID),
 		})
 		maps.Copy(s.Settings, o.Settings)
 		s.root = s.open("unix", s.socket(), "root", "", "")

@@ -43,7 +43,8 @@ func (p *pod) start(first *pod) {
 	}
 	args := p.manifest.set.Spec.Template.Spec.Containers[0].Args
 	cmd := exec.Command(args[0], here.Replace(args[1]))
-	cmd.Env = append(p.manifest.environment(p.t, p.name), "PATH="+filepath.Join(p.home, "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(p.manifest.environment(p.t, p.name), "PATH="+filepath.Join(p.home, "bin")+":"+os.Getenv("PATH"),
+		"TMPDIR="+p.dir) // a pod has its own
 	p.process = process.Start(p.t, filepath.Join(p.dir, "log"), cmd)
 	root := p.open("root", "root-password")
 	require.Eventually(p.t, func() bool {

@@ -1,0 +1,67 @@
+package mysql
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+)
+
+// TestRealGroup: group replication is seen as it is, and elects whom it is asked to.
+func TestRealGroup(t *testing.T) {
+	servers := mysqltest.Start(t, mysqltest.Options{Flavor: mysqltest.MySQL, Servers: 2, Alone: true, AsStarted: true, Settings: map[string]string{
+		"plugin_load_add":                                 "semisync_source.so;semisync_replica.so;mysql_clone.so;group_replication.so",
+		"loose_group_replication_group_name":              "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa",
+		"loose_group_replication_start_on_boot":           "OFF",
+		"loose_group_replication_message_cache_size":      "134217728",
+		"loose_group_replication_recovery_get_public_key": "ON",
+	}})
+	var seeds []string
+	for range servers {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		seeds = append(seeds, l.Addr().String())
+		require.NoError(t, l.Close())
+	}
+	for i, s := range servers {
+		s.Exec(
+			fmt.Sprintf("SET GLOBAL group_replication_local_address = '%s'", seeds[i]),
+			fmt.Sprintf("SET GLOBAL group_replication_group_seeds = '%s'", strings.Join(seeds, ",")),
+			fmt.Sprintf("SET GLOBAL group_replication_bootstrap_group = %d", map[bool]int{true: 1}[i == 0]),
+			fmt.Sprintf("START GROUP_REPLICATION USER='%s', PASSWORD='%s'", mysqltest.ReplicaUser, mysqltest.ReplicaPassword),
+			"SET GLOBAL group_replication_bootstrap_group = 0",
+		)
+	}
+	servers[0].Exec("GRANT GROUP_REPLICATION_ADMIN ON *.* TO '" + mysqltest.AgentUser + "'@'127.0.0.1'")
+	agents := []*local{agentAt(t, servers[0]), agentAt(t, servers[1])}
+	online := func(s State) bool {
+		n := 0
+		for _, m := range s.Group.Members {
+			if m.State == memberOnline {
+				n++
+			}
+		}
+		return n == 2
+	}
+	for deadline := time.Now().Add(time.Minute); !online(lookAt(t, agents[0])); time.Sleep(100 * time.Millisecond) {
+		require.True(t, time.Now().Before(deadline))
+	}
+	first, second := lookAt(t, agents[0]), lookAt(t, agents[1])
+	require.Equal(t, Allowed, first.Writes)
+	require.NotEqual(t, Allowed, second.Writes)
+	require.True(t, first.Group.Primary && first.Group.Quorum && second.Group.Quorum)
+	require.Nil(t, second.Source, "its channels are the group's own")
+	require.False(t, first.StartsWritable)
+
+	servers[1].AwaitExecuted(servers[0])
+	require.NoError(t, agents[0].electPrimary(t.Context(), second.ID))
+	first, second = lookAt(t, agents[0]), lookAt(t, agents[1])
+	require.Equal(t, Allowed, second.Writes)
+	require.NotEqual(t, Allowed, first.Writes)
+	require.Error(t, agents[0].electPrimary(t.Context(), "nobody"))
+}

@@ -1,0 +1,196 @@
+package mysql
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// asks has db-1 take steps, in a world where nothing else happens.
+func asks(t *testing.T, test func(t *testing.T, w *simWorld, ask func(step string, b body) answer)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		test(t, w, func(step string, b body) answer {
+			data, err := json.Marshal(b)
+			require.NoError(t, err)
+			data, err = w.agents[1].engine.Step(t.Context(), engines.Step{Name: step, Claim: b.Switch.Claim, Body: data})
+			require.NoError(t, err)
+			var a answer
+			require.NoError(t, json.Unmarshal(data, &a))
+			return a
+		})
+	})
+}
+
+func try() Switch {
+	return Switch{Claim: "c", From: "db-0", At: time.Now(), Until: time.Now().Add(30 * time.Second)}
+}
+
+func TestIntend(t *testing.T) {
+	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
+		n := try()
+		a := ask(stepIntend, body{Switch: n})
+		require.Empty(t, a.Refused)
+		require.True(t, a.State.Switch.same(&n))
+		require.Empty(t, ask(stepIntend, body{Switch: n}).Refused, "again")
+
+		other := n
+		other.From, other.Claim = "db-2", "d"
+		require.Contains(t, ask(stepIntend, body{Switch: other}).Refused, "db-0 is handing over")
+		earlier := n
+		earlier.At = n.At.Add(-time.Second)
+		require.Contains(t, ask(stepIntend, body{Switch: earlier}).Refused, "later try")
+
+		time.Sleep(31 * time.Second)
+		require.Contains(t, ask(stepIntend, body{Switch: n}).Refused, "over")
+		other.At, other.Until = time.Now(), time.Now().Add(time.Second)
+		require.Empty(t, ask(stepIntend, body{Switch: other}).Refused, "the first is over by its time")
+	})
+}
+
+// TestForgottenTriesStayForgotten: what comes late of a try that was given up does
+// nothing, whatever the order.
+func TestForgottenTriesStayForgotten(t *testing.T) {
+	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
+		n := try()
+		ask(stepIntend, body{Switch: n})
+		require.Nil(t, ask(stepForget, body{Switch: n}).State.Switch)
+		require.Contains(t, ask(stepIntend, body{Switch: n}).Refused, "this try is over")
+		n.To, n.Frozen = "db-1", w.text(w.list[1].log)
+		require.Contains(t, ask(stepPromote, body{Switch: n}).Refused, "has not noted this try")
+		require.Equal(t, RefusedAtStart, w.list[1].writes)
+		time.Sleep(time.Second)
+		require.Empty(t, ask(stepIntend, body{Switch: try()}).Refused, "the next try is another one")
+	})
+}
+
+func TestPromote(t *testing.T) {
+	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
+		n := try()
+		ask(stepIntend, body{Switch: n})
+		n.To, n.Frozen = "db-1", uuid(0)+":1-1000"
+		require.Contains(t, ask(stepPromote, body{Switch: n}).Refused, "has not caught up")
+		require.Equal(t, "db-0", w.list[1].source, "nothing was changed")
+		require.Contains(t, ask(stepCatchUp, body{Switch: Switch{Claim: "c", From: "db-2"}}).Refused, "has not noted")
+
+		w.list[0].writes = RefusedBySQL
+		n.Frozen = w.text(w.list[0].log)
+		for range 100 {
+			w.tick()
+		}
+		a := ask(stepPromote, body{Switch: n})
+		require.Empty(t, a.Refused)
+		require.Equal(t, Allowed, a.State.Writes)
+		require.Nil(t, a.State.Switch)
+		require.NotEmpty(t, ask(stepPromote, body{Switch: n}).Refused, "its note is used up")
+		require.Equal(t, Allowed, w.list[1].writes)
+	})
+}
+
+func TestPromoteTooLate(t *testing.T) {
+	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
+		n := try()
+		ask(stepIntend, body{Switch: n})
+		n.To, n.Frozen = "db-1", w.text(w.list[1].log)
+		time.Sleep(30 * time.Second)
+		require.NotEmpty(t, ask(stepPromote, body{Switch: n}).Refused)
+		data, err := json.Marshal(body{Switch: n})
+		require.NoError(t, err)
+		_, err = w.agents[1].engine.Step(t.Context(), engines.Step{Name: stepPromote, NotAfter: time.Now().Add(-time.Second), Body: data})
+		require.ErrorIs(t, err, engines.ErrTooLate)
+		require.Equal(t, RefusedAtStart, w.list[1].writes)
+	})
+}
+
+func TestFollowStep(t *testing.T) {
+	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
+		require.Contains(t, ask(stepFollow, body{Primary: "db-2"}).Refused, "does not see that db-2 allows writes")
+		require.Contains(t, ask(stepFollow, body{Primary: "db-9"}).Refused, "does not see")
+		w.list[1].source, w.list[1].threads = "", false
+		w.list[1].log = append(w.list[1].log, txn{origin: 1, seq: 1, n: -1})
+		require.Contains(t, ask(stepFollow, body{Primary: "db-0"}).Refused, "db-1 has what db-0 has not")
+		w.list[1].log = w.list[1].log[:len(w.list[1].log)-1]
+		w.agents[1].engine.learn(".db.ns.svc")
+		require.Empty(t, ask(stepFollow, body{Primary: "db-0"}).Refused)
+		require.Equal(t, "db-0", w.list[1].source)
+	})
+}
+
+func TestStepsThatAreNone(t *testing.T) {
+	asks(t, func(t *testing.T, w *simWorld, _ func(string, body) answer) {
+		for name, text := range map[string]string{"dance": "{}", stepIntend: "{}", stepPromote: "no", stepForget: `{} {}`, stepReopen: "{}"} {
+			_, err := w.agents[1].engine.Step(t.Context(), engines.Step{Name: name, Body: []byte(text)})
+			require.ErrorIs(t, err, errStep, name)
+		}
+		_, err := w.agents[1].engine.Step(t.Context(), engines.Step{Name: stepForget, Body: make([]byte, engines.MaxStep+1)})
+		require.ErrorIs(t, err, errStep)
+	})
+}
+
+// TestRestoreByAnotherAgent: only the agent of the node that was prepared can take
+// its role back; another one asks it.
+func TestRestoreByAnotherAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
+		undo, err := w.agents[0].engine.Plan(t.Context(), order)
+		require.NoError(t, err)
+		w.list[0].writes = RefusedBySQL // an agent stopped writes, and ended
+		w.agents[0].begin()
+		p, err := w.agents[2].engine.Restore(t.Context(), undo)
+		require.NoError(t, err)
+		require.Equal(t, engines.Running, p.State)
+		for range 3 {
+			_, err = w.agents[0].engine.Tend(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, Allowed, w.list[0].writes)
+		p, err = w.agents[2].engine.Restore(t.Context(), undo)
+		require.NoError(t, err)
+		require.Equal(t, engines.Done, p.State, p.Detail)
+	})
+}
+
+// TestSomebodysReadOnlyStays: who made the primary read-only before an order meant
+// it.
+func TestSomebodysReadOnlyStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(simSetup{flavor: MariaDB, members: 3}, false)
+		w.list[0].writes = RefusedBySQL
+		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
+		e := w.agents[0].engine
+		undo, err := e.Plan(t.Context(), order)
+		require.NoError(t, err)
+		for range 3 {
+			_, err = e.Apply(t.Context(), order, undo)
+			require.NoError(t, err)
+			p, err := e.Restore(t.Context(), undo)
+			require.NoError(t, err)
+			require.Equal(t, engines.Done, p.State)
+			_, err = e.Tend(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, RefusedBySQL, w.list[0].writes)
+	})
+}
+
+// TestSweep gives up what no open claim owns.
+func TestSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		e := w.agents[0].engine
+		n := try()
+		e.keep(&n)
+		w.list[0].writes = RefusedBySQL
+		require.NoError(t, e.Sweep(t.Context(), []string{"c"}))
+		require.Equal(t, RefusedBySQL, w.list[0].writes)
+		require.NoError(t, e.Sweep(t.Context(), nil))
+		require.Equal(t, Allowed, w.list[0].writes)
+		require.Nil(t, e.newestLook().Switch)
+	})
+}
