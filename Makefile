@@ -146,6 +146,10 @@ sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong
 sim-mutants: ## plant bugs in the simulated world; each must be found, and every invariant be broken by one
 	$(GO) run ./test/sim/cmd -bugs -seeds $(or $(SEEDS),2000)
 
+.PHONY: mutate-mysql
+mutate-mysql: ## make switchovers of MySQL and MariaDB wrong in many ways; their simulation must notice each
+	$(GO) run ./test/cmd/mutate -list test/cmd/mutate/mysql.txt
+
 .PHONY: search
 search: ## all orders in which two leaders can act, to 12 steps, and the shortest ways to planted bugs
 	$(GO) run ./test/sim/search/cmd

@@ -80,6 +80,10 @@ func (o Options) validate() error {
 	if o.Flavor != "" && o.Flavor != MySQL && o.Flavor != MariaDB {
 		errs = append(errs, fmt.Errorf("flavor %q: want %s or %s", engines.OneLine(string(o.Flavor)), MySQL, MariaDB))
 	}
+	if o.Failover != "" && o.Failover != External {
+		_, err := hookURL(o.Failover)
+		errs = append(errs, err)
+	}
 	if !o.TLS.Enabled && o.TLS != (web.TLS{}) {
 		errs = append(errs, errors.New("tls: options are given but tls is not enabled"))
 	}

@@ -46,7 +46,7 @@ func (m *realMembers) agent(i int) {
 	m.wire.Connect(map[string]engines.Peered{m.servers[i].Address(): e})
 }
 
-// until calls f, as an agent does, until it is done.
+// until calls f, as an agent does, until it is done, and lets the others tend.
 func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) engines.Progress {
 	m.t.Helper()
 	var p engines.Progress
@@ -55,6 +55,11 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 		m.wire.Alone(m.servers[i].Address(), func() { p, err = f(m.engines[i]) })
 		if err == nil && p.State == engines.Done {
 			return p
+		}
+		for j, other := range m.engines {
+			if j != i {
+				m.wire.Alone(m.servers[j].Address(), func() { _, _ = other.Tend(m.t.Context()) })
+			}
 		}
 	}
 	require.FailNow(m.t, "not done", "%v %v", p, err)
@@ -210,5 +215,59 @@ func TestRealSwitchoverBroken(t *testing.T) {
 			}
 		}
 		c.check(t, m.servers[primary])
+	})
+}
+
+// TestRealCandidateDies kills the candidate's server when it is told to take over,
+// before it hears it or after it has, and starts it again.
+func TestRealCandidateDies(t *testing.T) {
+	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+		for _, link := range []enginetest.Link{enginetest.Cut, enginetest.Deaf} {
+			m := startMembers(t, flavor, 3)
+			c := m.write()
+			c.more(t)
+			killed := make(chan int, 1)
+			var broken atomic.Bool
+			m.wire.Watch(func(_, to string, s engines.Step) enginetest.Link {
+				if s.Name != stepPromote || !broken.CompareAndSwap(false, true) {
+					return enginetest.Whole
+				}
+				for i, server := range m.servers {
+					if server.Address() != to {
+						continue
+					}
+					if link == enginetest.Cut {
+						server.Kill()
+					} else {
+						time.AfterFunc(200*time.Millisecond, server.Kill)
+					}
+					killed <- i
+				}
+				return link
+			})
+			order := engines.Order{Kind: engines.Handoff, Claim: "claim-1", NotAfter: time.Now().Add(3 * time.Minute)}
+			undo, err := m.engines[0].Plan(t.Context(), order)
+			require.NoError(t, err)
+			var back sync.WaitGroup
+			back.Go(func() {
+				server := m.servers[<-killed]
+				time.Sleep(2 * time.Second)
+				server.Start()
+			})
+			m.apply(undo, order)
+			back.Wait()
+			m.until(0, func(e *Engine) (engines.Progress, error) { return e.Restore(t.Context(), undo) })
+			m.tend()
+			now := m.writable()
+			require.Len(t, now, 1)
+			c.more(t)
+			c.check(t, m.servers[now[0]])
+			for i, s := range m.servers {
+				if i != now[0] {
+					s.AwaitFollowing()
+					s.AwaitExecuted(m.servers[now[0]])
+				}
+			}
+		}
 	})
 }

@@ -194,3 +194,24 @@ func TestSweep(t *testing.T) {
 		require.Nil(t, e.newestLook().Switch)
 	})
 }
+
+// TestTakeBackHearsTheAnswer: somebody took over between the look and the question.
+func TestTakeBackHearsTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		e := w.agents[0].engine
+		n := try()
+		n.To, n.Promoting = "db-1", true
+		e.keep(&n)
+		w.list[0].writes = RefusedBySQL
+		v, err := e.gather(t.Context(), task{claim: "c"}, true)
+		require.NoError(t, err)
+		a := action{deed: takeBack, ask: []string{"db-1"}}
+		w.list[1].writes = Allowed
+		require.ErrorContains(t, e.carryOut(t.Context(), v, task{}, a), "does not say that it refuses writes")
+		require.Equal(t, RefusedBySQL, w.list[0].writes)
+		w.list[1].writes = RefusedAtStart
+		require.NoError(t, e.carryOut(t.Context(), v, task{}, a))
+		require.Equal(t, Allowed, w.list[0].writes)
+	})
+}
