@@ -18,6 +18,7 @@ type local struct {
 
 	mu      sync.Mutex
 	started time.Time // of the server, kept: what it tells is in whole seconds
+	oldest  []row     // where the oldest log began when that was told last
 }
 
 var _ server = (*local)(nil)
@@ -80,7 +81,49 @@ func (l *local) ask(ctx context.Context) (answers, *dialect, error) {
 		return answers{}, nil, err
 	}
 	a, err := s.answers(ctx, d)
+	if err == nil {
+		err = l.beginning(ctx, s, d, &a)
+	}
 	return a, d, err
+}
+
+// beginningWithin bounds the question that may hang.
+const beginningWithin = time.Second
+
+// beginning is where the oldest log begins, by the newest answer. MariaDB gives it
+// under a lock that a commit holds while the one before it waits for a replica's
+// acknowledgement, and just after a switchover there is no replica yet that could
+// give one: who asked then would know nothing of the server as long as that takes.
+// It is the session's last question.
+func (l *local) beginning(ctx context.Context, s session, d *dialect, a *answers) error {
+	if waiting, _ := a.counters.number("rpl_semi_sync_master_wait_sessions"); len(d.oldest) > 0 && waiting == 0 {
+		bounded, cancel := context.WithTimeout(ctx, beginningWithin)
+		defer cancel()
+		out, err := s.firstOf(bounded, d.needs.logs, d.oldest)
+		switch {
+		case err == nil:
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.oldest, a.oldest = out, out
+			return nil
+		case absent(err):
+		case number(err) != 0:
+			a.note(err)
+		case bounded.Err() == nil:
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.oldest = l.oldest
+	return ctx.Err()
+}
+
+// note keeps what could not be learned, once.
+func (a *answers) note(err error) {
+	if !slices.Contains(a.missing, err.Error()) {
+		a.missing = append(a.missing, err.Error())
+	}
 }
 
 // answers asks for all of them. It fails only when the server does not answer.
@@ -106,7 +149,6 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 		{&a.locks, d.needs.schema, d.locks},
 		{&a.clones, d.needs.schema, d.clones},
 		{&a.members, d.needs.schema, d.members},
-		{&a.oldest, d.needs.logs, d.oldest},
 	} {
 		if len(q.queries) == 0 {
 			continue
@@ -118,8 +160,8 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 		case absent(err):
 		case number(err) == 0:
 			return a, err
-		case !slices.Contains(a.missing, err.Error()):
-			a.missing = append(a.missing, err.Error())
+		default:
+			a.note(err)
 		}
 	}
 	a.switches, a.counters = pairs(switches), pairs(counters)

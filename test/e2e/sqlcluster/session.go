@@ -105,6 +105,9 @@ func (s *Session) Clients() (all, alone rehearsal.Client, err error) {
 // Watched is how a witness looks at it.
 func (s *Session) Watched(context.Context) (witness.Options, error) {
 	return witness.Options{Pods: s.Pods.Witnessed, Desired: Servers, Read: func(context.Context, string) (witness.State, error) {
+		if len(s.Primary.Known()) < min(Servers, len(s.Servers())) {
+			return witness.State{}, errors.New("not every server has been looked at yet")
+		}
 		return s.Primary.State(Servers), nil
 	}}, nil
 }
