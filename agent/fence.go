@@ -92,6 +92,18 @@ func (f *fence) pass(order *rollcallv1.Fence, least int64) error {
 	return nil
 }
 
+// highestOf answers the epoch because of which another agent has refused something;
+// 0: it was for another reason.
+func highestOf(err error) int64 {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain && info.GetReason() == ReasonStaleEpoch {
+			highest, _ := strconv.ParseInt(info.GetMetadata()["highest"], 10, 64)
+			return highest
+		}
+	}
+	return 0
+}
+
 func refusal(code codes.Code, reason string, metadata map[string]string, format string, args ...any) error {
 	s := status.New(code, fmt.Sprintf(format, args...))
 	detailed, err := s.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: errorDomain, Metadata: metadata})

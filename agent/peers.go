@@ -168,6 +168,9 @@ func (p *peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	}
 	answer, err := client.Step(ctx, request)
 	if err != nil {
+		// Whoever leads now has not asked here yet. Without the news a step that takes
+		// something back would be refused until he does.
+		p.fence.heard(highestOf(err))
 		return nil, peerError(ctx, node, err)
 	}
 	return []byte(answer.GetBody()), nil

@@ -83,6 +83,10 @@ type task struct {
 	dropped  *bool
 }
 
+// undo makes it one that takes back: at any time, and also when an order of a higher
+// epoch was seen elsewhere, as a coordinator that has just begun to lead has done.
+func (t *task) undo() { t.notAfter, t.epoch = time.Time{}, 0 }
+
 // handOver decides and acts until something has to be waited for that takes longer
 // than writes may be stopped, or nothing is left to do.
 func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error) {

@@ -141,17 +141,22 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 func (e *Engine) start(ctx context.Context, v view, t task) error {
 	n := Switch{Claim: t.claim, At: v.now, From: v.self.name(), Until: v.until()}
 	e.keep(&n)
-	refusals := make([]string, len(v.others))
+	refusals, errs := make([]string, len(v.others)), make([]error, len(v.others))
 	e.each(len(v.others), func(i int) {
+		errs[i] = errAway
 		if !v.others[i].peer.Alive {
 			return
 		}
-		if answer, err := e.ask(ctx, v.others[i].peer.Node, stepIntend, body{Switch: n}, t); err == nil {
-			refusals[i] = answer.Refused
-		}
+		var a answer
+		a, errs[i] = e.ask(ctx, v.others[i].peer.Node, stepIntend, body{Switch: n}, t)
+		refusals[i] = a.Refused
 	})
 	if i := slices.IndexFunc(refusals, func(s string) bool { return s != "" }); i >= 0 {
 		e.fail(refusals[i])
+		return e.drop(ctx, v, t)
+	}
+	if !slices.Contains(errs, nil) {
+		e.fail("nobody has noted that " + v.self.name() + " hands over: " + engines.OneLine(errors.Join(errs...).Error()))
 		return e.drop(ctx, v, t)
 	}
 	if err := engines.InTime(t.notAfter); err != nil {
@@ -175,6 +180,8 @@ func (e *Engine) start(ctx context.Context, v view, t task) error {
 	e.keep(&n)
 	return nil
 }
+
+var errAway = errors.New("its agent is away")
 
 var errStillWriting = errors.New("somebody goes on writing though clients may not")
 
@@ -236,7 +243,7 @@ func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 	} else if noted := v.began(); noted != nil {
 		n.Claim = noted.Claim
 	}
-	t.notAfter = time.Time{} // what was stopped is taken back at any time
+	t.undo()
 	for _, name := range a.ask {
 		answer, err := e.ask(ctx, name, stepForget, body{Switch: n}, t)
 		if err != nil {
@@ -279,7 +286,7 @@ func (e *Engine) drop(ctx context.Context, v view, t task) error {
 	if t.dropped != nil {
 		*t.dropped = true
 	}
-	t.notAfter = time.Time{}
+	t.undo()
 	e.each(len(v.others), func(i int) {
 		if peer := v.others[i].peer; peer.Alive {
 			_, _ = e.ask(ctx, peer.Node, stepForget, body{Switch: *n}, t)

@@ -49,6 +49,7 @@ func (s *sqlTest) killedInSwitchover(t *testing.T) {
 			return killLeader(ctx, s.bed)
 		}
 		out := s.measureSession(t, session, "Rollcall, coordinator and agent of "+whose+" killed in the switchover", 1, r)
+		require.Zero(t, out.Load.Failed, "failed requests: a write is repeated for half a minute")
 		s.eachOnce(t, out)
 	}
 }
