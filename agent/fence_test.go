@@ -23,6 +23,9 @@ func TestFence(t *testing.T) {
 	f.heard(7)
 	f.heard(5)
 	requireRefused(t, f.pass(order("u", 6), firstEpoch), codes.FailedPrecondition, ReasonStaleEpoch)
+	require.EqualValues(t, 7, highestOf(f.pass(order("u", 6), firstEpoch)), "whoever asked learns why")
+	require.Zero(t, highestOf(f.pass(order("v", 6), firstEpoch)), "that was for another reason")
+	require.Zero(t, highestOf(nil))
 	require.NoError(t, f.pass(order("u", 8), firstEpoch))
 	requireRefused(t, f.pass(order("v", 9), firstEpoch), codes.FailedPrecondition, ReasonWrongCluster)
 	f.belong("u") // the same: nothing is forgotten
