@@ -162,8 +162,9 @@ func (s *sqlTest) heldBy(t *testing.T, way, change string, wrong, right func(ctx
 			if err := wrong(ctx, victim); err != nil {
 				return err
 			}
-			// Its report has to get around before the change does.
-			if err := testbed.Pause(ctx, 10*time.Second); err != nil {
+			// It falls behind by more than is allowed, and its report gets around, before
+			// the change does.
+			if err := testbed.Pause(ctx, 20*time.Second); err != nil {
 				return err
 			}
 			return s.cluster.Touch(ctx, change)
