@@ -261,6 +261,8 @@ type Report struct {
 	// Busy is a backup, clone, ...: do not disturb.
 	Busy  string     `json:"busy"`
 	Drain DrainState `json:"drain"`
+	// DrainDetail is what the agent waits for meanwhile, or why it refused.
+	DrainDetail string `json:"drainDetail"`
 	// After names the pods that must carry the new version before this one.
 	After []string `json:"after"`
 	// Veto is why this pod must not go, in the engine's words.

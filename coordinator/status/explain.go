@@ -100,7 +100,7 @@ func holdsOf(p policy.Plan, pod string) []policy.Hold {
 func claimText(d Decision, c policy.Claim) string {
 	lines := []string{
 		fmt.Sprintf("claim  %s %s %s (%s)", c.Pod, c.Phase, actionText(c.Action, c.Prepare), c.Reason),
-		claimPhaseText(c.Phase),
+		claimWords(d, c),
 	}
 	if !c.StartedAt.IsZero() {
 		lines[1] += fmt.Sprintf("; claimed %s ago", Age(d.DecidedAt.Sub(c.StartedAt.Time)))
@@ -122,6 +122,19 @@ func claimText(d Decision, c policy.Claim) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// claimWords is the phase, with what the agent says that it waits for in it.
+func claimWords(d Decision, c policy.Claim) string {
+	text := claimPhaseText(c.Phase)
+	i := slices.IndexFunc(d.Snapshot.Pods, func(p policy.Pod) bool { return p.Name == c.Pod })
+	if i < 0 || c.Phase != policy.PhasePreparing {
+		return text
+	}
+	if r := d.Snapshot.Pods[i].Report; r != nil && r.UID == c.UID && r.DrainDetail != "" {
+		text += ": " + r.DrainDetail
+	}
+	return text
 }
 
 func claimPhaseText(p policy.ClaimPhase) string {
@@ -301,7 +314,7 @@ func reportFacts(pod policy.Pod) []Fact {
 	}
 	facts.add("settled", r.AgeSeconds, "%s", yes(r.Settled))
 	if r.Drain != "" && r.Drain != policy.DrainNone {
-		facts.add("drain", r.AgeSeconds, "%s", r.Drain)
+		facts.add("drain", r.AgeSeconds, "%s", strings.TrimSuffix(string(r.Drain)+": "+r.DrainDetail, ": "))
 	}
 	if r.Busy != "" {
 		facts.add("busy", r.AgeSeconds, "%s", r.Busy)

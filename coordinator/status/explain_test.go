@@ -119,6 +119,23 @@ func TestExplainBadNews(t *testing.T) {
 	require.Equal(t, "a backup runs", factOf(t, e, "veto").Value)
 }
 
+// What the agent waits for while it prepares a pod is what keeps the rollout.
+func TestExplainSaysWhatAPrepareWaitsFor(t *testing.T) {
+	const words = "nobody can take over: search-1 lags 34s"
+	d := search(t, claimed(policy.PhasePreparing), func(s *policy.Snapshot) {
+		report := podOf(s, s.Cluster.Status.Claims[0].Pod).Report
+		report.Drain, report.DrainDetail = policy.DrainPreparing, words
+	})
+	claim := d.Snapshot.Cluster.Status.Claims[0]
+	e, err := Explain(d, claim.Pod)
+	require.NoError(t, err)
+	require.Contains(t, e.Text, "its agent makes it safe to stop: "+words)
+	require.Equal(t, "Preparing: "+words, factOf(t, e, "drain").Value)
+
+	d.Snapshot.Cluster.Status.Claims[0].UID = "another pod of this name"
+	require.NotContains(t, claimWords(d, d.Snapshot.Cluster.Status.Claims[0]), words)
+}
+
 func TestExplainUnknownPod(t *testing.T) {
 	_, err := Explain(search(t), "search-9")
 	require.ErrorIs(t, err, ErrNoSuchPod)

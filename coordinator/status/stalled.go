@@ -79,7 +79,7 @@ func claimWait(d Decision, c policy.Claim) policy.Hold {
 	} else if _, hold := policy.Recheck(d.Snapshot, c.Pod); hold != nil {
 		return *hold
 	}
-	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimPhaseText(c.Phase)}
+	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimWords(d, c)}
 }
 
 // longestWait is what a person should look at when nothing got better for too

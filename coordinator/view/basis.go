@@ -86,7 +86,7 @@ func sameReport(x, y agents.Received) bool {
 		a.GetEngineVersion() == b.GetEngineVersion() && a.GetNode() == b.GetNode() && a.GetMember() == b.GetMember() &&
 		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetRank() == b.GetRank() && a.GetLast() == b.GetLast() &&
 		a.GetSettled() == b.GetSettled() && (!a.GetSettled() || sameSince(x, y)) &&
-		a.GetBusy() == b.GetBusy() && a.GetVeto() == b.GetVeto() && slices.Equal(a.GetAfter(), b.GetAfter()) && a.GetDrain() == b.GetDrain() &&
+		a.GetBusy() == b.GetBusy() && a.GetVeto() == b.GetVeto() && slices.Equal(a.GetAfter(), b.GetAfter()) && a.GetDrain() == b.GetDrain() && a.GetDrainDetail() == b.GetDrainDetail() &&
 		a.GetVerdict() == b.GetVerdict() && a.GetVerdictReason() == b.GetVerdictReason() &&
 		slices.EqualFunc(a.GetGroups(), b.GetGroups(), sameGroup) && slices.EqualFunc(a.GetNodes(), b.GetNodes(), sameNode)
 }

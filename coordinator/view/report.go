@@ -48,6 +48,7 @@ func (w *world) byItself(p *pod) *policy.Report {
 		Busy:          r.GetBusy(),
 		Veto:          r.GetVeto(),
 		Drain:         drainOf(r.GetDrain()),
+		DrainDetail:   r.GetDrainDetail(),
 		After:         []string{},
 	}
 	if out.Settled && !p.at.IsZero() {
