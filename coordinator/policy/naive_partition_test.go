@@ -92,7 +92,17 @@ func (n *naive) freed(p *Pod) []*Pod {
 }
 
 func (n *naive) waitsForLine(p *Pod) bool {
-	return n.lined(p) && !n.forced(p) && n.below(p) && len(n.freed(p)) > 0
+	return n.lined(p) && !n.forced(p) && n.below(p) && len(n.freed(p)) > 0 && !(n.free(p) && n.allShut(n.freed(p)))
+}
+
+// allShut: no controller can take any of them.
+func (n *naive) allShut(pods []*Pod) bool {
+	for _, p := range pods {
+		if n.sp.Guard != GuardEnforce || !n.s.Cluster.GuardEnforcing || p.Guard != GuardClosed {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *naive) comesBackOld(p *Pod) bool {
@@ -120,7 +130,7 @@ func (n *naive) highestFirst(pods []*Pod) {
 
 // mayRepair: it is broken, below the line, and others are between.
 func (n *naive) mayRepair(p *Pod) bool {
-	return n.free(p) && n.below(p) && len(n.freed(p)) > 0 && !slices.Contains(n.tried, p.Pool)
+	return n.free(p) && n.below(p) && len(n.freed(p)) > 0 && !n.allShut(n.freed(p)) && !slices.Contains(n.tried, p.Pool)
 }
 
 // repairs are a broken pod below the line and all that must go with it, if

@@ -83,7 +83,7 @@ func (d *decision) lineOrder(c *candidate) *finding {
 		return nil
 	}
 	between := d.between(c)
-	if len(between) == 0 {
+	if len(between) == 0 || c.outside && d.shut(between) {
 		return nil
 	}
 	f := found(fmt.Sprintf("the partition of pool %s is %d and goes down by one at a time: %s, which is outdated, goes first",
@@ -96,6 +96,13 @@ func (d *decision) lineOrder(c *candidate) *finding {
 	}
 	f.firm = true
 	return f
+}
+
+// shut: lowering the line past these frees none of them, because their guards keep
+// the controller from them. It may only be done for what is broken: else they would
+// come out of their order.
+func (d *decision) shut(pods []*pod) bool {
+	return d.x.guards && !slices.ContainsFunc(pods, func(p *pod) bool { return p.Guard != GuardClosed })
 }
 
 // wouldComeBackOld: below the line of a pool in mid-rollout, what is up to
@@ -124,7 +131,7 @@ func (d *decision) correction(c *candidate, asked []bool) []*candidate {
 		return nil
 	}
 	between := d.between(c)
-	if len(between) == 0 {
+	if len(between) == 0 || d.shut(between) {
 		return nil
 	}
 	with := map[*pod]bool{c.pod: true}

@@ -44,7 +44,7 @@ func TestTargetsOfTheLine(t *testing.T) {
 // TestHeldRepairsComeWithAdvice: what would repair a broken pod that the line
 // holds is said.
 func TestHeldRepairsComeWithAdvice(t *testing.T) {
-	s := goldenSnapshots(t)["moco_seed_pod_zero_broken"]
+	s := goldenSnapshots(t)["moco_seed_pod_zero_broken_no_guard"]
 	p := Decide(s)
 	require.Equal(t, Hold{
 		Pod: "mysql-0", Rule: InOrder,
@@ -112,7 +112,7 @@ func TestLinesOfThePlan(t *testing.T) {
 }
 
 // TestLoweringFreesOnlyWhoMayGo recounts, from the snapshot alone, whom the
-// new lines of a plan would free.
+// new lines of a plan would free; a closed guard keeps the controller from a pod.
 func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 	lowered, passed := 0, 0
 	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
@@ -139,7 +139,8 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 		x := newIndex(&s, "")
 		for i := range x.pods {
 			o := &x.pods[i]
-			freed := o.Ordinal < o.pool.Partition && o.Ordinal >= lines[o.Pool]
+			kept := s.Cluster.Spec.WithDefaults().Guard == GuardEnforce && s.Cluster.GuardEnforcing && o.Guard == GuardClosed
+			freed := o.Ordinal < o.pool.Partition && o.Ordinal >= lines[o.Pool] && (o.pool.Force || !kept)
 			if freed && o.desired && isOutdated(o) && o.Phase != Terminating && o.claim == nil && !goes[o.Name] {
 				require.True(t, o.pool.Force, "%s is freed and was not asked", o.Name)
 				if r := x.whyGo(o); r == ReasonScaleDown || r == ReasonReplacement {
