@@ -6,6 +6,7 @@ package mysql
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -34,6 +35,9 @@ type memory struct {
 	newest State
 	// note is the switchover that this member takes part in.
 	note *Switch
+	// never is the last try of another member that ended before this one was told to
+	// take over by it.
+	never *Switch
 	// over are the newest tries of each primary that have been given up: what comes
 	// late of them is refused.
 	over map[string]time.Time
@@ -81,6 +85,9 @@ func (e *Engine) local(ctx context.Context) State {
 	if err != nil {
 		s.Serving, s.Writes = false, WritesUnknown
 		s.Problem = engines.OneLine(err.Error())
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			s.Problem = "the server has not answered within " + words(e.options.Timeout)
+		}
 	}
 	if s.Looked.IsZero() {
 		s.Looked = time.Now()
@@ -118,7 +125,7 @@ func (e *Engine) openNote(own string) *Switch {
 		return nil
 	}
 	if n.From != own && !n.Promoting && time.Now().After(n.Until) {
-		e.note = nil
+		e.note, e.never = nil, n
 		return nil
 	}
 	c := *n

@@ -62,6 +62,13 @@ func (w *simWorld) crashServer(i int, back time.Duration) {
 	}
 }
 
+// hangServer keeps it from answering its agent; clients and replicas notice nothing.
+func (w *simWorld) hangServer(i int, back time.Duration) {
+	s := w.list[i]
+	s.hung = true
+	w.after(back, func() { s.hung = false })
+}
+
 // kinds of breaks of a handover by db-0.
 func kinds(members int) []*simKind {
 	out := []*simKind{
@@ -75,6 +82,7 @@ func kinds(members int) []*simKind {
 			w.endAgent(0, 0)
 		}},
 		{name: "the driver's server restarts", do: func(w *simWorld, _ *simBreak) { w.crashServer(0, 4*time.Second) }},
+		{name: "the driver's server hangs", do: func(w *simWorld, _ *simBreak) { w.hangServer(0, 8*time.Second) }},
 		{name: "the driver's agent dies, its server lives, nobody orders any more", forgetsTry: true, do: func(w *simWorld, _ *simBreak) {
 			w.endAgent(0, 40*time.Second)
 		}},
@@ -114,6 +122,8 @@ func kinds(members int) []*simKind {
 			&simKind{name: name + "'s agent dies and comes back", do: func(w *simWorld, _ *simBreak) { w.endAgent(i, 5*time.Second) }},
 			&simKind{name: name + "'s agent dies for long", do: func(w *simWorld, _ *simBreak) { w.endAgent(i, 60*time.Second) }},
 			&simKind{name: name + "'s server restarts", do: func(w *simWorld, _ *simBreak) { w.crashServer(i, 4*time.Second) }},
+			&simKind{name: name + "'s server hangs", do: func(w *simWorld, _ *simBreak) { w.hangServer(i, 8*time.Second) }},
+			&simKind{name: name + "'s server hangs for long", do: func(w *simWorld, _ *simBreak) { w.hangServer(i, 70*time.Second) }},
 			&simKind{name: name + "'s pod restarts", do: func(w *simWorld, _ *simBreak) {
 				w.crashServer(i, 20*time.Second)
 				w.endAgent(i, 20*time.Second)

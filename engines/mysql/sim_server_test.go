@@ -23,6 +23,7 @@ type simServer struct {
 	name    string
 	id      int
 	up      bool
+	hung    bool // for its agent
 	started time.Time
 
 	log, relay []txn
@@ -39,7 +40,10 @@ type simServer struct {
 	privileged int
 }
 
-var errDown = errors.New("connection refused")
+var (
+	errDown = errors.New("connection refused")
+	errHung = errors.New("no answer in time")
+)
 
 // last of a log; the zero value: none.
 func last(log []txn) txn {
@@ -149,7 +153,7 @@ func (s *simServer) crash() {
 	if s.w.losesTail && s.source == "" {
 		s.log = s.log[:min(s.durable, len(s.log))]
 	}
-	s.up = false
+	s.up, s.hung = false, false
 	s.w.note("%s crashes", s.name)
 }
 
@@ -218,6 +222,8 @@ func (c simConn) check(ctx context.Context) error {
 		return errDead
 	case !c.agent.server.up:
 		return errDown
+	case c.agent.server.hung:
+		return errHung
 	}
 	return ctx.Err()
 }

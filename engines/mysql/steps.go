@@ -36,6 +36,9 @@ type answer struct {
 	State State `json:"state"`
 	// Refused says why the step was not taken; empty: it was.
 	Refused string `json:"refused,omitempty"`
+	// Never: it had noted the try, was not told to take over by it, and now never will
+	// be. It says so also where its server does not answer.
+	Never bool `json:"never,omitempty"`
 }
 
 // ask has another member take a step.
@@ -77,10 +80,9 @@ func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s: not readable", errStep, engines.OneLine(step.Name))
 	}
 	take, ok := map[string]func(context.Context, engines.Step, body, State) (string, error){
-		stepIntend: e.intend, stepCatchUp: e.caughtUp, stepPromote: e.promoted,
-		stepForget: e.forget, stepFollow: e.followed, stepReopen: e.reopen,
+		stepIntend: e.intend, stepCatchUp: e.caughtUp, stepPromote: e.promoted, stepFollow: e.followed, stepReopen: e.reopen,
 	}[step.Name]
-	if !ok {
+	if !ok && step.Name != stepForget {
 		return nil, fmt.Errorf("%w: %q", errStep, engines.OneLine(step.Name))
 	}
 	if err := engines.InTime(step.NotAfter); err != nil {
@@ -90,6 +92,8 @@ func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 	var err error
 	if e.options.Failover != "" {
 		a.Refused = "another manager owns the topology"
+	} else if step.Name == stepForget {
+		a.Never = e.forget(b.Switch)
 	} else if a.Refused, err = take(ctx, step, b, e.local(ctx)); err != nil {
 		return nil, err
 	}
@@ -127,21 +131,24 @@ func (e *Engine) intend(_ context.Context, _ engines.Step, b body, own State) (r
 }
 
 // forget ends a try and all before it. After its answer this member does not begin
-// to allow writes by any of them.
-func (e *Engine) forget(_ context.Context, _ engines.Step, b body, _ State) (refused string, err error) {
+// to allow writes by any of them. never: it has not begun by this one either.
+func (e *Engine) forget(n Switch) (never bool) {
 	const most = 100 // of members that hand over
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, known := e.over[b.Switch.From]; !known && len(e.over) >= most {
+	if _, known := e.over[n.From]; !known && len(e.over) >= most {
 		clear(e.over)
 	}
-	if b.Switch.At.After(e.over[b.Switch.From]) {
-		e.over[b.Switch.From] = b.Switch.At
+	if n.At.After(e.over[n.From]) {
+		e.over[n.From] = n.At
 	}
-	if e.note != nil && e.note.From == b.Switch.From && !e.note.At.After(b.Switch.At) {
+	if e.note != nil && e.note.From == n.From && !e.note.At.After(n.At) {
+		if !e.note.Promoting {
+			e.never = e.note
+		}
 		e.note = nil
 	}
-	return "", nil
+	return e.never.same(&n)
 }
 
 // caughtUp waits a little for what is frozen.

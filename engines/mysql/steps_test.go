@@ -195,6 +195,41 @@ func TestSweep(t *testing.T) {
 	})
 }
 
+// TestNever: an agent whose server does not answer can tell that it was not told to
+// take over, but not when it was, or does not know.
+func TestNever(t *testing.T) {
+	asks(t, func(t *testing.T, w *simWorld, ask func(string, body) answer) {
+		n := try()
+		require.False(t, ask(stepForget, body{Switch: n}).Never, "it has never heard of it")
+		n = try()
+		n.At = n.At.Add(time.Second)
+		require.Empty(t, ask(stepIntend, body{Switch: n}).Refused)
+		w.list[1].hung = true
+		for range 2 {
+			a := ask(stepForget, body{Switch: n})
+			require.True(t, a.Never, "also when it is asked again")
+			require.False(t, a.State.Serving)
+		}
+		later := n
+		later.At = n.At.Add(time.Second)
+		require.False(t, ask(stepForget, body{Switch: later}).Never, "that is another one")
+
+		w.list[1].hung = false
+		n.At = later.At.Add(time.Second)
+		require.Empty(t, ask(stepIntend, body{Switch: n}).Refused)
+		time.Sleep(31 * time.Second)
+		require.True(t, ask(stepForget, body{Switch: n}).Never, "it was over by its time")
+
+		n = try()
+		n.At = n.At.Add(time.Minute)
+		n.Until = n.At.Add(time.Minute)
+		require.Empty(t, ask(stepIntend, body{Switch: n}).Refused)
+		n.To, n.Frozen = "db-1", w.text(w.list[1].log)
+		require.Empty(t, ask(stepPromote, body{Switch: n}).Refused)
+		require.False(t, ask(stepForget, body{Switch: n}).Never, "it has taken over")
+	})
+}
+
 // TestTakeBackHearsTheAnswer: somebody took over between the look and the question.
 func TestTakeBackHearsTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

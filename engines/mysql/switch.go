@@ -175,6 +175,8 @@ func (v view) asked(n *Switch, late bool) action {
 	switch {
 	case !listed:
 		return waiting("%s was asked to take over and its agent is not known any more: writes stay stopped until it is", n.To)
+	case to.known && !to.serves() && (late || v.undoing || !to.state.Switch.same(n) || !to.state.Switch.Promoting):
+		return v.giveUp(to.silence(), []string{n.To})
 	case !to.serves():
 		return waiting("%s was asked to take over: writes stay stopped until it answers (%s)", n.To, to.silence())
 	case v.took(to):
@@ -190,10 +192,10 @@ func (v view) asked(n *Switch, late bool) action {
 func (v view) giveUp(why string, ask []string) action {
 	for _, name := range ask {
 		m, _ := v.find(name)
-		if !m.serves() {
+		if !m.serves() && !(m.known && v.mine() && v.self.state.Switch.To == name) {
 			return waiting("%s: writes stay stopped until all have said that they did not take over (%s)", why, m.silence())
 		}
-		if v.took(m) {
+		if m.serves() && v.took(m) {
 			return v.yield(m)
 		}
 	}

@@ -63,7 +63,9 @@ func (e *Engine) after(ctx context.Context, v view, name string) member {
 
 func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) member {
 	m := member{peer: peer}
-	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
+	// A little longer than it waits for its server, so that it can say that this does
+	// not answer.
+	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
 	defer cancel()
 	data, err := e.options.Peers.Look(ctx, peer.Node, fresh)
 	if err == nil {
@@ -218,16 +220,22 @@ func (e *Engine) catchUp(ctx context.Context, v view, t task, to string) error {
 }
 
 // promote tells to to take over. It is noted before it is said: from here on writes
-// are not allowed here before it is known that to did not.
+// are not allowed here before it is known that to did not. The answer to the first
+// request of a try tells that when it is no: another one may be chosen.
 func (e *Engine) promote(ctx context.Context, v view, t task, to string) error {
 	n := *v.self.state.Switch
+	first := !n.Promoting
 	n.To, n.Promoting = to, true
 	e.keep(&n)
 	t.notAfter = n.Until
 	answer, err := e.ask(ctx, to, stepPromote, body{Switch: n}, t)
 	if err == nil && answer.Refused != "" {
 		e.fail(answer.Refused)
-		n.Until = time.Now() // another try is another one
+		if first {
+			n.To, n.Promoting = "", false
+		} else {
+			n.Until = time.Now() // another try is another one
+		}
 		e.keep(&n)
 	}
 	return err
@@ -250,10 +258,10 @@ func (e *Engine) takeBack(ctx context.Context, v view, t task, a action) error {
 			return err
 		}
 		m := member{peer: engines.Peer{Node: name}, state: answer.State, known: true}
-		if !m.refuses() {
+		if m.allows() || !m.refuses() && !answer.Never {
 			return fmt.Errorf("%s does not say that it refuses writes", name)
 		}
-		if v.took(m) {
+		if m.serves() && v.took(m) {
 			return nil // the next look decides on that
 		}
 	}

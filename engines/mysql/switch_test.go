@@ -142,7 +142,9 @@ func TestAsked(t *testing.T) {
 		v = asked()
 		v.now = noon.Add(when)
 		v.others[0].state.Serving = false
-		require.Equal(t, wait, next(v).deed, "its server does not answer")
+		require.Equal(t, action{deed: takeBack, ask: []string{"db-1"}, words: "db-1 does not serve"}, next(v), "its agent may know")
+		v.others[0].state.Switch.Promoting = true
+		require.Equal(t, when > 0, next(v).deed == takeBack, "it has begun")
 	}
 	v = asked()
 	v.now = noon.Add(time.Minute)
