@@ -219,12 +219,6 @@ func (v view) forward(primary member) action {
 		return action{deed: done, words: self.name() + " is a replica"}
 	}
 	var left []string
-	if !v.follows(self, primary) || !self.state.Source.Started {
-		if why := v.refusals[self.name()]; why != "" {
-			return v.dropFirst(why)
-		}
-		return action{deed: follow, to: primary.name(), words: fmt.Sprintf("%s follows %s", self.name(), primary.name())}
-	}
 	for _, m := range v.others {
 		why := v.refusals[m.name()]
 		switch {
@@ -236,6 +230,14 @@ func (v view) forward(primary member) action {
 		default:
 			left = append(left, m.silence())
 		}
+	}
+	// The others first: commits wait until one of them follows, and a MySQL that was
+	// the source of acknowledgements takes a second to stop being it.
+	if !v.follows(self, primary) || !self.state.Source.Started {
+		if why := v.refusals[self.name()]; why != "" {
+			return v.dropFirst(why)
+		}
+		return action{deed: follow, to: primary.name(), words: fmt.Sprintf("%s follows %s", self.name(), primary.name())}
 	}
 	end := primary.name() + " takes writes"
 	if len(left) > 0 {

@@ -105,7 +105,11 @@ func TestNext(t *testing.T) {
 		{"too late", frozen, func(v *view) { v.now = noon.Add(29 * time.Second) }, takeBack, "", "in time"},
 		{"taken back", frozen, func(v *view) { v.undoing = true }, takeBack, "", "given up"},
 		{"stopped in the middle", frozen, func(v *view) { v.self.state.Switch.Frozen = "" }, takeBack, "", "not wholly stopped"},
-		{"taken over", frozen, func(v *view) { v.others[0].state.Writes, v.others[0].state.Source = Allowed, nil }, follow, "db-1", ""},
+		{"taken over", frozen, func(v *view) { v.others[0].state.Writes, v.others[0].state.Source = Allowed, nil }, haveFollow, "db-1", "db-2 follows db-1"},
+		{"followed by the others", frozen, func(v *view) {
+			v.others[0].state.Writes, v.others[0].state.Source = Allowed, nil
+			v.others[1].state.Source = &Source{Host: "db-1.db.ns.svc", Port: 3306, Started: true}
+		}, follow, "db-1", "db-0 follows db-1"},
 		{"followed by the old one", frozen, func(v *view) {
 			v.others[0].state.Writes, v.others[0].state.Source = Allowed, nil
 			v.self.state.Source = &Source{Host: "db-1.db.ns.svc", Port: 3306, Started: true}
