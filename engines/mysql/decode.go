@@ -241,6 +241,9 @@ func (a answers) busy() string {
 		}
 		return "a backup holds its lock"
 	}
+	if n, ok := a.open.number("undone"); ok && n > 0 { // of nobody's session
+		return "what was open when it crashed is being rolled back"
+	}
 	for _, r := range a.running {
 		if age, ok := r.seconds("time"); ok {
 			return engines.OneLine(quiet(r.text("statement"))) + " for " + age.String()

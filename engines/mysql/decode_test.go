@@ -174,6 +174,7 @@ func TestDecodeBusy(t *testing.T) {
 		"CREATE for 4s":                       {running: []row{{"statement": "CREATE UNIQUE INDEX hunter2", "time": "4"}}},
 		"LOAD for 5s":                         {running: []row{{"time": "x"}, {"statement": "LOAD DATA", "time": "5"}}},
 		"a statement for 3s":                  {running: []row{{"time": "3"}}},
+		"what was open when it crashed is being rolled back": {open: row{"undone": "1"}},
 	} {
 		require.Equal(t, want, a.busy())
 	}

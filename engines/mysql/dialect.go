@@ -58,7 +58,8 @@ const switches = `SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl\\_semi\\_s
 	`('wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode')`
 
 func openTransactions(processes string) string {
-	return `SELECT COUNT(*) AS transactions, COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0) AS age FROM information_schema.INNODB_TRX ` +
+	return `SELECT COUNT(*) AS transactions, COALESCE(MAX(TIMESTAMPDIFF(SECOND, trx_started, NOW())), 0) AS age, ` +
+		`COALESCE(SUM(trx_state = 'ROLLING BACK' AND trx_mysql_thread_id = 0), 0) AS undone FROM information_schema.INNODB_TRX ` +
 		`WHERE trx_rows_modified > 0 AND trx_mysql_thread_id NOT IN (SELECT ID FROM ` + processes + ` WHERE USER = 'system user')`
 }
 

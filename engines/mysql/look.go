@@ -19,6 +19,8 @@ type local struct {
 	mu      sync.Mutex
 	started time.Time // of the server, kept: what it tells is in whole seconds
 	oldest  []row     // where the oldest log began when that was told last
+	open    []row     // what was told of open transactions
+	asked   time.Time // for that
 }
 
 var _ server = (*local)(nil)
@@ -82,9 +84,42 @@ func (l *local) ask(ctx context.Context) (answers, *dialect, error) {
 	}
 	a, err := s.answers(ctx, d)
 	if err == nil {
+		err = l.transactions(ctx, s, d, &a)
+	}
+	if err == nil {
 		err = l.beginning(ctx, s, d, &a)
 	}
 	return a, d, err
+}
+
+// openKept is how long what was told of open transactions is not asked for again.
+// InnoDB tells the same until nobody has asked for 0.1 s: who asks more often would
+// learn nothing for ever.
+const openKept = 150 * time.Millisecond
+
+// transactions that are open.
+func (l *local) transactions(ctx context.Context, s session, d *dialect, a *answers) error {
+	l.mu.Lock()
+	out, kept := l.open, time.Since(l.asked) < openKept
+	l.mu.Unlock()
+	if !kept {
+		var err error
+		out, err = s.rows(ctx, d.needs.process, d.open)
+		if err != nil && number(err) == 0 {
+			return err
+		}
+		if err != nil {
+			a.note(err)
+			return nil
+		}
+		l.mu.Lock()
+		l.open, l.asked = out, time.Now()
+		l.mu.Unlock()
+	}
+	if len(out) == 1 {
+		a.open = out[0]
+	}
+	return nil
 }
 
 // beginningWithin bounds the question that may hang.
@@ -133,7 +168,7 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 	if a.identity, err = s.one(ctx, "", d.identity); err != nil {
 		return a, err
 	}
-	var switches, counters, open []row
+	var switches, counters []row
 	for _, q := range []struct {
 		into    *[]row
 		needs   string
@@ -145,7 +180,6 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 		{&a.source, d.needs.source, d.source},
 		{&a.replicas, d.needs.replicas, d.replicas},
 		{&a.running, d.needs.process, []string{d.running}},
-		{&open, d.needs.process, []string{d.open}},
 		{&a.locks, d.needs.schema, d.locks},
 		{&a.clones, d.needs.schema, d.clones},
 		{&a.members, d.needs.schema, d.members},
@@ -165,9 +199,6 @@ func (s session) answers(ctx context.Context, d *dialect) (answers, error) {
 		}
 	}
 	a.switches, a.counters = pairs(switches), pairs(counters)
-	if len(open) == 1 {
-		a.open = open[0]
-	}
 	return a, nil
 }
 

@@ -62,7 +62,7 @@ type sight struct {
 // observation is pure: values in, facts out, and unknown for the rest.
 func observation(v view) engines.Observation {
 	self := v.self.state
-	o := engines.Observation{Node: self.Node, Version: plainVersion(self.Version)}
+	o := engines.Observation{Node: self.Node, Version: plainVersion(self.Version), Busy: self.Busy}
 	switch {
 	case self.Down:
 		o.Member, o.Health.Reason = engines.NotLive, self.Problem
@@ -74,7 +74,7 @@ func observation(v view) engines.Observation {
 	s := see(v)
 	o.Member = engines.Live
 	o.Groups, o.Nodes, o.Health = s.groups(), s.nodes(), s.verdict()
-	o.Busy, o.Veto = self.Busy, s.veto()
+	o.Veto = s.veto()
 	o.Settled = s.settled()
 	if s.leads(v.self) {
 		o.Roles, o.After = []string{primaryRole}, s.followers()

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -102,7 +103,12 @@ func TestRealObserve(t *testing.T) {
 		require.Equal(t, engines.StateUnknown, states(t, o, "data")[nodes[2]])
 		require.Equal(t, engines.Active, states(t, o, "acks")[nodes[2]])
 		servers[2].Kill()
-		o = await(0, func(o engines.Observation) bool { return states(t, o, "data")[nodes[2]] == engines.Down })
+		n := 10
+		o = await(0, func(o engines.Observation) bool {
+			n++ // the primary notices when it sends something, else with a heartbeat after half a minute
+			servers[0].Exec(fmt.Sprintf("INSERT INTO app.numbers VALUES (%d)", n))
+			return states(t, o, "data")[nodes[2]] == engines.Down
+		})
 		require.Equal(t, engines.Recoverable, o.Health.Verdict, o.Health.Reason)
 		servers[2].Restart()
 		away[2] = false

@@ -148,6 +148,18 @@ func TestObservationOf(t *testing.T) {
 		"an agent does not answer":            {func(v *view) { v.others[1].known = false }, engines.VerdictUnknown, "db-1 does not answer", engines.Active, engines.Active, true, false},
 		"an agent looked long ago":            {func(v *view) { v.others[1].state.Looked = observedAt.Add(-2 * time.Minute) }, engines.VerdictUnknown, "db-1 does not answer: its agent has not looked", engines.Active, engines.Active, true, false},
 		"an agent lacks privileges":           {func(v *view) { v.others[1].state.Serving, v.others[1].state.Problem = false, "needs PROCESS" }, engines.VerdictUnknown, "needs PROCESS", engines.Active, engines.Active, true, false},
+		"all follow one outside": {func(v *view) {
+			v.others[0].state.Writes = RefusedAtStart
+			v.others[0].state.Source = &Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Receiving: true, Applying: true, Started: true}
+		}, engines.Yellow, "all follow elsewhere, which is none of the members", engines.Recovering, engines.Recovering, false, false},
+		"all follow one outside that is away": {func(v *view) {
+			v.others[0].state.Writes = RefusedAtStart
+			v.others[0].state.Source = &Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Applying: true, Started: true}
+		}, engines.Red, "no member allows writes", engines.StateUnknown, engines.Recovering, false, false},
+		"one follows another outside": {func(v *view) {
+			v.others[0].state.Writes = RefusedAtStart
+			v.self.state.Source = &Source{Host: "elsewhere", Port: 3306, ID: idOf(9), Receiving: true, Applying: true, Started: true}
+		}, engines.VerdictUnknown, "elsewhere does not answer: no agent is known for it", engines.StateUnknown, engines.Recovering, false, false},
 		"the primary is down": {func(v *view) {
 			v.others[0].state = State{Node: nodeOf(0), Down: true, Looked: observedAt}
 			v.self.state.Source.Receiving, v.others[1].state.Source.Receiving = false, false

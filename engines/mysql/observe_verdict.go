@@ -10,6 +10,8 @@ import (
 //
 //   - Yellow, before all: a switchover is under way, in which nobody may allow writes.
 //   - Red: two allow writes, or it is known that none does; a group without a quorum.
+//   - Yellow: all follow somebody outside, so that none is meant to allow writes and
+//     none could take over.
 //   - Unknown: the agent of a member is there and does not know.
 //   - Yellow: a replica has stopped, is too far behind, has diverged or follows
 //     somebody else; commits wait for nobody although they should.
@@ -22,8 +24,10 @@ func (s sight) verdict() engines.Health {
 		}
 	}
 	var away, unknown, yellow engines.Tally[string]
+	outside := s.outside()
 	for _, m := range s.members {
 		switch {
+		case outside != nil && m.peer.Pod == "" && !m.known && isSource(outside, m): // nobody's member
 		case m.serves():
 			if why := s.complaint(m); why != "" {
 				yellow.Add(m.name() + " " + why)
@@ -51,6 +55,9 @@ func (s sight) verdict() engines.Health {
 	switch {
 	case len(s.writers) > 1 && !s.manyWriters():
 		return engines.Health{Verdict: engines.Red, Reason: fmt.Sprintf("%s and %s allow writes", s.writers[0].name(), s.writers[1].name())}
+	case outside != nil && unknown.N == 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: "all follow " + engines.OneLine(nodeName(outside.Host, outside.Port)) +
+			", which is none of the members: none allows writes, and none can take over"}
 	case len(s.writers) == 0 && unknown.N == 0:
 		return engines.Health{Verdict: engines.Red, Reason: "no member allows writes"}
 	case unknown.N > 0:
@@ -63,6 +70,23 @@ func (s sight) verdict() engines.Health {
 		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("away:")}
 	}
 	return engines.Health{Verdict: engines.Green}
+}
+
+// outside is the server that all members together follow, and that is none of them;
+// nil: one of them is, or should be, the primary.
+func (s sight) outside() (found *Source) {
+	for _, m := range s.all() {
+		if !m.serves() {
+			continue
+		}
+		if m.state.Source == nil || m.state.Group != nil || m.allows() {
+			return nil
+		}
+		if _, member := s.sourceOf(m); !member && m.state.Source.Receiving {
+			found = m.state.Source
+		}
+	}
+	return found
 }
 
 // complaint about a member that serves; empty: none.

@@ -13,6 +13,10 @@ import (
 // pause between two looks while writes are stopped.
 const pause = 100 * time.Millisecond
 
+// stillFor is how long nothing may change after writes were stopped. InnoDB keeps what
+// it tells of open transactions for 0.1 s, so that the second look sees newer ones.
+const stillFor = 250 * time.Millisecond
+
 // Plan answers whose role the order gives away, and whether it has it.
 func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
 	if err := order.Check(); err != nil {

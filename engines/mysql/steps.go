@@ -197,7 +197,8 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 }
 
 // takeOver makes the local member the primary, by a promise that it has noted and
-// with all that is frozen, which the caller has seen. It may be broken off anywhere and repeated; no write is allowed past the end.
+// with all that is frozen, which the caller has seen. It may be broken off anywhere
+// and repeated; no write is allowed past the end.
 func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
 	if own.Source != nil {
 		if err := e.server.detach(ctx); err != nil {

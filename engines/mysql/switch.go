@@ -30,7 +30,7 @@ const (
 	elect      // group replication: make to the primary
 	finish     // here: take over as was promised
 	open       // here: allow writes, as nobody else could
-	close      // here: a replica that allows writes refuses them
+	shut       // here: a replica that allows writes refuses them
 	resume     // here: start the replication that did not start with the server
 	renounce   // here: forget a promise that is over
 )

@@ -130,7 +130,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 		return nil
 	case open:
 		return e.open(ctx, v.self.state)
-	case close:
+	case shut:
 		return e.server.stopWrites(ctx, e.options.Limits.StopWithin)
 	case resume:
 		return e.server.startFollowing(ctx)
@@ -188,21 +188,23 @@ var errAway = errors.New("its agent is away")
 var errStillWriting = errors.New("somebody goes on writing though clients may not")
 
 // freeze ends the connections that are left, those of privileged writers among
-// them, and answers what the server has executed once that does not change.
+// them, and answers what the server has executed once that does not change. What is
+// open on MariaDB may still be committed by one of them, on MySQL by nobody.
 func (e *Engine) freeze(ctx context.Context) (string, error) {
 	for range 5 {
 		if _, err := e.server.dropClients(ctx); err != nil {
 			return "", err
 		}
 		before := e.local(ctx)
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, stillFor) {
 			return "", ctx.Err()
 		}
 		after := e.local(ctx)
 		if !before.Serving || !after.Serving || after.Writes != RefusedBySQL {
 			return "", fmt.Errorf("writes are not known to be stopped: %s", after.Problem)
 		}
-		if before.Executed == after.Executed && after.SemiSync.Waiting == 0 && after.Executed != "" {
+		open := after.Writing > 0 && after.Flavor == MariaDB
+		if before.Executed == after.Executed && !open && after.SemiSync.Waiting == 0 && after.Executed != "" {
 			return after.Executed, nil
 		}
 	}

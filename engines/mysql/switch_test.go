@@ -227,7 +227,7 @@ func TestTended(t *testing.T) {
 		{"follows nobody", func(v *view) { v.self.state.Source = nil }, follow},
 		{"follows another replica", func(v *view) { v.self.state.Source.Host = "db-2" }, follow},
 		{"follows somebody outside", func(v *view) { v.self.state.Source.Host = "elsewhere" }, done},
-		{"allows writes", func(v *view) { v.self.state.Writes = Allowed }, close},
+		{"allows writes", func(v *view) { v.self.state.Writes = Allowed }, shut},
 		{"not started", func(v *view) { v.self.state.Source.Started = false }, resume},
 		{"stopped by somebody", func(v *view) { v.self.state.Source.Started, v.ran = false, true }, done},
 		{"told to take over", func(v *view) {

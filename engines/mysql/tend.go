@@ -32,7 +32,7 @@ func (v view) owed() action {
 	case len(writers) > 1 || len(writers) == 1 && s.Writes == Allowed && !v.follows(v.self, writers[0]):
 		return waiting("%s both allow writes: somebody must say which is right", engines.Some(names(append(writers, v.self)[:2])))
 	case s.Writes == Allowed && len(writers) == 1:
-		return action{deed: close, words: v.self.name() + " follows " + writers[0].name() + " and allowed writes"}
+		return action{deed: shut, words: v.self.name() + " follows " + writers[0].name() + " and allowed writes"}
 	case s.Writes == Allowed:
 		return action{deed: done}
 	case len(writers) == 1:
