@@ -72,9 +72,12 @@ const (
 )
 
 func newRealWorld(t *testing.T, flavor mysqltest.Flavor, o mysqltest.Options) *realWorld {
-	w := &realWorld{t: t, ctx: t.Context(), wire: enginetest.NewWire(), began: time.Now()}
 	o.Flavor, o.Servers = flavor, 3
-	w.servers = mysqltest.Start(t, o)
+	return newRealWorldOf(t, mysqltest.Start(t, o))
+}
+
+func newRealWorldOf(t *testing.T, servers []*mysqltest.Server) *realWorld {
+	w := &realWorld{t: t, ctx: t.Context(), wire: enginetest.NewWire(), began: time.Now(), servers: servers}
 	w.agents = make([]*realAgent, len(w.servers))
 	for i := range w.servers {
 		w.startAgent(i, realJob{})
@@ -187,6 +190,26 @@ func (a *realAgent) order(job realJob) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.job, a.idle = job, false
+}
+
+// interrupt ends a round of tending, as an agent does for a step.
+func (a *realAgent) interrupt() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.job.phase == tends {
+		a.cancel()
+	}
+}
+
+// carriedOut waits until the agent's order is.
+func (w *realWorld) carriedOut(i int) {
+	w.t.Helper()
+	eventually(w.t, func() bool {
+		a := w.agent(i)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.job.phase == tends
+	})
 }
 
 // live is the loop of the agents of one member, one after the other.
@@ -314,6 +337,10 @@ func (s realServer) startFollowing(ctx context.Context) error {
 	return s.a.around("startFollowing", func() error { return s.local.startFollowing(ctx) })
 }
 
+func (s realServer) electPrimary(ctx context.Context, id string) error {
+	return s.a.around("electPrimary", func() error { return s.local.electPrimary(ctx, id) })
+}
+
 func (s realServer) acknowledgeAs(ctx context.Context, primary bool) error {
 	return s.a.around("acknowledgeAs", func() error { return s.local.acknowledgeAs(ctx, primary) })
 }
@@ -334,6 +361,7 @@ func (p realPeers) Look(ctx context.Context, node string, fresh bool) ([]byte, e
 func (p realPeers) Step(ctx context.Context, node string, step engines.Step) (body []byte, err error) {
 	to := slices.IndexFunc(p.a.w.servers, func(s *mysqltest.Server) bool { return s.Address() == node })
 	err = p.a.around(fmt.Sprintf("asks %d: %s", to, step.Name), func() (err error) {
+		p.a.w.agent(to).interrupt()
 		body, err = p.Peers.Step(ctx, node, step)
 		return err
 	})
