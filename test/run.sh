@@ -3,7 +3,9 @@
 #
 # With CI=true, what cannot run is a failure instead of a skip: the tests ask
 # ROLLCALL_REQUIRE for what must be there. ROLLCALL_OPENSEARCH_ALL=1 runs the
-# OpenSearch adapter on more clusters than one of the newest version.
+# OpenSearch adapter on more clusters than one of the newest version, and
+# ROLLCALL_MYSQL_ALL=1 breaks handovers of MySQL and MariaDB in every way at every
+# boundary (about an hour).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -54,6 +56,7 @@ mysql() {
   ROLLCALL_MARIADB_HOME=$(bin/rollcall-images mariadb-home)
   export ROLLCALL_MYSQL_HOME ROLLCALL_MARIADB_HOME
   timed "MySQL and MariaDB: real servers" go test -p 1 -count=1 -timeout 40m -run Real ./engines/mysql/... ./test/e2e/manifests
+  [ -z "${ROLLCALL_MYSQL_ALL:-}" ] || timed "MySQL and MariaDB: every break at every boundary" go test -count=1 -v -timeout 150m -run 'TestRealBreaks|TestOneBreak|TestTwoBreaks|TestLatePromotion' ./engines/mysql -args -breaks.all
 }
 
 e2e() {

@@ -192,13 +192,17 @@ func TestRealFaults(t *testing.T) {
 		r := roles{from: primary, to: (primary + 1) % 3, other: (primary + 2) % 3}
 		var failing atomic.Bool
 		failing.Store(true)
+		reopened := make(chan bool, 1)
 		w.order(r, "claim-full", restores, func(actor int, what string) bool {
-			return failing.Load() && r.named(actor, what) == "to allowWrites before"
+			name := r.named(actor, what)
+			if name == "from allowWrites after" && failing.CompareAndSwap(true, false) {
+				reopened <- true
+			}
+			return failing.Load() && name == "to allowWrites before"
 		}, w.servers[r.to].Address())
-		w.says(r.from, "next try in ")
+		require.True(t, <-reopened)
 		w.client.more(w)
 		w.good("a server that refuses")
-		failing.Store(false)
 		primary = w.rest("a server that refuses")
 		require.Equal(t, r.to, primary)
 
