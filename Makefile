@@ -96,6 +96,10 @@ test-opensearch: deps build ## the OpenSearch adapter against real servers of ea
 test-mysql: deps bin/rollcall-images ## what is there for MySQL and MariaDB, against real servers
 	bash test/run.sh mysql
 
+.PHONY: test-mysql-all
+test-mysql-all: deps bin/rollcall-images ## the same, with every break of a switchover at every boundary
+	ROLLCALL_MYSQL_ALL=1 bash test/run.sh mysql
+
 .PHONY: test-e2e
 test-e2e: deps build ## the real-cluster tests only
 	bash test/run.sh e2e

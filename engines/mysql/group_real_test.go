@@ -12,9 +12,9 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 )
 
-// TestRealGroup: group replication is seen as it is, and elects whom it is asked to.
-func TestRealGroup(t *testing.T) {
-	servers := mysqltest.Start(t, mysqltest.Options{Flavor: mysqltest.MySQL, Servers: 2, Alone: true, AsStarted: true, Settings: map[string]string{
+// startGroup starts servers as one group; the first is its primary.
+func startGroup(t *testing.T, count int) []*mysqltest.Server {
+	servers := mysqltest.Start(t, mysqltest.Options{Flavor: mysqltest.MySQL, Servers: count, Alone: true, AsStarted: true, Settings: map[string]string{
 		"plugin_load_add":                                 "semisync_source.so;semisync_replica.so;mysql_clone.so;group_replication.so",
 		"loose_group_replication_group_name":              "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa",
 		"loose_group_replication_start_on_boot":           "OFF",
@@ -38,19 +38,17 @@ func TestRealGroup(t *testing.T) {
 		)
 	}
 	servers[0].Exec("GRANT GROUP_REPLICATION_ADMIN ON *.* TO '" + mysqltest.AgentUser + "'@'127.0.0.1'")
-	agents := []*local{agentAt(t, servers[0]), agentAt(t, servers[1])}
-	online := func(s State) bool {
-		n := 0
-		for _, m := range s.Group.Members {
-			if m.State == memberOnline {
-				n++
-			}
-		}
-		return n == 2
-	}
-	for deadline := time.Now().Add(time.Minute); !online(lookAt(t, agents[0])); time.Sleep(100 * time.Millisecond) {
+	online := fmt.Sprintf("SELECT COUNT(*) = %d FROM performance_schema.replication_group_members WHERE MEMBER_STATE = 'ONLINE'", count)
+	for deadline := time.Now().Add(time.Minute); servers[0].Value(online) != "1"; time.Sleep(100 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline))
 	}
+	return servers
+}
+
+// TestRealGroup: group replication is seen as it is, and elects whom it is asked to.
+func TestRealGroup(t *testing.T) {
+	servers := startGroup(t, 2)
+	agents := []*local{agentAt(t, servers[0]), agentAt(t, servers[1])}
 	first, second := lookAt(t, agents[0]), lookAt(t, agents[1])
 	require.Equal(t, Allowed, first.Writes)
 	require.NotEqual(t, Allowed, second.Writes)
@@ -64,4 +62,24 @@ func TestRealGroup(t *testing.T) {
 	require.Equal(t, Allowed, second.Writes)
 	require.NotEqual(t, Allowed, first.Writes)
 	require.Error(t, agents[0].electPrimary(t.Context(), "nobody"))
+}
+
+// TestRealGroupHandover: the group moves its primary while a client writes, and its
+// members keep all that was acknowledged.
+func TestRealGroupHandover(t *testing.T) {
+	servers := startGroup(t, 3)
+	w := newRealWorldOf(t, servers)
+	primary := 0
+	for i, then := range []realPhase{tends, restores} {
+		w.client.more(w)
+		r := roles{from: primary, to: (primary + 1) % 3, other: (primary + 2) % 3}
+		w.order(r, fmt.Sprintf("claim-%d", i), then, nil, servers[r.to].Address())
+		w.carriedOut(r.from)
+		require.Equal(t, []int{r.to}, w.writers())
+		primary = r.to
+		w.client.more(w)
+		w.client.check(w, primary)
+		w.good("handed over")
+		t.Logf("%d writes acknowledged; longest without one: %s", w.client.total(), w.client.longest().Round(time.Millisecond))
+	}
 }

@@ -65,7 +65,8 @@ func realObstacles(flavor mysqltest.Flavor) []realObstacle {
 			_, err := open.Exec("INSERT INTO slow VALUES (2)")
 			require.NoError(w.t, err, "it is not killed")
 			require.NoError(w.t, open.Commit())
-			w.says(r.from, "turn 0")
+			w.carriedOut(r.from)
+			require.Equal(w.t, []int{r.to}, w.writers())
 			require.Equal(w.t, "2", w.servers[r.to].Value("SELECT COUNT(*) FROM app.slow"))
 		}},
 		{name: "lag", words: " lags ", put: func(w *realWorld, r roles) {
@@ -90,6 +91,9 @@ func (w *realWorld) stray(at, of, n int) {
 	if s.Flavor == mysqltest.MariaDB { // in a domain that keeps replication going
 		s.Exec(fmt.Sprintf("SET SESSION gtid_domain_id = %d", n), fmt.Sprintf("SET SESSION server_id = %d", w.servers[of].ID),
 			"SET SESSION gtid_seq_no = 1", fmt.Sprintf("CREATE DATABASE IF NOT EXISTS stray%d", n))
+		if at != of { // as if it had come by replication
+			s.Exec("SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos")
+		}
 		return
 	}
 	gtid := fmt.Sprintf("%s:%d", w.servers[of].Value("SELECT @@server_uuid"), 1000+n)
@@ -188,13 +192,17 @@ func TestRealFaults(t *testing.T) {
 		r := roles{from: primary, to: (primary + 1) % 3, other: (primary + 2) % 3}
 		var failing atomic.Bool
 		failing.Store(true)
+		reopened := make(chan bool, 1)
 		w.order(r, "claim-full", restores, func(actor int, what string) bool {
-			return failing.Load() && r.named(actor, what) == "to allowWrites before"
+			name := r.named(actor, what)
+			if name == "from allowWrites after" && failing.CompareAndSwap(true, false) {
+				reopened <- true
+			}
+			return failing.Load() && name == "to allowWrites before"
 		}, w.servers[r.to].Address())
-		w.says(r.from, "next try in ")
+		require.True(t, <-reopened)
 		w.client.more(w)
 		w.good("a server that refuses")
-		failing.Store(false)
 		primary = w.rest("a server that refuses")
 		require.Equal(t, r.to, primary)
 

@@ -2,17 +2,11 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/enginetest"
@@ -41,40 +35,13 @@ type realWorld struct {
 	violations []string
 }
 
-// realAgent is one life of an agent: past its end it changes and learns nothing.
-type realAgent struct {
-	i      int
-	w      *realWorld
-	engine *Engine
-	ended  atomic.Bool
-
-	mu     sync.Mutex
-	cancel context.CancelFunc // of what is being done
-	job    realJob
-	last   string
-	idle   bool
-}
-
-// realJob is what an agent has been ordered, as it would read it from its disk.
-type realJob struct {
-	phase realPhase
-	order engines.Order
-	undo  []byte
-	after realPhase // when it is done
-}
-
-type realPhase uint8
-
-const (
-	tends realPhase = iota
-	applies
-	restores
-)
-
 func newRealWorld(t *testing.T, flavor mysqltest.Flavor, o mysqltest.Options) *realWorld {
-	w := &realWorld{t: t, ctx: t.Context(), wire: enginetest.NewWire(), began: time.Now()}
 	o.Flavor, o.Servers = flavor, 3
-	w.servers = mysqltest.Start(t, o)
+	return newRealWorldOf(t, mysqltest.Start(t, o))
+}
+
+func newRealWorldOf(t *testing.T, servers []*mysqltest.Server) *realWorld {
+	w := &realWorld{t: t, ctx: t.Context(), wire: enginetest.NewWire(), began: time.Now(), servers: servers}
 	w.agents = make([]*realAgent, len(w.servers))
 	for i := range w.servers {
 		w.startAgent(i, realJob{})
@@ -115,7 +82,7 @@ func (w *realWorld) startAgent(i int, job realJob) {
 	o := realOptions(w.servers[i])
 	a := &realAgent{i: i, w: w, job: job, cancel: func() {}}
 	o.Peers = realPeers{w.wire.From(w.servers[i].Address()), a}
-	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, time.Second, 10*time.Second
+	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, time.Second, 20*time.Second
 	o.MaxLag = 2 * time.Second
 	l, err := newLocal(o)
 	if err != nil {
@@ -180,164 +147,6 @@ func (w *realWorld) later(d time.Duration, do func()) {
 		sleep(w.ctx, d)
 		do()
 	})
-}
-
-// order gives an agent a job that is done soon.
-func (a *realAgent) order(job realJob) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.job, a.idle = job, false
-}
-
-// live is the loop of the agents of one member, one after the other.
-func (w *realWorld) live(i int) {
-	for sleep(w.ctx, 40*time.Millisecond) {
-		if a := w.agent(i); !a.ended.Load() {
-			w.wire.Alone(w.servers[i].Address(), a.turn)
-		}
-	}
-}
-
-func (a *realAgent) turn() {
-	ctx, cancel := context.WithTimeout(a.w.ctx, time.Minute)
-	defer cancel()
-	a.mu.Lock()
-	a.cancel = cancel
-	job := a.job
-	a.mu.Unlock()
-	if a.ended.Load() {
-		return
-	}
-	var p engines.Progress
-	var err error
-	switch job.phase {
-	case applies:
-		p, err = a.engine.Apply(ctx, job.order, job.undo)
-	case restores:
-		p, err = a.engine.Restore(ctx, job.undo)
-	default:
-		p, err = a.engine.Tend(ctx)
-	}
-	if a.ended.Load() {
-		return
-	}
-	text := fmt.Sprintf("%s: turn %d: %s %s %v", a.w.servers[a.i].Name, job.phase, p.State, p.Detail, err)
-	a.mu.Lock()
-	told := text == a.last
-	a.last = text
-	finished := err == nil && p.State != engines.Running && a.job.phase == job.phase
-	a.idle = finished && job.phase == tends
-	if finished && job.phase != tends {
-		a.job.phase, a.job.after = a.job.after, tends
-	}
-	a.mu.Unlock()
-	if !told {
-		a.w.note("%s", text)
-	}
-}
-
-var errEnded = errors.New("the agent has ended")
-
-// around is where an agent may end: before it does something, or when it is done
-// and before it hears of it.
-func (a *realAgent) around(what string, do func() error) error {
-	for _, moment := range []string{" before", " after"} {
-		if a.ended.Load() {
-			return errEnded
-		}
-		a.w.mu.Lock()
-		at := a.w.at
-		a.w.mu.Unlock()
-		lost := at != nil && at(a.i, what+moment)
-		if a.ended.Load() {
-			return errEnded
-		}
-		if lost {
-			return errLost
-		}
-		if moment == " after" {
-			break
-		}
-		if err := do(); err != nil {
-			a.w.note("%s %s: %v", a.w.servers[a.i].Name, what, err)
-			return err
-		}
-		a.w.note("%s %s", a.w.servers[a.i].Name, what)
-	}
-	return nil
-}
-
-// realServer is a real one, as an agent that may end reaches it.
-type realServer struct {
-	*local
-	a *realAgent
-}
-
-func (s realServer) look(ctx context.Context) (State, error) {
-	if s.a.ended.Load() {
-		return State{}, errEnded
-	}
-	return s.local.look(ctx)
-}
-
-func (s realServer) stopWrites(ctx context.Context, within time.Duration) error {
-	return s.a.around("stopWrites", func() error { return s.local.stopWrites(ctx, within) })
-}
-
-func (s realServer) allowWrites(ctx context.Context) error {
-	return s.a.around("allowWrites", func() error {
-		err := s.local.allowWrites(ctx)
-		s.a.w.alone(s.a.i)
-		return err
-	})
-}
-
-func (s realServer) dropClients(ctx context.Context) (ended int, err error) {
-	err = s.a.around("dropClients", func() (err error) { ended, err = s.local.dropClients(ctx); return err })
-	return ended, err
-}
-
-func (s realServer) awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
-	err = s.a.around("awaits", func() (err error) { there, err = s.local.awaits(ctx, position, within); return err })
-	return there, err
-}
-
-func (s realServer) detach(ctx context.Context) error {
-	return s.a.around("detach", func() error { return s.local.detach(ctx) })
-}
-
-func (s realServer) follow(ctx context.Context, host string, port int, demoted bool) error {
-	return s.a.around("follow", func() error { return s.local.follow(ctx, host, port, demoted) })
-}
-
-func (s realServer) startFollowing(ctx context.Context) error {
-	return s.a.around("startFollowing", func() error { return s.local.startFollowing(ctx) })
-}
-
-func (s realServer) acknowledgeAs(ctx context.Context, primary bool) error {
-	return s.a.around("acknowledgeAs", func() error { return s.local.acknowledgeAs(ctx, primary) })
-}
-
-// realPeers are the others, as an agent that may end reaches them.
-type realPeers struct {
-	engines.Peers
-	a *realAgent
-}
-
-func (p realPeers) Look(ctx context.Context, node string, fresh bool) ([]byte, error) {
-	if p.a.ended.Load() {
-		return nil, errEnded
-	}
-	return p.Peers.Look(ctx, node, fresh)
-}
-
-func (p realPeers) Step(ctx context.Context, node string, step engines.Step) (body []byte, err error) {
-	to := slices.IndexFunc(p.a.w.servers, func(s *mysqltest.Server) bool { return s.Address() == node })
-	err = p.a.around(fmt.Sprintf("asks %d: %s", to, step.Name), func() (err error) {
-		body, err = p.Peers.Step(ctx, node, step)
-		return err
-	})
-	return body, err
 }
 
 // allows asks the server itself.
@@ -425,7 +234,7 @@ func (w *realWorld) rest(what string) int {
 	w.t.Helper()
 	w.back.Wait()
 	why := w.unrest()
-	for deadline := time.Now().Add(time.Minute); why != "" && time.Now().Before(deadline); why = w.unrest() {
+	for deadline := time.Now().Add(3 * time.Minute); why != "" && time.Now().Before(deadline); why = w.unrest() {
 		time.Sleep(20 * time.Millisecond)
 	}
 	if why != "" {
@@ -455,101 +264,4 @@ func (w *realWorld) good(what string) {
 	if len(violations) > 0 {
 		w.t.Fatalf("%s: %v\n%s", what, violations, story)
 	}
-}
-
-// steady is a client that writes numbers all the time, to whatever server takes
-// them, and notes those that were acknowledged.
-type steady struct {
-	mu      sync.Mutex
-	acked   []int
-	gap     time.Duration // the longest between two of them
-	newest  time.Time
-	checked int
-	count   int
-}
-
-func newSteady(w *realWorld) *steady {
-	c := &steady{newest: time.Now()}
-	var at []*sql.DB
-	for _, s := range w.servers {
-		at = append(at, s.Open(mysqltest.AppUser, mysqltest.AppPassword, "app"))
-	}
-	w.running.Go(func() {
-		to := 0
-		for n := 1; w.ctx.Err() == nil; n++ {
-			ctx, end := context.WithTimeout(w.ctx, 2*time.Second)
-			err := insertIn(ctx, at[to], n)
-			end()
-			if err != nil {
-				to = (to + 1) % len(at)
-				sleep(w.ctx, 5*time.Millisecond)
-				continue
-			}
-			c.mu.Lock()
-			c.acked = append(c.acked, n)
-			c.count++
-			c.gap, c.newest = max(c.gap, time.Since(c.newest)), time.Now()
-			c.mu.Unlock()
-			sleep(w.ctx, 5*time.Millisecond)
-		}
-	})
-	return c
-}
-
-func insertIn(ctx context.Context, db *sql.DB, n int) error {
-	_, err := db.ExecContext(ctx, "INSERT INTO numbers VALUES (?)", n)
-	return err
-}
-
-// more waits until writes are acknowledged again.
-func (c *steady) more(w *realWorld) {
-	w.t.Helper()
-	was := c.total()
-	for deadline := time.Now().Add(30 * time.Second); c.total() < was+3; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.violate("nothing is acknowledged any more")
-			return
-		}
-	}
-}
-
-func (c *steady) total() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.count
-}
-
-// longest gap since it was asked for last.
-func (c *steady) longest() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	gap := c.gap
-	c.gap = 0
-	return gap
-}
-
-// check looks on all servers for all that was acknowledged since the last time.
-func (c *steady) check(w *realWorld, primary int) {
-	w.t.Helper()
-	c.mu.Lock()
-	acked := c.acked
-	c.acked = nil
-	c.mu.Unlock()
-	for i, s := range w.servers {
-		if i != primary {
-			s.AwaitExecuted(w.servers[primary])
-		}
-		there := map[string]bool{}
-		for _, row := range s.Rows(fmt.Sprintf("SELECT n FROM app.numbers WHERE n > %d", c.checked)) {
-			there[row["n"]] = true
-		}
-		for _, n := range acked {
-			if !there[fmt.Sprint(n)] {
-				w.violate("the acknowledged write %d is not on %s", n, s.Name)
-				return
-			}
-		}
-	}
-	require.NotEmpty(w.t, acked)
-	c.checked = acked[len(acked)-1]
 }

@@ -224,10 +224,40 @@ func TestNever(t *testing.T) {
 		n.At = n.At.Add(time.Minute)
 		n.Until = n.At.Add(time.Minute)
 		require.Empty(t, ask(stepIntend, body{Switch: n}).Refused)
+		begun := n
+		begun.To, begun.Promoting = "db-1", true
+		w.agents[1].engine.keep(&begun)
+		require.False(t, ask(stepForget, body{Switch: n}).Never, "it has begun")
+
+		n.At = n.At.Add(time.Second)
+		require.Empty(t, ask(stepIntend, body{Switch: n}).Refused)
 		n.To, n.Frozen = "db-1", w.text(w.list[1].log)
 		require.Empty(t, ask(stepPromote, body{Switch: n}).Refused)
 		require.False(t, ask(stepForget, body{Switch: n}).Never, "it has taken over")
 	})
+}
+
+// TestRefusedAgain: who refuses at once has not begun, and writes are not kept stopped
+// for it; who was asked before may have.
+func TestRefusedAgain(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+			e := w.agents[0].engine
+			n := try()
+			n.Frozen = w.text(w.list[0].log)
+			if asked {
+				n.To, n.Promoting = "db-1", true
+			}
+			e.keep(&n)
+			w.list[0].writes = RefusedBySQL
+			v, err := e.gather(t.Context(), task{claim: "c"}, true)
+			require.NoError(t, err)
+			require.NoError(t, e.carryOut(t.Context(), v, task{}, action{deed: promote, to: "db-1"}))
+			require.Equal(t, asked, e.newestLook().Switch.Promoting)
+			require.Equal(t, asked, e.newestLook().Switch.To == "db-1")
+		})
+	}
 }
 
 // TestTakeBackHearsTheAnswer: somebody took over between the look and the question.
