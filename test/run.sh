@@ -35,25 +35,30 @@ images() {
   timed "images" bin/rollcall-images build
 }
 
-solr() {
+homes() {
   ROLLCALL_SOLR_HOME=$(bin/rollcall-images solr-home)
-  export ROLLCALL_SOLR_HOME
-  timed "the Solr adapter against real servers" go test -count=1 -timeout 20m -run Real ./engines/solr/...
-}
-
-opensearch() {
   ROLLCALL_OPENSEARCH_HOME=$(bin/rollcall-images opensearch-home)
-  export ROLLCALL_OPENSEARCH_HOME
-  local packages=./engines/opensearch
-  [ -z "${ROLLCALL_OPENSEARCH_ALL:-}" ] || packages+=/...
-  timed "the OpenSearch adapter against real servers" go test -p 1 -count=1 -timeout 40m -run Real "$packages"
+  export ROLLCALL_SOLR_HOME ROLLCALL_OPENSEARCH_HOME
+  sql_homes
 }
 
-mysql() {
+sql_homes() {
   ROLLCALL_MYSQL_HOME=$(bin/rollcall-images mysql-home)
   ROLLCALL_MARIADB_HOME=$(bin/rollcall-images mariadb-home)
   export ROLLCALL_MYSQL_HOME ROLLCALL_MARIADB_HOME
-  timed "MySQL and MariaDB: real servers" go test -p 1 -count=1 -timeout 40m -run Real ./engines/mysql/... ./test/e2e/manifests
+}
+
+# What each of them runs against real servers; a server is waited for most of the
+# time, so two packages share the machine.
+solr_packages=./engines/solr/...
+opensearch_packages=./engines/opensearch
+[ -z "${ROLLCALL_OPENSEARCH_ALL:-}" ] || opensearch_packages+=/...
+mysql_packages="./engines/mysql/... ./test/e2e/manifests"
+
+real() { # real PACKAGES_AT_ONCE PACKAGE...
+  local at_once=$1
+  shift
+  timed "adapters against real servers: $*" go test -p "$at_once" -count=1 -timeout 40m -run Real "$@"
 }
 
 e2e() {
@@ -68,15 +73,23 @@ all)
   # One to a line: joined by && the shell would overlook failures inside of them.
   unit
   images
-  solr
-  opensearch
-  mysql
+  homes
+  real 2 $solr_packages $opensearch_packages $mysql_packages
   e2e
   ;;
-mysql) mysql ;;
-solr | opensearch)
+mysql)
+  sql_homes
+  real 1 $mysql_packages
+  ;;
+solr)
   images
-  "$part"
+  homes
+  real 1 $solr_packages
+  ;;
+opensearch)
+  images
+  homes
+  real 1 $opensearch_packages
   ;;
 *) echo "usage: run.sh all|unit|solr|opensearch|mysql|e2e" >&2; exit 2 ;;
 esac
