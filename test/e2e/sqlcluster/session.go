@@ -108,7 +108,7 @@ func (s *Session) Watched(context.Context) (witness.Options, error) {
 		if len(s.Primary.Known()) < min(Servers, len(s.Servers())) {
 			return witness.State{}, errors.New("not every server has been looked at yet")
 		}
-		return s.Primary.State(Servers), nil
+		return s.Primary.Copies(Servers), nil
 	}}, nil
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // brokenFromTheStart: the first template of all has an image that cannot start,
-// in a StatefulSet that is rolled by its partition. The corrected one gets
-// through, though nothing has ever been healthy.
+// in a StatefulSet that is to be rolled by its partition. Before the database has
+// been healthy once no line is drawn, so the corrected one gets through.
 func (s *sqlTest) brokenFromTheStart(t *testing.T) {
 	ctx := t.Context()
 	if s.cluster != nil {
@@ -23,7 +23,7 @@ func (s *sqlTest) brokenFromTheStart(t *testing.T) {
 	}
 	s.apply(t)
 	require.NoError(t, s.spec(ctx, `{"update":{"rollingUpdate":"Partition"}}`))
-	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, sqlcluster.AtRest, s.flavor.Tagged(sqlcluster.BrokenTag))
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, sqlcluster.RollingUpdate(0), s.flavor.Tagged(sqlcluster.BrokenTag))
 	require.NoError(t, err)
 	s.cluster = cluster
 	require.NoError(t, s.bed.Eventually(ctx, "all pods to be broken", 4*time.Minute, func(ctx context.Context) error {

@@ -262,7 +262,13 @@ const Rows = "rows/0"
 
 // State is the newest look as a State of one shard: the server that can be
 // written to leads, a replica is active when both of its threads run.
-func (p *Primary) State(servers int) State {
+func (p *Primary) State(servers int) State { return p.state(servers, true) }
+
+// Copies is State in which a replica also counts that follows somebody else than
+// the primary, as all do for a moment after it was handed over.
+func (p *Primary) Copies(servers int) State { return p.state(servers, false) }
+
+func (p *Primary) state(servers int, strict bool) State {
 	known := p.Known()
 	var shard Shard
 	out := State{Shards: map[string]Shard{}}
@@ -288,7 +294,7 @@ func (p *Primary) State(servers int) State {
 			shard.misses("%s follows nobody", pod)
 		case !f.Receiving || !f.Applying:
 			shard.misses("%s follows %s, receiving=%t applying=%t %s", pod, f.Source, f.Receiving, f.Applying, f.Failure)
-		case primary != "" && hostOf(f.Source) != primary:
+		case strict && primary != "" && hostOf(f.Source) != primary:
 			shard.misses("%s follows %s", pod, f.Source)
 		default:
 			shard.has(pod, false)

@@ -64,4 +64,5 @@ func TestStateOfServers(t *testing.T) {
 	require.Contains(t, p.State(3).Missing(), "db-2 follows db-1.db, receiving=false applying=true")
 	note("db-2", false, sqlpod.Follows{Source: "db-0.db", Receiving: true, Applying: true})
 	require.Contains(t, p.State(3).Missing(), "db-2 follows db-0.db")
+	require.True(t, p.Copies(3).AllActive(), "it is a copy all the same")
 }
