@@ -24,6 +24,13 @@ type Harness struct {
 	Eventually time.Duration
 	// NoEvacuate leaves evacuation out, for databases where it takes too long.
 	NoEvacuate bool
+	// Role: what a member leads is a role of the whole database, as that of a primary
+	// whose replicas have all its data. It is given away by its own agent only, and for
+	// good: done is a prepare that has left nothing behind, and to evacuate a member is
+	// to hand its role over.
+	Role bool
+	// Virtual runs each case in virtual time, for databases that are all in memory.
+	Virtual bool
 }
 
 // Database is one running database as the suite sees it. Everything but Engine
@@ -50,6 +57,9 @@ type Database struct {
 	Secrets []string
 	// Connections counts open client connections to the servers. Nil: not counted.
 	Connections func() int
+	// Close ends what the harness itself has in this process, before the suite looks
+	// for what was left behind. Nil: nothing.
+	Close func()
 }
 
 // Fault is how a server misbehaves.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,13 @@ func Run(t *testing.T, h Harness) {
 		if c.evacuates && h.NoEvacuate {
 			continue
 		}
-		t.Run(c.name, func(t *testing.T) { runCase(t, h, c) })
+		t.Run(c.name, func(t *testing.T) {
+			if h.Virtual {
+				synctest.Test(t, func(t *testing.T) { runCase(t, h, c) })
+			} else {
+				runCase(t, h, c)
+			}
+		})
 	}
 }
 
@@ -55,6 +62,9 @@ func runCase(t *testing.T, h Harness, c testCase) {
 			require.NoError(t, e.Close())
 			require.NoError(t, e.Close(), "close twice")
 			e.requireNoSecret(t, s.db.Secrets)
+		}
+		if s.db.Close != nil {
+			s.db.Close()
 		}
 		for i, secret := range s.db.Secrets {
 			require.NotContains(t, logs(), secret, "secret %d is in the log", i)
@@ -103,6 +113,14 @@ func (s *suite) within(what string, f func(ctx context.Context)) {
 	start := time.Now()
 	f(s.Context())
 	require.Less(s, time.Since(start), s.h.Patience, "%s took too long", what)
+}
+
+// try calls f once and gives it as much time as an agent would: what cannot be
+// finished may go on until its context ends.
+func (s *suite) try(f func(ctx context.Context) (engines.Progress, error)) (engines.Progress, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), s.h.Patience)
+	defer cancel()
+	return f(ctx)
 }
 
 func (s *suite) plan(e engines.Engine, order engines.Order) []byte {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"syscall"
@@ -54,7 +55,12 @@ func connect(o Options) (*connection, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &budgeted{Conn: to, max: o.MaxBytes, left: o.MaxBytes}, nil
+		from, err := greeting(ctx, to)
+		if err != nil {
+			_ = to.Close()
+			return nil, err
+		}
+		return &budgeted{Conn: to, from: from, max: o.MaxBytes, left: o.MaxBytes}, nil
 	}
 	asked := driver.BeforeConnect(func(_ context.Context, config *driver.Config) error {
 		if o.Credentials == nil {
@@ -75,7 +81,7 @@ func connect(o Options) (*connection, error) {
 	if err != nil {
 		return nil, errors.New("the options of the connection do not fit together")
 	}
-	c.db = sql.OpenDB(connector)
+	c.db = sql.OpenDB(guarded{connector})
 	c.db.SetMaxOpenConns(maxSessions)
 	c.db.SetMaxIdleConns(1)
 	c.db.SetConnMaxLifetime(sessionLife)
@@ -136,6 +142,7 @@ func (silence) Print(...any) {}
 // budgeted bounds what a server answers to one request.
 type budgeted struct {
 	net.Conn
+	from      io.Reader
 	max, left int64
 }
 
@@ -161,7 +168,7 @@ func (b *budgeted) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.left {
 		p = p[:b.left]
 	}
-	n, err := b.Conn.Read(p)
+	n, err := b.from.Read(p)
 	b.left -= int64(n)
 	return n, err
 }

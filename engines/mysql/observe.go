@@ -54,7 +54,7 @@ const staleAfter = time.Minute
 // Invariant: primary is nil unless exactly one member is known to be it.
 type sight struct {
 	view
-	members []member // all, and those that only others know of
+	members []member // all, and those that only others know of, as every member orders them
 	primary *member
 	writers []member // that are known to allow writes
 }
@@ -100,6 +100,7 @@ func see(v view) sight {
 		}
 	}
 	s.members = append(s.all(), s.rumoured()...)
+	slices.SortStableFunc(s.members, func(a, b member) int { return cmp.Compare(a.name(), b.name()) })
 	for i, m := range s.members {
 		if m.allows() {
 			s.writers = append(s.writers, m)
@@ -190,8 +191,8 @@ func (s sight) followers() []string {
 		return nil
 	}
 	var out []string
-	for _, m := range s.members[1:] {
-		if m.name() != "" && (s.follows(m, s.self) || s.listed(s.self, m) || s.self.state.Group != nil) {
+	for _, m := range s.members {
+		if m.name() != "" && m.name() != s.self.name() && (s.follows(m, s.self) || s.listed(s.self, m) || s.self.state.Group != nil) {
 			out = append(out, m.name())
 		}
 	}

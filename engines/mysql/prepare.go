@@ -55,7 +55,7 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	switch {
 	case ctx.Err() != nil:
 		return engines.Progress{}, ctx.Err()
-	case s.Node == "":
+	case !s.Serving || s.Node == "":
 		return engines.Progress{}, fmt.Errorf("%w: %s", errNotServing, s.Problem)
 	}
 	node := order.Subject(s.Node)

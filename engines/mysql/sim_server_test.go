@@ -173,8 +173,9 @@ func (s *simServer) state() State {
 	if s.w.acks > 0 {
 		st.SemiSync.Source, st.SemiSync.Replica = s.semiSource, s.semiSelf
 		if s.semiSource {
-			st.SemiSync.Acks = s.w.acks
+			st.SemiSync.Acks, st.SemiSync.Working = s.w.acks, true
 		}
+		st.SemiSync.Acknowledging = s.semiSelf && s.connected() != nil
 	}
 	if s.source != "" {
 		src := s.w.servers[s.source]

@@ -105,6 +105,9 @@ func (v view) begin() action {
 	if n := own.Switch; n != nil {
 		return waiting("%s is handing over", n.From)
 	}
+	if own.Executed == "" {
+		return waiting("%s has executed nothing that has a GTID: it can hand over after a first write", v.self.name())
+	}
 	if v.now.Before(v.again) {
 		return waiting("%s; next try in %s", v.failed, words(v.again.Sub(v.now)))
 	}

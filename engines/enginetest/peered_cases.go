@@ -1,0 +1,101 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// peered is the member's engine, if its members do some things together; the others
+// have nothing to be held to.
+func (s *suite) peered(member int) engines.Peered {
+	s.Helper()
+	e := s.engine(member)
+	p, ok := e.Engine.(engines.Peered)
+	if !ok {
+		return nil
+	}
+	return watchedPeer{p, e}
+}
+
+// looksAreBounded: what a member says of itself, whatever its server does.
+func looksAreBounded(s *suite) {
+	e := s.peered(0)
+	if e == nil {
+		return
+	}
+	look := func(what string) {
+		s.within(what, func(ctx context.Context) {
+			data, err := e.Look(ctx, true)
+			require.True(s, err != nil || json.Valid(data), what)
+			require.LessOrEqual(s, len(data), engines.MaxStep, what)
+		})
+	}
+	look(Healthy.String())
+	for _, f := range Faults {
+		s.db.Fault(0, f)
+		look(f.String())
+		s.db.Fault(0, Healthy)
+	}
+}
+
+// wrongSteps change nothing.
+func wrongSteps(s *suite) {
+	e := s.peered(0)
+	if e == nil {
+		return
+	}
+	before := s.db.Leads(0)
+	for _, step := range []engines.Step{
+		{}, {Name: "no such step", Claim: "claim", Body: []byte("{}")}, {Name: "\x00", Body: []byte("null")},
+		{Name: "no such step", Claim: "claim", Body: make([]byte, engines.MaxStep+1)},
+		{Name: "no such step", Claim: "claim", Body: []byte("{}"), NotAfter: time.Now().Add(-time.Second)},
+	} {
+		_, err := e.Step(s.Context(), step)
+		require.Error(s, err, "%q", step.Name)
+	}
+	require.Empty(s, s.db.Leftovers())
+	require.Equal(s, before, s.db.Leads(0))
+}
+
+// tendIsIdle: in a healthy database the members owe each other nothing.
+func tendIsIdle(s *suite) {
+	for i := range s.db.Members {
+		e := s.peered(i)
+		if e == nil {
+			return
+		}
+		before := s.db.Leads(i)
+		s.repeat("tend", func() (engines.Progress, error) { return e.Tend(s.Context()) })
+		require.Equal(s, before, s.db.Leads(i))
+	}
+	require.Empty(s, s.db.Leftovers())
+}
+
+// watchedPeer keeps what comes out of what only such engines do, too.
+type watchedPeer struct {
+	engines.Peered
+	watched *watched
+}
+
+func (w watchedPeer) Look(ctx context.Context, fresh bool) ([]byte, error) {
+	data, err := w.Peered.Look(ctx, fresh)
+	w.watched.keep(string(data), err)
+	return data, err
+}
+
+func (w watchedPeer) Step(ctx context.Context, step engines.Step) ([]byte, error) {
+	data, err := w.Peered.Step(ctx, step)
+	w.watched.keep(string(data), err)
+	return data, err
+}
+
+func (w watchedPeer) Tend(ctx context.Context) (engines.Progress, error) {
+	p, err := w.Peered.Tend(ctx)
+	w.watched.keep(p, err)
+	return p, err
+}

@@ -1,0 +1,177 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest"
+)
+
+// TestConformance runs the suite on the model of servers, in virtual time.
+func TestConformance(t *testing.T) {
+	for _, flavor := range []Flavor{MySQL, MariaDB} {
+		t.Run(string(flavor), func(t *testing.T) {
+			enginetest.Run(t, enginetest.Harness{
+				Role: true, Virtual: true, Patience: 20 * time.Second, Eventually: time.Minute,
+				Start: func(t *testing.T) enginetest.Database { return modelled(t, flavor) },
+			})
+		})
+	}
+}
+
+// model of servers that several may use at once, with faults.
+type model struct {
+	world   *simWorld
+	turn    chan struct{} // a mutex would stop virtual time
+	faults  []enginetest.Fault
+	changes int // that are allowed; negative: all
+}
+
+// alone calls f while nobody else uses the model.
+func (m *model) alone(f func()) {
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	f()
+}
+
+func modelled(t *testing.T, flavor Flavor) enginetest.Database {
+	m := &model{turn: make(chan struct{}, 1), faults: make([]enginetest.Fault, 3), changes: -1}
+	m.world = newWorld(simSetup{flavor: flavor, members: 3, acks: 1}, false)
+	var names []string
+	for _, s := range m.world.list {
+		names = append(names, s.name)
+	}
+	c := newConformant(names, func(i int, peers engines.Peers) *Engine {
+		limits := Limits{Quiet: time.Second, RetryAfter: 500 * time.Millisecond, Patience: 6 * time.Second}
+		return newEngine(&modelServer{model: m, member: i}, Options{Peers: peers, Timeout: time.Second, Limits: limits})
+	})
+	leads := func(i int) (groups int) {
+		m.alone(func() {
+			if s := m.world.list[i]; s.up && s.writes == Allowed {
+				groups = 2
+			}
+		})
+		return groups
+	}
+	return enginetest.Database{
+		Members:     names,
+		Engine:      func(i int) engines.Engine { return c.engine(i) },
+		Fault:       func(i int, f enginetest.Fault) { m.alone(func() { m.faults[i] = f }) },
+		FailChanges: func(after int) { m.alone(func() { m.changes = after }) },
+		Leads:       leads,
+		Hosts:       func(int) int { return 2 },
+		Leftovers: func() []string {
+			var out []string
+			m.alone(func() { out = m.unrest() })
+			return append(out, c.noted()...)
+		},
+		Close: c.close,
+	}
+}
+
+// unrest is what is not as it is when one allows writes and all others follow it, and
+// what should never be.
+func (m *model) unrest() []string {
+	out := m.world.violations
+	primary := ""
+	for _, s := range m.world.list {
+		if s.writes == Allowed {
+			primary = s.name
+		}
+	}
+	for _, s := range m.world.list {
+		if s.name != primary && s.source != primary || s.name == primary && s.source != "" {
+			out = append(out, fmt.Sprintf("%s follows %q, and %q allows writes", s.name, s.source, primary))
+		}
+	}
+	return out
+}
+
+// modelServer is an agent's way to the model.
+type modelServer struct {
+	*model
+	member int
+	closed bool
+}
+
+var errClosed = errors.New("the connection is closed")
+
+func (s *modelServer) Close() error {
+	s.closed = true
+	return nil
+}
+
+// do calls f unless the server misbehaves.
+func (s *modelServer) do(ctx context.Context, change bool, f func(simConn) error) (err error) {
+	fault := enginetest.Healthy
+	s.alone(func() {
+		a := s.world.agents[s.member]
+		switch fault = s.faults[s.member]; {
+		case s.closed:
+			err = errClosed
+		case fault != enginetest.Healthy:
+			err = errors.New("the server does not work")
+		case change && s.changes == 0:
+			err = errors.New("the change failed")
+		default:
+			if change && s.changes > 0 {
+				s.changes--
+			}
+			err = f(simConn{a, a.life})
+		}
+	})
+	if fault == enginetest.Hung {
+		bounded, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		<-bounded.Done()
+		return bounded.Err()
+	}
+	return err
+}
+
+func (s *modelServer) look(ctx context.Context) (state State, err error) {
+	err = s.do(ctx, false, func(c simConn) (err error) { state, err = c.look(ctx); return err })
+	return state, err
+}
+
+func (s *modelServer) stopWrites(ctx context.Context, within time.Duration) error {
+	return s.do(ctx, true, func(c simConn) error { return c.stopWrites(ctx, within) })
+}
+
+func (s *modelServer) allowWrites(ctx context.Context) error {
+	return s.do(ctx, true, func(c simConn) error { return c.allowWrites(ctx) })
+}
+
+func (s *modelServer) dropClients(ctx context.Context) (n int, err error) {
+	err = s.do(ctx, true, func(c simConn) (err error) { n, err = c.dropClients(ctx); return err })
+	return n, err
+}
+
+func (s *modelServer) awaits(ctx context.Context, position string, within time.Duration) (ok bool, err error) {
+	err = s.do(ctx, false, func(c simConn) (err error) { ok, err = c.awaits(ctx, position, within); return err })
+	return ok, err
+}
+
+func (s *modelServer) detach(ctx context.Context) error {
+	return s.do(ctx, true, func(c simConn) error { return c.detach(ctx) })
+}
+
+func (s *modelServer) follow(ctx context.Context, host string, port int, demoted bool) error {
+	return s.do(ctx, true, func(c simConn) error { return c.follow(ctx, host, port, demoted) })
+}
+
+func (s *modelServer) startFollowing(ctx context.Context) error {
+	return s.do(ctx, true, func(c simConn) error { return c.startFollowing(ctx) })
+}
+
+func (s *modelServer) acknowledgeAs(ctx context.Context, primary bool) error {
+	return s.do(ctx, true, func(c simConn) error { return c.acknowledgeAs(ctx, primary) })
+}
+
+func (s *modelServer) electPrimary(ctx context.Context, id string) error {
+	return s.do(ctx, true, func(c simConn) error { return c.electPrimary(ctx, id) })
+}
