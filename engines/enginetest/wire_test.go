@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,14 +16,24 @@ import (
 // scribe notes the steps that it takes; the rest of it is never called.
 type scribe struct {
 	engines.Peered
-	taken  []string
 	answer []byte
+
+	mu    sync.Mutex
+	steps []string
+}
+
+func (s *scribe) taken() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.steps)
 }
 
 func (s *scribe) Look(context.Context, bool) ([]byte, error) { return s.answer, nil }
 
 func (s *scribe) Step(_ context.Context, step engines.Step) ([]byte, error) {
-	s.taken = append(s.taken, step.Name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = append(s.steps, step.Name)
 	return s.answer, nil
 }
 
@@ -46,7 +58,7 @@ func TestWireLinks(t *testing.T) {
 		w.Link("", "b", Deaf)
 		_, err = a.Step(t.Context(), "b", engines.Step{Name: "lost"})
 		require.Error(t, err)
-		require.Equal(t, []string{"one", "lost"}, b.taken, "taken all the same")
+		require.Equal(t, []string{"one", "lost"}, b.taken(), "taken all the same")
 
 		w.Link("", "b", Cut)
 		start := time.Now()
@@ -59,7 +71,7 @@ func TestWireLinks(t *testing.T) {
 		_, err = a.Step(t.Context(), "b", engines.Step{Name: "silent"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, WireTimeout, time.Since(start), "bounded")
-		require.Len(t, b.taken, 2)
+		require.Len(t, b.taken(), 2)
 
 		w.Link("", "b", Whole)
 		w.Watch(func(from, to string, step engines.Step) Link {
@@ -68,7 +80,7 @@ func TestWireLinks(t *testing.T) {
 		})
 		_, err = a.Step(t.Context(), "b", engines.Step{Name: "watched"})
 		require.Error(t, err)
-		require.Len(t, b.taken, 3)
+		require.Len(t, b.taken(), 3)
 		w.Watch(nil)
 
 		w.Connect(map[string]engines.Peered{"b": nil})
@@ -89,12 +101,12 @@ func TestWireDelivers(t *testing.T) {
 		defer cancel()
 		_, err := a.Step(ctx, "b", engines.Step{Name: "late"})
 		require.Error(t, err)
-		require.Empty(t, b.taken)
+		require.Empty(t, b.taken())
 		w.Wait()
-		require.Equal(t, []string{"late"}, b.taken)
+		require.Equal(t, []string{"late"}, b.taken())
 		_, err = a.Step(t.Context(), "b", engines.Step{Name: "too late", NotAfter: time.Now().Add(2 * time.Second)})
 		require.ErrorIs(t, err, engines.ErrTooLate)
-		require.Len(t, b.taken, 1)
+		require.Len(t, b.taken(), 1)
 	})
 }
 
@@ -108,17 +120,17 @@ func TestWireHasOneWriter(t *testing.T) {
 			require.Error(t, err)
 			_, err = a.Look(t.Context(), "b", false)
 			require.NoError(t, err, "looks wait for nobody")
-			require.Empty(t, b.taken)
+			require.Empty(t, b.taken())
 		})
 		w.Wait()
-		require.Len(t, b.taken, 1)
+		require.Len(t, b.taken(), 1)
 		w.Alone("b", func() {
 			start := time.Now()
 			_, err := a.Step(t.Context(), "b", engines.Step{Name: "for long"})
 			require.ErrorIs(t, err, errBusy)
 			require.Equal(t, WireBusy, time.Since(start))
 		})
-		require.Len(t, b.taken, 1)
+		require.Len(t, b.taken(), 1)
 	})
 }
 
@@ -126,7 +138,7 @@ func TestWireIsBounded(t *testing.T) {
 	_, a, b := wireOfTwo()
 	_, err := a.Step(t.Context(), "b", engines.Step{Name: "huge", Body: make([]byte, engines.MaxStep+1)})
 	require.ErrorContains(t, err, "at most")
-	require.Empty(t, b.taken)
+	require.Empty(t, b.taken())
 	b.answer = make([]byte, engines.MaxStep+1)
 	_, err = a.Look(t.Context(), "b", false)
 	require.ErrorContains(t, err, "at most")
