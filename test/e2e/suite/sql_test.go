@@ -409,22 +409,6 @@ func (s *sqlTest) plan(ctx context.Context) (string, error) {
 	return s.bed.Rollcall(ctx, "plan", s.flavor.Name, "-n", sqlcluster.Namespace, "-o", "text")
 }
 
-// planSays waits until every one of the words is in the plan, and answers it.
-func (s *sqlTest) planSays(ctx context.Context, limit time.Duration, words ...string) (plan string, err error) {
-	err = s.bed.Eventually(ctx, strings.Join(words, ", ")+" in the plan", limit, func(ctx context.Context) error {
-		if plan, err = s.plan(ctx); err != nil {
-			return err
-		}
-		for _, word := range words {
-			if !strings.Contains(plan, word) {
-				return fmt.Errorf("no %s in the plan:\n%s", word, plan)
-			}
-		}
-		return nil
-	})
-	return plan, err
-}
-
 // writesStop waits until nobody can be written to though all servers answer: a
 // switchover is between its write stop and its end.
 func writesStop(ctx context.Context, p *witness.Primary, limit time.Duration) error {
