@@ -67,6 +67,9 @@ func TestRealGroup(t *testing.T) {
 // TestRealGroupHandover: the group moves its primary while a client writes, and its
 // members keep all that was acknowledged.
 func TestRealGroupHandover(t *testing.T) {
+	if !*allBreaks {
+		t.Skip("only with -breaks.all: make test-mysql-all")
+	}
 	servers := startGroup(t, 3)
 	w := newRealWorldOf(t, servers)
 	primary := 0

@@ -186,7 +186,7 @@ func acknowledged(flavor mysqltest.Flavor) mysqltest.Options {
 // -breaks.all each kind of break is tried at one of them, with each flavor at
 // another.
 func TestRealBreaks(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newRealWorld(t, flavor, acknowledged(flavor))
 		primary, number := 0, 0
 		try := func(b realBreak, boundary string) (seen []string, broken bool) {

@@ -18,7 +18,7 @@ import (
 // TestRealConformance runs the suite against real servers, with a proxy before each
 // that misbehaves when told to.
 func TestRealConformance(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		r := &realServers{servers: mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 3, SemiSync: true})}
 		table(t, r.servers[0])
 		for _, s := range r.servers {
@@ -30,7 +30,7 @@ func TestRealConformance(t *testing.T) {
 			r.fronts, r.names = append(r.fronts, f), append(r.names, s.Address())
 		}
 		enginetest.Run(t, enginetest.Harness{
-			Role: true, Patience: 4 * time.Second, Eventually: 45 * time.Second, Start: r.database,
+			Role: true, Patience: 10 * time.Second, Eventually: 45 * time.Second, Start: r.database,
 		})
 	})
 }
@@ -154,7 +154,7 @@ func (r *realServers) database(t *testing.T) enginetest.Database {
 	}
 	c := newConformant(r.names, func(i int, peers engines.Peers) *Engine {
 		o := realOptions(r.servers[i])
-		o.Port, o.Peers, o.Timeout, o.MaxBytes = r.fronts[i].Port, peers, time.Second, 256<<10
+		o.Port, o.Peers, o.Timeout, o.MaxBytes = r.fronts[i].Port, peers, 2*time.Second, 256<<10
 		o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.Patience = time.Second, 500*time.Millisecond, 6*time.Second
 		e, err := New(o)
 		require.NoError(t, err)

@@ -107,7 +107,7 @@ func (w *realWorld) stray(at, of, n int) {
 // TestRealObstacles: what keeps a member from taking over is waited for, and said;
 // clients notice nothing of it, and the role is handed over afterwards.
 func TestRealObstacles(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newRealWorld(t, flavor, acknowledged(flavor))
 		primary := w.rest("start")
 		for i, o := range realObstacles(flavor) {
@@ -146,7 +146,7 @@ func TestRealObstacles(t *testing.T) {
 // TestRealFaults: servers that die, hang or fail once writes are stopped, and are
 // not mended before somebody takes writes again.
 func TestRealFaults(t *testing.T) {
-	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+	broadly(t, func(t *testing.T, flavor mysqltest.Flavor) {
 		w := newRealWorld(t, flavor, acknowledged(flavor))
 		primary := w.rest("start")
 		kill := func(i int) (mend func()) {

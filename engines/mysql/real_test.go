@@ -41,6 +41,17 @@ func eachFlavor(t *testing.T, test func(t *testing.T, flavor mysqltest.Flavor)) 
 	}
 }
 
+// broadly runs what takes minutes: on MariaDB, and on MySQL, which starts and stops
+// slowly, when everything is asked for.
+func broadly(t *testing.T, test func(t *testing.T, flavor mysqltest.Flavor)) {
+	eachFlavor(t, func(t *testing.T, f mysqltest.Flavor) {
+		if f == mysqltest.MySQL && !*allBreaks {
+			t.Skip("MySQL only with -breaks.all: make test-mysql-all")
+		}
+		test(t, f)
+	})
+}
+
 func lookAt(t *testing.T, l *local) State {
 	t.Helper()
 	s, err := l.look(t.Context())
