@@ -2,13 +2,13 @@ package mysql
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 )
 
@@ -22,11 +22,8 @@ func startGroup(t *testing.T, count int) []*mysqltest.Server {
 		"loose_group_replication_recovery_get_public_key": "ON",
 	}})
 	var seeds []string
-	for range servers {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		seeds = append(seeds, l.Addr().String())
-		require.NoError(t, l.Close())
+	for _, port := range process.FreePorts(t, count) {
+		seeds = append(seeds, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	for i, s := range servers {
 		s.Exec(

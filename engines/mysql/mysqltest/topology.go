@@ -3,7 +3,6 @@ package mysqltest
 import (
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 )
 
 // Options of servers.
@@ -46,7 +47,7 @@ func Start(t testing.TB, o Options) []*Server {
 			s.Kill()
 		}
 	})
-	for i, port := range freePorts(t, o.Servers) {
+	for i, port := range process.FreePorts(t, o.Servers) {
 		s := &Server{
 			Name: fmt.Sprintf("server-%d", i), Host: "127.0.0.1", Port: port, ID: i + 1, Flavor: o.Flavor, Settings: maps.Clone(f.settings),
 			t: t, f: f, home: home, dir: filepath.Join(dir, strconv.Itoa(i)),
@@ -123,16 +124,4 @@ func (s *Server) AwaitExecuted(other *Server) {
 	s.t.Helper()
 	position := other.Executed()
 	require.Equal(s.t, "0", s.Value(fmt.Sprintf(s.f.await, position)), "%s did not come to %s: %s", s.Name, position, s.Executed())
-}
-
-// freePorts are all different, as they are held until the last is found.
-func freePorts(t testing.TB, count int) []int {
-	ports := make([]int, count)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -64,7 +63,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	c := &Cluster{t: t, home: Home(t, options.Versions...), dir: t.TempDir(), options: options}
 	c.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 90 * time.Second}
 	t.Cleanup(c.stop)
-	ports := freePorts(t, 2*len(options.Versions))
+	ports := process.FreePorts(t, 2*len(options.Versions))
 	for i, version := range options.Versions {
 		name := fmt.Sprintf("node-%d", i)
 		n := &Node{
@@ -189,16 +188,4 @@ func (n *Node) CreateIndex(name string, shards, replicas int) {
 	n.cluster.t.Helper()
 	n.Call(http.MethodPut, "/"+name+"?wait_for_active_shards=all",
 		fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":%d}}`, shards, replicas))
-}
-
-// freePorts are all different, as they are held until the last is found.
-func freePorts(t testing.TB, count int) []int {
-	ports := make([]int, count)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
 }

@@ -81,7 +81,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	}
 	c.startZooKeeper()
 	for i, version := range options.Versions {
-		port := freePort(t)
+		port := process.FreePorts(t, 1)[0]
 		n := &Node{
 			Name: fmt.Sprintf("127.0.0.1:%d_solr", port), Host: "127.0.0.1", Port: port, Version: version,
 			cluster: c, home: filepath.Join(c.dir, fmt.Sprintf("node-%d", i)),
@@ -104,7 +104,7 @@ func (c *Cluster) stop() {
 }
 
 func (c *Cluster) startZooKeeper() {
-	port := freePort(c.t)
+	port := process.FreePorts(c.t, 1)[0]
 	c.zkHost = fmt.Sprintf("127.0.0.1:%d", port)
 	data := filepath.Join(c.dir, "zookeeper")
 	require.NoError(c.t, os.MkdirAll(data, 0o755))
@@ -253,11 +253,4 @@ func (n *Node) State() map[string]map[string]map[string]map[string]any {
 		}
 	}
 	return out
-}
-
-func freePort(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -120,15 +120,11 @@ func TestRealSQLPods(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			var pods []*pod
-			for i := range 4 {
-				l, err := net.Listen("tcp", "127.0.0.1:0")
-				require.NoError(t, err)
-				defer l.Close()
+			for i, port := range process.FreePorts(t, 4) {
 				pods = append(pods, &pod{
 					t: t, manifest: manifest, home: home, name: manifest.name + "-" + strconv.Itoa(i), dir: filepath.Join(dir, strconv.Itoa(i)),
-					port: l.Addr().(*net.TCPAddr).Port,
+					port: port,
 				})
-				require.NoError(t, l.Close())
 			}
 			t.Cleanup(func() {
 				for _, p := range pods {
