@@ -1,0 +1,69 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// claimText says how far a claim has come, what it waits for, and what holds
+// the whole cluster meanwhile, such as a line that this very pod has stopped.
+func claimText(d Decision, c policy.Claim) string {
+	lines := []string{
+		fmt.Sprintf("claim  %s %s %s (%s)", c.Pod, c.Phase, actionText(c.Action, c.Prepare), c.Reason),
+		claimWords(d, c),
+	}
+	if !c.StartedAt.IsZero() {
+		lines[1] += fmt.Sprintf("; claimed %s ago", Age(d.DecidedAt.Sub(c.StartedAt.Time)))
+	}
+	if phaseReached(c.Phase, policy.PhaseGone) {
+		if r := policy.Returned(d.Snapshot, c); !r.Done {
+			lines = append(lines, "waiting: "+r.Why.Reason)
+			if r.Failed {
+				lines = append(lines, "it counts as failed")
+			}
+			if r.Why.Unblocks != "" {
+				lines = append(lines, "unblocked by: "+r.Why.Unblocks)
+			}
+		}
+	}
+	for _, h := range d.Plan.Holds {
+		if h.Pod == "" {
+			lines = append(lines, holdLines(h)...)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// claimWords is the phase, with what the agent says that it waits for in it.
+func claimWords(d Decision, c policy.Claim) string {
+	text := claimPhaseText(c.Phase)
+	pod, _ := d.pod(c.Pod)
+	if r := pod.Report; c.Phase == policy.PhasePreparing && r != nil && r.UID == c.UID && r.DrainDetail != "" {
+		text += ": " + r.DrainDetail
+	}
+	return text
+}
+
+func claimPhaseText(p policy.ClaimPhase) string {
+	switch p {
+	case policy.PhaseClaimed:
+		return "claimed, nothing done to it yet"
+	case policy.PhasePreparing:
+		return "its agent makes it safe to stop"
+	case policy.PhasePrepared:
+		return "about to be checked once more and removed"
+	case policy.PhaseOpened:
+		return "released: Kubernetes is told to remove it"
+	case policy.PhaseGone:
+		return "removed; its successor is awaited in the database"
+	case policy.PhaseRejoined:
+		return "its successor has joined the database"
+	case policy.PhaseRestoring:
+		return "what its preparation changed is being undone"
+	case policy.PhaseSettling:
+		return "its successor is back; its copies are being awaited"
+	}
+	return "in a phase that this version does not know: " + string(p)
+}
