@@ -29,32 +29,46 @@ func (o Order) UndoOn(node string) Undo {
 // Encode answers the bytes.
 func (u Undo) Encode() ([]byte, error) { return json.Marshal(u) }
 
-// DecodeUndo reads the bytes, and nothing that only looks like them.
-func DecodeUndo(data []byte) (Undo, error) {
-	var u Undo
+// ReadUndo reads bytes of at most MaxUndo into a value, and nothing that only looks
+// like them: no field that it does not have, and nothing behind them.
+func ReadUndo(data []byte, into any) error {
 	if len(data) > MaxUndo {
-		return u, fmt.Errorf("%w: %d bytes: want at most %d", ErrUndo, len(data), MaxUndo)
+		return fmt.Errorf("%w: %d bytes: want at most %d", ErrUndo, len(data), MaxUndo)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&u); err != nil {
-		return u, fmt.Errorf("%w: %w", ErrUndo, err)
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("%w: %w", ErrUndo, err)
 	}
 	if decoder.More() {
-		return u, fmt.Errorf("%w: something follows them", ErrUndo)
+		return fmt.Errorf("%w: something follows them", ErrUndo)
 	}
+	return nil
+}
+
+// DecodeUndo reads what Encode has answered.
+func DecodeUndo(data []byte) (Undo, error) {
+	var u Undo
+	if err := ReadUndo(data, &u); err != nil {
+		return u, err
+	}
+	return u, u.Check()
+}
+
+// Check tells what no adapter would have planned.
+func (u Undo) Check() error {
 	switch {
 	case u.Version != undoVersion:
-		return u, fmt.Errorf("%w: version %d: want %d", ErrUndo, u.Version, undoVersion)
+		return fmt.Errorf("%w: version %d: want %d", ErrUndo, u.Version, undoVersion)
 	case u.Kind != Handoff.String() && u.Kind != Evacuate.String():
-		return u, fmt.Errorf("%w: kind %q: want Handoff or Evacuate", ErrUndo, OneLine(u.Kind))
+		return fmt.Errorf("%w: kind %q: want Handoff or Evacuate", ErrUndo, OneLine(u.Kind))
 	case u.Node == "":
-		return u, fmt.Errorf("%w: no node", ErrUndo)
+		return fmt.Errorf("%w: no node", ErrUndo)
 	}
 	if err := CheckClaim(u.Claim); err != nil {
-		return u, fmt.Errorf("%w: %w", ErrUndo, err)
+		return fmt.Errorf("%w: %w", ErrUndo, err)
 	}
-	return u, nil
+	return nil
 }
 
 // Planned checks an order that is to be applied, and answers the node that it is

@@ -84,46 +84,39 @@ func (l *local) dropClients(ctx context.Context) (ended int, err error) {
 
 // awaits compares after the wait, too: MariaDB looks at sequences alone, and says
 // of a server that has diverged that it is there.
-func (l *local) awaits(ctx context.Context, position string, within time.Duration) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, within+l.options.Timeout)
-	defer cancel()
-	s, err := l.connection.session(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer s.end(true)
-	d, err := s.dialect(ctx, l.options.Flavor)
-	if err != nil {
-		return false, err
-	}
-	wanted, err := gtid.Parse(d.notation, position)
-	if err != nil {
-		return false, err
-	}
-	if wanted.Empty() {
-		return false, errors.New("there is no position to wait for")
-	}
-	if have, err := s.executed(ctx, d); err != nil {
-		return false, err
-	} else if there, _ := have.AtLeast(wanted); there {
-		return true, nil
-	}
-	query, text := `SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?) AS waited`, wanted.String()
-	if d.flavor == MariaDB {
-		query, text = `SELECT MASTER_GTID_WAIT(?, ?) AS waited`, wanted.Domains().Position()
-	}
-	if _, err := s.one(ctx, "", query, text, within.Seconds()); err != nil {
-		return false, err
-	}
-	have, err := s.executed(ctx, d)
-	if err != nil {
-		return false, err
-	}
-	there, why := have.AtLeast(wanted)
-	if !there && have.Diverged(wanted) {
-		return false, errors.New(why)
-	}
-	return there, nil
+func (l *local) awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
+	err = l.with(ctx, within+l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
+		wanted, err := gtid.Parse(d.notation, position)
+		if err != nil {
+			return err
+		}
+		if wanted.Empty() {
+			return errors.New("there is no position to wait for")
+		}
+		have, err := s.executed(ctx, d)
+		if err != nil {
+			return err
+		}
+		if there, _ = have.AtLeast(wanted); there {
+			return nil
+		}
+		query, text := `SELECT WAIT_FOR_EXECUTED_GTID_SET(?, ?) AS waited`, wanted.String()
+		if d.flavor == MariaDB {
+			query, text = `SELECT MASTER_GTID_WAIT(?, ?) AS waited`, wanted.Domains().Position()
+		}
+		if _, err := s.one(ctx, "", query, text, within.Seconds()); err != nil {
+			return err
+		}
+		if have, err = s.executed(ctx, d); err != nil {
+			return err
+		}
+		var why string
+		if there, why = have.AtLeast(wanted); !there && have.Diverged(wanted) {
+			return errors.New(why)
+		}
+		return nil
+	})
+	return there, err
 }
 
 // executed by the server now.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -108,6 +109,20 @@ func (e *Engine) local(ctx context.Context) State {
 	s.Switch = e.openNote(s.Node)
 	return s
 }
+
+// serving looks at the own server, which has to answer all that is needed.
+func (e *Engine) serving(ctx context.Context) (State, error) {
+	s := e.local(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return s, ctx.Err()
+	case !s.Serving || s.Node == "":
+		return s, fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	}
+	return s, nil
+}
+
+var errNotServing = errors.New("the local server does not serve")
 
 func (e *Engine) newestLook() State {
 	e.mu.Lock()

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -30,8 +29,8 @@ type Options struct {
 	ReplicationCredentials credentials.Source
 	// Peers reach the agents of the other members. Nil: there are none.
 	Peers engines.Peers
-	// Failover names another program that elects the primary when one is lost; empty:
-	// none does.
+	// Failover says who moves the role of primary. Empty: the agents; External: another
+	// manager, which is waited for; a URL: that manager is asked there, and waited for.
 	Failover string
 	// Flavor that the server must be of. Empty: either.
 	Flavor Flavor
@@ -84,10 +83,7 @@ func (o Options) validate() error {
 		_, err := hookURL(o.Failover)
 		errs = append(errs, err)
 	}
-	if !o.TLS.Enabled && o.TLS != (web.TLS{}) {
-		errs = append(errs, errors.New("tls: options are given but tls is not enabled"))
-	}
-	_, err := o.tls()
+	_, err := o.TLS.Config()
 	return errors.Join(append(errs, err)...)
 }
 
@@ -95,18 +91,9 @@ func (o Options) address() string { return net.JoinHostPort(o.Host, strconv.Itoa
 
 // tls answers nil when it is off.
 func (o Options) tls() (*tls.Config, error) {
-	if !o.TLS.Enabled {
-		return nil, nil
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.TLS.ServerName, InsecureSkipVerify: o.TLS.InsecureSkipVerify}
-	if c.ServerName == "" {
+	c, err := o.TLS.Config()
+	if c != nil && c.ServerName == "" {
 		c.ServerName = o.Host
 	}
-	if o.TLS.CA != "" {
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM([]byte(o.TLS.CA)) {
-			return nil, errors.New("tls: ca: want at least one PEM certificate")
-		}
-	}
-	return c, nil
+	return c, err
 }

@@ -2,8 +2,6 @@ package mysql
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,12 +20,9 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	if err := order.Check(); err != nil {
 		return nil, err
 	}
-	s := e.local(ctx)
-	if err := ctx.Err(); err != nil {
+	s, err := e.serving(ctx)
+	if err != nil {
 		return nil, err
-	}
-	if !s.Serving || s.Node == "" {
-		return nil, fmt.Errorf("%w: %s", errNotServing, s.Problem)
 	}
 	u := undo{Undo: order.UndoOn(order.Subject(s.Node))}
 	u.Wrote = u.Node == s.Node && (s.Writes == Allowed || s.Switch != nil && s.Switch.From == s.Node)
@@ -37,8 +32,6 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	u.Domain = e.suffix()
 	return u.encode()
 }
-
-var errNotServing = errors.New("the local server does not serve")
 
 // Apply hands the role of the local member over, as far as it can at once: while
 // writes are stopped it does not return but at the end, or with its context.
@@ -51,12 +44,9 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 		return engines.Progress{}, err
 	}
 	e.learn(planned.Domain)
-	s := e.local(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return engines.Progress{}, ctx.Err()
-	case !s.Serving || s.Node == "":
-		return engines.Progress{}, fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	s, err := e.serving(ctx)
+	if err != nil {
+		return engines.Progress{}, err
 	}
 	node := order.Subject(s.Node)
 	if err := planned.Matches(order, node); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -18,15 +17,17 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 		return engines.Progress{}, err
 	}
 	e.learn(planned.Domain)
-	s := e.local(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return engines.Progress{}, ctx.Err()
 	case e.options.Failover != "":
 		return engines.Progress{State: engines.Done}, nil
-	case !s.Serving:
-		return engines.Progress{}, fmt.Errorf("%w: %s", errNotServing, s.Problem)
-	case planned.Node != s.Node:
+	}
+	s, err := e.serving(ctx)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	if planned.Node != s.Node {
 		return e.restoreOther(ctx, planned)
 	}
 	// A member that never had the role has nothing to take back; one that began a
@@ -66,17 +67,14 @@ func (e *Engine) restoreOther(ctx context.Context, planned undo) (engines.Progre
 
 // Sweep gives up a switchover of this member whose claim is not open any more.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
-	s := e.local(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if !s.Serving {
-		return fmt.Errorf("%w: %s", errNotServing, s.Problem)
+	s, err := e.serving(ctx)
+	if err != nil {
+		return err
 	}
 	if e.options.Failover != "" || s.Switch == nil || s.Switch.From != s.Node || slices.Contains(keep, s.Switch.Claim) {
 		return nil
 	}
-	p, err := e.handOver(ctx, task{claim: s.Switch.Claim, wrote: true, undoing: true, notAfter: time.Time{}})
+	p, err := e.handOver(ctx, task{claim: s.Switch.Claim, wrote: true, undoing: true})
 	if err == nil && p.State != engines.Done {
 		err = fmt.Errorf("the switchover of claim %s is not undone yet: %s", s.Switch.Claim, p.Detail)
 	}

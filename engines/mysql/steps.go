@@ -200,12 +200,7 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 // with all that is frozen, which the caller has seen. It may be broken off anywhere
 // and repeated; no write is allowed past the end.
 func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
-	if own.Source != nil {
-		if err := e.server.detach(ctx); err != nil {
-			return err
-		}
-	}
-	if err := e.server.acknowledgeAs(ctx, true); err != nil {
+	if err := e.stopFollowing(ctx, own); err != nil {
 		return err
 	}
 	if !time.Now().Before(end) {
@@ -223,15 +218,20 @@ func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
 // open makes the local member the primary because all members are known and none
 // but it could be.
 func (e *Engine) open(ctx context.Context, own State) error {
+	if err := e.stopFollowing(ctx, own); err != nil {
+		return err
+	}
+	return e.server.allowWrites(ctx)
+}
+
+// stopFollowing leaves the local server as a primary is, but for its writes.
+func (e *Engine) stopFollowing(ctx context.Context, own State) error {
 	if own.Source != nil {
 		if err := e.server.detach(ctx); err != nil {
 			return err
 		}
 	}
-	if err := e.server.acknowledgeAs(ctx, true); err != nil {
-		return err
-	}
-	return e.server.allowWrites(ctx)
+	return e.server.acknowledgeAs(ctx, true)
 }
 
 // followed follows the primary that the asking member names, as it looks from here.

@@ -161,10 +161,8 @@ func (s session) ended(ctx context.Context, d *dialect, id uint64) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, 50*time.Millisecond) {
 			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

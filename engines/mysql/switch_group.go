@@ -7,11 +7,6 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-const (
-	groupOnline  = "ONLINE"
-	groupPrimary = "PRIMARY"
-)
-
 // nextInGroup decides for group replication, which moves its primary itself.
 func (v view) nextInGroup() action {
 	group, own := v.self.state.Group, v.self.state.ID
@@ -21,11 +16,11 @@ func (v view) nextInGroup() action {
 	if !group.Quorum {
 		return waiting("the group has no majority")
 	}
-	primary := slices.IndexFunc(group.Members, func(m GroupMember) bool { return m.Role == groupPrimary })
+	primary := slices.IndexFunc(group.Members, func(m GroupMember) bool { return m.Role == rolePrimary })
 	switch {
 	case primary < 0:
 		return waiting("the group has no primary")
-	case group.Members[primary].ID != own && group.Members[primary].State == groupOnline:
+	case group.Members[primary].ID != own && group.Members[primary].State == memberOnline:
 		return action{deed: done, words: group.Members[primary].Host + " is the group's primary"}
 	case group.Members[primary].ID != own:
 		return waiting("%s becomes the group's primary", group.Members[primary].Host)
@@ -48,7 +43,7 @@ func (v view) nextInGroup() action {
 			reasons = append(reasons, m.silence())
 		case i < 0:
 			reasons = append(reasons, m.name()+" is not in the group")
-		case group.Members[i].State != groupOnline:
+		case group.Members[i].State != memberOnline:
 			reasons = append(reasons, fmt.Sprintf("%s is %s", m.name(), group.Members[i].State))
 		case slices.ContainsFunc(group.Members, func(g GroupMember) bool { return older(g.Version, group.Members[i].Version) }):
 			// The group takes no primary that is newer than one of its members, but it

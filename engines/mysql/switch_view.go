@@ -222,26 +222,7 @@ func errant(replica, primary member) (string, error) {
 
 // older compares versions by their numbers; what cannot be read is older.
 func older(a, b string) bool {
-	v, w := numbers(a), numbers(b)
-	return len(v) == 0 || slices.Compare(v, w) < 0
-}
-
-// numbers of "8.4.3-log" are 8, 4, 3.
-func numbers(version string) []int {
-	var out []int
-	for part := range strings.SplitSeq(version, ".") {
-		digits := part
-		if i := strings.IndexFunc(part, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-			digits = part[:i]
-		}
-		n, err := strconv.Atoi(digits)
-		if err != nil {
-			break
-		}
-		out = append(out, n)
-		if digits != part {
-			break
-		}
-	}
-	return out
+	v, unknown := parseVersion(a)
+	w, err := parseVersion(b)
+	return unknown != nil || err == nil && v.compare(w) < 0
 }

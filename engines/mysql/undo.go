@@ -1,9 +1,7 @@
 package mysql
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -20,24 +18,11 @@ type undo struct {
 
 func (u undo) encode() ([]byte, error) { return json.Marshal(u) }
 
-// decodeUndo reads the bytes, and nothing that only looks like them.
+// decodeUndo reads what encode has answered.
 func decodeUndo(data []byte) (undo, error) {
 	var u undo
-	if len(data) > engines.MaxUndo {
-		return u, fmt.Errorf("%w: %d bytes: want at most %d", engines.ErrUndo, len(data), engines.MaxUndo)
+	if err := engines.ReadUndo(data, &u); err != nil {
+		return u, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&u); err != nil {
-		return u, fmt.Errorf("%w: %w", engines.ErrUndo, err)
-	}
-	if decoder.More() {
-		return u, fmt.Errorf("%w: something follows them", engines.ErrUndo)
-	}
-	shared, err := u.Encode()
-	if err != nil {
-		return u, fmt.Errorf("%w: %w", engines.ErrUndo, err)
-	}
-	_, err = engines.DecodeUndo(shared)
-	return u, err
+	return u, u.Check()
 }

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,3 +43,8 @@ func parseVersion(text string) (version, error) {
 
 // String is the version as numbers.
 func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch) }
+
+// compare as numbers: 10.11 is later than 10.6.
+func (v version) compare(w version) int {
+	return cmp.Or(cmp.Compare(v.major, w.major), cmp.Compare(v.minor, w.minor), cmp.Compare(v.patch, w.patch))
+}

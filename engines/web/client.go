@@ -37,7 +37,7 @@ func New(options Options) (*Client, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	tlsConfig, err := options.TLS.config()
+	tlsConfig, err := options.TLS.Config()
 	if err != nil {
 		return nil, err
 	}

@@ -57,10 +57,8 @@ func (o Options) validate() error {
 	if o.Timeout <= 0 || o.MaxBytes <= 0 || o.Connections <= 0 {
 		errs = append(errs, errors.New("timeout, max bytes, connections: want positive values"))
 	}
-	if !o.TLS.Enabled && o.TLS != (TLS{}) {
-		errs = append(errs, errors.New("tls: options are given but tls is not enabled"))
-	}
-	return errors.Join(errs...)
+	_, err := o.TLS.Config()
+	return errors.Join(append(errs, err)...)
 }
 
 func plainHost(host string) bool {
@@ -77,9 +75,12 @@ func (o Options) base() url.URL {
 	return url.URL{Scheme: scheme, Host: net.JoinHostPort(o.Host, strconv.Itoa(o.Port))}
 }
 
-// config answers nil when TLS is off.
-func (t TLS) config() (*tls.Config, error) {
+// Config answers nil when TLS is off. Without ServerName in the options it has none.
+func (t TLS) Config() (*tls.Config, error) {
 	if !t.Enabled {
+		if t != (TLS{}) {
+			return nil, errors.New("tls: options are given but tls is not enabled")
+		}
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.InsecureSkipVerify}
