@@ -86,12 +86,9 @@ func (l *local) dropClients(ctx context.Context) (ended int, err error) {
 // of a server that has diverged that it is there.
 func (l *local) awaits(ctx context.Context, position string, within time.Duration) (there bool, err error) {
 	err = l.with(ctx, within+l.options.Timeout, func(ctx context.Context, s session, d *dialect) error {
-		wanted, err := gtid.Parse(d.notation, position)
+		wanted, err := gtid.Told(d.notation, position)
 		if err != nil {
 			return err
-		}
-		if wanted.Empty() {
-			return errors.New("there is no position to wait for")
 		}
 		have, err := s.executed(ctx, d)
 		if err != nil {

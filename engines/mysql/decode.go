@@ -105,8 +105,14 @@ func (a answers) writes() (w Writes, startsWritable bool) {
 	return RefusedAtStart, false
 }
 
-// positions answers what is wrong with them.
+// positions answers what is wrong with them. That a server has executed nothing is
+// known only where its log is on: without it, it has no GTID for what is written here.
 func (a answers) positions(d *dialect, s *State) (problems []string) {
+	defer func() {
+		if on, _ := a.identity.on("log_bin"); s.Executed == gtid.None && !on {
+			s.Executed = ""
+		}
+	}()
 	fit := func(text string) string {
 		p, err := gtid.Parse(d.notation, text)
 		if err != nil {
@@ -120,8 +126,16 @@ func (a answers) positions(d *dialect, s *State) (problems []string) {
 		if mode := i.text("gtid_mode"); mode != "ON" {
 			return nil // nothing can be compared, which the empty positions say
 		}
-		s.Executed, s.Purged = fit(i.text("executed")), fit(i.text("purged"))
+		if executed, told := i.first("executed"); told {
+			s.Executed = fit(executed)
+		}
+		if purged, told := i.first("purged"); told {
+			s.Purged = fit(purged)
+		}
 		return problems
+	}
+	if _, told := i.first("binlog_state"); !told {
+		return []string{"it does not tell its positions"}
 	}
 	written, err := gtid.Parse(d.notation, i.text("binlog_state"))
 	applied, err2 := gtid.Parse(d.notation, i.text("slave_pos"))
@@ -167,9 +181,10 @@ func (a answers) sources(s *State) string {
 		src.Lag = &lag
 	}
 	s.Source = src
-	received := r.text("retrieved_gtid_set", "gtid_io_pos")
-	if p, err := gtid.Parse(dialects[s.Flavor].notation, received); err == nil {
-		s.Received = p.String()
+	if received := r.text("retrieved_gtid_set", "gtid_io_pos"); received != "" {
+		if p, err := gtid.Parse(dialects[s.Flavor].notation, received); err == nil {
+			s.Received = p.String()
+		}
 	}
 	if len(found) > 1 {
 		src.ByPosition = true

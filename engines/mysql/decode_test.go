@@ -19,7 +19,7 @@ func replicaOfMySQL() answers {
 	return answers{
 		identity: row{
 			"version": "9.7.4-2", "id": uuidB, "report_host": "db-1", "hostname": "vm", "report_port": "3306", "port": "3306", "now": "1800000000",
-			"read_only": "1", "super_read_only": "1", "gtid_mode": "ON", "executed": uuidA + ":1-4", "purged": "",
+			"read_only": "1", "super_read_only": "1", "gtid_mode": "ON", "executed": uuidA + ":1-4", "purged": "", "log_bin": "1",
 		},
 		switches: row{"rpl_semi_sync_replica_enabled": "ON", "rpl_semi_sync_source_enabled": "OFF", "rpl_semi_sync_source_wait_for_replica_count": "2"},
 		counters: row{"uptime": "100", "rpl_semi_sync_replica_status": "ON", "rpl_semi_sync_source_status": "OFF", "rpl_semi_sync_source_clients": "0", "rpl_semi_sync_source_wait_sessions": "3"},
@@ -52,7 +52,7 @@ func TestDecodeMySQL(t *testing.T) {
 	now, lag := time.Unix(1800000001, 0), 2*time.Second
 	require.Equal(t, State{
 		Node: "db-1", ID: uuidB, Version: "9.7.4-2", Flavor: MySQL, Serving: true, Looked: now, Started: time.Unix(1799999900, 0).UTC(),
-		Writes: RefusedAtStart, Executed: uuidA + ":1-4", Received: uuidA + ":2-4",
+		Writes: RefusedAtStart, Executed: uuidA + ":1-4", Received: uuidA + ":2-4", Purged: "none",
 		Source:   &Source{Host: "db-0", Port: 3306, ID: uuidA, Receiving: true, Applying: true, Started: true, Lag: &lag},
 		SemiSync: SemiSync{Replica: true, Acknowledging: true, Installed: true, Waiting: 3},
 	}, replicaOfMySQL().state(dialects[MySQL], now))
@@ -157,9 +157,46 @@ func TestDecodeKeepsUnknown(t *testing.T) {
 	s = a.state(dialects[MySQL], time.Unix(0, 0))
 	require.True(t, s.Serving)
 	require.Empty(t, s.Executed, "which is behind everything")
+	require.Empty(t, s.Purged)
 	b := replicaOfMariaDB()
 	b.identity["slave_pos"] = "0-1"
 	require.False(t, b.state(dialects[MariaDB], time.Unix(0, 0)).Serving)
+}
+
+// TestDecodeNothingExecuted: a server that has executed nothing is told from one of
+// which that is not known.
+func TestDecodeNothingExecuted(t *testing.T) {
+	mysql := func(change func(row)) State {
+		a := replicaOfMySQL()
+		a.identity["executed"] = ""
+		change(a.identity)
+		return a.state(dialects[MySQL], time.Unix(0, 0))
+	}
+	mariadb := func(change func(row)) State {
+		a := replicaOfMariaDB()
+		a.identity["binlog_state"], a.identity["slave_pos"] = "", ""
+		change(a.identity)
+		return a.state(dialects[MariaDB], time.Unix(0, 0))
+	}
+	for name, c := range map[string]struct {
+		state    State
+		executed string
+		serving  bool
+	}{
+		"MySQL":                       {mysql(func(row) {}), "none", true},
+		"MySQL without GTIDs":         {mysql(func(r row) { r["gtid_mode"] = "OFF_PERMISSIVE" }), "", true},
+		"MySQL without a log":         {mysql(func(r row) { r["log_bin"] = "0" }), "", true},
+		"MySQL does not tell":         {mysql(func(r row) { delete(r, "executed") }), "", true},
+		"MySQL, log not known":        {mysql(func(r row) { delete(r, "log_bin") }), "", true},
+		"MariaDB":                     {mariadb(func(row) {}), "none", true},
+		"MariaDB without a log":       {mariadb(func(r row) { r["log_bin"] = "0" }), "", true},
+		"MariaDB without a log, fed":  {mariadb(func(r row) { r["log_bin"], r["slave_pos"] = "0", "0-1-5" }), "0-1-5", true},
+		"MariaDB does not tell":       {mariadb(func(r row) { delete(r, "binlog_state") }), "", false},
+		"MariaDB, applied a position": {mariadb(func(r row) { r["slave_pos"] = "0-1-5" }), "0-1-5", true},
+	} {
+		require.Equal(t, c.executed, c.state.Executed, name)
+		require.Equal(t, c.serving, c.state.Serving, name)
+	}
 }
 
 func TestDecodeBusy(t *testing.T) {

@@ -68,7 +68,7 @@ var dialects = map[Flavor]*dialect{
 		flavor: MySQL, notation: gtid.MySQL,
 		identity: `SELECT VERSION() AS version, @@server_uuid AS id, @@report_host AS report_host, @@report_port AS report_port, @@hostname AS hostname, @@port AS port, ` +
 			`UNIX_TIMESTAMP() AS now, @@read_only AS read_only, @@super_read_only AS super_read_only, ` +
-			`@@gtid_mode AS gtid_mode, @@gtid_executed AS executed, @@gtid_purged AS purged`,
+			`@@gtid_mode AS gtid_mode, @@gtid_executed AS executed, @@gtid_purged AS purged, @@log_bin AS log_bin`,
 		origin: `SELECT VARIABLE_NAME AS name, VARIABLE_SOURCE AS origin FROM performance_schema.variables_info WHERE VARIABLE_NAME IN ('read_only', 'super_read_only') ` +
 			`UNION ALL SELECT CONCAT('persisted ', VARIABLE_NAME), VARIABLE_VALUE FROM performance_schema.persisted_variables WHERE VARIABLE_NAME IN ('read_only', 'super_read_only')`,
 		source:   []string{`SHOW REPLICA STATUS`, `SHOW SLAVE STATUS`},

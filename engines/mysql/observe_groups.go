@@ -136,6 +136,8 @@ func (s sight) behind(m member) (behind bool, why string) {
 		return false, words
 	}
 	switch {
+	case m.blank() && s.primary.serves() && s.primary.state.Executed != "" && !s.primary.blank():
+		return true, "has executed nothing yet"
 	case src.Lag == nil:
 		return true, "does not know how far behind it is"
 	case *src.Lag > s.maxLag:
@@ -147,7 +149,7 @@ func (s sight) behind(m member) (behind bool, why string) {
 // diverged answers what a replica has that the primary has not; empty: nothing, or
 // they follow without GTIDs and nothing can be said.
 func (s sight) diverged(m member) (string, error) {
-	if m.state.Executed == "" || s.primary == nil || !s.primary.serves() || s.primary.name() == m.name() {
+	if s.primary == nil || !s.primary.serves() || s.primary.name() == m.name() || m.state.Executed == "" || s.primary.state.Executed == "" {
 		return "", nil
 	}
 	extra, err := errant(m, *s.primary)

@@ -129,11 +129,15 @@ func TestObservationOf(t *testing.T) {
 		"follows a replica":               {func(v *view) { v.self.state.Source.ID, v.self.state.Source.Host = idOf(1), nodeOf(1) }, engines.Green, "", engines.Active, engines.Active, true, false},
 		"errant":                          {func(v *view) { v.self.state.Executed += "," + idOf(2) + ":1" }, engines.Yellow, "has transactions that the primary has not", engines.Active, engines.Down, false, true},
 		"the primary's own are tolerated": {func(v *view) { v.self.state.Executed = idOf(0) + ":1-12" }, engines.Green, "", engines.Active, engines.Active, true, false},
-		"without GTIDs":                   {func(v *view) { v.self.state.Executed, v.others[0].state.Executed = "", "" }, engines.Green, "", engines.Active, engines.Active, true, false},
-		"not acknowledging":               {func(v *view) { v.self.state.SemiSync.Acknowledging = false }, engines.Green, "", engines.Active, engines.Active, false, false},
-		"commits do not wait":             {func(v *view) { v.others[0].state.SemiSync.Working = false }, engines.Yellow, "db-0 commits without waiting", engines.Active, engines.Active, true, false},
-		"two allow writes":                {func(v *view) { v.others[1].state.Writes = Allowed }, engines.Red, "db-0 and db-1 allow writes", any, any, false, false},
-		"nobody allows writes":            {func(v *view) { v.others[0].state.Writes = RefusedAtStart }, engines.Red, "no member allows writes", engines.StateUnknown, engines.Recovering, false, false},
+		"nothing was written yet": {func(v *view) {
+			v.self.state.Executed, v.others[0].state.Executed, v.others[1].state.Executed = "none", "none", "none"
+		}, engines.Green, "", engines.Active, engines.Active, true, false},
+		"new beside a database": {func(v *view) { v.self.state.Executed = "none" }, engines.Yellow, "db-2 has executed nothing yet", engines.Active, engines.Recovering, false, false},
+		"without GTIDs":         {func(v *view) { v.self.state.Executed, v.others[0].state.Executed = "", "" }, engines.Green, "", engines.Active, engines.Active, true, false},
+		"not acknowledging":     {func(v *view) { v.self.state.SemiSync.Acknowledging = false }, engines.Green, "", engines.Active, engines.Active, false, false},
+		"commits do not wait":   {func(v *view) { v.others[0].state.SemiSync.Working = false }, engines.Yellow, "db-0 commits without waiting", engines.Active, engines.Active, true, false},
+		"two allow writes":      {func(v *view) { v.others[1].state.Writes = Allowed }, engines.Red, "db-0 and db-1 allow writes", any, any, false, false},
+		"nobody allows writes":  {func(v *view) { v.others[0].state.Writes = RefusedAtStart }, engines.Red, "no member allows writes", engines.StateUnknown, engines.Recovering, false, false},
 		"a switchover": {func(v *view) {
 			v.others[0].state.Writes = RefusedBySQL
 			v.others[0].state.Switch = &Switch{From: "db-0", Until: observedAt.Add(time.Second)}

@@ -125,7 +125,11 @@ func (e *Engine) handOver(ctx context.Context, t task) (engines.Progress, error)
 
 // copied: the local member's data may be lost once another one has all of it.
 func (v view) copied(words string) engines.Progress {
-	if slices.ContainsFunc(v.others, func(m member) bool { return m.serves() && m.hasAllOf(v.self) && m.state.Executed != "" }) {
+	// Where nothing has a GTID, GTIDs do not show that another one has the data.
+	if v.self.blank() && len(v.others) > 0 {
+		return engines.Progress{State: engines.Running, Detail: v.self.name() + " has executed nothing that has a GTID: who else has its data is known after a first write"}
+	}
+	if slices.ContainsFunc(v.others, func(m member) bool { return m.serves() && m.hasAllOf(v.self) }) {
 		return engines.Progress{State: engines.Done, Detail: words}
 	}
 	if len(v.others) == 0 {

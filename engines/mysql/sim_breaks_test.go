@@ -40,7 +40,7 @@ func (w *simWorld) endAgent(i int, back time.Duration) {
 	a.end()
 	if back > 0 {
 		w.after(back, func() {
-			if !a.alive {
+			if !a.alive && !a.server.gone {
 				a.begin()
 			}
 		})
@@ -55,7 +55,7 @@ func (w *simWorld) crashServer(i int, back time.Duration) {
 	s.crash()
 	if back > 0 {
 		w.after(back, func() {
-			if !s.up {
+			if !s.up && !s.gone {
 				s.boot()
 			}
 		})
@@ -80,6 +80,7 @@ func kinds(members int) []*simKind {
 		{name: "the driver's pod dies for ever", forever: true, do: func(w *simWorld, _ *simBreak) {
 			w.crashServer(0, 0)
 			w.endAgent(0, 0)
+			w.list[0].gone = true
 		}},
 		{name: "the driver's server restarts", do: func(w *simWorld, _ *simBreak) { w.crashServer(0, 4*time.Second) }},
 		{name: "the driver's server hangs", do: func(w *simWorld, _ *simBreak) { w.hangServer(0, 8*time.Second) }},
@@ -161,8 +162,10 @@ func (w *simWorld) handedOver(a *simAgent) {
 	a.end()
 	a.server.crash()
 	w.after(5*time.Second, func() {
-		a.server.boot()
-		a.begin()
+		if !a.server.gone {
+			a.server.boot()
+			a.begin()
+		}
 	})
 }
 

@@ -24,6 +24,7 @@ type simServer struct {
 	id      int
 	up      bool
 	hung    bool // for its agent
+	gone    bool // for ever, with its agent, whatever else was to come back
 	started time.Time
 
 	log, relay []txn
@@ -81,6 +82,9 @@ func (w *simWorld) text(lists ...[]txn) string {
 	}
 	return strings.Join(items, ",")
 }
+
+// position of a server whose log is on.
+func (w *simWorld) position(lists ...[]txn) string { return cmp.Or(w.text(lists...), gtid.None) }
 
 func (w *simWorld) idOf(s *simServer) string {
 	if w.flavor == MySQL {
@@ -168,7 +172,7 @@ func (s *simServer) boot() {
 func (s *simServer) state() State {
 	st := State{
 		Node: s.name, ID: s.w.idOf(s), Version: "8.4.3", Flavor: s.w.flavor, Serving: true, Looked: time.Now(), Started: s.started,
-		Writes: s.writes, Executed: s.w.text(s.log), SemiSync: SemiSync{Installed: s.w.acks > 0},
+		Writes: s.writes, Executed: s.w.position(s.log), SemiSync: SemiSync{Installed: s.w.acks > 0},
 	}
 	if s.w.acks > 0 {
 		st.SemiSync.Source, st.SemiSync.Replica = s.semiSource, s.semiSelf
@@ -272,7 +276,7 @@ func (c simConn) awaits(ctx context.Context, position string, within time.Durati
 	end := time.Now().Add(within)
 	for {
 		err = c.do(ctx, "awaits", func(s *simServer) error {
-			ok, _ = gtid.AtLeast(s.w.flavor.notation(), s.w.text(s.log), position)
+			ok, _ = gtid.AtLeast(s.w.flavor.notation(), s.w.position(s.log), position)
 			return nil
 		})
 		if ok || err != nil || !time.Now().Before(end) {

@@ -25,10 +25,11 @@ type simSetup struct {
 	acks      int // 0: no semi-synchronous replication
 	losesTail bool
 	skipStart bool
+	silent    int // ticks before anybody writes; negative: nobody ever does
 }
 
 func (s simSetup) String() string {
-	return fmt.Sprintf("%s/%d members/acks %d/loses tail %v/skip start %v", s.flavor, s.members, s.acks, s.losesTail, s.skipStart)
+	return fmt.Sprintf("%s/%d members/acks %d/loses tail %v/skip start %v/silent %d", s.flavor, s.members, s.acks, s.losesTail, s.skipStart, s.silent)
 }
 
 // simWorld is a database of a few members, their agents, a client that writes all
@@ -111,7 +112,7 @@ func (w *simWorld) tick() {
 	for _, s := range w.list {
 		if s.up && s.writes == Allowed {
 			allowing = append(allowing, s.name)
-			if w.ticks%3 == 0 && w.n < 80 {
+			if w.ticks%3 == 0 && w.n < 80 && w.writing() {
 				t := s.write()
 				w.waiting[t.n] = t
 			}
@@ -121,7 +122,7 @@ func (w *simWorld) tick() {
 		w.violate("two allow writes: %s", strings.Join(allowing, ", "))
 	}
 	for _, s := range w.list {
-		if s.up && s.writes == RefusedBySQL && s.privileged > 0 {
+		if s.up && s.writes == RefusedBySQL && s.privileged > 0 && w.writing() {
 			t := s.write()
 			w.waiting[t.n] = t
 		}
@@ -134,6 +135,9 @@ func (w *simWorld) tick() {
 		}
 	}
 }
+
+// writing: the database is not one that nobody has used yet.
+func (w *simWorld) writing() bool { return w.silent >= 0 && w.ticks > w.silent }
 
 // acknowledge tells clients about what enough have; a commit whose server has
 // crashed or refuses writes is never acknowledged.

@@ -35,7 +35,8 @@ type State struct {
 	Replicas []Replica `json:"replicas,omitempty"`
 	// Executed are the transactions that were applied or written here, Received
 	// those that were received from the source, Purged those that are no longer in
-	// the binary logs; in the notation of the server.
+	// the binary logs; in the notation of the server, or gtid.None. Empty: not known,
+	// or, of Received, nothing since it began to follow.
 	Executed string   `json:"executed,omitempty"`
 	Received string   `json:"received,omitempty"`
 	Purged   string   `json:"purged,omitempty"`

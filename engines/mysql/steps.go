@@ -265,7 +265,7 @@ func (v view) cannotFollow(m, primary member) string {
 			return fmt.Sprintf("%s has what %s has not: %s", m.name(), primary.name(), why)
 		}
 	}
-	if ok, why := m.has(primary.state.Purged); !ok && primary.state.Purged != "" {
+	if ok, why := m.has(primary.state.Purged); !ok && primary.state.Purged != "" && primary.state.Purged != gtid.None {
 		return fmt.Sprintf("%s lacks what %s has no longer in its logs: %s", m.name(), primary.name(), why)
 	}
 	if m.state.Flavor.notation() == gtid.Unknown {

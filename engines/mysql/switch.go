@@ -106,7 +106,12 @@ func (v view) begin() action {
 		return waiting("%s is handing over", n.From)
 	}
 	if own.Executed == "" {
-		return waiting("%s has executed nothing that has a GTID: it can hand over after a first write", v.self.name())
+		return waiting("%s does not tell by GTIDs what it has executed: MySQL needs gtid_mode=ON, and both flavors log_bin", v.self.name())
+	}
+	for _, m := range v.others {
+		if why := v.lost(m); m.serves() && why != "" {
+			return waiting("%s", why)
+		}
 	}
 	if v.now.Before(v.again) {
 		return waiting("%s; next try in %s", v.failed, words(v.again.Sub(v.now)))

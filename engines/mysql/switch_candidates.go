@@ -45,6 +45,8 @@ func (v view) unfit(m member, beginning bool) string {
 	}
 	if beginning {
 		switch lag := s.Source.Lag; {
+		case m.blank() && !v.self.blank():
+			return m.name() + " has executed nothing yet"
 		case lag == nil:
 			return "how far " + m.name() + " lags is not known"
 		case *lag > v.maxLag:
@@ -54,7 +56,19 @@ func (v view) unfit(m member, beginning bool) string {
 	return v.errantWords(m)
 }
 
+// lost: the other has something while the local member has nothing. This one was
+// looked at last, so the other has not got that from it.
+func (v view) lost(m member) string {
+	if v.self.blank() && !m.blank() && m.state.Executed != "" {
+		return fmt.Sprintf("%s has transactions and %s, which was made anew or has lost them, has none: somebody must say which is right", m.name(), v.self.name())
+	}
+	return ""
+}
+
 func (v view) errantWords(m member) string {
+	if why := v.lost(m); why != "" {
+		return why
+	}
 	switch extra, err := errant(m, v.self); {
 	case err != nil:
 		return fmt.Sprintf("%s cannot be compared: %v", m.name(), err)

@@ -17,6 +17,10 @@ func setups() []simSetup {
 		{flavor: MySQL, members: 3, acks: 1, losesTail: true},
 		{flavor: MariaDB, members: 3, acks: 1, skipStart: true},
 		{flavor: MySQL, members: 2},
+		{flavor: MySQL, members: 3, acks: 1, silent: -1},
+		{flavor: MariaDB, members: 3, silent: -1},
+		{flavor: MySQL, members: 3, silent: 25},
+		{flavor: MariaDB, members: 2, acks: 1, silent: 25},
 	}
 }
 
@@ -46,6 +50,9 @@ func TestSimulatedSwitchover(t *testing.T) {
 		w := simulate(t, setup)
 		if len(w.violations) > 0 || w.list[1].writes != Allowed {
 			t.Fatalf("%s: %v\n%s", setup, w.violations, w.story())
+		}
+		if setup.silent < 0 && w.n != 0 {
+			t.Fatal("somebody wrote")
 		}
 		t.Logf("%s: %d boundaries, %d transactions acknowledged", setup, w.boundaries, len(w.acked))
 	}

@@ -42,6 +42,17 @@ func frozen() view {
 	return v
 }
 
+// blank makes it a database to which nobody has written anything.
+func blank(v *view) {
+	v.self.state.Executed = "none"
+	for i := range v.others {
+		v.others[i].state.Executed, v.others[i].state.Received = "none", ""
+	}
+	if v.self.state.Switch != nil {
+		v.self.state.Switch.Frozen = "none"
+	}
+}
+
 // vacancy is all members after they were started again.
 func vacancy() view {
 	v := seen()
@@ -95,6 +106,34 @@ func TestNext(t *testing.T) {
 		{"starts writable", seen, func(v *view) { v.self.state.StartsWritable = true }, refused, "", "read_only"},
 		{"two writers", seen, func(v *view) { v.others[0].state.Writes, v.others[0].state.Source = Allowed, nil }, wait, "", "both allow writes"},
 
+		{"nobody has written anything yet", seen, blank, start, "", ""},
+		{"it has lost what the others have", seen, func(v *view) { v.self.state.Executed = "none" }, wait, "", "db-1 has transactions and db-0, which was made anew or has lost them, has none"},
+		{"one of the others has something, nobody else", seen, func(v *view) {
+			blank(v)
+			v.others[1].state.Executed = uuid(2) + ":1"
+		}, wait, "", "db-2 has transactions"},
+		{"the others are new", seen, func(v *view) {
+			v.others[0].state.Executed, v.others[1].state.Executed = "none", "none"
+		}, wait, "", "db-1 has executed nothing yet, db-2 has executed nothing yet"},
+		{"one of the others is new", seen, func(v *view) { v.others[0].state.Executed = "none" }, start, "", ""},
+		{"positions are not known", seen, func(v *view) { v.self.state.Executed = "" }, wait, "", "db-0 does not tell by GTIDs what it has executed"},
+		{"positions of the others are not known", seen, func(v *view) {
+			v.others[0].state.Executed, v.others[1].state.Executed = "", ""
+		}, wait, "", "db-1 cannot be compared: not a GTID position: it is not known"},
+		{"those of an unwritten primary's others", seen, func(v *view) {
+			blank(v)
+			v.others[0].state.Executed, v.others[1].state.Executed = "", ""
+		}, wait, "", "db-1 cannot be compared"},
+
+		{"nothing is frozen", frozen, blank, promote, "db-1", ""},
+		{"nothing is frozen, and of one nothing is known", frozen, func(v *view) {
+			blank(v)
+			v.others[0].state.Executed = ""
+		}, promote, "db-2", ""},
+		{"a new one has to catch up", frozen, func(v *view) {
+			v.others[0].state.Executed, v.others[1].known = "none", false
+			v.self.state.SemiSync = SemiSync{}
+		}, catchUp, "db-1", ""},
 		{"caught up", frozen, func(*view) {}, promote, "db-1", ""},
 		{"catching up", frozen, func(v *view) {
 			v.others[0].state.Executed, v.others[1].state.Executed = uuid(0)+":1-90", uuid(0)+":1-95"
@@ -172,6 +211,7 @@ func TestUnknownOpensNothing(t *testing.T) {
 		"agent new":                  func(m *member) { m.peer.Since = noon.Add(-time.Second) },
 		"hands over":                 func(m *member) { m.state.Switch = &Switch{Claim: "c", From: "db-2", Until: noon.Add(time.Second)} },
 		"takes over":                 func(m *member) { m.state.Switch = &Switch{Claim: "c", From: "db-0", Promoting: true} },
+		"positions not known":        func(m *member) { m.state.Executed, m.state.Received = "", "" },
 		"more was executed":          func(m *member) { m.state.Executed += "," + uuid(2) + ":1" },
 		"more was received":          func(m *member) { m.state.Received = uuid(0) + ":1-101" },
 		"follows outside":            func(m *member) { m.state.Source.Host = "elsewhere.example" },
@@ -185,6 +225,12 @@ func TestUnknownOpensNothing(t *testing.T) {
 		}
 	}
 	v := vacancy()
+	v.self.state.Executed = ""
+	require.NotEqual(t, open, tended(v).deed, "what it has is not known")
+	v = vacancy()
+	v.self.state.Executed = "none"
+	require.NotEqual(t, open, tended(v).deed, "it is new, and the others are not")
+	v = vacancy()
 	v.self.state.Writes = RefusedBySQL
 	require.Equal(t, done, tended(v).deed, "somebody meant it")
 	v = vacancy()
@@ -202,6 +248,9 @@ func TestHeir(t *testing.T) {
 	v := vacancy()
 	name, _ := v.heir()
 	require.Equal(t, "db-0", name, "others follow it")
+	blank(&v)
+	require.Equal(t, open, tended(v).deed, "nobody has anything")
+	v = vacancy()
 	v.self.state.Executed = uuid(0) + ":1-90"
 	name, _ = v.heir()
 	require.Equal(t, "db-1", name, "the lowest of those that have all")

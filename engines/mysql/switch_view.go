@@ -190,18 +190,19 @@ func (m member) has(position string) (bool, string) {
 }
 
 // hasAllOf tells whether the member has executed what another has executed, and,
-// when that is a replica, received.
+// when that is a replica, received. Nobody has all of what is not known.
 func (m member) hasAllOf(other member) bool {
-	for _, position := range []string{other.state.Executed, other.state.Received} {
-		if position == "" {
-			continue
-		}
-		if ok, _ := m.has(position); !ok {
-			return false
-		}
+	if ok, _ := m.has(other.state.Executed); !ok {
+		return false
+	}
+	if ok, _ := m.has(other.state.Received); !ok && other.state.Received != "" {
+		return false
 	}
 	return m.state.Flavor == other.state.Flavor
 }
+
+// blank: it is known to have executed nothing that has a GTID.
+func (m member) blank() bool { return m.state.Executed == gtid.None }
 
 // more tells whether a has all of b, and b not all of a.
 func more(a, b member) bool { return a.hasAllOf(b) && !b.hasAllOf(a) }
@@ -209,11 +210,11 @@ func more(a, b member) bool { return a.hasAllOf(b) && !b.hasAllOf(a) }
 // errant names what a replica has that the primary has not.
 func errant(replica, primary member) (string, error) {
 	notation := replica.state.Flavor.notation()
-	own, err := gtid.Parse(notation, replica.state.Executed)
+	own, err := gtid.Told(notation, replica.state.Executed)
 	if err != nil {
 		return "", err
 	}
-	theirs, err := gtid.Parse(primary.state.Flavor.notation(), primary.state.Executed)
+	theirs, err := gtid.Told(primary.state.Flavor.notation(), primary.state.Executed)
 	if err != nil {
 		return "", err
 	}

@@ -106,6 +106,8 @@ func (v view) vacant() action {
 			return waiting("nobody allows writes; %s was made read-only by somebody", m.name())
 		case m.state.Group != nil:
 			return waiting("%s is of a group", m.name())
+		case m.state.Executed == "":
+			return waiting("nobody allows writes; %s does not tell by GTIDs what it has executed", m.name())
 		}
 		if _, member := v.sourceOf(m); m.state.Source != nil && !member {
 			return action{deed: done, words: fmt.Sprintf("%s follows %s", m.name(), engines.OneLine(m.state.Source.Host))}

@@ -19,6 +19,10 @@ const (
 	MariaDB
 )
 
+// None is how a position is written that is known to have nothing in it. An empty
+// text is a position that nobody knows, wherever it is not a server's own words.
+const None = "none"
+
 // Position is what a server has, in either notation. The zero value is at least
 // nothing and ahead of nothing.
 type Position struct {
@@ -27,10 +31,14 @@ type Position struct {
 	domains  Domains
 }
 
-// Parse reads what a server wrote, or String.
+// Parse reads what a server wrote, or String. A server that has nothing writes
+// nothing.
 func Parse(notation Notation, text string) (Position, error) {
 	p := Position{notation: notation}
 	var err error
+	if text == None {
+		text = ""
+	}
 	switch notation {
 	case MySQL:
 		p.set, err = ParseSet(text)
@@ -45,9 +53,22 @@ func Parse(notation Notation, text string) (Position, error) {
 	return p, nil
 }
 
-// String is what Parse reads.
+// Told reads what String wrote.
+func Told(notation Notation, text string) (Position, error) {
+	if text == "" {
+		return Position{}, fmt.Errorf("%w: it is not known", ErrText)
+	}
+	return Parse(notation, text)
+}
+
+// String is what Parse and Told read; empty only for the zero value.
 func (p Position) String() string {
-	if p.notation == MariaDB {
+	switch {
+	case p.notation == Unknown:
+		return ""
+	case p.Empty():
+		return None
+	case p.notation == MariaDB:
 		return p.domains.String()
 	}
 	return p.set.String()
@@ -132,15 +153,13 @@ func (p Position) Errant(ownID string, primary Position, primaryID string) (stri
 	return short(strings.Join(out, ",")), nil
 }
 
-// AtLeast is that of texts; what cannot be read is at least nothing.
+// AtLeast is that of texts that were told; what is not known, or cannot be read, is
+// at least nothing, and nothing is at least it.
 func AtLeast(notation Notation, have, wanted string) (bool, string) {
-	h, err := Parse(notation, have)
-	w, err2 := Parse(notation, wanted)
+	h, err := Told(notation, have)
+	w, err2 := Told(notation, wanted)
 	if err := errors.Join(err, err2); err != nil {
 		return false, err.Error()
-	}
-	if w.Empty() {
-		return false, "there is nothing to compare with"
 	}
 	return h.AtLeast(w)
 }

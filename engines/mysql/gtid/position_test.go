@@ -23,8 +23,14 @@ func TestAtLeast(t *testing.T) {
 		{MySQL, a + ":1-10", a + ":1-10", ""},
 		{MySQL, a + ":1-10," + b + ":1", a + ":1-10", ""},
 		{MySQL, a + ":1-9", a + ":1-10", "transactions are missing (1): " + a + ":10"},
-		{MySQL, "", a + ":1-10", "transactions are missing (10): " + a + ":1-10"},
-		{MySQL, a + ":1", "", "there is nothing to compare with"},
+		{MySQL, None, a + ":1-10", "transactions are missing (10): " + a + ":1-10"},
+		{MySQL, a + ":1", None, ""},
+		{MySQL, None, None, ""},
+		{MySQL, a + ":1", "", "it is not known"},
+		{MySQL, "", a + ":1", "it is not known"},
+		{MySQL, "", None, "it is not known"},
+		{MySQL, None, "", "it is not known"},
+		{MySQL, "", "", "it is not known"},
 		{MySQL, "x", a + ":1", "not a GTID position: want uuid:interval"},
 		{MySQL, a + ":1", "0-1-1", "not a GTID position: want uuid:interval"},
 		{MariaDB, "0-1-16", "0-1-16", ""},
@@ -34,8 +40,13 @@ func TestAtLeast(t *testing.T) {
 		{MariaDB, "0-1-17", "0-2-16", "0-2-16 is missing although it has 0-1-17: it has diverged"},
 		{MariaDB, "0-1-16", "0-2-16", "0-2-16 is missing although it has 0-1-16: it has diverged"},
 		{MariaDB, "0-1-16", "1-1-1", "1-1-1 is missing, and all else of domain 1"},
-		{MariaDB, "0-1-16", "", "there is nothing to compare with"},
-		{Unknown, "", "", "not a GTID position: unknown notation"},
+		{MariaDB, None, "0-1-16", "0-1-16 is missing, and all else of domain 0"},
+		{MariaDB, "0-1-16", None, ""},
+		{MariaDB, None, None, ""},
+		{MariaDB, "0-1-16", "", "it is not known"},
+		{MariaDB, "", None, "it is not known"},
+		{MariaDB, "", "", "it is not known"},
+		{Unknown, None, None, "not a GTID position: unknown notation"},
 	} {
 		ok, why := AtLeast(c.notation, c.have, c.wanted)
 		require.Equal(t, c.why == "", ok, "%s >= %s", c.have, c.wanted)
@@ -47,6 +58,29 @@ func TestAtLeast(t *testing.T) {
 	require.False(t, ok, "unknown is at least nothing")
 }
 
+// TestNothingIsNotUnknown: what a server says that has nothing is written down as
+// that, and comes back.
+func TestNothingIsNotUnknown(t *testing.T) {
+	for _, n := range []Notation{MySQL, MariaDB} {
+		for _, text := range []string{"", None} {
+			p := position(t, n, text)
+			require.True(t, p.Empty())
+			require.Equal(t, None, p.String())
+		}
+		again, err := Told(n, position(t, n, "").String())
+		require.NoError(t, err)
+		require.True(t, again.Empty())
+		_, err = Told(n, "")
+		require.ErrorIs(t, err, ErrText)
+	}
+	require.Empty(t, Position{}.String())
+	require.Equal(t, a+":1", position(t, MySQL, a+":1").Union(position(t, MySQL, None)).String())
+	_, err := Parse(Unknown, None)
+	require.ErrorIs(t, err, ErrText)
+	_, err = Parse(MySQL, None+","+a+":1")
+	require.ErrorIs(t, err, ErrText)
+}
+
 func TestAhead(t *testing.T) {
 	for _, c := range []struct {
 		notation        Notation
@@ -56,6 +90,8 @@ func TestAhead(t *testing.T) {
 		{MySQL, a + ":1-10", a + ":1-9", true, false},
 		{MySQL, a + ":1-9", a + ":1-10", false, false},
 		{MySQL, a + ":1-10", a + ":1-10", false, false},
+		{MySQL, a + ":1", None, true, false},
+		{MySQL, None, None, false, false},
 		{MySQL, a + ":1-10," + b + ":1", a + ":1-11", false, true},
 		{MariaDB, "0-1-16", "0-1-15", true, false},
 		{MariaDB, "0-1-16", "0-1-16", false, false},
