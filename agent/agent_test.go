@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -129,6 +130,12 @@ func TestAnotherAgentHandsOver(t *testing.T) {
 	require.Error(t, err)
 	_, err = r.members[2].as(config.RoleCoordinator).Relieve(t.Context(), second.relief(1, "adopt", node(0)))
 	requireRefused(t, err, codes.FailedPrecondition, ReasonWrongPod)
+}
+
+func TestNobodyElseCanHandOver(t *testing.T) {
+	err := engineError(t.Context(), fmt.Errorf("%w: db-2 follows db-0", engines.ErrOwnAgentOnly))
+	requireRefused(t, err, codes.FailedPrecondition, ReasonOwnAgentOnly)
+	require.ErrorContains(t, err, "db-2 follows db-0")
 }
 
 func TestRoles(t *testing.T) {

@@ -26,6 +26,7 @@ const (
 	ReasonRole          = "ROLE_NOT_ENOUGH" // metadata: needed
 	ReasonWrongNode     = "WRONG_NODE"      // metadata: node
 	ReasonBusy          = "BUSY"            // try again
+	ReasonOwnAgentOnly  = "OWN_AGENT_ONLY"  // nobody else can hand over for that member
 )
 
 // fence remembers the highest epoch of one database cluster and lets no order of

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,98 +17,8 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
 	"github.com/rollcall-dev/rollcall/engines"
-	"github.com/rollcall-dev/rollcall/engines/memory"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
-
-// twin is a member of the memory database that does things together with others:
-// it notes what it is asked.
-type twin struct {
-	engines.Engine
-	peers engines.Peers
-
-	mu    sync.Mutex
-	steps []engines.Step
-	tends int
-	hang  bool
-}
-
-func (w *twin) Look(ctx context.Context, fresh bool) ([]byte, error) {
-	if w.hangs() {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	if fresh {
-		return []byte(`"fresh"`), nil
-	}
-	return []byte(`"known"`), nil
-}
-
-func (w *twin) Step(ctx context.Context, step engines.Step) ([]byte, error) {
-	if w.hangs() {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.steps = append(w.steps, step)
-	return step.Body, nil
-}
-
-func (w *twin) Tend(context.Context) (engines.Progress, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tends++
-	return engines.Progress{State: engines.Running, Detail: "follows soon"}, nil
-}
-
-func (w *twin) hangs() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.hang }
-
-func (w *twin) hung(hang bool) { w.mu.Lock(); defer w.mu.Unlock(); w.hang = hang }
-
-func (w *twin) taken() []engines.Step {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]engines.Step(nil), w.steps...)
-}
-
-func (w *twin) tended() int { w.mu.Lock(); defer w.mu.Unlock(); return w.tends }
-
-// twins are agents whose engines are twins, all in touch.
-func twins(t *testing.T, n int, change ...func(*Options)) (*ring, []*twin) {
-	var nodes []string
-	for i := range n {
-		nodes = append(nodes, node(i))
-	}
-	database := memory.New(memory.Options{}, nodes...)
-	database.AddGroup("books/s1", nodes...)
-	r := newRing(t, database)
-	all := make([]*twin, n)
-	for i := range n {
-		all[i] = &twin{Engine: database.Engine(node(i))}
-		r.start(i, append([]func(*Options){func(o *Options) {
-			o.NewEngine = func(_ config.File, p engines.Peers) (engines.Engine, error) {
-				all[i].peers = p
-				return all[i], nil
-			}
-		}}, change...)...)
-	}
-	r.run(r.members...)
-	for i := range n {
-		eventually(t, "all are alive and named", func() bool {
-			found := 0
-			if roster, _ := r.members[i].agent.mesh.roster(); roster.Synced {
-				for _, e := range roster.Entries {
-					if e.Headline.GetNode() != "" && e.Liveness == rollcallv1.Liveness_LIVENESS_ALIVE {
-						found++
-					}
-				}
-			}
-			return found == n
-		})
-	}
-	return r, all
-}
 
 func TestMembersAskEachOther(t *testing.T) {
 	r, all := twins(t, 3)
@@ -368,97 +277,6 @@ func TestTendingOfAMember(t *testing.T) {
 		m.report(true) // each is a look
 	}
 	require.LessOrEqual(t, all[0].tended(), before)
-}
-
-// rosterOf is a Mesh that knows what a test says.
-type rosterOf struct {
-	Mesh
-	entries []gossip.Entry
-}
-
-func (m *rosterOf) Roster() (gossip.Roster, <-chan struct{}) {
-	return gossip.Roster{Entries: m.entries, Synced: true}, nil
-}
-
-func entry(pod, uid, node, address string, alive bool) gossip.Entry {
-	e := gossip.Entry{
-		Headline: &rollcallv1.Headline{Pod: pod, PodUid: uid, Node: node, Address: address}, Liveness: rollcallv1.Liveness_LIVENESS_DEAD,
-	}
-	if alive {
-		e.Liveness = rollcallv1.Liveness_LIVENESS_ALIVE
-	}
-	return e
-}
-
-func TestWhoIsListed(t *testing.T) {
-	mesh := &rosterOf{}
-	keeper := newMeshKeeper(0, nil)
-	keeper.mesh = mesh
-	p := newPeers("p0", keeper, &fence{}, insecure.NewCredentials())
-	names := func() (out []string) {
-		for _, k := range p.List() {
-			text := k.Pod + "=" + k.Node
-			if !k.Alive {
-				text += "!"
-			}
-			if k.Leaving {
-				text += "?"
-			}
-			out = append(out, text)
-		}
-		return out
-	}
-	mesh.entries = []gossip.Entry{entry("p0", "0", "n0", "127.0.0.1:1", true), entry("p1", "1", "n1", "127.0.0.1:1", true), entry("p2", "2", "n2", "127.0.0.1:2", false)}
-	require.Equal(t, []string{"p1=n1", "p2=n2!"}, names())
-	_, err := p.client("n1")
-	require.NoError(t, err)
-	first := p.links["1"]
-	_, err = p.client("n1")
-	require.NoError(t, err)
-	require.Same(t, first, p.links["1"], "one connection")
-
-	// Its agent has restarted, elsewhere, and its database does not answer.
-	mesh.entries[1] = entry("p1", "1", "", "127.0.0.1:3", true)
-	require.Equal(t, []string{"p1=n1", "p2=n2!"}, names())
-	require.Empty(t, p.links)
-	_, err = p.client("n1")
-	require.NoError(t, err)
-	require.NotSame(t, first, p.links["1"])
-
-	// Two lives of one pod: the one that is alive counts.
-	mesh.entries = append(mesh.entries, entry("p2", "2b", "n2", "127.0.0.1:4", true))
-	require.Equal(t, []string{"p1=n1", "p2=n2"}, names())
-	for _, c := range []struct {
-		change func(h *rollcallv1.Headline)
-		want   string
-	}{
-		{func(h *rollcallv1.Headline) { h.Phase = rollcallv1.Phase_PHASE_STOPPING }, "p1=n1?"},
-		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_PREPARING }, "p1=n1?"},
-		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_PREPARED }, "p1=n1?"},
-		{func(h *rollcallv1.Headline) { h.Drain = rollcallv1.Drain_DRAIN_REFUSED }, "p1=n1"},
-	} {
-		mesh.entries[1] = entry("p1", "1", "n1", "127.0.0.1:3", true)
-		c.change(mesh.entries[1].Headline)
-		require.Equal(t, c.want, names()[0])
-	}
-
-	for what, e := range map[string]gossip.Entry{
-		"both p3 and p4 say":     entry("p4", "4", "n3", "127.0.0.1:4", true),
-		"does not tell where":    entry("p4", "4", "n4", "", true),
-		"no agent that is alive": entry("p4", "4", "n5", "127.0.0.1:4", false),
-	} {
-		mesh.entries = []gossip.Entry{entry("p3", "3", "n3", "127.0.0.1:3", true), e}
-		_, err := p.client(e.Headline.Node)
-		require.ErrorContains(t, err, what)
-	}
-	mesh.entries = nil
-	require.Empty(t, names())
-	require.Empty(t, p.nodes, "nobody is remembered for ever")
-
-	p.close()
-	mesh.entries = []gossip.Entry{entry("p1", "1", "n1", "127.0.0.1:1", true)}
-	_, err = p.client("n1")
-	require.ErrorContains(t, err, "stopping")
 }
 
 // A host that takes connections and says nothing costs a bounded time.

@@ -366,6 +366,8 @@ func engineError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errNoEngine):
 		return refusal(codes.Unavailable, ReasonNotConfigured, nil, "%v", err)
+	case errors.Is(err, engines.ErrOwnAgentOnly):
+		return refusal(codes.FailedPrecondition, ReasonOwnAgentOnly, nil, "%v", err)
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
 		return status.Error(codes.DeadlineExceeded, err.Error())
 	default:

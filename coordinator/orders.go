@@ -41,6 +41,9 @@ var _ act.Agents = orders{}
 // order whose epoch is lower than one that was seen.
 const reasonStaleEpoch = "STALE_EPOCH"
 
+// reasonOwnAgentOnly is theirs for a pod for which nobody else can hand over.
+const reasonOwnAgentOnly = "OWN_AGENT_ONLY"
+
 func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, act.Shared, error) {
 	answer, err := o.prepare(ctx, to, order, nil, false)
 	return answer.GetUndo(), act.Shared{Knob: answer.GetKnob(), Undo: answer.GetKnobUndo()}, err
@@ -119,11 +122,16 @@ func (o orders) fence(epoch int64) *rollcallv1.Fence {
 	return &rollcallv1.Fence{ClusterUid: o.clusterUID, Epoch: epoch}
 }
 
-// judge tells a refusal because of the epoch from other failures.
+// judge tells refusals that mean something to an actor from other failures.
 func judge(err error) error {
-	for _, detail := range status.Convert(err).Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetReason() == reasonStaleEpoch {
+	s := status.Convert(err)
+	for _, detail := range s.Details() {
+		info, ok := detail.(*errdetails.ErrorInfo)
+		switch {
+		case ok && info.GetReason() == reasonStaleEpoch:
 			return fmt.Errorf("%w: %w", act.ErrStaleEpoch, err)
+		case ok && info.GetReason() == reasonOwnAgentOnly:
+			return &act.OwnAgentOnlyError{Why: s.Message()}
 		}
 	}
 	return err

@@ -1,6 +1,13 @@
 package engines
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrOwnAgentOnly is what Apply answers to an order for another node when only that
+// node's own agent could hand over, and more than an election would be lost without.
+var ErrOwnAgentOnly = errors.New("only its own agent can hand over")
 
 // Relieve makes one round of handing over duties and leaves nothing to be
 // undone: once they have moved, what was marked on the way is taken back.

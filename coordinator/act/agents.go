@@ -36,6 +36,12 @@ type Agents interface {
 // ErrStaleEpoch is what Agents answer when the agent has seen a higher epoch.
 var ErrStaleEpoch = errors.New("the agent has seen orders of a newer coordinator")
 
+// OwnAgentOnlyError is what Relieve answers when only a pod's own agent could hand
+// over for it, and what is at stake without.
+type OwnAgentOnlyError struct{ Why string }
+
+func (e *OwnAgentOnlyError) Error() string { return e.Why }
+
 // Target is the agent of one pod.
 type Target struct {
 	Pod string

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,7 +11,9 @@ import (
 )
 
 // relieveFor is how long another agent may take to hand over for a pod that has
-// none. Then the pod goes as it is: nothing would be lost, only leaders elected.
+// none. Then the pod goes as it is: nothing would be lost, only leaders elected. Where
+// more is at stake, as with a primary that nobody would succeed, an agent says so at
+// once, and the pod stays (OwnAgentOnlyError).
 const relieveFor = 30 * time.Second
 
 // relieve has another pod's agent hand over for a pod that is adopted: its own
@@ -20,6 +23,7 @@ func (a *Actor) relieve(ctx context.Context, at Situation, claim policy.Claim) f
 	defer cancel()
 	order, began := a.order(at, claim), time.Now()
 	progress, err := a.handOverFor(ctx, at, claim, order)
+	var held *OwnAgentOnlyError
 	return func(r *run) {
 		a.outrun(err)
 		if r.prepareBegan.IsZero() {
@@ -30,6 +34,8 @@ func (a *Actor) relieve(ctx context.Context, at Situation, claim policy.Claim) f
 			r.succeeded()
 			r.heard.Relieved = true
 			r.backToBarrier()
+		case errors.As(err, &held):
+			r.abandon(held.Why, policy.Vetoed)
 		case time.Since(r.prepareBegan) > relieveFor:
 			a.log.Warn("nobody could hand over for the pod, it goes as it is", "id", claim.ID, "pod", claim.Pod, "detail", progress.Detail, "error", err)
 			r.succeeded()

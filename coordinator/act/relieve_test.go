@@ -1,7 +1,9 @@
 package act
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,6 +45,32 @@ func TestWhoIsNotAlone(t *testing.T) {
 		at, claim := adopting()
 		change(&at, &claim)
 		require.False(t, alone(at, claim), name)
+	}
+}
+
+// unrelieved are agents of which none can hand over for another.
+type unrelieved struct{ Agents }
+
+func (unrelieved) Relieve(context.Context, Target, Order, string) (Progress, error) {
+	return Progress{}, &OwnAgentOnlyError{Why: "s-2 follows s-0, which has no agent"}
+}
+
+// A primary that nobody can hand over for is left where it is, however long that
+// takes, and the reason is what a person reads.
+func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
+	at, claim := adopting()
+	at.Cluster = &v1alpha1.DatabaseCluster{}
+	a := &Actor{options: Options{Agents: unrelieved{&agents{}}}}
+	for _, began := range []time.Time{{}, time.Now(), time.Now().Add(-time.Hour)} {
+		r := run{prepareBegan: began}
+		a.relieve(t.Context(), at, claim)(&r)
+		require.False(t, r.heard.Relieved)
+		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
+		require.Equal(t, policy.Vetoed, r.rest)
+		moves := Case{Claim: claim, Pod: Here, Alone: true, GiveUp: r.giveUp != ""}
+		require.Equal(t, Shut, next(moves))
+		moves.Heard.Closed = true
+		require.Equal(t, Release, next(moves))
 	}
 }
 

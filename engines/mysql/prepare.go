@@ -53,6 +53,8 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 		return engines.Progress{}, err
 	}
 	switch {
+	case node != s.Node && order.Kind == engines.Handoff:
+		return e.standIn(ctx, node)
 	case node != s.Node:
 		return engines.Progress{State: engines.Refused, Detail: "only the agent of " + engines.OneLine(node) + " can hand over its role"}, nil
 	case e.options.Failover != "":

@@ -1,0 +1,29 @@
+package coordinator
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+)
+
+func refusedFor(t *testing.T, reason string) error {
+	t.Helper()
+	s, err := status.New(codes.FailedPrecondition, "db-2 follows db-0").WithDetails(&errdetails.ErrorInfo{Reason: reason})
+	require.NoError(t, err)
+	return s.Err()
+}
+
+func TestRefusalsThatAnActorKnows(t *testing.T) {
+	require.ErrorIs(t, judge(refusedFor(t, "STALE_EPOCH")), act.ErrStaleEpoch)
+	var held *act.OwnAgentOnlyError
+	require.ErrorAs(t, judge(refusedFor(t, "OWN_AGENT_ONLY")), &held)
+	require.Equal(t, "db-2 follows db-0", held.Why)
+	require.False(t, errors.As(judge(refusedFor(t, "BUSY")), &held))
+	require.NoError(t, judge(nil))
+}
