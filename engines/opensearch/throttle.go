@@ -1,7 +1,6 @@
 package opensearch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,16 +33,8 @@ func (s settings) allocation() allocation {
 
 func decodeAllocation(data []byte) (allocation, error) {
 	var a allocation
-	if len(data) > engines.MaxUndo {
-		return a, fmt.Errorf("%w: %d bytes: want at most %d", ErrShared, len(data), engines.MaxUndo)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&a); err != nil {
+	if err := engines.ReadUndo(data, &a); err != nil {
 		return a, fmt.Errorf("%w: %w", ErrShared, err)
-	}
-	if decoder.More() {
-		return a, fmt.Errorf("%w: something follows it", ErrShared)
 	}
 	for _, v := range []*string{a.Persistent, a.Transient} {
 		if v == nil {
