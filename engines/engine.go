@@ -79,6 +79,9 @@ type Progress struct {
 	Detail string
 	// Done and Total count units of work where the database tells them.
 	Done, Total int
+	// OwnAgentOnly: Refused, as only the node's own agent could hand over, and more than
+	// an election would be lost without.
+	OwnAgentOnly bool
 }
 
 // Facts are constants of an adapter that the policy needs.

@@ -3,10 +3,10 @@ package engines
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
-// ErrOwnAgentOnly is what Apply answers to an order for another node when only that
-// node's own agent could hand over, and more than an election would be lost without.
+// ErrOwnAgentOnly is what Relieve answers when Progress says so.
 var ErrOwnAgentOnly = errors.New("only its own agent can hand over")
 
 // Relieve makes one round of handing over duties and leaves nothing to be
@@ -23,6 +23,9 @@ func Relieve(ctx context.Context, e Engine, order Order) (Progress, error) {
 	}
 	if restored, err := e.Restore(ctx, undo); err != nil || restored.State != Done {
 		return restored, err
+	}
+	if progress.State == Refused && progress.OwnAgentOnly {
+		return progress, fmt.Errorf("%w: %s", ErrOwnAgentOnly, progress.Detail)
 	}
 	return progress, nil
 }

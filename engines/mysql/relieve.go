@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -17,8 +16,8 @@ func (e *Engine) standIn(ctx context.Context, node string) (engines.Progress, er
 		return engines.Progress{}, err
 	}
 	if why := v.mayLead(node); why != "" {
-		return engines.Progress{}, fmt.Errorf("%w: %s: let another member take over by hand, or delete the pod when a pause of all writes does no harm: it comes back with an agent",
-			engines.ErrOwnAgentOnly, why)
+		return engines.Progress{State: engines.Refused, OwnAgentOnly: true, Detail: why +
+			": let another member take over by hand, or delete the pod when a pause of all writes does no harm: it comes back with an agent"}, nil
 	}
 	return engines.Progress{State: engines.Done, Detail: node + " is a replica"}, nil
 }
