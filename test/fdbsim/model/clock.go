@@ -95,7 +95,7 @@ func (c *Cluster) followMajority() {
 	lines := map[string]int{}
 	for _, seat := range c.Seats {
 		if p := c.sitting(seat); p != nil && p.Up {
-			if line := p.Version.Line(); line != c.Version.Line() {
+			if line := p.Version.Line(); !p.Version.SameLine(c.Version) {
 				lines[line]++
 				if lines[line] > len(c.Seats)/2 {
 					c.Version = p.Version

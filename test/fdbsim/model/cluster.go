@@ -169,7 +169,7 @@ func (c *Cluster) Server(id int) *Server {
 }
 
 // joined says whether the process is up and speaks the cluster's protocol.
-func (c *Cluster) joined(p *Process) bool { return p.Up && p.Version.Line() == c.Version.Line() }
+func (c *Cluster) joined(p *Process) bool { return p.Up && p.Version.SameLine(c.Version) }
 
 // alive says whether a storage server runs.
 func (c *Cluster) alive(s *Server) bool {

@@ -30,22 +30,34 @@ func (p *Process) Matches(target, address string) bool {
 		return target == address || target == ip
 	}
 	key, value, _ := strings.Cut(strings.TrimPrefix(target, localityPrefix), ":")
-	have, known := p.Locality()[key]
-	return known && have == value
+	have := p.locality(key)
+	return have != "" && have == value
 }
 
-// Locality of a process, by its keys.
-func (p *Process) Locality() map[string]string {
-	l := map[string]string{"instance_id": p.Instance, "processid": p.ProcessID(), "zoneid": p.Zone, "machineid": p.Machine}
-	for key, value := range map[string]string{"dcid": p.DC, "data_hall": p.Hall} {
-		if value != "" {
-			l[key] = value
-		}
+// localityKeys are all that a process may have.
+var localityKeys = []string{"instance_id", "processid", "zoneid", "machineid", "dcid", "data_hall", "dns_name"}
+
+// locality is one value of the process's locality, or "".
+func (p *Process) locality(key string) string {
+	switch key {
+	case "instance_id":
+		return p.Instance
+	case "processid":
+		return p.ProcessID()
+	case "zoneid":
+		return p.Zone
+	case "machineid":
+		return p.Machine
+	case "dcid":
+		return p.DC
+	case "data_hall":
+		return p.Hall
+	case "dns_name":
+		host, _, _ := strings.Cut(p.Host, ":")
+		return host
+	default:
+		return ""
 	}
-	if host, _, named := strings.Cut(p.Host, ":"); named {
-		l["dns_name"] = host
-	}
-	return l
 }
 
 func (c *Cluster) matches(p *Process, address string) bool {
@@ -147,7 +159,7 @@ func (c *Cluster) Workers() []*Process {
 
 // registered says whether status lists a process: a while after it came, and a while after it went.
 func (c *Cluster) registered(p *Process) bool {
-	if p.Version.Line() != c.Version.Line() {
+	if !p.Version.SameLine(c.Version) {
 		return false
 	}
 	if p.Up {

@@ -1,21 +1,20 @@
 package model
 
 import (
-	"fmt"
+	"encoding/hex"
 	"hash/fnv"
+	"strconv"
 )
 
 // ProcessID is the identity that a process keeps on its volume: another one on another volume.
 func (p *Process) ProcessID() string { return hexID("process", p.Instance, p.Volume, 32) }
 
 func hexID(kind, a, b string, digits int) string {
-	out := ""
-	for i := 0; len(out) < digits; i++ {
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%s/%s/%s/%d", kind, a, b, i)
-		out += fmt.Sprintf("%016x", h.Sum64())
+	h := fnv.New128a()
+	for _, part := range []string{kind, a, b} {
+		_, _ = h.Write([]byte(part + "/"))
 	}
-	return out[:digits]
+	return hex.EncodeToString(h.Sum(nil))[:digits]
 }
 
-func roleID(id int) string { return hexID("role", fmt.Sprint(id), "", 16) }
+func roleID(id int) string { return hexID("role", strconv.Itoa(id), "", 16) }

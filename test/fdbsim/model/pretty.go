@@ -29,7 +29,7 @@ func write(b *bytes.Buffer, value any, depth int) {
 	case object:
 		keys := slices.Sorted(maps.Keys(v))
 		enclose(b, "{", "}", depth, len(keys), func(i int) {
-			fmt.Fprintf(b, "%s : ", quote(keys[i]))
+			b.WriteString(quote(keys[i]) + " : ")
 			write(b, v[keys[i]], depth+1)
 		})
 	case list:
@@ -38,8 +38,12 @@ func write(b *bytes.Buffer, value any, depth int) {
 		b.WriteString(quote(v))
 	case float64:
 		b.WriteString(number(v))
-	case bool, int, int64:
-		fmt.Fprint(b, v)
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case int:
+		b.WriteString(strconv.Itoa(v))
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
 	default:
 		panic(fmt.Sprintf("a status document has no %T", value))
 	}

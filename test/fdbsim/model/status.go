@@ -122,7 +122,7 @@ func (c *Cluster) messages() list {
 func (c *Cluster) incompatible() list {
 	var out list
 	for _, p := range c.Processes {
-		if p.Up && p.Version.Line() != c.Version.Line() {
+		if p.Up && !p.Version.SameLine(c.Version) {
 			out = append(out, p.Address)
 		}
 	}

@@ -13,8 +13,10 @@ func (c *Cluster) processes() object {
 
 func (c *Cluster) process(p *Process) object {
 	locality := object{}
-	for key, value := range p.Locality() {
-		locality[key] = value
+	for _, key := range localityKeys {
+		if value := p.locality(key); value != "" {
+			locality[key] = value
+		}
 	}
 	var messages list
 	for _, name := range p.Messages {

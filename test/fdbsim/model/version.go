@@ -31,6 +31,9 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Min
 // Line is what processes and fdbcli must share to understand each other: 7.3.
 func (v Version) Line() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
+// SameLine says whether two versions understand each other.
+func (v Version) SameLine(w Version) bool { return v.Major == w.Major && v.Minor == w.Minor }
+
 // AtLeast compares.
 func (v Version) AtLeast(major, minor, patch int) bool {
 	if v.Major != major {
