@@ -13,7 +13,7 @@ func (c *Cluster) Advance(d time.Duration) {
 		if c.still {
 			next = min(end, max(next, c.deadline()))
 		}
-		step := next - c.Now
+		step := min(next-c.Now, tickLength) // nothing moved in the time that was left out
 		c.Now = next
 		c.still = true
 		c.tick(step)

@@ -242,6 +242,9 @@ func (c *Cluster) Clone() *Cluster {
 }
 
 func cloneAll[T any](in []*T) []*T {
+	if in == nil {
+		return nil
+	}
 	out := make([]*T, len(in))
 	for i, x := range in {
 		y := *x

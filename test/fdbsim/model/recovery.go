@@ -222,7 +222,7 @@ func (c *Cluster) recruitLogs() []*Process {
 			}
 		}
 	}
-	chosen := spread(eligible, c.Logs)
+	chosen := spread(c.Redundancy.firstLogs(eligible), c.Logs)
 	if !c.Redundancy.pushable(chosen) {
 		return nil
 	}

@@ -86,6 +86,28 @@ func (r Redundancy) pushable(processes []*Process) bool {
 	return halls >= 2
 }
 
+// firstLogs puts those first that a mutation can be pushed to, when there are such: for three_data_hall two zones in each of
+// two halls.
+func (r Redundancy) firstLogs(processes []*Process) []*Process {
+	if r != ThreeDataHall {
+		return processes
+	}
+	var first []*Process
+	halls := 0
+	for _, hall := range distinct(processes, func(p *Process) string { return p.Hall }) {
+		within := spread(slices.DeleteFunc(slices.Clone(processes), func(p *Process) bool { return p.Hall != hall }), 2)
+		if halls < 2 && countZones(within) == 2 {
+			first, halls = append(first, within...), halls+1
+		}
+	}
+	for _, p := range processes {
+		if !slices.Contains(first, p) {
+			first = append(first, p)
+		}
+	}
+	return first
+}
+
 func countZones(processes []*Process) int {
 	return len(distinct(processes, func(p *Process) string { return p.Zone }))
 }
