@@ -101,9 +101,9 @@ func (s *session) noTarget() {
 }
 
 func (s *session) noRoom() {
-	space := "available"
-	if !s.Version.Localities() {
-		space = "free"
+	space := "free"
+	if s.Version.AtLeast(7, 4, 0) {
+		space = "available"
 	}
 	fmt.Fprintf(s.Stderr, "ERROR: This exclude may cause the total %s space in the cluster to drop below 10%%.\n"+
 		"Type `exclude FORCE <ADDRESS...>' to exclude without checking %s space.\n", space, space)

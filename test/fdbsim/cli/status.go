@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/test/fdbsim/model"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
 )
 
@@ -48,25 +48,4 @@ func (s *session) fetchStatus(ctx context.Context) (document string, available b
 }
 
 // alone is the document when no coordinator answers.
-func (s *session) alone() string {
-	type coordinator struct {
-		Address   string `json:"address"`
-		Reachable bool   `json:"reachable"`
-	}
-	seats := []coordinator{}
-	for _, a := range s.db.Coordinators() {
-		seats = append(seats, coordinator{Address: a})
-	}
-	text, err := json.MarshalIndent(map[string]any{
-		"client": map[string]any{
-			"coordinators":    map[string]any{"coordinators": seats, "quorum_reachable": false},
-			"database_status": map[string]any{"available": false, "healthy": false},
-			"messages":        []map[string]string{{"name": "quorum_not_reachable", "description": "Unable to reach a quorum of coordinators."}},
-		},
-		"cluster": map[string]any{"layers": map[string]any{"_valid": false}},
-	}, "", "    ")
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
+func (s *session) alone() string { return string(model.AloneJSON(s.db.Coordinators())) }

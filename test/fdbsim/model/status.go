@@ -14,6 +14,24 @@ func (c *Cluster) DownJSON() []byte {
 	return pretty(object{"client": c.clientStatus(false), "cluster": object{}})
 }
 
+// AloneJSON is what it prints when no coordinator answers: the client knows nothing but its cluster file.
+func AloneJSON(coordinators []string) []byte {
+	var seats list
+	for _, a := range coordinators {
+		seats = append(seats, object{"address": a, "reachable": false})
+	}
+	return pretty(object{
+		"client": object{
+			"coordinators":    object{"coordinators": seats, "quorum_reachable": false},
+			"database_status": object{"available": false, "healthy": false},
+			"messages":        list{quorumNotReachable},
+		},
+		"cluster": object{"layers": object{"_valid": false}},
+	})
+}
+
+var quorumNotReachable = object{"name": "quorum_not_reachable", "description": "Unable to reach a quorum of coordinators."}
+
 func (c *Cluster) status() object {
 	if !c.Created() || !c.quorum() {
 		return object{"client": c.clientStatus(false), "cluster": object{}}
@@ -31,7 +49,7 @@ func (c *Cluster) clientStatus(available bool) object {
 		seats = append(seats, s)
 	}
 	if !c.quorum() {
-		messages = list{object{"name": "quorum_not_reachable", "description": "Unable to reach a quorum of coordinators."}}
+		messages = list{quorumNotReachable}
 	}
 	healthy, _, _ := c.dataState()
 	return object{
