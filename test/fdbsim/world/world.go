@@ -43,6 +43,7 @@ type Options struct {
 type beat struct {
 	incarnation string
 	last        time.Time
+	left        bool // it said goodbye; what it said before may come later
 }
 
 // New puts a cluster into the world, which owns it from now on.
@@ -116,7 +117,12 @@ func (w *World) Member(_ context.Context, m wire.Member) (wire.Standing, error) 
 	case m.Op == wire.Leave:
 		if known.incarnation == m.Incarnation {
 			w.cluster.Kill(m.Instance)
+			w.cluster.Advance(0)
+			known.left = true
+			w.beats[m.Instance] = known
 		}
+		return wire.Standing{}, nil
+	case known.left && known.incarnation == m.Incarnation:
 		return wire.Standing{}, nil
 	case m.Op == wire.Join || known.incarnation == "":
 		// A beat that the world does not know is from before the world itself started anew: nothing has happened to the
