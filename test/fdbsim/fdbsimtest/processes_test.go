@@ -200,7 +200,7 @@ func TestProcessesComeAndGo(t *testing.T) {
 	stats := c.Verify(t.Context())
 	require.Zero(t, stats.Lost, stats.String())
 	require.Zero(t, stats.Failed, stats.String())
-	require.Equal(t, 240, stats.Writes)
+	require.Equal(t, 5*40, stats.Writes)
 	require.Zero(t, d.view().Lost)
 }
 
