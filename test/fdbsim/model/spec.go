@@ -8,6 +8,7 @@ import (
 // Spec says what cluster to make. Everything has a default.
 type Spec struct {
 	Description string
+	Prefix      string // of instances: fdb-0, fdb-1 and so on
 	Version     string
 	Redundancy  Redundancy
 	Zones       int // at least one
@@ -29,6 +30,9 @@ type Spec struct {
 func (s Spec) withDefaults() Spec {
 	if s.Description == "" {
 		s.Description = "fdb"
+	}
+	if s.Prefix == "" {
+		s.Prefix = "fdb"
 	}
 	if s.Version == "" {
 		s.Version = "7.3.63"
@@ -79,9 +83,10 @@ func New(spec Spec) *Cluster {
 	c := Empty(spec)
 	for n := range spec.Zones * spec.PerZone {
 		zone := n % spec.Zones
+		instance := fmt.Sprintf("%s-%d", spec.Prefix, n)
 		p := Process{
-			Instance: fmt.Sprintf("fdb-%d", n), Address: spec.Address(n), Host: spec.Host(n), Class: spec.Class(n), Version: c.Version,
-			Zone: "zone-" + string(rune('a'+zone)), Machine: fmt.Sprintf("fdb-%d", n), Volume: fmt.Sprintf("fdb-%d/1", n),
+			Instance: instance, Address: spec.Address(n), Host: spec.Host(n), Class: spec.Class(n), Version: c.Version,
+			Zone: "zone-" + string(rune('a'+zone)), Machine: instance, Volume: instance + "/1",
 		}
 		if spec.Halls > 0 {
 			p.Hall = "hall-" + string(rune('a'+zone%spec.Halls))

@@ -3,8 +3,8 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/test/fdbsim/model"
@@ -67,35 +67,11 @@ func (w *World) faultOf(via string) wire.Fault {
 func (w *World) wrong() *model.Cluster {
 	if w.other == nil {
 		w.other = model.New(model.Spec{
-			Description: "other", Version: w.cluster.Version.String(), Zones: 3, PerZone: 1,
-			Address: func(n int) string { return "192.0.2." + string(rune('1'+n)) + ":4500" },
+			Description: "other", Prefix: "other", Version: w.cluster.Version.String(), PerZone: 1,
+			Address: func(n int) string { return fmt.Sprintf("192.0.2.%d:4500", 1+n) },
 		})
-		for _, p := range w.other.Processes {
-			p.Instance = strings.Replace(p.Instance, "fdb", "other", 1)
-		}
-		w.other = rename(w.other)
 	}
 	return w.other
-}
-
-// rename lets everything of a cluster follow the names of its processes.
-func rename(c *model.Cluster) *model.Cluster {
-	name := func(old string) string { return strings.Replace(old, "fdb", "other", 1) }
-	for _, s := range c.Servers {
-		s.Process = name(s.Process)
-	}
-	for _, g := range c.Generations {
-		for i := range g.Logs {
-			g.Logs[i].Process = name(g.Logs[i].Process)
-		}
-	}
-	for i := range c.Seats {
-		c.Seats[i].Process = name(c.Seats[i].Process)
-	}
-	for i := range c.Recovery.Roles {
-		c.Recovery.Roles[i].Process = name(c.Recovery.Roles[i].Process)
-	}
-	return c
 }
 
 // ours says whether a connection string leads here, or once did. Before there is a database, every one does.
