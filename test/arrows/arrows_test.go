@@ -32,11 +32,15 @@ var rules = []Rule{
 	{Name: "what runs beside a database has no simulation", From: []string{
 		"agent", "engines", "coordinator", "cmd/rollcall-agent", "cmd/rollcall-coordinator",
 	}, Never: []string{"test"}},
+	// What proves the FoundationDB adapter must not make the adapter's mistakes, so they share nothing.
+	{Name: "the simulated FoundationDB knows nothing of Rollcall", From: []string{"test/fdbsim"}, Never: []string{
+		"agent", "cmd", "coordinator", "engines", "proto",
+	}},
 	{Name: "policy is values in, values out", From: []string{"coordinator/policy"}, StandardOnly: true},
 }
 
 func TestArrows(t *testing.T) {
-	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/rollcall-agent", "./cmd/rollcall-coordinator", "./coordinator/...")
+	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/rollcall-agent", "./cmd/rollcall-coordinator", "./coordinator/...", "./test/fdbsim/...")
 	require.NoError(t, err)
 	// The policy's own packages are no foreign ones.
 	for i, p := range packages {
@@ -47,7 +51,7 @@ func TestArrows(t *testing.T) {
 	for _, b := range Check(module, packages, rules) {
 		t.Error(b)
 	}
-	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "cmd/rollcall-agent", "cmd/rollcall-coordinator"} {
+	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "cmd/rollcall-agent", "cmd/rollcall-coordinator", "test/fdbsim/model"} {
 		found := false
 		for _, p := range packages {
 			found = found || p.ImportPath == module+"/"+path
@@ -74,6 +78,7 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 		"engines/solr/solr.go":          "package solr\nimport _ \"" + module + "/coordinator\"\n",
 		"coordinator/coordinator.go":    "package coordinator\n",
 		"test/sim/sim.go":               "package sim\n",
+		"test/fdbsim/model/model.go":    "package model\nimport _ \"" + module + "/engines\"\n",
 		"cmd/rollcall-coordinator/m.go": "package main\nimport _ \"" + module + "/test/sim\"\nfunc main() {}\n",
 		"coordinator/policy/policy.go":  "package policy\nimport (\n _ \"example.com/lib\"\n _ \"strings\"\n)\n",
 		"cmd/rollcall-agent/main.go":    "package main\nimport (\n _ \"" + module + "/coordinator\"\n _ \"" + module + "/engines/solr\"\n)\nfunc main() {}\n",
@@ -95,6 +100,7 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 		"policy is values in, values out: coordinator/policy depends on example.com/lib",
 		"the agent knows no Kubernetes: agent depends on k8s.io/fake",
 		"the agent knows no coordinator: cmd/rollcall-agent depends on coordinator",
+		"the simulated FoundationDB knows nothing of Rollcall: test/fdbsim/model depends on engines",
 		"what runs beside a database has no simulation: cmd/rollcall-coordinator depends on test/sim",
 	}, got)
 }

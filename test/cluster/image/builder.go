@@ -1,5 +1,6 @@
 // Package image builds the images that the demo and the tests run, without a container engine: Solr with ZooKeeper, and
-// OpenSearch, from Debian packages and Maven, MySQL and MariaDB from Debian packages, and Rollcall's own from static binaries.
+// OpenSearch, from Debian packages and Maven, MySQL and MariaDB from Debian packages, and Rollcall's own and the simulated
+// FoundationDB from static binaries.
 //
 // Everything that is made is kept under a key of everything that went into it, so that a second build has nothing to do,
 // and layers are shared: the image of another Solr version adds its jars only.
@@ -53,6 +54,7 @@ var recipes = []recipe{
 	{"opensearch", Builder.openSearch},
 	{"mysql", func(b Builder, ctx context.Context) (Built, error) { return b.sql(ctx, mysqlServer) }},
 	{"mariadb", func(b Builder, ctx context.Context) (Built, error) { return b.sql(ctx, mariadbServer) }},
+	{"foundationdb", Builder.foundationDB},
 	{"agent", func(b Builder, ctx context.Context) (Built, error) { return b.own(ctx, "agent", "rollcall-agent") }},
 	{"coordinator", func(b Builder, ctx context.Context) (Built, error) {
 		return b.own(ctx, "coordinator", "rollcall-coordinator", "rollcall")

@@ -37,13 +37,7 @@ func (b Builder) own(ctx context.Context, part string, programs ...string) (Buil
 	var binaries []string
 	for _, program := range programs {
 		pkg, binary := "./cmd/"+program, filepath.Join(tmp, program)
-		if _, err := os.Stat(filepath.Join(b.Root, pkg)); err != nil {
-			return Built{}, fmt.Errorf("%w: %s in %s", ErrNoPackage, pkg, b.Root)
-		}
-		// The toolchain's own cache knows best whether anything has changed.
-		err = command(ctx, b.Root, []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "GOOS=linux"},
-			"go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version="+b.Version, "-o", binary, pkg)
-		if err != nil {
+		if err := b.static(ctx, pkg, binary, "-tags", "grpcnotrace"); err != nil {
 			return Built{}, err
 		}
 		binaries = append(binaries, binary)
@@ -69,6 +63,16 @@ func (b Builder) own(ctx context.Context, part string, programs ...string) (Buil
 		Layers: []archive.Layer{layer},
 		Config: archive.Config{User: nobody + ":" + nobody, Entrypoint: []string{"/" + programs[0]}},
 	})
+}
+
+// static builds a program of the checkout that needs nothing else. The toolchain's own cache knows best whether anything has
+// changed.
+func (b Builder) static(ctx context.Context, pkg, binary string, flags ...string) error {
+	if _, err := os.Stat(filepath.Join(b.Root, pkg)); err != nil {
+		return fmt.Errorf("%w: %s in %s", ErrNoPackage, pkg, b.Root)
+	}
+	argv := append([]string{"go", "build", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version=" + b.Version, "-o", binary}, flags...)
+	return command(ctx, b.Root, []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "GOOS=linux"}, append(argv, pkg)...)
 }
 
 // forgetLayers removes layers of earlier sources: of one's own programs there would soon be many.

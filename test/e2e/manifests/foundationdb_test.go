@@ -1,0 +1,131 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/test/fdbsim/fdbsimtest"
+	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
+)
+
+func foundationDBSets(t *testing.T) map[string]appsv1.StatefulSet {
+	t.Helper()
+	text, err := os.ReadFile("foundationdb.yaml")
+	require.NoError(t, err)
+	sets := map[string]appsv1.StatefulSet{}
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
+		var set appsv1.StatefulSet
+		require.NoError(t, yaml.Unmarshal([]byte(doc), &set))
+		if set.Kind == "StatefulSet" {
+			require.NoError(t, yaml.UnmarshalStrict([]byte(doc), &set))
+			sets[set.Name] = set
+		}
+	}
+	return sets
+}
+
+// expand puts variables and folders of a test into a container's arguments.
+func expand(args []string, replace map[string]string) []string {
+	var pairs []string
+	for from, to := range replace {
+		pairs = append(pairs, from, to)
+	}
+	replacer := strings.NewReplacer(pairs...)
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = replacer.Replace(a)
+	}
+	return out
+}
+
+// What the manifest asks of the image is what its program does: nine processes with just these arguments make a database.
+func TestFoundationDBPodsMakeADatabase(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs ten processes")
+	}
+	sets := foundationDBSets(t)
+	set, world := sets["fdb"], sets["fdb-world"]
+	program := fdbsimtest.Program(t, "fdbsim", "7.3.63")
+	at := "127.0.0.1:" + freePort(t)
+	dir := t.TempDir()
+	start := func(args []string) {
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(os.Environ(), "FDBSIM_WORLD="+at, "FDBSIM_VERSION=7.3.63")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd.Stderr = t.Output()
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+	}
+	start(expand(world.Spec.Template.Spec.Containers[0].Args, map[string]string{":4400": at, "/data": dir}))
+	port := freePort(t)
+	for n := range int(*set.Spec.Replicas) {
+		home := filepath.Join(dir, fmt.Sprint(n))
+		shared := filepath.Join(home, "shared")
+		replace := map[string]string{
+			"/var/fdb": shared, "/data": filepath.Join(home, "data"), "$(POD_IP):4500": fmt.Sprintf("127.251.0.%d:%s", 10+n, port),
+			"0.0.0.0:4500": fmt.Sprintf("127.251.0.%d:%s", 10+n, port), "$(POD_NAME)": fmt.Sprintf("fdb-%d", n), "$(NODE)": fmt.Sprintf("node%d", n),
+			"$(ZONE)": fmt.Sprintf("z%d", 1+n%3),
+		}
+		install := exec.Command(program, expand(set.Spec.Template.Spec.InitContainers[0].Args, replace)...)
+		out, err := install.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		start(expand(set.Spec.Template.Spec.Containers[0].Args, replace))
+	}
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var v wire.View
+		err := wire.Post(ctx, wire.NewClient(), at, wire.PathControl, wire.Command{Op: wire.Look}, &v)
+		return err == nil && v.Available && len(v.Up) == 9
+	}, 60*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool {
+		connection, err := wire.ReadClusterFile(filepath.Join(dir, "0", "shared", "fdb.cluster"))
+		return err == nil && connection.ID != "new" && len(connection.Addresses) == 3 && strings.HasSuffix(connection.Addresses[0], ".fdb:"+port)
+	}, 20*time.Second, 50*time.Millisecond, "coordinators have names")
+}
+
+func freePort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+// An agent finds the cluster file where the DatabaseCluster says, on a volume that it may share.
+func TestFoundationDBSharesItsClusterFile(t *testing.T) {
+	text, err := os.ReadFile("foundationdb-databasecluster.yaml")
+	require.NoError(t, err)
+	var cluster v1alpha1.DatabaseCluster
+	require.NoError(t, yaml.UnmarshalStrict(text, &cluster))
+	spec := foundationDBSets(t)["fdb"].Spec.Template.Spec
+	var shared *corev1.VolumeMount
+	for i, m := range spec.Containers[0].VolumeMounts {
+		if m.Name == "shared" {
+			shared = &spec.Containers[0].VolumeMounts[i]
+		}
+	}
+	require.NotNil(t, shared)
+	require.Equal(t, shared.MountPath, filepath.Dir(cluster.Spec.Connection.ClusterFile))
+	require.Equal(t, *spec.SecurityContext.FSGroup, *spec.SecurityContext.RunAsGroup)
+	require.Contains(t, spec.Containers[0].Args, "--cluster_file="+cluster.Spec.Connection.ClusterFile)
+	require.Contains(t, spec.Containers[0].Args, "--locality_instance_id=$(POD_NAME)")
+}

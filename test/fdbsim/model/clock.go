@@ -1,0 +1,108 @@
+package model
+
+import "time"
+
+// tickLength is the longest step of virtual time while something happens.
+const tickLength = time.Second
+
+// Advance lets virtual time go on. Zero lets the cluster see what has just happened.
+func (c *Cluster) Advance(d time.Duration) {
+	end := c.Now + max(d, 0)
+	for first := true; first || c.Now < end; first = false {
+		next := min(end, c.Now+tickLength)
+		if c.still {
+			next = min(end, max(next, c.deadline()))
+		}
+		step := min(next-c.Now, tickLength) // nothing moved in the time that was left out
+		c.Now = next
+		c.still = true
+		c.tick(step)
+	}
+}
+
+// changed is called by whatever a tick changes.
+func (c *Cluster) changed() { c.still = false }
+
+func (c *Cluster) tick(step time.Duration) {
+	if !c.Created() {
+		return
+	}
+	c.followMajority()
+	c.expireMaintenance()
+	c.noticeServers()
+	c.tickRecovery()
+	if c.Accepting() {
+		c.settleWrites()
+		c.distribute(step)
+	}
+}
+
+// deadline is the next time at which something happens by itself although nothing changed last.
+func (c *Cluster) deadline() time.Duration {
+	next := c.Now + 365*24*time.Hour
+	sooner := func(at time.Duration) {
+		if at > c.Now {
+			next = min(next, at)
+		}
+	}
+	if c.Maintenance.Zone != "" {
+		sooner(c.Maintenance.Until)
+	}
+	for _, s := range c.Servers {
+		if s.Gone != 0 {
+			sooner(s.Gone + c.Pace.Heal)
+		}
+	}
+	return next
+}
+
+// Settle advances until nothing moves, nothing is about to count as failed, and the newest generation is fully recovered;
+// at most d. It says whether it came to that.
+func (c *Cluster) Settle(d time.Duration) bool {
+	for end := c.Now + d; ; {
+		c.Advance(tickLength)
+		if c.still && !c.healing() && c.Accepting() && c.Recovery.Phase == FullyRecovered {
+			return true
+		}
+		if c.Now >= end {
+			return false
+		}
+	}
+}
+
+// healing says whether a storage server is away and does not count as failed yet.
+func (c *Cluster) healing() bool {
+	for _, s := range c.Servers {
+		if s.Gone != 0 && c.Now < s.Gone+c.Pace.Heal {
+			return true
+		}
+	}
+	return false
+}
+
+// Noticed says whether all that went away has been noticed, so that status may tell the truth.
+func (c *Cluster) Noticed() bool {
+	for _, p := range c.Processes {
+		if !p.Up && c.Now-p.Since < max(c.Pace.Notice, tickLength) || p.Up && c.Now-p.Since < max(c.Pace.Register, tickLength) {
+			return false
+		}
+	}
+	return !c.healing()
+}
+
+// followMajority: when most coordinators run another version line, the cluster is of that line.
+func (c *Cluster) followMajority() {
+	lines := map[string]int{}
+	for _, seat := range c.Seats {
+		if p := c.sitting(seat); p != nil && p.Up {
+			if line := p.Version.Line(); !p.Version.SameLine(c.Version) {
+				lines[line]++
+				if lines[line] > len(c.Seats)/2 {
+					c.Version = p.Version
+					c.changed()
+					return
+				}
+			}
+		}
+	}
+}

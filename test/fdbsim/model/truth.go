@@ -1,0 +1,96 @@
+package model
+
+import "slices"
+
+// Truth of a cluster at an instant, seen from outside: what is really there, whoever has noticed it.
+type Truth struct {
+	Available   bool // transactions can be committed, at least once a recovery is done
+	Quorum      bool // a majority of the coordinators answers, and a majority still has what it wrote
+	LogsEnough  bool // no mutation that is only in logs is out of reach, and new logs can be recruited
+	DataReached bool // every shard has a copy that lives
+	DataKept    bool // every shard has a copy on some volume, and so has every mutation that is only in logs
+	SpareCopies int  // copies of the worst shard that live, less 1: -1 when one has none
+}
+
+// Truth of now.
+func (c *Cluster) Truth() Truth {
+	t := Truth{Quorum: c.quorum() && c.seatsKept(), DataReached: true, DataKept: true, SpareCopies: c.Redundancy.Copies()}
+	t.LogsEnough = len(c.recruitLogs()) > 0 && !slices.ContainsFunc(c.Generations, c.unreadable)
+	t.Available = t.Quorum && t.LogsEnough && len(c.recruitRoles()) > 0
+	for _, s := range c.Shards {
+		live, kept := 0, 0
+		for _, copy := range s.Copies {
+			server := c.Server(copy.Server)
+			if server == nil || !s.whole(copy) {
+				continue
+			}
+			if c.alive(server) {
+				live++
+			}
+			if c.kept(server) {
+				kept++
+			}
+		}
+		t.DataReached = t.DataReached && live > 0
+		t.DataKept = t.DataKept && kept > 0
+		t.SpareCopies = min(t.SpareCopies, live-1)
+	}
+	for _, g := range c.Generations {
+		t.DataKept = t.DataKept && !c.unkept(g)
+	}
+	return t
+}
+
+// unkept says whether the logs of a generation whose volumes are gone may have had all copies of a mutation.
+func (c *Cluster) unkept(g *Generation) bool {
+	var gone []*Process
+	for _, l := range g.Logs {
+		if c.logKept(l) {
+			continue
+		}
+		p := c.Process(l.Process)
+		if p == nil {
+			p = &Process{Instance: l.Process, Zone: l.Process, Hall: l.Process}
+		}
+		gone = append(gone, p)
+	}
+	return len(gone) > 0 && c.Redundancy.pushable(gone)
+}
+
+// Without is the truth after those processes went away, their volumes kept.
+func (c *Cluster) Without(instances ...string) Truth {
+	d := c.Clone()
+	for _, i := range instances {
+		d.Kill(i)
+	}
+	return d.Truth()
+}
+
+// WithoutZone is the truth after all processes of a zone went away, their volumes kept.
+func (c *Cluster) WithoutZone(zone string) Truth { return c.Without(c.InZone(zone)...) }
+
+// Losing is the truth after those processes went away for ever, with their volumes.
+func (c *Cluster) Losing(instances ...string) Truth {
+	d := c.Clone()
+	for _, i := range instances {
+		d.Kill(i)
+		d.LoseVolume(i, "")
+	}
+	return d.Truth()
+}
+
+// InZone are the instances of a zone.
+func (c *Cluster) InZone(zone string) []string {
+	var out []string
+	for _, p := range c.Processes {
+		if p.Zone == zone {
+			out = append(out, p.Instance)
+		}
+	}
+	return out
+}
+
+// Zones of all processes.
+func (c *Cluster) Zones() []string {
+	return distinct(c.Processes, func(p *Process) string { return p.Zone })
+}
