@@ -158,6 +158,7 @@ func protoGroup(g engines.Group) *rollcallv1.Group {
 			Leader:   m.Leader,
 			Eligible: m.Eligible,
 			Progress: m.Progress,
+			Domain:   m.Domain,
 		})
 	}
 	return group

@@ -46,7 +46,8 @@ type Group struct {
 	// ID is unique in the database, e.g. "books/shard1".
 	ID   string
 	Kind GroupKind
-	// MinAvailable members must stay available; 0 for Shard, where policy decides.
+	// MinAvailable members must stay available; of a Shard, for which policy decides,
+	// the least that it may decide on. Where members have a domain, domains count.
 	MinAvailable int
 	// NeedsLeader: the group is useless without a leader.
 	NeedsLeader bool
@@ -62,6 +63,9 @@ type Member struct {
 	// Node hosts it, in the form of Observation.Node.
 	Node  string
 	State MemberState
+	// Domain in which it fails together with others of the group: as many of them as
+	// may be missing at once cost as much as one. Empty: it fails by itself.
+	Domain string
 	// Leader of the group, and Eligible to become it.
 	Leader, Eligible bool
 	// Progress of a recovery, 0..1; 0 when unknown.

@@ -72,26 +72,30 @@ func requireSafeAfterwards(t testing.TB, s *Snapshot, steps []Step) {
 }
 
 // requireEnough: the group has what it must, or no less than before. Of one
-// that cannot be protected at most one pod goes, while all else is there.
+// that cannot be protected at most one pod goes, and others of its domains, while
+// all else is there.
 func requireEnough(t testing.TB, n *naive, g Group, gone []string) {
 	t.Helper()
-	before, after := n.left(g, nil, every), n.left(g, gone, every)
+	before, after, all := n.whole(g, nil), n.whole(g, gone), len(parts(g))
 	if before == after {
 		return
 	}
+	most, whose := 0, ""
 	for _, name := range gone {
 		p := n.find(name)
-		mine := hostsOf(g, func(string) bool { return true })[name]
-		if mine > 0 && n.alive(p) && n.inVain(g, p) {
-			require.NotEqual(t, HoldAlways, n.sp.Policy.Unprotected, "%s is unprotected", g.ID)
-			require.Equal(t, len(g.Members)-mine, after, "%s is unprotected, and more of it is away than %s", g.ID, name)
-			return
+		if mine := partsOf(g, name); mine > most && n.alive(p) && n.inVain(g, p) {
+			most, whose = mine, name
 		}
 	}
-	require.GreaterOrEqual(t, after, n.needs(g), "%s has too few of its %d members", g.ID, len(g.Members))
+	if most > 0 {
+		require.NotEqual(t, HoldAlways, n.sp.Policy.Unprotected, "%s is unprotected", g.ID)
+		require.Equal(t, all-most, after, "%s is unprotected, and more of it is away than %s", g.ID, whose)
+		return
+	}
+	require.GreaterOrEqual(t, after, n.needs(g), "%s has too few of its %d", g.ID, all)
 	require.Positive(t, after, "%s has no copy left", g.ID)
 	if g.Kind == Quorum {
-		require.Greater(t, 2*after, len(g.Members), "%s has no majority", g.ID)
+		require.Greater(t, 2*after, all, "%s has no majority", g.ID)
 	}
 	eligible := func(m Member) bool { return m.Eligible }
 	if g.NeedsLeader {

@@ -96,6 +96,9 @@ func newForecaster(d *decision) *forecaster {
 	f.resources = make([]resource, len(x.groups), len(x.groups)+len(x.pools))
 	for i := range x.groups {
 		f.resources[i].limit = x.groups[i].limit
+		if x.groups[i].domains != nil {
+			f.resources[i].limit = math.MaxInt32 // a share would not say with whom it is missing
+		}
 	}
 	b := jobBuilder{f: f, pools: make([]int32, len(x.pools)), zones: map[string]int32{}}
 	for i := range x.pools {

@@ -115,6 +115,9 @@ func (c *counter) countGroup(i int32) {
 		}
 	}
 	g.pods += int32(count(others > 0))
+	if g.inDomains() {
+		c.countDomains(g)
+	}
 	g.limit = x.limitOf(g)
 	g.least = g.leastOf()
 }
@@ -194,6 +197,9 @@ func count(b bool) int {
 func (x *index) limitOf(g *group) int32 {
 	if g.Kind == Shard {
 		n, _ := x.spec.Policy.MaxShardUnavailable.Resolve(int(g.total))
+		if g.MinAvailable != nil {
+			n = min(n, int(max(g.total-*g.MinAvailable, 0)))
+		}
 		return int32(min(n, math.MaxInt32))
 	}
 	return max(g.total-g.leastOf(), 0)

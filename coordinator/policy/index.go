@@ -99,8 +99,9 @@ type hosting struct {
 // for their groups in an order in which every group is a far one.
 type group struct {
 	*Group
-	from  int32 // where its members begin in index.hosted
-	total int32
+	domains *domains // nil: each member fails by itself, and members are counted
+	from    int32    // where its members begin in index.hosted
+	total   int32
 	// available and eligible members on pods that are counted on and not chosen, or
 	// hosted elsewhere.
 	available, eligible int32

@@ -55,6 +55,45 @@ func (n *naive) left(g Group, without []string, keep func(Member) bool) int {
 
 func every(Member) bool { return true }
 
+// parts are the members of a group, those of one domain together.
+func parts(g Group) [][]Member {
+	var all [][]Member
+next:
+	for _, m := range g.Members {
+		for i := range all {
+			if m.Domain != "" && all[i][0].Domain == m.Domain {
+				all[i] = append(all[i], m)
+				continue next
+			}
+		}
+		all = append(all, []Member{m})
+	}
+	return all
+}
+
+// partsOf counts those in which a pod has a member.
+func partsOf(g Group, pod string) int {
+	k := 0
+	for _, part := range parts(g) {
+		if slices.ContainsFunc(part, func(m Member) bool { return m.Pod == pod }) {
+			k++
+		}
+	}
+	return k
+}
+
+// whole counts the parts of which nothing would be missing if all these pods
+// went. A group of which nobody has a domain is counted by members.
+func (n *naive) whole(g Group, without []string) int {
+	k := 0
+	for _, part := range parts(g) {
+		if one := (Group{Members: part}); n.left(one, without, every) == len(part) {
+			k++
+		}
+	}
+	return k
+}
+
 // surelyNotLive: its container does not run, or a report that counts says it.
 func (n *naive) surelyNotLive(p *Pod) bool {
 	switch p.Phase {
@@ -81,10 +120,14 @@ func (n *naive) mayBeThere(p *Pod) bool {
 }
 
 func (n *naive) needs(g Group) int {
-	total := len(g.Members)
+	total := len(parts(g))
 	switch g.Kind {
 	case Shard:
-		return max(total-of(n.sp.Policy.MaxShardUnavailable, total), 0)
+		least := max(total-of(n.sp.Policy.MaxShardUnavailable, total), 0)
+		if g.MinAvailable != nil {
+			least = max(least, min(int(*g.MinAvailable), total))
+		}
+		return least
 	case Quorum:
 		return max(int(*g.MinAvailable), total/2+1)
 	}
@@ -93,7 +136,8 @@ func (n *naive) needs(g Group) int {
 
 func (n *naive) inVain(g Group, p *Pod) bool {
 	hosts := hostsOf(g, func(name string) bool { return n.find(name) != nil })
-	return len(g.Members) <= 1 || len(hosts) <= 1 || len(g.Members)-hosts[p.Name] < min(n.needs(g), len(g.Members))
+	total := len(parts(g))
+	return total <= 1 || len(hosts) <= 1 || total-partsOf(g, p.Name) < min(n.needs(g), total)
 }
 
 // group asks one rule about one group.
@@ -116,9 +160,9 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 	}
 	shut := shutsDown(pool)
 	without := append([]string{p.Name}, n.chosen...)
-	after := n.left(g, without, every)
+	after := n.whole(g, without)
 	asked := !n.surelyNotLive(p) && down < mine && !shut && !n.outage
-	missing := len(g.Members) - mine - after
+	missing := len(parts(g)) - partsOf(g, p.Name) - after
 	switch r {
 	case BeingMoved:
 		return g.Moving
@@ -131,7 +175,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 			return false
 		}
 		if n.losesData(p) && g.Kind != Role && n.why(p) != ReasonNeverStarted {
-			if n.left(g, without, every) == 0 && (n.outage || !n.alive(p) || !n.evacuates(p)) {
+			if after == 0 && (n.outage || !n.alive(p) || !n.evacuates(p)) {
 				return true
 			}
 		}

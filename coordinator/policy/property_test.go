@@ -70,7 +70,10 @@ func withoutVersions(s *Snapshot) {
 // TestASilentPodDoesNotGo: taking away the report of a pod never lets it go
 // when it may not with it.
 func TestASilentPodDoesNotGo(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+		if g.broken != "" {
+			return // the report may be what is wrong
+		}
 		s.Cluster.Spec.Overrides = nil // one can let it go
 		withoutVersions(&s)
 		goes := map[string]bool{}

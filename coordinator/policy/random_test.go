@@ -16,10 +16,11 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 type generator struct {
 	*rand.Rand
 	broken string // the field of the snapshot that makes no sense, if there is one
+	apart  *rand.Rand
 }
 
 func newGenerator(seed uint64) *generator {
-	return &generator{Rand: rand.New(rand.NewPCG(seed, 17))}
+	return &generator{Rand: rand.New(rand.NewPCG(seed, 17)), apart: rand.New(rand.NewPCG(seed, 18))}
 }
 
 type chooser interface{ IntN(int) int }
@@ -254,9 +255,24 @@ func (g generator) groups(pods []string) []Group {
 			m.Eligible = !g.rarely(5)
 			gr.Members = append(gr.Members, m)
 		}
+		g.domains(&gr)
 		groups = append(groups, gr)
 	}
 	return groups
+}
+
+// domains puts the members of some groups into domains, the pods of one together
+// or not, and says of some shards how few will do.
+func (g generator) domains(gr *Group) {
+	if g.apart.IntN(4) == 0 {
+		for i := range gr.Members {
+			gr.Members[i].Domain = pick(g.apart, "", "d1", "d1", "d2", "d3")
+		}
+	}
+	if gr.Kind == Shard && g.apart.IntN(5) == 0 {
+		least := int32(g.apart.IntN(len(gr.Members) + 1))
+		gr.MinAvailable = &least
+	}
 }
 
 func (g generator) status(s *Snapshot) {

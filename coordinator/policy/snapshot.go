@@ -330,7 +330,9 @@ const (
 type Group struct {
 	ID   string    `json:"id"`
 	Kind GroupKind `json:"kind"`
-	// MinAvailable is set by the engine for Quorum, Acks and Role, and null for Shard.
+	// MinAvailable is set by the engine for Quorum, Acks and Role. For a Shard it is
+	// the least that the limits may leave; null = the limits alone decide. Where
+	// members have a domain, domains are counted.
 	MinAvailable *int32 `json:"minAvailable"`
 	// NeedsLeader: one of its members must lead. Default: true for Shard, else false.
 	NeedsLeader bool `json:"needsLeader"`
@@ -354,9 +356,12 @@ const (
 type Member struct {
 	ID string `json:"id"`
 	// Pod is empty when the member is hosted elsewhere.
-	Pod    string      `json:"pod"`
-	State  MemberState `json:"state"`
-	Leader bool        `json:"leader"`
+	Pod   string      `json:"pod"`
+	State MemberState `json:"state"`
+	// Domain in which it fails together with others of the group: however many of a
+	// domain are missing, they count once. Empty = it fails by itself.
+	Domain string `json:"domain,omitempty"`
+	Leader bool   `json:"leader"`
 	// Eligible: may lead. Default: true.
 	Eligible bool `json:"eligible"`
 	// Progress of a recovery, 0 to 1; null = unknown.

@@ -40,6 +40,7 @@ func (g generator) calm() Snapshot {
 		if least := int32(len(gr.Members)/2 + 1); gr.Kind != Shard {
 			gr.MinAvailable = &least
 		}
+		g.domains(&gr)
 		s.Groups = append(s.Groups, gr)
 	}
 	return s

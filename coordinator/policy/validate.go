@@ -325,10 +325,11 @@ func (v *validator) groups(list []Group) {
 			seen[g.ID] = true
 		}
 		switch g.Kind {
-		case Shard:
-		case Quorum, Acks, Role:
+		case Shard, Quorum, Acks, Role:
 			if g.MinAvailable == nil {
-				v.add(groupField(g, "minAvailable"), "is null: the engine must set it for kind %s", g.Kind)
+				if g.Kind != Shard {
+					v.add(groupField(g, "minAvailable"), "is null: the engine must set it for kind %s", g.Kind)
+				}
 			} else if *g.MinAvailable < 0 {
 				v.add(groupField(g, "minAvailable"), "is %d: at least 0 is wanted", *g.MinAvailable)
 			}

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // outcome is what would be left of a group if a candidate went, together with
@@ -10,6 +11,7 @@ import (
 type outcome struct {
 	group     *group
 	own       *hosting // the candidate's members
+	share     int32    // what it has of what the group counts: members, or domains
 	available int32
 	eligible  int32
 }
@@ -19,12 +21,12 @@ type outcome struct {
 // all of its members of the group are down.
 func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 	g := &d.x.groups[h.group]
-	o := outcome{group: g, own: h, available: g.available, eligible: g.eligible}
+	o := outcome{group: g, own: h, share: g.units(c.at, h), available: g.available, eligible: g.eligible}
 	if !c.mayLive || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
 		return o, false
 	}
 	if c.counted { // else its members are not among the available
-		o.available -= h.available
+		o.available -= g.loss(c.at, h)
 		o.eligible -= h.eligible
 	}
 	return o, true
@@ -38,13 +40,13 @@ func (x *index) take(p *pod) {
 	}
 	for i := range p.hosts {
 		h := &p.hosts[i]
-		x.groups[h.group].available -= h.available
-		x.groups[h.group].eligible -= h.eligible
+		x.groups[h.group].lose(p.at, h)
 	}
 }
 
-// othersMissing is how many members elsewhere than on the candidate are not available.
-func (o outcome) othersMissing() int32 { return o.group.total - o.own.total - o.available }
+// othersMissing is how many members elsewhere than on the candidate are not
+// available, or domains that it has no part in.
+func (o outcome) othersMissing() int32 { return o.group.total - o.share - o.available }
 
 func (d *decision) beingMoved(c *candidate) *finding {
 	if !c.moving {
@@ -81,13 +83,13 @@ func kindBudget(kind GroupKind) func(*decision, *candidate) *finding {
 
 func (d *decision) enough(c *candidate, o outcome) *finding {
 	g := o.group
-	if g.unprotectable(o.own.total) {
+	if g.unprotectable(o.share) {
 		return d.unprotected(c, o)
 	}
 	if o.available >= g.least {
 		return nil
 	}
-	return found(g.ID+" would have "+strconv.Itoa(int(o.available))+" of "+strconv.Itoa(int(g.total))+" members, needs "+strconv.Itoa(int(g.least)),
+	return found(g.ID+" would have "+strconv.Itoa(int(o.available))+" of "+strconv.Itoa(int(g.total))+" "+g.noun()+", needs "+strconv.Itoa(int(g.least)),
 		d.whoIsMissing(c, g)).of(g.ID)
 }
 
@@ -98,10 +100,10 @@ func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	switch {
 	case d.x.spec.Policy.Unprotected == HoldAlways:
 		return found(fmt.Sprintf("%s can never be protected: it has %s on this pod%s, and policy.unprotected is Hold",
-			g.ID, o.share(), needs(g.least)), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
+			g.ID, o.words(), needs(g.least)), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
 	case o.othersMissing() > 0:
-		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other members are missing already",
-			g.ID, o.othersMissing(), g.total-o.own.total), d.whoIsMissing(c, g)).of(g.ID)
+		return found(fmt.Sprintf("%s can never be protected, and %d of its %d other %s are missing already",
+			g.ID, o.othersMissing(), g.total-o.share, g.noun()), d.whoIsMissing(c, g)).of(g.ID)
 	}
 	return nil
 }
@@ -111,29 +113,30 @@ func (d *decision) unprotectedNotes(c *candidate) []string {
 	var notes []string
 	for i := range c.hosts {
 		o, asked := d.whatIf(c, &c.hosts[i])
-		if asked && o.group.unprotectable(o.own.total) {
-			notes = append(notes, fmt.Sprintf("unprotected: %s has %s on this pod%s", o.group.ID, o.share(), o.meanwhile(c)))
+		if asked && o.group.unprotectable(o.share) {
+			notes = append(notes, fmt.Sprintf("unprotected: %s has %s on this pod%s", o.group.ID, o.words(), o.meanwhile(c)))
 		}
 	}
 	return notes
 }
 
-// share is what the candidate has of the group, in words.
-func (o outcome) share() string {
+// words say what the candidate has of the group.
+func (o outcome) words() string {
+	noun := o.group.noun()
 	switch {
 	case o.group.total == 1:
-		return "its only member"
-	case o.own.total == o.group.total:
-		return fmt.Sprintf("all of its %d members", o.group.total)
+		return "its only " + strings.TrimSuffix(noun, "s")
+	case o.share == o.group.total:
+		return fmt.Sprintf("all of its %d %s", o.group.total, noun)
 	}
-	return fmt.Sprintf("%d of its %d members", o.own.total, o.group.total)
+	return fmt.Sprintf("%d of its %d %s", o.share, o.group.total, noun)
 }
 
 // meanwhile says what it means that the candidate goes, where that is certain:
 // votes may have been handed over by then.
 func (o outcome) meanwhile(c *candidate) string {
 	switch {
-	case o.own.total < o.group.total:
+	case o.share < o.group.total:
 		return ""
 	case o.group.Kind == Shard && c.prepare == PrepareEvacuate:
 		return ": moved away first"
@@ -181,7 +184,7 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 func (d *decision) noneEligible(c *candidate) *finding {
 	for i := range c.hosts {
 		o, asked := d.whatIf(c, &c.hosts[i])
-		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(o.own.total) {
+		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(o.share) {
 			continue
 		}
 		return found(fmt.Sprintf("%s would have no Active member that may lead", o.group.ID),
@@ -210,7 +213,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 				return f
 			}
 		}
-		if asked && o.available <= 0 && !o.group.unprotectable(h.total) {
+		if asked && o.available <= 0 && !o.group.unprotectable(o.share) {
 			return found(fmt.Sprintf("%s would have no Active copy of %d", o.group.ID, o.group.total),
 				d.whoIsMissing(c, o.group)).of(o.group.ID)
 		}
@@ -225,7 +228,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	others := o.group.available
 	if c.counted {
-		others -= o.own.available
+		others -= o.group.loss(c.at, o.own)
 	}
 	moves := c.prepare == PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
 	if others > 0 || moves {
@@ -253,7 +256,7 @@ func (d *decision) catchingUp(c *candidate) *finding {
 				state = "may be recovering"
 			}
 			return found(fmt.Sprintf("its member of %s %s, and %d of %d others are missing",
-				o.group.ID, state, o.othersMissing(), o.group.total-h.total), "its recovery ending").of(o.group.ID)
+				o.group.ID, state, o.othersMissing(), o.group.total-o.share), "its recovery ending").of(o.group.ID)
 		}
 	}
 	return nil

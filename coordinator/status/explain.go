@@ -293,6 +293,9 @@ func groupFacts(d Decision, pod string) []Fact {
 
 func memberText(m policy.Member) string {
 	text := fmt.Sprintf("%s %s", cmp.Or(m.Pod, "elsewhere"), cmp.Or(m.State, policy.UnknownState))
+	if m.Domain != "" {
+		text += " in " + m.Domain
+	}
 	if m.Leader {
 		text += " leader"
 	}

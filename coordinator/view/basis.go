@@ -107,7 +107,7 @@ func sameGroup(a, b *rollcallv1.Group) bool {
 
 func sameMember(a, b *rollcallv1.Member) bool {
 	return a.GetId() == b.GetId() && a.GetNode() == b.GetNode() && a.GetState() == b.GetState() && a.GetLeader() == b.GetLeader() &&
-		a.GetEligible() == b.GetEligible() && a.GetProgress() == b.GetProgress()
+		a.GetEligible() == b.GetEligible() && a.GetProgress() == b.GetProgress() && a.GetDomain() == b.GetDomain()
 }
 
 // sameRosters: of an idle cluster all counts that rosters tell; else only bad news

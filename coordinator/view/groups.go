@@ -140,7 +140,7 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 			}
 			if !ok {
 				at = len(copies)
-				copies = append(copies, copyOf{node: m.GetNode(), Member: policy.Member{ID: m.GetId(), State: policy.Active, Eligible: true}})
+				copies = append(copies, copyOf{node: m.GetNode(), Member: policy.Member{ID: m.GetId(), State: policy.Active, Domain: m.GetDomain(), Eligible: true}})
 				places[m.GetId()] = at
 			}
 			c := &copies[at]
@@ -148,6 +148,9 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 			state := stateOf(m.GetState())
 			if m.GetNode() != c.node {
 				state = policy.UnknownState // who hosts it is not known
+			}
+			if m.GetDomain() != c.Domain {
+				state, c.Domain = policy.UnknownState, "" // nor what it fails with
 			}
 			if h, ok := w.hosts[m.GetNode()]; ok && h.pod == v.pod && good && state != policy.Down && state != policy.UnknownState {
 				c.ownSays = true
@@ -159,7 +162,7 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 			}
 		}
 	}
-	if out.Kind != policy.Shard {
+	if out.Kind != policy.Shard || least > 0 {
 		out.MinAvailable = &least
 	}
 	var leader []string

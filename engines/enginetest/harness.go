@@ -14,7 +14,8 @@ import (
 type Harness struct {
 	// Start gives a healthy database: at least three members, groups with a copy on
 	// member 0, member 0 leading at least two groups, member 2 able to lead all of
-	// them, and a free place elsewhere for every copy of member 0. It may be the
+	// them (unless it is Leaderless), and a free place elsewhere for every copy of
+	// members 0 and 2. It may be the
 	// same one each time if it is as new.
 	Start func(t *testing.T) Database
 	// Patience bounds one operation against a server that does not work, and must
@@ -29,6 +30,10 @@ type Harness struct {
 	// good: done is a prepare that has left nothing behind, and to evacuate a member is
 	// to hand its role over.
 	Role bool
+	// Leaderless: nobody leads anything, so a handoff gives nothing away and leaves no
+	// entry of its own; what prepares mark and take back is seen where they empty a
+	// member.
+	Leaderless bool
 	// Virtual runs each case in virtual time, for databases that are all in memory.
 	Virtual bool
 }

@@ -10,7 +10,7 @@ import (
 
 func restoreTwice(s *suite) {
 	e := s.engine(0)
-	order := s.order(engines.Handoff)
+	order := s.order(s.marking())
 	undo := s.plan(e, order)
 	s.apply(e, order, undo)
 	s.restore(e, undo)
@@ -21,7 +21,7 @@ func restoreTwice(s *suite) {
 
 func restoreUnapplied(s *suite) {
 	e := s.engine(0)
-	undo := s.plan(e, s.order(engines.Handoff))
+	undo := s.plan(e, s.order(s.marking()))
 	before := s.db.Leads(0)
 	s.restore(e, undo)
 	require.Empty(s, s.db.Leftovers())
@@ -30,7 +30,7 @@ func restoreUnapplied(s *suite) {
 
 func restoreFromAnother(s *suite) {
 	e := s.engine(0)
-	order := s.order(engines.Handoff)
+	order := s.order(s.marking())
 	undo := s.plan(e, order)
 	s.apply(e, order, undo)
 	s.db.Fault(0, Gone)
@@ -41,7 +41,7 @@ func restoreFromAnother(s *suite) {
 
 func restoreAfterPartialFailure(s *suite) {
 	e := s.engine(0)
-	order := s.order(engines.Handoff)
+	order := s.order(s.marking())
 	undo := s.plan(e, order)
 	s.apply(e, order, undo)
 	for after := range 3 {
@@ -58,8 +58,8 @@ func restoreAfterPartialFailure(s *suite) {
 
 func restoreLeavesOthers(s *suite) {
 	first, second := s.engine(0), s.engine(2)
-	one, two := s.order(engines.Handoff), s.order(engines.Handoff)
-	one.Eligible = []string{s.db.Members[2]} // so that there is something to hand over again
+	one, two := s.order(s.marking()), s.order(s.marking())
+	one.Eligible = s.successor() // so that there is something to hand over again
 	undoOne := s.plan(first, one)
 	s.apply(first, one, undoOne)
 	undoTwo := s.plan(second, two)
@@ -69,6 +69,22 @@ func restoreLeavesOthers(s *suite) {
 	require.Equal(s, others, s.others(), "what the second claim did is gone")
 	s.restore(second, undoTwo)
 	require.Empty(s, s.db.Leftovers())
+}
+
+// marking is the kind of prepare that leaves something behind until it is restored.
+func (s *suite) marking() engines.Kind {
+	if s.h.Leaderless {
+		return engines.Evacuate
+	}
+	return engines.Handoff
+}
+
+// successor is who takes over, and so has something to hand over next.
+func (s *suite) successor() []string {
+	if s.h.Leaderless {
+		return nil
+	}
+	return []string{s.db.Members[2]}
 }
 
 // others is what is there of a prepare that is done: its entries in the database, or
@@ -93,7 +109,7 @@ func foreignStays(s *suite) {
 	}
 	stillThere := s.db.Foreign()
 	e := s.engine(0)
-	order := s.order(engines.Handoff)
+	order := s.order(s.marking())
 	undo := s.plan(e, order)
 	s.apply(e, order, undo)
 	s.restore(e, undo)
@@ -104,8 +120,8 @@ func foreignStays(s *suite) {
 // sweep removes what a crashed agent of this member left, and nothing else.
 func sweep(s *suite) {
 	first, second := s.engine(0), s.engine(2)
-	mine, theirs := s.order(engines.Handoff), s.order(engines.Handoff)
-	mine.Eligible = []string{s.db.Members[2]} // so that there is something to hand over again
+	mine, theirs := s.order(s.marking()), s.order(s.marking())
+	mine.Eligible = s.successor() // so that there is something to hand over again
 	undoMine := s.plan(first, mine)
 	s.apply(first, mine, undoMine)
 	there := s.others()

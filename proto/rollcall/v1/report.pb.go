@@ -1109,11 +1109,13 @@ type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name of the hosting member of the database.
-	Node          string      `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	State         MemberState `protobuf:"varint,3,opt,name=state,proto3,enum=rollcall.v1.MemberState" json:"state,omitempty"`
-	Leader        bool        `protobuf:"varint,4,opt,name=leader,proto3" json:"leader,omitempty"`
-	Eligible      bool        `protobuf:"varint,5,opt,name=eligible,proto3" json:"eligible,omitempty"`
-	Progress      float64     `protobuf:"fixed64,6,opt,name=progress,proto3" json:"progress,omitempty"`
+	Node     string      `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	State    MemberState `protobuf:"varint,3,opt,name=state,proto3,enum=rollcall.v1.MemberState" json:"state,omitempty"`
+	Leader   bool        `protobuf:"varint,4,opt,name=leader,proto3" json:"leader,omitempty"`
+	Eligible bool        `protobuf:"varint,5,opt,name=eligible,proto3" json:"eligible,omitempty"`
+	Progress float64     `protobuf:"fixed64,6,opt,name=progress,proto3" json:"progress,omitempty"`
+	// In which it fails together with others of the group; empty: by itself.
+	Domain        string `protobuf:"bytes,7,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1188,6 +1190,13 @@ func (x *Member) GetProgress() float64 {
 		return x.Progress
 	}
 	return 0
+}
+
+func (x *Member) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
 }
 
 // Roster is the headlines of one database cluster, as one agent knows them.
@@ -1403,14 +1412,15 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\rmin_available\x18\x03 \x01(\x05R\fminAvailable\x12!\n" +
 	"\fneeds_leader\x18\x04 \x01(\bR\vneedsLeader\x12\x16\n" +
 	"\x06moving\x18\x05 \x01(\bR\x06moving\x12-\n" +
-	"\amembers\x18\x06 \x03(\v2\x13.rollcall.v1.MemberR\amembers\"\xac\x01\n" +
+	"\amembers\x18\x06 \x03(\v2\x13.rollcall.v1.MemberR\amembers\"\xc4\x01\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12.\n" +
 	"\x05state\x18\x03 \x01(\x0e2\x18.rollcall.v1.MemberStateR\x05state\x12\x16\n" +
 	"\x06leader\x18\x04 \x01(\bR\x06leader\x12\x1a\n" +
 	"\beligible\x18\x05 \x01(\bR\beligible\x12\x1a\n" +
-	"\bprogress\x18\x06 \x01(\x01R\bprogress\"\xa3\x01\n" +
+	"\bprogress\x18\x06 \x01(\x01R\bprogress\x12\x16\n" +
+	"\x06domain\x18\a \x01(\tR\x06domain\"\xa3\x01\n" +
 	"\x06Roster\x121\n" +
 	"\bidentity\x18\x01 \x01(\v2\x15.rollcall.v1.IdentityR\bidentity\x122\n" +
 	"\aentries\x18\x02 \x03(\v2\x18.rollcall.v1.RosterEntryR\aentries\x12\x1a\n" +
