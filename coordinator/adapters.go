@@ -5,14 +5,15 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/foundationdb"
 	"github.com/rollcall-dev/rollcall/engines/mysql"
 	"github.com/rollcall-dev/rollcall/engines/opensearch"
 	"github.com/rollcall-dev/rollcall/engines/solr"
 )
 
-// engineFacts are what the policy must know of an engine. For an engine whose
-// adapter is not part of this version nothing is known; its agents refuse to
-// work, so nothing is ever fresh enough to act on.
+// engineFacts are what the policy must know of an engine. Of one that is not known
+// to this version nothing is; its agents refuse to work, so nothing is ever fresh
+// enough to act on.
 func engineFacts(engine policy.Engine) engines.Facts {
 	switch engine {
 	case policy.Solr:
@@ -23,6 +24,8 @@ func engineFacts(engine policy.Engine) engines.Facts {
 		return mysql.FactsOf(mysql.MySQL)
 	case policy.MariaDB:
 		return mysql.FactsOf(mysql.MariaDB)
+	case policy.FoundationDB:
+		return new(foundationdb.Engine).Facts()
 	}
 	return engines.Facts{MaxMajorStep: 1}
 }
@@ -45,6 +48,8 @@ func plainAdapter(spec policy.Spec, ip string) (engines.Engine, error) {
 		return opensearch.New(opensearch.Options{Host: ip, Port: int(c.Port)})
 	case policy.MySQL, policy.MariaDB:
 		return nil, errNotUnaided // several agents hand over together
+	case policy.FoundationDB:
+		return nil, errNotUnaided // its program is in the database's pods
 	}
 	return nil, fmt.Errorf("engine %s is not supported by this version", spec.Engine)
 }

@@ -27,12 +27,12 @@ func TestUnaidedTakesNoCredentials(t *testing.T) {
 			require.ErrorIs(t, err, errNotUnaided, name)
 		}
 	}
-	for _, together := range []policy.Engine{policy.MySQL, policy.MariaDB} {
+	for _, together := range []policy.Engine{policy.MySQL, policy.MariaDB, policy.FoundationDB} {
 		_, err := plainAdapter(policy.Spec{Engine: together}, "10.0.0.1")
 		require.ErrorIs(t, err, errNotUnaided)
 	}
-	_, err := plainAdapter(policy.Spec{Engine: policy.FoundationDB}, "10.0.0.1")
-	require.ErrorContains(t, err, "FoundationDB is not supported")
+	_, err := plainAdapter(policy.Spec{Engine: "Other"}, "10.0.0.1")
+	require.ErrorContains(t, err, "Other is not supported")
 }
 
 func TestFactsAreThoseOfTheAdapter(t *testing.T) {
@@ -49,5 +49,7 @@ func TestFactsAreThoseOfTheAdapter(t *testing.T) {
 	}
 	require.Equal(t, "8.4.0", engineFacts(policy.MySQL).MinSource[9])
 	require.Zero(t, engineFacts(policy.MariaDB).MaxMajorStep, "any step")
-	require.Equal(t, 1, engineFacts(policy.FoundationDB).MaxMajorStep, "nothing is known of it: the least")
+	require.EqualValues(t, policy.FoundationDB, engineFacts(policy.FoundationDB).Name)
+	require.EqualValues(t, 60, policyFacts(engineFacts(policy.FoundationDB)).SettleSeconds)
+	require.Equal(t, 1, engineFacts("Other").MaxMajorStep, "nothing is known of it: the least")
 }

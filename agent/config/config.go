@@ -28,6 +28,13 @@ const (
 // Optional; without it that knowledge ends with the agent's process.
 const StateDir = "/var/lib/rollcall"
 
+// ClientDir is where the database's own client program and its files are mounted, for
+// engines that are asked by one. Optional: the pod's volume of the name ClientVolume.
+const (
+	ClientDir    = "/opt/rollcall-client"
+	ClientVolume = "rollcall-client"
+)
+
 // Keys of the Secret <cluster>-rollcall, and so names of files in Dir.
 const (
 	KeyGossip = "gossip.key" // 32 random bytes, raw; during a rotation up to MaxGossipKeys of them, the first is the one to send with
@@ -88,6 +95,9 @@ type Connection struct {
 	TLS  ConnectionTLS `json:"tls,omitzero"`
 	// BalanceAfterUpdate: redistribute replicas after an update that moved data (Solr 9.3+).
 	BalanceAfterUpdate *bool `json:"balanceAfterUpdate,omitempty"`
+	// ClusterFile and Client are paths of FoundationDB's cluster file and fdbcli.
+	ClusterFile string `json:"clusterFile,omitempty"`
+	Client      string `json:"client,omitempty"`
 	// Failover says who moves the primary (MySQL, MariaDB): empty: the agents;
 	// External: another manager; a URL: that one, which is asked there.
 	Failover string `json:"failover,omitempty"`

@@ -12,11 +12,18 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// engineFrom answers what makes the adapter that a configuration asks for. The
-// directory holds the database's credentials, which adapters read anew when they
-// need them.
-func engineFrom(dir string) func(config.File, engines.Peers) (engines.Engine, error) {
+// source is what adapters need beside a configuration.
+type source struct {
+	// credentials is the directory of the database's credentials, which adapters read
+	// anew when they need them; state one that lives as long as the pod, or empty.
+	credentials, state string
+	pod                string
+}
+
+// engineFrom answers what makes the adapter that a configuration asks for.
+func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, error) {
 	return func(f config.File, peers engines.Peers) (engines.Engine, error) {
+		dir := from.credentials
 		switch f.Engine {
 		case "Solr":
 			return solrEngine(f.Connection, dir)
@@ -24,8 +31,10 @@ func engineFrom(dir string) func(config.File, engines.Peers) (engines.Engine, er
 			return openSearchEngine(f.Connection, dir)
 		case string(mysql.MySQL), string(mysql.MariaDB):
 			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, dir, peers)
+		case "FoundationDB":
+			return foundationDBEngine(f.Connection, from)
 		default:
-			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB", f.Engine)
+			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB", f.Engine)
 		}
 	}
 }

@@ -109,12 +109,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	logger := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: f.logLevel})).
 		With("pod", identity.Pod, "cluster", identity.Cluster)
 
+	state := usable(f.stateDir, logger)
 	a, err := agent.New(agent.Options{
 		Identity:      identity,
-		NewEngine:     engineFrom(f.credentialsDir),
+		NewEngine:     engineFrom(source{credentials: f.credentialsDir, state: state, pod: identity.Pod}),
 		Version:       version,
 		ConfigDir:     f.configDir,
-		StateDir:      usable(f.stateDir, logger),
+		StateDir:      state,
 		GRPCAddress:   f.grpcAddress,
 		HTTPAddress:   f.httpAddress,
 		GossipPort:    uint16(f.gossipPort),

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,7 +48,7 @@ func TestRunNamesWhatIsMissing(t *testing.T) {
 }
 
 func TestEngines(t *testing.T) {
-	create := engineFrom(t.TempDir())
+	create := engineFrom(source{credentials: t.TempDir(), state: t.TempDir(), pod: "db-0"})
 	for _, name := range []string{"Solr", "OpenSearch", "MySQL", "MariaDB"} {
 		e, err := create(config.File{Engine: name}, nil)
 		require.NoError(t, err)
@@ -56,9 +57,29 @@ func TestEngines(t *testing.T) {
 		_, err = create(config.File{Engine: name, Connection: config.Connection{Host: "a b"}}, nil)
 		require.ErrorContains(t, err, "host", name)
 	}
-	for _, name := range []string{"FoundationDB", "Memory", "solr", ""} {
+	for _, name := range []string{"Memory", "solr", ""} {
 		_, err := create(config.File{Engine: name}, nil)
-		require.ErrorContains(t, err, "supported: Solr, OpenSearch, MySQL, MariaDB")
+		require.ErrorContains(t, err, "supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB")
+	}
+}
+
+func TestFoundationDBEngine(t *testing.T) {
+	state := t.TempDir()
+	create := engineFrom(source{credentials: t.TempDir(), state: state, pod: "db-0"})
+	for _, c := range []config.Connection{
+		{}, {ClusterFile: "/var/fdb/fdb.cluster", Client: "/usr/bin/fdbcli"}, {TLS: config.ConnectionTLS{Enabled: true, CA: "PEM"}},
+	} {
+		e, err := create(config.File{Engine: "FoundationDB", Connection: c}, nil)
+		require.NoError(t, err)
+		require.Equal(t, "FoundationDB", e.Facts().Name)
+		require.NoError(t, e.Close())
+	}
+	require.FileExists(t, filepath.Join(state, "foundationdb", "ca.crt"))
+	for what, c := range map[string]config.Connection{
+		"cluster file": {ClusterFile: "fdb.cluster"}, "client": {Client: "bin/fdbcli"}, "serverName": {TLS: config.ConnectionTLS{ServerName: "db"}},
+	} {
+		_, err := create(config.File{Engine: "FoundationDB", Connection: c}, nil)
+		require.ErrorContains(t, err, what)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,20 @@ func TestAgentSeesNoToken(t *testing.T) {
 	require.Equal(t, []string{volumeNoToken}, at(got.Spec.InitContainers[0]))
 	require.Equal(t, []string{"kube-api-access-x"}, at(got.Spec.Containers[0]))
 	require.Nil(t, got.Spec.AutomountServiceAccountToken)
+}
+
+// TestClientVolume: the database's own program is mounted where the pod has it.
+func TestClientVolume(t *testing.T) {
+	pod := readPod(t, "testdata/pod/plain.in.yaml")
+	mounted := func() bool {
+		got, _, err := Pod(pod.DeepCopy(), testOptions())
+		require.NoError(t, err)
+		want := corev1.VolumeMount{Name: "rollcall-client", MountPath: "/opt/rollcall-client", ReadOnly: true}
+		return slices.Contains(got.Spec.InitContainers[0].VolumeMounts, want)
+	}
+	require.False(t, mounted())
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "rollcall-client", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	require.True(t, mounted())
 }
 
 // An agent that could never work is not taken for one.

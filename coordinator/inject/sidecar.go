@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,13 +56,22 @@ func agentContainer(spec *corev1.PodSpec, token string, grace int64, opts Option
 			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		VolumeMounts: []corev1.VolumeMount{
+		VolumeMounts: append([]corev1.VolumeMount{
 			{Name: volumeConfig, MountPath: config.Dir, ReadOnly: true},
 			{Name: volumeCredentials, MountPath: config.CredentialsDir, ReadOnly: true},
 			{Name: volumeState, MountPath: config.StateDir},
 			{Name: volumeNoToken, MountPath: tokenDir, ReadOnly: true},
-		},
+		}, client(spec)...),
 	}
+}
+
+// client is the mount of the database's own client program, where the pod has a
+// volume with it.
+func client(spec *corev1.PodSpec) []corev1.VolumeMount {
+	if !slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == config.ClientVolume }) {
+		return nil
+	}
+	return []corev1.VolumeMount{{Name: config.ClientVolume, MountPath: config.ClientDir, ReadOnly: true}}
 }
 
 // ports are named for people only. On the node's own network they are left

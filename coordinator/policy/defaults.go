@@ -26,6 +26,15 @@ func defaultMaxUnavailable(engine Engine) *IntOrPercent {
 	return &limit
 }
 
+// defaultUnit: FoundationDB spreads copies over zones and nothing smaller, so the
+// pods of a zone cost as much together as one of them.
+func defaultUnit(engine Engine) Unit {
+	if engine == FoundationDB {
+		return UnitZone
+	}
+	return UnitPod
+}
+
 // WithDefaults is the spec with every field that was left out at its default.
 // It shares lists with the original.
 func (s Spec) WithDefaults() Spec {
@@ -37,7 +46,7 @@ func (s Spec) WithDefaults() Spec {
 	setIfZero(&u.Adopt, AdoptAsk)
 	setIfZero(&s.Guard, GuardEnforce)
 	p := &s.Policy
-	setIfZero(&p.Unit, UnitPod)
+	setIfZero(&p.Unit, defaultUnit(s.Engine))
 	if p.MaxUnavailable == nil {
 		p.MaxUnavailable = defaultMaxUnavailable(s.Engine)
 	}

@@ -74,7 +74,13 @@ type Connection struct {
 	CredentialsSecret string `json:"credentialsSecret,omitempty"`
 	// clusterFile is the path of the cluster file, for engines that have one.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	ClusterFile string `json:"clusterFile,omitempty"`
+	// client is the path of the database's own command line program, for engines
+	// that are asked by one. Default: fdbcli, in the directory for clients.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Client string `json:"client,omitempty"`
 	// failover says who moves the primary, for engines that have one: by default
 	// the agents do; External: another manager does, and is waited for; a URL: that
 	// manager is asked there, and waited for.
@@ -114,9 +120,8 @@ const (
 
 // Policy says how much may be away, and what a pod must show when it is back.
 type Policy struct {
-	// unit is what goes together: Pod, Zone or All.
+	// unit is what goes together: Pod, Zone or All. Default: Pod; for FoundationDB Zone.
 	// +optional
-	// +kubebuilder:default=Pod
 	Unit Unit `json:"unit,omitempty"`
 	// maxUnavailable is how many pods of the database cluster may be away, a
 	// count or a percentage of the desired pods of all pools. A percentage

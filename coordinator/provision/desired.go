@@ -148,7 +148,9 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, ca []byte) config.File {
 				ServerName:         connection.TLS.ServerName,
 				InsecureSkipVerify: connection.TLS.InsecureSkipVerify,
 			},
-			Failover: connection.Failover,
+			ClusterFile: connection.ClusterFile,
+			Client:      connection.Client,
+			Failover:    connection.Failover,
 		},
 		Drain: config.Drain{
 			Evacuate:       spec.Drain.Data.Restart == policy.Lose,

@@ -1,0 +1,164 @@
+// Package foundationdb adapts FoundationDB (6.3 to 7.4) to the engines contract. It
+// runs fdbcli as a process, and reads what it prints.
+package foundationdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Engine is the adapter. Safe for concurrent use; fdbcli runs once at a time.
+type Engine struct {
+	options Options
+	client  *client
+	born    time.Time
+
+	mu     sync.Mutex
+	memory memory
+}
+
+var _ engines.Sharer = (*Engine)(nil)
+
+// New makes an engine; nothing is run yet.
+func New(options Options) (*Engine, error) {
+	options = options.withDefaults()
+	if err := options.validate(); err != nil {
+		return nil, fmt.Errorf("foundationdb options: %w", err)
+	}
+	file, err := newClusterFile(options)
+	if err != nil {
+		return nil, fmt.Errorf("foundationdb options: %w", err)
+	}
+	born, err := bornAt(options.StateDir)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("foundationdb options: state directory: %w", err), file.close())
+	}
+	return &Engine{options: options, client: newClient(options, file), born: born}, nil
+}
+
+// bornAt is when the first engine of this pod was made: the directory lives as long
+// as the pod. Without one it is not known.
+func bornAt(dir string) (time.Time, error) {
+	if dir == "" {
+		return time.Time{}, nil
+	}
+	path := filepath.Join(dir, "foundationdb.born")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return time.Time{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+// Facts of FoundationDB.
+func (e *Engine) Facts() engines.Facts {
+	return engines.Facts{
+		Name: "FoundationDB",
+		// Until a storage server that does not answer counts as failed.
+		SettleSeconds: 60,
+		MaxMajorStep:  1,
+	}
+}
+
+// Plan answers what Restore must put back.
+func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
+	if err := order.Check(); err != nil {
+		return nil, err
+	}
+	s, err := e.asked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node := order.Subject(e.options.Instance)
+	u := undo{Undo: order.UndoOn(node)}
+	if order.Kind == engines.Evacuate {
+		if err := u.plan(s.status, order.Claim, node); err != nil {
+			return nil, err
+		}
+	}
+	return u.encode()
+}
+
+// asked looks at a database that must be there to be told anything.
+func (e *Engine) asked(ctx context.Context) (sight, error) {
+	s, err := e.look(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return sight{}, ctx.Err()
+	case err != nil:
+		return sight{}, err
+	case !is(s.available):
+		return sight{}, fmt.Errorf("%w: %s", ErrUnavailable, s.downHealth().Reason)
+	}
+	return s, nil
+}
+
+// Apply does one round of the order's work.
+func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
+	if err := order.Check(); err != nil {
+		return engines.Progress{}, err
+	}
+	u, err := readUndo(undoBytes)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	node := order.Subject(e.options.Instance)
+	if err := u.Matches(order, node); err != nil {
+		return engines.Progress{}, err
+	}
+	s, err := e.asked(ctx)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	var progress engines.Progress
+	if order.Kind == engines.Evacuate {
+		progress, err = e.evacuate(ctx, order, u, s)
+	} else {
+		progress, err = e.handoff(ctx, order, node, s)
+	}
+	if errors.Is(err, ErrCommand) {
+		return running("trying again: %v", err), nil
+	}
+	return progress, err
+}
+
+func running(format string, args ...any) engines.Progress {
+	return engines.Progress{State: engines.Running, Detail: fmt.Sprintf(format, args...)}
+}
+
+func refused(format string, args ...any) engines.Progress {
+	return engines.Progress{State: engines.Refused, Detail: fmt.Sprintf(format, args...)}
+}
+
+// ready tells why the database is in no state in which something may be taken away;
+// empty: it is.
+func (e *Engine) ready(s sight) string {
+	switch h := s.verdict(s.away); h.Verdict {
+	case engines.Green, engines.Recoverable:
+		return s.veto(s.recovered, e.options.Recovered)
+	default:
+		return h.Reason
+	}
+}
+
+// Close ends what runs; calls that follow fail with ErrClosed.
+func (e *Engine) Close() error {
+	e.client.close()
+	e.client.turn <- struct{}{} // wait for the one that runs
+	defer func() { <-e.client.turn }()
+	return e.client.file.close()
+}

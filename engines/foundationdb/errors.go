@@ -1,0 +1,24 @@
+package foundationdb
+
+import "errors"
+
+var (
+	// ErrClosed: the engine was closed.
+	ErrClosed = errors.New("foundationdb engine is closed")
+	// ErrTimeout: fdbcli did not end in time, and was ended.
+	ErrTimeout = errors.New("fdbcli did not answer in time")
+	// ErrTooMuch: fdbcli printed more than an answer may have.
+	ErrTooMuch = errors.New("fdbcli printed too much")
+	// ErrStatus: what fdbcli printed is not a status document of FoundationDB.
+	ErrStatus = errors.New("not a status document")
+	// ErrUnavailable: the database itself could not be asked.
+	ErrUnavailable = errors.New("the database is unavailable")
+	// ErrWrongDatabase: the answer is of another database than the cluster file's.
+	ErrWrongDatabase = errors.New("another database answered")
+	// ErrNotThere: the database has no process of the pod.
+	ErrNotThere = errors.New("no process of the pod is in the database")
+	// ErrCommand: fdbcli said that it did not do what it was told.
+	ErrCommand = errors.New("fdbcli refused")
+	// ErrShared: the setting is none of this adapter's, or cannot be put back so.
+	ErrShared = errors.New("shared setting is not valid")
+)

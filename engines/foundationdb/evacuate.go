@@ -1,0 +1,139 @@
+package foundationdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// evacuate empties a pod whose data will be lost: first its seat among the
+// coordinators, which no exclusion moves, then everything else. It is done when the
+// status says that nothing is left, and fdbcli's own words say for each of its
+// processes that it is safe to remove it.
+//
+// It never says failed, which gives data up, and never FORCE.
+func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sight) (engines.Progress, error) {
+	own := s.of(u.Node)
+	if len(own) == 0 {
+		return running("%s has no process in the database: what it had cannot be said to be elsewhere", engines.OneLine(u.Node)), nil
+	}
+	excluded := u.Mark == "" || s.lists(u.Mark)
+	for _, t := range u.Targets {
+		excluded = excluded && s.lists(t)
+	}
+	if !excluded {
+		if why := e.ready(s); why != "" {
+			return running("%s", why), nil
+		}
+		if why := s.noPlace(u.Node); why != "" {
+			return refused("%s", why), nil
+		}
+	}
+	if seats := s.seats(u.Node); len(seats) > 0 {
+		return e.moveSeat(ctx, order, u.Node, s)
+	}
+	if !excluded {
+		return e.exclude(ctx, order, u)
+	}
+	if wait := s.held(u.Node); wait != "" {
+		return running("%s", wait), nil
+	}
+	return e.confirm(ctx, u, s, own)
+}
+
+// noPlace tells why the data of the pod can never be elsewhere: there would be fewer
+// zones with storage than copies.
+func (s sight) noPlace(node string) string {
+	copies, known := s.copies()
+	if !known {
+		return ""
+	}
+	zones := map[string]bool{}
+	for _, p := range s.processes {
+		if p.instance != node && p.has("storage") && !is(p.excluded) {
+			zones[p.zone] = true
+		}
+	}
+	if hasStorage(s.status, node) && len(zones) < copies {
+		return fmt.Sprintf("data have %d copies in as many zones, and without %s there is storage in %d", copies, engines.OneLine(node), len(zones))
+	}
+	return ""
+}
+
+// exclude adds the pod to the exclusion list, with the mark that says whose it is.
+func (e *Engine) exclude(ctx context.Context, order engines.Order, u undo) (engines.Progress, error) {
+	if err := engines.InTime(order.NotAfter); err != nil {
+		return engines.Progress{}, err
+	}
+	a, err := e.client.run(ctx, "exclude no_wait "+strings.Join(u.entries(), " "))
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	switch said := readExclusion(a); {
+	case said.noSpace:
+		return refused("%s", noSpaceWords), nil
+	case said.unknown:
+		return running("%s", unknownSpaceWords), nil
+	case said.refusals != "":
+		return running("trying again: %s", engines.OneLine(said.refusals)), nil
+	}
+	return running("excluded, its data are being moved"), nil
+}
+
+// held tells what the pod still has, or why the status cannot be relied on; empty:
+// nothing.
+func (s sight) held(node string) string {
+	for _, p := range s.of(node) {
+		switch {
+		case !is(p.excluded):
+			return endpoint(p.address) + " is not excluded yet"
+		case !p.rolesKnown:
+			return "the roles of " + endpoint(p.address) + " are not known"
+		case len(p.roles) > 0:
+			return fmt.Sprintf("%s still is %s, with %d bytes", endpoint(p.address), engines.OneLine(strings.Join(p.roles, ", ")), p.stored)
+		}
+	}
+	switch {
+	case s.alarm() != "":
+		return "the database says " + s.alarm()
+	case s.generations == nil || *s.generations != 1:
+		return "there are several generations of logs, or it is not known how many"
+	}
+	return ""
+}
+
+// confirm asks with the blocking form, which looks at what no status shows, such as
+// logs of a process that is listed without a role.
+func (e *Engine) confirm(ctx context.Context, u undo, s sight, own []process) (engines.Progress, error) {
+	asked := s.listed(u, own)
+	if len(asked) == 0 {
+		return running("it is excluded by an entry that does not name it, about which fdbcli cannot be asked"), nil
+	}
+	a, err := e.client.run(ctx, "exclude "+strings.Join(asked, " "))
+	if errors.Is(err, ErrTimeout) && ctx.Err() == nil {
+		return running("fdbcli waits for what the pod still has"), nil
+	}
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	if free, why := readExclusion(a).frees(own); !free {
+		return running("%s", engines.OneLine(why)), nil
+	}
+	return engines.Progress{State: engines.Done}, nil
+}
+
+// listed are the entries of the exclusion list that name the pod, whoever made them.
+// Only about these is asked: exclude would add others to the list.
+func (s *status) listed(u undo, own []process) []string {
+	candidates := append(slices.Clone(u.Targets), instanceTarget(u.Node))
+	for _, p := range own {
+		candidates = append(candidates, endpoint(p.address), ipOf(p.address))
+	}
+	slices.Sort(candidates)
+	candidates = slices.Compact(candidates)
+	return slices.DeleteFunc(candidates, func(t string) bool { return !s.lists(t) })
+}

@@ -1,0 +1,40 @@
+package foundationdb
+
+import (
+	"context"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// handoff: the pod comes back with its data and its seats, so nothing is moved. The
+// database is told to wait for the zone, and must be in a state in which something
+// may be taken away.
+func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, s sight) (engines.Progress, error) {
+	if len(s.of(node)) == 0 {
+		return running("%s has no process in the database", engines.OneLine(node)), nil
+	}
+	zone, known := s.zoneOf(node)
+	if !known {
+		return refused("the fault domain of %s is not known, or not one: start fdbserver with --locality_zoneid", engines.OneLine(node)), nil
+	}
+	stores := hasStorage(s.status, node)
+	if stores && !validZone(zone) {
+		return refused("zone %q cannot be put under maintenance: want a name of printable characters without spaces", engines.OneLine(zone)), nil
+	}
+	if stores && s.maintenance != "" && s.maintenance != zone {
+		return running("zone %s is under maintenance for %d s more", engines.OneLine(s.maintenance), int(s.remaining)), nil
+	}
+	if why := e.ready(s); why != "" {
+		return running("%s", why), nil
+	}
+	// An order that came too late is not begun, also where nothing is written.
+	if err := engines.InTime(order.NotAfter); err != nil {
+		return engines.Progress{}, err
+	}
+	if stores {
+		if wait, err := e.maintain(ctx, order, zone, s); err != nil || wait != "" {
+			return engines.Progress{State: engines.Running, Detail: wait}, err
+		}
+	}
+	return engines.Progress{State: engines.Done}, nil
+}

@@ -1,0 +1,149 @@
+package foundationdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// status asks for the document and reads it as it comes.
+func (c *client) status(ctx context.Context) (*status, error) {
+	var s *status
+	_, err := c.start(ctx, "status json", func(stdout io.Reader) error {
+		var err error
+		in := &bounded{reader: stdout, left: c.options.MaxBytes}
+		if s, err = decodeStatus(in); err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, in) // fdbcli ends by itself
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.connection != "" {
+		if err := c.file.belongs(s.connection); err != nil {
+			return nil, err
+		}
+	} else if len(s.processes) > 0 {
+		return nil, fmt.Errorf("%w: it does not say of which database it is", ErrStatus)
+	}
+	return s, nil
+}
+
+// sight is a status with what is remembered from those before.
+type sight struct {
+	*status
+	away      []remembered
+	recovered time.Duration
+	now       time.Time
+	born      time.Time // of the pod; zero: unknown
+}
+
+func (e *Engine) look(ctx context.Context) (sight, error) {
+	s, err := e.client.status(ctx)
+	if err != nil {
+		return sight{}, err
+	}
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := sight{status: s, now: now, born: e.born}
+	if is(s.available) {
+		out.away, out.recovered = e.memory.look(now, s), e.memory.recoveredFor(now, s)
+	}
+	return out, nil
+}
+
+// slack is how much older a process may seem than its pod.
+const slack = 10 * time.Second
+
+// earlier tells whether a process is one of an earlier pod of the same name, whose
+// end the database has not noticed.
+func (s sight) earlier(p process) bool {
+	if s.born.IsZero() || p.uptime == nil {
+		return false
+	}
+	return time.Duration(*p.uptime*float64(time.Second)) > s.now.Sub(s.born)+slack
+}
+
+// observation is pure: a sight in, facts out, and Unknown for the rest.
+func (e *Engine) observation(s sight, err error) engines.Observation {
+	if err != nil {
+		return engines.Observation{Health: engines.Health{Reason: err.Error()}}
+	}
+	if !is(s.available) {
+		return engines.Observation{Health: s.downHealth()}
+	}
+	name := e.options.Instance
+	o := engines.Observation{Node: name, Groups: s.groups(s.away), Nodes: s.nodes(s.away), Health: s.verdict(s.away)}
+	moving := !s.calm()
+	for i := range o.Groups {
+		if o.Groups[i].Kind == engines.Shard && len(o.Groups[i].ID) >= 7 && o.Groups[i].ID[:7] == "storage" {
+			o.Groups[i].Moving = moving
+		}
+	}
+	own := s.of(name)
+	o.Roles, o.Rank = rolesOf(own), rankOf(own)
+	o.Member = engines.NotLive
+	o.Settled = len(own) > 0 && o.Health.Verdict != engines.Red
+	for _, p := range own {
+		o.DataBytes += p.stored
+		o.Version = p.version
+		if s.earlier(p) {
+			o.Member, o.Settled = engines.NotLive, false
+			o.Veto = fmt.Sprintf("%s is listed with the process of an earlier pod", endpoint(p.address))
+			return o
+		}
+		o.Member = engines.Live
+		if _, err := parseVersion(p.version); err != nil {
+			o.Veto = err.Error()
+		}
+		o.Settled = o.Settled && p.state() == engines.Active && p.hasItsData()
+	}
+	if len(own) == 0 {
+		o.Node = ""
+		return o
+	}
+	if _, known := s.zoneOf(name); !known {
+		o.Veto = "its fault domain is not known, or not one: start fdbserver with --locality_zoneid"
+	}
+	if o.Veto == "" {
+		o.Veto = s.veto(s.recovered, e.options.Recovered)
+	}
+	return o
+}
+
+// hasItsData: a process that can hold data holds some as soon as the database has
+// found it again, unless it is kept from it.
+func (p process) hasItsData() bool {
+	switch p.class {
+	case "storage", "unset":
+		return p.has("storage") || is(p.excluded)
+	}
+	return true
+}
+
+// downHealth: of a database that is down nothing else is known.
+func (s *status) downHealth() engines.Health {
+	if s.available == nil {
+		return engines.Health{Reason: "the status does not say whether the database is available"}
+	}
+	return engines.Health{Verdict: engines.Red, Reason: "the database is unavailable" + s.phaseInWords()}
+}
+
+// Observe asks for the status once.
+func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
+	s, err := e.look(ctx)
+	if ctx.Err() != nil {
+		return engines.Observation{}, ctx.Err()
+	}
+	if errors.Is(err, ErrClosed) {
+		return engines.Observation{}, err
+	}
+	return e.observation(s, err), nil
+}

@@ -1,0 +1,104 @@
+package foundationdb
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Options say how the database is reached from within one pod.
+type Options struct {
+	// Instance is the pod's name, and locality_instance_id of its processes.
+	Instance string
+	// Client is the path of fdbcli, of the same major and minor version as the
+	// database. Empty: fdbcli, looked for where programs are.
+	Client string
+	// ClusterFile is the path of the cluster file, which is only read. Empty:
+	// /var/fdb/fdb.cluster.
+	ClusterFile string
+	// StateDir is a writable directory for the copy of the cluster file that fdbcli
+	// keeps current. Empty: a temporary one, removed when the engine is closed.
+	StateDir string
+	// TLS of the connections.
+	TLS TLS
+	// Timeout of one run of fdbcli. 0: 8 s.
+	Timeout time.Duration
+	// MaxBytes that one run may print. 0: 64 MiB.
+	MaxBytes int64
+	// Recovered is how long the last recovery must be over before a pod goes. 0: 10 s.
+	Recovered time.Duration
+	// Maintenance is for how long a zone is put under maintenance; it ends earlier
+	// when its pods are back. 0: 15 min.
+	Maintenance time.Duration
+}
+
+// TLS names the files with which fdbcli proves who it is. They are not read here.
+type TLS struct {
+	Enabled          bool
+	Certificate, Key string // paths
+	CA               string // PEM; empty: the system's
+	// InsecureSkipVerify accepts any certificate of the database.
+	InsecureSkipVerify bool
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	if o.Client == "" {
+		o.Client = "fdbcli"
+	}
+	if o.ClusterFile == "" {
+		o.ClusterFile = "/var/fdb/fdb.cluster"
+	}
+	set(&o.Timeout, 8*time.Second)
+	set(&o.Recovered, 10*time.Second)
+	set(&o.Maintenance, 15*time.Minute)
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 64 << 20
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if o.Instance == "" || len(o.Instance) > 253 || strings.ContainsFunc(o.Instance, unfit) {
+		wrong("instance %q: want the name of the pod", o.Instance)
+	}
+	if strings.ContainsRune(o.Client, filepath.Separator) && !filepath.IsAbs(o.Client) {
+		wrong("client %q: want a name, or an absolute path", o.Client)
+	}
+	if !filepath.IsAbs(o.ClusterFile) {
+		wrong("cluster file %q: want an absolute path", o.ClusterFile)
+	}
+	if o.StateDir != "" && !filepath.IsAbs(o.StateDir) {
+		wrong("state directory %q: want an absolute path", o.StateDir)
+	}
+	if o.Timeout < time.Second || o.Timeout > time.Minute {
+		wrong("timeout %s: want 1 s to 1 min", o.Timeout)
+	}
+	if o.MaxBytes < 1<<10 {
+		wrong("max bytes %d: want at least 1024", o.MaxBytes)
+	}
+	if o.Recovered < 0 {
+		wrong("recovered %s: want 0 or more", o.Recovered)
+	}
+	if o.Maintenance < time.Minute {
+		wrong("maintenance %s: want at least 1 min", o.Maintenance)
+	}
+	if o.TLS.Enabled && (o.TLS.Certificate == "" || o.TLS.Key == "") {
+		wrong("tls: certificate %q and key %q: want both paths, FoundationDB asks its clients for a certificate", o.TLS.Certificate, o.TLS.Key)
+	}
+	return errors.Join(errs...)
+}
+
+// unfit tells which characters would end a word of an fdbcli command, or begin
+// another command.
+func unfit(r rune) bool {
+	return r <= ' ' || r > '~' || strings.ContainsRune("\"'\\;,", r)
+}

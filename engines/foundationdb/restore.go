@@ -1,0 +1,81 @@
+package foundationdb
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// Restore takes away what the order added to the exclusion list, and nothing else.
+// Data and seats that have moved stay where they are; the maintenance of a zone is
+// ended by RestoreShared.
+func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
+	u, err := readUndo(undoBytes)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	s, err := e.asked(ctx)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	return e.include(ctx, s, u.entries(), time.Time{})
+}
+
+// include takes entries off the exclusion list, as far as they are on it. Done only
+// when the list is without them.
+func (e *Engine) include(ctx context.Context, s sight, entries []string, notAfter time.Time) (engines.Progress, error) {
+	there := slices.DeleteFunc(slices.Clone(entries), func(t string) bool { return !s.lists(t) })
+	if len(there) == 0 {
+		return engines.Progress{State: engines.Done}, nil
+	}
+	if err := engines.InTime(notAfter); err != nil {
+		return engines.Progress{}, err
+	}
+	a, err := e.client.run(ctx, "include "+strings.Join(there, " "))
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	if err := a.done("include"); err != nil {
+		return engines.Progress{}, err
+	}
+	return running("%d entries are taken off the exclusion list", len(there)), nil
+}
+
+// Sweep takes away exclusions of this pod with our mark whose claim is not open. What
+// has no mark is somebody else's.
+func (e *Engine) Sweep(ctx context.Context, keep []string) error {
+	s, err := e.asked(ctx)
+	if err != nil {
+		return err
+	}
+	entries := s.leftovers(e.options.Instance, keep)
+	_, err = e.include(ctx, s, entries, time.Time{})
+	return err
+}
+
+// leftovers are the marks of the pod whose claims are not open, and, when none of its
+// marks stays, what they stand for.
+func (s *status) leftovers(instance string, keep []string) []string {
+	var found []string
+	kept := false
+	for _, t := range s.excluded {
+		switch pod, open := marks(t, instance, keep); {
+		case !pod:
+		case open:
+			kept = true
+		default:
+			found = append(found, t)
+		}
+	}
+	if len(found) == 0 || kept {
+		return found
+	}
+	targets := []string{instanceTarget(instance)}
+	for _, p := range s.of(instance) {
+		targets = append(targets, endpoint(p.address))
+	}
+	return append(found, targets...)
+}

@@ -1,0 +1,169 @@
+package foundationdb
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"strings"
+)
+
+// status is what status json says, as far as decisions need it. Pointers are nil
+// where it says nothing.
+type status struct {
+	available       *bool
+	quorumReachable *bool
+	coordinators    []coordinator
+	clientMessages  []string
+
+	connection   string // of the database that answered
+	generation   int64
+	redundancy   string
+	regions      int
+	primaryDC    string // the active one
+	excluded     []string
+	recovery     string // name of the phase
+	generations  *int   // active ones
+	recoveredAge *float64
+	dataState    string
+	trackers     []tracker
+	logs         []logSet
+	messages     []string
+	maintenance  string // the zone
+	remaining    float64
+	processes    []process // in the order of their instances, then of their addresses
+	inFlight     int64     // bytes being moved
+}
+
+// coordinator is a seat of the quorum.
+type coordinator struct {
+	address   string
+	reachable *bool
+}
+
+// tracker watches the teams that hold the data of one region.
+type tracker struct {
+	primary  *bool
+	replicas *int // of the worst shard
+}
+
+// logSet is one generation of logs.
+type logSet struct {
+	current *bool
+	losing  bool
+	// local, remote, satellite: how many zones may still fail, of logs in so many.
+	local, remote, satellite logTolerance
+}
+
+type logTolerance struct{ tolerance, factor *int }
+
+// process is one fdbserver.
+type process struct {
+	address  string
+	instance string // the pod
+	zone     string
+	hall     string
+	dc       string
+	dns      string
+	class    string
+	version  string
+	uptime   *float64
+	excluded *bool
+	roles    []string
+	stored   int64
+	lag      float64 // seconds of the worst storage server
+	messages []string
+	// rolesKnown: the document lists roles, if only none.
+	rolesKnown bool
+}
+
+func (p *process) has(role string) bool { return slices.Contains(p.roles, role) }
+
+// mayHave: it has the role, or nothing is said of its roles.
+func (p *process) mayHave(role string) bool { return !p.rolesKnown || p.has(role) }
+
+// plainAddress is an address without how it was found: "10.0.0.1:4500(fromHostname)".
+func plainAddress(text string) string {
+	text, _, _ = strings.Cut(text, "(")
+	return text
+}
+
+// endpoint is an address as exclude wants it, without what it says of TLS.
+func endpoint(address string) string { return strings.TrimSuffix(plainAddress(address), ":tls") }
+
+// ipOf is the IP of an address.
+func ipOf(address string) string {
+	host, _, err := net.SplitHostPort(endpoint(address))
+	if err != nil {
+		return ""
+	}
+	return host
+}
+
+// of are the processes of a pod.
+func (s *status) of(instance string) []process {
+	var out []process
+	for _, p := range s.processes {
+		if p.instance == instance && instance != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// at is the process at an address, whatever it says of TLS.
+func (s *status) at(address string) *process {
+	for i := range s.processes {
+		if endpoint(s.processes[i].address) == endpoint(address) {
+			return &s.processes[i]
+		}
+	}
+	return nil
+}
+
+func (s *status) sort() {
+	slices.SortFunc(s.processes, func(a, b process) int {
+		return cmp.Or(cmp.Compare(a.instance, b.instance), cmp.Compare(a.address, b.address))
+	})
+	slices.Sort(s.excluded)
+}
+
+func is(b *bool) bool { return b != nil && *b }
+
+// copies is how many copies of a shard there are when nothing is missing; false
+// for a mode that is not known.
+func (s *status) copies() (int, bool) {
+	switch s.redundancy {
+	case "single":
+		return 1, true
+	case "double", "three_datacenter_fallback", "three_data_hall_fallback":
+		return 2, true
+	case "triple", "three_data_hall", "three_datacenter":
+		return 3, true
+	}
+	return 0, false
+}
+
+// forbidden are messages during which nothing may be taken away.
+var forbidden = []string{"unreadable_configuration", "full_replication_timeout", "storage_servers_error", "log_servers_error"}
+
+// alarm is the first of them that the database raises.
+func (s *status) alarm() string {
+	for _, m := range s.messages {
+		if slices.Contains(forbidden, m) {
+			return m
+		}
+	}
+	return ""
+}
+
+// zoneOf is the fault domain of a pod; false when it is not known, or not one.
+func (s *status) zoneOf(instance string) (string, bool) {
+	zone := ""
+	for i, p := range s.of(instance) {
+		if p.zone == "" || i > 0 && p.zone != zone {
+			return "", false
+		}
+		zone = p.zone
+	}
+	return zone, zone != ""
+}

@@ -1,0 +1,66 @@
+package foundationdb
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// permits asks of groups what the policy asks: may these pods go, beside those that
+// are away, one after the other? Written without a look at how it does that. With
+// noted, a group that can never be protected lets a pod go while nothing else of it
+// is missing; without, it lets none.
+func permits(groups []engines.Group, limit int, away, going []string, noted bool) (bool, string) {
+	gone := slices.Clone(away)
+	for _, pod := range going {
+		for _, g := range groups {
+			if !mayGo(g, limit, gone, pod, noted) {
+				return false, g.ID
+			}
+		}
+		gone = append(gone, pod)
+	}
+	return true, ""
+}
+
+func mayGo(g engines.Group, limit int, gone []string, pod string, noted bool) bool {
+	hosted := func(m engines.Member) bool { return m.Node == pod }
+	if !slices.ContainsFunc(g.Members, func(m engines.Member) bool { return hosted(m) && m.State != engines.Down }) {
+		return true
+	}
+	all, own, whole, pods := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, m := range g.Members {
+		d := domainOf(m)
+		all[d], whole[d], pods[m.Node] = true, true, true
+		own[d] = own[d] || hosted(m)
+	}
+	for _, m := range g.Members {
+		if m.State != engines.Active || m.Node != "" && slices.Contains(gone, m.Node) || hosted(m) {
+			whole[domainOf(m)] = false
+		}
+	}
+	count := func(set map[string]bool) (n int) {
+		for _, in := range set {
+			if in {
+				n++
+			}
+		}
+		return n
+	}
+	least := g.MinAvailable
+	if g.Kind == engines.Shard {
+		least = max(least, count(all)-limit)
+	}
+	left, total, mine := count(whole), count(all), count(own)
+	if total <= 1 || len(pods) <= 1 || mine > total-least {
+		return noted && total-mine-left <= 0
+	}
+	return left >= least
+}
+
+func domainOf(m engines.Member) string {
+	if m.Domain == "" {
+		return "member " + m.ID
+	}
+	return "domain " + m.Domain
+}
