@@ -110,6 +110,7 @@ type Actor struct {
 	options Options
 	pods    *Pods
 	sets    *Sets
+	volumes *Volumes
 	log     *slog.Logger
 
 	running sync.WaitGroup
@@ -143,6 +144,7 @@ func New(options Options) (*Actor, error) {
 		options: options,
 		pods:    NewPods(options.Kubernetes, options.Namespace),
 		sets:    NewSets(options.Kubernetes, options.Namespace),
+		volumes: NewVolumes(options.Kubernetes, options.Namespace),
 		log:     options.Logger.With("cluster", options.Namespace+"/"+options.Name, "epoch", options.Epoch),
 		runs:    map[string]*run{},
 		made:    map[string]bool{},
@@ -187,6 +189,8 @@ type Outcome struct {
 	Wake time.Time
 	// Claims are the open claims with their phases as of now.
 	Claims []policy.Claim
+	// Waits are, by pod, what open claims wait for, in words.
+	Waits map[string]string
 	// Away are the pods whose claims were released in this pass, and how long
 	// they were away.
 	Away []Absence
@@ -207,7 +211,9 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	if a.isDeposed() || status.Epoch != a.options.Epoch {
 		return Outcome{Deposed: true, Claims: status.Claims}
 	}
-	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]policy.ClaimPhase{}}}
+	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]policy.ClaimPhase{},
+		Volumes: map[string][]policy.VolumeClaim{}, Emptied: map[string]policy.Time{}, Follow: map[string]string{}},
+		Waits: map[string]string{}}
 	a.learnKnobs(at)
 	open := make(map[string]bool, len(status.Claims))
 	for _, claim := range status.Claims {
@@ -252,6 +258,9 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 	a.noteOver(at, c, r, out)
 	move := next(c)
 	r.say(a.log, claim, c, move, why)
+	if why != "" {
+		out.Waits[claim.Pod] = why
+	}
 	if now := phase(c); now != claim.Phase {
 		out.Edits.Phase[claim.ID] = now
 		claim.Phase = now
@@ -260,10 +269,21 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 	switch move {
 	case Wait:
 	case Store:
-		out.Edits.Undo[claim.ID] = r.heard.Undo
+		if len(r.heard.Undo) > 0 || r.heard.Shared.Knob != "" {
+			out.Edits.Undo[claim.ID] = r.heard.Undo
+		}
+		if len(r.heard.Volumes) > 0 && len(claim.Volumes) == 0 {
+			out.Edits.Volumes[claim.ID] = r.heard.Volumes
+		}
 		if r.heard.Shared.Knob != "" {
 			out.Edits.Share[claim.ID], a.shared[claim.ID] = r.heard.Shared, true
 		}
+	case Attest:
+		out.Edits.Emptied[claim.ID] = policy.At(at.Now)
+	case Follow:
+		out.Edits.Follow[claim.ID] = r.heard.Heir
+		delete(a.runs, claim.ID) // nothing that was heard of the pod is true of its successor
+		a.made[claim.ID] = false
 	case Release:
 		if r.rest != "" && c.Pod == Here {
 			a.leaveAlone(at.Now, claim.UID, r.rest, r.giveUp)
@@ -330,6 +350,12 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 		return a.apply(ctx, at, claim)
 	case Relieve:
 		return a.relieve(ctx, at, claim)
+	case Find:
+		return a.find(ctx, claim)
+	case Discard:
+		return a.discard(ctx, at, claim)
+	case Renew:
+		return a.renew(ctx, claim)
 	case Observe:
 		return a.observe(ctx, at, claim)
 	case Open:

@@ -85,6 +85,9 @@ func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byt
 				return err
 			}
 		}
+		if a.w.disks != nil && order.Prepare == policy.PrepareEvacuate {
+			p = a.w.disks.empty(order.Claim, to)
+		}
 		a.w.applied[order.Claim] = to.UID
 		a.w.prepared[to.UID] = a.w.prepared[to.UID] || p.State == policy.DrainPrepared
 		return nil
@@ -123,6 +126,9 @@ func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int
 			if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
 				a.w.accuse("restore of %s with its guard open", pod.Name)
 			}
+		}
+		if a.w.disks != nil {
+			a.w.disks.include(uid)
 		}
 		delete(a.w.applied, claim)
 		a.w.undone[claim]++

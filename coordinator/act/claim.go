@@ -81,6 +81,12 @@ type Edits struct {
 	Share map[string]Shared
 	// Unshare are the settings that are put back.
 	Unshare []string
+	// Volumes maps claims to the volume claims that are their pod's own.
+	Volumes map[string][]policy.VolumeClaim
+	// Emptied maps claims to when nothing was left on their pod.
+	Emptied map[string]policy.Time
+	// Follow maps claims to the UID of the pod that they are for from now on.
+	Follow map[string]string
 	// Phase maps claims to what their phase is by now.
 	Phase map[string]policy.ClaimPhase
 	// Drop are claims that are over.
@@ -89,7 +95,9 @@ type Edits struct {
 
 // Urgent says whether something waits for the edits to be written. Phases alone
 // are for people and go with the next write.
-func (e Edits) Urgent() bool { return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.Unshare) > 0 }
+func (e Edits) Urgent() bool {
+	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.Unshare)+len(e.Volumes)+len(e.Emptied)+len(e.Follow) > 0
+}
 
 // Apply carries the edits out on a status.
 func (e Edits) Apply(status *v1alpha1.Status) {
@@ -101,8 +109,17 @@ func (e Edits) Apply(status *v1alpha1.Status) {
 		if undo, ok := e.Undo[claim.ID]; ok {
 			claim.Undo = undo
 		}
+		if volumes, ok := e.Volumes[claim.ID]; ok {
+			claim.Volumes = volumes
+		}
 		if phase, ok := e.Phase[claim.ID]; ok {
 			claim.Phase = phase
+		}
+		if at, ok := e.Emptied[claim.ID]; ok {
+			claim.EmptiedAt, claim.Phase = &at, policy.PhaseEmptied
+		}
+		if uid, ok := e.Follow[claim.ID]; ok {
+			follow(&claim, uid)
 		}
 		kept = append(kept, claim)
 	}
@@ -113,5 +130,15 @@ func (e Edits) Apply(status *v1alpha1.Status) {
 	}
 	if len(status.Shared) == 0 {
 		status.Shared = nil
+	}
+}
+
+// follow makes a claim one for the successor of its pod, which stands on the same
+// volumes: they are still to be given up. What was excluded stays so. Volumes that
+// were seen empty stay noted, and others are looked for anew.
+func follow(claim *policy.Claim, uid string) {
+	claim.UID, claim.Phase, claim.PodResourceVersion = uid, policy.PhaseEmptied, ""
+	if !committed(*claim) {
+		claim.Phase, claim.Volumes = policy.PhaseClaimed, nil
 	}
 }

@@ -12,6 +12,10 @@ import (
 // policy says of the claim, and what was heard. The text is for people.
 func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	where, why := whereabouts(at.Snapshot, claim), ""
+	r.stopped = ""
+	if committed(claim) && r.giveUp != "" {
+		r.keepOn()
+	}
 	switch where {
 	case Here:
 		why = a.lookAhead(at, claim, r)
@@ -22,6 +26,8 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		r.gone(at.Now)
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
+	c.Stopped = where == Here && r.stopped != ""
+	c.Held = c.Stopped
 	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
 	c.Listed = sharedBy(&at.Cluster.Status, claim.ID) != nil
 	if r.heard.Shared.Knob != "" && !c.Listed && r.askedIn != a.putBacks {
@@ -45,6 +51,8 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
 	switch {
 	case where == Gone:
+		pod := podNamed(at.Snapshot, claim.Pod)
+		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != policy.Missing
 		successor := judgeReturn(at, claim)
 		c.Rejoined, c.Back, c.Failed, c.Superseded = successor.rejoined, successor.back, successor.failed, successor.superseded
 		r.recheckAt, why = time.Time{}, successor.why
@@ -59,6 +67,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		} else {
 			r.heldSince = time.Time{}
 		}
+	case c.Stopped:
 	case where == Here && !c.GiveUp && (c.Heard.Observed || c.Heard.Opened || c.Forced):
 		if hold := judgeGoing(at.Snapshot, claim).hold; hold != nil {
 			c.Held, why = true, string(hold.Rule)+": "+hold.Reason
@@ -71,6 +80,15 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		} else {
 			r.heldSince = time.Time{}
 		}
+		if replaces(claim) && !c.Held && !c.Heard.Opened {
+			what := notEmpty(at.Snapshot, claim)
+			if c.Empty = what == ""; !c.Empty {
+				why = "not empty: " + what
+			}
+		}
+	}
+	if renewing(c) && where == Gone && r.problem != "" {
+		why = r.problem // what the successor is waited for with
 	}
 	if r.problem != "" && why == "" {
 		why = r.problem
@@ -95,13 +113,13 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 	going := judgeGoing(at.Snapshot, claim)
 	switch {
 	case at.Cluster.DeletionTimestamp != nil:
-		r.abandon("the DatabaseCluster is being deleted", "")
+		return r.stop(claim, "the DatabaseCluster is being deleted")
 	case !going.wanted:
-		r.abandon("the pod need not go any more", "")
+		return r.stop(claim, "the pod need not go any more")
 	case going.hold != nil && endsClaim(going.hold.Rule):
-		r.abandon(fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason), "")
+		return r.stop(claim, fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason))
 	case unforced(at.Snapshot, claim):
-		r.abandon("it was claimed by force, and is forced no more", "")
+		return r.stop(claim, "it was claimed by force, and is forced no more")
 	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim, r.queuedTill):
 		if mayProceed(at.Snapshot, claim) {
 			a.log.Warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
@@ -109,7 +127,17 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 		}
 		return "prepare timed out: " + r.problem
 	}
-	return r.giveUp
+	return ""
+}
+
+// stop ends the claim, or where that can not be any more holds it.
+func (r *run) stop(claim policy.Claim, why string) string {
+	if committed(claim) {
+		r.stopped = why
+	} else {
+		r.abandon(why, "")
+	}
+	return why
 }
 
 // endsClaim says which holds are orders to stop rather than things that pass.

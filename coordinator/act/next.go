@@ -14,6 +14,16 @@ const (
 	Store
 	// Apply the prepare, or ask how far it is.
 	Apply
+	// Find the volume claims that are the pod's own, and whether they may be deleted.
+	Find
+	// Attest: write down that the database has nothing left on the pod.
+	Attest
+	// Discard the volume claims.
+	Discard
+	// Renew: find out whether the pod's successor stands on new volume claims.
+	Renew
+	// Follow: claim the successor instead, which stands on the volumes that the pod had.
+	Follow
 	// Relieve: have another pod's agent hand over for a pod that has none.
 	Relieve
 	// Observe: have the pod and the witnesses look anew.
@@ -33,7 +43,7 @@ const (
 )
 
 func (m Move) String() string {
-	return [...]string{"Wait", "Ask", "Store", "Apply", "Relieve", "Observe", "Open", "Go", "Shut", "Undo", "Confirm", "Release"}[m]
+	return [...]string{"Wait", "Ask", "Store", "Apply", "Find", "Attest", "Discard", "Renew", "Follow", "Relieve", "Observe", "Open", "Go", "Shut", "Undo", "Confirm", "Release"}[m]
 }
 
 // Whereabouts of the pod that was claimed, by its UID. The zero value is unknown.
@@ -84,6 +94,12 @@ type Case struct {
 	Queued bool
 	// Held: deciding again for this pod alone, it may not go now.
 	Held bool
+	// Stopped: the claim can not be given up any more, and is not to be carried out now.
+	Stopped bool
+	// Empty: pod and witnesses agree that the database has nothing left on the pod.
+	Empty bool
+	// Succeeded: there is a pod of that name with another UID.
+	Succeeded bool
 	// Heard is what this process has learned by its own moves.
 	Heard Heard
 }
@@ -109,6 +125,15 @@ type Heard struct {
 	// Ajar: the guard may be open without such a decision: a predecessor, a write
 	// without an answer or a removal that was refused may have left it so.
 	Ajar bool
+	// Found: the pod's own volume claims are known, and that we may delete them.
+	Found   bool
+	Volumes []policy.VolumeClaim
+	// Discarded: none of the claimed volumes outlives the pod.
+	Discarded bool
+	// Renewed: none of the claimed volumes is left, and the successor has its own.
+	Renewed bool
+	// Heir is the UID of a successor that stands on a claimed volume; empty = none.
+	Heir string
 	// Sent: the API server has accepted the removal, or said that the pod is gone.
 	Sent bool
 	// Closed: the guard is known to be closed and the pod not to be terminating.
@@ -124,10 +149,24 @@ func prepares(c policy.Claim) bool {
 	return c.Prepare == policy.PrepareHandoff || c.Prepare == policy.PrepareEvacuate
 }
 
+// replaces says whether a claim's pod comes back with fresh data.
+func replaces(c policy.Claim) bool { return c.Action == policy.Replace }
+
+// committed: the claim's volumes may have been deleted, by us or by a late write
+// of a predecessor. Nothing may come back to them, so it is not given up.
+func committed(c policy.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
+
+// renewing: it is not yet known that nothing is left of the claimed volumes.
+func renewing(c Case) bool {
+	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed
+}
+
 // next is the step machine. It leaves no guard open that no decision stands
 // behind. It never leads to Undo while the pod can still go, to Go without a
 // prepare that is acknowledged and looked at from outside, nor to Release while
-// the pod is away and not accounted for in another way.
+// the pod is away and not accounted for in another way. Of a replacement it deletes
+// no volume before it is written down that nothing is left on it, and undoes
+// nothing after that while a volume of the pod is left.
 func next(c Case) Move {
 	switch c.Pod {
 	case Here:
@@ -153,12 +192,16 @@ func advance(c Case) Move {
 		return Wait
 	case c.Heard.Ajar, c.Heard.Opened && c.Held:
 		return Shut
-	case c.Forced:
+	case c.Forced, c.Stopped:
 		return Wait
+	case replaces(c.Claim) && !c.Heard.Found:
+		return Find
 	case prepares(c.Claim) && !c.Heard.Prepared:
 		switch {
 		case c.Queued:
 			return Wait
+		case replaces(c.Claim) && len(c.Claim.Volumes) == 0 && len(c.Heard.Volumes) > 0 && (len(c.Claim.Undo) > 0 || c.Heard.Asked):
+			return Store
 		case len(c.Claim.Undo) > 0 || c.Listed:
 			return Apply
 		case !c.Heard.Asked:
@@ -175,6 +218,12 @@ func advance(c Case) Move {
 		return Observe
 	case c.Held:
 		return Wait
+	case replaces(c.Claim) && !c.Empty && !c.Heard.Opened:
+		return Wait
+	case replaces(c.Claim) && c.Claim.EmptiedAt == nil:
+		return Attest
+	case replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Heard.Discarded:
+		return Discard
 	case !c.Heard.Opened:
 		return Open
 	case !c.CaughtUp:
@@ -201,6 +250,14 @@ func settle(c Case) Move {
 	switch {
 	case !c.Heard.Confirmed:
 		return Confirm
+	case renewing(c):
+		switch {
+		case !c.Succeeded:
+			return Wait
+		case c.Heard.Heir != "":
+			return Follow
+		}
+		return Renew
 	case !removed && !c.Rejoined && !c.Failed:
 		return Wait
 	case mustUndo(c):
@@ -221,6 +278,8 @@ func mustUndo(c Case) bool {
 func phase(c Case) policy.ClaimPhase {
 	undoing := mustUndo(c)
 	switch {
+	case c.Pod == Gone && renewing(c):
+		return policy.PhaseGone
 	case c.Pod == Gone && (c.Rejoined || c.Failed) && undoing:
 		return policy.PhaseRestoring
 	case c.Pod == Gone && c.Rejoined:
@@ -231,6 +290,8 @@ func phase(c Case) policy.ClaimPhase {
 		return policy.PhaseOpened
 	case c.Pod == Here && c.GiveUp && c.Heard.Closed && undoing:
 		return policy.PhaseRestoring
+	case committed(c.Claim):
+		return policy.PhaseEmptied
 	case !prepares(c.Claim):
 		return policy.PhaseClaimed
 	case c.Heard.Prepared:

@@ -13,55 +13,94 @@ var (
 	handoff = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareHandoff}
 	stored  = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareHandoff, Undo: []byte("u")}
 	broke   = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareNone}
+	swap    = policy.Claim{ID: "c", Action: policy.Replace, Prepare: policy.PrepareEvacuate}
+	swapped = policy.Claim{ID: "c", Action: policy.Replace, Prepare: policy.PrepareEvacuate, Undo: []byte("u"), Volumes: []policy.VolumeClaim{{Name: "v", UID: "1"}}}
+	emptied = policy.Claim{ID: "c", Action: policy.Replace, Prepare: policy.PrepareEvacuate, Undo: []byte("u"), Volumes: swapped.Volumes, EmptiedAt: &policy.Time{}}
 	removal = policy.Claim{ID: "c", Action: policy.Remove, Prepare: policy.PrepareEvacuate, Undo: []byte("u")}
 )
+
+// empties is a claim that says that its pod is empty.
+func empties(c policy.Claim) policy.Claim {
+	c.EmptiedAt = &policy.Time{}
+	return c
+}
+
+// withUndo is a claim whose undo is stored, and no volumes.
+func withUndo(c policy.Claim) policy.Claim {
+	c.Undo = []byte("u")
+	return c
+}
 
 func TestNext(t *testing.T) {
 	ready := Heard{Asked: true, Prepared: true, Observed: true}
 	opened := Heard{Asked: true, Prepared: true, Observed: true, Opened: true}
+	found := Heard{Asked: true, Prepared: true, Observed: true, Found: true}
+	discarded := Heard{Asked: true, Prepared: true, Observed: true, Found: true, Discarded: true}
 	for name, c := range map[string]struct {
 		in    Case
 		move  Move
 		phase policy.ClaimPhase
 	}{
-		"new claim":                      {Case{Claim: handoff, Pod: Here}, Ask, policy.PhaseClaimed},
-		"nothing is known of the pod":    {Case{Claim: handoff}, Wait, policy.PhaseClaimed},
-		"undo was answered":              {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, Store, policy.PhasePreparing},
-		"nothing to undo":                {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, Apply, policy.PhasePreparing},
-		"undo is stored":                 {Case{Claim: stored, Pod: Here}, Apply, policy.PhasePreparing},
-		"a setting without any undo":     {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Store, policy.PhasePreparing},
-		"a setting is recorded":          {Case{Claim: handoff, Pod: Here, Listed: true, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Apply, policy.PhasePreparing},
-		"others write the setting":       {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, Wait, policy.PhasePreparing},
-		"given up in the queue":          {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Shut, policy.PhasePreparing},
-		"prepared":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, Observe, policy.PhasePrepared},
-		"held":                           {Case{Claim: stored, Pod: Here, Held: true, Heard: ready}, Wait, policy.PhasePrepared},
-		"may go":                         {Case{Claim: stored, Pod: Here, Heard: ready}, Open, policy.PhasePrepared},
-		"the cache is behind":            {Case{Claim: stored, Pod: Here, Heard: opened}, Wait, policy.PhaseOpened},
-		"the cache has caught up":        {Case{Claim: stored, Pod: Here, CaughtUp: true, Heard: opened}, Go, policy.PhaseOpened},
-		"held when opened":               {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Heard: opened}, Shut, policy.PhaseOpened},
-		"broken pods need no prepare":    {Case{Claim: broke, Pod: Here}, Observe, policy.PhaseClaimed},
-		"nobody in the pod can prepare":  {Case{Claim: broke, Pod: Here, Alone: true}, Relieve, policy.PhaseClaimed},
-		"another has handed over for it": {Case{Claim: broke, Pod: Here, Alone: true, Heard: Heard{Relieved: true}}, Observe, policy.PhaseClaimed},
-		"sent":                           {Case{Claim: stored, Pod: Here, Heard: Heard{Sent: true}}, Wait, policy.PhaseOpened},
-		"terminating":                    {Case{Claim: stored, Pod: Leaving, GiveUp: true}, Wait, policy.PhaseOpened},
-		"gone, says the cache":           {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, Confirm, policy.PhaseRestoring},
-		"gone":                           {Case{Claim: stored, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
-		"rejoined":                       {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
-		"undone":                         {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseSettling},
-		"back":                           {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseSettling},
-		"back, nothing to undo":          {Case{Claim: handoff, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, policy.PhaseSettling},
-		"failed":                         {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
-		"failed and undone":              {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseGone},
-		"failed, and to go again":        {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
-		"removed":                        {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseGone},
-		"removed and undone":             {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
-		"held when the look is old":      {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Shut, policy.PhaseOpened},
-		"left open":                      {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
-		"left open, and sent":            {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true, Sent: true}}, Wait, policy.PhaseOpened},
-		"given up":                       {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Shut, policy.PhaseOpened},
-		"given up and shut":              {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
-		"given up, shut and undone":      {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Undone: true}}, Release, policy.PhasePreparing},
-		"given up before it was stored":  {Case{Claim: handoff, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
+		"new claim":                       {Case{Claim: handoff, Pod: Here}, Ask, policy.PhaseClaimed},
+		"nothing is known of the pod":     {Case{Claim: handoff}, Wait, policy.PhaseClaimed},
+		"undo was answered":               {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, Store, policy.PhasePreparing},
+		"nothing to undo":                 {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, Apply, policy.PhasePreparing},
+		"undo is stored":                  {Case{Claim: stored, Pod: Here}, Apply, policy.PhasePreparing},
+		"a setting without any undo":      {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Store, policy.PhasePreparing},
+		"a setting is recorded":           {Case{Claim: handoff, Pod: Here, Listed: true, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Apply, policy.PhasePreparing},
+		"others write the setting":        {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, Wait, policy.PhasePreparing},
+		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Shut, policy.PhasePreparing},
+		"prepared":                        {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, Observe, policy.PhasePrepared},
+		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Heard: ready}, Wait, policy.PhasePrepared},
+		"may go":                          {Case{Claim: stored, Pod: Here, Heard: ready}, Open, policy.PhasePrepared},
+		"the cache is behind":             {Case{Claim: stored, Pod: Here, Heard: opened}, Wait, policy.PhaseOpened},
+		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Heard: opened}, Go, policy.PhaseOpened},
+		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Heard: opened}, Shut, policy.PhaseOpened},
+		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, Observe, policy.PhaseClaimed},
+		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, Relieve, policy.PhaseClaimed},
+		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Heard: Heard{Relieved: true}}, Observe, policy.PhaseClaimed},
+		"sent":                            {Case{Claim: stored, Pod: Here, Heard: Heard{Sent: true}}, Wait, policy.PhaseOpened},
+		"terminating":                     {Case{Claim: stored, Pod: Leaving, GiveUp: true}, Wait, policy.PhaseOpened},
+		"gone, says the cache":            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, Confirm, policy.PhaseRestoring},
+		"gone":                            {Case{Claim: stored, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
+		"rejoined":                        {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
+		"undone":                          {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseSettling},
+		"back":                            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseSettling},
+		"back, nothing to undo":           {Case{Claim: handoff, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, policy.PhaseSettling},
+		"failed":                          {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
+		"failed and undone":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseGone},
+		"failed, and to go again":         {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
+		"removed":                         {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseGone},
+		"removed and undone":              {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
+		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Shut, policy.PhaseOpened},
+		"left open":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
+		"left open, and sent":             {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true, Sent: true}}, Wait, policy.PhaseOpened},
+		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Shut, policy.PhaseOpened},
+		"given up and shut":               {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
+		"given up, shut and undone":       {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Undone: true}}, Release, policy.PhasePreparing},
+		"volumes come first":              {Case{Claim: swap, Pod: Here}, Find, policy.PhaseClaimed},
+		"then what is moved":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true}}, Ask, policy.PhaseClaimed},
+		"volumes are stored":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true, Asked: true, Volumes: swapped.Volumes}}, Store, policy.PhasePreparing},
+		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Heard: Heard{Found: true, Volumes: swapped.Volumes}}, Store, policy.PhasePreparing},
+		"data is moved":                   {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true}}, Apply, policy.PhasePreparing},
+		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true, Prepared: true}}, Observe, policy.PhasePrepared},
+		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Heard: found}, Wait, policy.PhasePrepared},
+		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Heard: found}, Attest, policy.PhasePrepared},
+		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Heard: found}, Wait, policy.PhasePrepared},
+		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Heard: found}, Shut, policy.PhasePrepared},
+		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Heard: found}, Discard, policy.PhaseEmptied},
+		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Heard: found}, Wait, policy.PhaseEmptied},
+		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Heard: found}, Wait, policy.PhaseEmptied},
+		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: opened}, Shut, policy.PhaseOpened},
+		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Heard: discarded}, Open, policy.PhaseEmptied},
+		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Heard: found}, Open, policy.PhaseEmptied},
+		"its successor is awaited":        {Case{Claim: emptied, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
+		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
+		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Succeeded: true, Failed: true, Superseded: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
+		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Succeeded: true, Heard: Heard{Confirmed: true, Heir: "w"}}, Follow, policy.PhaseGone},
+		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true, Renewed: true}}, Undo, policy.PhaseRestoring},
+		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
+		"given up before it was stored":   {Case{Claim: handoff, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.move.String(), next(c.in).String())
@@ -75,12 +114,21 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
 		c := Case{
-			Claim: rapid.SampledFrom([]policy.Claim{handoff, stored, broke, removal, {}}).Draw(t, "claim"),
+			Claim: rapid.SampledFrom([]policy.Claim{handoff, stored, broke, removal, swap, swapped, emptied, empties(swap), {}}).Draw(t, "claim"),
 			Pod:   Whereabouts(rapid.IntRange(0, 3).Draw(t, "pod")), Rejoined: flag("rejoined"), Back: flag("back"),
 			Failed: flag("failed"), Superseded: flag("superseded"), GiveUp: flag("giveUp"), CaughtUp: flag("caughtUp"), Held: flag("held"),
-			Listed: flag("listed"), Queued: flag("queued"),
+			Listed: flag("listed"), Queued: flag("queued"), Stopped: flag("stopped"), Empty: flag("empty"), Succeeded: flag("succeeded"),
 			Heard: Heard{Asked: flag("asked"), Prepared: flag("prepared"), Observed: flag("observed"), Opened: flag("opened"), Ajar: flag("ajar"),
-				Sent: flag("sent"), Closed: flag("closed"), Confirmed: flag("confirmed"), Undone: flag("undone")},
+				Sent: flag("sent"), Closed: flag("closed"), Confirmed: flag("confirmed"), Undone: flag("undone"),
+				Found: flag("found"), Discarded: flag("discarded"), Renewed: flag("renewed")},
+		}
+		// What look makes sure of.
+		c.GiveUp, c.Held = c.GiveUp && !committed(c.Claim), c.Held || c.Stopped
+		if flag("volumes") {
+			c.Heard.Volumes = swapped.Volumes
+		}
+		if flag("heir") {
+			c.Heard.Heir = "w"
 		}
 		if flag("undo") {
 			c.Heard.Undo = []byte("u")
@@ -93,7 +141,22 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 			t.Fatalf("a guard stays open with no decision behind it: %+v", c)
 		}
 		switch next(c) {
+		case Discard:
+			if c.Claim.EmptiedAt == nil || !c.Empty && !c.Heard.Opened || !c.Heard.Prepared || !c.Heard.Observed || c.Held || c.Pod != Here {
+				t.Fatalf("a volume is deleted that may have data: %+v", c)
+			}
+		case Attest:
+			if !c.Empty && !c.Heard.Opened || !c.Heard.Prepared || !c.Heard.Observed || c.Held || c.Pod != Here {
+				t.Fatalf("a pod is called empty that nobody has seen so: %+v", c)
+			}
+		case Follow:
+			if c.Pod != Gone || !c.Heard.Confirmed || c.Heard.Heir == "" {
+				t.Fatalf("a claim leaves a pod that may be there: %+v", c)
+			}
 		case Open, Go:
+			if replaces(c.Claim) && (c.Claim.EmptiedAt == nil || len(c.Claim.Volumes) > 0 && !c.Heard.Discarded) {
+				t.Fatalf("a pod goes before its volumes: %+v", c)
+			}
 			if c.Pod != Here || c.GiveUp || c.Held || !c.Heard.Observed || prepares(c.Claim) && !c.Heard.Prepared {
 				t.Fatalf("a pod goes that may not: %+v", c)
 			}
@@ -105,6 +168,9 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 				t.Fatalf("applied out of its turn, or before the value of a setting is recorded: %+v", c)
 			}
 		case Undo:
+			if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed) {
+				t.Fatalf("data comes back before the volumes are new: %+v", c)
+			}
 			if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed || c.Pod == Leaving || c.Pod == Unknown {
 				t.Fatalf("undone while the pod may still go: %+v", c)
 			}
@@ -112,6 +178,9 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 				t.Fatalf("undone before the pod is back: %+v", c)
 			}
 		case Release:
+			if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed) {
+				t.Fatalf("released with volumes that may go: %+v", c)
+			}
 			if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone {
 				t.Fatalf("released with something left behind: %+v", c)
 			}

@@ -32,6 +32,9 @@ func (w *world) judge(pod *corev1.Pod) {
 	if away > max(1, w.mayBeAway) && !w.broken[pod.Labels[revision]] {
 		w.accuse("%d pods away after %s", away, pod.Name)
 	}
+	if w.disks != nil {
+		w.disks.judge(pod)
+	}
 	if !w.byForce && !w.prepared[string(pod.UID)] && !w.broken[pod.Labels[revision]] {
 		w.accuse("%s was removed unprepared", pod.Name)
 	}

@@ -36,6 +36,10 @@ type Seen struct {
 	Guard string
 	// Claim is the id under which the pod was opened; empty while it is not.
 	Claim string
+	// Placed: it has a node.
+	Placed bool
+	// Volumes are the names of its own volume claims.
+	Volumes []string
 }
 
 func seenOf(pod *corev1.Pod) Seen {
@@ -43,6 +47,7 @@ func seenOf(pod *corev1.Pod) Seen {
 		Name: pod.Name, UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
 		Leaving: pod.DeletionTimestamp != nil,
 		Guard:   pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
+		Placed: pod.Spec.NodeName != "", Volumes: OwnVolumes(pod),
 	}
 }
 
@@ -61,14 +66,21 @@ func NewPods(client kubernetes.Interface, namespace string) *Pods {
 // read asks the API server itself for the pod. It answers errGone when there is
 // none, or another of the same name.
 func (p *Pods) read(ctx context.Context, name, uid string) (Seen, error) {
+	seen, err := p.find(ctx, name)
+	if err == nil && seen.UID != uid {
+		return Seen{}, errGone
+	}
+	return seen, err
+}
+
+// find is read for whichever pod of that name there is.
+func (p *Pods) find(ctx context.Context, name string) (Seen, error) {
 	pod, err := p.client.CoreV1().Pods(p.namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return Seen{}, errGone
 	case err != nil:
 		return Seen{}, fmt.Errorf("read pod %s: %w", name, err)
-	case string(pod.UID) != uid:
-		return Seen{}, errGone
 	}
 	return seenOf(pod), nil
 }

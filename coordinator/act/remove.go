@@ -8,11 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // remove asks the API server to take away exactly the pod that was seen: this
-// UID at this resourceVersion. No other file may evict or delete a pod.
+// UID at this resourceVersion. No other file may evict or delete a pod, or delete
+// a volume claim.
 func (p *Pods) remove(ctx context.Context, method policy.Method, seen Seen) error {
 	return p.removeWith(ctx, method, seen, nil)
 }
@@ -49,4 +52,28 @@ func (p *Pods) removeWith(ctx context.Context, method policy.Method, seen Seen, 
 		return p.judge("remove", seen.Name, err)
 	}
 	return nil
+}
+
+// discard has exactly the volume claim that was seen deleted; Kubernetes keeps it
+// until its pod is gone. One that is gone, or another by now, needs nothing.
+func (v *Volumes) discard(ctx context.Context, claim policy.VolumeClaim) error {
+	return v.discardWith(ctx, claim, metav1.DeleteOptions{})
+}
+
+// mayDiscard asks whether we may, and deletes nothing.
+func (v *Volumes) mayDiscard(ctx context.Context, claim policy.VolumeClaim) error {
+	return v.discardWith(ctx, claim, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+}
+
+func (v *Volumes) discardWith(ctx context.Context, claim policy.VolumeClaim, options metav1.DeleteOptions) error {
+	if claim.UID == "" {
+		return fmt.Errorf("delete volume claim %s: it was not read first", claim.Name)
+	}
+	uid := types.UID(claim.UID)
+	options.Preconditions = &metav1.Preconditions{UID: &uid}
+	err := v.client.CoreV1().PersistentVolumeClaims(v.namespace).Delete(ctx, claim.Name, options)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return v.judge("delete", claim.Name, err)
 }

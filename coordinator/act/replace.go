@@ -1,19 +1,189 @@
 package act
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
 
-// refuseReplacements notes of every pod that should be replaced that it cannot
-// be: emptying it and giving up its volume is not carried out yet. The policy
-// then holds such pods in words, and what they would have taken of a budget is
-// there for others.
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A pod that is replaced comes back under its name with fresh data. Its agent
+// moves everything off it; the database itself, asked through the pod and through
+// others, has nothing left on it; that is written down; its volume claims are
+// deleted, which Kubernetes carries out once the pod is gone; the pod is removed;
+// and what kept data away from it is undone only when its successor is seen on
+// volume claims of its own.
+
+// renewEvery is how often the API server is asked for new volume claims.
+const renewEvery = time.Second
+
+// refuseReplacements notes of every pod that should be replaced and has nobody
+// who could empty it. The policy then holds such pods in words, and what they
+// would have taken of a budget is there for others.
 func refuseReplacements(s *policy.Snapshot) {
 	wanted := map[string]bool{}
 	for _, name := range policy.Replacements(*s) {
 		wanted[name] = true
 	}
 	for i := range s.Pods {
-		if wanted[s.Pods[i].Name] {
-			s.Pods[i].Refused = policy.Vetoed
+		if pod := &s.Pods[i]; wanted[pod.Name] && !canBeEmptied(pod) {
+			pod.Refused = policy.Vetoed
 		}
 	}
+}
+
+// canBeEmptied: an agent runs in the pod, or may. That of a pod which has no node
+// cannot have started.
+func canBeEmptied(pod *policy.Pod) bool {
+	return pod.Agent && pod.UID != "" && pod.Phase != policy.Missing && pod.Phase != policy.Pending
+}
+
+// notEmpty says what the database still has on a claimed pod, or why nobody knows;
+// empty when there is nothing. It asks the pod's own agent and all others, as far
+// as they are fresh: the snapshot has every copy that any of them knows of, and
+// one in whatever state is data.
+func notEmpty(s policy.Snapshot, claim policy.Claim) string {
+	own, others, members := "its own agent has not looked since", 0, 0
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		r := pod.Report
+		spoke := r != nil && r.Self && r.Fresh && r.Member == policy.Live
+		switch {
+		case pod.UID != claim.UID:
+			if spoke {
+				others++
+			}
+		case spoke:
+			own = ""
+		case r != nil && r.Self && r.Fresh:
+			own = "the database does not have it as a member, and so cannot say what is on it"
+		}
+	}
+	if own != "" {
+		return own
+	}
+	if others == 0 {
+		return "no other member of the database has looked since"
+	}
+	first := ""
+	for _, group := range s.Groups {
+		if group.Kind != policy.Shard && group.Kind != policy.Quorum {
+			continue // nothing of these is lost with a volume
+		}
+		for _, m := range group.Members {
+			if m.Pod != claim.Pod {
+				continue
+			}
+			if members++; first == "" {
+				first = fmt.Sprintf("%s has a member on it that is %s", group.ID, m.State)
+			}
+		}
+	}
+	if members > 1 {
+		first += fmt.Sprintf(", and %d more have", members-1)
+	}
+	return first
+}
+
+// find looks for the pod's own volume claims, before anything is moved: where they
+// may not be deleted, nothing is begun.
+func (a *Actor) find(ctx context.Context, claim policy.Claim) func(*run) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
+	var volumes []policy.VolumeClaim
+	if err == nil {
+		volumes, err = a.volumes.find(ctx, seen)
+	}
+	return func(r *run) {
+		switch {
+		case errors.Is(err, errMayNot) && !committed(claim):
+			r.abandon(err.Error(), policy.Vetoed)
+		case err != nil:
+			r.failed(err)
+		default:
+			r.succeeded()
+			r.heard.Found, r.heard.Volumes = true, volumes
+		}
+	}
+}
+
+// discard deletes the claimed volumes, which are written down as empty, while the
+// pod is still the one that was emptied.
+func (a *Actor) discard(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	err := a.discardVolumes(ctx, at, claim)
+	return func(r *run) {
+		if err != nil {
+			a.refused(r, err)
+			return
+		}
+		r.succeeded()
+		r.heard.Discarded = true
+	}
+}
+
+func (a *Actor) discardVolumes(ctx context.Context, at Situation, claim policy.Claim) error {
+	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
+	if err != nil {
+		return err
+	}
+	if seen.Leaving {
+		return errGone
+	}
+	if err := a.stillOurs(ctx, at, claim); err != nil {
+		return err
+	}
+	for _, volume := range claim.Volumes {
+		if err := a.volumes.discard(ctx, volume); err != nil {
+			return err
+		}
+		a.log.Info("volume claim deleted", "pod", claim.Pod, "volume", volume.Name, "uid", volume.UID)
+	}
+	return nil
+}
+
+// renew looks whether the successor stands on volumes of its own.
+func (a *Actor) renew(ctx context.Context, claim policy.Claim) func(*run) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	var h heritage
+	successor, err := a.pods.find(ctx, claim.Pod)
+	if err == nil {
+		h, err = a.volumes.inherits(ctx, claim.Volumes, successor)
+	}
+	return func(r *run) {
+		switch {
+		case err != nil:
+			r.failed(err)
+		case successor.Leaving:
+			r.later("its successor is being deleted, too")
+		case h.heir:
+			a.log.Warn("the pod went before its volumes, and its successor has them", "id", claim.ID, "pod", claim.Pod)
+			r.succeeded()
+			r.heard.Heir = successor.UID
+		case h.missing != "":
+			r.later(h.missing)
+		default:
+			r.succeeded()
+			r.heard.Renewed = true
+		}
+	}
+}
+
+// later notes what is awaited, and looks again soon.
+func (r *run) later(why string) {
+	r.succeeded()
+	r.problem, r.retryAt = why, time.Now().Add(renewEvery)
+}
+
+// keepOn takes back that a claim is to be given up which can not be any more: it is
+// tried again after a while.
+func (r *run) keepOn() {
+	r.problem, r.retryAt = r.giveUp, time.Now().Add(lastRetry)
+	r.giveUp, r.rest, r.heldSince = "", "", time.Time{}
+	r.conflicts, r.refusals = 0, 0
 }

@@ -1,50 +1,360 @@
 package act
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// What cannot be carried out is held in words, is not done in another way, and
-// holds up nobody else.
-func TestReplacementsAreRefusedInWords(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+// Every pod comes back under its name with a volume of its own, one at a time, and
+// with three writes more than a restart costs: the claim says that it is empty, the
+// volume is deleted, and whether that is allowed was asked for before.
+func TestReplacesEveryPod(t *testing.T) {
+	inDiskWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)
-		require.NoError(t, p.start())
-		cluster, _ := w.server.Cluster(namespace, name)
-		s := w.snapshot(cluster)
-		must := podNamed(s, "s-2")
-		must.MustReplace = []string{"volume"}
-		require.Contains(t, policy.Decide(s).Text(), "s-2 Replace after Evacuate (Replacement)")
-
-		p.actor.Annotate(&s)
-		plan := policy.Decide(s)
-		require.Contains(t, plan.Text(), "hold   s-2 veto: it is to be replaced (volume changed), and the coordinator cannot do that yet")
-		require.Len(t, plan.Steps, 1)
-		require.NotEqual(t, "s-2", plan.Steps[0].Pod)
-
-		// Whoever asks for it by name cannot have it either.
-		s.Cluster.Spec.Overrides = []policy.Override{{Rule: policy.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: policy.At(s.Now.Add(time.Hour))}}
-		require.Contains(t, policy.Decide(s).Text(), "hold   s-2 veto")
+		p.run(5 * time.Minute)
+		w.requireRolled(1)
+		require.Equal(t, 3, p.writes["evict pods/eviction"])
+		require.Equal(t, 6, p.writes["delete persistentvolumeclaims"])
+		total := -1 // the epoch is raised once
+		for _, n := range p.writes {
+			total += n
+		}
+		require.LessOrEqual(t, total, 8*len(w.pods), "%v", p.writes)
+		for _, call := range p.calls {
+			require.NotContains(t, call, "list")
+		}
 	})
 }
 
-// A pod that is claimed for a restart, and then is to be replaced, does not go.
-func TestARestartDoesNotStandInForAReplacement(t *testing.T) {
+// Every request of a replacement is one after which, or before which, the process
+// may die. A successor goes on: no volume with data is deleted, nothing comes back
+// before the new volume is there, nothing goes twice.
+func TestResumesReplacementsAfterACrashAtEveryCall(t *testing.T) {
+	resumesAfterACrashAtEveryCall(t, newDiskWorld, false, true)
+}
+
+// Pods without volume claims are emptied and removed.
+func TestReplacesPodsWithoutVolumes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
+		w.update = "v1"
+		all := policy.Count(3)
+		w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.MaxShardUnavailable = &all })
 		p := newProcess(w, 0, false)
 		require.NoError(t, p.start())
-		cluster, _ := w.server.Cluster(namespace, name)
-		s := w.snapshot(cluster)
-		podNamed(s, "s-2").MustReplace = []string{"volume"}
-		p.actor.Annotate(&s)
-		s.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: policy.Restart, Phase: policy.PhasePrepared}}
-		going := judgeGoing(s, s.Cluster.Status.Claims[0])
-		require.True(t, going.wanted)
-		require.Equal(t, policy.Vetoed, going.hold.Rule)
+		first := map[string]string{}
+		for _, pod := range w.pods {
+			object, _ := w.server.Pod(namespace, pod)
+			first[pod] = string(object.UID)
+		}
+		last, end := "", time.Now().Add(time.Minute)
+		for time.Now().Before(end) {
+			cluster, _ := w.server.Cluster(namespace, name)
+			s := w.snapshot(cluster)
+			for i := range s.Pods {
+				if s.Pods[i].UID == first[s.Pods[i].Name] {
+					s.Pods[i].MustReplace = []string{"volume"}
+				}
+			}
+			for _, c := range cluster.Status.Claims {
+				if w.isPrepared(c.UID) { // and so there is no copy on it
+					s.Groups[0].Members = without(s.Groups[0].Members, c.Pod)
+				}
+			}
+			out, leads := p.passOn(cluster, s)
+			require.True(t, leads)
+			time.Sleep(100 * time.Millisecond)
+			last = fmt.Sprint(out.Waits, policy.Decide(s).Text())
+		}
+		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone(), last)
+		require.Empty(t, w.claims())
+		w.requireClean()
 	})
+}
+
+func (w *world) isPrepared(uid string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.prepared[uid]
+}
+
+func without(members []policy.Member, pod string) []policy.Member {
+	var rest []policy.Member
+	for _, m := range members {
+		if m.Pod != pod {
+			m.Leader = len(rest) == 0
+			rest = append(rest, m)
+		}
+	}
+	return rest
+}
+
+// The agent says that all is moved, and the database has a copy on the pod: it is
+// believed who says that there is one, and nothing is deleted.
+func TestAPodThatIsNotEmptyKeepsItsVolume(t *testing.T) {
+	inDiskWorld(t, func(t *testing.T, w *world) {
+		p := newProcess(w, 0, false)
+		require.NoError(t, p.start())
+		waits := ""
+		for range 200 {
+			cluster, _ := w.server.Cluster(namespace, name)
+			s := w.snapshot(cluster)
+			s.Groups[0].Members = nil
+			for _, pod := range w.pods {
+				s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{ID: pod, Pod: pod, State: policy.Active, Eligible: true, Leader: pod == "s-0"})
+			}
+			out, _ := p.passOn(cluster, s)
+			for _, why := range out.Waits {
+				waits = why
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Equal(t, "not empty: books/1 has a member on it that is Active", waits)
+		require.Empty(t, w.gone())
+		require.Empty(t, w.disks.lost)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		require.Empty(t, w.wrong)
+	})
+}
+
+// The pod goes by itself at any moment. While its volume stays, its successor is
+// emptied in its place; nothing is included before that has a new one.
+func TestAPodThatGoesBeforeItsVolumeIsFollowed(t *testing.T) {
+	for at := 1; at < 45; at += 3 {
+		inDiskWorld(t, func(t *testing.T, w *world) {
+			calls := 0
+			p := newProcess(w, 0, false)
+			p.agents.before = func(what string) (func() error, error) {
+				if calls++; calls == at {
+					w.vanish("s-2")
+				}
+				return p.count(what)
+			}
+			p.run(5 * time.Minute)
+			w.requireClean()
+			require.True(t, w.done(), "gone at call %d: %s %+v", at, w.describe(), w.disks)
+		})
+	}
+}
+
+// vanish is a node that dies with a pod on it: no grace, no prepare, nobody asked.
+func (w *world) vanish(pod string) {
+	object, ok := w.server.Pod(namespace, pod)
+	if !ok {
+		return
+	}
+	w.live[object.UID] = false
+	w.server.EndPod(namespace, pod, object.UID)
+	rev := w.update
+	go func() {
+		w.disks.detach(object)
+		w.start(pod, rev)
+	}()
+}
+
+// A pause that comes before the claim says that the pod is empty gives the
+// replacement up; one that comes later holds it, and it goes on when the pause ends.
+func TestPauseOfAReplacementAtEveryCall(t *testing.T) {
+	for at := 1; at < 40; at++ {
+		inDiskWorld(t, func(t *testing.T, w *world) {
+			calls, gone := 0, 0
+			p := intercepted(w, func(kubetest.Call) error {
+				if calls++; calls == at {
+					w.edit(pause)
+					gone = w.total()
+				}
+				return nil
+			})
+			p.run(time.Minute)
+			require.LessOrEqual(t, w.total(), gone+1)
+			for _, pod := range w.pods {
+				w.requireShut(pod)
+			}
+			for _, claim := range w.claims() {
+				require.NotNil(t, claim.EmptiedAt, "kept without need, paused at call %d", at)
+			}
+			w.edit(func(c *v1alpha1.DatabaseCluster) { delete(c.Annotations, v1alpha1.AnnotationPaused) })
+			newProcess(w, 0, false).run(5 * time.Minute)
+			w.requireClean()
+			require.True(t, w.done(), "paused at call %d: %s", at, w.describe())
+		})
+	}
+}
+
+// A right that is missing is found before anything is moved, and said.
+func TestReplacementWithoutTheRight(t *testing.T) {
+	for _, verb := range []string{"get", "delete"} {
+		inDiskWorld(t, func(t *testing.T, w *world) {
+			p := intercepted(w, func(c kubetest.Call) error {
+				if c.Resource == "persistentvolumeclaims" && c.Verb == verb {
+					return apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), c.Name, nil)
+				}
+				return nil
+			})
+			p.run(5 * time.Second)
+			require.Empty(t, w.gone())
+			require.Empty(t, w.disks.began, "something was moved")
+			s := w.snapshotNow()
+			p.actor.Annotate(&s)
+			require.Contains(t, policy.Decide(s).Text(), "veto: the coordinator may not")
+			require.Contains(t, policy.Decide(s).Text(), "its account needs get and delete of persistentvolumeclaims in namespace prod")
+			w.requireClean()
+		})
+	}
+}
+
+// A former leader's deletion of a volume arrives when its successor has the claim
+// and a person has asked for a pause: nothing has come back to that volume.
+func TestLateDeletionOfAVolume(t *testing.T) {
+	inDiskWorld(t, func(t *testing.T, w *world) {
+		var late bool
+		first := newProcess(w, 0, false)
+		first.client = w.server.Client(func(c kubetest.Call) (func() error, error) {
+			if c.Verb == "delete" && len(w.claims()) > 0 && w.claims()[0].EmptiedAt != nil && !late {
+				late = true
+				w.edit(pause)
+				newProcess(w, 0, false).run(10 * time.Second)
+			}
+			return nil, nil
+		})
+		first.run(30 * time.Second)
+		require.True(t, late)
+		w.edit(func(c *v1alpha1.DatabaseCluster) { delete(c.Annotations, v1alpha1.AnnotationPaused) })
+		newProcess(w, 0, false).run(5 * time.Minute)
+		w.requireRolled(1)
+	})
+}
+
+func TestTwoActorsReplace(t *testing.T) {
+	inDiskWorld(t, func(t *testing.T, w *world) {
+		first := newProcess(w, 0, false)
+		require.NoError(t, first.start())
+		second := newProcess(w, 0, false)
+		require.NoError(t, second.start())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			first.run(5 * time.Minute)
+		}()
+		second.run(5 * time.Minute)
+		<-done
+		w.requireRolled(1)
+	})
+}
+
+// Whom nobody could empty is held in words, is not restarted instead, and holds up
+// nobody else.
+func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
+	for what, change := range map[string]func(*policy.Pod){
+		"has no agent": func(p *policy.Pod) { p.Agent, p.Report = false, nil },
+		"has no node":  func(p *policy.Pod) { p.Phase, p.Report = policy.Pending, nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				p := newProcess(w, 0, false)
+				require.NoError(t, p.start())
+				s := w.snapshotNow()
+				must := podNamed(s, "s-2")
+				must.MustReplace = []string{"volume"}
+				change(must)
+				p.actor.Annotate(&s)
+				said := ""
+				for _, hold := range policy.Explain(s, "s-2") {
+					said += hold.Text() + "\n"
+				}
+				require.Contains(t, said, "hold   s-2 veto: it is to be replaced (volume changed), and no agent of its own runs that could empty it")
+
+				s.Cluster.Spec.Overrides = []policy.Override{{Rule: policy.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: policy.At(s.Now.Add(time.Hour))}}
+				require.NotContains(t, policy.Decide(s).Text(), "go     s-2", "whoever asks for it by name cannot have it either")
+			})
+		})
+	}
+}
+
+func TestNotEmpty(t *testing.T) {
+	claim := policy.Claim{Pod: "s-1", UID: "u1", Action: policy.Replace}
+	report := func(uid string) *policy.Report {
+		return &policy.Report{UID: uid, Self: true, Fresh: true, Member: policy.Live}
+	}
+	for name, c := range map[string]struct {
+		change func(*policy.Snapshot)
+		want   string
+	}{
+		"nothing is left": {func(*policy.Snapshot) {}, ""},
+		"a role is nothing that is lost": {func(s *policy.Snapshot) {
+			s.Groups = []policy.Group{{ID: "data", Kind: policy.Role, Members: []policy.Member{{Pod: "s-1", State: policy.Active}}}}
+		}, ""},
+		"a copy is left, in whatever state": {func(s *policy.Snapshot) { s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down} },
+			"books/1 has a member on it that is Down"},
+		"it votes": {func(s *policy.Snapshot) {
+			s.Groups = append(s.Groups, policy.Group{ID: "coordinators", Kind: policy.Quorum, Members: []policy.Member{{Pod: "s-1", State: policy.Active}}})
+		}, "coordinators has a member on it that is Active"},
+		"two are left": {func(s *policy.Snapshot) {
+			s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{Pod: "s-1", State: policy.Moving}, policy.Member{Pod: "s-1", State: policy.UnknownState})
+		}, "books/1 has a member on it that is Moving, and 1 more have"},
+		"its own report is old":     {func(s *policy.Snapshot) { s.Pods[1].Report.Fresh = false }, "its own agent has not looked since"},
+		"it has no report":          {func(s *policy.Snapshot) { s.Pods[1].Report = nil }, "its own agent has not looked since"},
+		"others speak for it":       {func(s *policy.Snapshot) { s.Pods[1].Report.Self = false }, "its own agent has not looked since"},
+		"it is no member":           {func(s *policy.Snapshot) { s.Pods[1].Report.Member = policy.NotLive }, "the database does not have it as a member, and so cannot say what is on it"},
+		"another pod has its name":  {func(s *policy.Snapshot) { s.Pods[1].UID = "u9" }, "its own agent has not looked since"},
+		"nobody else has looked":    {func(s *policy.Snapshot) { s.Pods[0].Report.Fresh = false }, "no other member of the database has looked since"},
+		"nobody else is a member":   {func(s *policy.Snapshot) { s.Pods[0].Report.Member = policy.UnknownMember }, "no other member of the database has looked since"},
+		"it is alone in its world":  {func(s *policy.Snapshot) { s.Pods = s.Pods[1:] }, "no other member of the database has looked since"},
+		"the copy of another stays": {func(s *policy.Snapshot) { s.Groups[0].Members[0].State = policy.Recovering }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := policy.Snapshot{
+				Pods: []policy.Pod{
+					{Name: "s-0", UID: "u0", Agent: true, Phase: policy.Ready, Report: report("u0")},
+					{Name: "s-1", UID: "u1", Agent: true, Phase: policy.Ready, Report: report("u1")},
+				},
+				Groups: []policy.Group{{ID: "books/1", Kind: policy.Shard, Members: []policy.Member{{Pod: "s-0", State: policy.Active}}}},
+			}
+			c.change(&s)
+			require.Equal(t, c.want, notEmpty(s, claim))
+		})
+	}
+}
+
+// Only what a StatefulSet has made for this very pod is the pod's own.
+func TestOwnVolumes(t *testing.T) {
+	volume := func(name, claim string) corev1.Volume {
+		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "fdb-3"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{
+		volume("data", "data-fdb-3"), volume("logs", "logs-fdb-3"), volume("backup", "backup"), volume("other", "other-fdb-4"),
+		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+	}}}
+	require.Equal(t, []string{"data-fdb-3", "logs-fdb-3"}, OwnVolumes(pod))
+	require.Empty(t, OwnVolumes(&corev1.Pod{}))
+}
+
+func TestFollow(t *testing.T) {
+	at := policy.At(time.Unix(1, 0))
+	volumes := []policy.VolumeClaim{{Name: "data-s-0", UID: "v"}}
+	for name, c := range map[string]struct{ in, want policy.Claim }{
+		"emptied": {
+			policy.Claim{ID: "c", UID: "u", Phase: policy.PhaseGone, Action: policy.Replace, Undo: []byte("x"), Volumes: volumes, EmptiedAt: &at, PodResourceVersion: "4"},
+			policy.Claim{ID: "c", UID: "w", Phase: policy.PhaseEmptied, Action: policy.Replace, Undo: []byte("x"), Volumes: volumes, EmptiedAt: &at},
+		},
+		"not emptied": {
+			policy.Claim{ID: "c", UID: "u", Phase: policy.PhaseGone, Action: policy.Replace, Undo: []byte("x"), Volumes: volumes},
+			policy.Claim{ID: "c", UID: "w", Phase: policy.PhaseClaimed, Action: policy.Replace, Undo: []byte("x")},
+		},
+	} {
+		status := v1alpha1.Status{Claims: []policy.Claim{c.in}}
+		Edits{Follow: map[string]string{"c": "w"}}.Apply(&status)
+		require.Equal(t, []policy.Claim{c.want}, status.Claims, name)
+	}
 }

@@ -110,7 +110,7 @@ func (a *Actor) canDo(at Situation, step policy.Step) bool {
 // drains the node before that. Restore concerns claims that exist already.
 func carriesOut(action policy.Action) bool {
 	switch action {
-	case policy.Restart, policy.LowerPartition, policy.Remove, policy.Handoff, policy.Evacuate:
+	case policy.Restart, policy.LowerPartition, policy.Remove, policy.Replace, policy.Handoff, policy.Evacuate:
 		return true
 	}
 	return false

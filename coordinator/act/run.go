@@ -31,6 +31,8 @@ type run struct {
 	heldSince time.Time
 	// giveUp is why the claim is not carried out; final while the pod is there.
 	giveUp string
+	// stopped is why a claim that can not be given up any more is not carried out now.
+	stopped string
 	// rest is the rule under which the pod is left alone afterwards; empty = none.
 	rest policy.Rule
 	// conflicts and refusals in a row.

@@ -57,6 +57,9 @@ type world struct {
 	// set is the controller of a StatefulSet that rolls its pods itself; nil: OnDelete.
 	set *controller
 
+	// disks keep the pods' data; nil: pods have no volume claims.
+	disks *disks
+
 	// knob is a setting of the whole database that prepares write; nil: there is none.
 	knob *setting
 
@@ -65,6 +68,15 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
+	w := bareWorld(t)
+	for _, pod := range w.pods {
+		w.create(pod, "v1", true)
+	}
+	return w
+}
+
+// bareWorld has no pods yet.
+func bareWorld(t *testing.T) *world {
 	w := &world{
 		t: t, server: kubetest.New(), pods: []string{"s-0", "s-1", "s-2"}, update: "v2",
 		live: map[types.UID]bool{}, broken: map[string]bool{}, applied: map[string]string{}, undone: map[string]int{},
@@ -79,9 +91,6 @@ func newWorld(t *testing.T) *world {
 	cluster.Spec = cluster.Spec.WithDefaults()
 	_, err := admin.Clusters.DatabaseClusters(namespace).Create(t.Context(), cluster, metav1.CreateOptions{})
 	require.NoError(t, err)
-	for _, pod := range w.pods {
-		w.create(pod, "v1", true)
-	}
 	return w
 }
 
@@ -89,6 +98,9 @@ func (w *world) create(pod, rev string, live bool) {
 	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, Labels: map[string]string{revision: rev}}}
 	if w.guard != "" {
 		object.Labels[v1alpha1.LabelGuard] = w.guard
+	}
+	if w.disks != nil {
+		w.disks.attach(object)
 	}
 	made, err := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Create(context.Background(), object, metav1.CreateOptions{})
 	if err != nil {
@@ -98,6 +110,9 @@ func (w *world) create(pod, rev string, live bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.live[made.UID] = live
+	if w.disks != nil {
+		w.disks.use(made)
+	}
 }
 
 // podRemoved is the kubelet and the StatefulSet controller.
@@ -110,6 +125,9 @@ func (w *world) podRemoved(pod *corev1.Pod) {
 	go func() {
 		time.Sleep(2 * time.Second)
 		w.server.EndPod(namespace, pod.Name, pod.UID)
+		if w.disks != nil {
+			w.disks.detach(pod)
+		}
 		if w.set != nil {
 			return
 		}
@@ -184,7 +202,13 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 				p.Report = nil
 			}
 		}
+		if w.disks != nil {
+			w.disks.tell(&p)
+		}
 		s.Pods = append(s.Pods, p)
+		if w.disks != nil && !w.disks.holds(object) {
+			continue
+		}
 		leads := state == policy.Active && !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Leader })
 		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads})
 	}
@@ -213,6 +237,9 @@ func (w *world) done() bool {
 		if !ok || p.DeletionTimestamp != nil || p.Labels[revision] != w.update || !w.live[p.UID] {
 			return false
 		}
+	}
+	if w.disks != nil && !w.disks.done() {
+		return false
 	}
 	return len(cluster.Status.Claims)+len(cluster.Status.Shared) == 0 && (w.set == nil || w.set.done())
 }

@@ -36,11 +36,16 @@ type Server struct {
 	Removed func(pod *corev1.Pod)
 	// Refuse may answer an eviction with an error, as a budget would.
 	Refuse func(pod *corev1.Pod) error
+	// Discarded is called, with nothing locked, after the deletion of a volume claim
+	// was accepted.
+	Discarded func(claim *corev1.PersistentVolumeClaim)
 
-	mu       sync.Mutex
-	version  int64
-	store    *fake.Clientset
-	clusters *fakeclusters.Clients
+	mu      sync.Mutex
+	version int64
+	// discarded is the volume claim whose deletion the request in hand was.
+	discarded *corev1.PersistentVolumeClaim
+	store     *fake.Clientset
+	clusters  *fakeclusters.Clients
 }
 
 // New is an empty Server.
@@ -137,7 +142,12 @@ func (s *Server) react(tracker k8stesting.ObjectTracker) k8stesting.ReactionFunc
 	return func(action k8stesting.Action) (bool, runtime.Object, error) {
 		s.mu.Lock()
 		object, handled, removed, err := s.serve(tracker, action)
+		discarded := s.discarded
+		s.discarded = nil
 		s.mu.Unlock()
+		if discarded != nil && s.Discarded != nil {
+			s.Discarded(discarded)
+		}
 		if removed != nil && s.Removed != nil {
 			s.Removed(removed)
 		}
@@ -168,21 +178,30 @@ func (s *Server) serve(tracker k8stesting.ObjectTracker, action k8stesting.Actio
 			removed, err = s.remove(tracker, ns, a.GetName(), &options, false)
 			return nil, true, removed, err
 		}
-		held, err := s.held(tracker, gvr, ns, a.GetName())
+		held, err := s.held(tracker, gvr, ns, a.GetName(), a.GetDeleteOptions())
 		return nil, held, nil, err
 	}
 	return nil, false, nil, nil
 }
 
 // held notes the deletion of an object that has finalizers, and answers
-// whether it has any.
-func (s *Server) held(tracker k8stesting.ObjectTracker, gvr schema.GroupVersionResource, ns, name string) (bool, error) {
+// whether nothing more is to be done.
+func (s *Server) held(tracker k8stesting.ObjectTracker, gvr schema.GroupVersionResource, ns, name string, options metav1.DeleteOptions) (bool, error) {
 	object, err := tracker.Get(gvr, ns, name)
 	if err != nil {
 		return true, err
 	}
 	object = object.DeepCopyObject()
 	m := must(meta.Accessor(object))
+	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != m.GetUID() {
+		return true, conflict(gvr, name, "the UID in the precondition differs")
+	}
+	if len(options.DryRun) > 0 {
+		return true, nil
+	}
+	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && claim.DeletionTimestamp == nil {
+		s.discarded = claim.DeepCopy()
+	}
 	if len(m.GetFinalizers()) == 0 {
 		return false, nil
 	}

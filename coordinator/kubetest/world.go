@@ -48,6 +48,27 @@ func (s *Server) EndPod(namespace, name string, uid types.UID) {
 	}
 }
 
+var volumeClaims = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+
+// VolumeClaim is the PersistentVolumeClaim as it is now; false when there is none.
+func (s *Server) VolumeClaim(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
+	object, err := s.store.Tracker().Get(volumeClaims, namespace, name)
+	if err != nil {
+		return nil, false
+	}
+	return object.(*corev1.PersistentVolumeClaim).DeepCopy(), true
+}
+
+// EndVolumeClaim removes a volume claim that is being deleted, as Kubernetes does
+// when no pod uses it any more.
+func (s *Server) EndVolumeClaim(namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if claim, ok := s.VolumeClaim(namespace, name); ok && claim.DeletionTimestamp != nil {
+		_ = s.store.Tracker().Delete(volumeClaims, namespace, name)
+	}
+}
+
 // BudgetRefusal is what the API server answers to an eviction that a
 // PodDisruptionBudget does not allow.
 func BudgetRefusal() error {

@@ -161,7 +161,7 @@ func (c *candidate) bringsNoUpdate() bool {
 	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
 }
 
-// cannotBeDone: whoever acts cannot replace pods.
+// cannotBeDone: nobody is there who could empty the pod.
 func (c *candidate) cannotBeDone() bool { return c.action == Replace && c.Refused == Vetoed }
 
 // startSeconds is how long a pod may take to start and join.

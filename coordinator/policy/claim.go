@@ -48,10 +48,27 @@ type Claim struct {
 	// zone is that of the claimed pod, for the time in which there is no pod.
 	// +optional
 	Zone string `json:"zone,omitempty"`
+	// volumes are the pod's own volume claims, which a replacement deletes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Volumes []VolumeClaim `json:"volumes,omitempty"`
+	// emptiedAt is when the database was seen to have nothing left on the pod.
+	// From then on the claim is carried out, and nothing comes back to these volumes.
+	// +optional
+	EmptiedAt *Time `json:"emptiedAt,omitempty"`
+}
+
+// VolumeClaim is a PersistentVolumeClaim as it was when its pod was claimed.
+type VolumeClaim struct {
+	// name of the PersistentVolumeClaim.
+	Name string `json:"name"`
+	// uid tells it from a later one of the same name.
+	UID string `json:"uid"`
 }
 
 // ClaimPhase is how far a claim has come.
-// +kubebuilder:validation:Enum=Claimed;Preparing;Prepared;Opened;Gone;Rejoined;Restoring;Settling
+// +kubebuilder:validation:Enum=Claimed;Preparing;Prepared;Emptied;Opened;Gone;Rejoined;Restoring;Settling
 type ClaimPhase string
 
 // The phases of a claim, in their order.
@@ -59,6 +76,7 @@ const (
 	PhaseClaimed   ClaimPhase = "Claimed"
 	PhasePreparing ClaimPhase = "Preparing"
 	PhasePrepared  ClaimPhase = "Prepared"
+	PhaseEmptied   ClaimPhase = "Emptied" // of a replacement: nothing is left on the pod
 	PhaseOpened    ClaimPhase = "Opened"
 	PhaseGone      ClaimPhase = "Gone"
 	PhaseRejoined  ClaimPhase = "Rejoined"

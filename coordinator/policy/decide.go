@@ -263,7 +263,7 @@ func (d *decision) restores() []Step {
 			continue
 		}
 		switch p.claim.Phase {
-		case PhaseClaimed, PhasePreparing, PhasePrepared, PhaseOpened:
+		case PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened:
 			prepare := p.claim.Prepare
 			setIfZero(&prepare, PrepareNone)
 			steps = append(steps, Step{

@@ -46,7 +46,11 @@ func (x *index) inFlight(p *pod) bool {
 
 // isEmptied: the evacuation was acknowledged.
 func isEmptied(c *Claim) bool {
-	return c.Phase == PhasePrepared || c.Phase == PhaseOpened || c.Phase == PhaseGone
+	switch c.Phase {
+	case PhasePrepared, PhaseEmptied, PhaseOpened, PhaseGone:
+		return true
+	}
+	return c.EmptiedAt != nil
 }
 
 // replaceLimit asks one rule about a pod that should be replaced and for which

@@ -224,8 +224,8 @@ func (d *decision) isClaimed(c *candidate) *finding {
 
 func (d *decision) vetoed(c *candidate) *finding {
 	if c.cannotBeDone() {
-		return found(fmt.Sprintf("it is to be replaced (%s), and the coordinator cannot do that yet", d.replaceText(c)),
-			"its replacement by hand, or a coordinator that can")
+		return found(fmt.Sprintf("it is to be replaced (%s), and no agent of its own runs that could empty it", d.replaceText(c)),
+			"its agent running, or its replacement by hand")
 	}
 	if c.report == nil || c.report.Veto == "" {
 		return nil

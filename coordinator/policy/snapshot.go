@@ -162,7 +162,7 @@ type Pod struct {
 	Agent bool       `json:"agent"`
 	Guard GuardLabel `json:"guard"`
 	// Refused is a rule found while acting: foreign-budget, unstable, or veto
-	// when whoever acts cannot replace pods.
+	// when nobody could empty a pod that is to be replaced.
 	Refused Rule `json:"refused"`
 	// MustReplace lists what changed that only a replacement can bring; larger
 	// resources and another security context only where the spec asks for it.

@@ -48,6 +48,12 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	Shared []SharedSetting `json:"shared,omitempty"`
+	// podConditions are what has been wrong with pods for a while and leads to their
+	// replacement, with since when, where spec.replacement.enabled asks for that.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	PodConditions []PodCondition `json:"podConditions,omitempty"`
 	// lastFinished is what each pool last finished rolling out.
 	// +optional
 	// +listType=atomic
@@ -107,6 +113,17 @@ type SharedSetting struct {
 	// +optional
 	// +listType=atomic
 	Claims []string `json:"claims,omitempty"`
+}
+
+// PodCondition is a condition of one pod, or of the place of one that is missing.
+type PodCondition struct {
+	// pod is its name.
+	Pod string `json:"pod"`
+	// type is MissingProcesses, PodFailing, MissingPod, MissingPVC, PodPending,
+	// NodeTaintDetected, NodeTaintReplacing or ProcessIsMarkedAsExcluded.
+	Type string `json:"type"`
+	// since is when it was first seen.
+	Since policy.Time `json:"since"`
 }
 
 // FinishedRollout is what a pool last finished rolling out.

@@ -1,0 +1,131 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Volumes reads the volume claims of one namespace, and deletes those that were
+// seen empty.
+type Volumes struct {
+	client    kubernetes.Interface
+	namespace string
+}
+
+// NewVolumes reaches the volume claims of a namespace through client.
+func NewVolumes(client kubernetes.Interface, namespace string) *Volumes {
+	return &Volumes{client: client, namespace: namespace}
+}
+
+// OwnVolumes are the names of the volume claims that a StatefulSet has made for
+// this very pod: named after one of its volumes and the pod. Others are not the
+// pod's alone.
+func OwnVolumes(pod *corev1.Pod) []string {
+	var names []string
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == v.Name+"-"+pod.Name {
+			names = append(names, v.PersistentVolumeClaim.ClaimName)
+		}
+	}
+	return names
+}
+
+// errMayNot: the coordinator's account lacks a right on volume claims.
+var errMayNot = errors.New("the coordinator may not")
+
+// judge tells a right that is missing from mere failures.
+func (v *Volumes) judge(verb, name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w %s volume claim %s: its account needs get and delete of persistentvolumeclaims in namespace %s",
+			errMayNot, verb, name, v.namespace)
+	}
+	return fmt.Errorf("%s volume claim %s: %w", verb, name, err)
+}
+
+// seenVolume is a volume claim as the API server answered it, not a cache.
+type seenVolume struct {
+	UID     string // empty: there is none
+	Leaving bool
+}
+
+func (v *Volumes) read(ctx context.Context, name string) (seenVolume, error) {
+	claim, err := v.client.CoreV1().PersistentVolumeClaims(v.namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return seenVolume{}, nil
+	}
+	if err != nil {
+		return seenVolume{}, v.judge("read", name, err)
+	}
+	return seenVolume{UID: string(claim.UID), Leaving: claim.DeletionTimestamp != nil}, nil
+}
+
+// find reads the volume claims of a pod, and finds out whether they may be deleted.
+func (v *Volumes) find(ctx context.Context, pod Seen) ([]policy.VolumeClaim, error) {
+	var claims []policy.VolumeClaim
+	for _, name := range pod.Volumes {
+		seen, err := v.read(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if seen.UID == "" {
+			continue // the pod cannot be running on it
+		}
+		claim := policy.VolumeClaim{Name: name, UID: seen.UID}
+		if err := v.mayDiscard(ctx, claim); err != nil {
+			return nil, err
+		}
+		claims = append(claims, claim)
+	}
+	return claims, nil
+}
+
+// heritage is what a pod's successor stands on.
+type heritage struct {
+	// heir: the successor keeps a claimed volume from going.
+	heir bool
+	// missing is what is still awaited, in words; empty: all volumes are new.
+	missing string
+}
+
+// inherits compares a successor's volumes with those that were claimed. A volume
+// that is being deleted goes unless a pod is on a node with it.
+func (v *Volumes) inherits(ctx context.Context, claimed []policy.VolumeClaim, successor Seen) (heritage, error) {
+	var h heritage
+	for _, old := range claimed {
+		seen, err := v.read(ctx, old.Name)
+		switch {
+		case err != nil:
+			return heritage{}, err
+		case seen.UID != old.UID:
+			continue
+		case seen.Leaving && !successor.Placed:
+			h.missing = "volume claim " + old.Name + " is being deleted"
+		default:
+			return heritage{heir: true}, nil
+		}
+	}
+	if h.missing != "" {
+		return h, nil
+	}
+	for _, name := range successor.Volumes {
+		seen, err := v.read(ctx, name)
+		if err != nil {
+			return heritage{}, err
+		}
+		if seen.UID == "" || seen.Leaving {
+			return heritage{missing: "volume claim " + name + " is not there yet"}, nil
+		}
+	}
+	return h, nil
+}
