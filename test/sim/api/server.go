@@ -61,8 +61,11 @@ type Server struct {
 	Changed []func(kind Kind, before, after metav1.Object)
 	// Removing is told of every removal that is accepted, before it takes effect.
 	Removing func(Removal)
+	// Discarding is told of every deletion of a volume claim that is accepted.
+	Discarding func(*corev1.PersistentVolumeClaim)
 
 	version int64
+	volumes map[string]*corev1.PersistentVolumeClaim
 	objects [kinds]map[string]metav1.Object
 	// names of the objects, in order, as long as there are no others; else nil.
 	names   [kinds][]string
@@ -79,7 +82,7 @@ type change struct {
 
 // New makes an empty server.
 func New(loop *clock.Loop) *Server {
-	s := &Server{loop: loop, version: 1000, Enforce: true, Ours: func(string) bool { return false }}
+	s := &Server{loop: loop, version: 1000, volumes: map[string]*corev1.PersistentVolumeClaim{}, Enforce: true, Ours: func(string) bool { return false }}
 	for k := range s.objects {
 		s.objects[k] = map[string]metav1.Object{}
 	}

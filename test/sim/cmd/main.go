@@ -27,6 +27,7 @@ func main() {
 	plant := flag.String("plant", "", "have this bug take part")
 	wide := flag.Bool("wide", false, "worlds of three to five pods, as many of each")
 	primary := flag.Int("primary", 0, "databases of so many pods with one primary")
+	replace := flag.Bool("replace", false, "databases whose pods are replaced, on volumes of their own")
 	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the logs")
 	only := flag.String("only", "", "bugs whose name contains this")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
@@ -52,7 +53,7 @@ func main() {
 			return hunt(Hunt{Seeds: *seeds, Only: *only, Fresh: *fresh, Update: *update})
 		}
 		o, err := infect(*plant)
-		o.Wide, o.Primary = *wide, *primary
+		o.Wide, o.Primary, o.Replace = *wide, *primary, *replace
 		switch {
 		case err != nil:
 			return err

@@ -57,6 +57,12 @@ type Database struct {
 	foreign []string
 	// acks is how many replicas must acknowledge, of a database with one primary.
 	acks, handovers int
+	// Included is told when data may come to a pod again that a claim has kept it away
+	// from; it must not ask the database anything.
+	Included func(pod, claim string)
+	// moves: an evacuation moves copies to other nodes. hollow is a planted bug: it says
+	// that there are none.
+	moves, hollow bool
 	// version counts what may have been changed.
 	version int
 }
@@ -89,6 +95,8 @@ type replica struct {
 	active bool
 	// lost: its data is gone, and will be copied in full.
 	lost bool
+	// moving: it is being copied to another node.
+	moving bool
 	// waits: it recovers once allocation is put back.
 	waits bool
 }

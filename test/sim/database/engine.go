@@ -140,6 +140,9 @@ func (d *Database) observation(self string) engines.Observation {
 		g := engines.Group{ID: s.id, Kind: engines.Shard, NeedsLeader: true, Members: make([]engines.Member, 0, len(s.copies))}
 		active := 0
 		for _, r := range s.copies {
+			if d.hollow && slices.ContainsFunc(d.marks, func(m Mark) bool { return m.Node == r.node && m.Shard == excluded }) {
+				continue
+			}
 			state := r.state
 			if !d.nodes[r.node].listed {
 				state = engines.Down
@@ -198,10 +201,15 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 		return engines.Progress{}, err
 	}
 	left, err := ask(ctx, e, "hand over", func() int { return e.d.handOver(e.leaver(order), order) })
+	if err == nil && order.Kind == engines.Evacuate && e.d.moves {
+		var copies int
+		copies, err = ask(ctx, e, "evacuate", func() int { return e.d.evacuate(e.leaver(order), order.Claim) })
+		left += copies
+	}
 	switch {
 	case err != nil:
 		return engines.Progress{}, err
-	case order.Kind == engines.Evacuate && e.d.hosts(e.leaver(order)):
+	case order.Kind == engines.Evacuate && !e.d.moves && e.d.hosts(e.leaver(order)):
 		return engines.Progress{State: engines.Refused, Detail: "no other member can take its copies"}, nil
 	case left > 0:
 		return engines.Progress{State: engines.Running, Detail: fmt.Sprintf("%d left", left), Total: left}, nil
@@ -301,20 +309,28 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	return engines.Progress{State: engines.Done}, nil
 }
 
-// Sweep takes back what was left on this member.
+// Sweep takes back what was left on this member. What keeps data away from it is
+// its claim's alone.
 func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	if err := e.enter(ctx, "sweep", true); err != nil {
 		return err
 	}
 	_, err := ask(ctx, e, "sweep", func() bool {
-		return !e.d.NoSweep && e.d.unmark(func(m Mark) bool { return m.Node == e.node && !slices.Contains(keep, m.Claim) })
+		return !e.d.NoSweep && e.d.unmark(func(m Mark) bool { return m.Node == e.node && m.Shard != excluded && !slices.Contains(keep, m.Claim) })
 	})
 	return err
 }
 
 // unmark takes marks back. d.mu is held.
 func (d *Database) unmark(ours func(Mark) bool) bool {
-	before := len(d.marks)
-	d.marks = slices.DeleteFunc(d.marks, ours)
-	return len(d.marks) < before
+	var gone []Mark
+	d.marks = slices.DeleteFunc(d.marks, func(m Mark) bool {
+		if !ours(m) {
+			return false
+		}
+		gone = append(gone, m)
+		return true
+	})
+	d.include(gone)
+	return len(gone) > 0
 }

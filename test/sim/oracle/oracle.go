@@ -72,6 +72,8 @@ type Oracle struct {
 	Breaks []Break
 	// Removals by Rollcall's hand.
 	Removals int
+	// Discards are volumes that were deleted.
+	Discards int
 	// Stuck is the pod for which the rollout waits in the end, because only a person
 	// may put it right; empty when it has ended.
 	Stuck string
@@ -124,7 +126,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
 	}
-	server.Removing = o.removing
+	server.Removing, server.Discarding, db.Included = o.removing, o.discarding, o.included
 	server.Changed = append(server.Changed, o.changed)
 	o.Look()
 	return o

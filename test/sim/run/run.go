@@ -27,6 +27,8 @@ type Options struct {
 	Wide bool
 	// Primary, when not 0, makes databases of so many pods with one primary.
 	Primary int
+	// Replace makes databases whose pods are replaced, on volumes of their own.
+	Replace bool
 	// Bug is planted.
 	Bug *Bug
 }
@@ -41,6 +43,8 @@ type Result struct {
 	// Took is virtual time, Removals how many pods went by Rollcall's hand.
 	Took     time.Duration
 	Removals int
+	// Discards is how many volumes were deleted.
+	Discards int
 	// Handovers is how often a leader handed over as it was asked to.
 	Handovers int
 	// Stuck is the pod for which the rollout waits in the end, as it should.
@@ -104,7 +108,7 @@ func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
 		w.observe(o)
 		w.play()
 		result.Breaks, result.Log, result.Took, result.Removals = w.oracle.Breaks, w.loop.Text(), w.loop.Now(), w.oracle.Removals
-		result.Handovers = w.db.Handovers()
+		result.Handovers, result.Discards = w.db.Handovers(), w.oracle.Discards
 		result.Hits, result.Tally, result.Stuck = w.hits, w.tally, w.oracle.Stuck
 	})
 	return result, nil

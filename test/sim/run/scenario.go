@@ -31,6 +31,9 @@ type Scenario struct {
 	// Acks, when not 0, makes it a database with one primary, whose commits so many
 	// replicas must acknowledge.
 	Acks int
+	// Replace: pods are replaced, and keep their data on volumes of their own. Hollow is
+	// a planted bug: evacuations move nothing, and nobody tells.
+	Replace, Hollow bool
 	// Veto is until when one member asks not to be disturbed; zero: none does.
 	Veto time.Duration
 }
@@ -77,7 +80,18 @@ func NewScenario(seed uint64, o Options) Scenario {
 	if o.Primary > 0 {
 		s.replicate(o.Primary, r)
 	}
+	if o.Replace {
+		s.replace(r)
+	}
 	return s
+}
+
+// replace makes the world one in which there is room for what is moved.
+func (s *Scenario) replace(r *rand.Rand) {
+	s.Replicas, s.MaxPods, s.MaxShard, s.Shared, s.Rolls, s.Replace = 3+r.IntN(3), 1, 1, false, "", true
+	for i := range s.Shards {
+		s.Shards[i] = r.Perm(s.Replicas)[:2]
+	}
 }
 
 // replicate makes the world one of a database with one primary, which is anywhere.
@@ -126,6 +140,9 @@ func (s Scenario) manners() string {
 	}
 	if s.Shared {
 		text += ", throttled"
+	}
+	if s.Replace {
+		text += ", replaced"
 	}
 	if s.Acks > 0 {
 		text += fmt.Sprintf(", one primary and %d of its replicas acknowledge", s.Acks)

@@ -71,6 +71,9 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	if s.Shared {
 		w.db.Share()
 	}
+	if s.Replace {
+		w.db.Move(s.Hollow)
+	}
 	w.traffic = traffic{w: w, cut: map[string]bool{}}
 	w.hub.Blocked, w.hub.Slow, w.hub.Tamper = w.blocked, w.slow, w.tamper
 	w.server.Enforce = s.Guarded
@@ -141,12 +144,18 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	c.Spec.Update.Adopt = policy.AdoptAllow
 	c.Spec.Policy.StartSeconds, c.Spec.Policy.ProgressSeconds = 60, 60
 	c.Spec.Drain.TimeoutSeconds = 40
+	if w.scenario.Replace {
+		c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace
+	}
 	return c
 }
 
 // set is the StatefulSet. A line rests where the coordinator puts it at rest.
 func (w *world) set() *appsv1.StatefulSet {
 	set := workload.NewSet(namespace, name, name, "v1", int32(w.scenario.Replicas))
+	if w.scenario.Replace {
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	}
 	if w.scenario.Ordered {
 		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	}

@@ -40,6 +40,9 @@ func NewController(loop *clock.Loop, server *api.Server) *Controller {
 		case api.Pods:
 			pod := cmp.Or(after, before).(*corev1.Pod)
 			c.later(pod.Labels["app"], c.Slow)
+			if after == nil && len(pod.Spec.Volumes) > 0 {
+				c.release(pod)
+			}
 		}
 	})
 	return c
@@ -159,6 +162,10 @@ func (c *Controller) create(set *appsv1.StatefulSet, ordinal int) {
 		revision = set.Status.CurrentRevision
 	}
 	pod := newPod(set, ordinal, revision, c.Webhook)
+	if !provide(c.server, pod) {
+		c.later(set.Name, 4*c.Slow)
+		return
+	}
 	if err := c.server.Create(api.Pods, pod); err == nil {
 		c.loop.Log("sts", "creates %s on %s", pod.Name, Revision(pod))
 	}

@@ -100,6 +100,7 @@ func (k *Kubelets) Running(set *appsv1.StatefulSet) error {
 	var agents []func()
 	for n := range int(*set.Spec.Replicas) {
 		pod := newPod(set, n, Template(set), true)
+		provide(k.server, pod)
 		r := &Run{pod: pod.Name, node: k.nodes[n%len(k.nodes)], ip: k.address(), started: true}
 		pod.Spec.NodeName = r.node
 		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: r.ip, ContainerStatuses: []corev1.ContainerStatus{{

@@ -70,6 +70,11 @@ func newPod(set *appsv1.StatefulSet, ordinal int, revision string, webhook bool)
 		Spec:   podSpec(webhook),
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
+	for i := range set.Spec.VolumeClaimTemplates {
+		template := set.Spec.VolumeClaimTemplates[i].Name
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: template, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: template + "-" + pod.Name}}})
+	}
 	if webhook {
 		pod.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardClosed
 	}

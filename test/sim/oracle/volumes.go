@@ -1,0 +1,54 @@
+package oracle
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// discarding is V1: no volume is deleted that has data, or that no claim calls empty.
+func (o *Oracle) discarding(volume *corev1.PersistentVolumeClaim) {
+	pod := strings.TrimPrefix(volume.Name, "data-")
+	o.loop.Log("ORACLE", "%s is deleted", volume.Name)
+	o.Discards++
+	for _, shard := range o.db.Truth() {
+		for _, c := range shard.Copies {
+			if c.Pod == pod {
+				o.Accuse("V1", "%s is deleted and has a copy of %s", volume.Name, shard.ID)
+			}
+		}
+	}
+	cluster := o.server.Cluster(o.limits.Cluster)
+	this := policy.VolumeClaim{Name: volume.Name, UID: string(volume.UID)}
+	if cluster == nil || !slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool {
+		return c.EmptiedAt != nil && slices.Contains(c.Volumes, this)
+	}) {
+		o.Accuse("V1", "%s is deleted, and no claim says that it is empty", volume.Name)
+	}
+}
+
+// included is V2: data comes back to a pod that stays, having not been called
+// empty, or to one with volumes of its own.
+func (o *Oracle) included(pod, id string) {
+	cluster := o.server.Cluster(o.limits.Cluster)
+	if cluster == nil {
+		return
+	}
+	at := slices.IndexFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == id })
+	if at < 0 {
+		o.Accuse("V2", "%s gets data again under claim %s, which is not open", pod, id)
+		return
+	}
+	claim := cluster.Status.Claims[at]
+	if p := o.server.Pod(pod); claim.EmptiedAt == nil && p != nil && string(p.UID) == claim.UID {
+		return
+	}
+	for _, v := range claim.Volumes {
+		if now := o.server.Volume(v.Name); now == nil || string(now.UID) == v.UID || now.DeletionTimestamp != nil {
+			o.Accuse("V2", "%s gets data again before %s is a new one", pod, v.Name)
+		}
+	}
+}
