@@ -194,32 +194,6 @@ func TestObserveNeverActs(t *testing.T) {
 	})
 }
 
-// A change that is to be rolled out by replacement, which cannot be carried out
-// yet, is not rolled out in another way, and the status says why nothing goes.
-func TestReplacementIsRefusedInTheStatus(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		db := w.add("search", 3)
-		clusters := w.admin.Clusters.DatabaseClusters(namespace)
-		cluster, err := clusters.Get(t.Context(), "search", metav1.GetOptions{})
-		require.NoError(t, err)
-		cluster.Spec.Replacement.UpdateStrategy = policy.UpdateReplace
-		_, err = clusters.Update(t.Context(), cluster, metav1.UpdateOptions{})
-		require.NoError(t, err)
-		p := w.start()
-		defer p.end()
-		time.Sleep(20 * time.Second)
-		db.roll("v2")
-		time.Sleep(5 * time.Minute)
-		require.Empty(t, w.gone())
-		require.Equal(t, policy.ClusterWaiting, db.status().Phase)
-		require.Len(t, db.status().Holds, 3)
-		for _, h := range db.status().Holds {
-			require.Equal(t, policy.Vetoed, h.Rule)
-			require.Contains(t, h.Reason, "replacement.updateStrategy is Replace), and the coordinator cannot do that yet")
-		}
-	})
-}
-
 // A database whose agents hang holds up no other.
 func TestHungAgentsOfOneClusterHoldUpNoOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

@@ -52,6 +52,8 @@ type session struct {
 	progress   progress
 	// groups are those of the last look; nil while no reports are held.
 	groups []policy.Group
+	// noticed are the conditions of pods at the last look.
+	noticed []v1alpha1.PodCondition
 	// newest is the object as we wrote or read it last; the cache may be behind.
 	newest *v1alpha1.DatabaseCluster
 	// statusAt is when the status was written last, and differsSince since when
@@ -166,7 +168,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
 		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec), Resets: outcome.Resets,
-		Guard: s.guarded(),
+		Guard: s.guarded(), Waiting: outcome.Waits,
 	}
 	if s.progress.note(now, decision) && decision.Phase == policy.ClusterStalled {
 		// What began only now was judged by the time of what came before it.
@@ -258,7 +260,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: s.groups, Engine: policyFacts(facts), MinSource: facts.MinSource,
+		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, Engine: policyFacts(facts), MinSource: facts.MinSource,
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }
@@ -278,6 +280,7 @@ func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []pol
 func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
 	snapshot, basis := view.Look(s.input(now, objects))
 	s.basis = basis
+	s.noticed = view.Conditions(snapshot, now)
 	if s.groups = nil; s.reporting {
 		s.groups = snapshot.Groups
 	}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,7 +48,7 @@ func (m *member) report() *rollcallv1.Report {
 				group, id, votes.MinAvailable = votes, "vote", int32(p.replicas/2+1)
 			}
 			node := pod + ":8983_solr"
-			if !p.empty {
+			if !p.empty && m.db.excluded[pod] == "" {
 				group.Members = append(group.Members, &rollcallv1.Member{Id: fmt.Sprintf("%s%d", id, len(group.Members)), Node: node, State: state,
 					Eligible: true, Leader: m.db.leader == pod})
 			}
@@ -144,6 +145,9 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 		m.db.writes++
 	}
 	m.db.applied[r.GetClaim()] = string(m.uid)
+	if r.GetKind() == rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE {
+		m.db.excluded[m.pod] = r.GetClaim()
+	}
 	m.drain, m.claim = rollcallv1.Drain_DRAIN_PREPARED, r.GetClaim()
 	if m.db.leader == m.pod {
 		for _, name := range slices.Sorted(keys(m.db.members)) {
@@ -171,6 +175,7 @@ func (m *member) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*roll
 		return &rollcallv1.RestoreResponse{Done: true}, nil
 	}
 	delete(m.db.applied, string(r.GetUndo()))
+	maps.DeleteFunc(m.db.excluded, func(_, claim string) bool { return claim == r.GetClaim() })
 	if m.claim == r.GetClaim() {
 		m.drain, m.claim = rollcallv1.Drain_DRAIN_NONE, ""
 	}

@@ -67,9 +67,10 @@ type database struct {
 	hung     bool // agents take orders and do not answer
 	bare     bool // new pods get no agent
 
-	allocation string // a setting of the whole database; empty: it has none
-	writes     int    // how often prepares changed it
-	old        string // the pod whose agent knows of no such setting
+	excluded   map[string]string // pod -> claim that keeps data away from it
+	allocation string            // a setting of the whole database; empty: it has none
+	writes     int               // how often prepares changed it
+	old        string            // the pod whose agent knows of no such setting
 }
 
 // pool is a StatefulSet.
@@ -127,7 +128,7 @@ func (w *world) addWith(name string, replicas int, bare bool) *database {
 // addPools makes a database of several StatefulSets.
 func (w *world) addPools(name string, engine policy.Engine, bare bool, pools ...*pool) *database {
 	db := &database{bare: bare, w: w, name: name, engine: engine, pools: pools, start: 5 * time.Second,
-		broken: map[string]bool{}, members: map[string]*member{}, applied: map[string]string{}}
+		broken: map[string]bool{}, members: map[string]*member{}, applied: map[string]string{}, excluded: map[string]string{}}
 	one := policy.Count(1)
 	cluster := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1}}
 	cluster.Spec.Engine = engine

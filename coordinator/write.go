@@ -15,6 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/view"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -28,6 +29,9 @@ const (
 	sometimes = 10 * time.Minute
 	// lasting is how long a difference must last: a claim often follows at once.
 	lasting = 500 * time.Millisecond
+	// noticedFor is how long a pod's condition must last until it is written down: most
+	// of them belong to a restart.
+	noticedFor = time.Minute
 )
 
 // write brings the DatabaseCluster's status up to date by compare-and-swap on
@@ -134,6 +138,13 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	}
 	shown := min(len(d.Plan.Holds), v1alpha1.MaxHolds)
 	next.Holds = slices.Clone(d.Plan.Holds[:shown])
+	for i := range next.Holds {
+		h := &next.Holds[i]
+		if why := d.Waiting[h.Pod]; why != "" && h.Rule == policy.Claimed {
+			h.Reason += ": " + why
+		}
+	}
+	next.PodConditions = view.Conditions(d.Snapshot, now.Add(-noticedFor))
 	next.MoreHolds = int32(len(d.Plan.Holds) - shown)
 	next.LastFinished = finished(cluster.Status.LastFinished, d)
 	return next
@@ -219,6 +230,8 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		conditionDiffers(old, next, v1alpha1.ConditionForeignBudget),
 		conditionDiffers(old, next, v1alpha1.ConditionPartitionReset):
 		return promptly, true
+	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition):
+		return soon, true
 	case old.Pods != next.Pods,
 		old.MoreHolds != next.MoreHolds,
 		!slices.EqualFunc(old.Holds, next.Holds, sameHold),
@@ -263,6 +276,8 @@ func anyWent(old, next []policy.Claim) bool {
 		return went(c) && slices.ContainsFunc(old, func(o policy.Claim) bool { return o.ID == c.ID && !went(o) })
 	})
 }
+
+func sameCondition(a, b v1alpha1.PodCondition) bool { return a.Pod == b.Pod && a.Type == b.Type }
 
 func sameHold(a, b policy.Hold) bool { return a.Pod == b.Pod && a.Rule == b.Rule && a.Group == b.Group }
 

@@ -206,15 +206,15 @@ func TestCacheJoinsAClustersObjects(t *testing.T) {
 		Namespace: "prod", Name: "search", UID: "s0", ResourceVersion: pool.ResourceVersion, Cluster: "search",
 		Generation: 4, ObservedGeneration: 3, Replicas: 3, Start: 2, Revision: "v2", CurrentRevision: "v1",
 		Strategy: "RollingUpdate", Management: "Parallel", Partition: 1, Image: "solr:9.10.0",
-		Unit: "rack1", Paused: true, selector: "app=search",
+		Unit: "rack1", Paused: true, selector: "app=search", Shape: Shape{Security: "fsGroup - -, solr -:-"},
 	}, pool)
 	require.False(t, pool.Observed())
 	require.Equal(t, []string{"search-2", "search-3", "search-10"}, w.names(search), "ordinals are numbers")
 	require.Equal(t, Pod{
 		Namespace: "prod", Name: "search-2", UID: "search-u2", ResourceVersion: o.Pods[0].ResourceVersion,
 		Pool: "search", Ordinal: 2, Node: "node1", IP: "10.0.0.2", Revision: "v1", Created: o.Pods[0].Created, Guard: "closed", Claim: "c1",
-		Shared: "app=search,controller-revision-hash=v1",
-		Phase:  Ready, Since: o.Pods[0].Since, Agent: true, Container: "solr", Image: "solr:9.9.0",
+		Shared: "app=search,controller-revision-hash=v1", Shape: Shape{Security: "fsGroup - -, solr -:-"},
+		Phase: Ready, Since: o.Pods[0].Since, Agent: true, Container: "solr", Image: "solr:9.9.0",
 	}, o.Pods[0])
 	require.Equal(t, Node{
 		Name: "node1", Labels: map[string]string{"topology.kubernetes.io/zone": "z1"},

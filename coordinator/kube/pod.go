@@ -53,6 +53,14 @@ type Pod struct {
 	// Shared are the labels that it has in common with others of its revision, as
 	// sorted text, "a=b,c=d", that is kept once for all of them.
 	Shared string
+
+	Shape Shape
+	// Replace is when somebody asked for its replacement; zero = nobody. NeverReplace:
+	// it is not replaced because it fails.
+	Replace      time.Time
+	NeverReplace bool
+	// NoVolume: it cannot start, because one of its volume claims does not exist.
+	NoVolume bool
 }
 
 // entry is what an informer's store holds: enough to be keyed, and the facts. A
@@ -90,6 +98,8 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		Phase: s.phase, Since: s.since, Problem: s.problem,
 		Agent: hasAgent(&pod.Spec), Container: container, Image: image,
 	}
+	p.Shape, p.NoVolume = shapeOfPod(pod), lacksVolume(pod)
+	p.Replace, p.NeverReplace = replaceAsked(pod)
 	if c := containerStatus(pod.Status.ContainerStatuses, container); c != nil {
 		p.Restarts = int(c.RestartCount)
 	}
@@ -100,6 +110,27 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		p.GraceSeconds = *g
 	}
 	return p
+}
+
+// replaceAsked reads what somebody has noted on the pod about its replacement. One
+// that is asked for without a time that can be read was asked for from birth.
+func replaceAsked(pod *corev1.Pod) (at time.Time, never bool) {
+	text, noted := pod.Annotations[v1alpha1.AnnotationReplace]
+	if !noted || text == v1alpha1.ReplaceNever {
+		return time.Time{}, noted
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at = pod.CreationTimestamp.Time
+	}
+	return at, false
+}
+
+// lacksVolume reads what the scheduler says of a pod whose volume claim is missing.
+func lacksVolume(pod *corev1.Pod) bool {
+	c := condition(pod, corev1.PodScheduled)
+	return c != nil && c.Status == corev1.ConditionFalse &&
+		strings.Contains(c.Message, "persistentvolumeclaim \"") && strings.Contains(c.Message, "\" not found")
 }
 
 // ordinalOf reads the number that a StatefulSet gives to its pod.

@@ -51,6 +51,8 @@ type Pool struct {
 	// Joins is the name of the DatabaseCluster to which pods made from the template
 	// belong, by its label; empty without one.
 	Joins string
+	// Shape of the pods that are made from the template.
+	Shape Shape
 
 	// selector finds the pool's pods.
 	selector string
@@ -95,6 +97,7 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 	if p.Management == "" {
 		p.Management = string(appsv1.OrderedReadyPodManagement)
 	}
+	p.Shape = shapeOfSet(set)
 	template := &set.Spec.Template
 	_, p.Image = databaseContainer(template.Annotations, &template.Spec)
 	// A selector that cannot be read finds nothing; the API server admits no such set.

@@ -41,6 +41,9 @@ type Decision struct {
 	// partition, where that happens again and again.
 	Resets map[string]int
 	Guard  Guard
+	// Waiting is, by pod, what an open claim waits for, in the words of whoever
+	// carries it out.
+	Waiting map[string]string
 }
 
 // Guard is what people should know of the guard, beside whether it enforces.

@@ -148,7 +148,7 @@ func (t *transition) selected(c policy.Claim) {
 
 // claimOrder is the order of the phases; an unknown one is before all others.
 var claimOrder = []policy.ClaimPhase{
-	policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseOpened,
+	policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseEmptied, policy.PhaseOpened,
 	policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling,
 }
 

@@ -17,7 +17,9 @@ func claimText(d Decision, c policy.Claim) string {
 	if !c.StartedAt.IsZero() {
 		lines[1] += fmt.Sprintf("; claimed %s ago", Age(d.DecidedAt.Sub(c.StartedAt.Time)))
 	}
-	if phaseReached(c.Phase, policy.PhaseGone) {
+	if why := d.Waiting[c.Pod]; why != "" && !strings.Contains(lines[1], why) {
+		lines = append(lines, "waiting: "+why)
+	} else if phaseReached(c.Phase, policy.PhaseGone) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			lines = append(lines, "waiting: "+r.Why.Reason)
 			if r.Failed {
@@ -39,11 +41,38 @@ func claimText(d Decision, c policy.Claim) string {
 // claimWords is the phase, with what the agent says that it waits for in it.
 func claimWords(d Decision, c policy.Claim) string {
 	text := claimPhaseText(c.Phase)
+	if c.Action == policy.Replace {
+		text = replacementText(c)
+	}
 	pod, _ := d.pod(c.Pod)
 	if r := pod.Report; c.Phase == policy.PhasePreparing && r != nil && r.UID == c.UID && r.DrainDetail != "" {
 		text += ": " + r.DrainDetail
 	}
 	return text
+}
+
+// replacementText is the phase of a claim whose pod comes back with fresh data.
+func replacementText(c policy.Claim) string {
+	volumes := "its volume"
+	if len(c.Volumes) > 0 {
+		volumes = "volume claim " + c.Volumes[0].Name
+	}
+	if len(c.Volumes) > 1 {
+		volumes += fmt.Sprintf(" and %d more", len(c.Volumes)-1)
+	}
+	switch c.Phase {
+	case policy.PhasePreparing:
+		return "moving data off " + c.Pod
+	case policy.PhasePrepared:
+		return "data is off " + c.Pod + ", says its agent; the database is asked for itself"
+	case policy.PhaseEmptied:
+		return "nothing is left on " + c.Pod + "; " + volumes + " and the pod are about to be deleted"
+	case policy.PhaseGone:
+		return "removed; its successor is awaited with fresh data, in place of " + volumes
+	case policy.PhaseRestoring:
+		return "its successor has fresh data; what kept data away from it is being undone"
+	}
+	return claimPhaseText(c.Phase)
 }
 
 func claimPhaseText(p policy.ClaimPhase) string {
@@ -54,6 +83,8 @@ func claimPhaseText(p policy.ClaimPhase) string {
 		return "its agent makes it safe to stop"
 	case policy.PhasePrepared:
 		return "about to be checked once more and removed"
+	case policy.PhaseEmptied:
+		return "nothing is left on it"
 	case policy.PhaseOpened:
 		return "released: Kubernetes is told to remove it"
 	case policy.PhaseGone:

@@ -75,6 +75,50 @@ func TestExplainVerdicts(t *testing.T) {
 	}
 }
 
+// A replacement says in words what it waits for.
+func TestExplainReplacements(t *testing.T) {
+	replacing := func(phase policy.ClaimPhase, volumes ...policy.VolumeClaim) func(*policy.Snapshot) {
+		return func(s *policy.Snapshot) {
+			claimed(phase)(s)
+			c := &s.Cluster.Status.Claims[0]
+			c.Action, c.Prepare, c.Reason, c.Volumes = policy.Replace, policy.PrepareEvacuate, policy.ReasonReplacement, volumes
+		}
+	}
+	data, logs := policy.VolumeClaim{Name: "data-search-1", UID: "v1"}, policy.VolumeClaim{Name: "logs-search-1", UID: "v2"}
+	for name, c := range map[string]struct {
+		change func(*policy.Snapshot)
+		waits  string
+		want   []string
+	}{
+		"data is moved": {func(s *policy.Snapshot) {
+			replacing(policy.PhasePreparing)(s)
+			podOf(s, "search-1").Report.DrainDetail = "excluded, 3 roles left"
+		}, "excluded, 3 roles left", []string{"claim  search-1 Preparing Replace after Evacuate (Replacement)", "moving data off search-1: excluded, 3 roles left"}},
+		"something is left": {replacing(policy.PhasePrepared), "not empty: books/s1 has a member on it that is Active",
+			[]string{"data is off search-1, says its agent", "waiting: not empty: books/s1 has a member on it that is Active"}},
+		"it is empty": {replacing(policy.PhaseEmptied, data, logs), "pod-budget: too many",
+			[]string{"nothing is left on search-1; volume claim data-search-1 and 1 more and the pod are about to be deleted", "waiting: pod-budget: too many"}},
+		"its volume goes": {replacing(policy.PhaseGone, data), "volume claim data-search-1 is being deleted",
+			[]string{"its successor is awaited with fresh data, in place of volume claim data-search-1", "waiting: volume claim data-search-1 is being deleted"}},
+		"it is included": {replacing(policy.PhaseRestoring), "", []string{"what kept data away from it is being undone"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := search(t, c.change)
+			if c.waits != "" {
+				d.Waiting = map[string]string{"search-1": c.waits}
+			}
+			e, err := Explain(d, "search-1")
+			require.NoError(t, err)
+			for _, text := range c.want {
+				require.Contains(t, e.Text, text)
+			}
+			if c.waits != "" {
+				require.Contains(t, claimWait(d, d.Claims[0]).Reason, c.waits, "and so does the condition when it stalls")
+			}
+		})
+	}
+}
+
 func TestExplainShowsFactsWithTheirAge(t *testing.T) {
 	e, err := Explain(search(t), "search-1")
 	require.NoError(t, err)

@@ -72,6 +72,9 @@ func ruleWaits(d Decision) []Wait {
 
 // claimWait is what keeps a claim from going on.
 func claimWait(d Decision, c policy.Claim) policy.Hold {
+	if why := d.Waiting[c.Pod]; why != "" && c.Action == policy.Replace {
+		return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimWords(d, c) + ": " + why}
+	}
 	if phaseReached(c.Phase, policy.PhaseOpened) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			return r.Why

@@ -178,6 +178,9 @@ func timely(in Input, window policy.WindowState) time.Time {
 			}
 		case p.Phase == kube.Terminating:
 			at(p.Deleted.Add(stuckAfter + 1))
+			if in.Kube.Cluster.Spec.Replacement.Enabled {
+				at(p.Since.Add(stuckEndingFor))
+			}
 		}
 		if p.Problem == kube.Volume {
 			at(p.Since.Add(stuckAfter + 1))

@@ -35,6 +35,9 @@ type Input struct {
 	// Known are the groups of the look before. One of which nobody speaks any more
 	// is not over before everybody who was in it has spoken.
 	Known []policy.Group
+	// Noticed are conditions of pods as this coordinator has seen them first, beside
+	// those that the status has. It says no more than earlier snapshots of Join.
+	Noticed []v1alpha1.PodCondition
 	// Engine are the facts of the adapter, but for the oldest version that can be
 	// updated from: MinSource has it by the major version of the target.
 	Engine    policy.EngineFacts

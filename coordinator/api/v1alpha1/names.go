@@ -16,6 +16,9 @@ const (
 	AnnotationClaim = "rollcall.dev/claim"
 	// AnnotationUnit on a pod or StatefulSet names what goes together.
 	AnnotationUnit = "rollcall.dev/unit"
+	// AnnotationReplace on a pod asks for its replacement: the time at which it was
+	// asked for, or ReplaceNever, which keeps the pod from being replaced because it fails.
+	AnnotationReplace = "rollcall.dev/replace"
 	// AnnotationPaused on a StatefulSet or DatabaseCluster, when "true", pauses.
 	AnnotationPaused = "rollcall.dev/paused"
 	// AnnotationForce on a StatefulSet, when "true", lets Kubernetes roll it.
@@ -50,6 +53,9 @@ const (
 	GuardOpen   = "open"
 	GuardAudit  = "audit"
 )
+
+// ReplaceNever is a value of AnnotationReplace: somebody makes the pod fail on purpose.
+const ReplaceNever = "never"
 
 // Values of AnnotationPreStop.
 const (

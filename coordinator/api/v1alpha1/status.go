@@ -5,6 +5,9 @@ import "github.com/rollcall-dev/rollcall/coordinator/policy"
 // MaxHolds is the number of holds that a status shows; the rest is counted.
 const MaxHolds = 50
 
+// MaxPodConditions is the number of conditions that a status has room for.
+const MaxPodConditions = 1000
+
 // Types of conditions. Their reason is the name of a rule where one applies.
 const (
 	ConditionReady         = "Ready"
@@ -119,8 +122,8 @@ type SharedSetting struct {
 type PodCondition struct {
 	// pod is its name.
 	Pod string `json:"pod"`
-	// type is MissingProcesses, PodFailing, MissingPod, MissingPVC, PodPending,
-	// NodeTaintDetected, NodeTaintReplacing or ProcessIsMarkedAsExcluded.
+	// type is MissingProcesses, PodFailing, MissingPod, MissingPVC, PodPending
+	// or NodeTaintDetected.
 	Type string `json:"type"`
 	// since is when it was first seen.
 	Since policy.Time `json:"since"`

@@ -1,0 +1,156 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unique"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Shape is what of a pod, or of the template of a pool, a restart on the same
+// volume may not be able to change.
+type Shape struct {
+	// NodeSelector as sorted text, "a=b,c=d".
+	NodeSelector string
+	// Volumes are the names of the templates of its own volume claims, sorted, "data,logs".
+	Volumes string
+	// Security is what decides who owns the files: of the pod, and of each container,
+	// "fsGroup 1 -, db 1:1".
+	Security string
+	// Requests are the sums of what is asked for, InitRequests those of containers
+	// that run before.
+	Requests, InitRequests Requests
+}
+
+// Requests of some containers together.
+type Requests struct {
+	MilliCPU int64
+	Memory   int64
+}
+
+// Grew says whether more is asked for than before.
+func (r Requests) Grew(before Requests) bool {
+	return r.MilliCPU > before.MilliCPU || r.Memory > before.Memory
+}
+
+// OtherOwner says whether files would be another's in a pod of the template: by what
+// the pod has, or one of the template's containers. Others were added to the pod.
+func (s Shape) OtherOwner(template Shape) bool {
+	have := strings.Split(s.Security, ", ")
+	for i, want := range strings.Split(template.Security, ", ") {
+		container, _, _ := strings.Cut(want, " ")
+		at := slices.IndexFunc(have, func(is string) bool { return strings.HasPrefix(is, container+" ") })
+		if at >= 0 && have[at] != want && (i == 0) == (at == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// OwnVolumes are the names of the volume claims that a StatefulSet has made for
+// this very pod: each is named after one of its volumes and the pod. Others are not
+// the pod's alone.
+func OwnVolumes(pod *corev1.Pod) []string {
+	var names []string
+	for _, volume := range ownVolumes(pod) {
+		names = append(names, volume+"-"+pod.Name)
+	}
+	return names
+}
+
+func ownVolumes(pod *corev1.Pod) []string {
+	var names []string
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == v.Name+"-"+pod.Name {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+func shapeOfPod(pod *corev1.Pod) Shape {
+	return shapeOf(&pod.Spec, ownVolumes(pod))
+}
+
+func shapeOfSet(set *appsv1.StatefulSet) Shape {
+	var volumes []string
+	for i := range set.Spec.VolumeClaimTemplates {
+		volumes = append(volumes, set.Spec.VolumeClaimTemplates[i].Name)
+	}
+	return shapeOf(&set.Spec.Template.Spec, volumes)
+}
+
+// shapeOf leaves the agent out, which is in the pod and not in its template.
+func shapeOf(spec *corev1.PodSpec, volumes []string) Shape {
+	var selector []string
+	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
+		selector = append(selector, key+"="+spec.NodeSelector[key])
+	}
+	slices.Sort(volumes)
+	return Shape{
+		NodeSelector: shared(strings.Join(selector, ",")), Volumes: shared(strings.Join(volumes, ",")), Security: shared(securityOf(spec)),
+		Requests: requestsOf(spec.Containers), InitRequests: requestsOf(spec.InitContainers),
+	}
+}
+
+// shared keeps equal texts once.
+func shared(text string) string { return unique.Make(text).Value() }
+
+func requestsOf(containers []corev1.Container) Requests {
+	var sum Requests
+	for i := range containers {
+		if c := &containers[i]; c.Name != v1alpha1.AgentContainer {
+			sum.MilliCPU += c.Resources.Requests.Cpu().MilliValue()
+			sum.Memory += c.Resources.Requests.Memory().Value()
+		}
+	}
+	return sum
+}
+
+// securityOf is who owns the files of a pod's volumes, and as whom its containers
+// run: as the container says, or else the pod.
+func securityOf(spec *corev1.PodSpec) string {
+	pod := spec.SecurityContext
+	if pod == nil {
+		pod = &corev1.PodSecurityContext{}
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "fsGroup %s %s", number(pod.FSGroup), word(pod.FSGroupChangePolicy))
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		if c.Name == v1alpha1.AgentContainer {
+			continue
+		}
+		user, group := pod.RunAsUser, pod.RunAsGroup
+		if own := c.SecurityContext; own != nil {
+			if own.RunAsUser != nil {
+				user = own.RunAsUser
+			}
+			if own.RunAsGroup != nil {
+				group = own.RunAsGroup
+			}
+		}
+		fmt.Fprintf(&text, ", %s %s:%s", c.Name, number(user), number(group))
+	}
+	return text.String()
+}
+
+func number(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
+func word[T ~string](s *T) string {
+	if s == nil {
+		return "-"
+	}
+	return string(*s)
+}

@@ -1,0 +1,97 @@
+package coordinator
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A change that is rolled out by replacement: each pod is emptied first, one at a
+// time, and what keeps data away from it is gone at the end.
+func TestRollsOutByReplacement(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace })
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.roll("v2")
+		db.requireDone(3*time.Minute, "v2")
+		require.Equal(t, []string{"search-2 v1", "search-1 v1", "search-0 v1"}, w.gone())
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		require.Empty(t, db.excluded)
+	})
+}
+
+// A person marks a pod: it is replaced, and no other; the mark goes with it.
+func TestReplacesAMarkedPod(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		pods := w.admin.Kubernetes.CoreV1().Pods(namespace)
+		_, err := pods.Patch(t.Context(), "search-1", types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"rollcall.dev/replace":"2026-11-20T12:00:00Z"}}}`), metav1.PatchOptions{})
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, []string{"search-1 v1"}, w.gone())
+		require.Empty(t, db.status().Claims)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		require.Empty(t, db.excluded)
+	})
+}
+
+// What is wrong with a pod is written down once it has lasted, so that a new leader
+// does not begin to count anew; it is forgotten when it is over.
+func TestConditionsSurviveALeader(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		db.edit(func(c *v1alpha1.DatabaseCluster) {
+			c.Spec.Replacement.Enabled = true
+			c.Spec.Policy.StartSeconds = 7200 // or it would be restarted
+		})
+		p := w.start()
+		time.Sleep(20 * time.Second)
+		began := time.Now()
+		db.live("search-1", false)
+		time.Sleep(30 * time.Second)
+		require.Empty(t, db.status().PodConditions, "most of what is wrong belongs to a restart")
+		time.Sleep(2 * time.Minute)
+		noted := func() v1alpha1.PodCondition {
+			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == policy.MissingProcesses })
+			require.GreaterOrEqual(t, at, 0, "%v", db.status().PodConditions)
+			return db.status().PodConditions[at]
+		}
+		first := noted()
+		require.Equal(t, "search-1", first.Pod)
+		require.WithinDuration(t, began, first.Since.Time, 10*time.Second)
+		p.end()
+
+		p = w.start()
+		defer p.end()
+		time.Sleep(3 * time.Minute)
+		require.Equal(t, first, noted())
+		db.live("search-1", true)
+		time.Sleep(2 * time.Minute)
+		require.Empty(t, db.status().PodConditions)
+		require.Empty(t, w.gone())
+	})
+}
+
+// live has the database take a pod for a member, or not.
+func (db *database) live(pod string, live bool) {
+	db.w.mu.Lock()
+	defer db.w.mu.Unlock()
+	db.members[pod].live = live
+	db.told()
+}

@@ -1,0 +1,146 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// What changed that a restart on the same volume does not bring.
+const (
+	changedSelector  = "node selector"
+	changedVolumes   = "volume claim templates"
+	changedResources = "resources"
+	changedSecurity  = "security context"
+)
+
+// mustReplace compares an outdated pod with its template. Volume claims are not
+// part of a revision, so they are compared in any case. Where a restart brings what
+// changed, the engine's pods are not replaced for it; what a person asked for by an
+// option is, whatever the engine.
+func (w *world) mustReplace(k *kube.Pod, pool *kube.Pool) []string {
+	spec := &w.in.Kube.Cluster.Spec
+	outdated := pool.Revision != "" && pool.Observed() && k.Revision != pool.Revision
+	replaced := spec.Engine == policy.FoundationDB
+	changed := []string{}
+	if replaced && k.Shape.Volumes != pool.Shape.Volumes {
+		changed = append(changed, changedVolumes)
+	}
+	if !outdated {
+		return changed
+	}
+	if replaced && k.Shape.NodeSelector != pool.Shape.NodeSelector {
+		changed = append(changed, changedSelector)
+	}
+	grew := pool.Shape.Requests.Grew(k.Shape.Requests) || pool.Shape.InitRequests.Grew(k.Shape.InitRequests)
+	if spec.Replacement.OnResourceIncrease && grew {
+		changed = append(changed, changedResources)
+	}
+	if spec.Replacement.OnSecurityContextChange && k.Shape.OtherOwner(pool.Shape) {
+		changed = append(changed, changedSecurity)
+	}
+	return changed
+}
+
+// stuckEndingFor is for how long a pod may be ending before it counts as failing.
+const stuckEndingFor = 5 * time.Minute
+
+// conditions are what is wrong with a pod that leads to its replacement, where that
+// is asked for. Those that Kubernetes tells of began when it says; of others it is
+// noted when they were first seen.
+func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
+	list := []policy.PodCondition{}
+	p := &w.pods[i]
+	if !w.in.Kube.Cluster.Spec.Replacement.Enabled || !p.desired {
+		return list
+	}
+	add := func(kind string, since time.Time) {
+		if since.IsZero() {
+			since = w.noticed(p.name, kind)
+		}
+		list = append(list, policy.PodCondition{Type: kind, Since: policy.At(since)})
+	}
+	k := p.kube
+	if k == nil {
+		add(policy.MissingPod, time.Time{})
+		return list
+	}
+	switch k.Phase {
+	case kube.Pending, kube.NotStarted:
+		add(policy.PodPending, k.Created)
+	case kube.Started, kube.Failed:
+		add(policy.PodFailing, k.Since)
+	case kube.Terminating:
+		if failing := k.Since.Add(stuckEndingFor); !w.in.Now.Before(failing) {
+			add(policy.PodFailing, failing)
+		}
+	}
+	if k.NoVolume {
+		add(policy.MissingPVC, time.Time{})
+	}
+	if q.Report != nil && q.Report.Member == policy.NotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
+		add(policy.MissingProcesses, time.Time{})
+	}
+	if w.isTainted(k.Node) {
+		add(policy.NodeTaintDetected, time.Time{})
+	}
+	return list
+}
+
+// isTainted: the node has a taint that an option is about.
+func (w *world) isTainted(node string) bool {
+	about := func(t kube.Taint) bool {
+		return slices.ContainsFunc(w.in.Kube.Cluster.Spec.Replacement.Taints, func(o policy.ReplacementTaint) bool {
+			return o.DurationSeconds != nil && (o.Key == t.Key || o.Key == "*")
+		})
+	}
+	return node != "" && slices.ContainsFunc(w.in.Kube.Nodes[node].Taints, about)
+}
+
+// noticed is when a condition was first seen, by this coordinator or one before it.
+func (w *world) noticed(pod, kind string) time.Time {
+	first := w.in.Now
+	for _, list := range [][]v1alpha1.PodCondition{w.in.Kube.Cluster.Status.PodConditions, w.in.Noticed} {
+		for _, c := range list {
+			if c.Pod == pod && c.Type == kind && !c.Since.IsZero() && c.Since.Before(first) {
+				first = c.Since.Time
+			}
+		}
+	}
+	return first
+}
+
+// removal: somebody has marked the pod, or a claim says that nothing is left on it.
+func (w *world) removal(k *kube.Pod) policy.Removal {
+	var r policy.Removal
+	if !k.Replace.IsZero() {
+		at := policy.At(k.Replace)
+		r.Marked = &at
+	}
+	for i := range w.in.Kube.Cluster.Status.Claims {
+		c := &w.in.Kube.Cluster.Status.Claims[i]
+		r.Excluded = r.Excluded || c.UID == string(k.UID) && c.Action == policy.Replace && c.EmptiedAt != nil
+	}
+	return r
+}
+
+// Conditions are the conditions of the pods of a snapshot that began before a time,
+// as they are written down.
+func Conditions(s policy.Snapshot, before time.Time) []v1alpha1.PodCondition {
+	var list []v1alpha1.PodCondition
+	for i := range s.Pods {
+		for _, c := range s.Pods[i].Conditions {
+			if !c.Since.After(before) {
+				list = append(list, v1alpha1.PodCondition{Pod: s.Pods[i].Name, Type: c.Type, Since: c.Since})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b v1alpha1.PodCondition) int {
+		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Type, b.Type))
+	})
+	return list[:min(len(list), v1alpha1.MaxPodConditions)]
+}

@@ -1,0 +1,167 @@
+package view
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+func spec(change func(*policy.Spec)) edit {
+	return func(in *Input) {
+		in.Kube.Cluster = in.Kube.Cluster.DeepCopy()
+		change(&in.Kube.Cluster.Spec)
+	}
+}
+
+func automatic(s *policy.Spec) { s.Replacement.Enabled = true }
+
+// one is the snapshot's entry for a pod.
+func one(t *testing.T, in Input, pod string) policy.Pod {
+	for _, p := range Join(in).Pods {
+		if p.Name == pod {
+			return p
+		}
+	}
+	t.Fatalf("no pod %s", pod)
+	return policy.Pod{}
+}
+
+func TestMustReplace(t *testing.T) {
+	pod := kube.Shape{NodeSelector: "disk=ssd", Volumes: "data", Security: "fsGroup 1 -, db 1:1", Requests: kube.Requests{MilliCPU: 1, Memory: 1}}
+	fdb := func(s *policy.Spec) { s.Engine = policy.FoundationDB }
+	all := func(s *policy.Spec) {
+		s.Replacement.OnResourceIncrease, s.Replacement.OnSecurityContextChange = true, true
+	}
+	for name, c := range map[string]struct {
+		template func(*kube.Shape)
+		spec     func(*policy.Spec)
+		updated  bool
+		want     []string
+	}{
+		"nothing changed":           {func(*kube.Shape) {}, fdb, false, []string{}},
+		"node selector":             {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, fdb, false, []string{"node selector"}},
+		"it has the template":       {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, fdb, true, []string{}},
+		"a restart brings it":       {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, all, false, []string{}},
+		"another volume":            {func(s *kube.Shape) { s.Volumes = "data,logs" }, fdb, false, []string{"volume claim templates"}},
+		"volumes are in no version": {func(s *kube.Shape) { s.Volumes = "data,logs" }, fdb, true, []string{"volume claim templates"}},
+		"more memory":               {func(s *kube.Shape) { s.Requests.Memory = 2 }, all, false, []string{"resources"}},
+		"more for init containers":  {func(s *kube.Shape) { s.InitRequests.MilliCPU = 2 }, all, false, []string{"resources"}},
+		"more, and not asked for":   {func(s *kube.Shape) { s.Requests.Memory = 2 }, fdb, false, []string{}},
+		"less memory":               {func(s *kube.Shape) { s.Requests.Memory = 0 }, all, false, []string{}},
+		"another owner":             {func(s *kube.Shape) { s.Security = "fsGroup 2 -, db 1:1" }, all, false, []string{"security context"}},
+		"another owner, not asked":  {func(s *kube.Shape) { s.Security = "fsGroup 2 -, db 1:1" }, fdb, false, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := made(spec(c.spec), editPod(1, func(k *kube.Pod) {
+				k.Shape = pod
+				if c.updated {
+					k.Revision = "v2"
+				}
+			}))
+			in.Kube.Pools[0].Shape = pod
+			c.template(&in.Kube.Pools[0].Shape)
+			require.Equal(t, c.want, one(t, in, "search-1").MustReplace)
+		})
+	}
+}
+
+func TestConditions(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
+	phase := func(phase kube.Phase, since time.Time) edit {
+		return editPod(1, func(k *kube.Pod) { k.Phase, k.Since, k.Created = phase, since, ago(3*time.Hour) })
+	}
+	taints := func(list ...policy.ReplacementTaint) edit {
+		return spec(func(s *policy.Spec) { automatic(s); s.Replacement.Taints = list })
+	}
+	tainted := func(in *Input) {
+		in.Kube.Nodes["node1"] = kube.Node{Name: "node1", Taints: []kube.Taint{{Key: "example.com/maintenance"}}}
+	}
+	hour := int64(3600)
+	for name, c := range map[string]struct {
+		edits []edit
+		want  map[string]time.Time
+	}{
+		"all is well":              {[]edit{spec(automatic)}, nil},
+		"nobody asked for it":      {[]edit{phase(kube.Failed, ago(time.Hour))}, nil},
+		"failing":                  {[]edit{spec(automatic), phase(kube.Failed, ago(time.Hour))}, map[string]time.Time{"PodFailing": ago(time.Hour)}},
+		"not ready":                {[]edit{spec(automatic), phase(kube.Started, ago(time.Hour))}, map[string]time.Time{"PodFailing": ago(time.Hour)}},
+		"ending for a moment":      {[]edit{spec(automatic), phase(kube.Terminating, ago(4*time.Minute))}, nil},
+		"ending for long":          {[]edit{spec(automatic), phase(kube.Terminating, ago(6*time.Minute))}, map[string]time.Time{"PodFailing": ago(time.Minute)}},
+		"pending":                  {[]edit{spec(automatic), phase(kube.Pending, ago(time.Hour))}, map[string]time.Time{"PodPending": ago(3 * time.Hour)}},
+		"its image is not there":   {[]edit{spec(automatic), phase(kube.NotStarted, ago(time.Hour))}, map[string]time.Time{"PodPending": ago(3 * time.Hour)}},
+		"its volume is not there":  {[]edit{spec(automatic), phase(kube.Pending, ago(time.Hour)), editPod(1, func(k *kube.Pod) { k.NoVolume = true })}, map[string]time.Time{"PodPending": ago(3 * time.Hour), "MissingPVC": noon}},
+		"missing":                  {[]edit{spec(automatic), dropPod(1)}, map[string]time.Time{"MissingPod": noon}},
+		"no process":               {[]edit{spec(automatic), says(1, func(r *rollcallv1.Report) { r.Member = notLive })}, map[string]time.Time{"MissingProcesses": noon}},
+		"tainted":                  {[]edit{taints(policy.ReplacementTaint{Key: "*", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
+		"tainted by that very key": {[]edit{taints(policy.ReplacementTaint{Key: "example.com/maintenance", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
+		"tainted by another key":   {[]edit{taints(policy.ReplacementTaint{Key: "other", DurationSeconds: &hour}), tainted}, nil},
+		"that option is off":       {[]edit{taints(policy.ReplacementTaint{Key: "*"}), tainted}, nil},
+		"noticed before": {[]edit{spec(automatic), dropPod(1), func(in *Input) {
+			in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: policy.At(ago(time.Minute))}}
+		}}, map[string]time.Time{"MissingPod": ago(time.Minute)}},
+		"noticed by a predecessor": {[]edit{spec(automatic), dropPod(1), func(in *Input) {
+			in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: policy.At(ago(time.Minute))}}
+			in.Kube.Cluster.Status.PodConditions = []v1alpha1.PodCondition{
+				{Pod: "search-1", Type: "MissingPod", Since: policy.At(ago(time.Hour))}, {Pod: "search-2", Type: "MissingPod", Since: policy.At(ago(2 * time.Hour))},
+				{Pod: "search-1", Type: "MissingPVC", Since: policy.At(ago(3 * time.Hour))}}
+		}}, map[string]time.Time{"MissingPod": ago(time.Hour)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := made(c.edits...)
+			have := map[string]time.Time{}
+			for _, condition := range one(t, in, "search-1").Conditions {
+				have[condition.Type] = condition.Since.Time
+			}
+			require.Len(t, have, len(c.want))
+			for kind, since := range c.want {
+				require.True(t, since.Equal(have[kind]), "%s since %s", kind, have[kind])
+			}
+			require.Empty(t, one(t, in, "search-0").Conditions)
+		})
+	}
+}
+
+func dropPod(i int) edit {
+	return func(in *Input) { in.Kube.Pods = append(in.Kube.Pods[:i:i], in.Kube.Pods[i+1:]...) }
+}
+
+// A condition begins at the look that saw it first, however often the pod is looked
+// at, so a snapshot that stands says nothing else.
+func TestConditionsKeepTheirBeginning(t *testing.T) {
+	in := made(spec(automatic), dropPod(1))
+	s, basis := Look(in)
+	in.Noticed, in.Now = Conditions(s, in.Now), in.Now.Add(time.Second)
+	require.True(t, basis.Stands(in))
+	require.True(t, noon.Equal(one(t, in, "search-1").Conditions[0].Since.Time))
+	require.Empty(t, Conditions(s, noon.Add(-time.Second)), "too young to be written down")
+	require.Equal(t, []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: policy.At(noon)}}, Conditions(s, noon))
+}
+
+func TestMarks(t *testing.T) {
+	marked := noon.Add(-time.Minute)
+	emptied := policy.At(noon)
+	p := one(t, made(editPod(1, func(k *kube.Pod) { k.Replace = marked })), "search-1")
+	require.True(t, marked.Equal(p.Removal.Marked.Time))
+	require.False(t, p.Removal.Excluded)
+	require.True(t, one(t, made(editPod(1, func(k *kube.Pod) { k.NeverReplace = true })), "search-1").Exempt)
+	for name, c := range map[string]struct {
+		claim policy.Claim
+		want  bool
+	}{
+		"emptied":          {policy.Claim{UID: "u1", Action: policy.Replace, EmptiedAt: &emptied}, true},
+		"not emptied":      {policy.Claim{UID: "u1", Action: policy.Replace}, false},
+		"of an older pod":  {policy.Claim{UID: "u9", Action: policy.Replace, EmptiedAt: &emptied}, false},
+		"of another pod":   {policy.Claim{UID: "u2", Action: policy.Replace, EmptiedAt: &emptied}, false},
+		"it is no removal": {policy.Claim{UID: "u1", Action: policy.Restart, EmptiedAt: &emptied}, false},
+	} {
+		c.claim.ID, c.claim.Pod = "c", "search-1"
+		in := made(func(in *Input) { in.Kube.Cluster.Status.Claims = []policy.Claim{c.claim} })
+		require.Equal(t, c.want, one(t, in, "search-1").Removal.Excluded, name)
+	}
+}
