@@ -291,6 +291,35 @@ func TestPauseAndResume(t *testing.T) {
 	require.Contains(t, stderr, "paused all the same, by spec.update.paused")
 }
 
+func TestReplace(t *testing.T) {
+	const podPath = "/api/v1/namespaces/prod/pods/fdb-3"
+	w := newWorld(t)
+	_, _, stderr := w.run("replace", "fdb-3")
+	require.Contains(t, stderr, "there is no pod fdb-3 in namespace prod")
+
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "fdb-3", UID: "u3"}}
+	w.objects[podPath] = pod
+	_, _, stderr = w.run("replace", "fdb-3")
+	require.Contains(t, stderr, "belongs to no DatabaseCluster")
+	require.Empty(t, w.patched)
+
+	pod.Labels = map[string]string{v1alpha1.LabelCluster: "fdb"}
+	require.Equal(t, "pod/fdb-3 is to be replaced\n", w.must("replace", "fdb-3"))
+	var written corev1.Pod
+	require.NoError(t, json.Unmarshal([]byte(w.patched[podPath]), &written))
+	require.Equal(t, pod.UID, written.UID, "no other pod of that name is marked")
+	at, err := time.Parse(time.RFC3339, written.Annotations[v1alpha1.AnnotationReplace])
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), at, time.Minute)
+
+	require.Equal(t, "pod/fdb-3 is not asked to be replaced any more\n", w.must("replace", "fdb-3", "--cancel"))
+	require.JSONEq(t, `{"metadata":{"uid":"u3","annotations":{"rollcall.dev/replace":null}}}`, w.patched[podPath])
+	require.Equal(t, "pod/fdb-3 is not replaced because it fails\n", w.must("replace", "fdb-3", "--never"))
+	require.JSONEq(t, `{"metadata":{"uid":"u3","annotations":{"rollcall.dev/replace":"never"}}}`, w.patched[podPath])
+	_, _, stderr = w.run("replace", "fdb-3", "--never", "--cancel")
+	require.Contains(t, stderr, "none of the others can be")
+}
+
 func TestApprove(t *testing.T) {
 	w := newWorld(t)
 	w.object(&v1alpha1.DatabaseCluster{})

@@ -26,8 +26,11 @@ func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
 		hold = &policy.Hold{Pod: claim.Pod, Rule: policy.PoolUnobserved,
 			Reason: "the StatefulSet controller has not looked at the newest change of " + pool.Name}
 	}
-	if step == nil && hold == nil {
+	switch {
+	case step == nil && hold == nil:
 		return going{}
+	case step != nil && replaces(claim) != (step.Action == policy.Replace) && !committed(claim):
+		return going{} // nor in this way: a restart keeps the volume, a replacement does not
 	}
 	return going{wanted: true, hold: hold}
 }

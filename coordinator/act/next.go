@@ -156,9 +156,11 @@ func replaces(c policy.Claim) bool { return c.Action == policy.Replace }
 // of a predecessor. Nothing may come back to them, so it is not given up.
 func committed(c policy.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
 
-// renewing: it is not yet known that nothing is left of the claimed volumes.
+// renewing: it is not yet known that nothing is left of the claimed volumes. Where
+// no successor is wanted any more, none will get at them.
 func renewing(c Case) bool {
-	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed
+	leftForGood := c.Back && !c.Succeeded
+	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && !leftForGood
 }
 
 // next is the step machine. It leaves no guard open that no decision stands
@@ -170,7 +172,7 @@ func renewing(c Case) bool {
 func next(c Case) Move {
 	switch c.Pod {
 	case Here:
-		if c.GiveUp {
+		if c.GiveUp && !committed(c.Claim) {
 			return abandon(c)
 		}
 		return advance(c)
@@ -288,7 +290,7 @@ func phase(c Case) policy.ClaimPhase {
 		return policy.PhaseGone
 	case c.Pod == Leaving || c.Heard.Sent || c.Heard.Opened:
 		return policy.PhaseOpened
-	case c.Pod == Here && c.GiveUp && c.Heard.Closed && undoing:
+	case c.Pod == Here && c.GiveUp && !committed(c.Claim) && c.Heard.Closed && undoing:
 		return policy.PhaseRestoring
 	case committed(c.Claim):
 		return policy.PhaseEmptied

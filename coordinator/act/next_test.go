@@ -90,6 +90,7 @@ func TestNext(t *testing.T) {
 		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Heard: found}, Shut, policy.PhasePrepared},
 		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Heard: found}, Discard, policy.PhaseEmptied},
 		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Heard: found}, Wait, policy.PhaseEmptied},
+		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Heard: Heard{Found: true, Prepared: true, Observed: true, Closed: true}}, Wait, policy.PhaseEmptied},
 		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Heard: found}, Wait, policy.PhaseEmptied},
 		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: opened}, Shut, policy.PhaseOpened},
 		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Heard: discarded}, Open, policy.PhaseEmptied},
@@ -99,6 +100,7 @@ func TestNext(t *testing.T) {
 		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Succeeded: true, Failed: true, Superseded: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
 		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Succeeded: true, Heard: Heard{Confirmed: true, Heir: "w"}}, Follow, policy.PhaseGone},
 		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true, Renewed: true}}, Undo, policy.PhaseRestoring},
+		"nobody comes in its place":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
 		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
 		"given up before it was stored":   {Case{Claim: handoff, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
 	} {
@@ -123,7 +125,7 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 				Found: flag("found"), Discarded: flag("discarded"), Renewed: flag("renewed")},
 		}
 		// What look makes sure of.
-		c.GiveUp, c.Held = c.GiveUp && !committed(c.Claim), c.Held || c.Stopped
+		c.Held = c.Held || c.Stopped
 		if flag("volumes") {
 			c.Heard.Volumes = swapped.Volumes
 		}
@@ -157,7 +159,7 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 			if replaces(c.Claim) && (c.Claim.EmptiedAt == nil || len(c.Claim.Volumes) > 0 && !c.Heard.Discarded) {
 				t.Fatalf("a pod goes before its volumes: %+v", c)
 			}
-			if c.Pod != Here || c.GiveUp || c.Held || !c.Heard.Observed || prepares(c.Claim) && !c.Heard.Prepared {
+			if c.Pod != Here || c.GiveUp && !committed(c.Claim) || c.Held || !c.Heard.Observed || prepares(c.Claim) && !c.Heard.Prepared {
 				t.Fatalf("a pod goes that may not: %+v", c)
 			}
 		case Apply:
@@ -168,7 +170,7 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 				t.Fatalf("applied out of its turn, or before the value of a setting is recorded: %+v", c)
 			}
 		case Undo:
-			if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed) {
+			if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
 				t.Fatalf("data comes back before the volumes are new: %+v", c)
 			}
 			if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed || c.Pod == Leaving || c.Pod == Unknown {
@@ -178,7 +180,7 @@ func TestNextNeverBreaksItsPromises(t *testing.T) {
 				t.Fatalf("undone before the pod is back: %+v", c)
 			}
 		case Release:
-			if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed) {
+			if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
 				t.Fatalf("released with volumes that may go: %+v", c)
 			}
 			if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone {

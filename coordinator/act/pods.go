@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // AnnotationEpoch is written to a pod with an open claim by a coordinator that
@@ -47,7 +48,7 @@ func seenOf(pod *corev1.Pod) Seen {
 		Name: pod.Name, UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
 		Leaving: pod.DeletionTimestamp != nil,
 		Guard:   pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
-		Placed: pod.Spec.NodeName != "", Volumes: OwnVolumes(pod),
+		Placed: pod.Spec.NodeName != "", Volumes: kube.OwnVolumes(pod),
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
@@ -252,6 +251,30 @@ func TestTwoActorsReplace(t *testing.T) {
 	})
 }
 
+// A pod that is claimed for a restart, and then is to be replaced, does not go
+// under that claim; nor one under a replacement's that is to go for good.
+func TestARestartDoesNotStandInForAReplacement(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		s := w.snapshotNow()
+		pod, at := podNamed(s, "s-2"), policy.At(time.Now())
+		claim := policy.Claim{ID: "c", Pod: "s-2", UID: pod.UID, Action: policy.Restart, Prepare: policy.PrepareHandoff, Phase: policy.PhasePrepared}
+		judged := func(change func(*policy.Claim)) going {
+			c := claim
+			change(&c)
+			s.Cluster.Status.Claims = []policy.Claim{c}
+			return judgeGoing(s, c)
+		}
+		require.True(t, judged(func(*policy.Claim) {}).wanted)
+		pod.MustReplace = []string{"volume"}
+		require.False(t, judged(func(*policy.Claim) {}).wanted)
+		replacing := func(c *policy.Claim) { c.Action, c.Prepare = policy.Replace, policy.PrepareEvacuate }
+		require.True(t, judged(replacing).wanted)
+		pod.Remove = true
+		require.False(t, judged(replacing).wanted)
+		require.True(t, judged(func(c *policy.Claim) { replacing(c); c.EmptiedAt = &at }).wanted, "that can not be given up")
+	})
+}
+
 // Whom nobody could empty is held in words, is not restarted instead, and holds up
 // nobody else.
 func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
@@ -324,20 +347,6 @@ func TestNotEmpty(t *testing.T) {
 			require.Equal(t, c.want, notEmpty(s, claim))
 		})
 	}
-}
-
-// Only what a StatefulSet has made for this very pod is the pod's own.
-func TestOwnVolumes(t *testing.T) {
-	volume := func(name, claim string) corev1.Volume {
-		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
-	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "fdb-3"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{
-		volume("data", "data-fdb-3"), volume("logs", "logs-fdb-3"), volume("backup", "backup"), volume("other", "other-fdb-4"),
-		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-	}}}
-	require.Equal(t, []string{"data-fdb-3", "logs-fdb-3"}, OwnVolumes(pod))
-	require.Empty(t, OwnVolumes(&corev1.Pod{}))
 }
 
 func TestFollow(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -23,19 +22,6 @@ type Volumes struct {
 // NewVolumes reaches the volume claims of a namespace through client.
 func NewVolumes(client kubernetes.Interface, namespace string) *Volumes {
 	return &Volumes{client: client, namespace: namespace}
-}
-
-// OwnVolumes are the names of the volume claims that a StatefulSet has made for
-// this very pod: named after one of its volumes and the pod. Others are not the
-// pod's alone.
-func OwnVolumes(pod *corev1.Pod) []string {
-	var names []string
-	for _, v := range pod.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == v.Name+"-"+pod.Name {
-			names = append(names, v.PersistentVolumeClaim.ClaimName)
-		}
-	}
-	return names
 }
 
 // errMayNot: the coordinator's account lacks a right on volume claims.

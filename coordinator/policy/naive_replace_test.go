@@ -123,13 +123,18 @@ func (n *naive) emptying() []*Pod {
 		counts := n.marked(p) || n.goes(p) && p.Phase != Missing ||
 			n.why(p) == ReasonReplacement && slices.Contains(n.chosen, p.Name)
 		if c := n.claimed(p); c != nil && (c.Action == Replace || c.Action == Remove) && (c.UID == p.UID || p.Phase == Missing) {
-			counts = counts && c.Phase != PhasePrepared && c.Phase != PhaseOpened && c.Phase != PhaseGone
+			counts = counts && !emptyBy(*c)
 		}
 		if counts && !p.Removal.Excluded && !(shutsDown(pool)) {
 			all = append(all, p)
 		}
 	}
 	return all
+}
+
+// emptyBy: the claim says that nothing is left on its pod.
+func emptyBy(c Claim) bool {
+	return c.EmptiedAt != nil || slices.Contains([]ClaimPhase{PhasePrepared, PhaseEmptied, PhaseOpened, PhaseGone}, c.Phase)
 }
 
 // replaceRule: the limits of replacements hold a pod by this rule.
@@ -150,7 +155,7 @@ func (n *naive) replaceRule(rule Rule, p *Pod) bool {
 		charge(n.zone(o))
 	}
 	for _, c := range n.strayClaims() {
-		if (c.Action == Replace || c.Action == Remove) && c.Phase != PhasePrepared && c.Phase != PhaseOpened && c.Phase != PhaseGone {
+		if (c.Action == Replace || c.Action == Remove) && !emptyBy(c) {
 			charge(c.Zone)
 		}
 	}

@@ -299,7 +299,7 @@ func (g generator) status(s *Snapshot) {
 		if p := &s.Pods[i]; g.rarely(20) {
 			st.Claims = append(st.Claims, Claim{
 				ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, "before"), To: "v2", Zone: pick(g, "", "z1"),
-				Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseGone, PhaseSettling), Reason: ReasonOutdated,
+				Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseEmptied, PhaseGone, PhaseSettling), Reason: ReasonOutdated,
 			})
 		}
 	}

@@ -97,7 +97,7 @@ func TestRecheckOfWhatShouldNotGoAnyMore(t *testing.T) {
 // there is nothing to give up.
 func TestWhatIsNotWantedAnyMoreIsRestored(t *testing.T) {
 	for phase, want := range map[ClaimPhase]bool{
-		PhaseClaimed: true, PhasePreparing: true, PhasePrepared: true, PhaseOpened: true,
+		PhaseClaimed: true, PhasePreparing: true, PhasePrepared: true, PhaseEmptied: true, PhaseOpened: true,
 		PhaseGone: false, PhaseRejoined: false, PhaseRestoring: false, PhaseSettling: false,
 	} {
 		s := threePods(t)

@@ -72,11 +72,16 @@ func TestAClaimThatReplacesIsAMark(t *testing.T) {
 
 // TestAnAcknowledgedEvacuationMakesRoom: from then on it is not in flight.
 func TestAnAcknowledgedEvacuationMakesRoom(t *testing.T) {
-	for _, phase := range []ClaimPhase{PhaseClaimed, PhasePreparing, PhasePrepared, PhaseOpened, PhaseRestoring} {
+	for _, phase := range []ClaimPhase{PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened, PhaseRestoring} {
 		s := scripted(t, "fdb_seed_misconfigured_beside_a_claim")
 		s.Cluster.Status.Claims[0].Phase = phase
-		empty := phase == PhasePrepared || phase == PhaseOpened
+		empty := phase == PhasePrepared || phase == PhaseEmptied || phase == PhaseOpened
 		require.Equal(t, empty, len(Decide(s).Steps) == 1, "%s", phase)
+
+		// What was once seen empty stays so, also when its successor has its volume.
+		at := s.Now
+		s.Cluster.Status.Claims[0].EmptiedAt = &at
+		require.Len(t, Decide(s).Steps, 1, "%s", phase)
 	}
 }
 

@@ -132,7 +132,7 @@ func claimed(g *generator, s *Snapshot) {
 	*claims = append(*claims, Claim{
 		ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, p.UID, "before", ""), Action: pick(g, Restart, Restart, Remove),
 		To: pick(g, "v2", "v2", "v1"), Zone: pick(g, "", "z1"), Reason: ReasonOutdated,
-		Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseOpened, PhaseGone, PhaseSettling),
+		Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseEmptied, PhaseOpened, PhaseGone, PhaseSettling),
 	})
 }
 

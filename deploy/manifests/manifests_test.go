@@ -119,6 +119,7 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"nodes: list watch",
 		"pods: get list watch patch delete",
 		"pods/eviction: create",
+		"persistentvolumeclaims: get delete",
 		"events.events.k8s.io: create patch",
 		"services: get create update",
 		"secrets: get create update",

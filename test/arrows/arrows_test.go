@@ -105,7 +105,7 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 	}, got)
 }
 
-// onlyHere may remove pods.
+// onlyHere may remove pods and volume claims.
 const onlyHere = "coordinator/act/remove.go"
 
 // testSupport stands in for an API server in tests; no program links it, which
@@ -140,6 +140,7 @@ func TestScanFindsRemovals(t *testing.T) {
 		`c.PolicyV1().Evictions(ns).Evict(ctx, e)`:                          "calls Evict",
 		`c.CoreV1().Pods(ns).EvictV1(ctx, e)`:                               "calls EvictV1",
 		`c.CoreV1().Pods(ns).Delete(ctx, name, o)`:                          "calls Delete of Pods",
+		`c.CoreV1().PersistentVolumeClaims(ns).Delete(ctx, name, o)`:        "calls Delete of PersistentVolumeClaims",
 		`pods := c.CoreV1().Pods(ns); pods.Delete(ctx, name, o)`:            "not named on the spot",
 		`s.pods.Delete(ctx, name, o)`:                                       "not named on the spot",
 		`c.CoreV1().Pods(ns).DeleteCollection(ctx, o, l)`:                   "calls DeleteCollection of Pods",
