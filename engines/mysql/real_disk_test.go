@@ -21,8 +21,12 @@ func newSmallDisks(t *testing.T, flavor mysqltest.Flavor) *realWorld {
 // sessions of agents on a server, those among them that wait for what was abandoned.
 func (w *realWorld) sessions(i int) int {
 	w.t.Helper()
-	n, err := strconv.Atoi(w.servers[i].Value("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = '" + mysqltest.AgentUser + "'"))
-	require.NoError(w.t, err)
+	n := 0
+	for _, row := range w.servers[i].Rows("SHOW PROCESSLIST") { // a SELECT takes space on the disk
+		if row["User"] == mysqltest.AgentUser {
+			n++
+		}
+	}
 	return n
 }
 

@@ -49,10 +49,12 @@ func (u *unanswered) find(statement string) (since time.Time, known bool) {
 	return since, known
 }
 
-// stillAsked finds sessions of ours that are at a statement for a second or more. It
-// is the same on both flavors, and asked only after one was left.
-const stillAsked = `SELECT COUNT(*) AS sessions FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Sleep' ` +
-	`AND BINARY USER = SUBSTRING_INDEX(USER(), '@', 1) AND TIME >= 1 AND INFO = ?`
+// stillAsked finds sessions of ours that are at a statement for a second or more.
+const stillAsked = ` WHERE ID <> CONNECTION_ID() AND COMMAND <> 'Sleep' AND BINARY USER = SUBSTRING_INDEX(USER(), '@', 1) AND TIME >= 1 AND INFO = ?`
+
+// processLists in turn: MySQL makes a table on its disk for the second one, and MariaDB
+// has not got the first.
+var processLists = []string{"performance_schema.processlist", "information_schema.PROCESSLIST"}
 
 // free answers errHangs while the server is still at the statement.
 func (s session) free(ctx context.Context, statement string) error {
@@ -60,14 +62,17 @@ func (s session) free(ctx context.Context, statement string) error {
 	if !left {
 		return nil
 	}
-	rows, err := s.query(ctx, "", stillAsked, statement)
-	switch {
-	case err != nil && number(err) == 0:
-		return err
-	case err == nil && len(rows) == 1:
-		if n, _ := rows[0].number("sessions"); n > 0 {
+	for _, list := range processLists {
+		rows, err := s.query(ctx, "", `SELECT ID AS id FROM `+list+stillAsked, statement)
+		switch {
+		case err != nil && number(err) == 0:
+			return err
+		case err != nil:
+			continue // it has no such list, or does not show it
+		case len(rows) > 0:
 			return fmt.Errorf("the server has not answered %s for %s, %w", beginningOf(statement), words(time.Since(since)), errHangs)
 		}
+		break
 	}
 	s.of.unanswered.ended(statement)
 	return nil

@@ -54,7 +54,13 @@ func (s *stuckServer) serve(c net.Conn) {
 				n = s.waiting
 			}
 			s.mu.Unlock()
-			return answerOne(w, "sessions", fmt.Sprint(n))
+			switch {
+			case strings.Contains(q, "performance_schema.processlist"):
+				return w.send(fail(noSuchTable, "no such table"))
+			case n > 0:
+				return answerOne(w, "id", "7")
+			}
+			return answerNone(w, "id")
 		case strings.HasPrefix(q, s.at):
 			s.count(q, 1)
 			<-s.released
@@ -66,6 +72,13 @@ func (s *stuckServer) serve(c net.Conn) {
 		s.count(q, 0)
 		return w.send(fail(1227, "no"))
 	})(c)
+}
+
+func answerNone(w *wire, column string) error {
+	if err := w.columns(column); err != nil {
+		return err
+	}
+	return w.send(eof)
 }
 
 // TestUnansweredIsNotAskedAgain: a server that does not answer one thing is left with
