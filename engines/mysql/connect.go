@@ -21,8 +21,9 @@ import (
 // Invariant: an answer costs a bounded time and number of bytes; no secret gets
 // into an error, and the driver logs nothing.
 type connection struct {
-	db      *sql.DB
-	timeout time.Duration
+	db         *sql.DB
+	timeout    time.Duration
+	unanswered unanswered
 
 	mu      sync.Mutex
 	secrets []credentials.Secret // that were sent to the server of late

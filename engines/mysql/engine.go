@@ -49,6 +49,8 @@ type memory struct {
 	failed string
 	// ran is the start of the server since which its replication was seen running.
 	ran time.Time
+	// trail of the local server while it follows nobody.
+	trail trail
 	// asked are the claims for which another manager was told.
 	asked string
 }
@@ -105,6 +107,7 @@ func (e *Engine) local(ctx context.Context) State {
 		e.domain = d
 	}
 	s.Domain = e.domain
+	e.trail.add(s, time.Now(), e.options.MaxLag)
 	e.newest = s
 	s.Switch = e.openNote(s.Node)
 	return s

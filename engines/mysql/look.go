@@ -144,7 +144,7 @@ func (l *local) beginning(ctx context.Context, s session, d *dialect, a *answers
 		case absent(err):
 		case number(err) != 0:
 			a.note(err)
-		case bounded.Err() == nil:
+		case bounded.Err() == nil && !errors.Is(err, errHangs):
 			return err
 		}
 	}

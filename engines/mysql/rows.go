@@ -23,6 +23,18 @@ const maxField = 1 << 20
 
 // rows asks. Only what belongs to the server itself is asked so, never a user's data.
 func (s session) rows(ctx context.Context, needs, query string, args ...any) ([]row, error) {
+	if err := s.free(ctx, query); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	out, err := s.query(ctx, needs, query, args...)
+	if err != nil && ctx.Err() != nil {
+		s.of.unanswered.left(query, began)
+	}
+	return out, err
+}
+
+func (s session) query(ctx context.Context, needs, query string, args ...any) ([]row, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answer, err := s.QueryContext(ctx, query, args...)
@@ -85,7 +97,14 @@ func (s session) one(ctx context.Context, needs, query string, args ...any) (row
 
 // do is for statements that answer nothing.
 func (s session) do(ctx context.Context, needs, query string, args ...any) error {
+	if err := s.free(ctx, query); err != nil {
+		return err
+	}
+	began := time.Now()
 	_, err := s.ExecContext(ctx, query, args...)
+	if err != nil && ctx.Err() != nil {
+		s.of.unanswered.left(query, began)
+	}
 	return s.of.failure(err, needs)
 }
 

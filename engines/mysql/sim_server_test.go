@@ -36,6 +36,8 @@ type simServer struct {
 	semiSource bool
 	semiSelf   bool
 	pace       int // ticks that one transaction takes to apply
+	// full: what it receives has no space, and it says that it has applied all.
+	full bool
 	// privileged sessions that may write while clients may not; the second comes right
 	// after the first was ended.
 	privileged int
@@ -119,6 +121,9 @@ func (s *simServer) write() txn {
 
 // replicate gets what the source has, and applies a little of it.
 func (s *simServer) replicate() {
+	if s.full {
+		return
+	}
 	if from := s.connected(); from != nil {
 		s.pull(from)
 	}
@@ -188,6 +193,9 @@ func (s *simServer) state() State {
 			Applying: s.threads && s.failure == "", Started: s.threads, Failure: s.failure}
 		if s.connected() != nil {
 			lag := time.Duration(len(s.relay)) * 10 * time.Millisecond
+			if s.full {
+				lag = 0
+			}
 			st.Source.Lag = &lag
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
 // unfit says why the member cannot take over from the local one, or "". At the
@@ -52,8 +53,39 @@ func (v view) unfit(m member, beginning bool) string {
 		case *lag > v.maxLag:
 			return fmt.Sprintf("%s lags %s", m.name(), words(*lag))
 		}
+		if why := v.stuck(m); why != "" {
+			return why
+		}
 	}
 	return v.errantWords(m)
+}
+
+// stuck: the replica says that it does not lag, and has not what the local member had
+// longer ago than it may lag.
+func (v view) stuck(m member) string {
+	if v.past.executed == "" {
+		return ""
+	}
+	if there, _ := m.has(v.past.executed); there {
+		return ""
+	}
+	return fmt.Sprintf("%s does not say that it lags, and lacks what %s had executed %s ago: its disk may be full", m.name(), v.self.name(), words(v.now.Sub(v.past.at)))
+}
+
+// receives: a replica that says so has what the local member had longer ago than a
+// replica may lag.
+func (v view) receives(m member) bool {
+	notation := m.state.Flavor.notation()
+	wanted, unknown := gtid.Told(notation, v.past.executed)
+	executed, err := gtid.Told(notation, m.state.Executed)
+	if unknown != nil || err != nil {
+		return true
+	}
+	if received, err := gtid.Told(notation, m.state.Received); err == nil {
+		executed = executed.Union(received)
+	}
+	there, _ := executed.AtLeast(wanted)
+	return there
 }
 
 // lost: the other has something while the local member has nothing. This one was
@@ -105,7 +137,7 @@ func (v view) noAcks(m member) string {
 	left := 0
 	for _, other := range v.others {
 		if other.name() != m.name() && other.serves() && !other.peer.Leaving && other.state.Source != nil &&
-			v.follows(other, v.self) && other.state.Source.Receiving && other.state.SemiSync.Replica {
+			v.follows(other, v.self) && other.state.Source.Receiving && other.state.SemiSync.Replica && v.receives(other) {
 			left++
 		}
 	}

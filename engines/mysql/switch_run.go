@@ -25,6 +25,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	v := view{
 		claim: t.claim, eligible: t.eligible, notAfter: t.notAfter, wrote: t.wrote, undoing: t.undoing, refusals: t.refusals,
 		others: make([]member, len(list)), maxLag: e.options.MaxLag, limits: e.options.Limits,
+		past: e.past(), // as of before the others are looked at
 	}
 	e.each(len(list), func(i int) {
 		v.others[i] = member{peer: list[i], why: "its agent is away"}

@@ -84,6 +84,20 @@ func TestNext(t *testing.T) {
 		{"all lag", seen, func(v *view) {
 			v.others[0].state.Source.Lag, v.others[1].state.Source.Lag = &lag, nil
 		}, wait, "", "db-1 lags 34s, how far db-2 lags is not known"},
+		{"full disks", seen, func(v *view) {
+			v.past = mark{noon.Add(-12 * time.Second), uuid(0) + ":1-90"}
+			v.others[0].state.Executed, v.others[0].state.Received = uuid(0)+":1-89", uuid(0)+":1-89"
+			v.others[1].state.Executed, v.others[1].state.Received = uuid(0)+":1-80", uuid(0)+":1-80"
+		}, wait, "", "db-1 does not say that it lags, and lacks what db-0 had executed 12s ago: its disk may be full, db-2 does not say that it lags"},
+		{"nothing lacks what was long ago", seen, func(v *view) {
+			v.past = mark{noon.Add(-12 * time.Second), uuid(0) + ":1-90"}
+			v.others[0].state.Executed, v.others[0].state.Received = uuid(0)+":1-90", uuid(0)+":1-90"
+			v.others[1].state.Executed, v.others[1].state.Received = uuid(0)+":1-89", uuid(0)+":1-90"
+		}, start, "", ""},
+		{"who does not receive does not acknowledge", seen, func(v *view) {
+			v.past = mark{noon.Add(-12 * time.Second), uuid(0) + ":1-90"}
+			v.others[1].state.Executed, v.others[1].state.Received = uuid(0)+":1-80", uuid(0)+":81-89"
+		}, wait, "", "db-1 would have 0 of the 1 replicas that acknowledge a commit, db-2 does not say that it lags"},
 		{"one lags", seen, func(v *view) { v.others[0].state.Source.Lag = &lag }, start, "", ""},
 		{"appliers are stopped", seen, func(v *view) {
 			v.others[0].state.Source.Failure, v.others[1].state.Source.Applying = "1062 duplicate", false

@@ -29,6 +29,8 @@ type view struct {
 
 	maxLag time.Duration
 	limits Limits
+	// past is where the local server was longer than maxLag ago; zero: not known.
+	past mark
 	// again is when the next try may begin, failed why the last one did not work.
 	again  time.Time
 	failed string

@@ -27,6 +27,9 @@ type Options struct {
 	SemiSync bool
 	// Alone: nobody follows anybody.
 	Alone bool
+	// DiskMB, when not 0, puts the data of each on a small file system of its own, in
+	// memory, which FillDisk fills.
+	DiskMB int
 	// Settings of all of them for my.cnf, which win over those of this package.
 	Settings map[string]string
 }
@@ -53,10 +56,14 @@ func Start(t testing.TB, o Options) []*Server {
 			t: t, f: f, home: home, dir: filepath.Join(dir, strconv.Itoa(i)),
 		}
 		require.NoError(t, os.Mkdir(s.dir, 0o755))
-		out, err := exec.Command("cp", "-a", "--reflink=auto", template, filepath.Join(s.dir, "data")).CombinedOutput()
+		data := filepath.Join(s.dir, "data")
+		if o.DiskMB > 0 {
+			f.mountDisk(t, data, o.DiskMB)
+		}
+		out, err := exec.Command("cp", "-a", "--reflink=auto", "--no-target-directory", template, data).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		maps.Copy(s.Settings, map[string]string{
-			"datadir": filepath.Join(s.dir, "data"), "socket": s.socket(), "pid_file": filepath.Join(s.dir, "pid"),
+			"datadir": data, "socket": s.socket(), "pid_file": filepath.Join(s.dir, "pid"),
 			"tmpdir": s.dir, // nobody else's: MariaDB removes what is of others when it starts
 			"port":   strconv.Itoa(port), "report_port": strconv.Itoa(port), "server_id": strconv.Itoa(s.ID),
 		})
