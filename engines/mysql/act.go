@@ -144,7 +144,7 @@ func (l *local) detach(ctx context.Context) error {
 		if err := s.do(ctx, d.needs.replica, d.stop); err != nil {
 			return err
 		}
-		if err := s.do(ctx, d.needs.replica, d.forget); err != nil {
+		if err := s.do(ctx, d.needs.forget, d.forget); err != nil {
 			return err
 		}
 		switch followed, err = s.followed(ctx, d); {

@@ -85,24 +85,27 @@ func (a answers) writes() (w Writes, startsWritable bool) {
 			refused = refused || on
 		}
 	}
-	bySQL, known, persisted := false, false, false
+	bySQL, known, persisted, unpersisted := false, false, false, false
 	for _, r := range a.origin {
-		if strings.HasPrefix(r.text("name"), "persisted ") {
-			on, _ := isOn(r.text("origin"))
+		if variable, is := strings.CutPrefix(r.text("name"), "persisted "); is {
+			on, told := isOn(r.text("origin"))
 			persisted = persisted || on
+			unpersisted = unpersisted || told && !on && variable == "read_only"
 			continue
 		}
 		known = true
 		origin := strings.ToUpper(r.text("origin"))
 		bySQL = bySQL || origin == "DYNAMIC" || origin == "SQL"
 	}
+	// A persisted value goes before that of the configuration, whatever was set since.
+	unpersisted = unpersisted && !persisted
 	switch {
 	case !refused:
-		return Allowed, known && !bySQL && !persisted
+		return Allowed, unpersisted || known && !bySQL && !persisted
 	case !known || bySQL:
-		return RefusedBySQL, false
+		return RefusedBySQL, unpersisted
 	}
-	return RefusedAtStart, false
+	return RefusedAtStart, unpersisted
 }
 
 // positions answers what is wrong with them. That a server has executed nothing is
@@ -173,7 +176,9 @@ func (a answers) sources(s *State) string {
 		Started:    (io != "No" || failed(r, "last_io_errno")) && (applier != "No" || failed(r, "last_sql_errno")) && io != "" && applier != "",
 		Failure:    failure(r),
 		ByPosition: byPosition(r),
+		Filtered:   filtered(r),
 	}
+	src.Delay, _ = r.seconds("sql_delay")
 	if src.ID == "0" {
 		src.ID = ""
 	}
@@ -216,6 +221,17 @@ func byPosition(r row) bool {
 	}
 	using := strings.ToLower(r.text("using_gtid"))
 	return using != "slave_pos" && using != "current_pos"
+}
+
+// filtered tells whether any of the rules of what is not replicated is set: versions
+// differ in which there are, and all are empty otherwise.
+func filtered(r row) bool {
+	for name, value := range r {
+		if strings.HasPrefix(name, "replicate_") && value != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func replica(r row) Replica {

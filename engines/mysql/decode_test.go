@@ -85,6 +85,10 @@ func TestDecodeWrites(t *testing.T) {
 		"one of both by SQL":        {row{"read_only": "1", "super_read_only": "1"}, []row{{"name": "read_only", "origin": "DYNAMIC"}, {"name": "super_read_only", "origin": "GLOBAL"}}, RefusedBySQL, false},
 		"refused, origin not known": {row{"read_only": "1"}, nil, RefusedBySQL, false},
 		"persisted":                 {row{"read_only": "1"}, []row{{"name": "read_only", "origin": "PERSISTED"}}, RefusedAtStart, false},
+		"persisted off since":       {row{"read_only": "0", "super_read_only": "0"}, []row{{"name": "read_only", "origin": "DYNAMIC"}, {"name": "persisted read_only", "origin": "OFF"}, {"name": "persisted super_read_only", "origin": "OFF"}}, Allowed, true},
+		"closed, persisted off":     {row{"read_only": "1", "super_read_only": "1"}, []row{{"name": "read_only", "origin": "DYNAMIC"}, {"name": "persisted read_only", "origin": "OFF"}}, RefusedBySQL, true},
+		"persisted off for later":   {row{"read_only": "1", "super_read_only": "1"}, []row{{"name": "read_only", "origin": "COMPILED"}, {"name": "persisted read_only", "origin": "OFF"}}, RefusedAtStart, true},
+		"only the stricter off":     {row{"read_only": "1", "super_read_only": "0"}, []row{{"name": "read_only", "origin": "EXPLICIT"}, {"name": "persisted super_read_only", "origin": "OFF"}}, RefusedAtStart, false},
 		"a level that is not known": {row{"read_only": "NO_LOCK_NO_ADMIN"}, []row{{"name": "read_only", "origin": "CONFIG"}}, RefusedAtStart, false},
 		"a level of newer servers":  {row{"read_only": "OFF"}, []row{{"name": "read_only", "origin": "SQL"}}, Allowed, false},
 	} {
@@ -113,8 +117,14 @@ func TestDecodeSource(t *testing.T) {
 			require.True(t, s.Started, "it is meant to run")
 			require.Equal(t, "error 1062: Duplicate entry . Default database: 'd'.", s.Failure)
 		}},
-		"by position":     {func(r row) { r["auto_position"] = "0" }, func(t *testing.T, s Source) { require.True(t, s.ByPosition) }},
-		"not known":       {func(r row) { delete(r, "auto_position") }, func(t *testing.T, s Source) { require.True(t, s.ByPosition) }},
+		"by position": {func(r row) { r["auto_position"] = "0" }, func(t *testing.T, s Source) { require.True(t, s.ByPosition) }},
+		"not known":   {func(r row) { delete(r, "auto_position") }, func(t *testing.T, s Source) { require.True(t, s.ByPosition) }},
+		"no filter": {func(r row) { r["replicate_do_db"], r["replicate_ignore_server_ids"] = "", "" }, func(t *testing.T, s Source) {
+			require.False(t, s.Filtered)
+			require.Zero(t, s.Delay)
+		}},
+		"a filter":        {func(r row) { r["replicate_wild_ignore_table"] = "logs.%" }, func(t *testing.T, s Source) { require.True(t, s.Filtered) }},
+		"a delay":         {func(r row) { r["sql_delay"] = "3600" }, func(t *testing.T, s Source) { require.Equal(t, time.Hour, s.Delay) }},
 		"never reached":   {func(r row) { delete(r, "source_uuid") }, func(t *testing.T, s Source) { require.Empty(t, s.ID) }},
 		"nothing is told": {func(r row) { delete(r, "replica_io_running") }, func(t *testing.T, s Source) { require.False(t, s.Started || s.Receiving) }},
 	} {

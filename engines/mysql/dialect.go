@@ -37,24 +37,25 @@ type dialect struct {
 
 // privileges that statements take, in the words of the flavor.
 type privileges struct {
-	source, replicas, process, schema, logs  string
-	readOnly, replica, kill, semiSync, group string
+	source, replicas, process, schema, logs          string
+	readOnly, replica, forget, kill, semiSync, group string
 }
 
 // busyStatements begin what a restart would waste; the last is how dump programs
-// read a table.
+// read a table. No pattern here escapes anything: a server's sql_mode may take
+// escapes for what is looked for.
 const busyStatements = `COMMAND <> 'Sleep' AND TIME >= 3 AND ID <> CONNECTION_ID() AND ` +
 	`(INFO REGEXP '^[[:space:]]*(ALTER|OPTIMIZE|REPAIR|ANALYZE|CHECK|BACKUP|CLONE|CREATE[[:space:]]+(UNIQUE[[:space:]]+|FULLTEXT[[:space:]]+|SPATIAL[[:space:]]+)?INDEX|LOAD)[[:space:]]' ` +
-	`OR INFO LIKE 'SELECT /*!40001 SQL\\_NO\\_CACHE */%')`
+	`OR INFO LIKE 'SELECT /*!40001 SQL_NO_CACHE */%')`
 
 // others are sessions of clients: not replication, the server's own, or ours.
 const others = `ID <> CONNECTION_ID() AND COMMAND NOT IN ('Daemon', 'Binlog Dump', 'Binlog Dump GTID', 'Slave_IO', 'Slave_SQL', 'Slave_worker', 'Register Slave', 'Register Replica') ` +
 	`AND USER NOT IN ('system user', 'event_scheduler', 'unauthenticated user') AND BINARY USER <> SUBSTRING_INDEX(USER(), '@', 1)`
 
-const counters = `SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime' OR Variable_name LIKE 'Rpl\\_semi\\_sync%' OR Variable_name IN ` +
+const counters = `SHOW GLOBAL STATUS WHERE Variable_name = 'Uptime' OR Variable_name LIKE 'Rpl_semi_sync%' OR Variable_name IN ` +
 	`('wsrep_local_state_comment', 'wsrep_cluster_status', 'wsrep_cluster_size', 'wsrep_ready', 'wsrep_gcomm_uuid')`
 
-const switches = `SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl\\_semi\\_sync%' OR Variable_name IN ` +
+const switches = `SHOW GLOBAL VARIABLES WHERE Variable_name LIKE 'rpl_semi_sync%' OR Variable_name IN ` +
 	`('wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode')`
 
 func openTransactions(processes string) string {
@@ -83,7 +84,7 @@ var dialects = map[Flavor]*dialect{
 		clients: `SELECT ID AS id FROM performance_schema.processlist WHERE ` + others,
 		needs: privileges{
 			source: "REPLICATION CLIENT", replicas: "REPLICATION SLAVE", process: "PROCESS", schema: "SELECT on performance_schema", logs: "REPLICATION CLIENT",
-			readOnly: "SYSTEM_VARIABLES_ADMIN", replica: "REPLICATION_SLAVE_ADMIN", kill: "CONNECTION_ADMIN", semiSync: "SYSTEM_VARIABLES_ADMIN", group: "GROUP_REPLICATION_ADMIN",
+			readOnly: "SYSTEM_VARIABLES_ADMIN", replica: "REPLICATION_SLAVE_ADMIN", forget: "RELOAD", kill: "CONNECTION_ADMIN", semiSync: "SYSTEM_VARIABLES_ADMIN", group: "GROUP_REPLICATION_ADMIN",
 		},
 		readOnly: "super_read_only",
 		stop:     `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,
@@ -104,7 +105,7 @@ var dialects = map[Flavor]*dialect{
 		clients: `SELECT ID AS id FROM information_schema.PROCESSLIST WHERE ` + others,
 		needs: privileges{
 			source: "SLAVE MONITOR", replicas: "REPLICATION MASTER ADMIN", process: "PROCESS", schema: "SELECT", logs: "BINLOG MONITOR",
-			readOnly: "READ_ONLY ADMIN", replica: "REPLICATION SLAVE ADMIN", kill: "CONNECTION ADMIN", semiSync: "REPLICATION MASTER ADMIN and REPLICATION SLAVE ADMIN",
+			readOnly: "READ_ONLY ADMIN", replica: "REPLICATION SLAVE ADMIN", forget: "RELOAD", kill: "CONNECTION ADMIN", semiSync: "REPLICATION MASTER ADMIN and REPLICATION SLAVE ADMIN",
 		},
 		readOnly: "read_only",
 		stop:     `STOP REPLICA`, start: `START REPLICA`, forget: `RESET REPLICA ALL`,

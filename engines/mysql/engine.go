@@ -51,6 +51,11 @@ type memory struct {
 	ran time.Time
 	// trail of the local server while it follows nobody.
 	trail trail
+	// watched since the first look, or the last time that writes were to be stopped here;
+	// opened: the server was seen to allow writes well after that, without a switchover
+	// of its own, so that who stops them next is somebody else.
+	watched time.Time
+	opened  bool
 	// asked are the claims for which another manager was told.
 	asked string
 }
@@ -58,6 +63,14 @@ type memory struct {
 // newEngine works on a server that is already made.
 func newEngine(s server, options Options) *Engine {
 	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}}}
+}
+
+// interrupted: what was done here may have left replication stopped, which was
+// nobody's wish. It is then started again like after a start of the server.
+func (e *Engine) interrupted() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ran = time.Time{}
 }
 
 func atOnce(n int, f func(i int)) {
@@ -110,7 +123,36 @@ func (e *Engine) local(ctx context.Context) State {
 	e.trail.add(s, time.Now(), e.options.MaxLag)
 	e.newest = s
 	s.Switch = e.openNote(s.Node)
+	e.watch(s)
 	return s
+}
+
+// watch notes that the server allows writes, and that nobody here is about to stop
+// them: what an earlier agent asked for may take effect until its time is over.
+// Callers hold the lock.
+func (e *Engine) watch(s State) {
+	now := time.Now()
+	if e.watched.IsZero() {
+		e.watched = now
+	}
+	if own := s.Switch != nil && s.Switch.From == s.Node; s.Writes == Allowed && !own && now.Sub(e.watched) > e.options.Limits.StopWithin+2*e.options.Timeout {
+		e.opened = true
+	}
+}
+
+// closing: this agent is about to stop writes itself.
+func (e *Engine) closing() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opened, e.watched = false, time.Now()
+}
+
+// closedElsewhere: the server was seen to allow writes, and it was not this agent that has
+// stopped them since.
+func (e *Engine) closedElsewhere() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.opened
 }
 
 // serving looks at the own server, which has to answer all that is needed.

@@ -135,7 +135,7 @@ func (s sight) veto() string {
 	case own.state.Group != nil:
 		return ""
 	case own.state.StartsWritable && !alone:
-		return "the server starts writable: it would come back as a second primary; its configuration must say read_only=ON (MySQL: super_read_only=ON)"
+		return "the server starts writable: it would come back as a second primary; its configuration must say read_only=ON (MySQL: super_read_only=ON, and no read_only=OFF may be persisted)"
 	case !s.leads(own):
 		if words, _ := s.diverged(own); words != "" {
 			return "the server " + words

@@ -296,7 +296,10 @@ func (c simConn) awaits(ctx context.Context, position string, within time.Durati
 
 func (c simConn) detach(ctx context.Context) error {
 	return c.do(ctx, "detach", func(s *simServer) error {
-		s.source, s.threads, s.failure, s.relay = "", false, "", nil
+		if s.threads = false; s.w.keepsSource && s.source != "" {
+			return &refusal{number: refusedPrivilege, words: "needs RELOAD"}
+		}
+		s.source, s.failure, s.relay = "", "", nil
 		return nil
 	})
 }

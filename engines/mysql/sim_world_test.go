@@ -43,6 +43,8 @@ type simWorld struct {
 	ticks    int
 	n        int
 	busyOnce bool
+	// keepsSource: servers stop their replication, and refuse to forget its source.
+	keepsSource bool
 
 	boundaries int
 	breaks     []simBreak

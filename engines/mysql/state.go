@@ -26,8 +26,8 @@ type State struct {
 	Started time.Time `json:"started"`
 
 	Writes Writes `json:"writes"`
-	// StartsWritable: it allows writes because its configuration says so, and would
-	// again after a restart.
+	// StartsWritable: it would allow writes after a restart, because its configuration
+	// or, on MySQL, a persisted value says so.
 	StartsWritable bool `json:"startsWritable,omitempty"`
 	// Source that this server is configured to follow; nil: none.
 	Source *Source `json:"source,omitempty"`
@@ -91,6 +91,11 @@ type Source struct {
 	Failure string `json:"failure,omitempty"`
 	// ByPosition: it follows without GTIDs, so that it cannot be repointed.
 	ByPosition bool `json:"byPosition,omitempty"`
+	// Filtered: it leaves out some of what its source has, though its GTIDs say that it
+	// has executed all.
+	Filtered bool `json:"filtered,omitempty"`
+	// Delay that it keeps on purpose.
+	Delay time.Duration `json:"delay,omitempty"`
 }
 
 // Replica is a server that is connected to its source, as the source sees it.

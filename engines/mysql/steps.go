@@ -113,8 +113,10 @@ func (e *Engine) intend(_ context.Context, _ engines.Step, b body, own State) (r
 	switch open := own.Switch; {
 	case n.From == own.Node || n.From == "" || engines.CheckClaim(n.Claim) != nil:
 		return "", fmt.Errorf("%w: intend of %q", errStep, engines.OneLine(n.From))
-	case !n.At.After(over) || !time.Now().Before(n.Until):
-		return own.Node + " knows that this try is over", nil
+	case !n.At.After(over):
+		return fmt.Sprintf("%s knows that this try is over, or the clock of %s was set back: the last one began at %s", own.Node, engines.OneLine(n.From), over.UTC().Format(time.RFC3339)), nil
+	case !time.Now().Before(n.Until):
+		return fmt.Sprintf("by the clock of %s the time of this try is over: it, or that of %s, may be wrong", own.Node, engines.OneLine(n.From)), nil
 	case open != nil && open.From != n.From:
 		return fmt.Sprintf("%s has noted that %s is handing over", own.Node, engines.OneLine(open.From)), nil
 	case open != nil && open.Promoting && !open.same(&n):
@@ -193,7 +195,15 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 	}
 	n.Promoting, n.Until = true, end
 	e.keep(&n)
-	return "", e.takeOver(ctx, own, end)
+	if err = e.takeOver(ctx, own, end); number(err) == 0 {
+		return "", err
+	}
+	if now := (member{state: e.local(ctx), known: true}); !now.refuses() {
+		return "", err
+	}
+	// The server itself said no: asking it again would only keep writes stopped.
+	e.keep(nil)
+	return fmt.Sprintf("%s cannot take over: %v", own.Node, err), nil
 }
 
 // takeOver makes the local member the primary, by a promise that it has noted and
@@ -228,6 +238,7 @@ func (e *Engine) open(ctx context.Context, own State) error {
 func (e *Engine) stopFollowing(ctx context.Context, own State) error {
 	if own.Source != nil {
 		if err := e.server.detach(ctx); err != nil {
+			e.interrupted()
 			return err
 		}
 	}
@@ -281,6 +292,7 @@ func (e *Engine) followHere(ctx context.Context, self, to member, notAfter time.
 		return err
 	}
 	if err := e.server.acknowledgeAs(ctx, false); err != nil {
+		e.interrupted()
 		return err
 	}
 	if self.state.Source != nil && isSource(self.state.Source, to) {
@@ -301,6 +313,9 @@ func (e *Engine) reopen(_ context.Context, _ engines.Step, b body, own State) (r
 	}
 	if own.Switch != nil {
 		return "", nil
+	}
+	if own.Writes == RefusedBySQL && own.Source == nil && e.closedElsewhere() {
+		return own.Node + " was made read-only by somebody: it stays so until it is opened or follows another one", nil
 	}
 	if own.Writes == RefusedBySQL && own.Source == nil {
 		now := time.Now()

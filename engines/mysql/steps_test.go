@@ -179,6 +179,74 @@ func TestSomebodysReadOnlyStays(t *testing.T) {
 	})
 }
 
+// TestSomebodyClosesDuringAnOrder: a person who moves the role by hand closes the
+// primary first. It is not opened again, by an order, its undo or anybody's request.
+func TestSomebodyClosesDuringAnOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+		order := engines.Order{Kind: engines.Handoff, Claim: "c"}
+		e := w.agents[0].engine
+		undo, err := e.Plan(t.Context(), order)
+		require.NoError(t, err)
+		for range 30 {
+			time.Sleep(time.Second)
+			_, err = e.Look(t.Context(), true)
+			require.NoError(t, err)
+		}
+		w.list[0].writes = RefusedBySQL
+		for range 3 {
+			p, err := e.Apply(t.Context(), order, undo)
+			require.NoError(t, err)
+			require.Equal(t, engines.Running, p.State)
+			require.Contains(t, p.Detail, "db-0 was made read-only by somebody")
+			_, err = e.Tend(t.Context())
+			require.NoError(t, err)
+			refused, err := e.reopen(t.Context(), engines.Step{}, body{Switch: Switch{Claim: "c", From: "db-0"}}, e.local(t.Context()))
+			require.NoError(t, err)
+			require.Contains(t, refused, "read-only by somebody")
+			p, err = e.Restore(t.Context(), undo)
+			require.NoError(t, err)
+			require.Equal(t, engines.Done, p.State)
+		}
+		require.Equal(t, RefusedBySQL, w.list[0].writes)
+	})
+}
+
+// TestRefusedByTheServer: servers that do not let their agents forget a source (the
+// account lacks RELOAD) cost a moment, and go on replicating.
+func TestRefusedByTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(simSetup{flavor: MySQL, members: 3, acks: 1}, false)
+		w.keepsSource = true
+		for range 40 { // the agents see replication run
+			time.Sleep(250 * time.Millisecond)
+			for _, a := range w.agents {
+				a.turn()
+			}
+		}
+		order := engines.Order{Kind: engines.Handoff, Claim: "c", NotAfter: time.Now().Add(time.Minute)}
+		e := w.agents[0].engine
+		undo, err := e.Plan(t.Context(), order)
+		require.NoError(t, err)
+		began := time.Now()
+		p, err := e.Apply(t.Context(), order, undo)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), 5*time.Second, "writes are stopped meanwhile")
+		require.Equal(t, engines.Running, p.State)
+		require.Contains(t, p.Detail, "needs RELOAD")
+		require.Equal(t, Allowed, w.list[0].writes)
+		for range 20 {
+			time.Sleep(250 * time.Millisecond)
+			for _, a := range w.agents {
+				a.turn()
+			}
+		}
+		for _, s := range w.list[1:] {
+			require.True(t, s.threads, s.name)
+		}
+	})
+}
+
 // TestSweep gives up what no open claim owns.
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

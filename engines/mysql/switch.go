@@ -78,11 +78,23 @@ func next(v view) action {
 		return v.onward()
 	case s.Source != nil && s.Switch == nil && !v.wrote:
 		return action{deed: done, words: v.self.name() + " is a replica"}
+	case s.Writes == RefusedBySQL && s.Source == nil && v.wrote && v.closedElsewhere && v.began() == nil:
+		return v.closed()
 	case s.Writes == RefusedBySQL && s.Source == nil && v.wrote:
 		// An earlier agent has stopped the writes, and nobody knows whom it asked.
 		return v.giveUp("what an earlier agent began is not known", names(v.others))
 	}
 	return v.owed()
+}
+
+// closed by somebody while the order was in hand: who moves the role by hand does it
+// so, and a server that opened again in the middle of that would be a second primary.
+func (v view) closed() action {
+	words := v.self.name() + " was made read-only by somebody: it stays so until it is opened or follows another one"
+	if v.undoing {
+		return action{deed: done, words: words}
+	}
+	return action{words: words}
 }
 
 // mine: the local member has begun a switchover.
@@ -100,7 +112,7 @@ func (v view) begin() action {
 		return action{deed: done, words: "nobody else is there to take over"}
 	}
 	if own.StartsWritable {
-		return action{deed: refused, words: v.self.name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only"}
+		return action{deed: refused, words: v.self.name() + " would allow writes beside the new primary when it is started again: its configuration must say read_only, and on MySQL nothing else may be persisted"}
 	}
 	if n := own.Switch; n != nil {
 		return waiting("%s is handing over", n.From)

@@ -35,6 +35,10 @@ func (v view) unfit(m member, beginning bool) string {
 		return fmt.Sprintf("%s follows %s", name, engines.OneLine(s.Source.Host))
 	case s.Source.ByPosition:
 		return name + " follows without GTIDs"
+	case s.Source.Filtered:
+		return name + " replicates by filters, so that it has not all of the data"
+	case s.Source.Delay > 0:
+		return fmt.Sprintf("%s replicates with a delay of %s on purpose", name, words(s.Source.Delay))
 	case s.Source.Failure != "":
 		return fmt.Sprintf("%s's replication is stopped: %s", name, engines.OneLine(s.Source.Failure))
 	case !s.Source.Applying:

@@ -47,6 +47,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 		}
 	}
 	v.again, v.failed = e.again, e.failed
+	v.closedElsewhere = e.opened
 	v.ran = !e.ran.IsZero() && e.ran.Equal(v.self.state.Started)
 	v.now = time.Now()
 	return v, nil
@@ -144,6 +145,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 func (e *Engine) start(ctx context.Context, v view, t task) error {
 	n := Switch{Claim: t.claim, At: v.now, From: v.self.name(), Until: v.until()}
 	e.keep(&n)
+	e.closing()
 	refusals, errs := make([]string, len(v.others)), make([]error, len(v.others))
 	e.each(len(v.others), func(i int) {
 		errs[i] = errAway

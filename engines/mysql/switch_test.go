@@ -118,6 +118,30 @@ func TestNext(t *testing.T) {
 		{"little time", seen, func(v *view) { v.notAfter = noon.Add(time.Second) }, wait, "", "too little time"},
 		{"again soon", seen, func(v *view) { v.again, v.failed = noon.Add(5*time.Second), "writes did not end" }, wait, "", "writes did not end; next try in 5s"},
 		{"starts writable", seen, func(v *view) { v.self.state.StartsWritable = true }, refused, "", "read_only"},
+		{"filters", seen, func(v *view) {
+			v.others[0].state.Source.Filtered, v.others[1].state.Source.Delay = true, time.Hour
+		}, wait, "", "db-1 replicates by filters, so that it has not all of the data, db-2 replicates with a delay of 1h0m0s on purpose"},
+		{"one filters", seen, func(v *view) { v.others[0].state.Source.Filtered, v.self.state.SemiSync = true, SemiSync{} }, start, "", ""},
+		{"one filters, frozen", frozen, func(v *view) { v.others[0].state.Source.Filtered, v.self.state.SemiSync = true, SemiSync{} }, promote, "db-2", ""},
+		{"an earlier agent has closed it", seen, func(v *view) { v.self.state.Writes = RefusedBySQL }, takeBack, "", "an earlier agent"},
+		{"somebody else has closed it", seen, func(v *view) {
+			v.self.state.Writes, v.closedElsewhere = RefusedBySQL, true
+		}, wait, "", "db-0 was made read-only by somebody"},
+		{"somebody else has closed it, and it is undone", seen, func(v *view) {
+			v.self.state.Writes, v.closedElsewhere, v.undoing = RefusedBySQL, true, true
+		}, done, "", "db-0 was made read-only by somebody"},
+		{"others know of a try of its own", seen, func(v *view) {
+			v.self.state.Writes, v.closedElsewhere = RefusedBySQL, true
+			v.others[0].state.Switch = &Switch{Claim: "claim-1", At: noon, From: "db-0", Until: noon.Add(time.Second)}
+		}, takeBack, "", "an earlier agent"},
+		{"a replica says the whole name", seen, func(v *view) {
+			v.self.state.Node = "db-0.db"
+			v.others[0].state.Source.Host = "db-0.DB.ns.svc.cluster.local"
+		}, start, "", ""},
+		{"a namesake elsewhere", seen, func(v *view) {
+			v.others = v.others[:1]
+			v.others[0].state.Source.ID = uuid(9)
+		}, wait, "", "db-1 follows db-0.db.ns.svc"},
 		{"two writers", seen, func(v *view) { v.others[0].state.Writes, v.others[0].state.Source = Allowed, nil }, wait, "", "both allow writes"},
 
 		{"nobody has written anything yet", seen, blank, start, "", ""},
@@ -258,9 +282,57 @@ func TestUnknownOpensNothing(t *testing.T) {
 	}
 }
 
+// TestReplicaOfAnotherDatabase: all follow a server of another database, which is
+// called as one of these is. Nobody opens here, whether it can be reached or not.
+func TestReplicaOfAnotherDatabase(t *testing.T) {
+	for _, receiving := range []bool{true, false} {
+		v := vacancy()
+		lag := time.Duration(0)
+		v.self.state.Source = &Source{Host: "db-0.db.elsewhere", Port: 3306, ID: uuid(9), Receiving: receiving, Applying: true, Started: true, Lag: &lag}
+		v.others[0].state.Source.ID, v.others[1].state.Source.ID = uuid(0), uuid(0)
+		a := tended(v)
+		require.Equal(t, done, a.deed, a.words)
+		require.Contains(t, a.words, "db-0 follows db-0.db.elsewhere")
+	}
+}
+
+func TestIsSource(t *testing.T) {
+	for _, c := range []struct {
+		source, node string
+		want         bool
+	}{
+		{"db-0.db", "db-0.db", true},
+		{"db-0.db.ns.svc.cluster.local", "db-0.db", true},
+		{"DB-0", "db-0.db", true},
+		{"db-0.db.ns", "db-0.db.other", false},
+		{"db-0.db2", "db-0.db", false},
+		{"db-01", "db-0", false},
+		{"10.0.0.12", "10.0.0.1", false},
+		{"10.0.0.1.example", "10.0.0.1", false},
+		{"db-0", "db-0:3307", false},
+		{"", "db-0", false},
+	} {
+		m := member{state: State{Node: c.node, ID: "1"}}
+		require.Equal(t, c.want, isSource(&Source{Host: c.source, Port: 3306, ID: "1"}, m), c)
+		if c.want && c.source != c.node {
+			require.False(t, isSource(&Source{Host: c.source, Port: 3306, ID: "2", Receiving: true}, m), c)
+			require.True(t, isSource(&Source{Host: c.source, Port: 3306, ID: "2"}, m), "it may have been made anew")
+		}
+	}
+}
+
 func TestHeir(t *testing.T) {
 	v := vacancy()
-	name, _ := v.heir()
+	v.self.state.Executed = uuid(0) + ":1-90"
+	v.others[0].state.Source.Filtered = true
+	name, why := v.heir()
+	require.Equal(t, "db-2", name, why)
+	v.others[1].state.Source.Filtered = true
+	name, _ = v.heir()
+	require.Empty(t, name, "the GTIDs are there, the data are not")
+	require.Equal(t, engines.Running, v.copied("").State, "nobody is known to have all")
+	v = vacancy()
+	name, _ = v.heir()
 	require.Equal(t, "db-0", name, "others follow it")
 	blank(&v)
 	require.Equal(t, open, tended(v).deed, "nobody has anything")
@@ -270,7 +342,7 @@ func TestHeir(t *testing.T) {
 	require.Equal(t, "db-1", name, "the lowest of those that have all")
 	v.others[1].state.Executed += "," + uuid(2) + ":1"
 	v.others[0].state.Executed += "," + uuid(1) + ":1"
-	name, why := v.heir()
+	name, why = v.heir()
 	require.Empty(t, name, why)
 }
 

@@ -36,6 +36,9 @@ type view struct {
 	failed string
 	// ran: replication was seen running here since the server started.
 	ran bool
+	// closedElsewhere: this agent has seen the server allow writes, and has not stopped
+	// them itself since.
+	closedElsewhere bool
 	// refusals of members to follow, in this call.
 	refusals map[string]string
 	// dropped: all were told in this call that the try is over.
@@ -116,7 +119,8 @@ func (v view) follows(m, source member) bool {
 }
 
 // isSource compares where a replica goes to with how a member is called: the whole
-// name, or its first part where one of the two is longer.
+// name, or its first parts where one of the two is longer. A server of another
+// database may be called so too: one that is connected tells who it is.
 func isSource(s *Source, m member) bool {
 	host, port := split(m.name())
 	if s.Port != 0 && s.Port != port {
@@ -125,7 +129,22 @@ func isSource(s *Source, m member) bool {
 	if strings.EqualFold(s.Host, host) {
 		return true
 	}
-	return strings.EqualFold(label(s.Host), label(host)) && (!strings.Contains(s.Host, ".") || !strings.Contains(host, "."))
+	return begins(s.Host, host) && !(s.Receiving && anotherID(s, m))
+}
+
+// anotherID: where the replica goes to was another server than this one when it was
+// reached last.
+func anotherID(s *Source, m member) bool {
+	return s.ID != "" && m.state.ID != "" && !strings.EqualFold(s.ID, m.state.ID)
+}
+
+// begins tells whether one of the names is the other with a domain behind it.
+func begins(a, b string) bool {
+	short, long := strings.ToLower(a), strings.ToLower(b)
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	return short != "" && strings.Trim(short, "0123456789.") != "" && strings.HasPrefix(long, short+".")
 }
 
 func label(host string) string {
@@ -192,8 +211,12 @@ func (m member) has(position string) (bool, string) {
 }
 
 // hasAllOf tells whether the member has executed what another has executed, and,
-// when that is a replica, received. Nobody has all of what is not known.
+// when that is a replica, received. Nobody has all of what is not known, and who
+// leaves something out has the GTIDs alone.
 func (m member) hasAllOf(other member) bool {
+	if m.state.Source != nil && m.state.Source.Filtered {
+		return false
+	}
 	if ok, _ := m.has(other.state.Executed); !ok {
 		return false
 	}

@@ -85,7 +85,7 @@ func (v view) attach(primary member) action {
 // all would decide for the same one: a server that was started again, or the first.
 func (v view) vacant() action {
 	if len(v.others) == 0 {
-		return action{deed: done}
+		return action{deed: done, words: v.self.name() + " stays read-only: no other member is known, and alone it cannot know that none is there"}
 	}
 	if v.self.state.Source == nil && v.began() != nil {
 		return v.giveUp("an earlier agent began to hand over", names(v.others))
@@ -109,7 +109,8 @@ func (v view) vacant() action {
 		case m.state.Executed == "":
 			return waiting("nobody allows writes; %s does not tell by GTIDs what it has executed", m.name())
 		}
-		if _, member := v.sourceOf(m); m.state.Source != nil && !member {
+		source, member := v.sourceOf(m)
+		if m.state.Source != nil && (!member || anotherID(m.state.Source, source)) {
 			return action{deed: done, words: fmt.Sprintf("%s follows %s", m.name(), engines.OneLine(m.state.Source.Host))}
 		}
 	}
