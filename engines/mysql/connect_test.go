@@ -8,6 +8,7 @@ import (
 	"log"
 	"math/rand/v2"
 	"net"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -114,6 +115,49 @@ func answerOne(w *wire, column, value string) error {
 		return err
 	}
 	return w.send(eof)
+}
+
+// TestForgettingNamesItsPrivilege: to forget a source takes another privilege than to
+// stop following it.
+func TestForgettingNamesItsPrivilege(t *testing.T) {
+	for refused, needs := range map[string]string{"STOP REPLICA": "REPLICATION_SLAVE_ADMIN", "RESET REPLICA ALL": "RELOAD"} {
+		t.Run(refused, func(t *testing.T) {
+			server, err := newLocal(listen(t, speaking(func(w *wire, q string) error {
+				switch q {
+				case refused:
+					return w.send(fail(refusedPrivilege, "Access denied; you need (at least one of) the privilege(s) for this operation"))
+				case "SHOW REPLICA STATUS":
+					return answerOne(w, "Source_Host", "mysql-0.mysql")
+				case "STOP REPLICA", "RESET REPLICA ALL":
+					return w.send(okay)
+				}
+				return answerOne(w, "version", "9.9.9")
+			})))
+			require.NoError(t, err)
+			defer server.Close()
+			require.EqualError(t, server.detach(t.Context()), "needs "+needs)
+		})
+	}
+}
+
+// TestExamplesGrantWhatIsNeeded: who follows the examples can hand over.
+func TestExamplesGrantWhatIsNeeded(t *testing.T) {
+	for flavor, file := range map[Flavor]string{MySQL: "mysql.yaml", MariaDB: "mariadb.yaml"} {
+		text, err := os.ReadFile("../../deploy/examples/" + file)
+		require.NoError(t, err)
+		var granted string
+		for line := range strings.Lines(string(text)) {
+			granted += strings.TrimSpace(strings.TrimPrefix(line, "#")) + " "
+		}
+		needs := dialects[flavor].needs
+		list := []string{needs.source, needs.replicas, needs.process, needs.logs, needs.readOnly, needs.replica, needs.forget, needs.kill}
+		if flavor == MySQL { // MariaDB's information_schema is open to all
+			list = append(list, needs.schema)
+		}
+		for _, privilege := range list {
+			require.Regexp(t, `(?i)GRANT [^;]*\b`+privilege+`\b[^;]* TO rollcall@`, granted, file)
+		}
+	}
 }
 
 func TestNobodyListens(t *testing.T) {
