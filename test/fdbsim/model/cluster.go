@@ -90,8 +90,6 @@ func (c Class) stores() bool { return c == Unset || c == Storage }
 
 func (c Class) logs() bool { return c == Unset || c == LogClass || c == Transaction }
 
-func (c Class) serves() bool { return c != CoordClass }
-
 // Server is a storage server: the copies that a process has on one volume. It is in the cluster's list until nothing is
 // counted on it any more, whether its process is there or not.
 type Server struct {

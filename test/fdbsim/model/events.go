@@ -1,7 +1,5 @@
 package model
 
-import "slices"
-
 // Join is a process that starts: a new one, or one that is known by its instance and may come with another address,
 // locality or volume. A volume that is not the one of before takes with it what was there.
 func (c *Cluster) Join(p Process) {
@@ -55,11 +53,4 @@ func (c *Cluster) LoseVolume(instance, volume string) {
 		c.still = false
 		c.bury()
 	}
-}
-
-// Forget removes a process that is away and will not come back; its volume is gone with it.
-func (c *Cluster) Forget(instance string) {
-	c.Processes = slices.DeleteFunc(c.Processes, func(p *Process) bool { return p.Instance == instance && !p.Up })
-	c.still = false
-	c.bury()
 }

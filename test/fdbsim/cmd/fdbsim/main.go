@@ -21,15 +21,15 @@ func main() {
 		os.Exit(fdbcli(args))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	var err error
 	if strings.HasPrefix(name, "fdbserver") {
 		err = fdbserver(ctx, args)
 	} else {
 		err = fdbsim(ctx, args)
 	}
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to be stopped
+		os.Exit(1)
 	}
 }
