@@ -247,7 +247,7 @@ func (s *sqlTest) primaryHangs(t *testing.T) {
 		_, awake := s.bed.Signal(uid, s.flavor.Process, syscall.SIGCONT)
 		return errors.Join(err, awake)
 	}
-	s.eachOnce(t, s.measure(t, "Rollcall, the primary hangs for 30 s", 1, r))
+	s.eachOnce(t, s.measure(t, theHang, 1, r))
 }
 
 // primaryDeleted: somebody deletes the primary's pod, and no guard keeps him

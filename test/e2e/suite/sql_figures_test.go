@@ -124,6 +124,10 @@ func (s *sqlTest) describe(t *testing.T) {
 	}
 }
 
+// theHang is a way in which nobody can write as long as a server stands still, whoever
+// rolls.
+const theHang = "Rollcall, the primary hangs for 30 s"
+
 // compare requires that a planned switchover costs less than what happens without one.
 func (s *sqlTest) compare(t *testing.T) {
 	t.Helper()
@@ -132,7 +136,7 @@ func (s *sqlTest) compare(t *testing.T) {
 		by[f.way] = f.out.Load.Writes.Longest
 	}
 	for _, way := range slices.Sorted(maps.Keys(by)) {
-		if strings.HasPrefix(way, "Rollcall, ") {
+		if strings.HasPrefix(way, "Rollcall, ") && way != theHang {
 			require.Less(t, by[way], by["plain Kubernetes"], way)
 		}
 	}
