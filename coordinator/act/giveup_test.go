@@ -231,7 +231,7 @@ func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonOutdated}, 0},
 			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonFailed}, 1},
 			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 1},
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement}, 0},
+			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement}, 1},
 			{policy.Step{Pod: "s-2", UID: "", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 0},
 		} {
 			var out Outcome

@@ -186,7 +186,7 @@ func (n *naive) step(p *Pod) Step {
 
 // restores are the claims to be given up.
 func (n *naive) restores(order []*Pod) (steps []Step) {
-	early := []ClaimPhase{PhaseClaimed, PhasePreparing, PhasePrepared, PhaseOpened}
+	early := []ClaimPhase{PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened}
 	pods := slices.Clone(n.everyPodThere())
 	slices.SortFunc(pods, func(a, b *Pod) int {
 		if a.Pool != b.Pool {

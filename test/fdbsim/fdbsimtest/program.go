@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -43,17 +44,21 @@ var program = sync.OnceValues(func() (string, error) {
 	sum := sha256.Sum256(data)
 	path := filepath.Join(dir, "fdbsim-"+hex.EncodeToString(sum[:8]))
 	if _, err := os.Stat(path); err == nil {
-		return path, nil
+		now := time.Now()
+		return path, os.Chtimes(path, now, now)
 	}
-	forget(dir)
+	forget(dir, time.Now().Add(-24*time.Hour))
 	return path, os.Rename(built, path)
 })
 
-// forget removes programs of older sources. One that is running goes on.
-func forget(dir string) {
+// forget removes programs that nobody has used since then. Those of other sources may
+// be in use by tests of these.
+func forget(dir string, since time.Time) {
 	old, _ := filepath.Glob(filepath.Join(dir, "fdbsim-*"))
 	for _, file := range old {
-		_ = os.Remove(file)
+		if info, err := os.Stat(file); err == nil && info.ModTime().Before(since) {
+			_ = os.Remove(file)
+		}
 	}
 }
 
