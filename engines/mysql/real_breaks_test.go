@@ -201,8 +201,9 @@ func TestRealBreaks(t *testing.T) {
 		}
 		boundaries, _ := try(realBreak{name: "nothing breaks", then: restores}, "")
 		gap := w.client.longest()
+		// A candidate that has everything by then is not asked to wait for it.
 		for _, want := range []string{
-			"from asks to: intend before", "from stopWrites after", "from dropClients after", "to awaits before", "to detach after",
+			"from asks to: intend before", "from stopWrites after", "from dropClients after", "to detach after",
 			"to allowWrites after", "from asks to: promote after", "from follow before", "other follow after", "from asks other: forget after",
 		} {
 			require.Contains(t, boundaries, want)
