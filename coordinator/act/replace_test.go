@@ -236,18 +236,7 @@ func TestLateDeletionOfAVolume(t *testing.T) {
 
 func TestTwoActorsReplace(t *testing.T) {
 	inDiskWorld(t, func(t *testing.T, w *world) {
-		first := newProcess(w, 0, false)
-		require.NoError(t, first.start())
-		second := newProcess(w, 0, false)
-		require.NoError(t, second.start())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			first.run(5 * time.Minute)
-		}()
-		second.run(5 * time.Minute)
-		<-done
-		w.requireRolled(1)
+		rolledByTwo(t, w)
 	})
 }
 

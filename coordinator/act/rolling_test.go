@@ -79,18 +79,7 @@ func TestTwoActorsAtOnceInARollingPool(t *testing.T) {
 	for how, way := range ways {
 		t.Run(how, func(t *testing.T) {
 			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
-				first := newProcess(w, 0, false)
-				require.NoError(t, first.start())
-				second := newProcess(w, 0, false)
-				require.NoError(t, second.start())
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					first.run(5 * time.Minute)
-				}()
-				second.run(5 * time.Minute)
-				<-done
-				w.requireRolled(1)
+				rolledByTwo(t, w)
 			})
 		})
 	}

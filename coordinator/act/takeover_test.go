@@ -38,20 +38,26 @@ func TestLateWriteOfAFormerLeaderFails(t *testing.T) {
 	}
 }
 
+// rolledByTwo has two processes act at once, neither of which knows of the other.
+func rolledByTwo(t *testing.T, w *world) {
+	t.Helper()
+	first := newProcess(w, 0, false)
+	require.NoError(t, first.start())
+	second := newProcess(w, 0, false)
+	require.NoError(t, second.start())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		first.run(5 * time.Minute)
+	}()
+	second.run(5 * time.Minute)
+	<-done
+	w.requireRolled(1)
+}
+
 func TestTwoActorsAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		first := newProcess(w, 0, false)
-		require.NoError(t, first.start())
-		second := newProcess(w, 0, false)
-		require.NoError(t, second.start())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			first.run(5 * time.Minute)
-		}()
-		second.run(5 * time.Minute)
-		<-done
-		w.requireRolled(1)
+		rolledByTwo(t, w)
 	})
 }
 
