@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 const (
@@ -141,7 +143,7 @@ func TestTargets(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	for _, v := range []version{{6, 3, 25}, {7, 3, 63}} {
+	for _, v := range []version{{engines.Version{Major: 6, Minor: 3, Patch: 25}}, {engines.Version{Major: 7, Minor: 3, Patch: 63}}} {
 		mark := markOf(v, "claim-1", "fdb-0")
 		require.True(t, validTarget(mark), mark)
 		for _, c := range []struct {
