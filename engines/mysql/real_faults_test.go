@@ -51,7 +51,9 @@ func realObstacles(flavor mysqltest.Flavor) []realObstacle {
 	delay := func(w *realWorld, i, seconds int) {
 		w.servers[i].Exec("STOP REPLICA", fmt.Sprintf(change, seconds), "START REPLICA")
 	}
+	lags := func(s State) bool { return s.Source.Lag != nil && *s.Source.Lag > 2*time.Second }
 	var open *sql.Tx
+	var locks *sql.Conn
 	return []realObstacle{
 		{name: "a long write", words: "a write that has been open for ", put: func(w *realWorld, r roles) {
 			w.servers[r.from].Exec("CREATE TABLE app.slow (n INT PRIMARY KEY)")
@@ -69,9 +71,21 @@ func realObstacles(flavor mysqltest.Flavor) []realObstacle {
 			require.Equal(w.t, []int{r.to}, w.writers())
 			require.Equal(w.t, "2", w.servers[r.to].Value("SELECT COUNT(*) FROM app.slow"))
 		}},
-		{name: "lag", words: " lags ", put: func(w *realWorld, r roles) {
+		{name: "lag", words: " lags ", put: func(w *realWorld, r roles) { // somebody locks what clients write to
+			var err error
+			locks, err = w.servers[r.to].Root().Conn(w.ctx)
+			require.NoError(w.t, err)
+			_, err = locks.ExecContext(w.ctx, "LOCK TABLES app.numbers READ")
+			require.NoError(w.t, err)
+			w.sees(r.to, lags)
+		}, away: func(w *realWorld, _ roles) {
+			_, err := locks.ExecContext(w.ctx, "UNLOCK TABLES")
+			require.NoError(w.t, err)
+			require.NoError(w.t, locks.Close())
+		}},
+		{name: "a delay", words: " replicates with a delay of 4s on purpose", put: func(w *realWorld, r roles) {
 			delay(w, r.to, 4)
-			w.sees(r.to, func(s State) bool { return s.Source.Lag != nil && *s.Source.Lag > 2*time.Second })
+			w.sees(r.to, func(s State) bool { return s.Source.Delay > 0 })
 		}, away: func(w *realWorld, r roles) { delay(w, r.to, 0) }},
 		{name: "a stopped applier", words: "'s applier is stopped", put: func(w *realWorld, r roles) {
 			w.servers[r.to].Exec("STOP REPLICA SQL_THREAD")

@@ -130,5 +130,7 @@ func (s *Server) Executed() string { s.t.Helper(); return s.Value(s.f.executed) 
 func (s *Server) AwaitExecuted(other *Server) {
 	s.t.Helper()
 	position := other.Executed()
-	require.Equal(s.t, "0", s.Value(fmt.Sprintf(s.f.await, position)), "%s did not come to %s: %s", s.Name, position, s.Executed())
+	if s.Value(fmt.Sprintf(s.f.await, position)) != "0" {
+		require.FailNow(s.t, s.Name+" did not come to "+position, "%s\n%v\n%s", s.Executed(), s.Rows("SHOW REPLICA STATUS"), s.Log())
+	}
 }
