@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -44,14 +45,24 @@ type Server struct {
 	version int64
 	// discarded is the volume claim whose deletion the request in hand was.
 	discarded *corev1.PersistentVolumeClaim
-	store     *fake.Clientset
-	clusters  *fakeclusters.Clients
+	// objects are those of Kubernetes, and store serves them.
+	objects  k8stesting.ObjectTracker
+	store    k8stesting.Fake
+	clusters *fakeclusters.Clients
 }
 
 // New is an empty Server.
 func New() *Server {
-	s := &Server{version: 100, store: fake.NewClientset(), clusters: fakeclusters.New()}
-	s.store.PrependReactor("*", "*", s.react(s.store.Tracker()))
+	s := &Server{version: 100, clusters: fakeclusters.New()}
+	// Not the tracker of fake.NewClientset: for owners of fields, which nothing here
+	// needs, that works out the resources of all of Kubernetes at every write.
+	s.objects = k8stesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
+	s.store.AddReactor("*", "*", s.react(s.objects))
+	s.store.AddReactor("*", "*", k8stesting.ObjectReaction(s.objects))
+	s.store.AddWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
+		w, err := s.objects.Watch(a.GetResource(), a.GetNamespace())
+		return true, w, err
+	})
 	s.clusters.PrependReactor("*", "*", s.react(s.clusters.Tracker()))
 	return s
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// Pod is the pod as it is now; false when there is none.
+// Pod is a copy of the pod as it is now; false when there is none.
 func (s *Server) Pod(namespace, name string) (*corev1.Pod, bool) {
-	object, err := s.store.Tracker().Get(pods, namespace, name)
+	object, err := s.objects.Get(pods, namespace, name)
 	if err != nil {
 		return nil, false
 	}
-	return object.(*corev1.Pod).DeepCopy(), true
+	return object.(*corev1.Pod), true
 }
 
 // StatefulSet is the set as it is now; false when there is none.
 func (s *Server) StatefulSet(namespace, name string) (*appsv1.StatefulSet, bool) {
-	object, err := s.store.Tracker().Get(appsv1.SchemeGroupVersion.WithResource("statefulsets"), namespace, name)
+	object, err := s.objects.Get(appsv1.SchemeGroupVersion.WithResource("statefulsets"), namespace, name)
 	if err != nil {
 		return nil, false
 	}
-	return object.(*appsv1.StatefulSet).DeepCopy(), true
+	return object.(*appsv1.StatefulSet), true
 }
 
 // Cluster is the DatabaseCluster as it is now; false when there is none.
@@ -36,7 +36,7 @@ func (s *Server) Cluster(namespace, name string) (*v1alpha1.DatabaseCluster, boo
 	if err != nil {
 		return nil, false
 	}
-	return object.(*v1alpha1.DatabaseCluster).DeepCopy(), true
+	return object.(*v1alpha1.DatabaseCluster), true
 }
 
 // EndPod removes a pod's object, as the kubelet does when all has stopped.
@@ -44,7 +44,7 @@ func (s *Server) EndPod(namespace, name string, uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if pod, ok := s.Pod(namespace, name); ok && pod.UID == uid {
-		_ = s.store.Tracker().Delete(pods, namespace, name)
+		_ = s.objects.Delete(pods, namespace, name)
 	}
 }
 
@@ -52,11 +52,11 @@ var volumeClaims = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaim
 
 // VolumeClaim is the PersistentVolumeClaim as it is now; false when there is none.
 func (s *Server) VolumeClaim(namespace, name string) (*corev1.PersistentVolumeClaim, bool) {
-	object, err := s.store.Tracker().Get(volumeClaims, namespace, name)
+	object, err := s.objects.Get(volumeClaims, namespace, name)
 	if err != nil {
 		return nil, false
 	}
-	return object.(*corev1.PersistentVolumeClaim).DeepCopy(), true
+	return object.(*corev1.PersistentVolumeClaim), true
 }
 
 // EndVolumeClaim removes a volume claim that is being deleted, as Kubernetes does
@@ -65,7 +65,7 @@ func (s *Server) EndVolumeClaim(namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if claim, ok := s.VolumeClaim(namespace, name); ok && claim.DeletionTimestamp != nil {
-		_ = s.store.Tracker().Delete(volumeClaims, namespace, name)
+		_ = s.objects.Delete(volumeClaims, namespace, name)
 	}
 }
 
