@@ -2,11 +2,12 @@ package policy
 
 import "slices"
 
-// domains count what a group of which members fail together has of each domain.
-// A domain is available while all of its members are; who has none is one by itself.
+// domains count what a group of which members fail together has of each domain. A
+// domain is available while all of its members are, as each may have what the others
+// have not; of holders of a role any will do. Who has no domain is one by itself.
 type domains struct {
-	missing []int32           // by domain: members that are not available
-	onPod   map[int32][]int32 // by pod: the domains of its members
+	left    []int32           // by domain: how many of its available members can go until it is not; 0 or less: it is not
+	onPod   map[int32][]int32 // by pod: the domains that can be taken away with it alone
 	serving map[int32][]int32 // by pod: those of its available members, once each member
 }
 
@@ -19,27 +20,36 @@ func (g *Group) inDomains() bool {
 func (c *counter) countDomains(g *group) {
 	d := &domains{onPod: map[int32][]int32{}, serving: map[int32][]int32{}}
 	named := map[string]int32{}
+	var places [][]int32 // by domain
 	for j := range g.Members {
 		m := &g.Members[j]
 		in, known := named[m.Domain]
 		if !known || m.Domain == "" {
-			in = int32(len(d.missing))
-			d.missing = append(d.missing, 0)
+			in = int32(len(d.left))
+			d.left, places = append(d.left, int32(count(g.Kind != Role))), append(places, nil)
 			named[m.Domain] = in
 		}
 		at := c.x.placeOf(g, j)
-		if at >= 0 && !slices.Contains(d.onPod[at], in) {
-			d.onPod[at] = append(d.onPod[at], in)
+		if !slices.Contains(places[in], at) {
+			places[in] = append(places[in], at)
 		}
-		if isAvailable(m.State) && (at == elsewhere || at >= 0 && c.pods[at].on) {
+		serves := isAvailable(m.State) && (at == elsewhere || at >= 0 && c.pods[at].on)
+		switch {
+		case serves:
 			d.serving[at] = append(d.serving[at], in)
-		} else {
-			d.missing[in]++
+			d.left[in] += int32(count(g.Kind == Role))
+		case g.Kind != Role:
+			d.left[in]--
 		}
 	}
-	g.domains, g.total, g.available = d, int32(len(d.missing)), 0
-	for _, n := range d.missing {
-		g.available += int32(count(n == 0))
+	g.domains, g.total, g.available = d, int32(len(d.left)), 0
+	for in, n := range d.left {
+		g.available += int32(count(n > 0))
+		for _, at := range places[in] {
+			if g.Kind != Role || len(places[in]) == 1 {
+				d.onPod[at] = append(d.onPod[at], int32(in))
+			}
+		}
 	}
 }
 
@@ -57,8 +67,18 @@ func (g *group) loss(at int32, h *hosting) int32 {
 		return h.available
 	}
 	n := int32(0)
-	for i, in := range g.domains.serving[at] {
-		n += int32(count(g.domains.missing[in] == 0 && !slices.Contains(g.domains.serving[at][:i], in)))
+	serving := g.domains.serving[at]
+	for i, in := range serving {
+		if left := g.domains.left[in]; left > 0 && !slices.Contains(serving[:i], in) {
+			n += int32(count(left <= times(serving, in)))
+		}
+	}
+	return n
+}
+
+func times(all []int32, one int32) (n int32) {
+	for _, v := range all {
+		n += int32(count(v == one))
 	}
 	return n
 }
@@ -69,7 +89,7 @@ func (g *group) lose(at int32, h *hosting) {
 	g.eligible -= h.eligible
 	if g.domains != nil {
 		for _, in := range g.domains.serving[at] {
-			g.domains.missing[in]++
+			g.domains.left[in]--
 		}
 	}
 }

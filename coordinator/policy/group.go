@@ -222,5 +222,5 @@ func (g *group) leastOf() int32 {
 // unprotectable: no order of restarts could keep enough of the group while a
 // pod that has n of its members goes, even when all is well.
 func (g *group) unprotectable(n int32) bool {
-	return g.total <= 1 || g.pods <= 1 || n > g.limit
+	return g.total <= 1 && n > 0 || g.pods <= 1 || n > g.limit
 }

@@ -71,23 +71,28 @@ next:
 	return all
 }
 
-// partsOf counts those in which a pod has a member.
+// partsOf counts those that a pod can take away by itself: in which it has a member,
+// or of a role all of them.
 func partsOf(g Group, pod string) int {
 	k := 0
 	for _, part := range parts(g) {
-		if slices.ContainsFunc(part, func(m Member) bool { return m.Pod == pod }) {
+		mine := func(m Member) bool { return m.Pod == pod }
+		notMine := func(m Member) bool { return m.Pod != pod }
+		if slices.ContainsFunc(part, mine) && !(g.Kind == Role && slices.ContainsFunc(part, notMine)) {
 			k++
 		}
 	}
 	return k
 }
 
-// whole counts the parts of which nothing would be missing if all these pods
-// went. A group of which nobody has a domain is counted by members.
+// whole counts the parts of which nothing would be missing if all these pods went,
+// or of a role not everything. A group of which nobody has a domain is counted by
+// members.
 func (n *naive) whole(g Group, without []string) int {
 	k := 0
 	for _, part := range parts(g) {
-		if one := (Group{Members: part}); n.left(one, without, every) == len(part) {
+		there := n.left(Group{Members: part}, without, every)
+		if there == len(part) || g.Kind == Role && there > 0 {
 			k++
 		}
 	}
@@ -137,7 +142,7 @@ func (n *naive) needs(g Group) int {
 func (n *naive) inVain(g Group, p *Pod) bool {
 	hosts := hostsOf(g, func(name string) bool { return n.find(name) != nil })
 	total := len(parts(g))
-	return total <= 1 || len(hosts) <= 1 || total-partsOf(g, p.Name) < min(n.needs(g), total)
+	return total <= 1 && partsOf(g, p.Name) > 0 || len(hosts) <= 1 || total-partsOf(g, p.Name) < min(n.needs(g), total)
 }
 
 // group asks one rule about one group.

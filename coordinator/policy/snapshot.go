@@ -359,7 +359,8 @@ type Member struct {
 	Pod   string      `json:"pod"`
 	State MemberState `json:"state"`
 	// Domain in which it fails together with others of the group: however many of a
-	// domain are missing, they count once. Empty = it fails by itself.
+	// domain are missing, they count once; of a Role a domain is there while any of its
+	// members is. Empty = it fails by itself.
 	Domain string `json:"domain,omitempty"`
 	Leader bool   `json:"leader"`
 	// Eligible: may lead. Default: true.

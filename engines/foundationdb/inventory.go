@@ -18,7 +18,8 @@ import (
 //   - recruits: who can become a log. There must be some in as many zones as each
 //     mutation is written to, or the database stops until one is back.
 //     With three data halls, these are the domains: data have a copy in each, mutations
-//     two in each of two.
+//     two in each of two. As a hall takes part with two zones, and not with any one of
+//     its pods, they acknowledge there; elsewhere it is a role.
 //   - coordinators: a quorum of seats.
 //
 // What is missing and nobody knows where is a member without a pod, so the minimum
@@ -257,7 +258,11 @@ func (s *status) logGroups() []engines.Group {
 			out = append(out, inDomains("logs/other", engines.Shard, hosts, farFactor-1, farLost))
 		}
 	}
-	recruits := inDomains("recruits", engines.Role, s.hosts(func(p process) bool { return recruitable(p) && near(p) && !s.narrow(p.hall) }), 0, 0)
+	kind := engines.Role
+	if s.threeHalls() {
+		kind = engines.Acks
+	}
+	recruits := inDomains("recruits", kind, s.hosts(func(p process) bool { return recruitable(p) && near(p) && !s.narrow(p.hall) }), 0, 0)
 	recruits.MinAvailable = max(factor, 1)
 	return append(out, recruits)
 }

@@ -64,9 +64,9 @@ func TestWhatIfAgainstTheTruth(t *testing.T) {
 	t.Logf("%d asked, %d permitted, %d needlessly refused (%.2f %%): %v", asked, permitted, needless, 100*float64(needless)/float64(max(asked, 1)), reasons)
 	require.Greater(t, asked, n/10)
 	require.Greater(t, permitted, asked/10)
-	// Most are of recruits: a zone counts as gone with the first of its pods, though the
-	// others could still become logs.
-	require.Less(t, 100*needless, 3*asked)
+	// Most are of recruits in three data halls: one counts as gone with the first of its
+	// pods, though two zones of others could still become logs.
+	require.Less(t, 100*needless, 2*asked)
 }
 
 // down are the pods that Kubernetes knows to be away, whatever the status says yet.

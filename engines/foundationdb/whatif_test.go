@@ -29,14 +29,19 @@ func mayGo(g engines.Group, limit int, gone []string, pod string, noted bool) bo
 		return true
 	}
 	all, own, whole, pods := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	role := g.Kind == engines.Role
 	for _, m := range g.Members {
-		d := domainOf(m)
-		all[d], whole[d], pods[m.Node] = true, true, true
-		own[d] = own[d] || hosted(m)
+		all[domainOf(m)], whole[domainOf(m)], pods[m.Node] = true, !role, true
+	}
+	for d := range all { // what the pod can take away by itself
+		mine := func(m engines.Member) bool { return domainOf(m) == d && hosted(m) }
+		others := func(m engines.Member) bool { return domainOf(m) == d && !hosted(m) }
+		own[d] = slices.ContainsFunc(g.Members, mine) && !(role && slices.ContainsFunc(g.Members, others))
 	}
 	for _, m := range g.Members {
-		if m.State != engines.Active || m.Node != "" && slices.Contains(gone, m.Node) || hosted(m) {
-			whole[domainOf(m)] = false
+		there := m.State == engines.Active && (m.Node == "" || !slices.Contains(gone, m.Node)) && !hosted(m)
+		if there == role { // one will do for a role, else one that is missing is too many
+			whole[domainOf(m)] = role
 		}
 	}
 	count := func(set map[string]bool) (n int) {
@@ -52,7 +57,7 @@ func mayGo(g engines.Group, limit int, gone []string, pod string, noted bool) bo
 		least = max(least, count(all)-limit)
 	}
 	left, total, mine := count(whole), count(all), count(own)
-	if total <= 1 || len(pods) <= 1 || mine > total-least {
+	if total <= 1 && mine > 0 || len(pods) <= 1 || mine > total-least {
 		return noted && total-mine-left <= 0
 	}
 	return left >= least
