@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/fdbsimtest"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
@@ -110,22 +112,29 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// An agent finds the cluster file where the DatabaseCluster says, on a volume that it may share.
+// An agent finds fdbcli and the cluster file on the volume that is mounted into it for its name, where it looks for them when
+// nobody says otherwise; the server keeps that file up to date.
 func TestFoundationDBSharesItsClusterFile(t *testing.T) {
 	text, err := os.ReadFile("foundationdb-databasecluster.yaml")
 	require.NoError(t, err)
 	var cluster v1alpha1.DatabaseCluster
 	require.NoError(t, yaml.UnmarshalStrict(text, &cluster))
+	require.Zero(t, cluster.Spec.Connection)
 	spec := foundationDBSets(t)["fdb"].Spec.Template.Spec
-	var shared *corev1.VolumeMount
-	for i, m := range spec.Containers[0].VolumeMounts {
-		if m.Name == "shared" {
-			shared = &spec.Containers[0].VolumeMounts[i]
-		}
-	}
-	require.NotNil(t, shared)
-	require.Equal(t, shared.MountPath, filepath.Dir(cluster.Spec.Connection.ClusterFile))
-	require.Equal(t, *spec.SecurityContext.FSGroup, *spec.SecurityContext.RunAsGroup)
-	require.Contains(t, spec.Containers[0].Args, "--cluster_file="+cluster.Spec.Connection.ClusterFile)
-	require.Contains(t, spec.Containers[0].Args, "--locality_instance_id=$(POD_NAME)")
+	installer, server := spec.InitContainers[0], spec.Containers[0]
+	i := slices.IndexFunc(server.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == config.ClientVolume })
+	require.NotEqual(t, -1, i)
+	dir := server.VolumeMounts[i].MountPath
+	require.Equal(t, []corev1.VolumeMount{{Name: config.ClientVolume, MountPath: dir}}, installer.VolumeMounts)
+	require.Contains(t, installer.Args, "-dir="+dir)
+	require.Contains(t, server.Args, "--cluster_file="+filepath.Join(dir, "fdb.cluster"))
+	require.Contains(t, server.Args, "--locality_instance_id=$(POD_NAME)")
+
+	own := t.TempDir()
+	out, err := exec.Command(fdbsimtest.Program(t, "fdbsim", "7.3.63"), expand(installer.Args, map[string]string{dir: own})...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.FileExists(t, filepath.Join(own, "fdb.cluster"))
+	version, err := exec.Command(filepath.Join(own, "fdbcli"), "--version").CombinedOutput()
+	require.NoError(t, err)
+	require.Contains(t, string(version), "v7.3.63")
 }

@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Truth of a cluster at an instant, seen from outside: what is really there, whoever has noticed it.
 type Truth struct {
@@ -93,4 +96,20 @@ func (c *Cluster) InZone(zone string) []string {
 // Zones of all processes.
 func (c *Cluster) Zones() []string {
 	return distinct(c.Processes, func(p *Process) string { return p.Zone })
+}
+
+// Holding are the processes on which copies or mutations are counted, whether or not they are up, each once, in order.
+func (c *Cluster) Holding() []string {
+	held := map[string]bool{}
+	for _, s := range c.Servers {
+		if c.storedOn(s) > 0 {
+			held[s.Process] = true
+		}
+	}
+	for _, g := range c.Generations {
+		for _, l := range g.Logs {
+			held[l.Process] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(held))
 }

@@ -177,6 +177,8 @@ type View struct {
 	Processes   int
 	Maintenance string
 	Excluded    []string
+	Seats       []string // processes with a coordinator's seat
+	Holding     []string // processes that data or mutations are counted on
 	Calls       int
 }
 

@@ -175,6 +175,12 @@ func (w *World) Control(_ context.Context, c wire.Command) (wire.View, error) {
 			view.Up = append(view.Up, p.Instance)
 		}
 	}
+	for _, s := range w.cluster.Seats {
+		if p := w.cluster.At(s.Address); p != nil {
+			view.Seats = append(view.Seats, p.Instance)
+		}
+	}
+	view.Holding = w.cluster.Holding()
 	return view, nil
 }
 

@@ -19,7 +19,11 @@ const defaultVersion = "7.3.63"
 const VersionVariable = "FDBSIM_VERSION"
 
 func fdbcli(args []string) int {
-	version, err := cliVersion(os.Args[0])
+	program, err := os.Executable() // a link to it says nothing of the version
+	if err != nil {
+		program = os.Args[0]
+	}
+	version, err := cliVersion(program)
 	if err != nil {
 		os.Stderr.WriteString("ERROR: " + err.Error() + "\n")
 		return 1

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -99,7 +100,8 @@ func serve(ctx context.Context, w *world.World, listen, state string) error {
 	}
 }
 
-// install copies the program as fdbcli into a folder that containers share, and a first cluster file.
+// install copies the program as fdbcli into a folder that containers share, by its version and by that name alone, and a first
+// cluster file.
 func install(_ context.Context, args []string) error {
 	flags := flag.NewFlagSet("fdbsim install", flag.ContinueOnError)
 	dir := flags.String("dir", "/var/fdb", "folder that containers share")
@@ -124,6 +126,13 @@ func install(_ context.Context, args []string) error {
 	}
 	program := filepath.Join(folder, "fdbcli")
 	if err := copyFile(self, program); err != nil {
+		return err
+	}
+	link := filepath.Join(*dir, "fdbcli")
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(filepath.Join("bin", version, "fdbcli"), link); err != nil {
 		return err
 	}
 	file := filepath.Join(*dir, "fdb.cluster")
