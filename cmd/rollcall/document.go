@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -23,6 +24,9 @@ func (a *app) readDocument(file, kind string, decode func(json []byte) error) er
 		data, err = documentJSON(data, kind)
 	}
 	if err == nil {
+		err = notAnObject(data, kind)
+	}
+	if err == nil {
 		err = decode(data)
 	}
 	if err == nil {
@@ -32,6 +36,15 @@ func (a *app) readDocument(file, kind string, decode func(json []byte) error) er
 		file = "standard input"
 	}
 	return &exitError{exitNotASnapshot, fmt.Errorf("%s: %w", file, err)}
+}
+
+// notAnObject refuses an object of Kubernetes, which is no document of Rollcall.
+func notAnObject(data []byte, kind string) error {
+	var object metav1.TypeMeta
+	if json.Unmarshal(data, &object) != nil || object.Kind == "" || object.APIVersion == "" {
+		return nil
+	}
+	return fmt.Errorf("this is a %s (%s) and no %s, which `rollcall %[3]s NAME` prints of a DatabaseCluster", object.Kind, object.APIVersion, kind)
 }
 
 func (a *app) readFile(file, kind string) ([]byte, error) {

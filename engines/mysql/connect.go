@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,6 +25,8 @@ type connection struct {
 	db         *sql.DB
 	timeout    time.Duration
 	unanswered unanswered
+	// anonymous: there were no credentials at the last login.
+	anonymous atomic.Bool
 
 	mu      sync.Mutex
 	secrets []credentials.Secret // that were sent to the server of late
@@ -65,6 +68,7 @@ func connect(o Options) (*connection, error) {
 	}
 	asked := driver.BeforeConnect(func(_ context.Context, config *driver.Config) error {
 		if o.Credentials == nil {
+			c.anonymous.Store(true)
 			return nil
 		}
 		user, password, err := o.Credentials()
@@ -72,6 +76,7 @@ func connect(o Options) (*connection, error) {
 			return err
 		}
 		c.sent(password)
+		c.anonymous.Store(user == "")
 		config.User, config.Passwd = user, password.Reveal()
 		return nil
 	})

@@ -27,6 +27,7 @@ var (
 
 // numbers of the server's errors that something depends on.
 const (
+	refusedLogin     = 1045
 	refusedBusy      = 1205 // lock wait timeout
 	refusedPrivilege = 1227
 	refusedSelect    = 1142 // no privilege on a table
@@ -38,6 +39,9 @@ const (
 	noSuchTable      = 1146
 	unknownVariable  = 1193
 )
+
+// noCredentials is told when nobody in particular was refused.
+const noCredentials = "the agent has no username and password: connection.credentialsSecret, or the Secret <DatabaseCluster>-rollcall-credentials, is to have them"
 
 // refusal is what a server says no with.
 type refusal struct {
@@ -73,6 +77,9 @@ func (c *connection) failure(err error, needs string) error {
 		r := &refusal{number: said.Number}
 		if r.words = fmt.Sprintf("error %d: %s", said.Number, c.hide(said.Message)); lacksPrivilege(r) && needs != "" {
 			r.words = "needs " + needs
+		}
+		if said.Number == refusedLogin && c.anonymous.Load() {
+			r.words = noCredentials + " (" + r.words + ")"
 		}
 		return r
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

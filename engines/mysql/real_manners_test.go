@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/credentials"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
@@ -32,6 +33,16 @@ func TestRealSecretsStayHidden(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, s.Problem, "1045")
 		require.NotContains(t, s.Problem, "hunter2")
+		require.NotContains(t, s.Problem, "Secret")
+
+		o.Credentials = credentials.FromDir(t.TempDir()) // nothing is mounted
+		l, err = newLocal(o)
+		require.NoError(t, err)
+		defer l.Close()
+		s, err = l.look(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, s.Problem, "connection.credentialsSecret")
+		require.Contains(t, s.Problem, "1045")
 	})
 }
 
