@@ -270,6 +270,9 @@ func (l *local) follow(ctx context.Context, host string, port int, demoted bool)
 			}
 		}
 		if err := s.secretly(ctx, d.needs.replica, query, args...); err != nil {
+			if now != nil && now.Started { // it goes on as before
+				err = errors.Join(err, s.do(ctx, d.needs.replica, d.start))
+			}
 			return err
 		}
 		return s.do(ctx, d.needs.replica, d.start)

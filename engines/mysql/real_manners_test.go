@@ -46,6 +46,24 @@ func TestRealSecretsStayHidden(t *testing.T) {
 	})
 }
 
+// TestRealRefusedSource: a replica that a server does not give another source goes on
+// with the one it has.
+func TestRealRefusedSource(t *testing.T) {
+	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
+		servers := mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: 2})
+		o := realOptions(servers[1])
+		o.ReplicationCredentials = fixed(mysqltest.ReplicaUser, strings.Repeat("x", 1000))
+		l, err := newLocal(o)
+		require.NoError(t, err)
+		defer l.Close()
+		require.ErrorContains(t, l.follow(t.Context(), "127.0.0.1", 1, false), "the server refused another source with error")
+		servers[1].AwaitFollowing()
+		s := lookAt(t, l)
+		require.Equal(t, servers[0].Port, s.Source.Port)
+		require.True(t, s.Source.Started)
+	})
+}
+
 // TestRealBusy: what a restart would waste is told.
 func TestRealBusy(t *testing.T) {
 	eachFlavor(t, func(t *testing.T, flavor mysqltest.Flavor) {
