@@ -32,7 +32,7 @@ func engineFacts(engine policy.Engine) engines.Facts {
 
 // policyFacts are those that do not depend on a version.
 func policyFacts(facts engines.Facts) policy.EngineFacts {
-	return policy.EngineFacts{SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep}
+	return policy.EngineFacts{SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep, SameMinor: facts.SameMinor}
 }
 
 // plainAdapter reaches a pod's database without credentials.

@@ -51,5 +51,7 @@ func TestFactsAreThoseOfTheAdapter(t *testing.T) {
 	require.Zero(t, engineFacts(policy.MariaDB).MaxMajorStep, "any step")
 	require.EqualValues(t, policy.FoundationDB, engineFacts(policy.FoundationDB).Name)
 	require.EqualValues(t, 60, policyFacts(engineFacts(policy.FoundationDB)).SettleSeconds)
+	require.True(t, policyFacts(engineFacts(policy.FoundationDB)).SameMinor)
+	require.False(t, policyFacts(engineFacts(policy.MySQL)).SameMinor)
 	require.Equal(t, 1, engineFacts("Other").MaxMajorStep, "nothing is known of it: the least")
 }

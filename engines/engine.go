@@ -91,6 +91,9 @@ type Facts struct {
 	SettleSeconds int
 	// MaxMajorStep is how many major versions one rollout may skip; 0 = any.
 	MaxMajorStep int
+	// SameMinor: members of versions that differ in the major or minor number do not
+	// talk to each other.
+	SameMinor bool
 	// MinSource is, by major version, the oldest version from which it can be
 	// reached while the database runs; without an entry any that MaxMajorStep allows.
 	MinSource map[int]string

@@ -103,6 +103,9 @@ func (n *naive) versionRefused() bool {
 			if next[0]-v[0] > most {
 				return true
 			}
+			if n.s.Cluster.Engine.SameMinor && !n.outage && (v[0] != next[0] || v[1] != next[1]) {
+				return true
+			}
 			newer := func(p Pool) bool { w := numbers(p.Version); return w != nil && w[0] > next[0] }
 			demanded := least != nil && !slices.ContainsFunc(n.s.Pools, newer) // it is for the newest
 			if demanded && !slices.ContainsFunc(all, below(v)) && !same(v) && below(least)(v) {

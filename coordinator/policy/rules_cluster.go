@@ -227,6 +227,12 @@ func (x *index) refuseVersion(p *Pool, next version, newest int, own, all versio
 		return fmt.Sprintf("%s is older than %s and policy.downgrade is Hold", p.Version, floor.newest.runs(p))
 	case !all.known, own.known && next.compare(own.oldest.version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
+	case facts.SameMinor && !x.outage() && !next.talksTo(all):
+		other := all.oldest
+		if next.line() == other.version.line() {
+			other = all.newest
+		}
+		return fmt.Sprintf("from %s to %s: members of another minor version do not talk to each other, so all must restart at once (policy.unit: All)", other.runs(p), p.Version)
 	case next[0]-all.oldest.version[0] > step:
 		return fmt.Sprintf("from %s to %s: %s, and %d is the most in one update", all.oldest.runs(p), p.Version,
 			counted(next[0]-all.oldest.version[0], "major version", "major versions"), step)

@@ -69,6 +69,9 @@ type EngineFacts struct {
 	MinSourceVersion string `json:"minSourceVersion"`
 	// MaxMajorStep is how many major versions one update may climb; 0 = none. Default: 1.
 	MaxMajorStep int `json:"maxMajorStep"`
+	// SameMinor: members of versions that differ in the major or minor number do not
+	// talk to each other, so that only a restart of all at once leads to another.
+	SameMinor bool `json:"sameMinor"`
 }
 
 // Pool is one StatefulSet of the database cluster.

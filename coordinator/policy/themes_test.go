@@ -189,6 +189,7 @@ var themesOfTheCluster = []theme{
 		p.Version, p.RunningVersion = pick(g, "9.8.9", "9.10.0", "10.0.0", "11.0.0", ""), pick(g, "", "9.8.0", "9.9.0", "10.1.0")
 		s.Cluster.Engine.MinSourceVersion = pick(g, "", "9.0.0", "9.9.1")
 		s.Cluster.Engine.MaxMajorStep = pick(g, 0, 1, 2)
+		s.Cluster.Engine.SameMinor = g.rarely(3)
 		s.Cluster.Spec.Policy.Downgrade = pick(g, Permission(""), Allow, HoldAlways)
 	},
 	func(g *generator, s *Snapshot) {

@@ -44,6 +44,14 @@ func (v version) compare(w version) int {
 	return 0
 }
 
+// line is the major and minor number.
+func (v version) line() [2]int { return [2]int{v[0], v[1]} }
+
+// talksTo: it is of the same line as all of those.
+func (v version) talksTo(all versionSpan) bool {
+	return v.line() == all.oldest.version.line() && v.line() == all.newest.version.line()
+}
+
 // versionSpan is from the oldest to the newest of some versions.
 type versionSpan struct {
 	known          bool

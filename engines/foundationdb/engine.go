@@ -71,6 +71,7 @@ func (e *Engine) Facts() engines.Facts {
 		// Until a storage server that does not answer counts as failed.
 		SettleSeconds: 60,
 		MaxMajorStep:  1,
+		SameMinor:     true, // until all are restarted, the protocol differs
 	}
 }
 

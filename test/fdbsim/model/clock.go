@@ -15,8 +15,10 @@ func (c *Cluster) Advance(d time.Duration) {
 		}
 		step := min(next-c.Now, tickLength) // nothing moved in the time that was left out
 		c.Now = next
+		wasStill := c.still
 		c.still = true
 		c.tick(step)
+		c.still = c.still && (wasStill || step > 0) // in no time nothing moves
 	}
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -35,6 +36,9 @@ func randomSpec(r *rand.Rand) Spec {
 		drawn := make([]Class, spec.Zones*spec.PerZone)
 		for i := range drawn {
 			drawn[i] = pick(r, classes...)
+		}
+		if !slices.ContainsFunc(drawn, func(class Class) bool { return class != Stateless }) {
+			drawn[0] = Unset // somebody must be a coordinator
 		}
 		spec.Class = func(n int) Class { return drawn[n] }
 	}
