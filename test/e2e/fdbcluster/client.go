@@ -22,7 +22,7 @@ spec:
     - name: install
       image: docker.io/rollcall-test/foundationdb:7.3.63
       imagePullPolicy: IfNotPresent
-      args: [install, -dir=/var/fdb, "-coordinators=fdb-0.fdb:4500,fdb-1.fdb:4500,fdb-2.fdb:4500"]
+      args: [install, -dir=/var/fdb, "-connection=%[3]s"]
       volumeMounts: [{name: shared, mountPath: /var/fdb}]
   containers:
     - name: client
@@ -56,7 +56,11 @@ func (c *Cluster) StartClient(ctx context.Context, name string) (*Client, error)
 	if len(on) != 1 {
 		return nil, fmt.Errorf("there are %d pods of the world", len(on))
 	}
-	if err := c.Bed.Apply(ctx, fmt.Sprintf(application, name, on[0].Spec.NodeName)); err != nil {
+	v, err := c.Look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Bed.Apply(ctx, fmt.Sprintf(application, name, on[0].Spec.NodeName, v.Connection)); err != nil {
 		return nil, err
 	}
 	a := &Client{on: c, pod: name}

@@ -167,6 +167,7 @@ type Command struct {
 // View is what there is, for who is in control.
 type View struct {
 	Created     bool
+	Connection  string // what a cluster file is to hold
 	Available   bool
 	DataReached bool
 	DataKept    bool

@@ -181,6 +181,9 @@ func (w *World) Control(_ context.Context, c wire.Command) (wire.View, error) {
 		}
 	}
 	view.Holding = w.cluster.Holding()
+	if view.Created {
+		view.Connection = w.cluster.Connection()
+	}
 	return view, nil
 }
 

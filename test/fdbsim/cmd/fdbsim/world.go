@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -106,11 +107,13 @@ func install(_ context.Context, args []string) error {
 	flags := flag.NewFlagSet("fdbsim install", flag.ContinueOnError)
 	dir := flags.String("dir", "/var/fdb", "folder that containers share")
 	coordinators := flags.String("coordinators", "", "host:port,host:port of the first cluster file")
+	connection := flags.String("connection", "", "the line of the cluster file of a database that there is, instead")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if _, err := wire.ParseConnection("fdb:new@" + *coordinators); err != nil {
-		return fmt.Errorf("fdbsim install: -coordinators %q: want host:port,host:port", *coordinators)
+	line := cmp.Or(*connection, "fdb:new@"+strings.TrimSpace(*coordinators))
+	if _, err := wire.ParseConnection(line); err != nil {
+		return fmt.Errorf("fdbsim install: -connection %q, -coordinators %q: want description:id@host:port,host:port, or only its last part", *connection, *coordinators)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -139,7 +142,7 @@ func install(_ context.Context, args []string) error {
 	if _, err := os.Stat(file); err == nil {
 		return nil
 	}
-	return wire.WriteClusterFile(file, "fdb:new@"+strings.TrimSpace(*coordinators))
+	return wire.WriteClusterFile(file, line)
 }
 
 func copyFile(from, to string) error {
