@@ -265,13 +265,14 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	}
 }
 
-// names are only asked for while pods are adopted.
+// names are only asked for while pods are adopted or replaced.
 func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []policy.Claim) map[string]string {
 	adopting := func(claim policy.Claim) bool {
 		return claim.Prepare == policy.PrepareNone &&
 			slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool { return string(p.UID) == claim.UID && !p.Agent })
 	}
-	if !slices.ContainsFunc(claims, adopting) {
+	replacing := func(claim policy.Claim) bool { return claim.Action == policy.Replace }
+	if !slices.ContainsFunc(claims, adopting) && !slices.ContainsFunc(claims, replacing) {
 		return nil
 	}
 	return view.Names(s.input(now, objects))

@@ -2,8 +2,8 @@ package engines
 
 // Observation is what an adapter read from its local database, once.
 type Observation struct {
-	// Node is the member's own name as the database registered it. Empty: not
-	// (yet) a member.
+	// Node is the member's own name as the database registered it, or will. Empty: not
+	// known yet.
 	Node string
 	// Version of the running database, empty when unknown.
 	Version string

@@ -168,7 +168,8 @@ type Situation struct {
 	Versions map[string]string
 	// Pools are the StatefulSets from which Snapshot was made.
 	Pools []Pool
-	// Names are the names that the database has for pods without an agent, by pod.
+	// Names are the names that the database has for pods, by pod, as far as they are
+	// certain: while pods without an agent go, or pods are replaced.
 	Names map[string]string
 	Plan  policy.Plan
 }

@@ -81,7 +81,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 			r.heldSince = time.Time{}
 		}
 		if replaces(claim) && !c.Held && !c.Heard.Opened {
-			what := notEmpty(at.Snapshot, claim)
+			what := notEmpty(at.Snapshot, claim, at.Names)
 			if c.Empty = what == ""; !c.Empty {
 				why = "not empty: " + what
 			}

@@ -43,8 +43,10 @@ func canBeEmptied(pod *policy.Pod) bool {
 // notEmpty says what the database still has on a claimed pod, or why nobody knows;
 // empty when there is nothing. It asks the pod's own agent and all others, as far
 // as they are fresh: the snapshot has every copy that any of them knows of, and
-// one in whatever state is data.
-func notEmpty(s policy.Snapshot, claim policy.Claim) string {
+// one in whatever state is data. A pod whose member is away cannot look by itself:
+// then its agent must say that it is empty, and its name in the database be certain,
+// or what others see there would look like somebody else's.
+func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string) string {
 	own, others, members := "its own agent has not looked since", 0, 0
 	for i := range s.Pods {
 		pod := &s.Pods[i]
@@ -56,6 +58,8 @@ func notEmpty(s policy.Snapshot, claim policy.Claim) string {
 				others++
 			}
 		case spoke:
+			own = ""
+		case r != nil && r.Self && r.Fresh && r.Member == policy.NotLive && r.Drain == policy.DrainPrepared && names[claim.Pod] != "":
 			own = ""
 		case r != nil && r.Self && r.Fresh:
 			own = "the database does not have it as a member, and so cannot say what is on it"

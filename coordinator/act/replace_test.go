@@ -303,6 +303,20 @@ func TestNotEmpty(t *testing.T) {
 		want   string
 	}{
 		"nothing is left": {func(*policy.Snapshot) {}, ""},
+		"it is no member, and its agent says that it is empty": {func(s *policy.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.NotLive, policy.DrainPrepared
+		}, ""},
+		"it is no member, says that it is empty, and others see a copy": {func(s *policy.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.NotLive, policy.DrainPrepared
+			s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down}
+		}, "books/1 has a member on it that is Down"},
+		"it is no member, is emptied, and nobody knows its name": {func(s *policy.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.NotLive, policy.DrainPrepared
+			s.Pods[1].Name = "s-9"
+		}, "the database does not have it as a member, and so cannot say what is on it"},
+		"it may be a member, and is emptied": {func(s *policy.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.UnknownMember, policy.DrainPrepared
+		}, "the database does not have it as a member, and so cannot say what is on it"},
 		"a role is nothing that is lost": {func(s *policy.Snapshot) {
 			s.Groups = []policy.Group{{ID: "data", Kind: policy.Role, Members: []policy.Member{{Pod: "s-1", State: policy.Active}}}}
 		}, ""},
@@ -333,7 +347,9 @@ func TestNotEmpty(t *testing.T) {
 				Groups: []policy.Group{{ID: "books/1", Kind: policy.Shard, Members: []policy.Member{{Pod: "s-0", State: policy.Active}}}},
 			}
 			c.change(&s)
-			require.Equal(t, c.want, notEmpty(s, claim))
+			claim := claim
+			claim.Pod = s.Pods[len(s.Pods)-1].Name
+			require.Equal(t, c.want, notEmpty(s, claim, map[string]string{"s-1": "node-1"}))
 		})
 	}
 }

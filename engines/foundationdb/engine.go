@@ -19,6 +19,7 @@ type Engine struct {
 	options Options
 	client  *client
 	born    time.Time
+	now     func() time.Time
 
 	mu     sync.Mutex
 	memory memory
@@ -40,7 +41,7 @@ func New(options Options) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("foundationdb options: state directory: %w", err), file.close())
 	}
-	return &Engine{options: options, client: newClient(options, file), born: born}, nil
+	return &Engine{options: options, client: newClient(options, file), born: born, now: time.Now}, nil
 }
 
 // bornAt is when the first engine of this pod was made: the directory lives as long

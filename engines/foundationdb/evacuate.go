@@ -15,10 +15,15 @@ import (
 // status says that nothing is left, and fdbcli's own words say for each of its
 // processes that it is safe to remove it.
 //
+// A pod whose process is away is emptied, too: what it had is made again elsewhere,
+// and exclude waits for storage servers that are away as it does for others, from the
+// versions on that exclude by locality.
+//
 // It never says failed, which gives data up, and never FORCE.
 func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s sight) (engines.Progress, error) {
 	own := s.of(u.Node)
-	if len(own) == 0 {
+	absent := len(own) == 0
+	if absent && !slices.Contains(u.Targets, instanceTarget(u.Node)) && !s.lists(instanceTarget(u.Node)) {
 		return running("%s has no process in the database: what it had cannot be said to be elsewhere", engines.OneLine(u.Node)), nil
 	}
 	excluded := u.Mark == "" || s.lists(u.Mark)
@@ -33,8 +38,10 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 			return refused("%s", why), nil
 		}
 	}
-	if seats := s.seats(u.Node); len(seats) > 0 {
-		return e.moveSeat(ctx, order, u.Node, s)
+	if len(s.seats(u.Node)) > 0 || absent && s.missesSeat() {
+		if progress, its, err := e.moveSeat(ctx, order, u.Node, s); its || err != nil {
+			return progress, err
+		}
 	}
 	if !excluded {
 		return e.exclude(ctx, order, u)
@@ -58,7 +65,7 @@ func (s sight) noPlace(node string) string {
 			zones[p.zone] = true
 		}
 	}
-	if hasStorage(s.status, node) && len(zones) < copies {
+	if (hasStorage(s.status, node) || len(s.of(node)) == 0) && len(zones) < copies {
 		return fmt.Sprintf("data have %d copies in as many zones, and without %s there is storage in %d", copies, engines.OneLine(node), len(zones))
 	}
 	return ""
@@ -98,6 +105,8 @@ func (s sight) held(node string) string {
 		}
 	}
 	switch {
+	case len(s.of(node)) == 0 && !s.whole():
+		return "copies of data are missing, and it may have had them"
 	case s.alarm() != "":
 		return "the database says " + s.alarm()
 	case s.generations == nil || *s.generations != 1:
@@ -120,7 +129,12 @@ func (e *Engine) confirm(ctx context.Context, u undo, s sight, own []process) (e
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	if free, why := readExclusion(a).frees(own); !free {
+	said := readExclusion(a)
+	free, why := said.frees(own)
+	if len(own) == 0 {
+		free, why = said.freesAbsent()
+	}
+	if !free {
 		return running("%s", engines.OneLine(why)), nil
 	}
 	return engines.Progress{State: engines.Done}, nil

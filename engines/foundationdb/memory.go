@@ -16,6 +16,19 @@ type memory struct {
 
 	generation      int64
 	generationSince time.Time
+
+	last []string // endpoints of the own processes, when there were any
+}
+
+// lastOf answers where the processes of the agent's own pod were last.
+func (m *memory) lastOf(instance string, s *status) []string {
+	if own := s.of(instance); len(own) > 0 {
+		m.last = nil
+		for _, p := range own {
+			m.last = append(m.last, endpoint(p.address))
+		}
+	}
+	return m.last
 }
 
 // remembered is a pod with storage as it was seen last.

@@ -42,6 +42,8 @@ type sight struct {
 	recovered time.Duration
 	now       time.Time
 	born      time.Time // of the pod; zero: unknown
+	own       string    // the pod of this agent
+	last      []string  // endpoints of its processes when it had any last
 }
 
 func (e *Engine) look(ctx context.Context) (sight, error) {
@@ -49,11 +51,12 @@ func (e *Engine) look(ctx context.Context) (sight, error) {
 	if err != nil {
 		return sight{}, err
 	}
-	now := time.Now()
+	now := e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := sight{status: s, now: now, born: e.born}
+	out := sight{status: s, now: now, born: e.born, own: e.options.Instance}
 	if is(s.available) {
+		out.last = e.memory.lastOf(out.own, s)
 		out.away, out.recovered = e.memory.look(now, s), e.memory.recoveredFor(now, s)
 	}
 	return out, nil
@@ -106,7 +109,6 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 		o.Settled = o.Settled && p.state() == engines.Active && p.hasItsData()
 	}
 	if len(own) == 0 {
-		o.Node = ""
 		return o
 	}
 	if _, known := s.zoneOf(name); !known {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -14,50 +15,94 @@ import (
 // moveSeat gives a coordinator's seat of the pod to another process. It names all
 // coordinators, so that nothing else moves; coordinators auto would leave a seat
 // where it is as long as its process is not excluded.
-func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string, s sight) (engines.Progress, error) {
+//
+// It answers false when the pod turns out to have none: whose a seat is that nobody
+// answers from is known by its name only.
+func (e *Engine) moveSeat(ctx context.Context, order engines.Order, node string, s sight) (engines.Progress, bool, error) {
 	a, err := e.client.run(ctx, "coordinators")
-	if err != nil {
-		return engines.Progress{}, err
+	if err == nil {
+		err = a.done("coordinators")
 	}
-	if err := a.done("coordinators"); err != nil {
-		return engines.Progress{}, err
+	if err != nil {
+		return engines.Progress{}, true, err
 	}
 	now, err := readCoordinators(a.stdout)
 	if err != nil {
-		return engines.Progress{}, err
+		return engines.Progress{}, true, err
+	}
+	absent := len(s.of(node)) == 0
+	if absent {
+		if seat := s.nobodys(node, now); seat != "" {
+			return running("the coordinator %s cannot be reached, and nobody can tell whether it was in %s", engines.OneLine(seat), engines.OneLine(node)), true, nil
+		}
 	}
 	next, why := s.seatsWithout(node, now, order.Eligible)
 	if why != "" {
-		return refused("%s", why), nil
+		return refused("%s", why), true, nil
 	}
 	if slices.Equal(next, now) {
-		return running("the seat of %s has moved, and the status does not show it yet", engines.OneLine(node)), nil
+		return running("the seat of %s has moved, and the status does not show it yet", engines.OneLine(node)), !absent, nil
 	}
 	if err := engines.InTime(order.NotAfter); err != nil {
-		return engines.Progress{}, err
+		return engines.Progress{}, true, err
 	}
-	if a, err = e.client.run(ctx, "coordinators "+strings.Join(next, " ")); err != nil {
-		return engines.Progress{}, err
+	if a, err = e.client.run(ctx, "coordinators "+strings.Join(next, " ")); err == nil {
+		err = readSeatChange(a)
 	}
-	if err := readSeatChange(a); err != nil {
-		return engines.Progress{}, err
+	if err != nil {
+		return engines.Progress{}, true, err
 	}
-	return running("its seat among the coordinators moved to another pod"), nil
+	return running("its seat among the coordinators moved to another pod"), true, nil
+}
+
+// missesSeat tells whether some coordinator does not answer, or is not known to.
+func (s *status) missesSeat() bool {
+	return slices.ContainsFunc(s.coordinators, func(c coordinator) bool { return !is(c.reachable) })
+}
+
+// nobodys is a seat of which cannot be told whose it is: an address at which no process
+// is, and neither the one that the absent pod had last.
+func (s sight) nobodys(node string, now []string) string {
+	for _, seat := range now {
+		if s.sitting(seat) == nil && seatName(seat) == "" && (len(s.last) == 0 || node != s.own) {
+			return seat
+		}
+	}
+	return ""
+}
+
+// seatName is the pod that a seat is named for: the first label of its host name, as
+// pods of a StatefulSet have them. Empty: it is an address.
+func seatName(seat string) string {
+	host, _, err := net.SplitHostPort(endpoint(seat))
+	if _, ip := netip.ParseAddr(host); err != nil || ip == nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(host, ".")
+	return name
+}
+
+// leaves tells whether the seat is that of the pod.
+func (s sight) leaves(seat, node string) bool {
+	if p := s.sitting(seat); p != nil {
+		return p.instance == node
+	}
+	return seatName(seat) == node || node == s.own && slices.Contains(s.last, endpoint(seat))
 }
 
 // seatsWithout is the list of coordinators with others in the place of the pod's.
 // Those others are in zones without a seat, where there are any.
-func (s *status) seatsWithout(node string, now, eligible []string) (next []string, why string) {
+func (s sight) seatsWithout(node string, now, eligible []string) (next []string, why string) {
 	taken, zones := map[string]bool{}, map[string]bool{}
 	var leaving []int
 	for i, seat := range now {
-		p := s.sitting(seat)
-		if p == nil {
-			continue // not to be told whose: it stays
-		}
-		if p.instance == node {
+		if s.leaves(seat, node) {
 			leaving = append(leaving, i)
 			continue
+		}
+		p := s.sitting(seat)
+		if p == nil {
+			continue // somebody else's: it stays
 		}
 		taken[endpoint(p.address)], zones[p.zone] = true, true
 	}

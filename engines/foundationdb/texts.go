@@ -38,7 +38,8 @@ func (a answer) done(command string) error {
 // exclusion is what exclude says of each address or locality.
 type exclusion struct {
 	safe     []string // excluded; it is safe to remove them
-	open     []string // in progress, missing, or without a match, in fdbcli's words
+	open     []string // in progress, or words that are not known
+	away     []string // missing from the cluster, or without a match
 	noSpace  bool     // too little space would be left
 	unknown  bool     // what it would do to the space could not be found out yet
 	refusals string   // any other error
@@ -68,10 +69,10 @@ func (e *exclusion) line(line string) {
 	switch {
 	case split && strings.HasPrefix(words, "Successfully excluded. It is now safe to remove this "):
 		e.safe = append(e.safe, strings.TrimSuffix(strings.TrimSpace(target), "(Whole machine)"))
-	case split && strings.HasPrefix(words, "WARNING: Currently no servers found with this locality match"):
-		e.open = append(e.open, trimmed)
+	case split && (strings.HasPrefix(words, "WARNING: Currently no servers found with this locality match") || strings.HasPrefix(words, "WARNING: Missing from cluster!")):
+		e.away = append(e.away, trimmed)
 	case split:
-		e.open = append(e.open, trimmed) // in progress, missing, or words that are not known
+		e.open = append(e.open, trimmed)
 	case strings.HasPrefix(trimmed, "WARNING: ") && strings.HasSuffix(trimmed, " is a coordinator!"):
 		e.open = append(e.open, trimmed)
 	case strings.HasPrefix(trimmed, "ERROR: This exclude may cause the total"):
@@ -88,15 +89,11 @@ func (e *exclusion) line(line string) {
 // frees tells whether it says of every process that it is safe to remove it, and of
 // nothing else that it is not.
 func (e exclusion) frees(processes []process) (bool, string) {
-	switch {
-	case e.refusals != "":
-		return false, e.refusals
-	case e.noSpace:
-		return false, noSpaceWords
-	case e.unknown:
-		return false, unknownSpaceWords
-	case len(e.open) > 0:
-		return false, e.open[0]
+	switch why := e.objection(); {
+	case why != "":
+		return false, why
+	case len(e.away) > 0:
+		return false, e.away[0]
 	case len(processes) == 0:
 		return false, "no process of the pod is there to ask about"
 	}
@@ -106,6 +103,33 @@ func (e exclusion) frees(processes []process) (bool, string) {
 		}
 	}
 	return true, ""
+}
+
+// freesAbsent tells, of a pod without a process, whether what it was has nothing left.
+// Only of an exclusion that was waited for.
+func (e exclusion) freesAbsent() (bool, string) {
+	switch why := e.objection(); {
+	case why != "":
+		return false, why
+	case len(e.safe)+len(e.away) == 0:
+		return false, "nothing was said of the pod"
+	}
+	return true, ""
+}
+
+// objection is why nothing may be removed, whatever is said of others; empty: none.
+func (e exclusion) objection() string {
+	switch {
+	case e.refusals != "":
+		return e.refusals
+	case e.noSpace:
+		return noSpaceWords
+	case e.unknown:
+		return unknownSpaceWords
+	case len(e.open) > 0:
+		return e.open[0]
+	}
+	return ""
 }
 
 func (e exclusion) mentions(address string) bool {

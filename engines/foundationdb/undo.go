@@ -21,12 +21,12 @@ type undo struct {
 // is there already: the mark tells that it is ours.
 func (u *undo) plan(s *status, claim, node string) error {
 	processes := s.of(node)
-	if len(processes) == 0 {
-		return fmt.Errorf("%w: %s", ErrNotThere, engines.OneLine(node))
-	}
-	v, err := parseVersion(processes[0].version)
+	v, err := s.versionFor(processes)
 	if err != nil {
 		return err
+	}
+	if len(processes) == 0 && !v.byLocality() {
+		return fmt.Errorf("%w: %s: before 7.1.42 and 7.3.26 only processes that run can be excluded and waited for", ErrNotThere, engines.OneLine(node))
 	}
 	u.Mark = markOf(v, claim, node)
 	ours := s.lists(u.Mark)
@@ -43,6 +43,25 @@ func (u *undo) plan(s *status, claim, node string) error {
 		u.Mark = "" // it would claim what is somebody else's
 	}
 	return nil
+}
+
+// versionFor is what the processes run, or where there are none the oldest that others
+// do: of one that is away nobody says it.
+func (s *status) versionFor(processes []process) (version, error) {
+	if len(processes) > 0 {
+		return parseVersion(processes[0].version)
+	}
+	var oldest version
+	for i, p := range s.processes {
+		v, err := parseVersion(p.version)
+		if err != nil {
+			return version{}, err
+		}
+		if i == 0 || v.Compare(oldest.Version) < 0 {
+			oldest = v
+		}
+	}
+	return oldest, nil
 }
 
 func (u undo) encode() ([]byte, error) {

@@ -1,0 +1,161 @@
+package foundationdb
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/test/fdbsim/fdbsimtest"
+	"github.com/rollcall-dev/rollcall/test/fdbsim/model"
+)
+
+// TestEvacuateAnAbsentProcess: a pod whose process is away is done when the database
+// has everything without it, and not before; its seat is another's by then. So it is
+// when it goes before the order, and in the middle of it.
+func TestEvacuateAnAbsentProcess(t *testing.T) {
+	for _, version := range []string{"7.3.63", "7.1.67", "7.4.5"} {
+		for _, when := range []string{"", "its seat among the coordinators moved", "excluded, its data are being moved", " still is storage"} {
+			t.Run(version+" after "+when, func(t *testing.T) {
+				s := simulate(t, fdbsimtest.Options{Version: version, Scale: 20})
+				s.Settle()
+				s.Change(func(m *model.Cluster) { m.Pace.BytesPerS = 2 << 20 }) // it takes a while
+				pod := s.pods[0]
+				e := s.engine(pod)
+				virtual := time.Now()
+				e.now = func() time.Time { return virtual }
+				advance := func(d time.Duration) {
+					s.Advance(d)
+					virtual = virtual.Add(d)
+				}
+				round := func(order engines.Order, undo []byte) engines.Progress {
+					p, err := e.Apply(t.Context(), order, undo)
+					if !errors.Is(err, ErrUnavailable) { // it recovers
+						require.NoError(t, err)
+					}
+					return p
+				}
+				_, err := e.Observe(t.Context())
+				require.NoError(t, err)
+				order := engines.Order{Kind: engines.Evacuate, Claim: "move"}
+				var undo []byte
+				if when != "" {
+					undo = plan(t, e, order)
+					for said := ""; !strings.Contains(said, when); advance(time.Second) {
+						said = round(order, undo).Detail
+					}
+				}
+				s.Kill(pod)
+				advance(20 * time.Second)
+				if undo == nil {
+					undo = plan(t, e, order)
+				}
+				var p engines.Progress
+				for range 300 {
+					p = round(order, undo)
+					require.NotEqual(t, engines.Refused, p.State, p.Detail)
+					if p.State == engines.Done {
+						break
+					}
+					advance(5 * time.Second)
+				}
+				require.Equal(t, engines.Done, p.State, p.Detail)
+				m := s.Model()
+				require.NotContains(t, m.Holding(), pod)
+				require.True(t, m.Losing(pod).DataKept)
+				require.True(t, m.Without(pod).Available)
+				for _, seat := range m.Seats {
+					p := m.At(seat.Address)
+					require.NotNil(t, p, "a seat where nobody is: %s", seat.Address)
+					require.NotEqual(t, pod, p.Instance)
+				}
+				requireCareful(t, s)
+
+				o, err := e.Observe(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, engines.NotLive, o.Member)
+				require.Equal(t, pod, o.Node, "its name is certain")
+				require.Zero(t, s.hosts(pod))
+				for _, g := range o.Groups {
+					require.False(t, g.Kind != engines.Role && g.Has(pod) && !hasDown(g, pod), "%s", g.ID)
+				}
+
+				s.LoseVolume(pod)
+				s.Start(pod)
+				require.True(t, s.Model().Truth().DataReached)
+				for range 10 {
+					p, err := e.Restore(t.Context(), undo)
+					require.NoError(t, err)
+					if p.State == engines.Done {
+						break
+					}
+					advance(time.Second)
+				}
+				require.Empty(t, s.leftovers())
+			})
+		}
+	}
+}
+
+// hasDown: what the group has of the pod is down, and remembered for a while.
+func hasDown(g engines.Group, pod string) bool {
+	return slices.ContainsFunc(g.Members, func(m engines.Member) bool { return m.Node == pod && m.State == engines.Down })
+}
+
+// TestAbsentProcessIsNotDoneTooEarly: of data that are nowhere else it is waited for.
+func TestAbsentProcessIsNotDoneTooEarly(t *testing.T) {
+	s := simulate(t, fdbsimtest.Options{Redundancy: model.Single, Scale: -1})
+	s.Settle()
+	pod := s.pods[1]
+	require.Contains(t, s.Model().Holding(), pod)
+	e := s.engine(pod)
+	order := engines.Order{Kind: engines.Evacuate, Claim: "move"}
+	undo := plan(t, e, order)
+	s.Kill(pod)
+	for range 30 {
+		s.Advance(20 * time.Second)
+		p, err := e.Apply(t.Context(), order, undo)
+		if err != nil {
+			require.ErrorIs(t, err, ErrUnavailable)
+			continue
+		}
+		require.NotEqual(t, engines.Done, p.State, "all data have one copy")
+	}
+	s.Start(pod)
+	s.Settle()
+	finish(t, s, e, order, undo)
+	require.NotContains(t, s.Model().Holding(), pod)
+}
+
+// TestAbsentProcessOfOldVersions: they know no locality that could be waited for.
+func TestAbsentProcessOfOldVersions(t *testing.T) {
+	for _, version := range []string{"6.3.25", "7.1.41"} {
+		s := simulate(t, fdbsimtest.Options{Version: version, Scale: -1})
+		s.Settle()
+		s.Kill(s.pods[0])
+		s.Advance(5 * time.Second)
+		_, err := s.engine(s.pods[0]).Plan(t.Context(), engines.Order{Kind: engines.Evacuate, Claim: "move"})
+		require.ErrorIs(t, err, ErrNotThere)
+		require.ErrorContains(t, err, "before 7.1.42 and 7.3.26")
+	}
+}
+
+// TestSeatsOfAbsentProcesses: by the name of the pod, or where it was last.
+func TestSeatsOfAbsentProcesses(t *testing.T) {
+	s := sight{status: &status{}, own: "fdb-1", last: []string{"10.0.0.1:4500"}}
+	for seat, want := range map[string]bool{
+		"fdb-1.fdb:4500": true, "fdb-1.fdb.prod.svc.cluster.local:4500": true, "fdb-1:4500:tls": true,
+		"fdb-10.fdb:4500": false, "10.0.0.1:4500": true, "10.0.0.1:4500:tls": true, "10.0.0.2:4500": false,
+	} {
+		require.Equal(t, want, s.leaves(seat, "fdb-1"), seat)
+	}
+	require.Empty(t, s.nobodys("fdb-1", []string{"10.0.0.2:4500", "fdb-2.fdb:4500"}))
+	s.last = nil
+	require.Equal(t, "10.0.0.2:4500", s.nobodys("fdb-1", []string{"fdb-2.fdb:4500", "10.0.0.2:4500"}))
+	require.Empty(t, s.nobodys("fdb-1", []string{"fdb-2.fdb:4500"}))
+	require.False(t, s.leaves("10.0.0.1:4500", "fdb-1"))
+}
