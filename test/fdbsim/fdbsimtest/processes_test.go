@@ -237,7 +237,7 @@ func TestInstall(t *testing.T) {
 	}
 	text, err := install("nobody")
 	require.Error(t, err)
-	require.Contains(t, text, "want host:port")
+	require.Contains(t, text, `-coordinators "nobody": want description:id@host:port,host:port, or only its last part`)
 	for range 2 {
 		text, err = install("fdb-0.fdb:4500,fdb-1.fdb:4500")
 		require.NoError(t, err, text)
@@ -248,4 +248,12 @@ func TestInstall(t *testing.T) {
 	out, err := exec.Command(filepath.Join(dir, "bin", version, "fdbcli"), "--version").Output()
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(out), "FoundationDB CLI 7.3 (v7.3.63)"))
+
+	// Of a database that there is, with the key of its connection string.
+	there := t.TempDir()
+	out, err = exec.Command(sim, "install", "-dir", there, "-connection", "fdb:abc@fdb-7.fdb:4500").CombinedOutput()
+	require.NoError(t, err, string(out))
+	connection, err = wire.ReadClusterFile(filepath.Join(there, "fdb.cluster"))
+	require.NoError(t, err)
+	require.Equal(t, "fdb:abc@fdb-7.fdb:4500", connection.String())
 }
