@@ -112,7 +112,9 @@ func (c *Cluster) Delete(ctx context.Context) error {
 }
 
 // Look at what there really is.
-func (c *Cluster) Look(ctx context.Context) (wire.View, error) { return c.order(ctx, wire.Command{Op: wire.Look}) }
+func (c *Cluster) Look(ctx context.Context) (wire.View, error) {
+	return c.order(ctx, wire.Command{Op: wire.Look})
+}
 
 // Hurry makes the simulated database's time go faster than that of the machine.
 func (c *Cluster) Hurry(ctx context.Context, scale float64) error {

@@ -30,6 +30,8 @@ type Seen struct {
 	// looks at such a database, Closed those at one that took no writes.
 	LeastSpare        int
 	Unreached, Closed int
+	// Lost says when data were first out of reach, and which pods' processes were away.
+	Lost string
 	// Zones is how many had a process away together at most, with the pods of that moment.
 	Zones    int
 	Together string
@@ -119,24 +121,24 @@ func (w *Watch) judge(v wire.View) {
 	s.LeastSpare = min(s.LeastSpare, v.SpareCopies)
 	s.LostWrites = max(s.LostWrites, v.Lost)
 	s.Marked = max(s.Marked, len(Marked(v)))
+	zones, pods := map[string]bool{}, []string{}
+	for pod, zone := range w.zones {
+		if !slices.Contains(v.Up, pod) {
+			zones[zone], pods = true, append(pods, pod+" in "+zone)
+		}
+	}
+	slices.Sort(pods)
+	away := time.Now().Format("15:04:05 ") + strings.Join(pods, ", ")
+	if len(zones) > s.Zones {
+		s.Zones, s.Together = len(zones), away
+	}
 	if !v.DataReached {
-		s.Unreached++
+		if s.Unreached++; s.Lost == "" {
+			s.Lost = away
+		}
 	}
 	if !v.Available {
 		s.Closed++
-	}
-	away := map[string][]string{}
-	for pod, zone := range w.zones {
-		if !slices.Contains(v.Up, pod) {
-			away[zone] = append(away[zone], pod)
-		}
-	}
-	if len(away) > s.Zones {
-		var all []string
-		for _, pods := range away {
-			all = append(all, pods...)
-		}
-		s.Zones, s.Together = len(away), strings.Join(slices.Sorted(slices.Values(all)), ", ")
 	}
 }
 
@@ -175,6 +177,10 @@ func (s Seen) Times() map[string]int {
 func (s Seen) String() string {
 	again := s.Times()
 	maps.DeleteFunc(again, func(_ string, n int) bool { return n == 1 })
-	return fmt.Sprintf("%d pods went, zones in turns %v, again %v; pods of %d zones away together (%s); at least %d spare copies, %d of %d looks found data out of reach, %d no writes; at most %d pods excluded; %d acknowledged writes lost",
-		len(s.Goings), s.Runs(), again, s.Zones, s.Together, s.LeastSpare, s.Unreached, s.Looks, s.Closed, s.Marked, s.LostWrites)
+	went := make([]string, len(s.Goings))
+	for i, g := range s.Goings {
+		went[i] = g.At.Format("15:04:05 ") + g.Pod
+	}
+	return fmt.Sprintf("%d pods went (%s), zones in turns %v, again %v; pods of %d zones away together (%s); at least %d spare copies, %d of %d looks found data out of reach (%s), %d no writes; at most %d pods excluded; %d acknowledged writes lost",
+		len(s.Goings), strings.Join(went, ", "), s.Runs(), again, s.Zones, s.Together, s.LeastSpare, s.Unreached, s.Looks, s.Lost, s.Closed, s.Marked, s.LostWrites)
 }

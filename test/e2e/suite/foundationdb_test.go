@@ -273,6 +273,7 @@ func (f *fdb) zoneLost(t *testing.T) {
 			return err
 		}
 		after = len(w.Seen().Goings)
+		f.bed.Logf("%s with %v was lost after %d pods, and %d went until it came back", node, lost, before, after-before)
 		return f.bed.Node(ctx, "start", node)
 	})
 	require.Equal(t, before, after, "pods went while a zone was lost")
@@ -296,7 +297,10 @@ func (f *fdb) taintedNode(t *testing.T) {
 		_, err := f.bed.Kubectl(ctx, "", "taint", "node", node, what)
 		return err
 	}
-	t.Cleanup(func() { _ = taint(context.Background(), "example.com/ill-"); _ = taint(context.Background(), "example.com/fine-") })
+	t.Cleanup(func() {
+		_ = taint(context.Background(), "example.com/ill-")
+		_ = taint(context.Background(), "example.com/fine-")
+	})
 	require.NoError(t, f.spec(ctx, `{"replacement":{"enabled":true,"taintReplacementSeconds":5,"maxConcurrentFailed":1,"taints":[
 		{"key":"*","durationSeconds":20},{"key":"example.com/fine","durationSeconds":9223372036854775807}]}}`))
 	seen, _ := f.under(t, func(ctx context.Context, w *fdbcluster.Watch) error {
