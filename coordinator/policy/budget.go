@@ -13,7 +13,7 @@ import (
 // while it is claimed, but its copies are not counted on either.
 func (x *index) whyAbsent(p *pod) string {
 	if p.claim != nil {
-		return "claimed, " + claimPhase(p.claim)
+		return claimedHow(p.claim)
 	}
 	switch p.Phase {
 	case Missing:
@@ -68,11 +68,15 @@ func problemText(p *pod) string {
 	return " (" + string(p.Problem) + ")"
 }
 
-func claimPhase(c *Claim) string {
-	if c.Phase == "" {
-		return "phase unknown"
+// claimedHow says that it is claimed, and how far the claim is when that is further.
+func claimedHow(c *Claim) string {
+	switch c.Phase {
+	case PhaseClaimed:
+		return "claimed"
+	case "":
+		return "claimed, phase unknown"
 	}
-	return strings.ToLower(string(c.Phase))
+	return "claimed, " + strings.ToLower(string(c.Phase))
 }
 
 // settledSince is where soaking is measured from.
@@ -151,7 +155,7 @@ func (x *index) claimedUnseen() []*pod {
 	for name, c := range x.claims {
 		if _, seen := x.byName[name]; !seen {
 			list = append(list, &pod{
-				Pod: &Pod{Name: name, Phase: Missing}, at: unseen, claim: c, zone: c.Zone, away: true, awayWhy: "claimed, " + claimPhase(c),
+				Pod: &Pod{Name: name, Phase: Missing}, at: unseen, claim: c, zone: c.Zone, away: true, awayWhy: claimedHow(c),
 			})
 		}
 	}

@@ -219,7 +219,7 @@ func (d *decision) isClaimed(c *candidate) *finding {
 	if c.claim == nil || c.outside && c.UID != "" && c.claim.UID != "" && c.UID != c.claim.UID {
 		return nil
 	}
-	return found(fmt.Sprintf("it is claimed, %s", claimPhase(c.claim)), "its claim released")
+	return found("it is "+claimedHow(c.claim), "its claim released")
 }
 
 func (d *decision) vetoed(c *candidate) *finding {
