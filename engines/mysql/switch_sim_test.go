@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 func setups() []simSetup {
@@ -68,7 +70,7 @@ func TestOneBreak(t *testing.T) {
 		whole := simulate(t, setup).restored + 5
 		for _, kind := range kinds(setup.members) {
 			for at := 1; at <= whole; at++ {
-				if j.tried++; *allBreaks || j.tried%13 == 0 {
+				if j.tried++; *allBreaks || j.tried%13 == 0 && race.Part(j.tried/13, 5) {
 					j.try(setup, simBreak{kind: kind, at: at})
 				}
 			}
@@ -88,11 +90,13 @@ func TestTwoBreaks(t *testing.T) {
 	for _, setup := range setups() {
 		whole := simulate(t, setup).restored + 5
 		all := kinds(setup.members)
-		for range number {
+		for n := range number {
 			first := random.IntN(whole) + 1
-			j.try(setup,
-				simBreak{kind: all[random.IntN(len(all))], at: first},
-				simBreak{kind: all[random.IntN(len(all))], at: first + 1 + random.IntN(whole)})
+			one := simBreak{kind: all[random.IntN(len(all))], at: first}
+			two := simBreak{kind: all[random.IntN(len(all))], at: first + 1 + random.IntN(whole)}
+			if race.Part(n, 5) {
+				j.try(setup, one, two)
+			}
 		}
 	}
 	t.Log(j.runs, "schedules")
@@ -110,7 +114,7 @@ func TestLatePromotion(t *testing.T) {
 			}
 			for _, then := range kinds(setup.members) {
 				for after := 1; after < 30; after++ {
-					if j.tried++; *allBreaks || j.tried%9 == 0 {
+					if j.tried++; *allBreaks || j.tried%9 == 0 && race.Part(j.tried/9, 5) {
 						j.try(setup, simBreak{kind: late, at: at}, simBreak{kind: then, at: at + after})
 					}
 				}
