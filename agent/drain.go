@@ -315,24 +315,6 @@ func (d *drainer) undo(ctx context.Context, undo []byte) (engines.Progress, erro
 	return engine.Restore(ctx, undo)
 }
 
-// relieve makes one round of handing over the duties of another node, which has
-// no agent of its own. It touches no job: this pod stays.
-func (d *drainer) relieve(ctx context.Context, o order, node string) (engines.Progress, error) {
-	if err := d.take(ctx); err != nil {
-		return engines.Progress{}, err
-	}
-	defer d.release()
-	engine, err := d.engine.get()
-	if err != nil {
-		return engines.Progress{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
-	defer cancel()
-	told := d.engineOrder(o)
-	told.Kind, told.Node = engines.Handoff, node
-	return engines.Relieve(ctx, engine, told)
-}
-
 // drop forgets the stop hook's own job, undone or not.
 func (d *drainer) drop() {
 	d.mu.Lock()
@@ -375,6 +357,16 @@ func (d *drainer) notify() {
 	d.changed(v)
 }
 
+// open are the claims that this pod is known to have.
+func (d *drainer) open() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.job == nil || d.job.claim == "" {
+		return nil
+	}
+	return []string{d.job.claim}
+}
+
 // sweep removes leftovers of earlier pods of this name; see engines.Engine.
 func (d *drainer) sweep(ctx context.Context) error {
 	if err := d.take(ctx); err != nil {
@@ -387,5 +379,5 @@ func (d *drainer) sweep(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
 	defer cancel()
-	return engine.Sweep(ctx, nil)
+	return engine.Sweep(ctx, d.open())
 }

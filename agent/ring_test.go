@@ -224,6 +224,11 @@ func three(t *testing.T) *ring {
 	database := memory.New(memory.Options{}, node(0), node(1), node(2))
 	database.AddGroup("books/s1", node(0), node(1), node(2))
 	database.AddGroup("books/s2", node(0), node(1), node(2))
+	return threeOver(t, database)
+}
+
+// threeOver are three agents over a database, all in touch.
+func threeOver(t *testing.T, database *memory.Cluster) *ring {
 	r := newRing(t, database)
 	for i := range 3 {
 		r.start(i)

@@ -162,10 +162,21 @@ func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 		return nil, err
 	}
 	var err error
+	if r.GetNode() != "" {
+		err = s.checkOtherPod(r)
+	} else {
+		err = s.checkPod(r.GetPodUid())
+	}
+	if err != nil {
+		return nil, err
+	}
 	if o.notAfter, err = s.mayOrder(r); err != nil {
 		return nil, err
 	}
-	if !r.GetApply() {
+	switch {
+	case r.GetNode() != "":
+		return s.emptyOther(ctx, o, r.GetNode(), r.GetApply())
+	case !r.GetApply():
 		return s.plan(ctx, o)
 	}
 	refused, err := s.drainer.apply(o)
@@ -248,36 +259,8 @@ func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 	return &rollcallv1.RestoreResponse{Done: progress.State == engines.Done, Detail: progress.Detail}, nil
 }
 
-// Relieve hands over for a member whose pod has no agent.
-func (s *service) Relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
-	response, err := s.relieve(ctx, r)
-	s.counted(orderRelieve, err)
-	return response, err
-}
-
-func (s *service) relieve(ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
-	o := order{claim: r.GetClaim(), epoch: r.GetFence().GetEpoch(), eligible: r.GetEligible()}
-	if err := checkOrder(o.claim, nil); err != nil {
-		return nil, err
-	}
-	v, _ := s.board.newest()
-	if node := r.GetNode(); node == "" || node == v.sighting.node {
-		return nil, status.Errorf(codes.InvalidArgument, "node is %.128q; it must be another member than this one, %q", node, v.sighting.node)
-	}
-	var err error
-	if o.notAfter, err = s.mayOrder(r); err != nil {
-		return nil, err
-	}
-	progress, err := s.drainer.relieve(ctx, o, r.GetNode())
-	if err != nil {
-		return nil, engineError(ctx, err)
-	}
-	return &rollcallv1.RelieveResponse{Done: progress.State != engines.Running, Detail: progress.Detail}, nil
-}
-
 // orderRequest is what all requests that order this pod to write have in common.
 type orderRequest interface {
-	GetPodUid() string
 	GetFence() *rollcallv1.Fence
 	GetEligible() []string
 	GetNotAfter() *timestamppb.Timestamp
@@ -292,11 +275,6 @@ func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 	if notAfter, err = endOf(r.GetNotAfter()); err != nil {
 		return notAfter, err
 	}
-	v, _ := s.board.newest()
-	if r.GetPodUid() != v.identity.PodUid {
-		return notAfter, refusal(codes.FailedPrecondition, ReasonWrongPod, map[string]string{"pod_uid": v.identity.PodUid},
-			"pod_uid is %.64q; this is pod %s with UID %s", r.GetPodUid(), v.identity.Pod, v.identity.PodUid)
-	}
 	if err := s.admit(r.GetFence(), firstEpoch); err != nil {
 		return notAfter, err
 	}
@@ -304,6 +282,16 @@ func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 		return notAfter, refusal(codes.FailedPrecondition, ReasonExpired, nil, "not_after is %s, which has passed", notAfter.UTC().Format(time.RFC3339))
 	}
 	return notAfter, nil
+}
+
+// checkPod: the order is for this very pod.
+func (s *service) checkPod(uid string) error {
+	v, _ := s.board.newest()
+	if uid == v.identity.PodUid {
+		return nil
+	}
+	return refusal(codes.FailedPrecondition, ReasonWrongPod, map[string]string{"pod_uid": v.identity.PodUid},
+		"pod_uid is %.64q; this is pod %s with UID %s", uid, v.identity.Pod, v.identity.PodUid)
 }
 
 // endOf is the time past which nothing is written; zero is none.

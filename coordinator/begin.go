@@ -38,7 +38,8 @@ func (s *session) lead(ctx context.Context) error {
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
-		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
+		EvacuatesOthers: engineFacts(s.newest.Spec.Engine).EvacuatesOthers,
+		Bound:           s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
 		Grant: func(open int) bool { return s.fleet.grant(s.key, open) }, NewID: s.options.NewID,
 	})
 	if err != nil {

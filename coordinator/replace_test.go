@@ -51,6 +51,29 @@ func TestReplacesAMarkedPod(t *testing.T) {
 	})
 }
 
+// A pod that finds no node has no agent: another one empties it, when it has been
+// pending for its time since it was made.
+func TestReplacesAStrandedPod(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.addPools("fdb", policy.FoundationDB, false, &pool{name: "fdb", replicas: 3, update: "v1"})
+		db.edit(func(c *v1alpha1.DatabaseCluster) {
+			c.Spec.Replacement.Enabled, c.Spec.Replacement.FailureDetectionSeconds = true, 120
+		})
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.strand("fdb-1")
+		time.Sleep(95 * time.Second)
+		require.Empty(t, w.gone(), "too early")
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"fdb-1 v1"}, w.gone())
+		require.Empty(t, db.status().Claims)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		require.Empty(t, db.excluded)
+	})
+}
+
 // What is wrong with a pod is written down once it has lasted, so that a new leader
 // does not begin to count anew; it is forgotten when it is over.
 func TestConditionsSurviveALeader(t *testing.T) {

@@ -260,7 +260,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, Engine: policyFacts(facts), MinSource: facts.MinSource,
+		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod,
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }

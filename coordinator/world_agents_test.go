@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -22,7 +23,7 @@ func (m *member) report() *rollcallv1.Report {
 	r := &rollcallv1.Report{
 		Identity: &rollcallv1.Identity{Namespace: namespace, Cluster: m.db.name, ClusterUid: m.db.uid, Pod: m.pod, PodUid: string(m.uid), Incarnation: 1},
 		Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(),
-		EngineVersion: "9.9.0", Node: m.pod + ":8983_solr",
+		EngineVersion: "9.9.0", Node: m.db.node(m.pod),
 		Member: rollcallv1.Membership_MEMBERSHIP_NOT_LIVE, Drain: m.drain, DrainClaim: m.claim, Verdict: rollcallv1.Verdict_VERDICT_GREEN,
 	}
 	if m.live {
@@ -47,7 +48,7 @@ func (m *member) report() *rollcallv1.Report {
 			if p.manages {
 				group, id, votes.MinAvailable = votes, "vote", int32(p.replicas/2+1)
 			}
-			node := pod + ":8983_solr"
+			node := m.db.node(pod)
 			if !p.empty && m.db.excluded[pod] == "" {
 				group.Members = append(group.Members, &rollcallv1.Member{Id: fmt.Sprintf("%s%d", id, len(group.Members)), Node: node, State: state,
 					Eligible: true, Leader: m.db.leader == pod})
@@ -130,7 +131,13 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.GetPodUid() != string(m.uid) || r.GetFence().GetClusterUid() != m.db.uid {
+	if r.GetFence().GetClusterUid() != m.db.uid {
+		return nil, grpcstatus.Error(codes.FailedPrecondition, "another database is meant")
+	}
+	if r.GetNode() != "" {
+		return m.emptyOther(r)
+	}
+	if r.GetPodUid() != string(m.uid) {
 		return nil, grpcstatus.Error(codes.FailedPrecondition, "another pod is meant")
 	}
 	if !r.GetApply() {
@@ -159,6 +166,29 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 	}
 	m.db.told()
 	return &rollcallv1.PrepareResponse{Undo: r.GetUndo(), Drain: rollcallv1.Drain_DRAIN_PREPARED}, nil
+}
+
+// emptyOther empties a pod in which nothing runs. mu is held.
+func (m *member) emptyOther(r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+	for pod, uid := range m.db.stranded {
+		if string(uid) != r.GetPodUid() || m.db.node(pod) != r.GetNode() {
+			continue
+		}
+		if r.GetApply() {
+			m.db.applied[r.GetClaim()], m.db.excluded[pod] = string(uid), r.GetClaim()
+			m.db.told()
+		}
+		return &rollcallv1.PrepareResponse{Undo: []byte(r.GetClaim()), Drain: rollcallv1.Drain_DRAIN_PREPARED}, nil
+	}
+	return nil, grpcstatus.Errorf(codes.FailedPrecondition, "%s is no stranded pod", r.GetNode())
+}
+
+// node is the name that the database has for a pod.
+func (db *database) node(pod string) string {
+	if db.engine == policy.FoundationDB {
+		return pod
+	}
+	return pod + ":8983_solr"
 }
 
 func (m *member) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {

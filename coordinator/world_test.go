@@ -67,6 +67,8 @@ type database struct {
 	hung     bool // agents take orders and do not answer
 	bare     bool // new pods get no agent
 
+	// stranded are the pods that find no node, by name.
+	stranded   map[string]types.UID
 	excluded   map[string]string // pod -> claim that keeps data away from it
 	allocation string            // a setting of the whole database; empty: it has none
 	writes     int               // how often prepares changed it
@@ -213,6 +215,32 @@ func (db *database) create(p *pool, pod string) *member {
 	go func() { _ = m.server.Serve(m.listener) }()
 	db.members[pod], w.byIP[ip] = m, m
 	return m
+}
+
+// strand takes a pod's node away: nothing of it runs any more.
+func (db *database) strand(name string) {
+	w := db.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := db.members[name]
+	pod, _ := w.server.Pod(namespace, name)
+	pod.Spec.NodeName, pod.Status = "", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.Now()}}}
+	pods := w.admin.Kubernetes.CoreV1().Pods(namespace)
+	made, err := pods.Update(context.Background(), pod, metav1.UpdateOptions{})
+	if err == nil {
+		made.Status = pod.Status
+		_, err = pods.UpdateStatus(context.Background(), made, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		w.t.Errorf("strand %s: %v", name, err)
+	}
+	m.live, db.stranded = false, map[string]types.UID{name: m.uid}
+	if db.leader == name {
+		db.leader = ""
+	}
+	go m.server.Stop()
+	db.told()
 }
 
 // setState writes what the kubelet would: running, or crashing again and again; ready or not.

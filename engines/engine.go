@@ -58,7 +58,8 @@ type Order struct {
 	// Claim names the order; asynchronous work and marks in the database carry it.
 	Claim string
 	// Node is the member whose duties are given away; empty: the local one.
-	// Another member than the local one may only be handed over (Handoff).
+	// Another member than the local one may be handed over (Handoff), and emptied
+	// (Evacuate) only where Facts.EvacuatesOthers, while its process does not run.
 	Node string
 	// Eligible are the nodes (Member.Node) that may take over duties. Empty: any.
 	Eligible []string
@@ -94,6 +95,10 @@ type Facts struct {
 	// SameMinor: members of versions that differ in the major or minor number do not
 	// talk to each other.
 	SameMinor bool
+	// EvacuatesOthers: any member can empty another one whose process does not run.
+	EvacuatesOthers bool
+	// NamedByPod: a member's name is that of its pod.
+	NamedByPod bool
 	// MinSource is, by major version, the oldest version from which it can be
 	// reached while the database runs; without an entry any that MaxMajorStep allows.
 	MinSource map[int]string

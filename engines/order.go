@@ -15,13 +15,19 @@ var (
 	ErrTooLate = errors.New("too late to start a change")
 )
 
-// Check tells what is wrong with the order, whatever the database.
+// Check tells what is wrong with the order, for an adapter that empties the local
+// node only.
 func (o Order) Check() error {
+	if o.Node != "" && o.Kind == Evacuate {
+		return fmt.Errorf("%w: node %s: another node can only be handed over, not emptied", ErrOrder, OneLine(o.Node))
+	}
+	return o.CheckAny()
+}
+
+// CheckAny is Check for an adapter that can empty other nodes, too.
+func (o Order) CheckAny() error {
 	if o.Kind != Handoff && o.Kind != Evacuate {
 		return fmt.Errorf("%w: kind %s: want Handoff or Evacuate", ErrOrder, o.Kind)
-	}
-	if o.Node != "" && o.Kind != Handoff {
-		return fmt.Errorf("%w: node %s: another node can only be handed over, not emptied", ErrOrder, OneLine(o.Node))
 	}
 	return CheckClaim(o.Claim)
 }

@@ -25,6 +25,11 @@ func TestOrdersAreChecked(t *testing.T) {
 		}
 		require.ErrorIs(t, err, ErrOrder)
 		require.ErrorContains(t, err, says)
+		if err := order.CheckAny(); order.Node != "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, says)
+		}
 	}
 }
 

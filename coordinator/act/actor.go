@@ -26,6 +26,8 @@ type Options struct {
 	Namespace string
 	Name      string
 	UID       string
+	// EvacuatesOthers: any agent can empty the member of a pod in which none runs.
+	EvacuatesOthers bool
 	// Epoch is this coordinator's, as it was written to the status by TakeOver.
 	Epoch int64
 

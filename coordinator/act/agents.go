@@ -60,7 +60,13 @@ type Order struct {
 	Shared Shared
 	// NotAfter is the time past which the agent starts no write.
 	NotAfter time.Time
+	// For is the pod that is emptied by another pod's agent, because none runs in it.
+	// Zero: the pod of the agent that is asked.
+	For Subject
 }
+
+// Subject is a pod and the name that the database has for its member.
+type Subject struct{ UID, Node string }
 
 // Progress is how far a prepare is.
 type Progress struct {

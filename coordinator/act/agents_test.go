@@ -36,7 +36,7 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 		a.w.mu.Lock()
 		defer a.w.mu.Unlock()
 		pod, ok := a.w.server.Pod(namespace, to.Pod)
-		if !ok || string(pod.UID) != to.UID {
+		if !ok || string(pod.UID) != to.UID || a.w.stranded[pod.UID] {
 			return errors.New("no agent is there")
 		}
 		if epoch > 0 {
@@ -57,6 +57,9 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 
 func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte, shared Shared, err error) {
 	err = a.call(ctx, "plan", to, order.Epoch, func() error {
+		if _, err := a.w.subject(to, order); err != nil {
+			return err
+		}
 		undo = []byte("undo " + order.Claim)
 		if a.w.knob != nil {
 			shared = Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
@@ -68,6 +71,10 @@ func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte,
 
 func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byte) (p Progress, err error) {
 	err = a.call(ctx, "prepare", to, order.Epoch, func() error {
+		to, err := a.w.subject(to, order)
+		if err != nil {
+			return err
+		}
 		if string(undo) != "undo "+order.Claim {
 			a.w.accuse("prepare of %s with undo %q", to.Pod, undo)
 		}
@@ -114,7 +121,7 @@ func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int
 		pod, here := a.podOf(uid)
 		switch {
 		case uid == "":
-		case here && to.UID != uid:
+		case here && to.UID != uid && !a.w.stranded[pod.UID]:
 			a.w.accuse("restore of a pod that is there, by another's agent")
 		case here && pod.DeletionTimestamp != nil:
 			a.w.accuse("restore while %s terminates", pod.Name)

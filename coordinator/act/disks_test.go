@@ -103,6 +103,14 @@ func (d *disks) discarded(claim *corev1.PersistentVolumeClaim) {
 	d.w.mu.Lock()
 	defer d.w.mu.Unlock()
 	d.lost[claim.UID] = true
+	for uid, is := range d.of {
+		if is == claim.UID && d.w.stranded[uid] { // no kubelet uses it
+			go func() {
+				time.Sleep(100 * time.Millisecond)
+				d.w.server.EndVolumeClaim(namespace, claim.Name)
+			}()
+		}
+	}
 	if d.data[claim.UID] {
 		d.w.accuse("%s was deleted with data on it", claim.Name)
 	}

@@ -16,8 +16,11 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	if committed(claim) && r.giveUp != "" {
 		r.keepOn()
 	}
+	pod := podNamed(at.Snapshot, claim.Pod)
+	byOthers := where == Here && replaces(claim) && pod != nil && a.emptiedByOthers(pod)
 	switch where {
 	case Here:
+		r.changeHands(byOthers)
 		why = a.lookAhead(at, claim, r)
 	case Leaving:
 		r.gone(at.Now)
@@ -51,7 +54,6 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
 	switch {
 	case where == Gone:
-		pod := podNamed(at.Snapshot, claim.Pod)
 		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != policy.Missing
 		successor := judgeReturn(at, claim)
 		c.Rejoined, c.Back, c.Failed, c.Superseded = successor.rejoined, successor.back, successor.failed, successor.superseded
@@ -81,7 +83,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 			r.heldSince = time.Time{}
 		}
 		if replaces(claim) && !c.Held && !c.Heard.Opened {
-			what := notEmpty(at.Snapshot, claim, at.Names)
+			what := notEmpty(at.Snapshot, claim, at.Names, byOthers)
 			if c.Empty = what == ""; !c.Empty {
 				why = "not empty: " + what
 			}

@@ -28,10 +28,20 @@ func (a *Actor) order(at Situation, claim policy.Claim) Order {
 func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	undo, shared, err := a.options.Agents.Plan(ctx, Target{Pod: claim.Pod, UID: claim.UID}, a.order(at, claim))
+	var undo []byte
+	var shared Shared
+	to, order, err := a.address(at, claim)
+	if err == nil {
+		undo, shared, err = a.options.Agents.Plan(ctx, to, order)
+	}
+	var held *OwnAgentOnlyError
 	return func(r *run) {
 		a.outrun(err)
-		if err != nil {
+		switch {
+		case errors.As(err, &held):
+			r.abandon(held.Why, policy.Vetoed)
+			return
+		case err != nil:
 			r.failed(fmt.Errorf("ask for the prepare: %w", err))
 			return
 		}
@@ -43,8 +53,12 @@ func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(
 func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	order, began := a.order(at, claim), time.Now()
-	progress, err := a.options.Agents.Prepare(ctx, Target{Pod: claim.Pod, UID: claim.UID}, order, claim.Undo)
+	began := time.Now()
+	var progress Progress
+	to, order, err := a.address(at, claim)
+	if err == nil {
+		progress, err = a.options.Agents.Prepare(ctx, to, order, claim.Undo)
+	}
 	return func(r *run) {
 		a.outrun(err)
 		r.notAfter = order.NotAfter
@@ -56,7 +70,7 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 			r.failed(fmt.Errorf("prepare: %w", err))
 		case progress.State == policy.DrainPrepared:
 			r.succeeded()
-			r.heard.Prepared = true
+			r.heard.Prepared, r.byOthers = true, order.For != Subject{}
 			r.backToBarrier()
 			a.options.Metrics.prepare.Observe(time.Since(r.prepareBegan).Seconds())
 		case progress.State == policy.DrainRefused:

@@ -94,7 +94,8 @@ func (p *process) start() error {
 		p.actor, err = New(Options{
 			Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Agents: p.agents,
 			Namespace: namespace, Name: name, UID: string(taken.Cluster.UID), Epoch: taken.Cluster.Status.Epoch,
-			Notify: p.poke, Logger: slog.New(slog.DiscardHandler),
+			EvacuatesOthers: p.w.stranded != nil,
+			Notify:          p.poke, Logger: slog.New(slog.DiscardHandler),
 		})
 		return err
 	}
@@ -120,7 +121,7 @@ func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot) (
 
 func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, versions map[string]string) (Outcome, bool) {
 	p.actor.Annotate(&s)
-	out := p.actor.Advance(p.ctx, Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Versions: versions, Pools: p.w.pools(), Plan: policy.Decide(s)})
+	out := p.actor.Advance(p.ctx, Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Versions: versions, Pools: p.w.pools(), Names: p.w.names(), Plan: policy.Decide(s)})
 	if out.Deposed {
 		return out, false
 	}

@@ -22,32 +22,32 @@ const renewEvery = time.Second
 // refuseReplacements notes of every pod that should be replaced and has nobody
 // who could empty it. The policy then holds such pods in words, and what they
 // would have taken of a budget is there for others.
-func refuseReplacements(s *policy.Snapshot) {
+func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 	wanted := map[string]bool{}
 	for _, name := range policy.Replacements(*s) {
 		wanted[name] = true
 	}
 	for i := range s.Pods {
-		if pod := &s.Pods[i]; wanted[pod.Name] && !canBeEmptied(pod) {
+		if pod := &s.Pods[i]; wanted[pod.Name] && !hasAgent(pod) && !a.emptiedByOthers(pod) {
 			pod.Refused = policy.Vetoed
 		}
 	}
-}
-
-// canBeEmptied: an agent runs in the pod, or may. That of a pod which has no node
-// cannot have started.
-func canBeEmptied(pod *policy.Pod) bool {
-	return pod.Agent && pod.UID != "" && pod.Phase != policy.Missing && pod.Phase != policy.Pending
 }
 
 // notEmpty says what the database still has on a claimed pod, or why nobody knows;
 // empty when there is nothing. It asks the pod's own agent and all others, as far
 // as they are fresh: the snapshot has every copy that any of them knows of, and
 // one in whatever state is data. A pod whose member is away cannot look by itself:
-// then its agent must say that it is empty, and its name in the database be certain,
-// or what others see there would look like somebody else's.
-func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string) string {
+// then its agent must say that it is empty, or the one that emptied it have said so
+// (byOthers), and its name in the database be certain, or what others see there would
+// look like somebody else's.
+func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, byOthers bool) string {
 	own, others, members := "its own agent has not looked since", 0, 0
+	if byOthers {
+		if own = ""; names[claim.Pod] == "" {
+			own = nameUnknown
+		}
+	}
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		r := pod.Report

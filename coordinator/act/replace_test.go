@@ -302,11 +302,25 @@ func TestNotEmpty(t *testing.T) {
 	report := func(uid string) *policy.Report {
 		return &policy.Report{UID: uid, Self: true, Fresh: true, Member: policy.Live}
 	}
+	byOthers := func(s *policy.Snapshot) { s.Pods[1].Phase, s.Pods[1].Report = policy.Pending, nil }
 	for name, c := range map[string]struct {
 		change func(*policy.Snapshot)
 		want   string
 	}{
-		"nothing is left": {func(*policy.Snapshot) {}, ""},
+		"nothing is left":        {func(*policy.Snapshot) {}, ""},
+		"others have emptied it": {byOthers, ""},
+		"others have emptied it, and see a copy": {func(s *policy.Snapshot) {
+			byOthers(s)
+			s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down}
+		}, "books/1 has a member on it that is Down"},
+		"others have emptied it, and nobody knows its name": {func(s *policy.Snapshot) {
+			byOthers(s)
+			s.Pods[1].Name = "s-9"
+		}, nameUnknown},
+		"others have emptied it, and have not looked since": {func(s *policy.Snapshot) {
+			byOthers(s)
+			s.Pods[0].Report.Fresh = false
+		}, "no other member of the database has looked since"},
 		"it is no member, and its agent says that it is empty": {func(s *policy.Snapshot) {
 			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.NotLive, policy.DrainPrepared
 		}, ""},
@@ -353,7 +367,8 @@ func TestNotEmpty(t *testing.T) {
 			c.change(&s)
 			claim := claim
 			claim.Pod = s.Pods[len(s.Pods)-1].Name
-			require.Equal(t, c.want, notEmpty(s, claim, map[string]string{"s-1": "node-1"}))
+			others := s.Pods[len(s.Pods)-1].Phase == policy.Pending
+			require.Equal(t, c.want, notEmpty(s, claim, map[string]string{"s-1": "node-1"}, others))
 		})
 	}
 }

@@ -46,7 +46,7 @@ func (a *Actor) Annotate(s *policy.Snapshot) {
 			pod.Report = &report
 		}
 	}
-	refuseReplacements(s)
+	a.refuseReplacements(s)
 }
 
 // resting says whether a pod is to be left alone.

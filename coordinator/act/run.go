@@ -52,6 +52,8 @@ type run struct {
 	// the setting of the whole database no more.
 	goneAt time.Time
 	over   bool
+	// byOthers: another pod's agent has emptied the pod.
+	byOthers bool
 	// inherited: the claim is a predecessor's.
 	inherited bool
 	done      bool

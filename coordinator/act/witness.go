@@ -1,13 +1,15 @@
 package act
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // Barrier says whose reports must be newer than the prepare before a pod goes:
-// its own, and for every group in which another member has an agent, one of those.
+// its own, and for every group in which another member has an agent, one of those. For
+// a pod that others have emptied anybody speaks.
 type barrier struct {
 	own *Target
 	// witnesses are all that can speak, groups which of them can for each group.
@@ -20,6 +22,8 @@ type barrier struct {
 func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 	var b barrier
 	agents := map[string]Target{}
+	claimed := podNamed(s, claim.Pod)
+	byOthers := replaces(claim) && claimed != nil && claimed.UID == claim.UID && !hasAgent(claimed)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
@@ -27,7 +31,7 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}
 		if pod.UID == claim.UID {
-			if !broken(claim) && !neverRan(pod, claim) {
+			if !broken(claim) && !neverRan(pod, claim) && !byOthers {
 				b.own = &target
 			}
 			continue
@@ -52,6 +56,10 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 		if len(speak) > 0 {
 			b.groups = append(b.groups, speak)
 		}
+	}
+	if byOthers {
+		// Nobody need see a member of it, and somebody must have looked.
+		b.witnesses, b.groups = slices.Collect(maps.Values(agents)), append(b.groups, slices.Sorted(maps.Keys(agents)))
 	}
 	slices.SortFunc(b.witnesses, func(x, y Target) int {
 		switch {
@@ -80,6 +88,9 @@ func (b barrier) missing(spoke map[string]bool) (string, bool) {
 
 func text(pods []string) string {
 	const most = 5
+	if len(pods) == 0 {
+		return "the other pods: none is ready"
+	}
 	out := ""
 	for i, pod := range pods {
 		if i == most {

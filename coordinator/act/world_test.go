@@ -60,6 +60,10 @@ type world struct {
 	// disks keep the pods' data; nil: pods have no volume claims.
 	disks *disks
 
+	// stranded are the pods that find no node, by UID: nothing of them runs, and others
+	// can empty them. nil: nobody empties others.
+	stranded map[types.UID]bool
+
 	// knob is a setting of the whole database that prepares write; nil: there is none.
 	knob *setting
 
@@ -195,11 +199,17 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 			} else if w.broken[p.Revision] {
 				p.Phase, p.Problem = policy.Failed, policy.CrashLoop
 			}
+			if w.stranded != nil && w.prepared[p.UID] && !w.live[object.UID] {
+				p.Report.Drain = policy.DrainPrepared
+			}
 			if object.DeletionTimestamp != nil {
 				p.Phase = policy.Terminating
 			}
 			if w.frozen {
 				p.Report = nil
+			}
+			if w.stranded[object.UID] && object.DeletionTimestamp == nil {
+				p.Phase, p.Problem, p.Report, p.Node = policy.Pending, policy.Unschedulable, nil, ""
 			}
 		}
 		if w.disks != nil {

@@ -69,9 +69,12 @@ func (a *Agents) Refresh(ctx context.Context, key Key) error {
 	return errors.Join(failed...)
 }
 
-// Prepare carries an order to the pod's agent. The request's pod_uid is set.
+// Prepare carries an order to the pod's agent. The request's pod_uid is set, unless the
+// order is for another pod's member.
 func (a *Agents) Prepare(ctx context.Context, key Key, podUID string, request *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-	request.PodUid = podUID
+	if request.GetNode() == "" {
+		request.PodUid = podUID
+	}
 	return send(ctx, a, key, podUID, request, rollcallv1.AgentServiceClient.Prepare)
 }
 

@@ -20,7 +20,7 @@ type host struct {
 //
 // A pod knows its own name, so its own report decides, and a fresh one before a
 // stale one. A pod that has not said its name (it has no agent, is starting, or
-// is gone) is found by the address that the others see, and at last by what the
+// is gone) is found by its own name where members are named by their pods, by the address that the others see, and at last by what the
 // gossip remembers of it. Finding a pod that way only ever takes away: a member
 // of a pod that is away is not available, one that is hosted elsewhere may be.
 // A name that fits two pods, and a pod that fits two living names, is unsure.
@@ -101,6 +101,11 @@ func (w *world) findSilent(claims map[string][]int) (alive map[string]bool) {
 	}
 	if !some {
 		return nil
+	}
+	for i := range w.pods {
+		if name := w.pods[i].name; w.in.NamedByPod && w.silent(i) && len(claims[name]) == 0 {
+			claims[name] = []int{i}
+		}
 	}
 	places, alive := w.addresses()
 	for name, hosts := range places {

@@ -40,8 +40,10 @@ type Input struct {
 	Noticed []v1alpha1.PodCondition
 	// Engine are the facts of the adapter, but for the oldest version that can be
 	// updated from: MinSource has it by the major version of the target.
-	Engine    policy.EngineFacts
-	MinSource map[int]string
+	Engine policy.EngineFacts
+	// NamedByPod: a member's name is that of its pod.
+	NamedByPod bool
+	MinSource  map[int]string
 	// Paused is the switch for all clusters.
 	Paused bool
 	// GuardEnforcing: Kubernetes refuses to remove closed pods now.

@@ -20,85 +20,94 @@ import (
 func TestEvacuateAnAbsentProcess(t *testing.T) {
 	for _, version := range []string{"7.3.63", "7.1.67", "7.4.5"} {
 		for _, when := range []string{"", "its seat among the coordinators moved", "excluded, its data are being moved", " still is storage"} {
-			t.Run(version+" after "+when, func(t *testing.T) {
-				s := simulate(t, fdbsimtest.Options{Version: version, Scale: 20})
-				s.Settle()
-				s.Change(func(m *model.Cluster) { m.Pace.BytesPerS = 2 << 20 }) // it takes a while
-				pod := s.pods[0]
-				e := s.engine(pod)
-				virtual := time.Now()
-				e.now = func() time.Time { return virtual }
-				advance := func(d time.Duration) {
-					s.Advance(d)
-					virtual = virtual.Add(d)
-				}
-				round := func(order engines.Order, undo []byte) engines.Progress {
-					p, err := e.Apply(t.Context(), order, undo)
-					if !errors.Is(err, ErrUnavailable) { // it recovers
-						require.NoError(t, err)
-					}
-					return p
-				}
-				_, err := e.Observe(t.Context())
-				require.NoError(t, err)
-				order := engines.Order{Kind: engines.Evacuate, Claim: "move"}
-				var undo []byte
-				if when != "" {
-					undo = plan(t, e, order)
-					for said := ""; !strings.Contains(said, when); advance(time.Second) {
-						said = round(order, undo).Detail
-					}
-				}
-				s.Kill(pod)
-				advance(20 * time.Second)
-				if undo == nil {
-					undo = plan(t, e, order)
-				}
-				var p engines.Progress
-				for range 300 {
-					p = round(order, undo)
-					require.NotEqual(t, engines.Refused, p.State, p.Detail)
-					if p.State == engines.Done {
-						break
-					}
-					advance(5 * time.Second)
-				}
-				require.Equal(t, engines.Done, p.State, p.Detail)
-				m := s.Model()
-				require.NotContains(t, m.Holding(), pod)
-				require.True(t, m.Losing(pod).DataKept)
-				require.True(t, m.Without(pod).Available)
-				for _, seat := range m.Seats {
-					p := m.At(seat.Address)
-					require.NotNil(t, p, "a seat where nobody is: %s", seat.Address)
-					require.NotEqual(t, pod, p.Instance)
-				}
-				requireCareful(t, s)
-
-				o, err := e.Observe(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, engines.NotLive, o.Member)
-				require.Equal(t, pod, o.Node, "its name is certain")
-				require.Zero(t, s.hosts(pod))
-				for _, g := range o.Groups {
-					require.False(t, g.Kind != engines.Role && g.Has(pod) && !hasDown(g, pod), "%s", g.ID)
-				}
-
-				s.LoseVolume(pod)
-				s.Start(pod)
-				require.True(t, s.Model().Truth().DataReached)
-				for range 10 {
-					p, err := e.Restore(t.Context(), undo)
-					require.NoError(t, err)
-					if p.State == engines.Done {
-						break
-					}
-					advance(time.Second)
-				}
-				require.Empty(t, s.leftovers())
-			})
+			for _, by := range []string{"", " by another agent"} {
+				t.Run(version+" after "+when+by, func(t *testing.T) { evacuateAbsent(t, version, when, by != "") })
+			}
 		}
 	}
+}
+
+func evacuateAbsent(t *testing.T, version, when string, byOther bool) {
+	s := simulate(t, fdbsimtest.Options{Version: version, Scale: 20})
+	s.Settle()
+	s.Change(func(m *model.Cluster) { m.Pace.BytesPerS = 2 << 20 }) // it takes a while
+	pod := s.pods[0]
+	order := engines.Order{Kind: engines.Evacuate, Claim: "move"}
+	e := s.engine(pod)
+	if byOther {
+		order.Node, e = pod, s.engine(s.pods[1])
+	}
+	virtual := time.Now()
+	e.now = func() time.Time { return virtual }
+	advance := func(d time.Duration) {
+		s.Advance(d)
+		virtual = virtual.Add(d)
+	}
+	round := func(order engines.Order, undo []byte) engines.Progress {
+		p, err := e.Apply(t.Context(), order, undo)
+		if !errors.Is(err, ErrUnavailable) { // it recovers
+			require.NoError(t, err)
+		}
+		return p
+	}
+	_, err := e.Observe(t.Context())
+	require.NoError(t, err)
+	var undo []byte
+	if when != "" {
+		undo = plan(t, e, order)
+		for said := ""; !strings.Contains(said, when); advance(time.Second) {
+			said = round(order, undo).Detail
+		}
+	}
+	s.Kill(pod)
+	advance(20 * time.Second)
+	if undo == nil {
+		undo = plan(t, e, order)
+	}
+	var p engines.Progress
+	for range 300 {
+		p = round(order, undo)
+		require.NotEqual(t, engines.Refused, p.State, p.Detail)
+		if p.State == engines.Done {
+			break
+		}
+		advance(5 * time.Second)
+	}
+	require.Equal(t, engines.Done, p.State, p.Detail)
+	m := s.Model()
+	require.NotContains(t, m.Holding(), pod)
+	require.True(t, m.Losing(pod).DataKept)
+	require.True(t, m.Without(pod).Available)
+	for _, seat := range m.Seats {
+		p := m.At(seat.Address)
+		require.NotNil(t, p, "a seat where nobody is: %s", seat.Address)
+		require.NotEqual(t, pod, p.Instance)
+	}
+	requireCareful(t, s)
+
+	o, err := e.Observe(t.Context())
+	require.NoError(t, err)
+	if !byOther {
+		require.Equal(t, engines.NotLive, o.Member)
+		require.Equal(t, pod, o.Node, "its name is certain")
+	}
+	require.Zero(t, s.hosts(pod))
+	for _, g := range o.Groups {
+		require.False(t, g.Kind != engines.Role && g.Has(pod) && !hasDown(g, pod), "%s", g.ID)
+	}
+
+	s.LoseVolume(pod)
+	s.Start(pod)
+	require.True(t, s.Model().Truth().DataReached)
+	for range 10 {
+		p, err := e.Restore(t.Context(), undo)
+		require.NoError(t, err)
+		if p.State == engines.Done {
+			break
+		}
+		advance(time.Second)
+	}
+	require.Empty(t, s.leftovers())
 }
 
 // hasDown: what the group has of the pod is down, and remembered for a while.
@@ -146,7 +155,7 @@ func TestAbsentProcessOfOldVersions(t *testing.T) {
 
 // TestSeatsOfAbsentProcesses: by the name of the pod, or where it was last.
 func TestSeatsOfAbsentProcesses(t *testing.T) {
-	s := sight{status: &status{}, own: "fdb-1", last: []string{"10.0.0.1:4500"}}
+	s := sight{status: &status{}, last: map[string]whereabouts{"fdb-1": {endpoints: []string{"10.0.0.1:4500"}}}}
 	for seat, want := range map[string]bool{
 		"fdb-1.fdb:4500": true, "fdb-1.fdb.prod.svc.cluster.local:4500": true, "fdb-1:4500:tls": true,
 		"fdb-10.fdb:4500": false, "10.0.0.1:4500": true, "10.0.0.1:4500:tls": true, "10.0.0.2:4500": false,
@@ -158,4 +167,20 @@ func TestSeatsOfAbsentProcesses(t *testing.T) {
 	require.Equal(t, "10.0.0.2:4500", s.nobodys("fdb-1", []string{"fdb-2.fdb:4500", "10.0.0.2:4500"}))
 	require.Empty(t, s.nobodys("fdb-1", []string{"fdb-2.fdb:4500"}))
 	require.False(t, s.leaves("10.0.0.1:4500", "fdb-1"))
+}
+
+// TestWhereEverybodyWas: the last place of each, for a week.
+func TestWhereEverybodyWas(t *testing.T) {
+	at := func(instance, address string) process { return process{instance: instance, address: address} }
+	var m memory
+	now := time.Now()
+	m.lookAt(now, &status{processes: []process{at("fdb-1", "10.0.0.1:4500"), at("fdb-1", "10.0.0.1:4501"), at("fdb-2", "10.0.0.2:4500"), at("", "10.0.0.9:4500")}})
+	m.lookAt(now.Add(time.Second), &status{processes: []process{at("fdb-1", "10.0.0.1:4501"), at("fdb-2", "10.0.0.3:4500")}})
+	require.Equal(t, []string{"10.0.0.1:4501"}, m.last["fdb-1"].endpoints)
+	m.lookAt(now.Add(keepLast+time.Second), &status{processes: []process{at("fdb-2", "10.0.0.4:4500:tls")}})
+	require.Equal(t, []string{"10.0.0.1:4501"}, m.last["fdb-1"].endpoints)
+	require.Equal(t, []string{"10.0.0.4:4500"}, m.last["fdb-2"].endpoints)
+	m.lookAt(now.Add(keepLast+2*time.Second), &status{})
+	require.NotContains(t, m.last, "fdb-1")
+	require.Len(t, m.last, 1)
 }

@@ -73,12 +73,15 @@ func (e *Engine) Facts() engines.Facts {
 		SettleSeconds: 60,
 		MaxMajorStep:  1,
 		SameMinor:     true, // until all are restarted, the protocol differs
+		// The exclusion list belongs to the whole database, and so does the status.
+		EvacuatesOthers: true,
+		NamedByPod:      true,
 	}
 }
 
 // Plan answers what Restore must put back.
 func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) {
-	if err := order.Check(); err != nil {
+	if err := order.CheckAny(); err != nil {
 		return nil, err
 	}
 	s, err := e.asked(ctx)
@@ -111,7 +114,7 @@ func (e *Engine) asked(ctx context.Context) (sight, error) {
 
 // Apply does one round of the order's work.
 func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byte) (engines.Progress, error) {
-	if err := order.Check(); err != nil {
+	if err := order.CheckAny(); err != nil {
 		return engines.Progress{}, err
 	}
 	u, err := readUndo(undoBytes)

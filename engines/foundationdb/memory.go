@@ -17,18 +17,32 @@ type memory struct {
 	generation      int64
 	generationSince time.Time
 
-	last []string // endpoints of the own processes, when there were any
+	last map[string]whereabouts // by instance
 }
 
-// lastOf answers where the processes of the agent's own pod were last.
-func (m *memory) lastOf(instance string, s *status) []string {
-	if own := s.of(instance); len(own) > 0 {
-		m.last = nil
-		for _, p := range own {
-			m.last = append(m.last, endpoint(p.address))
+// whereabouts are the endpoints of a pod's processes, when it had any.
+type whereabouts struct {
+	endpoints []string
+	at        time.Time // of the last look that showed them
+}
+
+// keepLast is how long it is remembered where a pod's processes were.
+const keepLast = 7 * 24 * time.Hour
+
+// lookAt notes where everybody is.
+func (m *memory) lookAt(now time.Time, s *status) {
+	here := map[string]whereabouts{}
+	for _, p := range s.processes {
+		if p.instance != "" {
+			here[p.instance] = whereabouts{append(here[p.instance].endpoints, endpoint(p.address)), now}
 		}
 	}
-	return m.last
+	for instance, w := range m.last {
+		if _, is := here[instance]; !is && now.Sub(w.at) <= keepLast {
+			here[instance] = w
+		}
+	}
+	m.last = here
 }
 
 // remembered is a pod with storage as it was seen last.

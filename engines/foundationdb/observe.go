@@ -42,8 +42,7 @@ type sight struct {
 	recovered time.Duration
 	now       time.Time
 	born      time.Time // of the pod; zero: unknown
-	own       string    // the pod of this agent
-	last      []string  // endpoints of its processes when it had any last
+	last      map[string]whereabouts
 }
 
 func (e *Engine) look(ctx context.Context) (sight, error) {
@@ -54,9 +53,10 @@ func (e *Engine) look(ctx context.Context) (sight, error) {
 	now := e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := sight{status: s, now: now, born: e.born, own: e.options.Instance}
+	out := sight{status: s, now: now, born: e.born}
 	if is(s.available) {
-		out.last = e.memory.lastOf(out.own, s)
+		e.memory.lookAt(now, s)
+		out.last = e.memory.last
 		out.away, out.recovered = e.memory.look(now, s), e.memory.recoveredFor(now, s)
 	}
 	return out, nil

@@ -61,10 +61,10 @@ func (s *status) missesSeat() bool {
 }
 
 // nobodys is a seat of which cannot be told whose it is: an address at which no process
-// is, and neither the one that the absent pod had last.
+// is, while it is not known where the absent pod was last.
 func (s sight) nobodys(node string, now []string) string {
 	for _, seat := range now {
-		if s.sitting(seat) == nil && seatName(seat) == "" && (len(s.last) == 0 || node != s.own) {
+		if s.sitting(seat) == nil && seatName(seat) == "" && len(s.last[node].endpoints) == 0 {
 			return seat
 		}
 	}
@@ -87,7 +87,7 @@ func (s sight) leaves(seat, node string) bool {
 	if p := s.sitting(seat); p != nil {
 		return p.instance == node
 	}
-	return seatName(seat) == node || node == s.own && slices.Contains(s.last, endpoint(seat))
+	return seatName(seat) == node || slices.Contains(s.last[node].endpoints, endpoint(seat))
 }
 
 // seatsWithout is the list of coordinators with others in the place of the pod's.

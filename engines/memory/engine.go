@@ -38,7 +38,9 @@ func (c *Cluster) Engine(nodeName string) *Engine {
 }
 
 // Facts of the database; it notices a lost member at once.
-func (e *Engine) Facts() engines.Facts { return engines.Facts{Name: "Memory", MaxMajorStep: 1} }
+func (e *Engine) Facts() engines.Facts {
+	return engines.Facts{Name: "Memory", MaxMajorStep: 1, EvacuatesOthers: true}
+}
 
 // Close makes every later call fail.
 func (e *Engine) Close() error {
@@ -122,9 +124,6 @@ func check(order engines.Order) error {
 	if order.Kind != engines.Handoff && order.Kind != engines.Evacuate {
 		return fmt.Errorf("order: kind %s: want Handoff or Evacuate", order.Kind)
 	}
-	if order.Node != "" && order.Kind != engines.Handoff {
-		return fmt.Errorf("order: node %s: another node can only be handed over, not emptied", order.Node)
-	}
 	if order.Claim == "" {
 		return errors.New("order: no claim")
 	}
@@ -192,7 +191,7 @@ func (e *Engine) remaining(order engines.Order) (left int, refused string) {
 			continue
 		}
 		for _, m := range g.members {
-			if m.node != e.node {
+			if m.node != e.subject(order) {
 				continue
 			}
 			left++
@@ -236,16 +235,16 @@ func (c *Cluster) successor(g *group, order engines.Order) string {
 }
 
 // moveOff moves one copy to a live node that has none of its group.
-func (e *Engine) moveOff(engines.Order) {
+func (e *Engine) moveOff(order engines.Order) {
 	c := e.cluster
 	for _, g := range c.groups {
 		for _, m := range g.members {
-			if m.node != e.node {
+			if m.node != e.subject(order) {
 				continue
 			}
 			if to := c.newHome(g); to != "" {
 				m.node, m.state = to, engines.Active
-				if g.leader == e.node {
+				if g.leader == e.subject(order) {
 					g.leader = to
 				}
 				return

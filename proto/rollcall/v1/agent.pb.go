@@ -299,7 +299,7 @@ type PrepareRequest struct {
 	Kind  PrepareKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=rollcall.v1.PrepareKind" json:"kind,omitempty"`
 	Claim string                 `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	Fence *Fence                 `protobuf:"bytes,3,opt,name=fence,proto3" json:"fence,omitempty"`
-	// UID of the pod that is meant; another pod refuses.
+	// UID of the pod that is meant; another pod refuses, unless node names its member.
 	PodUid string `protobuf:"bytes,4,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
 	// Names of pods that may take over duties; empty = any.
 	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
@@ -310,8 +310,11 @@ type PrepareRequest struct {
 	NotAfter *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	// With apply: the setting of the whole database that may be written, and what the first call of any pod without apply
 	// answered about it. An agent writes no such setting that is not named.
-	Knob          string `protobuf:"bytes,9,opt,name=knob,proto3" json:"knob,omitempty"`
-	KnobUndo      []byte `protobuf:"bytes,10,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
+	Knob     string `protobuf:"bytes,9,opt,name=knob,proto3" json:"knob,omitempty"`
+	KnobUndo []byte `protobuf:"bytes,10,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
+	// Name that the database has for the member of the pod that is meant, when that has no agent which runs: any other
+	// pod's agent empties it. Only with PREPARE_KIND_EVACUATE. Every call with apply is one round of the work.
+	Node          string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +417,13 @@ func (x *PrepareRequest) GetKnobUndo() []byte {
 		return x.KnobUndo
 	}
 	return nil
+}
+
+func (x *PrepareRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 type PrepareResponse struct {
@@ -798,7 +808,7 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x05Fence\x12\x1f\n" +
 	"\vcluster_uid\x18\x01 \x01(\tR\n" +
 	"clusterUid\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\xc7\x02\n" +
+	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\xdb\x02\n" +
 	"\x0ePrepareRequest\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.rollcall.v1.PrepareKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -810,7 +820,8 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x12\n" +
 	"\x04knob\x18\t \x01(\tR\x04knob\x12\x1b\n" +
 	"\tknob_undo\x18\n" +
-	" \x01(\fR\bknobUndo\"\xc2\x01\n" +
+	" \x01(\fR\bknobUndo\x12\x12\n" +
+	"\x04node\x18\v \x01(\tR\x04node\"\xc2\x01\n" +
 	"\x0fPrepareResponse\x12\x12\n" +
 	"\x04undo\x18\x01 \x01(\fR\x04undo\x12(\n" +
 	"\x05drain\x18\x02 \x01(\x0e2\x12.rollcall.v1.DrainR\x05drain\x12\x16\n" +

@@ -55,6 +55,9 @@ func Ensure(ctx context.Context, c kubernetes.Interface, p plan.Plan) (recycled 
 			if err := os.MkdirAll(v.Spec.Local.Path, 0o777); err != nil {
 				return recycled, err
 			}
+			if err := wipe(v.Spec.Local.Path); err != nil { // of a volume that a test has lost
+				return recycled, err
+			}
 			if err := os.Chmod(v.Spec.Local.Path, 0o777); err != nil { // whatever the umask, for non-root containers
 				return recycled, err
 			}
@@ -80,14 +83,8 @@ func recycle(ctx context.Context, c kubernetes.Interface, v corev1.PersistentVol
 	if err == nil && pvc.UID == ref.UID {
 		return false, nil // still there: the phase is about to change
 	}
-	entries, err := os.ReadDir(v.Spec.Local.Path)
-	if err != nil {
+	if err := wipe(v.Spec.Local.Path); err != nil {
 		return false, err
-	}
-	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(v.Spec.Local.Path, e.Name())); err != nil {
-			return false, err
-		}
 	}
 	v.Spec.ClaimRef = nil
 	_, err = c.CoreV1().PersistentVolumes().Update(ctx, &v, metav1.UpdateOptions{})
@@ -95,6 +92,20 @@ func recycle(ctx context.Context, c kubernetes.Interface, v corev1.PersistentVol
 		return false, nil // somebody else was faster; the next run looks again
 	}
 	return err == nil, err
+}
+
+// wipe removes what is in a folder.
+func wipe(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func storageClass() *storagev1.StorageClass {

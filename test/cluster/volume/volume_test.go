@@ -34,6 +34,26 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
+// TestLostVolumesAreMadeAgain: one that somebody has deleted comes back empty.
+func TestLostVolumesAreMadeAgain(t *testing.T) {
+	p, err := plan.New(0, "x", t.TempDir(), 1)
+	require.NoError(t, err)
+	c := fake.NewSimpleClientset()
+	_, err = Ensure(t.Context(), c, p)
+	require.NoError(t, err)
+	volumes := c.CoreV1().PersistentVolumes()
+	lost, err := volumes.Get(t.Context(), "node1-v1", metav1.GetOptions{})
+	require.NoError(t, err)
+	file := filepath.Join(lost.Spec.Local.Path, "data")
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	require.NoError(t, volumes.Delete(t.Context(), lost.Name, metav1.DeleteOptions{}))
+	_, err = Ensure(t.Context(), c, p)
+	require.NoError(t, err)
+	_, err = volumes.Get(t.Context(), lost.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoFileExists(t, file)
+}
+
 func TestRecycle(t *testing.T) {
 	p, err := plan.New(0, "x", t.TempDir(), 1)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func TestFoundationDB(t *testing.T) {
 	}, []step{
 		{"KilledBetweenExcludeAndInclude", f.killedWhileExcluded},
 		{"FailedPodIsReplaced", f.failedIsReplaced},
+		{"VolumeLost", f.volumeLost},
 		{"ZoneLost", f.zoneLost},
 		{"TaintedNode", f.taintedNode},
 		{"Triple", f.triple},
@@ -224,6 +226,47 @@ func (f *fdb) failedIsReplaced(t *testing.T) {
 		return err
 	}, nil)
 	require.GreaterOrEqual(t, seen.Goings[0].At.Sub(failed), detection)
+	require.NoError(t, f.spec(t.Context(), `{"replacement":null}`))
+}
+
+// volumeLost: the volume of a coordinator's pod is gone for ever, and the pod with it.
+// Its successor finds no node, so no agent runs in it: after its time another pod's
+// agent moves the seat and what is left of it, and it comes back on a new volume.
+func (f *fdb) volumeLost(t *testing.T) {
+	ctx := t.Context()
+	require.NoError(t, f.spec(ctx, fmt.Sprintf(`{"replacement":{"enabled":true,"failureDetectionSeconds":%d}}`, int(detection.Seconds()))))
+	guard := unguarded(t, f.bed, fdbcluster.Name, fdbcluster.Namespace)
+	pod := f.seated(t)
+	claim, err := f.bed.Kube.CoreV1().PersistentVolumeClaims(fdbcluster.Namespace).Get(ctx, "data-"+pod, metav1.GetOptions{})
+	require.NoError(t, err)
+	seen, stats := f.under(t, func(ctx context.Context, _ *fdbcluster.Watch) error {
+		for _, args := range [][]string{
+			{"delete", "pv", claim.Spec.VolumeName, "--wait=false"},
+			{"patch", "pv", claim.Spec.VolumeName, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`},
+			{"delete", "pod", pod, "-n", fdbcluster.Namespace},
+		} {
+			if _, err := f.bed.Kubectl(ctx, "", args...); err != nil {
+				return err
+			}
+		}
+		return f.bed.Eventually(ctx, pod+" on a new volume", 10*time.Minute, func(ctx context.Context) error {
+			now, err := f.claimUID(ctx, pod)
+			if err == nil && now == claim.UID {
+				err = fmt.Errorf("its volume claim is still %s", now)
+			}
+			return err
+		})
+	})
+	require.Zero(t, stats.Failed, "operations of the application")
+	require.Equal(t, []string{pod}, slices.Collect(maps.Keys(seen.Times())), "nobody else goes")
+	require.GreaterOrEqual(t, len(seen.Goings), 2)
+	second := seen.Goings[1]
+	require.GreaterOrEqual(t, second.At.Sub(seen.Goings[0].At), detection)
+	for _, g := range seen.Goings[1:] {
+		require.False(t, g.Seat, "it had a coordinator's seat")
+		require.False(t, g.Holding, "it had data")
+	}
+	guard()
 	require.NoError(t, f.spec(t.Context(), `{"replacement":null}`))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
 // deleteOutside: somebody deletes a pod by hand. Nobody prepared it, so the
@@ -44,14 +45,21 @@ func (s *solr) drainOutside(t *testing.T) {
 // unguarded switches the guard off until the answer is called: with it both are refused.
 func (s *solr) unguarded(t *testing.T) func() {
 	t.Helper()
+	return unguarded(t, s.bed, "solr", solrcloud.Namespace)
+}
+
+// unguarded takes the guards off a database, so that somebody else may remove its pods,
+// and answers how they are put back.
+func unguarded(t *testing.T, b *testbed.Bed, name, namespace string) func() {
+	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	set := func(value string) {
-		_, err := s.bed.Kubectl(ctx, "", "patch", "dbc", "solr", "-n", solrcloud.Namespace, "--type=merge", "-p", `{"spec":{"guard":"`+value+`"}}`)
+		_, err := b.Kubectl(ctx, "", "patch", "dbc", name, "-n", namespace, "--type=merge", "-p", `{"spec":{"guard":"`+value+`"}}`)
 		require.NoError(t, err)
 	}
 	set("Off")
-	require.NoError(t, s.bed.Eventually(ctx, "guards to be off", time.Minute, func(ctx context.Context) error {
-		out, err := s.bed.Kubectl(ctx, "", "get", "pods,pdb", "-n", solrcloud.Namespace, "-l", "rollcall.dev/guard", "-o", "name")
+	require.NoError(t, b.Eventually(ctx, "guards to be off", time.Minute, func(ctx context.Context) error {
+		out, err := b.Kubectl(ctx, "", "get", "pods,pdb", "-n", namespace, "-l", "rollcall.dev/guard", "-o", "name")
 		if err == nil && out != "" {
 			return fmt.Errorf("guarded: %s", out)
 		}

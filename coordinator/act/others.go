@@ -1,0 +1,54 @@
+package act
+
+import (
+	"errors"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A pod that is replaced is emptied by its own agent. In a pod that finds no node, or
+// whose volume is lost, none ever runs: then another pod's agent empties it, where the
+// database lets any member do that, and others alone tell what is on it.
+
+const (
+	nameUnknown = "no agent runs in it, and its name in the database is not certain"
+	nobodyWell  = "no agent runs in it, and no other member is well whose agent could empty it"
+)
+
+// hasAgent: an agent runs in the pod, or may. That of a pod which has no node cannot
+// have started.
+func hasAgent(pod *policy.Pod) bool {
+	return pod.Agent && pod.UID != "" && pod.Phase != policy.Missing && pod.Phase != policy.Pending
+}
+
+// emptiedByOthers: nothing of the pod runs, so that its member is away, and any other
+// pod's agent can empty it.
+func (a *Actor) emptiedByOthers(pod *policy.Pod) bool {
+	return a.options.EvacuatesOthers && pod.UID != "" && pod.Phase == policy.Pending
+}
+
+// changeHands: the agent of a pod that has started after all has its say, too.
+func (r *run) changeHands(byOthers bool) {
+	if r.heard.Prepared && r.byOthers && !byOthers {
+		r.heard.Prepared, r.byOthers = false, false
+		r.backToBarrier()
+	}
+}
+
+// address is the order for a claimed pod, and whose agent gets it.
+func (a *Actor) address(at Situation, claim policy.Claim) (Target, Order, error) {
+	order := a.order(at, claim)
+	pod := podNamed(at.Snapshot, claim.Pod)
+	if !replaces(claim) || pod == nil || !a.emptiedByOthers(pod) {
+		return Target{Pod: claim.Pod, UID: claim.UID}, order, nil
+	}
+	others := relievers(at, claim)
+	order.For = Subject{UID: claim.UID, Node: at.Names[claim.Pod]}
+	switch {
+	case order.For.Node == "":
+		return Target{}, order, errors.New(nameUnknown)
+	case len(others) == 0:
+		return Target{}, order, errors.New(nobodyWell)
+	}
+	return others[0], order, nil
+}

@@ -1,0 +1,56 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// namedByPod makes the database call each member what its pod is called.
+func namedByPod(in *Input) {
+	in.NamedByPod = true
+	for _, r := range in.Agents.Reports {
+		r.Report.Node, _, _ = strings.Cut(r.Report.Node, ".")
+		for _, n := range r.Report.Nodes {
+			n.Name, _, _ = strings.Cut(n.Name, ".")
+			n.Address = "10.0.9.9:4500" // nobody's
+		}
+		for _, m := range r.Report.Groups[0].Members {
+			m.Node, _, _ = strings.Cut(m.Node, ".")
+		}
+	}
+}
+
+// TestNames: what is certain of the name of a pod that does not say it.
+func TestNames(t *testing.T) {
+	stranded := func(in *Input) {
+		noReport(1)(in)
+		editPod(1, func(k *kube.Pod) { k.Phase, k.IP, k.Node = kube.Pending, "", "" })(in)
+	}
+	unseen := allSay([]int{0, 2}, func(r *rollcallv1.Report) {
+		r.Nodes = append(r.Nodes[:1], r.Nodes[2:]...)
+		r.Groups[0].Members = append(r.Groups[0].Members[:1], r.Groups[0].Members[2:]...)
+	})
+	for name, c := range map[string]struct {
+		edits []edit
+		want  string
+	}{
+		"by its own word":                      {nil, nodeName("search-1")},
+		"by its address":                       {[]edit{stranded}, nodeName("search-1")},
+		"nobody sees it":                       {[]edit{stranded, unseen}, ""},
+		"by its pod":                           {[]edit{stranded, namedByPod}, "search-1"},
+		"by its pod, and nobody sees it":       {[]edit{stranded, unseen, namedByPod}, "search-1"},
+		"another says that it has the name":    {[]edit{stranded, namedByPod, says(2, func(r *rollcallv1.Report) { r.Node = "search-1" })}, ""},
+		"somebody else is seen at its address": {[]edit{noReport(1), namedByPod, says(0, func(r *rollcallv1.Report) { r.Nodes[1].Name, r.Nodes[1].Address = "other", "10.0.0.1:4500" })}, ""},
+		"another pod's is seen at its address": {[]edit{noReport(1), noReport(2), namedByPod, says(0, func(r *rollcallv1.Report) { r.Nodes[2].Address = "10.0.0.1:4500" })}, "search-1"},
+		"it says another than that of its pod": {[]edit{namedByPod, says(1, func(r *rollcallv1.Report) { r.Node = "other" })}, "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, Names(made(c.edits...))["search-1"])
+		})
+	}
+}
