@@ -80,6 +80,7 @@ func (v *view) timeless(allGroups bool) *rollcallv1.Report {
 		Nodes:         v.nodes,
 		Epoch:         v.epoch,
 		Tending:       v.tending,
+		Excluded:      o.Excluded,
 	}
 	if allGroups {
 		r.Groups = v.all

@@ -29,6 +29,8 @@ type Observation struct {
 	Busy, Veto string
 	// After names nodes that must carry the new version before this one.
 	After []string
+	// Excluded: somebody, Rollcall or not, has told the database to keep data off the member.
+	Excluded bool
 	// DataBytes is how much the member holds; 0 = unknown.
 	DataBytes int64
 }

@@ -85,10 +85,18 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 	if q.Report != nil && q.Report.Member == policy.NotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
 		add(policy.MissingProcesses, time.Time{})
 	}
+	if p.fresh && p.report.GetExcluded() && !w.claimed(p.name) {
+		add(policy.ProcessIsMarkedAsExcluded, time.Time{})
+	}
 	if w.isTainted(k.Node) {
 		add(policy.NodeTaintDetected, time.Time{})
 	}
 	return list
+}
+
+// claimed: it may be Rollcall that keeps data off the pod, and has yet to undo that.
+func (w *world) claimed(name string) bool {
+	return slices.ContainsFunc(w.in.Kube.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == name })
 }
 
 // isTainted: the node has a taint that an option is about.

@@ -82,26 +82,32 @@ func TestConditions(t *testing.T) {
 	tainted := func(in *Input) {
 		in.Kube.Nodes["node1"] = kube.Node{Name: "node1", Taints: []kube.Taint{{Key: "example.com/maintenance"}}}
 	}
+	excluded := func(r *rollcallv1.Report) { r.Excluded = true }
 	hour := int64(3600)
 	for name, c := range map[string]struct {
 		edits []edit
 		want  map[string]time.Time
 	}{
-		"all is well":              {[]edit{spec(automatic)}, nil},
-		"nobody asked for it":      {[]edit{phase(kube.Failed, ago(time.Hour))}, nil},
-		"failing":                  {[]edit{spec(automatic), phase(kube.Failed, ago(time.Hour))}, map[string]time.Time{"PodFailing": ago(time.Hour)}},
-		"not ready":                {[]edit{spec(automatic), phase(kube.Started, ago(time.Hour))}, map[string]time.Time{"PodFailing": ago(time.Hour)}},
-		"ending for a moment":      {[]edit{spec(automatic), phase(kube.Terminating, ago(4*time.Minute))}, nil},
-		"ending for long":          {[]edit{spec(automatic), phase(kube.Terminating, ago(6*time.Minute))}, map[string]time.Time{"PodFailing": ago(time.Minute)}},
-		"pending":                  {[]edit{spec(automatic), phase(kube.Pending, ago(time.Hour))}, map[string]time.Time{"PodPending": ago(3 * time.Hour)}},
-		"its image is not there":   {[]edit{spec(automatic), phase(kube.NotStarted, ago(time.Hour))}, map[string]time.Time{"PodPending": ago(3 * time.Hour)}},
-		"its volume is not there":  {[]edit{spec(automatic), phase(kube.Pending, ago(time.Hour)), editPod(1, func(k *kube.Pod) { k.NoVolume = true })}, map[string]time.Time{"PodPending": ago(3 * time.Hour), "MissingPVC": noon}},
-		"missing":                  {[]edit{spec(automatic), dropPod(1)}, map[string]time.Time{"MissingPod": noon}},
-		"no process":               {[]edit{spec(automatic), says(1, func(r *rollcallv1.Report) { r.Member = notLive })}, map[string]time.Time{"MissingProcesses": noon}},
-		"tainted":                  {[]edit{taints(policy.ReplacementTaint{Key: "*", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
-		"tainted by that very key": {[]edit{taints(policy.ReplacementTaint{Key: "example.com/maintenance", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
-		"tainted by another key":   {[]edit{taints(policy.ReplacementTaint{Key: "other", DurationSeconds: &hour}), tainted}, nil},
-		"that option is off":       {[]edit{taints(policy.ReplacementTaint{Key: "*"}), tainted}, nil},
+		"all is well":             {[]edit{spec(automatic)}, nil},
+		"nobody asked for it":     {[]edit{phase(kube.Failed, ago(time.Hour))}, nil},
+		"failing":                 {[]edit{spec(automatic), phase(kube.Failed, ago(time.Hour))}, map[string]time.Time{"PodFailing": ago(time.Hour)}},
+		"not ready":               {[]edit{spec(automatic), phase(kube.Started, ago(time.Hour))}, map[string]time.Time{"PodFailing": ago(time.Hour)}},
+		"ending for a moment":     {[]edit{spec(automatic), phase(kube.Terminating, ago(4*time.Minute))}, nil},
+		"ending for long":         {[]edit{spec(automatic), phase(kube.Terminating, ago(6*time.Minute))}, map[string]time.Time{"PodFailing": ago(time.Minute)}},
+		"pending":                 {[]edit{spec(automatic), phase(kube.Pending, ago(time.Hour))}, map[string]time.Time{"PodPending": ago(3 * time.Hour)}},
+		"its image is not there":  {[]edit{spec(automatic), phase(kube.NotStarted, ago(time.Hour))}, map[string]time.Time{"PodPending": ago(3 * time.Hour)}},
+		"its volume is not there": {[]edit{spec(automatic), phase(kube.Pending, ago(time.Hour)), editPod(1, func(k *kube.Pod) { k.NoVolume = true })}, map[string]time.Time{"PodPending": ago(3 * time.Hour), "MissingPVC": noon}},
+		"missing":                 {[]edit{spec(automatic), dropPod(1)}, map[string]time.Time{"MissingPod": noon}},
+		"no process":              {[]edit{spec(automatic), says(1, func(r *rollcallv1.Report) { r.Member = notLive })}, map[string]time.Time{"MissingProcesses": noon}},
+		"excluded":                {[]edit{spec(automatic), says(1, excluded)}, map[string]time.Time{"ProcessIsMarkedAsExcluded": noon}},
+		"excluded, as it is replaced": {[]edit{spec(automatic), says(1, excluded), func(in *Input) {
+			in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "search-1", UID: "u1", Action: policy.Replace}}
+		}}, nil},
+		"excluded, by an old report": {[]edit{spec(automatic), says(1, excluded), observedAt(1, ago(time.Hour))}, nil},
+		"tainted":                    {[]edit{taints(policy.ReplacementTaint{Key: "*", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
+		"tainted by that very key":   {[]edit{taints(policy.ReplacementTaint{Key: "example.com/maintenance", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
+		"tainted by another key":     {[]edit{taints(policy.ReplacementTaint{Key: "other", DurationSeconds: &hour}), tainted}, nil},
+		"that option is off":         {[]edit{taints(policy.ReplacementTaint{Key: "*"}), tainted}, nil},
 		"noticed before": {[]edit{spec(automatic), dropPod(1), func(in *Input) {
 			in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: policy.At(ago(time.Minute))}}
 		}}, map[string]time.Time{"MissingPod": ago(time.Minute)}},

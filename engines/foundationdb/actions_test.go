@@ -172,6 +172,11 @@ func TestForeignExclusionOfThePod(t *testing.T) {
 	s.Change(func(m *model.Cluster) { m.Exclude([]string{target}, false) })
 	s.Settle()
 	e := s.engine(pod)
+	for _, of := range s.pods {
+		o, err := s.engine(of).Observe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, of == pod, o.Excluded, of)
+	}
 	order := engines.Order{Kind: engines.Evacuate, Claim: "theirs"}
 	undo := plan(t, e, order)
 	finish(t, s, e, order, undo)

@@ -97,6 +97,7 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 	for _, p := range own {
 		o.DataBytes += p.stored
 		o.Version = p.version
+		o.Excluded = o.Excluded || is(p.excluded)
 		if s.earlier(p) {
 			o.Member, o.Settled = engines.NotLive, false
 			o.Veto = fmt.Sprintf("%s is listed with the process of an earlier pod", endpoint(p.address))

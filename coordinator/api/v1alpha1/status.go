@@ -122,8 +122,8 @@ type SharedSetting struct {
 type PodCondition struct {
 	// pod is its name.
 	Pod string `json:"pod"`
-	// type is MissingProcesses, PodFailing, MissingPod, MissingPVC, PodPending
-	// or NodeTaintDetected.
+	// type is MissingProcesses, PodFailing, MissingPod, MissingPVC, PodPending,
+	// ProcessIsMarkedAsExcluded or NodeTaintDetected.
 	Type string `json:"type"`
 	// since is when it was first seen.
 	Since policy.Time `json:"since"`

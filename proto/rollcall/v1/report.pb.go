@@ -722,7 +722,9 @@ type Report struct {
 	Epoch int64 `protobuf:"varint,28,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// What this member owes the others and does without an order, or why it cannot; empty: nothing. For people: it holds up
 	// nothing.
-	Tending       string `protobuf:"bytes,29,opt,name=tending,proto3" json:"tending,omitempty"`
+	Tending string `protobuf:"bytes,29,opt,name=tending,proto3" json:"tending,omitempty"`
+	// Somebody has told the database to keep data off this member.
+	Excluded      bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +960,13 @@ func (x *Report) GetTending() string {
 		return x.Tending
 	}
 	return ""
+}
+
+func (x *Report) GetExcluded() bool {
+	if x != nil {
+		return x.Excluded
+	}
+	return false
 }
 
 type MemberNode struct {
@@ -1364,7 +1373,7 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\aaddress\x18\f \x01(\tR\aaddress\x12\x12\n" +
 	"\x04node\x18\r \x01(\tR\x04node\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x03R\x05epoch\x12\x12\n" +
-	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xf1\a\n" +
+	"\x04zone\x18\x0f \x01(\tR\x04zone\"\x8d\b\n" +
 	"\x06Report\x121\n" +
 	"\bidentity\x18\x01 \x01(\v2\x15.rollcall.v1.IdentityR\bidentity\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12+\n" +
@@ -1400,7 +1409,8 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\n" +
 	"data_bytes\x18\x1b \x01(\x03R\tdataBytes\x12\x14\n" +
 	"\x05epoch\x18\x1c \x01(\x03R\x05epoch\x12\x18\n" +
-	"\atending\x18\x1d \x01(\tR\atending\"k\n" +
+	"\atending\x18\x1d \x01(\tR\atending\x12\x1a\n" +
+	"\bexcluded\x18\x1e \x01(\bR\bexcluded\"k\n" +
 	"\n" +
 	"MemberNode\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
