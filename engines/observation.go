@@ -29,7 +29,8 @@ type Observation struct {
 	Busy, Veto string
 	// After names nodes that must carry the new version before this one.
 	After []string
-	// Excluded: somebody, Rollcall or not, has told the database to keep data off the member.
+	// Excluded: somebody, Rollcall or not, has told the database to keep data off the member, in
+	// a way that is over with the pod: its successor would get data.
 	Excluded bool
 	// DataBytes is how much the member holds; 0 = unknown.
 	DataBytes int64

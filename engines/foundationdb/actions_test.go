@@ -172,18 +172,45 @@ func TestForeignExclusionOfThePod(t *testing.T) {
 	s.Change(func(m *model.Cluster) { m.Exclude([]string{target}, false) })
 	s.Settle()
 	e := s.engine(pod)
-	for _, of := range s.pods {
-		o, err := s.engine(of).Observe(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, of == pod, o.Excluded, of)
-	}
+	o, err := e.Observe(t.Context())
+	require.NoError(t, err)
+	require.False(t, o.Excluded, "its successor would be excluded, too")
 	order := engines.Order{Kind: engines.Evacuate, Claim: "theirs"}
 	undo := plan(t, e, order)
 	finish(t, s, e, order, undo)
-	_, err := e.Restore(t.Context(), undo)
+	_, err = e.Restore(t.Context(), undo)
 	require.NoError(t, err)
 	require.NoError(t, e.Sweep(t.Context(), nil))
 	require.Contains(t, s.Model().Excluded, target)
+}
+
+// TestForeignExclusionOfAnAddress: of the pod alone it is told, and not when it is by more.
+func TestForeignExclusionOfAnAddress(t *testing.T) {
+	s := simulate(t, fdbsimtest.Options{Scale: 20})
+	s.Settle()
+	pod := s.pods[4]
+	var address string
+	for _, p := range s.Model().Processes {
+		if p.Instance == pod {
+			address = p.Address
+		}
+	}
+	excluded := func() (pods []string) {
+		s.Settle() // it recovers where the process had a part in transactions
+		for _, of := range s.pods {
+			o, err := s.engine(of).Observe(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, o.Node, o.Health.Reason)
+			if o.Excluded {
+				pods = append(pods, of)
+			}
+		}
+		return pods
+	}
+	s.Change(func(m *model.Cluster) { m.Exclude([]string{address}, false) })
+	require.Equal(t, []string{pod}, excluded())
+	s.Change(func(m *model.Cluster) { m.Exclude([]string{"locality_instance_id:" + pod}, false) })
+	require.Empty(t, excluded())
 }
 
 // TestEvacuationsThatCannotEnd are refused, in words.

@@ -97,7 +97,7 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 	for _, p := range own {
 		o.DataBytes += p.stored
 		o.Version = p.version
-		o.Excluded = o.Excluded || is(p.excluded)
+		o.Excluded = o.Excluded || s.excludedByAddress(p)
 		if s.earlier(p) {
 			o.Member, o.Settled = engines.NotLive, false
 			o.Veto = fmt.Sprintf("%s is listed with the process of an earlier pod", endpoint(p.address))
@@ -119,6 +119,16 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 		o.Veto = s.veto(s.recovered, e.options.Recovered)
 	}
 	return o
+}
+
+// excludedByAddress: by nothing that a new pod in its place would have, too.
+func (s *status) excludedByAddress(p process) bool {
+	for kind, value := range map[string]string{"instance_id": p.instance, "zoneid": p.zone, "dcid": p.dc, "data_hall": p.hall} {
+		if value != "" && s.lists("locality_"+kind+":"+value) {
+			return false
+		}
+	}
+	return is(p.excluded) && (s.lists(endpoint(p.address)) || s.lists(ipOf(p.address)))
 }
 
 // hasItsData: a process that can hold data holds some as soon as the database has

@@ -723,7 +723,8 @@ type Report struct {
 	// What this member owes the others and does without an order, or why it cannot; empty: nothing. For people: it holds up
 	// nothing.
 	Tending string `protobuf:"bytes,29,opt,name=tending,proto3" json:"tending,omitempty"`
-	// Somebody has told the database to keep data off this member.
+	// Somebody has told the database to keep data off this member, in a way that is over with the pod: its successor would
+	// get data.
 	Excluded      bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
