@@ -64,7 +64,7 @@ func (s *search) indexEverySecond(t *testing.T) {
 		require.Empty(t, gone, "acknowledged documents of %s", index)
 	}
 	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
-	require.Len(t, out.Witness.RestartCounts(), searchPods, "every pod restarts")
+	require.Len(t, out.Witness.RestartCounts(), searchPods(), "every pod restarts")
 	require.NoError(t, s.cluster.DeleteIndices(t.Context(), madePrefix+"*"))
 	s.leftAsBefore(t)
 }
@@ -172,7 +172,7 @@ func (s *search) loseCopy(ctx context.Context, index string) error {
 		if err != nil {
 			return err
 		}
-		if n := len(s.cluster.Pods.URLs()); n < searchPods {
+		if n := len(s.cluster.Pods.URLs()); n < searchPods() {
 			return fmt.Errorf("%d pods are Ready", n)
 		}
 		if state.Shards[shard].Leader {

@@ -82,7 +82,7 @@ func (s *search) killed(t *testing.T, change string, choose func(context.Context
 			})
 		},
 	})
-	require.Len(t, out.Witness.RestartCounts(), searchPods, "every pod restarts")
+	require.Len(t, out.Witness.RestartCounts(), searchPods(), "every pod restarts")
 	require.Empty(t, out.Witness.Again(), "once")
 	s.leftAsBefore(t)
 }

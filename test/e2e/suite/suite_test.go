@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
@@ -102,6 +103,14 @@ func measured(t *testing.T) {
 	t.Helper()
 	if !measuring() {
 		t.Skip("make measure runs this")
+	}
+}
+
+// fewer takes pods from a StatefulSet where nothing is measured: each of them is a Java
+// process, and a rollout of some shows on every commit what one of all does nightly.
+func fewer(set *appsv1.StatefulSet, name string, replicas int32) {
+	if set.Name == name && !measuring() {
+		set.Spec.Replicas = &replicas
 	}
 }
 
