@@ -100,6 +100,10 @@ test-mysql: deps bin/rollcall-images ## what is there for MySQL and MariaDB, aga
 test-mysql-all: deps bin/rollcall-images ## the same, with every break of a switchover at every boundary
 	ROLLCALL_MYSQL_ALL=1 bash test/run.sh mysql
 
+.PHONY: test-foundationdb
+test-foundationdb: deps ## what may go of 100,000 random FoundationDB clusters, against the truth of a model
+	bash test/run.sh foundationdb
+
 .PHONY: test-e2e
 test-e2e: deps build ## the real-cluster tests only
 	bash test/run.sh e2e
@@ -107,6 +111,10 @@ test-e2e: deps build ## the real-cluster tests only
 .PHONY: measure
 measure: deps build ## what happens when Solr is killed, pods are deleted and nodes drained past Rollcall
 	ROLLCALL_E2E_MEASURE=1 bash test/run.sh e2e
+
+.PHONY: nightly
+nightly: deps build mutate mutate-mysql sim-mutants ## what takes too long for every commit (about six hours): all that `make test` tries a part of
+	bash test/run.sh nightly
 
 .PHONY: check
 check: fmt lint generated test-unit fuzz ## format, lint, generated code current, tests with race, short fuzz

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh all|unit|solr|opensearch|mysql|e2e: the tests, with the time of each part.
+# run.sh all|unit|solr|opensearch|mysql|foundationdb|e2e|nightly: the tests, with the time of each part.
 #
 # With CI=true, what cannot run is a failure instead of a skip: the tests ask
 # ROLLCALL_REQUIRE for what must be there. ROLLCALL_OPENSEARCH_ALL=1 runs the
@@ -86,6 +86,16 @@ mysql)
   real 1 $mysql_packages
   [ -z "${ROLLCALL_MYSQL_ALL:-}" ] || timed "MySQL and MariaDB: every break at every boundary" go test -count=1 -v -timeout 150m -run 'TestRealBreaks|TestRealFaults|TestRealDisk|TestRealObstacles|TestRealConformance|TestRealGroupHandover|TestOneBreak|TestTwoBreaks|TestLatePromotion' ./engines/mysql -args -breaks.all
   ;;
+foundationdb)
+  timed "FoundationDB: what may go, against the truth" go test -count=1 -v -timeout 60m -run TestWhatIfAgainstTheTruth ./engines/foundationdb -args -models 100000
+  ;;
+nightly)
+  images
+  ROLLCALL_OPENSEARCH_ALL=1 bash "$0" opensearch
+  ROLLCALL_MYSQL_ALL=1 bash "$0" mysql
+  bash "$0" foundationdb
+  ROLLCALL_E2E_MEASURE=1 bash "$0" e2e
+  ;;
 solr)
   images
   homes
@@ -96,6 +106,6 @@ opensearch)
   homes
   real 1 $opensearch_packages
   ;;
-*) echo "usage: run.sh all|unit|solr|opensearch|mysql|e2e" >&2; exit 2 ;;
+*) echo "usage: run.sh all|unit|solr|opensearch|mysql|foundationdb|e2e|nightly" >&2; exit 2 ;;
 esac
 echo "=== $part: all passed in $SECONDS s"
