@@ -44,9 +44,11 @@ type memory struct {
 	over map[string]time.Time
 	// domain that follows a member's name in the addresses that replicas use.
 	domain string
-	// again is when a switchover that failed is tried again, failed why it did.
+	// again is when a switchover that failed is tried again, failed why it did, inARow how
+	// many have.
 	again  time.Time
 	failed string
+	inARow int
 	// ran is the start of the server since which its replication was seen running.
 	ran time.Time
 	// trail of the local server while it follows nobody.

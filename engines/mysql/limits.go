@@ -15,8 +15,9 @@ type Limits struct {
 	// LongWrite is the age from which an open transaction that has changed something is
 	// waited for before writes are stopped. 0: 1 s.
 	LongWrite time.Duration
-	// RetryAfter a switchover that failed. 0: 10 s.
-	RetryAfter time.Duration
+	// RetryAfter a switchover that failed, and twice as long after each that fails again, up
+	// to RetryMost: each may have stopped writes for a while. 0: 10 s and 5 min.
+	RetryAfter, RetryMost time.Duration
 	// Quiet is how long all other agents must be known before a server is made writable
 	// that nobody asked to be. 0: 10 s.
 	Quiet time.Duration
@@ -28,7 +29,7 @@ func (l Limits) withDefaults() Limits {
 		value time.Duration
 	}{
 		{&l.Patience, 30 * time.Second}, {&l.StopWithin, 5 * time.Second}, {&l.LongWrite, time.Second},
-		{&l.RetryAfter, 10 * time.Second}, {&l.Quiet, 10 * time.Second},
+		{&l.RetryAfter, 10 * time.Second}, {&l.RetryMost, 5 * time.Minute}, {&l.Quiet, 10 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value

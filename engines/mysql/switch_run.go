@@ -312,7 +312,12 @@ func (e *Engine) drop(ctx context.Context, v view, t task) error {
 func (e *Engine) fail(why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.failed, e.again = why, time.Now().Add(e.options.Limits.RetryAfter)
+	now, l := time.Now(), e.options.Limits
+	if now.Sub(e.again) > l.RetryMost {
+		e.inARow = 0 // long ago
+	}
+	e.failed, e.again = why, now.Add(min(l.RetryAfter<<min(e.inARow, 10), l.RetryMost))
+	e.inARow++
 }
 
 func (e *Engine) suffix() string {
