@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -181,6 +182,8 @@ func acknowledged(flavor mysqltest.Flavor) mysqltest.Options {
 	return mysqltest.Options{SemiSync: true, Settings: map[string]string{half: "ON"}}
 }
 
+var onlyBreaks = flag.String("breaks.only", "", "real servers: try the breaks with this in their names")
+
 // TestRealBreaks breaks handovers between real servers at each boundary: before and
 // after each step that is asked of a member, and each change of a server. Without
 // -breaks.all each kind of break is tried at one of them, with each flavor at
@@ -212,6 +215,9 @@ func TestRealBreaks(t *testing.T) {
 		var longest time.Duration
 		worst := ""
 		for i, b := range realBreaks() {
+			if !strings.Contains(b.name, *onlyBreaks) {
+				continue
+			}
 			for _, boundary := range sample(b, boundaries, i*5+len(flavor)) {
 				started := time.Now()
 				_, broken := try(b, boundary)

@@ -69,6 +69,24 @@ func (w *simWorld) hangServer(i int, back time.Duration) {
 	w.after(back, func() { s.hung = false })
 }
 
+// goOn has all agents that are not busy take turns, and clients and replicas go on after
+// each round.
+func (w *simWorld) goOn(rounds, ticks int) {
+	if w.inside {
+		return
+	}
+	w.inside = true
+	defer func() { w.inside = false }()
+	for range rounds {
+		for _, a := range w.agents {
+			a.turn()
+		}
+		for range ticks {
+			w.tick()
+		}
+	}
+}
+
 // kinds of breaks of a handover by db-0.
 func kinds(members int) []*simKind {
 	out := []*simKind{
@@ -105,16 +123,8 @@ func kinds(members int) []*simKind {
 		{name: "the message comes after 2 s", late: 2 * time.Second},
 		{name: "the message comes after 15 s", late: 15 * time.Second},
 		{name: "the message comes after 50 s", late: 50 * time.Second},
-		{name: "everybody tends", do: func(w *simWorld, _ *simBreak) {
-			if w.inside {
-				return
-			}
-			w.inside = true
-			defer func() { w.inside = false }()
-			for _, a := range w.agents {
-				a.turn()
-			}
-		}},
+		{name: "everybody tends", do: func(w *simWorld, _ *simBreak) { w.goOn(1, 0) }},
+		{name: "everybody else goes on for a while", do: func(w *simWorld, _ *simBreak) { w.goOn(4, 10) }},
 		{name: "stopping writes does not work in time", do: func(w *simWorld, _ *simBreak) { w.busyOnce = true }},
 	}
 	for i := 1; i < members; i++ {

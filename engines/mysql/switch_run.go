@@ -53,6 +53,22 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	return v, nil
 }
 
+// openFirst opens the local server, which nobody asked for, if it still is the heir when
+// it is compared as it was before the others were looked at: all that it has more than
+// they had it may have got since, from one of them that has opened.
+func (e *Engine) openFirst(ctx context.Context, t task) error {
+	before := e.local(ctx)
+	v, err := e.gather(ctx, t, true)
+	if err != nil {
+		return err
+	}
+	v.before = &before
+	if a := v.owed(); a.deed != open {
+		return nil // what is to be done now is decided anew
+	}
+	return e.open(ctx, v.self.state)
+}
+
 // after looks at the member again: after the own server, which may get what that one
 // writes, so that it does not seem to be ahead of it.
 func (e *Engine) after(ctx context.Context, v view, name string) member {
@@ -131,7 +147,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 		e.keep(nil)
 		return nil
 	case open:
-		return e.open(ctx, v.self.state)
+		return e.openFirst(ctx, t)
 	case shut:
 		return e.server.stopWrites(ctx, e.options.Limits.StopWithin)
 	case resume:

@@ -26,6 +26,8 @@ type view struct {
 
 	self   member
 	others []member // by ordinal
+	// before is the local server as it was before the others were looked at; nil: not known.
+	before *State
 
 	maxLag time.Duration
 	limits Limits

@@ -136,6 +136,9 @@ func (v view) began() *Switch {
 // ordinal. Replicas go on applying, so that there may be none yet.
 func (v view) heir() (name, why string) {
 	all := v.all()
+	if v.before != nil {
+		all[0].state.Executed, all[0].state.Received = v.before.Executed, v.before.Received
+	}
 	slices.SortFunc(all, byOrdinal)
 	best, rank := member{}, 3
 	for _, m := range all {
