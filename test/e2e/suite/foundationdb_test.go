@@ -2,8 +2,10 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -332,14 +334,26 @@ func (f *fdb) zoneLost(t *testing.T) {
 }
 
 // taintedNode: a taint that is exempted moves nobody; another empties the node, one
-// pod after the other.
+// pod after the other. Whoever has a coordinator's seat stays, as there are three of
+// these, and no zone without one: that is told.
 func (f *fdb) taintedNode(t *testing.T) {
 	ctx := t.Context()
 	// Pods of a node that takes none go to other zones.
 	require.NoError(t, f.cluster.Patch(ctx, `{"spec":{"template":{"spec":{"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"`+fdbcluster.Zone+`","whenUnsatisfiable":"ScheduleAnyway","labelSelector":{"matchLabels":{"app":"fdb"}}}]}}}}`))
 	require.NoError(t, f.cluster.Whole(ctx, rolloutLimit))
 	node, pods := f.cluster.NodeApart()
-	require.NotEmpty(t, pods)
+	v, err := f.cluster.Look(ctx)
+	require.NoError(t, err)
+	var seated, free []string
+	for _, pod := range pods {
+		if slices.Contains(v.Seats, pod) {
+			seated = append(seated, pod)
+		} else {
+			free = append(free, pod)
+		}
+	}
+	require.Len(t, seated, 1, "a zone has one seat")
+	require.NotEmpty(t, free)
 	taint := func(ctx context.Context, what string) error {
 		_, err := f.bed.Kubectl(ctx, "", "taint", "node", node, what)
 		return err
@@ -363,18 +377,28 @@ func (f *fdb) taintedNode(t *testing.T) {
 		if err := taint(ctx, "example.com/ill=x:NoSchedule"); err != nil {
 			return err
 		}
-		return f.bed.Eventually(ctx, node+" to be empty", 15*time.Minute, func(context.Context) error {
+		err := f.bed.Eventually(ctx, node+" to have its seat only", 15*time.Minute, func(context.Context) error {
 			for _, p := range f.cluster.Pods.All() {
-				if p.Spec.NodeName == node {
+				if p.Spec.NodeName == node && !slices.Contains(seated, p.Name) {
 					return fmt.Errorf("%s is on it", p.Name)
 				}
 			}
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+		return f.bed.Eventually(ctx, "the seat to be told of", 3*time.Minute, func(ctx context.Context) error {
+			said, err := f.bed.Rollcall(ctx, "explain", seated[0], "-n", fdbcluster.Namespace)
+			if err == nil && !strings.Contains(said, "no process in a zone without a coordinator can take the seat of "+seated[0]) {
+				err = errors.New(said)
+			}
+			return err
+		})
 	})
 	times := seen.Times()
-	require.Len(t, times, len(pods))
-	for _, pod := range pods {
+	require.Len(t, times, len(free), "%v", times)
+	for _, pod := range free {
 		require.Equal(t, 1, times[pod], pod)
 	}
 	for _, g := range seen.Goings {
