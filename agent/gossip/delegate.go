@@ -1,8 +1,10 @@
 package gossip
 
 import (
+	"bytes"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hashicorp/memberlist"
@@ -16,6 +18,7 @@ type delegate struct {
 	table   *table
 	metrics *Metrics
 	meta    atomic.Pointer[[]byte] // own metadata, at most MaxMeta bytes
+	told    atomic.Pointer[[]byte] // what memberlist tells of it
 }
 
 var (
@@ -82,6 +85,10 @@ func (d *delegate) NotifyMerge(peers []*memberlist.Node) error {
 
 // NotifyJoin is also called for this agent itself.
 func (d *delegate) NotifyJoin(node *memberlist.Node) {
+	if node.Name == d.self {
+		meta := slices.Clone(node.Meta)
+		d.told.Store(&meta)
+	}
 	h, err := decode(d.tag, node.Name, node.Meta)
 	if err != nil {
 		_ = d.reject(err)
@@ -92,6 +99,9 @@ func (d *delegate) NotifyJoin(node *memberlist.Node) {
 	}
 	d.metrics.members.Set(float64(d.table.alive()))
 }
+
+// upToDate tells whether memberlist tells the own headline.
+func (d *delegate) upToDate() bool { return bytes.Equal(*d.told.Load(), *d.meta.Load()) }
 
 // NotifyLeave is called when a member is declared dead or has said good-bye.
 func (d *delegate) NotifyLeave(node *memberlist.Node) {

@@ -176,14 +176,15 @@ func (m *Mesh) Run(ctx context.Context) error {
 	own := addressOf(list.LocalNode())
 	m.options.Logger.Info("gossip listens", "address", own.String())
 
-	var tasks sync.WaitGroup
-	tasks.Go(func() { m.publishLoop(ctx, list) })
+	var publishing, tasks sync.WaitGroup
+	publishing.Go(func() { m.publishLoop(ctx, list) })
 	tasks.Go(func() { (&joiner{mesh: m, list: list, own: own}).run(ctx) })
 	if m.keys != nil {
 		tasks.Go(func() { m.keys.sweep(ctx) })
 	}
 	<-ctx.Done()
 
+	publishing.Wait() // memberlist takes one update of its own node at a time
 	m.leave(list)
 	err = list.Shutdown()
 	tasks.Wait()
@@ -203,6 +204,11 @@ func (m *Mesh) publishLoop(ctx context.Context, list *memberlist.Memberlist) {
 			// retransmission, and a newer headline with it. The error says no
 			// more than that the wait was cut short.
 			_ = list.UpdateNode(time.Nanosecond)
+			// It has no effect when memberlist refutes a suspicion at the same
+			// time: what it says then has a higher incarnation.
+			for ctx.Err() == nil && !m.delegate.upToDate() {
+				_ = list.UpdateNode(time.Nanosecond)
+			}
 		}
 	}
 }
