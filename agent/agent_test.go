@@ -391,7 +391,7 @@ func TestRotation(t *testing.T) {
 	key = bytes.Repeat([]byte{4}, 32)
 	late := r.start(2, func(o *Options) {
 		o.Identity.Pod, o.Identity.PodUID = "search-3", "uid-3"
-		o.GossipPort = freePort(t)
+		o.GossipPort = gossipPort(t)
 	})
 	for _, member := range r.members {
 		r.authority.Mount(member.dir, testNamespace, testCluster, r.file, key)
@@ -432,7 +432,7 @@ func TestWaitsForItsConfiguration(t *testing.T) {
 	late := r.start(2, func(o *Options) {
 		o.ConfigDir = t.TempDir()
 		o.Identity.Pod, o.Identity.PodUID = "search-3", "uid-3"
-		o.GossipPort = freePort(t)
+		o.GossipPort = gossipPort(t)
 	})
 	r.members = r.members[:3]
 	r.run(late)

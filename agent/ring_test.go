@@ -24,6 +24,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/memory"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 const (
@@ -66,9 +67,14 @@ func newRing(t testing.TB, database *memory.Cluster) *ring {
 	r := &ring{
 		t: t, database: database, authority: agenttest.NewAuthority(t),
 		file:   config.File{ClusterUID: testUID, Service: "search-rollcall.prod.svc", Engine: "Memory"},
-		gossip: freePort(t),
+		gossip: gossipPort(t),
 	}
 	return r
+}
+
+// gossipPort is free for everybody of a ring.
+func gossipPort(t testing.TB) uint16 {
+	return uint16(freeport.Take(t, 1, "127.77.1.1", "127.77.1.2", "127.77.1.3")[0])
 }
 
 func node(i int) string { return fmt.Sprintf("node%d", i) }
@@ -235,17 +241,30 @@ func threeOver(t *testing.T, database *memory.Cluster) *ring {
 	}
 	r.run(r.members...)
 	for _, m := range r.members {
-		eventually(t, m.pod+" sees all live", func() bool {
-			live := 0
-			for _, e := range m.roster().Entries {
-				if e.Liveness == rollcallv1.Liveness_LIVENESS_ALIVE && e.Headline.Member == rollcallv1.Membership_MEMBERSHIP_LIVE {
-					live++
-				}
-			}
-			return live == 3
-		})
+		seesAll(t, m, len(r.members))
 	}
 	return r
+}
+
+// seesAll waits until m has heard of n members that all are live.
+func seesAll(t testing.TB, m *member, n int) {
+	t.Helper()
+	var heard *rollcallv1.Roster
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s has heard %v", m.pod, heard)
+		}
+	}()
+	eventually(t, m.pod+" sees all live", func() bool {
+		heard = m.roster()
+		live := 0
+		for _, e := range heard.Entries {
+			if e.Liveness == rollcallv1.Liveness_LIVENESS_ALIVE && e.Headline.Member == rollcallv1.Membership_MEMBERSHIP_LIVE {
+				live++
+			}
+		}
+		return live == n
+	})
 }
 
 // eventually polls real time; how long it takes decides nothing, within reason.
@@ -257,13 +276,6 @@ func eventually(t testing.TB, what string, done func() bool) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-}
-
-func freePort(t testing.TB) uint16 {
-	l, err := net.Listen("tcp", "127.77.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return uint16(l.Addr().(*net.TCPAddr).Port)
 }
 
 func testLogger(pod string) *slog.Logger {

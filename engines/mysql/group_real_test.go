@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // startGroup starts servers as one group; the first is its primary.
@@ -22,7 +22,7 @@ func startGroup(t *testing.T, count int) []*mysqltest.Server {
 		"loose_group_replication_recovery_get_public_key": "ON",
 	}})
 	var seeds []string
-	for _, port := range process.FreePorts(t, count) {
+	for _, port := range freeport.Take(t, count) {
 		seeds = append(seeds, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	for i, s := range servers {

@@ -2,7 +2,6 @@
 package process
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -70,17 +69,4 @@ func (p *Process) Tail() string {
 		return err.Error()
 	}
 	return string(data[max(0, len(data)-3000):])
-}
-
-// FreePorts of the loopback are all different, as they are held until the last is
-// found.
-func FreePorts(t testing.TB, count int) []int {
-	ports := make([]int, count)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
+	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // Options of servers.
@@ -50,7 +50,7 @@ func Start(t testing.TB, o Options) []*Server {
 			s.Kill()
 		}
 	})
-	for i, port := range process.FreePorts(t, o.Servers) {
+	for i, port := range freeport.Take(t, o.Servers) {
 		s := &Server{
 			Name: fmt.Sprintf("server-%d", i), Host: "127.0.0.1", Port: port, ID: i + 1, Flavor: o.Flavor, Settings: maps.Clone(f.settings),
 			t: t, f: f, home: home, dir: filepath.Join(dir, strconv.Itoa(i)),

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
+	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // Options of a cluster.
@@ -63,7 +64,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	c := &Cluster{t: t, home: Home(t, options.Versions...), dir: t.TempDir(), options: options}
 	c.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 90 * time.Second}
 	t.Cleanup(c.stop)
-	ports := process.FreePorts(t, 2*len(options.Versions))
+	ports := freeport.Take(t, 2*len(options.Versions))
 	for i, version := range options.Versions {
 		name := fmt.Sprintf("node-%d", i)
 		n := &Node{

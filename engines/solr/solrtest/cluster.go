@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
+	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // Options of a cluster.
@@ -81,7 +82,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	}
 	c.startZooKeeper()
 	for i, version := range options.Versions {
-		port := process.FreePorts(t, 1)[0]
+		port := freeport.Take(t, 1)[0]
 		n := &Node{
 			Name: fmt.Sprintf("127.0.0.1:%d_solr", port), Host: "127.0.0.1", Port: port, Version: version,
 			cluster: c, home: filepath.Join(c.dir, fmt.Sprintf("node-%d", i)),
@@ -104,7 +105,7 @@ func (c *Cluster) stop() {
 }
 
 func (c *Cluster) startZooKeeper() {
-	port := process.FreePorts(c.t, 1)[0]
+	port := freeport.Take(c.t, 1)[0]
 	c.zkHost = fmt.Sprintf("127.0.0.1:%d", port)
 	data := filepath.Join(c.dir, "zookeeper")
 	require.NoError(c.t, os.MkdirAll(data, 0o755))

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/fdbsimtest"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
+	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 func foundationDBSets(t *testing.T) map[string]appsv1.StatefulSet {
@@ -62,7 +64,7 @@ func TestFoundationDBPodsMakeADatabase(t *testing.T) {
 	sets := foundationDBSets(t)
 	set, world := sets["fdb"], sets["fdb-world"]
 	program := fdbsimtest.Program(t, "fdbsim", "7.3.63")
-	at := "127.0.0.1:" + freePort(t)
+	at := freeport.At(t)
 	dir := t.TempDir()
 	start := func(args []string) {
 		cmd := exec.Command(program, args...)
@@ -76,13 +78,17 @@ func TestFoundationDBPodsMakeADatabase(t *testing.T) {
 		})
 	}
 	start(expand(world.Spec.Template.Spec.Containers[0].Args, map[string]string{":4400": at, "/data": dir}))
-	port := freePort(t)
+	var hosts []string
 	for n := range int(*set.Spec.Replicas) {
+		hosts = append(hosts, fmt.Sprintf("127.251.0.%d", 10+n))
+	}
+	port := strconv.Itoa(freeport.Take(t, 1, hosts...)[0])
+	for n, host := range hosts {
 		home := filepath.Join(dir, fmt.Sprint(n))
 		shared := filepath.Join(home, "shared")
 		replace := map[string]string{
-			"/var/fdb": shared, "/data": filepath.Join(home, "data"), "$(POD_IP):4500": fmt.Sprintf("127.251.0.%d:%s", 10+n, port),
-			"0.0.0.0:4500": fmt.Sprintf("127.251.0.%d:%s", 10+n, port), "$(POD_NAME)": fmt.Sprintf("fdb-%d", n), "$(NODE)": fmt.Sprintf("node%d", n),
+			"/var/fdb": shared, "/data": filepath.Join(home, "data"), "$(POD_IP):4500": net.JoinHostPort(host, port),
+			"0.0.0.0:4500": net.JoinHostPort(host, port), "$(POD_NAME)": fmt.Sprintf("fdb-%d", n), "$(NODE)": fmt.Sprintf("node%d", n),
 			"$(ZONE)": fmt.Sprintf("z%d", 1+n%3),
 		}
 		install := exec.Command(program, expand(set.Spec.Template.Spec.InitContainers[0].Args, replace)...)
@@ -101,15 +107,6 @@ func TestFoundationDBPodsMakeADatabase(t *testing.T) {
 		connection, err := wire.ReadClusterFile(filepath.Join(dir, "0", "shared", "fdb.cluster"))
 		return err == nil && connection.ID != "new" && len(connection.Addresses) == 3 && strings.HasSuffix(connection.Addresses[0], ".fdb:"+port)
 	}, 20*time.Second, 50*time.Millisecond, "coordinators have names")
-}
-
-func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
 }
 
 // An agent finds fdbcli and the cluster file on the volume that is mounted into it for its name, where it looks for them when

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
+	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // pod runs the script of a manifest as a container would, in folders of its own.
@@ -120,7 +121,7 @@ func TestRealSQLPods(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			var pods []*pod
-			for i, port := range process.FreePorts(t, 4) {
+			for i, port := range freeport.Take(t, 4) {
 				pods = append(pods, &pod{
 					t: t, manifest: manifest, home: home, name: manifest.name + "-" + strconv.Itoa(i), dir: filepath.Join(dir, strconv.Itoa(i)),
 					port: port,
