@@ -22,9 +22,9 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/agenttest"
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 	"github.com/rollcall-dev/rollcall/engines/memory"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
-	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 const (

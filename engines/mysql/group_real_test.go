@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
-	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // startGroup starts servers as one group; the first is its primary.

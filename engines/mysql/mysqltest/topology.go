@@ -12,7 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/test/freeport"
+
+	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 )
 
 // Options of servers.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
-	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // Options of a cluster.

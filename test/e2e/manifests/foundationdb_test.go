@@ -21,9 +21,9 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/fdbsimtest"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
-	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 func foundationDBSets(t *testing.T) map[string]appsv1.StatefulSet {

@@ -15,9 +15,9 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 	"github.com/rollcall-dev/rollcall/engines/enginetest/process"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
-	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 // pod runs the script of a manifest as a container would, in folders of its own.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,6 @@ import (
 	"github.com/rollcall-dev/rollcall/test/fdbsim/client"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/fdbsimtest"
 	"github.com/rollcall-dev/rollcall/test/fdbsim/wire"
-	"github.com/rollcall-dev/rollcall/test/freeport"
 )
 
 const version = "7.3.63"
@@ -35,7 +35,7 @@ type deployment struct {
 
 func deploy(t *testing.T, processes int) *deployment {
 	d := &deployment{
-		t: t, dir: t.TempDir(), world: freeport.At(t), processes: map[string]*exec.Cmd{},
+		t: t, dir: t.TempDir(), world: free(t), processes: map[string]*exec.Cmd{},
 		server: fdbsimtest.Program(t, "fdbserver", version), sim: fdbsimtest.Program(t, "fdbsim", version), cli: fdbsimtest.Program(t, "fdbcli", version),
 	}
 	d.startWorld(processes)
@@ -43,6 +43,14 @@ func deploy(t *testing.T, processes int) *deployment {
 		d.start(n)
 	}
 	return d
+}
+
+// free is an address that nobody listens at.
+func free(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func (d *deployment) run(name, program string, args ...string) {
