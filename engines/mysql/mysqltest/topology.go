@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-
 	"github.com/rollcall-dev/rollcall/engines/enginetest/freeport"
 )
 
