@@ -108,6 +108,12 @@ func hunt(h Hunt) error {
 	return errors.Join(failed...)
 }
 
+// world is one in which the bug can be noticed: volumes are deleted only where
+// pods are replaced.
+func (p prey) world() run.Options {
+	return run.Options{Bug: p.bug, Replace: strings.Contains(p.finds, " V")}
+}
+
 // plant has the bug take part if it is in the sources, and no other one.
 func (p prey) plant() {
 	planted("")
@@ -159,7 +165,7 @@ func (p prey) track(seeds []uint64) (uint64, oracle.Break, map[string]int, error
 					fmt.Fprintf(os.Stderr, "... %d seeds without: %s; others %v\n", at, p.name, others)
 				}
 				mu.Unlock()
-				r, err := run.Seed(seeds[at], run.Options{Bug: p.bug})
+				r, err := run.Seed(seeds[at], p.world())
 				mu.Lock()
 				if err != nil {
 					failed = err

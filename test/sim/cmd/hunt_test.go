@@ -69,6 +69,10 @@ func TestInfect(t *testing.T) {
 	o, err = infect("one pod more")
 	require.NoError(t, err)
 	require.Nil(t, o.Bug)
+	require.False(t, o.Replace)
+	o, err = infect("what was called empty gets data again")
+	require.NoError(t, err)
+	require.True(t, o.Replace, "it shows where pods are replaced")
 	_, err = infect("one pod m")
 	require.Error(t, err)
 }

@@ -53,7 +53,7 @@ func main() {
 			return hunt(Hunt{Seeds: *seeds, Only: *only, Fresh: *fresh, Update: *update})
 		}
 		o, err := infect(*plant)
-		o.Wide, o.Primary, o.Replace = *wide, *primary, *replace
+		o.Wide, o.Primary, o.Replace = *wide, *primary, *replace || o.Replace
 		switch {
 		case err != nil:
 			return err
@@ -83,7 +83,7 @@ func infect(name string) (run.Options, error) {
 	for _, p := range every {
 		if p.name == name {
 			p.plant()
-			return run.Options{Bug: p.bug}, nil
+			return p.world(), nil
 		}
 	}
 	return run.Options{}, fmt.Errorf("no bug is named %q", name)

@@ -51,6 +51,9 @@ func summarise(o Options, r run.Result) Summary {
 		RolledOut: r.Stuck == "" && !slices.ContainsFunc(r.Breaks, func(b oracle.Break) bool { return b.Invariant == "L1" || b.Invariant == "L2" }),
 	}
 	for _, i := range oracle.Invariants {
+		if strings.HasPrefix(i.Name, "V") && !r.Scenario.Replace {
+			continue // of volumes, and none is deleted here
+		}
 		s.Checked = append(s.Checked, i.Name)
 	}
 	for _, b := range r.Breaks {
