@@ -167,7 +167,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	decision := status.Decision{
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
-		Idle: s.idle(now, snapshot), SpecError: view.SpecError(&objects.Cluster.Spec), Resets: outcome.Resets,
+		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
 		Guard: s.guarded(), Waiting: outcome.Waits,
 	}
 	if s.progress.note(now, decision) && decision.Phase == policy.ClusterStalled {

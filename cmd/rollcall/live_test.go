@@ -297,7 +297,7 @@ func TestReplace(t *testing.T) {
 	_, _, stderr := w.run("replace", "fdb-3")
 	require.Contains(t, stderr, "there is no pod fdb-3 in namespace prod")
 
-	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "fdb-3", UID: "u3"}}
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "fdb-3", UID: "u3"}}
 	w.objects[podPath] = pod
 	_, _, stderr = w.run("replace", "fdb-3")
 	require.Contains(t, stderr, "belongs to no DatabaseCluster")
@@ -318,6 +318,92 @@ func TestReplace(t *testing.T) {
 	require.JSONEq(t, `{"metadata":{"uid":"u3","annotations":{"rollcall.dev/replace":"never"}}}`, w.patched[podPath])
 	_, _, stderr = w.run("replace", "fdb-3", "--never", "--cancel")
 	require.Contains(t, stderr, "none of the others can be")
+}
+
+func TestRestart(t *testing.T) {
+	const podPath = "/api/v1/namespaces/prod/pods/search-3"
+	w := newWorld(t)
+	w.object(&v1alpha1.DatabaseCluster{})
+	require.Contains(t, w.must("restart", "search"), "databasecluster/search: all pods that are older than now are to be restarted")
+	var written v1alpha1.DatabaseCluster
+	require.NoError(t, json.Unmarshal([]byte(w.patched[objectPath]), &written))
+	at, err := time.Parse(time.RFC3339, written.Annotations[v1alpha1.AnnotationRestart])
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), at, time.Minute)
+	w.must("restart", "search", "--cancel")
+	require.JSONEq(t, `{"metadata":{"annotations":{"rollcall.dev/restart":null}}}`, w.patched[objectPath])
+
+	_, _, stderr := w.run("restart", "search", "--pod", "search-3")
+	require.Contains(t, stderr, "there is no pod search-3 in namespace prod")
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search-3", UID: "u3"}}
+	w.objects[podPath] = pod
+	_, _, stderr = w.run("restart", "search", "--pod", "search-3")
+	require.Contains(t, stderr, `pod search-3 does not belong to search: its label rollcall.dev/cluster is ""`)
+	pod.Labels = map[string]string{v1alpha1.LabelCluster: "search"}
+	_, _, stderr = w.run("restart", "search", "--pod", "search-3,search-4")
+	require.Contains(t, stderr, "there is no pod search-4")
+	require.NotContains(t, w.patched, podPath, "all or none")
+	require.Equal(t, "pod/search-3 is to be restarted\n", w.must("restart", "search", "--pod", "search-3"))
+	var marked corev1.Pod
+	require.NoError(t, json.Unmarshal([]byte(w.patched[podPath]), &marked))
+	require.Equal(t, pod.UID, marked.UID)
+	require.NotEmpty(t, marked.Annotations[v1alpha1.AnnotationRestart])
+	require.Equal(t, "pod/search-3 is not asked to be restarted any more\n", w.must("restart", "search", "--pod", "search-3", "--cancel"))
+	require.JSONEq(t, `{"metadata":{"uid":"u3","annotations":{"rollcall.dev/restart":null}}}`, w.patched[podPath])
+}
+
+func TestOverride(t *testing.T) {
+	w := newWorld(t)
+	w.objects[setsPath] = &appsv1.StatefulSetList{
+		TypeMeta: metav1.TypeMeta{Kind: "StatefulSetList", APIVersion: "apps/v1"},
+		Items:    []appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Name: "search"}}},
+	}
+	now := time.Now().Truncate(time.Second)
+	another := policy.Override{Rule: policy.Settling, Pods: []string{"search-1", "search-2"}, Reason: "CHG-1", Expires: policy.At(now.Add(time.Hour))}
+	expired := policy.Override{Rule: policy.Busy, Pods: []string{"*"}, Reason: "CHG-0", Expires: policy.At(now.Add(-time.Hour))}
+	w.object(&v1alpha1.DatabaseCluster{Spec: policy.Spec{Overrides: []policy.Override{expired, another}}})
+	written := func() []policy.Override {
+		var d v1alpha1.DatabaseCluster
+		require.NoError(t, json.Unmarshal([]byte(w.patched[objectPath]), &d))
+		return d.Spec.Overrides
+	}
+
+	for _, tt := range []struct{ args, want string }{
+		{"--rule settling --pod search-3", `--reason is empty: say why`},
+		{"--rule sook --pod search-3 --reason r", `--rule is "sook": no rule has this name`},
+		{"--rule bad-input --pod search-3 --reason r", `--rule is bad-input, which cannot be overridden`},
+		{"--rule settling --reason r", `--pod is empty: names of pods`},
+		{"--rule sole-copy --pod * --reason r", `--pod is "*", which the rule sole-copy refuses`},
+		{"--rule settling --pod serach-3 --reason r", `--pod is "serach-3": no StatefulSet in namespace prod with the label rollcall.dev/cluster=search`},
+		{"--rule settling --pod search --reason r", `--pod is "search": no StatefulSet`},
+		{"--rule settling --pod search-3 --reason r --for 0s", `--for is 0s: at least 1s`},
+		{"--rule settling --pod search-3 --reason r --for 169h", `--for is 169h0m0s: at least 1s and at most 168h`},
+		{"--rule settling --pod search-3 --reason r --remove", `--remove goes with --rule and --pod only`},
+		{"--pod search-3 --reason r", `"rule" not set`},
+	} {
+		code, _, stderr := w.run(append([]string{"override", "search"}, strings.Fields(tt.args)...)...)
+		require.Equal(t, 1, code, tt.args)
+		require.Contains(t, stderr, tt.want, tt.args)
+	}
+	require.Empty(t, w.patched, "what is refused writes nothing")
+
+	out := w.must("override", "search", "--rule", "settling", "--pod", "search-2,search-3", "--reason", "a fix has to be out", "--for", "30m")
+	require.Contains(t, out, "databasecluster/search: settling does not hold for search-2, search-3 until 20")
+	got := written()
+	require.Len(t, got, 2, "what has expired is gone")
+	require.Equal(t, []string{"search-1"}, got[0].Pods)
+	require.Equal(t, []string{"search-2", "search-3"}, got[1].Pods)
+	require.Equal(t, "a fix has to be out (ada)", got[1].Reason)
+	require.WithinDuration(t, now.Add(30*time.Minute), got[1].Expires.Time, time.Minute)
+
+	w.object(&v1alpha1.DatabaseCluster{Spec: policy.Spec{Overrides: got}})
+	require.Equal(t, "databasecluster/search: settling holds for search-3 again\n", w.must("override", "search", "--rule", "settling", "--pod", "search-3", "--remove"))
+	require.Equal(t, []string{"search-2"}, written()[1].Pods)
+	require.Equal(t, "databasecluster/search: settling holds for all pods again\n", w.must("override", "search", "--rule", "settling", "--remove"))
+	require.Empty(t, written())
+	delete(w.patched, objectPath)
+	require.Equal(t, "databasecluster/search: busy was not overridden for all pods\n", w.must("override", "search", "--rule", "busy", "--remove"))
+	require.Empty(t, w.patched)
 }
 
 func TestApprove(t *testing.T) {

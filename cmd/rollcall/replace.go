@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
@@ -38,13 +41,11 @@ cancelled until the claim says that the pod is empty.`,
 			if err != nil {
 				return err
 			}
-			pods, pod := core.CoreV1().Pods(ns), args[0]
-			object, err := pods.Get(cmd.Context(), pod, metav1.GetOptions{})
+			pod := args[0]
+			object, err := readPod(cmd.Context(), core, ns, pod)
 			switch {
-			case apierrors.IsNotFound(err):
-				return fmt.Errorf("there is no pod %s in namespace %s", pod, ns)
 			case err != nil:
-				return fmt.Errorf("read pod %s: %w", pod, err)
+				return err
 			case object.Labels[v1alpha1.LabelCluster] == "" && object.Labels[v1alpha1.LabelGuardCluster] == "":
 				return fmt.Errorf("pod %s belongs to no DatabaseCluster: it has no label %s", pod, v1alpha1.LabelCluster)
 			}
@@ -55,13 +56,8 @@ cancelled until the claim says that the pod is empty.`,
 			case never:
 				value, said = v1alpha1.ReplaceNever, "is not replaced because it fails"
 			}
-			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-				"uid": object.UID, "annotations": map[string]any{v1alpha1.AnnotationReplace: value}}})
-			if err != nil {
+			if err := mark(cmd.Context(), core, object, v1alpha1.AnnotationReplace, value); err != nil {
 				return err
-			}
-			if _, err := pods.Patch(cmd.Context(), pod, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "rollcall"}); err != nil {
-				return fmt.Errorf("mark pod %s: %w", pod, err)
 			}
 			fmt.Fprintf(a.streams.Out, "pod/%s %s\n", pod, said)
 			return nil
@@ -71,4 +67,27 @@ cancelled until the claim says that the pod is empty.`,
 	cmd.Flags().BoolVar(&never, "never", false, "do not replace it because it fails")
 	cmd.MarkFlagsMutuallyExclusive("cancel", "never")
 	return cmd
+}
+
+func readPod(ctx context.Context, core kubernetes.Interface, ns, name string) (*corev1.Pod, error) {
+	pod, err := core.CoreV1().Pods(ns).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no pod %s in namespace %s", name, ns)
+	} else if err != nil {
+		return nil, fmt.Errorf("read pod %s: %w", name, err)
+	}
+	return pod, nil
+}
+
+// mark sets an annotation of exactly the pod that was read, and removes it with nil.
+func mark(ctx context.Context, core kubernetes.Interface, pod *corev1.Pod, key string, value any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": map[string]any{key: value}}})
+	if err != nil {
+		return err
+	}
+	_, err = core.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "rollcall"})
+	if err != nil {
+		return fmt.Errorf("mark pod %s: %w", pod.Name, err)
+	}
+	return nil
 }

@@ -59,6 +59,8 @@ type Pod struct {
 	// it is not replaced because it fails.
 	Replace      time.Time
 	NeverReplace bool
+	// Restart: somebody asked for its restart.
+	Restart bool
 	// NoVolume: it cannot start, because one of its volume claims does not exist.
 	NoVolume bool
 }
@@ -100,6 +102,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 	}
 	p.Shape, p.NoVolume = shapeOfPod(pod), lacksVolume(pod)
 	p.Replace, p.NeverReplace = replaceAsked(pod)
+	_, p.Restart = pod.Annotations[v1alpha1.AnnotationRestart]
 	if c := containerStatus(pod.Status.ContainerStatuses, container); c != nil {
 		p.Restarts = int(c.RestartCount)
 	}

@@ -100,6 +100,8 @@ func TestWhatIsNotedAboutReplacements(t *testing.T) {
 		require.Equal(t, value == "never", pod.NeverReplace)
 	}
 	require.Zero(t, of(nil, "").Replace)
+	require.False(t, of(nil, "").Restart)
+	require.True(t, of(map[string]string{"rollcall.dev/restart": "2026-11-20T12:00:00Z"}, "").Restart)
 	require.False(t, of(nil, "").NeverReplace)
 
 	require.True(t, of(nil, `0/3 nodes are available: persistentvolumeclaim "data-fdb-0" not found.`).NoVolume)

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,42 @@ var cannotBeOverridden = map[Rule]bool{BadInput: true, Claimed: true, OnItsWay: 
 // needsNames: whoever gives up a copy or a quorum, or vouches for a machine being
 // off, says whose.
 var needsNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true, OnDeadNode: true}
+
+// Flaw is what is wrong with a field.
+// +kubebuilder:object:generate=false
+type Flaw struct{ Field, What string }
+
+// Flaws are what is wrong with an override. One that has expired switches nothing
+// off, so what it names need not make sense any more.
+func (o *Override) Flaws(now time.Time) []Flaw {
+	var flaws []Flaw
+	over := !o.Expires.IsZero() && !o.Expires.After(now)
+	switch {
+	case over:
+	case !slices.Contains(Rules(), o.Rule):
+		flaws = append(flaws, Flaw{"rule", fmt.Sprintf("is %q: no rule has this name", o.Rule)})
+	case cannotBeOverridden[o.Rule]:
+		flaws = append(flaws, Flaw{"rule", fmt.Sprintf("is %s, which cannot be overridden", o.Rule)})
+	}
+	if len(o.Pods) == 0 {
+		flaws = append(flaws, Flaw{"pods", "is empty: names of pods or \"*\" are wanted"})
+	}
+	if !over && needsNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
+		flaws = append(flaws, Flaw{"pods", fmt.Sprintf("is \"*\", which the rule %s refuses: names of pods are wanted", o.Rule)})
+	}
+	if strings.TrimSpace(o.Reason) == "" {
+		flaws = append(flaws, Flaw{"reason", "is empty: say why the rule is switched off"})
+	}
+	if o.Expires.IsZero() {
+		flaws = append(flaws, Flaw{"expires", "is missing: the time at which the rule holds again is wanted"})
+	}
+	return flaws
+}
+
+// Overridable are the rules that an override can switch off, in their order.
+func Overridable() []Rule {
+	return slices.DeleteFunc(Rules(), func(r Rule) bool { return cannotBeOverridden[r] })
+}
 
 // overrides answers which rules are switched off for which pods.
 type overrides map[Rule][]*Override

@@ -106,30 +106,10 @@ func (v *validator) replacement(r *Replacement) {
 	}
 }
 
-// overrides: one that has expired switches nothing off, so what it names need
-// not make sense any more.
 func (v *validator) overrides(list []Override, now time.Time) {
-	for i, o := range list {
-		field := fmt.Sprintf("%soverrides[%d].", specField, i)
-		over := !o.Expires.IsZero() && !o.Expires.After(now)
-		switch {
-		case over:
-		case !slices.Contains(Rules(), o.Rule):
-			v.add(field+"rule", "is %q: no rule has this name", o.Rule)
-		case cannotBeOverridden[o.Rule]:
-			v.add(field+"rule", "is %s, which cannot be overridden", o.Rule)
-		}
-		if len(o.Pods) == 0 {
-			v.add(field+"pods", "is empty: names of pods or \"*\" are wanted")
-		}
-		if !over && needsNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
-			v.add(field+"pods", "is \"*\", which the rule %s refuses: names of pods are wanted", o.Rule)
-		}
-		if strings.TrimSpace(o.Reason) == "" {
-			v.add(field+"reason", "is empty: say why the rule is switched off")
-		}
-		if o.Expires.IsZero() {
-			v.add(field+"expires", "is missing: the time at which the rule holds again is wanted")
+	for i := range list {
+		for _, flaw := range list[i].Flaws(now) {
+			v.add(fmt.Sprintf("%soverrides[%d].%s", specField, i, flaw.Field), "%s", flaw.What)
 		}
 	}
 }

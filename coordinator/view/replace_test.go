@@ -156,6 +156,8 @@ func TestMarks(t *testing.T) {
 	require.True(t, marked.Equal(p.Removal.Marked.Time))
 	require.False(t, p.Removal.Excluded)
 	require.True(t, one(t, made(editPod(1, func(k *kube.Pod) { k.NeverReplace = true })), "search-1").Exempt)
+	require.True(t, one(t, made(editPod(1, func(k *kube.Pod) { k.Restart = true })), "search-1").Restart)
+	require.False(t, one(t, made(), "search-1").Restart)
 	for name, c := range map[string]struct {
 		claim policy.Claim
 		want  bool

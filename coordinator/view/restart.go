@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -11,11 +12,42 @@ import (
 // older than that time.
 const restartLag = 30 * time.Second
 
-// restartDue is the last time of the restart schedule at or before now; zero
-// when there is none. Pods that are older than it are to be restarted: each
-// once for a time, and once for all that were missed. Times before the schedule
-// was first seen do not count, so that turning one on restarts nothing.
+// restartDue is the last time at or before now for which a restart of all pods was
+// asked, by the schedule or by a person; zero when there is none. Pods that are
+// older than it are to be restarted: each once for a time, and once for all that
+// were missed.
 func restartDue(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
+	due := scheduledRestart(d, now)
+	if asked := restartAsked(d); asked.After(due) && !asked.After(now.Add(-restartLag)) {
+		return asked
+	}
+	return due
+}
+
+// restartAsked is the time that the annotation names; zero when it names none.
+func restartAsked(d *v1alpha1.DatabaseCluster) time.Time {
+	asked, err := time.Parse(time.RFC3339, d.Annotations[v1alpha1.AnnotationRestart])
+	if err != nil {
+		return time.Time{}
+	}
+	return asked
+}
+
+// RestartError says why the annotation that asks for a restart asks for nothing;
+// nil when it does, or is not there.
+func RestartError(d *v1alpha1.DatabaseCluster) error {
+	text, noted := d.Annotations[v1alpha1.AnnotationRestart]
+	if _, err := time.Parse(time.RFC3339, text); !noted || err == nil {
+		return nil
+	}
+	return fmt.Errorf("metadata.annotations[%s] is %q: the time is wanted before which pods that are to be restarted were made, such as %s",
+		v1alpha1.AnnotationRestart, text, "2026-11-20T12:00:00Z")
+}
+
+// scheduledRestart is the last time of the restart schedule at or before now. Times
+// before the schedule was first seen do not count, so that turning one on restarts
+// nothing.
+func scheduledRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	text, noted := d.Spec.Update.RestartSchedule, d.Status.RestartSchedule
 	if text == "" || noted == nil || noted.Schedule != text {
 		return time.Time{}
@@ -36,9 +68,17 @@ func restartDue(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	return slot
 }
 
-// NextRestart is the next time at which the restart schedule asks for
-// something; zero when it does not.
+// NextRestart is the next time at which the restart schedule, or what a person
+// asked for, asks for something; zero when nothing does.
 func NextRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
+	next := nextScheduled(d, now)
+	if asked := restartAsked(d).Add(restartLag); asked.After(now) && (next.IsZero() || asked.Before(next)) {
+		return asked
+	}
+	return next
+}
+
+func nextScheduled(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	text := d.Spec.Update.RestartSchedule
 	if text == "" {
 		return time.Time{}

@@ -50,6 +50,47 @@ func TestRestartDue(t *testing.T) {
 	}
 }
 
+// What a person asks for counts like a time of the schedule.
+func TestRestartAsked(t *testing.T) {
+	const asked = "2026-11-20T12:00:00Z"
+	for _, tt := range []struct {
+		name, text, schedule, now string
+		due, next                 string
+	}{
+		{"just asked", asked, "", "2026-11-20T12:00:29Z", "", "2026-11-20T12:00:30Z"},
+		{"due", asked, "", "2026-11-20T12:00:30Z", asked, ""},
+		{"it stays due", asked, "", "2027-11-20T12:00:30Z", asked, ""},
+		{"after the schedule's", asked, "0 3 * * *", "2026-11-20T13:00:00Z", asked, "2026-11-21T03:00:30Z"},
+		{"before the schedule's", asked, "0 3 * * *", "2026-11-21T13:00:00Z", "2026-11-21T03:00:00Z", "2026-11-22T03:00:30Z"},
+		{"for later", "2026-11-20T23:00:00+01:00", "0 3 * * *", "2026-11-20T13:00:00Z", "2026-11-20T03:00:00Z", "2026-11-20T22:00:30Z"},
+		{"unreadable", "now", "", "2026-11-20T13:00:00Z", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := &v1alpha1.DatabaseCluster{Spec: policy.Spec{Update: policy.Update{RestartSchedule: tt.schedule}}}
+			d.Annotations = map[string]string{v1alpha1.AnnotationRestart: tt.text}
+			if tt.schedule != "" {
+				d.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: tt.schedule, Since: policy.At(at(t, "2026-01-01T00:00:00Z"))}
+			}
+			same := func(want string, got time.Time) {
+				t.Helper()
+				if want == "" {
+					require.Zero(t, got)
+					return
+				}
+				require.True(t, got.Equal(at(t, want)), "%s", got)
+			}
+			same(tt.due, restartDue(d, at(t, tt.now)))
+			same(tt.next, NextRestart(d, at(t, tt.now)))
+			if err := RestartError(d); tt.name == "unreadable" {
+				require.ErrorContains(t, err, `metadata.annotations[rollcall.dev/restart] is "now": the time is wanted before which`)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+	require.NoError(t, RestartError(&v1alpha1.DatabaseCluster{}))
+}
+
 func TestCronIsReadInFull(t *testing.T) {
 	for _, good := range []string{"0 3 * * 0", "@weekly", "CRON_TZ=Asia/Tokyo 30 4 1 * *", "*/15 * * * *"} {
 		require.NoError(t, SpecError(updating(policy.Update{RestartSchedule: good})), good)

@@ -19,6 +19,9 @@ const (
 	// AnnotationReplace on a pod asks for its replacement: the time at which it was
 	// asked for, or ReplaceNever, which keeps the pod from being replaced because it fails.
 	AnnotationReplace = "rollcall.dev/replace"
+	// AnnotationRestart on a DatabaseCluster asks for a restart of all its pods that
+	// are older than the time that it names; on a pod, with any value, for that of the pod.
+	AnnotationRestart = "rollcall.dev/restart"
 	// AnnotationPaused on a StatefulSet or DatabaseCluster, when "true", pauses.
 	AnnotationPaused = "rollcall.dev/paused"
 	// AnnotationForce on a StatefulSet, when "true", lets Kubernetes roll it.
