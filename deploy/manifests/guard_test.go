@@ -26,7 +26,7 @@ func TestGuardPolicyIsAboutClosedPods(t *testing.T) {
 	require.Equal(t, []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}, rule.Operations)
 	require.Equal(t, []string{"pods"}, rule.Resources)
 	require.True(t, slices.ContainsFunc(policy.Spec.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool {
-		return strings.Contains(c.Expression, "'system:serviceaccount:"+namespace+":rollcall-coordinator'")
+		return strings.Contains(c.Expression, "'system:serviceaccount:"+Namespace+":rollcall-coordinator'")
 	}), "the coordinator passes")
 	require.Contains(t, policy.Spec.Validations[0].MessageExpression, v1alpha1.LabelGuard+"="+v1alpha1.GuardOpen)
 	require.Contains(t, policy.Spec.Variables[2].Expression, v1alpha1.LabelGuardCluster)
@@ -53,7 +53,7 @@ func TestExpiryIsConfinedAndSelectedByNobody(t *testing.T) {
 	require.Equal(t, batchv1.ForbidConcurrent, job.Spec.ConcurrencyPolicy)
 	container := pod.Spec.Containers[0]
 	require.Equal(t, []string{"/rollcall"}, container.Command)
-	require.Equal(t, []string{"guard-expire", "--install-namespace=" + namespace, "--after=3600s"}, container.Args)
+	require.Equal(t, []string{"guard-expire", "--install-namespace=" + Namespace, "--after=3600s"}, container.Args)
 	require.True(t, *pod.Spec.SecurityContext.RunAsNonRoot)
 	require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
 	require.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)

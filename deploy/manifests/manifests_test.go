@@ -1,5 +1,3 @@
-// Package manifests holds Rollcall as a plain manifest. Its test compares what
-// is rendered with what the programs expect.
 package manifests
 
 import (
@@ -27,8 +25,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
-
-const namespace = "rollcall-system"
 
 // load reads the one object of a kind and name into out, strictly.
 func load(t *testing.T, kind, name string, out any) {
@@ -104,7 +100,7 @@ func TestServiceReachesCoordinators(t *testing.T) {
 
 func loadNamespace(t *testing.T) (ns corev1.Namespace) {
 	t.Helper()
-	load(t, "Namespace", namespace, &ns)
+	load(t, "Namespace", Namespace, &ns)
 	return ns
 }
 
