@@ -404,7 +404,8 @@ func (f *fdb) taintedNode(t *testing.T) {
 	for _, g := range seen.Goings {
 		require.False(t, g.Seat || g.Holding, "%s had a seat or data", g.Pod)
 	}
-	require.Equal(t, 1, seen.Marked, "excluded together")
+	// One that is empty is in flight no more, and the next may be excluded before it is included again.
+	require.LessOrEqual(t, seen.Zones, 1, "of zones away together")
 	require.NoError(t, f.spec(t.Context(), `{"replacement":null}`))
 }
 
