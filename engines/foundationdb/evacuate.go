@@ -104,8 +104,13 @@ func (s sight) held(node string) string {
 			return fmt.Sprintf("%s still is %s, with %d bytes", endpoint(p.address), engines.OneLine(strings.Join(p.roles, ", ")), p.stored)
 		}
 	}
+	absent := len(s.of(node)) == 0
 	switch {
-	case len(s.of(node)) == 0 && !s.whole():
+	case absent && s.maintenance != "":
+		return fmt.Sprintf("zone %s is in maintenance, during which the database does not count what is missing", engines.OneLine(s.maintenance))
+	case absent && slices.ContainsFunc(s.away, func(r remembered) bool { return r.instance == node }):
+		return "it has not been away for long, and the database may not count its copies as missing yet"
+	case absent && !s.whole():
 		return "copies of data are missing, and it may have had them"
 	case s.alarm() != "":
 		return "the database says " + s.alarm()

@@ -307,7 +307,7 @@ func (s *status) quorum() engines.Group {
 	g := engines.Group{ID: "coordinators", Kind: engines.Quorum}
 	for _, c := range s.coordinators {
 		m := engines.Member{ID: plainAddress(c.address), State: engines.StateUnknown, Eligible: true}
-		p := s.at(c.address)
+		p := s.sitting(c.address)
 		if p != nil {
 			m.Node = cmp.Or(p.instance, endpoint(p.address))
 		}
@@ -332,7 +332,7 @@ func (s *status) quorum() engines.Group {
 func (s *status) seats(instance string) []string {
 	var out []string
 	for _, c := range s.coordinators {
-		if p := s.at(c.address); p != nil && p.instance == instance {
+		if p := s.sitting(c.address); p != nil && p.instance == instance {
 			out = append(out, plainAddress(c.address))
 		}
 	}
