@@ -352,6 +352,45 @@ func TestRestart(t *testing.T) {
 	require.JSONEq(t, `{"metadata":{"uid":"u3","annotations":{"rollcall.dev/restart":null}}}`, w.patched[podPath])
 }
 
+func TestDrain(t *testing.T) {
+	const nodePath, podsPath = "/api/v1/nodes/node-7", "/api/v1/pods"
+	w := newWorld(t, rolling(t, func(s *policy.Snapshot) { s.Cluster.Paused = true }))
+	_, _, stderr := w.run("drain", "node-7")
+	require.Contains(t, stderr, "there is no node node-7")
+
+	on := func(node, name string, labels map[string]string) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name, Labels: labels}, Spec: corev1.PodSpec{NodeName: node}}
+	}
+	ours := map[string]string{v1alpha1.LabelCluster: "search"}
+	list := func(pods ...corev1.Pod) *corev1.PodList {
+		return &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: pods}
+	}
+	cluster := &v1alpha1.DatabaseCluster{}
+	w.object(cluster)
+	w.set(nodePath, &corev1.Node{TypeMeta: metav1.TypeMeta{Kind: "Node", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "node-7"}})
+	w.set(podsPath, list(on("node-7", "search-1", ours), on("node-7", "web-1", nil), on("node-8", "search-0", ours)))
+	_, _, stderr = w.run("drain", "node-7")
+	require.Contains(t, stderr, "databasecluster prod/search: spec.update.nodeDrains.follow is false, so search-1 would stay on node-7; nothing was changed")
+	require.Empty(t, w.patched)
+	_, _, stderr = w.run("drain", "node-7", "--timeout", "0s")
+	require.Contains(t, stderr, "--timeout is 0s: more than 0 is wanted")
+
+	cluster.Spec.Update.NodeDrains.Follow = true
+	w.object(cluster)
+	code, stdout, stderr := w.run("drain", "node-7", "--timeout", "1s")
+	require.Equal(t, 3, code)
+	require.JSONEq(t, `{"spec":{"unschedulable":true}}`, w.patched[nodePath])
+	require.Contains(t, stdout, "node/node-7 cordoned\n")
+	require.Contains(t, stdout, "1 pod is left: prod/search-1 (paused: ")
+	require.Contains(t, stderr, "node node-7 is cordoned, and after 1s not empty: 1 pod is left: prod/search-1 (paused: ")
+
+	r := w.start(t.Context(), "drain", "node-7")
+	r.says("1 pod is left")
+	w.set(podsPath, list(on("node-7", "web-1", nil), on("node-8", "search-0", ours)))
+	require.Zero(t, r.end(), r.errOut.String())
+	require.Contains(t, r.out.String(), "node/node-7 has no pod of a database\n")
+}
+
 func TestOverride(t *testing.T) {
 	w := newWorld(t)
 	w.objects[setsPath] = &appsv1.StatefulSetList{

@@ -150,6 +150,13 @@ func (w *world) must(args ...string) string {
 	return stdout
 }
 
+// set has the API server answer with an object at a path.
+func (w *world) set(path string, object any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.objects[path] = object
+}
+
 func (w *world) object(o *v1alpha1.DatabaseCluster) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
