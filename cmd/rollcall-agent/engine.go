@@ -59,6 +59,7 @@ func sqlEngine(flavor mysql.Flavor, c config.Connection, dir string, peers engin
 	return mysql.New(mysql.Options{
 		Host: c.Host, Port: c.Port, TLS: tlsOf(c.TLS), Flavor: flavor, Peers: peers, Failover: c.Failover,
 		Credentials: credentials.FromDir(dir), ReplicationCredentials: credentials.FromFiles(dir, "replication-"),
+		Domain: podDomain(),
 	})
 }
 

@@ -29,6 +29,9 @@ type Options struct {
 	ReplicationCredentials credentials.Source
 	// Peers reach the agents of the other members. Nil: there are none.
 	Peers engines.Peers
+	// Domain follows members' names in the DNS, with the dot before it. It is used
+	// while no replica tells how it reaches the one that it follows. Empty: nothing does.
+	Domain string
 	// Failover says who moves the role of primary. Empty: the agents; External: another
 	// manager, which is waited for; a URL: that manager is asked there, and waited for.
 	Failover string

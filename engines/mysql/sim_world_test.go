@@ -25,7 +25,8 @@ type simSetup struct {
 	acks      int // 0: no semi-synchronous replication
 	losesTail bool
 	skipStart bool
-	silent    int // ticks before anybody writes; negative: nobody ever does
+	silent    int  // ticks before anybody writes; negative: nobody ever does
+	dns       bool // agents know the domain of their pods from the beginning
 }
 
 func (s simSetup) String() string {
@@ -240,7 +241,11 @@ type simAgent struct {
 func (a *simAgent) begin() {
 	a.alive, a.since, a.busy, a.cancel = true, time.Now(), false, func() {}
 	a.life++
-	a.engine = newEngine(simConn{a, a.life}, Options{Peers: simPeers{a, a.life}, Limits: Limits{Quiet: 2 * time.Second}})
+	options := Options{Peers: simPeers{a, a.life}, Limits: Limits{Quiet: 2 * time.Second}}
+	if a.w.dns {
+		options.Domain = ".db.ns.svc"
+	}
+	a.engine = newEngine(simConn{a, a.life}, options)
 	a.engine.each = func(n int, f func(int)) {
 		for i := range n {
 			f(i)

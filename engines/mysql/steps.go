@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -300,7 +301,7 @@ func (e *Engine) followHere(ctx context.Context, self, to member, notAfter time.
 	}
 	host, port := split(to.name())
 	if label(host) == host {
-		host += e.suffix()
+		host += cmp.Or(e.suffix(), e.options.Domain)
 	}
 	return e.server.follow(ctx, host, port, self.state.Source == nil)
 }

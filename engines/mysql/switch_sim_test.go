@@ -3,9 +3,12 @@ package mysql
 import (
 	"flag"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/test/race"
 )
@@ -95,11 +98,29 @@ func TestTwoBreaks(t *testing.T) {
 			one := simBreak{kind: all[random.IntN(len(all))], at: first}
 			two := simBreak{kind: all[random.IntN(len(all))], at: first + 1 + random.IntN(whole)}
 			if race.Part(n, 5) {
+				setup.dns = true
 				j.try(setup, one, two)
 			}
 		}
 	}
 	t.Log(j.runs, "schedules")
+}
+
+// TestNobodyTellsTheDomain: when the only replica has become the primary and all
+// agents restart without a coordinator, nobody is left who could say by which names
+// members reach each other, but the pod's own name in the DNS.
+func TestNobodyTellsTheDomain(t *testing.T) {
+	kind := func(name string) *simKind {
+		all := kinds(2)
+		return all[slices.IndexFunc(all, func(k *simKind) bool { return k.name == name })]
+	}
+	breaks := []simBreak{{kind: kind("the coordinator is gone"), at: 8}, {kind: kind("all agents restart"), at: 21}}
+	setup := simSetup{flavor: MySQL, members: 2}
+	w := simulate(t, setup, breaks...)
+	require.Equal(t, []string{"db-0 does not follow db-1 at the end"}, w.violations)
+	setup.dns = true
+	w = simulate(t, setup, breaks...)
+	require.Empty(t, w.violations, w.story())
 }
 
 // TestLatePromotion: the candidate is told to take over, and hears it when other
