@@ -265,7 +265,7 @@ const Rows = "rows/0"
 func (p *Primary) State(servers int) State { return p.state(servers, true) }
 
 // Copies is State in which a replica also counts that follows somebody else than
-// the primary, as all do for a moment after it was handed over.
+// the primary, or that connects to it, as all do for a moment after it was handed over.
 func (p *Primary) Copies(servers int) State { return p.state(servers, false) }
 
 func (p *Primary) state(servers int, strict bool) State {
@@ -292,6 +292,8 @@ func (p *Primary) state(servers int, strict bool) State {
 			shard.misses("%s can be written to as well as %s", pod, primary)
 		case f.Source == "":
 			shard.misses("%s follows nobody", pod)
+		case !strict && f.Applying && f.Failure == "" && primary != "" && hostOf(f.Source) == primary:
+			shard.has(pod, false) // it has just been told whom to follow, and connects
 		case !f.Receiving || !f.Applying:
 			shard.misses("%s follows %s, receiving=%t applying=%t %s", pod, f.Source, f.Receiving, f.Applying, f.Failure)
 		case strict && primary != "" && hostOf(f.Source) != primary:
