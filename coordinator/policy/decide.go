@@ -80,7 +80,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	d.budget = d.ledger.plan()
 	d.isChosen = make([]bool, len(d.x.pods))
 	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
-		d.order = sorted(d.x.candidates())
+		d.order = d.x.sorted(d.x.candidates())
 	}
 	d.look()
 	d.addWaiting()

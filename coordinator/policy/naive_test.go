@@ -328,7 +328,7 @@ func (n *naive) before(a, b *Pod) bool {
 	key := func(p *Pod) []int {
 		k := []int{yes(n.isSick(p)), yes(!n.dead(p))}
 		if !n.dead(p) {
-			k = append(k, n.rank(p), yes(!n.last(p)), yes(!n.alive(p)),
+			k = append(k, n.rank(p), yes(!n.last(p)), yes(!n.alive(p)), yes(n.unitBegan(p)),
 				n.members(p, func(m Member) bool { return m.Leader }),
 				n.members(p, func(m Member) bool { return m.State == Active || m.State == Moving || m.State == Recovering }),
 				n.members(p, func(Member) bool { return true }))
@@ -339,6 +339,22 @@ func (n *naive) before(a, b *Pod) bool {
 		return c < 0
 	}
 	return a.UID < b.UID
+}
+
+// unitBegan: of the pods that go with this one, somebody is on the way or through with what
+// others of the same pool still have before them.
+func (n *naive) unitBegan(p *Pod) bool {
+	if n.unit(p) == "" {
+		return false
+	}
+	todo := func(o *Pod) bool { return n.why(o) != "" }
+	all := n.everyPodThere()
+	return slices.ContainsFunc(all, func(o *Pod) bool {
+		rolling := slices.ContainsFunc(all, func(i *Pod) bool {
+			return i.Pool == o.Pool && todo(i) && n.why(i) != ReasonScaleDown && (n.old(i) || i.Restart)
+		})
+		return n.unit(o) == n.unit(p) && n.wanted(o) && rolling && (!todo(o) || n.claimed(o) != nil)
+	})
 }
 
 func (n *naive) zone(p *Pod) string {

@@ -8,10 +8,12 @@ import (
 // sorted is the candidates in the order in which they are considered, a strict
 // total order of numbers. Keys are sorted rather than candidates, which are
 // large and say little without their pods.
-func sorted(list []candidate) []candidate {
+func (x *index) sorted(list []candidate) []candidate {
 	keys := make([]sortKey, len(list))
+	begun := x.begun(list)
 	for i := range list {
 		keys[i] = list[i].sortKey(int32(i))
+		keys[i].unit = uint8(count(!begun[list[i].unit]))
 	}
 	slices.SortFunc(keys, func(a, b sortKey) int { return a.compare(&b) })
 	ordered := make([]candidate, len(list))
@@ -27,6 +29,7 @@ func sorted(list []candidate) []candidate {
 type sortKey struct {
 	kind                   uint8 // broken by itself, before all others; dead ones after other broken ones
 	late                   uint8 // those that go last after all others of their rank, and live after not live
+	unit                   uint8 // a unit that has begun is finished first
 	leaders, busy, members int32
 	at                     int32 // the place in the index, which orders pods when nothing else does
 	from                   int32 // where the candidate was before
@@ -51,6 +54,9 @@ func (a *sortKey) compare(b *sortKey) int {
 		return c
 	}
 	if c := cmp.Compare(a.late, b.late); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.unit, b.unit); c != 0 {
 		return c
 	}
 	if c := cmp.Compare(a.leaders, b.leaders); c != 0 {

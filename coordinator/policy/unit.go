@@ -52,6 +52,28 @@ func (x *index) largestUnit() int {
 	return most
 }
 
+// begun are the units of which some pod is claimed, or has nothing to do any more while
+// a change is being rolled through its pool: a unit whose pods cannot all go at once is
+// finished before the next begins.
+func (x *index) begun(candidates []candidate) map[unitKey]bool {
+	if !x.byUnit() {
+		return nil
+	}
+	goes, pools := make([]bool, len(x.pods)), make([]bool, len(x.pools))
+	for i := range candidates {
+		c := &candidates[i]
+		goes[c.at] = true
+		pools[c.poolPos] = pools[c.poolPos] || c.reason != ReasonScaleDown && (isOutdated(c.pod) || c.Restart)
+	}
+	units := map[unitKey]bool{}
+	for i := range x.pods {
+		if p := &x.pods[i]; p.desired && p.unit != (unitKey{}) && pools[p.poolPos] && (!goes[i] || p.claim != nil) {
+			units[p.unit] = true
+		}
+	}
+	return units
+}
+
 // together are the candidates that are considered with the one at a place: the
 // rest of its unit that was not asked yet, as far as its rank and its going
 // last allow.

@@ -26,10 +26,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 	if absent && !slices.Contains(u.Targets, instanceTarget(u.Node)) && !s.lists(instanceTarget(u.Node)) {
 		return running("%s has no process in the database: what it had cannot be said to be elsewhere", engines.OneLine(u.Node)), nil
 	}
-	excluded := u.Mark == "" || s.lists(u.Mark)
-	for _, t := range u.Targets {
-		excluded = excluded && s.lists(t)
-	}
+	excluded := !slices.ContainsFunc(u.entries(), func(t string) bool { return !s.lists(t) })
 	if !excluded {
 		if why := e.ready(s); why != "" {
 			return running("%s", why), nil
@@ -45,6 +42,9 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 	}
 	if !excluded {
 		return e.exclude(ctx, order, u)
+	}
+	if address := s.uncovered(own); address != "" {
+		return refused("%s has come to %s since its addresses were excluded: that one is to be excluded, too", engines.OneLine(u.Node), address), nil
 	}
 	if wait := s.held(u.Node); wait != "" {
 		return running("%s", wait), nil
@@ -89,6 +89,17 @@ func (e *Engine) exclude(ctx context.Context, order engines.Order, u undo) (engi
 		return running("trying again: %s", engines.OneLine(said.refusals)), nil
 	}
 	return running("excluded, its data are being moved"), nil
+}
+
+// uncovered is the address of a process for which no entry of the list stands. The undo
+// bytes were noted before, so that no other can be added for this order.
+func (s sight) uncovered(own []process) string {
+	for _, p := range own {
+		if !is(p.excluded) && !s.lists(instanceTarget(p.instance)) && !s.lists(endpoint(p.address)) && !s.lists(ipOf(p.address)) {
+			return endpoint(p.address)
+		}
+	}
+	return ""
 }
 
 // held tells what the pod still has, or why the status cannot be relied on; empty:

@@ -2,6 +2,7 @@ package foundationdb
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -32,7 +33,11 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 		return engines.Progress{}, err
 	}
 	if stores {
-		if wait, err := e.maintain(ctx, order, zone, s); err != nil || wait != "" {
+		wait, err := e.maintain(ctx, order, zone, s)
+		if errors.Is(err, errForeignEnded) {
+			return refused("%s: it is to be begun anew", err), nil
+		}
+		if err != nil || wait != "" {
 			return engines.Progress{State: engines.Running, Detail: wait}, err
 		}
 	}

@@ -3,6 +3,7 @@ package foundationdb
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -65,6 +66,10 @@ func readShared(shared engines.Shared) (maintenanceUndo, error) {
 	return u, nil
 }
 
+// errForeignEnded: what is set now would be ours, and the record says that it is not to be
+// taken back.
+var errForeignEnded = errors.New("the zone was under maintenance by somebody else's word, and that has ended")
+
 // maintain is the part of a handoff that has the database wait for the zone. The
 // second value is what is waited for; empty: it waits.
 func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string, s sight) (string, error) {
@@ -81,6 +86,9 @@ func (e *Engine) maintain(ctx context.Context, order engines.Order, zone string,
 	lasting := s.maintenance == zone && s.remaining > (e.options.Maintenance/2).Seconds()
 	if lasting || s.maintenance == zone && before.Foreign {
 		return "", nil
+	}
+	if before.Foreign {
+		return "", errForeignEnded
 	}
 	if err := engines.InTime(order.NotAfter); err != nil {
 		return "", err

@@ -56,26 +56,22 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 	return err
 }
 
-// leftovers are the marks of the pod whose claims are not open, and, when none of its
-// marks stays, what they stand for.
+// leftovers are the marks of the pod whose claims are not open, and what they stand for
+// unless that of an open one stands for it, too. Any other entry is somebody else's, also
+// of the same pod.
 func (s *status) leftovers(instance string, keep []string) []string {
-	var found []string
-	kept := false
+	var found, kept []string
 	for _, t := range s.excluded {
 		switch pod, open := marks(t, instance, keep); {
 		case !pod:
 		case open:
-			kept = true
+			kept = append(kept, marked(t, instance, s.of(instance))...)
 		default:
 			found = append(found, t)
 		}
 	}
-	if len(found) == 0 || kept {
-		return found
+	for _, mark := range slices.Clone(found) {
+		found = append(found, marked(mark, instance, s.of(instance))...)
 	}
-	targets := []string{instanceTarget(instance)}
-	for _, p := range s.of(instance) {
-		targets = append(targets, endpoint(p.address))
-	}
-	return append(found, targets...)
+	return slices.DeleteFunc(found, func(t string) bool { return slices.Contains(kept, t) })
 }

@@ -49,11 +49,22 @@ func hash(text string) []byte {
 	return sum[:4]
 }
 
+// markFor is the mark of one address among the targets, which says that it is ours and
+// which it is, even when the pod has another by then. There is none where marks are
+// addresses themselves, nor for the pod's locality, for which the mark itself stands.
+func markFor(mark, target string) string {
+	if !strings.HasPrefix(mark, markPrefix) || strings.HasPrefix(target, localityPrefix) {
+		return ""
+	}
+	return mark + "/" + target
+}
+
 // marks tells whether a target is a mark for the pod, and whether it is that of one
 // of the claims.
 func marks(target, instance string, claims []string) (pod, claimed bool) {
 	if rest, ok := strings.CutPrefix(target, markPrefix); ok {
 		claim, whose, _ := strings.Cut(rest, "/")
+		whose, _, _ = strings.Cut(whose, "/")
 		return whose == instance, slices.Contains(claims, claim)
 	}
 	a, err := netip.ParseAddr(target)
@@ -63,6 +74,23 @@ func marks(target, instance string, claims []string) (pod, claimed bool) {
 	bytes := a.As16()
 	claimed = slices.ContainsFunc(claims, func(c string) bool { return addressMark(c, instance) == a.String() })
 	return string(bytes[8:12]) == string(hash(instance)), claimed
+}
+
+// marked are the targets that a mark of the pod stands for, as far as it tells: where it
+// is an address, the addresses of the pod's processes of today.
+func marked(mark, instance string, own []process) []string {
+	if rest, ok := strings.CutPrefix(mark, markPrefix); ok {
+		_, whose, _ := strings.Cut(rest, "/")
+		if _, address, one := strings.Cut(whose, "/"); one {
+			return []string{address}
+		}
+		return []string{instanceTarget(instance)}
+	}
+	var out []string
+	for _, p := range own {
+		out = append(out, endpoint(p.address))
+	}
+	return out
 }
 
 // validTarget: an IP, IP:port or locality_key:value, and nothing that would end

@@ -72,11 +72,16 @@ func (u undo) encode() ([]byte, error) {
 	return data, err
 }
 
-// entries are what Restore takes away.
+// entries are what is excluded, with the marks beside it: what Restore takes away.
 func (u undo) entries() []string {
 	out := slices.Clone(u.Targets)
 	if u.Mark != "" {
 		out = append(out, u.Mark)
+	}
+	for _, t := range u.Targets {
+		if mark := markFor(u.Mark, t); mark != "" {
+			out = append(out, mark)
+		}
 	}
 	return out
 }
