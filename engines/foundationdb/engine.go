@@ -152,9 +152,9 @@ func refused(format string, args ...any) engines.Progress {
 // ready tells why the database is in no state in which something may be taken away;
 // empty: it is.
 func (e *Engine) ready(s sight) string {
-	switch h := s.verdict(s.away); h.Verdict {
+	switch h := s.health(e.options.Recovered); h.Verdict {
 	case engines.Green, engines.Recoverable:
-		return s.veto(s.recovered, e.options.Recovered)
+		return ""
 	default:
 		return h.Reason
 	}

@@ -83,7 +83,7 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 		return engines.Observation{Health: s.downHealth()}
 	}
 	name := e.options.Instance
-	o := engines.Observation{Node: name, Groups: s.groups(s.away), Nodes: s.nodes(s.away), Health: s.verdict(s.away)}
+	o := engines.Observation{Node: name, Groups: s.groups(s.away), Nodes: s.nodes(s.away), Health: s.health(e.options.Recovered)}
 	moving := !s.calm()
 	for i := range o.Groups {
 		if o.Groups[i].Kind == engines.Shard && len(o.Groups[i].ID) >= 7 && o.Groups[i].ID[:7] == "storage" {
@@ -114,9 +114,6 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 	}
 	if _, known := s.zoneOf(name); !known {
 		o.Veto = "its fault domain is not known, or not one: start fdbserver with --locality_zoneid"
-	}
-	if o.Veto == "" {
-		o.Veto = s.veto(s.recovered, e.options.Recovered)
 	}
 	return o
 }

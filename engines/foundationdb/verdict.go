@@ -15,7 +15,7 @@ import (
 //   - Red: the database or a majority of its coordinators does not answer, a shard
 //     has no copy, or mutations may be lost.
 //   - Yellow: a recovery is under way, data are being rebuilt, logs are missing, or
-//     the database itself raises an alarm.
+//     the database itself raises an alarm, or recovered a moment ago (health).
 //   - Recoverable: all that is missing are pods of the zone under maintenance, on
 //     whose return the database waits, and seats of coordinators.
 //   - Green: nothing is missing.
@@ -107,10 +107,13 @@ func (s *status) calm() bool {
 	return strings.HasPrefix(s.dataState, "healthy")
 }
 
-// veto is why no pod may go just now, whatever the groups say; empty: none.
-func (s *status) veto(recovered, wanted time.Duration) string {
-	if recovered < wanted {
-		return fmt.Sprintf("the database recovered %d s ago, %d s are wanted", int(recovered.Seconds()), int(wanted.Seconds()))
+// health is the verdict, and while the database has recovered only just now it is Yellow at
+// best. All agents see that end, each at its next look; as a verdict it ends when the last of
+// them has, so that who may go next is not who looked first.
+func (s sight) health(wanted time.Duration) engines.Health {
+	h := s.verdict(s.away)
+	if (h.Verdict == engines.Green || h.Verdict == engines.Recoverable) && s.recovered < wanted {
+		return engines.Health{Verdict: engines.Yellow, Reason: fmt.Sprintf("the database recovered %d s ago, %d s are wanted", int(s.recovered.Seconds()), int(wanted.Seconds()))}
 	}
-	return ""
+	return h
 }

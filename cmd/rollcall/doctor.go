@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// exitFindings: the doctor has found an error.
+const exitFindings = 2
+
+// examined is what doctor writes.
+type examined struct {
+	Checks   []string         `json:"checks"`
+	Findings []doctor.Finding `json:"findings"`
+	// Unread is what could not be read, so that what depends on it was not examined.
+	Unread []string `json:"unread,omitempty"`
+}
+
+func newDoctor(a *app) *cobra.Command {
+	var file string
+	var out format
+	cmd := &cobra.Command{
+		Use:   "doctor [NAME]...",
+		Short: "Examine a chart, or what runs, before anything is changed",
+		Long: `Examine the StatefulSets of a rendered chart, or those of a namespace that belong to a
+DatabaseCluster, before anything is changed: what Rollcall could not work with, what is
+less safe than it seems, and how to mend it. Nothing is written.
+
+A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about all
+StatefulSets with the label rollcall.dev/cluster, or about all where none has it yet.
+
+The exit status is 0 when there is no error among the findings, 2 when there is.`,
+		Example: fmt.Sprintf("  helm template search ./chart | %[1]s doctor -f -\n  %[1]s doctor search -n prod", a.name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var e examined
+			var err error
+			if file != "" {
+				e, err = a.examineFile(file, args)
+			} else {
+				e, err = a.examineLive(cmd.Context(), args)
+			}
+			if err != nil {
+				return err
+			}
+			return a.writeExamined(out, e)
+		},
+		ValidArgsFunction: a.completeNames,
+	}
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest to examine, such as helm template writes, - for standard input")
+	outputFlag(cmd, &out, "text", formatJSON, formatYAML)
+	return cmd
+}
+
+func (a *app) examineFile(file string, names []string) (examined, error) {
+	data, err := a.readFile(file, "manifest")
+	if file == "-" {
+		file = "standard input"
+	}
+	if err != nil {
+		return examined{}, fmt.Errorf("%s: %w", file, err)
+	}
+	facts, err := doctor.Manifest(data)
+	if err == nil {
+		err = facts.Only(names)
+	}
+	if err != nil {
+		return examined{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return examined{Checks: doctor.Names(), Findings: doctor.Examine(facts)}, nil
+}
+
+// examineLive reads as much as it may. Without the StatefulSets there is nothing to say.
+func (a *app) examineLive(ctx context.Context, names []string) (examined, error) {
+	ns, err := a.namespace()
+	if err != nil {
+		return examined{}, err
+	}
+	clusters, core, err := a.clients()
+	if err != nil {
+		return examined{}, err
+	}
+	sets, err := core.AppsV1().StatefulSets(ns).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return examined{}, fmt.Errorf("list StatefulSets of namespace %s: %w", ns, err)
+	}
+	live := &doctor.Live{Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}}
+	f := &doctor.Facts{Sets: sets.Items, Live: live}
+	tried := func(what string, err error) bool {
+		if err != nil {
+			live.Unread = append(live.Unread, fmt.Sprintf("%s: %v", what, err))
+		}
+		return err == nil
+	}
+	if v, err := core.Discovery().ServerVersion(); tried("version of Kubernetes", err) {
+		live.Version = v.GitVersion
+	}
+	// The account of one of the controllers: it is there where each has its own.
+	_, err = core.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Get(ctx, "generic-garbage-collector", metav1.GetOptions{})
+	live.ControllersHaveAccounts = err == nil || !apierrors.IsNotFound(err) && !tried("accounts of Kubernetes' controllers", err)
+	if list, err := clusters.DatabaseClusters(ns).List(ctx, metav1.ListOptions{}); err == nil {
+		f.Clusters = list.Items
+	} else if !noSuchResource(err) {
+		tried("DatabaseClusters", err)
+	}
+	if list, err := core.PolicyV1().PodDisruptionBudgets(ns).List(ctx, metav1.ListOptions{}); tried("PodDisruptionBudgets", err) {
+		f.Budgets = list.Items
+	}
+	if list, err := core.NetworkingV1().NetworkPolicies(ns).List(ctx, metav1.ListOptions{}); tried("NetworkPolicies", err) {
+		f.Policies = list.Items
+	}
+	if list, err := core.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{}); tried("pods", err) {
+		live.Pods = list.Items
+	}
+	if list, err := core.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); tried("nodes", err) {
+		live.Nodes = list.Items
+	}
+	if n, err := core.CoreV1().Namespaces().Get(ctx, live.Install, metav1.GetOptions{}); err == nil {
+		live.InstallLabels = labels.Set(n.Labels)
+	}
+	if err := f.Only(names); err != nil {
+		return examined{}, fmt.Errorf("namespace %s: %w", ns, err)
+	}
+	for _, name := range f.CredentialsSecrets() {
+		_, err := core.CoreV1().Secrets(ns).Get(ctx, name, metav1.GetOptions{})
+		if err == nil || !apierrors.IsNotFound(err) && !tried("secrets "+name, err) {
+			f.Secrets = append(f.Secrets, ns+"/"+name)
+		}
+	}
+	a.readSnapshots(ctx, f, tried)
+	return examined{Checks: doctor.Names(), Findings: doctor.Examine(f), Unread: live.Unread}, nil
+}
+
+// readSnapshots asks the coordinator what it knows of the databases.
+func (a *app) readSnapshots(ctx context.Context, f *doctor.Facts, tried func(string, error) bool) {
+	for _, c := range f.Clusters {
+		resp, err := a.getSnapshot(ctx, c.Name)
+		if !tried("what the coordinator knows of "+c.Name, err) {
+			continue
+		}
+		s, err := policy.Decode([]byte(resp.GetSnapshotJson()))
+		if tried("the snapshot of "+c.Name, err) {
+			f.Live.Snapshots[c.Namespace+"/"+c.Name] = &s
+		}
+	}
+}
+
+func (a *app) writeExamined(out format, e examined) error {
+	if e.Findings == nil {
+		e.Findings = []doctor.Finding{}
+	}
+	if out != formatText {
+		if err := a.writeValue(out, e); err != nil {
+			return err
+		}
+	} else {
+		a.writeFindings(e)
+	}
+	if n := countOf(e.Findings, doctor.Error); n > 0 {
+		return &exitError{exitFindings, fmt.Errorf("%s that Rollcall cannot work with", counted(n, "error"))}
+	}
+	return nil
+}
+
+const findingWidth = 96
+
+func (a *app) writeFindings(e examined) {
+	palette, w := a.palette(), a.streams.Out
+	marks := map[doctor.Severity]show.Mark{doctor.Error: show.Bad, doctor.Warning: show.Waiting}
+	for _, f := range e.Findings {
+		fmt.Fprintf(w, "%s  %s  %s\n", palette.Paint(marks[f.Severity], fmt.Sprintf("%-7s", f.Severity)), f.Check, show.Clean(f.Object))
+		for _, line := range show.Wrap(show.Clean(f.Found), findingWidth-9) {
+			fmt.Fprintf(w, "         %s\n", line)
+		}
+		for i, line := range show.Wrap(show.Clean(f.Fix), findingWidth-14) {
+			fmt.Fprintf(w, "         %-5s%s\n", map[bool]string{true: "fix:"}[i == 0], line)
+		}
+	}
+	for _, u := range e.Unread {
+		fmt.Fprintf(a.streams.ErrOut, "note: not read, so not examined: %s\n", u)
+	}
+	fmt.Fprintf(w, "%d checks: %s, %s, %s\n", len(e.Checks), counted(countOf(e.Findings, doctor.Error), "error"),
+		counted(countOf(e.Findings, doctor.Warning), "warning"), counted(countOf(e.Findings, doctor.Info), "note"))
+}
+
+func countOf(findings []doctor.Finding, s doctor.Severity) int {
+	return len(slices.DeleteFunc(slices.Clone(findings), func(f doctor.Finding) bool { return f.Severity != s }))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,52 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// budget: the eviction API answers 500 for a pod of two PodDisruptionBudgets, and drains
+// give up.
+func budget(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		pod := labels.Set(template(set).Labels)
+		var foreign []string
+		where := ""
+		for i := range f.Budgets {
+			b := &f.Budgets[i]
+			if b.Name == v1alpha1.DerivedName(clusterName(set)) || !sameNamespace(b.Namespace, set.Namespace) || b.Spec.Selector == nil || !matches(b.Spec.Selector, pod) {
+				continue
+			}
+			foreign = append(foreign, b.Name)
+			if where == "" {
+				where = origin(b)
+			}
+		}
+		slices.Sort(foreign)
+		disable := "disable it in the chart (pdb.enabled, podDisruptionBudget.create or the like)" + where
+		switch {
+		case len(foreign) == 0:
+			return nil
+		case len(foreign) > 1:
+			return one(Error, fmt.Sprintf("PodDisruptionBudgets %s select its pods: Kubernetes evicts no pod that has two", strings.Join(foreign, " and ")), disable)
+		case f.spec(set).Guard == policy.GuardOff:
+			return nil
+		}
+		return one(Warning, fmt.Sprintf("PodDisruptionBudget %s selects its pods, so Rollcall makes none of its own: drains by others are bounded by that one, which knows nothing of copies", foreign[0]), disable)
+	})
+}
+
+func origin(b *policyv1.PodDisruptionBudget) string {
+	if release := b.Annotations["meta.helm.sh/release-name"]; release != "" {
+		return ", Helm release " + release
+	}
+	return ""
+}

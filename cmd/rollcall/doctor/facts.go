@@ -1,0 +1,156 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Facts are what is examined. Of a chart only the objects in it are known; Live is nil
+// then, and what only a cluster can tell is not asked.
+type Facts struct {
+	Sets     []appsv1.StatefulSet
+	Clusters []v1alpha1.DatabaseCluster
+	Budgets  []policyv1.PodDisruptionBudget
+	Policies []networkingv1.NetworkPolicy
+	Secrets  []string // namespace/name
+	Live     *Live
+}
+
+// Live is what only a cluster has.
+type Live struct {
+	// Version of Kubernetes, such as v1.34.1.
+	Version string
+	// ControllersHaveAccounts: each controller of Kubernetes acts under its own name.
+	ControllersHaveAccounts bool
+	// Install is the namespace of the coordinator; its labels, as far as they may be read.
+	Install       string
+	InstallLabels labels.Set
+	Nodes         []corev1.Node
+	Pods          []corev1.Pod
+	// Snapshots are what the coordinator decided on last, by namespace/name.
+	Snapshots map[string]*policy.Snapshot
+	// Unread is what could not be read, and why.
+	Unread []string
+}
+
+// Only leaves the StatefulSets of these names, or of DatabaseClusters of these names.
+// Without names it leaves those that say that they are a database's, as others, such as a
+// chart's ZooKeeper, are none; and all where nobody says so yet.
+func (f *Facts) Only(names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name || clusterName(&s) == name }) {
+			var there []string
+			for i := range f.Sets {
+				there = append(there, f.Sets[i].Name)
+			}
+			if len(there) == 0 {
+				return fmt.Errorf("there is no StatefulSet, so none is named %s or belongs to a DatabaseCluster %s", name, name)
+			}
+			return fmt.Errorf("no StatefulSet is named %s or belongs to a DatabaseCluster %s; there are %s", name, name, strings.Join(there, ", "))
+		}
+	}
+	f.keep(func(s *appsv1.StatefulSet) bool {
+		return len(names) == 0 || slices.Contains(names, s.Name) || slices.Contains(names, clusterName(s))
+	})
+	if len(names) == 0 && slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return clusterName(&s) != "" }) {
+		f.keep(func(s *appsv1.StatefulSet) bool { return clusterName(s) != "" })
+	}
+	f.Clusters = slices.DeleteFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {
+		return len(names) > 0 && !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return clusterName(&s) == c.Name })
+	})
+	return nil
+}
+
+func (f *Facts) keep(which func(*appsv1.StatefulSet) bool) {
+	f.Sets = slices.DeleteFunc(f.Sets, func(s appsv1.StatefulSet) bool { return !which(&s) })
+}
+
+// CredentialsSecrets are the names of Secrets that must be there.
+func (f *Facts) CredentialsSecrets() []string {
+	var names []string
+	for i := range f.Sets {
+		if set := &f.Sets[i]; f.wantsCredentials(set) {
+			names = append(names, credentialsSecret(set))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// clusterName is the DatabaseCluster that a StatefulSet belongs to, or will; empty: none
+// is said.
+func clusterName(set *appsv1.StatefulSet) string {
+	if name := set.Labels[v1alpha1.LabelCluster]; name != "" {
+		return name
+	}
+	return set.Spec.Template.Labels[v1alpha1.LabelCluster]
+}
+
+// clusterOf is the DatabaseCluster of a StatefulSet; nil: it is not known.
+func (f *Facts) clusterOf(set *appsv1.StatefulSet) *v1alpha1.DatabaseCluster {
+	name := clusterName(set)
+	i := slices.IndexFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {
+		return c.Name == name && sameNamespace(c.Namespace, set.Namespace)
+	})
+	if name == "" || i < 0 {
+		return nil
+	}
+	return &f.Clusters[i]
+}
+
+// spec is what the DatabaseCluster of a StatefulSet says, with defaults; without one, the
+// defaults.
+func (f *Facts) spec(set *appsv1.StatefulSet) policy.Spec {
+	if c := f.clusterOf(set); c != nil {
+		return c.Spec.WithDefaults()
+	}
+	return policy.Spec{}.WithDefaults()
+}
+
+// sameNamespace: objects of a chart often name none, and all go to that of the release.
+func sameNamespace(a, b string) bool { return a == b || a == "" || b == "" }
+
+func id(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func setID(set *appsv1.StatefulSet) string { return "StatefulSet " + id(set.Namespace, set.Name) }
+
+// eachSet asks about every StatefulSet.
+func (f *Facts) eachSet(ask func(*appsv1.StatefulSet) []Finding) (out []Finding) {
+	for i := range f.Sets {
+		set := &f.Sets[i]
+		for _, found := range ask(set) {
+			if found.Object == "" {
+				found.Object = setID(set)
+			}
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+func one(s Severity, found, fix string) []Finding {
+	return []Finding{{Severity: s, Found: found, Fix: fix}}
+}
+
+// replicas that a StatefulSet wants.
+func replicas(set *appsv1.StatefulSet) int32 {
+	if set.Spec.Replicas == nil {
+		return 1
+	}
+	return *set.Spec.Replicas
+}

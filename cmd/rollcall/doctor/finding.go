@@ -1,0 +1,92 @@
+// Package doctor examines what Rollcall is to work on before anything changes: a rendered
+// chart, or what a cluster has. It only reads, and each finding names its fix.
+package doctor
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Severity of a finding.
+type Severity string
+
+// The severities.
+const (
+	// Error: Rollcall cannot work, or the database is less safe than without it.
+	Error Severity = "error"
+	// Warning: it works, and something that people expect of it does not.
+	Warning Severity = "warning"
+	// Info is good to know.
+	Info Severity = "info"
+)
+
+// Finding is something that is not as it should be.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	// Check is its name, which stays the same.
+	Check string `json:"check"`
+	// Object that it is about, such as "StatefulSet prod/solr".
+	Object string `json:"object"`
+	// Found in words, and what would be right.
+	Found string `json:"found"`
+	Fix   string `json:"fix"`
+}
+
+// checks are asked in this order. Each answers for itself, so that one that cannot be
+// asked hides no other.
+var checks = []struct {
+	name string
+	ask  func(*Facts) []Finding
+}{
+	{"kubernetes-version", kubernetesVersion},
+	{"controllers", controllers},
+	{"database-cluster", databaseCluster},
+	{"label", label},
+	{"agent", agent},
+	{"grace-period", gracePeriod},
+	{"readiness", readiness},
+	{"update-strategy", updateStrategy},
+	{"ordered-ready", orderedReady},
+	{"single-pod", singlePod},
+	{"spread", spread},
+	{"zones", zones},
+	{"volume", volume},
+	{"budget", budget},
+	{"network-policy", networkPolicy},
+	{"credentials", credentials},
+	{"client", client},
+	{"reports", reports},
+	{"holds", holds},
+}
+
+// Names of all checks, in the order in which they are asked.
+func Names() []string {
+	names := make([]string, len(checks))
+	for i, c := range checks {
+		names[i] = c.name
+	}
+	return names
+}
+
+// Examine answers all findings, the worst first, then by check and object.
+func Examine(f *Facts) []Finding {
+	var out []Finding
+	for _, c := range checks {
+		for _, found := range c.ask(f) {
+			found.Check = c.name
+			out = append(out, found)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int { return cmp.Compare(order(a.Severity), order(b.Severity)) })
+	return out
+}
+
+func order(s Severity) int { return slices.Index([]Severity{Error, Warning, Info}, s) }
+
+// Worst is the severity of the worst finding; empty: there is none.
+func Worst(findings []Finding) Severity {
+	if len(findings) == 0 {
+		return ""
+	}
+	return findings[0].Severity
+}

@@ -1,0 +1,42 @@
+package doctor
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// oldest Kubernetes whose admission policies and sidecars Rollcall builds on.
+const oldest = "1.30.0"
+
+func kubernetesVersion(f *Facts) []Finding {
+	if f.Live == nil {
+		return nil
+	}
+	v, err := version.ParseGeneric(f.Live.Version)
+	if err != nil || v.AtLeast(version.MustParseGeneric(oldest)) {
+		return nil
+	}
+	return []Finding{{Severity: Error, Object: "Kubernetes", Found: "it is " + f.Live.Version + ": sidecars and admission policies as Rollcall uses them are there from 1.30 on",
+		Fix: "upgrade Kubernetes first"}}
+}
+
+// controllers: the guard lets Kubernetes' own controllers through by their names.
+func controllers(f *Facts) []Finding {
+	if f.Live == nil || f.Live.ControllersHaveAccounts {
+		return nil
+	}
+	var enforced []string
+	for i := range f.Clusters {
+		if c := &f.Clusters[i]; c.Spec.WithDefaults().Guard == policy.GuardEnforce {
+			enforced = append(enforced, id(c.Namespace, c.Name))
+		}
+	}
+	severity, found := Warning, "the controllers of Kubernetes act under one name (kube-controller-manager without --use-service-account-credentials), so that nothing can be guarded"
+	if len(enforced) > 0 {
+		severity = Error
+		found += "; spec.guard is Enforce for " + enforced[0]
+	}
+	return []Finding{{Severity: severity, Object: "Kubernetes", Found: found,
+		Fix: "start kube-controller-manager with --use-service-account-credentials=true, or set spec.guard: Off and updateStrategy: OnDelete"}}
+}

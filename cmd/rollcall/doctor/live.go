@@ -1,0 +1,93 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// snapshots are what the coordinator decided on last, in order.
+func (f *Facts) snapshots(ask func(name string, s *policy.Snapshot) []Finding) (out []Finding) {
+	if f.Live == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Live.Snapshots)) {
+		for _, found := range ask(name, f.Live.Snapshots[name]) {
+			found.Object = "DatabaseCluster " + name
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+// reports: agents that say nothing, and servers that are no member.
+func reports(f *Facts) []Finding {
+	return f.snapshots(func(_ string, s *policy.Snapshot) []Finding {
+		var silent, strange, without []string
+		for i := range s.Pods {
+			p := &s.Pods[i]
+			switch {
+			case p.Phase == policy.Missing:
+			case !p.Agent:
+				without = append(without, p.Name)
+			case p.Report == nil:
+				silent = append(silent, p.Name)
+			case p.Report.Member != policy.Live:
+				strange = append(strange, fmt.Sprintf("%s (%s)", p.Name, p.Report.Member))
+			}
+		}
+		var out []Finding
+		if len(without) > 0 {
+			out = append(out, Finding{Severity: Info, Found: fmt.Sprintf("%d pods have no agent yet, such as %s", len(without), without[0]),
+				Fix: "kubectl rollcall approve " + s.Cluster.Name + " --what adopt lets Rollcall restart them one after the other, once the label is in the pod template"})
+		}
+		if len(silent) > 0 {
+			out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("the coordinator has no report of %s", strings.Join(silent, ", ")),
+				Fix: "look at the logs of container rollcall-agent, and at NetworkPolicies between the agents (7946 TCP and UDP) and from the coordinator (7947 TCP)"})
+		}
+		if len(strange) > 0 {
+			out = append(out, Finding{Severity: Warning, Found: "in the database's own membership are not: " + strings.Join(strange, ", "),
+				Fix: "the agent's log says what it was refused (a missing grant, credentials, TLS); the guide of the database lists the grants"})
+		}
+		if s.Health.Verdict == policy.Red || s.Health.Verdict == policy.UnknownHealth {
+			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("the database says %s: %s", s.Health.Verdict, s.Health.Reason), Fix: "mend the database first: with policy.health above it nothing goes"})
+		}
+		return out
+	})
+}
+
+// holds: what a change would wait for now. Without a change nothing is a candidate, so the
+// groups are asked what they could never give.
+func holds(f *Facts) []Finding {
+	return f.snapshots(func(_ string, s *policy.Snapshot) []Finding {
+		single := map[string][]string{}
+		for _, g := range s.Groups {
+			if g.Kind == policy.Shard && len(g.Members) == 1 && g.Members[0].Pod != "" {
+				single[g.Members[0].Pod] = append(single[g.Members[0].Pod], g.ID)
+			}
+		}
+		var out []Finding
+		for _, pod := range slices.Sorted(maps.Keys(single)) {
+			groups := single[pod]
+			slices.Sort(groups)
+			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("%s has the only copy of %s%s: out of reach while it restarts (policy.unprotected: %s)", pod, groups[0], others(len(groups)), s.Cluster.Spec.WithDefaults().Policy.Unprotected),
+				Fix: "add a copy on another pod"})
+		}
+		for _, h := range policy.Decide(*s).Holds {
+			if h.Pod == "" {
+				out = append(out, Finding{Severity: Info, Found: fmt.Sprintf("nothing would go now: %s: %s", h.Rule, h.Reason), Fix: "kubectl rollcall explain says more; deploy/docs/runbook.md has a section for " + string(h.Rule)})
+			}
+		}
+		return out
+	})
+}
+
+func others(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n-1)
+}

@@ -1,0 +1,159 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+)
+
+// way is a connection that Rollcall needs.
+type way struct {
+	port     int32
+	protocol corev1.Protocol
+	what     string
+	// coordinator: the other end is the coordinator, not another pod of the database.
+	coordinator bool
+	egress      bool
+}
+
+var ways = []way{
+	{port: config.PortGossip, protocol: corev1.ProtocolTCP, what: "gossip between the agents"},
+	{port: config.PortGossip, protocol: corev1.ProtocolUDP, what: "gossip between the agents"},
+	{port: config.PortGRPC, protocol: corev1.ProtocolTCP, what: "steps of a handover between the agents"},
+	{port: config.PortGRPC, protocol: corev1.ProtocolTCP, what: "orders of the coordinator", coordinator: true},
+	{port: config.PortGossip, protocol: corev1.ProtocolTCP, what: "gossip between the agents", egress: true},
+	{port: config.PortGossip, protocol: corev1.ProtocolUDP, what: "gossip between the agents", egress: true},
+	{port: config.PortGRPC, protocol: corev1.ProtocolTCP, what: "steps of a handover between the agents", egress: true},
+}
+
+// portNames are those of the agent's container.
+var portNames = map[int32]string{config.PortGossip: "rc-gossip", config.PortGRPC: "rc-grpc"}
+
+func (w way) String() string {
+	direction := "from other pods of the database"
+	switch {
+	case w.coordinator:
+		direction = "from the coordinator"
+	case w.egress:
+		direction = "to other pods of the database"
+	}
+	return fmt.Sprintf("%s %d %s (%s)", w.protocol, w.port, direction, w.what)
+}
+
+// networkPolicy: policies add up, and a pod that none selects is reached by everybody.
+func networkPolicy(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		pod := labels.Set(template(set).Labels)
+		var in, out []*networkingv1.NetworkPolicy
+		var names []string
+		for i := range f.Policies {
+			p := &f.Policies[i]
+			if !sameNamespace(p.Namespace, set.Namespace) || !matches(&p.Spec.PodSelector, pod) {
+				continue
+			}
+			if has(p, networkingv1.PolicyTypeIngress) {
+				in = append(in, p)
+			}
+			if has(p, networkingv1.PolicyTypeEgress) {
+				out = append(out, p)
+			}
+			names = append(names, p.Name)
+		}
+		var closed []string
+		for _, w := range ways {
+			policies := in
+			if w.egress {
+				policies = out
+			}
+			if len(policies) > 0 && !slices.ContainsFunc(policies, func(p *networkingv1.NetworkPolicy) bool { return f.allows(p, w, pod) }) {
+				closed = append(closed, w.String())
+			}
+		}
+		if len(closed) == 0 {
+			return nil
+		}
+		slices.Sort(names)
+		return one(Error, fmt.Sprintf("NetworkPolicy %s does not let through %s", strings.Join(names, ", "), strings.Join(closed, "; ")),
+			"let these ports through in the chart's policy, or add one of your own that selects the same pods")
+	})
+}
+
+// has tells whether a policy is about a direction; without types it is about ingress, and
+// about egress where it has such rules.
+func has(p *networkingv1.NetworkPolicy, t networkingv1.PolicyType) bool {
+	if len(p.Spec.PolicyTypes) == 0 {
+		return t == networkingv1.PolicyTypeIngress || len(p.Spec.Egress) > 0
+	}
+	return slices.Contains(p.Spec.PolicyTypes, t)
+}
+
+func (f *Facts) allows(p *networkingv1.NetworkPolicy, w way, pod labels.Set) bool {
+	if w.egress {
+		return slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
+			return w.through(r.Ports) && f.isThere(r.To, w, pod)
+		})
+	}
+	return slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool {
+		return w.through(r.Ports) && f.isThere(r.From, w, pod)
+	})
+}
+
+func (w way) through(ports []networkingv1.NetworkPolicyPort) bool {
+	return len(ports) == 0 || slices.ContainsFunc(ports, func(p networkingv1.NetworkPolicyPort) bool {
+		protocol := corev1.ProtocolTCP
+		if p.Protocol != nil {
+			protocol = *p.Protocol
+		}
+		if protocol != w.protocol {
+			return false
+		}
+		switch {
+		case p.Port == nil:
+			return true
+		case p.Port.StrVal != "": // the agent's ports have these names
+			return p.Port.StrVal == portNames[w.port] || p.Port.StrVal == portNames[w.port]+"-udp" && w.protocol == corev1.ProtocolUDP
+		case p.EndPort != nil:
+			return p.Port.IntVal <= w.port && w.port <= *p.EndPort
+		}
+		return p.Port.IntVal == w.port
+	})
+}
+
+// isThere: one of the peers is the other end. Blocks of addresses may be it, and count.
+func (f *Facts) isThere(peers []networkingv1.NetworkPolicyPeer, w way, pod labels.Set) bool {
+	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
+		switch {
+		case p.IPBlock != nil:
+			return true
+		case w.coordinator:
+			return p.NamespaceSelector != nil && matches(p.NamespaceSelector, f.installLabels()) && (p.PodSelector == nil || matches(p.PodSelector, coordinatorLabels))
+		}
+		// The namespace of the pods is not known by its labels: an own selector may be it.
+		return p.PodSelector == nil || matches(p.PodSelector, pod)
+	})
+}
+
+// coordinatorLabels are those of the chart.
+var coordinatorLabels = labels.Set{"app.kubernetes.io/name": "rollcall", "app.kubernetes.io/component": "coordinator"}
+
+func (f *Facts) installLabels() labels.Set {
+	out := labels.Set{corev1.LabelMetadataName: "rollcall-system"}
+	if f.Live != nil {
+		out[corev1.LabelMetadataName] = f.Live.Install
+		out = labels.Merge(out, f.Live.InstallLabels)
+	}
+	return out
+}
+
+func matches(s *metav1.LabelSelector, set labels.Set) bool {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && selector.Matches(set)
+}

@@ -1,0 +1,192 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/inject"
+)
+
+// template of a set as it would be with the label that brings the agents.
+func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
+	t := set.Spec.Template.DeepCopy()
+	if t.Labels[v1alpha1.LabelCluster] == "" {
+		name := clusterName(set)
+		if name == "" {
+			name = "x"
+		}
+		if t.Labels == nil {
+			t.Labels = map[string]string{}
+		}
+		t.Labels[v1alpha1.LabelCluster] = name
+	}
+	return t
+}
+
+// agent asks the injection itself what it would say.
+func agent(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		_, warnings, err := inject.Template(template(set), inject.Options{Image: "agent", ExistingPreStop: inject.KeepPreStop})
+		if err != nil {
+			return one(Error, "the agent cannot be added to its pods: "+err.Error(), "change the pod template as it says")
+		}
+		var out []Finding
+		for _, w := range warnings {
+			out = append(out, Finding{Severity: Warning, Found: string(w), Fix: fmt.Sprintf(
+				"remove the hook, or annotate the pod template with %s: %s (its hook is of the kind exec, and /bin/sh and curl or wget are in the image) or %s",
+				v1alpha1.AnnotationPreStop, v1alpha1.PreStopChain, v1alpha1.PreStopKeep)})
+		}
+		return out
+	})
+}
+
+// gracePeriod: a pod that is deleted by other hands is handed over within it.
+func gracePeriod(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		grace, said := int64(30), "not set, which is 30"
+		if g := set.Spec.Template.Spec.TerminationGracePeriodSeconds; g != nil {
+			grace, said = *g, fmt.Sprint(*g)
+		}
+		handoff := int64(f.spec(set).Drain.TimeoutSeconds)
+		switch {
+		case grace < inject.MinGraceSeconds:
+			return one(Warning, fmt.Sprintf("terminationGracePeriodSeconds is %s: too short to hand over a pod that somebody else deletes; pods that get an agent have at least %d, which the template does not show",
+				said, inject.MinGraceSeconds), fmt.Sprintf("set terminationGracePeriodSeconds to %d (drain.timeoutSeconds) in the chart", max(handoff, inject.MinGraceSeconds)))
+		case grace < handoff:
+			return one(Info, fmt.Sprintf("terminationGracePeriodSeconds is %d and drain.timeoutSeconds %d: a handover by Rollcall may take longer than one in the stop hook", grace, handoff),
+				fmt.Sprintf("set terminationGracePeriodSeconds to %d where handing over a node takes so long", handoff))
+		}
+		return nil
+	})
+}
+
+// databaseContainer is the one that is annotated, or the first.
+func databaseContainer(t *corev1.PodTemplateSpec) *corev1.Container {
+	list := t.Spec.Containers
+	if name := t.Annotations[v1alpha1.AnnotationContainer]; name != "" {
+		if i := slices.IndexFunc(list, func(c corev1.Container) bool { return c.Name == name }); i >= 0 {
+			return &list[i]
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[0]
+}
+
+func readiness(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		c := databaseContainer(&set.Spec.Template)
+		switch {
+		case c == nil:
+			return nil
+		case c.ReadinessProbe == nil:
+			return one(Warning, "container "+c.Name+" has no readiness probe: it counts as Ready, and gets requests, as soon as its process is there",
+				"add one that asks the database, such as its health request over HTTP or its ping command")
+		case c.ReadinessProbe.TCPSocket != nil:
+			return one(Warning, "the readiness probe of container "+c.Name+" is a TCP connection, which a server accepts before it serves: clients get requests refused after each restart",
+				"use httpGet or exec with a request that the database answers")
+		}
+		return nil
+	})
+}
+
+func orderedReady(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		if p := set.Spec.PodManagementPolicy; p == appsv1.ParallelPodManagement || replicas(set) < 2 {
+			return nil
+		}
+		return one(Warning, "podManagementPolicy is OrderedReady: one pod that does not become Ready keeps all of a higher ordinal from being made, also after a whole zone was lost, and one pod at a time is rolled",
+			"set podManagementPolicy: Parallel; it cannot be changed in place: kubectl delete statefulset "+set.Name+" --cascade=orphan, then apply the chart, which restarts no pod")
+	})
+}
+
+func singlePod(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		pods := int32(0)
+		for i := range f.Sets {
+			if o := &f.Sets[i]; o == set || clusterName(set) != "" && clusterName(o) == clusterName(set) && sameNamespace(o.Namespace, set.Namespace) {
+				pods += replicas(o)
+			}
+		}
+		if pods != 1 {
+			return nil
+		}
+		return one(Warning, "the database has one pod: what it has is out of reach during each restart", "two pods at least, and two copies of everything")
+	})
+}
+
+// volume: what a pod has is kept by its claim only.
+func volume(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		spec := f.spec(set)
+		if len(set.Spec.VolumeClaimTemplates) > 0 || spec.Drain.Data.Restart != "Keep" || f.clusterOf(set) == nil && clusterName(set) == "" {
+			return nil
+		}
+		var persistent []string
+		for _, v := range set.Spec.Template.Spec.Volumes {
+			if v.HostPath != nil || v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+				persistent = append(persistent, v.Name)
+			}
+		}
+		if len(persistent) > 0 {
+			return nil
+		}
+		return one(Error, "it has no volumeClaimTemplates, so a pod loses its data when it restarts, and the DatabaseCluster says drain.data.restart: Keep",
+			"set spec.drain.data.restart: Lose, so that each pod is emptied first; for pods without data that is right, too")
+	})
+}
+
+// spread: pods that a node or a zone takes with it together.
+func spread(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		if replicas(set) < 2 {
+			return nil
+		}
+		var out []Finding
+		t := &set.Spec.Template.Spec
+		if !antiAffine(t) && len(t.TopologySpreadConstraints) == 0 {
+			out = append(out, Finding{Severity: Warning, Found: "nothing keeps its pods apart: two may be on one node, and go with it together",
+				Fix: "add podAntiAffinity by kubernetes.io/hostname, and topologySpreadConstraints by topology.kubernetes.io/zone"})
+		}
+		if f.Live == nil {
+			return out
+		}
+		on := map[string][]string{}
+		for i := range f.Live.Pods {
+			if p := &f.Live.Pods[i]; owned(p, set) && p.Spec.NodeName != "" {
+				on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p.Name)
+			}
+		}
+		var nodes []string
+		for node, pods := range on {
+			if len(pods) > 1 {
+				slices.Sort(pods)
+				nodes = append(nodes, strings.Join(pods, " and ")+" are on "+node)
+			}
+		}
+		slices.Sort(nodes)
+		if len(nodes) > 0 {
+			out = append(out, Finding{Severity: Warning, Found: strings.Join(nodes, "; ") + ": the loss of a node takes them together",
+				Fix: "keep them apart, and restart one of each (kubectl rollcall restart); a drain of that node empties it one by one"})
+		}
+		return out
+	})
+}
+
+func antiAffine(t *corev1.PodSpec) bool {
+	a := t.Affinity
+	return a != nil && a.PodAntiAffinity != nil &&
+		len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)+len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
+}
+
+func owned(p *corev1.Pod, set *appsv1.StatefulSet) bool {
+	return p.Namespace == set.Namespace && slices.ContainsFunc(p.OwnerReferences, func(o metaOwner) bool {
+		return o.Controller != nil && *o.Controller && o.UID == set.UID
+	})
+}

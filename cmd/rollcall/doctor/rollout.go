@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+type metaOwner = metav1.OwnerReference
+
+// databaseCluster: who is labelled has one.
+func databaseCluster(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		name := clusterName(set)
+		if name == "" || f.clusterOf(set) != nil {
+			return nil
+		}
+		severity := Error
+		if f.Live == nil {
+			severity = Info // it may be applied by itself
+		}
+		return one(severity, fmt.Sprintf("it is labelled %s: %s, and there is no DatabaseCluster %s", v1alpha1.LabelCluster, name, id(set.Namespace, name)),
+			"apply a DatabaseCluster of that name in its namespace, which says at least spec.engine")
+	})
+}
+
+// label: on the object it closes the guards, in the template it brings the agents.
+func label(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		object, pods := set.Labels[v1alpha1.LabelCluster], set.Spec.Template.Labels[v1alpha1.LabelCluster]
+		switch {
+		case object == "" && pods == "":
+			return one(Info, "it has no label "+v1alpha1.LabelCluster+", so Rollcall leaves it alone",
+				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; then the same in the pod template (podLabels of most charts)")
+		case object != "" && pods != "" && object != pods:
+			return one(Error, fmt.Sprintf("its label %s is %s and that of its pod template %s", v1alpha1.LabelCluster, object, pods), "give both the name of the DatabaseCluster")
+		case pods == "":
+			return one(Warning, "the label "+v1alpha1.LabelCluster+" is not in its pod template: new pods get no agent, and without agents one pod at a time goes by readiness alone",
+				"add it to the pod template (podLabels of most charts); this rolls all pods once, by Rollcall")
+		case object == "":
+			return one(Warning, "the label "+v1alpha1.LabelCluster+" is in its pod template only: the pods that run are not guarded until they are made anew",
+				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"="+pods+", or the chart's labels of the object")
+		}
+		return nil
+	})
+}
+
+// updateStrategy: who rolls the pods.
+func updateStrategy(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+			return nil
+		}
+		spec := f.spec(set)
+		switch {
+		case spec.Update.RollingUpdate == policy.ByPartition:
+			return nil
+		case spec.Guard != policy.GuardEnforce:
+			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
+				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")
+		}
+		return one(Info, "its updateStrategy is RollingUpdate: its pods are held by the guard while Kubernetes tries to roll them", "updateStrategy: OnDelete needs no guard for that")
+	})
+}
+
+// zones: those that are counted must be known.
+func zones(f *Facts) []Finding {
+	if f.Live == nil {
+		return nil
+	}
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		spec := f.spec(set)
+		if f.clusterOf(set) == nil || spec.Policy.Unit != policy.UnitZone && spec.Policy.MaxZonesUnavailable == nil {
+			return nil
+		}
+		var without []string
+		for i := range f.Live.Nodes {
+			if n := &f.Live.Nodes[i]; n.Labels[spec.Policy.ZoneKey] == "" {
+				without = append(without, n.Name)
+			}
+		}
+		slices.Sort(without)
+		if len(without) == 0 {
+			return nil
+		}
+		return one(Warning, fmt.Sprintf("zones count (policy.unit or policy.maxZonesUnavailable), and %d of %d nodes have no label %s, such as %s", len(without), len(f.Live.Nodes), spec.Policy.ZoneKey, without[0]),
+			"label the nodes, or name the label that they have in policy.zoneKey")
+	})
+}
+
+// client: FoundationDB is asked by its own program.
+func client(f *Facts) []Finding {
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		if f.spec(set).Engine != policy.FoundationDB {
+			return nil
+		}
+		for _, v := range set.Spec.Template.Spec.Volumes {
+			if v.Name == "rollcall-client" {
+				return nil
+			}
+		}
+		return one(Error, "there is no volume rollcall-client in its pods, from which the agent runs fdbcli", "add it as deploy/docs/foundationdb.md shows: an emptyDir into which an init container of the server's image copies fdbcli")
+	})
+}
+
+// credentials: servers of SQL let nobody in without.
+func credentials(f *Facts) []Finding {
+	if f.Live == nil {
+		return nil
+	}
+	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
+		name := credentialsSecret(set)
+		if !f.wantsCredentials(set) || slices.Contains(f.Secrets, id(set.Namespace, name)) {
+			return nil
+		}
+		return one(Error, "there is no Secret "+id(set.Namespace, name)+" with the username and password of the agents",
+			"make it (keys username, password) for the account that deploy/docs/mysql.md grants, or name another by the annotation "+v1alpha1.AnnotationCredentialsSecret)
+	})
+}
+
+func (f *Facts) wantsCredentials(set *appsv1.StatefulSet) bool {
+	e := f.spec(set).Engine
+	return f.clusterOf(set) != nil && (e == policy.MySQL || e == policy.MariaDB)
+}
+
+func credentialsSecret(set *appsv1.StatefulSet) string {
+	if name := set.Spec.Template.Annotations[v1alpha1.AnnotationCredentialsSecret]; name != "" {
+		return name
+	}
+	return v1alpha1.CredentialsSecretName(clusterName(set))
+}
