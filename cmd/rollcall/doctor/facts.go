@@ -80,7 +80,7 @@ func (f *Facts) CredentialsSecrets() []string {
 	var names []string
 	for i := range f.Sets {
 		if set := &f.Sets[i]; f.wantsCredentials(set) {
-			names = append(names, credentialsSecret(set))
+			names = append(names, f.credentialsSecret(set))
 		}
 	}
 	slices.Sort(names)

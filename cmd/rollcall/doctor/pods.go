@@ -137,7 +137,7 @@ func volume(f *Facts) []Finding {
 		if len(persistent) > 0 {
 			return nil
 		}
-		return one(Error, "it has no volumeClaimTemplates, so a pod loses its data when it restarts, and the DatabaseCluster says drain.data.restart: Keep",
+		return one(Error, "it has no volumeClaimTemplates, so a pod loses its data when it restarts, and drain.data.restart is Keep",
 			"set spec.drain.data.restart: Lose, so that each pod is emptied first; for pods without data that is right, too")
 	})
 }

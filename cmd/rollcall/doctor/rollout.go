@@ -114,7 +114,7 @@ func credentials(f *Facts) []Finding {
 		return nil
 	}
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		name := credentialsSecret(set)
+		name := f.credentialsSecret(set)
 		if !f.wantsCredentials(set) || slices.Contains(f.Secrets, id(set.Namespace, name)) {
 			return nil
 		}
@@ -123,13 +123,22 @@ func credentials(f *Facts) []Finding {
 	})
 }
 
+// wantsCredentials: others than servers of SQL only where somebody says so.
 func (f *Facts) wantsCredentials(set *appsv1.StatefulSet) bool {
 	e := f.spec(set).Engine
-	return f.clusterOf(set) != nil && (e == policy.MySQL || e == policy.MariaDB)
+	return f.clusterOf(set) != nil && (e == policy.MySQL || e == policy.MariaDB || f.named(set) != "")
 }
 
-func credentialsSecret(set *appsv1.StatefulSet) string {
+// named is the Secret that the pod template or the DatabaseCluster names.
+func (f *Facts) named(set *appsv1.StatefulSet) string {
 	if name := set.Spec.Template.Annotations[v1alpha1.AnnotationCredentialsSecret]; name != "" {
+		return name
+	}
+	return f.spec(set).Connection.CredentialsSecret
+}
+
+func (f *Facts) credentialsSecret(set *appsv1.StatefulSet) string {
+	if name := f.named(set); name != "" {
 		return name
 	}
 	return v1alpha1.CredentialsSecretName(clusterName(set))
