@@ -12,8 +12,7 @@ func (x *index) sorted(list []candidate) []candidate {
 	keys := make([]sortKey, len(list))
 	begun := x.begun(list)
 	for i := range list {
-		keys[i] = list[i].sortKey(int32(i))
-		keys[i].unit = uint8(count(!begun[list[i].unit]))
+		keys[i] = list[i].sortKey(int32(i), begun[list[i].unit])
 	}
 	slices.SortFunc(keys, func(a, b sortKey) int { return a.compare(&b) })
 	ordered := make([]candidate, len(list))
@@ -36,12 +35,12 @@ type sortKey struct {
 	rank                   int
 }
 
-func (c *candidate) sortKey(from int32) sortKey {
+func (c *candidate) sortKey(from int32, begun bool) sortKey {
 	k := sortKey{kind: uint8(2*count(!c.broken) + count(c.dead)), at: c.at, from: from}
 	if c.dead {
 		return k // nobody leads, nobody serves
 	}
-	k.rank, k.late = c.rank, uint8(2*count(c.last)+count(c.live))
+	k.rank, k.late, k.unit = c.rank, uint8(2*count(c.last)+count(c.live)), uint8(count(!begun))
 	k.leaders, k.busy, k.members = c.leaders, c.busy, c.members
 	return k
 }
