@@ -81,7 +81,8 @@ purge: bin/rollcall-cluster ## stop the demo's cluster and remove its data
 ## Checking
 
 .PHONY: test
-test: deps build ## everything that can run: units, race, real Solr, OpenSearch, MySQL and MariaDB, real cluster
+test: deps build ## everything that can run: units, race, real Solr, OpenSearch, MySQL and MariaDB, real browser and cluster
+	bash test/deps.sh browser
 	bash test/run.sh all
 
 .PHONY: test-unit

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the local cluster and its images need from Debian or Ubuntu.
-# Go and make are expected to be there. Does nothing when all is there.
+# Go and make are expected to be there. Does nothing when all is there. With the
+# argument `browser` also the browser in which the page is tested, where Debian has it.
 set -euo pipefail
 
 [ "${CLUSTER:-}" = existing ] && exit 0
@@ -10,6 +11,9 @@ declare -A package=(
   [mmdebstrap]=mmdebstrap [mvn]=maven [javac]=default-jdk-headless [nsenter]=util-linux [openssl]=openssl
   [gcc]=gcc # the race detector needs cgo
 )
+if [ "${1:-}" = browser ] && ! command -v chromium >/dev/null && grep -qs '^ID=debian' /etc/os-release; then
+  package[chromium-headless-shell]=chromium-headless-shell
+fi
 missing=()
 for program in "${!package[@]}"; do
   command -v "$program" >/dev/null || missing+=("${package[$program]}")

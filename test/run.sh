@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 part=${1:-all}
 if [ "${CI:-}" = true ]; then
-  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,mysql,mariadb,cluster}
+  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,mysql,mariadb,chromium,cluster}
 fi
 
 timed() { # timed NAME COMMAND...
@@ -78,6 +78,7 @@ all)
   unit
   images
   homes
+  timed "the page in a real browser" go test -count=1 -run RealBrowser ./coordinator/status/web
   real 2 $solr_packages $opensearch_packages $mysql_packages
   e2e
   ;;

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // what never ends by itself ends with it
 	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -54,4 +56,14 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 		return fmt.Errorf("stop HTTP: %w", errors.Join(err, server.Close()))
 	}
 	return nil
+}
+
+// servePage serves the page to those who show the certificate of a reader or
+// of a coordinator. Without a listener there is no page.
+func servePage(ctx context.Context, listener net.Listener, conf *tls.Config, handler http.Handler, log *slog.Logger) error {
+	if listener == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return serveHTTP(ctx, tls.NewListener(listener, conf), handler, log)
 }

@@ -35,6 +35,7 @@ type options struct {
 	pullPolicy string
 	grpcAddr   string
 	httpAddr   string
+	pageAddr   string
 	webhook    string
 	service    string
 	kubeconfig string
@@ -67,6 +68,7 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.pullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "when the agent's image is pulled: IfNotPresent, Always or Never")
 	f.StringVar(&o.grpcAddr, "grpc-addr", ":7950", "address on which gRPC is served")
 	f.StringVar(&o.httpAddr, "http-addr", ":7951", "address on which /healthz, /readyz and /metrics are served")
+	f.StringVar(&o.pageAddr, "page-addr", ":7952", "address on which the read-only page is served, to those who show a reader's certificate; empty = none")
 	f.StringVar(&o.webhook, "webhook-addr", ":9443", "address on which the webhook is served")
 	f.StringVar(&o.service, "service-name", "rollcall-coordinator", "name of the coordinators' Service")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the API server; without it, as a pod does")
@@ -85,8 +87,11 @@ func (o options) validate() (*slog.Logger, error) {
 		}
 	}
 	for flag, addr := range map[string]string{
-		"--grpc-addr": o.grpcAddr, "--http-addr": o.httpAddr, "--webhook-addr": o.webhook,
+		"--grpc-addr": o.grpcAddr, "--http-addr": o.httpAddr, "--webhook-addr": o.webhook, "--page-addr": o.pageAddr,
 	} {
+		if flag == "--page-addr" && addr == "" {
+			continue
+		}
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return nil, fmt.Errorf("%s is %q: want host:port, or :port for all addresses", flag, addr)
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/provision"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/status/web"
 )
 
 // Requests to the API server: on average this many a second, and at once.
@@ -66,7 +67,7 @@ func newClients(o options, m *metrics) (clients, error) {
 
 // listeners are opened before anything else, so that an address in use is
 // known at once.
-type listeners struct{ grpc, http, webhook net.Listener }
+type listeners struct{ grpc, http, webhook, page net.Listener }
 
 func listen(ctx context.Context, o options) (l listeners, err error) {
 	open := func(addr string) (listener net.Listener) {
@@ -76,6 +77,9 @@ func listen(ctx context.Context, o options) (l listeners, err error) {
 		return listener
 	}
 	l = listeners{grpc: open(o.grpcAddr), http: open(o.httpAddr), webhook: open(o.webhook)}
+	if o.pageAddr != "" {
+		l.page = open(o.pageAddr)
+	}
 	return l, err
 }
 
@@ -120,7 +124,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	board := status.NewBoard(status.NewMetrics(registry), recorder)
+	timelines := web.NewTimelines()
+	board := status.NewBoard(status.NewMetrics(registry), recorder, timelines)
 	webhook, err := inject.NewWebhook(inject.WebhookOptions{
 		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed, Logger: log, Registerer: registry,
 	})
@@ -170,6 +175,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			return inject.Serve(ctx, sockets.webhook, keeper.WebhookTLS(), webhook, log)
 		}},
 		{"webhook registration", registration.Run},
+		{"page", func(ctx context.Context) error {
+			return servePage(ctx, sockets.page, keeper.ServerTLS(), web.NewHandler(board, timelines), log)
+		}},
 		{"grpc", func(ctx context.Context) error {
 			return status.NewServer(board, keeper.ServerTLS()).Run(ctx, sockets.grpc)
 		}},

@@ -151,7 +151,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	require.Contains(t, stderr, "the API server does not know DatabaseClusters: Rollcall is not installed there")
 
 	w.mu.Lock()
-	w.grpc = "127.0.0.1:1"
+	w.ports["7950"] = "127.0.0.1:1"
 	w.mu.Unlock()
 	_, _, stderr = w.run("plan", "search")
 	require.Contains(t, stderr, "the coordinator could not be reached: ")
@@ -176,7 +176,7 @@ func TestDirectConnection(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, secret.Data[key], 0o600))
 		flags = append(flags, flag, file)
 	}
-	address := w.grpc
+	address := w.ports["7950"]
 	w.forbid("/") // nothing is asked of the API server
 	require.Equal(t, d.Plan.Text(), w.must(append([]string{"plan", "search", "--coordinator", address}, flags...)...))
 	require.Contains(t, w.must(append([]string{"get", "--coordinator", address}, flags...)...), "search")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +32,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/status/web"
 	"github.com/rollcall-dev/rollcall/test/locked"
 )
 
@@ -47,7 +48,7 @@ type world struct {
 	objects map[string]any                     // by path
 	refuse  func(*http.Request) *metav1.Status // what the API server does not allow
 	patched map[string]string                  // bodies of writes by path
-	grpc    string                             // address of the coordinator
+	ports   map[string]string                  // addresses of the coordinator, by port of its pod
 }
 
 const (
@@ -61,7 +62,11 @@ const (
 
 func newWorld(t *testing.T, decisions ...status.Decision) *world {
 	t.Helper()
-	w := &world{t: t, board: status.NewBoard(), dir: t.TempDir(), objects: map[string]any{}, patched: map[string]string{}}
+	timelines := web.NewTimelines()
+	w := &world{
+		t: t, board: status.NewBoard(timelines), dir: t.TempDir(),
+		objects: map[string]any{}, patched: map[string]string{}, ports: map[string]string{},
+	}
 	w.board.Lead()
 	for _, d := range decisions {
 		w.board.Publish(d)
@@ -77,7 +82,7 @@ func newWorld(t *testing.T, decisions ...status.Decision) *world {
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	w.grpc = listener.Addr().String()
+	w.ports["7950"] = listener.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	server := status.NewServer(w.board, keeper.ServerTLS())
@@ -86,6 +91,12 @@ func newWorld(t *testing.T, decisions ...status.Decision) *world {
 		cancel()
 		require.NoError(t, <-ended)
 	})
+
+	page := httptest.NewUnstartedServer(web.NewHandler(w.board, timelines))
+	page.Listener = tls.NewListener(page.Listener, keeper.ServerTLS())
+	page.Start()
+	t.Cleanup(page.CloseClientConnections)
+	w.ports["7952"] = page.Listener.Addr().String()
 
 	holder, seconds, renewed := "rollcall-coordinator-7", int32(15), metav1.NewMicroTime(time.Now())
 	w.objects[leasePath] = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{
@@ -232,7 +243,7 @@ func (w *world) forward(rw http.ResponseWriter, r *http.Request) {
 			mu.Unlock()
 			return nil
 		}
-		require.Equal(w.t, strconv.Itoa(7950), stream.Headers().Get(corev1.PortHeader))
+		port := stream.Headers().Get(corev1.PortHeader)
 		go func() {
 			<-replySent
 			mu.Lock()
@@ -240,7 +251,7 @@ func (w *world) forward(rw http.ResponseWriter, r *http.Request) {
 			mu.Unlock()
 			defer failure.Close()
 			w.mu.Lock()
-			address := w.grpc
+			address := w.ports[port]
 			w.mu.Unlock()
 			upstream, err := net.Dial("tcp", address)
 			if err != nil {

@@ -174,8 +174,8 @@ func (b *Board) Journal(key Key, most int, f func(entry []byte) error) error {
 // must return at once.
 func (b *Board) OnAsk(f func(Key)) { b.asked = f }
 
-// ask tells that somebody wants to know.
-func (b *Board) ask(key Key) {
+// Ask tells that somebody wants to know.
+func (b *Board) Ask(key Key) {
 	if b.asked != nil {
 		b.asked(key)
 	}

@@ -188,7 +188,7 @@ func podFacts(d Decision, pod policy.Pod) []Fact {
 	if way := rollingWay(d, pool); way != "" {
 		facts.add("update", timeless, "%s", way)
 	}
-	facts.add("zone", timeless, "%s", cmp.Or(pod.Zone, "unknown"))
+	facts.add("zone", timeless, "%s", cmp.Or(pod.Zone, zoneOf(d.Snapshot.Nodes, pod.Node), "unknown"))
 	facts.add("node", timeless, "%s", cmp.Or(nodeText(d.Snapshot.Nodes, pod.Node), "none"))
 	if pod.Unit != "" {
 		facts.add("unit", timeless, "%s", pod.Unit)
@@ -200,6 +200,15 @@ func podFacts(d Decision, pod policy.Pod) []Fact {
 		facts.add("condition", max(0, d.Snapshot.Now.Sub(c.Since.Time).Seconds()), "%s", c.Type)
 	}
 	return facts
+}
+
+func zoneOf(nodes []policy.Node, name string) string {
+	for _, n := range nodes {
+		if n.Name == name {
+			return n.Zone
+		}
+	}
+	return ""
 }
 
 func nodeText(nodes []policy.Node, name string) string {

@@ -226,7 +226,7 @@ func (s *service) current(ctx context.Context, namespace, name string) (Decision
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	changed := s.board.Watch(ctx, d.Key)
-	s.board.ask(d.Key)
+	s.board.Ask(d.Key)
 	for err == nil && d.Idle {
 		select {
 		case <-ctx.Done():

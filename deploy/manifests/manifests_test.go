@@ -91,7 +91,7 @@ func TestServiceReachesCoordinators(t *testing.T) {
 	for _, port := range pod.Spec.Containers[0].Ports {
 		ports[port.Name] = port.ContainerPort
 	}
-	require.Equal(t, map[string]int32{"grpc": 7950, "http": 7951, "webhook": 9443}, ports)
+	require.Equal(t, map[string]int32{"grpc": 7950, "http": 7951, "page": 7952, "webhook": 9443}, ports)
 	for _, port := range service.Spec.Ports {
 		require.Contains(t, ports, port.TargetPort.String())
 	}

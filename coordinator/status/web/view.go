@@ -1,0 +1,200 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+)
+
+// maxPods bounds how many pods a view names; those that are up to date and
+// well are left out first.
+const maxPods = 2000
+
+// View is what the page shows of one database cluster, as JSON.
+type View struct {
+	Namespace string              `json:"namespace"`
+	Name      string              `json:"name"`
+	Engine    policy.Engine       `json:"engine"`
+	Mode      policy.Mode         `json:"mode"`
+	Phase     policy.ClusterPhase `json:"phase"`
+	DecidedAt time.Time           `json:"decidedAt"`
+	// Idle: the agents are not asked, and so nothing is said of copies.
+	Idle   bool             `json:"idle"`
+	Health policy.Health    `json:"health"`
+	Pods   status.PodCounts `json:"pods"`
+	Budget policy.Budget    `json:"budget"`
+	// Holds of the cluster as a whole; those of a pod stand with it.
+	Holds    []policy.Hold   `json:"holds"`
+	Steps    []policy.Step   `json:"steps"`
+	Order    []string        `json:"order"`
+	Forecast policy.Forecast `json:"forecast"`
+	Zones    []Zone          `json:"zones"`
+	// Hidden pods are those beyond the bound.
+	Hidden   int      `json:"hidden"`
+	Copies   Copies   `json:"copies"`
+	Timeline Timeline `json:"timeline"`
+	Error    string   `json:"error,omitempty"`
+}
+
+// Zone is the pods of one zone.
+type Zone struct {
+	Name string `json:"name"`
+	Pods []Pod  `json:"pods"`
+}
+
+// Pod is one pod.
+type Pod struct {
+	Name string `json:"name"`
+	Pool string `json:"pool"`
+	Node string `json:"node"`
+	// State is the phase of its claim, and without one its own.
+	State   string         `json:"state"`
+	Problem policy.Problem `json:"problem,omitempty"`
+	Updated bool           `json:"updated"`
+	Verdict string         `json:"verdict"`
+	Rule    policy.Rule    `json:"rule,omitempty"`
+	// Why is the reason of the hold, or of going.
+	Why      string   `json:"why,omitempty"`
+	Unblocks string   `json:"unblocks,omitempty"`
+	Roles    []string `json:"roles,omitempty"`
+	// Place in the order, from 1; 0 where nothing asks it to go.
+	Place int `json:"place,omitempty"`
+	// ReportAgeSeconds is negative without a report.
+	ReportAgeSeconds float64 `json:"reportAgeSeconds"`
+}
+
+// NewView is a decision as the page shows it. It is pure.
+func NewView(d status.Decision, t Timeline) View {
+	s := d.Snapshot
+	v := View{
+		Namespace: d.Key.Namespace, Name: d.Key.Name, Engine: s.Cluster.Spec.Engine, Mode: s.Cluster.Spec.Update.Mode,
+		Phase: d.Phase, DecidedAt: d.DecidedAt, Idle: d.Idle, Health: s.Health, Pods: d.Pods, Budget: d.Plan.Budget,
+		Holds: []policy.Hold{}, Steps: nonNil(d.Plan.Steps), Order: nonNil(d.Plan.Order), Forecast: d.Plan.Forecast,
+		Zones: []Zone{}, Copies: copiesOf(d), Timeline: t,
+	}
+	if d.SpecError != nil {
+		v.Error = d.SpecError.Error()
+	}
+	for _, h := range d.Plan.Holds {
+		if h.Pod == "" {
+			v.Holds = append(v.Holds, h)
+		}
+	}
+	pods := podsOf(d)
+	slices.SortStableFunc(pods, func(a, b placed) int { return cmp.Compare(a.weight(), b.weight()) })
+	if len(pods) > maxPods {
+		v.Hidden = len(pods) - maxPods
+		pods = pods[:maxPods]
+	}
+	v.Zones = byZone(pods)
+	return v
+}
+
+// placed is a pod, and where it stands.
+type placed struct {
+	Pod
+	zone    string
+	ordinal int32
+}
+
+// weight sorts what people look for to the front.
+func (p placed) weight() int {
+	switch {
+	case p.Verdict == status.Claimed.String():
+		return 0
+	case p.State != string(policy.Ready):
+		return 1
+	case p.Verdict != status.UpToDate.String():
+		return 2
+	}
+	return 3
+}
+
+func podsOf(d status.Decision) []placed {
+	s := d.Snapshot
+	claims := map[string]policy.Claim{}
+	for _, c := range d.Claims {
+		claims[c.Pod] = c
+	}
+	steps := map[string]policy.Step{}
+	for _, step := range d.Plan.Steps {
+		steps[step.Pod] = step
+	}
+	holds := map[string]policy.Hold{}
+	for _, h := range slices.Backward(d.Plan.Holds) {
+		holds[h.Pod] = h // the first is the one that people see
+	}
+	order := map[string]int{}
+	for i, name := range d.Plan.Order {
+		order[name] = i + 1
+	}
+	revisions := map[string]string{}
+	for _, pool := range s.Pools {
+		revisions[pool.Name] = pool.Revision
+	}
+	zones := zonesOfNodes(s)
+	var list []placed
+	for _, pod := range s.Pods {
+		p := placed{ordinal: pod.Ordinal, zone: cmp.Or(pod.Zone, zones[pod.Node], claims[pod.Name].Zone), Pod: Pod{
+			Name: pod.Name, Pool: pod.Pool, Node: pod.Node, State: string(pod.Phase), Problem: pod.Problem,
+			Updated: pod.Phase != policy.Missing && revisions[pod.Pool] != "" && pod.Revision == revisions[pod.Pool],
+			Verdict: status.UpToDate.String(), Place: order[pod.Name], ReportAgeSeconds: -1,
+		}}
+		if pod.Report != nil {
+			p.ReportAgeSeconds, p.Roles = pod.Report.AgeSeconds, pod.Report.Roles
+		}
+		claim, claimed := claims[pod.Name]
+		step, goes := steps[pod.Name]
+		switch {
+		case claimed:
+			p.Verdict, p.State = status.Claimed.String(), string(claim.Phase)
+			p.Why = cmp.Or(d.Waiting[pod.Name], string(claim.Reason))
+		case goes:
+			p.Verdict, p.Why = status.Go.String(), string(step.Reason)
+		case p.Place > 0:
+			p.Verdict = status.Hold.String()
+			h, own := holds[pod.Name]
+			if !own {
+				h = holds[""]
+			}
+			p.Rule, p.Why, p.Unblocks = h.Rule, h.Reason, h.Unblocks
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func zonesOfNodes(s policy.Snapshot) map[string]string {
+	zones := map[string]string{}
+	for _, n := range s.Nodes {
+		zones[n.Name] = n.Zone
+	}
+	return zones
+}
+
+// byZone sorts zones by name, and the pods of each by pool and ordinal.
+func byZone(pods []placed) []Zone {
+	slices.SortFunc(pods, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.zone, b.zone), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.ordinal, b.ordinal), cmp.Compare(a.Name, b.Name))
+	})
+	zones := []Zone{}
+	for _, p := range pods {
+		if len(zones) == 0 || zones[len(zones)-1].Name != p.zone {
+			zones = append(zones, Zone{Name: p.zone})
+		}
+		last := &zones[len(zones)-1]
+		last.Pods = append(last.Pods, p.Pod)
+	}
+	return zones
+}
+
+// nonNil is a list that is [] in JSON and never null.
+func nonNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
