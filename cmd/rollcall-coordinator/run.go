@@ -28,6 +28,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/provision"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/status/tracing"
 	"github.com/rollcall-dev/rollcall/coordinator/status/web"
 )
 
@@ -125,7 +126,15 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	timelines := web.NewTimelines()
-	board := status.NewBoard(status.NewMetrics(registry), recorder, timelines)
+	observers := []status.Observer{status.NewMetrics(registry), recorder, timelines}
+	var traces *tracing.Exporter
+	if tracing.Enabled() {
+		if traces, err = tracing.NewExporter(ctx, versionText(), o.identity); err != nil {
+			return err
+		}
+		observers = append(observers, traces)
+	}
+	board := status.NewBoard(observers...)
 	webhook, err := inject.NewWebhook(inject.WebhookOptions{
 		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed, Logger: log, Registerer: registry,
 	})
@@ -175,6 +184,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			return inject.Serve(ctx, sockets.webhook, keeper.WebhookTLS(), webhook, log)
 		}},
 		{"webhook registration", registration.Run},
+		{"traces", func(ctx context.Context) error { return sendTraces(ctx, traces, log) }},
 		{"page", func(ctx context.Context) error {
 			return servePage(ctx, sockets.page, keeper.ServerTLS(), web.NewHandler(board, timelines), log)
 		}},
@@ -272,4 +282,18 @@ func provide(provisioner *provision.Provisioner) func(context.Context, kube.Clus
 		result, err := provisioner.Ensure(ctx, objects.Cluster, services)
 		return result.Next, err
 	}
+}
+
+// sendTraces sends, at the end, what has not been sent. Without a collector there is nothing to send.
+func sendTraces(ctx context.Context, traces *tracing.Exporter, log *slog.Logger) error {
+	<-ctx.Done()
+	if traces == nil {
+		return nil
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	if err := traces.Close(last); err != nil {
+		log.Warn("the last traces were not sent", "error", err)
+	}
+	return nil
 }

@@ -28,6 +28,26 @@ func helm(t *testing.T, template string, args ...string) ([]byte, error) {
 	return out, err
 }
 
+// Traces are off unless a collector is named, and that by a URL.
+func TestChartNamesACollector(t *testing.T) {
+	env := func(args ...string) map[string]string {
+		text, err := helm(t, "templates/deployment.yaml", args...)
+		require.NoError(t, err, string(text))
+		var d appsv1.Deployment
+		require.NoError(t, yaml.UnmarshalStrict(text, &d))
+		values := map[string]string{}
+		for _, e := range d.Spec.Template.Spec.Containers[0].Env {
+			values[e.Name] = e.Value
+		}
+		return values
+	}
+	require.NotContains(t, env(), "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	require.Equal(t, "http://collector:4317", env("--set", "tracing.endpoint=http://collector:4317")["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"])
+	text, err := helm(t, "templates/deployment.yaml", "--set", "tracing.endpoint=collector:4317")
+	require.Error(t, err)
+	require.Contains(t, string(text), "/tracing/endpoint")
+}
+
 // Labels and annotations that the chart sets may be given anew, but no key is
 // written twice and no label changes that the Deployment selects by.
 func TestChartTakesItsOwnLabelsAsValues(t *testing.T) {
