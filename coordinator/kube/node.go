@@ -1,9 +1,12 @@
 package kube
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 )
 
 // Node is what is kept of a node.
@@ -19,8 +22,39 @@ type Node struct {
 
 // Taint of a node. Since is zero where Kubernetes does not note it.
 type Taint struct {
-	Key   string
-	Since time.Time
+	Key    string
+	Value  string
+	Effect corev1.TaintEffect
+	Since  time.Time
+}
+
+// Tolerates: the pod has no objection to the taint, for as long as it lasts.
+func (p *Pod) Tolerates(t Taint) bool {
+	var list []corev1.Toleration
+	if p.Tolerations == "" || json.Unmarshal([]byte(p.Tolerations), &list) != nil {
+		return false
+	}
+	taint := corev1.Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}
+	return slices.ContainsFunc(list, func(o corev1.Toleration) bool { return o.ToleratesTaint(klog.Background(), &taint, true) })
+}
+
+// tolerations leaves out what Kubernetes adds to every pod: that it may stay for
+// some minutes on a node that does not answer.
+func tolerations(list []corev1.Toleration) string {
+	var kept []corev1.Toleration
+	for _, o := range list {
+		if o.TolerationSeconds == nil {
+			kept = append(kept, o)
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return "" // a value of Kubernetes' own types always has a JSON form
+	}
+	return string(text)
 }
 
 func nodeOf(node *corev1.Node) *Node {
@@ -31,7 +65,7 @@ func nodeOf(node *corev1.Node) *Node {
 		}
 	}
 	for _, t := range node.Spec.Taints {
-		taint := Taint{Key: t.Key}
+		taint := Taint{Key: t.Key, Value: t.Value, Effect: t.Effect}
 		if t.TimeAdded != nil {
 			taint.Since = t.TimeAdded.Time
 		}

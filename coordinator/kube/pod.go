@@ -63,6 +63,8 @@ type Pod struct {
 	Restart bool
 	// NoVolume: it cannot start, because one of its volume claims does not exist.
 	NoVolume bool
+	// Tolerations without those that end by themselves, as JSON; empty = none.
+	Tolerations string
 }
 
 // entry is what an informer's store holds: enough to be keyed, and the facts. A
@@ -102,6 +104,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 	}
 	p.Shape, p.NoVolume = shapeOfPod(pod), lacksVolume(pod)
 	p.Replace, p.NeverReplace = replaceAsked(pod)
+	p.Tolerations = tolerations(pod.Spec.Tolerations)
 	_, p.Restart = pod.Annotations[v1alpha1.AnnotationRestart]
 	if c := containerStatus(pod.Status.ContainerStatuses, container); c != nil {
 		p.Restarts = int(c.RestartCount)

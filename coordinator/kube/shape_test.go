@@ -124,3 +124,24 @@ func TestOtherOwner(t *testing.T) {
 		require.Equal(t, c.want, Shape{Security: c.pod}.OtherOwner(Shape{Security: c.template}), name)
 	}
 }
+
+// TestTolerations: what Kubernetes adds to every pod is for some minutes only, and is
+// no toleration of a taint that stays.
+func TestTolerations(t *testing.T) {
+	minutes := int64(300)
+	p := &Pod{Tolerations: tolerations([]corev1.Toleration{
+		{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &minutes},
+		{Key: "team", Operator: corev1.TolerationOpEqual, Value: "data", Effect: corev1.TaintEffectNoSchedule},
+	})}
+	for taint, want := range map[Taint]bool{
+		{Key: "team", Value: "data", Effect: corev1.TaintEffectNoSchedule}:         true,
+		{Key: "team", Value: "web", Effect: corev1.TaintEffectNoSchedule}:          false,
+		{Key: "team", Value: "data", Effect: corev1.TaintEffectNoExecute}:          false,
+		{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}: false,
+	} {
+		require.Equal(t, want, p.Tolerates(taint), taint)
+	}
+	require.Empty(t, tolerations(nil))
+	all := &Pod{Tolerations: tolerations([]corev1.Toleration{{Operator: corev1.TolerationOpExists}})}
+	require.True(t, all.Tolerates(Taint{Key: "any", Effect: corev1.TaintEffectNoExecute}))
+}

@@ -59,13 +59,10 @@ func (n *naive) failing(p *Pod) bool {
 
 func (n *naive) tainted(p *Pod) bool {
 	r := n.sp.Replacement
-	var replacing, detected Time
+	var replacing Time
 	for _, c := range p.Conditions {
 		if c.Type == "NodeTaintReplacing" && (replacing.IsZero() || c.Since.Before(replacing.Time)) {
 			replacing = c.Since
-		}
-		if c.Type == "NodeTaintDetected" && (detected.IsZero() || c.Since.Before(detected.Time)) {
-			detected = c.Since
 		}
 	}
 	recorded := n.lasted(replacing, r.TaintReplacementSeconds)
@@ -78,12 +75,9 @@ func (n *naive) tainted(p *Pod) bool {
 		if slices.ContainsFunc(options, func(o ReplacementTaint) bool { return o.Key == t.Key }) {
 			options = slices.DeleteFunc(options, func(o ReplacementTaint) bool { return o.Key != t.Key })
 		} else {
-			options = slices.DeleteFunc(options, func(o ReplacementTaint) bool { return o.Key != "*" })
+			options = slices.DeleteFunc(options, func(o ReplacementTaint) bool { return o.Key != "*" || slices.Contains(p.Tolerates, t.Key) })
 		}
-		began := t.Since
-		if began.IsZero() {
-			began = detected
-		}
+		began := n.underTaint(p, t)
 		for _, o := range options {
 			any = true
 			since = since || n.lasted(began, *o.DurationSeconds+r.TaintReplacementSeconds)
@@ -93,6 +87,24 @@ func (n *naive) tainted(p *Pod) bool {
 		return recorded
 	}
 	return since
+}
+
+// underTaint is since when the pod is on the tainted node, as far as that is known.
+func (n *naive) underTaint(p *Pod, t Taint) Time {
+	var detected []Time
+	for _, c := range p.Conditions {
+		if c.Type == "NodeTaintDetected" && c.Key == t.Key && !c.Since.IsZero() {
+			detected = append(detected, c.Since)
+		}
+	}
+	if len(detected) == 0 {
+		return t.Since
+	}
+	first := slices.MinFunc(detected, func(a, b Time) int { return a.Compare(b.Time) })
+	if t.Since.IsZero() || t.Since.Before(first.Time) {
+		return first
+	}
+	return t.Since
 }
 
 // replacedAnyway: not for an update only.
@@ -218,6 +230,9 @@ func (g generator) replacements(s *Snapshot) {
 	}
 }
 
+// taintKey is one of those that nodes have and options name.
+func (g generator) taintKey() string { return pick(g, "k", "other") }
+
 func (g generator) replaced(p *Pod) {
 	if p.Report != nil {
 		p.Report.Roles = pick(g, nil, []string{"storage"}, []string{"log"}, []string{"log", "storage"}, []string{"coordinator", "log"})
@@ -225,7 +240,14 @@ func (g generator) replaced(p *Pod) {
 	if g.rarely(4) {
 		kind := pick(g, MissingProcesses, PodFailing, MissingPod, MissingPVC, MissingService, PodPending, ProcessIsMarkedAsExcluded,
 			NodeTaintDetected, NodeTaintReplacing, "SidecarUnreachable")
-		p.Conditions = append(p.Conditions, PodCondition{Type: kind, Since: g.ago(2000)})
+		c := PodCondition{Type: kind, Since: g.ago(2000)}
+		if kind == NodeTaintDetected {
+			c.Key = g.taintKey()
+		}
+		p.Conditions = append(p.Conditions, c)
+	}
+	if g.rarely(6) {
+		p.Tolerates = []string{g.taintKey()}
 	}
 	if p.Phase == Missing {
 		if g.rarely(2) {

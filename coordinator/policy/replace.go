@@ -152,7 +152,7 @@ func (x *index) failing(p *pod) failure {
 // taint's option asks, or zero. A recorded condition says it better than the
 // taints, but is void once no taint of the node has an option any more.
 func (x *index) taintedSince(p *pod) time.Time {
-	recorded := conditionSince(p, NodeTaintReplacing)
+	recorded := conditionSince(p, NodeTaintReplacing, "")
 	n := x.nodes[p.Node]
 	if n == nil || p.Node == "" {
 		return recorded
@@ -160,14 +160,14 @@ func (x *index) taintedSince(p *pod) time.Time {
 	var first time.Time
 	matched := false
 	for _, taint := range n.Taints {
-		duration, ok := x.taintDuration(taint.Key)
+		duration, ok := x.taintDuration(taint.Key, slices.Contains(p.Tolerates, taint.Key))
 		if !ok {
 			continue
 		}
 		matched = true
 		since := taint.Since.Time
-		if since.IsZero() {
-			since = conditionSince(p, NodeTaintDetected)
+		if seen := conditionSince(p, NodeTaintDetected, taint.Key); seen.After(since) {
+			since = seen // a pod that came later has not been under it for longer
 		}
 		if since.IsZero() || duration > longest {
 			continue // not known, or a key that was exempted
@@ -183,14 +183,15 @@ func (x *index) taintedSince(p *pod) time.Time {
 }
 
 // taintDuration is how long a taint must have stood: what its own key says, or
-// else what "*" says.
-func (x *index) taintDuration(key string) (seconds int64, ok bool) {
+// else what "*" says. That one is not about taints that a pod tolerates: it would come
+// back under them, and go again, without end.
+func (x *index) taintDuration(key string, tolerated bool) (seconds int64, ok bool) {
 	for _, option := range x.spec.Replacement.Taints {
 		switch {
 		case option.DurationSeconds == nil: // switched off
 		case option.Key == key:
 			return *option.DurationSeconds, true
-		case option.Key == everyTaint:
+		case option.Key == everyTaint && !tolerated:
 			seconds, ok = *option.DurationSeconds, true
 		}
 	}
@@ -202,10 +203,10 @@ const everyTaint = "*"
 
 // conditionSince is when a condition began, the earliest if it is there twice,
 // or zero.
-func conditionSince(p *pod, kind string) time.Time {
+func conditionSince(p *pod, kind, key string) time.Time {
 	var since time.Time
 	for _, c := range p.Conditions {
-		if c.Type == kind && !c.Since.IsZero() && (since.IsZero() || c.Since.Before(since)) {
+		if c.Type == kind && c.Key == key && !c.Since.IsZero() && (since.IsZero() || c.Since.Before(since)) {
 			since = c.Since.Time
 		}
 	}

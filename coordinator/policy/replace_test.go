@@ -138,8 +138,8 @@ func TestTheLongestFailureIsNamed(t *testing.T) {
 	s := scripted(t, "fdb_seed_failed_7201")
 	long := At(s.Now.Add(-3 * time.Hour))
 	for _, list := range [][]PodCondition{
-		{{PodFailing, long}, {MissingProcesses, long}, {PodPending, At(s.Now.Add(-2*time.Hour - time.Second))}},
-		{{PodPending, At(s.Now.Add(-2*time.Hour - time.Second))}, {MissingProcesses, long}, {PodFailing, long}},
+		{{Type: PodFailing, Since: long}, {Type: MissingProcesses, Since: long}, {Type: PodPending, Since: At(s.Now.Add(-2*time.Hour - time.Second))}},
+		{{Type: PodPending, Since: At(s.Now.Add(-2*time.Hour - time.Second))}, {Type: MissingProcesses, Since: long}, {Type: PodFailing, Since: long}},
 	} {
 		s.Pods[0].Conditions = list
 		require.Equal(t, []string{"replaced: MissingProcesses for 10800 s"}, Decide(s).Steps[0].Notes)

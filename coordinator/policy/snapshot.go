@@ -171,6 +171,8 @@ type Pod struct {
 	// resources and another security context only where the spec asks for it.
 	MustReplace []string       `json:"mustReplace"`
 	Conditions  []PodCondition `json:"conditions"`
+	// Tolerates lists those taints of its node, by their keys, that the pod tolerates without end.
+	Tolerates []string `json:"tolerates,omitempty"`
 	// Exempt: never replaced because it fails; somebody makes it fail on purpose.
 	Exempt  bool    `json:"exempt"`
 	Removal Removal `json:"removal"`
@@ -229,6 +231,8 @@ const (
 // PodCondition is a condition that can lead to a replacement.
 type PodCondition struct {
 	Type string `json:"type"`
+	// Key of the taint that NodeTaintDetected is about.
+	Key string `json:"key,omitempty"`
 	// Since is when it began, without which its age cannot be told.
 	Since Time `json:"since"`
 }

@@ -457,6 +457,11 @@ func (in *Pod) DeepCopyInto(out *Pod) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Tolerates != nil {
+		in, out := &in.Tolerates, &out.Tolerates
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Removal.DeepCopyInto(&out.Removal)
 	if in.Report != nil {
 		in, out := &in.Report, &out.Report

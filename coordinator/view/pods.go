@@ -27,7 +27,7 @@ func (w *world) policyPods(groups []policy.Group) []policy.Pod {
 		if k := p.kube; k != nil {
 			w.describe(&q, k, pool)
 			q.Restart = k.Created.Before(due) || k.Restart
-			q.MustReplace, q.Exempt, q.Removal = w.mustReplace(k, pool), k.NeverReplace, w.removal(k)
+			q.MustReplace, q.Exempt, q.Removal, q.Tolerates = w.mustReplace(k, pool), k.NeverReplace, w.removal(k), w.tolerated(k)
 		}
 		q.Conditions = w.conditions(i, &q)
 		out = append(out, q)

@@ -60,7 +60,7 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 	}
 	add := func(kind string, since time.Time) {
 		if since.IsZero() {
-			since = w.noticed(p.name, kind)
+			since = w.noticed(p.name, kind, "")
 		}
 		list = append(list, policy.PodCondition{Type: kind, Since: policy.At(since)})
 	}
@@ -88,8 +88,8 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 	if p.fresh && p.report.GetExcluded() && !w.claimed(p.name) {
 		add(policy.ProcessIsMarkedAsExcluded, time.Time{})
 	}
-	if w.isTainted(k.Node) {
-		add(policy.NodeTaintDetected, time.Time{})
+	for _, key := range w.taintsOf(k.Node) {
+		list = append(list, policy.PodCondition{Type: policy.NodeTaintDetected, Key: key, Since: policy.At(w.noticed(p.name, policy.NodeTaintDetected, key))})
 	}
 	return list
 }
@@ -99,22 +99,49 @@ func (w *world) claimed(name string) bool {
 	return slices.ContainsFunc(w.in.Kube.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == name })
 }
 
-// isTainted: the node has a taint that an option is about.
-func (w *world) isTainted(node string) bool {
-	about := func(t kube.Taint) bool {
-		return slices.ContainsFunc(w.in.Kube.Cluster.Spec.Replacement.Taints, func(o policy.ReplacementTaint) bool {
-			return o.DurationSeconds != nil && (o.Key == t.Key || o.Key == "*")
-		})
+// taintsOf are the keys of a node's taints that an option is about, sorted. Each is
+// seen by itself: when one began says nothing of another.
+func (w *world) taintsOf(node string) []string {
+	if node == "" {
+		return nil
 	}
-	return node != "" && slices.ContainsFunc(w.in.Kube.Nodes[node].Taints, about)
+	var keys []string
+	for _, t := range w.in.Kube.Nodes[node].Taints {
+		if slices.ContainsFunc(w.in.Kube.Cluster.Spec.Replacement.Taints, func(o policy.ReplacementTaint) bool {
+			return o.DurationSeconds != nil && (o.Key == t.Key || o.Key == "*")
+		}) {
+			keys = append(keys, t.Key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// tolerated are the keys of those taints of its node that a pod tolerates.
+func (w *world) tolerated(k *kube.Pod) []string {
+	var keys []string
+	if k.Node == "" || k.Tolerations == "" {
+		return nil
+	}
+	var not []string
+	for _, t := range w.in.Kube.Nodes[k.Node].Taints {
+		if k.Tolerates(t) {
+			keys = append(keys, t.Key)
+		} else {
+			not = append(not, t.Key) // the same key can be there with several effects
+		}
+	}
+	keys = slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(not, key) })
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // noticed is when a condition was first seen, by this coordinator or one before it.
-func (w *world) noticed(pod, kind string) time.Time {
+func (w *world) noticed(pod, kind, key string) time.Time {
 	first := w.in.Now
 	for _, list := range [][]v1alpha1.PodCondition{w.in.Kube.Cluster.Status.PodConditions, w.in.Noticed} {
 		for _, c := range list {
-			if c.Pod == pod && c.Type == kind && !c.Since.IsZero() && c.Since.Before(first) {
+			if c.Pod == pod && c.Type == kind && c.Key == key && !c.Since.IsZero() && c.Since.Before(first) {
 				first = c.Since.Time
 			}
 		}
@@ -143,12 +170,12 @@ func Conditions(s policy.Snapshot, before time.Time) []v1alpha1.PodCondition {
 	for i := range s.Pods {
 		for _, c := range s.Pods[i].Conditions {
 			if !c.Since.After(before) {
-				list = append(list, v1alpha1.PodCondition{Pod: s.Pods[i].Name, Type: c.Type, Since: c.Since})
+				list = append(list, v1alpha1.PodCondition{Pod: s.Pods[i].Name, Type: c.Type, Key: c.Key, Since: c.Since})
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b v1alpha1.PodCondition) int {
-		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Type, b.Type))
+		return cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Key, b.Key))
 	})
 	return list[:min(len(list), v1alpha1.MaxPodConditions)]
 }

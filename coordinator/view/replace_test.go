@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -131,6 +132,41 @@ func TestConditions(t *testing.T) {
 			require.Empty(t, one(t, in, "search-0").Conditions)
 		})
 	}
+}
+
+// TestEachTaintIsSeenByItself: when one was seen first says nothing of another, and
+// what a pod tolerates, whatever its effect, is told.
+func TestEachTaintIsSeenByItself(t *testing.T) {
+	hour := int64(3600)
+	old, fresh := kube.Taint{Key: "old", Effect: corev1.TaintEffectNoSchedule}, kube.Taint{Key: "fresh", Effect: corev1.TaintEffectNoSchedule}
+	in := made(
+		spec(func(s *policy.Spec) {
+			automatic(s)
+			s.Replacement.Taints = []policy.ReplacementTaint{{Key: "*", DurationSeconds: &hour}}
+		}),
+		editPod(1, func(k *kube.Pod) { k.Tolerations = `[{"key":"old","operator":"Exists","effect":"NoSchedule"}]` }),
+		func(in *Input) {
+			in.Kube.Nodes["node1"] = kube.Node{Name: "node1", Taints: []kube.Taint{old, fresh}}
+			in.Noticed = []v1alpha1.PodCondition{
+				{Pod: "search-1", Type: "NodeTaintDetected", Key: "old", Since: policy.At(noon.Add(-time.Hour))},
+				{Pod: "search-1", Type: "NodeTaintDetected", Since: policy.At(noon.Add(-2 * time.Hour))},
+			}
+		},
+	)
+	s, _ := Look(in)
+	pod := one(t, in, "search-1")
+	require.Equal(t, []policy.PodCondition{
+		{Type: "NodeTaintDetected", Key: "fresh", Since: policy.At(noon)},
+		{Type: "NodeTaintDetected", Key: "old", Since: policy.At(noon.Add(-time.Hour))},
+	}, pod.Conditions)
+	require.Equal(t, []string{"old"}, pod.Tolerates)
+	written := Conditions(s, noon)
+	require.Equal(t, []string{"fresh", "old"}, []string{written[0].Key, written[1].Key})
+
+	node := in.Kube.Nodes["node1"]
+	node.Taints = append(node.Taints, kube.Taint{Key: "old", Effect: corev1.TaintEffectNoExecute})
+	in.Kube.Nodes["node1"] = node
+	require.Empty(t, one(t, in, "search-1").Tolerates, "one of the two it does not tolerate")
 }
 
 func dropPod(i int) edit {

@@ -125,6 +125,9 @@ type PodCondition struct {
 	// type is MissingProcesses, PodFailing, MissingPod, MissingPVC, PodPending,
 	// ProcessIsMarkedAsExcluded or NodeTaintDetected.
 	Type string `json:"type"`
+	// key of the taint that NodeTaintDetected is about.
+	// +optional
+	Key string `json:"key,omitempty"`
 	// since is when it was first seen.
 	Since policy.Time `json:"since"`
 }
