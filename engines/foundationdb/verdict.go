@@ -74,6 +74,8 @@ func (s *status) verdict(away []remembered) engines.Health {
 			return say(engines.VerdictUnknown, "whether coordinator %s is reachable is not known", engines.OneLine(c.address))
 		case !*c.reachable:
 			return say(engines.Recoverable, "coordinator %s is not reachable", engines.OneLine(c.address))
+		case s.sitting(c.address) == nil:
+			return say(engines.VerdictUnknown, "which process is coordinator %s is not known; processes that are named by host in the cluster file need --locality_dns_name", engines.OneLine(c.address))
 		}
 	}
 	for _, r := range away {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -99,7 +100,12 @@ func TestChecksOnAChart(t *testing.T) {
 		"label of the template":     {", labels: {rollcall.dev/cluster: search}}\nspec:\n  replicas", "}\nspec:\n  replicas", []string{"warning label: the label rollcall.dev/cluster is in its pod template only"}},
 		"two labels":                {"uid: s1, labels: {rollcall.dev/cluster: search}", "uid: s1, labels: {rollcall.dev/cluster: searches}", []string{"error label: its label rollcall.dev/cluster is searches and that of its pod template search", "info database-cluster: "}},
 		"no DatabaseCluster":        {"metadata: {name: search, namespace: prod}", "metadata: {name: other, namespace: prod}", []string{"info database-cluster: "}},
-		"FoundationDB":              {"engine: Solr", "engine: FoundationDB", []string{"error client: there is no volume rollcall-client"}},
+		"FoundationDB":              {"engine: Solr", "engine: FoundationDB", []string{"error client: there is no volume rollcall-client", "info localities: how fdbserver is started cannot be seen"}},
+		"an unknown field":          {"  podManagementPolicy", "  volumeClaimTemplate: []\n  podManagementPolicy", []string{`error manifest: unknown field "spec.volumeClaimTemplate": Kubernetes leaves it out`}},
+		"an unknown field of ours":  {"engine: Solr", "engine: Solr, policy: {maxUnavailble: 1}", []string{`error manifest: unknown field "spec.policy.maxUnavailble"`}},
+		"a value that is none":      {"engine: Solr", "engine: Solr, policy: {unit: Zones, startSeconds: -3}", []string{`error spec: spec.policy.startSeconds is -3`, `error spec: spec.policy.unit is "Zones": one of Pod, Zone, All is wanted`}},
+		"an engine in small":        {"engine: Solr", "engine: solr", []string{"error spec: spec.engine is "}},
+		"another version of ours":   {"apiVersion: rollcall.dev/v1alpha1", "apiVersion: rollcall.dev/v1", []string{"error manifest: apiVersion rollcall.dev/v1 and kind DatabaseCluster are not known", "info database-cluster: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manifest := strings.Replace(fine, tt.from, tt.to, 1)
@@ -111,7 +117,8 @@ func TestChecksOnAChart(t *testing.T) {
 			}
 		})
 	}
-	rolling := strings.Replace(fine, "type: OnDelete", "type: RollingUpdate", 1)
+	require.Contains(t, examine(t, strings.Replace(fine, "type: OnDelete", "type: RollingUpdate", 1), nil)[0], "error update-strategy: its updateStrategy is RollingUpdate and names no partition")
+	rolling := strings.Replace(fine, "type: OnDelete", "type: RollingUpdate, rollingUpdate: {partition: 0}", 1)
 	require.Contains(t, examine(t, rolling, nil)[0], "info update-strategy: its updateStrategy is RollingUpdate: its pods are held by the guard")
 	require.Contains(t, examine(t, strings.Replace(rolling, "engine: Solr", "engine: Solr, guard: Audit", 1), nil)[0], "error update-strategy: ")
 	require.Empty(t, examine(t, strings.Replace(rolling, "engine: Solr", "engine: Solr, update: {rollingUpdate: Partition}", 1), nil))
@@ -197,7 +204,7 @@ func TestChecksOnACluster(t *testing.T) {
 		"old":                   {fine, func(f *Facts) { f.Live.Version = "v1.29.9-gke.1" }, []string{"error kubernetes-version: it is v1.29.9-gke.1"}},
 		"the oldest":            {fine, func(f *Facts) { f.Live.Version = "v1.30.0+k3s1" }, nil},
 		"one user":              {fine, func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"error controllers: "}},
-		"one user, no guard":    {strings.Replace(fine, "engine: Solr", "engine: Solr, guard: Off", 1), func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"warning controllers: "}},
+		"one user, no guard":    {strings.Replace(fine, "engine: Solr", "engine: Solr, guard: \"Off\"", 1), func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"warning controllers: "}},
 		"two pods on a node":    {fine, func(f *Facts) { f.Live.Pods = []corev1.Pod{pod("solr-1", "a"), pod("solr-0", "a"), pod("solr-2", "b")} }, []string{"warning spread: solr-0 and solr-1 are on a"}},
 		"nodes without a zone":  {strings.Replace(fine, "engine: Solr", "engine: Solr, policy: {unit: Zone}", 1), func(f *Facts) { f.Live.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} }, []string{"warning zones: "}},
 		"no credentials":        {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), nil, []string{"error credentials: there is no Secret prod/search-rollcall-credentials"}},
@@ -306,4 +313,76 @@ func FuzzManifest(f *testing.F) {
 			require.NotEmpty(t, found.Object)
 		}
 	})
+}
+
+// fdb is a FoundationDB about which nothing is to be said.
+const fdb = `
+apiVersion: rollcall.dev/v1alpha1
+kind: DatabaseCluster
+metadata: {name: fdb, namespace: prod}
+spec: {engine: FoundationDB}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: storage, namespace: prod, uid: s1, labels: {rollcall.dev/cluster: fdb}}
+spec:
+  replicas: 3
+  podManagementPolicy: Parallel
+  updateStrategy: {type: OnDelete}
+  template:
+    metadata: {labels: {app: fdb, rollcall.dev/cluster: fdb}}
+    spec:
+      terminationGracePeriodSeconds: 300
+      topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone}]
+      containers:
+        - name: server
+          image: foundationdb/foundationdb:7.3.63
+          command: [fdbserver]
+          args: [--class=storage, --locality_instance_id=$(POD_NAME), "--locality-zoneid", "$(ZONE)", --locality_dns_name=$(POD_NAME).fdb]
+          env: [{name: POD_NAME}, {name: ZONE}]
+          readinessProbe: {exec: {command: [up]}}
+      volumes: [{name: rollcall-client, emptyDir: {}}]
+  volumeClaimTemplates: [{metadata: {name: data}}]
+`
+
+// TestLocalities: what a process of FoundationDB must say of itself.
+func TestLocalities(t *testing.T) {
+	require.Empty(t, examine(t, fdb, nil))
+	for from, tt := range map[string]struct{ to, want string }{
+		"--locality_instance_id=$(POD_NAME), ":                 {"", "error localities: container server starts fdbserver without --locality_instance_id"},
+		`, "--locality-zoneid", "$(ZONE)"`:                     {"", "error localities: container server starts fdbserver without --locality_zoneid"},
+		"{name: ZONE}":                                         {"{name: OTHER}", "error localities: --locality_zoneid of container server is $(ZONE), and the container has no variable ZONE"},
+		", --locality_dns_name=$(POD_NAME).fdb":                {"", "warning localities: container server starts fdbserver without --locality_dns_name"},
+		"  volumeClaimTemplates: [{metadata: {name: data}}]\n": {"", "error volume: it has no volumeClaimTemplates"},
+	} {
+		got := examine(t, strings.Replace(fdb, from, tt.to, 1), nil)
+		require.Len(t, got, 1, "%s: %q", from, got)
+		require.Contains(t, got[0], tt.want)
+	}
+	stateless := strings.Replace(strings.Replace(fdb, "  volumeClaimTemplates: [{metadata: {name: data}}]\n", "", 1), "--class=storage", "--class=stateless", 1)
+	require.Empty(t, examine(t, stateless, nil), "there is nothing to lose")
+	shell := strings.Replace(fdb, `command: [fdbserver]
+          args: [--class=storage, --locality_instance_id=$(POD_NAME), "--locality-zoneid", "$(ZONE)", --locality_dns_name=$(POD_NAME).fdb]`,
+		`command: [sh, -c, "exec fdbserver --class storage --locality_instance_id=$POD_NAME --locality_zoneid=$ZONE --locality_dns_name=$POD_NAME.fdb"]`, 1)
+	require.NotEqual(t, fdb, shell)
+	require.Empty(t, examine(t, shell, nil))
+}
+
+// TestTheExampleIsFine: what people copy has what is asked for.
+func TestTheExampleIsFine(t *testing.T) {
+	data, err := os.ReadFile("../../../deploy/examples/foundationdb.yaml")
+	require.NoError(t, err)
+	require.Empty(t, examine(t, string(data), nil))
+}
+
+func TestManifestNamesTheObject(t *testing.T) {
+	for from, want := range map[string]string{
+		"engine: Solr": "DatabaseCluster prod/search",
+		"replicas: 3":  "StatefulSet prod/solr",
+	} {
+		_, err := Manifest([]byte(strings.Replace(fine, from, from[:strings.Index(from, ":")]+": [1]", 1)))
+		require.ErrorContains(t, err, want)
+	}
+	_, err := Manifest([]byte(strings.Replace(fine, "engine: Solr", "engine: Solr, guard: Off", 1)))
+	require.ErrorContains(t, err, "YAML reads On, Off, Yes and No as booleans unless they are in quotes")
 }

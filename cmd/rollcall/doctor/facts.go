@@ -23,7 +23,9 @@ type Facts struct {
 	Budgets  []policyv1.PodDisruptionBudget
 	Policies []networkingv1.NetworkPolicy
 	Secrets  []string // namespace/name
-	Live     *Live
+	// Misread is what in a text is no part of the objects in it.
+	Misread []Finding
+	Live    *Live
 }
 
 // Live is what only a cluster has.

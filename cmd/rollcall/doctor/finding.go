@@ -38,6 +38,8 @@ var checks = []struct {
 	name string
 	ask  func(*Facts) []Finding
 }{
+	{"manifest", manifest},
+	{"spec", spec},
 	{"kubernetes-version", kubernetesVersion},
 	{"controllers", controllers},
 	{"database-cluster", databaseCluster},
@@ -55,6 +57,7 @@ var checks = []struct {
 	{"network-policy", networkPolicy},
 	{"credentials", credentials},
 	{"client", client},
+	{"localities", localities},
 	{"reports", reports},
 	{"holds", holds},
 }

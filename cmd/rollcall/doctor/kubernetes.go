@@ -38,5 +38,5 @@ func controllers(f *Facts) []Finding {
 		found += "; spec.guard is Enforce for " + enforced[0]
 	}
 	return []Finding{{Severity: severity, Object: "Kubernetes", Found: found,
-		Fix: "start kube-controller-manager with --use-service-account-credentials=true, or set spec.guard: Off and updateStrategy: OnDelete"}}
+		Fix: "start kube-controller-manager with --use-service-account-credentials=true, or set spec.guard: \"Off\" (with the quotes) and updateStrategy: OnDelete"}}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -70,22 +72,56 @@ func (f *Facts) add(document []byte) error {
 			}
 		}
 	case "apps/v1/StatefulSet":
-		return appended(&f.Sets, document)
+		return appended(f, &f.Sets, document)
 	case "policy/v1/PodDisruptionBudget":
-		return appended(&f.Budgets, document)
+		return appended(f, &f.Budgets, document)
 	case "networking.k8s.io/v1/NetworkPolicy":
-		return appended(&f.Policies, document)
+		return appended(f, &f.Policies, document)
 	case v1alpha1.GroupVersion.String() + "/DatabaseCluster":
-		return appended(&f.Clusters, document)
+		return appended(f, &f.Clusters, document)
+	}
+	if group, _, _ := strings.Cut(kind.APIVersion, "/"); group == v1alpha1.Group {
+		f.Misread = append(f.Misread, Finding{
+			Severity: Error, Object: kind.Kind, Found: fmt.Sprintf("apiVersion %s and kind %s are not known, so it is not looked at", kind.APIVersion, kind.Kind),
+			Fix: "apiVersion: " + v1alpha1.GroupVersion.String() + ", kind: " + v1alpha1.Kind,
+		})
 	}
 	return nil
 }
 
-func appended[T appsv1.StatefulSet | policyv1.PodDisruptionBudget | networkingv1.NetworkPolicy | v1alpha1.DatabaseCluster](list *[]T, document []byte) error {
-	var object T
-	if err := yaml.Unmarshal(document, &object); err != nil {
+// appended reads one object. What is in it that no such object has is a finding: the API
+// server leaves it out with a warning that is easily overlooked.
+func appended[T appsv1.StatefulSet | policyv1.PodDisruptionBudget | networkingv1.NetworkPolicy | v1alpha1.DatabaseCluster](f *Facts, list *[]T, document []byte) error {
+	var named struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	text, err := yaml.YAMLToJSON(document)
+	if err != nil {
 		return err
 	}
-	*list = append(*list, object)
+	_ = yaml.Unmarshal(text, &named) // a name that cannot be read is missing from the message only
+	object := named.Kind + " " + id(named.Metadata.Namespace, named.Metadata.Name)
+	var read T
+	unknown, err := json.UnmarshalStrict(text, &read)
+	if err != nil {
+		if strings.Contains(err.Error(), "cannot unmarshal bool") {
+			err = fmt.Errorf("%w (YAML reads On, Off, Yes and No as booleans unless they are in quotes)", err)
+		}
+		return fmt.Errorf("%s: %w", object, err)
+	}
+	for _, problem := range unknown {
+		f.Misread = append(f.Misread, Finding{
+			Severity: Error, Object: object, Found: problem.Error() + ": Kubernetes leaves it out",
+			Fix: "correct its name or its place; kubectl explain " + strings.ToLower(named.Kind) + " --recursive lists all fields",
+		})
+	}
+	*list = append(*list, read)
 	return nil
 }
+
+// manifest is what in the text is no part of such objects.
+func manifest(f *Facts) []Finding { return f.Misread }

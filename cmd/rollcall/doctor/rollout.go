@@ -3,6 +3,8 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +52,25 @@ func label(f *Facts) []Finding {
 	})
 }
 
+// spec asks the policy itself what of a DatabaseCluster makes no sense.
+func spec(f *Facts) (out []Finding) {
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		s := policy.Snapshot{Version: policy.Version, Now: policy.At(time.Now()), Cluster: policy.Cluster{Namespace: c.Namespace, Name: c.Name, Spec: c.Spec}}
+		for _, p := range policy.Validate(&s) {
+			field, of := strings.CutPrefix(p.Field, "cluster.spec.")
+			if !of {
+				continue // of what was read besides
+			}
+			out = append(out, Finding{
+				Severity: Error, Object: "DatabaseCluster " + id(c.Namespace, c.Name), Found: "spec." + field + " " + p.Reason,
+				Fix: "correct it: Rollcall would hold all pods with bad-input",
+			})
+		}
+	}
+	return out
+}
+
 // updateStrategy: who rolls the pods.
 func updateStrategy(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
@@ -60,6 +81,9 @@ func updateStrategy(f *Facts) []Finding {
 		switch {
 		case spec.Update.RollingUpdate == policy.ByPartition:
 			return nil
+		case set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.Partition == nil:
+			return one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
+				"set updateStrategy.rollingUpdate.partition: 0, which restarts nothing, or updateStrategy: OnDelete")
 		case spec.Guard != policy.GuardEnforce:
 			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
 				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")
