@@ -86,7 +86,7 @@ lower their partition.
 helm uninstall runs it. Run it yourself before you remove the plain manifest:
 the budgets of databases would stay, and refuse every drain. To get the guards
 back, install again.`,
-		Example: fmt.Sprintf("  %[1]s guard-remove && kubectl delete -f rollcall.yaml", a.name),
+		Example: fmt.Sprintf("  %[1]s guard-remove && kubectl delete --ignore-not-found -f rollcall.yaml", a.name),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			clusters, core, err := a.clients()

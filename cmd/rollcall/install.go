@@ -46,7 +46,7 @@ nobody is left to open one. Databases run on, and their agents until the pods re
 
 What a chart has installed, helm uninstall removes.`,
 		Example: fmt.Sprintf(`  kubectl delete databaseclusters --all -A
-  %[1]s guard-remove && %[1]s uninstall | kubectl delete -f -`, a.name),
+  %[1]s guard-remove && %[1]s uninstall | kubectl delete --ignore-not-found -f -`, a.name),
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := manifests.Uninstall(manifests.Options{Namespace: a.reach.Namespace}, crd)

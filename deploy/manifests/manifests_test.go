@@ -104,6 +104,39 @@ func loadNamespace(t *testing.T) (ns corev1.Namespace) {
 	return ns
 }
 
+// What the coordinator may do is explained, verb by verb, and nothing else is.
+func TestEveryRightIsExplained(t *testing.T) {
+	var cluster rbacv1.ClusterRole
+	load(t, "ClusterRole", "rollcall-coordinator", &cluster)
+	var own rbacv1.Role
+	load(t, "Role", "rollcall-coordinator", &own)
+	want := map[string][]string{}
+	for _, rule := range slices.Concat(cluster.Rules, own.Rules) {
+		for _, resource := range rule.Resources {
+			want[resource] = append(want[resource], rule.Verbs...)
+		}
+	}
+	page, err := os.ReadFile("../docs/security.md")
+	require.NoError(t, err)
+	_, table, ok := strings.Cut(string(page), "\n| resource | verbs | what for |\n| --- | --- | --- |\n")
+	require.True(t, ok)
+	table, _, _ = strings.Cut(table, "\n\n")
+	got := map[string][]string{}
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, " | ")
+		resources, _, _ := strings.Cut(strings.TrimPrefix(cells[0], "| "), " (")
+		for resource := range strings.SplitSeq(strings.TrimSuffix(resources, ", in its own namespace"), ", ") {
+			got[resource] = append(got[resource], strings.Split(cells[1], ", ")...)
+		}
+	}
+	for _, rights := range []map[string][]string{want, got} {
+		for _, verbs := range rights {
+			slices.Sort(verbs)
+		}
+	}
+	require.Equal(t, want, got)
+}
+
 // TestRightsAreTheShortestList: who adds a right adds it here too, with a thought.
 func TestRightsAreTheShortestList(t *testing.T) {
 	var cluster rbacv1.ClusterRole
