@@ -184,6 +184,7 @@ var foreign = map[string]string{
 	"use-service-account-credentials":    "kube-controller-manager",
 	"locality_zoneid":                    "fdbserver",
 	"locality_instance_id":               "fdbserver",
+	"locality_dns_name":                  "fdbserver",
 	"replace-on-security-context-change": "the FoundationDB operator",
 }
 
