@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -26,16 +27,18 @@ var (
 	runbookLink     = regexp.MustCompile(`\]\(#([^)]+)\)`)
 )
 
-// readRunbook splits the runbook at its headings of the third level, those
-// before the part about phases and Events apart from those after it.
-func readRunbook(t testing.TB) (rules, events []runbookEntry, whole string) {
+// readRunbook splits the runbook at its headings of the third level: rules, phases
+// and Events, alerts.
+func readRunbook(t testing.TB) (rules, events, alerts []runbookEntry, whole string) {
 	t.Helper()
 	data, err := os.ReadFile("../../deploy/docs/runbook.md")
 	require.NoError(t, err)
 	whole = string(data)
-	first, second, ok := strings.Cut(whole, "\n# Phases and Events\n")
+	first, rest, ok := strings.Cut(whole, "\n# Phases and Events\n")
 	require.True(t, ok, "the runbook has no part about phases and Events")
-	return runbookEntries(first), runbookEntries(second), whole
+	second, third, ok := strings.Cut(rest, "\n# Alerts\n")
+	require.True(t, ok, "the runbook has no part about alerts")
+	return runbookEntries(first), runbookEntries(second), runbookEntries(third), whole
 }
 
 func runbookEntries(text string) []runbookEntry {
@@ -62,7 +65,7 @@ func (e runbookEntry) items() []string {
 // TestRunbookHasEveryRule: one entry for each, in the order in which they are
 // asked, and what it says of overrides is so.
 func TestRunbookHasEveryRule(t *testing.T) {
-	rules, _, _ := readRunbook(t)
+	rules, _, _, _ := readRunbook(t)
 	var names []policy.Rule
 	for _, e := range rules {
 		names = append(names, policy.Rule(e.name))
@@ -96,7 +99,7 @@ func howToOverride(t testing.TB, rule policy.Rule) string {
 // TestRunbookHasEveryEvent: one entry for each reason in event.go; Stalled is
 // that of the phase, too.
 func TestRunbookHasEveryEvent(t *testing.T) {
-	_, events, whole := readRunbook(t)
+	_, events, _, whole := readRunbook(t)
 	var names []string
 	for _, e := range events {
 		names = append(names, e.name)
@@ -107,9 +110,40 @@ func TestRunbookHasEveryEvent(t *testing.T) {
 	}
 	require.ElementsMatch(t, reasonsOfEvents(t), names)
 	require.Contains(t, names, string(policy.ClusterStalled))
-	for _, link := range runbookLink.FindAllStringSubmatch(whole, -1) {
-		require.Contains(t, whole, "### `"+link[1]+"`\n", "a link leads nowhere")
+	for _, link := range runbookLink.FindAllStringSubmatch(whole, -1) { // anchors are in lower case
+		require.Contains(t, strings.ToLower(whole), "### `"+link[1]+"`\n", "a link leads nowhere")
 	}
+}
+
+// TestRunbookHasEveryAlert: one entry for each in the chart's file, in its order,
+// and each alert leads to its own. What their expressions ask for is looked at in
+// deploy/manifests.
+func TestRunbookHasEveryAlert(t *testing.T) {
+	_, _, alerts, _ := readRunbook(t)
+	var names []string
+	for _, e := range alerts {
+		names = append(names, e.name)
+		require.Equal(t, []string{"Means", "Look at", "Do"}, e.items(), e.name)
+	}
+	data, err := os.ReadFile("../../deploy/chart/files/alerts.yaml")
+	require.NoError(t, err)
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert       string
+				Annotations map[string]string
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(data, &file))
+	var want []string
+	for _, group := range file.Groups {
+		for _, rule := range group.Rules {
+			want = append(want, rule.Alert)
+			require.True(t, strings.HasSuffix(rule.Annotations["runbook_url"], "/deploy/docs/runbook.md#"+strings.ToLower(rule.Alert)), rule.Alert)
+		}
+	}
+	require.Equal(t, want, names)
 }
 
 // reasonsOfEvents are the exported names of event.go's first constants.

@@ -2,7 +2,9 @@ package manifests
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,17 +15,25 @@ import (
 // helm renders one template of the chart, or answers why it does not.
 func helm(t *testing.T, template string, args ...string) ([]byte, error) {
 	t.Helper()
+	return tool(t, "helm", append([]string{"template", "rollcall", "deploy/chart", "-s", template}, args...)...)
+}
+
+// tool runs one of test/tools in the repository's root, and answers what it
+// prints, or else what it complains of.
+func tool(t *testing.T, name string, args ...string) ([]byte, error) {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("builds helm")
+		t.Skip("builds " + name)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=test/tools/helm/go.mod", "helm",
-		"template", "rollcall", "deploy/chart", "-s", template}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=test/tools/" + name + "/go.mod", name}, args...)...)
 	cmd.Dir = "../.."
+	// promtool is built without the clouds that it could discover.
+	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -tags=remove_all_sd"))
 	var problem bytes.Buffer
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
 	if err != nil {
-		out = problem.Bytes()
+		out = append(problem.Bytes(), out...)
 	}
 	return out, err
 }

@@ -72,3 +72,14 @@ spec:
         readOnlyRootFilesystem: true
         capabilities: { drop: [ALL] }
 {{- end }}
+
+{{- /* Names and the API server, as rules of a NetworkPolicy. */ -}}
+{{- define "rollcall.egress" -}}
+- ports:
+    - { port: 53, protocol: UDP }
+    - { port: 53, protocol: TCP }
+- ports:
+    {{- range .apiServerPorts | default (list 443 6443) }}
+    - { port: {{ . }}, protocol: TCP }
+    {{- end }}
+{{- end }}
