@@ -277,7 +277,9 @@ func anyWent(old, next []policy.Claim) bool {
 	})
 }
 
-func sameCondition(a, b v1alpha1.PodCondition) bool { return a.Pod == b.Pod && a.Type == b.Type && a.Key == b.Key }
+func sameCondition(a, b v1alpha1.PodCondition) bool {
+	return a.Pod == b.Pod && a.Type == b.Type && a.Key == b.Key
+}
 
 func sameHold(a, b policy.Hold) bool { return a.Pod == b.Pod && a.Rule == b.Rule && a.Group == b.Group }
 

@@ -31,6 +31,9 @@ func ClusterProto(d Decision) *rollcallv1.Cluster {
 		Plan:      planProto(d.Plan),
 		DecidedAt: stamp(d.DecidedAt),
 	}
+	if s := StallOf(d); s != nil {
+		c.Stalled = &rollcallv1.Stall{Rule: s.Rule, Message: s.Message}
+	}
 	for _, claim := range d.Claims {
 		c.Claims = append(c.Claims, claimProto(claim))
 	}

@@ -317,6 +317,9 @@ func memberText(m policy.Member) string {
 func clusterFacts(d Decision) []Fact {
 	var facts facts
 	s := d.Snapshot
+	if stall := StallOf(d); stall != nil {
+		facts.add("stalled", timeless, "%s: %s", stall.Rule, stall.Message)
+	}
 	b := d.Plan.Budget
 	facts.add("budget", timeless, "%d of at most %d pods away, of which %d claimed", b.Pods.Away, b.Pods.Limit, b.Pods.Claimed)
 	if b.Zones.Limit > 0 {

@@ -35,6 +35,7 @@ type metrics struct {
 	pods         *prometheus.GaugeVec
 	holds        *prometheus.GaugeVec
 	decisions    *prometheus.CounterVec
+	stalled      *prometheus.GaugeVec
 	lastProgress *prometheus.GaugeVec
 	current      *prometheus.GaugeVec
 	updated      *prometheus.GaugeVec
@@ -53,6 +54,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	m := &metrics{
 		pods:         gauge("pods", "Pods of a database cluster by state. A pod can be in several states.", "cluster", "state"),
 		holds:        gauge("holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.", "cluster", "rule"),
+		stalled:      gauge("stalled", "1 while a rollout is stalled, with the rule that has held it longest; none while it is not.", "cluster", "rule"),
 		lastProgress: gauge("last_progress_timestamp_seconds", "When a claim changed its phase or a pod became better.", "cluster"),
 		current:      gauge("current_replicas", "Pods of a pool that run another revision than its update revision.", "cluster", "pool"),
 		updated:      gauge("updated_replicas", "Pods of a pool that run its update revision.", "cluster", "pool"),
@@ -70,7 +72,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	for _, rule := range policy.Rules() {
 		m.decisions.WithLabelValues(verdictHold, string(rule))
 	}
-	registerer.MustRegister(m.pods, m.holds, m.decisions, m.lastProgress, m.current, m.updated, m.partition, m.moved)
+	registerer.MustRegister(m.pods, m.holds, m.stalled, m.decisions, m.lastProgress, m.current, m.updated, m.partition, m.moved)
 	return m
 }
 
@@ -88,9 +90,18 @@ func (m *metrics) Decided(previous *Decision, next Decision) {
 		m.holds.WithLabelValues(cluster, string(rule)).Set(float64(held[rule]))
 	}
 	m.decisions.WithLabelValues(verdictOf(next.Plan)).Inc()
+	m.stall(cluster, next)
 
 	m.lastProgress.WithLabelValues(cluster).Set(timestamp(next.Snapshot.Cluster.Status.LastProgress))
 	m.pools(cluster, previous, next)
+}
+
+// stall shows one rule, and forgets the one that held before.
+func (m *metrics) stall(cluster string, next Decision) {
+	m.stalled.DeletePartialMatch(prometheus.Labels{"cluster": cluster})
+	if s := StallOf(next); s != nil {
+		m.stalled.WithLabelValues(cluster, s.Rule).Set(1)
+	}
 }
 
 func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
@@ -151,7 +162,7 @@ func timestamp(at *policy.Time) float64 {
 func (m *metrics) Gone(key Key) { m.forget(prometheus.Labels{"cluster": key.String()}) }
 
 func (m *metrics) forget(labels prometheus.Labels) {
-	for _, vec := range []*prometheus.GaugeVec{m.pods, m.holds, m.lastProgress, m.current, m.updated, m.partition, m.moved} {
+	for _, vec := range []*prometheus.GaugeVec{m.pods, m.holds, m.stalled, m.lastProgress, m.current, m.updated, m.partition, m.moved} {
 		vec.DeletePartialMatch(labels)
 	}
 }

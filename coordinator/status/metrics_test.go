@@ -75,10 +75,12 @@ func TestMetricsAreDescribed(t *testing.T) {
 	page, err := os.ReadFile("../../deploy/docs/metrics.md")
 	require.NoError(t, err)
 	registry := prometheus.NewRegistry()
-	newMetrics(registry).Decided(nil, search(t, rolling(policy.ByPartition, 2)))
+	stalled := search(t, rolling(policy.ByPartition, 2))
+	stalled.Phase = policy.ClusterStalled
+	newMetrics(registry).Decided(nil, stalled)
 	families, err := registry.Gather()
 	require.NoError(t, err)
-	require.Len(t, families, 8)
+	require.Len(t, families, 9)
 	for _, f := range families {
 		require.Contains(t, string(page), "`"+f.GetName()+"`")
 	}

@@ -104,6 +104,22 @@ func longestWait(d Decision) (Wait, bool) {
 	}), true
 }
 
+// Stall is what everything that shows a stalled rollout says of it: condition,
+// Event, status, explanation, page, metric.
+type Stall struct {
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// StallOf is nil unless the rollout is stalled.
+func StallOf(d Decision) *Stall {
+	if d.Phase != policy.ClusterStalled {
+		return nil
+	}
+	rule, message := whyStalled(d)
+	return &Stall{Rule: rule, Message: message}
+}
+
 // whyStalled is the rule that has held longest, for how long, and what a person
 // can do.
 func whyStalled(d Decision) (reason, message string) {

@@ -4,10 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // The condition Stalled names the rule that has held longest of those that others
@@ -67,6 +70,20 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			stalled := conditionOf(t, Conditions(c.d, nil, 1), v1alpha1.ConditionStalled)
 			require.Equal(t, c.reason, stalled.Reason)
 			require.Equal(t, c.message, stalled.Message)
+
+			// Everything that shows it says the same.
+			require.Equal(t, &rollcallv1.Stall{Rule: c.reason, Message: c.message}, ClusterProto(c.d).GetStalled())
+			e, err := Explain(c.d, c.d.Snapshot.Pods[0].Name)
+			require.NoError(t, err)
+			require.Contains(t, e.Facts, Fact{Name: "stalled", Value: c.reason + ": " + c.message, AgeSeconds: timeless})
+			m := newMetrics(prometheus.NewRegistry())
+			m.Decided(nil, c.d)
+			require.Equal(t, 1.0, testutil.ToFloat64(m.stalled.WithLabelValues(c.d.Key.String(), c.reason)))
+			moved := c.d
+			moved.Phase = policy.ClusterRolling
+			m.Decided(&c.d, moved)
+			require.Zero(t, testutil.CollectAndCount(m.stalled))
+			require.Nil(t, ClusterProto(moved).GetStalled())
 
 			before := c.d
 			before.Phase = policy.ClusterWaiting

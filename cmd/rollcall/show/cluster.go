@@ -106,6 +106,9 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	pods, budget := c.GetPods(), c.GetPlan().GetBudget()
 	head := NewTable("cluster", fmt.Sprintf("%s/%s (%s)", c.GetNamespace(), c.GetName(), c.GetEngine()))
 	head.Row(phaseMark(c.GetPhase()), "phase", cmp.Or(c.GetPhase(), "Unknown"))
+	if s := c.GetStalled(); s != nil {
+		head.Row(Bad, "stalled", s.GetRule()+": "+Clean(s.GetMessage()))
+	}
 	count := fmt.Sprintf("%d of %d updated, %d ready, %d away", pods.GetUpdated(), pods.GetDesired(), pods.GetReady(), pods.GetAway())
 	if budget.GetPodLimit() > 0 {
 		count += fmt.Sprintf(" (at most %d)", budget.GetPodLimit())
@@ -239,6 +242,9 @@ func Progress(c *rollcallv1.Cluster) string {
 	}
 	for _, claim := range c.GetClaims() {
 		line += fmt.Sprintf("; %s %s", claim.GetPod(), claim.GetPhase())
+	}
+	if s := c.GetStalled(); s != nil {
+		return line + "; " + s.GetRule() + " for long: " + Clean(s.GetMessage())
 	}
 	h := lastingHold(c)
 	if len(c.GetClaims()) == 0 && len(c.GetPlan().GetSteps()) == 0 {

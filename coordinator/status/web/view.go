@@ -36,7 +36,9 @@ type View struct {
 	Hidden   int      `json:"hidden"`
 	Copies   Copies   `json:"copies"`
 	Timeline Timeline `json:"timeline"`
-	Error    string   `json:"error,omitempty"`
+	// Stalled is nil while it is not.
+	Stalled *status.Stall `json:"stalled,omitempty"`
+	Error   string        `json:"error,omitempty"`
 }
 
 // Zone is the pods of one zone.
@@ -74,6 +76,7 @@ func NewView(d status.Decision, t Timeline) View {
 		Phase: d.Phase, DecidedAt: d.DecidedAt, Idle: d.Idle, Health: s.Health, Pods: d.Pods, Budget: d.Plan.Budget,
 		Holds: []policy.Hold{}, Steps: nonNil(d.Plan.Steps), Order: nonNil(d.Plan.Order), Forecast: d.Plan.Forecast,
 		Zones: []Zone{}, Copies: copiesOf(d), Timeline: t,
+		Stalled: status.StallOf(d),
 	}
 	if d.SpecError != nil {
 		v.Error = d.SpecError.Error()

@@ -730,18 +730,20 @@ func (x *Fact) GetAgeSeconds() float64 {
 }
 
 type Cluster struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Namespace     string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Engine        string                 `protobuf:"bytes,3,opt,name=engine,proto3" json:"engine,omitempty"`
-	Phase         string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
-	Epoch         int64                  `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Pods          *PodCounts             `protobuf:"bytes,6,opt,name=pods,proto3" json:"pods,omitempty"`
-	Plan          *Plan                  `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
-	Claims        []*Claim               `protobuf:"bytes,8,rep,name=claims,proto3" json:"claims,omitempty"`
-	PodStates     []*PodState            `protobuf:"bytes,9,rep,name=pod_states,json=podStates,proto3" json:"pod_states,omitempty"`
-	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
-	Pools         []*PoolState           `protobuf:"bytes,11,rep,name=pools,proto3" json:"pools,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Engine    string                 `protobuf:"bytes,3,opt,name=engine,proto3" json:"engine,omitempty"`
+	Phase     string                 `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
+	Epoch     int64                  `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Pods      *PodCounts             `protobuf:"bytes,6,opt,name=pods,proto3" json:"pods,omitempty"`
+	Plan      *Plan                  `protobuf:"bytes,7,opt,name=plan,proto3" json:"plan,omitempty"`
+	Claims    []*Claim               `protobuf:"bytes,8,rep,name=claims,proto3" json:"claims,omitempty"`
+	PodStates []*PodState            `protobuf:"bytes,9,rep,name=pod_states,json=podStates,proto3" json:"pod_states,omitempty"`
+	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	Pools     []*PoolState           `protobuf:"bytes,11,rep,name=pools,proto3" json:"pools,omitempty"`
+	// Set while the rollout is stalled: what the condition Stalled says.
+	Stalled       *Stall `protobuf:"bytes,12,opt,name=stalled,proto3" json:"stalled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -853,6 +855,67 @@ func (x *Cluster) GetPools() []*PoolState {
 	return nil
 }
 
+func (x *Cluster) GetStalled() *Stall {
+	if x != nil {
+		return x.Stalled
+	}
+	return nil
+}
+
+// What has held a stalled rollout longest.
+type Stall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Rule  string                 `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
+	// The facts, for how long, and what would unblock it.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stall) Reset() {
+	*x = Stall{}
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stall) ProtoMessage() {}
+
+func (x *Stall) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stall.ProtoReflect.Descriptor instead.
+func (*Stall) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Stall) GetRule() string {
+	if x != nil {
+		return x.Rule
+	}
+	return ""
+}
+
+func (x *Stall) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // One StatefulSet of the database cluster.
 type PoolState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -872,7 +935,7 @@ type PoolState struct {
 
 func (x *PoolState) Reset() {
 	*x = PoolState{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +947,7 @@ func (x *PoolState) String() string {
 func (*PoolState) ProtoMessage() {}
 
 func (x *PoolState) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[14]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +960,7 @@ func (x *PoolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolState.ProtoReflect.Descriptor instead.
 func (*PoolState) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{14}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PoolState) GetName() string {
@@ -963,7 +1026,7 @@ type PodCounts struct {
 
 func (x *PodCounts) Reset() {
 	*x = PodCounts{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1038,7 @@ func (x *PodCounts) String() string {
 func (*PodCounts) ProtoMessage() {}
 
 func (x *PodCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[15]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1051,7 @@ func (x *PodCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodCounts.ProtoReflect.Descriptor instead.
 func (*PodCounts) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{15}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PodCounts) GetDesired() int32 {
@@ -1051,7 +1114,7 @@ type PodState struct {
 
 func (x *PodState) Reset() {
 	*x = PodState{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1063,7 +1126,7 @@ func (x *PodState) String() string {
 func (*PodState) ProtoMessage() {}
 
 func (x *PodState) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[16]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1076,7 +1139,7 @@ func (x *PodState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodState.ProtoReflect.Descriptor instead.
 func (*PodState) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{16}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PodState) GetPod() string {
@@ -1166,7 +1229,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1241,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[17]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1254,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{17}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Claim) GetId() string {
@@ -1272,7 +1335,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1347,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[18]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1360,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{18}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Plan) GetPhase() string {
@@ -1363,7 +1426,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1375,7 +1438,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[19]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1388,7 +1451,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{19}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Budget) GetPodLimit() int32 {
@@ -1450,7 +1513,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1462,7 +1525,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[20]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1475,7 +1538,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{20}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Step) GetPod() string {
@@ -1554,7 +1617,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1566,7 +1629,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[21]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1579,7 +1642,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{21}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Hold) GetPod() string {
@@ -1628,7 +1691,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[22]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1703,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_coordinator_proto_msgTypes[22]
+	mi := &file_rollcall_v1_coordinator_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1716,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{22}
+	return file_rollcall_v1_coordinator_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Forecast) GetWaves() int32 {
@@ -1725,7 +1788,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1f\n" +
 	"\vage_seconds\x18\x03 \x01(\x01R\n" +
-	"ageSeconds\"\x9d\x03\n" +
+	"ageSeconds\"\xcb\x03\n" +
 	"\aCluster\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1740,7 +1803,11 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\n" +
 	"decided_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12,\n" +
-	"\x05pools\x18\v \x03(\v2\x16.rollcall.v1.PoolStateR\x05pools\"\xbb\x01\n" +
+	"\x05pools\x18\v \x03(\v2\x16.rollcall.v1.PoolStateR\x05pools\x12,\n" +
+	"\astalled\x18\f \x01(\v2\x12.rollcall.v1.StallR\astalled\"5\n" +
+	"\x05Stall\x12\x12\n" +
+	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\xbb\x01\n" +
 	"\tPoolState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\tR\brevision\x12\x18\n" +
@@ -1842,7 +1909,7 @@ func file_rollcall_v1_coordinator_proto_rawDescGZIP() []byte {
 	return file_rollcall_v1_coordinator_proto_rawDescData
 }
 
-var file_rollcall_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_rollcall_v1_coordinator_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_rollcall_v1_coordinator_proto_goTypes = []any{
 	(*ListJournalRequest)(nil),    // 0: rollcall.v1.ListJournalRequest
 	(*JournalEntry)(nil),          // 1: rollcall.v1.JournalEntry
@@ -1858,51 +1925,53 @@ var file_rollcall_v1_coordinator_proto_goTypes = []any{
 	(*ExplainResponse)(nil),       // 11: rollcall.v1.ExplainResponse
 	(*Fact)(nil),                  // 12: rollcall.v1.Fact
 	(*Cluster)(nil),               // 13: rollcall.v1.Cluster
-	(*PoolState)(nil),             // 14: rollcall.v1.PoolState
-	(*PodCounts)(nil),             // 15: rollcall.v1.PodCounts
-	(*PodState)(nil),              // 16: rollcall.v1.PodState
-	(*Claim)(nil),                 // 17: rollcall.v1.Claim
-	(*Plan)(nil),                  // 18: rollcall.v1.Plan
-	(*Budget)(nil),                // 19: rollcall.v1.Budget
-	(*Step)(nil),                  // 20: rollcall.v1.Step
-	(*Hold)(nil),                  // 21: rollcall.v1.Hold
-	(*Forecast)(nil),              // 22: rollcall.v1.Forecast
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*Stall)(nil),                 // 14: rollcall.v1.Stall
+	(*PoolState)(nil),             // 15: rollcall.v1.PoolState
+	(*PodCounts)(nil),             // 16: rollcall.v1.PodCounts
+	(*PodState)(nil),              // 17: rollcall.v1.PodState
+	(*Claim)(nil),                 // 18: rollcall.v1.Claim
+	(*Plan)(nil),                  // 19: rollcall.v1.Plan
+	(*Budget)(nil),                // 20: rollcall.v1.Budget
+	(*Step)(nil),                  // 21: rollcall.v1.Step
+	(*Hold)(nil),                  // 22: rollcall.v1.Hold
+	(*Forecast)(nil),              // 23: rollcall.v1.Forecast
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
 }
 var file_rollcall_v1_coordinator_proto_depIdxs = []int32{
 	13, // 0: rollcall.v1.ListClustersResponse.clusters:type_name -> rollcall.v1.Cluster
-	18, // 1: rollcall.v1.GetPlanResponse.plan:type_name -> rollcall.v1.Plan
+	19, // 1: rollcall.v1.GetPlanResponse.plan:type_name -> rollcall.v1.Plan
 	12, // 2: rollcall.v1.ExplainResponse.facts:type_name -> rollcall.v1.Fact
-	15, // 3: rollcall.v1.Cluster.pods:type_name -> rollcall.v1.PodCounts
-	18, // 4: rollcall.v1.Cluster.plan:type_name -> rollcall.v1.Plan
-	17, // 5: rollcall.v1.Cluster.claims:type_name -> rollcall.v1.Claim
-	16, // 6: rollcall.v1.Cluster.pod_states:type_name -> rollcall.v1.PodState
-	23, // 7: rollcall.v1.Cluster.decided_at:type_name -> google.protobuf.Timestamp
-	14, // 8: rollcall.v1.Cluster.pools:type_name -> rollcall.v1.PoolState
-	23, // 9: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
-	19, // 10: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
-	20, // 11: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
-	21, // 12: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
-	22, // 13: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
-	2,  // 14: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
-	4,  // 15: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
-	6,  // 16: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
-	10, // 17: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
-	5,  // 18: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
-	8,  // 19: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
-	0,  // 20: rollcall.v1.CoordinatorService.ListJournal:input_type -> rollcall.v1.ListJournalRequest
-	3,  // 21: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
-	13, // 22: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
-	7,  // 23: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
-	11, // 24: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
-	13, // 25: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
-	9,  // 26: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
-	1,  // 27: rollcall.v1.CoordinatorService.ListJournal:output_type -> rollcall.v1.JournalEntry
-	21, // [21:28] is the sub-list for method output_type
-	14, // [14:21] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	16, // 3: rollcall.v1.Cluster.pods:type_name -> rollcall.v1.PodCounts
+	19, // 4: rollcall.v1.Cluster.plan:type_name -> rollcall.v1.Plan
+	18, // 5: rollcall.v1.Cluster.claims:type_name -> rollcall.v1.Claim
+	17, // 6: rollcall.v1.Cluster.pod_states:type_name -> rollcall.v1.PodState
+	24, // 7: rollcall.v1.Cluster.decided_at:type_name -> google.protobuf.Timestamp
+	15, // 8: rollcall.v1.Cluster.pools:type_name -> rollcall.v1.PoolState
+	14, // 9: rollcall.v1.Cluster.stalled:type_name -> rollcall.v1.Stall
+	24, // 10: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
+	20, // 11: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
+	21, // 12: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
+	22, // 13: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
+	23, // 14: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
+	2,  // 15: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
+	4,  // 16: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
+	6,  // 17: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
+	10, // 18: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
+	5,  // 19: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
+	8,  // 20: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
+	0,  // 21: rollcall.v1.CoordinatorService.ListJournal:input_type -> rollcall.v1.ListJournalRequest
+	3,  // 22: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
+	13, // 23: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
+	7,  // 24: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
+	11, // 25: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
+	13, // 26: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
+	9,  // 27: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
+	1,  // 28: rollcall.v1.CoordinatorService.ListJournal:output_type -> rollcall.v1.JournalEntry
+	22, // [22:29] is the sub-list for method output_type
+	15, // [15:22] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_coordinator_proto_init() }
@@ -1910,14 +1979,14 @@ func file_rollcall_v1_coordinator_proto_init() {
 	if File_rollcall_v1_coordinator_proto != nil {
 		return
 	}
-	file_rollcall_v1_coordinator_proto_msgTypes[20].OneofWrappers = []any{}
+	file_rollcall_v1_coordinator_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_coordinator_proto_rawDesc), len(file_rollcall_v1_coordinator_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ export function showNow(view) {
     h("dl", { class: "facts" }, facts.map(([value, name]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     view.health.verdict && view.health.verdict !== "Green" && !view.idle &&
       h("p", {}, "The database says " + view.health.verdict + (view.health.reason ? ": " + view.health.reason : "") + "."),
+    view.stalled && h("p", { class: "problem", id: "stalled" }, h("strong", { class: "rule" }, view.stalled.rule), " " + view.stalled.message),
     view.holds.length > 0 && h("ul", { class: "holds" }, view.holds.map((hold) => h("li", {},
       h("strong", { class: "rule" }, hold.rule), " " + hold.reason,
       hold.unblocks && h("span", { class: "unblocks" }, "→ " + hold.unblocks)))),

@@ -13,7 +13,7 @@ const find = (id) => document.getElementById(id);
 
 // Each part is drawn anew when what it shows has changed.
 const parts = [
-  { id: "now", show: showNow, of: (v) => [v.phase, v.mode, v.pods, v.budget, v.holds, v.forecast, v.health, v.error, v.idle] },
+  { id: "now", show: showNow, of: (v) => [v.phase, v.mode, v.pods, v.budget, v.holds, v.stalled, v.forecast, v.health, v.error, v.idle] },
   { id: "pods", show: showPods, of: (v) => [v.zones.map((z) => [z.name, z.pods.map((p) => ({ ...p, reportAgeSeconds: 0 }))]), v.hidden] },
   { id: "copies", show: showCopies, of: (v) => [v.copies, v.idle] },
   { id: "plan", show: showPlan, of: (v) => [v.steps, v.order, v.zones.map((z) => z.pods.map((p) => [p.name, p.why, p.rule]))] },
