@@ -360,8 +360,8 @@ func (t *transition) phase() {
 	}
 	switch t.to.Phase {
 	case policy.ClusterStalled:
-		_, message := why(t.to)
-		t.add("", "", true, Stalled, "no progress: %s", message)
+		rule, message := whyStalled(t.to)
+		t.add("", "", true, Stalled, "no progress: %s: %s", rule, message)
 	case policy.ClusterDone:
 		if t.from.Phase == "" || t.from.Phase == policy.ClusterIdle {
 			return

@@ -88,7 +88,7 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			before := c.d
 			before.Phase = policy.ClusterWaiting
 			events := Events(&before, c.d)
-			require.Equal(t, "no progress: "+c.message, events[len(events)-1].Note)
+			require.Equal(t, "no progress: "+c.reason+": "+c.message, events[len(events)-1].Note)
 		})
 	}
 }
