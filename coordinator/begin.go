@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // lead takes the DatabaseCluster over and makes passes until it is lost.
@@ -31,6 +32,7 @@ func (s *session) lead(ctx context.Context) error {
 	}
 	s.departures = newDepartures(time.Now(), taken)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
+	s.stalled = s.newest.Status.Phase == policy.ClusterStalled
 	s.estimates = estimatesOf(s.newest.Status)
 	s.groups = nil
 	s.anew, s.reporting, s.reportingSince, s.workedAt = true, true, time.Now(), time.Now()

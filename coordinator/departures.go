@@ -56,7 +56,7 @@ func newDepartures(now time.Time, taken act.Taken) *departures {
 		switch {
 		case taken.Standing[claim.UID]:
 			d.well[claim.UID] = wellPod{name: claim.Pod, restarts: unknown}
-		case !status.HasGone(claim) || last.Before(claim.StartedAt.Time):
+		case !status.HasGone(claim, "") || last.Before(claim.StartedAt.Time):
 			// It has gone, and nobody has noted when.
 			d.open[claim.Pod] = departure{at: now, uid: claim.UID}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -132,5 +133,59 @@ func TestForeignBudgetIsToldAtOnce(t *testing.T) {
 		require.Equal(t, metav1.ConditionTrue, condition.Status)
 		require.Contains(t, condition.Message, "PodDisruptionBudget charts selects search-0")
 		require.False(t, p.enforcing("search"))
+	})
+}
+
+// Nobody is prepared in vain for a budget of somebody else that is full, and all
+// go as soon as it is not.
+func TestAFullBudgetHoldsBeforeAnythingIsPrepared(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installGuard()
+		db := w.add("search", 2)
+		budgets := w.admin.Kubernetes.PolicyV1().PodDisruptionBudgets(namespace)
+		pdb, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "charts"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "search"}}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		p := w.start()
+		defer p.end()
+		time.Sleep(30 * time.Second)
+		db.roll("v2")
+		time.Sleep(15 * time.Minute)
+		status := db.status()
+		require.Empty(t, status.Claims)
+		require.Equal(t, policy.ClusterStalled, status.Phase)
+		stalled := conditionOf(status, v1alpha1.ConditionStalled)
+		require.Equal(t, string(policy.ForeignBudget), stalled.Reason)
+		require.Contains(t, stalled.Message, "a PodDisruptionBudget that is not Rollcall's refuses its eviction: PodDisruptionBudget charts, for ")
+		require.Empty(t, w.gone())
+
+		pdb.Status.DisruptionsAllowed = 1
+		_, err = budgets.UpdateStatus(t.Context(), pdb, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		db.requireDone(3*time.Minute, "v2")
+	})
+}
+
+// What is tried again and again, and refused each time, is one stall.
+func TestRefusalsAreOneStall(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 2)
+		w.server.Refuse = func(*corev1.Pod) error { return kubetest.BudgetRefusal() }
+		p := w.start()
+		defer p.end()
+		time.Sleep(30 * time.Second)
+		db.roll("v2")
+		time.Sleep(20 * time.Minute)
+		require.Equal(t, policy.ClusterStalled, db.status().Phase)
+		began := db.status().LastTransition
+		time.Sleep(20 * time.Minute)
+		require.Equal(t, policy.ClusterStalled, db.status().Phase)
+		require.Equal(t, began, db.status().LastTransition, "it never ended meanwhile")
+		require.Empty(t, w.gone())
+
+		w.server.Refuse = nil
+		db.requireDone(30*time.Minute, "v2")
 	})
 }

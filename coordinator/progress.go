@@ -17,9 +17,12 @@ type progress struct {
 	known bool
 	// stages says how far a claim on each pod has come, by the pod's UID: one that
 	// is given up and made again gets nowhere.
-	stages    map[string]int
+	stages map[string]int
+	// stands are the UIDs of the pods that there are.
+	stands    map[string]bool
 	claims    []policy.Claim
 	pods      status.PodCounts
+	well      int
 	busy      bool
 	revisions map[string]string
 	// asked: it waits because a person or a clock said so.
@@ -34,7 +37,7 @@ func newProgress(last time.Time) progress { return progress{at: last} }
 // wait for, so that no wait has lasted for long yet.
 func (p *progress) note(now time.Time, d status.Decision) bool {
 	next := progress{
-		at: p.at, known: true, stages: map[string]int{}, claims: d.Claims, pods: d.Pods,
+		at: p.at, known: true, stages: map[string]int{}, stands: map[string]bool{}, claims: d.Claims, pods: d.Pods, well: well(d.Snapshot),
 		busy: len(d.Plan.Order)+len(d.Claims) > 0, revisions: revisions(d.Snapshot),
 		asked: onRequest(d), held: map[string]time.Time{},
 	}
@@ -45,17 +48,20 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 		}
 	}
 	for _, pod := range d.Snapshot.Pods {
+		next.stands[pod.UID] = pod.Phase != policy.Missing
 		if stage := p.stages[pod.UID]; stage > 0 {
 			next.stages[pod.UID] = stage
 		}
 	}
 	for _, claim := range d.Claims {
-		next.stages[claim.UID] = max(p.stages[claim.UID], status.StageOf(claim))
+		if claim.Phase != policy.PhaseRestoring || next.gone(claim) { // else it is given up
+			next.stages[claim.UID] = max(p.stages[claim.UID], status.StageOf(claim))
+		}
 	}
 	switch {
 	case next.at.IsZero(),
 		p.known && p.wentOn(next),
-		p.known && (next.pods.Updated > p.pods.Updated || next.pods.Ready > p.pods.Ready || next.pods.Away < p.pods.Away),
+		p.known && (next.pods.Updated > p.pods.Updated || next.pods.Ready > p.pods.Ready || next.well > p.well),
 		p.known && next.busy && !p.busy,
 		p.known && p.asked && !next.asked, // what was waited for on request is no stall afterwards
 		p.known && !maps.Equal(p.revisions, next.revisions):
@@ -75,8 +81,28 @@ func (p *progress) wentOn(next progress) bool {
 		}
 	}
 	return slices.ContainsFunc(p.claims, func(c policy.Claim) bool {
-		return status.HasGone(c) && !slices.ContainsFunc(next.claims, func(n policy.Claim) bool { return n.ID == c.ID })
+		return next.gone(c) && !slices.ContainsFunc(next.claims, func(n policy.Claim) bool { return n.ID == c.ID })
 	})
+}
+
+// well counts the pods that are back in the database, claimed or not: to give a
+// claim up brings nobody back.
+func well(s policy.Snapshot) (n int) {
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Phase == policy.Ready && (!p.Agent || p.Report != nil && p.Report.Member == policy.Live && p.Report.Settled) {
+			n++
+		}
+	}
+	return n
+}
+
+// gone says whether the pod of a claim has gone away.
+func (p *progress) gone(c policy.Claim) bool {
+	uid := ""
+	if p.stands[c.UID] {
+		uid = c.UID
+	}
+	return status.HasGone(c, uid)
 }
 
 // onRequest: a person or a clock said that nobody goes.

@@ -50,6 +50,8 @@ type session struct {
 	actor      *act.Actor
 	departures *departures
 	progress   progress
+	// stalled: the phase of the newest decision.
+	stalled bool
 	// groups are those of the last look; nil while no reports are held.
 	groups []policy.Group
 	// noticed are the conditions of pods at the last look.
@@ -170,13 +172,18 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
 		Guard: s.guarded(), Waiting: outcome.Waits,
 	}
-	if s.progress.note(now, decision) && decision.Phase == policy.ClusterStalled {
+	switch better := s.progress.note(now, decision); {
+	case better && decision.Phase == policy.ClusterStalled:
 		// What began only now was judged by the time of what came before it.
 		at := policy.At(now)
 		snapshot.Cluster.Status.LastProgress = &at
 		plan = policy.Decide(snapshot)
 		decision.Snapshot, decision.Plan, decision.Phase = snapshot, plan, plan.Phase
+	case !better && s.stalled && decision.Phase == policy.ClusterRolling:
+		// To try again what came to nothing before does not end a stall.
+		decision.Phase = policy.ClusterStalled
 	}
+	s.stalled = decision.Phase == policy.ClusterStalled
 	decision.HeldSince = s.progress.held
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision)
@@ -296,6 +303,7 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 		known.LastProgress = &at
 	}
 	s.actor.Annotate(&snapshot)
+	s.refuseEvictions(&snapshot)
 	return snapshot
 }
 

@@ -94,6 +94,18 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, at(70), p.at, "the claim was released")
 	p.note(at(80), busy(1, 2))
 	require.Equal(t, at(80), p.at, "there is something to do again, from now on")
+
+	reported := func(member policy.Membership) status.Decision {
+		d := busy(1, 2)
+		d.Snapshot.Pods = []policy.Pod{{Name: "s-0", UID: "a", Phase: policy.Ready, Agent: true, Report: &policy.Report{Member: member, Settled: true}}}
+		return d
+	}
+	p.note(at(90), reported(policy.NotLive))
+	require.Equal(t, at(80), p.at, "Ready, and not back in the database")
+	p.note(at(100), reported(policy.Live))
+	require.Equal(t, at(100), p.at, "back")
+	p.note(at(110), reported(policy.NotLive))
+	require.Equal(t, at(100), p.at)
 }
 
 // What begins, or goes on after a person or a clock said that it may, is not
@@ -125,6 +137,8 @@ func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
 		require.False(t, p.note(at(7110+100*i), waits(policy.ViewSplit, claim)), "claimed again")
 		claim.Phase = policy.PhasePrepared
 		require.False(t, p.note(at(7120+100*i), waits(policy.ViewSplit, claim)), "and prepared again")
+		claim.Phase = policy.PhaseRestoring
+		require.False(t, p.note(at(7130+100*i), waits(policy.ViewSplit, claim)), "and undone")
 	}
 	require.Equal(t, at(7000), p.at)
 	claim.Phase = policy.PhaseOpened

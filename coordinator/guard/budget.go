@@ -35,6 +35,8 @@ type Budget struct {
 	Shut bool
 	// Expired: ours has been relaxed by Expire.
 	Expired bool
+	// Full: it allows no disruption now, as its controller saw its newest spec.
+	Full bool
 	// Source is what a foreign budget comes from, as far as it tells.
 	Source source
 
@@ -70,6 +72,7 @@ func budgetOf(pdb *policyv1.PodDisruptionBudget) *Budget {
 		b.Shut = isShut(pdb, cluster)
 		return b
 	}
+	b.Full = pdb.Status.DisruptionsAllowed == 0 && pdb.Status.ObservedGeneration == pdb.Generation
 	b.Source = source{release: pdb.Annotations["meta.helm.sh/release-name"], chart: pdb.Labels["helm.sh/chart"]}
 	if owner != nil {
 		b.Source.owner = owner.Kind + "/" + owner.Name
@@ -135,6 +138,41 @@ func foreign(budgets []Budget, cluster string, pods []kube.Pod) (*Budget, string
 		}
 	}
 	return nil, ""
+}
+
+// refusals are the budgets of somebody else that refuse the eviction of a Ready
+// pod now, by the pod's name: one that is full, or several of them, with which
+// every eviction fails. A pod that is not Ready may go in spite of a full one.
+func refusals(budgets []Budget, pods []kube.Pod) map[string]string {
+	var others []*Budget
+	for i := range budgets {
+		if b := &budgets[i]; !b.Ours {
+			others = append(others, b)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	slices.SortFunc(others, func(a, b *Budget) int { return strings.Compare(a.Name, b.Name) })
+	refused := map[string]string{}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Phase != kube.Ready {
+			continue
+		}
+		var names []string
+		full := false
+		set := pod.Labels()
+		for _, b := range others {
+			if b.selects.Matches(set) {
+				names, full = append(names, b.Name), full || b.Full
+			}
+		}
+		if full || len(names) > 1 {
+			refused[pod.Name] = strings.Join(names, " and ")
+		}
+	}
+	return refused
 }
 
 // inTheWay says what is wrong with a foreign budget, and how to end that.

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -66,6 +67,13 @@ type State struct {
 	// ForeignBudget says what is to be done about a budget of somebody else; empty
 	// without one.
 	ForeignBudget string
+	// Refused are the pods, by name, whose eviction budgets of somebody else refuse
+	// now, with the names of these.
+	Refused map[string]string
+}
+
+func (s State) same(other State) bool {
+	return s.Enforcing == other.Enforcing && s.Why == other.Why && s.ForeignBudget == other.ForeignBudget && maps.Equal(s.Refused, other.Refused)
 }
 
 // Decision is what is to be done, and how things are before that.
@@ -88,6 +96,7 @@ func Decide(f Facts) Decision {
 		mode = Unguarded
 	}
 	d := Decision{Labels: labelChanges(mode, cluster.Name, cluster.Status.Claims, f.Objects.Pods), Own: own(f.Budgets, cluster)}
+	d.State.Refused = refusals(f.Budgets, f.Objects.Pods)
 	var other *Budget
 	if mode == Closed {
 		var pod string

@@ -210,6 +210,44 @@ func TestMakeShut(t *testing.T) {
 	require.Nil(t, was.Spec.MaxUnavailable)
 }
 
+// Evictions of Ready pods are refused by a full budget of somebody else, and by any
+// two of them.
+func TestRefusals(t *testing.T) {
+	full := func(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget { return b }
+	free := func(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+		b.Status.DisruptionsAllowed = 1
+		return b
+	}
+	unseen := func(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+		b.Generation = 2
+		return b
+	}
+	named := func(b *policyv1.PodDisruptionBudget, name string) *policyv1.PodDisruptionBudget {
+		b.Name = name
+		return b
+	}
+	for what, c := range map[string]struct {
+		budgets []*policyv1.PodDisruptionBudget
+		want    map[string]string
+	}{
+		"ours":            {[]*policyv1.PodDisruptionBudget{shut()}, nil},
+		"full":            {[]*policyv1.PodDisruptionBudget{full(charts(app("search")))}, map[string]string{"search-0": "search-pdb"}},
+		"of others":       {[]*policyv1.PodDisruptionBudget{full(charts(app("books")))}, map[string]string{}},
+		"one may go":      {[]*policyv1.PodDisruptionBudget{free(charts(app("search")))}, map[string]string{}},
+		"not counted yet": {[]*policyv1.PodDisruptionBudget{unseen(charts(app("search")))}, map[string]string{}},
+		"two":             {[]*policyv1.PodDisruptionBudget{free(charts(app("search"))), named(free(charts(app("search"))), "other")}, map[string]string{"search-0": "other and search-pdb"}},
+	} {
+		var budgets []Budget
+		for _, b := range c.budgets {
+			budgets = append(budgets, *budgetOf(b))
+		}
+		pods := []kube.Pod{pod("", ""), pod("", "")}
+		pods[1].Name = "search-1"
+		pods[0].Phase, pods[1].Phase = kube.Ready, kube.Started
+		require.Equal(t, c.want, refusals(budgets, pods), what)
+	}
+}
+
 // A foreign budget is named together with how to be rid of it.
 func TestForeignBudgetSaysWhereItComesFrom(t *testing.T) {
 	say := func(edit func(*policyv1.PodDisruptionBudget)) string {

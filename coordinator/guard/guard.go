@@ -233,7 +233,7 @@ func (g *Guard) note(key kube.Key, state State) {
 	g.states[key] = state
 	g.metrics.show(key, state)
 	g.mu.Unlock()
-	if known && was == state {
+	if known && was.same(state) {
 		return
 	}
 	if state.Why != "" {

@@ -69,7 +69,7 @@ var rules = []rule{
 	{name: NoneEligible, pod: (*decision).noneEligible},
 	{name: SoleCopy, pod: (*decision).soleCopy},
 	{name: CatchingUp, pod: (*decision).catchingUp},
-	{name: ForeignBudget, pod: refused(ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption")},
+	{name: ForeignBudget, pod: refused(ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or switched off where it comes from")},
 	{name: Unstable, pod: refused(Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
 	// Who waits only for a turn of the line: all other reasons say more.
 	{name: InOrder, pod: (*decision).lineOrder},

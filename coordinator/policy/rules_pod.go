@@ -355,6 +355,9 @@ func refused(name Rule, reason, unblocks string) func(*decision, *candidate) *fi
 		if c.Refused != name {
 			return nil
 		}
+		if c.RefusedBy != "" {
+			return found(fmt.Sprintf("%s: PodDisruptionBudget %s", reason, c.RefusedBy), unblocks)
+		}
 		return found(reason, unblocks)
 	}
 }

@@ -164,9 +164,12 @@ type Pod struct {
 	// Agent: an agent container is in this pod. Default: true.
 	Agent bool       `json:"agent"`
 	Guard GuardLabel `json:"guard"`
-	// Refused is a rule found while acting: foreign-budget, unstable, or veto
+	// Refused is a rule found while acting, or by looking at budgets: foreign-budget,
+	// unstable, or veto
 	// when nobody could empty a pod that is to be replaced.
 	Refused Rule `json:"refused"`
+	// RefusedBy names the budgets of somebody else, where it is known which.
+	RefusedBy string `json:"refusedBy,omitempty"`
 	// MustReplace lists what changed that only a replacement can bring; larger
 	// resources and another security context only where the spec asks for it.
 	MustReplace []string       `json:"mustReplace"`

@@ -155,8 +155,11 @@ var claimOrder = []policy.ClaimPhase{
 // StageOf counts how far a claim is, from 0.
 func StageOf(c policy.Claim) int { return slices.Index(claimOrder, c.Phase) + 1 }
 
-// HasGone: the claim's pod went away.
-func HasGone(c policy.Claim) bool { return phaseReached(c.Phase, policy.PhaseGone) }
+// HasGone says whether the claim's pod went away. uid is that of the pod that has
+// its name now: a claim that is given up is Restoring, too, and its pod stays.
+func HasGone(c policy.Claim, uid string) bool {
+	return phaseReached(c.Phase, policy.PhaseGone) && (c.Phase != policy.PhaseRestoring || c.UID != uid)
+}
 
 // passed says whether a claim that went from one phase to another entered, on
 // its way, the third. Phases may be skipped between two decisions.
@@ -171,6 +174,10 @@ func phaseReached(phase, other policy.ClaimPhase) bool {
 }
 
 func (t *transition) advanced(c policy.Claim, from policy.ClaimPhase) {
+	pod, _ := t.to.pod(c.Pod)
+	if c.Phase == policy.PhaseRestoring && !HasGone(c, pod.UID) {
+		return // it is given up, and a hold says why
+	}
 	prepares := c.Prepare != "" && c.Prepare != policy.PrepareNone
 	if prepares && passed(from, c.Phase, policy.PhasePreparing) {
 		t.add(c.Pod, c.UID, false, PrepareStarted, "%s: %s has begun", c.Pod, c.Prepare)
@@ -261,7 +268,7 @@ func (t *transition) unplanned() {
 var routine = []policy.Rule{
 	policy.PodsAway, policy.ZonesAway, policy.ShardsAway, policy.QuorumLost,
 	policy.AcksLost, policy.RoleLost, policy.NoneEligible, policy.Settling, policy.RankOrder, policy.LeaderLast,
-	policy.InOrder, policy.StaleReport,
+	policy.InOrder, policy.VersionOrder, policy.StaleReport,
 }
 
 // unrest are the rules that a pod which is on its way can set off by itself:

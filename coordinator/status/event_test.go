@@ -70,6 +70,20 @@ func TestEventsOfOneRestart(t *testing.T) {
 	}, got)
 }
 
+// A claim that is given up undoes its prepare. Its pod never went, and so nothing
+// says that it did.
+func TestEventsOfAClaimThatIsGivenUp(t *testing.T) {
+	decisions := []Decision{
+		search(t, claimed(policy.PhasePreparing)), search(t, claimed(policy.PhaseRestoring)), search(t),
+	}
+	require.Empty(t, Events(&decisions[0], decisions[1]))
+	require.Empty(t, Events(&decisions[1], decisions[2]))
+	e, err := Explain(decisions[1], "search-1")
+	require.NoError(t, err)
+	require.Contains(t, e.Text, "what its preparation changed is being undone")
+	require.NotContains(t, e.Text, "waiting: ")
+}
+
 // Decisions are coalesced, so phases are skipped; nothing is told twice or lost.
 func TestEventsOfSkippedPhases(t *testing.T) {
 	before, after := search(t), search(t, claimed(policy.PhaseSettling), back)

@@ -19,7 +19,7 @@ func claimText(d Decision, c policy.Claim) string {
 	}
 	if why := d.Waiting[c.Pod]; why != "" && !strings.Contains(lines[1], why) {
 		lines = append(lines, "waiting: "+why)
-	} else if phaseReached(c.Phase, policy.PhaseGone) {
+	} else if pod, _ := d.pod(c.Pod); HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			lines = append(lines, "waiting: "+r.Why.Reason)
 			if r.Failed {

@@ -75,7 +75,7 @@ func claimWait(d Decision, c policy.Claim) policy.Hold {
 	if why := d.Waiting[c.Pod]; why != "" && c.Action == policy.Replace {
 		return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimWords(d, c) + ": " + why}
 	}
-	if phaseReached(c.Phase, policy.PhaseOpened) {
+	if pod, _ := d.pod(c.Pod); c.Phase == policy.PhaseOpened || HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			return r.Why
 		}

@@ -224,6 +224,7 @@ func TestRealBrowserOnAPhone(t *testing.T) {
 	board, timelines := rolling(t)
 	b := open(t, serve(t, board, timelines), 360, 740)
 	require.LessOrEqual(t, eval[int](b, "document.scrollingElement.scrollWidth"), 360)
+	require.NotZero(t, eval[int](b, "document.querySelectorAll('button.pod').length"))
 	require.GreaterOrEqual(t, eval[int](b, "Math.min(...[...document.querySelectorAll('button.pod')].map((p) => p.offsetHeight))"), 40, "large enough for a thumb")
 	b.screenshot("phone.png")
 	require.Empty(t, b.said())
