@@ -209,7 +209,10 @@ func (s *stuckTest) stuck(t *testing.T, rule policy.Rule, exit int, trouble func
 // lasted is how long it has been so, and the ages within reasons.
 var lasted = regexp.MustCompile(`[0-9]+(ms|s|m|h)\b`)
 
-func ageless(text string) string { return lasted.ReplaceAllString(text, "?") }
+// ageless is a text as it is said at any time, on one line.
+func ageless(text string) string {
+	return strings.Join(strings.Fields(lasted.ReplaceAllString(text, "?")), " ")
+}
 
 // condition Stalled of the DatabaseCluster.
 func (s *stuckTest) condition(ctx context.Context) (status.Stall, error) {
