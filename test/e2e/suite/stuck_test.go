@@ -60,7 +60,7 @@ func (s *stuckTest) foreignBudget(t *testing.T) {
 	s.stuck(t, policy.ForeignBudget, exitStalled, s.then(func(ctx context.Context) error { return s.bed.Apply(ctx, budget) }, "budget"))
 	_, err := s.bed.Kubectl(t.Context(), "", "delete", "pdb", "theirs", "-n", sqlcluster.Namespace)
 	require.NoError(t, err)
-	s.over(t, "30s", exitTimedOut) // three pods need longer
+	s.over(t, "5s", exitTimedOut) // three pods need longer
 	s.over(t, "8m", exitDone)
 }
 
