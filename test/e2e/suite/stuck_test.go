@@ -27,7 +27,7 @@ import (
 )
 
 // patience of these tests, instead of ten minutes: policy.progressSeconds.
-const patience = 25 * time.Second
+const patience = 75 * time.Second
 
 // TestStuckRollouts sticks a rollout in five ways. Whatever a person looks at then
 // names the same rule, the same facts and the same way out, and a CI job that waits
