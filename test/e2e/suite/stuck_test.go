@@ -173,12 +173,21 @@ func (s *stuckTest) stuck(t *testing.T, rule policy.Rule, exit int, trouble func
 	require.NoError(t, trouble(ctx))
 	s.over(t, "6m", exit)
 	var condition status.Stall
-	require.NoError(t, s.bed.Eventually(ctx, "the condition Stalled", 4*time.Minute, func(ctx context.Context) (err error) {
-		condition, err = s.condition(ctx)
-		if err == nil && condition.Rule != string(rule) {
-			err = fmt.Errorf("%s: %s", condition.Rule, condition.Message)
+	var since time.Time // when it began to say that: what has been prepared is undone meanwhile
+	require.NoError(t, s.bed.Eventually(ctx, "the condition Stalled", 4*time.Minute, func(ctx context.Context) error {
+		now, err := s.condition(ctx)
+		switch {
+		case err != nil:
+			return err
+		case now.Rule != string(rule):
+			return fmt.Errorf("%s: %s", now.Rule, now.Message)
+		case ageless(now.Message) != ageless(condition.Message):
+			condition, since = now, time.Now()
 		}
-		return err
+		if time.Since(since) < 10*time.Second {
+			return errors.New("it has only just said so")
+		}
+		return nil
 	}))
 	t.Logf("%s: %s", condition.Rule, condition.Message)
 	require.Contains(t, condition.Message, "unblocked by: ", "the way out")
