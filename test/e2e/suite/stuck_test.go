@@ -105,7 +105,7 @@ func (s *stuckTest) replicaLags(t *testing.T) {
 	}()
 	require.NoError(t, s.cluster.Delay(ctx, replicas[0], time.Minute))
 	require.NoError(t, testbed.Pause(ctx, 15*time.Second))
-	s.stuck(t, policy.CatchingUp, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "lags") })
+	s.stuck(t, policy.Unhealthy, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "lags") })
 	require.NoError(t, s.cluster.Delay(ctx, replicas[0], 0))
 	s.over(t, "8m", exitDone)
 }
