@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -38,7 +39,14 @@ type browser struct {
 	complaints []string
 }
 
+// open waits until the page shows a cluster.
 func open(t *testing.T, url string, width, height int64) *browser {
+	t.Helper()
+	return openUntil(t, url, width, height, "#main")
+}
+
+// openUntil waits until something can be seen.
+func openUntil(t *testing.T, url string, width, height int64, shown string) *browser {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium-headless-shell", "chromium", "google-chrome"} {
@@ -78,7 +86,7 @@ func open(t *testing.T, url string, width, height int64) *browser {
 			_, err := cdp.Call(ctx, target, log.Enable, cdp.Empty{})
 			return err
 		}),
-		chromedp.EmulateViewport(width, height, size...), chromedp.Navigate(url), see("#main"),
+		chromedp.EmulateViewport(width, height, size...), chromedp.Navigate(url), see(shown),
 	)
 	return b
 }
@@ -175,6 +183,23 @@ func TestRealBrowserShowsARollout(t *testing.T) {
 	board.Follow("10.0.0.7:7950")
 	b.run(see("#problem"))
 	require.Contains(t, b.text("#problem"), "ask 10.0.0.7:7950")
+	require.Empty(t, b.said())
+}
+
+// TestRealBrowserShowsNothingBeforeItKnows: no empty headings while nothing has come.
+func TestRealBrowserShowsNothingBeforeItKnows(t *testing.T) {
+	board, timelines := rolling(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/live") {
+			<-r.Context().Done() // it takes long
+			return
+		}
+		NewHandler(board, timelines).ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	b := openUntil(t, server.URL, 1280, 900, "#cluster:not([disabled])")
+	require.Equal(t, "none", eval[string](b, "getComputedStyle(document.querySelector('#main')).display"))
+	require.Equal(t, "none", eval[string](b, "getComputedStyle(document.querySelector('#problem')).display"))
 	require.Empty(t, b.said())
 }
 
