@@ -60,6 +60,7 @@ func (s *stuckTest) foreignBudget(t *testing.T) {
 	s.stuck(t, policy.ForeignBudget, exitStalled, s.then(func(ctx context.Context) error { return s.bed.Apply(ctx, budget) }, "budget"))
 	_, err := s.bed.Kubectl(t.Context(), "", "delete", "pdb", "theirs", "-n", sqlcluster.Namespace)
 	require.NoError(t, err)
+	s.goesOn(t)
 	s.over(t, "5s", exitTimedOut) // three pods need longer
 	s.over(t, "8m", exitDone)
 }
@@ -107,6 +108,7 @@ func (s *stuckTest) replicaLags(t *testing.T) {
 	require.NoError(t, testbed.Pause(ctx, 15*time.Second))
 	s.stuck(t, policy.Unhealthy, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "lags") })
 	require.NoError(t, s.cluster.Delay(ctx, replicas[0], 0))
+	s.goesOn(t)
 	s.over(t, "8m", exitDone)
 }
 
@@ -126,6 +128,7 @@ func (s *stuckTest) zoneLost(t *testing.T) {
 	}))
 	s.stuck(t, policy.PodsAway, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
 	require.NoError(t, s.bed.Node(ctx, "start", node))
+	s.goesOn(t)
 	s.over(t, "10m", exitDone)
 }
 
@@ -164,6 +167,20 @@ func (s *stuckTest) over(t *testing.T, timeout string, want int) {
 	}
 	require.Equal(t, want, got, "%v", err)
 }
+
+// goesOn waits until what was repaired has been seen to be.
+func (s *stuckTest) goesOn(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.bed.Eventually(t.Context(), "the rollout to go on", 5*time.Minute, func(ctx context.Context) error {
+		stall, err := s.condition(ctx)
+		if errors.Is(err, errNotStalled) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("%s: %s", stall.Rule, stall.Message))
+	}))
+}
+
+var errNotStalled = errors.New("it is not stalled")
 
 // stuck brings a rollout into trouble, and holds everything that is said of it
 // against each other.
@@ -238,7 +255,7 @@ func (s *stuckTest) condition(ctx context.Context) (status.Stall, error) {
 			return status.Stall{Rule: c.Reason, Message: c.Message}, nil
 		}
 	}
-	return status.Stall{}, errors.New("it is not stalled")
+	return status.Stall{}, errNotStalled
 }
 
 // page is what `rollcall page` shows in a browser.
