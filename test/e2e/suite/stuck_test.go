@@ -233,7 +233,7 @@ func (s *stuckTest) stuck(t *testing.T, rule policy.Rule, exit int, trouble func
 }
 
 // lasted is how long it has been so, and the ages within reasons.
-var lasted = regexp.MustCompile(`[0-9]+(ms|s|m|h)\b`)
+var lasted = regexp.MustCompile(`([0-9]+(ms|s|m|h))+\b`)
 
 // ageless is a text as it is said at any time, on one line.
 func ageless(text string) string {
