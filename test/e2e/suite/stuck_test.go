@@ -126,7 +126,7 @@ func (s *stuckTest) zoneLost(t *testing.T) {
 		}
 		return nil
 	}))
-	s.stuck(t, policy.PodsAway, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
+	s.stuck(t, policy.NoReport, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
 	require.NoError(t, s.bed.Node(ctx, "start", node))
 	s.goesOn(t)
 	s.over(t, "10m", exitDone)
