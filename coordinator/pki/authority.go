@@ -14,19 +14,28 @@ const (
 	// anything. It is much longer than it takes a changed Secret to reach every
 	// pod, and certificates of the old authority are renewed long before it ends.
 	Overlap = 7 * 24 * time.Hour
+	// RotateOverlap is the same for a rotation that a person asked for, and for how
+	// long the former authority is trusted afterwards. The kubelet brings a changed
+	// Secret to a pod within about 90 seconds.
+	RotateOverlap = 5 * time.Minute
 )
 
 // Authority signs certificates. It is a value; Advance returns the next one.
 //
 // Invariant: whoever has the bundle of an Authority trusts every certificate
 // that this one and its direct successors and predecessors issue, as long as
-// Advance is called at least once in every Overlap.
+// Advance is called at least once in every overlap (TestOverlap, TestRotate).
 type Authority struct {
 	signer Pair
 	// next is trusted already and signs later; zero most of the time.
 	next Pair
-	// former signed before and are trusted until they end.
+	// signs is when next signs; zero: an Overlap after it was made.
+	signs time.Time
+	// former signed before and are trusted until they end, or until drops.
 	former []*x509.Certificate
+	// drops is when former ones are trusted no more though they have not ended;
+	// zero unless a person asked for a rotation.
+	drops time.Time
 }
 
 // NewAuthority makes an authority that is valid from now on.
@@ -65,9 +74,15 @@ func (a Authority) Advance(now time.Time) (Authority, bool, error) {
 		}
 		a.next, changed = next, true
 	}
-	if !a.next.IsZero() && !now.Before(a.next.cert.NotBefore.Add(Overlap)) {
+	if !a.next.IsZero() && !now.Before(a.nextSigns()) {
 		a.former = append([]*x509.Certificate{a.signer.cert}, a.former...)
-		a.signer, a.next, changed = a.next, Pair{}, true
+		a.signer, a.next, a.signs, changed = a.next, Pair{}, time.Time{}, true
+		if !a.drops.IsZero() {
+			a.drops = now.Add(RotateOverlap)
+		}
+	}
+	if a.next.IsZero() && !a.drops.IsZero() && !now.Before(a.drops) {
+		a.former, a.drops, changed = nil, time.Time{}, true
 	}
 	var kept []*x509.Certificate
 	for _, cert := range a.former {
@@ -80,6 +95,53 @@ func (a Authority) Advance(now time.Time) (Authority, bool, error) {
 	}
 	a.former = kept
 	return a, changed, nil
+}
+
+// Rotate begins a rotation that does not wait for the signer to grow old: the
+// next authority is published now, signs after a RotateOverlap, and a further one
+// later all former authorities are trusted no more.
+func (a Authority) Rotate(now time.Time) (Authority, error) {
+	if a.next.IsZero() {
+		next, err := newSigner(now)
+		if err != nil {
+			return a, fmt.Errorf("make the next certificate authority: %w", err)
+		}
+		a.next = next
+	}
+	a.signs = now.Add(RotateOverlap)
+	a.drops = a.signs.Add(RotateOverlap)
+	return a, nil
+}
+
+// nextSigns is when next becomes the signer.
+func (a Authority) nextSigns() time.Time {
+	if a.signs.IsZero() {
+		return a.next.cert.NotBefore.Add(Overlap)
+	}
+	return a.signs
+}
+
+// Step is when Advance has something to do for a rotation that is under way;
+// zero when none is.
+func (a Authority) Step() time.Time {
+	if !a.next.IsZero() {
+		return a.nextSigns()
+	}
+	return a.drops
+}
+
+// Rotation is how far a rotation is, for people; empty when none is under way.
+func (a Authority) Rotation() string {
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	switch {
+	case !a.next.IsZero() && !a.drops.IsZero():
+		return "step 1 of 3: the next authority is trusted, and signs from " + at(a.nextSigns())
+	case !a.next.IsZero():
+		return "the next authority is trusted, and signs from " + at(a.nextSigns())
+	case !a.drops.IsZero():
+		return "step 2 of 3: the next authority signs, and the former is trusted until " + at(a.drops)
+	}
+	return ""
 }
 
 // trusted are all certificates of the bundle, the signer's first.
@@ -119,6 +181,9 @@ const (
 	keyNextCert   = "next.crt"
 	keyNextKey    = "next.key"
 	keyBundle     = "ca.crt"
+	// RFC 3339; only while a rotation that a person asked for is under way.
+	keySigns = "next.signs"
+	keyDrops = "former.until"
 )
 
 // Encode is the authority as the data of a Secret.
@@ -131,6 +196,11 @@ func (a Authority) Encode() map[string][]byte {
 	if !a.next.IsZero() {
 		data[keyNextCert] = a.next.CertPEM()
 		data[keyNextKey] = a.next.KeyPEM()
+	}
+	for key, at := range map[string]time.Time{keySigns: a.signs, keyDrops: a.drops} {
+		if !at.IsZero() {
+			data[key] = []byte(at.UTC().Format(time.RFC3339))
+		}
 	}
 	return data
 }
@@ -148,6 +218,14 @@ func DecodeAuthority(data map[string][]byte) (Authority, error) {
 	if len(data[keyNextCert]) > 0 {
 		if a.next, err = ParsePair(data[keyNextCert], data[keyNextKey]); err != nil {
 			return Authority{}, fmt.Errorf("keys %s and %s: %w", keyNextCert, keyNextKey, err)
+		}
+	}
+	for key, at := range map[string]*time.Time{keySigns: &a.signs, keyDrops: &a.drops} {
+		if len(data[key]) == 0 {
+			continue
+		}
+		if *at, err = time.Parse(time.RFC3339, string(data[key])); err != nil {
+			return Authority{}, fmt.Errorf("key %s: want a time as 2006-01-02T15:04:05Z: %w", key, err)
 		}
 	}
 	bundle, err := ParseCertificates(data[keyBundle])

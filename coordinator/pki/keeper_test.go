@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -146,6 +147,60 @@ func TestRenewalWithoutRestart(t *testing.T) {
 		require.NotEqual(t, first.signer.CertPEM(), k.Authority().signer.CertPEM())
 		cancel()
 		<-ended
+	})
+}
+
+// TestRotationIsAskedForByAnnotation: two coordinators go through it together, and once.
+func TestRotationIsAskedForByAnnotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		keepers := []*Keeper{newKeeper(t, client), newKeeper(t, client)}
+		for _, k := range keepers {
+			running.Go(func() {
+				if err := k.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		first := keepers[0].Authority()
+		ask := func(value string) {
+			patch := []byte(`{"metadata":{"annotations":{"rollcall.dev/rotate":"` + value + `"}}}`)
+			_, err := client.CoreV1().Secrets("rollcall-system").Patch(t.Context(), SecretAuthority, types.MergePatchType, patch, metav1.PatchOptions{})
+			require.NoError(t, err)
+		}
+		rotation := func() string {
+			secret, err := client.CoreV1().Secrets("rollcall-system").Get(t.Context(), SecretAuthority, metav1.GetOptions{})
+			require.NoError(t, err)
+			return secret.Annotations[AnnotationRotation]
+		}
+		ask("2026-11-23")
+		server, dial := keepers[0].ServerTLS(), keepers[1].clientTLS(CoordinatorName)
+		for range 2*int(RotateOverlap/(30*time.Second)) + 8 {
+			clientErr, serverErr := handshake(t, dial, server)
+			require.NoError(t, clientErr, rotation())
+			require.NoError(t, serverErr, rotation())
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+		}
+		require.Equal(t, "done", rotation())
+		second := keepers[0].Authority()
+		require.NotEqual(t, first.Bundle(), second.Bundle())
+		require.Len(t, second.trusted(), 1)
+		require.Equal(t, second.Bundle(), keepers[1].Authority().Bundle())
+		require.Equal(t, second.Bundle(), secretData(t, client, SecretReader)["ca.crt"])
+
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, second.Bundle(), keepers[0].Authority().Bundle(), "the same value asks once")
+		ask("again")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		require.Contains(t, rotation(), "step 1 of 3")
+		cancel()
+		running.Wait()
 	})
 }
 

@@ -30,6 +30,16 @@ const (
 	PartOf      = "rollcall"
 )
 
+// Annotations of the authority's Secret. A person asks for a rotation by a new
+// value of AnnotationRotate, and coordinators answer with the other two.
+const (
+	AnnotationRotate = "rollcall.dev/rotate"
+	// AnnotationRotated is the last value that a rotation was begun for.
+	AnnotationRotated = "rollcall.dev/rotated"
+	// AnnotationRotation is how far it is, for people.
+	AnnotationRotation = "rollcall.dev/rotation"
+)
+
 // ErrForeign is for an object of one of our names that we did not make.
 var ErrForeign = errors.New("an object of this name exists already and was not made by Rollcall (it lacks the label " + LabelPartOf + "=" + PartOf + ")")
 
@@ -89,11 +99,22 @@ func (s *Store) Advance(ctx context.Context, now time.Time) (Authority, error) {
 		return Authority{}, err
 	}
 	next, changed, err := present.Advance(now)
-	if err != nil || !changed {
+	if err != nil {
 		return present, err
+	}
+	asked := secret.Annotations[AnnotationRotate]
+	if asked != "" && asked != secret.Annotations[AnnotationRotated] {
+		if next, err = next.Rotate(now); err != nil {
+			return present, err
+		}
+		changed = true
+	}
+	if !changed {
+		return present, nil
 	}
 	update := secret.DeepCopy()
 	update.Data = next.Encode()
+	annotate(update, asked, next.Rotation())
 	_, err = s.client.CoreV1().Secrets(s.namespace).Update(ctx, update, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
 		return s.Authority(ctx, now)
@@ -102,6 +123,24 @@ func (s *Store) Advance(ctx context.Context, now time.Time) (Authority, error) {
 		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, SecretAuthority, err)
 	}
 	return next, nil
+}
+
+// annotate says on the Secret what was made of a person's wish.
+func annotate(secret *corev1.Secret, asked, rotation string) {
+	if secret.Annotations == nil {
+		secret.Annotations = map[string]string{}
+	}
+	if asked != "" {
+		secret.Annotations[AnnotationRotated] = asked
+		if rotation == "" {
+			rotation = "done"
+		}
+	}
+	if rotation == "" {
+		delete(secret.Annotations, AnnotationRotation)
+		return
+	}
+	secret.Annotations[AnnotationRotation] = rotation
 }
 
 // Reader keeps the Secret with the readers' certificate current.

@@ -49,6 +49,7 @@ func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 		{"PrimaryEvicted", s.primaryEvicted},
 		{"FirstPodBroken", s.firstPodBroken},
 		{"BrokenFromTheStart", s.brokenFromTheStart},
+		{"Rotation", s.rotation},
 		{"PlainKubernetes", s.plain},
 	}
 	measure = slices.DeleteFunc(measure, func(x step) bool { return x.name == steps[0].name })
