@@ -159,6 +159,8 @@ func (d *decision) noReport(c *candidate) *finding {
 		return found("it has no agent, and no majority of the others speaks for it", "the other agents reporting")
 	case c.report == nil && c.Report != nil:
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
+	case c.report == nil && d.x.nodeGone(c.pod):
+		return found("its agent has sent no report, and "+nameOr(c.Node, "its node")+", its node, does not answer", "the node back")
 	case c.report == nil:
 		return found("its agent has sent no report", "a report from its agent")
 	case c.report.Member != Live && c.report.Member != NotLive:

@@ -127,6 +127,9 @@ func (s *stuckTest) zoneLost(t *testing.T) {
 		return nil
 	}))
 	s.stuck(t, policy.NoReport, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
+	said, err := s.bed.Rollcall(ctx, "explain", replicas[0], "-n", sqlcluster.Namespace)
+	require.NoError(t, err)
+	require.Contains(t, said, node+", its node, does not answer")
 	require.NoError(t, s.bed.Node(ctx, "start", node))
 	s.goesOn(t)
 	s.over(t, "10m", exitDone)
