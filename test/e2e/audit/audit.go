@@ -22,6 +22,7 @@ type Request struct {
 		Username string `json:"username"`
 	} `json:"user"`
 	Object struct {
+		Group       string `json:"apiGroup"`
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 		Namespace   string `json:"namespace"`
@@ -30,6 +31,7 @@ type Request struct {
 	Response struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 // String is the request as one word: "patch pods/eviction demo/solr-0".

@@ -35,6 +35,7 @@ const (
 
 var shared struct {
 	once   sync.Once
+	began  time.Time
 	bed    *testbed.Bed
 	err    error
 	loaded []string
@@ -50,7 +51,10 @@ func bed(t *testing.T, databases ...string) *testbed.Bed {
 		}
 		t.Skip("needs root and a few minutes: set ROLLCALL_E2E=1")
 	}
-	shared.once.Do(func() { shared.bed, shared.err = up() })
+	shared.once.Do(func() {
+		shared.began = time.Now()
+		shared.bed, shared.err = up()
+	})
 	require.NoError(t, shared.err)
 	for _, name := range databases {
 		if !slices.Contains(shared.loaded, name) {
