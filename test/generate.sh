@@ -7,3 +7,6 @@ $tool buf generate
 $tool controller-gen object paths=./coordinator/policy/... paths=./coordinator/api/...
 $tool controller-gen crd:maxDescLen=400 paths=./coordinator/api/v1alpha1 output:crd:dir=deploy/chart/files
 bash deploy/manifests/generate.sh
+# The terminal that the README shows.
+go run ./test/cmd/record >deploy/docs/images/terminal.svg.new
+mv deploy/docs/images/terminal.svg.new deploy/docs/images/terminal.svg

@@ -255,6 +255,30 @@ func TestRealBrowserOnAPhone(t *testing.T) {
 	require.Empty(t, b.said())
 }
 
+// TestRealBrowserChartsAreReadable: they are as wide as their place, also when that changes, and their text is as
+// large as other small text. The picture in the documentation is this one.
+func TestRealBrowserChartsAreReadable(t *testing.T) {
+	board, timelines := rolling(t)
+	board.Publish(books(t, at(76), updatedTo(5), onTheWay(1, policy.PhaseSettling), onTheWay(4, policy.PhaseGone)))
+	b := open(t, serve(t, board, timelines), 1280, 900)
+	const charts = "[...document.querySelectorAll('svg.chart')]"
+	fit := func(width int) {
+		t.Helper()
+		require.Equal(t, 2, eval[int](b, charts+".length"))
+		require.True(t, eval[bool](b, charts+".every((c) => Math.abs(c.getBoundingClientRect().width - c.closest('section > div').clientWidth) < 20)"), width)
+		require.True(t, eval[bool](b, charts+".every((c) => [...c.querySelectorAll('text, rect, path')].every((x) => x.getBoundingClientRect().right <= c.getBoundingClientRect().right + 1))"), width)
+		for _, height := range eval[[]float64](b, "[...document.querySelectorAll('svg.chart text')].map((x) => x.getBoundingClientRect().height)") {
+			require.InDelta(t, 14, height, 4, "pixels of a line, %d wide", width)
+		}
+	}
+	fit(1280)
+	b.screenshot("page.png")
+	b.run(chromedp.EmulateViewport(360, 740))
+	require.Eventually(t, func() bool { return eval[bool](b, charts+".every((c) => c.width.baseVal.value < 360)") }, time.Minute, 50*time.Millisecond)
+	fit(360)
+	require.Empty(t, b.said())
+}
+
 // TestRealBrowserReadsTextAsText: whatever a database, a chart or an agent says.
 func TestRealBrowserReadsTextAsText(t *testing.T) {
 	const evil = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`

@@ -11,18 +11,19 @@ import { openPod } from "./explain.js";
 
 const find = (id) => document.getElementById(id);
 
-// Each part is drawn anew when what it shows has changed.
+// Each part is drawn anew when what it shows has changed; a chart also when its place has another width.
 const parts = [
   { id: "now", show: showNow, of: (v) => [v.phase, v.mode, v.pods, v.budget, v.holds, v.stalled, v.forecast, v.health, v.error, v.idle] },
   { id: "pods", show: showPods, of: (v) => [v.zones.map((z) => [z.name, z.pods.map((p) => ({ ...p, reportAgeSeconds: 0 }))]), v.hidden] },
   { id: "copies", show: showCopies, of: (v) => [v.copies, v.idle] },
   { id: "plan", show: showPlan, of: (v) => [v.steps, v.order, v.zones.map((z) => z.pods.map((p) => [p.name, p.why, p.rule]))] },
-  { id: "progress", show: showProgress, of: (v) => [v.timeline.points, v.timeline.ended] },
-  { id: "timeline", show: showTimeline, of: (v) => [v.timeline.stretches, v.timeline.to] },
+  { id: "progress", show: showProgress, of: (v) => [v.timeline.points, v.timeline.ended], wide: true },
+  { id: "timeline", show: showTimeline, of: (v) => [v.timeline.stretches, v.timeline.to], wide: true },
 ];
 
 let stream;
 let drawn = {};
+let shown;
 
 function problem(text) {
   find("problem").textContent = text || "";
@@ -36,17 +37,20 @@ function draw(view) {
   const chosen = find("cluster").selectedOptions[0];
   if (chosen && chosen.value === view.namespace + "/" + view.name) chosen.textContent = chosen.value + " (" + view.phase + ")";
   document.title = view.name + ": " + view.phase + " · Rollcall";
+  shown = view;
   for (const part of parts) {
-    const key = JSON.stringify(part.of(view));
+    const width = part.wide && find(part.id).clientWidth;
+    const key = JSON.stringify([part.of(view), width]);
     if (drawn[part.id] === key) continue;
     drawn[part.id] = key;
-    replace(find(part.id), part.show(view, (pod) => openPod(view, pod)));
+    replace(find(part.id), part.show(view, (pod) => openPod(view, pod), width));
   }
 }
 
 function follow(cluster) {
   if (stream) stream.close();
   drawn = {};
+  shown = undefined;
   find("main").hidden = true;
   if (!cluster) return;
   const [namespace, name] = cluster.split("/").map(encodeURIComponent);
@@ -89,6 +93,8 @@ addEventListener("hashchange", () => {
   find("cluster").value = wanted();
   follow(wanted());
 });
+
+addEventListener("resize", () => { if (shown) draw(shown); });
 
 await listed();
 follow(find("cluster").disabled ? "" : find("cluster").value);

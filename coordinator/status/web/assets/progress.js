@@ -2,12 +2,11 @@
 
 import { h, svg, clock, duration } from "./dom.js";
 
-const width = 640;
 const height = 200;
 const left = 40;
 const bottom = 24;
 
-export function showProgress(view) {
+export function showProgress(view, open, width) {
   const points = view.timeline.points;
   if (points.length === 0) return [h("p", { class: "quiet" }, "This coordinator has seen no rollout yet.")];
   const at = (time) => new Date(time).getTime();
@@ -28,7 +27,7 @@ export function showProgress(view) {
       duration((at(last.ends) - at(last.at)) / 1000) + " more.";
   return [
     h("p", {}, words),
-    svg("svg", { viewBox: "0 0 " + width + " " + height, class: "chart", role: "img", "aria-label": "Pods that are left over time. " + words },
+    svg("svg", { width, height, class: "chart", role: "img", "aria-label": "Pods that are left over time. " + words },
       svg("path", { class: "axis", d: "M" + left + " 8V" + (height - bottom) + "H" + (width - 8) }),
       svg("text", { x: left - 6, y: y(most) + 4, class: "right" }, most),
       svg("text", { x: left - 6, y: y(0) + 4, class: "right" }, "0"),
