@@ -221,9 +221,7 @@ func remaining(claims []policy.Claim, drop []string) []policy.Claim {
 
 // look brings up to date whose reports are held and what may be taken for fresh.
 func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
-	if err := s.options.Agents.Follow(s.key, followingOf(objects, s.reporting)); err != nil {
-		s.log.Warn("agents cannot be followed", "error", err)
-	}
+	s.options.Agents.Follow(s.key, followingOf(objects, s.reporting))
 	if s.departures.look(now, objects.Pods, s.options.Agents.State(s.key)) {
 		s.anew = true
 	}

@@ -5,19 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-
-	"github.com/rollcall-dev/rollcall/agent/config"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -40,6 +31,10 @@ type cluster struct {
 	following Following
 	// agents by pod UID.
 	agents map[string]*agent
+	// slots are for handshakes.
+	slots chan struct{}
+	// nodes is the membership that was reported last.
+	nodes []*rollcallv1.MemberNode
 }
 
 // agent is the connection to one pod's agent, and what it said last.
@@ -49,8 +44,7 @@ type agent struct {
 	target Target
 	zone   string
 	since  time.Time
-	conn   io.Closer
-	client rollcallv1.AgentServiceClient
+	line   line
 
 	received Received
 	roster   ReceivedRoster
@@ -109,15 +103,15 @@ func (a *Agents) Run(ctx context.Context) error {
 }
 
 // Follow says what to hold for a cluster from now on; it replaces what was said before.
-func (a *Agents) Follow(key Key, following Following) error {
+func (a *Agents) Follow(key Key, following Following) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx != nil && a.ctx.Err() != nil {
-		return nil
+		return
 	}
 	c := a.clusters[key]
 	if c == nil {
-		c = &cluster{key: key, agents: map[string]*agent{}}
+		c = &cluster{key: key, agents: map[string]*agent{}, slots: make(chan struct{}, handshakes)}
 		a.clusters[key] = c
 	}
 	following.Agents = slices.Clone(following.Agents)
@@ -140,19 +134,12 @@ func (a *Agents) Follow(key Key, following Following) error {
 			g.zone = t.Zone
 		}
 	}
-	var problems []error
 	for uid, t := range want {
 		if c.agents[uid] == nil && t.IP != "" {
-			g, err := a.connect(c, t)
-			if err != nil {
-				problems = append(problems, err)
-				continue
-			}
-			c.agents[uid] = g
+			c.agents[uid] = &agent{cluster: c, target: t, zone: t.Zone, since: time.Now(), problems: map[string]string{}}
 		}
 	}
 	a.hold(c)
-	return errors.Join(problems...)
 }
 
 // Forget closes all streams to a cluster's agents and drops what they said.
@@ -200,51 +187,6 @@ func (a *Agents) State(key Key) State {
 		return cmp.Or(cmp.Compare(x.Pod, y.Pod), cmp.Compare(x.UID, y.UID))
 	})
 	return s
-}
-
-// connect prepares a connection; nothing is dialled before the first call.
-func (a *Agents) connect(c *cluster, t Target) (*agent, error) {
-	open := a.opts.Connect
-	if open == nil {
-		open = a.open
-	}
-	client, conn, err := open(c.key, t)
-	if err != nil {
-		return nil, fmt.Errorf("agent of %s/%s at %s: %w", c.key.Namespace, t.Pod, t.IP, err)
-	}
-	return &agent{
-		cluster: c, target: t, zone: t.Zone, since: time.Now(), conn: conn, client: client, problems: map[string]string{},
-	}, nil
-}
-
-// open makes a gRPC client.
-func (a *Agents) open(key Key, t Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
-	name := config.ServerName(key.Namespace, key.Name)
-	var security credentials.TransportCredentials = insecure.NewCredentials()
-	if !a.opts.Plaintext {
-		security = rotating{serverName: name, config: a.opts.TLS}
-	}
-	address := net.JoinHostPort(t.IP, strconv.Itoa(a.opts.Port))
-	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(security),
-		grpc.WithAuthority(name),
-		grpc.WithContextDialer(a.opts.Dial),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage)),
-		grpc.WithDisableServiceConfig(),
-		grpc.WithNoProxy(),
-		grpc.WithIdleTimeout(0),
-		grpc.WithUserAgent("rollcall-coordinator"),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			MinConnectTimeout: 3 * time.Second,
-			Backoff: backoff.Config{
-				BaseDelay: a.opts.BackoffMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: a.opts.BackoffMax,
-			},
-		}),
-	)
-	if err != nil {
-		return nil, nil, err
-	}
-	return rollcallv1.NewAgentServiceClient(conn), conn, nil
 }
 
 // hold starts and stops streams so that they are those that following asks for.
@@ -308,8 +250,7 @@ func (g *agent) close() {
 		g.stopRoster()
 	}
 	g.stopReports, g.stopRoster = nil, nil
-	// An error here is that of a connection that was already closed.
-	_ = g.conn.Close()
+	g.line.close()
 }
 
 func (a *Agents) changed(key Key) {

@@ -18,14 +18,15 @@ var ErrNotFollowed = errors.New("no agent is followed for this pod")
 // Fresh has the pod's agent make a new observation and answers that. Its time is
 // when the call was made, so it is later than anything that ended before.
 func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, error) {
-	g, all, err := a.find(key, podUID)
+	g, client, done, all, err := a.find(key, podUID)
 	if err != nil {
 		return Received{}, err
 	}
+	defer done()
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	at := time.Now()
-	report, err := g.client.GetReport(ctx, &rollcallv1.GetReportRequest{Fresh: true, AllGroups: all}, grpc.WaitForReady(true))
+	report, err := client.GetReport(ctx, &rollcallv1.GetReportRequest{Fresh: true, AllGroups: all}, grpc.WaitForReady(true))
 	if err != nil {
 		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
 	}
@@ -88,43 +89,48 @@ func (a *Agents) Relieve(ctx context.Context, key Key, podUID string, request *r
 // send makes one bounded call of the agent that is followed for the pod.
 func send[Request, Response any](ctx context.Context, a *Agents, key Key, podUID string, request Request,
 	call func(rollcallv1.AgentServiceClient, context.Context, Request, ...grpc.CallOption) (Response, error)) (Response, error) {
-	g, _, err := a.find(key, podUID)
+	_, client, done, _, err := a.find(key, podUID)
 	if err != nil {
 		var none Response
 		return none, err
 	}
+	defer done()
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	return call(g.client, ctx, request, grpc.WaitForReady(true))
+	return call(client, ctx, request, grpc.WaitForReady(true))
 }
 
 // Restore carries an order to the pod's agent. The request names no pod, so the
 // agent is asked who it is before.
 func (a *Agents) Restore(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
-	g, _, err := a.find(key, podUID)
+	g, client, done, _, err := a.find(key, podUID)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	report, err := g.client.GetReport(ctx, &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
+	report, err := client.GetReport(ctx, &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
 	if err != nil {
 		return nil, err
 	}
 	if err := a.isMeant(g, report.GetIdentity()); err != nil {
 		return nil, err
 	}
-	return g.client.Restore(ctx, request, grpc.WaitForReady(true))
+	return client.Restore(ctx, request, grpc.WaitForReady(true))
 }
 
-func (a *Agents) find(key Key, podUID string) (g *agent, allGroups bool, err error) {
+// find answers the pod's agent and a client for it, until done is called.
+func (a *Agents) find(key Key, podUID string) (g *agent, client rollcallv1.AgentServiceClient, done func(), allGroups bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.clusters[key]
 	if c == nil || c.agents[podUID] == nil {
-		return nil, false, fmt.Errorf("%w: uid %s of %s", ErrNotFollowed, podUID, key)
+		return nil, nil, nil, false, fmt.Errorf("%w: uid %s of %s", ErrNotFollowed, podUID, key)
 	}
-	return c.agents[podUID], c.following.AllGroups, nil
+	g = c.agents[podUID]
+	client, done, err = a.borrowLocked(g)
+	return g, client, done, c.following.AllGroups, err
 }
 
 // bounded gives a call a deadline.

@@ -14,11 +14,23 @@ import (
 type rotating struct {
 	serverName string
 	config     func() (*tls.Config, error)
+	// slots bounds the handshakes of one cluster that are under way. A handshake takes a processor's time; were those of
+	// all agents begun at once, none of thousands would end before its deadline, and all would be begun anew.
+	slots chan struct{}
 }
+
+// handshakes of one cluster that are under way at most.
+const handshakes = 4
 
 var _ credentials.TransportCredentials = rotating{}
 
 func (r rotating) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return nil, nil, fmt.Errorf("handshake: too many others of this cluster are under way: %w", ctx.Err())
+	}
 	config, err := r.config()
 	if err != nil {
 		return nil, nil, fmt.Errorf("tls configuration for agents: %w", err)

@@ -24,7 +24,12 @@ func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool) {
 	a.keep(ctx, g, reports, func(ctx context.Context, alive func()) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		stream, err := g.client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
+		client, done, err := a.borrow(g)
+		if err != nil {
+			return err
+		}
+		defer done()
+		stream, err := client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
 		if err != nil {
 			return err
 		}
@@ -69,7 +74,12 @@ func (a *Agents) followRoster(ctx context.Context, g *agent) {
 }
 
 func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error {
-	stream, err := g.client.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
+	client, done, err := a.borrow(g)
+	if err != nil {
+		return err
+	}
+	defer done()
+	stream, err := client.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
 	if err != nil {
 		return err
 	}
@@ -158,6 +168,7 @@ func (a *Agents) take(ctx context.Context, g *agent, r Received) error {
 	a.mu.Lock()
 	if ctx.Err() == nil && (g.received.Report == nil || newer(r.Report, g.received.Report) ||
 		!newer(g.received.Report, r.Report) && r.At.After(g.received.At)) {
+		g.cluster.shareNodes(r.Report)
 		g.received = r
 	}
 	a.mu.Unlock()

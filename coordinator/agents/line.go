@@ -1,0 +1,101 @@
+package agents
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// bufferBytes is what a connection keeps for reading. Reports of most databases are of a few kilobytes; gRPC's 32 KiB for
+// each of 10,000 connections would be more than all else together.
+const bufferBytes = 2 << 10
+
+// line is the connection to one agent. It is there only while somebody uses it: most agents are followed and not talked
+// to. Agents.mu guards it.
+type line struct {
+	client rollcallv1.AgentServiceClient
+	conn   io.Closer
+	users  int
+}
+
+// borrow answers a client for an agent, until done is called.
+func (a *Agents) borrow(g *agent) (client rollcallv1.AgentServiceClient, done func(), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.borrowLocked(g)
+}
+
+// borrowLocked is borrow while mu is held. Nothing is dialled before the first call.
+func (a *Agents) borrowLocked(g *agent) (client rollcallv1.AgentServiceClient, done func(), err error) {
+	l := &g.line
+	if l.client == nil {
+		if a.opts.Connect != nil {
+			l.client, l.conn, err = a.opts.Connect(g.cluster.key, g.target)
+		} else {
+			l.client, l.conn, err = a.open(g.cluster, g.target)
+		}
+		if err != nil {
+			l.client, l.conn = nil, nil
+			return nil, nil, fmt.Errorf("agent of %s/%s at %s: %w", g.cluster.key.Namespace, g.target.Pod, g.target.IP, err)
+		}
+	}
+	l.users++
+	return l.client, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if l.users--; l.users == 0 {
+			l.close()
+		}
+	}, nil
+}
+
+// close ends what is under way, too. mu is held.
+func (l *line) close() {
+	if l.conn != nil {
+		// An error here is that of a connection that was already closed.
+		_ = l.conn.Close()
+	}
+	l.client, l.conn = nil, nil
+}
+
+// open makes a gRPC client.
+func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
+	name := config.ServerName(c.key.Namespace, c.key.Name)
+	var security credentials.TransportCredentials = insecure.NewCredentials()
+	if !a.opts.Plaintext {
+		security = rotating{serverName: name, config: a.opts.TLS, slots: c.slots}
+	}
+	address := net.JoinHostPort(t.IP, strconv.Itoa(a.opts.Port))
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(security),
+		grpc.WithAuthority(name),
+		grpc.WithContextDialer(a.opts.Dial),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage)),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithNoProxy(),
+		grpc.WithIdleTimeout(0),
+		grpc.WithReadBufferSize(bufferBytes),
+		grpc.WithSharedWriteBuffer(true), // there while something is written
+		grpc.WithUserAgent("rollcall-coordinator"),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			MinConnectTimeout: 3 * time.Second,
+			Backoff: backoff.Config{
+				BaseDelay: a.opts.BackoffMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: a.opts.BackoffMax,
+			},
+		}),
+	)
+	if err != nil {
+		return nil, nil, err
+	}
+	return rollcallv1.NewAgentServiceClient(conn), conn, nil
+}
