@@ -33,8 +33,9 @@ has to say spec.update.nodeDrains.follow: true.
 
 The exit status is 0 when none is left, 3 when some are after --timeout; the node stays
 cordoned then, and kubectl uncordon takes it back.`,
-		Example: fmt.Sprintf("  %[1]s drain node-7 && kubectl drain node-7 --ignore-daemonsets", a.name),
-		Args:    oneName("node"),
+		Example:           fmt.Sprintf("  %[1]s drain node-7 && kubectl drain node-7 --ignore-daemonsets", a.name),
+		Args:              oneName("node"),
+		ValidArgsFunction: a.completeNodes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if timeout <= 0 {
 				return fmt.Errorf("--timeout is %s: more than 0 is wanted", timeout)

@@ -25,8 +25,9 @@ facts that was decided on, with their age.
 
 With --snapshot, explain what would be decided on a saved snapshot; that needs
 no cluster.`,
-		Example: fmt.Sprintf("  %[1]s explain search-4 -n prod\n  %[1]s explain search-4 --snapshot search.json", a.name),
-		Args:    oneName("pod"),
+		Example:           fmt.Sprintf("  %[1]s explain search-4 -n prod\n  %[1]s explain search-4 --snapshot search.json", a.name),
+		Args:              oneName("pod"),
+		ValidArgsFunction: a.completePods,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.explain(cmd.Context(), args[0], cluster, file)
 			if err != nil {
@@ -41,6 +42,7 @@ no cluster.`,
 	}
 	cmd.Flags().StringVar(&file, "snapshot", "", "explain what would be decided on the snapshot in this file, - for standard input")
 	cmd.Flags().StringVar(&cluster, "database-cluster", "", "name of the DatabaseCluster, where several have a pod of this name")
+	_ = cmd.RegisterFlagCompletionFunc("database-cluster", a.completeClusterFlag)
 	outputFlag(cmd, &out, "text", formatJSON, formatYAML)
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,7 @@ func newGet(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "get [NAME]",
 		Short:             "List database clusters and how far their rollouts have come",
-		Example:           fmt.Sprintf("  %[1]s get -A\n  %[1]s get search -n prod -o yaml", a.name),
+		Example:           fmt.Sprintf("  %[1]s get -A\n  %[1]s get -A -o wide\n  %[1]s get search -n prod -o yaml", a.name),
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,12 +42,12 @@ func newGet(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list those of all namespaces")
-	outputFlag(cmd, &out, "text", formatJSON, formatYAML)
+	outputFlag(cmd, &out, "text", formatWide, formatJSON, formatYAML)
 	return cmd
 }
 
 func (a *app) writeList(f format, list []*rollcallv1.Cluster, ns, name string, all bool) error {
-	if f != formatText {
+	if f != formatText && f != formatWide {
 		if name != "" {
 			return a.writeProto(f, list[0])
 		}
@@ -60,6 +61,6 @@ func (a *app) writeList(f format, list []*rollcallv1.Cluster, ns, name string, a
 		_, err := fmt.Fprintf(a.streams.ErrOut, "no DatabaseCluster in %s\n", where)
 		return err
 	}
-	show.List(a.streams.Out, a.palette(), list, all)
+	show.List(a.streams.Out, a.palette(), list, all, f == formatWide, time.Now())
 	return nil
 }

@@ -61,6 +61,7 @@ Rules: ` + wrapped(rules, 70) + `.`,
 	}
 	cmd.Flags().StringVar(&f.rule, "rule", "", "the rule, as explain names it")
 	cmd.Flags().StringSliceVar(&f.pods, "pod", nil, `the pod, or "*" for all; may be given again`)
+	_ = cmd.RegisterFlagCompletionFunc("pod", a.completePodFlag)
 	cmd.Flags().StringVar(&f.reason, "reason", "", "why, for those who read it later")
 	cmd.Flags().DurationVar(&f.lasts, "for", time.Hour, "how long, such as 30m; at most 168h")
 	cmd.Flags().BoolVar(&f.remove, "remove", false, "let the rule hold again for these pods; without --pod for all")

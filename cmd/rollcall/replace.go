@@ -31,7 +31,8 @@ cancelled until the claim says that the pod is empty.`,
 		Example: fmt.Sprintf(`  %[1]s replace fdb-3 -n prod
   %[1]s replace fdb-3 -n prod --cancel
   %[1]s replace fdb-3 -n prod --never   # it fails on purpose: leave it alone`, a.name),
-		Args: oneName("pod"),
+		Args:              oneName("pod"),
+		ValidArgsFunction: a.completePods,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ns, err := a.namespace()
 			if err != nil {

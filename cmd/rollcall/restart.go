@@ -47,6 +47,7 @@ time now: every pod that is older is restarted once. For one pod it sets it on t
 		},
 	}
 	cmd.Flags().StringSliceVar(&pods, "pod", nil, "only this pod; may be given again")
+	_ = cmd.RegisterFlagCompletionFunc("pod", a.completePodFlag)
 	cmd.Flags().BoolVar(&cancel, "cancel", false, "take back what was asked for")
 	return cmd
 }

@@ -74,12 +74,17 @@ saved snapshot, and let people pause, resume and approve.`,
 	flags.StringVar(&a.reach.Cert, "cert", "", "PEM file with the certificate to show to the coordinator at --coordinator")
 	flags.StringVar(&a.reach.Key, "key", "", "PEM file with the key of --cert")
 
+	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespaces)
+	_ = root.RegisterFlagCompletionFunc("install-namespace", a.completeNamespaces)
+
 	root.AddCommand(
 		newGet(a), newStatus(a), newWatch(a), newExplain(a),
 		newPlan(a), newSnapshot(a), newJournal(a), newReplay(a),
 		newPause(a), newResume(a), newApprove(a), newOverride(a), newRestart(a), newReplace(a), newDrain(a), newDoctor(a), newPage(a),
 		newRehearse(a), newInstall(a), newUninstall(a), newInject(a), newUpgradeAgents(a), newGuardExpire(a), newGuardRemove(a), newVersion(a),
 	)
+	root.InitDefaultCompletionCmd()
+	completeHelp(root)
 	return root
 }
 
@@ -149,10 +154,26 @@ func (a *app) dial(ctx context.Context) (*reach.Coordinator, error) {
 
 // palette colours only what a person looks at.
 func (a *app) palette() show.Palette {
-	if isTerminal(a.streams.Out) && os.Getenv("NO_COLOR") == "" {
-		return show.Terminal
+	var p show.Palette
+	columns, _, ok := terminalSize(a.streams.Out)
+	if ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+		p = show.Terminal
 	}
-	return show.Palette{}
+	p.Columns = columns
+	return p
+}
+
+// terminalSize is that of the terminal that w is; ok is false when it is none.
+// A terminal that does not know has a size of 0.
+func terminalSize(w io.Writer) (columns, rows int, ok bool) {
+	if !isTerminal(w) {
+		return 0, 0, false
+	}
+	columns, rows, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0, 0, true
+	}
+	return columns, rows, true
 }
 
 func isTerminal(w io.Writer) bool {
@@ -168,6 +189,8 @@ const (
 	formatText format = ""
 	formatJSON format = "json"
 	formatYAML format = "yaml"
+	// formatWide is text with more columns.
+	formatWide format = "wide"
 )
 
 // outputFlag adds -o to a command.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,24 +139,4 @@ func fromObject(o *v1alpha1.DatabaseCluster) *rollcallv1.Cluster {
 		Pods:   o.Status.Pods,
 		Phase:  o.Status.Phase,
 	})
-}
-
-// completeNames offers the names of DatabaseClusters to a shell.
-func (a *app) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ns, err := a.namespace()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	list, err := a.readObjects(cmd.Context(), ns, "")
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, c := range list {
-		names = append(names, c.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -21,9 +21,10 @@ type buildVersion struct {
 func newVersion(a *app) *cobra.Command {
 	var out format
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Show the version of this program",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Show the version of this program",
+		Example: fmt.Sprintf("  %[1]s version\n  %[1]s version -o json", a.name),
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := builtVersion()
 			if out != formatText {

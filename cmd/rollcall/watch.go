@@ -52,8 +52,21 @@ func (a *app) drawAnew(c *rollcallv1.Cluster) error {
 	var view bytes.Buffer
 	view.WriteString(clearScreen)
 	show.Cluster(&view, a.palette(), c, "newest", time.Now())
-	_, err := a.streams.Out.Write(view.Bytes())
+	_, rows, _ := terminalSize(a.streams.Out)
+	_, err := a.streams.Out.Write(topOf(view.Bytes(), rows))
 	return err
+}
+
+// topOf is what fits a terminal of so many rows: more would scroll, and what
+// scrolls away is not drawn over.
+func topOf(view []byte, rows int) []byte {
+	lines := bytes.SplitAfter(view, []byte("\n"))
+	lines = lines[:len(lines)-1] // after the last end of a line there is none
+	if rows < 3 || len(lines) < rows {
+		return view
+	}
+	kept := rows - 2
+	return fmt.Appendf(bytes.Join(lines[:kept], nil), "... and %d more lines: see status\n", len(lines)-kept)
 }
 
 func (a *app) addLines() func(*rollcallv1.Cluster) error {

@@ -19,27 +19,33 @@ import (
 // Run runs a command whose output is a terminal of so many columns and rows,
 // and answers all that was written to it, with \n at the ends of lines.
 func Run(cmd *exec.Cmd, columns, rows uint16) (string, error) {
+	var out strings.Builder
+	err := Show(cmd, columns, rows, &out)
+	return strings.ReplaceAll(out.String(), "\r\n", "\n"), err
+}
+
+// Show is Run for those who look while the command runs.
+func Show(cmd *exec.Cmd, columns, rows uint16, w io.Writer) error {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return "", fmt.Errorf("a terminal: %w", err)
+		return fmt.Errorf("a terminal: %w", err)
 	}
 	defer func() { _ = master.Close() }()
 	slave, err := other(master, columns, rows)
 	if err != nil {
-		return "", fmt.Errorf("a terminal: %w", err)
+		return fmt.Errorf("a terminal: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	if err := cmd.Start(); err != nil {
 		_ = slave.Close()
-		return "", fmt.Errorf("on a terminal: %w", err)
+		return fmt.Errorf("on a terminal: %w", err)
 	}
 	_ = slave.Close()
-	var out strings.Builder
 	// When nobody has the other end any more, a terminal fails to be read.
-	if _, err := io.Copy(&out, master); err != nil && !errors.Is(err, syscall.EIO) {
-		return "", fmt.Errorf("on a terminal: %w", err)
+	if _, err := io.Copy(w, master); err != nil && !errors.Is(err, syscall.EIO) {
+		return fmt.Errorf("on a terminal: %w", err)
 	}
-	return strings.ReplaceAll(out.String(), "\r\n", "\n"), cmd.Wait()
+	return cmd.Wait()
 }
 
 // other is the end that a program gets.

@@ -16,9 +16,14 @@ import (
 // maxRows bounds the tables of one cluster.
 const maxRows = 25
 
-// List writes a line for each cluster.
-func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces bool) {
+// List writes a line for each cluster; wide, it also says how long the rollout may
+// take yet, how many pods may be away, and how old the decision is.
+func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces, wide bool, now time.Time) {
 	header := []string{"NAME", "ENGINE", "PHASE", "UPDATED", "READY", "AWAY", "FAILED", "WAITING FOR"}
+	const beforeLast = 7
+	if wide {
+		header = slices.Insert(header, beforeLast, "LIMIT", "FORECAST", "DECIDED")
+	}
 	if allNamespaces {
 		header = append([]string{"NAMESPACE"}, header...)
 	}
@@ -31,12 +36,29 @@ func List(w io.Writer, p Palette, clusters []*rollcallv1.Cluster, allNamespaces 
 			fmt.Sprintf("%d/%d", pods.GetReady(), pods.GetDesired()),
 			fmt.Sprint(pods.GetAway()), fmt.Sprint(pods.GetFailed()), waitingFor(c),
 		}
+		if wide {
+			row = slices.Insert(row, beforeLast, wideCells(c, now)...)
+		}
 		if allNamespaces {
 			row = append([]string{c.GetNamespace()}, row...)
 		}
 		t.Row(phaseMark(c.GetPhase()), row...)
 	}
 	t.Write(w, p)
+}
+
+func wideCells(c *rollcallv1.Cluster, now time.Time) []string {
+	limit, forecast, decided := "-", "-", "-"
+	if n := c.GetPlan().GetBudget().GetPodLimit(); n > 0 {
+		limit = fmt.Sprint(n)
+	}
+	if f := c.GetPlan().GetForecast(); f.GetSeconds() > 0 {
+		forecast = status.Age(seconds(f.GetSeconds()))
+	}
+	if at := c.GetDecidedAt(); at != nil {
+		decided = status.Age(now.Sub(at.AsTime()))
+	}
+	return []string{limit, forecast, decided}
 }
 
 // waitingFor is the rule that holds the cluster for good, or the pods on their

@@ -14,8 +14,20 @@ const (
 	Faint
 )
 
-// Palette paints lines. Its zero value paints nothing.
-type Palette struct{ colours [5]string }
+// Palette is how a place shows lines. Its zero value paints nothing and has Width columns.
+type Palette struct {
+	colours [5]string
+	// Columns there are; 0 when that is not known.
+	Columns int
+}
+
+// width is what tables may take: people with wide terminals do not want to read long lines.
+func (p Palette) width() int {
+	if p.Columns > 0 {
+		return min(p.Columns, Width)
+	}
+	return Width
+}
 
 // Terminal is a palette for a terminal.
 var Terminal = Palette{colours: [5]string{

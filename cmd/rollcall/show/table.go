@@ -64,8 +64,8 @@ func (t *Table) line(w io.Writer, p Palette, mark Mark, widths []int, row []stri
 		lead.WriteString(gap)
 	}
 	before := utf8.RuneCountInString(lead.String())
-	// A narrow rest would be unreadable; then the line is longer than Width.
-	lines := Wrap(row[len(row)-1], max(Width-before, 30))
+	// A narrow rest would be unreadable; then the line is longer.
+	lines := Wrap(row[len(row)-1], max(p.width()-before, 14))
 	for i, text := range lines {
 		prefix := lead.String()
 		if i > 0 {
