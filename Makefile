@@ -132,7 +132,7 @@ lint: ## go vet, staticcheck, buf lint
 	$(TOOLS) buf lint
 
 .PHONY: generate
-generate: ## regenerate protobuf, deepcopy, CRD, schemas and manifests
+generate: ## regenerate protobuf, deepcopy, CRD, schemas, manifests and licences
 	bash test/generate.sh
 
 .PHONY: generated

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Regenerates everything that is generated: protobuf, deepcopy, CRD, manifests.
+# Regenerates everything that is generated: protobuf, deepcopy, CRD, manifests, licences.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool="go tool -modfile=test/tools/go.mod"
@@ -10,3 +10,4 @@ bash deploy/manifests/generate.sh
 # The terminal that the README shows.
 go run ./test/cmd/record >deploy/docs/images/terminal.svg.new
 mv deploy/docs/images/terminal.svg.new deploy/docs/images/terminal.svg
+go run ./test/licences/cmd

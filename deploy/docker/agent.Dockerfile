@@ -10,5 +10,6 @@ RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
 
 FROM gcr.io/distroless/static:nonroot
 COPY --from=build /rollcall-agent /rollcall-agent
+COPY deploy/licences/agent.txt /licences.txt
 USER 65532:65532
 ENTRYPOINT ["/rollcall-agent"]

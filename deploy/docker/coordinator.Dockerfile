@@ -11,5 +11,6 @@ RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
 FROM gcr.io/distroless/static:nonroot
 # The command line is for what runs once: rollcall guard-expire.
 COPY --from=build /rollcall-coordinator /rollcall /
+COPY deploy/licences/coordinator.txt /licences.txt
 USER 65532:65532
 ENTRYPOINT ["/rollcall-coordinator"]

@@ -3,6 +3,7 @@ package image
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,19 +25,40 @@ func withProgram(t *testing.T, b Builder, part, source string) {
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(b.Root, "go.mod"), []byte("module example.com/x\n\ngo 1.26\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o644))
+	licences := filepath.Join(b.Root, "deploy", "licences")
+	require.NoError(t, os.MkdirAll(licences, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(licences, part+".txt"), []byte("as it pleases you"), 0o644))
+}
+
+// asOfAnother makes a checkout look as if somebody else had made it, with another umask at another time.
+func asOfAnother(t *testing.T, root string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)); err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o400)
+	}))
 }
 
 func TestOwnImageIsTheSameForTheSameSources(t *testing.T) {
 	const source = "package main\n\nvar version string\n\nfunc main() { print(version) }\n"
 	var archives []string
-	for range 2 { // two checkouts at two places
+	for i := range 2 { // two checkouts at two places
 		b := builder(t)
 		withProgram(t, b, "agent", source)
+		if i > 0 {
+			asOfAnother(t, b.Root)
+		}
 		built, err := b.Build(t.Context(), "agent")
 		require.NoError(t, err)
 		require.True(t, built[0].Fresh)
 		content, err := os.ReadFile(built[0].Archive)
 		require.NoError(t, err)
+		require.Contains(t, string(content), "as it pleases you", "licences go with the program")
 		archives = append(archives, string(content))
 		tags, err := archive.Tags(built[0].Archive)
 		require.NoError(t, err)

@@ -34,16 +34,19 @@ func (b Builder) own(ctx context.Context, part string, programs ...string) (Buil
 		{Path: "etc/passwd", Content: fmt.Appendf(nil, "nonroot:x:%[1]s:%[1]s::/:/sbin/nologin\n", nobody)},
 		{Path: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 	}
-	var binaries []string
+	// Licences ask that their texts go with the programs.
+	notices := filepath.Join(b.Root, "deploy", "licences", part+".txt")
+	files = append(files, archive.File{Path: "licences.txt", From: notices, Mode: 0o644})
+	contents := []string{notices}
 	for _, program := range programs {
 		pkg, binary := "./cmd/"+program, filepath.Join(tmp, program)
 		if err := b.static(ctx, pkg, binary, "-tags", "grpcnotrace"); err != nil {
 			return Built{}, err
 		}
-		binaries = append(binaries, binary)
+		contents = append(contents, binary)
 		files = append(files, archive.File{Path: program, From: binary, Mode: 0o755})
 	}
-	key, err := keyOfFiles(binaries...)
+	key, err := keyOfFiles(contents...)
 	if err != nil {
 		return Built{}, err
 	}
