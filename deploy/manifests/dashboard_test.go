@@ -53,9 +53,10 @@ type (
 	}
 	grid       struct{ X, Y, W, H int }
 	paneTarget struct {
-		RefID      string      `json:"refId"`
-		Expr       string      `json:"expr"`
-		Datasource *datasource `json:"datasource"`
+		RefID        string      `json:"refId"`
+		Expr         string      `json:"expr"`
+		LegendFormat string      `json:"legendFormat"`
+		Datasource   *datasource `json:"datasource"`
 	}
 )
 
@@ -136,6 +137,39 @@ func TestDashboardAsksForWhatExists(t *testing.T) {
 	for _, m := range metricsInCode(t) {
 		require.True(t, asked[m.name] || asked[m.name+"_bucket"], "no panel shows %s", m.name)
 	}
+}
+
+var (
+	legendLabel = regexp.MustCompile(`{{(\w+)}}`)
+	grouped     = regexp.MustCompile(`\bby \(([^)]*)\)`)
+)
+
+// TestLegendsNameWhatIsThere: a label that an aggregation drops would be empty, and lines without a name look alike.
+func TestLegendsNameWhatIsThere(t *testing.T) {
+	seen := 0
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			for _, label := range legendLabel.FindAllStringSubmatch(target.LegendFormat, -1) {
+				by := grouped.FindStringSubmatch(target.Expr)
+				if by == nil {
+					require.NotRegexp(t, `^(sum|max|min|avg|count)\(`, target.Expr, p.Title)
+					continue
+				}
+				require.Contains(t, strings.Split(strings.ReplaceAll(by[1], " ", ""), ","), label[1], "%s: the legend of %s", p.Title, target.Expr)
+				seen++
+			}
+			// Nor may two lines have one name: each label by which there are several is in it.
+			if by := grouped.FindStringSubmatch(target.Expr); by != nil && p.Type == "timeseries" {
+				for _, label := range strings.Split(strings.ReplaceAll(by[1], " ", ""), ",") {
+					require.True(t, label == "le" || strings.Contains(target.LegendFormat, "{{"+label+"}}"), "%s: %s is not in the legend of %s", p.Title, label, target.Expr)
+				}
+			}
+			if len(p.Targets) > 1 {
+				require.NotContains(t, []string{"", "__auto"}, target.LegendFormat, "%s: which is which", p.Title)
+			}
+		}
+	}
+	require.Greater(t, seen, 10)
 }
 
 var variable = regexp.MustCompile(`\$\w+`)
