@@ -45,6 +45,10 @@ bin/helm: test/tools/helm/go.mod
 	@mkdir -p bin
 	$(GO) build -modfile=$< -o $@ helm.sh/helm/v4/cmd/helm
 
+bin/kwok: test/tools/kwok/go.mod
+	@mkdir -p bin
+	$(GO) build -modfile=$< -o $@ sigs.k8s.io/kwok/cmd/kwok
+
 .PHONY: FORCE
 FORCE:
 
@@ -168,7 +172,13 @@ search: ## all orders in which two leaders can act, to 12 steps, and the shortes
 	$(GO) run ./test/sim/search/cmd
 
 .PHONY: bench
-bench: ## benchmarks, and tables of how long rollouts take and how fast news travels
+bench: ## benchmarks, and tables of how long rollouts take, how fast news travels and what an agent costs (deploy/docs/results.md)
 	$(GO) test -run '^TestMakespans$$' -count 1 -v ./coordinator/policy -args -speed
 	$(GO) test -run '^TestScale$$' -count 1 -timeout 30m -v ./agent/gossip -args -speed
-	$(GO) test -run '^$$' -bench . -benchmem ./coordinator/... ./engines/... ./agent/...
+	ROLLCALL_BENCH=1 $(GO) test -run '^TestProcess$$' -count 1 -v ./cmd/rollcall-agent
+	$(GO) test -short -run '^$$' -bench '^BenchmarkReportToEviction$$' -benchtime 1x -timeout 30m ./coordinator
+	$(GO) test -short -run '^$$' -bench . -benchmem ./coordinator/... ./engines/... ./agent/... -skip '^BenchmarkReportToEviction$$'
+
+.PHONY: scale
+scale: bin/rollcall-coordinator bin/rollcall-cluster bin/kwok ## 10,000 simulated pods in 100 clusters on a real API server: memory, requests, failover (root; half an hour; ARGS="-clusters 10")
+	$(GO) run ./test/e2e/scale $(ARGS)

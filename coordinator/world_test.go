@@ -37,7 +37,7 @@ const namespace = "prod"
 // world is an API server with a StatefulSet controller and a kubelet, and
 // database clusters with an agent in each pod.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	server *kubetest.Server
 	admin  *kubetest.Client
 
@@ -106,7 +106,7 @@ type member struct {
 	changed  map[chan struct{}]struct{}
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	w := &world{t: t, server: kubetest.New(), dbs: map[string]*database{}, byIP: map[string]*member{}}
 	w.server.Removed = w.removed
 	w.admin = w.server.Client(nil)

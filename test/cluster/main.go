@@ -53,6 +53,7 @@ With CLUSTER=existing in the environment the cluster of $KUBECONFIG is used inst
 		RunE: unlessExisting(answers, func(cmd *cobra.Command, _ []string) error { return up(cmd, *o) }),
 	}
 	up.Flags().IntVar(&o.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default %d, or as many as it has)", local.DefaultNodes))
+	up.Flags().BoolVar(&o.Bare, "bare", false, "a control plane without nodes, for simulated kubelets")
 
 	var purge bool
 	down := &cobra.Command{

@@ -38,7 +38,10 @@ type Options struct {
 	Cache string // built programs, shared by all clusters
 	Name  string // empty: as it is called, or "rollcall"
 	Nodes int    // zero: as many as it has, or DefaultNodes
-	Say   func(format string, args ...any)
+	// Bare: a new cluster is a control plane without nodes, which somebody else simulates. Its controllers are let go
+	// faster than usual.
+	Bare bool
+	Say  func(format string, args ...any)
 }
 
 func (o Options) validate() error {
@@ -47,6 +50,8 @@ func (o Options) validate() error {
 		return errors.New("a local cluster needs Linux; use an existing cluster with CLUSTER=existing")
 	case os.Geteuid() != 0:
 		return errors.New("a local cluster needs root; use an existing cluster with CLUSTER=existing")
+	case o.Bare && o.Nodes > 0:
+		return fmt.Errorf("nodes: a bare cluster has none, and %d are asked for", o.Nodes)
 	case o.Dir == "" || o.Cache == "" || o.Say == nil:
 		return errors.New("dir, cache and say are required")
 	}
@@ -117,6 +122,9 @@ func (c *Cluster) layOut(ctx context.Context, create bool) error {
 		return fmt.Errorf("%w in %s", ErrNone, c.Dir)
 	}
 	if found {
+		if (c.Bare || c.Nodes > 0) && c.Bare != rec.bare() {
+			return fmt.Errorf("nodes: this cluster has %d; take it down with --purge first, to have it with nodes or without", rec.Nodes)
+		}
 		if c.Nodes != 0 && c.Nodes < rec.Nodes {
 			return fmt.Errorf("nodes: this cluster has %d and cannot shrink to %d; take it down with --purge first", rec.Nodes, c.Nodes)
 		}
@@ -126,7 +134,7 @@ func (c *Cluster) layOut(ctx context.Context, create bool) error {
 		}
 	} else {
 		rec = record{Name: cmp.Or(c.Name, DefaultName), Nodes: c.Nodes}
-		if rec.Nodes == 0 {
+		if rec.Nodes == 0 && !c.Bare {
 			rec.Nodes = DefaultNodes
 		}
 	}
@@ -145,7 +153,7 @@ func (c *Cluster) layOut(ctx context.Context, create bool) error {
 			return err
 		}
 	}
-	c.Name, c.Nodes = rec.Name, rec.Nodes
+	c.Name, c.Nodes, c.Bare = rec.Name, rec.Nodes, rec.bare()
 	if c.Plan, err = plan.New(rec.Instance, rec.Name, c.Dir, rec.Nodes); err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ type record struct {
 	Nodes    int    `json:"nodes"`
 }
 
+// bare tells whether the cluster is a control plane without nodes.
+func (r record) bare() bool { return r.Nodes == 0 }
+
 const recordFile = "cluster.json"
 
 func readRecord(dir string) (record, bool, error) {

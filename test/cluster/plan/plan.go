@@ -60,8 +60,8 @@ func New(instance int, name, dir string, nodes int) (Plan, error) {
 		return Plan{}, fmt.Errorf("name: %q must be lower-case letters, digits and dashes, at most 32", name)
 	case !filepath.IsAbs(dir):
 		return Plan{}, fmt.Errorf("dir: %q is not an absolute path", dir)
-	case nodes < 1 || nodes > MaxNodes:
-		return Plan{}, fmt.Errorf("nodes: %d is not between 1 and %d", nodes, MaxNodes)
+	case nodes < 0 || nodes > MaxNodes:
+		return Plan{}, fmt.Errorf("nodes: %d is not between 0 and %d", nodes, MaxNodes)
 	}
 	if n := len(filepath.Join(dir, longestSocket)); n > maxSocketPath {
 		return Plan{}, fmt.Errorf("dir: %q is %d characters too long for the sockets inside it", dir, n-maxSocketPath)

@@ -70,7 +70,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{-1, 3, "x", "/d", "instance: -1"},
 		{MaxInstances, 3, "x", "/d", "instance: 10"},
-		{0, 0, "x", "/d", "nodes: 0"},
+		{0, -1, "x", "/d", "nodes: -1"},
 		{0, MaxNodes + 1, "x", "/d", "nodes: 61"},
 		{0, 3, "X_y", "/d", "name: \"X_y\""},
 		{0, 3, "", "/d", "name: \"\""},
