@@ -76,16 +76,16 @@ func expiredText(done guard.Expired, after time.Duration) string {
 func newGuardRemove(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "guard-remove",
-		Short: "Remove all guards, before Rollcall is uninstalled",
-		Long: `Remove all guards: the admission policy ` + v1alpha1.GuardPolicy + `, Rollcall's PodDisruptionBudgets
+		Short: "Stop the coordinators and remove all guards, before Rollcall is uninstalled",
+		Long: `Stop the coordinators, which scales their Deployment to 0, and remove all guards: the admission policy ` + v1alpha1.GuardPolicy + `, Rollcall's PodDisruptionBudgets
 and the guards' labels on pods, in all namespaces, and the finalizers of
 DatabaseClusters. Databases run on as they are. StatefulSets that
 update.rollingUpdate: Partition has held are named: they roll no change until you
 lower their partition.
 
 helm uninstall runs it. Run it yourself before you remove the plain manifest:
-the budgets of databases would stay, and refuse every drain. To get the guards
-back, install again.`,
+the budgets of databases would stay, and refuse every drain. To get coordinators
+and guards back, install again.`,
 		Example: fmt.Sprintf("  %[1]s guard-remove && kubectl delete --ignore-not-found -f rollcall.yaml", a.name),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,7 +93,10 @@ back, install again.`,
 			if err != nil {
 				return err
 			}
-			done, err := guard.Uninstall(cmd.Context(), core, clusters)
+			done, err := guard.Uninstall(cmd.Context(), core, clusters, a.reach.Namespace)
+			if done.Stopped > 0 {
+				fmt.Fprintf(a.streams.Out, "%d coordinators stopped\n", done.Stopped)
+			}
 			if err == nil || done.Budgets+done.Pods > 0 {
 				fmt.Fprintf(a.streams.Out, "%d PodDisruptionBudgets and the labels of %d pods removed\n", done.Budgets, done.Pods)
 			}

@@ -8,9 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
@@ -172,7 +176,7 @@ func TestUninstall(t *testing.T) {
 		p := w.lead() // runs on, as while Helm removes the chart
 		defer p.end()
 		require.Equal(t, "search-pdb search-rollcall!", w.budgets())
-		_, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
+		_, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters, "rollcall-system")
 		require.NoError(t, err)
 		time.Sleep(aWhile)
 		require.Equal(t, "search-pdb", w.budgets())
@@ -180,13 +184,63 @@ func TestUninstall(t *testing.T) {
 		_, err = w.bindings().Get(t.Context(), v1alpha1.GuardPolicy, metav1.GetOptions{})
 		require.Error(t, err)
 
-		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
+		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters, "rollcall-system")
 		require.NoError(t, err)
 		require.Equal(t, Uninstalled{}, done)
 		time.Sleep(time.Hour)
 		require.Empty(t, w.labels())
 		require.Equal(t, "search-pdb", w.budgets())
 	})
+}
+
+// TestUninstallStopsCoordinators: they would put back what is removed, so it begins
+// when none is left; one that does not end is named, and the rest is done all the same.
+func TestUninstallStopsCoordinators(t *testing.T) {
+	for _, ends := range []bool{true, false} {
+		inWorld(t, func(t *testing.T, w *world) {
+			w.add("search", 1)
+			replicas := int32(2)
+			w.admin.Kubernetes.PrependReactor("get", "deployments/scale", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}, nil
+			})
+			w.admin.Kubernetes.PrependReactor("update", "deployments/scale", func(a k8stesting.Action) (bool, runtime.Object, error) {
+				scale := a.(k8stesting.UpdateAction).GetObject().(*autoscalingv1.Scale)
+				replicas = scale.Spec.Replicas
+				return true, scale, nil
+			})
+			pods := w.admin.Kubernetes.CoreV1().Pods("rollcall-system")
+			_, err := pods.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "coordinator-a", Labels: map[string]string{
+				"app.kubernetes.io/name": "rollcall", "app.kubernetes.io/component": "coordinator",
+			}}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			finalizer := func(list []string) { w.edit("search", func(c *v1alpha1.DatabaseCluster) { c.Finalizers = list }) }
+			finalizer([]string{v1alpha1.Finalizer})
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if !ends {
+					return
+				}
+				time.Sleep(10 * time.Second)
+				finalizer([]string{v1alpha1.Finalizer}) // its last act
+				if err := pods.Delete(t.Context(), "coordinator-a", metav1.DeleteOptions{}); err != nil {
+					t.Error(err)
+				}
+			}()
+			done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters, "rollcall-system")
+			<-ended
+			if ends {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, "stop the coordinators of namespace rollcall-system: still there after 1m0s, and may put back what is removed: coordinator-a")
+			}
+			require.Equal(t, Uninstalled{Stopped: 2, Freed: 1}, done)
+			require.Zero(t, replicas)
+			cluster, ok := w.server.Cluster("prod", "search")
+			require.True(t, ok)
+			require.Empty(t, cluster.Finalizers)
+		})
+	}
 }
 
 // Without a coordinator the command does all of it, and counts.
@@ -204,7 +258,7 @@ func TestUninstallAlone(t *testing.T) {
 		w.partition("search", 1_000_000, "1000000")
 		w.add("persons", 1)
 		w.partition("persons", 1, "0")
-		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters)
+		done, err := Uninstall(t.Context(), w.admin.Kubernetes, w.admin.Clusters, "rollcall-system")
 		require.NoError(t, err)
 		require.Equal(t, Uninstalled{Budgets: 1, Pods: 3, Freed: 1, Held: []string{"prod/search"}}, done)
 		stray, err := pods.Get(t.Context(), "stray-0", metav1.GetOptions{})

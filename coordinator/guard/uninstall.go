@@ -17,16 +17,19 @@ var guardBindings = []string{v1alpha1.GuardPolicy, v1alpha1.GuardPolicy + "-audi
 
 // Uninstalled counts what Uninstall removed.
 type Uninstalled struct {
+	// Stopped is how many coordinators there were to be.
+	Stopped              int
 	Budgets, Pods, Freed int
 	// Held are StatefulSets, namespace/name, that roll no change before somebody
 	// lowers the partition that Rollcall has set.
 	Held []string
 }
 
-// Uninstall removes all that refuses or marks: the bindings and the policy, after
-// which a coordinator that still runs makes nothing anew; then budgets,
-// labels and finalizers. Databases run on as they are. It is harmless to call it again.
-func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alpha1.Clients) (Uninstalled, error) {
+// Uninstall stops the coordinators of a namespace and removes all that refuses or
+// marks: the bindings and the policy, after which a coordinator that still runs
+// refuses nothing anew; then budgets, labels and finalizers. Databases run on as
+// they are. It is harmless to call it again.
+func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alpha1.Clients, namespace string) (Uninstalled, error) {
 	var done Uninstalled
 	var errs []error
 	note := func(what string, err error) bool {
@@ -35,6 +38,9 @@ func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alph
 		}
 		return err == nil
 	}
+	stopped, err := stop(ctx, client, namespace)
+	note("stop the coordinators of namespace "+namespace, err)
+	done.Stopped = stopped
 	admission := client.AdmissionregistrationV1()
 	for _, name := range guardBindings {
 		note("delete ValidatingAdmissionPolicyBinding "+name, admission.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{}))

@@ -179,6 +179,13 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"statefulsets.apps: list",
 	}, "\n"), rights(expiry.Rules))
 
+	var expiryOwn rbacv1.Role
+	load(t, "Role", "rollcall-guard", &expiryOwn)
+	require.Equal(t, strings.Join([]string{
+		"leases.coordination.k8s.io [" + lead.LeaseName + "]: get",
+		"deployments/scale.apps [rollcall-coordinator]: get update",
+	}, "\n"), rights(expiryOwn.Rules))
+
 	var reader rbacv1.Role
 	load(t, "Role", pki.SecretReader, &reader)
 	require.Contains(t, rights(reader.Rules), "secrets ["+pki.SecretReader+"]: get")
