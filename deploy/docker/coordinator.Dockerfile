@@ -6,7 +6,7 @@ RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH VERSION=dev
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o / ./cmd/rollcall-coordinator ./cmd/rollcall
+    go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o / ./cmd/rollcall-coordinator ./cmd/rollcall
 
 FROM gcr.io/distroless/static:nonroot
 # The command line is for what runs once: rollcall guard-expire.
