@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -170,7 +171,7 @@ func (p *peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	if err != nil {
 		// Whoever leads now has not asked here yet. Without the news a step that takes
 		// something back would be refused until he does.
-		p.fence.heard(highestOf(err))
+		p.fence.heard(config.HeardEpoch(highestOf(err)))
 		return nil, peerError(ctx, node, err)
 	}
 	return []byte(answer.GetBody()), nil

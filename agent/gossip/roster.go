@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/agent/config"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -51,11 +52,12 @@ func (r Roster) Alive() int {
 	return n
 }
 
-// Epoch is the highest that any member, also a departed one, has told of.
+// Epoch is the highest that any member, also a departed one, has told of, as far as
+// hearsay is believed (TestRumouredEpochsAreBounded).
 func (r Roster) Epoch() int64 {
 	var highest int64
 	for _, e := range r.Entries {
-		highest = max(highest, e.Headline.GetEpoch())
+		highest = max(highest, config.HeardEpoch(e.Headline.GetEpoch()))
 	}
 	return highest
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rollcall-dev/rollcall/agent/config"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -62,15 +63,16 @@ type State struct {
 	Problems map[string]string
 }
 
-// Epoch is the highest fence that any agent is known to have seen.
+// Epoch is the highest fence that any agent is known to have seen, as far as
+// hearsay is believed: one agent, or one stolen gossip key, uses up no epochs.
 func (s State) Epoch() int64 {
 	var highest int64
 	for _, r := range s.Reports {
-		highest = max(highest, r.Report.GetEpoch())
+		highest = max(highest, config.HeardEpoch(r.Report.GetEpoch()))
 	}
 	for _, r := range s.Rosters {
 		for _, e := range r.Roster.GetEntries() {
-			highest = max(highest, e.GetHeadline().GetEpoch())
+			highest = max(highest, config.HeardEpoch(e.GetHeadline().GetEpoch()))
 		}
 	}
 	return highest

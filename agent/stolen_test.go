@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/gossip"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// thief joins the ring as one who has its key; change is what it says.
+func (r *ring) thief(pod, uid string, change func(*rollcallv1.Headline)) {
+	r.t.Helper()
+	ip := netip.AddrFrom4([4]byte{127, 77, 9, 9})
+	mesh, err := gossip.New(gossip.Options{
+		Namespace: testNamespace, Cluster: testCluster, ClusterUID: testUID, Pod: pod, PodUID: uid,
+		Address: netip.AddrPortFrom(ip, r.gossip), Keys: [][]byte{bytes.Repeat([]byte{3}, 32)},
+		Peers: func(context.Context) ([]netip.AddrPort, error) { return r.peers, nil }, Logger: testLogger("thief"),
+	})
+	require.NoError(r.t, err)
+	headline := &rollcallv1.Headline{
+		Pod: pod, PodUid: uid, Incarnation: math.MaxInt32, Sequence: 1,
+		Member: rollcallv1.Membership_MEMBERSHIP_LIVE,
+	}
+	change(headline)
+	require.NoError(r.t, mesh.Publish(headline))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mesh.Run(ctx) }()
+	r.t.Cleanup(func() {
+		cancel()
+		require.NoError(r.t, <-ended)
+	})
+}
+
+// TestStolenGossipKeyUsesUpNoEpochs: whoever has the key says that an epoch was seen
+// which nobody can go beyond. It is not believed. With the highest that is, the
+// coordinator goes once above it, and orders pass.
+func TestStolenGossipKeyUsesUpNoEpochs(t *testing.T) {
+	for name, c := range map[string]struct {
+		said, refused, passes int64
+	}{
+		"beyond belief": {said: math.MaxInt64, passes: 5},
+		"one beyond":    {said: config.MaxHeardEpoch + 1, passes: 5},
+		"negative":      {said: -1, passes: 5},
+		"believed":      {said: config.MaxHeardEpoch, refused: 5, passes: config.MaxHeardEpoch + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := three(t)
+			r.thief("search-7", "uid-7", func(h *rollcallv1.Headline) { h.Epoch = c.said })
+			m := r.members[0]
+			eventually(t, "the thief to be heard", func() bool {
+				for _, e := range m.roster().Entries {
+					if e.Headline.Pod == "search-7" && e.Headline.Epoch == c.said {
+						return true
+					}
+				}
+				return false
+			})
+			coordinator := m.as(config.RoleCoordinator)
+			if c.refused > 0 {
+				_, err := coordinator.Prepare(t.Context(), m.order(c.refused, "claim", nil, false))
+				requireRefused(t, err, codes.FailedPrecondition, ReasonStaleEpoch)
+				require.Equal(t, c.said, highestOf(err), "the coordinator learns what it has to go above")
+			}
+			_, err := coordinator.Prepare(t.Context(), m.order(c.passes, "claim", nil, false))
+			require.NoError(t, err)
+			_, err = coordinator.Prepare(t.Context(), m.order(c.passes-1, "claim", nil, false))
+			requireRefused(t, err, codes.FailedPrecondition, ReasonStaleEpoch)
+			eventually(t, "the fence to be told", func() bool { return m.report(true).Epoch == c.passes })
+		})
+	}
+}
+
+// TestStolenGossipKeyDoesNotSpeakForAPod: a member with a pod's name and another
+// address neither silences the pod's own agent nor changes its report.
+func TestStolenGossipKeyDoesNotSpeakForAPod(t *testing.T) {
+	r := three(t)
+	before := r.members[1].report(true)
+	r.thief("search-1", "uid-1", func(h *rollcallv1.Headline) { h.Member = rollcallv1.Membership_MEMBERSHIP_NOT_LIVE })
+	after := r.members[1].report(true)
+	require.Equal(t, before.Member, after.Member)
+	require.Equal(t, before.Identity.PodUid, after.Identity.PodUid)
+	_, err := r.members[1].as(config.RoleCoordinator).Prepare(t.Context(), r.members[1].order(1, "claim", nil, false))
+	require.NoError(t, err, "orders go to the pod's own address, over TLS")
+}
