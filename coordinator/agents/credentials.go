@@ -35,6 +35,9 @@ func (r rotating) ClientHandshake(ctx context.Context, authority string, conn ne
 	if err != nil {
 		return nil, nil, fmt.Errorf("tls configuration for agents: %w", err)
 	}
+	// From here on, so that the wait for a turn is not counted.
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	config = config.Clone()
 	config.ServerName = r.serverName
 	config.MinVersion = tls.VersionTLS13

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,13 @@ import (
 // bufferBytes is what a connection keeps for reading. Reports of most databases are of a few kilobytes; gRPC's 32 KiB for
 // each of 10,000 connections would be more than all else together.
 const bufferBytes = 2 << 10
+
+const (
+	// connectTimeout is how long an agent's address, and then its handshake, may take.
+	connectTimeout = 3 * time.Second
+	// turnTimeout is how long a connection waits for its handshake's turn, both included.
+	turnTimeout = time.Minute
+)
 
 // line is the connection to one agent. It is there only while somebody uses it: most agents are followed and not talked
 // to. Agents.mu guards it.
@@ -79,7 +87,11 @@ func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.C
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(security),
 		grpc.WithAuthority(name),
-		grpc.WithContextDialer(a.opts.Dial),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+			defer cancel()
+			return a.opts.Dial(ctx, address)
+		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage)),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
@@ -88,7 +100,7 @@ func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.C
 		grpc.WithSharedWriteBuffer(true), // there while something is written
 		grpc.WithUserAgent("rollcall-coordinator"),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			MinConnectTimeout: 3 * time.Second,
+			MinConnectTimeout: turnTimeout,
 			Backoff: backoff.Config{
 				BaseDelay: a.opts.BackoffMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: a.opts.BackoffMax,
 			},
