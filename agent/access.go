@@ -101,7 +101,10 @@ var readingRoles = []string{config.RoleCoordinator, config.RoleReader}
 
 // access decides who may call what. name is that of this database cluster's
 // agents, config.ServerName.
-type access struct{ name string }
+type access struct {
+	name    string
+	callers *callers
+}
 
 func (a access) authorize(ctx context.Context, method string) error {
 	roles := a.rolesOf(ctx)
@@ -114,8 +117,14 @@ func (a access) authorize(ctx context.Context, method string) error {
 			return nil
 		}
 	}
-	return refusal(codes.PermissionDenied, ReasonRole, map[string]string{"needed": strings.Join(needed, ",")},
+	err := refusal(codes.PermissionDenied, ReasonRole, map[string]string{"needed": strings.Join(needed, ",")},
 		"%s needs a client certificate with the URI name %s%s", method, config.RolePrefix, strings.Join(needed, " or "))
+	var from net.Addr
+	if p, ok := peer.FromContext(ctx); ok {
+		from = p.Addr
+	}
+	a.callers.refuse(callerRole, from, err)
+	return err
 }
 
 // rolesOf reads the roles of a verified client certificate. One authority signs

@@ -233,8 +233,9 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 		options = append(options, grpc.Creds(insecure.NewCredentials()))
 		a.logger.Warn("INSECURE: gRPC and gossip are open to everybody, without encryption; for development only")
 	} else {
-		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster)}
-		options = append(options, grpc.Creds(a.keys.server()), grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
+		callers := newCallers(a.metrics.callers, a.logger)
+		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster), callers}
+		options = append(options, grpc.Creds(guarded{a.keys.server(), callers}), grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
 	}
 	server := grpc.NewServer(options...)
 	rollcallv1.RegisterAgentServiceServer(server, p.service)

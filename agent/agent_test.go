@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -200,13 +201,21 @@ func TestRoles(t *testing.T) {
 		require.Equal(t, codes.Unavailable, status.Code(call(m.connection("none"))), name)
 	}
 
+	counted := func(reason string) float64 {
+		return testutil.ToFloat64(m.agent.metrics.callers.WithLabelValues(reason))
+	}
+	require.EqualValues(t, 3*len(calls)+3, counted(callerRole), "three with no fitting role for each, and readers that order")
+	require.Positive(t, counted(callerCertificate), "those without one")
+
 	// A role from another authority is none, and older TLS is not spoken.
+	strangers := counted(callerCertificate)
 	stranger := agenttest.NewAuthority(t).Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
 	stranger.InsecureSkipVerify = true
 	require.Error(t, dial(m.rpc, stranger))
 	old := r.authority.Client(config.ServerName(testNamespace, testCluster), config.RoleCoordinator)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	require.Error(t, dial(m.rpc, old))
+	eventually(t, "both to be counted", func() bool { return counted(callerCertificate) == strangers+2 })
 }
 
 // dial fails when the server does not accept the client, which TLS 1.3 tells with

@@ -16,8 +16,10 @@ type metrics struct {
 	// peerRequests were answered to other agents.
 	peerRequests *prometheus.CounterVec
 	tends        *prometheus.CounterVec
-	expiry       prometheus.Gauge
-	reportAge    prometheus.GaugeFunc
+	// callers were not let in at all.
+	callers   *prometheus.CounterVec
+	expiry    prometheus.Gauge
+	reportAge prometheus.GaugeFunc
 }
 
 // Results that several metrics name.
@@ -56,6 +58,10 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 			Name: "rollcall_agent_tends_total",
 			Help: "Rounds of doing what members owe each other without an order, by how they ended.",
 		}, []string{"result"}),
+		callers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_agent_callers_refused_total",
+			Help: "Callers that were not served, by what was wrong with them.",
+		}, []string{"reason"}),
 		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_certificate_expiry_timestamp_seconds",
 			Help: "When the agent's own certificate ends; 0 without one.",
@@ -81,6 +87,9 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 	for _, r := range []string{tendDone, tendRunning, tendRefused, tendFailed, tendInterrupted} {
 		m.tends.WithLabelValues(r)
 	}
+	for _, r := range []string{callerCertificate, callerRole} {
+		m.callers.WithLabelValues(r)
+	}
 	for _, r := range []string{stopPrepared, stopDone, stopSilent, stopRefused, stopTimeout, stopFailed} {
 		m.stopHooks.WithLabelValues(r)
 	}
@@ -89,7 +98,7 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 		Help: "Always 1; the labels say what runs.",
 	}, []string{"version", "go"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.expiry, m.reportAge, build)
+	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.callers, m.expiry, m.reportAge, build)
 	return m
 }
 
