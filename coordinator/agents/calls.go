@@ -31,6 +31,10 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
 	}
 	r := Received{Report: report, At: at}
+	// An agent that answers with what it has, or one that plays back, shows nothing of after the call.
+	if age := report.GetAge(); age.IsValid() && time.Now().Add(-age.AsDuration()).Before(at) {
+		r.At = time.Now().Add(-age.AsDuration())
+	}
 	if err := a.take(ctx, g, r); err != nil {
 		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
 	}
