@@ -57,8 +57,10 @@ func (s store) enabled() bool { return s.dir != "" }
 // load answers the record of this pod, or none.
 func (s store) load() (record, bool, error) {
 	var r record
-	err := s.read(recordFile, &r)
-	return r, r.PodUID != "" && r.PodUID == s.podUID, err
+	if err := s.read(recordFile, &r); err != nil {
+		return record{}, false, err // the part that could be read is no record
+	}
+	return r, r.PodUID != "" && r.PodUID == s.podUID, nil
 }
 
 func (s store) save(r record) error {
@@ -71,8 +73,10 @@ func (s store) clear() error { return s.remove(recordFile) }
 // loadClaim answers the job of an earlier agent of this pod, or none.
 func (s store) loadClaim() (claimRecord, bool, error) {
 	var r claimRecord
-	err := s.read(claimFile, &r)
-	return r, r.PodUID != "" && r.PodUID == s.podUID, err
+	if err := s.read(claimFile, &r); err != nil {
+		return claimRecord{}, false, err // the part that could be read is no record
+	}
+	return r, r.PodUID != "" && r.PodUID == s.podUID, nil
 }
 
 func (s store) saveClaim(r claimRecord) error {
