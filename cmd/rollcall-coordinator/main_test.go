@@ -138,6 +138,8 @@ func TestWritesAreCounted(t *testing.T) {
 		{"POST", "/api/v1/namespaces/n/secrets"},
 		{"PUT", "/apis/rollcall.dev/v1alpha1/namespaces/n/databaseclusters/d/status"},
 		{"POST", "/apis/events.k8s.io/v1/namespaces/n/events"},
+		{"POST", "/apis/authentication.k8s.io/v1/tokenreviews"},
+		{"POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews"},
 		{"PUT", "/apis/coordination.k8s.io/v1/namespaces/n/leases/l"},
 	} {
 		_, err := transport.RoundTrip(httptest.NewRequest(r[0], r[1], nil))

@@ -55,11 +55,13 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// writeVerb names a write; empty for reads, Events and Leases.
+// writeVerb names a write; empty for reads, Events, Leases, and questions about people.
 func writeVerb(request *http.Request) string {
 	path := request.URL.Path
-	if strings.HasPrefix(path, "/apis/events.k8s.io/") || strings.HasPrefix(path, "/apis/coordination.k8s.io/") {
-		return ""
+	for _, group := range []string{"events.k8s.io", "coordination.k8s.io", "authentication.k8s.io", "authorization.k8s.io"} {
+		if strings.HasPrefix(path, "/apis/"+group+"/") {
+			return ""
+		}
 	}
 	switch request.Method {
 	case http.MethodPost:

@@ -25,6 +25,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/lead"
+	"github.com/rollcall-dev/rollcall/coordinator/people"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/provision"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
@@ -44,6 +45,9 @@ type clients struct {
 	clusters   *v1alpha1.Client
 	// lease has a rate limit of its own: renewing must not wait behind other work.
 	lease kubernetes.Interface
+	// people is for questions about those who ask: however many there are, other
+	// work does not wait behind them.
+	people kubernetes.Interface
 }
 
 func newClients(o options, m *metrics) (clients, error) {
@@ -52,14 +56,16 @@ func newClients(o options, m *metrics) (clients, error) {
 		return clients{}, fmt.Errorf("how to reach the API server: %w", err)
 	}
 	config.UserAgent = "rollcall-coordinator/" + versionText()
-	election := rest.CopyConfig(config)
+	election, asking := rest.CopyConfig(config), rest.CopyConfig(config)
+	asking.QPS = -1 // the gate has a limit of its own, at which it refuses and does not wait
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(apiQPS, apiBurst)
 	config.Wrap(m.countWrites)
 	var c clients
-	var errs [3]error
+	var errs [4]error
 	c.kubernetes, errs[0] = kubernetes.NewForConfig(config)
 	c.clusters, errs[1] = v1alpha1.NewForConfig(config)
 	c.lease, errs[2] = kubernetes.NewForConfig(election)
+	c.people, errs[3] = kubernetes.NewForConfig(asking)
 	if err := errors.Join(errs[:]...); err != nil {
 		return clients{}, fmt.Errorf("client of the API server: %w", err)
 	}
@@ -189,7 +195,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 			return servePage(ctx, sockets.page, keeper.ServerTLS(), web.NewHandler(board, timelines), log)
 		}},
 		{"grpc", func(ctx context.Context) error {
-			return status.NewServer(board, keeper.ServerTLS()).Run(ctx, sockets.grpc)
+			gate := people.NewGate(api.people)
+			return status.NewServer(board, keeper.GateTLS(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
 		}},
 		{"election", func(ctx context.Context) error {
 			if !waitUntil(ctx, func() bool { return ready() == nil }) {

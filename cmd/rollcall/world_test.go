@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -29,6 +31,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/people"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
@@ -48,12 +51,14 @@ type world struct {
 	objects map[string]any                     // by path
 	refuse  func(*http.Request) *metav1.Status // what the API server does not allow
 	patched map[string]string                  // bodies of writes by path
+	trust   *corev1.Secret                     // for those who show a token
 	ports   map[string]string                  // addresses of the coordinator, by port of its pod
 }
 
 const (
 	leasePath  = "/apis/coordination.k8s.io/v1/namespaces/rollcall-system/leases/rollcall-coordinator"
 	secretPath = "/api/v1/namespaces/rollcall-system/secrets/rollcall-reader"
+	trustPath  = "/api/v1/namespaces/rollcall-system/secrets/rollcall-trust"
 	objectPath = "/apis/rollcall.dev/v1alpha1/namespaces/prod/databaseclusters/search"
 	listPath   = "/apis/rollcall.dev/v1alpha1/namespaces/prod/databaseclusters"
 	setsPath   = "/apis/apps/v1/namespaces/prod/statefulsets"
@@ -79,13 +84,18 @@ func newWorld(t *testing.T, decisions ...status.Decision) *world {
 	reader, err := secrets.CoreV1().Secrets("rollcall-system").Get(t.Context(), pki.SecretReader, metav1.GetOptions{})
 	require.NoError(t, err)
 	w.objects[secretPath] = reader
+	w.trust, err = secrets.CoreV1().Secrets("rollcall-system").Get(t.Context(), pki.SecretTrust, metav1.GetOptions{})
+	require.NoError(t, err)
+	for _, kind := range []string{"tokenreviews", "subjectaccessreviews"} {
+		secrets.PrependReactor("create", kind, w.review)
+	}
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	w.ports["7950"] = listener.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	server := status.NewServer(w.board, keeper.ServerTLS())
+	server := status.NewServer(w.board, keeper.GateTLS(), people.NewGate(secrets).ServerOptions()...)
 	go func() { ended <- server.Run(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
@@ -107,11 +117,14 @@ func newWorld(t *testing.T, decisions ...status.Decision) *world {
 	}}
 	w.objects[setsPath] = map[string]any{"kind": "StatefulSetList", "apiVersion": "apps/v1", "items": []any{}}
 
-	api := httptest.NewServer(http.HandlerFunc(w.serve))
+	// With TLS: to a server without it no credentials of a kubeconfig are sent.
+	api := httptest.NewTLSServer(http.HandlerFunc(w.serve))
 	t.Cleanup(api.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw})
 	kubeconfig := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: w,
 contexts: [{name: w, context: {cluster: w, user: w, namespace: prod}}],
-clusters: [{name: w, cluster: {server: %q}}], users: [{name: w, user: {token: t}}]}`, api.URL)
+clusters: [{name: w, cluster: {server: %q, certificate-authority-data: %s}}], users: [{name: w, user: {token: t}}]}`,
+		api.URL, base64.StdEncoding.EncodeToString(authority))
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "kubeconfig"), []byte(kubeconfig), 0o600))
 	return w
 }

@@ -87,7 +87,7 @@ func NewKeeper(client kubernetes.Interface, opts Options) (*Keeper, error) {
 }
 
 // Ensure reads or makes the authority, renews what is due, and keeps the
-// readers' Secret current.
+// Secrets for people current.
 func (k *Keeper) Ensure(ctx context.Context) error {
 	authority, err := k.store.Advance(ctx, k.now())
 	if err != nil {
@@ -96,7 +96,7 @@ func (k *Keeper) Ensure(ctx context.Context) error {
 	if err := k.adopt(authority); err != nil {
 		return err
 	}
-	return k.store.Reader(ctx, authority, k.now())
+	return errors.Join(k.store.Reader(ctx, authority, k.now()), k.store.Trust(ctx, authority))
 }
 
 // adopt takes over an authority and issues what is due under it.
@@ -229,18 +229,25 @@ func verifyServer(state tls.ConnectionState, pool *x509.CertPool, serverName str
 	return nil
 }
 
-// ServerTLS is for the coordinator's gRPC server: clients must show a
-// certificate with the role of a coordinator or reader.
+// ServerTLS is for what is served to certificates alone: clients must show one
+// with the role of a coordinator or reader.
 func (k *Keeper) ServerTLS() *tls.Config {
-	return k.serverTLS(true)
+	return k.serverTLS(tls.RequireAndVerifyClientCert)
+}
+
+// GateTLS is for a server with a gate behind it (package people): a client may
+// show no certificate, and is then to be asked for a token. One that shows a
+// certificate is refused unless it is one that ServerTLS takes.
+func (k *Keeper) GateTLS() *tls.Config {
+	return k.serverTLS(tls.VerifyClientCertIfGiven)
 }
 
 // WebhookTLS is for the webhook: the API server shows no certificate.
 func (k *Keeper) WebhookTLS() *tls.Config {
-	return k.serverTLS(false)
+	return k.serverTLS(tls.NoClientCert)
 }
 
-func (k *Keeper) serverTLS(mutual bool) *tls.Config {
+func (k *Keeper) serverTLS(asked tls.ClientAuthType) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -253,11 +260,16 @@ func (k *Keeper) serverTLS(mutual bool) *tls.Config {
 				Certificates: []tls.Certificate{server.TLS()},
 				NextProtos:   []string{"h2", "http/1.1"},
 			}
-			if mutual {
-				conf.ClientAuth = tls.RequireAndVerifyClientCert
-				conf.ClientCAs = pool
-				conf.Time = k.now
-				conf.VerifyConnection = requireRole(config.RoleCoordinator, config.RoleReader)
+			if asked == tls.NoClientCert {
+				return conf, nil
+			}
+			conf.ClientAuth, conf.ClientCAs, conf.Time = asked, pool, k.now
+			role := requireRole(config.RoleCoordinator, config.RoleReader)
+			conf.VerifyConnection = func(state tls.ConnectionState) error {
+				if asked == tls.VerifyClientCertIfGiven && len(state.PeerCertificates) == 0 {
+					return nil
+				}
+				return role(state)
 			}
 			return conf, nil
 		},

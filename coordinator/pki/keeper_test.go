@@ -237,3 +237,22 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err := NewKeeper(fake.NewClientset(), Options{})
 	require.ErrorContains(t, err, "namespace and the service")
 }
+
+// What everybody who asks may read has no key in it, and follows the authority.
+func TestTrustIsPublic(t *testing.T) {
+	client := fake.NewClientset()
+	k, err := NewKeeper(client, Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"})
+	require.NoError(t, err)
+	require.NoError(t, k.Ensure(t.Context()))
+	want := map[string][]byte{"ca.crt": k.Authority().Bundle()}
+	require.Equal(t, want, secretData(t, client, SecretTrust))
+	require.NotContains(t, string(want["ca.crt"]), "KEY")
+
+	secret, err := client.CoreV1().Secrets("rollcall-system").Get(t.Context(), SecretTrust, metav1.GetOptions{})
+	require.NoError(t, err)
+	secret.Data = map[string][]byte{"ca.crt": []byte("old"), "tls.key": []byte("of somebody")}
+	_, err = client.CoreV1().Secrets("rollcall-system").Update(t.Context(), secret, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, k.Ensure(t.Context()))
+	require.Equal(t, want, secretData(t, client, SecretTrust))
+}

@@ -22,6 +22,9 @@ const (
 	// SecretReader has a client's certificate for people and the command line:
 	// it may read everything and order nothing.
 	SecretReader = "rollcall-reader"
+	// SecretTrust has the authorities' certificates and no key: with it people who
+	// show a token verify whom they show it to.
+	SecretTrust = "rollcall-trust"
 )
 
 // LabelPartOf marks objects that Rollcall made.
@@ -145,25 +148,41 @@ func annotate(secret *corev1.Secret, asked, rotation string) {
 
 // Reader keeps the Secret with the readers' certificate current.
 func (s *Store) Reader(ctx context.Context, authority Authority, now time.Time) error {
-	profile := ClientProfile(config.RoleReader)
-	present, err := s.get(ctx, SecretReader)
+	return s.keep(ctx, SecretReader, func(data map[string][]byte) (map[string][]byte, bool, error) {
+		return Renew(data, authority, ClientProfile(config.RoleReader), now)
+	})
+}
+
+// Trust keeps the Secret with the authorities' certificates current. It never
+// has anything else in it.
+func (s *Store) Trust(ctx context.Context, authority Authority) error {
+	return s.keep(ctx, SecretTrust, func(data map[string][]byte) (map[string][]byte, bool, error) {
+		bundle := authority.Bundle()
+		changed := len(data) != 1 || string(data[config.KeyCA]) != string(bundle)
+		return map[string][]byte{config.KeyCA: bundle}, changed, nil
+	})
+}
+
+// keep makes a Secret what renew says that it should be.
+func (s *Store) keep(ctx context.Context, name string, renew func(map[string][]byte) (map[string][]byte, bool, error)) error {
+	present, err := s.get(ctx, name)
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
-		return fmt.Errorf("secret %s/%s: %w", s.namespace, SecretReader, err)
+		return fmt.Errorf("secret %s/%s: %w", s.namespace, name, err)
 	}
 	var data map[string][]byte
 	if !missing {
 		if present.Labels[LabelPartOf] != PartOf {
-			return fmt.Errorf("secret %s/%s: %w", s.namespace, SecretReader, ErrForeign)
+			return fmt.Errorf("secret %s/%s: %w", s.namespace, name, ErrForeign)
 		}
 		data = present.Data
 	}
-	renewed, changed, err := Renew(data, authority, profile, now)
+	renewed, changed, err := renew(data)
 	if err != nil || !changed {
 		return err
 	}
 	if missing {
-		_, err = s.create(ctx, s.secret(SecretReader, renewed))
+		_, err = s.create(ctx, s.secret(name, renewed))
 	} else {
 		present = present.DeepCopy()
 		present.Data = renewed
@@ -173,7 +192,7 @@ func (s *Store) Reader(ctx context.Context, authority Authority, now time.Time) 
 		return nil // another coordinator did the same
 	}
 	if err != nil {
-		return fmt.Errorf("secret %s/%s: %w", s.namespace, SecretReader, err)
+		return fmt.Errorf("secret %s/%s: %w", s.namespace, name, err)
 	}
 	return nil
 }

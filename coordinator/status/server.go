@@ -39,11 +39,13 @@ type Server struct {
 	stopping chan struct{}
 }
 
-// NewServer serves what is on the board. Without TLS it speaks plaintext.
-func NewServer(board *Board, creds *tls.Config) *Server {
+// NewServer serves what is on the board. Without TLS it speaks plaintext. It
+// answers whoever the options let through.
+func NewServer(board *Board, creds *tls.Config, more ...grpc.ServerOption) *Server {
 	options := []grpc.ServerOption{
 		// Requests are names; nobody has a reason to send more.
 		grpc.MaxRecvMsgSize(64 << 10),
+		grpc.MaxHeaderListSize(64 << 10), // a token is the largest of them
 		grpc.MaxConcurrentStreams(256),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
@@ -51,7 +53,7 @@ func NewServer(board *Board, creds *tls.Config) *Server {
 	if creds != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(creds)))
 	}
-	s := &Server{grpc: grpc.NewServer(options...), health: health.NewServer(), stopping: make(chan struct{})}
+	s := &Server{grpc: grpc.NewServer(append(options, more...)...), health: health.NewServer(), stopping: make(chan struct{})}
 	rollcallv1.RegisterCoordinatorServiceServer(s.grpc, &service{board: board, stopping: s.stopping})
 	healthv1.RegisterHealthServer(s.grpc, s.health)
 	s.health.SetServingStatus(rollcallv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)

@@ -155,6 +155,8 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"poddisruptionbudgets.policy: get list watch create update delete",
 		"validatingadmissionpolicies.admissionregistration.k8s.io [rollcall-guard]: list watch",
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard]: list watch patch",
+		"tokenreviews.authentication.k8s.io: create",
+		"subjectaccessreviews.authorization.k8s.io: create",
 		"serviceaccounts [generic-garbage-collector]: get",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io [rollcall-coordinator]: get update",
 	}, "\n"), rights(cluster.Rules))
@@ -185,6 +187,15 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"leases.coordination.k8s.io [" + lead.LeaseName + "]: get",
 		"deployments/scale.apps [rollcall-coordinator]: get update",
 	}, "\n"), rights(expiryOwn.Rules))
+
+	var asker rbacv1.Role
+	load(t, "Role", "rollcall-asker", &asker)
+	require.Equal(t, strings.Join([]string{
+		"leases.coordination.k8s.io [" + lead.LeaseName + "]: get",
+		"secrets [" + pki.SecretTrust + "]: get",
+		"pods: get",
+		"pods/portforward: get create",
+	}, "\n"), rights(asker.Rules))
 
 	var reader rbacv1.Role
 	load(t, "Role", pki.SecretReader, &reader)

@@ -49,7 +49,7 @@ type Options struct {
 	// CA, Cert and Key are PEM files for Address. Without a CA the connection
 	// is not encrypted, which only loopback and tests should use.
 	CA, Cert, Key string
-	// Config says how to reach the API server.
+	// Config says how to reach the API server, and has the token that people show.
 	Config *rest.Config
 	// Namespace is where Rollcall is installed.
 	Namespace string
@@ -102,7 +102,7 @@ func Dial(ctx context.Context, opts Options) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	identity, err := readerIdentity(ctx, clients, opts.Namespace)
+	identity, more, err := whoAmI(ctx, clients, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func Dial(ctx context.Context, opts Options) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := connect("passthrough:///"+pod, credentials.NewTLS(identity), grpc.WithContextDialer(tunnel.dial))
+	c, err := connect("passthrough:///"+pod, credentials.NewTLS(identity), append(more, grpc.WithContextDialer(tunnel.dial))...)
 	if err != nil {
 		tunnel.close()
 		return nil, err

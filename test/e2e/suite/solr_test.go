@@ -52,6 +52,7 @@ func TestSolr(t *testing.T) {
 
 	walk(t, []step{
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
+		{"PeopleByTheirRights", s.people},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
 		{"BrokenImageThenCorrection", s.brokenImage},

@@ -1,0 +1,222 @@
+package people
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	grpcstatus "google.golang.org/grpc/status"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/pki"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// Questions to the API server: on average this many a second, and at once.
+const (
+	rate  = 20
+	burst = 100
+)
+
+// Header is the name of the metadata with the token, "Bearer " before it.
+const Header = "authorization"
+
+// Gate decides who may call what.
+type Gate struct {
+	client kubernetes.Interface
+	limit  flowcontrol.PassiveRateLimiter
+	now    func() time.Time
+	known  cache[digest, *person]
+	rights cache[right, bool]
+}
+
+// NewGate asks the API server with this client. The gate limits itself; the
+// client need not.
+func NewGate(client kubernetes.Interface) *Gate {
+	return &Gate{client: client, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(rate, burst), now: time.Now}
+}
+
+// ServerOptions put the gate before all methods of a server whose TLS is
+// pki.Keeper.GateTLS.
+func (g *Gate) ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.unary), grpc.ChainStreamInterceptor(g.stream)}
+}
+
+func (g *Gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	c, err := g.enter(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.ask(ctx, request); err != nil {
+		return nil, err
+	}
+	answer, err := handler(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if list, ok := request.(*rollcallv1.ListClustersRequest); ok && list.GetNamespace() == "" {
+		return c.reduce(ctx, answer)
+	}
+	return answer, nil
+}
+
+func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	c, err := g.enter(stream.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	if c.certified {
+		return handler(server, stream)
+	}
+	return handler(server, &guarded{ServerStream: stream, caller: c})
+}
+
+// guarded asks about a person with each message: a watch does not outlive a
+// right, nor the token, by more than the cache does.
+type guarded struct {
+	grpc.ServerStream
+	caller caller
+
+	mu      sync.Mutex
+	request any
+}
+
+func (s *guarded) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.request = m
+	s.mu.Unlock()
+	return s.caller.ask(s.Context(), m)
+}
+
+func (s *guarded) SendMsg(m any) error {
+	s.mu.Lock()
+	request := s.request
+	s.mu.Unlock()
+	if err := s.caller.ask(s.Context(), request); err != nil {
+		return err
+	}
+	return s.ServerStream.SendMsg(m)
+}
+
+// caller is who calls a method.
+type caller struct {
+	gate      *Gate
+	method    string
+	audience  Audience
+	certified bool
+	token     string
+}
+
+// enter finds out how a caller shows who they are.
+func (g *Gate) enter(ctx context.Context, method string) (caller, error) {
+	c := caller{gate: g, method: method, audience: audiences[method]}
+	if c.audience == Nobody {
+		return c, grpcstatus.Errorf(codes.PermissionDenied, "%s is not open to anybody at the coordinator", method)
+	}
+	if c.certified = certified(ctx); c.certified {
+		return c, nil
+	}
+	md, _ := metadata.FromIncomingContext(ctx)
+	values := md.Get(Header)
+	if len(values) == 1 {
+		if scheme, token, ok := strings.Cut(values[0], " "); ok && strings.EqualFold(scheme, "Bearer") {
+			c.token = strings.TrimSpace(token)
+		}
+	}
+	switch {
+	case c.token == "":
+		return c, grpcstatus.Error(codes.Unauthenticated, "neither a client certificate nor a token was shown: use a kubeconfig with a token "+
+			"(`kubectl auth whoami` answers with it), or send the metadata \"authorization: Bearer TOKEN\"")
+	case c.audience == Certificates:
+		return c, grpcstatus.Errorf(codes.PermissionDenied, "%s needs a client certificate with the URI name %s%s or %s: a token does not do",
+			method, config.RolePrefix, config.RoleReader, config.RoleCoordinator)
+	}
+	return c, nil
+}
+
+// certified says whether the caller has shown a certificate with a role that
+// reads. TLS has verified it.
+func certified(ctx context.Context) bool {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return false
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok || len(info.State.VerifiedChains) == 0 {
+		return false
+	}
+	role, _ := pki.Role(info.State.VerifiedChains[0][0])
+	return role == config.RoleCoordinator || role == config.RoleReader
+}
+
+// ask is nil when the caller may have the request answered.
+func (c caller) ask(ctx context.Context, request any) error {
+	if c.certified {
+		return nil
+	}
+	about, ok := request.(interface{ GetNamespace() string })
+	if !ok {
+		return grpcstatus.Errorf(codes.PermissionDenied, "%s does not say which namespace it is about", c.method)
+	}
+	namespace := about.GetNamespace()
+	if namespace == "" && c.audience != Lister {
+		return grpcstatus.Error(codes.InvalidArgument, "namespace is empty: that of a DatabaseCluster is wanted")
+	}
+	token, who, err := c.gate.identify(ctx, c.token)
+	if err != nil || namespace == "" {
+		return err // about all namespaces: the answer is reduced
+	}
+	verb := "get"
+	if c.audience == Lister {
+		verb = "list"
+	}
+	allowed, err := c.gate.may(ctx, who, right{token, verb, namespace})
+	if err == nil && !allowed {
+		err = forbidden(who, verb, namespace)
+	}
+	return err
+}
+
+// reduce leaves in a list what a person may see.
+func (c caller) reduce(ctx context.Context, answer any) (any, error) {
+	if c.certified {
+		return answer, nil
+	}
+	list, ok := answer.(*rollcallv1.ListClustersResponse)
+	if !ok {
+		return nil, grpcstatus.Errorf(codes.Internal, "%s answers with a %T, of which the gate does not know how to take away", c.method, answer)
+	}
+	token, who, err := c.gate.identify(ctx, c.token)
+	if err != nil {
+		return nil, err
+	}
+	if all, err := c.gate.may(ctx, who, right{token, "list", ""}); err != nil || all {
+		return answer, err
+	}
+	seen := &rollcallv1.ListClustersResponse{}
+	for _, cluster := range list.GetClusters() {
+		allowed, err := c.gate.may(ctx, who, right{token, "list", cluster.GetNamespace()})
+		if err != nil {
+			return nil, err
+		}
+		if allowed {
+			seen.Clusters = append(seen.Clusters, cluster)
+		}
+	}
+	if len(seen.GetClusters()) == 0 {
+		// The same whether there are any: that is not theirs to know.
+		return nil, forbidden(who, "list", "")
+	}
+	return seen, nil
+}

@@ -1,0 +1,148 @@
+package people
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TokenAudience is that of tokens that are made for Rollcall alone, such as by
+// kubectl create token --audience=rollcall. They are of no use elsewhere.
+const TokenAudience = "rollcall"
+
+// Of what people may read.
+const (
+	group    = "rollcall.dev"
+	resource = "databaseclusters"
+)
+
+// reviewPatience is how long the API server may take for one answer.
+const reviewPatience = 5 * time.Second
+
+// person is whose token it is; nil: nobody's.
+type person = authenticationv1.UserInfo
+
+// right is what is asked about a person. An empty namespace means all.
+type right struct {
+	token     digest
+	verb      string
+	namespace string
+}
+
+// identify says whose token it is.
+func (g *Gate) identify(ctx context.Context, token string) (digest, *person, error) {
+	key := digest(sha256.Sum256([]byte(token)))
+	if who, ok := g.known.get(key, g.now()); ok {
+		return key, who, refuseNobody(who)
+	}
+	// The token of an ordinary kubeconfig is made for the API server, which is
+	// what a review without audiences is about; then one made for us.
+	who, err := g.review(ctx, token, nil)
+	if err == nil && who == nil {
+		who, err = g.review(ctx, token, []string{TokenAudience})
+	}
+	if err != nil {
+		return key, nil, err
+	}
+	g.known.put(key, who, g.until(who != nil), g.now())
+	return key, who, refuseNobody(who)
+}
+
+func refuseNobody(who *person) error {
+	if who != nil {
+		return nil
+	}
+	return grpcstatus.Error(codes.Unauthenticated, "the API server does not know the token that was shown, or it has expired: "+
+		"log in again, and see that `kubectl auth whoami` answers")
+}
+
+func (g *Gate) review(ctx context.Context, token string, audiences []string) (*person, error) {
+	if err := g.admit(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reviewPatience)
+	defer cancel()
+	answer, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		// An API server may repeat what it was sent.
+		return nil, unanswered("whose token it is", strings.ReplaceAll(err.Error(), token, "[token]"))
+	}
+	s := answer.Status
+	if !s.Authenticated || s.User.Username == "" {
+		return nil, nil
+	}
+	if len(audiences) > 0 && !slices.Contains(s.Audiences, TokenAudience) {
+		return nil, nil // one that does not look at audiences says nothing about ours
+	}
+	return &s.User, nil
+}
+
+// may says whether a person has a right.
+func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
+	if allowed, ok := g.rights.get(r, g.now()); ok {
+		return allowed, nil
+	}
+	if err := g.admit(); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reviewPatience)
+	defer cancel()
+	extra := map[string]authorizationv1.ExtraValue{}
+	for name, values := range who.Extra {
+		extra[name] = authorizationv1.ExtraValue(values)
+	}
+	answer, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: who.Username, UID: who.UID, Groups: who.Groups, Extra: extra,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: r.namespace, Verb: r.verb, Group: group, Resource: resource,
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, unanswered("what "+who.Username+" may do", err.Error())
+	}
+	allowed := answer.Status.Allowed && !answer.Status.Denied
+	g.rights.put(r, allowed, g.until(allowed), g.now())
+	return allowed, nil
+}
+
+// admit bounds the questions that people cause.
+func (g *Gate) admit() error {
+	if g.limit.TryAccept() {
+		return nil
+	}
+	return grpcstatus.Errorf(codes.ResourceExhausted, "more people ask than the coordinator asks the API server about (%d a second): try again in some seconds, "+
+		"or ask about one namespace", rate)
+}
+
+func (g *Gate) until(allowed bool) time.Time {
+	if allowed {
+		return g.now().Add(keepAllowed)
+	}
+	return g.now().Add(keepRefused)
+}
+
+func unanswered(what, why string) error {
+	return grpcstatus.Errorf(codes.Unavailable, "the coordinator could not ask the API server %s: %s", what, why)
+}
+
+func forbidden(who *person, verb, namespace string) error {
+	where := fmt.Sprintf("in namespace %q", namespace)
+	if namespace == "" {
+		where = "in any namespace"
+	}
+	return grpcstatus.Errorf(codes.PermissionDenied, "%s may not %s %s.%s %s: have somebody bind a Role with that right there, such as the ClusterRole view",
+		who.Username, verb, resource, group, where)
+}
