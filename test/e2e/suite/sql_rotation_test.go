@@ -223,6 +223,7 @@ func (s *sqlTest) secrets(ctx context.Context) (map[string]string, error) {
 	}{
 		{testbed.InstallNamespace, pki.SecretAuthority, []string{"tls.crt", "tls.key", "ca.crt"}},
 		{testbed.InstallNamespace, pki.SecretReader, []string{"tls.crt", "tls.key", "ca.crt"}},
+		{testbed.InstallNamespace, pki.SecretTrust, []string{"ca.crt"}},
 		{sqlcluster.Namespace, s.flavor.Name + "-rollcall", []string{"tls.crt", "tls.key", "ca.crt", "gossip.key"}},
 		{sqlcluster.Namespace, s.flavor.Name + "-rollcall-credentials", []string{"password", "replication-password"}},
 	} {
