@@ -249,6 +249,7 @@ func (a *attack) rolledOrHeld(t *testing.T, name string, end func(ctx context.Co
 			if !strings.Contains(plan, "hold") {
 				return errors.New("it waits, and names no reason: " + plan)
 			}
+			// What was made up is forgotten after 15 minutes, within the limit of Done.
 			return end(ctx)
 		},
 	})
