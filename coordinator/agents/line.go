@@ -97,7 +97,6 @@ func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.C
 		grpc.WithNoProxy(),
 		grpc.WithIdleTimeout(0),
 		grpc.WithReadBufferSize(bufferBytes),
-		grpc.WithSharedWriteBuffer(true), // there while something is written
 		grpc.WithUserAgent("rollcall-coordinator"),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			MinConnectTimeout: turnTimeout,

@@ -154,7 +154,6 @@ func (a *agents) serve(ctx context.Context) error {
 	}
 	server := grpc.NewServer(
 		grpc.Creds(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: a.tls})),
-		grpc.ReadBufferSize(2<<10), grpc.WriteBufferSize(4<<10), grpc.SharedWriteBuffer(true),
 	)
 	rollcallv1.RegisterAgentServiceServer(server, a)
 	stop := context.AfterFunc(ctx, server.Stop)
