@@ -136,4 +136,5 @@ func TestReportsShareTheirMembership(t *testing.T) {
 	again := list(rollcallv1.Membership_MEMBERSHIP_NOT_LIVE)
 	c.shareNodes(again)
 	require.Same(t, other.Nodes[1], again.Nodes[1])
+	require.Equal(t, 3, again.Nodes[1].ProtoReflect().Descriptor().Fields().Len(), "sameNode compares every field")
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -251,6 +252,24 @@ func TestManifest(t *testing.T) {
 		require.ErrorIs(t, err, ErrManifest, text)
 		require.ErrorContains(t, err, want, text)
 	}
+}
+
+// TestBadQuantities: the field and its value are named, of whatever has quantities in it.
+func TestBadQuantities(t *testing.T) {
+	const set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a, namespace: prod}\nspec: {template: {spec: {containers: [{name: x}, %s]}}}\n"
+	for container, want := range map[string]string{
+		`{resources: {requests: {cpu: 1, memory: "4 GB"}}}`:      `StatefulSet prod/a: spec.template.spec.containers[1].resources.requests.memory is "4 GB": a quantity is wanted, such as 500m, 4Gi or 10G`,
+		`{resources: {limits: {cpu: half}}}`:                     `containers[1].resources.limits.cpu is "half"`,
+		`{env: [{valueFrom: {resourceFieldRef: {divisor: x}}}]}`: `containers[1].env[0].valueFrom.resourceFieldRef.divisor is "x"`,
+	} {
+		_, err := Manifest(fmt.Appendf(nil, set, container))
+		require.ErrorIs(t, err, ErrManifest)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := Manifest([]byte("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: a}\nspec: {volumeClaimTemplates: [{spec: {resources: {requests: {storage: 10 Gi}}}}]}\n"))
+	require.ErrorContains(t, err, `spec.volumeClaimTemplates[0].spec.resources.requests.storage is "10 Gi"`)
+	_, err = Manifest(fmt.Appendf(nil, set, `{resources: {requests: {cpu: 0.5, memory: 4Gi}}}`))
+	require.NoError(t, err)
 }
 
 // TestOnly: a chart's ZooKeeper is left out, unless somebody names it.

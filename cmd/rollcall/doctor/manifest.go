@@ -108,6 +108,9 @@ func appended[T appsv1.StatefulSet | policyv1.PodDisruptionBudget | networkingv1
 	var read T
 	unknown, err := json.UnmarshalStrict(text, &read)
 	if err != nil {
+		if field := badQuantity(text); field != "" {
+			return fmt.Errorf("%s: %s", object, field)
+		}
 		if strings.Contains(err.Error(), "cannot unmarshal bool") {
 			err = fmt.Errorf("%w (YAML reads On, Off, Yes and No as booleans unless they are in quotes)", err)
 		}
