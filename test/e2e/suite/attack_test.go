@@ -6,10 +6,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -120,7 +118,7 @@ func (a *attack) foreignCertificates(t *testing.T) {
 	pod := a.cluster.Pods.All()[0]
 	require.Equal(t, codes.Unavailable, grpcstatus.Code(order(pod, foreign.TLS())))
 	require.Equal(t, codes.PermissionDenied, grpcstatus.Code(order(pod, agents)))
-	lines, err := scrapeAgent(t.Context(), pod)
+	lines, err := read(t.Context(), fmt.Sprintf("http://%s:%d/metrics", pod.Status.PodIP, config.PortHTTP))
 	require.NoError(t, err)
 	for _, reason := range []string{"certificate", "role"} {
 		line := `rollcall_agent_callers_refused_total{reason="` + reason + `"} `
@@ -266,19 +264,4 @@ func reachableFrom(ip string) (netip.Addr, error) {
 	defer conn.Close()
 	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	return local.Addr(), err
-}
-
-// scrapeAgent is the metrics of a pod's agent.
-func scrapeAgent(ctx context.Context, pod *corev1.Pod) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%d/metrics", pod.Status.PodIP, config.PortHTTP), nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return string(text), err
 }

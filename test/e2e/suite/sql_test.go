@@ -29,7 +29,7 @@ func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 	// Each server's whole rollout, of MariaDB as most charts are, of MySQL as one that was made for an operator.
 	steps := []step{{"OnDelete", s.onDelete}}
 	if flavor == sqlcluster.MariaDB {
-		steps = []step{{"Guard", s.byGuard}}
+		steps = []step{{"Guard", s.byGuard}, {"Canary", s.canary}}
 	}
 	measure := []step{
 		{"OnDelete", s.onDelete},
