@@ -94,8 +94,8 @@ func reset(c *solrtest.Cluster) {
 		n.Collections("DELETE", "name", name)
 	}
 	set := c.Nodes[0].Name + "," + c.Nodes[2].Name
-	n.Collections("CREATE", "name", "books", "numShards", "2", "nrtReplicas", "2", "createNodeSet", set, "createNodeSet.shuffle", "false", "waitForFinalState", "true")
-	n.Collections("CREATE", "name", "pages", "numShards", "2", "tlogReplicas", "2", "createNodeSet", set, "createNodeSet.shuffle", "false", "waitForFinalState", "true")
+	n.Create("books", "numShards", "2", "nrtReplicas", "2", "createNodeSet", set, "createNodeSet.shuffle", "false")
+	n.Create("pages", "numShards", "2", "tlogReplicas", "2", "createNodeSet", set, "createNodeSet.shuffle", "false")
 	prefer(c, 0)
 }
 

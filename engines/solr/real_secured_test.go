@@ -36,7 +36,7 @@ func startSecured(t *testing.T, version string) *solrtest.Cluster {
 func TestRealBasicAuth(t *testing.T) {
 	c := startSecured(t, "9.10.0")
 	n := c.Nodes[0]
-	n.Collections("CREATE", "name", "books", "numShards", "2", "nrtReplicas", "2", "waitForFinalState", "true")
+	n.Create("books", "numShards", "2", "nrtReplicas", "2")
 	user, password := "solr", securedPassword
 	e := mustNew(t, Options{Host: n.Host, Port: n.Port, Credentials: func() (string, credentials.Secret, error) {
 		return user, credentials.NewSecret(password), nil
@@ -67,8 +67,8 @@ func TestRealBasicAuth(t *testing.T) {
 func TestRealLeastPrivilege(t *testing.T) {
 	c := startSecured(t, "9.10.0")
 	n := c.Nodes[0]
-	n.Collections("CREATE", "name", "books", "numShards", "2", "nrtReplicas", "1", "createNodeSet", n.Name, "waitForFinalState", "true")
-	n.Collections("CREATE", "name", "pages", "numShards", "1", "nrtReplicas", "2", "waitForFinalState", "true")
+	n.Create("books", "numShards", "2", "nrtReplicas", "1", "createNodeSet", n.Name)
+	n.Create("pages", "numShards", "1", "nrtReplicas", "2")
 	e := mustNew(t, Options{Host: n.Host, Port: n.Port, BalanceAfterUpdate: true, Credentials: func() (string, credentials.Secret, error) {
 		return "agent", credentials.NewSecret(securedPassword), nil
 	}})
@@ -88,7 +88,7 @@ func TestRealLeastPrivilege(t *testing.T) {
 func TestRealTLS(t *testing.T) {
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.10.0", "9.10.0"}, TLS: true})
 	n := c.Nodes[0]
-	n.Collections("CREATE", "name", "books", "numShards", "1", "nrtReplicas", "2", "waitForFinalState", "true")
+	n.Create("books", "numShards", "1", "nrtReplicas", "2")
 	for name, tls := range map[string]web.TLS{
 		"own CA":           {Enabled: true, CA: c.CA},
 		"server name":      {Enabled: true, CA: c.CA, ServerName: "solr.test"},

@@ -73,9 +73,9 @@ func stateOf(o engines.Observation, node string) engines.Membership {
 func TestRealRestarts(t *testing.T) {
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{"9.9.0", "9.9.0", "9.9.0"}, SessionTimeout: 6 * time.Second})
 	first := c.Nodes[0]
-	first.Collections("CREATE", "name", "books", "numShards", "2", "nrtReplicas", "3", "waitForFinalState", "true")
-	first.Collections("CREATE", "name", "pages", "numShards", "2", "tlogReplicas", "2", "pullReplicas", "1", "waitForFinalState", "true")
-	first.Collections("CREATE", "name", "lonely", "numShards", "1", "nrtReplicas", "1", "createNodeSet", c.Nodes[1].Name, "waitForFinalState", "true")
+	first.Create("books", "numShards", "2", "nrtReplicas", "3")
+	first.Create("pages", "numShards", "2", "tlogReplicas", "2", "pullReplicas", "1")
+	first.Create("lonely", "numShards", "1", "nrtReplicas", "1", "createNodeSet", c.Nodes[1].Name)
 
 	t.Run("handed over, nothing fails", func(t *testing.T) {
 		var away atomic.Int64

@@ -45,8 +45,8 @@ func recordVersion(t *testing.T, version string) {
 	c := solrtest.Start(t, solrtest.Options{Versions: []string{version, version, version}, SessionTimeout: 10 * time.Second})
 	n := c.Nodes[0]
 	r.get("cluster-status-empty", n, pathCollections, "action", "CLUSTERSTATUS")
-	n.Collections("CREATE", "name", "books", "numShards", "2", "nrtReplicas", "3", "waitForFinalState", "true")
-	n.Collections("CREATE", "name", "pages", "numShards", "1", "tlogReplicas", "2", "pullReplicas", "1", "waitForFinalState", "true")
+	n.Create("books", "numShards", "2", "nrtReplicas", "3")
+	n.Create("pages", "numShards", "1", "tlogReplicas", "2", "pullReplicas", "1")
 	r.get("system", n, pathSystem)
 	r.get("health-ok", n, pathHealth, "requireHealthyCores", "true")
 	r.get("metrics", n, pathMetrics, "group", "core", "prefix", "INDEX.sizeInBytes", "compact", "true")
@@ -70,7 +70,7 @@ func recordVersion(t *testing.T, version string) {
 	r.get("cluster-status-no-collection", n, pathCollections, "action", "CLUSTERSTATUS", "collection", "none")
 
 	r.get("task-notfound", n, pathCollections, "action", "REQUESTSTATUS", "requestid", "task-1")
-	n.Collections("CREATE", "name", "moved", "numShards", "1", "nrtReplicas", "2", "createNodeSet", n.Name+","+c.Nodes[2].Name, "waitForFinalState", "true")
+	n.Create("moved", "numShards", "1", "nrtReplicas", "2", "createNodeSet", n.Name+","+c.Nodes[2].Name)
 	r.get("replace-node-failed-submit", n, pathCollections, "action", "REPLACENODE", "sourceNode", "10.0.0.1:1_solr", "async", "task-0")
 	time.Sleep(2 * time.Second)
 	r.get("task-failed", n, pathCollections, "action", "REQUESTSTATUS", "requestid", "task-0")
