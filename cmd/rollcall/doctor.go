@@ -39,7 +39,8 @@ less safe than it seems, and how to mend it. Nothing is written.
 A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about all
 StatefulSets with the label rollcall.dev/cluster, or about all where none has it yet.
 
-The exit status is 0 when there is no error among the findings, 2 when there is.`,
+The exit status is 0 when there is no error among the findings, 2 when there is, and 1
+when it could not be examined.`,
 		Example: fmt.Sprintf("  helm template search ./chart | %[1]s doctor -f -\n  %[1]s doctor search -n prod", a.name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var e examined

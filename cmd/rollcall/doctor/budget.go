@@ -40,7 +40,7 @@ func budget(f *Facts) []Finding {
 		case f.spec(set).Guard == policy.GuardOff:
 			return nil
 		}
-		return one(Warning, fmt.Sprintf("PodDisruptionBudget %s selects its pods, so Rollcall makes none of its own: drains by others are bounded by that one, which knows nothing of copies", foreign[0]), disable)
+		return one(Warning, fmt.Sprintf("PodDisruptionBudget %s selects its pods, so Rollcall makes none of its own, and the guard does not enforce (no Event GuardEnforced: a rollout of RollingUpdate waits for it): drains by others are bounded by that one, which knows nothing of copies", foreign[0]), disable)
 	})
 }
 

@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -245,13 +248,27 @@ func TestManifest(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "there is no StatefulSet in it",
 		"a: b\n---\na: [": "document 2",
-		"just text":       "document 1",
+		"just text":       "document 1: this is no object of Kubernetes, which has apiVersion and kind: is it what helm template prints?",
 		"apiVersion: apps/v1\nkind: StatefulSet\nspec: {replicas: many}": "document 1",
 	} {
 		_, err := Manifest([]byte(text))
 		require.ErrorIs(t, err, ErrManifest, text)
 		require.ErrorContains(t, err, want, text)
 	}
+}
+
+// TestAManifestWithItsOwnAgent: which image that has is for the manifest to say.
+func TestAManifestWithItsOwnAgent(t *testing.T) {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{v1alpha1.LabelCluster: "a"}}}
+	set.Spec.Template = corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelCluster: "a"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "db", Image: "db:1"}}},
+	}
+	with, warnings, err := inject.Template(&set.Spec.Template, inject.Options{Image: "r/agent:v1"})
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	set.Spec.Template = *with
+	require.Empty(t, agent(&Facts{Sets: []appsv1.StatefulSet{*set}}))
 }
 
 // TestBadQuantities: the field and its value are named, of whatever has quantities in it.

@@ -56,6 +56,9 @@ func Manifest(data []byte) (*Facts, error) {
 func (f *Facts) add(document []byte) error {
 	var kind metav1.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
+		if strings.Contains(err.Error(), "cannot unmarshal") {
+			return errors.New("this is no object of Kubernetes, which has apiVersion and kind: is it what helm template prints?")
+		}
 		return err
 	}
 	switch kind.APIVersion + "/" + kind.Kind {

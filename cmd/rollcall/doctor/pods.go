@@ -32,7 +32,8 @@ func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 // agent asks the injection itself what it would say.
 func agent(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		_, warnings, err := inject.Template(template(set), inject.Options{Image: "agent", ExistingPreStop: inject.KeepPreStop})
+		t := template(set)
+		_, warnings, err := inject.Template(t, inject.Options{Image: imageOf(t), ExistingPreStop: inject.KeepPreStop})
 		if err != nil {
 			return one(Error, "the agent cannot be added to its pods: "+err.Error(), "change the pod template as it says")
 		}
@@ -44,6 +45,16 @@ func agent(f *Facts) []Finding {
 		}
 		return out
 	})
+}
+
+// imageOf the agent that a manifest brings itself; which one that is, is for the manifest to say.
+func imageOf(t *corev1.PodTemplateSpec) string {
+	for i := range t.Spec.InitContainers {
+		if c := &t.Spec.InitContainers[i]; c.Name == v1alpha1.AgentContainer {
+			return c.Image
+		}
+	}
+	return "agent"
 }
 
 // gracePeriod: a pod that is deleted by other hands is handed over within it.
