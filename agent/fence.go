@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/rollcall-dev/rollcall/agent/config"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -70,11 +71,33 @@ func (f *fence) seen() (clusterUID string, epoch int64) {
 	return f.clusterUID, f.highest
 }
 
-// pass answers nil when the order may be carried out, and raises the fence to it.
-// No epoch below least is one.
-func (f *fence) pass(order *rollcallv1.Fence, least int64) error {
+// pass answers nil when a coordinator's order may be carried out, and raises the
+// fence to it.
+func (f *fence) pass(order *rollcallv1.Fence) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.check(order, firstEpoch); err != nil {
+		return err
+	}
+	f.raise(order.GetEpoch())
+	return nil
+}
+
+// passStep is pass for what another agent asks for. That agent only says what it
+// has heard, so the fence is raised no further than hearsay is believed. An agent
+// that was never given an order knows no epoch.
+func (f *fence) passStep(step *rollcallv1.Fence) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.check(step, 0); err != nil {
+		return err
+	}
+	f.raise(config.HeardEpoch(step.GetEpoch()))
+	return nil
+}
+
+// check is called with mu held. No epoch below least is one.
+func (f *fence) check(order *rollcallv1.Fence, least int64) error {
 	switch {
 	case f.clusterUID == "":
 		return refusal(codes.Unavailable, ReasonNotConfigured, nil, "the agent does not know its database cluster yet")
@@ -89,7 +112,6 @@ func (f *fence) pass(order *rollcallv1.Fence, least int64) error {
 			"highest": strconv.FormatInt(f.highest, 10),
 		}, "fence.epoch is %d; an order of epoch %d has been seen", order.GetEpoch(), f.highest)
 	}
-	f.raise(order.GetEpoch())
 	return nil
 }
 

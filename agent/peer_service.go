@@ -85,8 +85,7 @@ func (s *peerService) step(ctx context.Context, r *rollcallv1.StepRequest) ([]by
 	if own := v.sighting.node; own == "" || r.GetNode() != own {
 		return nil, wrongNode(r.GetNode(), own)
 	}
-	// An agent that was never given an order knows no epoch.
-	if err := s.service.admit(r.GetFence(), 0); err != nil {
+	if err := s.service.admit(s.service.fence.passStep, r.GetFence()); err != nil {
 		return nil, err
 	}
 	body, err := s.service.drainer.takeStep(ctx, step)

@@ -249,7 +249,7 @@ func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 	if err := checkOrder(r.GetClaim(), r.GetUndo()); err != nil {
 		return nil, err
 	}
-	if err := s.admit(r.GetFence(), firstEpoch); err != nil {
+	if err := s.admit(s.fence.pass, r.GetFence()); err != nil {
 		return nil, err
 	}
 	progress, err := s.drainer.restore(ctx, r.GetClaim(), r.GetFence().GetEpoch(), r.GetUndo())
@@ -275,7 +275,7 @@ func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 	if notAfter, err = endOf(r.GetNotAfter()); err != nil {
 		return notAfter, err
 	}
-	if err := s.admit(r.GetFence(), firstEpoch); err != nil {
+	if err := s.admit(s.fence.pass, r.GetFence()); err != nil {
 		return notAfter, err
 	}
 	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
@@ -307,13 +307,13 @@ func endOf(until *timestamppb.Timestamp) (time.Time, error) {
 
 // admit lets an order through the fence. An agent that has just started may not
 // know the highest epoch yet, so it hears its peers first.
-func (s *service) admit(f *rollcallv1.Fence, least int64) error {
+func (s *service) admit(pass func(*rollcallv1.Fence) error, f *rollcallv1.Fence) error {
 	if !s.mesh.heard() {
 		return refusal(codes.Unavailable, ReasonNotSynced, nil, "this agent has just started and has not heard from its peers yet")
 	}
 	roster, _ := s.mesh.roster()
 	s.fence.heard(roster.Epoch())
-	return s.fence.pass(f, least)
+	return pass(f)
 }
 
 func (s *service) counted(name string, err error) {

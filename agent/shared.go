@@ -56,7 +56,7 @@ func (s *service) restoreShared(ctx context.Context, r *rollcallv1.RestoreReques
 	if err != nil {
 		return nil, err
 	}
-	if err := s.admit(r.GetFence(), firstEpoch); err != nil {
+	if err := s.admit(s.fence.pass, r.GetFence()); err != nil {
 		return nil, err
 	}
 	progress, err := s.drainer.restoreShared(ctx, shared, notAfter)

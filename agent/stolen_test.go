@@ -91,3 +91,34 @@ func TestStolenGossipKeyDoesNotSpeakForAPod(t *testing.T) {
 	_, err := r.members[1].as(config.RoleCoordinator).Prepare(t.Context(), r.members[1].order(1, "claim", nil, false))
 	require.NoError(t, err, "orders go to the pod's own address, over TLS")
 }
+
+// TestStepOfANeighbourUsesUpNoEpochs: whoever has the agents' Secret asks for a step
+// with an epoch that nobody can go beyond. An agent's word is hearsay, too: at worst
+// orders are refused, which is counted, until the coordinator goes above it once.
+func TestStepOfANeighbourUsesUpNoEpochs(t *testing.T) {
+	r, _ := twins(t, 2)
+	m := r.members[1]
+	step := func(epoch int64) error {
+		_, err := rollcallv1.NewPeerServiceClient(m.connection(config.RoleAgent)).Step(t.Context(), &rollcallv1.StepRequest{
+			Node: node(1), Step: "promote", Claim: "c", AskedBy: "search-0",
+			Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch},
+		})
+		return err
+	}
+	order := func(epoch int64) error {
+		_, err := m.as(config.RoleCoordinator).Prepare(t.Context(), m.order(epoch, "claim", nil, false))
+		return err
+	}
+	require.NoError(t, order(5))
+	for _, absurd := range []int64{config.MaxHeardEpoch + 1, math.MaxInt64} {
+		require.NoError(t, step(absurd))
+		require.NoError(t, order(5), "%d was believed", absurd)
+	}
+	require.NoError(t, step(config.MaxHeardEpoch))
+	requireRefused(t, order(5), codes.FailedPrecondition, ReasonStaleEpoch)
+	_, metrics := m.get("/metrics", nil)
+	require.Contains(t, metrics, `rollcall_agent_orders_total{order="plan",result="refused"} 1`)
+	require.NoError(t, order(config.MaxHeardEpoch+1))
+	requireRefused(t, step(config.MaxHeardEpoch), codes.FailedPrecondition, ReasonStaleEpoch)
+	require.NoError(t, step(config.MaxHeardEpoch+1), "a step of that coordinator's still passes")
+}
