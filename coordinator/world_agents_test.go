@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
@@ -23,7 +24,7 @@ func (m *member) report() *rollcallv1.Report {
 	r := &rollcallv1.Report{
 		Identity: &rollcallv1.Identity{Namespace: namespace, Cluster: m.db.name, ClusterUid: m.db.uid, Pod: m.pod, PodUid: string(m.uid), Incarnation: 1},
 		Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(),
-		EngineVersion: "9.9.0", Node: m.db.node(m.pod),
+		EngineVersion: "9.9.0", Epoch: m.db.heard, Node: m.db.node(m.pod),
 		Member: rollcallv1.Membership_MEMBERSHIP_NOT_LIVE, Drain: m.drain, DrainClaim: m.claim, Verdict: rollcallv1.Verdict_VERDICT_GREEN,
 	}
 	if m.live {
@@ -64,10 +65,19 @@ func (m *member) report() *rollcallv1.Report {
 	return r
 }
 
+// answer is what arrives of a report. mu is held.
+func (m *member) answer() *rollcallv1.Report {
+	r := m.report()
+	if m.db.said != nil {
+		return m.db.said(m.pod, r)
+	}
+	return r
+}
+
 func (m *member) GetReport(context.Context, *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
 	m.db.w.mu.Lock()
 	defer m.db.w.mu.Unlock()
-	return m.report(), nil
+	return m.answer(), nil
 }
 
 func (m *member) WatchReport(_ *rollcallv1.WatchReportRequest, stream grpc.ServerStreamingServer[rollcallv1.Report]) error {
@@ -79,7 +89,7 @@ func (m *member) WatchReport(_ *rollcallv1.WatchReportRequest, stream grpc.Serve
 	defer heartbeat.Stop()
 	for {
 		m.db.w.mu.Lock()
-		r := m.report()
+		r := m.answer()
 		m.db.w.mu.Unlock()
 		if err := stream.Send(r); err != nil {
 			return err
@@ -117,6 +127,11 @@ func (m *member) roster() *rollcallv1.Roster {
 			Member: r.GetMember(), Verdict: r.GetVerdict(), Drain: r.GetDrain(), Node: r.GetNode(),
 		}})
 	}
+	if m.db.rumour != 0 {
+		roster.Entries = append(roster.Entries, &rollcallv1.RosterEntry{Liveness: rollcallv1.Liveness_LIVENESS_LEFT, Headline: &rollcallv1.Headline{
+			Pod: "search-9", PodUid: "uid-9", Incarnation: 1, Sequence: 1, Epoch: m.db.rumour,
+		}})
+	}
 	return roster
 }
 
@@ -134,6 +149,16 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 	if r.GetFence().GetClusterUid() != m.db.uid {
 		return nil, grpcstatus.Error(codes.FailedPrecondition, "another database is meant")
 	}
+	if r.GetFence().GetEpoch() < m.db.heard {
+		m.db.refused++
+		s, err := grpcstatus.New(codes.FailedPrecondition, "an order of a later epoch has been seen").WithDetails(
+			&errdetails.ErrorInfo{Domain: "rollcall.dev", Reason: reasonStaleEpoch})
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.Err()
+	}
+	m.db.heard = r.GetFence().GetEpoch()
 	if r.GetNode() != "" {
 		return m.emptyOther(r)
 	}

@@ -73,6 +73,14 @@ type database struct {
 	allocation string            // a setting of the whole database; empty: it has none
 	writes     int               // how often prepares changed it
 	old        string            // the pod whose agent knows of no such setting
+
+	// said is what somebody in between makes of a pod's report; nil: nobody is.
+	said func(pod string, r *rollcallv1.Report) *rollcallv1.Report
+	// heard is the epoch that agents have heard of and believe; older orders are refused.
+	heard   int64
+	refused int // for that
+	// rumour is the epoch in the headline of a member that is no pod.
+	rumour int64
 }
 
 // pool is a StatefulSet.

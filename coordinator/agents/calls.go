@@ -15,6 +15,9 @@ import (
 // ErrNotFollowed: the pod has no agent that could be asked, or no address yet.
 var ErrNotFollowed = errors.New("no agent is followed for this pod")
 
+// ErrPlayedBack: an earlier report came where a new one was asked for.
+var ErrPlayedBack = errors.New("a report of before the question came back")
+
 // Fresh has the pod's agent make a new observation and answers that. Its time is
 // when the call was made, so it is later than anything that ended before.
 func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, error) {
@@ -25,6 +28,9 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 	defer done()
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
+	a.mu.Lock()
+	held := g.received
+	a.mu.Unlock()
 	at := time.Now()
 	report, err := client.GetReport(ctx, &rollcallv1.GetReportRequest{Fresh: true, AllGroups: all}, grpc.WaitForReady(true))
 	if err != nil {
@@ -34,6 +40,15 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 	// An agent that answers with what it has, or one that plays back, shows nothing of after the call.
 	if age := report.GetAge(); age.IsValid() && time.Now().Add(-age.AsDuration()).Before(at) {
 		r.At = time.Now().Add(-age.AsDuration())
+	}
+	// Each look counts up by one, and this one began after the call: what is not newer
+	// than the report that was there before is that one again, or an earlier one.
+	if held.Report != nil && !newer(report, held.Report) {
+		if err := a.isMeant(g, report.GetIdentity()); err != nil {
+			return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
+		}
+		return Received{}, fmt.Errorf("fresh report of %s: %w: it has number %d, and number %d was there before",
+			g.target.Pod, ErrPlayedBack, report.GetSequence(), held.Report.GetSequence())
 	}
 	if err := a.take(ctx, g, r); err != nil {
 		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)

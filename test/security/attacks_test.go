@@ -136,28 +136,37 @@ func TestForgedReportsAreNotHeard(t *testing.T) {
 	}
 }
 
-// A report that was recorded is as old as it says, or older: played again it does
-// not take the newer one's place, nor does it pass for one of after the question.
+// A report that was recorded is as old as it says, or older. Played again, with its age
+// or byte for byte, it does not pass for one of after the question.
 func TestReplayedReportsAreOld(t *testing.T) {
 	v := three(t)
 	key := agents.Key{Namespace: namespace, Name: cluster}
 	recorded, err := v.as(0, config.RoleReader).GetReport(t.Context(), &rollcallv1.GetReportRequest{Fresh: true})
 	require.NoError(t, err)
-	l := listen(t, host(3))
-	replay := &forger{report: proto.CloneOf(recorded)}
-	replay.report.Age = durationpb.New(time.Hour)
-	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(serving(t, v.authority, config.ServerName(namespace, cluster)))))
-	rollcallv1.RegisterAgentServiceServer(server, replay)
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(server.Stop)
+	for name, age := range map[string]*durationpb.Duration{"with its age": durationpb.New(time.Hour), "byte for byte": recorded.Age} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t, host(3))
+			replay := &forger{report: proto.CloneOf(recorded)}
+			replay.report.Age = age
+			server := grpc.NewServer(grpc.Creds(credentials.NewTLS(serving(t, v.authority, config.ServerName(namespace, cluster)))))
+			rollcallv1.RegisterAgentServiceServer(server, replay)
+			go func() { _ = server.Serve(l) }()
+			t.Cleanup(server.Stop)
 
-	heard := follow(t, v, l)
-	heard.Follow(key, agents.Following{ClusterUID: clusterUID, Reports: true, Agents: []agents.Target{{Pod: pod(0), UID: uid(0), IP: host(3)}}})
-	v.eventually("it is heard", func() bool { return heard.State(key).Reports[uid(0)].Report != nil })
-	before := time.Now()
-	require.True(t, heard.State(key).Reports[uid(0)].At.Before(before.Add(-time.Hour+time.Minute)), "it stays an hour old")
-	fresh, err := heard.Fresh(t.Context(), key, uid(0))
-	require.True(t, err != nil || fresh.At.Before(before), "it is not of after the question: %v", fresh.At)
+			heard := follow(t, v, l)
+			heard.Follow(key, agents.Following{ClusterUID: clusterUID, Reports: true, Agents: []agents.Target{{Pod: pod(0), UID: uid(0), IP: host(3)}}})
+			v.eventually("it is heard", func() bool { return heard.State(key).Reports[uid(0)].Report != nil })
+			first := heard.State(key).Reports[uid(0)].At
+			if age.AsDuration() == time.Hour {
+				require.True(t, first.Before(time.Now().Add(-time.Hour+time.Minute)), "it stays an hour old")
+			}
+			for range 3 {
+				_, err = heard.Fresh(t.Context(), key, uid(0))
+				require.ErrorIs(t, err, agents.ErrPlayedBack)
+			}
+			require.Equal(t, first, heard.State(key).Reports[uid(0)].At, "asking does not make it younger")
+		})
+	}
 }
 
 // Callers who say nothing take no place of those who ask.

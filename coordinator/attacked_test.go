@@ -1,0 +1,121 @@
+package coordinator
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// between has somebody change what pods report; nil: nobody does any more.
+func (db *database) between(said func(pod string, r *rollcallv1.Report) *rollcallv1.Report) {
+	db.w.mu.Lock()
+	defer db.w.mu.Unlock()
+	db.said = said
+}
+
+// heldBy tells whether the plan, as people see it, holds a pod by that rule.
+func (db *database) heldBy(pod string, rules ...policy.Rule) bool {
+	return slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool {
+		return h.Pod == pod && slices.Contains(rules, h.Rule)
+	})
+}
+
+// An earlier report, byte for byte, is played again in place of all later ones: the
+// pod does not go, the plan says why, and it goes once its own agent is heard again.
+func TestReplayedReportHoldsTheRollout(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		var recorded *rollcallv1.Report
+		db.between(func(pod string, r *rollcallv1.Report) *rollcallv1.Report {
+			if pod != "search-2" {
+				return r
+			}
+			if recorded == nil {
+				recorded = proto.CloneOf(r)
+			}
+			return recorded
+		})
+		time.Sleep(2 * time.Minute)
+		db.roll("v2")
+		time.Sleep(5 * time.Minute)
+		require.Empty(t, w.gone(), "a report of before permitted it")
+		require.True(t, db.heldBy("search-2", policy.StaleReport, policy.NoReport), "%+v", db.status().Holds)
+
+		db.between(nil)
+		db.requireDone(5*time.Minute, "v2")
+	})
+}
+
+// What the pod before said is played at its successor's address: the successor is
+// not taken for it, no other pod goes meanwhile, and the plan says why.
+func TestReportOfThePodBeforeIsNotHeard(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		var first *rollcallv1.Report
+		db.between(func(pod string, r *rollcallv1.Report) *rollcallv1.Report {
+			if pod != "search-2" {
+				return r
+			}
+			if first == nil || first.Identity.PodUid == r.Identity.PodUid {
+				first = proto.CloneOf(r)
+				return r
+			}
+			played := proto.CloneOf(first)
+			played.Age, played.ObservedAt, played.Sequence = r.Age, r.ObservedAt, r.Sequence // as if it were of now
+			return played
+		})
+		db.roll("v2")
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, []string{"search-2 v1"}, w.gone())
+		d, _ := p.board.Newest(Key{Namespace: namespace, Name: "search"})
+		require.Nil(t, d.Snapshot.Pods[2].Report, "nothing of it is taken for the successor's")
+		require.True(t, db.heldBy("search-1", policy.PodsAway), "%+v", db.status().Holds)
+
+		db.between(nil)
+		db.requireDone(5*time.Minute, "v2")
+		require.Len(t, w.gone(), 3)
+	})
+}
+
+// A thief of the gossip key made the agents believe in an epoch that nobody has, and
+// they refuse orders for it: the coordinator goes above it, once, and the rollout ends.
+// What it cannot go above is not followed.
+func TestMadeUpEpochIsGoneAboveOnce(t *testing.T) {
+	for name, c := range map[string]struct{ heard, rumour, ends int64 }{
+		"believed":      {config.MaxHeardEpoch, config.MaxHeardEpoch, config.MaxHeardEpoch + 1},
+		"beyond belief": {0, math.MaxInt64, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				db := w.add("search", 3)
+				p := w.start()
+				defer p.end()
+				time.Sleep(20 * time.Second)
+				w.mu.Lock()
+				db.heard, db.rumour = c.heard, c.rumour
+				w.mu.Unlock()
+				db.roll("v2")
+				db.requireDone(5*time.Minute, "v2")
+				require.Equal(t, c.ends, db.status().Epoch)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				require.LessOrEqual(t, db.refused, 1, "refused once at most, then gone above")
+				require.Len(t, w.removals, 3)
+			})
+		})
+	}
+}
