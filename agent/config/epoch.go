@@ -4,7 +4,8 @@ package config
 // from agents that speak of others. Coordinators count up by one, and never come
 // near it. Whoever has the gossip key and makes one up costs them a jump to the
 // next above this, once, and what he makes up later changes nothing: orders of
-// that epoch pass, and those before it do not.
+// that epoch pass, and those before it do not. The price: epochs beyond this are
+// learned from orders only, no longer from the other agents.
 const MaxHeardEpoch = int64(1) << 52
 
 // HeardEpoch is an epoch as it was heard of, or 0 when it cannot be one.
