@@ -66,12 +66,24 @@ func (m *realMembers) until(i int, f func(e *Engine) (engines.Progress, error)) 
 	return p
 }
 
-// tend lets every agent do so until nothing is left to do.
+// tend lets every agent do so until none has anything to do in one whole round.
 func (m *realMembers) tend() {
 	m.t.Helper()
-	for i := range m.engines {
-		m.until(i, func(e *Engine) (engines.Progress, error) { return e.Tend(m.t.Context()) })
+	for range 20 {
+		again := false
+		for i := range m.engines {
+			rounds := 0
+			m.until(i, func(e *Engine) (engines.Progress, error) {
+				rounds++
+				return e.Tend(m.t.Context())
+			})
+			again = again || rounds > 1
+		}
+		if !again {
+			return
+		}
 	}
+	require.FailNow(m.t, "they never come to rest")
 }
 
 func (m *realMembers) apply(undo []byte, order engines.Order) engines.Progress {

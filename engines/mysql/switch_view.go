@@ -140,6 +140,11 @@ func anotherID(s *Source, m member) bool {
 	return s.ID != "" && m.state.ID != "" && !strings.EqualFold(s.ID, m.state.ID)
 }
 
+// has tells whether one of the members is the server with this ID.
+func (v view) has(id string) bool {
+	return slices.ContainsFunc(v.all(), func(m member) bool { return id != "" && strings.EqualFold(m.state.ID, id) })
+}
+
 // begins tells whether one of the names is the other with a domain behind it.
 func begins(a, b string) bool {
 	short, long := strings.ToLower(a), strings.ToLower(b)

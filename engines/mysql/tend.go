@@ -110,8 +110,12 @@ func (v view) vacant() action {
 			return waiting("nobody allows writes; %s does not tell by GTIDs what it has executed", m.name())
 		}
 		source, member := v.sourceOf(m)
-		if m.state.Source != nil && (!member || anotherID(m.state.Source, source)) {
-			return action{deed: done, words: fmt.Sprintf("%s follows %s", m.name(), engines.OneLine(m.state.Source.Host))}
+		switch s := m.state.Source; {
+		case s == nil:
+		case member && anotherID(s, source) && !s.Receiving && v.has(s.ID):
+			return waiting("nobody allows writes; %s was told to follow %s and has not reached it yet", m.name(), source.name())
+		case !member || anotherID(s, source):
+			return action{deed: done, words: fmt.Sprintf("%s follows %s", m.name(), engines.OneLine(s.Host))}
 		}
 	}
 	heir, why := v.heir()

@@ -1,0 +1,59 @@
+package mysql
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestReplicaOfAnotherDatabase: all follow a server of another database, which is
+// called as one of these is. Nobody opens here, whether it can be reached or not.
+func TestReplicaOfAnotherDatabase(t *testing.T) {
+	for _, receiving := range []bool{true, false} {
+		v := vacancy()
+		lag := time.Duration(0)
+		v.self.state.Source = &Source{Host: "db-0.db.elsewhere", Port: 3306, ID: uuid(9), Receiving: receiving, Applying: true, Started: true, Lag: &lag}
+		v.others[0].state.Source.ID, v.others[1].state.Source.ID = uuid(0), uuid(0)
+		a := tended(v)
+		require.Equal(t, done, a.deed, a.words)
+		require.Contains(t, a.words, "db-0 follows db-0.db.elsewhere")
+	}
+}
+
+// TestNewSourceIsNotReachedYet: a server tells the ID of the source before, until it
+// has reached the one that it was told to follow. That is waited for.
+func TestNewSourceIsNotReachedYet(t *testing.T) {
+	v := vacancy()
+	v.others[0].state.Source.ID, v.others[0].state.Source.Receiving = v.others[1].state.ID, false
+	a := tended(v)
+	require.Equal(t, wait, a.deed, a.words)
+	require.Contains(t, a.words, "db-1 was told to follow db-0 and has not reached it yet")
+	v.others[0].state.Source.ID, v.others[0].state.Source.Receiving = v.self.state.ID, true
+	require.Equal(t, open, tended(v).deed)
+}
+
+func TestIsSource(t *testing.T) {
+	for _, c := range []struct {
+		source, node string
+		want         bool
+	}{
+		{"db-0.db", "db-0.db", true},
+		{"db-0.db.ns.svc.cluster.local", "db-0.db", true},
+		{"DB-0", "db-0.db", true},
+		{"db-0.db.ns", "db-0.db.other", false},
+		{"db-0.db2", "db-0.db", false},
+		{"db-01", "db-0", false},
+		{"10.0.0.12", "10.0.0.1", false},
+		{"10.0.0.1.example", "10.0.0.1", false},
+		{"db-0", "db-0:3307", false},
+		{"", "db-0", false},
+	} {
+		m := member{state: State{Node: c.node, ID: "1"}}
+		require.Equal(t, c.want, isSource(&Source{Host: c.source, Port: 3306, ID: "1"}, m), c)
+		if c.want && c.source != c.node {
+			require.False(t, isSource(&Source{Host: c.source, Port: 3306, ID: "2", Receiving: true}, m), c)
+			require.True(t, isSource(&Source{Host: c.source, Port: 3306, ID: "2"}, m), "it may have been made anew")
+		}
+	}
+}
