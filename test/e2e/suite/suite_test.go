@@ -39,6 +39,8 @@ var shared struct {
 	bed    *testbed.Bed
 	err    error
 	loaded []string
+	// recorded ends the recording of metrics.
+	recorded func() error
 }
 
 // bed is the cluster with Rollcall installed, brought up once, and with the images
@@ -86,11 +88,21 @@ func up() (*testbed.Bed, error) {
 			return nil, err
 		}
 	}
-	return b, b.Install(ctx)
+	if err := b.Install(ctx); err != nil {
+		return nil, err
+	}
+	shared.recorded, err = record(b)
+	return b, err
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if shared.recorded != nil {
+		if err := shared.recorded(); err != nil {
+			fmt.Println("recording:", err)
+			code = 1
+		}
+	}
 	if shared.bed != nil && os.Getenv("ROLLCALL_E2E_KEEP") == "" {
 		if err := shared.bed.Down(context.Background()); err != nil {
 			fmt.Println("cluster down:", err)
