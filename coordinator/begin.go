@@ -35,7 +35,11 @@ func (s *session) lead(ctx context.Context) error {
 	s.stalled = s.newest.Status.Phase == policy.ClusterStalled
 	s.estimates = estimatesOf(s.newest.Status)
 	s.groups = nil
-	s.anew, s.reporting, s.reportingSince, s.workedAt = true, true, time.Now(), time.Now()
+	s.anew, s.reportingSince, s.workedAt, s.lookedAt = true, time.Now(), time.Time{}, time.Now()
+	defer func() { s.turns.leave(time.Now(), s.key) }()
+	s.turn, _ = s.turns.ask(s.lookedAt, s.key, len(objects.Pods), false)
+	s.turnOver = !s.turn
+	s.reporting, s.turnOver = s.turn, false
 	s.actor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},

@@ -70,6 +70,9 @@ type Options struct {
 	Guard Guard
 	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
 	MaxRestarts int
+	// FirstLooks bounds the agents whose reports are followed only to find that
+	// there is nothing to do. Default: 500.
+	FirstLooks int
 	// NewID makes the ids of claims. Default: random.
 	NewID   func() string
 	Metrics *act.Metrics
@@ -89,6 +92,9 @@ func (o *Options) validate() error {
 	if o.MaxRestarts < 0 {
 		return errors.New("coordinator: MaxRestarts is negative: 0 for no limit, or how many is wanted")
 	}
+	if o.FirstLooks == 0 {
+		o.FirstLooks = agentsAtOnce
+	}
 	if o.Metrics == nil {
 		o.Metrics = act.NewMetrics(nil)
 	}
@@ -107,6 +113,7 @@ type Term interface {
 type Coordinator struct {
 	options Options
 	fleet   *fleet
+	turns   *turns
 
 	mu       sync.Mutex
 	sessions map[Key]*session
@@ -121,6 +128,7 @@ func New(options Options) (*Coordinator, error) {
 	}
 	c := &Coordinator{options: options, sessions: map[Key]*session{}, changed: make(chan struct{}, 1)}
 	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.pokeAll)
+	c.turns = newTurns(options.FirstLooks, c.poke)
 	options.Cache.Subscribe(c.objectsChanged)
 	options.Agents.Subscribe(c.hint)
 	options.Board.OnAsk(c.lookAt)
@@ -172,7 +180,7 @@ func (c *Coordinator) follow(ctx context.Context, term Term, running *sync.WaitG
 			c.mu.Unlock()
 			continue
 		}
-		s := newSession(c.options, c.fleet, key, term)
+		s := newSession(c.options, c.fleet, c.turns, key, term)
 		c.sessions[key] = s
 		c.mu.Unlock()
 		running.Go(func() {
@@ -190,6 +198,7 @@ func (c *Coordinator) ended(key Key) {
 	c.mu.Unlock()
 	c.fleet.forget(key)
 	c.options.Agents.Forget(key)
+	c.turns.leave(time.Now(), key)
 	c.options.Board.Remove(key)
 	c.compare()
 }

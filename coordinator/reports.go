@@ -16,13 +16,15 @@ const (
 )
 
 // holdReports follows all agents' reports while there is work, and a little
-// longer; an idle cluster costs a few rosters.
-func (s *session) holdReports(now time.Time, d status.Decision) {
-	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || len(s.newest.Status.Shared) > 0 || !d.Snapshot.Cluster.Status.Initialized
+// longer; an idle cluster costs a few rosters. For a first look the cluster
+// waits for its turn.
+func (s *session) holdReports(now time.Time, d status.Decision, wake *time.Time) {
+	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || len(s.newest.Status.Shared) > 0
 	if s.asked.Swap(false) || work {
 		s.workedAt = now
 	}
 	reporting := work || now.Sub(s.workedAt) < reportsLinger
+	reporting = s.takeTurn(now, d, reporting, wake) || reporting
 	if reporting && !s.reporting {
 		s.reportingSince = now
 		s.poke() // to ask for the streams at once
@@ -30,10 +32,62 @@ func (s *session) holdReports(now time.Time, d status.Decision) {
 	s.reporting = reporting
 }
 
+// takeTurn answers whether reports are to be followed for a first look: because
+// this coordinator has just begun, or because the database was not healthy yet.
+// While some pod is not Ready it cannot become that, so there is no need to look.
+// (Only Kubernetes' word counts for this: were it the agents', who looks would
+// need something else than who does not.)
+func (s *session) takeTurn(now time.Time, d status.Decision, already bool, wake *time.Time) bool {
+	first := !d.Snapshot.Cluster.Status.Initialized
+	if first {
+		s.lookedAt = now
+	}
+	if already || !first && now.Sub(s.lookedAt) >= reportsLinger {
+		s.endTurn(now)
+		return false
+	}
+	need := first && allReady(d)
+	if !need && !s.turn {
+		s.endTurn(now)
+		return false
+	}
+	may, until := s.turns.ask(now, s.key, len(d.Snapshot.Pods), need)
+	if until.After(now) {
+		sooner(wake, until)
+	}
+	if s.turn && !may {
+		s.endTurn(now)
+		return false
+	}
+	s.turn = may
+	return may
+}
+
+func allReady(d status.Decision) bool {
+	ready := int32(0)
+	for i := range d.Snapshot.Pods {
+		if d.Snapshot.Pods[i].Phase == policy.Ready {
+			ready++
+		}
+	}
+	return d.Pods.Desired > 0 && ready >= d.Pods.Desired
+}
+
+// endTurn: the next pass closes the streams, if nothing else needs them, and only
+// then is it somebody else's turn.
+func (s *session) endTurn(now time.Time) {
+	if !s.turn {
+		s.turns.leave(now, s.key) // it may be waiting for one
+		return
+	}
+	s.turn, s.turnOver = false, true
+	s.poke()
+}
+
 // wakeForReports: when streams may be closed, and when those who have not
 // reported are waited for no more.
 func (s *session) wakeForReports(now time.Time, wake *time.Time) {
-	for _, at := range []time.Time{s.workedAt.Add(reportsLinger), s.reportingSince.Add(firstReports)} {
+	for _, at := range []time.Time{s.workedAt.Add(reportsLinger), s.lookedAt.Add(reportsLinger), s.reportingSince.Add(firstReports)} {
 		if at.After(now) {
 			sooner(wake, at)
 		}

@@ -37,6 +37,7 @@ const (
 type session struct {
 	options Options
 	fleet   *fleet
+	turns   *turns
 	key     Key
 	term    Term
 	log     *slog.Logger
@@ -71,6 +72,9 @@ type session struct {
 	reporting      bool
 	reportingSince time.Time
 	workedAt       time.Time
+	// lookedAt is when a first look was still needed, and turn whether one is under way.
+	lookedAt       time.Time
+	turn, turnOver bool
 	asked          atomic.Bool
 	refreshing     sync.WaitGroup
 
@@ -81,9 +85,9 @@ type session struct {
 	stale    atomic.Bool
 }
 
-func newSession(options Options, fleet *fleet, key Key, term Term) *session {
+func newSession(options Options, fleet *fleet, turns *turns, key Key, term Term) *session {
 	return &session{
-		options: options, fleet: fleet, key: key, term: term,
+		options: options, fleet: fleet, turns: turns, key: key, term: term,
 		log:    options.Logger.With("cluster", key.String()),
 		events: make(chan struct{}, 1),
 	}
@@ -186,7 +190,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	s.stalled = decision.Phase == policy.ClusterStalled
 	decision.HeldSince = s.progress.held
 	s.options.Board.Publish(decision)
-	s.holdReports(now, decision)
+	s.holdReports(now, decision, &wake)
 	s.estimates.learn(snapshot, outcome.Away)
 	if err := s.write(ctx, now, objects.Cluster, decision, outcome.Edits, &wake); err != nil {
 		s.log.Warn("status not written", "error", err)
@@ -222,6 +226,10 @@ func remaining(claims []policy.Claim, drop []string) []policy.Claim {
 // look brings up to date whose reports are held and what may be taken for fresh.
 func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
 	s.options.Agents.Follow(s.key, followingOf(objects, s.reporting))
+	if s.turnOver {
+		s.turnOver = false
+		s.turns.leave(now, s.key)
+	}
 	if s.departures.look(now, objects.Pods, s.options.Agents.State(s.key)) {
 		s.anew = true
 	}

@@ -84,7 +84,14 @@ func (m *member) WatchReport(_ *rollcallv1.WatchReportRequest, stream grpc.Serve
 	wake := make(chan struct{}, 1)
 	m.db.w.mu.Lock()
 	m.changed[wake] = struct{}{}
+	m.db.w.watching++
+	m.db.w.mostWatching = max(m.db.w.mostWatching, m.db.w.watching)
 	m.db.w.mu.Unlock()
+	defer func() {
+		m.db.w.mu.Lock()
+		defer m.db.w.mu.Unlock()
+		m.db.w.watching--
+	}()
 	heartbeat := time.NewTicker(5 * time.Second)
 	defer heartbeat.Stop()
 	for {

@@ -48,6 +48,10 @@ type world struct {
 	removals []string
 	// guarded: coordinators have a guard.
 	guarded bool
+	// firstLooks of coordinators; 0: their default.
+	firstLooks int
+	// watching counts the open report streams, mostWatching how many there were at once.
+	watching, mostWatching int
 }
 
 // database is one cluster: pods of one or more pools, with one shard on all of
@@ -468,7 +472,7 @@ func (w *world) start() *process {
 		require.NoError(w.t, err)
 		running.Go(func() { _ = p.guard.Watch(ctx) })
 	}
-	o := Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log}
+	o := Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log, FirstLooks: w.firstLooks}
 	if p.guard != nil {
 		o.Guard = p.guard
 	}

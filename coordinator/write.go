@@ -116,7 +116,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		Desired: d.Pods.Desired, Current: d.Pods.Current, Updated: d.Pods.Updated,
 		Ready: d.Pods.Ready, Away: d.Pods.Away, Failed: d.Pods.Failed,
 	}
-	if wasHealthy(d) {
+	if !d.Idle && wasHealthy(d) { // what rosters tell is not enough
 		d.Snapshot.Cluster.Status.Initialized = true
 	}
 	if !s.reporting {

@@ -36,6 +36,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		`--http-addr is "": want host`:     func(o *options) { o.httpAddr = "" },
 		`--page-addr is "7": want host`:    func(o *options) { o.pageAddr = "7" },
 		`--webhook-addr is "x": want host`: func(o *options) { o.webhook = "x" },
+		`--api-qps is -1: want how`:        func(o *options) { o.apiQPS = -1 },
 		`--max-restarts is -1: want how`:   func(o *options) { o.maxRestart = -1 },
 		`--log-level is "loud": want deb`:  func(o *options) { o.logLevel = "loud" },
 	} {
@@ -51,7 +52,7 @@ func TestFlags(t *testing.T) {
 	flags := newCommand().Flags()
 	for name, value := range map[string]string{
 		"namespace": "rollcall-system", "agent-image": "", "grpc-addr": ":7950", "http-addr": ":7951", "page-addr": ":7952",
-		"webhook-addr": ":9443", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0",
+		"webhook-addr": ":9443", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0", "api-qps": "0",
 	} {
 		flag := flags.Lookup(name)
 		require.NotNil(t, flag, name)

@@ -41,6 +41,7 @@ type options struct {
 	kubeconfig string
 	logLevel   string
 	maxRestart int
+	apiQPS     int
 }
 
 func newCommand() *cobra.Command {
@@ -74,6 +75,7 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the API server; without it, as a pod does")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.IntVar(&o.maxRestart, "max-restarts", 0, "restarts in flight across all database clusters at most; 0 = no limit")
+	f.IntVar(&o.apiQPS, "api-qps", 0, "requests to the API server a second, on average; 0 = no limit but the server's own (API Priority and Fairness)")
 	return cmd
 }
 
@@ -98,6 +100,9 @@ func (o options) validate() (*slog.Logger, error) {
 	}
 	if o.maxRestart < 0 {
 		return nil, fmt.Errorf("--max-restarts is %d: want how many, or 0 for no limit", o.maxRestart)
+	}
+	if o.apiQPS < 0 {
+		return nil, fmt.Errorf("--api-qps is %d: want how many, or 0 for no limit but the server's own", o.apiQPS)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {

@@ -33,12 +33,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status/web"
 )
 
-// Requests to the API server: on average this many a second, and at once.
-const (
-	apiQPS   = 50
-	apiBurst = 100
-)
-
 // clients of the API server.
 type clients struct {
 	kubernetes kubernetes.Interface
@@ -58,7 +52,11 @@ func newClients(o options, m *metrics) (clients, error) {
 	config.UserAgent = "rollcall-coordinator/" + versionText()
 	election, asking := rest.CopyConfig(config), rest.CopyConfig(config)
 	asking.QPS = -1 // the gate has a limit of its own, at which it refuses and does not wait
-	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(apiQPS, apiBurst)
+	config.QPS = -1 // API Priority and Fairness shares the server out: it knows how busy that is, and a client does not
+	if o.apiQPS > 0 {
+		// One for both clients.
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(float32(o.apiQPS), 2*o.apiQPS)
+	}
 	config.Wrap(m.countWrites)
 	var c clients
 	var errs [4]error
