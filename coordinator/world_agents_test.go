@@ -77,6 +77,7 @@ func (m *member) answer() *rollcallv1.Report {
 func (m *member) GetReport(context.Context, *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
 	m.db.w.mu.Lock()
 	defer m.db.w.mu.Unlock()
+	m.db.w.answered = time.Now()
 	return m.answer(), nil
 }
 

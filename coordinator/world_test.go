@@ -50,6 +50,8 @@ type world struct {
 	guarded bool
 	// firstLooks of coordinators; 0: their default.
 	firstLooks int
+	// answered is when an agent was last asked for its report, and gave it.
+	answered time.Time
 	// watching counts the open report streams, mostWatching how many there were at once.
 	watching, mostWatching int
 }

@@ -138,7 +138,9 @@ func (s *stage) up(ctx context.Context) error {
 	if response, err := http.Get("http://" + kwokAt + "/healthz"); err == nil {
 		response.Body.Close()
 	} else if s.kwok, err = start(s.dir, "kwok", filepath.Join(s.bin, "kwok"), nil, "--kubeconfig", kubeconfig, "--config", stages,
-		"--manage-all-nodes", "--cidr", s.pods, "--node-ip", "10.249.0.1", "--node-lease-duration-seconds", "200", "--server-address", kwokAt); err != nil {
+		// Leases are renewed four times in their duration; nodes of which none was for 50 s would be taken for lost, and their pods
+		// would not become Ready again.
+		"--manage-all-nodes", "--cidr", s.pods, "--node-ip", "10.249.0.1", "--node-lease-duration-seconds", "60", "--server-address", kwokAt); err != nil {
 		return err
 	}
 	manifest, err := os.ReadFile(filepath.Join("deploy", "manifests", "rollcall.yaml"))
