@@ -33,6 +33,7 @@ unit() {
   timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
   timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 1000 -twice 30
   timed "unit tests of the local cluster" go -C test/cluster test ./...
+  timed "the dashboard with a recording of a rollout" env -u ROLLCALL_REQUIRE go -C test/dashboard test ./...
 }
 
 images() {
@@ -79,6 +80,7 @@ all)
   images
   homes
   timed "the page in a real browser" go test -count=1 -run RealBrowser ./coordinator/status/web
+  timed "the dashboard in a real browser" go -C test/dashboard test -count=1 -run RealBrowser .
   real 2 $solr_packages $opensearch_packages $mysql_packages
   e2e
   ;;
