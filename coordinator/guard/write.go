@@ -31,12 +31,13 @@ type writer struct {
 	bound Bound
 
 	recently sync.Mutex
-	// labelled is when pods were labelled last, of the last moments.
-	labelled map[types.UID]time.Time
+	// written is when pods were labelled, and when the budget of a DatabaseCluster was
+	// made, by their UIDs, of the last moments.
+	written map[types.UID]time.Time
 }
 
 func newWriter(g *Guard, bound Bound) *writer {
-	return &writer{Guard: g, bound: bound, labelled: map[types.UID]time.Time{}}
+	return &writer{Guard: g, bound: bound, written: map[types.UID]time.Time{}}
 }
 
 func (w *writer) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[kube.Key]) {
@@ -146,6 +147,10 @@ func (w *writer) budget(ctx context.Context, f Facts, d Decision) error {
 	case KeepBudget:
 		return nil
 	case CreateBudget:
+		if w.justWritten(cluster.UID) {
+			w.lookAfter(kube.Key{Namespace: cluster.Namespace, Name: cluster.Name}, echo)
+			return nil
+		}
 		pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: name}}
 		makeShut(pdb, cluster)
 		_, err = budgets.Create(ctx, pdb, metav1.CreateOptions{})
@@ -214,7 +219,7 @@ func (w *writer) unlabel(ctx context.Context, key kube.Key) error {
 }
 
 func (w *writer) set(ctx context.Context, key kube.Key, change LabelChange) error {
-	if w.justLabelled(change.UID) {
+	if w.justWritten(change.UID) {
 		w.lookAfter(key, echo)
 		return nil
 	}
@@ -227,17 +232,17 @@ func (w *writer) set(ctx context.Context, key kube.Key, change LabelChange) erro
 	return err
 }
 
-// justLabelled answers whether the pod was labelled a moment ago, and if not
+// justWritten answers whether the object was written for a moment ago, and if not
 // notes that it is now.
-func (w *writer) justLabelled(uid types.UID) bool {
+func (w *writer) justWritten(uid types.UID) bool {
 	w.recently.Lock()
 	defer w.recently.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(w.labelled, func(_ types.UID, at time.Time) bool { return now.Sub(at) >= echo })
-	if _, ok := w.labelled[uid]; ok {
+	maps.DeleteFunc(w.written, func(_ types.UID, at time.Time) bool { return now.Sub(at) >= echo })
+	if _, ok := w.written[uid]; ok {
 		return true
 	}
-	w.labelled[uid] = now
+	w.written[uid] = now
 	return false
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -51,12 +52,15 @@ const staleAfter = time.Minute
 
 // sight is a view with what is concluded from it.
 //
-// Invariant: primary is nil unless exactly one member is known to be it.
+// Invariant: primary is nil unless exactly one member is known to be it, or no member
+// takes writes and all follow one that has no agent yet.
 type sight struct {
 	view
 	members []member // all, and those that only others know of, as every member orders them
 	primary *member
 	writers []member // that are known to allow writes
+	// adopting: the primary has no agent yet.
+	adopting bool
 }
 
 // observation is pure: values in, facts out, and unknown for the rest.
@@ -107,7 +111,12 @@ func see(v view) sight {
 			s.primary = &s.members[i]
 		}
 	}
-	if len(s.writers) != 1 {
+	switch len(s.writers) {
+	case 0:
+		s.primary = s.unattended()
+		s.adopting = s.primary != nil
+	case 1:
+	default:
 		s.primary = nil
 	}
 	if group := s.self.state.Group; group != nil && group.Primary && !group.Galera {
@@ -169,6 +178,53 @@ func (s sight) rumoured() []member {
 		}
 	}
 	return out
+}
+
+// unattended is the member that all others follow, and of which no agent has ever been
+// known: while a database is adopted its primary gets an agent last. By its name it is
+// of the own StatefulSet; who follows anybody else follows somebody outside. nil: there
+// is none, or somebody who might take writes does not tell.
+func (s sight) unattended() *member {
+	var found *member
+	for i, m := range s.members {
+		if m.peer.Pod == "" && !m.known && s.sibling(m) && slices.ContainsFunc(s.all(), func(o member) bool { return s.receives(o, m) }) {
+			found = &s.members[i]
+		}
+	}
+	if found == nil || slices.ContainsFunc(s.all(), func(m member) bool {
+		switch {
+		case m.serves():
+			return !m.refuses() || m.state.Group != nil || m.state.Source == nil || !s.comesFrom(m, *found)
+		case m.known:
+			return !m.state.Down
+		}
+		return m.peer.Alive
+	}) {
+		return nil
+	}
+	return found
+}
+
+// receives tells whether a member that serves is sent what the other one writes.
+func (s sight) receives(m, source member) bool {
+	return m.serves() && m.state.Source != nil && m.state.Source.Receiving && isSource(m.state.Source, source)
+}
+
+// sibling: a pod of the own one's StatefulSet is called so, and no known member is.
+func (s sight) sibling(m member) bool {
+	set, ordinal := setOf(label(m.name()))
+	own, _ := setOf(label(s.self.name()))
+	return ordinal != "" && set == own &&
+		!slices.ContainsFunc(s.all(), func(o member) bool { return strings.EqualFold(label(o.name()), label(m.name())) })
+}
+
+// setOf takes a pod's name apart: the StatefulSet and the ordinal; empty: it is no such name.
+func setOf(pod string) (set, ordinal string) {
+	i := strings.LastIndexByte(pod, '-')
+	if i <= 0 || i == len(pod)-1 || strings.Trim(pod[i+1:], "0123456789") != "" {
+		return "", ""
+	}
+	return strings.ToLower(pod[:i]), pod[i+1:]
 }
 
 // leads tells whether the member takes writes: the primary, or one of many.

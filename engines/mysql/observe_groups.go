@@ -35,7 +35,10 @@ func (s sight) copyState(m member) engines.MemberState {
 	case m.known && m.state.Down:
 		return engines.Down
 	case !m.serves():
-		if s.missed(m) {
+		switch {
+		case s.adopting && s.leads(m):
+			return engines.Active // it sends what others follow
+		case s.missed(m):
 			return engines.Down
 		}
 		return engines.StateUnknown

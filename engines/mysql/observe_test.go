@@ -319,3 +319,59 @@ func TestFacts(t *testing.T) {
 	require.Equal(t, map[int]string{9: "8.4.0"}, newEngine(nil, Options{}).Facts().MinSource)
 	require.Equal(t, engines.Facts{Name: "MariaDB", SettleSeconds: 5}, newEngine(nil, Options{Flavor: MariaDB}).Facts())
 }
+
+// TestAdoptedBeforeTheirPrimary: replicas have agents, and the primary gets its own last.
+// Nothing of that holds the next replica back.
+func TestAdoptedBeforeTheirPrimary(t *testing.T) {
+	adopted := func(agents int) view {
+		v := healthy()
+		v.self.state.Source.Host = "db-0.db.prod.svc"
+		v.others = v.others[1:agents]
+		for i := range v.others {
+			v.others[i].state.Source.Host = "db-0.db.prod.svc"
+		}
+		return v
+	}
+	for agents := 1; agents <= 2; agents++ {
+		o := observation(adopted(agents))
+		require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "away: the agent of db-0.db.prod.svc"}, o.Health)
+		require.True(t, o.Settled)
+		require.Empty(t, o.Veto)
+		require.Len(t, o.Nodes, agents+1)
+		for _, m := range group(t, o, "primary").Members {
+			require.Equal(t, m.Node == "db-0.db.prod.svc", m.Leader, m.Node)
+			require.Equal(t, engines.Active, m.State, m.Node)
+		}
+	}
+	lag := time.Minute
+	for name, c := range map[string]struct {
+		edit    func(v *view)
+		verdict engines.Verdict
+		reason  string
+	}{
+		"far behind":             {func(v *view) { v.self.state.Source.Lag = &lag }, engines.Yellow, "db-2 is 1m0s behind"},
+		"an agent does not know": {func(v *view) { v.others[0].known = false }, engines.VerdictUnknown, "db-1 does not answer"},
+		"one takes writes":       {func(v *view) { v.others[0].state.Writes = Allowed }, engines.Yellow, "which is not the primary"},
+		"not sent anything": {func(v *view) {
+			v.self.state.Source.Receiving, v.others[0].state.Source.Receiving = false, false
+		}, engines.Red, "no member allows writes"},
+		"the other one follows nobody":        {func(v *view) { v.others[0].state.Source = nil }, engines.VerdictUnknown, "no agent is known for it"},
+		"the other one follows somebody else": {func(v *view) { v.others[0].state.Source.Host, v.others[0].state.Source.ID = "db-7.db", idOf(7) }, engines.VerdictUnknown, "no agent is known for it"},
+		"of another StatefulSet": {func(v *view) {
+			v.self.state.Source.Host, v.others[0].state.Source.Host = "other-0.db", "other-0.db"
+		}, engines.Yellow, "all follow other-0.db, which is none of the members"},
+		"a service": {func(v *view) {
+			v.self.state.Source.Host, v.others[0].state.Source.Host = "db", "db"
+		}, engines.Yellow, "all follow db, which is none of the members"},
+		"a member of another database that is called the same": {func(v *view) {
+			v.self.state.Source.Host, v.others[0].state.Source.Host = "db-1.elsewhere", "db-1.elsewhere"
+			v.self.state.Source.ID, v.others[0].state.Source.ID = idOf(9), idOf(9)
+		}, engines.Yellow, "all follow db-1.elsewhere"},
+	} {
+		v := adopted(2)
+		c.edit(&v)
+		o := observation(v)
+		require.Equal(t, c.verdict, o.Health.Verdict, name)
+		require.Contains(t, o.Health.Reason, c.reason, name)
+	}
+}

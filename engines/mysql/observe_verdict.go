@@ -58,7 +58,7 @@ func (s sight) verdict() engines.Health {
 	case outside != nil && unknown.N == 0:
 		return engines.Health{Verdict: engines.Yellow, Reason: "all follow " + engines.OneLine(nodeName(outside.Host, outside.Port)) +
 			", which is none of the members: none allows writes, and none can take over"}
-	case len(s.writers) == 0 && unknown.N == 0:
+	case len(s.writers) == 0 && !s.adopting && unknown.N == 0:
 		return engines.Health{Verdict: engines.Red, Reason: "no member allows writes"}
 	case unknown.N > 0:
 		return engines.Health{Reason: unknown.Text("not known:")}
@@ -75,6 +75,9 @@ func (s sight) verdict() engines.Health {
 // outside is the server that all members together follow, and that is none of them;
 // nil: one of them is, or should be, the primary.
 func (s sight) outside() (found *Source) {
+	if s.adopting {
+		return nil
+	}
 	for _, m := range s.all() {
 		if !m.serves() {
 			continue
