@@ -1,0 +1,86 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
+	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+)
+
+// adopted: a chart that runs without agents. The replicas get theirs one after the
+// other; the primary, for which nobody can hand over, is left alone, with a reason,
+// until a person opens its pod.
+func (s *sqlTest) adopted(t *testing.T) {
+	ctx := t.Context()
+	require.NoError(t, s.bed.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.RollingUpdate(0))
+	require.NoError(t, err)
+	designating, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cluster.Designated(designating)
+	}()
+	err = cluster.Ready(ctx)
+	stop()
+	<-ended
+	require.NoError(t, err)
+	s.cluster = cluster
+
+	// The label on the StatefulSet, the DatabaseCluster, the label in the template.
+	primary := s.flavor.Name + "-0"
+	require.NoError(t, cluster.Edit(ctx, sqlcluster.LabelledSet))
+	s.apply(t)
+	require.NoError(t, s.guarded(ctx))
+	require.NoError(t, cluster.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, manifests.ClusterLabel, s.flavor.Name)))
+	s.approve(t)
+	began := time.Now()
+	require.NoError(t, s.bed.Eventually(ctx, "the replicas to be adopted", 4*time.Minute, func(ctx context.Context) error {
+		for _, pod := range cluster.Pods.All() {
+			agent := slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer })
+			if agent == (pod.Name == primary) || !testbed.Ready(pod) {
+				plan, err := s.plan(ctx)
+				return errors.Join(err, fmt.Errorf("%s: agent: %t\n%s", pod.Name, agent, plan))
+			}
+		}
+		return nil
+	}))
+	t.Logf("the replicas were adopted in %s", time.Since(began).Round(time.Second))
+	at, err := cluster.Primary(ctx)
+	require.NoError(t, err)
+	require.Equal(t, primary, at, "a replica's adoption moves nothing")
+
+	var said string
+	require.NoError(t, s.bed.Eventually(ctx, "what a person can do to be said", 2*time.Minute, func(ctx context.Context) error {
+		if said, err = s.bed.Rollcall(ctx, "explain", primary, "-n", sqlcluster.Namespace); err == nil && !strings.Contains(said, primary+", which has no agent") {
+			err = errors.New(said)
+		}
+		return err
+	}))
+	t.Log(said)
+	require.NotContains(t, said, string(policy.NoLeader))
+	uid := cluster.Pod(primary).UID
+	require.NoError(t, testbed.Pause(ctx, 10*time.Second))
+	require.Equal(t, uid, cluster.Pod(primary).UID, "it is left alone")
+
+	// The way out that was named.
+	_, err = s.bed.Kubectl(ctx, "", "label", "pod", primary, "-n", sqlcluster.Namespace, "rollcall.dev/guard=open", "--overwrite")
+	require.NoError(t, err)
+	_, err = s.bed.Kubectl(ctx, "", "delete", "pod", primary, "-n", sqlcluster.Namespace)
+	require.NoError(t, err)
+	require.NoError(t, cluster.RolledOut(ctx, rolloutLimit))
+	_, err = s.bed.Rollcall(ctx, "status", s.flavor.Name, "-n", sqlcluster.Namespace, "--wait", "--timeout", "2m")
+	require.NoError(t, err)
+}
