@@ -81,6 +81,9 @@ func run(ctx context.Context, o options) (err error) {
 			return err
 		}
 	}
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return err
+	}
 	s := &stage{options: o, bin: "bin"}
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
