@@ -218,6 +218,7 @@ func TestChecksOnACluster(t *testing.T) {
 		"no report":             {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "report": null}]}`), []string{"error reports: the coordinator has no report of solr-0"}},
 		"not a member":          {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "report": {"uid": "u0", "member": "NotLive"}}]}`), []string{"warning reports: in the database's own membership are not: solr-0 (NotLive)"}},
 		"no agents yet":         {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "agent": false}]}`), []string{"info reports: 1 pods have no agent yet, such as solr-0"}},
+		"no agents, nobody knows": {fine, snapshot(start + `"health": {"verdict": "Unknown", "reason": "no report"}, "pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "agent": false}]}`), []string{"info reports: 1 pods have no agent yet, such as solr-0"}},
 		"single copies": {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "report": {"uid": "u0"}}],
 			"groups": [{"id": "books/s2", "members": [{"id": "r1", "pod": "solr-0", "leader": true}]}, {"id": "books/s1", "members": [{"id": "r1", "pod": "solr-0", "leader": true}]}]}`),
 			[]string{"warning holds: solr-0 has the only copy of books/s1 and 1 more: out of reach while it restarts (policy.unprotected: Allow)"}},

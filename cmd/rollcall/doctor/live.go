@@ -42,7 +42,7 @@ func reports(f *Facts) []Finding {
 		var out []Finding
 		if len(without) > 0 {
 			out = append(out, Finding{Severity: Info, Found: fmt.Sprintf("%d pods have no agent yet, such as %s", len(without), without[0]),
-				Fix: "kubectl rollcall approve " + s.Cluster.Name + " --what adopt lets Rollcall restart them one after the other, once the label is in the pod template"})
+				Fix: "kubectl rollcall approve " + s.Cluster.Name + " -n " + s.Cluster.Namespace + " --what adopt lets Rollcall restart them one after the other, once the label is in the pod template"})
 		}
 		if len(silent) > 0 {
 			out = append(out, Finding{Severity: Error, Found: fmt.Sprintf("the coordinator has no report of %s", strings.Join(silent, ", ")),
@@ -51,6 +51,9 @@ func reports(f *Facts) []Finding {
 		if len(strange) > 0 {
 			out = append(out, Finding{Severity: Warning, Found: "in the database's own membership are not: " + strings.Join(strange, ", "),
 				Fix: "the agent's log says what it was refused (a missing grant, credentials, TLS); the guide of the database lists the grants"})
+		}
+		if len(without) == len(s.Pods) {
+			return out // nobody could say how the database is
 		}
 		if s.Health.Verdict == policy.Red || s.Health.Verdict == policy.UnknownHealth {
 			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("the database says %s: %s", s.Health.Verdict, s.Health.Reason), Fix: "mend the database first: with policy.health above it nothing goes"})

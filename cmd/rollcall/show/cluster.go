@@ -123,17 +123,29 @@ func phaseMark(phase string) Mark {
 	return Plain
 }
 
+// untold: there are pods, and no report of any.
+func untold(c *rollcallv1.Cluster) bool {
+	return len(c.GetPodStates()) > 0 && !slices.ContainsFunc(c.GetPodStates(), func(s *rollcallv1.PodState) bool { return s.GetReportAgeSeconds() >= 0 })
+}
+
 // Cluster writes everything about one cluster. Source says who says so.
 func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now time.Time) {
 	pods, budget := c.GetPods(), c.GetPlan().GetBudget()
 	head := NewTable("cluster", fmt.Sprintf("%s/%s (%s)", c.GetNamespace(), c.GetName(), c.GetEngine()))
-	head.Row(phaseMark(c.GetPhase()), "phase", cmp.Or(c.GetPhase(), "Unknown"))
+	phase := cmp.Or(c.GetPhase(), "Unknown")
+	if untold(c) {
+		phase += ", as far as Kubernetes knows: no agent has told of the database yet"
+	}
+	head.Row(phaseMark(c.GetPhase()), "phase", phase)
 	if s := c.GetStalled(); s != nil {
 		head.Row(Bad, "stalled", s.GetRule()+": "+Clean(s.GetMessage()))
 	}
 	count := fmt.Sprintf("%d of %d updated, %d ready, %d away", pods.GetUpdated(), pods.GetDesired(), pods.GetReady(), pods.GetAway())
 	if budget.GetPodLimit() > 0 {
 		count += fmt.Sprintf(" (at most %d)", budget.GetPodLimit())
+	}
+	if back := pods.GetAway() - max(pods.GetDesired()-pods.GetReady(), 0); back > 0 {
+		count += fmt.Sprintf(", %d of them Ready but not settled", back)
 	}
 	if pods.GetFailed() > 0 {
 		count += fmt.Sprintf(", %d failed", pods.GetFailed())

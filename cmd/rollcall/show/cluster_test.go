@@ -62,6 +62,22 @@ Pods:
 `, out.String())
 }
 
+// TestAwayAndReady: who counts as away may be Ready, and nobody may have told anything.
+func TestAwayAndReady(t *testing.T) {
+	c := sample()
+	c.Phase, c.Pods = "Done", &rollcallv1.PodCounts{Desired: 3, Updated: 3, Ready: 3, Away: 3}
+	var out strings.Builder
+	Cluster(&out, Palette{}, c, "", noon)
+	require.Contains(t, out.String(), "phase     Done\n")
+	require.Contains(t, out.String(), "3 ready, 3 away (at most 1), 3 of them Ready but not settled\n")
+	c.Pods.Away = 0
+	c.PodStates = []*rollcallv1.PodState{{Pod: "search-0", Phase: "Ready", ReportAgeSeconds: -1}}
+	out.Reset()
+	Cluster(&out, Palette{}, c, "", noon)
+	require.Contains(t, out.String(), "phase     Done, as far as Kubernetes knows: no agent has told of the database yet\n")
+	require.Contains(t, out.String(), "3 ready, 0 away (at most 1)\n")
+}
+
 func TestLongListsAreCut(t *testing.T) {
 	c := sample()
 	for i := range 100 {
