@@ -273,7 +273,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod,
+		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Unlisted: facts.Unlisted,
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }

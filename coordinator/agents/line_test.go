@@ -138,3 +138,34 @@ func TestReportsShareTheirMembership(t *testing.T) {
 	require.Same(t, other.Nodes[1], again.Nodes[1])
 	require.Equal(t, 3, again.Nodes[1].ProtoReflect().Descriptor().Fields().Len(), "sameNode compares every field")
 }
+
+func TestRostersShareTheirHeadlines(t *testing.T) {
+	full := func() *rollcallv1.Headline {
+		return &rollcallv1.Headline{Pod: "a", PodUid: "u", Incarnation: 1, Sequence: 2, Phase: 3, Member: 1, Verdict: 2, Drain: 1, Roles: []string{"r"},
+			Alive: 4, Digest: 5, Address: "a:1", Node: "n", Epoch: 6, Zone: "z"}
+	}
+	roster := func(h *rollcallv1.Headline) *rollcallv1.Roster {
+		return &rollcallv1.Roster{Entries: []*rollcallv1.RosterEntry{{Headline: h}}}
+	}
+	c := &cluster{}
+	one, same := roster(full()), roster(full())
+	c.shareHeadlines(one)
+	c.shareHeadlines(same)
+	require.Same(t, one.Entries[0].Headline, same.Entries[0].Headline)
+
+	// What differs in any field stays as it came.
+	fields := full().ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		other := full()
+		require.True(t, other.ProtoReflect().Has(fields.Get(i)), "every field is tried: %s", fields.Get(i).Name())
+		other.ProtoReflect().Clear(fields.Get(i))
+		require.False(t, sameHeadline(full(), other), "%s", fields.Get(i).Name())
+		c.shareHeadlines(roster(full()))
+		differs := roster(other)
+		c.shareHeadlines(differs)
+		require.Same(t, other, differs.Entries[0].Headline)
+	}
+	c.shareHeadlines(roster(nil))
+	c.shareHeadlines(&rollcallv1.Roster{})
+	require.Empty(t, c.headlines, "who is in no roster any more is not kept")
+}

@@ -19,3 +19,24 @@ func (c *cluster) shareNodes(report *rollcallv1.Report) {
 func sameNode(a, b *rollcallv1.MemberNode) bool {
 	return a.GetName() == b.GetName() && a.GetAddress() == b.GetAddress() && a.GetMember() == b.GetMember()
 }
+
+// shareHeadlines lets the rosters of a cluster hold each headline once: three agents tell of the same pods, and mostly
+// the same. mu is held.
+func (c *cluster) shareHeadlines(roster *rollcallv1.Roster) {
+	kept := make(map[string]*rollcallv1.Headline, len(roster.GetEntries()))
+	for _, e := range roster.GetEntries() {
+		if h := c.headlines[e.GetHeadline().GetPodUid()]; h != nil && sameHeadline(h, e.GetHeadline()) {
+			e.Headline = h
+		}
+		kept[e.GetHeadline().GetPodUid()] = e.GetHeadline()
+	}
+	c.headlines = kept
+}
+
+func sameHeadline(a, b *rollcallv1.Headline) bool {
+	return b != nil && a.GetPod() == b.GetPod() && a.GetPodUid() == b.GetPodUid() &&
+		a.GetIncarnation() == b.GetIncarnation() && a.GetSequence() == b.GetSequence() &&
+		a.GetPhase() == b.GetPhase() && a.GetMember() == b.GetMember() && a.GetVerdict() == b.GetVerdict() && a.GetDrain() == b.GetDrain() &&
+		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetAlive() == b.GetAlive() && a.GetDigest() == b.GetDigest() &&
+		a.GetAddress() == b.GetAddress() && a.GetNode() == b.GetNode() && a.GetEpoch() == b.GetEpoch() && a.GetZone() == b.GetZone()
+}

@@ -158,6 +158,17 @@ func sees(i int, m rollcallv1.Membership) func(*rollcallv1.Report) {
 	}
 }
 
+// forgets leaves the i-th pod, the last one, out of a report.
+func forgets(i int) func(*rollcallv1.Report) {
+	return func(r *rollcallv1.Report) {
+		sees(i, unsaid)(r)
+		r.Groups[0].Members = r.Groups[0].Members[:i]
+	}
+}
+
+// unlisted: members need not know of each other.
+func unlisted(in *Input) { in.Unlisted = true }
+
 // hasCopy sets the state that a report gives to the copy on the i-th pod.
 func hasCopy(i int, state rollcallv1.MemberState) func(*rollcallv1.Report) {
 	return func(r *rollcallv1.Report) { r.Groups[0].Members[i].State = state }

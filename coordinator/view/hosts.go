@@ -129,7 +129,25 @@ func (w *world) findSilent(claims map[string][]int) (alive map[string]bool) {
 			claims[name] = slices.DeleteFunc(pods, func(i int) bool { return !w.silent(i) })
 		}
 	}
+	if w.in.Unlisted {
+		w.claimUnlisted(claims)
+	}
 	return alive
+}
+
+// claimUnlisted gives the pods that have no name yet their own.
+func (w *world) claimUnlisted(claims map[string][]int) {
+	named := make([]bool, len(w.pods))
+	for _, pods := range claims {
+		for _, i := range pods {
+			named[i] = true
+		}
+	}
+	for i := range w.pods {
+		if name := w.pods[i].name; !named[i] && w.silent(i) && len(claims[name]) == 0 {
+			claims[name] = []int{i}
+		}
+	}
 }
 
 // addresses are the hosts at which the agents see each name, and whether any of

@@ -43,7 +43,9 @@ type Input struct {
 	Engine policy.EngineFacts
 	// NamedByPod: a member's name is that of its pod.
 	NamedByPod bool
-	MinSource  map[int]string
+	// Unlisted: a pod without an agent of which no agent tells may be a member.
+	Unlisted  bool
+	MinSource map[int]string
 	// Paused is the switch for all clusters.
 	Paused bool
 	// GuardEnforcing: Kubernetes refuses to remove closed pods now.

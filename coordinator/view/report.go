@@ -2,9 +2,11 @@ package view
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -98,12 +100,22 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 	switch {
 	case p.ambiguous || len(p.names) == 0:
 		// Not even its name is known.
+	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p):
+		// Nobody would know of it: Ready is all there is, as before the first agent.
+		out.Member, out.Settled = policy.Live, whole
 	case 2*live > total:
 		out.Member, out.Settled = policy.Live, whole
 	case 2*notLive > total:
 		out.Member = policy.NotLive
 	}
 	return out
+}
+
+// listed tells whether any agent lists the pod, alive or not.
+func (w *world) listed(p *pod) bool {
+	return slices.ContainsFunc(w.lists, func(l *list) bool {
+		return slices.ContainsFunc(p.names, func(name string) bool { return l.byName[name] != nil })
+	})
 }
 
 // byGossip stands in for the report of a pod of an idle cluster. It is not
