@@ -29,7 +29,7 @@ func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 	// Each server's whole rollout, of MariaDB as most charts are, of MySQL as one that was made for an operator.
 	steps := []step{{"OnDelete", s.onDelete}}
 	if flavor == sqlcluster.MariaDB {
-		steps = []step{{"Adopted", s.adopted}, {"Guard", s.byGuard}, {"Canary", s.canary}}
+		steps = []step{{"Guard", s.byGuard}, {"Canary", s.canary}}
 	}
 	measure := []step{
 		{"OnDelete", s.onDelete},
@@ -50,6 +50,7 @@ func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 		{"FirstPodBroken", s.firstPodBroken},
 		{"BrokenFromTheStart", s.brokenFromTheStart},
 		{"Rotation", s.rotation},
+		{"Adopted", s.adopted},
 		{"PlainKubernetes", s.plain},
 	}
 	measure = slices.DeleteFunc(measure, func(x step) bool { return slices.ContainsFunc(steps, func(s step) bool { return s.name == x.name }) })
