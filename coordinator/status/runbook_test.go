@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -110,9 +111,28 @@ func TestRunbookHasEveryEvent(t *testing.T) {
 	}
 	require.ElementsMatch(t, reasonsOfEvents(t), names)
 	require.Contains(t, names, string(policy.ClusterStalled))
-	for _, link := range runbookLink.FindAllStringSubmatch(whole, -1) { // anchors are in lower case
-		require.Contains(t, strings.ToLower(whole), "### `"+link[1]+"`\n", "a link leads nowhere")
+	lower := strings.ToLower(whole) // as anchors are
+	for _, link := range runbookLink.FindAllStringSubmatch(whole, -1) {
+		if !strings.Contains(lower, "\n## "+strings.ReplaceAll(link[1], "-", " ")+"\n") {
+			require.Contains(t, lower, "### `"+link[1]+"`\n", "a link leads nowhere")
+		}
 	}
+}
+
+// TestRunbookKnowsThePrimaryWithoutAnAgent: whoever looks up what an adoption stands still
+// with finds what a person has to do.
+func TestRunbookKnowsThePrimaryWithoutAnAgent(t *testing.T) {
+	rules, _, _, whole := readRunbook(t)
+	held := []policy.Rule{policy.NoLeader, policy.Unhealthy, policy.NoReport, policy.Vetoed}
+	for _, e := range rules {
+		if slices.Contains(held, policy.Rule(e.name)) {
+			require.Contains(t, e.text, "(#the-primary-has-no-agent-yet)", e.name)
+		}
+	}
+	_, section, _ := strings.Cut(whole, "\n## The primary has no agent yet\n")
+	section, _, _ = strings.Cut(section, "\n# ")
+	require.Contains(t, section, "(mysql.md#move-the-role-by-hand)")
+	require.Contains(t, section, "rollcall.dev/guard=open")
 }
 
 // TestRunbookHasEveryAlert: one entry for each in the chart's file, in its order,

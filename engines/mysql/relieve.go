@@ -17,7 +17,8 @@ func (e *Engine) standIn(ctx context.Context, node string) (engines.Progress, er
 	}
 	if why := v.mayLead(node); why != "" {
 		return engines.Progress{State: engines.Refused, OwnAgentOnly: true, Detail: why +
-			": let another member take over by hand, or delete the pod when a pause of all writes does no harm: it comes back with an agent"}, nil
+			": move the role to another member by hand, or, when a pause of all writes does no harm, open the pod's guard and delete it: " +
+			"it comes back with an agent (deploy/docs/mysql.md, \"Pods that ran before Rollcall\")"}, nil
 	}
 	return engines.Progress{State: engines.Done, Detail: node + " is a replica"}, nil
 }

@@ -69,7 +69,7 @@ func TestPrimaryWithoutAnAgentIsNotLetGo(t *testing.T) {
 		require.Equal(t, engines.Done, progress.State, progress.Detail)
 		_, err = relieve("db-0")
 		require.ErrorIs(t, err, engines.ErrOwnAgentOnly)
-		require.ErrorContains(t, err, "db-2 follows db-0, which has no agent: let another member take over by hand")
+		require.ErrorContains(t, err, "db-2 follows db-0, which has no agent: move the role to another member by hand, or, when a pause of all writes does no harm, open the pod's guard and delete it")
 		require.Equal(t, Allowed, w.list[0].writes)
 
 		w.agents[1].begin()
