@@ -99,8 +99,9 @@ type Facts struct {
 	EvacuatesOthers bool
 	// NamedByPod: a member's name is that of its pod.
 	NamedByPod bool
-	// Unlisted: members need not know of each other. A pod without an agent of which no
-	// agent tells may still be one, and its pod's name is one by which it is found.
+	// Unlisted: members need not know of each other, but for one that leads. While no
+	// agent of a leader tells, a pod without an agent of which no agent tells may be a
+	// member, too, and its pod's name is one by which it is found.
 	Unlisted bool
 	// MinSource is, by major version, the oldest version from which it can be
 	// reached while the database runs; without an entry any that MaxMajorStep allows.

@@ -43,7 +43,8 @@ type Input struct {
 	Engine policy.EngineFacts
 	// NamedByPod: a member's name is that of its pod.
 	NamedByPod bool
-	// Unlisted: a pod without an agent of which no agent tells may be a member.
+	// Unlisted: a pod without an agent of which no agent tells may be a member, unless
+	// the agent of one that leads is among them.
 	Unlisted  bool
 	MinSource map[int]string
 	// Paused is the switch for all clusters.

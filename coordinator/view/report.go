@@ -100,7 +100,7 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 	switch {
 	case p.ambiguous || len(p.names) == 0:
 		// Not even its name is known.
-	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p):
+	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p) && !w.leaderTells():
 		// Nobody would know of it: Ready is all there is, as before the first agent.
 		out.Member, out.Settled = policy.Live, whole
 	case 2*live > total:
@@ -115,6 +115,17 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 func (w *world) listed(p *pod) bool {
 	return slices.ContainsFunc(w.lists, func(l *list) bool {
 		return slices.ContainsFunc(p.names, func(name string) bool { return l.byName[name] != nil })
+	})
+}
+
+// leaderTells: a witness leads, by its own word. It knows who belongs to it.
+func (w *world) leaderTells() bool {
+	return slices.ContainsFunc(w.witnesses, func(i int) bool {
+		return slices.ContainsFunc(w.pods[i].report.GetGroups(), func(g *rollcallv1.Group) bool {
+			return slices.ContainsFunc(g.GetMembers(), func(m *rollcallv1.Member) bool {
+				return m.GetLeader() && m.GetNode() == w.pods[i].report.GetNode()
+			})
+		})
 	})
 }
 
