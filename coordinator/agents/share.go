@@ -34,9 +34,5 @@ func (c *cluster) shareHeadlines(roster *rollcallv1.Roster) {
 }
 
 func sameHeadline(a, b *rollcallv1.Headline) bool {
-	return b != nil && a.GetPod() == b.GetPod() && a.GetPodUid() == b.GetPodUid() &&
-		a.GetIncarnation() == b.GetIncarnation() && a.GetSequence() == b.GetSequence() &&
-		a.GetPhase() == b.GetPhase() && a.GetMember() == b.GetMember() && a.GetVerdict() == b.GetVerdict() && a.GetDrain() == b.GetDrain() &&
-		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetAlive() == b.GetAlive() && a.GetDigest() == b.GetDigest() &&
-		a.GetAddress() == b.GetAddress() && a.GetNode() == b.GetNode() && a.GetEpoch() == b.GetEpoch() && a.GetZone() == b.GetZone()
+	return b != nil && sameNews(a, b) && a.GetSequence() == b.GetSequence() && a.GetAlive() == b.GetAlive() && a.GetDigest() == b.GetDigest()
 }

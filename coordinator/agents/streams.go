@@ -113,8 +113,12 @@ func sameRoster(a, b *rollcallv1.Roster) bool {
 }
 
 func sameEntry(a, b *rollcallv1.RosterEntry) bool {
-	x, y := a.GetHeadline(), b.GetHeadline()
-	return a.GetLiveness() == b.GetLiveness() && x.GetPodUid() == y.GetPodUid() && x.GetIncarnation() == y.GetIncarnation() &&
+	return a.GetLiveness() == b.GetLiveness() && sameNews(a.GetHeadline(), b.GetHeadline())
+}
+
+// sameNews tells whether two headlines differ in nothing else.
+func sameNews(x, y *rollcallv1.Headline) bool {
+	return x.GetPodUid() == y.GetPodUid() && x.GetIncarnation() == y.GetIncarnation() &&
 		x.GetPod() == y.GetPod() && x.GetMember() == y.GetMember() && x.GetVerdict() == y.GetVerdict() && x.GetNode() == y.GetNode() &&
 		x.GetAddress() == y.GetAddress() && x.GetZone() == y.GetZone() && x.GetEpoch() == y.GetEpoch() && x.GetPhase() == y.GetPhase() &&
 		x.GetDrain() == y.GetDrain() && slices.Equal(x.GetRoles(), y.GetRoles())

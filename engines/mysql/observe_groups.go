@@ -34,11 +34,10 @@ func (s sight) copyState(m member) engines.MemberState {
 	switch {
 	case m.known && m.state.Down:
 		return engines.Down
+	case s.adopting && s.leads(m):
+		return engines.Active // it sends what others follow
 	case !m.serves():
-		switch {
-		case s.adopting && s.leads(m):
-			return engines.Active // it sends what others follow
-		case s.missed(m):
+		if s.missed(m) {
 			return engines.Down
 		}
 		return engines.StateUnknown
@@ -115,7 +114,7 @@ func (s sight) presumed(m member) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.members, func(other member) bool {
-		return other.serves() && other.state.Source != nil && other.state.Source.Receiving && isSource(other.state.Source, m)
+		return s.receives(other, m)
 	})
 }
 

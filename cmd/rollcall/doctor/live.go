@@ -52,10 +52,8 @@ func reports(f *Facts) []Finding {
 			out = append(out, Finding{Severity: Warning, Found: "in the database's own membership are not: " + strings.Join(strange, ", "),
 				Fix: "the agent's log says what it was refused (a missing grant, credentials, TLS); the guide of the database lists the grants"})
 		}
-		if len(without) == len(s.Pods) {
-			return out // nobody could say how the database is
-		}
-		if s.Health.Verdict == policy.Red || s.Health.Verdict == policy.UnknownHealth {
+		// Where no pod has an agent nobody could say how the database is.
+		if len(without) < len(s.Pods) && (s.Health.Verdict == policy.Red || s.Health.Verdict == policy.UnknownHealth) {
 			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("the database says %s: %s", s.Health.Verdict, s.Health.Reason), Fix: "mend the database first: with policy.health above it nothing goes"})
 		}
 		return out

@@ -24,24 +24,8 @@ import (
 // until a person opens its pod.
 func (s *sqlTest) adopted(t *testing.T) {
 	ctx := t.Context()
-	if s.cluster != nil {
-		require.NoError(t, s.cluster.Delete(ctx))
-		s.cluster = nil
-	}
-	require.NoError(t, s.bed.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
-	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.RollingUpdate(0))
-	require.NoError(t, err)
-	designating, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		cluster.Designated(designating)
-	}()
-	err = cluster.Ready(ctx)
-	stop()
-	<-ended
-	require.NoError(t, err)
-	s.cluster = cluster
+	s.unaided(t)()
+	cluster := s.cluster
 
 	// The label on the StatefulSet, the DatabaseCluster, the label in the template.
 	primary := s.flavor.Name + "-0"

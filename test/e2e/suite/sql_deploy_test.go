@@ -40,6 +40,36 @@ func (s *sqlTest) deploy(t *testing.T) {
 	s.approve(t)
 }
 
+// unaided brings up the database anew, as a chart that knows nothing of Rollcall: pod 0
+// is made the primary by somebody faster than any such chart, until stop.
+func (s *sqlTest) unaided(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx := t.Context()
+	if s.cluster != nil {
+		require.NoError(t, s.cluster.Delete(ctx))
+		s.cluster = nil
+	}
+	require.NoError(t, s.bed.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.RollingUpdate(0))
+	require.NoError(t, err)
+	designating, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cluster.Designated(designating)
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	if err := cluster.Ready(ctx); err != nil {
+		stop()
+		require.NoError(t, err)
+	}
+	s.cluster = cluster
+	return stop
+}
+
 // apply makes the namespace and the DatabaseCluster.
 func (s *sqlTest) apply(t *testing.T, replace ...string) {
 	t.Helper()

@@ -160,26 +160,8 @@ func (s *sqlTest) primaryKilled(t *testing.T) {
 // plain is the same change by Kubernetes alone, with the server of pod 0 as the
 // primary for ever: it is away until its pod is back.
 func (s *sqlTest) plain(t *testing.T) {
-	ctx := t.Context()
-	if s.cluster != nil {
-		require.NoError(t, s.cluster.Delete(ctx))
-		s.cluster = nil
-	}
-	require.NoError(t, s.bed.Apply(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n"))
-	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.RollingUpdate(0))
-	require.NoError(t, err)
-	designating, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		cluster.Designated(designating)
-	}()
-	defer func() {
-		stop()
-		<-ended
-	}()
-	require.NoError(t, cluster.Ready(ctx))
-	s.cluster = cluster
+	defer s.unaided(t)()
+	cluster := s.cluster
 	s.measure(t, "plain Kubernetes", 0, s.touch("plain"))
 	s.measure(t, "plain Kubernetes, the primary's process killed", 0, rehearsal.Rehearsal{
 		Change: func(ctx context.Context) error { return cluster.Kill(s.flavor.Name + "-0") },
