@@ -212,10 +212,11 @@ func (s sight) receives(m, source member) bool {
 
 // sibling: a pod of the own one's StatefulSet is called so, and no known member is.
 func (s sight) sibling(m member) bool {
-	set, ordinal := setOf(label(m.name()))
-	own, _ := setOf(label(s.self.name()))
+	pod := podOf(m.name())
+	set, ordinal := setOf(pod)
+	own, _ := setOf(podOf(s.self.name()))
 	return ordinal != "" && set == own &&
-		!slices.ContainsFunc(s.all(), func(o member) bool { return strings.EqualFold(label(o.name()), label(m.name())) })
+		!slices.ContainsFunc(s.all(), func(o member) bool { return strings.EqualFold(podOf(o.name()), pod) })
 }
 
 // setOf takes a pod's name apart: the StatefulSet and the ordinal; empty: it is no such name.

@@ -343,6 +343,9 @@ func TestAdoptedBeforeTheirPrimary(t *testing.T) {
 			require.Equal(t, engines.Active, m.State, m.Node)
 		}
 	}
+	v := adopted(1)
+	v.self.state.Node, v.self.state.Source.Host, v.self.state.Source.Port = "db-2:3307", "db-0", 3307
+	require.Equal(t, engines.Health{Verdict: engines.Recoverable, Reason: "away: the agent of db-0:3307"}, observation(v).Health, "on another port")
 	lag := time.Minute
 	for name, c := range map[string]struct {
 		edit    func(v *view)

@@ -186,10 +186,15 @@ func domainOf(s *Source, peers []engines.Peer) string {
 	return ""
 }
 
+// podOf a node's name: its first part, without the port.
+func podOf(name string) string {
+	host, _ := split(name)
+	return label(host)
+}
+
 // ordinal of a pod or node, as a number; names without one come last.
 func ordinal(name string) int {
-	host, _ := split(name)
-	host = label(host)
+	host := podOf(name)
 	n, err := strconv.Atoi(host[strings.LastIndexByte(host, '-')+1:])
 	if err != nil {
 		return int(^uint(0) >> 1)
