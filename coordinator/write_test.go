@@ -52,6 +52,15 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+// While a database rests no report tells what runs, and the tag of an image may be of another thing.
+func TestTheFinishedVersionStaysAtRest(t *testing.T) {
+	d := status.Decision{Phase: policy.ClusterDone, Snapshot: policy.Snapshot{Pools: []policy.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}
+	noted := []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v2", Version: "9.9.0"}}
+	require.Equal(t, noted, finished(noted, d))
+	d.Snapshot.Pools[0].Revision = "v3"
+	require.Equal(t, []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v3", Version: "2026.11"}}, finished(noted, d))
+}
+
 func TestAScheduleIsFollowedFromWhenItIsFirstSeen(t *testing.T) {
 	now := time.Unix(1000, 0)
 	d := &v1alpha1.DatabaseCluster{}

@@ -48,9 +48,12 @@ type agent struct {
 	since  time.Time
 	line   line
 
+	// received is the newest report while reports are followed, or was asked for since.
 	received Received
-	roster   ReceivedRoster
-	// problems by stream: why there is none.
+	// heard is how far its reports have come; it stays when received is dropped.
+	heard  mark
+	roster ReceivedRoster
+	// problems by stream: why there is none; nil without any.
 	problems map[string]string
 	// rosterFailed is when its roster stream failed last.
 	rosterFailed time.Time
@@ -116,13 +119,13 @@ func (a *Agents) Follow(key Key, following Following) {
 		c = &cluster{key: key, agents: map[string]*agent{}, slots: make(chan struct{}, handshakes)}
 		a.clusters[key] = c
 	}
-	following.Agents = slices.Clone(following.Agents)
 	if following.Reports && !c.following.Reports {
 		for _, g := range c.agents {
 			g.since = time.Now()
 		}
 	}
 	c.following = following
+	c.following.Agents = nil // each is kept by itself
 
 	want := map[string]Target{}
 	for _, t := range following.Agents {
@@ -138,7 +141,7 @@ func (a *Agents) Follow(key Key, following Following) {
 	}
 	for uid, t := range want {
 		if c.agents[uid] == nil && t.IP != "" {
-			c.agents[uid] = &agent{cluster: c, target: t, zone: t.Zone, since: time.Now(), problems: map[string]string{}}
+			c.agents[uid] = &agent{cluster: c, target: t, zone: t.Zone, since: time.Now()}
 		}
 	}
 	a.hold(c)
@@ -170,7 +173,12 @@ func (a *Agents) State(key Key) State {
 	if c == nil {
 		return State{Reports: map[string]Received{}, Problems: map[string]string{}}
 	}
-	s := State{Reports: make(map[string]Received, len(c.agents)), Problems: map[string]string{}}
+	s := State{Problems: map[string]string{}}
+	if c.following.Reports {
+		s.Reports = make(map[string]Received, len(c.agents))
+	} else {
+		s.Reports = map[string]Received{}
+	}
 	for uid, g := range c.agents {
 		if g.received.Report != nil {
 			s.Reports[uid] = g.received
@@ -208,8 +216,15 @@ func (a *Agents) hold(c *cluster) {
 		at := c.agents[t.UID].rosterFailed
 		return !at.IsZero() && now.Sub(at) < 6*a.opts.BackoffMax
 	}
+	if !c.following.Reports {
+		c.nodes = nil
+	}
 	speaks := map[string]bool{}
-	for _, t := range witnesses(targets, failing, a.opts.Witnesses) {
+	wanted := a.opts.Witnesses
+	if !c.following.Reports {
+		wanted = a.opts.RestingWitnesses
+	}
+	for _, t := range witnesses(targets, failing, wanted) {
 		speaks[t.UID] = true
 	}
 	for uid, g := range c.agents {
@@ -217,6 +232,9 @@ func (a *Agents) hold(c *cluster) {
 			g.stopReports()
 			g.stopReports = nil
 			delete(g.problems, reports)
+		}
+		if !c.following.Reports {
+			g.received = Received{}
 		}
 		if g.stopReports == nil && c.following.Reports {
 			all := c.following.AllGroups

@@ -174,6 +174,33 @@ func TestOldReportsAreDropped(t *testing.T) {
 	require.Empty(t, h.State(search).Reports["u0"].Report.GetRoles())
 }
 
+// Not even by way of a rest, in which no report is held.
+func TestOldReportsStayDroppedAfterARest(t *testing.T) {
+	h := start(t, nil)
+	f := newFakeAgent("search-0", "u0")
+	f.report.Sequence = 50
+	h.serve("10.0.0.1", search, f)
+	rest := following(zero)
+	rest.Reports = false
+	came := func() bool { return h.State(search).Reports["u0"].Report.GetSequence() == 50 }
+	h.Follow(search, following(zero))
+	eventually(t, came)
+	h.Follow(search, rest)
+	eventually(t, func() bool { return f.open("reports") == 0 })
+	require.Empty(t, h.State(search).Reports)
+
+	f.say(func(r *rollcallv1.Report) { r.Sequence = 20; r.Roles = []string{"old"} })
+	heard := h.timesHeard()
+	h.Follow(search, following(zero))
+	eventually(t, func() bool { return h.timesHeard() > heard })
+	require.Empty(t, h.State(search).Reports)
+	f.say(func(r *rollcallv1.Report) { r.Sequence = 19 })
+	_, err := h.Fresh(t.Context(), search, "u0")
+	require.ErrorIs(t, err, ErrPlayedBack)
+	f.say(func(r *rollcallv1.Report) { r.Sequence = 50 })
+	eventually(t, came)
+}
+
 // What a fresh report shows began after the call for it.
 func TestFreshIsLaterThanTheCall(t *testing.T) {
 	h := start(t, nil)
@@ -230,7 +257,7 @@ func TestOrdersReachTheirPod(t *testing.T) {
 	require.Equal(t, "c1", r.GetDetail())
 }
 
-// An idle cluster costs three rosters, from three zones, and no reports.
+// An idle cluster costs two rosters, from two zones, and no reports; one with work three and all reports.
 func TestIdleClusterHasRostersOnly(t *testing.T) {
 	h := start(t, nil)
 	var targets []Target
@@ -244,18 +271,20 @@ func TestIdleClusterHasRostersOnly(t *testing.T) {
 	idle := following(targets...)
 	idle.Reports = false
 	h.Follow(search, idle)
-	eventually(t, func() bool { return len(h.State(search).Rosters) == 3 })
-	require.Equal(t, []string{"search-0", "search-2", "search-4"}, podsOf(h.State(search).Rosters))
+	eventually(t, func() bool { return len(h.State(search).Rosters) == 2 })
+	require.Equal(t, []string{"search-0", "search-2"}, podsOf(h.State(search).Rosters))
 	require.Empty(t, h.State(search).Reports)
 
 	h.Follow(search, following(targets...))
-	eventually(t, func() bool { return len(h.State(search).Reports) == 6 })
+	eventually(t, func() bool { return len(h.State(search).Reports) == 6 && len(h.State(search).Rosters) == 3 })
+	require.Equal(t, []string{"search-0", "search-2", "search-4"}, podsOf(h.State(search).Rosters))
 	all := following(targets...)
 	all.AllGroups = true
 	h.Follow(search, all)
 	eventually(t, func() bool { return fakes[5].open("all") == 1 && fakes[5].open("reports") == 0 })
 	h.Follow(search, idle)
 	eventually(t, func() bool { return fakes[5].open("all") == 0 && fakes[0].open("roster") == 1 })
+	require.Empty(t, h.State(search).Reports, "what nobody follows is not kept")
 
 	h.Forget(search)
 	eventually(t, func() bool { return fakes[0].open("roster") == 0 })

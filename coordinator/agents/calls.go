@@ -29,7 +29,7 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	a.mu.Lock()
-	held := g.received
+	heard := g.heard
 	a.mu.Unlock()
 	at := time.Now()
 	report, err := client.GetReport(ctx, &rollcallv1.GetReportRequest{Fresh: true, AllGroups: all}, grpc.WaitForReady(true))
@@ -43,12 +43,12 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 	}
 	// Each look counts up by one, and this one began after the call: what is not newer
 	// than the report that was there before is that one again, or an earlier one.
-	if held.Report != nil && !newer(report, held.Report) {
+	if !heard.before(markOf(report)) {
 		if err := a.isMeant(g, report.GetIdentity()); err != nil {
 			return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
 		}
 		return Received{}, fmt.Errorf("fresh report of %s: %w: it has number %d, and number %d was there before",
-			g.target.Pod, ErrPlayedBack, report.GetSequence(), held.Report.GetSequence())
+			g.target.Pod, ErrPlayedBack, report.GetSequence(), heard.sequence)
 	}
 	if err := a.take(ctx, g, r); err != nil {
 		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)

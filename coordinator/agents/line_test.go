@@ -42,14 +42,14 @@ func TestOnlyWhoIsTalkedToHasAConnection(t *testing.T) {
 	busy, idle := following(targets...), following(targets...)
 	idle.Reports = false
 	h.Follow(search, idle)
-	eventually(t, func() bool { return len(h.State(search).Rosters) == 3 && h.open(search) == 3 })
+	eventually(t, func() bool { return len(h.State(search).Rosters) == 2 && h.open(search) == 2 })
 	h.Follow(search, busy)
 	eventually(t, func() bool { return len(h.State(search).Reports) == 6 && h.open(search) == 6 })
 	h.Follow(search, idle)
-	eventually(t, func() bool { return h.open(search) == 3 })
+	eventually(t, func() bool { return h.open(search) == 2 })
 	_, err := h.Fresh(t.Context(), search, "u5")
 	require.NoError(t, err, "and an order opens one")
-	eventually(t, func() bool { return h.open(search) == 3 })
+	eventually(t, func() bool { return h.open(search) == 2 })
 }
 
 // Thousands of agents may have to be reached at once.

@@ -56,11 +56,3 @@ func (m *moment) offset(now time.Time, difference time.Duration) time.Duration {
 	m.newest = min(m.newest, difference)
 	return min(m.newest, m.older)
 }
-
-// newer tells whether report a was made after b by the same pod's agent.
-func newer(a, b *rollcallv1.Report) bool {
-	if x, y := a.GetIdentity().GetIncarnation(), b.GetIdentity().GetIncarnation(); x != y {
-		return x > y
-	}
-	return a.GetSequence() > b.GetSequence()
-}

@@ -161,6 +161,9 @@ func (a *Agents) setProblem(ctx context.Context, g *agent, stream, problem strin
 		delete(g.problems, stream)
 		return had
 	}
+	if g.problems == nil {
+		g.problems = map[string]string{}
+	}
 	g.problems[stream] = problem
 	return !had
 }
@@ -171,10 +174,9 @@ func (a *Agents) take(ctx context.Context, g *agent, r Received) error {
 		return err
 	}
 	a.mu.Lock()
-	if ctx.Err() == nil && (g.received.Report == nil || newer(r.Report, g.received.Report) ||
-		!newer(g.received.Report, r.Report) && r.At.After(g.received.At)) {
+	if is := markOf(r.Report); ctx.Err() == nil && (g.heard.before(is) || g.heard == is && (g.received.Report == nil || r.At.After(g.received.At))) {
 		g.cluster.shareNodes(r.Report)
-		g.received = r
+		g.received, g.heard = r, is
 	}
 	a.mu.Unlock()
 	a.changed(g.cluster.key)
