@@ -180,7 +180,7 @@ func (g *Guard) admission() Admission {
 func (g *Guard) known() []kube.Key {
 	keys := g.options.Cache.Clusters()
 	for _, object := range g.watches.pods.GetStore().List() {
-		if l := object.(*entry[labelled]).facts; l != nil {
+		if l := object.(*kube.Entry[labelled]).Facts; l != nil {
 			keys = append(keys, l.key())
 		}
 	}

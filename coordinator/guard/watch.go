@@ -16,21 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
-
-// entry is what an informer's store holds: enough to be keyed, and the facts,
-// which are nil for an object that is none of ours.
-type entry[T any] struct {
-	metav1.ObjectMeta
-	facts *T
-}
-
-func keyed[T any](m *metav1.ObjectMeta, facts *T) *entry[T] {
-	return &entry[T]{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion},
-		facts:      facts,
-	}
-}
 
 // Indexes of the informers.
 const (
@@ -56,13 +43,13 @@ func newWatches(client kubernetes.Interface) *watches {
 	return &watches{
 		budgets: informerOf(client, &policyv1.PodDisruptionBudget{}, func(*metav1.ListOptions) {},
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return budgets.List(ctx, o) }, budgets.Watch,
-			func(pdb *policyv1.PodDisruptionBudget) any { return keyed(&pdb.ObjectMeta, budgetOf(pdb)) },
-			cache.Indexers{byNamespace: func(o any) ([]string, error) { return []string{o.(*entry[Budget]).Namespace}, nil }}),
+			func(pdb *policyv1.PodDisruptionBudget) any { return kube.Keyed(&pdb.ObjectMeta, budgetOf(pdb)) },
+			cache.Indexers{byNamespace: func(o any) ([]string, error) { return []string{o.(*kube.Entry[Budget]).Namespace()}, nil }}),
 		pods: informerOf(client, &corev1.Pod{}, func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.LabelGuard },
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }, pods.Watch,
-			func(pod *corev1.Pod) any { return keyed(&pod.ObjectMeta, labelledOf(pod)) },
+			func(pod *corev1.Pod) any { return kube.Keyed(&pod.ObjectMeta, labelledOf(pod)) },
 			cache.Indexers{byCluster: func(o any) ([]string, error) {
-				if l := o.(*entry[labelled]).facts; l != nil {
+				if l := o.(*kube.Entry[labelled]).Facts; l != nil {
 					return []string{l.key().String()}, nil
 				}
 				return nil, nil
@@ -70,11 +57,13 @@ func newWatches(client kubernetes.Interface) *watches {
 		policies: informerOf(client, &admissionv1.ValidatingAdmissionPolicy{}, ours,
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return policies.List(ctx, o) }, policies.Watch,
 			func(p *admissionv1.ValidatingAdmissionPolicy) any {
-				return keyed(&p.ObjectMeta, &admissionPolicy{leaving: p.DeletionTimestamp != nil})
+				return kube.Keyed(&p.ObjectMeta, &admissionPolicy{leaving: p.DeletionTimestamp != nil})
 			}, nil),
 		bindings: informerOf(client, &admissionv1.ValidatingAdmissionPolicyBinding{}, ours,
 			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return bindings.List(ctx, o) }, bindings.Watch,
-			func(b *admissionv1.ValidatingAdmissionPolicyBinding) any { return keyed(&b.ObjectMeta, bindingOf(b)) }, nil),
+			func(b *admissionv1.ValidatingAdmissionPolicyBinding) any {
+				return kube.Keyed(&b.ObjectMeta, bindingOf(b))
+			}, nil),
 	}
 }
 
@@ -115,7 +104,7 @@ func bindingOf(b *admissionv1.ValidatingAdmissionPolicyBinding) *binding {
 // binding is the one that refuses, as it is known; nil = none.
 func (w *watches) binding() *binding {
 	if object, ok, _ := w.bindings.GetStore().GetByKey(v1alpha1.GuardPolicy); ok {
-		return object.(*entry[binding]).facts
+		return object.(*kube.Entry[binding]).Facts
 	}
 	return nil
 }
@@ -123,7 +112,7 @@ func (w *watches) binding() *binding {
 func (w *watches) admission() Admission {
 	var a Admission
 	if object, ok, _ := w.policies.GetStore().GetByKey(v1alpha1.GuardPolicy); ok {
-		a.Policy = !object.(*entry[admissionPolicy]).facts.leaving
+		a.Policy = !object.(*kube.Entry[admissionPolicy]).Facts.leaving
 	}
 	if b := w.binding(); b != nil {
 		a.Binding, a.Denies, a.Expired = true, b.denies, b.expired
@@ -148,7 +137,7 @@ func collect[T any](informer cache.SharedIndexInformer, index, value string) []T
 	}
 	found := make([]T, 0, len(objects))
 	for _, object := range objects {
-		if facts := object.(*entry[T]).facts; facts != nil {
+		if facts := object.(*kube.Entry[T]).Facts; facts != nil {
 			found = append(found, *facts)
 		}
 	}
@@ -193,17 +182,17 @@ func onChange[T any](informer cache.SharedIndexInformer, changed func(*T)) error
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
-		if e, ok := object.(*entry[T]); ok && e.facts != nil {
-			changed(e.facts)
+		if e, ok := object.(*kube.Entry[T]); ok && e.Facts != nil {
+			changed(e.Facts)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    call,
 		DeleteFunc: call,
 		UpdateFunc: func(before, after any) {
-			b, _ := before.(*entry[T])
-			a, _ := after.(*entry[T])
-			if b == nil || a == nil || !reflect.DeepEqual(b.facts, a.facts) {
+			b, _ := before.(*kube.Entry[T])
+			a, _ := after.(*kube.Entry[T])
+			if b == nil || a == nil || !reflect.DeepEqual(b.Facts, a.Facts) {
 				call(before)
 				call(after)
 			}

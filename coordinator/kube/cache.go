@@ -205,7 +205,7 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 			return ClusterObjects{}, false
 		}
 		for _, object := range watch.informer.GetStore().List() {
-			if p := object.(*entry[Pod]).facts; p != nil {
+			if p := object.(*Entry[Pod]).Facts; p != nil {
 				o.Pods = append(o.Pods, *p)
 			}
 		}
@@ -213,7 +213,7 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 	sortPods(o.Pods)
 	for _, pod := range o.Pods {
 		if object, exists, _ := c.nodes.GetStore().GetByKey(pod.Node); exists {
-			o.Nodes[pod.Node] = *object.(*entry[Node]).facts
+			o.Nodes[pod.Node] = *object.(*Entry[Node]).Facts
 		}
 	}
 	return o, true
@@ -226,7 +226,7 @@ func (c *Cache) poolsOf(key Key) []Pool {
 	}
 	pools := make([]Pool, 0, len(objects))
 	for _, object := range objects {
-		pools = append(pools, *object.(*entry[Pool]).facts)
+		pools = append(pools, *object.(*Entry[Pool]).Facts)
 	}
 	slices.SortFunc(pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return pools
@@ -245,7 +245,7 @@ func (c *Cache) Pool(namespace, name string) (Pool, bool) {
 	if !exists {
 		return Pool{}, false
 	}
-	return *object.(*entry[Pool]).facts, true
+	return *object.(*Entry[Pool]).Facts, true
 }
 
 // followPools starts a watch for each pool of an existing DatabaseCluster and
@@ -357,7 +357,7 @@ func (c *Cache) nodeChanged(node *Node) {
 	c.mu.Unlock()
 	for _, watch := range watches {
 		for _, object := range watch.informer.GetStore().List() {
-			if p := object.(*entry[Pod]).facts; p != nil && p.Node == node.Name {
+			if p := object.(*Entry[Pod]).Facts; p != nil && p.Node == node.Name {
 				c.changed(watch.cluster)
 				break
 			}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	clusterfake "github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1/fake"
@@ -242,9 +243,11 @@ func TestCacheKeepsOwnedPodsOnly(t *testing.T) {
 	watch := w.pods["s0"]
 	w.mu.Unlock()
 	for _, object := range watch.informer.GetStore().List() {
-		e := object.(*entry[Pod])
-		require.Equal(t, e.Name == "search-2", e.facts != nil)
-		require.Empty(t, e.Labels)
+		e := object.(*Entry[Pod])
+		require.Equal(t, e.name == "search-2", e.Facts != nil)
+		key, err := cache.MetaNamespaceKeyFunc(e)
+		require.NoError(t, err)
+		require.Equal(t, search.Namespace+"/"+e.name, key)
 	}
 }
 

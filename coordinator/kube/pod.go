@@ -67,20 +67,6 @@ type Pod struct {
 	Tolerations string
 }
 
-// entry is what an informer's store holds: enough to be keyed, and the facts. A
-// pod that the pool's selector finds but the pool does not own has no facts.
-type entry[T any] struct {
-	metav1.ObjectMeta
-	facts *T
-}
-
-func keyed[T any](m *metav1.ObjectMeta, facts *T) *entry[T] {
-	return &entry[T]{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion},
-		facts:      facts,
-	}
-}
-
 // podOf reduces a pod to its facts, and to nil when the pool does not own it.
 func podOf(pod *corev1.Pod, pool Pool) *Pod {
 	owner := metav1.GetControllerOf(pod)

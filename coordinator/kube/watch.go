@@ -30,10 +30,10 @@ func watchPools(client kubernetes.Interface) cache.SharedIndexInformer {
 			if !ok {
 				return object, nil
 			}
-			return keyed(&set.ObjectMeta, poolOf(set)), nil
+			return Keyed(&set.ObjectMeta, poolOf(set)), nil
 		},
 		cache.Indexers{byCluster: func(object any) ([]string, error) {
-			p := object.(*entry[Pool]).facts
+			p := object.(*Entry[Pool]).Facts
 			return []string{Key{Namespace: p.Namespace, Name: p.Cluster}.String()}, nil
 		}})
 	return informer
@@ -49,7 +49,7 @@ func watchNodes(client kubernetes.Interface) cache.SharedIndexInformer {
 			if !ok {
 				return object, nil
 			}
-			return keyed(&node.ObjectMeta, nodeOf(node)), nil
+			return Keyed(&node.ObjectMeta, nodeOf(node)), nil
 		}, nil)
 }
 
@@ -63,7 +63,7 @@ func watchPods(client kubernetes.Interface, pool Pool) cache.SharedIndexInformer
 			if !ok {
 				return object, nil
 			}
-			return keyed(&pod.ObjectMeta, podOf(pod, pool)), nil
+			return Keyed(&pod.ObjectMeta, podOf(pod, pool)), nil
 		}, nil)
 }
 
@@ -110,8 +110,8 @@ func onChange[T any](informer cache.SharedIndexInformer, blank func(*T), changed
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj
 		}
-		if e, ok := object.(*entry[T]); ok {
-			return e.facts
+		if e, ok := object.(*Entry[T]); ok {
+			return e.Facts
 		}
 		return nil
 	}
