@@ -1,6 +1,7 @@
 package view
 
 import (
+	"hash/maphash"
 	"maps"
 	"slices"
 	"time"
@@ -17,8 +18,12 @@ import (
 //
 // Invariant: of an input for which Stands is true, Join makes the same snapshot
 // but for Now, ages and, by less than settledSlack, since when pods are settled.
+//
+// Of the objects it keeps a digest only: a database that rests is looked at by this for as long as it rests, and the facts
+// of its pods would be there twice.
 type Basis struct {
-	in Input
+	in      Input
+	objects uint64
 	// contested: not all name the same leader of a group, so it matters who looked last.
 	contested bool
 	until     time.Time
@@ -44,18 +49,47 @@ func (b *Basis) Stands(is Input) bool {
 		is.GuardEnforcing != was.GuardEnforcing, is.Fleet != was.Fleet:
 		return false
 	}
-	return sameObjects(was.Kube, is.Kube) && b.sameReports(is) && sameRosters(was, is)
+	return sameCluster(was.Kube.Cluster, is.Kube.Cluster) && b.objects == digest(is.Kube) && b.sameReports(is) && sameRosters(was, is)
 }
 
-// sameObjects: whatever was written since has another resourceVersion. Of a node
+func newBasis(in Input, contested bool, until time.Time) *Basis {
+	b := &Basis{in: in, objects: digest(in.Kube), contested: contested, until: until}
+	b.in.Kube = kube.ClusterObjects{Cluster: in.Kube.Cluster}
+	return b
+}
+
+// seed is one for all digests of this process.
+var seed = maphash.MakeSeed()
+
+// digest is of the objects beside the DatabaseCluster. Whatever was written since has another resourceVersion; of a node
 // only what is read of it counts.
-func sameObjects(was, is kube.ClusterObjects) bool {
-	sameNode := func(a, b kube.Node) bool {
-		return a.Name == b.Name && a.Cordoned == b.Cordoned && a.Silent == b.Silent && slices.Equal(a.Taints, b.Taints) &&
-			zoneOf(was.Cluster, a) == zoneOf(is.Cluster, b)
+func digest(o kube.ClusterObjects) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	maphash.WriteComparable(&h, [2]int{len(o.Pools), len(o.Pods)})
+	for i := range o.Pools {
+		maphash.WriteComparable(&h, o.Pools[i])
 	}
-	return sameCluster(was.Cluster, is.Cluster) && slices.Equal(was.Pools, is.Pools) && slices.Equal(was.Pods, is.Pods) &&
-		maps.EqualFunc(was.Nodes, is.Nodes, sameNode)
+	for i := range o.Pods {
+		maphash.WriteComparable(&h, o.Pods[i])
+	}
+	nodes := uint64(0) // a sum, as they have no order
+	for name, node := range o.Nodes {
+		var n maphash.Hash
+		n.SetSeed(seed)
+		maphash.WriteComparable(&n, nodeFacts{name, node.Name, zoneOf(o.Cluster, node), node.Cordoned, node.Silent})
+		for _, taint := range node.Taints {
+			maphash.WriteComparable(&n, taint)
+		}
+		nodes += n.Sum64()
+	}
+	maphash.WriteComparable(&h, nodes)
+	return h.Sum64()
+}
+
+type nodeFacts struct {
+	key, name, zone  string
+	cordoned, silent bool
 }
 
 func sameCluster(a, b *v1alpha1.DatabaseCluster) bool {

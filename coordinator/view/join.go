@@ -78,7 +78,7 @@ func Look(in Input) (policy.Snapshot, *Basis) {
 	s.Pools = w.policyPools()
 	s.Cluster.Engine.MinSourceVersion = minSource(in.MinSource, s.Pools)
 	s.Health = w.health()
-	return s, &Basis{in: in, contested: w.contested, until: timely(in, s.Cluster.Window)}
+	return s, newBasis(in, w.contested, timely(in, s.Cluster.Window))
 }
 
 func maxAge(in Input) time.Duration {
