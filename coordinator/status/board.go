@@ -108,6 +108,9 @@ func (b *Board) historyOf(key Key) *history {
 	}
 	if b.histories[key] == nil {
 		b.histories[key] = &history{}
+		for _, h := range b.histories {
+			h.share(historyShare(len(b.histories)))
+		}
 	}
 	return b.histories[key]
 }

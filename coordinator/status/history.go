@@ -14,11 +14,16 @@ import (
 )
 
 // Of the journal that is kept for each cluster: at most so many entries, and,
-// unless a single one is larger, so many bytes.
+// unless a single one is larger, so many bytes; less where all clusters together
+// would have more than historiesBytes.
 const (
 	historyEntries = 256
 	historyBytes   = 256 << 10
+	historiesBytes = 8 << 20
 )
+
+// historyShare is how many bytes each of so many clusters may have.
+func historyShare(clusters int) int { return min(historyBytes, historiesBytes/max(1, clusters)) }
 
 // history is the journal of one cluster: each decision that differed from the
 // one before. It is bounded, oldest out first, and lives as long as this
@@ -30,6 +35,15 @@ type history struct {
 	last    policy.Plan
 	entries [][]byte // each a compressed journal.Entry
 	bytes   int
+	limit   int // of bytes
+}
+
+// share says how many bytes there may be from now on.
+func (h *history) share(limit int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.limit = limit
+	h.trim()
 }
 
 // note takes a decision in when it says something new.
@@ -48,7 +62,12 @@ func (h *history) note(d Decision) {
 	h.last = d.Plan
 	h.entries = append(h.entries, entry)
 	h.bytes += len(entry)
-	for len(h.entries) > 1 && (len(h.entries) > historyEntries || h.bytes > historyBytes) {
+	h.trim()
+}
+
+// trim drops the oldest. mu is held.
+func (h *history) trim() {
+	for len(h.entries) > 1 && (len(h.entries) > historyEntries || h.bytes > h.limit) {
 		h.bytes -= len(h.entries[0])
 		h.entries[0] = nil
 		h.entries = h.entries[1:]
@@ -74,7 +93,7 @@ func pack(e journal.Entry) ([]byte, error) {
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return bytes.Clone(out.Bytes()), nil // without the room that is left in the buffer
 }
 
 func unpack(packed []byte) ([]byte, error) {

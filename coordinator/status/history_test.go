@@ -53,7 +53,7 @@ func TestTheJournalNotesWhatDiffers(t *testing.T) {
 }
 
 func TestTheJournalIsBounded(t *testing.T) {
-	h := &history{}
+	h := &history{limit: historyShare(1)}
 	d := search(t)
 	for i := range historyEntries + 10 {
 		d.Plan.Order = []string{fmt.Sprint(i)}
@@ -66,6 +66,10 @@ func TestTheJournalIsBounded(t *testing.T) {
 	}
 	require.Equal(t, total, h.bytes)
 	require.LessOrEqual(t, h.bytes, historyBytes)
+	require.Equal(t, historyBytes, historyShare(1))
+	require.Equal(t, historiesBytes/100, historyShare(100))
+	h.share(len(h.entries[len(h.entries)-1]) + len(h.entries[len(h.entries)-2]))
+	require.Len(t, h.entries, 2, "others want their share")
 
 	var first journal.Entry
 	data, err := unpack(h.newest(0)[0])
