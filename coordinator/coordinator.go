@@ -73,6 +73,9 @@ type Options struct {
 	// FirstLooks bounds the agents whose reports are followed only to find that
 	// there is nothing to do. Default: 500.
 	FirstLooks int
+	// Rested is called each time when a database has no work any more and its reports are let go; it must return at once.
+	// Default: nothing.
+	Rested func()
 	// NewID makes the ids of claims. Default: random.
 	NewID   func() string
 	Metrics *act.Metrics
@@ -94,6 +97,9 @@ func (o *Options) validate() error {
 	}
 	if o.FirstLooks == 0 {
 		o.FirstLooks = agentsAtOnce
+	}
+	if o.Rested == nil {
+		o.Rested = func() {}
 	}
 	if o.Metrics == nil {
 		o.Metrics = act.NewMetrics(nil)

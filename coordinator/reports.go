@@ -29,6 +29,9 @@ func (s *session) holdReports(now time.Time, d status.Decision, wake *time.Time)
 		s.reportingSince = now
 		s.poke() // to ask for the streams at once
 	}
+	if s.reporting && !reporting {
+		s.options.Rested()
+	}
 	s.reporting = reporting
 }
 

@@ -151,7 +151,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	loop, err := coordinator.New(coordinator.Options{
 		Kubernetes: api.kubernetes, Clusters: api.clusters, Cache: cache, Agents: streams, Board: board,
 		Provision: provide(provisioner), Authorities: keeper.Changed, Metrics: act.NewMetrics(registry), Logger: log,
-		MaxRestarts: o.maxRestart, Guard: guardian,
+		MaxRestarts: o.maxRestart, Guard: guardian, Rested: (&tidier{tidy: tidy}).rested,
 	})
 	if err != nil {
 		return err
