@@ -1,7 +1,6 @@
 package enroll
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,6 +72,9 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		lines := []string{"Put the label into the pod template of " + sets + ",", "by the values of the chart, and upgrade the release. Rollcall holds that change until", "you approve it."}
 		if patched := p.which(p.named); patched != "" {
 			lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: updateStrategy.rollingUpdate.partition: 0.")
+			if p.Cluster.Spec.Engine == policy.OpenSearch {
+				lines = append(lines, "OpenSearch's own chart cannot name it, and leaves it as it is.")
+			}
 		}
 		steps = append(steps, step(fmt.Sprintf("%s:    # %s\n  %s: %s", key, other, v1alpha1.LabelCluster, p.Name), lines...))
 	}
@@ -106,7 +108,7 @@ const FieldManager = "rollcall"
 // named: its partition is from here, now or in an earlier run.
 func (p *Plan) named(set *appsv1.StatefulSet) bool {
 	return p.wantsPartition(set) || slices.ContainsFunc(set.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == FieldManager && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.Raw, []byte(`"f:partition"`))
+		return m.Manager == FieldManager && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:partition"`)
 	})
 }
 

@@ -40,6 +40,7 @@ const (
     you approve it.
     Have the chart name the partition of StatefulSet data, too,
     which only the object has so far: updateStrategy.rollingUpdate.partition: 0.
+    OpenSearch's own chart cannot name it, and leaves it as it is.
 
         labels:    # OpenSearch's own chart; podLabels in most others
           rollcall.dev/cluster: logs
@@ -92,7 +93,7 @@ func TestLeft(t *testing.T) {
 		return p
 	}
 	earlier := func(s *appsv1.StatefulSet) {
-		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:updateStrategy":{"f:rollingUpdate":{"f:partition":{}}}}}`)}}}
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:updateStrategy":{"f:rollingUpdate":{"f:partition":{}}}}}`)}}
 	}
 	last := func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5} }
 	other := pod("zk-0", false)

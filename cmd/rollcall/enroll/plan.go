@@ -35,6 +35,8 @@ type Options struct {
 // Plan is what is to be written, and what of that is there.
 type Plan struct {
 	Namespace, Name string
+	// Install is the namespace of the coordinator.
+	Install string
 	// Sets as they are now, in the order in which they were named.
 	Sets []appsv1.StatefulSet
 	// Cluster as it is, or as it is to be made.
@@ -46,9 +48,10 @@ type Plan struct {
 	Image string
 }
 
-// Decide says what has to be written so that the StatefulSets belong to one DatabaseCluster.
+// Decide says what has to be written so that the StatefulSets belong to one DatabaseCluster,
+// of what is known of a cluster that runs.
 func Decide(f *doctor.Facts, o Options) (*Plan, error) {
-	p := &Plan{Namespace: o.Namespace}
+	p := &Plan{Namespace: o.Namespace, Install: f.Live.Install}
 	for _, name := range o.Sets {
 		i := slices.IndexFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name })
 		switch {

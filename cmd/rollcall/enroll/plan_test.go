@@ -52,7 +52,7 @@ func cluster(name string, spec policy.Spec) v1alpha1.DatabaseCluster {
 }
 
 func facts(sets ...*appsv1.StatefulSet) *doctor.Facts {
-	f := &doctor.Facts{Live: &doctor.Live{ControllersHaveAccounts: true}}
+	f := &doctor.Facts{Live: &doctor.Live{ControllersHaveAccounts: true, Install: "rollcall-system"}}
 	for _, s := range sets {
 		f.Sets = append(f.Sets, *s)
 	}

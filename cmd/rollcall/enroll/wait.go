@@ -36,7 +36,7 @@ func (p *Plan) Decided(c *v1alpha1.DatabaseCluster) string {
 	unseen := slices.DeleteFunc(slices.Clone(p.Sets), func(s appsv1.StatefulSet) bool { return c.Status.UpdateRevisions[s.Name] != "" })
 	switch {
 	case c.Status.ObservedGeneration < max(c.Generation, 1):
-		return "no coordinator has looked at it yet"
+		return fmt.Sprintf("no coordinator has looked at it yet; kubectl -n %s get pods shows whether one runs", p.Install)
 	case len(unseen) > 0:
 		return fmt.Sprintf("the coordinator has not yet looked at StatefulSet %s", unseen[0].Name)
 	}

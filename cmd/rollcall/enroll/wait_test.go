@@ -54,7 +54,7 @@ func TestWaitingFor(t *testing.T) {
 		want   string
 	}{
 		"guarded":          {func(*Seen) {}, ""},
-		"nobody looked":    {func(s *Seen) { s.Cluster.Status.ObservedGeneration-- }, "no coordinator has looked at it yet"},
+		"nobody looked":    {func(s *Seen) { s.Cluster.Status.ObservedGeneration-- }, "no coordinator has looked at it yet; kubectl -n rollcall-system get pods shows whether one runs"},
 		"not at the label": {func(s *Seen) { s.Cluster.Status.UpdateRevisions = nil }, "the coordinator has not yet looked at StatefulSet solr"},
 		"nothing said":     {func(s *Seen) { s.Cluster.Status.Conditions = nil }, "the coordinator has not said yet that the database was healthy, so nothing is guarded yet"},
 		"never healthy": {func(s *Seen) {
