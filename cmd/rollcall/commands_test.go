@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -18,7 +19,7 @@ import (
 var contract = map[string][]string{
 	"get": {"json", "yaml", "wide"}, "status": {"json", "yaml"}, "explain": {"json", "yaml"}, "plan": {"json", "yaml"},
 	"snapshot": {"json", "yaml"}, "watch": nil, "pause": nil, "resume": nil, "approve": nil, "override": nil, "restart": nil,
-	"replace": nil, "drain": nil, "doctor": {"json", "yaml"}, "inject": nil, "journal": {"json", "yaml"}, "replay": {"json", "yaml"},
+	"replace": nil, "drain": nil, "doctor": {"json", "yaml"}, "enroll": {"json", "yaml"}, "inject": nil, "journal": {"json", "yaml"}, "replay": {"json", "yaml"},
 	"install": nil, "uninstall": nil, "upgrade-agents": {"json"}, "guard-expire": nil, "version": {"json", "yaml"}, "completion": nil,
 }
 
@@ -71,6 +72,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	w.object(&v1alpha1.DatabaseCluster{})
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 	w.set("/api/v1/namespaces/prod/pods", &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: named("search-0")}, {ObjectMeta: named("search-1")}}})
+	w.set(setsPath, &appsv1.StatefulSetList{Items: []appsv1.StatefulSet{{ObjectMeta: named("solr")}, {ObjectMeta: named("zk")}}})
 	w.set("/api/v1/namespaces", &corev1.NamespaceList{Items: []corev1.Namespace{{ObjectMeta: named("prod")}, {ObjectMeta: named("test")}}})
 	w.set("/api/v1/nodes", &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: named("node-1")}, {ObjectMeta: named("other")}}})
 	for line, want := range map[string]string{
@@ -90,6 +92,9 @@ func TestNamesAreCompleted(t *testing.T) {
 		"replace|":                     "search-0 search-1",
 		"restart|search|--pod|":        "search-0 search-1",
 		"override|search|--pod|":       "search-0 search-1",
+		"enroll|":                      "solr zk",
+		"enroll|solr|":                 "zk",
+		"enroll|solr|--engine|":        "Solr OpenSearch MySQL MariaDB FoundationDB",
 		"drain|":                       "node-1 other",
 		"drain|n":                      "node-1",
 		"status|-n|":                   "prod test",

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +85,22 @@ func (a *app) completeNodes(cmd *cobra.Command, args []string, begun string) ([]
 		}
 		for _, n := range list.Items {
 			found = append(found, n.Name)
+		}
+		return found, nil
+	})(cmd, args, begun)
+}
+
+// completeSets offers the StatefulSets that are not named yet.
+func (a *app) completeSets(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return a.offer(func(ctx context.Context, core kubernetes.Interface, ns string) (found []string, err error) {
+		list, err := core.AppsV1().StatefulSets(ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("StatefulSets: %w", err)
+		}
+		for _, s := range list.Items {
+			if !slices.Contains(args, s.Name) {
+				found = append(found, s.Name)
+			}
 		}
 		return found, nil
 	})(cmd, args, begun)

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -80,28 +82,33 @@ func (a *app) examineFile(file string, names []string) (examined, error) {
 	return examined{Checks: doctor.Names(), Findings: doctor.Examine(facts)}, nil
 }
 
-// examineLive reads as much as it may. Without the StatefulSets there is nothing to say.
 func (a *app) examineLive(ctx context.Context, names []string) (examined, error) {
-	ns, err := a.namespace()
+	f, ns, err := a.readFacts(ctx)
 	if err != nil {
 		return examined{}, err
+	}
+	if err := f.Only(names); err != nil {
+		return examined{}, fmt.Errorf("namespace %s: %w", ns, err)
+	}
+	return a.examineFacts(ctx, f, ns)
+}
+
+// readFacts reads as much of the namespace as it may. Without the StatefulSets there is nothing to say.
+func (a *app) readFacts(ctx context.Context) (facts *doctor.Facts, ns string, err error) {
+	if ns, err = a.namespace(); err != nil {
+		return nil, "", err
 	}
 	clusters, core, err := a.clients()
 	if err != nil {
-		return examined{}, err
+		return nil, "", err
 	}
 	sets, err := core.AppsV1().StatefulSets(ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return examined{}, fmt.Errorf("list StatefulSets of namespace %s: %w", ns, err)
+		return nil, "", fmt.Errorf("list StatefulSets of namespace %s: %w", ns, err)
 	}
-	live := &doctor.Live{Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}}
+	live := &doctor.Live{Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}, SecretKeys: map[string][]string{}}
 	f := &doctor.Facts{Sets: sets.Items, Live: live}
-	tried := func(what string, err error) bool {
-		if err != nil {
-			live.Unread = append(live.Unread, fmt.Sprintf("%s: %v", what, err))
-		}
-		return err == nil
-	}
+	tried := live.Tried
 	if v, err := core.Discovery().ServerVersion(); tried("version of Kubernetes", err) {
 		live.Version = v.GitVersion
 	}
@@ -128,31 +135,62 @@ func (a *app) examineLive(ctx context.Context, names []string) (examined, error)
 	if n, err := core.CoreV1().Namespaces().Get(ctx, live.Install, metav1.GetOptions{}); err == nil {
 		live.InstallLabels = labels.Set(n.Labels)
 	}
-	if err := f.Only(names); err != nil {
-		return examined{}, fmt.Errorf("namespace %s: %w", ns, err)
-	}
-	for _, name := range f.CredentialsSecrets() {
-		_, err := core.CoreV1().Secrets(ns).Get(ctx, name, metav1.GetOptions{})
-		if err == nil || !apierrors.IsNotFound(err) && !tried("secrets "+name, err) {
-			f.Secrets = append(f.Secrets, ns+"/"+name)
-		}
-	}
-	a.readSnapshots(ctx, f, tried)
-	return examined{Checks: doctor.Names(), Findings: doctor.Examine(f), Unread: live.Unread}, nil
+	return f, ns, nil
 }
 
-// readSnapshots asks the coordinator what it knows of the databases.
-func (a *app) readSnapshots(ctx context.Context, f *doctor.Facts, tried func(string, error) bool) {
-	for _, c := range f.Clusters {
-		resp, err := a.getSnapshot(ctx, c.Name)
-		if !tried("what the coordinator knows of "+c.Name, err) {
-			continue
+// examineFacts reads what these facts call for besides, and examines all of it.
+func (a *app) examineFacts(ctx context.Context, f *doctor.Facts, ns string) (examined, error) {
+	_, core, err := a.clients()
+	if err != nil {
+		return examined{}, err
+	}
+	for _, name := range f.CredentialsSecrets() {
+		secret, err := core.CoreV1().Secrets(ns).Get(ctx, name, metav1.GetOptions{})
+		if err == nil || !apierrors.IsNotFound(err) && !f.Live.Tried("secrets "+name, err) {
+			f.Secrets = append(f.Secrets, ns+"/"+name)
 		}
-		s, err := policy.Decode([]byte(resp.GetSnapshotJson()))
-		if tried("the snapshot of "+c.Name, err) {
-			f.Live.Snapshots[c.Namespace+"/"+c.Name] = &s
+		if err == nil {
+			f.Live.SecretKeys[ns+"/"+name] = filledKeys(secret)
 		}
 	}
+	a.readSnapshots(ctx, f)
+	return examined{Checks: doctor.Names(), Findings: doctor.Examine(f), Unread: f.Live.Unread}, nil
+}
+
+// filledKeys are the keys of a Secret that have a value.
+func filledKeys(secret *corev1.Secret) []string {
+	var keys []string
+	for key, value := range secret.Data {
+		if len(value) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// readSnapshots asks the coordinator what it knows of the databases that there are.
+func (a *app) readSnapshots(ctx context.Context, f *doctor.Facts) {
+	for _, c := range f.Clusters {
+		if c.UID == "" {
+			continue // it is to be made
+		}
+		s, err := a.snapshotOf(ctx, c.Name)
+		if f.Live.Tried("what the coordinator knows of "+c.Name, err) {
+			f.Live.Snapshots[c.Namespace+"/"+c.Name] = s
+		}
+	}
+}
+
+func (a *app) snapshotOf(ctx context.Context, name string) (*policy.Snapshot, error) {
+	resp, err := a.getSnapshot(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := policy.Decode([]byte(resp.GetSnapshotJson()))
+	if err != nil {
+		return nil, fmt.Errorf("its snapshot: %w", err)
+	}
+	return &s, nil
 }
 
 func (a *app) writeExamined(out format, e examined) error {
@@ -164,9 +202,17 @@ func (a *app) writeExamined(out format, e examined) error {
 			return err
 		}
 	} else {
-		a.writeFindings(e)
+		a.writeFindings(a.streams.Out, e.Findings)
+		a.writeUnread(e.Unread)
+		fmt.Fprintf(a.streams.Out, "%d checks: %s, %s, %s\n", len(e.Checks), counted(countOf(e.Findings, doctor.Error), "error"),
+			counted(countOf(e.Findings, doctor.Warning), "warning"), counted(countOf(e.Findings, doctor.Info), "note"))
 	}
-	if n := countOf(e.Findings, doctor.Error); n > 0 {
+	return unworkable(e.Findings)
+}
+
+// unworkable: there are errors among the findings.
+func unworkable(findings []doctor.Finding) error {
+	if n := countOf(findings, doctor.Error); n > 0 {
 		return &exitError{exitFindings, fmt.Errorf("%s that Rollcall cannot work with", counted(n, "error"))}
 	}
 	return nil
@@ -174,10 +220,10 @@ func (a *app) writeExamined(out format, e examined) error {
 
 const findingWidth = 96
 
-func (a *app) writeFindings(e examined) {
-	palette, w := a.palette(), a.streams.Out
+func (a *app) writeFindings(w io.Writer, findings []doctor.Finding) {
+	palette := a.palette()
 	marks := map[doctor.Severity]show.Mark{doctor.Error: show.Bad, doctor.Warning: show.Waiting}
-	for _, f := range e.Findings {
+	for _, f := range findings {
 		fmt.Fprintf(w, "%s  %s  %s\n", palette.Paint(marks[f.Severity], fmt.Sprintf("%-7s", f.Severity)), f.Check, show.Clean(f.Object))
 		for _, line := range show.Wrap(show.Clean(f.Found), findingWidth-9) {
 			fmt.Fprintf(w, "         %s\n", line)
@@ -186,11 +232,12 @@ func (a *app) writeFindings(e examined) {
 			fmt.Fprintf(w, "         %-5s%s\n", map[bool]string{true: "fix:"}[i == 0], line)
 		}
 	}
-	for _, u := range e.Unread {
+}
+
+func (a *app) writeUnread(unread []string) {
+	for _, u := range unread {
 		fmt.Fprintf(a.streams.ErrOut, "note: not read, so not examined: %s\n", u)
 	}
-	fmt.Fprintf(w, "%d checks: %s, %s, %s\n", len(e.Checks), counted(countOf(e.Findings, doctor.Error), "error"),
-		counted(countOf(e.Findings, doctor.Warning), "warning"), counted(countOf(e.Findings, doctor.Info), "note"))
 }
 
 func countOf(findings []doctor.Finding, s doctor.Severity) int {

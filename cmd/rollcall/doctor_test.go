@@ -26,7 +26,7 @@ func TestDoctorOnACluster(t *testing.T) {
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "solr"}}
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{}}
 	w.objects[setsPath] = appsv1.StatefulSetList{Items: []appsv1.StatefulSet{set}}
-	object := v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod"}, Spec: policy.Spec{Engine: policy.Solr}}
+	object := v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod", UID: "c1"}, Spec: policy.Spec{Engine: policy.Solr}}
 	w.objects[listPath] = v1alpha1.DatabaseClusterList{Items: []v1alpha1.DatabaseCluster{object}}
 	w.objects["/version"] = apiversion.Info{GitVersion: "v1.29.4"}
 	w.objects["/apis/policy/v1/namespaces/prod/poddisruptionbudgets"] = policyv1.PodDisruptionBudgetList{Items: []policyv1.PodDisruptionBudget{

@@ -80,7 +80,7 @@ saved snapshot, and let people pause, resume and approve.`,
 	root.AddCommand(
 		newGet(a), newStatus(a), newWatch(a), newExplain(a),
 		newPlan(a), newSnapshot(a), newJournal(a), newReplay(a),
-		newPause(a), newResume(a), newApprove(a), newOverride(a), newRestart(a), newReplace(a), newDrain(a), newDoctor(a), newPage(a),
+		newPause(a), newResume(a), newApprove(a), newOverride(a), newRestart(a), newReplace(a), newDrain(a), newDoctor(a), newEnroll(a), newPage(a),
 		newRehearse(a), newInstall(a), newUninstall(a), newInject(a), newUpgradeAgents(a), newGuardExpire(a), newGuardRemove(a), newVersion(a),
 	)
 	root.InitDefaultCompletionCmd()

@@ -48,11 +48,12 @@ type world struct {
 	dir   string // with the kubeconfig
 
 	mu      sync.Mutex
-	objects map[string]any                     // by path
-	refuse  func(*http.Request) *metav1.Status // what the API server does not allow
-	patched map[string]string                  // bodies of writes by path
-	trust   *corev1.Secret                     // for those who show a token
-	ports   map[string]string                  // addresses of the coordinator, by port of its pod
+	objects map[string]any                                // by path
+	refuse  func(*http.Request) *metav1.Status            // what the API server does not allow
+	serving func(http.ResponseWriter, *http.Request) bool // answers what it says true to
+	patched map[string]string                             // bodies of writes by path
+	trust   *corev1.Secret                                // for those who show a token
+	ports   map[string]string                             // addresses of the coordinator, by port of its pod
 }
 
 const (
@@ -204,7 +205,7 @@ func (w *world) forbid(path string) {
 
 func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
-	refuse, object := w.refuse, w.objects[r.URL.Path]
+	refuse, serving, object := w.refuse, w.serving, w.objects[r.URL.Path]
 	w.mu.Unlock()
 	rw.Header().Set("Content-Type", "application/json")
 	if refuse != nil {
@@ -212,6 +213,9 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 			answer(rw, *st)
 			return
 		}
+	}
+	if serving != nil && serving(rw, r) {
+		return
 	}
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/pods/rollcall-coordinator-7/portforward"):

@@ -22,7 +22,7 @@ func budget(f *Facts) []Finding {
 		where := ""
 		for i := range f.Budgets {
 			b := &f.Budgets[i]
-			if b.Name == v1alpha1.DerivedName(clusterName(set)) || !sameNamespace(b.Namespace, set.Namespace) || b.Spec.Selector == nil || !matches(b.Spec.Selector, pod) {
+			if b.Name == v1alpha1.DerivedName(ClusterName(set)) || !sameNamespace(b.Namespace, set.Namespace) || b.Spec.Selector == nil || !matches(b.Spec.Selector, pod) {
 				continue
 			}
 			foreign = append(foreign, b.Name)

@@ -205,15 +205,19 @@ func TestChecksOnACluster(t *testing.T) {
 		change   func(*Facts)
 		want     []string
 	}{
-		"old":                     {fine, func(f *Facts) { f.Live.Version = "v1.29.9-gke.1" }, []string{"error kubernetes-version: it is v1.29.9-gke.1"}},
-		"the oldest":              {fine, func(f *Facts) { f.Live.Version = "v1.30.0+k3s1" }, nil},
-		"one user":                {fine, func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"error controllers: "}},
-		"one user, no guard":      {strings.Replace(fine, "engine: Solr", "engine: Solr, guard: \"Off\"", 1), func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"warning controllers: "}},
-		"two pods on a node":      {fine, func(f *Facts) { f.Live.Pods = []corev1.Pod{pod("solr-1", "a"), pod("solr-0", "a"), pod("solr-2", "b")} }, []string{"warning spread: solr-0 and solr-1 are on a"}},
-		"nodes without a zone":    {strings.Replace(fine, "engine: Solr", "engine: Solr, policy: {unit: Zone}", 1), func(f *Facts) { f.Live.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} }, []string{"warning zones: "}},
-		"no credentials":          {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), nil, []string{"error credentials: there is no Secret prod/search-rollcall-credentials"}},
-		"credentials elsewhere":   {strings.Replace(fine, "engine: Solr", "engine: Solr, connection: {credentialsSecret: mine}", 1), nil, []string{"error credentials: there is no Secret prod/mine"}},
-		"credentials":             {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), func(f *Facts) { f.Secrets = []string{"prod/search-rollcall-credentials"} }, nil},
+		"old":                   {fine, func(f *Facts) { f.Live.Version = "v1.29.9-gke.1" }, []string{"error kubernetes-version: it is v1.29.9-gke.1"}},
+		"the oldest":            {fine, func(f *Facts) { f.Live.Version = "v1.30.0+k3s1" }, nil},
+		"one user":              {fine, func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"error controllers: "}},
+		"one user, no guard":    {strings.Replace(fine, "engine: Solr", "engine: Solr, guard: \"Off\"", 1), func(f *Facts) { f.Live.ControllersHaveAccounts = false }, []string{"warning controllers: "}},
+		"two pods on a node":    {fine, func(f *Facts) { f.Live.Pods = []corev1.Pod{pod("solr-1", "a"), pod("solr-0", "a"), pod("solr-2", "b")} }, []string{"warning spread: solr-0 and solr-1 are on a"}},
+		"nodes without a zone":  {strings.Replace(fine, "engine: Solr", "engine: Solr, policy: {unit: Zone}", 1), func(f *Facts) { f.Live.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} }, []string{"warning zones: "}},
+		"no credentials":        {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), nil, []string{"error credentials: there is no Secret prod/search-rollcall-credentials"}},
+		"credentials elsewhere": {strings.Replace(fine, "engine: Solr", "engine: Solr, connection: {credentialsSecret: mine}", 1), nil, []string{"error credentials: there is no Secret prod/mine"}},
+		"credentials":           {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), func(f *Facts) { f.Secrets = []string{"prod/search-rollcall-credentials"} }, nil},
+		"half of the credentials": {strings.Replace(fine, "engine: Solr", "engine: MySQL", 1), func(f *Facts) {
+			f.Secrets = []string{"prod/search-rollcall-credentials"}
+			f.Live.SecretKeys = map[string][]string{"prod/search-rollcall-credentials": {"username"}}
+		}, []string{"error credentials: Secret prod/search-rollcall-credentials has no password of the agents"}},
 		"no DatabaseCluster":      {strings.Replace(fine, "metadata: {name: search, namespace: prod}", "metadata: {name: other, namespace: prod}", 1), nil, []string{"error database-cluster: "}},
 		"no report":               {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "report": null}]}`), []string{"error reports: the coordinator has no report of solr-0"}},
 		"not a member":            {fine, snapshot(start + `"pods": [{"name": "solr-0", "uid": "u0", "pool": "solr", "revision": "v1", "report": {"uid": "u0", "member": "NotLive"}}]}`), []string{"warning reports: in the database's own membership are not: solr-0 (NotLive)"}},

@@ -41,8 +41,18 @@ type Live struct {
 	Pods          []corev1.Pod
 	// Snapshots are what the coordinator decided on last, by namespace/name.
 	Snapshots map[string]*policy.Snapshot
+	// SecretKeys are the keys with a value of Secrets that could be read, by namespace/name.
+	SecretKeys map[string][]string
 	// Unread is what could not be read, and why.
 	Unread []string
+}
+
+// Tried notes what could not be read, and says whether it was.
+func (l *Live) Tried(what string, err error) bool {
+	if err != nil {
+		l.Unread = append(l.Unread, fmt.Sprintf("%s: %v", what, err))
+	}
+	return err == nil
 }
 
 // Only leaves the StatefulSets of these names, or of DatabaseClusters of these names.
@@ -50,7 +60,7 @@ type Live struct {
 // chart's ZooKeeper, are none; and all where nobody says so yet.
 func (f *Facts) Only(names []string) error {
 	for _, name := range names {
-		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name || clusterName(&s) == name }) {
+		if !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name || ClusterName(&s) == name }) {
 			var there []string
 			for i := range f.Sets {
 				there = append(there, f.Sets[i].Name)
@@ -62,13 +72,13 @@ func (f *Facts) Only(names []string) error {
 		}
 	}
 	f.keep(func(s *appsv1.StatefulSet) bool {
-		return len(names) == 0 || slices.Contains(names, s.Name) || slices.Contains(names, clusterName(s))
+		return len(names) == 0 || slices.Contains(names, s.Name) || slices.Contains(names, ClusterName(s))
 	})
-	if len(names) == 0 && slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return clusterName(&s) != "" }) {
-		f.keep(func(s *appsv1.StatefulSet) bool { return clusterName(s) != "" })
+	if len(names) == 0 && slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) != "" }) {
+		f.keep(func(s *appsv1.StatefulSet) bool { return ClusterName(s) != "" })
 	}
 	f.Clusters = slices.DeleteFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {
-		return len(names) > 0 && !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return clusterName(&s) == c.Name })
+		return len(names) > 0 && !slices.ContainsFunc(f.Sets, func(s appsv1.StatefulSet) bool { return ClusterName(&s) == c.Name })
 	})
 	return nil
 }
@@ -89,9 +99,9 @@ func (f *Facts) CredentialsSecrets() []string {
 	return slices.Compact(names)
 }
 
-// clusterName is the DatabaseCluster that a StatefulSet belongs to, or will; empty: none
+// ClusterName is the DatabaseCluster that a StatefulSet belongs to, or will; empty: none
 // is said.
-func clusterName(set *appsv1.StatefulSet) string {
+func ClusterName(set *appsv1.StatefulSet) string {
 	if name := set.Labels[v1alpha1.LabelCluster]; name != "" {
 		return name
 	}
@@ -100,7 +110,7 @@ func clusterName(set *appsv1.StatefulSet) string {
 
 // clusterOf is the DatabaseCluster of a StatefulSet; nil: it is not known.
 func (f *Facts) clusterOf(set *appsv1.StatefulSet) *v1alpha1.DatabaseCluster {
-	name := clusterName(set)
+	name := ClusterName(set)
 	i := slices.IndexFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool {
 		return c.Name == name && sameNamespace(c.Namespace, set.Namespace)
 	})

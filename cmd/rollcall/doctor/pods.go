@@ -17,7 +17,7 @@ import (
 func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 	t := set.Spec.Template.DeepCopy()
 	if t.Labels[v1alpha1.LabelCluster] == "" {
-		name := clusterName(set)
+		name := ClusterName(set)
 		if name == "" {
 			name = "x"
 		}
@@ -77,8 +77,8 @@ func gracePeriod(f *Facts) []Finding {
 	})
 }
 
-// databaseContainer is the one that is annotated, or the first.
-func databaseContainer(t *corev1.PodTemplateSpec) *corev1.Container {
+// DatabaseContainer is the one that is annotated, or the first.
+func DatabaseContainer(t *corev1.PodTemplateSpec) *corev1.Container {
 	list := t.Spec.Containers
 	if name := t.Annotations[v1alpha1.AnnotationContainer]; name != "" {
 		if i := slices.IndexFunc(list, func(c corev1.Container) bool { return c.Name == name }); i >= 0 {
@@ -93,7 +93,7 @@ func databaseContainer(t *corev1.PodTemplateSpec) *corev1.Container {
 
 func readiness(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		c := databaseContainer(&set.Spec.Template)
+		c := DatabaseContainer(&set.Spec.Template)
 		switch {
 		case c == nil:
 			return nil
@@ -122,7 +122,7 @@ func singlePod(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		pods := int32(0)
 		for i := range f.Sets {
-			if o := &f.Sets[i]; o == set || clusterName(set) != "" && clusterName(o) == clusterName(set) && sameNamespace(o.Namespace, set.Namespace) {
+			if o := &f.Sets[i]; o == set || ClusterName(set) != "" && ClusterName(o) == ClusterName(set) && sameNamespace(o.Namespace, set.Namespace) {
 				pods += replicas(o)
 			}
 		}
@@ -137,7 +137,7 @@ func singlePod(f *Facts) []Finding {
 func volume(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		spec := f.spec(set)
-		if len(set.Spec.VolumeClaimTemplates) > 0 || spec.Drain.Data.Restart != "Keep" || f.clusterOf(set) == nil && clusterName(set) == "" {
+		if len(set.Spec.VolumeClaimTemplates) > 0 || spec.Drain.Data.Restart != "Keep" || f.clusterOf(set) == nil && ClusterName(set) == "" {
 			return nil
 		}
 		var persistent []string
@@ -174,7 +174,7 @@ func spread(f *Facts) []Finding {
 		}
 		on := map[string][]string{}
 		for i := range f.Live.Pods {
-			if p := &f.Live.Pods[i]; owned(p, set) && p.Spec.NodeName != "" {
+			if p := &f.Live.Pods[i]; Owned(p, set) && p.Spec.NodeName != "" {
 				on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p.Name)
 			}
 		}
@@ -200,7 +200,8 @@ func antiAffine(t *corev1.PodSpec) bool {
 		len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)+len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
-func owned(p *corev1.Pod, set *appsv1.StatefulSet) bool {
+// Owned: the pod is one of the StatefulSet.
+func Owned(p *corev1.Pod, set *appsv1.StatefulSet) bool {
 	return p.Namespace == set.Namespace && slices.ContainsFunc(p.OwnerReferences, func(o metaOwner) bool {
 		return o.Controller != nil && *o.Controller && o.UID == set.UID
 	})

@@ -18,7 +18,7 @@ type metaOwner = metav1.OwnerReference
 // databaseCluster: who is labelled has one.
 func databaseCluster(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		name := clusterName(set)
+		name := ClusterName(set)
 		if name == "" || f.clusterOf(set) != nil {
 			return nil
 		}
@@ -138,12 +138,21 @@ func credentials(f *Facts) []Finding {
 		return nil
 	}
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		name := f.credentialsSecret(set)
-		if !f.wantsCredentials(set) || slices.Contains(f.Secrets, id(set.Namespace, name)) {
+		if !f.wantsCredentials(set) {
 			return nil
 		}
-		return one(Error, "there is no Secret "+id(set.Namespace, name)+" with the username and password of the agents",
-			"make it (keys username, password) for the account that deploy/docs/mysql.md grants, or name another by the annotation "+v1alpha1.AnnotationCredentialsSecret)
+		name := id(set.Namespace, f.credentialsSecret(set))
+		if !slices.Contains(f.Secrets, name) {
+			return one(Error, "there is no Secret "+name+" with the username and password of the agents",
+				"make it (keys username, password) for the account that deploy/docs/mysql.md#accounts grants, or name another: spec.connection.credentialsSecret, rollcall enroll --credentials-secret, or the annotation "+v1alpha1.AnnotationCredentialsSecret)
+		}
+		keys, read := f.Live.SecretKeys[name]
+		lacks := slices.DeleteFunc([]string{"username", "password"}, func(key string) bool { return slices.Contains(keys, key) })
+		if !read || len(lacks) == 0 {
+			return nil
+		}
+		return one(Error, "Secret "+name+" has no "+strings.Join(lacks, " and no ")+" of the agents",
+			"give it the keys username and password of the account that deploy/docs/mysql.md#accounts grants")
 	})
 }
 
@@ -165,5 +174,5 @@ func (f *Facts) credentialsSecret(set *appsv1.StatefulSet) string {
 	if name := f.named(set); name != "" {
 		return name
 	}
-	return v1alpha1.CredentialsSecretName(clusterName(set))
+	return v1alpha1.CredentialsSecretName(ClusterName(set))
 }

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
+)
+
+// enrolling is what a person asks of enroll.
+type enrolling struct {
+	enroll.Options
+	dryRun  bool
+	timeout time.Duration
+	out     format
+}
+
+func newEnroll(a *app) *cobra.Command {
+	var engine string
+	e := enrolling{timeout: 3 * time.Minute}
+	cmd := &cobra.Command{
+		Use:   "enroll STATEFULSET...",
+		Short: "Put StatefulSets that run under Rollcall, and say what is left to do",
+		Long: `Put the StatefulSets of one database, which run already, under Rollcall. They are examined
+first, as doctor does. Where nothing is in the way, what they lack is written: a partition
+where a RollingUpdate names none, the label rollcall.dev/cluster, and a DatabaseCluster.
+None of it restarts a pod, and what is there is left as it is. Then this waits until
+Kubernetes refuses to remove their pods, and says what is left for a person: the label in
+the pod template, and to approve that each pod restarts once for its agent.
+
+MySQL and MariaDB need a Secret with the keys username and password first: NAME` + `-rollcall-credentials
+of the DatabaseCluster, or the one that --credentials-secret names. For other fields of the
+DatabaseCluster than this writes, apply one yourself; --dry-run -o yaml prints one to begin with.
+
+The exit status is 0 when all of it is done, 1 when it could not be, 2 when the doctor finds
+errors, so that nothing was written, and 3 when all is written and the time is up. The same
+command again goes on from there.`,
+		Example: fmt.Sprintf(`  %[1]s enroll solr -n prod
+  %[1]s enroll os-data os-managers -n prod --name logs --engine OpenSearch
+  %[1]s enroll mysql -n prod --credentials-secret mysql-rollcall-accounts --dry-run`, a.name),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("%s: the name of a StatefulSet is wanted\nSee '%s --help'", cmd.CommandPath(), cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeSets,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if cmd.Flags().Changed("engine") {
+				if e.Engine, err = enroll.ParseEngine(engine); err != nil {
+					return err
+				}
+			}
+			for _, flag := range []string{"name", "credentials-secret"} {
+				if cmd.Flags().Changed(flag) && cmd.Flag(flag).Value.String() == "" {
+					return fmt.Errorf("--%s is empty: a name is wanted", flag)
+				}
+			}
+			if e.timeout <= 0 {
+				return fmt.Errorf("--timeout is %s: more than 0 is wanted, such as 3m", e.timeout)
+			}
+			e.Sets = args
+			return a.enroll(cmd.Context(), e)
+		},
+	}
+	var engines []string
+	for _, known := range enroll.Engines {
+		engines = append(engines, string(known))
+	}
+	cmd.Flags().StringVar(&engine, "engine", "", "kind of database: "+strings.Join(engines, ", ")+"; default: what the image says")
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&e.Name, "name", "", "name of the DatabaseCluster; default: what the label says, or the name of the first StatefulSet")
+	cmd.Flags().StringVar(&e.CredentialsSecret, "credentials-secret", "", "Secret with the username and password of the agents")
+	cmd.Flags().BoolVar(&e.Observe, "observe", false, "make a DatabaseCluster that only shows what it would do")
+	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "write nothing; print the manifest and the commands that this amounts to")
+	cmd.Flags().DurationVar(&e.timeout, "timeout", e.timeout, "how long to wait for the coordinator")
+	outputFlag(cmd, &e.out, "text", formatJSON, formatYAML)
+	return cmd
+}
+
+func (a *app) enroll(ctx context.Context, e enrolling) error {
+	facts, ns, err := a.readFacts(ctx)
+	if err != nil {
+		return err
+	}
+	e.Namespace = ns
+	plan, err := enroll.Decide(facts, e.Options)
+	if err != nil {
+		return err
+	}
+	found, err := a.examineFacts(ctx, plan.Facts(facts), ns)
+	if err != nil {
+		return err
+	}
+	if plan.Image != "" {
+		fmt.Fprintf(a.streams.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, plan.Image)
+	}
+	a.writeObstacles(plan, found, e)
+	if e.dryRun {
+		return errors.Join(a.writeDryRun(plan, e.out), unworkable(found.Findings))
+	}
+	if err := unworkable(found.Findings); err != nil {
+		return fmt.Errorf("nothing was written: %w", err)
+	}
+	// Beside a manifest there is nothing else on standard output.
+	say := a.streams.Out
+	if e.out != formatText {
+		say = a.streams.ErrOut
+	}
+	if err := a.writeEnrolled(ctx, plan, say); err != nil {
+		return err
+	}
+	if e.out != formatText {
+		if err := a.writeValue(e.out, plan.Manifest()); err != nil {
+			return err
+		}
+	}
+	if err := a.waitEnrolled(ctx, plan, e.timeout); err != nil {
+		return err
+	}
+	if plan.Guards() {
+		fmt.Fprintf(say, "databasecluster/%s: Kubernetes refuses to remove pods that Rollcall has not let go\n", plan.Name)
+	} else {
+		fmt.Fprintf(say, "databasecluster/%s: the coordinator has decided; nothing is guarded, as it asks for\n", plan.Name)
+	}
+	fmt.Fprintf(say, "\n%s", plan.Left(a.name, facts.Live.Pods))
+	return nil
+}
+
+// writeObstacles writes errors as the doctor does, what keeps the guard from enforcing, and of
+// the rest how much there is.
+func (a *app) writeObstacles(plan *enroll.Plan, found examined, e enrolling) {
+	of := func(is func(doctor.Finding) bool) (out []doctor.Finding) {
+		for _, f := range found.Findings {
+			if is(f) {
+				out = append(out, f)
+			}
+		}
+		return out
+	}
+	inTheWay := func(f doctor.Finding) bool {
+		return f.Severity == doctor.Error || f.Check == "budget" && f.Severity == doctor.Warning && plan.Guards()
+	}
+	a.writeFindings(a.streams.ErrOut, of(inTheWay))
+	a.writeUnread(found.Unread)
+	// That the label is not in the pod template is what is left to do.
+	rest := of(func(f doctor.Finding) bool { return f.Severity == doctor.Warning && f.Check != "label" && !inTheWay(f) })
+	if len(rest) > 0 {
+		fmt.Fprintf(a.streams.ErrOut, "note: %s of the doctor: %s doctor %s -n %s\n", counted(len(rest), "warning"), a.name, strings.Join(e.Sets, " "), e.Namespace)
+	}
+}
+
+// writeDryRun prints what a shell would do the same with, or only the manifest.
+func (a *app) writeDryRun(plan *enroll.Plan, out format) error {
+	if out != formatText {
+		return a.writeValue(out, plan.Manifest())
+	}
+	w := a.streams.Out
+	if len(plan.Steps) == 0 {
+		fmt.Fprintln(w, "# nothing would be written: all of it is there")
+	}
+	for _, s := range plan.Steps {
+		if s.Set != "" {
+			fmt.Fprintln(w, s.Command)
+			continue
+		}
+		fmt.Fprintln(w, "kubectl apply -f - <<'EOF'")
+		if err := a.writeValue(formatYAML, plan.Manifest()); err != nil {
+			return err
+		}
+		fmt.Fprintln(w, "EOF")
+	}
+	return nil
+}
+
+// writeEnrolled writes what is left of the plan, after the API server has said of each step
+// that it would be taken, so that a refusal leaves everything as it was.
+func (a *app) writeEnrolled(ctx context.Context, plan *enroll.Plan, say io.Writer) error {
+	if plan.Exists {
+		fmt.Fprintf(say, "databasecluster/%s is there, and is left as it is\n", plan.Name)
+	}
+	if len(plan.Steps) == 0 {
+		fmt.Fprintln(say, "nothing is to be written: the StatefulSets have what is wanted")
+	}
+	tried := slices.Clone(plan.Steps)
+	slices.Reverse(tried) // the DatabaseCluster first: of it most can be wrong
+	for _, s := range tried {
+		if err := a.take(ctx, plan, s, metav1.DryRunAll); err != nil {
+			return fmt.Errorf("nothing was written: %w", err)
+		}
+	}
+	for i, s := range plan.Steps {
+		if err := a.take(ctx, plan, s); err != nil {
+			written := "nothing was written"
+			if i > 0 {
+				written = "what is said above was written, and restarts nothing; the same command goes on from there"
+			}
+			return fmt.Errorf("%w\n%s", err, written)
+		}
+		fmt.Fprintln(say, s.Said)
+	}
+	return nil
+}
+
+func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, dryRun ...string) error {
+	clusters, core, err := a.clients()
+	if err != nil {
+		return err
+	}
+	if s.Set == "" {
+		_, err := clusters.DatabaseClusters(plan.Namespace).Create(ctx, plan.Manifest(), metav1.CreateOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
+		if err != nil {
+			return aboutObject(err, plan.Namespace, plan.Name)
+		}
+		return nil
+	}
+	patch, err := s.PatchOf()
+	if err != nil {
+		return err
+	}
+	_, err = core.AppsV1().StatefulSets(plan.Namespace).Patch(ctx, s.Set, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
+	if err != nil {
+		return fmt.Errorf("patch StatefulSet %s in namespace %s: %w", s.Set, plan.Namespace, err)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package enroll
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Engines are the choices, as --engine names them.
+var Engines = []policy.Engine{policy.Solr, policy.OpenSearch, policy.MySQL, policy.MariaDB, policy.FoundationDB}
+
+func choices() string {
+	var names []string
+	for _, e := range Engines {
+		names = append(names, string(e))
+	}
+	return strings.Join(names, ", ")
+}
+
+// ParseEngine knows an engine by its name, in letters of any case.
+func ParseEngine(text string) (policy.Engine, error) {
+	for _, e := range Engines {
+		if strings.EqualFold(string(e), text) {
+			return e, nil
+		}
+	}
+	return "", fmt.Errorf("--engine is %q: one of %s is wanted", text, choices())
+}
+
+// engineOf is what the images of the databases' containers say, and which image says so.
+func engineOf(sets []appsv1.StatefulSet) (policy.Engine, string, error) {
+	var engine policy.Engine
+	var said string
+	for i := range sets {
+		c := doctor.DatabaseContainer(&sets[i].Spec.Template)
+		if c == nil {
+			return "", "", fmt.Errorf("StatefulSet %s has no container: --engine has to say which database it is, one of %s", sets[i].Name, choices())
+		}
+		named := namedIn(c.Image)
+		switch {
+		case len(named) != 1:
+			return "", "", fmt.Errorf("the image %s of container %s in StatefulSet %s does not say which database it is: --engine is wanted, one of %s", c.Image, c.Name, sets[i].Name, choices())
+		case engine != "" && engine != named[0]:
+			return "", "", fmt.Errorf("the image %s of StatefulSet %s is of %s, and %s of %s: --engine is wanted, one of %s, or only the StatefulSets of one database",
+				said, sets[0].Name, engine, c.Image, sets[i].Name, choices())
+		}
+		engine, said = named[0], c.Image
+	}
+	return engine, said, nil
+}
+
+// namedIn are the engines whose names are in an image's, without registry, tag and digest.
+func namedIn(image string) []policy.Engine {
+	image, _, _ = strings.Cut(strings.ToLower(image), "@")
+	if host, rest, ok := strings.Cut(image, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
+		image = rest
+	}
+	image, _, _ = strings.Cut(image, ":")
+	return slices.DeleteFunc(slices.Clone(Engines), func(e policy.Engine) bool { return !strings.Contains(image, strings.ToLower(string(e))) })
+}

@@ -1,0 +1,69 @@
+package enroll
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func TestImagesSayTheEngine(t *testing.T) {
+	for image, want := range map[string]policy.Engine{
+		"solr":                               policy.Solr,
+		"solr:9.10":                          policy.Solr,
+		"docker.io/library/solr:9.10":        policy.Solr,
+		"opensearchproject/opensearch:3.8.0": policy.OpenSearch,
+		"registry.example:5000/team/Bitnami-MySQL@sha256:0123": policy.MySQL,
+		"percona/percona-xtradb-mysql:8.4":                     policy.MySQL,
+		"localhost/mariadb":                                    policy.MariaDB,
+		"foundationdb/foundationdb:7.3.63":                     policy.FoundationDB,
+		"mysql.example.com/mariadb:11":                         policy.MariaDB, // a registry says nothing
+		"postgres:17-mysql":                                    "",             // nor does a tag
+		"mysql/mariadb":                                        "",
+		"example.com/search:1":                                 "",
+		"":                                                     "",
+	} {
+		got, said, err := engineOf([]appsv1.StatefulSet{*set("db", image)})
+		if want == "" {
+			require.ErrorContains(t, err, fmt.Sprintf("the image %s of container db in StatefulSet db does not say which database it is: --engine is wanted, one of Solr, OpenSearch, MySQL, MariaDB, FoundationDB", image))
+			continue
+		}
+		require.NoError(t, err, image)
+		require.Equal(t, want, got, image)
+		require.Equal(t, image, said)
+	}
+}
+
+func TestImagesOfSeveralStatefulSets(t *testing.T) {
+	_, _, err := engineOf([]appsv1.StatefulSet{*set("a", "opensearch:3"), *set("b", "opensearch:2")})
+	require.NoError(t, err)
+	_, _, err = engineOf([]appsv1.StatefulSet{*set("a", "solr:9"), *set("b", "mysql:9")})
+	require.ErrorContains(t, err, "the image solr:9 of StatefulSet a is of Solr, and mysql:9 of b: --engine is wanted")
+	sidecar := set("a", "envoy:1")
+	sidecar.Spec.Template.Spec.Containers = append(sidecar.Spec.Template.Spec.Containers, corev1.Container{Name: "main", Image: "solr:9"})
+	sidecar.Spec.Template.Annotations = map[string]string{v1alpha1.AnnotationContainer: "main"}
+	got, _, err := engineOf([]appsv1.StatefulSet{*sidecar})
+	require.NoError(t, err)
+	require.Equal(t, policy.Solr, got, "of the container that is the database's")
+	sidecar.Spec.Template.Spec.Containers = nil
+	_, _, err = engineOf([]appsv1.StatefulSet{*sidecar})
+	require.ErrorContains(t, err, "StatefulSet a has no container")
+}
+
+func TestEnginesByName(t *testing.T) {
+	for _, e := range Engines {
+		got, err := ParseEngine(string(e))
+		require.NoError(t, err)
+		require.Equal(t, e, got)
+	}
+	got, err := ParseEngine("mariadb")
+	require.NoError(t, err)
+	require.Equal(t, policy.MariaDB, got)
+	_, err = ParseEngine("postgres")
+	require.EqualError(t, err, `--engine is "postgres": one of Solr, OpenSearch, MySQL, MariaDB, FoundationDB is wanted`)
+}

@@ -1,0 +1,144 @@
+package enroll
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Left is what a person has to do yet, with the commands of the program as it is called.
+// Pods are those of the namespace, as far as they could be read.
+func (p *Plan) Left(program string, pods []corev1.Pod) string {
+	var steps []string
+	switch {
+	case p.Cluster.Spec.Update.Mode == policy.Observe:
+		steps = p.leftToObserve(program)
+	default:
+		steps = p.leftToAdopt(program, pods)
+	}
+	if len(steps) == 0 {
+		return fmt.Sprintf("Nothing is left to do: each change of its StatefulSets is rolled from now on.\n\n        %s status %s -n %s\n", program, p.Name, p.Namespace)
+	}
+	text := "Left to do, in this order:\n"
+	for i, s := range steps {
+		text += fmt.Sprintf("\n%2d. %s", i+1, s)
+	}
+	return text
+}
+
+// step is a sentence of some lines and what is typed.
+func step(typed string, lines ...string) string {
+	return strings.Join(lines, "\n    ") + "\n\n        " + strings.ReplaceAll(typed, "\n", "\n        ") + "\n"
+}
+
+func (p *Plan) leftToObserve(program string) []string {
+	look := []string{"See what Rollcall would do."}
+	if slices.ContainsFunc(p.Sets, func(s appsv1.StatefulSet) bool { return rolls(&s) }) {
+		look = []string{
+			"See what Rollcall would do. Nothing is guarded in this mode: keep the label out of the",
+			"pod template, or Kubernetes rolls that change by itself.",
+		}
+	}
+	return []string{
+		step(fmt.Sprintf("%s plan %s -n %s", program, p.Name, p.Namespace), look...),
+		step(fmt.Sprintf(`kubectl -n %s patch dbc %s --type=merge -p '{"spec":{"update":{"mode":"Auto"}}}'`, p.Namespace, p.Name), "Let it act."),
+		step(p.again(program), "Wait until its pods are guarded; this says what is left then."),
+	}
+}
+
+// again is the command that goes on where this one ended.
+func (p *Plan) again(program string) string {
+	var names []string
+	for i := range p.Sets {
+		names = append(names, p.Sets[i].Name)
+	}
+	return fmt.Sprintf("%s enroll %s -n %s", program, strings.Join(names, " "), p.Namespace)
+}
+
+func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
+	if sets := p.which(func(s *appsv1.StatefulSet) bool { return s.Spec.Template.Labels[v1alpha1.LabelCluster] == "" }); sets != "" {
+		key, other := "podLabels", "most charts; labels in OpenSearch's own"
+		if p.Cluster.Spec.Engine == policy.OpenSearch {
+			key, other = "labels", "OpenSearch's own chart; podLabels in most others"
+		}
+		lines := []string{"Put the label into the pod template of " + sets + ",", "by the values of the chart, and upgrade the release. Rollcall holds that change until", "you approve it."}
+		if patched := p.which(p.named); patched != "" {
+			lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: updateStrategy.rollingUpdate.partition: 0.")
+			if p.Cluster.Spec.Engine == policy.OpenSearch {
+				lines = append(lines, "OpenSearch's own chart cannot name it, and leaves it as it is.")
+			}
+		}
+		steps = append(steps, step(fmt.Sprintf("%s:    # %s\n  %s: %s", key, other, v1alpha1.LabelCluster, p.Name), lines...))
+	}
+	if len(steps) == 0 && p.allAgents(pods) {
+		return nil
+	}
+	lines := []string{"Let Rollcall restart each pod once, one at a time, for its agent."}
+	if e := p.Cluster.Spec.Engine; e == policy.MySQL || e == policy.MariaDB {
+		lines = append(lines, "Before you do, see that "+p.first()+", which goes first, is not the primary. The primary's own",
+			"pod is left to you, as the last: deploy/docs/mysql.md#pods-that-ran-before-rollcall")
+	}
+	return append(steps,
+		step(fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace), lines...),
+		step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it to its end."))
+}
+
+// which StatefulSets are meant, in words; empty: none.
+func (p *Plan) which(is func(*appsv1.StatefulSet) bool) string {
+	var names []string
+	for i := range p.Sets {
+		if is(&p.Sets[i]) {
+			names = append(names, "StatefulSet "+p.Sets[i].Name)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// FieldManager is whom the API server notes as the author of what is written.
+const FieldManager = "rollcall"
+
+// named: its partition is from here, now or in an earlier run.
+func (p *Plan) named(set *appsv1.StatefulSet) bool {
+	return p.wantsPartition(set) || slices.ContainsFunc(set.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == FieldManager && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:partition"`)
+	})
+}
+
+// allAgents: each pod that can be seen has one.
+func (p *Plan) allAgents(pods []corev1.Pod) bool {
+	seen := 0
+	for i := range pods {
+		pod := &pods[i]
+		if !slices.ContainsFunc(p.Sets, func(s appsv1.StatefulSet) bool { return doctor.Owned(pod, &s) }) {
+			continue
+		}
+		if seen++; !slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer }) {
+			return false
+		}
+	}
+	return seen > 0
+}
+
+// first is the pod of the highest ordinal.
+func (p *Plan) first() string {
+	var names []string
+	for i := range p.Sets {
+		set, last := &p.Sets[i], int32(0)
+		if set.Spec.Replicas != nil {
+			last = max(*set.Spec.Replicas-1, 0)
+		}
+		if set.Spec.Ordinals != nil {
+			last += set.Spec.Ordinals.Start
+		}
+		names = append(names, fmt.Sprintf("%s-%d", set.Name, last))
+	}
+	return strings.Join(names, " or ")
+}

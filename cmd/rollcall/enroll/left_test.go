@@ -1,0 +1,127 @@
+package enroll
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+const (
+	adoptMySQL = `Left to do, in this order:
+
+ 1. Put the label into the pod template of StatefulSet mysql,
+    by the values of the chart, and upgrade the release. Rollcall holds that change until
+    you approve it.
+
+        podLabels:    # most charts; labels in OpenSearch's own
+          rollcall.dev/cluster: mysql
+
+ 2. Let Rollcall restart each pod once, one at a time, for its agent.
+    Before you do, see that mysql-7, which goes first, is not the primary. The primary's own
+    pod is left to you, as the last: deploy/docs/mysql.md#pods-that-ran-before-rollcall
+
+        kubectl rollcall approve mysql -n prod --what adopt
+
+ 3. Follow it to its end.
+
+        kubectl rollcall status mysql -n prod --wait --timeout 1h
+`
+	adoptOpenSearch = `Left to do, in this order:
+
+ 1. Put the label into the pod template of StatefulSet data and StatefulSet managers,
+    by the values of the chart, and upgrade the release. Rollcall holds that change until
+    you approve it.
+    Have the chart name the partition of StatefulSet data, too,
+    which only the object has so far: updateStrategy.rollingUpdate.partition: 0.
+    OpenSearch's own chart cannot name it, and leaves it as it is.
+
+        labels:    # OpenSearch's own chart; podLabels in most others
+          rollcall.dev/cluster: logs
+
+ 2. Let Rollcall restart each pod once, one at a time, for its agent.
+
+        kubectl rollcall approve logs -n prod --what adopt
+
+ 3. Follow it to its end.
+
+        kubectl rollcall status logs -n prod --wait --timeout 1h
+`
+	approveOnly = `Left to do, in this order:
+
+ 1. Let Rollcall restart each pod once, one at a time, for its agent.
+
+        kubectl rollcall approve solr -n prod --what adopt
+
+ 2. Follow it to its end.
+
+        kubectl rollcall status solr -n prod --wait --timeout 1h
+`
+	nothing = `Nothing is left to do: each change of its StatefulSets is rolled from now on.
+
+        kubectl rollcall status solr -n prod
+`
+	observe = `Left to do, in this order:
+
+ 1. See what Rollcall would do.
+
+        kubectl rollcall plan solr -n prod
+
+ 2. Let it act.
+
+        kubectl -n prod patch dbc solr --type=merge -p '{"spec":{"update":{"mode":"Auto"}}}'
+
+ 3. Wait until its pods are guarded; this says what is left then.
+
+        kubectl rollcall enroll solr -n prod
+`
+)
+
+func TestLeft(t *testing.T) {
+	pod := func(name string, agent bool) corev1.Pod {
+		yes := true
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", OwnerReferences: []metav1.OwnerReference{{UID: "uid-solr", Controller: &yes}}}}
+		if agent {
+			p.Spec.InitContainers = []corev1.Container{{Name: v1alpha1.AgentContainer}}
+		}
+		return p
+	}
+	earlier := func(s *appsv1.StatefulSet) {
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:updateStrategy":{"f:rollingUpdate":{"f:partition":{}}}}}`)}}
+	}
+	last := func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5} }
+	other := pod("zk-0", false)
+	other.OwnerReferences[0].UID = "uid-zk"
+	for name, c := range map[string]struct {
+		sets []*appsv1.StatefulSet
+		o    Options
+		pods []corev1.Pod
+		want string
+	}{
+		"MySQL": {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0))}, options("mysql"), nil, adoptMySQL},
+		"OpenSearch": {
+			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(-1)), set("managers", "opensearch", partitioned(0))},
+			Options{Namespace: "prod", Sets: []string{"data", "managers"}, Name: "logs"}, nil, adoptOpenSearch,
+		},
+		"patched in an earlier run": {
+			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(0), earlier, labelled("logs")), set("managers", "opensearch", partitioned(0))}, options("data", "managers"), nil, adoptOpenSearch,
+		},
+		"the label is in the template": {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", false)}, approveOnly},
+		"pods cannot be seen":          {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{other}, approveOnly},
+		"all have agents":              {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", true), other}, nothing},
+		"to observe":                   {[]*appsv1.StatefulSet{set("solr", "solr")}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, observe},
+		"to observe RollingUpdate": {[]*appsv1.StatefulSet{set("solr", "solr", partitioned(0))}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, strings.Replace(observe,
+			"would do.", "would do. Nothing is guarded in this mode: keep the label out of the\n    pod template, or Kubernetes rolls that change by itself.", 1)},
+	} {
+		p, err := Decide(facts(c.sets...), c.o)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, p.Left("kubectl rollcall", c.pods), name)
+		require.NotEqual(t, policy.Engine(""), p.Cluster.Spec.Engine)
+	}
+}

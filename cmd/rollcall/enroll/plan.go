@@ -1,0 +1,191 @@
+// Package enroll puts what runs already under Rollcall: it decides what has to be written for
+// that, tells when the coordinator has it, and says what is left for a person. It is pure;
+// who calls it reads and writes.
+//
+// Whatever it has written when a write fails restarts nothing: Rollcall heeds a StatefulSet
+// only when that has the label and there is a DatabaseCluster. The DatabaseCluster is the
+// last, so that a coordinator never sees a part of a database's StatefulSets.
+package enroll
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Options are what a person asks for. Zero values leave it to what is there.
+type Options struct {
+	Namespace string
+	// Sets are the names of StatefulSets, one at least.
+	Sets              []string
+	Name              string
+	Engine            policy.Engine
+	CredentialsSecret string
+	Observe           bool
+}
+
+// Plan is what is to be written, and what of that is there.
+type Plan struct {
+	Namespace, Name string
+	// Install is the namespace of the coordinator.
+	Install string
+	// Sets as they are now, in the order in which they were named.
+	Sets []appsv1.StatefulSet
+	// Cluster as it is, or as it is to be made.
+	Cluster v1alpha1.DatabaseCluster
+	Exists  bool
+	// Steps that are left, in the order in which they are safe.
+	Steps []Step
+	// Image that says which engine it is; empty: somebody else does.
+	Image string
+}
+
+// Decide says what has to be written so that the StatefulSets belong to one DatabaseCluster,
+// of what is known of a cluster that runs.
+func Decide(f *doctor.Facts, o Options) (*Plan, error) {
+	p := &Plan{Namespace: o.Namespace, Install: f.Live.Install}
+	for _, name := range o.Sets {
+		i := slices.IndexFunc(f.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name })
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("there is no StatefulSet %s in namespace %s%s", name, o.Namespace, there(f.Sets))
+		case !slices.ContainsFunc(p.Sets, func(s appsv1.StatefulSet) bool { return s.Name == name }):
+			p.Sets = append(p.Sets, f.Sets[i])
+		}
+	}
+	if len(p.Sets) == 0 {
+		return nil, fmt.Errorf("the name of a StatefulSet is wanted%s", there(f.Sets))
+	}
+	var err error
+	if p.Name, err = nameOf(p.Sets, o.Name); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool { return c.Name == p.Name })
+	if p.Exists = i >= 0; p.Exists {
+		p.Cluster = f.Clusters[i]
+		err = agrees(&p.Cluster, o)
+	} else {
+		err = p.describe(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Steps = p.steps()
+	return p, nil
+}
+
+func there(sets []appsv1.StatefulSet) string {
+	if len(sets) == 0 {
+		return "; there is none in that namespace"
+	}
+	var names []string
+	for i := range sets {
+		names = append(names, sets[i].Name)
+	}
+	slices.Sort(names)
+	return "; there are " + strings.Join(names, ", ")
+}
+
+var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// maxName leaves room for what is derived from a name.
+const maxName = 54
+
+// nameOf the DatabaseCluster: the one that the StatefulSets name already, or the one that was asked for.
+func nameOf(sets []appsv1.StatefulSet, asked string) (string, error) {
+	name, by := asked, "--name"
+	for i := range sets {
+		named := doctor.ClusterName(&sets[i])
+		switch {
+		case named == "" || named == name:
+		case name == "":
+			name, by = named, "the label of StatefulSet "+sets[i].Name
+		default:
+			return "", fmt.Errorf("StatefulSet %s has the label %s=%s, and %s says %s: one database has one name; leave out --name and name the StatefulSets of one database, or change the label first",
+				sets[i].Name, v1alpha1.LabelCluster, named, by, name)
+		}
+	}
+	if name == "" {
+		name, by = sets[0].Name, "the name of the StatefulSet"
+	}
+	if !validName.MatchString(name) || len(name) > maxName {
+		return "", fmt.Errorf("%s, %q, is no name for a DatabaseCluster: lower-case letters, digits and hyphens are wanted, beginning with a letter, at most %d; --name gives it another", by, name, maxName)
+	}
+	return name, nil
+}
+
+// agrees: what is there is left as it is, so nothing else may be asked for.
+func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
+	refuse := func(flag, want, field, is string) error {
+		return fmt.Errorf("%s is %s, and DatabaseCluster %s, which is there and is left as it is, has %s: %s; leave out %[1]s, or change %[4]s first", flag, want, c.Name, field, is)
+	}
+	spec := c.Spec.WithDefaults()
+	switch {
+	case o.Engine != "" && o.Engine != spec.Engine:
+		return refuse("--engine", string(o.Engine), "spec.engine", string(spec.Engine))
+	case o.CredentialsSecret != "" && o.CredentialsSecret != spec.Connection.CredentialsSecret:
+		return refuse("--credentials-secret", o.CredentialsSecret, "spec.connection.credentialsSecret", fmt.Sprintf("%q", spec.Connection.CredentialsSecret))
+	case o.Observe && spec.Update.Mode != policy.Observe:
+		return refuse("--observe", "given", "spec.update.mode", string(spec.Update.Mode))
+	}
+	return nil
+}
+
+// describe the DatabaseCluster that is to be made.
+func (p *Plan) describe(o Options) error {
+	engine := o.Engine
+	if engine == "" {
+		var err error
+		if engine, p.Image, err = engineOf(p.Sets); err != nil {
+			return err
+		}
+	}
+	p.Cluster = v1alpha1.DatabaseCluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		Spec:       specOf(engine, o.CredentialsSecret, o.Observe),
+	}
+	return nil
+}
+
+// Manifest of the DatabaseCluster: what people would keep of it.
+func (p *Plan) Manifest() *v1alpha1.DatabaseCluster {
+	return &v1alpha1.DatabaseCluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		Spec:       p.Cluster.Spec,
+	}
+}
+
+// Facts are those that there will be once all is written: about them the doctor is asked, so
+// that what is mended here is nothing to complain of. All StatefulSets of the database are
+// among them, also those that were not named.
+func (p *Plan) Facts(f *doctor.Facts) *doctor.Facts {
+	after := *f
+	after.Clusters = []v1alpha1.DatabaseCluster{p.Cluster}
+	after.Sets = nil
+	for i := range f.Sets {
+		set := f.Sets[i].DeepCopy()
+		named := slices.ContainsFunc(p.Sets, func(s appsv1.StatefulSet) bool { return s.Name == set.Name })
+		switch {
+		case named && p.wantsPartition(set):
+			zero := int32(0)
+			set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &zero}
+		case !named && doctor.ClusterName(set) != p.Name:
+			continue
+		}
+		if named {
+			metav1.SetMetaDataLabel(&set.ObjectMeta, v1alpha1.LabelCluster, p.Name)
+		}
+		after.Sets = append(after.Sets, *set)
+	}
+	return &after
+}

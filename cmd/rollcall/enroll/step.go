@@ -1,0 +1,79 @@
+package enroll
+
+import (
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Step is one write.
+type Step struct {
+	// Set is the StatefulSet that is patched; empty: the DatabaseCluster is made.
+	Set string
+	UID types.UID
+	// Patch of Set, of the kind that kubectl patch sends.
+	Patch string
+	// Said is what was done, in words.
+	Said string
+	// Command of kubectl that does the same; empty where it is to apply the manifest.
+	Command string
+}
+
+// PatchOf exactly the StatefulSet that was looked at.
+func (s Step) PatchOf() ([]byte, error) {
+	var patch map[string]any
+	if err := json.Unmarshal([]byte(s.Patch), &patch); err != nil {
+		return nil, err
+	}
+	meta, _ := patch["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta["uid"] = s.UID
+	patch["metadata"] = meta
+	return json.Marshal(patch)
+}
+
+const partitionPatch = `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
+
+// steps that are left. None restarts a pod. First what each StatefulSet lacks, then what has
+// Rollcall look at all of them.
+func (p *Plan) steps() (out []Step) {
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		if p.wantsPartition(set) {
+			out = append(out, Step{
+				Set: set.Name, UID: set.UID, Patch: partitionPatch,
+				Said:    fmt.Sprintf("statefulset/%s names its partition: 0", set.Name),
+				Command: fmt.Sprintf("kubectl -n %s patch statefulset %s -p '%s'", p.Namespace, set.Name, partitionPatch),
+			})
+		}
+		if set.Labels[v1alpha1.LabelCluster] == "" {
+			label := v1alpha1.LabelCluster + "=" + p.Name
+			out = append(out, Step{
+				Set: set.Name, UID: set.UID, Patch: fmt.Sprintf(`{"metadata":{"labels":{"%s":"%s"}}}`, v1alpha1.LabelCluster, p.Name),
+				Said:    fmt.Sprintf("statefulset/%s labelled %s", set.Name, label),
+				Command: fmt.Sprintf("kubectl -n %s label statefulset %s %s", p.Namespace, set.Name, label),
+			})
+		}
+	}
+	if !p.Exists {
+		out = append(out, Step{Said: fmt.Sprintf("databasecluster/%s created", p.Name)})
+	}
+	return out
+}
+
+// wantsPartition: one that names none is held by bad-input. By partition Rollcall sets it itself.
+func (p *Plan) wantsPartition(set *appsv1.StatefulSet) bool {
+	named := set.Spec.UpdateStrategy.RollingUpdate != nil && set.Spec.UpdateStrategy.RollingUpdate.Partition != nil
+	return rolls(set) && !named && p.Cluster.Spec.Update.RollingUpdate != policy.ByPartition
+}
+
+func rolls(set *appsv1.StatefulSet) bool {
+	return set.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType
+}

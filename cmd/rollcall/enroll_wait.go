@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// waitEnrolled returns when a person can go on, and says meanwhile what is missing.
+func (a *app) waitEnrolled(ctx context.Context, plan *enroll.Plan, timeout time.Duration) error {
+	timed, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	missing, state := "the API server has not answered", "nothing was heard of it"
+	for said := ""; ; {
+		seen, err := a.seen(timed, plan)
+		if err != nil && !over(timed) {
+			return err
+		}
+		if err == nil {
+			if missing = plan.Waiting(seen); missing == "" {
+				return nil
+			}
+			state = show.Progress(fromObject(seen.Cluster))
+		}
+		if missing != said && !over(timed) {
+			said = missing
+			fmt.Fprintf(a.streams.ErrOut, "%s  waiting: %s\n", time.Now().Format(time.TimeOnly), missing)
+		}
+		select {
+		case <-timed.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return &exitError{exitTimedOut, fmt.Errorf("all is written, and after %s DatabaseCluster %s is not ready to go on: %s (%s); do not change the pod template before this command, given again, ends with 0",
+				timeout, plan.Name, missing, state)}
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// seen asks the coordinator only about what it has decided on, and looks at the Events where
+// it does not answer this person.
+func (a *app) seen(ctx context.Context, plan *enroll.Plan) (enroll.Seen, error) {
+	clusters, core, err := a.clients()
+	if err != nil {
+		return enroll.Seen{}, err
+	}
+	var s enroll.Seen
+	if s.Cluster, err = clusters.DatabaseClusters(plan.Namespace).Get(ctx, plan.Name, metav1.GetOptions{}); err != nil {
+		return s, aboutObject(err, plan.Namespace, plan.Name)
+	}
+	if !plan.Guards() || plan.Decided(s.Cluster) != "" {
+		return s, nil
+	}
+	asking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if s.Snapshot, s.NotAsked = a.snapshotOf(asking, plan.Name); s.NotAsked == nil {
+		return s, nil
+	}
+	about := fields.Set{"involvedObject.kind": v1alpha1.Kind, "involvedObject.name": plan.Name}
+	events, err := core.CoreV1().Events(plan.Namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String()})
+	if err != nil {
+		s.NotAsked = errors.Join(s.NotAsked, fmt.Errorf("list Events of namespace %s: %w", plan.Namespace, err))
+		return s, nil
+	}
+	s.Events = events.Items
+	return s, nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+)
+
+const secretsPath = "/api/v1/namespaces/prod/secrets/"
+
+// enrollWorld is a world in which StatefulSets can be patched and a DatabaseCluster be made.
+type enrollWorld struct {
+	*world
+	sets map[string]*appsv1.StatefulSet
+	made *v1alpha1.DatabaseCluster
+	// writes that the API server was asked for, in order; the dry ones begin with "dry ".
+	writes []string
+	// denied is the write that is refused.
+	denied string
+	// coordinate is what the coordinator makes of the DatabaseCluster.
+	coordinate func(*v1alpha1.DatabaseCluster)
+}
+
+func newEnrollWorld(t *testing.T, d status.Decision, sets ...*appsv1.StatefulSet) *enrollWorld {
+	e := &enrollWorld{world: newWorld(t, d), sets: map[string]*appsv1.StatefulSet{}, coordinate: initialized}
+	for _, s := range sets {
+		e.sets[s.Name] = s
+	}
+	e.objects["/version"] = apiversion.Info{GitVersion: "v1.34.1"}
+	for path, list := range map[string]any{
+		"/api/v1/namespaces/prod/pods": corev1.PodList{}, "/api/v1/nodes": corev1.NodeList{}, "/api/v1/namespaces/rollcall-system": corev1.Namespace{},
+		"/apis/policy/v1/namespaces/prod/poddisruptionbudgets": map[string]any{}, "/apis/networking.k8s.io/v1/namespaces/prod/networkpolicies": map[string]any{},
+		"/api/v1/namespaces/kube-system/serviceaccounts/generic-garbage-collector": corev1.ServiceAccount{},
+		listPath: v1alpha1.DatabaseClusterList{},
+	} {
+		e.objects[path] = list
+	}
+	e.serving = e.store
+	e.show()
+	return e
+}
+
+// solr is a StatefulSet as a chart has it.
+func solr(name string, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+	three, grace := int32(3), int64(300)
+	s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: "s1"}}
+	s.Spec.Replicas, s.Spec.PodManagementPolicy = &three, appsv1.ParallelPodManagement
+	s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{}}
+	s.Spec.Template.Spec = corev1.PodSpec{
+		TerminationGracePeriodSeconds: &grace,
+		TopologySpreadConstraints:     []corev1.TopologySpreadConstraint{{MaxSkew: 1}},
+		Containers: []corev1.Container{{Name: "db", Image: "docker.io/library/solr:9.10", ReadinessProbe: &corev1.Probe{
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{}},
+		}}},
+	}
+	for _, change := range changes {
+		change(s)
+	}
+	return s
+}
+
+// initialized is what a coordinator says that has seen all and guards it.
+func initialized(c *v1alpha1.DatabaseCluster) {
+	c.Status.ObservedGeneration, c.Status.Phase = c.Generation, "Done"
+	c.Status.UpdateRevisions = map[string]string{"search": "v1"}
+	c.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue}}
+}
+
+// show has what there is among the objects.
+func (e *enrollWorld) show() {
+	var list appsv1.StatefulSetList
+	for _, s := range e.sets {
+		list.Items = append(list.Items, *s)
+	}
+	slices.SortFunc(list.Items, func(a, b appsv1.StatefulSet) int { return strings.Compare(a.Name, b.Name) })
+	e.objects[setsPath] = list
+	if e.made != nil {
+		e.objects[listPath+"/"+e.made.Name] = e.made
+		e.objects[listPath] = v1alpha1.DatabaseClusterList{Items: []v1alpha1.DatabaseCluster{*e.made}}
+	}
+}
+
+// store does what is written.
+func (e *enrollWorld) store(rw http.ResponseWriter, r *http.Request) bool {
+	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+	patches := r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, setsPath+"/")
+	if !patches && (r.Method != http.MethodPost || r.URL.Path != listPath) {
+		return false
+	}
+	body, err := io.ReadAll(r.Body)
+	require.NoError(e.t, err)
+	dry := r.URL.Query().Get("dryRun") != ""
+	require.Equal(e.t, "rollcall", r.URL.Query().Get("fieldManager"))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	write := map[bool]string{true: "dry "}[dry] + r.Method + " " + name
+	e.writes = append(e.writes, write)
+	if write == e.denied {
+		answer(rw, apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, name, io.ErrNoProgress).Status())
+		return true
+	}
+	if patches {
+		was, err := json.Marshal(e.sets[name])
+		require.NoError(e.t, err)
+		is, err := jsonpatch.MergePatch(was, body)
+		require.NoError(e.t, err)
+		var set appsv1.StatefulSet
+		require.NoError(e.t, json.Unmarshal(is, &set))
+		require.Equal(e.t, e.sets[name].UID, set.UID)
+		if !dry {
+			e.sets[name] = &set
+		}
+		e.show()
+		return json.NewEncoder(rw).Encode(set) == nil
+	}
+	var c v1alpha1.DatabaseCluster
+	require.NoError(e.t, json.Unmarshal(body, &c))
+	c.UID, c.Generation = "c1", 1
+	if !dry {
+		e.coordinate(&c)
+		e.made = &c
+	}
+	e.show()
+	return json.NewEncoder(rw).Encode(c) == nil
+}
