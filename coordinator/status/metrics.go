@@ -33,7 +33,7 @@ var states = []struct {
 // only, never text from a database or an agent. It is an Observer.
 type metrics struct {
 	pods         *prometheus.GaugeVec
-	holds        *prometheus.GaugeVec
+	holds        *holds
 	decisions    *prometheus.CounterVec
 	stalled      *prometheus.GaugeVec
 	lastProgress *prometheus.GaugeVec
@@ -53,7 +53,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		pods:         gauge("pods", "Pods of a database cluster by state. A pod can be in several states.", "cluster", "state"),
-		holds:        gauge("holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.", "cluster", "rule"),
+		holds:        newHolds(),
 		stalled:      gauge("stalled", "1 while a rollout is stalled, with the rule that has held it longest; none while it is not.", "cluster", "rule"),
 		lastProgress: gauge("last_progress_timestamp_seconds", "When a claim changed its phase or a pod became better.", "cluster"),
 		current:      gauge("current_replicas", "Pods of a pool that run another revision than its update revision.", "cluster", "pool"),
@@ -82,13 +82,7 @@ func (m *metrics) Decided(previous *Decision, next Decision) {
 	for _, s := range states {
 		m.pods.WithLabelValues(cluster, s.name).Set(float64(s.count(next.Pods)))
 	}
-	held := map[policy.Rule]int{}
-	for _, h := range next.Plan.Holds {
-		held[h.Rule]++
-	}
-	for _, rule := range policy.Rules() {
-		m.holds.WithLabelValues(cluster, string(rule)).Set(float64(held[rule]))
-	}
+	m.holds.show(cluster, next.Plan)
 	m.decisions.WithLabelValues(verdictOf(next.Plan)).Inc()
 	m.stall(cluster, next)
 
@@ -159,10 +153,13 @@ func timestamp(at *policy.Time) float64 {
 }
 
 // Gone forgets a cluster.
-func (m *metrics) Gone(key Key) { m.forget(prometheus.Labels{"cluster": key.String()}) }
+func (m *metrics) Gone(key Key) {
+	m.holds.forget(key.String())
+	m.forget(prometheus.Labels{"cluster": key.String()})
+}
 
 func (m *metrics) forget(labels prometheus.Labels) {
-	for _, vec := range []*prometheus.GaugeVec{m.pods, m.holds, m.stalled, m.lastProgress, m.current, m.updated, m.partition, m.moved} {
+	for _, vec := range []*prometheus.GaugeVec{m.pods, m.stalled, m.lastProgress, m.current, m.updated, m.partition, m.moved} {
 		vec.DeletePartialMatch(labels)
 	}
 }

@@ -1,0 +1,59 @@
+package status
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// holds is rollcall_holds: of each cluster one series for each rule. Nearly all of them are 0, and a gauge for each would
+// take more memory than all else that is kept of a cluster at rest; so the series are made when they are asked for.
+type holds struct {
+	desc *prometheus.Desc
+
+	mu sync.Mutex
+	// held are the rules of the newest plan that hold anybody, by cluster.
+	held map[string]map[policy.Rule]int
+}
+
+func newHolds() *holds {
+	return &holds{
+		desc: prometheus.NewDesc("rollcall_holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.",
+			[]string{"cluster", "rule"}, nil),
+		held: map[string]map[policy.Rule]int{},
+	}
+}
+
+func (h *holds) Describe(ch chan<- *prometheus.Desc) { ch <- h.desc }
+
+func (h *holds) Collect(ch chan<- prometheus.Metric) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for cluster, held := range h.held {
+		for _, rule := range policy.Rules() {
+			ch <- prometheus.MustNewConstMetric(h.desc, prometheus.GaugeValue, float64(held[rule]), cluster, string(rule))
+		}
+	}
+}
+
+// show replaces what is told of a cluster.
+func (h *holds) show(cluster string, plan policy.Plan) {
+	var held map[policy.Rule]int
+	if len(plan.Holds) > 0 {
+		held = map[policy.Rule]int{}
+	}
+	for _, hold := range plan.Holds {
+		held[hold.Rule]++
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held[cluster] = held
+}
+
+func (h *holds) forget(cluster string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.held, cluster)
+}
