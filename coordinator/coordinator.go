@@ -71,7 +71,7 @@ type Options struct {
 	// MaxRestarts bounds the restarts in flight across all clusters; 0 = no limit.
 	MaxRestarts int
 	// FirstLooks bounds the agents whose reports are followed only to find that
-	// there is nothing to do. Default: 500.
+	// there is nothing to do. Default: 250.
 	FirstLooks int
 	// Rested is called each time when a database has no work any more and its reports are let go; it must return at once.
 	// Default: nothing.

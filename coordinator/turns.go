@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// agentsAtOnce is how many agents' reports are followed for first looks, all clusters taken together: about 50 MiB.
-	agentsAtOnce = 500
+	// agentsAtOnce is how many agents' reports are followed for first looks, all clusters taken together: about 25 MiB.
+	agentsAtOnce = 250
 	// turnPatience is how long a first look may take while others wait for theirs.
 	turnPatience = 30 * time.Second
 )

@@ -35,8 +35,8 @@ type cluster struct {
 	slots chan struct{}
 	// nodes is the membership that was reported last.
 	nodes []*rollcallv1.MemberNode
-	// headlines of the roster that came last, by the UIDs of their pods.
-	headlines map[string]*rollcallv1.Headline
+	// entries of the roster that came last, by the UIDs of their pods.
+	entries map[string]*rollcallv1.RosterEntry
 }
 
 // agent is the connection to one pod's agent, and what it said last.

@@ -139,7 +139,7 @@ func TestReportsShareTheirMembership(t *testing.T) {
 	require.Equal(t, 3, again.Nodes[1].ProtoReflect().Descriptor().Fields().Len(), "sameNode compares every field")
 }
 
-func TestRostersShareTheirHeadlines(t *testing.T) {
+func TestRostersShareTheirEntries(t *testing.T) {
 	full := func() *rollcallv1.Headline {
 		return &rollcallv1.Headline{Pod: "a", PodUid: "u", Incarnation: 1, Sequence: 2, Phase: 3, Member: 1, Verdict: 2, Drain: 1, Roles: []string{"r"},
 			Alive: 4, Digest: 5, Address: "a:1", Node: "n", Epoch: 6, Zone: "z"}
@@ -149,9 +149,13 @@ func TestRostersShareTheirHeadlines(t *testing.T) {
 	}
 	c := &cluster{}
 	one, same := roster(full()), roster(full())
-	c.shareHeadlines(one)
-	c.shareHeadlines(same)
-	require.Same(t, one.Entries[0].Headline, same.Entries[0].Headline)
+	c.shareEntries(one)
+	c.shareEntries(same)
+	require.Same(t, one.Entries[0], same.Entries[0])
+	dead := roster(full())
+	dead.Entries[0].Liveness = rollcallv1.Liveness_LIVENESS_DEAD
+	c.shareEntries(dead)
+	require.Equal(t, rollcallv1.Liveness_LIVENESS_DEAD, dead.Entries[0].Liveness)
 
 	// What differs in any field stays as it came.
 	fields := full().ProtoReflect().Descriptor().Fields()
@@ -160,12 +164,12 @@ func TestRostersShareTheirHeadlines(t *testing.T) {
 		require.True(t, other.ProtoReflect().Has(fields.Get(i)), "every field is tried: %s", fields.Get(i).Name())
 		other.ProtoReflect().Clear(fields.Get(i))
 		require.False(t, sameHeadline(full(), other), "%s", fields.Get(i).Name())
-		c.shareHeadlines(roster(full()))
+		c.shareEntries(roster(full()))
 		differs := roster(other)
-		c.shareHeadlines(differs)
+		c.shareEntries(differs)
 		require.Same(t, other, differs.Entries[0].Headline)
 	}
-	c.shareHeadlines(roster(nil))
-	c.shareHeadlines(&rollcallv1.Roster{})
-	require.Empty(t, c.headlines, "who is in no roster any more is not kept")
+	c.shareEntries(roster(nil))
+	c.shareEntries(&rollcallv1.Roster{})
+	require.Empty(t, c.entries, "who is in no roster any more is not kept")
 }

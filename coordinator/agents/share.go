@@ -20,17 +20,20 @@ func sameNode(a, b *rollcallv1.MemberNode) bool {
 	return a.GetName() == b.GetName() && a.GetAddress() == b.GetAddress() && a.GetMember() == b.GetMember()
 }
 
-// shareHeadlines lets the rosters of a cluster hold each headline once: three agents tell of the same pods, and mostly
-// the same. mu is held.
-func (c *cluster) shareHeadlines(roster *rollcallv1.Roster) {
-	kept := make(map[string]*rollcallv1.Headline, len(roster.GetEntries()))
-	for _, e := range roster.GetEntries() {
-		if h := c.headlines[e.GetHeadline().GetPodUid()]; h != nil && sameHeadline(h, e.GetHeadline()) {
-			e.Headline = h
+// shareEntries lets the rosters of a cluster hold what they tell of each pod once: three agents tell of the same pods, and
+// mostly the same. Since when the gossip says so is not kept: nothing is made of it here. mu is held.
+func (c *cluster) shareEntries(roster *rollcallv1.Roster) {
+	kept := make(map[string]*rollcallv1.RosterEntry, len(roster.GetEntries()))
+	for i, e := range roster.GetEntries() {
+		uid := e.GetHeadline().GetPodUid()
+		if k := c.entries[uid]; k != nil && k.GetLiveness() == e.GetLiveness() && sameHeadline(k.GetHeadline(), e.GetHeadline()) {
+			roster.Entries[i], kept[uid] = k, k
+			continue
 		}
-		kept[e.GetHeadline().GetPodUid()] = e.GetHeadline()
+		e.Since = nil
+		kept[uid] = e
 	}
-	c.headlines = kept
+	c.entries = kept
 }
 
 func sameHeadline(a, b *rollcallv1.Headline) bool {

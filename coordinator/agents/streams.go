@@ -94,7 +94,7 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 		a.mu.Lock()
 		news := !sameRoster(g.roster.Roster, roster)
 		if ctx.Err() == nil {
-			g.cluster.shareHeadlines(roster)
+			g.cluster.shareEntries(roster)
 			g.roster = ReceivedRoster{Pod: g.target.Pod, UID: g.target.UID, Roster: roster, At: time.Now()}
 			g.rosterFailed = time.Time{}
 		}
