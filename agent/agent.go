@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	encodingproto "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -228,6 +230,7 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.ReadBufferSize(8 << 10), grpc.WriteBufferSize(8 << 10),
+		grpc.ForceServerCodecV2(exact{encoding.GetCodecV2(encodingproto.Name)}),
 	}
 	if a.options.Insecure {
 		options = append(options, grpc.Creds(insecure.NewCredentials()))

@@ -21,7 +21,8 @@ import (
 type Engine interface {
 	// Observe reads the database once. A database that does not answer is not an
 	// error but an Observation whose Member is NotLive or Unknown; an error means
-	// that nothing at all could be learned (the caller treats it as Unknown).
+	// that nothing at all could be learned (the caller treats it as Unknown). Its
+	// lists may be those of an earlier Observation: nobody changes them.
 	Observe(ctx context.Context) (Observation, error)
 
 	// Plan is the first phase of a prepare: it reads, changes nothing, and answers

@@ -70,8 +70,8 @@ const (
 	// indirectChecks is how many are asked to try before a member is suspected. With
 	// memberlist's 3 suspicions are most of the traffic when 10 % is lost.
 	indirectChecks = 5
-	// pushPullInterval grows with the ring, to eight minutes for 200.
-	pushPullInterval = 2 * time.Minute
+	// pushPullInterval grows with the ring, to ten minutes for 200.
+	pushPullInterval = 150 * time.Second
 	streamTimeout    = 5 * time.Second
 	// reclaim is when a dead member may be back under another address: the same
 	// pod, whose network was made anew.
@@ -126,6 +126,9 @@ func New(o Options) (*Mesh, error) {
 	c.PushPullInterval = pushPullInterval
 	c.TCPTimeout = streamTimeout
 	c.DeadNodeReclaimTime = reclaim
+	// A compressor of memberlist is 72 KiB, made anew for each packet; DESIGN.md has
+	// what it spared. What others have compressed is read all the same.
+	c.EnableCompression = false
 	c.Logger = newLog(o.Logger, o.Metrics)
 	c.Delegate, c.Alive, c.Merge, c.Events = m.delegate, m.delegate, m.delegate, m.delegate
 	if !o.Insecure {
@@ -168,8 +171,19 @@ func (m *Mesh) Roster() (Roster, <-chan struct{}) { return m.table.copy() }
 // Run takes part until ctx ends, then says good-bye. It fails only when it cannot
 // start.
 func (m *Mesh) Run(ctx context.Context) error {
-	list, err := memberlist.Create(m.config)
+	config := *m.config
+	if config.Transport == nil {
+		network, err := listen(m.options.Address, m.options.Logger)
+		if err != nil {
+			return fmt.Errorf("gossip: %w", err)
+		}
+		config.Transport, config.BindPort, config.AdvertisePort = network, int(network.own.Port()), int(network.own.Port())
+	}
+	list, err := memberlist.Create(&config)
 	if err != nil {
+		if config.Transport != m.config.Transport {
+			_ = config.Transport.Shutdown()
+		}
 		return fmt.Errorf("gossip: %w", err)
 	}
 	// Read once, before anything runs that makes memberlist write it.

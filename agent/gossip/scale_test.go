@@ -18,7 +18,7 @@ import (
 var speed = flag.Bool("speed", false, "measure at full length and print a table of the figures")
 
 // scale is how much is tried; `make bench` tries all of it. 200 members exchange
-// everything once in eight minutes, so that is what idle is averaged over.
+// everything once in ten minutes, so that is what idle is averaged over.
 type scale struct {
 	members, news int
 	idle, split   time.Duration
@@ -26,7 +26,7 @@ type scale struct {
 
 func testScale() scale {
 	if *speed {
-		return scale{members: 200, news: 50, idle: 8 * time.Minute, split: 3 * time.Minute}
+		return scale{members: 200, news: 50, idle: 10 * time.Minute, split: 3 * time.Minute}
 	}
 	return scale{members: 40, news: 5, idle: 30 * time.Second, split: time.Minute}
 }

@@ -117,7 +117,7 @@ func TestNoOutputHasASecret(t *testing.T) {
 		t.Skip("builds and runs the program")
 	}
 	binary := filepath.Join(t.TempDir(), "rollcall-agent")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "grpcnotrace", "-o", binary, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, string(output))

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -24,7 +25,11 @@ var version = "dev"
 const (
 	// A sidecar shares its node with a database, so it collects early and often:
 	// its heap is a few MiB, and collecting it costs next to nothing.
-	collectPercent = 50
+	collectPercent = 25
+	// processors that run at the same time: there is work for a few milliseconds of
+	// each second, and each processor more, of dozens where nothing limits a container,
+	// costs memory of its own and a wake-up each time that work comes.
+	processors = 1
 	// memoryLimit is where the collector works harder still; more than that is
 	// needed only by databases of tens of thousands of replicas.
 	memoryLimit = 64 << 20
@@ -99,6 +104,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	identity, err := config.FromEnv(getenv)
 	if err != nil {
 		return err
+	}
+	if getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(processors)
 	}
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectPercent)

@@ -6,7 +6,8 @@ RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH VERSION=dev
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o /rollcall-agent ./cmd/rollcall-agent
+    go build -tags grpcnotrace,nethttpomithttp2 -gcflags=all=-l -trimpath -buildvcs=false \
+    -ldflags "-s -w -buildid= -X main.version=$VERSION -funcalign=16" -o /rollcall-agent ./cmd/rollcall-agent
 
 FROM gcr.io/distroless/static:nonroot
 COPY --from=build /rollcall-agent /rollcall-agent

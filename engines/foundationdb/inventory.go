@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // groups of the policy, in a fixed order:
@@ -127,7 +128,7 @@ func inDomains(id string, kind engines.GroupKind, hosts []host, spare, lost int)
 		g.Members = append(g.Members, engines.Member{ID: fmt.Sprintf("~lost-%d", i+1), State: engines.Down, Eligible: true})
 	}
 	g.MinAvailable = max(len(domains)+single+lost-max(spare, 0), 0)
-	slices.SortFunc(g.Members, func(a, b engines.Member) int { return cmp.Compare(a.ID, b.ID) })
+	sorted.By(g.Members, func(a, b engines.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return g
 }
 
@@ -322,7 +323,7 @@ func (s *status) quorum() engines.Group {
 		}
 		g.Members = append(g.Members, m)
 	}
-	slices.SortStableFunc(g.Members, func(a, b engines.Member) int { return cmp.Compare(a.ID, b.ID) })
+	sorted.By(g.Members, func(a, b engines.Member) int { return cmp.Compare(a.ID, b.ID) })
 	g.Members = slices.CompactFunc(g.Members, func(a, b engines.Member) bool { return a.ID == b.ID })
 	g.MinAvailable = len(g.Members)/2 + 1
 	return g
@@ -353,7 +354,7 @@ func (s *status) nodes(away []remembered) []engines.Node {
 	for _, r := range away {
 		out = append(out, engines.Node{Name: r.instance, State: engines.NotLive})
 	}
-	slices.SortFunc(out, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
+	sorted.By(out, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

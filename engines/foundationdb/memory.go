@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // memory is what is remembered from one look to the next: the status document has
@@ -96,7 +98,7 @@ func (m *memory) look(now time.Time, s *status) []remembered {
 		}
 		away = append(away, r)
 	}
-	slices.SortFunc(away, func(a, b remembered) int { return cmp.Compare(a.instance, b.instance) })
+	sorted.By(away, func(a, b remembered) int { return cmp.Compare(a.instance, b.instance) })
 	return away
 }
 

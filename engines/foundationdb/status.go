@@ -5,6 +5,8 @@ import (
 	"net"
 	"slices"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // status is what status json says, as far as decisions need it. Pointers are nil
@@ -121,7 +123,7 @@ func (s *status) at(address string) *process {
 }
 
 func (s *status) sort() {
-	slices.SortFunc(s.processes, func(a, b process) int {
+	sorted.By(s.processes, func(a, b process) int {
 		return cmp.Or(cmp.Compare(a.instance, b.instance), cmp.Compare(a.address, b.address))
 	})
 	slices.Sort(s.excluded)

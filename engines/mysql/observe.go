@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // Observe looks at the own server, and asks the other members' agents for what they
@@ -104,7 +105,7 @@ func see(v view) sight {
 		}
 	}
 	s.members = append(s.all(), s.rumoured()...)
-	slices.SortStableFunc(s.members, func(a, b member) int { return cmp.Compare(a.name(), b.name()) })
+	sorted.By(s.members, func(a, b member) int { return cmp.Compare(a.name(), b.name()) })
 	for i, m := range s.members {
 		if m.allows() {
 			s.writers = append(s.writers, m)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 func (e *Engine) peers() []engines.Peer {
@@ -33,7 +34,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 			v.others[i] = e.lookAt(ctx, list[i], fresh)
 		}
 	})
-	slices.SortFunc(v.others, byOrdinal)
+	sorted.By(v.others, byOrdinal)
 	v.self = member{state: e.local(ctx), known: true, peer: engines.Peer{Alive: true}}
 	if err := ctx.Err(); err != nil {
 		return view{}, err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // tended decides what the local member owes the others while no order is in hand.
@@ -143,7 +144,7 @@ func (v view) heir() (name, why string) {
 	if v.before != nil {
 		all[0].state.Executed, all[0].state.Received = v.before.Executed, v.before.Received
 	}
-	slices.SortFunc(all, byOrdinal)
+	sorted.By(all, byOrdinal)
 	best, rank := member{}, 3
 	for _, m := range all {
 		r := 2

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // reading is the database as the elected manager and the nodes told of it.
@@ -175,7 +176,7 @@ func (r *reading) nodes() []engines.Node {
 	for _, n := range r.state.nodes {
 		out = append(out, engines.Node{Name: n.name, Address: plainAddress(n.address), State: engines.Live})
 	}
-	slices.SortFunc(out, func(a, b engines.Node) int {
+	sorted.By(out, func(a, b engines.Node) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
 	})
 	return out

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // mark is what we write beside an entry of a list that belongs to everybody: a
@@ -84,7 +85,7 @@ func (s settings) marks() []mark {
 			out = append(out, m)
 		}
 	}
-	slices.SortFunc(out, func(a, b mark) int { return cmp.Compare(a.key(), b.key()) })
+	sorted.By(out, func(a, b mark) int { return cmp.Compare(a.key(), b.key()) })
 	return out
 }
 

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // decodeState reads a cluster state as it comes, index by index, so that what is
@@ -27,7 +27,7 @@ func decodeState(from io.Reader) (*clusterState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode cluster state: %w", err)
 	}
-	slices.SortFunc(c.shards, func(a, b shard) int {
+	sorted.By(c.shards, func(a, b shard) int {
 		return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(len(a.number), len(b.number)), cmp.Compare(a.number, b.number))
 	})
 	return c, nil
@@ -148,7 +148,7 @@ func (d *stateDecoder) index(name string) error {
 				}
 				s.copies = append(s.copies, copy)
 			}
-			slices.SortFunc(s.copies, compareCopies)
+			sorted.By(s.copies, compareCopies)
 			d.state.shards = append(d.state.shards, s)
 			return nil
 		})

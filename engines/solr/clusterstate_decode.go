@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // decodeClusterStatus reads the answer of CLUSTERSTATUS, one collection at a
@@ -66,7 +67,7 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	}
 	slices.Sort(state.live)
 	state.live = slices.Compact(state.live)
-	slices.SortFunc(state.collections, func(a, b collection) int { return cmp.Compare(a.name, b.name) })
+	sorted.By(state.collections, func(a, b collection) int { return cmp.Compare(a.name, b.name) })
 	for i := 1; i < len(state.collections); i++ {
 		if state.collections[i].name == state.collections[i-1].name {
 			return nil, fmt.Errorf("decode cluster status: collection %q occurs twice", engines.OneLine(state.collections[i].name))
@@ -106,10 +107,10 @@ func (c collectionJSON) collection(name string) (collection, error) {
 				kind: string(r.Type), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
 			})
 		}
-		slices.SortFunc(sh.replicas, func(a, b replica) int { return cmp.Compare(a.name, b.name) })
+		sorted.By(sh.replicas, func(a, b replica) int { return cmp.Compare(a.name, b.name) })
 		out.shards = append(out.shards, sh)
 	}
-	slices.SortFunc(out.shards, func(a, b shard) int { return cmp.Compare(a.name, b.name) })
+	sorted.By(out.shards, func(a, b shard) int { return cmp.Compare(a.name, b.name) })
 	return out, nil
 }
 

@@ -2,9 +2,9 @@ package solr
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // groups makes one group of every shard that counts.
@@ -76,7 +76,7 @@ func (c *clusterState) nodes() []engines.Node {
 	for _, n := range byName {
 		out = append(out, n)
 	}
-	slices.SortFunc(out, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
+	sorted.By(out, func(a, b engines.Node) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

@@ -22,6 +22,7 @@ type readings struct {
 	self        identity
 	selfErr     error
 	state       *clusterState
+	facts       facts // of the state
 	stateErr    error
 	overseer    string
 	overseerErr error
@@ -41,8 +42,7 @@ func observation(r readings) engines.Observation {
 		}
 		return o
 	}
-	o.Groups, o.Nodes = r.state.groups(), r.state.nodes()
-	o.Health = verdict(o.Groups, r.state.isLive)
+	o.Groups, o.Nodes, o.Health = r.facts.groups, r.facts.nodes, r.facts.health
 	switch {
 	case !r.state.isLive(o.Node):
 		o.Member = engines.NotLive
@@ -63,6 +63,20 @@ func observation(r readings) engines.Observation {
 	return o
 }
 
+// facts are what a state alone says. Readers share them as they share the state, and
+// do not change them.
+type facts struct {
+	groups []engines.Group
+	nodes  []engines.Node
+	health engines.Health
+}
+
+func (c *clusterState) facts() facts {
+	f := facts{groups: c.groups(), nodes: c.nodes()}
+	f.health = verdict(f.groups, c.isLive)
+	return f
+}
+
 // observer reads, and keeps what need not be read or decoded again.
 type observer struct {
 	api *api
@@ -79,6 +93,7 @@ type observer struct {
 	seed  maphash.Seed
 	sum   uint64
 	state *clusterState
+	facts facts
 }
 
 const (
@@ -109,6 +124,7 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 	r.self, r.selfErr = b.identity(ctx)
 	if r.selfErr == nil {
 		r.state, r.stateErr = b.clusterState(ctx)
+		r.facts = b.facts
 	}
 	if r.stateErr == nil && r.selfErr == nil {
 		r.overseer, r.overseerErr = b.overseerOf(ctx, r.state)
@@ -166,7 +182,10 @@ func (b *observer) clusterState(ctx context.Context) (*clusterState, error) {
 	if b.body.Cap() > keepBody {
 		b.body = bytes.Buffer{}
 	}
-	b.state, b.sum = state, sum
+	b.state, b.sum, b.facts = state, sum, facts{}
+	if err == nil {
+		b.facts = state.facts()
+	}
 	return state, err
 }
 

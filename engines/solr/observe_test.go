@@ -83,6 +83,7 @@ func TestObservation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := good()
 			c.change(&r)
+			r.facts = r.state.facts()
 			c.check(t, observation(r))
 		})
 	}
@@ -151,6 +152,10 @@ func TestUnchangedStateIsDecodedOnce(t *testing.T) {
 	again, err := o.clusterState(t.Context())
 	require.NoError(t, err)
 	require.Same(t, first, again)
+	facts := o.facts
+	_, err = o.observe(t.Context())
+	require.NoError(t, err)
+	require.Same(t, &facts.groups[0], &o.facts.groups[0], "nor is what it says worked out again")
 	c.add("books", "shard2", "nn", 0, 1)
 	again, err = o.clusterState(t.Context())
 	require.NoError(t, err)

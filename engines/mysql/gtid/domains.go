@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // ID of a transaction of MariaDB: domain-server-sequence.
@@ -75,7 +77,7 @@ func (d Domains) String() string {
 	var out []string
 	for _, domain := range slices.Sorted(maps.Keys(d.of)) {
 		list := slices.Clone(d.of[domain])
-		slices.SortFunc(list[:len(list)-1], func(a, b ID) int { return cmp.Compare(a.Server, b.Server) })
+		sorted.By(list[:len(list)-1], func(a, b ID) int { return cmp.Compare(a.Server, b.Server) })
 		for _, g := range list {
 			out = append(out, g.String())
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
 // ErrText: the text is not a position, or too long for one.
@@ -134,7 +136,7 @@ func parseNumber(text string) (uint64, error) {
 
 // normal sorts and joins.
 func normal(list []interval) []interval {
-	slices.SortFunc(list, func(a, b interval) int { return cmp.Compare(a.first, b.first) })
+	sorted.By(list, func(a, b interval) int { return cmp.Compare(a.first, b.first) })
 	out := list[:0]
 	for _, i := range list {
 		if n := len(out); n > 0 && i.first <= out[n-1].last+1 {
@@ -148,7 +150,8 @@ func normal(list []interval) []interval {
 
 // String is the set in MySQL's notation, always the same for the same set.
 func (s Set) String() string {
-	keys := slices.SortedFunc(maps.Keys(s.of), func(a, b source) int {
+	keys := slices.Collect(maps.Keys(s.of))
+	sorted.By(keys, func(a, b source) int {
 		return cmp.Or(slices.Compare(a.uuid[:], b.uuid[:]), cmp.Compare(a.tag, b.tag))
 	})
 	var out strings.Builder

@@ -40,7 +40,7 @@ func (b Builder) own(ctx context.Context, part string, programs ...string) (Buil
 	contents := []string{notices}
 	for _, program := range programs {
 		pkg, binary := "./cmd/"+program, filepath.Join(tmp, program)
-		if err := b.static(ctx, pkg, binary, "-tags", "grpcnotrace"); err != nil {
+		if err := b.static(ctx, pkg, binary, flagsOf(program)...); err != nil {
 			return Built{}, err
 		}
 		contents = append(contents, binary)
@@ -74,8 +74,16 @@ func (b Builder) static(ctx context.Context, pkg, binary string, flags ...string
 	if _, err := os.Stat(filepath.Join(b.Root, pkg)); err != nil {
 		return fmt.Errorf("%w: %s in %s", ErrNoPackage, pkg, b.Root)
 	}
-	argv := append([]string{"go", "build", "-trimpath", "-ldflags", "-s -w -buildid= -X main.version=" + b.Version, "-o", binary}, flags...)
+	argv := append([]string{"go", "build", "-trimpath", "-ldflags=-s -w -buildid= -funcalign=16 -X main.version=" + b.Version, "-o", binary}, flags...)
 	return command(ctx, b.Root, []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off", "GOOS=linux"}, append(argv, pkg)...)
+}
+
+// flagsOf a program of Rollcall, as in the Makefile: the agent is built small.
+func flagsOf(program string) []string {
+	if program == "rollcall-agent" {
+		return []string{"-tags", "grpcnotrace,nethttpomithttp2", "-gcflags=all=-l"}
+	}
+	return []string{"-tags", "grpcnotrace"}
 }
 
 // forgetLayers removes layers of earlier sources: of one's own programs there would soon be many.
