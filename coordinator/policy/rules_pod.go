@@ -159,17 +159,23 @@ func (d *decision) noReport(c *candidate) *finding {
 		return found("it has no agent, and no majority of the others speaks for it", "the other agents reporting")
 	case c.report == nil && c.Report != nil:
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
-	case c.report == nil && d.x.nodeGone(c.pod):
-		return found("its agent has sent no report, and "+nameOr(c.Node, "its node")+", its node, does not answer", "the node back")
 	case c.report == nil:
-		return found("its agent has sent no report", "a report from its agent")
+		return d.unheard(c, "its agent has sent no report", "a report from its agent")
 	case c.report.Member != Live && c.report.Member != NotLive:
-		return found("its report does not tell whether the database has it as a member", "a report that does")
+		return d.unheard(c, "its report does not tell whether the database has it as a member", "a report that does")
 	case c.report.Member == Live && neverRuns(c.Phase):
 		return found(fmt.Sprintf("its report says that it is live in the database, and its phase is %s", c.Phase),
 			"the two agreeing")
 	}
 	return nil
+}
+
+// unheard: nothing new can come from a pod whose node does not answer, so that is what a person should see to.
+func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
+	if d.x.nodeGone(c.pod) && (c.report == nil || !c.report.Fresh) {
+		return found(what+", and "+nameOr(c.Node, "its node")+", its node, does not answer", "the node back")
+	}
+	return found(what, unblocks)
 }
 
 // neverRuns: no process that could be a member of the database runs in this phase.
@@ -179,7 +185,7 @@ func (d *decision) staleReport(c *candidate) *finding {
 	if c.report == nil || c.report.Fresh || !c.Agent {
 		return nil
 	}
-	return found(fmt.Sprintf("its report is %s old and was not made after the last action", seconds(ageOf(c.report))),
+	return d.unheard(c, fmt.Sprintf("its report is %s old and was not made after the last action", seconds(ageOf(c.report))),
 		"a fresh report from its agent")
 }
 
