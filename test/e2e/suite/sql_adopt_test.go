@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -27,11 +28,14 @@ func (s *sqlTest) adopted(t *testing.T) {
 	s.unaided(t)()
 	cluster := s.cluster
 
-	// The label on the StatefulSet, the DatabaseCluster, the label in the template.
+	// As most charts are: the strategy names no partition. Then enroll, and the label in the template.
 	primary := s.flavor.Name + "-0"
-	require.NoError(t, cluster.Edit(ctx, sqlcluster.LabelledSet))
-	s.apply(t)
-	require.NoError(t, s.guarded(ctx))
+	require.NoError(t, cluster.Edit(ctx, func(set *appsv1.StatefulSet) {
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+	}))
+	s.enroll(t, "labelled rollcall.dev/cluster="+s.flavor.Name, "names its partition: 0", "created", "approve "+s.flavor.Name)
+	require.NoError(t, s.guarded(ctx), "and not only said to be")
+	s.enroll(t, "nothing is to be written")
 	require.NoError(t, cluster.Patch(ctx, fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, manifests.ClusterLabel, s.flavor.Name)))
 	s.approve(t)
 	began := time.Now()
@@ -71,4 +75,19 @@ func (s *sqlTest) adopted(t *testing.T) {
 	require.NoError(t, cluster.RolledOut(ctx, rolloutLimit))
 	_, err = s.bed.Rollcall(ctx, "status", s.flavor.Name, "-n", sqlcluster.Namespace, "--wait", "--timeout", "2m")
 	require.NoError(t, err)
+}
+
+// enroll puts the database under Rollcall as a person does, and finds all of that in what it says.
+func (s *sqlTest) enroll(t *testing.T, says ...string) {
+	t.Helper()
+	pods := slices.Clone(s.cluster.Pods.All())
+	out, err := s.bed.Rollcall(t.Context(), "enroll", s.flavor.Name, "-n", sqlcluster.Namespace)
+	require.NoError(t, err)
+	t.Log(out)
+	for _, text := range says {
+		require.Contains(t, out, text)
+	}
+	for _, pod := range pods {
+		require.Equal(t, pod.UID, s.cluster.Pod(pod.Name).UID, "it restarts nothing")
+	}
 }
