@@ -87,6 +87,10 @@ func (s *settings) poll(ctx context.Context) (problem string) {
 }
 
 func (s *settings) apply(ctx context.Context, m config.Material) error {
+	if own := s.options.Identity.PodIP; !m.File.GossipFrom(own) {
+		return fmt.Errorf("%s: gossipCIDRs is %v, where this pod's own address %s is not among: the networks of all database pods are wanted (agent.gossipCIDRs of Rollcall's chart)",
+			config.KeyConfig, m.File.GossipCIDRs, own)
+	}
 	if m.Certificate != nil {
 		s.keys.set(m.Certificate, m.ClientCAs, config.ServerName(s.options.Identity.Namespace, s.options.Identity.Cluster))
 		s.metrics.certificate(m.Certificate.Leaf)
@@ -135,10 +139,15 @@ func (s *settings) newMesh(file config.File, keys [][]byte) (Mesh, error) {
 	return s.options.NewMesh(gossip.Options{
 		Namespace: id.Namespace, Cluster: id.Cluster, ClusterUID: file.ClusterUID,
 		Pod: id.Pod, PodUID: id.PodUID,
-		Address:   netip.AddrPortFrom(id.PodIP, s.options.GossipPort),
-		Keys:      keys,
-		Insecure:  s.options.Insecure,
-		Peers:     func(ctx context.Context) ([]netip.AddrPort, error) { return s.options.Peers(ctx, file.Service) },
+		Address:  netip.AddrPortFrom(id.PodIP, s.options.GossipPort),
+		Keys:     keys,
+		Insecure: s.options.Insecure,
+		Peers:    func(ctx context.Context) ([]netip.AddrPort, error) { return s.options.Peers(ctx, file.Service) },
+		Allowed: func(ip netip.Addr) bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.file.GossipFrom(ip)
+		},
 		Transport: s.options.Transport,
 		Metrics:   s.gossip,
 		Logger:    s.logger,

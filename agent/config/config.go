@@ -3,6 +3,11 @@
 // coordinator keeps current and the agent re-reads.
 package config
 
+import (
+	"net/netip"
+	"slices"
+)
+
 // Names of environment variables that injection sets on the agent's container.
 const (
 	EnvNamespace    = "ROLLCALL_NAMESPACE"     // metadata.namespace
@@ -82,8 +87,15 @@ type File struct {
 	Engine     string     `json:"engine"`
 	Connection Connection `json:"connection"`
 	Drain      Drain      `json:"drain"`
+	// GossipCIDRs are the networks from which gossip is taken; empty = any.
+	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`
 	// Observe: nothing is done that nobody asked for.
 	Observe bool `json:"observe,omitempty"`
+}
+
+// GossipFrom tells whether gossip of an address is taken.
+func (f *File) GossipFrom(ip netip.Addr) bool {
+	return len(f.GossipCIDRs) == 0 || slices.ContainsFunc(f.GossipCIDRs, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
 // Connection says how the agent reaches its own database.

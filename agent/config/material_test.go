@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -69,6 +70,7 @@ func TestRead(t *testing.T) {
 		"no engine":           {KeyConfig, []byte(`{"clusterUID":"u"}`), "engine is empty"},
 		"port":                {KeyConfig, []byte(`{"clusterUID":"u","engine":"S","connection":{"port":70000}}`), "connection.port is 70000"},
 		"timeout":             {KeyConfig, []byte(`{"clusterUID":"u","engine":"S","drain":{"timeoutSeconds":-1}}`), "drain.timeoutSeconds"},
+		"no network":          {KeyConfig, []byte(`{"clusterUID":"u","engine":"S","gossipCIDRs":["10.0.0.1"]}`), `"10.0.0.1"`},
 		"too large":           {KeyConfig, make([]byte, maxFileBytes+1), "larger than"},
 	} {
 		write(t, dir, c.file, c.data)
@@ -91,4 +93,14 @@ func TestRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, open.GossipKeys)
 	require.Nil(t, open.Certificate)
+}
+
+func TestGossipFrom(t *testing.T) {
+	ip := netip.MustParseAddr
+	var f File
+	require.True(t, f.GossipFrom(ip("10.1.2.3")), "no list, no limit")
+	f.GossipCIDRs = []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/8")}
+	for text, want := range map[string]bool{"10.1.2.3": true, "10.2.2.3": false, "fd00::7": true, "fe80::7": false, "::ffff:10.1.2.3": true} {
+		require.Equal(t, want, f.GossipFrom(ip(text)), text)
+	}
 }

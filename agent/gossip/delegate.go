@@ -17,6 +17,7 @@ type delegate struct {
 	tag     tag
 	table   *table
 	metrics *Metrics
+	allowed func(netip.Addr) bool
 	meta    atomic.Pointer[[]byte] // own metadata, at most MaxMeta bytes
 	told    atomic.Pointer[[]byte] // what memberlist tells of it
 }
@@ -60,6 +61,9 @@ func (d *delegate) NotifyAlive(node *memberlist.Node) error {
 	}
 	if _, err := decode(d.tag, node.Name, node.Meta); err != nil {
 		return d.reject(err)
+	}
+	if at := addressOf(node); !d.allowed(at.Addr()) {
+		return d.reject(errRejected{reasonAddress, "a member at " + at.String()})
 	}
 	if !d.table.room(node.Name) {
 		return d.reject(errRejected{reasonFull, "too many members"})

@@ -43,9 +43,12 @@ type logWriter struct {
 	heard   map[reason]time.Time // the last stranger
 }
 
-func newLog(logger *slog.Logger, metrics *Metrics) *log.Logger {
-	return log.New(&logWriter{logger: logger, metrics: metrics, heard: map[reason]time.Time{}}, "", 0)
+func newLog(logger *slog.Logger, metrics *Metrics) *logWriter {
+	return &logWriter{logger: logger, metrics: metrics, heard: map[reason]time.Time{}}
 }
+
+// lines is what memberlist writes to.
+func (w *logWriter) lines() *log.Logger { return log.New(w, "", 0) }
 
 var levels = []struct {
 	prefix []byte

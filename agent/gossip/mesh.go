@@ -32,6 +32,10 @@ type Options struct {
 	// Peers answers where agents of the cluster may be found, itself included.
 	Peers func(context.Context) ([]netip.AddrPort, error)
 
+	// Allowed tells whether anything is taken from an address, or believed of a
+	// member there; it may change its mind. Default: any.
+	Allowed func(netip.Addr) bool
+
 	// Transport replaces the network.
 	Transport memberlist.Transport
 	Metrics   *Metrics
@@ -88,6 +92,7 @@ type Mesh struct {
 	keys     *keys // nil without encryption
 	config   *memberlist.Config
 	delegate *delegate
+	log      *logWriter
 	table    *table
 
 	mu       sync.Mutex
@@ -110,8 +115,11 @@ func New(o Options) (*Mesh, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
 	}
+	if o.Allowed == nil {
+		o.Allowed = func(netip.Addr) bool { return true }
+	}
 	m := &Mesh{options: o, tag: cluster, table: newTable(), publish: make(chan struct{}, 1)}
-	m.delegate = &delegate{self: memberName(o.Pod, o.PodUID), tag: m.tag, table: m.table, metrics: o.Metrics}
+	m.delegate = &delegate{self: memberName(o.Pod, o.PodUID), tag: m.tag, table: m.table, metrics: o.Metrics, allowed: o.Allowed}
 
 	c := memberlist.DefaultLANConfig()
 	c.Name = m.delegate.self
@@ -129,7 +137,8 @@ func New(o Options) (*Mesh, error) {
 	// A compressor of memberlist is 72 KiB, made anew for each packet; DESIGN.md has
 	// what it spared. What others have compressed is read all the same.
 	c.EnableCompression = false
-	c.Logger = newLog(o.Logger, o.Metrics)
+	m.log = newLog(o.Logger, o.Metrics)
+	c.Logger = m.log.lines()
 	c.Delegate, c.Alive, c.Merge, c.Events = m.delegate, m.delegate, m.delegate, m.delegate
 	if !o.Insecure {
 		if m.keys, err = newKeys(o.Keys); err != nil {
@@ -173,7 +182,7 @@ func (m *Mesh) Roster() (Roster, <-chan struct{}) { return m.table.copy() }
 func (m *Mesh) Run(ctx context.Context) error {
 	config := *m.config
 	if config.Transport == nil {
-		network, err := listen(m.options.Address, m.options.Logger)
+		network, err := listen(m.options.Address, m.hears, m.options.Logger)
 		if err != nil {
 			return fmt.Errorf("gossip: %w", err)
 		}
@@ -206,6 +215,17 @@ func (m *Mesh) Run(ctx context.Context) error {
 		return fmt.Errorf("gossip: stop: %w", err)
 	}
 	return nil
+}
+
+// hears tells whether what comes from an address is read at all. Who is refused
+// here costs a number in the metric, and the first of them a line in the log.
+func (m *Mesh) hears(from netip.Addr) bool {
+	from = from.Unmap()
+	if m.options.Allowed(from) {
+		return true
+	}
+	m.log.refused(reasonAddress, []byte("from "+from.String()))
+	return false
 }
 
 func (m *Mesh) publishLoop(ctx context.Context, list *memberlist.Memberlist) {

@@ -121,7 +121,7 @@ func TestMetaOfStrangers(t *testing.T) {
 		"other uid":     {memberName(h.Pod, "uid"), good, reasonIdentity},
 	} {
 		m := NewMetrics(prometheus.NewRegistry())
-		d := &delegate{self: "self", tag: label, table: newTable(), metrics: m}
+		d := &delegate{self: "self", tag: label, table: newTable(), metrics: m, allowed: everybody}
 		require.Error(t, d.NotifyAlive(&memberlist.Node{Name: c.name, Meta: c.meta}), what)
 		require.EqualValues(t, 1, testutil.ToFloat64(m.rejected.WithLabelValues(string(c.want))), what)
 		d.NotifyJoin(&memberlist.Node{Name: c.name, Meta: c.meta})
@@ -135,7 +135,7 @@ func TestMergeOfTwoClustersIsRefused(t *testing.T) {
 	name := memberName(h.Pod, h.PodUid)
 	good, _ := encode(label, false, h)
 	foreign, _ := encode(testTag(t, "theirs"), false, h)
-	d := &delegate{self: "self", tag: label, table: newTable(), metrics: NewMetrics(nil)}
+	d := &delegate{self: "self", tag: label, table: newTable(), metrics: NewMetrics(nil), allowed: everybody}
 	alive := func(meta []byte) *memberlist.Node { return &memberlist.Node{Name: name, Meta: meta} }
 	gone := alive(foreign)
 	gone.State = memberlist.StateDead
@@ -146,7 +146,7 @@ func TestMergeOfTwoClustersIsRefused(t *testing.T) {
 
 func TestRosterIsBounded(t *testing.T) {
 	label := testTag(t, "ours")
-	d := &delegate{self: "self", tag: label, table: newTable(), metrics: NewMetrics(nil)}
+	d := &delegate{self: "self", tag: label, table: newTable(), metrics: NewMetrics(nil), allowed: everybody}
 	for i := range maxEntries + 5 {
 		h := &rollcallv1.Headline{Pod: fmt.Sprint("p", i), PodUid: "u"}
 		meta, err := encode(label, false, h)

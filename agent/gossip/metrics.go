@@ -15,6 +15,7 @@ const (
 	reasonMerge     reason = "merge"
 	reasonLabel     reason = "label"
 	reasonKey       reason = "key"
+	reasonAddress   reason = "address"
 )
 
 // Metrics outlive a Mesh: an agent that changes clusters keeps counting.
@@ -40,7 +41,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Attempts to exchange the roster with a peer found by name.",
 		}, []string{"result"}),
 	}
-	for _, r := range []reason{reasonMalformed, reasonVersion, reasonCluster, reasonIdentity, reasonFull, reasonMerge, reasonLabel, reasonKey} {
+	for _, r := range []reason{reasonMalformed, reasonVersion, reasonCluster, reasonIdentity, reasonFull, reasonMerge, reasonLabel, reasonKey, reasonAddress} {
 		m.rejected.WithLabelValues(string(r))
 	}
 	for _, r := range []string{"ok", "failed"} {

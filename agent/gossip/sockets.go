@@ -35,7 +35,9 @@ type sockets struct {
 	udp     *net.UDPConn
 	packets chan *memberlist.Packet
 	streams chan net.Conn
-	logger  *slog.Logger
+	// hears tells from whom anything is taken.
+	hears  func(netip.Addr) bool
+	logger *slog.Logger
 
 	closing context.Context
 	end     context.CancelFunc
@@ -45,16 +47,16 @@ type sockets struct {
 var _ memberlist.NodeAwareTransport = (*sockets)(nil)
 
 // listen binds TCP and UDP of the address; port 0 takes one that is free for both.
-func listen(address netip.AddrPort, logger *slog.Logger) (*sockets, error) {
+func listen(address netip.AddrPort, hears func(netip.Addr) bool, logger *slog.Logger) (*sockets, error) {
 	for try := 1; ; try++ {
-		s, err := bind(address, logger)
+		s, err := bind(address, hears, logger)
 		if err == nil || address.Port() != 0 || try == freePorts || !errors.Is(err, syscall.EADDRINUSE) {
 			return s, err
 		}
 	}
 }
 
-func bind(address netip.AddrPort, logger *slog.Logger) (*sockets, error) {
+func bind(address netip.AddrPort, hears func(netip.Addr) bool, logger *slog.Logger) (*sockets, error) {
 	tcp, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(address))
 	if err != nil {
 		return nil, fmt.Errorf("bind TCP: %w", err)
@@ -66,7 +68,7 @@ func bind(address netip.AddrPort, logger *slog.Logger) (*sockets, error) {
 		return nil, fmt.Errorf("bind UDP: %w", err)
 	}
 	_ = udp.SetReadBuffer(waitingPackets)
-	s := &sockets{own: own, tcp: tcp, udp: udp, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), logger: logger}
+	s := &sockets{own: own, tcp: tcp, udp: udp, packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), hears: hears, logger: logger}
 	s.closing, s.end = context.WithCancel(context.Background())
 	s.tasks.Go(s.accept)
 	s.tasks.Go(s.receive)
@@ -114,6 +116,10 @@ func (s *sockets) accept() {
 		if err != nil {
 			return err
 		}
+		if from, ok := conn.RemoteAddr().(*net.TCPAddr); !ok || !s.hears(from.AddrPort().Addr()) {
+			_ = conn.Close()
+			return nil
+		}
 		select {
 		case s.streams <- conn:
 		case <-s.closing.Done():
@@ -130,6 +136,9 @@ func (s *sockets) receive() {
 		now := time.Now()
 		if err != nil || n == 0 { // memberlist takes no empty ones
 			return err
+		}
+		if !s.hears(from.Addr()) {
+			return nil
 		}
 		packet := &memberlist.Packet{Buf: bytes.Clone(buffer[:n]), From: net.UDPAddrFromAddrPort(from), Timestamp: now}
 		select {

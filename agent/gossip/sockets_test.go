@@ -14,12 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func everybody(netip.Addr) bool { return true }
+
 func sockets2(t *testing.T, at string) (*sockets, *sockets) {
 	t.Helper()
-	one, err := listen(netip.AddrPortFrom(netip.MustParseAddr(at), 0), slog.New(slog.DiscardHandler))
+	one, err := listen(netip.AddrPortFrom(netip.MustParseAddr(at), 0), everybody, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, one.Shutdown()) })
-	other, err := listen(netip.AddrPortFrom(netip.MustParseAddr(at), 0), slog.New(slog.DiscardHandler))
+	other, err := listen(netip.AddrPortFrom(netip.MustParseAddr(at), 0), everybody, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, other.Shutdown()) })
 	return one, other
@@ -69,6 +71,38 @@ func TestPacketsAndStreams(t *testing.T) {
 	}
 }
 
+// Of what comes from elsewhere nothing is read.
+func TestNothingIsTakenFromElsewhere(t *testing.T) {
+	near, far := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
+	refused := make(chan netip.Addr, 2)
+	one, err := listen(netip.AddrPortFrom(near, 0), func(from netip.Addr) bool {
+		if from != near {
+			refused <- from
+		}
+		return from == near
+	}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, one.Shutdown()) }()
+	send := func(from netip.Addr, text string) {
+		conn, err := (&net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}).Dial("udp", one.own.String())
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = conn.Write([]byte(text))
+		require.NoError(t, err)
+	}
+	send(far, "theirs")
+	require.Equal(t, far, <-refused)
+	send(near, "ours")
+	require.Equal(t, "ours", string((<-one.PacketCh()).Buf))
+
+	conn, err := (&net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(far, 0))}).Dial("tcp", one.own.String())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Equal(t, far, <-refused)
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err, "it is closed")
+}
+
 // What nobody takes any more must not keep the sockets open.
 func TestShutdownWithWaitingCalls(t *testing.T) {
 	one, other := sockets2(t, "127.0.0.1")
@@ -79,14 +113,14 @@ func TestShutdownWithWaitingCalls(t *testing.T) {
 	defer near.Close()
 	require.NoError(t, other.Shutdown())
 	require.NoError(t, other.Shutdown(), "memberlist calls it once more when it cannot start")
-	again, err := listen(other.own, slog.New(slog.DiscardHandler))
+	again, err := listen(other.own, everybody, slog.New(slog.DiscardHandler))
 	require.NoError(t, err, "the port is free again")
 	require.NoError(t, again.Shutdown())
 }
 
 func TestPortInUse(t *testing.T) {
 	one, _ := sockets2(t, "127.0.0.1")
-	_, err := listen(one.own, slog.New(slog.DiscardHandler))
+	_, err := listen(one.own, everybody, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "address already in use")
 	_, err = one.WriteTo([]byte("x"), "search-0.search:7946")
 	require.Error(t, err, "names are resolved before")

@@ -61,6 +61,26 @@ func TestStrangersStayOut(t *testing.T) {
 	}
 }
 
+// Whoever has all keys and sits where no pod of a database is stays out, too.
+func TestMembersOfOtherNetworksStayOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRing(t, newNetwork(7))
+		defer r.stop()
+		for i := range 3 {
+			r.add(i, func(o *Options) { o.Allowed = func(ip netip.Addr) bool { return ip != address(3).Addr() } })
+		}
+		until(t, 20*time.Second, "all see all", r.everybody(func(m *member) bool { return m.alive() == 3 }))
+		r.add(3)
+		time.Sleep(time.Minute)
+		counted := 0.0
+		for _, m := range r.members[:3] {
+			require.Equal(t, 3, m.alive())
+			counted += m.rejected(reasonAddress)
+		}
+		require.Positive(t, counted)
+	})
+}
+
 // TestReusedAddress lets two clusters trade addresses: a member of each dies, and
 // a new one of the other comes up where it was, known to everybody's name service.
 func TestReusedAddress(t *testing.T) {
@@ -161,7 +181,7 @@ func TestStrangersAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		metrics := NewMetrics(nil)
-		l := newLog(slog.New(slog.NewTextHandler(&out, nil)), metrics)
+		l := newLog(slog.New(slog.NewTextHandler(&out, nil)), metrics).lines()
 		say := func() {
 			l.Printf("[ERR] memberlist: discarding packet with unacceptable label %q: from=10.0.0.9:7946", "Decrypt packet failed")
 		}

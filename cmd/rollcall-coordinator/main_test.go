@@ -39,6 +39,8 @@ func TestFlagsAreChecked(t *testing.T) {
 		`--api-qps is -1: want how`:        func(o *options) { o.apiQPS = -1 },
 		`--max-restarts is -1: want how`:   func(o *options) { o.maxRestart = -1 },
 		`--log-level is "loud": want deb`:  func(o *options) { o.logLevel = "loud" },
+		`--gossip-cidrs has "10.0.0": wan`: func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
+		`a network: 10.1.0.0/16 may be me`: func(o *options) { o.gossip = []string{"10.1.2.3/16"} },
 	} {
 		o := good
 		change(&o)
@@ -52,7 +54,7 @@ func TestFlags(t *testing.T) {
 	flags := newCommand().Flags()
 	for name, value := range map[string]string{
 		"namespace": "rollcall-system", "agent-image": "", "grpc-addr": ":7950", "http-addr": ":7951", "page-addr": ":7952",
-		"webhook-addr": ":9443", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0", "api-qps": "0",
+		"webhook-addr": ":9443", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0", "api-qps": "0", "gossip-cidrs": "[]",
 	} {
 		flag := flags.Lookup(name)
 		require.NotNil(t, flag, name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"runtime/debug"
 
@@ -42,6 +43,7 @@ type options struct {
 	logLevel   string
 	maxRestart int
 	apiQPS     int
+	gossip     []string // networks, as text
 }
 
 func newCommand() *cobra.Command {
@@ -76,7 +78,24 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.IntVar(&o.maxRestart, "max-restarts", 0, "restarts in flight across all database clusters at most; 0 = no limit")
 	f.IntVar(&o.apiQPS, "api-qps", 0, "requests to the API server a second, on average; 0 = no limit but the server's own (API Priority and Fairness)")
+	f.StringSliceVar(&o.gossip, "gossip-cidrs", nil, "networks from which agents take gossip, those of all database pods, such as 10.244.0.0/16; none = any")
 	return cmd
+}
+
+// gossipCIDRs are the networks of --gossip-cidrs.
+func (o options) gossipCIDRs() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range o.gossip {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("--gossip-cidrs has %q: want networks such as 10.244.0.0/16", text)
+		}
+		if prefix != prefix.Masked() {
+			return nil, fmt.Errorf("--gossip-cidrs has %q, an address and not a network: %s may be meant", text, prefix.Masked())
+		}
+		out = append(out, prefix)
+	}
+	return out, nil
 }
 
 // validate checks the flags and makes the logger.
@@ -103,6 +122,9 @@ func (o options) validate() (*slog.Logger, error) {
 	}
 	if o.apiQPS < 0 {
 		return nil, fmt.Errorf("--api-qps is %d: want how many, or 0 for no limit but the server's own", o.apiQPS)
+	}
+	if _, err := o.gossipCIDRs(); err != nil {
+		return nil, err
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {

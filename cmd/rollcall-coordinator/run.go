@@ -107,7 +107,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Authority: keeper.Authority})
+	networks, err := o.gossipCIDRs()
+	if err != nil {
+		return err
+	}
+	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Authority: keeper.Authority, GossipCIDRs: networks})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -99,6 +100,7 @@ type secretInput struct {
 	authority     pki.Authority
 	services      []string // of the pools, for the names of their pods
 	clusterDomain string
+	gossipCIDRs   []netip.Prefix
 	ca            []byte // certificates that the database's is verified with, PEM
 	key           func() []byte
 	now           time.Time
@@ -120,7 +122,7 @@ func secretData(data map[string][]byte, cluster *v1alpha1.DatabaseCluster, in se
 		return nil, false, fmt.Errorf("key %s has %d bytes: want %d, or a multiple during a rotation; restore it, or remove the key and restart all pods of the database",
 			config.KeyGossip, n, gossipKeyBytes)
 	}
-	file, err := json.MarshalIndent(agentFile(cluster, in.ca), "", "  ")
+	file, err := json.MarshalIndent(agentFile(cluster, in), "", "  ")
 	if err != nil {
 		return nil, false, err
 	}
@@ -132,7 +134,7 @@ func secretData(data map[string][]byte, cluster *v1alpha1.DatabaseCluster, in se
 }
 
 // agentFile is what the agents are told of their DatabaseCluster.
-func agentFile(cluster *v1alpha1.DatabaseCluster, ca []byte) config.File {
+func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 	spec := cluster.Spec.WithDefaults()
 	connection := spec.Connection
 	file := config.File{
@@ -144,7 +146,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, ca []byte) config.File {
 			Port: int(connection.Port),
 			TLS: config.ConnectionTLS{
 				Enabled:            connection.Scheme == "https" || (connection.Scheme == "" && connection.TLS.Enabled),
-				CA:                 string(ca),
+				CA:                 string(in.ca),
 				ServerName:         connection.TLS.ServerName,
 				InsecureSkipVerify: connection.TLS.InsecureSkipVerify,
 			},
@@ -156,7 +158,8 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, ca []byte) config.File {
 			Evacuate:       spec.Drain.Data.Restart == policy.Lose,
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
-		Observe: spec.Update.Mode == policy.Observe,
+		Observe:     spec.Update.Mode == policy.Observe,
+		GossipCIDRs: in.gossipCIDRs,
 	}
 	if file.Drain.Evacuate {
 		file.Drain.TimeoutSeconds = int(spec.Drain.EvacuateTimeoutSeconds)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ type Options struct {
 	Authority func() pki.Authority
 	// ClusterDomain of cluster DNS. Default: cluster.local.
 	ClusterDomain string
+	// GossipCIDRs are the networks from which agents take gossip. Default: any.
+	GossipCIDRs []netip.Prefix
 
 	now func() time.Time
 	key func() []byte
@@ -148,6 +151,7 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 		authority:     authority,
 		services:      services,
 		clusterDomain: p.opts.ClusterDomain,
+		gossipCIDRs:   p.opts.GossipCIDRs,
 		ca:            ca,
 		key:           p.opts.key,
 		now:           p.opts.now(),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -223,6 +224,10 @@ func TestConnectionAndDrain(t *testing.T) {
 	}, file.Connection)
 	require.Equal(t, config.Drain{Evacuate: true, TimeoutSeconds: 86400}, file.Drain)
 	require.False(t, file.Observe)
+	require.Empty(t, file.GossipCIDRs)
+	w.p.opts.GossipCIDRs = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
+	require.Equal(t, 1, w.ensure().Writes)
+	require.Equal(t, w.p.opts.GossipCIDRs, w.file().GossipCIDRs)
 	w.cluster.Spec.Update.Mode = policy.Observe
 	require.Equal(t, 1, w.ensure().Writes)
 	require.True(t, w.file().Observe)

@@ -58,6 +58,19 @@ func TestChartNamesACollector(t *testing.T) {
 	require.Contains(t, string(text), "/tracing/endpoint")
 }
 
+// TestGossipNetworks: none unless they are named, and only networks.
+func TestGossipNetworks(t *testing.T) {
+	text, err := helm(t, "templates/deployment.yaml")
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "gossip-cidrs")
+	text, err = helm(t, "templates/deployment.yaml", "--set", "agent.gossipCIDRs={10.244.0.0/16,fd00::/48}")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "- --gossip-cidrs=10.244.0.0/16,fd00::/48\n")
+	text, err = helm(t, "templates/deployment.yaml", "--set", "agent.gossipCIDRs={pods}")
+	require.Error(t, err)
+	require.Contains(t, string(text), "/agent/gossipCIDRs/0")
+}
+
 // Labels and annotations that the chart sets may be given anew, but no key is
 // written twice and no label changes that the Deployment selects by.
 func TestChartTakesItsOwnLabelsAsValues(t *testing.T) {
