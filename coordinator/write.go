@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -216,7 +217,8 @@ func finished(noted []v1alpha1.FinishedRollout, d status.Decision) []v1alpha1.Fi
 }
 
 // patience says whether two statuses differ in anything that is worth a write,
-// and how long that can wait. Texts and times alone are not.
+// and how long that can wait. Texts and times alone are not, but for why a rollout
+// is stalled: people compare that with what they are told elsewhere.
 func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 	switch {
 	case old.ObservedGeneration != next.ObservedGeneration,
@@ -232,7 +234,7 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		conditionDiffers(old, next, v1alpha1.ConditionForeignBudget),
 		conditionDiffers(old, next, v1alpha1.ConditionPartitionReset):
 		return promptly, true
-	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition):
+	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition), stallText(old) != stallText(next):
 		return soon, true
 	case old.Pods != next.Pods,
 		old.MoreHolds != next.MoreHolds,
@@ -247,6 +249,17 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		return soon, true
 	}
 	return 0, false
+}
+
+// ages are what counts up in a text by itself.
+var ages = regexp.MustCompile(`([0-9]+(ms|s|m|h))+\b`)
+
+// stallText is why a rollout is stalled, as it is said at any time; empty when it is not.
+func stallText(s v1alpha1.Status) string {
+	if c := conditionOf(s, v1alpha1.ConditionStalled); c.Status == metav1.ConditionTrue {
+		return ages.ReplaceAllString(c.Message, "")
+	}
+	return ""
 }
 
 // standing are the rules by which all wait, and that do not pass by themselves.

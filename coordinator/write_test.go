@@ -61,6 +61,21 @@ func TestTheFinishedVersionStaysAtRest(t *testing.T) {
 	require.Equal(t, []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v3", Version: "2026.11"}}, finished(noted, d))
 }
 
+// What a stalled rollout waits for may change while the rule stays.
+func TestWhatAStallSaysIsKeptUp(t *testing.T) {
+	says := func(text string) v1alpha1.Status {
+		return v1alpha1.Status{
+			Claims:     []policy.Claim{{ID: "c", Phase: policy.PhaseGone}},
+			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "LineStopped", Message: text}},
+		}
+	}
+	_, differs := patience(says("s-2 (claimed, gone): no node takes it, for 75s"), says("s-2 (claimed, gone): no node takes it, for 1m15s"))
+	require.False(t, differs)
+	wait, differs := patience(says("s-2 (claimed, restoring): no node takes it, for 75s"), says("s-2 (claimed, gone): no node takes it, for 75s"))
+	require.True(t, differs)
+	require.Equal(t, soon, wait)
+}
+
 func TestAScheduleIsFollowedFromWhenItIsFirstSeen(t *testing.T) {
 	now := time.Unix(1000, 0)
 	d := &v1alpha1.DatabaseCluster{}
