@@ -45,11 +45,14 @@ func (s *stage) leader(ctx context.Context) int {
 	return -1
 }
 
-// quiet waits until nothing is left to do: only the rosters are followed.
+// resting is how many rosters are followed of a database that rests.
+const resting = 2
+
+// quiet waits until nothing is left to do: only the rosters are followed, and what the work had needed was given back.
 func (s *stage) quiet(ctx context.Context) error {
 	since := time.Now()
 	return until(ctx, 20*time.Minute, "the coordinators rest", func() bool {
-		if n := s.world.agents.streams.Load(); n == 0 || n > int64(3*s.clusters) || s.leader(ctx) < 0 {
+		if n := s.world.agents.streams.Load(); n == 0 || n > int64(resting*s.clusters) || s.leader(ctx) < 0 {
 			since = time.Now()
 		}
 		return time.Since(since) > 15*time.Second
