@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 
@@ -251,13 +250,10 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 	return 0, false
 }
 
-// ages are what counts up in a text by itself.
-var ages = regexp.MustCompile(`([0-9]+(ms|s|m|h))+\b`)
-
 // stallText is why a rollout is stalled, as it is said at any time; empty when it is not.
 func stallText(s v1alpha1.Status) string {
 	if c := conditionOf(s, v1alpha1.ConditionStalled); c.Status == metav1.ConditionTrue {
-		return ages.ReplaceAllString(c.Message, "")
+		return status.Ageless(c.Message)
 	}
 	return ""
 }

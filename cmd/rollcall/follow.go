@@ -12,8 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/view"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -139,9 +141,13 @@ func (a *app) unseenChanges(ctx context.Context, namespace, name string, c *roll
 	if a.reach.Address != "" {
 		return "", nil
 	}
-	_, core, err := a.clients()
+	clusters, core, err := a.clients()
 	if err != nil {
 		return "", err
+	}
+	older, err := awaitingRestart(ctx, clusters, core, namespace, name)
+	if older != "" || err != nil {
+		return older, err
 	}
 	sets, err := core.AppsV1().StatefulSets(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + name})
 	if apierrors.IsForbidden(err) {
@@ -150,6 +156,38 @@ func (a *app) unseenChanges(ctx context.Context, namespace, name string, c *roll
 		return "", fmt.Errorf("list StatefulSets of %s: %w", name, err)
 	}
 	return unseen(sets.Items, c), nil
+}
+
+// awaitingRestart says that a restart of all pods was asked for, while there are older ones: the coordinator begins with
+// it half a minute later, as clocks differ.
+func awaitingRestart(ctx context.Context, clusters v1alpha1.Clients, core kubernetes.Interface, namespace, name string) (string, error) {
+	object, err := clusters.DatabaseClusters(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return "", nil
+	} else if err != nil {
+		return "", aboutObject(err, namespace, name)
+	}
+	asked, err := time.Parse(time.RFC3339, object.Annotations[v1alpha1.AnnotationRestart])
+	if err != nil {
+		return "", nil // nobody did, or what the status says is wrong
+	}
+	pods, err := core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + name})
+	if apierrors.IsForbidden(err) {
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("list pods of %s: %w", name, err)
+	}
+	n := 0
+	for i := range pods.Items {
+		if pods.Items[i].CreationTimestamp.Time.Before(asked) {
+			n++
+		}
+	}
+	if n == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("a restart of all pods was asked for at %s, and %d of %d are older; it begins %s after that",
+		asked.UTC().Format(time.TimeOnly), n, len(pods.Items), view.RestartLag), nil
 }
 
 func unseen(sets []appsv1.StatefulSet, c *rollcallv1.Cluster) string {

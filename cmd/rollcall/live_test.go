@@ -265,6 +265,25 @@ func TestWaitSeesChangesThatTheCoordinatorDoesNot(t *testing.T) {
 	require.Zero(t, code, stderr)
 }
 
+// Nor does one for which somebody has asked a moment ago.
+func TestWaitSeesARestartThatHasNotBegun(t *testing.T) {
+	w := newWorld(t, rolling(t, finished))
+	asked := time.Now().Add(-time.Second).Truncate(time.Second)
+	w.object(&v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationRestart: asked.UTC().Format(time.RFC3339)}}})
+	pod := func(made time.Time) corev1.Pod { return corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made)}} }
+	pods := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{pod(asked.Add(-time.Hour)), pod(asked)}}
+	w.objects["/api/v1/namespaces/prod/pods"] = pods
+	w.objects[setsPath] = &appsv1.StatefulSetList{TypeMeta: metav1.TypeMeta{Kind: "StatefulSetList", APIVersion: "apps/v1"}}
+	code, stdout, stderr := w.run("status", "search", "--wait", "--timeout", "1s")
+	require.Equal(t, exitTimedOut, code, stderr)
+	require.Contains(t, stdout, "a restart of all pods was asked for at ")
+	require.Contains(t, stdout, ", and 1 of 2 are older; it begins 30s after that")
+
+	pods.Items = pods.Items[1:]
+	code, _, stderr = w.run("status", "search", "--wait", "--timeout", "5s")
+	require.Zero(t, code, stderr)
+}
+
 func TestWatchAddsLines(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -60,23 +61,25 @@ has failed, 2 when it is stalled, and 3 when the time is up.`,
 func (a *app) waitFor(ctx context.Context, namespace, name string, timeout time.Duration) error {
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var line string
 	var last *rollcallv1.Cluster
-	err := a.follow(timed, namespace, name, func(c *rollcallv1.Cluster) error {
-		last = c
-		if next := show.Progress(c); next != line {
+	var line string
+	say := func(next string) { // that time passes is no news
+		if status.Ageless(next) != status.Ageless(line) {
 			line = next
 			fmt.Fprintf(a.streams.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), line)
 		}
+	}
+	err := a.follow(timed, namespace, name, func(c *rollcallv1.Cluster) error {
+		last = c
+		say(show.Progress(c))
 		switch o := outcomeOf(c); o {
 		case outcomeOpen:
 			return nil
 		case outcomeDone:
 			unseen, err := a.unseenChanges(timed, namespace, name, c)
 			if err != nil || unseen != "" {
-				if unseen != "" && unseen != line {
-					line = unseen
-					fmt.Fprintf(a.streams.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), line)
+				if unseen != "" {
+					say(unseen)
 				}
 				return err
 			}

@@ -7,10 +7,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// restartLag is how far behind the clock of the API server, which dates pods,
+// RestartLag is how far behind the clock of the API server, which dates pods,
 // may be: a pod that was restarted for a time of the schedule must not look
 // older than that time.
-const restartLag = 30 * time.Second
+const RestartLag = 30 * time.Second
 
 // restartDue is the last time at or before now for which a restart of all pods was
 // asked, by the schedule or by a person; zero when there is none. Pods that are
@@ -18,7 +18,7 @@ const restartLag = 30 * time.Second
 // were missed.
 func restartDue(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	due := scheduledRestart(d, now)
-	if asked := restartAsked(d); asked.After(due) && !asked.After(now.Add(-restartLag)) {
+	if asked := restartAsked(d); asked.After(due) && !asked.After(now.Add(-RestartLag)) {
 		return asked
 	}
 	return due
@@ -56,7 +56,7 @@ func scheduledRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	now = now.Add(-restartLag)
+	now = now.Add(-RestartLag)
 	passed := now.Sub(noted.Since.Time)
 	if passed <= 0 {
 		return time.Time{}
@@ -72,7 +72,7 @@ func scheduledRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 // asked for, asks for something; zero when nothing does.
 func NextRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	next := nextScheduled(d, now)
-	if asked := restartAsked(d).Add(restartLag); asked.After(now) && (next.IsZero() || asked.Before(next)) {
+	if asked := restartAsked(d).Add(RestartLag); asked.After(now) && (next.IsZero() || asked.Before(next)) {
 		return asked
 	}
 	return next
@@ -87,9 +87,9 @@ func nextScheduled(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	next := schedule.Next(now.Add(-restartLag).UTC())
+	next := schedule.Next(now.Add(-RestartLag).UTC())
 	if next.IsZero() {
 		return next
 	}
-	return next.Add(restartLag)
+	return next.Add(RestartLag)
 }
