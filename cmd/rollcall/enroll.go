@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
 
 // enrolling is what a person asks of enroll.
@@ -155,8 +156,11 @@ func (a *app) writeObstacles(plan *enroll.Plan, found examined, e enrolling) {
 	a.writeUnread(found.Unread)
 	// That the label is not in the pod template is what is left to do.
 	rest := of(func(f doctor.Finding) bool { return f.Severity == doctor.Warning && f.Check != "label" && !inTheWay(f) })
+	for _, f := range rest {
+		fmt.Fprintf(a.streams.ErrOut, "warning: %s: %s\n", f.Check, show.Clean(f.Found))
+	}
 	if len(rest) > 0 {
-		fmt.Fprintf(a.streams.ErrOut, "note: %s of the doctor: %s doctor %s -n %s\n", counted(len(rest), "warning"), a.name, strings.Join(e.Sets, " "), e.Namespace)
+		fmt.Fprintf(a.streams.ErrOut, "note: how to mend them: %s doctor %s -n %s\n", a.name, strings.Join(e.Sets, " "), e.Namespace)
 	}
 }
 

@@ -133,7 +133,7 @@ func TestEnrollStopsAtErrors(t *testing.T) {
 	secret.Data["password"] = []byte("secret")
 	stdout = e.must("enroll", "search", "--credentials-secret", "mine")
 	require.Contains(t, stdout, "see that search-2, which goes first, is not the primary.")
-	require.Contains(t, stdout, "deploy/docs/mysql.md#pods-that-ran-before-rollcall")
+	require.Contains(t, stdout, "deploy/docs/mysql.md#move-the-role-by-hand")
 	require.Equal(t, "mine", e.made.Spec.Connection.CredentialsSecret)
 }
 
@@ -157,7 +157,7 @@ func TestEnrollSaysWhatItDoesNotStopAt(t *testing.T) {
 	require.Equal(t, exitTimedOut, code)
 	require.NotContains(t, stdout, "Left to do")
 	require.Contains(t, stderr, "warning  budget  StatefulSet prod/search\n")
-	require.Contains(t, stderr, "note: 2 warnings of the doctor: rollcall doctor search -n prod\n")
+	require.Contains(t, stderr, "note: how to mend them: rollcall doctor search -n prod\n")
 	require.Contains(t, stderr, "  waiting: PodDisruptionBudget of-the-chart selects search-0\n")
 	require.Contains(t, stderr, "error: all is written, and after 1s DatabaseCluster search is not ready to go on: PodDisruptionBudget of-the-chart selects search-0 (Done: 0 of 0 updated, 0 away)")
 }

@@ -270,7 +270,9 @@ func TestWaitSeesARestartThatHasNotBegun(t *testing.T) {
 	w := newWorld(t, rolling(t, finished))
 	asked := time.Now().Add(-time.Second).Truncate(time.Second)
 	w.object(&v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationRestart: asked.UTC().Format(time.RFC3339)}}})
-	pod := func(made time.Time) corev1.Pod { return corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made)}} }
+	pod := func(made time.Time) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(made)}}
+	}
 	pods := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{pod(asked.Add(-time.Hour)), pod(asked)}}
 	w.objects["/api/v1/namespaces/prod/pods"] = pods
 	w.objects[setsPath] = &appsv1.StatefulSetList{TypeMeta: metav1.TypeMeta{Kind: "StatefulSetList", APIVersion: "apps/v1"}}

@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -82,9 +81,15 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		return nil
 	}
 	lines := []string{"Let Rollcall restart each pod once, one at a time, for its agent."}
-	if e := p.Cluster.Spec.Engine; e == policy.MySQL || e == policy.MariaDB {
-		lines = append(lines, "Before you do, see that "+p.first()+", which goes first, is not the primary. The primary's own",
-			"pod is left to you, as the last: deploy/docs/mysql.md#pods-that-ran-before-rollcall")
+	switch p.Cluster.Spec.Engine {
+	case policy.MySQL, policy.MariaDB:
+		lines = append(lines, "Before you do, see that "+p.first()+", which goes first, is not the primary.")
+		return append(steps,
+			step(fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace), lines...),
+			step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it until the primary is the only one left: veto, \"which has no agent\"."),
+			step(fmt.Sprintf("kubectl -n %[1]s label pod PRIMARY rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod PRIMARY", p.Namespace),
+				"Delete the primary's pod: nobody can write for some ten seconds. With less than one, by moving",
+				"its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"))
 	}
 	return append(steps,
 		step(fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace), lines...),
@@ -105,11 +110,18 @@ func (p *Plan) which(is func(*appsv1.StatefulSet) bool) string {
 // FieldManager is whom the API server notes as the author of what is written.
 const FieldManager = "rollcall"
 
-// named: its partition is from here, now or in an earlier run.
+// named: its partition is from here alone, now or in an earlier run; no chart has named it since.
 func (p *Plan) named(set *appsv1.StatefulSet) bool {
-	return p.wantsPartition(set) || slices.ContainsFunc(set.ManagedFields, func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == FieldManager && m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:partition"`)
-	})
+	if p.wantsPartition(set) {
+		return true
+	}
+	ours, theirs := false, false
+	for _, m := range set.ManagedFields {
+		if m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:partition"`) {
+			ours, theirs = ours || m.Manager == FieldManager, theirs || m.Manager != FieldManager
+		}
+	}
+	return ours && !theirs
 }
 
 // allAgents: each pod that can be seen has one.

@@ -24,14 +24,19 @@ const (
           rollcall.dev/cluster: mysql
 
  2. Let Rollcall restart each pod once, one at a time, for its agent.
-    Before you do, see that mysql-7, which goes first, is not the primary. The primary's own
-    pod is left to you, as the last: deploy/docs/mysql.md#pods-that-ran-before-rollcall
+    Before you do, see that mysql-7, which goes first, is not the primary.
 
         kubectl rollcall approve mysql -n prod --what adopt
 
- 3. Follow it to its end.
+ 3. Follow it until the primary is the only one left: veto, "which has no agent".
 
         kubectl rollcall status mysql -n prod --wait --timeout 1h
+
+ 4. Delete the primary's pod: nobody can write for some ten seconds. With less than one, by moving
+    its role by hand: deploy/docs/mysql.md#move-the-role-by-hand
+
+        kubectl -n prod label pod PRIMARY rollcall.dev/guard=open --overwrite
+        kubectl -n prod delete pod PRIMARY
 `
 	adoptOpenSearch = `Left to do, in this order:
 
@@ -95,6 +100,10 @@ func TestLeft(t *testing.T) {
 	earlier := func(s *appsv1.StatefulSet) {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:updateStrategy":{"f:rollingUpdate":{"f:partition":{}}}}}`)}}
 	}
+	charted := func(s *appsv1.StatefulSet) {
+		earlier(s)
+		s.ManagedFields = append(s.ManagedFields, metav1.ManagedFieldsEntry{Manager: "helm", FieldsV1: s.ManagedFields[0].FieldsV1})
+	}
 	last := func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5} }
 	other := pod("zk-0", false)
 	other.OwnerReferences[0].UID = "uid-zk"
@@ -104,7 +113,8 @@ func TestLeft(t *testing.T) {
 		pods []corev1.Pod
 		want string
 	}{
-		"MySQL": {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0))}, options("mysql"), nil, adoptMySQL},
+		"MySQL":                    {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0))}, options("mysql"), nil, adoptMySQL},
+		"named by the chart since": {[]*appsv1.StatefulSet{set("mysql", "mysql", last, partitioned(0), charted)}, options("mysql"), nil, adoptMySQL},
 		"OpenSearch": {
 			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(-1)), set("managers", "opensearch", partitioned(0))},
 			Options{Namespace: "prod", Sets: []string{"data", "managers"}, Name: "logs"}, nil, adoptOpenSearch,
