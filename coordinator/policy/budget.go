@@ -15,22 +15,8 @@ func (x *index) whyAbsent(p *pod) string {
 	if p.claim != nil {
 		return claimedHow(p.claim)
 	}
-	switch p.Phase {
-	case Missing:
-		return "missing"
-	case Terminating:
-		return "terminating"
-	case Pending:
-		return "pending" + problemText(p)
-	case NotStarted:
-		return "not started" + problemText(p)
-	case Started:
-		return "not ready" + problemText(p)
-	case Failed:
-		return "failed" + problemText(p)
-	case Ready:
-	default:
-		return "in an unknown phase"
+	if why := p.unready(); why != "" {
+		return why
 	}
 	if x.nodeGone(p) {
 		return "on a node that is gone"
@@ -66,6 +52,27 @@ func problemText(p *pod) string {
 		return ""
 	}
 	return " (" + string(p.Problem) + ")"
+}
+
+// unready is how far a pod has come that is not Ready; empty for one that is.
+func (p *pod) unready() string {
+	switch p.Phase {
+	case Missing:
+		return "missing"
+	case Terminating:
+		return "terminating"
+	case Pending:
+		return "pending" + problemText(p)
+	case NotStarted:
+		return "not started" + problemText(p)
+	case Started:
+		return "not ready" + problemText(p)
+	case Failed:
+		return "failed" + problemText(p)
+	case Ready:
+		return ""
+	}
+	return "in an unknown phase"
 }
 
 // claimedHow says that it is claimed, and how far the claim is when that is further.

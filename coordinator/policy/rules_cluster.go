@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -104,8 +105,12 @@ func (d *decision) lineStopped() *finding {
 	for i := range x.pools {
 		if most := int(x.spec.Policy.MaxFailed); failed[i] >= most && failed[i] > 0 {
 			p := example[i]
+			why := p.awayWhy
+			if p.claim != nil { // how far that is changes again and again, and is not what is wrong
+				why = cmp.Or(p.unready(), "not back")
+			}
 			return found(fmt.Sprintf("%s of revision %s failed to return, such as %s (%s)%s; the limit is %d%s",
-				counted(failed[i], "new pod", "new pods"), x.pools[i].Revision, p.Name, p.awayWhy, about(p), most, lastGood(p.pool.Pool)),
+				counted(failed[i], "new pod", "new pods"), x.pools[i].Revision, p.Name, why, about(p), most, lastGood(p.pool.Pool)),
 				orAdvice("a corrected template, or "+p.Name+" back", p))
 		}
 	}
