@@ -48,14 +48,20 @@ func (s *stage) leader(ctx context.Context) int {
 // resting is how many rosters are followed of a database that rests.
 const resting = 2
 
-// quiet waits until nothing is left to do: only the rosters are followed, and what the work had needed was given back.
+// quiet waits until nothing is left to do: only the rosters are followed, and nothing is written.
 func (s *stage) quiet(ctx context.Context) error {
-	since := time.Now()
+	since, written := time.Now(), 0.0
 	return until(ctx, 20*time.Minute, "the coordinators rest", func() bool {
-		if n := s.world.agents.streams.Load(); n == 0 || n > int64(resting*s.clusters) || s.leader(ctx) < 0 {
+		time.Sleep(time.Second) // to ask is work for them
+		leader := s.leader(ctx)
+		if n := s.world.agents.streams.Load(); n == 0 || n > int64(resting*s.clusters) || leader < 0 {
 			since = time.Now()
+			return false
 		}
-		return time.Since(since) > 15*time.Second
+		if n, err := s.both[leader].metric(ctx, "rollcall_api_writes_total", ""); err != nil || n != written {
+			since, written = time.Now(), n // budgets are made and guards are closed yet
+		}
+		return time.Since(since) > 30*time.Second // and what the work had needed was given back
 	})
 }
 
