@@ -88,8 +88,9 @@ func (s *settings) poll(ctx context.Context) (problem string) {
 
 func (s *settings) apply(ctx context.Context, m config.Material) error {
 	if own := s.options.Identity.PodIP; !m.File.GossipFrom(own) {
-		return fmt.Errorf("%s: gossipCIDRs is %v, where this pod's own address %s is not among: the networks of all database pods are wanted (agent.gossipCIDRs of Rollcall's chart)",
-			config.KeyConfig, m.File.GossipCIDRs, own)
+		// All else counts: a list that somebody forgot a network in must not keep certificates from being renewed.
+		s.logger.Warn("this pod's own address is not among gossipCIDRs, so the other agents drop what it says in the gossip; the networks of all database pods are wanted (agent.gossipCIDRs of Rollcall's chart)",
+			"address", own.String(), "gossipCIDRs", fmt.Sprint(m.File.GossipCIDRs))
 	}
 	if m.Certificate != nil {
 		s.keys.set(m.Certificate, m.ClientCAs, config.ServerName(s.options.Identity.Namespace, s.options.Identity.Cluster))

@@ -204,7 +204,7 @@ func finished(noted []v1alpha1.FinishedRollout, d status.Decision) []v1alpha1.Fi
 	for _, pool := range status.PoolsOf(d) {
 		at := slices.IndexFunc(noted, func(f v1alpha1.FinishedRollout) bool { return f.Pool == pool.Name })
 		switch {
-		case at >= 0 && noted[at].Revision == pool.Revision:
+		case at >= 0 && noted[at].Revision == pool.Revision && (d.Idle || pool.Version == ""):
 			out = append(out, noted[at]) // its version was read off the reports of then
 		case pool.Complete:
 			out = append(out, v1alpha1.FinishedRollout{Pool: pool.Name, Revision: pool.Revision, Version: pool.Version})

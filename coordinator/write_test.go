@@ -54,9 +54,12 @@ func TestPatience(t *testing.T) {
 
 // While a database rests no report tells what runs, and the tag of an image may be of another thing.
 func TestTheFinishedVersionStaysAtRest(t *testing.T) {
-	d := status.Decision{Phase: policy.ClusterDone, Snapshot: policy.Snapshot{Pools: []policy.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}
+	d := status.Decision{Idle: true, Phase: policy.ClusterDone, Snapshot: policy.Snapshot{Pools: []policy.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}
 	noted := []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v2", Version: "9.9.0"}}
 	require.Equal(t, noted, finished(noted, d))
+	d.Idle = false
+	require.Equal(t, "2026.11", finished(noted, d)[0].Version, "what reports say counts")
+	d.Idle = true
 	d.Snapshot.Pools[0].Revision = "v3"
 	require.Equal(t, []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v3", Version: "2026.11"}}, finished(noted, d))
 }
@@ -74,6 +77,23 @@ func TestWhatAStallSaysIsKeptUp(t *testing.T) {
 	wait, differs := patience(says("s-2 (claimed, restoring): no node takes it, for 75s"), says("s-2 (claimed, gone): no node takes it, for 75s"))
 	require.True(t, differs)
 	require.Equal(t, soon, wait)
+}
+
+// A wait that counts down says nothing new.
+func TestAStallThatCountsDownIsNotWrittenAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.add("search", 3)
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.SoakSeconds = 2400 })
+		p := w.start()
+		defer p.end()
+		time.Sleep(45 * time.Minute)
+		db.roll("v2")
+		time.Sleep(15 * time.Minute)
+		require.Equal(t, policy.ClusterStalled, db.status().Phase)
+		before := p.total()
+		time.Sleep(10 * time.Minute)
+		require.LessOrEqual(t, p.total()-before, 2, "%v", p.writes)
+	})
 }
 
 func TestAScheduleIsFollowedFromWhenItIsFirstSeen(t *testing.T) {

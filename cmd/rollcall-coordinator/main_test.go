@@ -40,6 +40,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		`--max-restarts is -1: want how`:   func(o *options) { o.maxRestart = -1 },
 		`--log-level is "loud": want deb`:  func(o *options) { o.logLevel = "loud" },
 		`--gossip-cidrs has "10.0.0": wan`: func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
+		`want IPv4 as such, like 10.244.0`: func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
 		`a network: 10.1.0.0/16 may be me`: func(o *options) { o.gossip = []string{"10.1.2.3/16"} },
 	} {
 		o := good

@@ -93,6 +93,9 @@ func (o options) gossipCIDRs() ([]netip.Prefix, error) {
 		if prefix != prefix.Masked() {
 			return nil, fmt.Errorf("--gossip-cidrs has %q, an address and not a network: %s may be meant", text, prefix.Masked())
 		}
+		if prefix.Addr().Is4In6() {
+			return nil, fmt.Errorf("--gossip-cidrs has %q: want IPv4 as such, like 10.244.0.0/16; no address would be in it", text)
+		}
 		out = append(out, prefix)
 	}
 	return out, nil

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -104,7 +106,7 @@ func (a *app) enroll(ctx context.Context, e enrolling) error {
 		return err
 	}
 	if plan.Image != "" {
-		fmt.Fprintf(a.streams.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, plan.Image)
+		fmt.Fprintf(a.streams.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
 	}
 	a.writeObstacles(plan, found, e)
 	if e.dryRun {
@@ -198,15 +200,22 @@ func (a *app) writeEnrolled(ctx context.Context, plan *enroll.Plan, say io.Write
 	}
 	tried := slices.Clone(plan.Steps)
 	slices.Reverse(tried) // the DatabaseCluster first: of it most can be wrong
+	versions := map[string]string{}
+	for i := range plan.Sets {
+		versions[plan.Sets[i].Name] = plan.Sets[i].ResourceVersion
+	}
 	for _, s := range tried {
-		if err := a.take(ctx, plan, s, metav1.DryRunAll); err != nil {
+		if err := a.take(ctx, plan, s, maps.Clone(versions), metav1.DryRunAll); err != nil {
 			return fmt.Errorf("nothing was written: %w", err)
 		}
 	}
 	for i, s := range plan.Steps {
-		if err := a.take(ctx, plan, s); err != nil {
+		if err := a.take(ctx, plan, s, versions); err != nil {
 			written := "nothing was written"
-			if i > 0 {
+			switch {
+			case !refused(err):
+				written = "whether this was written is not known; it restarts nothing, and the same command goes on from what is there"
+			case i > 0:
 				written = "what is said above was written, and restarts nothing; the same command goes on from there"
 			}
 			return fmt.Errorf("%w\n%s", err, written)
@@ -216,7 +225,14 @@ func (a *app) writeEnrolled(ctx context.Context, plan *enroll.Plan, say io.Write
 	return nil
 }
 
-func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, dryRun ...string) error {
+// refused: the API server itself has answered that it did not do it.
+func refused(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500
+}
+
+// take does one step on the StatefulSet of that version, and notes the version that it has then.
+func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, versions map[string]string, dryRun ...string) error {
 	clusters, core, err := a.clients()
 	if err != nil {
 		return err
@@ -228,13 +244,17 @@ func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, dryRun
 		}
 		return nil
 	}
-	patch, err := s.PatchOf()
+	patch, err := s.PatchOf(versions[s.Set])
 	if err != nil {
 		return err
 	}
-	_, err = core.AppsV1().StatefulSets(plan.Namespace).Patch(ctx, s.Set, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
-	if err != nil {
+	set, err := core.AppsV1().StatefulSets(plan.Namespace).Patch(ctx, s.Set, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
+	switch {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("StatefulSet %s in namespace %s was changed while this looked: %w\nthe same command looks anew", s.Set, plan.Namespace, err)
+	case err != nil:
 		return fmt.Errorf("patch StatefulSet %s in namespace %s: %w", s.Set, plan.Namespace, err)
 	}
+	versions[s.Set] = set.ResourceVersion
 	return nil
 }

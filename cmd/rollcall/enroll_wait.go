@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -21,8 +22,12 @@ func (a *app) waitEnrolled(ctx context.Context, plan *enroll.Plan, timeout time.
 	missing, state := "the API server has not answered", "nothing was heard of it"
 	for said := ""; ; {
 		seen, err := a.seen(timed, plan)
-		if err != nil && !over(timed) {
-			return err
+		switch {
+		case err == nil || over(timed):
+		case refused(err) && !apierrors.IsTooManyRequests(err):
+			return fmt.Errorf("all is written, and it cannot be seen what became of it: %w", err)
+		default:
+			missing = err.Error()
 		}
 		if err == nil {
 			if missing = plan.Waiting(seen); missing == "" {

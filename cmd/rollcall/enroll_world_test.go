@@ -116,6 +116,14 @@ func (e *enrollWorld) store(rw http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if patches {
+		var at struct {
+			Metadata struct{ ResourceVersion string }
+		}
+		require.NoError(e.t, json.Unmarshal(body, &at))
+		if at.Metadata.ResourceVersion != e.sets[name].ResourceVersion {
+			answer(rw, apierrors.NewConflict(schema.GroupResource{Resource: "statefulsets"}, name, io.ErrNoProgress).Status())
+			return true
+		}
 		was, err := json.Marshal(e.sets[name])
 		require.NoError(e.t, err)
 		is, err := jsonpatch.MergePatch(was, body)
@@ -124,6 +132,7 @@ func (e *enrollWorld) store(rw http.ResponseWriter, r *http.Request) bool {
 		require.NoError(e.t, json.Unmarshal(is, &set))
 		require.Equal(e.t, e.sets[name].UID, set.UID)
 		if !dry {
+			set.ResourceVersion += "1"
 			e.sets[name] = &set
 		}
 		e.show()

@@ -54,12 +54,20 @@ func engineOf(sets []appsv1.StatefulSet) (policy.Engine, string, error) {
 	return engine, said, nil
 }
 
-// namedIn are the engines whose names are in an image's, without registry, tag and digest.
+// besides are words of images that belong to a database and are none.
+var besides = []string{"exporter", "dashboards", "router", "proxy", "operator", "logstash", "plugin", "backup", "client", "shell", "monitor", "init"}
+
+// namedIn are the engines whose names are a word of an image's own name: who publishes it says
+// nothing, nor do registry, tag and digest.
 func namedIn(image string) []policy.Engine {
 	image, _, _ = strings.Cut(strings.ToLower(image), "@")
-	if host, rest, ok := strings.Cut(image, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
-		image = rest
-	}
+	image = image[strings.LastIndex(image, "/")+1:]
 	image, _, _ = strings.Cut(image, ":")
-	return slices.DeleteFunc(slices.Clone(Engines), func(e policy.Engine) bool { return !strings.Contains(image, strings.ToLower(string(e))) })
+	words := strings.FieldsFunc(image, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(besides, w) }) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(Engines), func(e policy.Engine) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return strings.TrimRight(w, "0123456789") == strings.ToLower(string(e)) })
+	})
 }

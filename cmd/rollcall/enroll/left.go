@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -75,7 +76,7 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 				lines = append(lines, "OpenSearch's own chart cannot name it, and leaves it as it is.")
 			}
 		}
-		steps = append(steps, step(fmt.Sprintf("%s:    # %s\n  %s: %s", key, other, v1alpha1.LabelCluster, p.Name), lines...))
+		steps = append(steps, step(fmt.Sprintf("%s:    # %s\n  %s: %s", key, other, v1alpha1.LabelCluster, asYAML(p.Name)), lines...))
 	}
 	if len(steps) == 0 && p.allAgents(pods) {
 		return nil
@@ -86,9 +87,9 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 		lines = append(lines, "Before you do, see that "+p.first()+", which goes first, is not the primary.")
 		return append(steps,
 			step(fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace), lines...),
-			step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it until the primary is the only one left: veto, \"which has no agent\"."),
-			step(fmt.Sprintf("kubectl -n %[1]s label pod PRIMARY rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod PRIMARY", p.Namespace),
-				"Delete the primary's pod: nobody can write for some ten seconds. With less than one, by moving",
+			step(fmt.Sprintf("%s status %s -n %s --wait --timeout 1h", program, p.Name, p.Namespace), "Follow it until the primary is the only one left (veto, \"which has no agent\"), and end it with Ctrl-C."),
+			step(fmt.Sprintf("kubectl -n %[1]s label pod PRIMARY rollcall.dev/guard=open --overwrite\nkubectl -n %[1]s delete pod PRIMARY\n%[2]s status %[3]s -n %[1]s --wait", p.Namespace, program, p.Name),
+				"Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving",
 				"its role by hand: deploy/docs/mysql.md#move-the-role-by-hand"))
 	}
 	return append(steps,
@@ -153,4 +154,13 @@ func (p *Plan) first() string {
 		names = append(names, fmt.Sprintf("%s-%d", set.Name, last))
 	}
 	return strings.Join(names, " or ")
+}
+
+// asYAML quotes a name that would be read as something else, such as on.
+func asYAML(name string) string {
+	text, err := yaml.Marshal(name)
+	if err != nil {
+		return name // a text always has a YAML form
+	}
+	return strings.TrimSpace(string(text))
 }

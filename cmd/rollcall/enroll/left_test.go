@@ -28,15 +28,16 @@ const (
 
         kubectl rollcall approve mysql -n prod --what adopt
 
- 3. Follow it until the primary is the only one left: veto, "which has no agent".
+ 3. Follow it until the primary is the only one left (veto, "which has no agent"), and end it with Ctrl-C.
 
         kubectl rollcall status mysql -n prod --wait --timeout 1h
 
- 4. Delete the primary's pod: nobody can write for some ten seconds. With less than one, by moving
+ 4. Delete the primary's pod: nobody can write for 10 to 20 seconds. With less than one, by moving
     its role by hand: deploy/docs/mysql.md#move-the-role-by-hand
 
         kubectl -n prod label pod PRIMARY rollcall.dev/guard=open --overwrite
         kubectl -n prod delete pod PRIMARY
+        kubectl rollcall status mysql -n prod --wait
 `
 	adoptOpenSearch = `Left to do, in this order:
 
@@ -122,16 +123,18 @@ func TestLeft(t *testing.T) {
 		"patched in an earlier run": {
 			[]*appsv1.StatefulSet{set("data", "opensearch", partitioned(0), earlier, labelled("logs")), set("managers", "opensearch", partitioned(0))}, options("data", "managers"), nil, adoptOpenSearch,
 		},
-		"the label is in the template": {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", false)}, approveOnly},
-		"pods cannot be seen":          {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{other}, approveOnly},
-		"all have agents":              {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", true), other}, nothing},
-		"to observe":                   {[]*appsv1.StatefulSet{set("solr", "solr")}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, observe},
+		"the label is in the template":       {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", false)}, approveOnly},
+		"pods cannot be seen":                {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{other}, approveOnly},
+		"all have agents":                    {[]*appsv1.StatefulSet{set("solr", "solr", inTemplate("solr"))}, options("solr"), []corev1.Pod{pod("solr-0", true), pod("solr-1", true), other}, nothing},
+		"a name that YAML takes for a truth": {[]*appsv1.StatefulSet{set("on", "solr", inTemplate("on"))}, options("on"), nil, strings.ReplaceAll(approveOnly, "solr", "on")},
+		"to observe":                         {[]*appsv1.StatefulSet{set("solr", "solr")}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, observe},
 		"to observe RollingUpdate": {[]*appsv1.StatefulSet{set("solr", "solr", partitioned(0))}, Options{Namespace: "prod", Sets: []string{"solr"}, Observe: true}, nil, strings.Replace(observe,
 			"would do.", "would do. Nothing is guarded in this mode: keep the label out of the\n    pod template, or Kubernetes rolls that change by itself.", 1)},
 	} {
 		p, err := Decide(facts(c.sets...), c.o)
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, p.Left("kubectl rollcall", c.pods), name)
+		require.NotContains(t, p.Left("rollcall", nil), "cluster: on\n")
 		require.NotEqual(t, policy.Engine(""), p.Cluster.Spec.Engine)
 	}
 }

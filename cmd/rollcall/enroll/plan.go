@@ -8,6 +8,7 @@
 package enroll
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -71,7 +72,7 @@ func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 	i := slices.IndexFunc(f.Clusters, func(c v1alpha1.DatabaseCluster) bool { return c.Name == p.Name })
 	if p.Exists = i >= 0; p.Exists {
 		p.Cluster = f.Clusters[i]
-		err = agrees(&p.Cluster, o)
+		err = cmp.Or(stays(&p.Cluster), agrees(&p.Cluster, o), p.alike(o))
 	} else {
 		err = p.describe(o)
 	}
@@ -137,6 +138,28 @@ func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 		return refuse("--observe", "given", "spec.update.mode", string(spec.Update.Mode))
 	}
 	return nil
+}
+
+// stays: one that is being deleted guards nothing any more once it is gone.
+func stays(c *v1alpha1.DatabaseCluster) error {
+	if c.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return fmt.Errorf("DatabaseCluster %s is being deleted: give the same command when kubectl -n %s get dbc %[1]s finds it no more", c.Name, c.Namespace)
+}
+
+// alike: what joins a database that is there is of its engine, unless somebody says so.
+func (p *Plan) alike(o Options) error {
+	new := slices.DeleteFunc(slices.Clone(p.Sets), func(s appsv1.StatefulSet) bool { return doctor.ClusterName(&s) == p.Name })
+	if o.Engine != "" || len(new) == 0 {
+		return nil
+	}
+	engine, image, err := engineOf(new)
+	if is := p.Cluster.Spec.Engine; err == nil && engine != is {
+		err = fmt.Errorf("DatabaseCluster %s is of %s, and the image %s of StatefulSet %s says %s: --engine %[2]s if it is that after all, or --name gives it a DatabaseCluster of its own",
+			p.Name, is, image, new[0].Name, engine)
+	}
+	return err
 }
 
 // describe the DatabaseCluster that is to be made.

@@ -105,7 +105,7 @@ func TestSteps(t *testing.T) {
 				got = append(got, s.Said)
 				require.Equal(t, s.Set == "", s.Command == "")
 				if s.Set != "" {
-					patch, err := s.PatchOf()
+					patch, err := s.PatchOf("7")
 					require.NoError(t, err)
 					require.Contains(t, string(patch), `"uid":"uid-`+s.Set+`"`)
 				}

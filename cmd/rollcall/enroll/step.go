@@ -24,8 +24,9 @@ type Step struct {
 	Command string
 }
 
-// PatchOf exactly the StatefulSet that was looked at.
-func (s Step) PatchOf() ([]byte, error) {
+// PatchOf exactly the StatefulSet that was looked at, as it was then: a person may have set a
+// partition or a label meanwhile.
+func (s Step) PatchOf(resourceVersion string) ([]byte, error) {
 	var patch map[string]any
 	if err := json.Unmarshal([]byte(s.Patch), &patch); err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (s Step) PatchOf() ([]byte, error) {
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta["uid"] = s.UID
+	meta["uid"], meta["resourceVersion"] = s.UID, resourceVersion
 	patch["metadata"] = meta
 	return json.Marshal(patch)
 }

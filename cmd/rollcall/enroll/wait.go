@@ -45,6 +45,9 @@ func (p *Plan) Decided(c *v1alpha1.DatabaseCluster) string {
 
 // Waiting says what is missing until a person can go on; empty: nothing.
 func (p *Plan) Waiting(s Seen) string {
+	if err := stays(s.Cluster); err != nil {
+		return err.Error()
+	}
 	if text := p.Decided(s.Cluster); text != "" || !p.Guards() {
 		return text
 	}
