@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/enroll"
@@ -200,17 +203,17 @@ func (a *app) writeEnrolled(ctx context.Context, plan *enroll.Plan, say io.Write
 	}
 	tried := slices.Clone(plan.Steps)
 	slices.Reverse(tried) // the DatabaseCluster first: of it most can be wrong
-	versions := map[string]string{}
+	known := map[string]*appsv1.StatefulSet{}
 	for i := range plan.Sets {
-		versions[plan.Sets[i].Name] = plan.Sets[i].ResourceVersion
+		known[plan.Sets[i].Name] = &plan.Sets[i]
 	}
 	for _, s := range tried {
-		if err := a.take(ctx, plan, s, maps.Clone(versions), metav1.DryRunAll); err != nil {
+		if err := a.take(ctx, plan, s, maps.Clone(known), metav1.DryRunAll); err != nil {
 			return fmt.Errorf("nothing was written: %w", err)
 		}
 	}
 	for i, s := range plan.Steps {
-		if err := a.take(ctx, plan, s, versions); err != nil {
+		if err := a.take(ctx, plan, s, known); err != nil {
 			written := "nothing was written"
 			switch {
 			case !refused(err):
@@ -225,14 +228,17 @@ func (a *app) writeEnrolled(ctx context.Context, plan *enroll.Plan, say io.Write
 	return nil
 }
 
+// errChanged: somebody else was quicker.
+var errChanged = errors.New("was changed while this looked")
+
 // refused: the API server itself has answered that it did not do it.
 func refused(err error) bool {
 	var answer apierrors.APIStatus
-	return errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500
+	return errors.Is(err, errChanged) || errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500
 }
 
-// take does one step on the StatefulSet of that version, and notes the version that it has then.
-func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, versions map[string]string, dryRun ...string) error {
+// take does one step, on the StatefulSet as it is known, and notes how it is then.
+func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, known map[string]*appsv1.StatefulSet, dryRun ...string) error {
 	clusters, core, err := a.clients()
 	if err != nil {
 		return err
@@ -244,17 +250,26 @@ func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, versio
 		}
 		return nil
 	}
-	patch, err := s.PatchOf(versions[s.Set])
-	if err != nil {
-		return err
-	}
-	set, err := core.AppsV1().StatefulSets(plan.Namespace).Patch(ctx, s.Set, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
-	switch {
-	case apierrors.IsConflict(err):
-		return fmt.Errorf("StatefulSet %s in namespace %s was changed while this looked: %w\nthe same command looks anew", s.Set, plan.Namespace, err)
-	case err != nil:
-		return fmt.Errorf("patch StatefulSet %s in namespace %s: %w", s.Set, plan.Namespace, err)
-	}
-	versions[s.Set] = set.ResourceVersion
-	return nil
+	sets := core.AppsV1().StatefulSets(plan.Namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		patch, err := s.PatchOf(known[s.Set].ResourceVersion)
+		if err != nil {
+			return err
+		}
+		set, err := sets.Patch(ctx, s.Set, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
+		switch {
+		case apierrors.IsConflict(err):
+			// Kubernetes writes the status after each change; that is nobody's decision.
+			live, readErr := sets.Get(ctx, s.Set, metav1.GetOptions{})
+			if readErr != nil || !enroll.SameOrder(known[s.Set], live) {
+				return fmt.Errorf("StatefulSet %s in namespace %s %w: the same command looks anew (%s)", s.Set, plan.Namespace, errChanged, cmp.Or(readErr, err))
+			}
+			known[s.Set] = live
+			return err
+		case err != nil:
+			return fmt.Errorf("patch StatefulSet %s in namespace %s: %w", s.Set, plan.Namespace, err)
+		}
+		known[s.Set] = set
+		return nil
+	})
 }

@@ -38,6 +38,29 @@ func TestEnrollLeavesWhatSomebodySetMeanwhile(t *testing.T) {
 	require.EqualValues(t, 3, *e.sets["search"].Spec.UpdateStrategy.RollingUpdate.Partition)
 }
 
+// Kubernetes writes the status of a StatefulSet after each change, in between two of ours.
+func TestEnrollGoesOnAfterTheStatusWasWritten(t *testing.T) {
+	e := newEnrollWorld(t, rolling(t), solr("search"))
+	was := e.serving
+	e.serving = func(rw http.ResponseWriter, r *http.Request) bool {
+		done := was(rw, r)
+		if r.Method == http.MethodPatch && r.URL.Query().Get("dryRun") == "" {
+			e.mu.Lock()
+			s := e.sets["search"].DeepCopy()
+			s.Status.ObservedGeneration++
+			s.ResourceVersion += "9"
+			e.sets["search"] = s
+			e.show()
+			e.mu.Unlock()
+		}
+		return done
+	}
+	code, stdout, stderr := e.run("enroll", "search", "--timeout", "1s")
+	require.Contains(t, stdout, "statefulset/search labelled", stderr)
+	require.Contains(t, stdout, "databasecluster/search created", stderr)
+	require.Zero(t, code, stderr)
+}
+
 // The connection breaks after a write was done.
 func TestEnrollDoesNotSayThatNothingWasWritten(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), solr("search"))

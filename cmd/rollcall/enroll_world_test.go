@@ -87,6 +87,7 @@ func (e *enrollWorld) show() {
 	var list appsv1.StatefulSetList
 	for _, s := range e.sets {
 		list.Items = append(list.Items, *s)
+		e.objects[setsPath+"/"+s.Name] = s
 	}
 	slices.SortFunc(list.Items, func(a, b appsv1.StatefulSet) int { return strings.Compare(a.Name, b.Name) })
 	e.objects[setsPath] = list

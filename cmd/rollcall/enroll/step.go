@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -77,4 +78,11 @@ func (p *Plan) wantsPartition(set *appsv1.StatefulSet) bool {
 
 func rolls(set *appsv1.StatefulSet) bool {
 	return set.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType
+}
+
+// SameOrder: nobody has said meanwhile how the StatefulSet is to be rolled, nor to which
+// database it belongs.
+func SameOrder(was, is *appsv1.StatefulSet) bool {
+	return was.UID == is.UID && was.Labels[v1alpha1.LabelCluster] == is.Labels[v1alpha1.LabelCluster] &&
+		equality.Semantic.DeepEqual(was.Spec.UpdateStrategy, is.Spec.UpdateStrategy)
 }
