@@ -40,6 +40,7 @@ var fuzzed = map[string][]string{
 var inside = map[string]string{
 	"agent/agenttest":                   "for tests only",
 	"coordinator/kubetest":              "for tests only",
+	"cmd/rollcall/enroll":               "the patches that it wrote itself",
 	"engines/memory":                    "for tests and rehearsals only",
 	"engines/opensearch/opensearchtest": "for tests only",
 	"engines/solr/solrtest":             "for tests only",
