@@ -167,8 +167,8 @@ func awaitingRestart(ctx context.Context, clusters v1alpha1.Clients, core kubern
 	} else if err != nil {
 		return "", aboutObject(err, namespace, name)
 	}
-	asked, err := time.Parse(time.RFC3339, object.Annotations[v1alpha1.AnnotationRestart])
-	if err != nil {
+	asked := view.RestartAsked(object)
+	if asked.IsZero() {
 		return "", nil // nobody did, or what the status says is wrong
 	}
 	pods, err := core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + name})

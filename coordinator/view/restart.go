@@ -18,14 +18,14 @@ const RestartLag = 30 * time.Second
 // were missed.
 func restartDue(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	due := scheduledRestart(d, now)
-	if asked := restartAsked(d); asked.After(due) && !asked.After(now.Add(-RestartLag)) {
+	if asked := RestartAsked(d); asked.After(due) && !asked.After(now.Add(-RestartLag)) {
 		return asked
 	}
 	return due
 }
 
-// restartAsked is the time that the annotation names; zero when it names none.
-func restartAsked(d *v1alpha1.DatabaseCluster) time.Time {
+// RestartAsked is the time that the annotation names; zero when it names none.
+func RestartAsked(d *v1alpha1.DatabaseCluster) time.Time {
 	asked, err := time.Parse(time.RFC3339, d.Annotations[v1alpha1.AnnotationRestart])
 	if err != nil {
 		return time.Time{}
@@ -72,7 +72,7 @@ func scheduledRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 // asked for, asks for something; zero when nothing does.
 func NextRestart(d *v1alpha1.DatabaseCluster, now time.Time) time.Time {
 	next := nextScheduled(d, now)
-	if asked := restartAsked(d).Add(RestartLag); asked.After(now) && (next.IsZero() || asked.Before(next)) {
+	if asked := RestartAsked(d).Add(RestartLag); asked.After(now) && (next.IsZero() || asked.Before(next)) {
 		return asked
 	}
 	return next
