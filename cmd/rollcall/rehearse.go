@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/test/sim/rehearsal"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/rehearsal"
 )
 
 func newRehearse(a *app) *cobra.Command {

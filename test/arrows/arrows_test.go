@@ -28,10 +28,11 @@ var rules = []Rule{
 	}},
 	{Name: "gossip knows nothing of databases", From: []string{"agent/gossip"}, Never: []string{"engines"}},
 	{Name: "engines know databases only", From: []string{"engines"}, Never: append([]string{"agent", "coordinator", "proto", "github.com/hashicorp/memberlist"}, kubernetes...)},
+	{Name: "no program has tests in it", From: []string{"agent", "cmd", "coordinator", "engines", "proto"}, Never: []string{"test"}},
 	// Only rollcall rehearse has a simulation to show, and it runs on a person's machine.
 	{Name: "what runs beside a database has no simulation", From: []string{
-		"agent", "engines", "coordinator", "cmd/rollcall-agent", "cmd/rollcall-coordinator",
-	}, Never: []string{"test"}},
+		"agent", "engines", "cmd/rollcall-agent", "cmd/rollcall-coordinator",
+	}, Never: []string{"coordinator/sim"}},
 	// What proves the FoundationDB adapter must not make the adapter's mistakes, so they share nothing.
 	{Name: "the simulated FoundationDB knows nothing of Rollcall", From: []string{"test/fdbsim"}, Never: []string{
 		"agent", "cmd", "coordinator", "engines", "proto",
@@ -40,7 +41,7 @@ var rules = []Rule{
 }
 
 func TestArrows(t *testing.T) {
-	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/rollcall-agent", "./cmd/rollcall-coordinator", "./coordinator/...", "./test/fdbsim/...")
+	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/...", "./coordinator/...", "./test/fdbsim/...")
 	require.NoError(t, err)
 	// The policy's own packages are no foreign ones.
 	for i, p := range packages {
@@ -51,7 +52,7 @@ func TestArrows(t *testing.T) {
 	for _, b := range Check(module, packages, rules) {
 		t.Error(b)
 	}
-	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "cmd/rollcall-agent", "cmd/rollcall-coordinator", "test/fdbsim/model"} {
+	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "cmd/rollcall", "cmd/rollcall-agent", "cmd/rollcall-coordinator", "coordinator/sim/run", "test/fdbsim/model"} {
 		found := false
 		for _, p := range packages {
 			found = found || p.ImportPath == module+"/"+path
@@ -77,9 +78,11 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 		"engines/engine.go":             "package engines\n",
 		"engines/solr/solr.go":          "package solr\nimport _ \"" + module + "/coordinator\"\n",
 		"coordinator/coordinator.go":    "package coordinator\n",
+		"coordinator/sim/sim.go":        "package sim\n",
 		"test/sim/sim.go":               "package sim\n",
+		"cmd/rollcall/main.go":          "package main\nimport _ \"" + module + "/test/sim\"\nfunc main() {}\n",
 		"test/fdbsim/model/model.go":    "package model\nimport _ \"" + module + "/engines\"\n",
-		"cmd/rollcall-coordinator/m.go": "package main\nimport _ \"" + module + "/test/sim\"\nfunc main() {}\n",
+		"cmd/rollcall-coordinator/m.go": "package main\nimport _ \"" + module + "/coordinator/sim\"\nfunc main() {}\n",
 		"coordinator/policy/policy.go":  "package policy\nimport (\n _ \"example.com/lib\"\n _ \"strings\"\n)\n",
 		"cmd/rollcall-agent/main.go":    "package main\nimport (\n _ \"" + module + "/coordinator\"\n _ \"" + module + "/engines/solr\"\n)\nfunc main() {}\n",
 	} {
@@ -97,11 +100,12 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 	require.Equal(t, []string{
 		"engines know databases only: engines/solr depends on coordinator",
 		"gossip knows nothing of databases: agent/gossip depends on engines",
+		"no program has tests in it: cmd/rollcall depends on test/sim",
 		"policy is values in, values out: coordinator/policy depends on example.com/lib",
 		"the agent knows no Kubernetes: agent depends on k8s.io/fake",
 		"the agent knows no coordinator: cmd/rollcall-agent depends on coordinator",
 		"the simulated FoundationDB knows nothing of Rollcall: test/fdbsim/model depends on engines",
-		"what runs beside a database has no simulation: cmd/rollcall-coordinator depends on test/sim",
+		"what runs beside a database has no simulation: cmd/rollcall-coordinator depends on coordinator/sim",
 	}, got)
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rollcall-dev/rollcall/test/sim/oracle"
-	"github.com/rollcall-dev/rollcall/test/sim/run"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 )
 
 // prey is a bug that is looked for.

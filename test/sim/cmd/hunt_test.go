@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/test/sim/oracle"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 )
 
 func TestOrder(t *testing.T) {

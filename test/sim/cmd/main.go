@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/test/sim/run"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 )
 
 func main() {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rollcall-dev/rollcall/test/sim/plant"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/plant"
 )
 
 // list are the bugs that are planted in Rollcall's own sources: all in one build,
@@ -71,7 +71,7 @@ func overlay(changes []change, dir string) (string, error) {
 			// After the clause that names the package, which begins a line.
 			head, rest, _ := strings.Cut("\n"+string(read), "\npackage ")
 			clause, rest, _ := strings.Cut(rest, "\n")
-			text = head + "\npackage " + clause + "\nimport \"github.com/rollcall-dev/rollcall/test/sim/plant\"\n" + rest
+			text = head + "\npackage " + clause + "\nimport \"github.com/rollcall-dev/rollcall/coordinator/sim/plant\"\n" + rest
 		}
 		text, err := c.apply(text)
 		if err != nil {

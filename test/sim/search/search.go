@@ -1,5 +1,5 @@
 // Package search tries all orders in which two coordinators can act on one
-// database, to a number of steps. DESIGN.md of test/sim says what it looks for.
+// database, to a number of steps. DESIGN.md of coordinator/sim says what it looks for.
 package search
 
 import (

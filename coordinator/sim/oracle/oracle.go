@@ -1,0 +1,276 @@
+// Package oracle judges a simulated world by what really is, not by what Rollcall
+// sees of it. DESIGN.md of the simulation lists what it holds.
+//
+// Nobody can act on what has only just happened: a request is under way for up to
+// ten seconds, a watch is behind, a database notices a silent death late. So what
+// others have caused counts once it could be known; what Rollcall did itself
+// counts at once.
+package oracle
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/act"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+)
+
+// How long it may take until something is known that shows in Kubernetes, and
+// something that only the database can tell.
+const (
+	shown   = 25 * time.Second
+	noticed = 60 * time.Second
+	// together is within what time pods go that were claimed together.
+	together = 15 * time.Second
+	// glance lies between the last look at a pod and its removal.
+	glance = time.Second
+)
+
+// Limits of the database cluster that is watched.
+type Limits struct {
+	Cluster, Set string
+	// Pods and Shard are how many may be away.
+	Pods, Shard int
+	// Line: Rollcall has the set's hold line, and puts it to rest.
+	Line bool
+}
+
+// Break is an invariant that did not hold.
+type Break struct {
+	At        time.Duration
+	Invariant string
+	Why       string
+}
+
+func (b Break) String() string { return fmt.Sprintf("%s at %s: %s", b.Invariant, b.At, b.Why) }
+
+// Oracle watches a world.
+type Oracle struct {
+	loop   *clock.Loop
+	server *api.Server
+	db     *database.Database
+	limits Limits
+	// Seen is when what a process knows of a pod was observed, by process and UID.
+	Seen map[string]map[string]time.Time
+	// Secret must appear in nothing that anybody can read.
+	Secret string
+
+	Breaks []Break
+	// Removals by Rollcall's hand.
+	Removals int
+	// Discards are volumes that were deleted.
+	Discards int
+	// Stuck is the pod for which the rollout waits in the end, because only a person
+	// may put it right; empty when it has ended.
+	Stuck string
+
+	// since is since when a copy or pod has not been all right, by name; absent = it is.
+	since map[string]time.Duration
+	// shows is since when Kubernetes shows that a pod is not all right.
+	shows map[string]time.Duration
+	// well is since when a pod's UID has been ready and whole.
+	well map[types.UID]time.Duration
+	// ours are the pods that are away by Rollcall's hand.
+	ours map[string]departure
+	gone []time.Time // when pods went by Rollcall's hand
+	// touched is the highest epoch whose coordinator has written to a pod.
+	touched map[types.UID]int64
+	epochs  map[string]int64
+	claimed map[string]time.Duration
+	// born is the epoch in which a claim was made. Every newer leader takes it over.
+	born map[string]int64
+	// revised is when the template changed last, vetoed since when a pod asks not to
+	// be disturbed, overseer since when the present one is.
+	revised time.Duration
+	vetoed  map[string]time.Duration
+	// back is since when a pod that was not whole is whole again.
+	back     map[string]time.Duration
+	overseer string
+	// looked is the version of the database at the last look; stale: Kubernetes has
+	// changed since.
+	looked     int
+	stale      bool
+	overseerAt time.Duration
+	// leads is who leads each shard, and since when.
+	leads map[string]leader
+}
+
+type leader struct {
+	pod string
+	at  time.Duration
+}
+
+type departure struct {
+	uid     types.UID
+	outside bool // outside the budget: it was broken
+}
+
+// New begins to watch. The world must be at rest.
+func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Limits) *Oracle {
+	o := &Oracle{
+		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
+		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
+		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
+	}
+	server.Removing, server.Discarding, db.Included = o.removing, o.discarding, o.included
+	server.Changed = append(server.Changed, o.changed)
+	o.Look()
+	return o
+}
+
+// Accuse notes a break.
+func (o *Oracle) Accuse(invariant, format string, args ...any) {
+	b := Break{o.loop.Now(), invariant, fmt.Sprintf(format, args...)}
+	o.loop.Log("ORACLE", "%s: %s", b.Invariant, b.Why)
+	o.Breaks = append(o.Breaks, b)
+}
+
+// changed notes what writes tell: claims, epochs, templates.
+func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
+	o.stale = true
+	switch next := after.(type) {
+	case *v1alpha1.DatabaseCluster:
+		for _, claim := range next.Status.Claims {
+			if _, known := o.claimed[claim.ID]; !known {
+				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
+			}
+		}
+	case *corev1.Pod:
+		if was, ok := before.(*corev1.Pod); ok && next.Annotations[act.AnnotationEpoch] != was.Annotations[act.AnnotationEpoch] {
+			var epoch int64
+			if _, err := fmt.Sscanf(next.Annotations[act.AnnotationEpoch], "%d", &epoch); err == nil {
+				o.touched[next.UID] = max(epoch, o.touched[next.UID])
+			}
+		}
+	}
+	if kind == api.Sets && before != nil && after != nil {
+		if workload.Template(before.(*appsv1.StatefulSet)) != workload.Template(after.(*appsv1.StatefulSet)) {
+			o.revised = o.loop.Now()
+		}
+	}
+}
+
+func (o *Oracle) template() string {
+	if set := o.server.Set(o.limits.Set); set != nil {
+		return workload.Template(set)
+	}
+	return ""
+}
+
+// Epoch notes that a process leads in an epoch.
+func (o *Oracle) Epoch(process string, epoch int64) {
+	if o.epochs[process] == epoch {
+		return
+	}
+	for other, theirs := range o.epochs {
+		if theirs == epoch && epoch > 0 {
+			o.Accuse("I4", "%s leads in epoch %d, which is that of %s", process, epoch, other)
+		}
+	}
+	o.epochs[process] = epoch
+}
+
+// Look brings up to date since when what is wrong. It is called after every event.
+func (o *Oracle) Look() {
+	at, version := o.loop.Now(), o.db.Version()
+	if !o.stale && version == o.looked {
+		return
+	}
+	o.stale, o.looked = false, version
+	mark := func(m map[string]time.Duration, name string, bad bool) {
+		if _, known := m[name]; !bad {
+			delete(m, name)
+		} else if !known {
+			m[name] = at
+		}
+	}
+	for _, shard := range o.db.Truth() {
+		for _, c := range shard.Copies {
+			mark(o.since, c.Pod+"/"+shard.ID, !c.Active)
+		}
+		if o.leads[shard.ID].pod != shard.Leader {
+			o.leads[shard.ID] = leader{shard.Leader, at}
+		}
+	}
+	set := o.server.Set(o.limits.Set)
+	if set == nil {
+		return
+	}
+	for n := range int(*set.Spec.Replicas) {
+		name := fmt.Sprintf("%s-%d", o.limits.Set, n)
+		pod := o.server.Pod(name)
+		ready := pod != nil && pod.DeletionTimestamp == nil && workload.Ready(pod)
+		whole := o.db.Whole(name)
+		mark(o.shows, name, !ready)
+		if _, was := o.since[name]; was && whole {
+			o.back[name] = at
+		}
+		mark(o.since, name, !whole)
+		mark(o.vetoed, name, o.db.Veto(name) != "")
+		if pod == nil {
+			continue
+		}
+		if !ready || !whole {
+			delete(o.well, pod.UID)
+		} else if _, known := o.well[pod.UID]; !known {
+			o.well[pod.UID] = at
+		}
+		if gone, away := o.ours[name]; away && ready && whole && pod.UID != gone.uid {
+			delete(o.ours, name)
+		}
+	}
+	for name := range o.ours {
+		if o.server.Pod(name) == nil && !o.wanted(name) {
+			delete(o.ours, name)
+		}
+	}
+	if now := o.db.Overseer(); now != o.overseer {
+		o.overseer, o.overseerAt = now, at
+	}
+}
+
+// wanted tells whether a pod of that name is to exist.
+func (o *Oracle) wanted(name string) bool {
+	set := o.server.Set(o.limits.Set)
+	var n int32
+	_, err := fmt.Sscanf(strings.TrimPrefix(name, o.limits.Set+"-"), "%d", &n)
+	return set != nil && err == nil && n < *set.Spec.Replicas
+}
+
+// known tells whether it could be known that something about a pod is wrong.
+func (o *Oracle) known(pod, what string) bool {
+	at := o.loop.Now()
+	bad, is := o.since[what]
+	if !is {
+		return false
+	}
+	shows, is := o.shows[pod]
+	return at-bad > noticed || is && at-max(shows, bad) > shown
+}
+
+// Decided judges a decision as the coordinator shows it.
+func (o *Oracle) Decided(d status.Decision) {
+	if len(d.Plan.Order) > 0 && len(d.Plan.Steps) == 0 && len(d.Claims) == 0 && !d.Idle {
+		named := slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Rule != "" && h.Reason != "" })
+		if !named {
+			o.Accuse("L3", "%d pods are to go and nothing says why they do not", len(d.Plan.Order))
+		}
+	}
+}
+
+// Away are the pods that are away by Rollcall's hand, in order.
+func (o *Oracle) Away() []string { return slices.Sorted(maps.Keys(o.ours)) }

@@ -1,0 +1,253 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+)
+
+// removing judges a removal at the moment in which it is accepted.
+func (o *Oracle) removing(r api.Removal) {
+	process := r.User
+	rolled := o.rolled(r)
+	if rolled {
+		process = o.leaderOf(r.Pod)
+	} else if !o.server.Ours(r.User) {
+		return
+	}
+	o.Removals++
+	pod := r.Pod
+	o.loop.Log("ORACLE", "%s goes by %s", pod.Name, r.User)
+	claim := o.claimOf(pod)
+	switch {
+	case claim == nil:
+		o.Accuse("I4", "%s goes without a claim", pod.Name)
+		return
+	case o.epochs[process] < o.born[claim.ID], o.epochs[process] > claim.Epoch:
+		// A newer leader has raised the epoch before it touches the pod: until then the
+		// claim was the remover's, and I6 begins with the touch.
+		o.Accuse("I4", "%s goes by %s of epoch %d under a claim of epoch %d", pod.Name, r.User, o.epochs[r.User], claim.Epoch)
+	}
+	if p := r.Preconditions; !rolled && (p == nil || p.UID == nil || *p.UID == "" || p.ResourceVersion == nil || *p.ResourceVersion == "") {
+		o.Accuse("I5", "%s goes without the UID and resourceVersion that were checked", pod.Name)
+	}
+	if epoch := o.epochs[r.User]; !rolled && epoch < o.touched[pod.UID] {
+		o.Accuse("I6", "%s goes by epoch %d after %d has written to it", pod.Name, epoch, o.touched[pod.UID])
+	}
+	broken := claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed || claim.Action == policy.Remove && !o.db.Up(pod.Name)
+	outside := broken && o.nothingLost(pod.Name)
+	if !outside && !o.wasDown(pod) {
+		o.budget(pod.Name) // who is not up takes nothing more away
+	}
+	if !outside {
+		o.shards(pod.Name)
+		o.manners(pod, claim)
+		o.fresh(process, pod, claim)
+	}
+	o.ours[pod.Name] = departure{uid: pod.UID, outside: outside}
+	o.gone = append(o.gone, time.Now())
+}
+
+// wasDown: when the pod was looked at last it was not whole, or not ready.
+func (o *Oracle) wasDown(pod *corev1.Pod) bool {
+	_, down := o.since[pod.Name]
+	back, whole := o.back[pod.Name]
+	well, up := o.well[pod.UID]
+	at := o.loop.Now()
+	return down || whole && at-back <= glance || up && well > 0 && at-well <= glance
+}
+
+// rolled: the StatefulSet controller takes an outdated pod because nothing keeps
+// it from that any more. That is Rollcall's doing, except for a pod that has come
+// without the label by which it would have been kept, and except for a new
+// template while nothing but the line keeps the pods above it.
+func (o *Oracle) rolled(r api.Removal) bool {
+	set := o.server.Set(o.limits.Set)
+	by := set.Spec.UpdateStrategy
+	if r.User != workload.ControllerUser || by.Type != appsv1.RollingUpdateStatefulSetStrategyType || !o.wanted(r.Pod.Name) {
+		return false
+	}
+	_, labelled := r.Pod.Labels[v1alpha1.LabelGuard]
+	surprised := !o.server.Enforce && o.loop.Now()-o.revised <= shown
+	return workload.Revision(r.Pod) != workload.Template(set) && !surprised && (labelled || !o.server.Enforce)
+}
+
+// leaderOf is the process whose claim on a pod is open.
+func (o *Oracle) leaderOf(pod *corev1.Pod) string {
+	claim := o.claimOf(pod)
+	for process, epoch := range o.epochs {
+		if claim != nil && epoch == claim.Epoch {
+			return process
+		}
+	}
+	return ""
+}
+
+func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
+	cluster := o.server.Cluster(o.limits.Cluster)
+	if cluster == nil {
+		return nil
+	}
+	at := slices.IndexFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == string(pod.UID) })
+	if at < 0 {
+		return nil
+	}
+	claim := cluster.Status.Claims[at]
+	if made, known := o.claimed[claim.ID]; !known || made >= o.loop.Now() {
+		return nil
+	}
+	return &claim
+}
+
+// nothingLost: no copy on the pod is active.
+func (o *Oracle) nothingLost(pod string) bool {
+	for _, shard := range o.db.Truth() {
+		for _, c := range shard.Copies {
+			if c.Pod == pod && c.Active {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// budget is I2, and the part of I1 that is about pods.
+func (o *Oracle) budget(pod string) {
+	ours, away := 0, 0
+	set := o.server.Set(o.limits.Set)
+	for n := range int(*set.Spec.Replicas) {
+		name := workload.PodName(set, n)
+		if name == pod {
+			continue
+		}
+		gone, hand := o.ours[name]
+		switch {
+		case hand && !gone.outside:
+			ours++
+			away++
+		case o.known(name, name):
+			away++
+		}
+	}
+	if ours+1 > o.limits.Pods {
+		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), o.limits.Pods)
+	} else if already := o.known(pod, pod); away+1 > o.limits.Pods && !already {
+		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, o.limits.Pods)
+	}
+}
+
+// shards is I1 and I3.
+func (o *Oracle) shards(pod string) {
+	for _, shard := range o.db.Truth() {
+		hosts, out, left := false, 1, 0
+		for _, c := range shard.Copies {
+			gone, hand := o.ours[c.Pod]
+			now := o.server.Pod(c.Pod)
+			stops := hand && now != nil && now.UID == gone.uid // and so does its copy, though it serves yet
+			switch {
+			case c.Pod == pod:
+				hosts = c.Active
+			case c.Active && !hand:
+				left++
+			case stops, hand && !c.Active, o.known(c.Pod, c.Pod+"/"+shard.ID):
+				out++
+			default:
+				left++ // that it is not there cannot be known yet
+			}
+		}
+		if !hosts || len(shard.Copies) == 1 {
+			continue
+		}
+		if out > o.limits.Shard {
+			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, o.limits.Shard)
+		}
+		o.primary(pod, shard, left)
+		if left == 0 {
+			o.Accuse("I3", "%s goes with the last copy of %s", pod, shard.ID)
+		}
+	}
+}
+
+// primary is I1 and I8 for a database with one primary: as many replicas stay as
+// must acknowledge, and no primary goes that has not handed over.
+func (o *Oracle) primary(pod string, shard database.Shard, left int) {
+	acks := o.db.Acks()
+	if acks == 0 {
+		return
+	}
+	if now := o.leads[shard.ID]; now.pod == pod {
+		if o.loop.Now()-now.at > shown {
+			o.Accuse("I8", "%s goes and is the primary", pod)
+		}
+		return
+	}
+	if left-1 < acks && len(shard.Copies)-2 >= acks { // one of them is the primary
+		o.Accuse("I1", "%s goes and %d replicas are left to acknowledge: %d must", pod, left-1, acks)
+	}
+}
+
+// manners are I7, I8 and I9.
+func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
+	at := o.loop.Now()
+	settled := at-o.revised > shown
+	well, healthy := o.well[pod.UID]
+	if claim.Reason == policy.ReasonOutdated && settled && workload.Revision(pod) == o.template() && healthy && at-well > shown {
+		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
+	}
+	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && claim.Reason == policy.ReasonOutdated {
+		for _, name := range o.server.Names(api.Pods) {
+			other := o.server.Pod(name)
+			waits := claim.Action == policy.LowerPartition && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits {
+				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
+			}
+		}
+	}
+	// What was so before the world began to move was never seen otherwise.
+	if since, vetoed := o.vetoed[pod.Name]; vetoed && (since == 0 || at-since > shown) {
+		o.Accuse("I9", "%s goes although the database asks not to", pod.Name)
+	}
+}
+
+// fresh is I10: the pod itself, and for each of its shards somebody else, has
+// looked since it was claimed, and since a pod went by Rollcall's hand, unless
+// they were claimed together.
+func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
+	last := time.Now().Add(o.claimed[claim.ID] - o.loop.Now())
+	for _, at := range o.gone {
+		if time.Since(at) > together && at.After(last) {
+			last = at
+		}
+	}
+	seen := func(name string) bool {
+		p := o.server.Pod(name)
+		return p != nil && o.Seen[process][string(p.UID)].After(last)
+	}
+	if len(pod.Spec.InitContainers) > 0 && !seen(pod.Name) {
+		o.Accuse("I10", "%s goes and has not been looked at since it was claimed, or the last pod went", pod.Name)
+	}
+	for _, shard := range o.db.Truth() {
+		hosts, others, spoke := false, false, false
+		for _, c := range shard.Copies {
+			p := o.server.Pod(c.Pod)
+			switch {
+			case c.Pod == pod.Name:
+				hosts = true
+			case p != nil && workload.Ready(p) && p.DeletionTimestamp == nil && len(p.Spec.InitContainers) > 0:
+				// One who is well only since now may be asked, and need not.
+				others, spoke = others || o.loop.Now()-o.well[p.UID] > shown, spoke || seen(c.Pod)
+			}
+		}
+		if hosts && others && !spoke {
+			o.Accuse("I10", "%s goes and nobody else has looked at %s since it was claimed, or the last pod went", pod.Name, shard.ID)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package run
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-dev/rollcall/coordinator"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+)
+
+// Bug is one that is planted to check the checker: something between Rollcall's
+// parts is wrong in a way in which a part itself could be. To add one, add it to
+// Bugs.
+type Bug struct {
+	Name string
+	// Finds is the invariant that notices.
+	Finds string
+
+	client   api.Careless
+	cache    func(o *kube.ClusterObjects)
+	report   func(r *rollcallv1.Report)
+	decision func(w *world, d *status.Decision)
+	world    func(w *world)
+}
+
+// Bugs are all of them.
+var Bugs = []Bug{
+	{Name: "removals without preconditions", Finds: "I5", client: api.Careless{Preconditions: true}},
+	{Name: "removals sent again", Finds: "I4 I5", client: api.Careless{Again: true}},
+	{Name: "one pod more than may", Finds: "I2", cache: func(o *kube.ClusterObjects) {
+		o.Cluster = o.Cluster.DeepCopy()
+		five := policy.Count(5)
+		o.Cluster.Spec.Policy.MaxUnavailable = &five
+	}},
+	{Name: "one copy more than may", Finds: "I1", cache: func(o *kube.ClusterObjects) {
+		o.Cluster = o.Cluster.DeepCopy()
+		five := policy.Count(5)
+		o.Cluster.Spec.Policy.MaxShardUnavailable = &five
+	}},
+	{Name: "no revision is ever the right one", Finds: "I7", cache: func(o *kube.ClusterObjects) {
+		for i := range o.Pools {
+			o.Pools[i].Revision += "-not"
+		}
+	}},
+	{Name: "later templates are not seen", Finds: "L2", cache: func(o *kube.ClusterObjects) {
+		for i := range o.Pools {
+			if o.Pools[i].Revision != "v1" {
+				o.Pools[i].Revision = "v2"
+			}
+		}
+		for i := range o.Pods {
+			if o.Pods[i].Revision != "v1" {
+				o.Pods[i].Revision = "v2"
+			}
+		}
+	}},
+	{Name: "the last need not be last", Finds: "I8", report: func(r *rollcallv1.Report) { r.Last, r.Roles = false, nil }},
+	{Name: "recovering counts as active", Finds: "I1 I2", report: func(r *rollcallv1.Report) {
+		r.Settled = r.Member == rollcallv1.Membership_MEMBERSHIP_LIVE
+		for _, g := range r.Groups {
+			for _, m := range g.Members {
+				if m.State == rollcallv1.MemberState_MEMBER_STATE_RECOVERING {
+					m.State = rollcallv1.MemberState_MEMBER_STATE_ACTIVE
+				}
+			}
+		}
+	}},
+	{Name: "restores do nothing", Finds: "I11", world: func(w *world) { w.db.NoRestore, w.db.NoSweep = true, true }},
+	{Name: "what belongs to the whole database is not put back", Finds: "I11 L1", world: func(w *world) { w.db.NoRestoreShared = true }},
+	{Name: "holds without a reason", Finds: "L3", decision: func(_ *world, d *status.Decision) { d.Plan.Holds, d.Claims, d.Plan.Steps = nil, nil, nil }},
+	{Name: "the stop token is printed", Finds: "I12", decision: func(w *world, _ *status.Decision) {
+		w.loop.Ask("printed", func() { w.loop.Log("agent", "listens with token %s", secret) })
+	}},
+	{Name: "nobody ever goes", Finds: "L1", cache: func(o *kube.ClusterObjects) {
+		o.Cluster = o.Cluster.DeepCopy()
+		o.Cluster.Spec.Update.Paused = true
+	}},
+}
+
+// plant makes a world have a bug; nil is none.
+func (w *world) plant(bug *Bug) {
+	w.bug = bug
+	if bug == nil {
+		return
+	}
+	if bug.world != nil {
+		bug.world(w)
+	}
+	if bug.report != nil {
+		w.hub.Misread = func(r *rollcallv1.Report) *rollcallv1.Report {
+			r = proto.CloneOf(r)
+			bug.report(r)
+			return r
+		}
+	}
+}
+
+// lens is a cache through which things look different.
+type lens struct {
+	coordinator.Cache
+	change func(o *kube.ClusterObjects)
+}
+
+func (l lens) Cluster(key kube.Key) (kube.ClusterObjects, bool) {
+	o, ok := l.Cache.Cluster(key)
+	if ok && l.change != nil {
+		l.change(&o)
+	}
+	return o, ok
+}

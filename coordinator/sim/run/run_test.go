@@ -1,0 +1,150 @@
+package run
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
+)
+
+var (
+	from  = flag.Uint64("from", 1, "first seed")
+	seeds = flag.Uint64("seeds", 60, "how many seeds")
+	same  = flag.Uint64("same", 10, "how many seeds are run twice")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	Clean()
+	os.Exit(code)
+}
+
+// Every run holds all invariants, and the runs together meet every class of faults.
+func TestSeeds(t *testing.T) {
+	hits := map[Class]int{}
+	for seed := *from; seed < *from+*seeds; seed++ {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		for class := range r.Hits {
+			hits[class]++
+		}
+		for _, b := range r.Breaks {
+			t.Errorf("seed %d: %s\n  %s", seed, b, r.Scenario)
+		}
+	}
+	t.Logf("%d seeds", *seeds)
+	for _, class := range Classes {
+		share := 100 * float64(hits[class]) / float64(*seeds)
+		t.Logf("%6.1f %%  %s", share, class)
+		if *seeds >= 200 {
+			require.GreaterOrEqual(t, share, 5.0, "too few runs meet: %s", class)
+		}
+	}
+}
+
+// Databases with one primary hold all invariants, too.
+func TestPrimarySeeds(t *testing.T) {
+	for seed := *from; seed < *from+*seeds/4; seed++ {
+		r, err := Seed(seed, Options{Primary: []int{3, 5, 11}[seed%3]})
+		require.NoError(t, err)
+		for _, b := range r.Breaks {
+			t.Errorf("seed %d: %s\n  %s", seed, b, r.Scenario)
+		}
+	}
+}
+
+// Undisturbed, the primary hands over once, by ordinals twice at most, and not
+// at all only if it did not have to go.
+func TestHandoversUndisturbed(t *testing.T) {
+	ways := map[policy.RollingUpdate]bool{}
+	for seed := *from; seed < *from+12; seed++ {
+		r, err := Seed(seed, Options{Quiet: true, Primary: []int{3, 5, 11}[seed%3]})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		s := r.Scenario
+		ways[s.Rolls] = true
+		want := 1
+		if s.Rolls == policy.ByPartition && s.Shards[0][0] == s.Replicas-1 {
+			want = 2
+		}
+		require.Equal(t, want, r.Handovers, "seed %d: %s", seed, s)
+		require.Equal(t, s.Replicas, r.Removals, "seed %d", seed)
+	}
+	require.Len(t, ways, 3)
+}
+
+// A rollout that nothing disturbs takes every pod once.
+func TestUndisturbed(t *testing.T) {
+	for seed := *from; seed < *from+5; seed++ {
+		r, err := Seed(seed, Options{Quiet: true})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d", seed)
+	}
+}
+
+// The same seed gives the same log, to the byte.
+func TestSameSeedSameLog(t *testing.T) {
+	var other []uint64
+	for seed := *from; seed < *from+*same; seed++ {
+		a, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		b, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		if !bytes.Equal(a.Log, b.Log) {
+			other = append(other, seed)
+		}
+	}
+	require.Empty(t, other, "seeds with two logs")
+}
+
+// Seeds in which something was wrong once, such as two claims of one pool that
+// wait for each other below a hold line, a removal between a take-over and its
+// touch, a pod that never started and is scaled away, and a last copy that was
+// forgotten because nobody had an agent any more.
+func TestSeedsThatBrokeOnce(t *testing.T) {
+	for wide, seeds := range map[bool][]uint64{true: {616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655}, false: {3709, 5034, 9268}} {
+		for _, seed := range seeds {
+			r, err := Seed(seed, Options{Wide: wide})
+			require.NoError(t, err)
+			require.Empty(t, r.Breaks, "seed %d, wide: %t", seed, wide)
+		}
+	}
+}
+
+// Who says that all is done while pods run an old template is found out.
+func TestOldTemplateIsNoticed(t *testing.T) {
+	i := slices.IndexFunc(Bugs, func(b Bug) bool { return b.Finds == "L2" })
+	for seed := *from; seed < *from+20; seed++ {
+		r, err := Seed(seed, Options{Only: Template, Bug: &Bugs[i]})
+		require.NoError(t, err)
+		if slices.ContainsFunc(r.Breaks, func(b oracle.Break) bool { return b.Invariant == "L2" }) {
+			return
+		}
+	}
+	t.Fatal("nobody noticed")
+}
+
+// A run without Rollcall's care is noticed: one planted bug of each kind of check.
+// All of them are hunted with the command.
+func TestPlantedBugsAreFound(t *testing.T) {
+	for i := range Bugs {
+		bug := &Bugs[i]
+		switch bug.Finds {
+		case "I5", "L3", "I12":
+		default:
+			continue
+		}
+		r, err := Seed(*from, Options{Bug: bug})
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Breaks, bug.Name)
+		require.Equal(t, bug.Finds, r.Breaks[0].Invariant, bug.Name)
+	}
+}

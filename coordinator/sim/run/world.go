@@ -1,0 +1,269 @@
+package run
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/network"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+)
+
+const (
+	namespace = "prod"
+	name      = "db" // of the DatabaseCluster and of its StatefulSet
+	secret    = "s3cr3t-t0ken"
+)
+
+var (
+	nodes = []string{"node0", "node1", "node2"}
+	zones = map[string]string{"node0": "z0", "node1": "z1", "node2": "z2"}
+)
+
+// world is everything that one seed makes.
+type world struct {
+	scenario   Scenario
+	loop       *clock.Loop
+	server     *api.Server
+	db         *database.Database
+	hub        *network.Hub
+	controller *workload.Controller
+	kubelets   *workload.Kubelets
+	oracle     *oracle.Oracle
+
+	processes []*process
+	leader    *process
+	started   int // processes so far
+	claims    int
+	rolling   bool
+	revisions int
+	// bad are the fates of revisions, unlucky those of pods.
+	bad     map[string]workload.Fate
+	unlucky map[string]workload.Fate
+	bug     *Bug
+	// moment is told of moments in the lives of claims; nil: no fault waits for one.
+	moment func(now moment, pod string)
+	hits   map[Class]bool
+	// observer looks on; nil: nobody does.
+	observer *Observer
+	tally    Tally
+	traffic
+}
+
+func newWorld(s Scenario, configDir, stateDir string) *world {
+	loop := clock.New(s.Seed)
+	w := &world{
+		scenario: s, loop: loop, server: api.New(loop), db: database.New(loop, database.DefaultTimes()), hub: network.New(loop, configDir),
+		hits: map[Class]bool{}, bad: map[string]workload.Fate{}, unlucky: map[string]workload.Fate{},
+	}
+	if s.Shared {
+		w.db.Share()
+	}
+	if s.Replace {
+		w.db.Move(s.Hollow)
+	}
+	w.traffic = traffic{w: w, cut: map[string]bool{}}
+	w.hub.Blocked, w.hub.Slow, w.hub.Tamper = w.blocked, w.slow, w.tamper
+	w.server.Enforce = s.Guarded
+	w.server.Ours = func(user string) bool { return user[0] == 'c' }
+	for i, shard := range s.Shards {
+		var pods []string
+		for _, ordinal := range shard {
+			pods = append(pods, fmt.Sprintf("%s-%d", name, ordinal))
+		}
+		if s.Acks > 0 {
+			w.db.Replicate(s.Acks, pods...)
+			continue
+		}
+		w.db.AddShard(fmt.Sprintf("books/s%d", i+1), pods...)
+	}
+	for _, node := range nodes {
+		w.mustCreate(api.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: node, Labels: map[string]string{"topology.kubernetes.io/zone": zones[node]},
+		}})
+	}
+	if s.Veto > 0 {
+		w.db.SetVeto(w.vetoing(), "a backup runs")
+	}
+	w.mustCreate(api.Clusters, w.cluster())
+	w.kubelets = workload.NewKubelets(loop, w.server, w.db, w.hub, zones, nodes)
+	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token = w.fate, stateDir, secret
+	w.mustCreate(api.Sets, w.set())
+	if err := w.kubelets.Running(w.server.Set(name)); err != nil {
+		panic(err)
+	}
+	w.revisions = 1
+	w.controller = workload.NewController(loop, w.server)
+	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
+		Cluster: name, Set: name, Pods: s.MaxPods, Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition,
+	})
+	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
+	w.oracle.Seen, w.oracle.Secret = w.hub.Seen, secret
+	loop.After = w.oracle.Look
+	return w
+}
+
+// vetoing is the pod whose member asks not to be disturbed.
+func (w *world) vetoing() string {
+	return fmt.Sprintf("%s-%d", name, w.scenario.Seed%uint64(w.scenario.Replicas))
+}
+
+func (w *world) mustCreate(kind api.Kind, object metav1.Object) {
+	if err := w.server.Create(kind, object); err != nil {
+		panic(err)
+	}
+}
+
+// clusterUID is the same in every run, so that all agents can read one file.
+const clusterUID = "dbc-uid"
+
+func (w *world) cluster() *v1alpha1.DatabaseCluster {
+	c := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: clusterUID, Generation: 1}}
+	pods, shard := policy.Count(int64(w.scenario.MaxPods)), policy.Count(int64(w.scenario.MaxShard))
+	c.Spec.Engine = policy.Solr
+	c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &pods, &shard
+	c.Spec.Update.Method = w.scenario.Method
+	c.Spec.Update.RollingUpdate = w.scenario.Rolls
+	if !w.scenario.Guarded {
+		c.Spec.Guard = policy.GuardOff
+	}
+	c.Spec = c.Spec.WithDefaults()
+	c.Spec.Policy.SoakSeconds = int64(w.scenario.Soak)
+	c.Spec.Update.Adopt = policy.AdoptAllow
+	c.Spec.Policy.StartSeconds, c.Spec.Policy.ProgressSeconds = 60, 60
+	c.Spec.Drain.TimeoutSeconds = 40
+	if w.scenario.Replace {
+		c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace
+	}
+	return c
+}
+
+// set is the StatefulSet. A line rests where the coordinator puts it at rest.
+func (w *world) set() *appsv1.StatefulSet {
+	set := workload.NewSet(namespace, name, name, "v1", int32(w.scenario.Replicas))
+	if w.scenario.Replace {
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	}
+	if w.scenario.Ordered {
+		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+	}
+	if w.scenario.Rolls != "" {
+		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+		line := int32(0)
+		if w.scenario.Rolls == policy.ByPartition {
+			line = policy.RestLine
+			set.Annotations = map[string]string{v1alpha1.AnnotationPartition: fmt.Sprint(line)}
+		}
+		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &line}
+	}
+	return set
+}
+
+// labelled is what the guard does with a pod that has come without its label.
+func (w *world) labelled(kind api.Kind, before, after metav1.Object) {
+	pod, ok := after.(*corev1.Pod)
+	if !ok || kind != api.Pods || before != nil || !w.scenario.Guarded || pod.Labels[v1alpha1.LabelGuard] != "" {
+		return
+	}
+	w.loop.In(w.loop.Between(100*time.Millisecond, time.Second), func() {
+		if now := w.server.Pod(pod.Name); now != nil && now.UID == pod.UID {
+			next := *now
+			next.Labels = maps.Clone(now.Labels)
+			next.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardClosed
+			w.server.Put(api.Pods, &next)
+		}
+	})
+}
+
+// fate of a pod: its own, else that of its revision.
+func (w *world) fate(pod *corev1.Pod) workload.Fate {
+	if f := w.unlucky[pod.Name]; f != workload.Well {
+		return f
+	}
+	return w.bad[workload.Revision(pod)]
+}
+
+// pods are the set's pods that exist, in order.
+func (w *world) pods() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, n := range w.server.Names(api.Pods) {
+		out = append(out, w.server.Pod(n))
+	}
+	return out
+}
+
+// edit makes a new template.
+func (w *world) edit() string {
+	w.revisions++
+	revision := fmt.Sprintf("v%d", w.revisions)
+	w.editTo(revision)
+	return revision
+}
+
+func (w *world) editTo(revision string) {
+	set := *w.server.Set(name)
+	template := set.Spec.Template.DeepCopy()
+	template.Labels["rev"] = revision
+	set.Spec.Template = *template
+	set.Generation++
+	w.loop.Log("user", "makes the template %s", revision)
+	w.server.Put(api.Sets, &set)
+	w.rolling = true
+}
+
+// change edits the DatabaseCluster; its spec belongs to the caller.
+func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
+	c := w.server.Cluster(name).DeepCopy()
+	edit(c)
+	c.Generation++
+	w.loop.Log("user", "%s", what)
+	w.server.Put(api.Clusters, c)
+}
+
+// current: everybody runs the template, and a line rests.
+func (w *world) current() bool {
+	set := w.server.Set(name)
+	if w.scenario.Rolls == policy.ByPartition && (workload.Partition(set) != policy.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
+		return false
+	}
+	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return workload.Revision(pod) != workload.Template(set) })
+}
+
+// contented: by its own word the leader has been done for long, whoever runs what.
+func (w *world) contented() bool {
+	p := w.leader
+	return p.finished > 0 && w.loop.Now()-p.finished > 40*time.Second
+}
+
+// done: everybody is back, and nothing is open.
+func (w *world) done() bool {
+	set := w.server.Set(name)
+	pods := w.pods()
+	if len(pods) != int(*set.Spec.Replicas) || len(w.server.Cluster(name).Status.Claims) > 0 {
+		return false
+	}
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) {
+			return false
+		}
+	}
+	return len(w.db.Marks()) == 0 && len(w.server.Cluster(name).Finalizers) == 0
+}
+
+// configure writes what all agents of all runs read.
+func configure(dir string) error {
+	file := fmt.Sprintf(`{"clusterUID":%q,"service":"db-rollcall","engine":"Solr","drain":{"timeoutSeconds":20}}`, clusterUID)
+	return os.WriteFile(dir+"/agent.json", []byte(file), 0o600)
+}

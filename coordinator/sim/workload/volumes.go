@@ -1,0 +1,36 @@
+package workload
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+)
+
+// provide makes the volume claims of a pod that is to be created, and tells whether
+// it can be: not while one of them is being deleted.
+func provide(server *api.Server, pod *corev1.Pod) bool {
+	for _, v := range pod.Spec.Volumes {
+		name := v.PersistentVolumeClaim.ClaimName
+		switch have := server.Volume(name); {
+		case have == nil:
+			server.MakeVolume(pod.Namespace, name)
+		case have.DeletionTimestamp != nil:
+			return false
+		}
+	}
+	return true
+}
+
+// release lets the volume claims of a pod go that are to be deleted, a while after
+// it has gone, if none of its name is there by then.
+func (c *Controller) release(pod *corev1.Pod) {
+	c.loop.In(c.loop.Between(c.Slow/4, 8*c.Slow), func() {
+		if c.server.Pod(pod.Name) != nil {
+			return
+		}
+		for _, v := range pod.Spec.Volumes {
+			c.server.EndVolume(v.PersistentVolumeClaim.ClaimName)
+		}
+		c.later(pod.Labels["app"], c.Slow)
+	})
+}
