@@ -170,7 +170,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 	shut := shutsDown(pool)
 	without := append([]string{p.Name}, n.chosen...)
 	after := n.whole(g, without)
-	asked := !n.surelyNotLive(p) && down < mine && !shut && !n.outage
+	asked := !n.surelyNotLive(p) && !(n.alive(p) && down == mine) && !shut && !n.outage
 	missing := len(parts(g)) - partsOf(g, p.Name) - after
 	switch r {
 	case BeingMoved:
