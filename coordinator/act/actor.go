@@ -360,7 +360,7 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Renew:
 		return a.renew(ctx, claim)
 	case Observe:
-		return a.observe(ctx, at, claim)
+		return a.observe(ctx, at, claim, r)
 	case Open:
 		return a.open(ctx, at, claim)
 	case Go:

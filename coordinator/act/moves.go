@@ -84,11 +84,29 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 	}
 }
 
-// observe has the pod and the witnesses look anew. The snapshot of the next
-// pass contains what they saw, and is decided on again.
-func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+// observe has the pod confirm its prepare, and it and the witnesses look anew. The
+// snapshot of the next pass contains what they saw, and is decided on again.
+func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if a.mustLast(at, claim, &known) {
+		switch progress, err := a.askAgain(ctx, at, claim); {
+		case err != nil:
+			return func(r *run) {
+				a.outrun(err)
+				r.backToBarrier()
+				r.failed(fmt.Errorf("ask whether it is still prepared: %w", err))
+				r.held(time.Now(), r.problem)
+			}
+		case progress.State == policy.DrainRefused:
+			return func(r *run) { r.abandon("prepare refused: "+progress.Detail, policy.Vetoed) }
+		case progress.State != policy.DrainPrepared:
+			return func(r *run) {
+				r.prepareBegan = time.Time{}
+				r.lapse(progress.Detail)
+			}
+		}
+	}
 	b := barrierOf(at.Snapshot, claim)
 	spoke := a.hear(ctx, b)
 	what, missing := b.missing(spoke)
@@ -100,7 +118,7 @@ func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim) f
 			return
 		}
 		r.succeeded()
-		r.heard.Observed, r.observedAt = true, time.Now()
+		r.heard.Observed, r.observedAt, r.led = true, time.Now(), nil
 	}
 }
 

@@ -199,7 +199,7 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 			} else if w.broken[p.Revision] {
 				p.Phase, p.Problem = policy.Failed, policy.CrashLoop
 			}
-			if w.stranded != nil && w.prepared[p.UID] && !w.live[object.UID] {
+			if w.prepared[p.UID] {
 				p.Report.Drain = policy.DrainPrepared
 			}
 			if object.DeletionTimestamp != nil {
