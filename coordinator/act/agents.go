@@ -63,6 +63,9 @@ type Order struct {
 	// For is the pod that is emptied by another pod's agent, because none runs in it.
 	// Zero: the pod of the agent that is asked.
 	For Subject
+	// Anew: what was prepared once is looked at anew, and the answer is true of the
+	// database after this order. Otherwise it may be that of then.
+	Anew bool
 }
 
 // Subject is a pod and the name that the database has for its member.

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -12,8 +13,12 @@ import (
 // is asked once more with each look at the barrier, and what it says must be so in
 // the database then; and nothing that was seen since may contradict it.
 
-// maxLapses is how often a prepare is repeated that did not last.
-const maxLapses = 5
+const (
+	// maxLapses is how often a prepare is repeated that did not last.
+	maxLapses = 5
+	// confirmFor is how long a look waits for a prepare that is not confirmed at once.
+	confirmFor = 5 * time.Second
+)
 
 // unprepare notes that the pod is not prepared any more.
 func (r *run) unprepare(why string) {
@@ -25,6 +30,7 @@ func (r *run) unprepare(why string) {
 // lapse is unprepare for a prepare that did not last, which must end some time.
 func (r *run) lapse(why string) {
 	r.unprepare(why)
+	r.prepareBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
 		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), policy.Vetoed)
 	}
@@ -45,13 +51,56 @@ func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
 	return true
 }
 
-// askAgain has the agent confirm the prepare as of now.
-func (a *Actor) askAgain(ctx context.Context, at Situation, claim policy.Claim) (Progress, error) {
-	to, order, err := a.address(at, claim)
-	if err != nil {
-		return Progress{}, err
+// askAgain has the agent confirm the prepare as of now. A database that is merely slow
+// gets some time for that; at once says whether it needed none.
+func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byte) (progress Progress, atOnce bool, err error) {
+	order.Anew = true
+	deadline := time.Now().Add(confirmFor)
+	for atOnce = true; ; atOnce = false {
+		progress, err = a.options.Agents.Prepare(ctx, to, order, undo)
+		if err != nil || progress.State != policy.DrainPreparing || time.Now().After(deadline) {
+			return progress, atOnce, err
+		}
+		order.Anew = false
+		select {
+		case <-ctx.Done():
+			return progress, false, ctx.Err()
+		case <-time.After(firstRetry):
+		}
 	}
-	return a.options.Agents.Prepare(ctx, to, order, claim.Undo)
+}
+
+// stillPrepared has the pod confirm its prepare. It answers what to learn when that does not
+// last, else whether the pod and the witnesses must look once more.
+func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool) {
+	if !a.mustLast(at, claim, &known) {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	to, order, err := a.address(at, claim)
+	var progress Progress
+	atOnce := true
+	if err == nil {
+		progress, atOnce, err = a.askAgain(ctx, to, order, claim.Undo)
+	}
+	if err == nil && progress.State == policy.DrainPrepared {
+		return nil, !atOnce
+	}
+	return func(r *run) {
+		a.outrun(err)
+		r.notAfter = order.NotAfter
+		switch {
+		case err != nil:
+			r.backToBarrier()
+			r.failed(fmt.Errorf("ask whether it is still prepared: %w", err))
+			r.held(time.Now(), r.problem)
+		case progress.State == policy.DrainRefused:
+			r.abandon("prepare refused: "+progress.Detail, policy.Vetoed)
+		default:
+			r.lapse(progress.Detail)
+		}
+	}, false
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.

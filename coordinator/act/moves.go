@@ -84,32 +84,20 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 	}
 }
 
-// observe has the pod confirm its prepare, and it and the witnesses look anew. The
-// snapshot of the next pass contains what they saw, and is decided on again.
+// observe has the pod and the witnesses look anew, and the pod confirm its prepare.
+// The snapshot of the next pass contains what they saw, and is decided on again.
 func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if a.mustLast(at, claim, &known) {
-		switch progress, err := a.askAgain(ctx, at, claim); {
-		case err != nil:
-			return func(r *run) {
-				a.outrun(err)
-				r.backToBarrier()
-				r.failed(fmt.Errorf("ask whether it is still prepared: %w", err))
-				r.held(time.Now(), r.problem)
-			}
-		case progress.State == policy.DrainRefused:
-			return func(r *run) { r.abandon("prepare refused: "+progress.Detail, policy.Vetoed) }
-		case progress.State != policy.DrainPrepared:
-			return func(r *run) {
-				r.prepareBegan = time.Time{}
-				r.lapse(progress.Detail)
-			}
+	b := barrierOf(at.Snapshot, claim)
+	what, missing := a.lookAnew(ctx, b)
+	if !missing {
+		lost, again := a.stillPrepared(ctx, at, claim, known)
+		if lost != nil {
+			return lost
+		}
+		if again { // what they saw may be older than what was done since
+			what, missing = a.lookAnew(ctx, b)
 		}
 	}
-	b := barrierOf(at.Snapshot, claim)
-	spoke := a.hear(ctx, b)
-	what, missing := b.missing(spoke)
 	return func(r *run) {
 		if missing {
 			r.backToBarrier()
@@ -120,6 +108,13 @@ func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, k
 		r.succeeded()
 		r.heard.Observed, r.observedAt, r.led = true, time.Now(), nil
 	}
+}
+
+// lookAnew has all look anew whom the barrier asks, and answers who is missing.
+func (a *Actor) lookAnew(ctx context.Context, b barrier) (what string, missing bool) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return b.missing(a.hear(ctx, b))
 }
 
 // outrun: an agent has heard of a higher epoch, so this one is over.

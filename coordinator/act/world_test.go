@@ -67,6 +67,10 @@ type world struct {
 	// knob is a setting of the whole database that prepares write; nil: there is none.
 	knob *setting
 
+	// handed is the UID of a pod that somebody has made the leader again, though it is prepared.
+	handed   string
+	handings int // how often an agent was asked about that
+
 	// onPrepare may replace what an agent answers.
 	onPrepare func(to Target, order Order) (Progress, error)
 }
@@ -219,8 +223,8 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 		if w.disks != nil && !w.disks.holds(object) {
 			continue
 		}
-		leads := state == policy.Active && !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Leader })
-		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads})
+		leads := w.handed == "" && !w.prepared[p.UID] && state == policy.Active && !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Leader })
+		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads || p.UID == w.handed})
 	}
 	s.Groups = []policy.Group{group}
 	return s

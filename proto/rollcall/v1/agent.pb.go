@@ -314,7 +314,10 @@ type PrepareRequest struct {
 	KnobUndo []byte `protobuf:"bytes,10,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
 	// Name that the database has for the member of the pod that is meant, when that has no agent which runs: any other
 	// pod's agent empties it. Only with PREPARE_KIND_EVACUATE. Every call with apply is one round of the work.
-	Node          string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	// With apply: a prepare that was done is looked at anew, and done again as far as it did not last. DRAIN_PREPARED is then
+	// true of the database after this call. An agent that does not know this answers that it was done once.
+	Anew          bool `protobuf:"varint,12,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,6 +427,13 @@ func (x *PrepareRequest) GetNode() string {
 		return x.Node
 	}
 	return ""
+}
+
+func (x *PrepareRequest) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
 }
 
 type PrepareResponse struct {
@@ -808,7 +818,7 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x05Fence\x12\x1f\n" +
 	"\vcluster_uid\x18\x01 \x01(\tR\n" +
 	"clusterUid\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\xdb\x02\n" +
+	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\xef\x02\n" +
 	"\x0ePrepareRequest\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.rollcall.v1.PrepareKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -821,7 +831,8 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x04knob\x18\t \x01(\tR\x04knob\x12\x1b\n" +
 	"\tknob_undo\x18\n" +
 	" \x01(\fR\bknobUndo\x12\x12\n" +
-	"\x04node\x18\v \x01(\tR\x04node\"\xc2\x01\n" +
+	"\x04node\x18\v \x01(\tR\x04node\x12\x12\n" +
+	"\x04anew\x18\f \x01(\bR\x04anew\"\xc2\x01\n" +
 	"\x0fPrepareResponse\x12\x12\n" +
 	"\x04undo\x18\x01 \x01(\fR\x04undo\x12(\n" +
 	"\x05drain\x18\x02 \x01(\x0e2\x12.rollcall.v1.DrainR\x05drain\x12\x16\n" +
