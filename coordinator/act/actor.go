@@ -370,7 +370,9 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Undo:
 		return a.undo(ctx, at, claim, r)
 	case Confirm:
-		return a.confirm(ctx, claim)
+		return a.confirm(ctx, at, claim)
+	case Seek:
+		return a.seek(ctx, claim)
 	}
 	return func(r *run) { r.failed(fmt.Errorf("no such move: %v", move)) }
 }

@@ -26,12 +26,15 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		r.gone(at.Now)
 		why = "its containers stop"
 	case Gone:
-		r.gone(at.Now)
+		if r.heard.Confirmed { // until then it may only be out of sight
+			r.gone(at.Now)
+		}
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Stopped = where == Here && r.stopped != ""
 	c.Held = c.Stopped
 	if where == Here {
+		r.shown()
 		a.lookAgain(at, claim, r)
 		c.Heard = r.heard
 		c.GiveUp = r.giveUp != ""
@@ -57,7 +60,16 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	c.Behind = len(first) > 0
 	c.Alone = where == Here && !prepares(claim) && alone(at, claim)
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
+	c.Vanished = where == Gone && vanished(at.Snapshot, claim)
+	if !c.Vanished {
+		r.heard.Ended, c.Heard.Ended = false, false
+	}
 	switch {
+	case c.Vanished && !c.Heard.Ended:
+		r.recheckAt = time.Time{}
+		if why = r.problem; why == "" {
+			why = "nothing is shown of StatefulSet " + setOf(claim)
+		}
 	case where == Gone:
 		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != policy.Missing
 		successor := judgeReturn(at, claim)

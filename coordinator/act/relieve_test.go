@@ -2,12 +2,14 @@ package act
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -87,6 +89,7 @@ func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 // After a time without a webhook nobody has an agent, and what a prepare has
 // left waits for the first one that comes: its claim must not wait for it, too.
 func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
+	client := kubetest.New().Client(nil)
 	for name, c := range map[string]struct {
 		change func(at *Situation)
 		undone bool
@@ -99,6 +102,10 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 			at.Cluster = &v1alpha1.DatabaseCluster{}
 			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, false},
+		"a setting is shared, and not needed any more": {func(at *Situation) {
+			at.Cluster = &v1alpha1.DatabaseCluster{}
+			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+		}, true},
 	} {
 		at, claim := adopting()
 		at.Cluster = &v1alpha1.DatabaseCluster{}
@@ -108,7 +115,10 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		}
 		at.Snapshot.Pods[0].UID = "new"
 		c.change(&at)
-		a, r := &Actor{options: Options{Agents: &agents{}}}, run{}
+		a, err := New(Options{Agents: &agents{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
+			Namespace: namespace, Name: "search", UID: "u", Epoch: 1})
+		require.NoError(t, err)
+		r := run{over: strings.Contains(name, "not needed")}
 		a.undo(t.Context(), at, claim, r)(&r)
 		require.Equal(t, c.undone, r.heard.Undone, name)
 	}

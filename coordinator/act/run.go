@@ -98,6 +98,14 @@ func (r *run) succeeded() {
 	r.problem, r.errors, r.retryAt = "", 0, time.Time{}
 }
 
+// shown: the pod is in sight again.
+func (r *run) shown() {
+	if r.heard.Hidden {
+		r.heard.Hidden = false
+		r.succeeded()
+	}
+}
+
 // backToBarrier: what was looked at is no longer what is there. The guard is
 // shut, and opened again after that, given what is there then.
 func (r *run) backToBarrier() {

@@ -46,7 +46,9 @@ type world struct {
 	wrong    []string         // what the oracle saw
 	fresh    int
 	frozen   bool // agents do not answer
-	verdict  policy.Verdict
+	// hidden: nothing is shown of the StatefulSet, which has lost its label or is gone.
+	hidden  bool
+	verdict policy.Verdict
 	// guard is the label of new pods; enforced: Kubernetes keeps those that are closed.
 	guard    string
 	enforced bool
@@ -103,7 +105,8 @@ func bareWorld(t *testing.T) *world {
 }
 
 func (w *world) create(pod, rev string, live bool) {
-	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, Labels: map[string]string{revision: rev}}}
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, Labels: map[string]string{revision: rev, v1alpha1.LabelCluster: name}},
+		Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer}}}}
 	if w.guard != "" {
 		object.Labels[v1alpha1.LabelGuard] = w.guard
 	}
@@ -178,6 +181,10 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 		Pools: []policy.Pool{{Name: "s", Replicas: int32(len(w.pods)), Revision: w.update, Observed: true,
 			Management: policy.Parallel, Strategy: policy.OnDelete}},
 		Health: policy.Health{Verdict: w.verdict},
+	}
+	if w.hidden {
+		s.Pools = nil
+		return s
 	}
 	if w.set != nil {
 		s.Pools[0] = w.set.pool(s.Pools[0], cluster.Spec.Update.RollingUpdate)
