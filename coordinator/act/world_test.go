@@ -73,6 +73,8 @@ type world struct {
 	handed   string
 	handings int // how often an agent was asked about that
 
+	// onLook may change what is seen.
+	onLook func(*policy.Snapshot)
 	// onPrepare may replace what an agent answers.
 	onPrepare func(to Target, order Order) (Progress, error)
 }
@@ -234,6 +236,9 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads || p.UID == w.handed})
 	}
 	s.Groups = []policy.Group{group}
+	if w.onLook != nil {
+		w.onLook(&s)
+	}
 	return s
 }
 
