@@ -200,6 +200,9 @@ type Outcome struct {
 	// Resets says how often somebody has undone what was written to the partition
 	// of a pool, for those that are reset again and again.
 	Resets map[string]int
+	// Settings of the whole database that nobody relies on any more and that could not be
+	// put back yet, with why.
+	Settings map[string]string
 	// Deposed: a newer coordinator has taken over; this Actor does nothing more.
 	Deposed bool
 }

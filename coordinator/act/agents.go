@@ -22,6 +22,9 @@ type Agents interface {
 	// RestoreShared has an agent put a setting of the whole database back; it starts
 	// no write past a time.
 	RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, notAfter time.Time) (done bool, err error)
+	// RestoreUnaided puts a setting back while no pod of the database has an agent: the
+	// coordinator asks a pod's database itself. An error where it may not.
+	RestoreUnaided(ctx context.Context, pod Target, shared Shared, notAfter time.Time) (done bool, err error)
 	// Relieve has the agent of a pod hand over the duties of another member of
 	// the database, whose pod has no agent. It leaves nothing to be undone.
 	Relieve(ctx context.Context, to Target, order Order, member string) (Progress, error)

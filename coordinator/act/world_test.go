@@ -66,6 +66,10 @@ type world struct {
 	// can empty them. nil: nobody empties others.
 	stranded map[types.UID]bool
 
+	// agentless: no pod has an agent any more.
+	agentless bool
+	// plain: the database asks for no credentials.
+	plain bool
 	// knob is a setting of the whole database that prepares write; nil: there is none.
 	knob *setting
 
@@ -112,6 +116,11 @@ func (w *world) create(pod, rev string, live bool) {
 	if w.guard != "" {
 		object.Labels[v1alpha1.LabelGuard] = w.guard
 	}
+	w.mu.Lock()
+	if w.agentless {
+		object.Spec.InitContainers = nil
+	}
+	w.mu.Unlock()
 	if w.disks != nil {
 		w.disks.attach(object)
 	}
@@ -225,6 +234,9 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 				p.Phase, p.Problem, p.Report, p.Node = policy.Pending, policy.Unschedulable, nil, ""
 			}
 		}
+		if w.agentless {
+			p.Agent, p.Report, p.Since = false, nil, policy.At(time.Now().Add(-time.Minute)) // and so soaked
+		}
 		if w.disks != nil {
 			w.disks.tell(&p)
 		}
@@ -235,7 +247,9 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 		leads := w.handed == "" && !w.prepared[p.UID] && state == policy.Active && !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Leader })
 		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads || p.UID == w.handed})
 	}
-	s.Groups = []policy.Group{group}
+	if !w.agentless { // else nobody tells of any
+		s.Groups = []policy.Group{group}
+	}
 	if w.onLook != nil {
 		w.onLook(&s)
 	}

@@ -193,6 +193,10 @@ func (a agents) RestoreShared(context.Context, act.Target, act.Shared, int64, ti
 	return false, errNoAgent // no prepare tells of a setting of the whole database
 }
 
+func (a agents) RestoreUnaided(context.Context, act.Target, act.Shared, time.Time) (bool, error) {
+	return false, errNoAgent
+}
+
 func (a agents) Relieve(context.Context, act.Target, act.Order, string) (act.Progress, error) {
 	return act.Progress{}, errNoAgent
 }
