@@ -15,10 +15,13 @@ var sparesEmptied = map[Rule]bool{
 	ZoneUnknown: true, ZonesAway: true, PodsAway: true, BeingMoved: true,
 }
 
-// firstOfEmptied is the first hold of a pod that is written down as empty.
-func firstOfEmptied(holds []Hold) *Hold {
+// firstOfEmptied is the first hold of a pod that is written down as empty. That copies are
+// missing may be for want of this very pod; that the database works not at all, or that nobody knows,
+// is no time to delete a volume.
+func firstOfEmptied(holds []Hold, verdict Verdict) *Hold {
 	for i := range holds {
-		if !sparesEmptied[holds[i].Rule] {
+		rule := holds[i].Rule
+		if !sparesEmptied[rule] || rule == Unhealthy && verdict != Yellow && verdict != Recoverable {
 			return &holds[i]
 		}
 	}

@@ -102,6 +102,8 @@ func TestAnEmptiedPodIsNotHeldByWhatRations(t *testing.T) {
 			s.Pods[0].Phase, s.Pods[0].Zone, s.Pods[2].Zone = Terminating, "a", "b"
 		}, ZonesAway, true},
 		"a zone is not known":    {func(s *Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1)) }, ZoneUnknown, true},
+		"the database does not work": {func(s *Snapshot) { s.Health.Verdict = Red }, Unhealthy, false},
+		"nobody knows how it is":     {func(s *Snapshot) { s.Health.Verdict = UnknownHealth }, Unhealthy, false},
 		"a pause":                {func(s *Snapshot) { s.Cluster.Paused = true }, Paused, false},
 		"the engine's veto":      {func(s *Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, Vetoed, false},
 		"witnesses disagree":     {func(s *Snapshot) { s.Health.Disagree = "about a leader" }, ViewSplit, false},

@@ -35,7 +35,7 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 		d.needed = cost([]*candidate{c})
 		hold, notes := d.ask(c)
 		if empty {
-			hold = firstOfEmptied(d.explained)
+			hold = firstOfEmptied(d.explained, s.Health.Verdict)
 		}
 		if hold != nil {
 			return nil, hold
