@@ -101,13 +101,13 @@ func TestAnEmptiedPodIsNotHeldByWhatRations(t *testing.T) {
 			s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1))
 			s.Pods[0].Phase, s.Pods[0].Zone, s.Pods[2].Zone = Terminating, "a", "b"
 		}, ZonesAway, true},
-		"a zone is not known":    {func(s *Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1)) }, ZoneUnknown, true},
+		"a zone is not known":        {func(s *Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1)) }, ZoneUnknown, true},
 		"the database does not work": {func(s *Snapshot) { s.Health.Verdict = Red }, Unhealthy, false},
 		"nobody knows how it is":     {func(s *Snapshot) { s.Health.Verdict = UnknownHealth }, Unhealthy, false},
-		"a pause":                {func(s *Snapshot) { s.Cluster.Paused = true }, Paused, false},
-		"the engine's veto":      {func(s *Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, Vetoed, false},
-		"witnesses disagree":     {func(s *Snapshot) { s.Health.Disagree = "about a leader" }, ViewSplit, false},
-		"somebody else's budget": {func(s *Snapshot) { s.Pods[2].Refused = ForeignBudget }, ForeignBudget, false},
+		"a pause":                    {func(s *Snapshot) { s.Cluster.Paused = true }, Paused, false},
+		"the engine's veto":          {func(s *Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, Vetoed, false},
+		"witnesses disagree":         {func(s *Snapshot) { s.Health.Disagree = "about a leader" }, ViewSplit, false},
+		"somebody else's budget":     {func(s *Snapshot) { s.Pods[2].Refused = ForeignBudget }, ForeignBudget, false},
 		"data has come back to it": {func(s *Snapshot) {
 			s.Groups[0].Members = []Member{{ID: "r2", Pod: "solr-2", State: Active, Eligible: true, Leader: true}, {ID: "r0", Pod: "solr-0", State: Recovering, Eligible: true}}
 		}, ShardsAway, false},
