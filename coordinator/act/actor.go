@@ -185,28 +185,6 @@ func (at *Situation) pool(name string) *Pool {
 	return nil
 }
 
-// Outcome of a pass.
-type Outcome struct {
-	Edits Edits
-	// Wake is when to call Advance again if nothing happens before; zero means never.
-	Wake time.Time
-	// Claims are the open claims with their phases as of now.
-	Claims []policy.Claim
-	// Waits are, by pod, what open claims wait for, in words.
-	Waits map[string]string
-	// Away are the pods whose claims were released in this pass, and how long
-	// they were away.
-	Away []Absence
-	// Resets says how often somebody has undone what was written to the partition
-	// of a pool, for those that are reset again and again.
-	Resets map[string]int
-	// Settings of the whole database that nobody relies on any more and that could not be
-	// put back yet, with why.
-	Settings map[string]string
-	// Deposed: a newer coordinator has taken over; this Actor does nothing more.
-	Deposed bool
-}
-
 // Advance starts what is to be done next about each open claim and about the
 // plan's steps, and returns what must be written for the rest. A pass in which
 // claims are dropped makes no new ones: the plan was made with them. Decide
@@ -249,12 +227,6 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	}
 	a.wakeForRests(at.Now, &out)
 	return out
-}
-
-// Absence is how long a pod was away that went by a claim and is back.
-type Absence struct {
-	Pod    string
-	Lasted time.Duration
 }
 
 // pursue does the next thing about one claim.
@@ -322,12 +294,6 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 	if c.Held || r.heard.Sent {
 		// Only time may end these: a look that grows old, a cache that lags.
 		out.wake(at.Now.Add(observedFor))
-	}
-}
-
-func (o *Outcome) wake(at time.Time) {
-	if o.Wake.IsZero() || at.Before(o.Wake) {
-		o.Wake = at
 	}
 }
 
