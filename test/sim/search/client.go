@@ -180,6 +180,9 @@ func (a agents) Plan(ctx context.Context, to act.Target, order act.Order) ([]byt
 }
 
 func (a agents) Prepare(ctx context.Context, to act.Target, order act.Order, _ []byte) (act.Progress, error) {
+	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
+		return act.Progress{State: policy.DrainPrepared}, nil
+	}
 	err := a.order(ctx, "order a prepare of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
 	return act.Progress{State: policy.DrainPrepared}, err
 }
