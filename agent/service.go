@@ -145,7 +145,7 @@ func (s *service) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
 	o := order{
 		claim: r.GetClaim(), epoch: r.GetFence().GetEpoch(), eligible: r.GetEligible(), undo: r.GetUndo(),
-		shared: engines.Shared{Knob: r.GetKnob(), Undo: r.GetKnobUndo()},
+		shared: engines.Shared{Knob: r.GetKnob(), Undo: r.GetKnobUndo()}, anew: r.GetAnew(),
 	}
 	switch r.GetKind() {
 	case rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF:

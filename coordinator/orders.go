@@ -74,7 +74,7 @@ func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, und
 	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
 		Kind: kind, Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
 		Eligible: order.Eligible, Apply: apply, Undo: undo,
-		Knob: order.Shared.Knob, KnobUndo: order.Shared.Undo,
+		Knob: order.Shared.Knob, KnobUndo: order.Shared.Undo, Anew: order.Anew,
 	}, order.NotAfter)
 	return answer, judge(err)
 }

@@ -44,6 +44,8 @@ type Decision struct {
 	// Waiting is, by pod, what an open claim waits for, in the words of whoever
 	// carries it out.
 	Waiting map[string]string
+	// Settings of the whole database that could not be put back yet, with why.
+	Settings map[string]string
 }
 
 // Guard is what people should know of the guard, beside whether it enforces.

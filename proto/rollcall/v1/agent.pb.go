@@ -371,7 +371,10 @@ type PrepareRequest struct {
 	// pod's agent empties it. Only with PREPARE_KIND_EVACUATE. Every call with apply is one round of the work.
 	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
 	// Until when it is good; an order without it is refused.
-	Term          *Term `protobuf:"bytes,12,opt,name=term,proto3" json:"term,omitempty"`
+	Term *Term `protobuf:"bytes,12,opt,name=term,proto3" json:"term,omitempty"`
+	// With apply: a prepare that was done is looked at anew, and done again as far as it did not last. DRAIN_PREPARED is then
+	// true of the database after this call. An agent that does not know this answers that it was done once.
+	Anew          bool `protobuf:"varint,13,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -481,6 +484,13 @@ func (x *PrepareRequest) GetTerm() *Term {
 		return x.Term
 	}
 	return nil
+}
+
+func (x *PrepareRequest) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
 }
 
 type PrepareResponse struct {
@@ -868,7 +878,7 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"Y\n" +
 	"\x04Term\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12/\n" +
-	"\x05until\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05until\"\xda\x02\n" +
+	"\x05until\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05until\"\xee\x02\n" +
 	"\x0ePrepareRequest\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.rollcall.v1.PrepareKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -881,7 +891,8 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\tknob_undo\x18\n" +
 	" \x01(\fR\bknobUndo\x12\x12\n" +
 	"\x04node\x18\v \x01(\tR\x04node\x12%\n" +
-	"\x04term\x18\f \x01(\v2\x11.rollcall.v1.TermR\x04termJ\x04\b\b\x10\tR\tnot_after\"\xc2\x01\n" +
+	"\x04term\x18\f \x01(\v2\x11.rollcall.v1.TermR\x04term\x12\x12\n" +
+	"\x04anew\x18\r \x01(\bR\x04anewJ\x04\b\b\x10\tR\tnot_after\"\xc2\x01\n" +
 	"\x0fPrepareResponse\x12\x12\n" +
 	"\x04undo\x18\x01 \x01(\fR\x04undo\x12(\n" +
 	"\x05drain\x18\x02 \x01(\x0e2\x12.rollcall.v1.DrainR\x05drain\x12\x16\n" +
