@@ -188,7 +188,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		decision.Phase = policy.ClusterStalled
 	}
 	s.stalled = decision.Phase == policy.ClusterStalled
-	decision.HeldSince = s.progress.held
+	decision.HeldSince, decision.AwaySince = s.progress.held, s.progress.away
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision, &wake)
 	s.estimates.learn(snapshot, outcome.Away)
