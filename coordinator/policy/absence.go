@@ -1,12 +1,15 @@
 package policy
 
+import "time"
+
 // Absence is a pod that should serve and does not.
 type Absence struct {
 	Pod string
 	// Why says in which way, and Problem what is wrong, where that has a name.
 	Why     string
 	Problem Problem
-	// Since is when its phase began; zero where that says nothing of its absence.
+	// Since is when its phase began, or for how long it says that it is not live; zero
+	// where neither tells of its absence.
 	Since Time
 }
 
@@ -22,8 +25,11 @@ func Absences(s Snapshot) []Absence {
 			continue
 		}
 		a := Absence{Pod: p.Name, Why: p.awayWhy, Problem: p.Problem}
-		if p.Phase != Ready {
+		switch {
+		case p.Phase != Ready:
 			a.Since = p.Since
+		case p.report != nil && p.report.NotLiveSeconds > 0:
+			a.Since = At(s.Now.Add(-time.Duration(p.report.NotLiveSeconds * float64(time.Second))))
 		}
 		list = append(list, a)
 	}

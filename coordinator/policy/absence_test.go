@@ -41,6 +41,7 @@ func TestAbsences(t *testing.T) {
 	require.Equal(t, since, one(func(_ *Snapshot, p *Pod) { p.Phase, p.Since = Started, since })[0].Since)
 	require.Zero(t, one(func(_ *Snapshot, p *Pod) { p.Report.Member, p.Since = NotLive, since })[0].Since,
 		"it has been Ready since then, and nobody says since when it is not live")
+	require.Equal(t, since, one(func(_ *Snapshot, p *Pod) { p.Report.Member, p.Report.NotLiveSeconds = NotLive, 3600 })[0].Since)
 	require.Empty(t, one(func(s *Snapshot, p *Pod) { s.Cluster.Spec.Policy.SoakSeconds, p.Since = 600, s.Now }), "it soaks")
 	require.Empty(t, one(func(s *Snapshot, _ *Pod) {
 		s.Pools[0].Strategy, s.Cluster.GuardEnforcing = RollingUpdateStrategy, false
