@@ -189,7 +189,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		// To try again what came to nothing before does not end a stall.
 		decision.Phase = policy.ClusterStalled
 	}
-	decision.HeldSince = s.progress.held
+	decision.HeldSince, decision.AwaySince = s.progress.held, s.progress.away
 	switch late, next := status.SettingLate(decision); {
 	case late && decision.Phase != policy.ClusterPaused:
 		decision.Phase = policy.ClusterStalled

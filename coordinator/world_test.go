@@ -49,6 +49,11 @@ type world struct {
 	removals []string
 	// guarded: coordinators have a guard.
 	guarded bool
+	// hangs are requests of coordinators that are not answered before released is closed.
+	hangs    func(kubetest.Call) bool
+	released chan struct{}
+	// provision is what coordinators do for a cluster's pods; nil: nothing.
+	provision func(Key)
 	// firstLooks of coordinators; 0: their default.
 	firstLooks int
 	// answered is when an agent was last asked for its report, and gave it.
@@ -451,6 +456,10 @@ func (w *world) start() *process {
 	p := &process{done: make(chan struct{}), writes: map[string]int{}}
 	p.board = status.NewBoard(p)
 	p.client = w.server.Client(func(c kubetest.Call) (func() error, error) {
+		if w.hangs != nil && w.hangs(c) {
+			<-w.released
+			return nil, errors.New("the connection was lost")
+		}
 		if c.Write() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -489,6 +498,12 @@ func (w *world) start() *process {
 	o := Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log, FirstLooks: w.firstLooks}
 	if p.guard != nil {
 		o.Guard = p.guard
+	}
+	if w.provision != nil {
+		o.Provision = func(_ context.Context, objects kube.ClusterObjects) (time.Time, error) {
+			w.provision(Key{Namespace: objects.Cluster.Namespace, Name: objects.Cluster.Name})
+			return time.Time{}, nil
+		}
 	}
 	c, err := New(o)
 	require.NoError(w.t, err)
@@ -538,6 +553,10 @@ func (db *database) status() v1alpha1.Status {
 // stop ends all agents, so that nothing outlives the test.
 func (w *world) end() {
 	time.Sleep(10 * time.Second) // kubelets finish
+	w.stopAgents()
+}
+
+func (w *world) stopAgents() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, db := range w.dbs {

@@ -34,6 +34,9 @@ type Decision struct {
 	// HeldSince says since when each of the Waits has lasted without a break, by
 	// its key, as far as that is known.
 	HeldSince map[string]time.Time
+	// AwaySince says since when each pod that does not serve has not, as far as that
+	// is known.
+	AwaySince map[string]time.Time
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
 	SpecError error
