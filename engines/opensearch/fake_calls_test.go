@@ -25,6 +25,8 @@ func (c *fakeCluster) serve(self string, w http.ResponseWriter, r *http.Request)
 	case path == pathState+"/version,master_node,nodes,routing_table,customs":
 		answer(w, c.state())
 		c.settle() // the next reader sees how it went on
+	case path == pathState+"/version,routing_table":
+		answer(w, c.state())
 	case strings.HasPrefix(path, pathState+"/metadata/"):
 		answer(w, c.metadata())
 	case path == pathHealth:
@@ -102,7 +104,7 @@ func (c *fakeCluster) state() map[string]any {
 				row["relocating_node"] = copy.target
 			}
 			if copy.info != "" {
-				row["unassigned_info"] = map[string]any{"reason": copy.info, "delayed": copy.delayed}
+				row["unassigned_info"] = map[string]any{"reason": copy.info, "delayed": copy.delayed, "allocation_status": copy.status}
 			}
 			rows = append(rows, row)
 		}

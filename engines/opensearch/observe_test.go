@@ -234,5 +234,5 @@ func TestQueuedChangesHold(t *testing.T) {
 	c.locked(func() { c.queued = true })
 	o, err := mustNew(t, testOptions(c.options(0))).Observe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "Yellow changes of the cluster are queued; missing: a copy of books/0", fmt.Sprint(o.Health.Verdict, " ", o.Health.Reason))
+	require.Equal(t, "Yellow changes of the cluster are queued; missing until a node is back or updated: a copy of books/0", fmt.Sprint(o.Health.Verdict, " ", o.Health.Reason))
 }
