@@ -88,8 +88,13 @@ func TestRealMissing(t *testing.T) {
 	await(t, own, "back, and its copy is on its disk only", func(o engines.Observation) bool {
 		return o.Member == engines.Live && o.Health.Verdict == engines.Red
 	})
-	r, self := realReading(t, victim)
-	require.Zero(t, r.state.hosted(self), "no shard names the node")
+	hosted := func() int {
+		r, _ := realReading(t, n)
+		id, one := r.state.byName(victim.Name)
+		require.True(t, one)
+		return r.state.hosted(id)
+	}
+	require.Zero(t, hosted(), "no shard names the node")
 	order := engines.Order{Kind: engines.Evacuate, Claim: "empty"}
 	undo, err := own.Plan(t.Context(), order)
 	require.NoError(t, err)
@@ -106,7 +111,6 @@ func TestRealMissing(t *testing.T) {
 	var answer struct{ Count int }
 	require.NoError(t, json.Unmarshal(n.Call("GET", "/alone/_count", ""), &answer))
 	require.Equal(t, 10, answer.Count)
-	r, self = realReading(t, victim)
-	require.Zero(t, r.state.hosted(self))
+	require.Zero(t, hosted())
 	repeat(t, func() (engines.Progress, error) { return own.Restore(t.Context(), undo) })
 }
