@@ -10,8 +10,8 @@ import (
 )
 
 // placeless asks what OpenSearch found when it last looked for a place for replicas that
-// are nowhere, and of which state that is. In each state the answer is that of the
-// nodes and settings in it, so it is no older than these.
+// are nowhere, and of which state that is. Where a node has just come it has yet to look
+// again; that is queued then, and the verdict asks for that, too.
 func (a *api) placeless(ctx context.Context) (id string, shards map[string]bool, err error) {
 	row := "routing_table.indices.*.shards.*."
 	params := web.Query("filter_path", strings.Join([]string{"state_uuid", row + "primary", row + "state", row + "unassigned_info.allocation_status"}, ","))
