@@ -51,7 +51,9 @@ func TestRealMissing(t *testing.T) {
 	}
 
 	n.Call("PUT", "/many", `{"settings":{"number_of_shards":1,"number_of_replicas":3}}`)
-	o := await(t, e, "one replica too many", func(o engines.Observation) bool { return len(members(o, "many/0")) == 3 && o.Health.Verdict == engines.Green })
+	o := await(t, e, "one replica too many", func(o engines.Observation) bool {
+		return len(members(o, "many/0")) == 3 && o.Health.Verdict == engines.Green
+	})
 	require.Equal(t, "more copies are wanted than there are nodes for, of many/0", o.Health.Reason)
 	require.Equal(t, []string{"Active", "Active", "Active"}, members(o, "many/0"))
 	require.True(t, o.Settled)
@@ -73,7 +75,9 @@ func TestRealMissing(t *testing.T) {
 	require.Equal(t, engines.Yellow, o.Health.Verdict, "nobody goes while copies move")
 	require.Equal(t, "being moved: a copy of moving/0; opensearch finds no node that may take it, missing: a copy of filtered/0", o.Health.Reason)
 	n.Call("PUT", pathSettings, `{"transient":{"indices.recovery.max_bytes_per_sec":null}}`)
-	await(t, e, "moved", func(o engines.Observation) bool { return o.Health.Verdict == engines.Recoverable && len(members(o, "moving/0")) == 1 })
+	await(t, e, "moved", func(o engines.Observation) bool {
+		return o.Health.Verdict == engines.Recoverable && len(members(o, "moving/0")) == 1
+	})
 
 	n.Call("DELETE", "/many,filtered,moving", "")
 	placed("alone", victim, 0)
