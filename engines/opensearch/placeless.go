@@ -22,8 +22,9 @@ func (a *api) placeless(ctx context.Context) (id string, shards map[string]bool,
 	return id, shards, err
 }
 
-// decodePlaceless: "no" is the word for a copy that no node may take. Whatever else may
-// end by itself: "throttled", "fetching_shard_data", "delayed_allocation", "no_attempt".
+// decodePlaceless: "deciders_no" is the word for a copy that no node may take. Whatever
+// else may end by itself: "deciders_throttled", "fetching_shard_data",
+// "delayed_allocation", "no_attempt".
 func decodePlaceless(r io.Reader) (id string, shards map[string]bool, err error) {
 	var answer struct {
 		ID      string `json:"state_uuid"`
@@ -52,7 +53,7 @@ func decodePlaceless(r io.Reader) (id string, shards map[string]bool, err error)
 			for _, row := range rows {
 				if !row.Primary && copyStateOf(row.State) == unassigned {
 					nowhere++
-					refused += count(row.Info != nil && row.Info.Status == "no")
+					refused += count(row.Info != nil && row.Info.Status == "deciders_no")
 				}
 			}
 			if nowhere > 0 && nowhere == refused {

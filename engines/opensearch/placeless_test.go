@@ -19,7 +19,7 @@ func TestDecodePlaceless(t *testing.T) {
 		}
 		return out + "}"
 	}
-	served, no := row("STARTED", "true", ""), row("UNASSIGNED", "false", "no")
+	served, no := row("STARTED", "true", ""), row("UNASSIGNED", "false", "deciders_no")
 	for name, c := range map[string]struct {
 		rows []string
 		want bool
@@ -27,13 +27,13 @@ func TestDecodePlaceless(t *testing.T) {
 		"no place":               {[]string{served, no}, true},
 		"none for either of two": {[]string{served, no, no}, true},
 		"one of two is tried":    {[]string{served, no, row("UNASSIGNED", "false", "no_attempt")}, false},
-		"throttled":              {[]string{served, row("UNASSIGNED", "false", "throttled")}, false},
+		"throttled":              {[]string{served, row("UNASSIGNED", "false", "deciders_throttled")}, false},
 		"asked what nodes have":  {[]string{served, row("UNASSIGNED", "false", "fetching_shard_data")}, false},
 		"delayed":                {[]string{served, row("UNASSIGNED", "false", "delayed_allocation")}, false},
 		"a word of tomorrow":     {[]string{served, row("UNASSIGNED", "false", "maybe")}, false},
 		"nothing is said":        {[]string{served, row("UNASSIGNED", "false", "")}, false},
 		"all are there":          {[]string{served, row("STARTED", "false", "")}, false},
-		"only the primary":       {[]string{row("UNASSIGNED", "true", "no")}, false},
+		"only the primary":       {[]string{row("UNASSIGNED", "true", "deciders_no")}, false},
 	} {
 		id, got, err := decodePlaceless(strings.NewReader(`{"state_uuid":"s1","routing_table":{"indices":{"x":{"shards":{"0":[` + strings.Join(c.rows, ",") + `]}}}}}`))
 		require.NoError(t, err, name)
@@ -62,7 +62,7 @@ func TestPlacelessIsOfTheSameState(t *testing.T) {
 	require.Equal(t, engines.Green, verdict())
 	require.Zero(t, c.asked(path))
 	c.locked(func() {
-		c.shards["books/0"][1] = &fakeCopy{state: "UNASSIGNED", info: "INDEX_CREATED", status: "no"}
+		c.shards["books/0"][1] = &fakeCopy{state: "UNASSIGNED", info: "INDEX_CREATED", status: "deciders_no"}
 	})
 	require.Equal(t, engines.Recoverable, verdict())
 	require.Equal(t, engines.Recoverable, verdict())
