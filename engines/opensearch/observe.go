@@ -188,14 +188,8 @@ func (b *observer) read(ctx context.Context) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	if next.undecided() {
-		id, placeless, err := b.api.placeless(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if id == next.state.id {
-			next.placeless = placeless // else what it was is for the next look
-		}
+	if err := b.api.explain(ctx, next); err != nil {
+		return nil, err
 	}
 	b.cluster, b.processes = next, next.processes()
 	return next, nil

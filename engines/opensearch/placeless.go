@@ -2,64 +2,81 @@ package opensearch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"net/http"
+	"strconv"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// placeless asks what OpenSearch found when it last looked for a place for replicas that
-// are nowhere, and of which state that is. Where a node has just come it has yet to look
-// again; that is queued then, and the verdict asks for that, too.
-func (a *api) placeless(ctx context.Context) (id string, shards map[string]bool, err error) {
-	row := "routing_table.indices.*.shards.*."
-	params := web.Query("filter_path", strings.Join([]string{"state_uuid", row + "primary", row + "state", row + "unassigned_info.allocation_status"}, ","))
-	err = a.get(ctx, pathState+"/version,routing_table", params, func(r io.Reader) error {
-		id, shards, err = decodePlaceless(r)
-		return err
-	})
-	return id, shards, err
+// mostExplained is for how many shards OpenSearch is asked, one request each, why their
+// replicas are nowhere. Where there are more the reason is one for all, and a person sees
+// to it: they count as if a node could take them.
+const mostExplained = 16
+
+// explain asks of each undecided shard whether any node may take its replica. What was
+// found counts for the state of the reading alone, so that must be the newest after it.
+func (a *api) explain(ctx context.Context, r *reading) error {
+	shards := r.undecided()
+	if len(shards) == 0 || len(shards) > mostExplained {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, s := range shards {
+		no, err := a.placeless(ctx, s)
+		var status *web.StatusError
+		if errors.As(err, &status) {
+			return nil // it may not be asked, or is not there any more
+		}
+		if err != nil {
+			return err
+		}
+		found[s.String()] = no
+	}
+	now, err := a.head(ctx, false)
+	if err == nil && now.ID == r.state.id {
+		r.placeless = found
+	}
+	return err
 }
 
-// decodePlaceless: "deciders_no" is the word for a copy that no node may take. Whatever
-// else may end by itself: "deciders_throttled", "fetching_shard_data",
-// "delayed_allocation", "no_attempt".
-func decodePlaceless(r io.Reader) (id string, shards map[string]bool, err error) {
+// placeless asks whether no node may take a replica of the shard that is nowhere. The
+// answer is computed then, by all rules of OpenSearch.
+func (a *api) placeless(ctx context.Context, s shard) (no bool, err error) {
+	number, err := strconv.Atoi(s.number)
+	if err != nil {
+		return false, fmt.Errorf("shard %s: %w", engines.OneLine(s.String()), err)
+	}
+	err = a.client.Do(ctx, web.Request{
+		Method: http.MethodPost, Path: pathExplain, Params: web.Query("filter_path", "index,shard,primary,current_state,can_allocate"),
+		Body:    map[string]any{"index": s.index, "shard": number, "primary": false},
+		Timeout: a.read,
+		Read: func(body io.Reader) error {
+			no, err = decodeExplanation(body, s.index, number)
+			return err
+		},
+	})
+	return no, err
+}
+
+// decodeExplanation: "no" is the word for a copy that no node may take. Whatever else
+// may end by itself: "throttled", "awaiting_info", "allocation_delayed", "yes".
+func decodeExplanation(r io.Reader, index string, number int) (no bool, err error) {
 	var answer struct {
-		ID      string `json:"state_uuid"`
-		Routing struct {
-			Indices map[string]struct {
-				Shards map[string][]struct {
-					State   string `json:"state"`
-					Primary bool   `json:"primary"`
-					Info    *struct {
-						Status string `json:"allocation_status"`
-					} `json:"unassigned_info"`
-				} `json:"shards"`
-			} `json:"indices"`
-		} `json:"routing_table"`
+		Index       string `json:"index"`
+		Shard       *int   `json:"shard"`
+		Primary     *bool  `json:"primary"`
+		State       string `json:"current_state"`
+		CanAllocate string `json:"can_allocate"`
 	}
-	if err := decode(r, "allocation status", &answer); err != nil {
-		return "", nil, err
+	if err := decode(r, "allocation explanation", &answer); err != nil {
+		return false, err
 	}
-	if answer.ID == "" {
-		return "", nil, fmt.Errorf("decode allocation status: no state_uuid: %w", ErrNotOpenSearch)
+	if answer.Index != index || answer.Shard == nil || *answer.Shard != number || answer.Primary == nil {
+		return false, fmt.Errorf("decode allocation explanation: not about %s/%d: %w", engines.OneLine(index), number, ErrNotOpenSearch)
 	}
-	shards = map[string]bool{}
-	for index, i := range answer.Routing.Indices {
-		for number, rows := range i.Shards {
-			nowhere, refused := 0, 0
-			for _, row := range rows {
-				if !row.Primary && copyStateOf(row.State) == unassigned {
-					nowhere++
-					refused += count(row.Info != nil && row.Info.Status == "deciders_no")
-				}
-			}
-			if nowhere > 0 && nowhere == refused {
-				shards[shard{index: index, number: number}.String()] = true
-			}
-		}
-	}
-	return answer.ID, shards, nil
+	return !*answer.Primary && answer.State == "unassigned" && answer.CanAllocate == "no", nil
 }

@@ -103,19 +103,23 @@ func (r *reading) absence(s shard, c shardCopy, takers int) absence {
 	return stuck
 }
 
-// undecided tells whether OpenSearch is to be asked what it found when it looked for a
-// place for copies: what is known here says that some could have one.
-func (r *reading) undecided() bool {
+// undecided are the shards of which OpenSearch is to be asked whether a node may take a
+// replica that is nowhere: what is known here says that one could.
+func (r *reading) undecided() []shard {
 	takers := r.takers()
-	return slices.ContainsFunc(r.state.shards, func(s shard) bool {
-		return slices.ContainsFunc(s.copies, func(c shardCopy) bool {
+	var out []shard
+	for _, s := range r.state.shards {
+		if slices.ContainsFunc(s.copies, func(c shardCopy) bool {
 			if c.primary || c.state != unassigned {
 				return false
 			}
 			why := r.absence(s, c, takers)
 			return why == stuck || why == failed
-		})
-	})
+		}) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // takable tells whether a node that is here could take a missing replica. It may
