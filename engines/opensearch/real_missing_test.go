@@ -3,8 +3,12 @@ package opensearch
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +30,26 @@ func fill(n *opensearchtest.Node, index string, documents int) {
 	}
 	n.Call("POST", "/"+index+"/_bulk?refresh=true", body.String())
 	n.Call("POST", "/"+index+"/_flush", "")
+}
+
+// lockIndices keeps the indices of a node that has stopped from being opened, as a
+// process does that still has them.
+func lockIndices(t *testing.T, n *opensearchtest.Node) (free func()) {
+	locks, err := filepath.Glob(filepath.Join(n.Dir(), "nodes", "0", "indices", "*", "0", "index", "write.lock"))
+	require.NoError(t, err)
+	require.NotEmpty(t, locks)
+	var held []*os.File
+	for _, path := range locks {
+		file, err := os.OpenFile(path, os.O_RDWR, 0o644)
+		require.NoError(t, err)
+		require.NoError(t, syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}))
+		held = append(held, file)
+	}
+	return func() {
+		for _, file := range held {
+			file.Close()
+		}
+	}
 }
 
 // TestRealMissing: what is concluded of copies that no restart brings back, of copies
@@ -84,8 +108,8 @@ func TestRealMissing(t *testing.T) {
 	fill(n, "alone", 10)
 	n.Call("PUT", "/alone/_settings", `{"index.routing.allocation.include._name":null}`)
 	n.AwaitHealth("green", 3)
-	n.Call("PUT", pathSettings, `{"persistent":{"cluster.routing.allocation.enable":"none"}}`)
 	victim.Stop()
+	free := lockIndices(t, victim)
 	victim.Start()
 	victim.AwaitUp()
 	own := realEngine(t, victim)
@@ -98,7 +122,7 @@ func TestRealMissing(t *testing.T) {
 		require.True(t, one)
 		return r.state.hosted(id)
 	}
-	require.Zero(t, hosted(), "no shard names the node")
+	require.Eventually(t, func() bool { return hosted() == 0 }, time.Minute, 100*time.Millisecond, "no shard names the node once OpenSearch has given up")
 	order := engines.Order{Kind: engines.Evacuate, Claim: "empty"}
 	undo, err := own.Plan(t.Context(), order)
 	require.NoError(t, err)
@@ -110,7 +134,8 @@ func TestRealMissing(t *testing.T) {
 		said = p.Detail
 	}
 	require.Contains(t, said, "may be on the disk of this node alone; no copy serves of alone/0")
-	n.Call("PUT", pathSettings, `{"persistent":{"cluster.routing.allocation.enable":null}}`)
+	free()
+	n.Call("POST", "/_cluster/reroute?retry_failed=true&metric=none", "")
 	repeat(t, func() (engines.Progress, error) { return own.Apply(t.Context(), order, undo) })
 	var answer struct{ Count int }
 	require.NoError(t, json.Unmarshal(n.Call("GET", "/alone/_count", ""), &answer))
