@@ -52,7 +52,7 @@ func (v *view) report(now time.Time, allGroups bool) *rollcallv1.Report {
 	}
 	r.Age = durationpb.New(now.Sub(s.started))
 	r.ObservedAt = timestamppb.New(s.started)
-	r.NotLive = since(s.notLiveSince, now)
+	r.NotLive = s.notLive()
 	r.SettledFor = since(s.settledSince, now)
 	r.DataBytes = s.observation.DataBytes
 	return r

@@ -697,7 +697,8 @@ type Report struct {
 	// Name of the member in the database; empty while unknown.
 	Node   string     `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
 	Member Membership `protobuf:"varint,9,opt,name=member,proto3,enum=rollcall.v1.Membership" json:"member,omitempty"`
-	// For how long member has been NOT_LIVE without a break; zero otherwise.
+	// For how long member had been NOT_LIVE when the observation was started, each look having said so, without a break;
+	// absent otherwise.
 	NotLive *durationpb.Duration `protobuf:"bytes,10,opt,name=not_live,json=notLive,proto3" json:"not_live,omitempty"`
 	Roles   []string             `protobuf:"bytes,11,rep,name=roles,proto3" json:"roles,omitempty"`
 	Rank    int32                `protobuf:"varint,12,opt,name=rank,proto3" json:"rank,omitempty"`
