@@ -8,6 +8,7 @@ const (
 	memberRecovering = "RECOVERING"
 	memberAway       = "UNREACHABLE"
 	memberOffline    = "OFFLINE"
+	memberFailed     = "ERROR"
 	rolePrimary      = "PRIMARY"
 	roleSecondary    = "SECONDARY"
 )
@@ -55,6 +56,7 @@ func (a answers) galera(own State) *GroupState {
 	switch state := c.text("wsrep_local_state_comment"); {
 	case state == "Synced" && ready:
 		m.State = memberOnline
+	case strings.HasPrefix(state, "Join"):
 	case !ready, strings.HasPrefix(state, "Disconnected"), state == "Initialized":
 		m.State = memberOffline
 	}

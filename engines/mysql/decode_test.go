@@ -61,7 +61,7 @@ func TestDecodeMySQL(t *testing.T) {
 func TestDecodeMariaDB(t *testing.T) {
 	now, lag := time.Unix(1800000001, 0), time.Duration(0)
 	require.Equal(t, State{
-		Node: "db-1:3307", ID: "2", Version: "10.11.19-MariaDB-0+deb12u1-log", Flavor: MariaDB, Serving: true, Looked: now, Started: time.Unix(1799999900, 0).UTC(),
+		Node: "db-1:3307", Unnamed: true, ID: "2", Version: "10.11.19-MariaDB-0+deb12u1-log", Flavor: MariaDB, Serving: true, Looked: now, Started: time.Unix(1799999900, 0).UTC(),
 		Writes: RefusedBySQL, Executed: "0-2-3,0-1-5", Received: "0-1-6", Purged: "0-1-2",
 		Source:   &Source{Host: "db-0", Port: 3306, ID: "1", Receiving: true, Applying: true, Started: true, Lag: &lag},
 		SemiSync: SemiSync{Installed: true},
