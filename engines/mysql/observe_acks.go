@@ -14,7 +14,9 @@ func (s sight) acks() (engines.Group, bool) {
 	}
 	g := engines.Group{ID: "acks", Kind: engines.Acks, MinAvailable: max(s.primary.state.SemiSync.Acks, 1)}
 	members, counted := s.counted()
-	claim := func(m member) bool { return s.claims(m) && (lists(*s.primary, m) || howMany(members, s.claims) <= counted) }
+	claim := func(m member) bool {
+		return s.claims(m) && (lists(*s.primary, m) || howMany(members, s.claims) <= counted)
+	}
 	silent := func(m member) bool { return !m.known && lists(*s.primary, m) }
 	claims, silents := howMany(members, claim), howMany(members, silent)
 	for _, m := range members {
@@ -35,11 +37,14 @@ func (s sight) acks() (engines.Group, bool) {
 func (s sight) counted() (members []member, clients int) {
 	clients = s.primary.state.SemiSync.Clients
 	for _, m := range s.members {
-		switch {
-		case m.name() == s.primary.name() || m.name() == "":
-		case s.acknowledges(m):
+		if m.name() == s.primary.name() || m.name() == "" {
+			continue
+		}
+		is := s.acknowledges(m)
+		if is {
 			members = append(members, m)
-		case s.claims(m):
+		}
+		if s.asked(m) && !(is && s.claims(m)) {
 			clients--
 		}
 	}
@@ -84,15 +89,20 @@ func (s sight) acknowledges(m member) bool {
 	return !member || feeds(*s.primary, m) || source.name() == s.primary.name()
 }
 
-// claims: the replica says that the primary asks it for acknowledgements.
-func (s sight) claims(m member) bool {
+// asked: the replica says that the primary asks it for acknowledgements.
+func (s sight) asked(m member) bool {
 	return m.serves() && m.state.SemiSync.Acknowledging && feeds(*s.primary, m)
+}
+
+// claims: it says so, and applies what it acknowledges: it is of use to nobody else.
+func (s sight) claims(m member) bool {
+	return s.asked(m) && m.state.Source.Applying && m.state.Source.Failure == ""
 }
 
 // ackState of one of which nobody says that it acknowledges.
 func (s sight) ackState(m member) engines.MemberState {
-	switch {
-	case m.serves() && m.state.Source != nil && m.state.Source.Receiving:
+	switch src := m.state.Source; {
+	case m.serves() && src != nil && src.Receiving && src.Applying && src.Failure == "":
 		return engines.Recovering
 	case m.serves(), m.known && m.state.Down, s.missed(m):
 		return engines.Down

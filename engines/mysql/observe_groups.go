@@ -16,7 +16,7 @@ func (s sight) groups() []engines.Group {
 			continue
 		}
 		copy := engines.Member{ID: m.name(), Node: m.name(), State: s.copyState(m), Leader: s.leads(m) || s.presumed(m)}
-		copy.Eligible = copy.State == engines.Active && s.mayLead(m)
+		copy.Eligible = copy.State == engines.Active && s.couldLead(m)
 		data.Members, primary.Members = append(data.Members, copy), append(primary.Members, copy)
 	}
 	out := []engines.Group{primary, data}
@@ -29,8 +29,8 @@ func (s sight) groups() []engines.Group {
 	return out
 }
 
-// mayLead: the primary, and of those that follow it closely whoever could take over.
-func (s sight) mayLead(m member) bool {
+// couldLead: the primary, and of those that follow it closely whoever could take over.
+func (s sight) couldLead(m member) bool {
 	src := m.state.Source
 	if s.primary == nil || s.leads(m) || m.state.Group != nil || src == nil {
 		return true
