@@ -3,6 +3,7 @@ package mysql
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -72,14 +73,19 @@ func (s sight) verdict() engines.Health {
 		return engines.Health{Verdict: engines.Yellow, Reason: yellow.Text("replication:")}
 	case away.N+broken.N == 0 && s.unacknowledged():
 		return engines.Health{Verdict: engines.Yellow, Reason: s.primary.name() + " commits without waiting for a replica, as it should"}
-	case s.uncounted() != "":
-		return engines.Health{Verdict: engines.Recoverable, Reason: s.uncounted()}
-	case broken.N > 0 && away.N > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("away:") + "; " + broken.Text("broken:")}
-	case broken.N > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: broken.Text("broken:")}
-	case away.N > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("away:")}
+	}
+	var missing []string
+	if away.N > 0 {
+		missing = append(missing, away.Text("away:"))
+	}
+	if broken.N > 0 {
+		missing = append(missing, broken.Text("broken:"))
+	}
+	if why := s.uncounted(); why != "" {
+		missing = append(missing, why)
+	}
+	if len(missing) > 0 {
+		return engines.Health{Verdict: engines.Recoverable, Reason: strings.Join(missing, "; ")}
 	}
 	return engines.Health{Verdict: engines.Green}
 }
