@@ -30,6 +30,10 @@ func (a answers) group(d *dialect, own State) *GroupState {
 			ID: r.words("id"), Host: r.words("host"), Port: int(min(port, 1<<16)),
 			State: r.words("state"), Role: r.words("role"), Version: r.words("version"),
 		}
+		if m.ID == "" && m.State == memberOffline { // itself, before it was ever in the group
+			m.ID = own.ID
+			m.Host, m.Port = split(own.Node)
+		}
 		if m.ID == "" {
 			continue
 		}

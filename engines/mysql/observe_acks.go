@@ -62,7 +62,7 @@ func (s sight) uncounted() string {
 	if claims <= counted {
 		return ""
 	}
-	return fmt.Sprintf("%s counts %d replicas that acknowledge, and %d say that they do: which of them are not asked is not known; each is counted anew after STOP REPLICA IO_THREAD and START REPLICA IO_THREAD",
+	return fmt.Sprintf("%s counts %d of the replicas that acknowledge, and %d say that they do: which of them are not asked is not known; each is counted anew after STOP REPLICA IO_THREAD and START REPLICA IO_THREAD",
 		s.primary.name(), max(counted, 0), claims)
 }
 

@@ -30,7 +30,7 @@ func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
 	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.StateUnknown, nodeOf(2): engines.StateUnknown}, states(t, observation(v), "acks"))
 	h := observation(v).Health
 	require.Equal(t, engines.Recoverable, h.Verdict)
-	require.Contains(t, h.Reason, "db-0 counts 1 replicas that acknowledge, and 2 say that they do")
+	require.Contains(t, h.Reason, "db-0 counts 1 of the replicas that acknowledge, and 2 say that they do")
 	v.others[0].state.Replicas = v.others[0].state.Replicas[1:]
 	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Recovering, nodeOf(2): engines.Active}, states(t, observation(v), "acks"), "one of them is not even connected")
 
