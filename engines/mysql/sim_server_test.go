@@ -184,6 +184,11 @@ func (s *simServer) state() State {
 		st.SemiSync.Source, st.SemiSync.Replica = s.semiSource, s.semiSelf
 		if s.semiSource {
 			st.SemiSync.Acks, st.SemiSync.Working = s.w.acks, true
+			for _, other := range s.w.list {
+				if other.source == s.name && other.semiSelf && other.connected() != nil {
+					st.SemiSync.Clients++
+				}
+			}
 		}
 		st.SemiSync.Acknowledging = s.semiSelf && s.connected() != nil
 	}
