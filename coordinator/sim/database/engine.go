@@ -64,6 +64,9 @@ var errBroken = errors.New("500 internal server error")
 func (e *Engine) enter(ctx context.Context, what string, slow bool) error {
 	e.d.mu.Lock()
 	answers := e.answers
+	if e.d.nodes[e.node].frozen {
+		answers = Hung
+	}
 	e.d.mu.Unlock()
 	switch answers {
 	case Hung:
@@ -91,6 +94,9 @@ func (e *Engine) Close() error { return nil }
 // Observe answers what the register has.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	if err := e.enter(ctx, "observe", false); err != nil {
+		if e.unanswered() {
+			return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: err.Error()}}, nil
+		}
 		return engines.Observation{}, err
 	}
 	e.d.mu.Lock()
@@ -111,6 +117,14 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 		o.Health = engines.Health{}
 	}
 	return o, nil
+}
+
+// unanswered: the member is one whose silence is taken for not being a member.
+func (e *Engine) unanswered() bool {
+	e.d.mu.Lock()
+	defer e.d.mu.Unlock()
+	n := e.d.nodes[e.node]
+	return n.frozen && !n.silent
 }
 
 // observation is what a member tells. d.mu is held.
@@ -257,7 +271,7 @@ func (d *Database) handOver(self string, order engines.Order) int {
 		d.loop.In(d.draw(d.times.Handover), func() {
 			defer d.change()()
 			s.handing = false
-			if s.leader == self && d.nodes[to].up {
+			if s.leader == self && d.nodes[to].serves() {
 				s.leader = to
 				d.handovers++
 			}

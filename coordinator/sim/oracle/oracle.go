@@ -22,11 +22,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // How long it may take until something is known that shows in Kubernetes, and
@@ -34,6 +34,8 @@ import (
 const (
 	shown   = 25 * time.Second
 	noticed = 60 * time.Second
+	// told is how long it takes at most to act on what the database's register shows.
+	told = 15 * time.Second
 	// together is within what time pods go that were claimed together.
 	together = 15 * time.Second
 	// glance lies between the last look at a pod and its removal.
@@ -66,6 +68,8 @@ type Oracle struct {
 	limits Limits
 	// Seen is when what a process knows of a pod was observed, by process and UID.
 	Seen map[string]map[string]time.Time
+	// Broken tells whether the database in a pod cannot come back by itself.
+	Broken func(pod *corev1.Pod) bool
 	// Secret must appear in nothing that anybody can read.
 	Secret string
 
@@ -84,6 +88,10 @@ type Oracle struct {
 	shows map[string]time.Duration
 	// well is since when a pod's UID has been ready and whole.
 	well map[types.UID]time.Duration
+	// unlisted is since when the register does not have a pod.
+	unlisted map[string]time.Duration
+	// ailed is when a pod could not come back by itself, at the last look at which that was so.
+	ailed map[types.UID]time.Duration
 	// ours are the pods that are away by Rollcall's hand.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
@@ -123,6 +131,7 @@ type departure struct {
 func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Limits) *Oracle {
 	o := &Oracle{
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
+		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
 	}
@@ -220,9 +229,13 @@ func (o *Oracle) Look() {
 			o.back[name] = at
 		}
 		mark(o.since, name, !whole)
+		mark(o.unlisted, name, !o.db.Listed(name))
 		mark(o.vetoed, name, o.db.Veto(name) != "")
 		if pod == nil {
 			continue
+		}
+		if o.Broken(pod) {
+			o.ailed[pod.UID] = at
 		}
 		if !ready || !whole {
 			delete(o.well, pod.UID)
@@ -258,8 +271,9 @@ func (o *Oracle) known(pod, what string) bool {
 	if !is {
 		return false
 	}
-	shows, is := o.shows[pod]
-	return at-bad > noticed || is && at-max(shows, bad) > shown
+	shows, unready := o.shows[pod]
+	unlisted, out := o.unlisted[pod]
+	return at-bad > noticed || unready && at-max(shows, bad) > shown || out && at-unlisted > told
 }
 
 // Decided judges a decision as the coordinator shows it.

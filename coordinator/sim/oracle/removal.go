@@ -42,17 +42,17 @@ func (o *Oracle) removing(r api.Removal) {
 	if epoch := o.epochs[r.User]; !rolled && epoch < o.touched[pod.UID] {
 		o.Accuse("I6", "%s goes by epoch %d after %d has written to it", pod.Name, epoch, o.touched[pod.UID])
 	}
-	broken := claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed || claim.Action == policy.Remove && !o.db.Up(pod.Name)
-	outside := broken && o.nothingLost(pod.Name)
-	if !outside && !o.wasDown(pod) {
-		o.budget(pod.Name) // who is not up takes nothing more away
-	}
-	if !outside {
+	o.budget(pod)
+	if o.asks(pod, "I3") {
 		o.shards(pod.Name)
-		o.manners(pod, claim)
+	}
+	if o.asks(pod, "I7") {
+		o.manners(pod)
+	}
+	if o.asks(pod, "I10") {
 		o.fresh(process, pod, claim)
 	}
-	o.ours[pod.Name] = departure{uid: pod.UID, outside: outside}
+	o.ours[pod.Name] = departure{uid: pod.UID, outside: !o.asks(pod, "I3")}
 	o.gone = append(o.gone, time.Now())
 }
 
@@ -107,21 +107,9 @@ func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
 	return &claim
 }
 
-// nothingLost: no copy on the pod is active.
-func (o *Oracle) nothingLost(pod string) bool {
-	for _, shard := range o.db.Truth() {
-		for _, c := range shard.Copies {
-			if c.Pod == pod && c.Active {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // budget is I2, and the part of I1 that is about pods.
-func (o *Oracle) budget(pod string) {
-	ours, away := 0, 0
+func (o *Oracle) budget(removed *corev1.Pod) {
+	pod, ours, away := removed.Name, 0, 0
 	set := o.server.Set(o.limits.Set)
 	for n := range int(*set.Spec.Replicas) {
 		name := workload.PodName(set, n)
@@ -137,9 +125,9 @@ func (o *Oracle) budget(pod string) {
 			away++
 		}
 	}
-	if ours+1 > o.limits.Pods {
+	if ours+1 > o.limits.Pods && o.asks(removed, "I2") {
 		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), o.limits.Pods)
-	} else if already := o.known(pod, pod); away+1 > o.limits.Pods && !already {
+	} else if away+1 > o.limits.Pods && !o.known(pod, pod) && o.asks(removed, pods) {
 		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, o.limits.Pods)
 	}
 }
@@ -154,7 +142,7 @@ func (o *Oracle) shards(pod string) {
 			stops := hand && now != nil && now.UID == gone.uid // and so does its copy, though it serves yet
 			switch {
 			case c.Pod == pod:
-				hosts = c.Active
+				hosts = c.Alive
 			case c.Active && !hand:
 				left++
 			case stops, hand && !c.Active, o.known(c.Pod, c.Pod+"/"+shard.ID):
@@ -195,17 +183,18 @@ func (o *Oracle) primary(pod string, shard database.Shard, left int) {
 }
 
 // manners are I7, I8 and I9.
-func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
+func (o *Oracle) manners(pod *corev1.Pod) {
 	at := o.loop.Now()
 	settled := at-o.revised > shown
 	well, healthy := o.well[pod.UID]
-	if claim.Reason == policy.ReasonOutdated && settled && workload.Revision(pod) == o.template() && healthy && at-well > shown {
+	outdated := workload.Revision(pod) != o.template()
+	if settled && !outdated && healthy && at-well > shown && !o.askedToGo(pod) {
 		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
 	}
-	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && claim.Reason == policy.ReasonOutdated {
+	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			waits := claim.Action == policy.LowerPartition && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			waits := o.limits.Line && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
 			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}
@@ -215,6 +204,13 @@ func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
 	if since, vetoed := o.vetoed[pod.Name]; vetoed && (since == 0 || at-since > shown) {
 		o.Accuse("I9", "%s goes although the database asks not to", pod.Name)
 	}
+}
+
+// askedToGo: there is another reason than its template for which a pod is to go.
+func (o *Oracle) askedToGo(pod *corev1.Pod) bool {
+	cluster, node := o.server.Cluster(o.limits.Cluster), o.server.Node(pod.Spec.NodeName)
+	left := cluster != nil && cluster.Spec.Update.NodeDrains.Follow && (node == nil || node.Spec.Unschedulable)
+	return !o.wanted(pod.Name) || len(pod.Spec.InitContainers) == 0 || left
 }
 
 // fresh is I10: the pod itself, and for each of its shards somebody else, has

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // Rehearsal is one that is over.

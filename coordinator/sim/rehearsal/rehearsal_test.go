@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 func small() Options {

@@ -72,7 +72,7 @@ func (o Options) scenario() (run.Scenario, error) {
 	}
 	s := run.Scenario{
 		Replicas: o.Pods, MaxPods: o.MaxUnavailable, MaxShard: 1, Method: policy.Evict,
-		Lag: 50 * time.Millisecond, Trip: 5 * time.Millisecond,
+		Lag: 50 * time.Millisecond, Trip: 5 * time.Millisecond, Age: time.Hour,
 	}
 	for shard := range o.Shards {
 		var pods []int

@@ -6,9 +6,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
-	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 )
 
 // Bug is one that is planted to check the checker: something between Rollcall's

@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 func staleCache(w *world, f Fault) func() {

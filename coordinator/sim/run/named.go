@@ -37,10 +37,12 @@ var NamedFaults = []Named{
 	{"kill-leader", "the process that leads a shard is killed without a word", Identity, 0, killLeader},
 	{"lossy-network", "every tenth message is lost, others come twice or late", Loss, 20 * time.Second, lossyNetwork},
 	{"partition", "one pod is cut off from everybody", Partition, 20 * time.Second, cutOff},
+	{"pause-process", "the process that leads a shard is paused past its session, and goes on", Pauses, 25 * time.Second, pauseLeader},
 	{"pause", "a person pauses the rollout, and resumes it", Outside, 20 * time.Second, pause},
 	{"read-only-api", "the API server accepts no writes", Throttling, 15 * time.Second, readOnly},
 	{"rollback", "a person goes back to the first template", Template, 0, rollBack},
 	{"scale-in", "a pod is added, and taken away again at the end", Scale, 20 * time.Second, scale},
+	{"session-loss", "all members lose their sessions at once while their processes run, as when ZooKeeper elects", Session, 5 * time.Second, allSessions},
 	{"stale-cache", "what the coordinator is told of objects comes up to six seconds late", StaleCache, 20 * time.Second, staleCache},
 	{"two-leaders", "a second coordinator believes that it leads; in the end the first goes", TwoLeaders, 20 * time.Second, twoLeaders},
 	{"webhook-down", "new pods get no agent and no guard", WebhookDown, 15 * time.Second, webhookDown},
@@ -90,6 +92,21 @@ func killLeader(w *world, _ Fault) func() {
 	if r := w.run(pod); r != nil {
 		w.loop.Log("fault", "kills the database in %s", pod)
 		w.kubelets.KillDatabase(r)
+	}
+	return nil
+}
+
+func allSessions(w *world, _ Fault) func() {
+	var names []string
+	for _, pod := range w.pods() {
+		names = append(names, pod.Name)
+	}
+	return w.loseSessions(names, 0)
+}
+
+func pauseLeader(w *world, _ Fault) func() {
+	if r := w.run(w.victim(true)); r != nil {
+		return w.kubelets.Pause(r, false, true)
 	}
 	return nil
 }

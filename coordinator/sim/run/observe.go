@@ -3,9 +3,9 @@ package run
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // Observer is told what happens in a run, as it happens. It changes nothing: the

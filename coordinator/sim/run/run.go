@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // Options of a run.
@@ -23,6 +23,9 @@ type Options struct {
 	// Quiet leaves all faults out; Only, when not empty, all but one class.
 	Quiet bool
 	Only  Class
+	// Old makes worlds as they were drawn first, so that their seeds can be run again.
+	// Wide, Primary and Replace do that, too.
+	Old bool
 	// Wide makes worlds of three to five pods, as many of each.
 	Wide bool
 	// Primary, when not 0, makes databases of so many pods with one primary.
@@ -31,6 +34,17 @@ type Options struct {
 	Replace bool
 	// Bug is planted.
 	Bug *Bug
+}
+
+// old: the worlds are those that were drawn first.
+func (o Options) old() bool { return o.Old || o.Wide || o.Primary > 0 || o.Replace }
+
+// classes of faults that may be drawn.
+func (o Options) classes() []Class {
+	if o.old() {
+		return oldClasses
+	}
+	return Classes
 }
 
 // Result of a run.

@@ -34,9 +34,14 @@ type Scenario struct {
 	// Replace: pods are replaced, and keep their data on volumes of their own. Hollow is
 	// a planted bug: evacuations move nothing, and nobody tells.
 	Replace, Hollow bool
+	// Age of the pods in the beginning.
+	Age time.Duration
 	// Veto is until when one member asks not to be disturbed; zero: none does.
 	Veto time.Duration
 }
+
+// aged is a pod that has been running for long.
+const aged = time.Hour
 
 // NewScenario draws one. only, when not empty, names the classes of faults that
 // may be among it; quiet leaves all out.
@@ -65,7 +70,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 	if r.IntN(6) == 0 {
 		s.MaxShard = 2
 	}
-	s.Faults = drawFaults(r, o)
+	s.Faults = drawFaults(r, o, o.classes())
 	if r.IntN(15) == 0 {
 		s.Veto = 28 * time.Second
 	}
@@ -77,6 +82,9 @@ func NewScenario(seed uint64, o Options) Scenario {
 	}
 	s.Ordered = r.IntN(3) == 0
 	s.Shared = r.IntN(3) == 0
+	if !o.old() {
+		s.Age = aged
+	}
 	if o.Primary > 0 {
 		s.replicate(o.Primary, r)
 	}

@@ -99,7 +99,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	}
 	w.mustCreate(api.Clusters, w.cluster())
 	w.kubelets = workload.NewKubelets(loop, w.server, w.db, w.hub, zones, nodes)
-	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token = w.fate, stateDir, secret
+	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token, w.kubelets.Age = w.fate, stateDir, secret, s.Age
 	w.mustCreate(api.Sets, w.set())
 	if err := w.kubelets.Running(w.server.Set(name)); err != nil {
 		panic(err)
@@ -110,7 +110,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 		Cluster: name, Set: name, Pods: s.MaxPods, Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition,
 	})
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
-	w.oracle.Seen, w.oracle.Secret = w.hub.Seen, secret
+	w.oracle.Seen, w.oracle.Secret, w.oracle.Broken = w.hub.Seen, secret, w.kubelets.Broken
 	loop.After = w.oracle.Look
 	return w
 }

@@ -49,6 +49,8 @@ type Kubelets struct {
 	StateDir string
 	// Token is a secret of all pods, which nobody may ever print.
 	Token string
+	// Age of the pods that are Running from the beginning.
+	Age time.Duration
 	// ReuseIP: a new pod gets the address that was given back last.
 	ReuseIP bool
 
@@ -103,11 +105,14 @@ func (k *Kubelets) Running(set *appsv1.StatefulSet) error {
 		provide(k.server, pod)
 		r := &Run{pod: pod.Name, node: k.nodes[n%len(k.nodes)], ip: k.address(), started: true}
 		pod.Spec.NodeName = r.node
+		born := metav1.NewTime(now().Add(-k.Age))
+		pod.CreationTimestamp = born
 		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: r.ip, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: Database, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now()}},
+			Name: Database, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: born}},
 		}}}
-		setCondition(&pod.Status, corev1.PodScheduled, true)
-		setCondition(&pod.Status, corev1.PodReady, true)
+		for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady} {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: born})
+		}
 		pod.UID = types.UID(pod.Name + "-uid0")
 		r.uid = pod.UID
 		k.pods[r.uid] = r

@@ -28,6 +28,8 @@ func main() {
 	wide := flag.Bool("wide", false, "worlds of three to five pods, as many of each")
 	primary := flag.Int("primary", 0, "databases of so many pods with one primary")
 	replace := flag.Bool("replace", false, "databases whose pods are replaced, on volumes of their own")
+	worlds := flag.String("worlds", "all", "all, or old: those that were drawn first, as -wide, -primary and -replace do")
+	fault := flag.String("fault", "", "only faults of the class whose name begins so")
 	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the logs")
 	only := flag.String("only", "", "bugs whose name contains this")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
@@ -53,7 +55,12 @@ func main() {
 			return hunt(Hunt{Seeds: *seeds, Only: *only, Fresh: *fresh, Update: *update})
 		}
 		o, err := infect(*plant)
-		o.Wide, o.Primary, o.Replace = *wide, *primary, *replace || o.Replace
+		o.Wide, o.Primary, o.Replace, o.Old = *wide, *primary, *replace || o.Replace, *worlds == "old"
+		for _, class := range run.Classes {
+			if *fault != "" && strings.HasPrefix(string(class), *fault) {
+				o.Only = class
+			}
+		}
 		switch {
 		case err != nil:
 			return err
