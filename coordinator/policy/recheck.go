@@ -80,9 +80,15 @@ func Returned(s Snapshot, claim Claim) Return {
 	if r.Joined || r.Done {
 		return r
 	}
-	r.Failed = x.whyBroken(p) != "" || !p.live && x.overdue(p) && (p.report != nil || p.Phase != Ready)
+	// A Ready pod that says it is not live may be back in a moment: whyBroken asks for how long.
+	late := p.Phase != Ready || p.report != nil && p.report.Member != NotLive
+	r.Failed = x.whyBroken(p) != "" || !p.live && late && x.overdue(p)
 	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+about(p), orAdvice(r.Why.Unblocks, p)
-	if !r.Failed {
+	switch till := x.lastsAt(p); {
+	case r.Failed:
+	case p.Phase == Ready && !till.IsZero():
+		r.RetryAfterSeconds = secondsUntil(x.now, till)
+	default:
 		r.RetryAfterSeconds = secondsUntil(x.now, p.Since.Add(x.startSeconds()))
 	}
 	return r
