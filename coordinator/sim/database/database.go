@@ -83,6 +83,7 @@ type node struct {
 	// joined is called when a process that starts is a member.
 	joined     func()
 	version    string
+	rank       int
 	busy, veto string
 }
 
@@ -274,6 +275,9 @@ func (d *Database) electOverseer() {
 		}
 	}
 }
+
+// Rank makes the member in a pod of a kind that is restarted after those of lower ones.
+func (d *Database) Rank(pod string, rank int) { d.nodeOf(pod).rank = rank }
 
 // Leave adds a mark that somebody has left.
 func (d *Database) Leave(m Mark) {

@@ -134,7 +134,7 @@ func (d *Database) observation(self string) engines.Observation {
 		return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: "connection refused"}}
 	}
 	o := engines.Observation{
-		Node: self, Version: n.version, Member: engines.Live, Busy: n.busy, Veto: n.veto, Settled: true,
+		Node: self, Rank: n.rank, Version: n.version, Member: engines.Live, Busy: n.busy, Veto: n.veto, Settled: true,
 		Health: engines.Health{Verdict: engines.Green}, Groups: make([]engines.Group, 0, len(d.shards)), Nodes: make([]engines.Node, 0, len(d.names)),
 	}
 	if !n.listed {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
@@ -38,8 +40,10 @@ func (o *Oracle) End(done bool, why string) {
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}
-	if line := workload.Partition(o.server.Set(o.limits.Set)); done && o.limits.Line && line != policy.RestLine {
-		o.Accuse("I11", "the hold line is left at %d", line)
+	for _, set := range o.sets {
+		if line := workload.Partition(set); done && o.limits.Line && line != policy.RestLine {
+			o.Accuse("I11", "the hold line of %s is left at %d", set.Name, line)
+		}
 	}
 	for _, claim := range cluster.Status.Claims {
 		o.Accuse("I11", "claim %s on %s is left behind", claim.ID, claim.Pod)
@@ -72,19 +76,28 @@ func (o *Oracle) belowTheLine() string {
 	if !o.limits.Line || o.server.Enforce {
 		return ""
 	}
-	set := o.server.Set(o.limits.Set)
+	for _, set := range o.sets {
+		if broken := o.belowTheLineOf(set); broken != "" {
+			return broken
+		}
+	}
+	return ""
+}
+
+func (o *Oracle) belowTheLineOf(set *appsv1.StatefulSet) string {
 	line, template := int(workload.Partition(set)), workload.Template(set)
+	first, end := workload.First(set), workload.First(set)+int(*set.Spec.Replicas)
 	waits := func(n int) bool {
 		pod := o.server.Pod(workload.PodName(set, n))
 		return n < line && pod != nil && workload.Revision(pod) != template
 	}
-	for n := range int(*set.Spec.Replicas) {
+	for n := first; n < end; n++ {
 		broken := workload.PodName(set, n)
 		if !waits(n) || o.db.Whole(broken) {
 			continue
 		}
 		with := map[string]bool{}
-		for above := n + 1; above < int(*set.Spec.Replicas); above++ {
+		for above := n + 1; above < end; above++ {
 			if waits(above) {
 				with[workload.PodName(set, above)] = true
 			}
@@ -98,10 +111,9 @@ func (o *Oracle) belowTheLine() string {
 
 // tooMany: more may be away with these pods than is allowed.
 func (o *Oracle) tooMany(with map[string]bool) bool {
-	set := o.server.Set(o.limits.Set)
 	away := 0
-	for n := range int(*set.Spec.Replicas) {
-		if name := workload.PodName(set, n); with[name] || !o.db.Whole(name) {
+	for _, name := range o.Desired() {
+		if with[name] || !o.db.Whole(name) {
 			away++
 		}
 	}

@@ -44,7 +44,8 @@ const (
 
 // Limits of the database cluster that is watched.
 type Limits struct {
-	Cluster, Set string
+	Cluster string
+	Sets    []string
 	// Pods and Shard are how many may be away.
 	Pods, Shard int
 	// Line: Rollcall has the set's hold line, and puts it to rest.
@@ -82,6 +83,8 @@ type Oracle struct {
 	// may put it right; empty when it has ended.
 	Stuck string
 
+	// sets are the StatefulSets as they were seen last.
+	sets []*appsv1.StatefulSet
 	// since is since when a copy or pod has not been all right, by name; absent = it is.
 	since map[string]time.Duration
 	// shows is since when Kubernetes shows that a pod is not all right.
@@ -135,6 +138,9 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
 	}
+	for _, name := range limits.Sets {
+		o.sets = append(o.sets, server.Set(name))
+	}
 	server.Removing, server.Discarding, db.Included = o.removing, o.discarding, o.included
 	server.Changed = append(server.Changed, o.changed)
 	o.Look()
@@ -166,6 +172,9 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 			}
 		}
 	}
+	if set, ok := after.(*appsv1.StatefulSet); ok {
+		o.keep(set)
+	}
 	if kind == api.Sets && before != nil && after != nil {
 		if workload.Template(before.(*appsv1.StatefulSet)) != workload.Template(after.(*appsv1.StatefulSet)) {
 			o.revised = o.loop.Now()
@@ -174,10 +183,38 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 }
 
 func (o *Oracle) template() string {
-	if set := o.server.Set(o.limits.Set); set != nil {
+	for _, set := range o.sets {
 		return workload.Template(set)
 	}
 	return ""
+}
+
+// Desired are the pods that are to exist, in order: those of the StatefulSets as
+// they are, or were when they were seen last.
+func (o *Oracle) Desired() []string {
+	var out []string
+	for _, set := range o.sets {
+		for n := range int(*set.Spec.Replicas) {
+			out = append(out, workload.PodName(set, workload.First(set)+n))
+		}
+	}
+	return out
+}
+
+// setOf is the StatefulSet of a pod, as it was seen last.
+func (o *Oracle) setOf(pod string) *appsv1.StatefulSet {
+	at := slices.IndexFunc(o.sets, func(set *appsv1.StatefulSet) bool { return pod[:strings.LastIndexByte(pod, '-')] == set.Name })
+	if at < 0 {
+		return nil
+	}
+	return o.sets[at]
+}
+
+// keep has a StatefulSet as it is now.
+func (o *Oracle) keep(set *appsv1.StatefulSet) {
+	if at := slices.IndexFunc(o.sets, func(s *appsv1.StatefulSet) bool { return s.Name == set.Name }); at >= 0 {
+		o.sets[at] = set
+	}
 }
 
 // Epoch notes that a process leads in an epoch.
@@ -215,12 +252,7 @@ func (o *Oracle) Look() {
 			o.leads[shard.ID] = leader{shard.Leader, at}
 		}
 	}
-	set := o.server.Set(o.limits.Set)
-	if set == nil {
-		return
-	}
-	for n := range int(*set.Spec.Replicas) {
-		name := fmt.Sprintf("%s-%d", o.limits.Set, n)
+	for _, name := range o.Desired() {
 		pod := o.server.Pod(name)
 		ready := pod != nil && pod.DeletionTimestamp == nil && workload.Ready(pod)
 		whole := o.db.Whole(name)
@@ -258,10 +290,12 @@ func (o *Oracle) Look() {
 
 // wanted tells whether a pod of that name is to exist.
 func (o *Oracle) wanted(name string) bool {
-	set := o.server.Set(o.limits.Set)
-	var n int32
-	_, err := fmt.Sscanf(strings.TrimPrefix(name, o.limits.Set+"-"), "%d", &n)
-	return set != nil && err == nil && n < *set.Spec.Replicas
+	set := o.setOf(name)
+	if set == nil {
+		return false
+	}
+	n := workload.Ordinal(name) - workload.First(set)
+	return n >= 0 && n < int(*set.Spec.Replicas)
 }
 
 // known tells whether it could be known that something about a pod is wrong.

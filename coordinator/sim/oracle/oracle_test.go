@@ -45,7 +45,7 @@ func play(t *testing.T, limits Limits, before, story func(s *scene)) []string {
 			s.pod(name, types.UID(name+"-old"))
 			s.db.AddLive(name, "9.9.0")
 		}
-		limits.Cluster, limits.Set = "db", "db"
+		limits.Cluster, limits.Sets = "db", []string{"db"}
 		if before != nil {
 			before(s)
 		}

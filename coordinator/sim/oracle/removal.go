@@ -70,7 +70,10 @@ func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 // without the label by which it would have been kept, and except for a new
 // template while nothing but the line keeps the pods above it.
 func (o *Oracle) rolled(r api.Removal) bool {
-	set := o.server.Set(o.limits.Set)
+	set := o.setOf(r.Pod.Name)
+	if set == nil {
+		return false
+	}
 	by := set.Spec.UpdateStrategy
 	if r.User != workload.ControllerUser || by.Type != appsv1.RollingUpdateStatefulSetStrategyType || !o.wanted(r.Pod.Name) {
 		return false
@@ -110,9 +113,7 @@ func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
 // budget is I2, and the part of I1 that is about pods.
 func (o *Oracle) budget(removed *corev1.Pod) {
 	pod, ours, away := removed.Name, 0, 0
-	set := o.server.Set(o.limits.Set)
-	for n := range int(*set.Spec.Replicas) {
-		name := workload.PodName(set, n)
+	for _, name := range o.Desired() {
 		if name == pod {
 			continue
 		}
@@ -194,7 +195,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			waits := o.limits.Line && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
 			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}

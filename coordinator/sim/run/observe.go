@@ -68,10 +68,9 @@ func (w *world) unheard(log func()) {
 // count brings the tally up to date.
 func (w *world) count() {
 	t := &w.tally
-	set := w.server.Set(name)
 	away := 0
-	for n := range int(*set.Spec.Replicas) {
-		pod := w.server.Pod(workload.PodName(set, n))
+	for _, name := range w.oracle.Desired() {
+		pod := w.server.Pod(name)
 		if pod == nil || pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) {
 			away++
 		}

@@ -34,6 +34,8 @@ type Scenario struct {
 	// Replace: pods are replaced, and keep their data on volumes of their own. Hollow is
 	// a planted bug: evacuations move nothing, and nobody tells.
 	Replace, Hollow bool
+	// Pools, when there are others than one of so many Replicas, which are of all of them.
+	Pools []Pool
 	// Age of the pods in the beginning.
 	Age time.Duration
 	// Veto is until when one member asks not to be disturbed; zero: none does.

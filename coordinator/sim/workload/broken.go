@@ -9,7 +9,7 @@ func (k *Kubelets) Broken(pod *corev1.Pod) bool {
 	r, fate := k.pods[pod.UID], k.Fate(pod)
 	switch {
 	case r == nil:
-		node := k.nodes[Ordinal(pod.Name)%len(k.nodes)]
+		node := k.node(pod.Name)
 		return pod.Spec.NodeName == "" && (fate == Unschedulable || k.down[node] || k.cordoned(node))
 	case r.stopping || k.down[r.node]:
 		return false

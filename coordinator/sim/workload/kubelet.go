@@ -97,36 +97,49 @@ func NewKubelets(loop *clock.Loop, server *api.Server, db *database.Database, hu
 // Run of a pod, nil when it has none.
 func (k *Kubelets) Run(uid types.UID) *Run { return k.pods[uid] }
 
-// Running makes a set's pods that have been running for a while.
-func (k *Kubelets) Running(set *appsv1.StatefulSet) error {
+// Running makes the pods of sets that have been running for a while.
+func (k *Kubelets) Running(sets ...*appsv1.StatefulSet) error {
 	var agents []func()
-	for n := range int(*set.Spec.Replicas) {
-		pod := newPod(set, n, Template(set), true)
-		provide(k.server, pod)
-		r := &Run{pod: pod.Name, node: k.nodes[n%len(k.nodes)], ip: k.address(), started: true}
-		pod.Spec.NodeName = r.node
-		born := metav1.NewTime(now().Add(-k.Age))
-		pod.CreationTimestamp = born
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: r.ip, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: Database, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: born}},
-		}}}
-		for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady} {
-			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: born})
+	for _, set := range sets {
+		for n := First(set); n < First(set)+int(*set.Spec.Replicas); n++ {
+			start, err := k.running(newPod(set, n, Template(set), true))
+			if err != nil {
+				return err
+			}
+			agents = append(agents, start)
 		}
-		pod.UID = types.UID(pod.Name + "-uid0")
-		r.uid = pod.UID
-		k.pods[r.uid] = r
-		if err := k.server.Create(api.Pods, pod); err != nil {
-			return err
-		}
-		k.db.AddLive(pod.Name, "9.9.0")
-		agents = append(agents, func() { k.startAgent(pod, r) })
 	}
 	for _, start := range agents { // which look at all members at once
 		start()
 	}
 	return nil
 }
+
+// running puts a pod on its node, and answers what starts its agent.
+func (k *Kubelets) running(pod *corev1.Pod) (func(), error) {
+	provide(k.server, pod)
+	r := &Run{pod: pod.Name, node: k.node(pod.Name), ip: k.address(), started: true}
+	pod.Spec.NodeName = r.node
+	born := metav1.NewTime(now().Add(-k.Age))
+	pod.CreationTimestamp = born
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: r.ip, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: Database, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: born}},
+	}}}
+	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady} {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: born})
+	}
+	pod.UID = types.UID(pod.Name + "-uid0")
+	r.uid = pod.UID
+	k.pods[r.uid] = r
+	if err := k.server.Create(api.Pods, pod); err != nil {
+		return nil, err
+	}
+	k.db.AddLive(pod.Name, "9.9.0")
+	return func() { k.startAgent(pod, r) }, nil
+}
+
+// node is where a pod's volume is.
+func (k *Kubelets) node(pod string) string { return k.nodes[Ordinal(pod)%len(k.nodes)] }
 
 // pod is the pod of that UID, as long as it is there.
 func (k *Kubelets) pod(name string, uid types.UID) *corev1.Pod {
@@ -154,7 +167,7 @@ func (k *Kubelets) schedule(name string, uid types.UID) {
 	if pod == nil || pod.DeletionTimestamp != nil {
 		return
 	}
-	node := k.nodes[Ordinal(name)%len(k.nodes)]
+	node := k.node(name)
 	if k.Fate(pod) == Unschedulable || k.down[node] || k.cordoned(node) {
 		k.write(name, uid, func(pod *corev1.Pod) {
 			setCondition(&pod.Status, corev1.PodScheduled, false)
