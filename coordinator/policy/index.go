@@ -323,8 +323,11 @@ func (x *index) deniesLive(p *pod) bool {
 // yet; so it may well be there, and all like it at once would take more than the
 // budget. One that Kubernetes does not find Ready in time serves nobody.
 func (x *index) mayServe(p *pod) bool {
-	if !p.away || p.claim != nil || x.nodeGone(p) {
+	switch {
+	case !p.away || p.claim != nil:
 		return false
+	case x.nodeGone(p):
+		return p.mayLive && p.report != nil // all but Kubernetes may see it
 	}
 	return x.comesBack(p) || p.Phase == Ready && (p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents)
 }
