@@ -103,6 +103,8 @@ type replica struct {
 	active, alive bool
 	// recoveries counts them, so that one which was interrupted is void.
 	recoveries int
+	// ails: it does not recover, before its process is started anew, or for ever.
+	ails, forEver bool
 	// lost: its data is gone, and will be copied in full.
 	lost bool
 	// moving: it is being copied to another node.
@@ -174,6 +176,7 @@ func (d *Database) Start(pod, version string, ready func()) {
 	n.run++
 	run := n.run
 	n.version, n.frozen, n.joined = version, false, ready
+	d.cure(n)
 	d.loop.In(d.draw(d.times.Boot), func() {
 		defer d.change()()
 		if n.run != run {
@@ -195,6 +198,10 @@ func (d *Database) recover(n *node, s *shard, r *replica) {
 	}
 	if r.lost {
 		takes = d.times.Anew
+	}
+	if r.ails {
+		r.state, r.active = engines.Down, false
+		return
 	}
 	r.state, r.active = engines.Recovering, false
 	r.recoveries++

@@ -59,7 +59,7 @@ func (d *Database) Frozen(pod string) bool {
 	return n != nil && n.frozen
 }
 
-// Whole tells whether a pod serves and all its copies are active.
+// Whole tells whether a pod serves and all its copies are active that can be.
 func (d *Database) Whole(pod string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,7 +69,7 @@ func (d *Database) Whole(pod string) bool {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == n.name && !r.active {
+			if r.node == n.name && !r.active && !r.forEver {
 				return false
 			}
 		}
@@ -88,7 +88,7 @@ func (d *Database) Alive(pod string) bool {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == n.name && !r.alive {
+			if r.node == n.name && !r.alive && !r.forEver {
 				return false
 			}
 		}

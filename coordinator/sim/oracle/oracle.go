@@ -83,6 +83,7 @@ type Oracle struct {
 	// may put it right; empty when it has ended.
 	Stuck string
 
+	earlier []earlier
 	// sets are the StatefulSets as they were seen last.
 	sets []*appsv1.StatefulSet
 	// since is since when a copy or pod has not been all right, by name; absent = it is.
@@ -123,6 +124,12 @@ type Oracle struct {
 type leader struct {
 	pod string
 	at  time.Duration
+}
+
+// earlier are limits that were asked for until then.
+type earlier struct {
+	pods, shard int
+	until       time.Duration
 }
 
 type departure struct {
@@ -209,6 +216,27 @@ func (o *Oracle) setOf(pod string) *appsv1.StatefulSet {
 	}
 	return o.sets[at]
 }
+
+// Limit notes that other limits are asked for. Those before count for as long as it
+// takes until the new ones are known.
+func (o *Oracle) Limit(pods, shard int) {
+	o.earlier = append(o.earlier, earlier{o.limits.Pods, o.limits.Shard, o.loop.Now()})
+	o.limits.Pods, o.limits.Shard = pods, shard
+}
+
+// may is how many pods, and copies of a shard, may be away.
+func (o *Oracle) may() (pods, shard int) {
+	pods, shard = o.limits.Pods, o.limits.Shard
+	for _, e := range o.earlier {
+		if o.loop.Now()-e.until <= told {
+			pods, shard = max(pods, e.pods), max(shard, e.shard)
+		}
+	}
+	return pods, shard
+}
+
+// Surprise notes that somebody has undone what kept a controller from pods.
+func (o *Oracle) Surprise() { o.revised = o.loop.Now() }
 
 // keep has a StatefulSet as it is now.
 func (o *Oracle) keep(set *appsv1.StatefulSet) {
@@ -304,6 +332,9 @@ func (o *Oracle) known(pod, what string) bool {
 	bad, is := o.since[what]
 	if !is {
 		return false
+	}
+	if bad == 0 {
+		return true // since before the world began to move
 	}
 	shows, unready := o.shows[pod]
 	unlisted, out := o.unlisted[pod]

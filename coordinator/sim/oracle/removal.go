@@ -113,6 +113,7 @@ func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
 // budget is I2, and the part of I1 that is about pods.
 func (o *Oracle) budget(removed *corev1.Pod) {
 	pod, ours, away := removed.Name, 0, 0
+	may, _ := o.may()
 	for _, name := range o.Desired() {
 		if name == pod {
 			continue
@@ -126,15 +127,16 @@ func (o *Oracle) budget(removed *corev1.Pod) {
 			away++
 		}
 	}
-	if ours+1 > o.limits.Pods && o.asks(removed, "I2") {
-		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), o.limits.Pods)
-	} else if away+1 > o.limits.Pods && !o.known(pod, pod) && o.asks(removed, pods) {
-		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, o.limits.Pods)
+	if ours+1 > may && o.asks(removed, "I2") {
+		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), may)
+	} else if away+1 > may && !o.known(pod, pod) && o.asks(removed, pods) {
+		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, may)
 	}
 }
 
 // shards is I1 and I3.
 func (o *Oracle) shards(pod string) {
+	_, may := o.may()
 	for _, shard := range o.db.Truth() {
 		hosts, out, left := false, 1, 0
 		for _, c := range shard.Copies {
@@ -155,8 +157,8 @@ func (o *Oracle) shards(pod string) {
 		if !hosts || len(shard.Copies) == 1 {
 			continue
 		}
-		if out > o.limits.Shard {
-			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, o.limits.Shard)
+		if out > may {
+			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, may)
 		}
 		o.primary(pod, shard, left)
 		if left == 0 {

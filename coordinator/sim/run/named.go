@@ -4,11 +4,8 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
@@ -142,7 +139,7 @@ func drainNode(w *world, _ Fault) func() {
 	w.change("has node drains followed; data stays on its volumes", func(c *v1alpha1.DatabaseCluster) {
 		c.Spec.Update.NodeDrains.Follow, c.Spec.Drain.Data.NodeDrain = true, policy.Keep
 	})
-	w.cordon(true)
+	w.cordonNode(drained, true)
 	var evict func()
 	over := false
 	evict = func() {
@@ -161,20 +158,8 @@ func drainNode(w *world, _ Fault) func() {
 	evict()
 	return func() {
 		over = true
-		w.cordon(false)
+		w.cordonNode(drained, false)
 	}
-}
-
-func (w *world) cordon(is bool) {
-	node := w.server.Node(drained).DeepCopy()
-	node.Spec.Unschedulable, node.Spec.Taints = is, nil
-	what := "uncordons"
-	if is {
-		what = "cordons and drains"
-		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
-	}
-	w.loop.Log("user", "%s %s", what, drained)
-	w.server.Put(api.Nodes, node)
 }
 
 func failNode(w *world, _ Fault) func() {

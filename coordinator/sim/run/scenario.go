@@ -38,6 +38,8 @@ type Scenario struct {
 	Pools []Pool
 	// Age of the pods in the beginning.
 	Age time.Duration
+	// Ephemeral: the data of a pod is gone with it, so it is moved off first.
+	Ephemeral bool
 	// Veto is until when one member asks not to be disturbed; zero: none does.
 	Veto time.Duration
 }

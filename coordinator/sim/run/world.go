@@ -113,7 +113,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.revisions = 1
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition,
+		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(s.MaxPods), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition,
 	})
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
 	w.oracle.Seen, w.oracle.Secret, w.oracle.Broken = w.hub.Seen, secret, w.kubelets.Broken

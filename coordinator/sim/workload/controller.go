@@ -63,6 +63,7 @@ func (c *Controller) later(set string, within time.Duration) {
 
 // reconcile takes one look and does what follows from it.
 func (c *Controller) reconcile(set *appsv1.StatefulSet) {
+	c.adopt(set)
 	pods := map[int]*corev1.Pod{}
 	var beyond []*corev1.Pod
 	start := First(set)

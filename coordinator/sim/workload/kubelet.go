@@ -54,6 +54,7 @@ type Kubelets struct {
 	// ReuseIP: a new pod gets the address that was given back last.
 	ReuseIP bool
 
+	skews  map[string]time.Duration
 	nodes  []string
 	zones  map[string]string
 	pods   map[types.UID]*Run
@@ -76,7 +77,7 @@ type Run struct {
 // NewKubelets begins to watch a server. Pods land on the nodes in turn.
 func NewKubelets(loop *clock.Loop, server *api.Server, db *database.Database, hub *network.Hub, zones map[string]string, nodes []string) *Kubelets {
 	k := &Kubelets{
-		loop: loop, server: server, db: db, hub: hub, nodes: nodes, zones: zones, pods: map[types.UID]*Run{}, down: map[string]bool{},
+		loop: loop, server: server, db: db, hub: hub, nodes: nodes, zones: zones, pods: map[types.UID]*Run{}, down: map[string]bool{}, skews: map[string]time.Duration{},
 		Fate: func(*corev1.Pod) Fate { return Well },
 	}
 	server.Changed = append(server.Changed, func(kind api.Kind, before, after metav1.Object) {
@@ -250,6 +251,17 @@ func (k *Kubelets) startAgent(pod *corev1.Pod, r *Run) {
 		Namespace: pod.Namespace, Cluster: pod.Labels[v1alpha1.LabelCluster], Pod: r.pod, UID: string(r.uid), IP: r.ip,
 		Zone: k.zones[r.node], Grace: Grace, StateDir: dir, Engine: k.db.Engine(r.pod), Token: k.Token,
 	})
+	r.Agent.Skew = k.skews[r.node]
+}
+
+// Skew moves the clock of a node, for the agents on it and those that come.
+func (k *Kubelets) Skew(node string, by time.Duration) {
+	k.skews[node] += by
+	for _, r := range k.pods {
+		if r.node == node && r.Agent != nil {
+			r.Agent.Skew += by
+		}
+	}
 }
 
 // KillAgent ends an agent's process; the kubelet starts it anew.
