@@ -27,18 +27,20 @@ func (d *Database) Ail(pod, id string, recovering, forEver bool) {
 	}
 }
 
-// Ails tells whether a pod has a copy that no restart cures.
-func (d *Database) Ails(pod string) bool {
+// Incurable tells whether a pod has a copy, and which shards have one, that no
+// restart cures.
+func (d *Database) Incurable() map[string]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	out := map[string]string{}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == NodeName(pod) && r.ails && r.forEver {
-				return true
+			if r.ails && r.forEver {
+				out[s.id] = PodName(r.node)
 			}
 		}
 	}
-	return false
+	return out
 }
 
 // cure is what a new process does to the copies on its node. d.mu is held.

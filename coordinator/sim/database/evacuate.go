@@ -50,6 +50,7 @@ func (d *Database) moveAway(s *shard, r *replica, mark Mark) {
 			return
 		}
 		r.node, r.state, r.active, r.alive, r.lost, r.waits = to, engines.Active, true, true, false, false
+		r.ails, r.forEver = false, false
 		if s.leader == mark.Node {
 			s.leader = to
 		}

@@ -16,7 +16,9 @@ import (
 // End judges what is left when a run has ended. done: the rollout has finished.
 func (o *Oracle) End(done bool, why string) {
 	cluster := o.server.Cluster(o.limits.Cluster)
-	if !done {
+	if o.Stuck = o.incurable(); !done && o.Stuck != "" {
+		o.loop.Log("ORACLE", "%s has to wait: a copy of what it has is broken for ever", o.Stuck)
+	} else if !done {
 		stuck := o.belowTheLine()
 		if stuck != "" && cluster.Status.Phase == policy.ClusterStalled {
 			o.loop.Log("ORACLE", "%s is broken and below the hold line, which a person has to lower", stuck)
@@ -66,6 +68,25 @@ func (o *Oracle) End(done bool, why string) {
 			o.Accuse("I12", "a secret was printed")
 		}
 	}
+}
+
+// incurable is a pod that is to go and may not, because another copy of one of its
+// shards is broken for ever: with it more would be away than may. Only a person
+// can put that right. Empty: there is none.
+func (o *Oracle) incurable() string {
+	broken := o.db.Incurable()
+	for _, shard := range o.db.Truth() {
+		if broken[shard.ID] == "" {
+			continue
+		}
+		for _, c := range shard.Copies {
+			pod := o.server.Pod(c.Pod)
+			if c.Pod != broken[shard.ID] && pod != nil && workload.Revision(pod) != o.template() && o.limits.Shard < 2 {
+				return c.Pod
+			}
+		}
+	}
+	return ""
 }
 
 // belowTheLine is a pod that does not work, and that nobody may correct: where
@@ -133,3 +154,6 @@ func (o *Oracle) tooMany(with map[string]bool) bool {
 	}
 	return false
 }
+
+// MustWait tells whether the rollout cannot end because of a copy that is broken for ever.
+func (o *Oracle) MustWait() bool { return o.incurable() != "" }

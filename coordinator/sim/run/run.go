@@ -77,6 +77,8 @@ const (
 	settle = 2 * time.Second
 	// patience bounds a run after the last fault and edit.
 	patience = 15 * time.Minute
+	// resigned is how long one is waited for where only a person can help.
+	resigned = 3 * time.Minute
 )
 
 // shared is the directory that the agents of all runs read.
@@ -169,7 +171,7 @@ func (w *world) watch(last time.Duration) {
 			w.loop.Stop()
 			return
 		}
-		if at > last+patience {
+		if at > last+patience || at > last+resigned && w.oracle.MustWait() {
 			w.oracle.End(false, w.holds())
 			w.loop.Stop()
 			return

@@ -151,6 +151,9 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	c.Spec.Update.Adopt = policy.AdoptAllow
 	c.Spec.Policy.StartSeconds, c.Spec.Policy.ProgressSeconds = 60, 60
 	c.Spec.Drain.TimeoutSeconds = 40
+	if w.scenario.Age > 0 {
+		c.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue}}
+	}
 	if w.scenario.Replace {
 		c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace
 	}
