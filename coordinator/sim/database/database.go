@@ -92,6 +92,7 @@ type shard struct {
 	leader  string
 	copies  []*replica
 	voting  bool // an election is under way
+	least   int  // of its members that must be there, of a quorum
 	handing bool // a handover is under way
 }
 

@@ -151,7 +151,7 @@ func (d *Database) observation(self string) engines.Observation {
 		o.Nodes = append(o.Nodes, engines.Node{Name: name, Address: name[:len(name)-len("_solr")], State: state})
 	}
 	for _, s := range d.shards {
-		g := engines.Group{ID: s.id, Kind: engines.Shard, NeedsLeader: true, Members: make([]engines.Member, 0, len(s.copies))}
+		g := engines.Group{ID: s.id, Kind: s.kind(), MinAvailable: s.least, NeedsLeader: true, Members: make([]engines.Member, 0, len(s.copies))}
 		active := 0
 		for _, r := range s.copies {
 			if d.hollow && slices.ContainsFunc(d.marks, func(m Mark) bool { return m.Node == r.node && m.Shard == excluded }) {
@@ -169,7 +169,7 @@ func (d *Database) observation(self string) engines.Observation {
 			}
 		}
 		switch {
-		case active == 0:
+		case active == 0, active < s.least:
 			o.Health = engines.Health{Verdict: engines.Red, Reason: "no active copy of " + s.id}
 		case active < len(s.copies) && o.Health.Verdict == engines.Green:
 			o.Health = engines.Health{Verdict: engines.Recoverable, Reason: "a copy is missing of " + s.id}

@@ -27,7 +27,7 @@ func (d *Database) evacuate(self, claim string) int {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == self {
+			if r.node == self && s.least == 0 {
 				left++
 				d.moveAway(s, r, mark)
 			}

@@ -14,6 +14,8 @@ type Copy struct {
 type Shard struct {
 	ID     string
 	Leader string // pod
+	// Least is how many must be there, of a quorum; else 0.
+	Least  int
 	Copies []Copy
 }
 
@@ -23,7 +25,7 @@ func (d *Database) Truth() []Shard {
 	defer d.mu.Unlock()
 	out := make([]Shard, 0, len(d.shards))
 	for _, s := range d.shards {
-		t := Shard{ID: s.id, Copies: make([]Copy, 0, len(s.copies))}
+		t := Shard{ID: s.id, Least: s.least, Copies: make([]Copy, 0, len(s.copies))}
 		if s.leader != "" {
 			t.Leader = PodName(s.leader)
 		}
@@ -41,6 +43,16 @@ func (d *Database) Up(pod string) bool {
 	defer d.mu.Unlock()
 	n := d.nodes[NodeName(pod)]
 	return n != nil && n.up
+}
+
+// RankOf is the rank of the member in a pod.
+func (d *Database) RankOf(pod string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.nodes[NodeName(pod)]; n != nil {
+		return n.rank
+	}
+	return 0
 }
 
 // Listed tells whether the register has a pod's member as live.

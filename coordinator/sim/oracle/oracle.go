@@ -50,6 +50,10 @@ type Limits struct {
 	Pods, Shard int
 	// Line: Rollcall has the set's hold line, and puts it to rest.
 	Line bool
+	// Zones, when not 0, is how many may have pods away.
+	Zones int
+	// Ephemeral: the data of a pod is gone with it.
+	Ephemeral bool
 }
 
 // Break is an invariant that did not hold.
@@ -71,6 +75,8 @@ type Oracle struct {
 	Seen map[string]map[string]time.Time
 	// Broken tells whether the database in a pod cannot come back by itself.
 	Broken func(pod *corev1.Pod) bool
+	// Zone of a pod.
+	Zone func(pod string) string
 	// Secret must appear in nothing that anybody can read.
 	Secret string
 
@@ -84,6 +90,7 @@ type Oracle struct {
 	Stuck string
 
 	earlier []earlier
+	outage  bool // was announced
 	// sets are the StatefulSets as they were seen last.
 	sets []*appsv1.StatefulSet
 	// since is since when a copy or pod has not been all right, by name; absent = it is.
@@ -234,6 +241,9 @@ func (o *Oracle) may() (pods, shard int) {
 	}
 	return pods, shard
 }
+
+// Announce notes that a person has approved of an outage, in which all may be away.
+func (o *Oracle) Announce() { o.outage = true }
 
 // Surprise notes that somebody has undone what kept a controller from pods.
 func (o *Oracle) Surprise() { o.revised = o.loop.Now() }

@@ -43,6 +43,8 @@ func (o *Oracle) removing(r api.Removal) {
 		o.Accuse("I6", "%s goes by epoch %d after %d has written to it", pod.Name, epoch, o.touched[pod.UID])
 	}
 	o.budget(pod)
+	o.zones(pod)
+	o.lost(pod)
 	if o.asks(pod, "I3") {
 		o.shards(pod.Name)
 	}
@@ -134,6 +136,30 @@ func (o *Oracle) budget(removed *corev1.Pod) {
 	}
 }
 
+// zones is the part of I2 that is about zones.
+func (o *Oracle) zones(pod *corev1.Pod) {
+	if o.limits.Zones == 0 || !o.asks(pod, "I2") {
+		return
+	}
+	away := map[string]bool{o.Zone(pod.Name): true}
+	for name, gone := range o.ours {
+		if !gone.outside {
+			away[o.Zone(name)] = true
+		}
+	}
+	if len(away) > o.limits.Zones {
+		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand, in %d zones: %d may be", pod.Name, o.Away(), len(away), o.limits.Zones)
+	}
+}
+
+// lost is V3: no pod whose data is gone with it goes before that is elsewhere.
+func (o *Oracle) lost(pod *corev1.Pod) {
+	if !o.limits.Ephemeral || o.hostsNothing(pod.Name) {
+		return
+	}
+	o.Accuse("V3", "%s goes with the copies that it has, and its data is gone with it", pod.Name)
+}
+
 // shards is I1 and I3.
 func (o *Oracle) shards(pod string) {
 	_, may := o.may()
@@ -155,6 +181,12 @@ func (o *Oracle) shards(pod string) {
 			}
 		}
 		if !hosts || len(shard.Copies) == 1 {
+			continue
+		}
+		if shard.Least > 0 {
+			if left < shard.Least && len(shard.Copies) > 2 {
+				o.Accuse("I1", "%s goes and %d of %s are left: %d must be there", pod, left, shard.ID, shard.Least)
+			}
 			continue
 		}
 		if out > may {
@@ -194,11 +226,14 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if settled && !outdated && healthy && at-well > shown && !o.askedToGo(pod) {
 		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
 	}
-	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
+	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") {
+		o.ranks(pod)
+	}
+	if o.asks(pod, "I8") && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
 			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
-			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits {
+			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits && o.db.RankOf(name) <= o.db.RankOf(pod.Name) {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}
 		}
@@ -206,6 +241,18 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	// What was so before the world began to move was never seen otherwise.
 	if since, vetoed := o.vetoed[pod.Name]; vetoed && (since == 0 || at-since > shown) {
 		o.Accuse("I9", "%s goes although the database asks not to", pod.Name)
+	}
+}
+
+// ranks is the part of I8 that is about kinds of members: none goes before one of a
+// lower rank that is to go, too.
+func (o *Oracle) ranks(pod *corev1.Pod) {
+	for _, name := range o.server.Names(api.Pods) {
+		other := o.server.Pod(name)
+		if o.wanted(name) && workload.Revision(other) != o.template() && o.db.RankOf(name) < o.db.RankOf(pod.Name) {
+			o.Accuse("I8", "%s goes before %s, whose rank is lower", pod.Name, name)
+			return
+		}
 	}
 }
 

@@ -68,5 +68,21 @@ func (s Scenario) setNames() []string {
 	return out
 }
 
-// mayBeAway is how many pods may at a limit.
-func (s Scenario) mayBeAway(limit int) int { return limit }
+// mayBeAway is how many pods may at a limit: where whole units go, one may at least.
+func (s Scenario) mayBeAway(limit int) int {
+	switch s.Kind {
+	case AtOnce:
+		return 0 // before a person has approved
+	case ByZone:
+		inZone := map[int]int{}
+		for _, p := range s.pools() {
+			for n := range p.Replicas {
+				inZone[(p.Start+n)%len(nodes)]++
+			}
+		}
+		for _, n := range inZone {
+			limit = max(limit, n)
+		}
+	}
+	return limit
+}

@@ -139,7 +139,13 @@ func (w *world) play() {
 	if s := w.scenario; s.Veto > 0 {
 		w.loop.In(s.Veto, func() { w.db.SetVeto(w.vetoing(), "") })
 	}
-	last := max(begin, w.scenario.Veto)
+	if at := w.scenario.Approved; at > 0 {
+		w.loop.In(at, func() {
+			w.oracle.Announce()
+			w.approve(policy.ApprovedOutage)
+		})
+	}
+	last := max(begin, w.scenario.Veto, w.scenario.Approved)
 	for _, f := range w.scenario.Faults {
 		last = max(last, f.At+f.For)
 	}

@@ -71,7 +71,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	if s.Shared {
 		w.db.Share()
 	}
-	if s.Replace {
+	if s.Replace || s.Ephemeral {
 		w.db.Move(s.Hollow)
 	}
 	w.traffic = traffic{w: w, cut: map[string]bool{}}
@@ -90,6 +90,13 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 		}
 		w.db.AddShard(fmt.Sprintf("books/s%d", i+1), pods...)
 	}
+	if len(s.Voters) > 0 {
+		var voters []string
+		for _, place := range s.Voters {
+			voters = append(voters, names[place])
+		}
+		w.db.Vote(voters...)
+	}
 	for _, node := range nodes {
 		w.mustCreate(api.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: node, Labels: map[string]string{"topology.kubernetes.io/zone": zones[node]},
@@ -101,6 +108,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.mustCreate(api.Clusters, w.cluster())
 	w.kubelets = workload.NewKubelets(loop, w.server, w.db, w.hub, zones, nodes)
 	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token, w.kubelets.Age = w.fate, stateDir, secret, s.Age
+	w.kubelets.Ephemeral = s.Ephemeral
 	for i, p := range s.pools() {
 		w.mustCreate(api.Sets, w.set(i, p))
 		for n := range p.Replicas {
@@ -113,8 +121,9 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.revisions = 1
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(s.MaxPods), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition,
+		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(s.MaxPods), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral,
 	})
+	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
 	w.oracle.Seen, w.oracle.Secret, w.oracle.Broken = w.hub.Seen, secret, w.kubelets.Broken
 	loop.After = w.oracle.Look
@@ -153,6 +162,19 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	c.Spec.Drain.TimeoutSeconds = 40
 	if w.scenario.Age > 0 {
 		c.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue}}
+	}
+	switch w.scenario.Kind {
+	case ByZone:
+		c.Spec.Policy.Unit = policy.UnitZone
+	case AtOnce:
+		c.Spec.Policy.Unit = policy.UnitAll
+	}
+	if w.scenario.MaxZones > 0 {
+		zones := policy.Count(int64(w.scenario.MaxZones))
+		c.Spec.Policy.MaxZonesUnavailable = &zones
+	}
+	if w.scenario.Ephemeral {
+		c.Spec.Drain.Data.Restart = policy.Lose
 	}
 	if w.scenario.Replace {
 		c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace

@@ -9,7 +9,7 @@ func (k *Kubelets) Broken(pod *corev1.Pod) bool {
 	r, fate := k.pods[pod.UID], k.Fate(pod)
 	switch {
 	case r == nil:
-		node := k.node(pod.Name)
+		node := k.Node(pod.Name)
 		return pod.Spec.NodeName == "" && (fate == Unschedulable || k.down[node] || k.cordoned(node))
 	case r.stopping || k.down[r.node]:
 		return false

@@ -51,6 +51,8 @@ type Kubelets struct {
 	Token string
 	// Age of the pods that are Running from the beginning.
 	Age time.Duration
+	// Ephemeral: the data of a pod is gone with it.
+	Ephemeral bool
 	// ReuseIP: a new pod gets the address that was given back last.
 	ReuseIP bool
 
@@ -119,7 +121,7 @@ func (k *Kubelets) Running(sets ...*appsv1.StatefulSet) error {
 // running puts a pod on its node, and answers what starts its agent.
 func (k *Kubelets) running(pod *corev1.Pod) (func(), error) {
 	provide(k.server, pod)
-	r := &Run{pod: pod.Name, node: k.node(pod.Name), ip: k.address(), started: true}
+	r := &Run{pod: pod.Name, node: k.Node(pod.Name), ip: k.address(), started: true}
 	pod.Spec.NodeName = r.node
 	born := metav1.NewTime(now().Add(-k.Age))
 	pod.CreationTimestamp = born
@@ -139,8 +141,8 @@ func (k *Kubelets) running(pod *corev1.Pod) (func(), error) {
 	return func() { k.startAgent(pod, r) }, nil
 }
 
-// node is where a pod's volume is.
-func (k *Kubelets) node(pod string) string { return k.nodes[Ordinal(pod)%len(k.nodes)] }
+// Node is where a pod's volume is.
+func (k *Kubelets) Node(pod string) string { return k.nodes[Ordinal(pod)%len(k.nodes)] }
 
 // pod is the pod of that UID, as long as it is there.
 func (k *Kubelets) pod(name string, uid types.UID) *corev1.Pod {
@@ -168,7 +170,7 @@ func (k *Kubelets) schedule(name string, uid types.UID) {
 	if pod == nil || pod.DeletionTimestamp != nil {
 		return
 	}
-	node := k.node(name)
+	node := k.Node(name)
 	if k.Fate(pod) == Unschedulable || k.down[node] || k.cordoned(node) {
 		k.write(name, uid, func(pod *corev1.Pod) {
 			setCondition(&pod.Status, corev1.PodScheduled, false)
