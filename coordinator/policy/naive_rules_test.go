@@ -229,7 +229,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		}
 		return rep.Member != NotLive && (rep.Member != Live || p.Phase == Pending || p.Phase == NotStarted || p.Phase == Failed), ""
 	case StaleReport:
-		return rep != nil && !rep.Fresh && p.Agent, ""
+		return rep != nil && !rep.Fresh, ""
 	case OnDeadNode:
 		return p.Phase == Terminating && n.lost(p), ""
 	case OnItsWay:
@@ -358,6 +358,9 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	away := len(n.awayNow())
 	if n.serving(p) {
 		away = n.reallyAway()
+	}
+	if n.noAgentAnywhere() && p.Phase == Started && n.slow(p) && n.claimed(p) == nil && n.gone(p) {
+		away--
 	}
 	return away+max(unitNeeds, 1) > n.limit() && (!n.gone(p) || n.serving(p) || n.noAgentAnywhere())
 }

@@ -182,7 +182,7 @@ func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
 func neverRuns(p PodPhase) bool { return p == Pending || p == NotStarted || p == Failed }
 
 func (d *decision) staleReport(c *candidate) *finding {
-	if c.report == nil || c.report.Fresh || !c.Agent {
+	if c.report == nil || c.report.Fresh {
 		return nil
 	}
 	return d.unheard(c, fmt.Sprintf("its report is %s old and was not made after the last action", seconds(ageOf(c.report))),
@@ -304,6 +304,9 @@ func (d *decision) podsAway(c *candidate) *finding {
 		needed = d.needed // it is among those that are away
 	case c.serves:
 		used -= b.serving // it costs nothing, but all like it at once would
+	}
+	if d.x.noAgents && c.away && c.claim == nil && c.Phase == Started && d.x.overdue(c.pod) {
+		used-- // it is not back in time, and waits for itself no longer
 	}
 	if c.outside || c.pool.shutdown || used+needed <= b.limit {
 		return nil
