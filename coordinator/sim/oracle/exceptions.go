@@ -35,6 +35,13 @@ var Exceptions = []Exception{
 		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.outage },
 	},
 	{
+		Name:     "it has no agent that could move its data",
+		Document: "coordinator/policy/DESIGN.md",
+		Says:     "A pod that came without an agent is asked about again",
+		Skips:    []string{"V3"},
+		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",

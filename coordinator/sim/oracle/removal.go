@@ -154,7 +154,7 @@ func (o *Oracle) zones(pod *corev1.Pod) {
 
 // lost is V3: no pod whose data is gone with it goes before that is elsewhere.
 func (o *Oracle) lost(pod *corev1.Pod) {
-	if !o.limits.Ephemeral || o.hostsNothing(pod.Name) {
+	if !o.limits.Ephemeral || o.hostsNothing(pod.Name) || !o.asks(pod, "V3") {
 		return
 	}
 	o.Accuse("V3", "%s goes with the copies that it has, and its data is gone with it", pod.Name)

@@ -47,6 +47,23 @@ func (o Options) classes() []Class {
 	return Classes
 }
 
+// Drawn are the faults that may be drawn, and the shapes of worlds, by their names.
+func Drawn(o Options) []string {
+	var out []string
+	for _, class := range o.classes() {
+		if o.Only == "" || o.Only == class {
+			out = append(out, string(class))
+		}
+	}
+	if o.old() {
+		return out
+	}
+	for _, shape := range Shapes {
+		out = append(out, string(shape))
+	}
+	return out
+}
+
 // Result of a run.
 type Result struct {
 	Scenario Scenario

@@ -113,7 +113,7 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	var (
 		mu       sync.Mutex
 		next     = from
-		hits     = map[run.Class]int{}
+		hits     = map[string]int{}
 		broken   []string
 		removals int
 		alike    uint64
@@ -151,7 +151,12 @@ func all(from, seeds, twice uint64, o run.Options) error {
 					broken = append(broken, fmt.Sprintf("seed %d: two logs", seed))
 				}
 				for class := range r.Hits {
-					hits[class]++
+					hits[string(class)]++
+				}
+				for shape, is := range r.Scenario.Shapes() {
+					if is {
+						hits[string(shape)]++
+					}
 				}
 				removals += r.Removals
 				virtual += r.Took
@@ -166,14 +171,7 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	if failed != nil {
 		return failed
 	}
-	var rare []string
-	for _, class := range run.Classes {
-		share := 100 * float64(hits[class]) / float64(seeds)
-		fmt.Printf("%6.1f %%  %s\n", share, class)
-		if share < least {
-			rare = append(rare, string(class))
-		}
-	}
+	rare := table(hits, seeds, o)
 	fmt.Printf("%d seeds, %d pods went by Rollcall's hand, %s of virtual time in %s\n",
 		seeds, removals, virtual.Round(time.Second), time.Since(began).Round(time.Second/10))
 	if twice = min(twice, seeds); twice > 0 {
@@ -188,8 +186,21 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	return nil
 }
 
-// Of enough seeds each class of faults must be in at least so many of a hundred.
+// Of enough seeds everything that is drawn must be in at least so many of a hundred.
 const (
-	enough = 500
-	least  = 5.0
+	enough = 2000
+	least  = 3.0
 )
+
+// table prints in how many runs each fault and each shape of a world was met, and
+// answers which were too rare.
+func table(hits map[string]int, seeds uint64, o run.Options) (rare []string) {
+	for _, what := range run.Drawn(o) {
+		share := 100 * float64(hits[what]) / float64(seeds)
+		fmt.Printf("%6.1f %%  %s\n", share, what)
+		if share < least {
+			rare = append(rare, what)
+		}
+	}
+	return rare
+}
