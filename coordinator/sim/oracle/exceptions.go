@@ -36,8 +36,8 @@ var Exceptions = []Exception{
 	},
 	{
 		Name:     "it has no agent that could move its data",
-		Document: "coordinator/policy/DESIGN.md",
-		Says:     "A pod that came without an agent is asked about again",
+		Document: "deploy/docs/policy.md",
+		Says:     "or without an agent: None",
 		Skips:    []string{"V3"},
 		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
 	},

@@ -90,7 +90,10 @@ type Oracle struct {
 	Stuck string
 
 	earlier []earlier
-	outage  bool // was announced
+	// forbidden is since when a person has forbidden everything, closed since when all
+	// but corrections; zero: nobody has.
+	forbidden, closed time.Duration
+	outage            bool // was announced
 	// sets are the StatefulSets as they were seen last.
 	sets []*appsv1.StatefulSet
 	// since is since when a copy or pod has not been all right, by name; absent = it is.
@@ -173,6 +176,7 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 	o.stale = true
 	switch next := after.(type) {
 	case *v1alpha1.DatabaseCluster:
+		o.heard(next.Spec)
 		for _, claim := range next.Status.Claims {
 			if _, known := o.claimed[claim.ID]; !known {
 				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
@@ -247,6 +251,19 @@ func (o *Oracle) Announce() { o.outage = true }
 
 // Surprise notes that somebody has undone what kept a controller from pods.
 func (o *Oracle) Surprise() { o.revised = o.loop.Now() }
+
+// heard notes since when a person has forbidden that pods go.
+func (o *Oracle) heard(spec policy.Spec) {
+	since := func(at *time.Duration, is bool) {
+		if !is {
+			*at = 0
+		} else if *at == 0 {
+			*at = o.loop.Now()
+		}
+	}
+	since(&o.forbidden, spec.Update.Paused || spec.Update.Mode == policy.Observe)
+	since(&o.closed, len(spec.Update.Windows) > 0) // all of them are at another time of the day
+}
 
 // keep has a StatefulSet as it is now.
 func (o *Oracle) keep(set *appsv1.StatefulSet) {

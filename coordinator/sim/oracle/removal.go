@@ -44,6 +44,7 @@ func (o *Oracle) removing(r api.Removal) {
 	}
 	o.budget(pod)
 	o.zones(pod)
+	o.allowed(pod)
 	o.lost(pod)
 	if o.asks(pod, "I3") {
 		o.shards(pod.Name)
@@ -133,6 +134,14 @@ func (o *Oracle) budget(removed *corev1.Pod) {
 		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), may)
 	} else if away+1 > may && !o.known(pod, pod) && o.asks(removed, pods) {
 		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, may)
+	}
+}
+
+// allowed is I13. A correction need not wait for a window.
+func (o *Oracle) allowed(pod *corev1.Pod) {
+	at := o.loop.Now()
+	if o.forbidden > 0 && at-o.forbidden > told || o.closed > 0 && at-o.closed > told && o.asks(pod, "I7") {
+		o.Accuse("I13", "%s goes although a person has said that nobody may", pod.Name)
 	}
 }
 

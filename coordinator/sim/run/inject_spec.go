@@ -12,14 +12,16 @@ import (
 
 // edits are a person who changes the spec in the middle of a rollout, and back.
 func edits(w *world, f Fault) func() {
-	switch f.Pick % 5 {
+	switch f.Pick % 6 {
 	case 0:
 		return w.limit("lowers the limits", 1, 1)
 	case 1:
 		return w.limit("raises the limits", w.scenario.MaxPods+1, w.scenario.MaxShard+1)
 	case 2:
 		return w.until("only looks on", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Auto })
-	case 3: // the bubble's clock begins at midnight, when none of the windows is open
+	case 3:
+		return w.until("pauses", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = true }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = false })
+	case 4: // the bubble's clock begins at midnight, when none of the windows is open
 		closed := []policy.Window{{Schedule: "0 12 * * *", Duration: "1h"}}
 		return w.until("closes the windows", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Windows = closed }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Windows = nil })
 	}
