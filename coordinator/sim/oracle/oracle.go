@@ -80,6 +80,9 @@ type Oracle struct {
 	// Secret must appear in nothing that anybody can read.
 	Secret string
 
+	// Enough tells of a break that nothing after it is of interest; nil: all is.
+	Enough func(Break) bool
+
 	Breaks []Break
 	// Removals by Rollcall's hand.
 	Removals int
@@ -169,6 +172,9 @@ func (o *Oracle) Accuse(invariant, format string, args ...any) {
 	b := Break{o.loop.Now(), invariant, fmt.Sprintf(format, args...)}
 	o.loop.Log("ORACLE", "%s: %s", b.Invariant, b.Why)
 	o.Breaks = append(o.Breaks, b)
+	if o.Enough != nil && o.Enough(b) {
+		o.loop.Stop()
+	}
 }
 
 // changed notes what writes tell: claims, epochs, templates.
@@ -360,7 +366,7 @@ func (o *Oracle) known(pod, what string) bool {
 	if !is {
 		return false
 	}
-	if bad == 0 {
+	if bad == 0 && o.db.Listed(pod) && !o.db.Frozen(pod) {
 		return true // since before the world began to move
 	}
 	shows, unready := o.shows[pod]

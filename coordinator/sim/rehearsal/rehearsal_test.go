@@ -229,7 +229,7 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	well := summarise(Options{}, r)
 	require.NoError(t, well.Err())
 	require.True(t, well.RolledOut)
-	require.Contains(t, well.String(), "15 checked, all kept: I1 ")
+	require.Contains(t, well.String(), "16 checked, all kept: I1 ")
 	require.Contains(t, well.String(), "taken by others           1: db-2\n")
 	require.Contains(t, well.String(), "fewest copies of a shard  0 of 2 (books/s1)\n")
 

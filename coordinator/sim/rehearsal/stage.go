@@ -158,6 +158,15 @@ func stage(s run.Scenario) string {
 	return text
 }
 
+// unlike says what is not as it is by default in what is rehearsed.
+func unlike(s run.Scenario) string {
+	text := "unlike by default: "
+	if !s.Guarded {
+		text += "guard is Off, so Kubernetes refuses nobody who removes a pod; "
+	}
+	return text + "a pod has 60s to start, not 600s; pods without an agent are adopted unasked"
+}
+
 func counted(n int, what string) string {
 	switch {
 	case n == 1:

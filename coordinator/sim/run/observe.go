@@ -19,7 +19,7 @@ type Observer struct {
 
 // Watched makes the run of a scenario under the eyes of an observer. Its result
 // has a tally.
-func Watched(s Scenario, o Observer) (Result, error) { return play(s, nil, &o) }
+func Watched(s Scenario, o Observer) (Result, error) { return play(s, Options{}, &o) }
 
 // Tally is how far things went in a run, as they really were.
 type Tally struct {

@@ -34,6 +34,8 @@ type Options struct {
 	Replace bool
 	// Bug is planted.
 	Bug *Bug
+	// Enough ends a run with a break of which it is true.
+	Enough func(oracle.Break) bool
 }
 
 // old: the worlds are those that were drawn first.
@@ -120,13 +122,13 @@ func Clean() {
 
 // Seed makes the run of a seed.
 func Seed(seed uint64, o Options) (Result, error) {
-	return Play(NewScenario(seed, o), o.Bug)
+	return play(NewScenario(seed, o), o, nil)
 }
 
 // Play makes the run of a scenario.
-func Play(s Scenario, bug *Bug) (Result, error) { return play(s, bug, nil) }
+func Play(s Scenario, bug *Bug) (Result, error) { return play(s, Options{Bug: bug}, nil) }
 
-func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
+func play(s Scenario, with Options, o *Observer) (Result, error) {
 	dir, err := shared()
 	if err != nil {
 		return Result{}, err
@@ -137,7 +139,8 @@ func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
 	// The bubble asks for a test; an empty one is enough outside of tests.
 	synctest.Test(new(testing.T), func(*testing.T) {
 		w := newWorld(s, dir, state)
-		w.plant(bug)
+		w.plant(with.Bug)
+		w.oracle.Enough = with.Enough
 		w.observe(o)
 		w.play()
 		result.Breaks, result.Log, result.Took, result.Removals = w.oracle.Breaks, w.loop.Text(), w.loop.Now(), w.oracle.Removals
