@@ -44,6 +44,7 @@ type drainer struct {
 	store store
 	fence *fence
 	heard func() bool
+	boot  func() (bootTime, error)
 
 	ctx  context.Context // of everything that is done in the background
 	busy chan struct{}   // held by whoever calls Plan, Apply, Restore, Step or Tend
@@ -61,7 +62,7 @@ func newDrainer(ctx context.Context, engine *slot, own string, translate func([]
 	return &drainer{
 		ctx: ctx, engine: engine, own: own, translate: translate, changed: changed, logger: logger,
 		busy: make(chan struct{}, 1), wake: make(chan struct{}),
-		fence: &fence{raised: func(int64) {}}, heard: func() bool { return true },
+		fence: &fence{raised: func(int64) {}}, heard: func() bool { return true }, boot: bootClock,
 	}
 }
 

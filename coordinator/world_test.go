@@ -38,6 +38,7 @@ const namespace = "prod"
 // database clusters with an agent in each pod.
 type world struct {
 	t      testing.TB
+	began  time.Time
 	server *kubetest.Server
 	admin  *kubetest.Client
 
@@ -85,6 +86,7 @@ type database struct {
 	// heard is the epoch that agents have heard of and believe; older orders are refused.
 	heard   int64
 	refused int // for that
+	late    int // orders that were not in time
 	// rumour is the epoch in the headline of a member that is no pod.
 	rumour int64
 }
@@ -113,15 +115,17 @@ type member struct {
 	stopping bool
 	settled  time.Time
 	sequence uint64
-	drain    rollcallv1.Drain
-	claim    string
-	listener *bufconn.Listener
-	server   *grpc.Server
-	changed  map[chan struct{}]struct{}
+	// restarted is when the agent did, last.
+	restarted time.Time
+	drain     rollcallv1.Drain
+	claim     string
+	listener  *bufconn.Listener
+	server    *grpc.Server
+	changed   map[chan struct{}]struct{}
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, server: kubetest.New(), dbs: map[string]*database{}, byIP: map[string]*member{}}
+	w := &world{t: t, began: time.Now(), server: kubetest.New(), dbs: map[string]*database{}, byIP: map[string]*member{}}
 	w.server.Removed = w.removed
 	w.admin = w.server.Client(nil)
 	for i := range 3 {
@@ -221,14 +225,20 @@ func (db *database) create(p *pool, pod string) *member {
 		w.t.Errorf("create %s: %v", pod, err)
 		return nil
 	}
-	m := &member{db: db, pool: p, pod: pod, uid: made.UID, revision: p.update, drain: rollcallv1.Drain_DRAIN_NONE,
-		listener: bufconn.Listen(64 << 10), server: grpc.NewServer(), changed: map[chan struct{}]struct{}{}}
-	if !db.bare {
-		rollcallv1.RegisterAgentServiceServer(m.server, m)
-	}
-	go func() { _ = m.server.Serve(m.listener) }()
+	m := &member{db: db, pool: p, pod: pod, uid: made.UID, revision: p.update, drain: rollcallv1.Drain_DRAIN_NONE, changed: map[chan struct{}]struct{}{}}
+	m.listen(!db.bare)
 	db.members[pod], w.byIP[ip] = m, m
 	return m
+}
+
+// listen is the start of the pod's agent, if it has one. mu is held.
+func (m *member) listen(agent bool) {
+	server, listener := grpc.NewServer(), bufconn.Listen(64<<10)
+	if agent {
+		rollcallv1.RegisterAgentServiceServer(server, m)
+	}
+	go func() { _ = server.Serve(listener) }()
+	m.server, m.listener = server, listener
 }
 
 // strand takes a pod's node away: nothing of it runs any more.
@@ -459,11 +469,13 @@ func (w *world) start() *process {
 		ip, _, _ := net.SplitHostPort(address)
 		w.mu.Lock()
 		m := w.byIP[ip]
-		w.mu.Unlock()
 		if m == nil {
+			w.mu.Unlock()
 			return nil, errors.New("connection refused")
 		}
-		return m.listener.DialContext(ctx)
+		listener := m.listener
+		w.mu.Unlock()
+		return listener.DialContext(ctx)
 	}})
 	require.NoError(w.t, err)
 	var running sync.WaitGroup

@@ -122,7 +122,7 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 		return r.stop(claim, fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason))
 	case unforced(at.Snapshot, claim):
 		return r.stop(claim, "it was claimed by force, and is forced no more")
-	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim, r.queuedTill):
+	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim, r):
 		if mayProceed(at.Snapshot, claim) {
 			a.log.Warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
 			r.heard.Prepared = true
@@ -195,16 +195,20 @@ func notBefore(have, want string) bool {
 	return errH == nil && errW == nil && h > w
 }
 
-// timedOut does not count the time for which others were in front.
-func timedOut(at Situation, claim policy.Claim, queuedTill time.Time) bool {
+// timedOut does not count the time for which others were in front, or another
+// coordinator led.
+func timedOut(at Situation, claim policy.Claim, r *run) bool {
 	drain := at.Snapshot.Cluster.Spec.Drain
 	limit := drain.TimeoutSeconds
 	if claim.Prepare == policy.PrepareEvacuate {
 		limit = drain.EvacuateTimeoutSeconds
 	}
 	began := claim.StartedAt.Time
-	if queuedTill.After(began) {
-		began = queuedTill
+	if r.inherited {
+		began = r.takenAt
+	}
+	if r.queuedTill.After(began) {
+		began = r.queuedTill
 	}
 	return limit > 0 && at.Now.Sub(began) > time.Duration(limit)*time.Second
 }

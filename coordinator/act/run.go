@@ -54,8 +54,10 @@ type run struct {
 	over   bool
 	// byOthers: another pod's agent has emptied the pod.
 	byOthers bool
-	// inherited: the claim is a predecessor's.
+	// inherited: the claim is a predecessor's, taken over at that time. When it says that
+	// the claim was made is by another clock than this process's.
 	inherited bool
+	takenAt   time.Time
 	done      bool
 	said      string
 }
@@ -68,7 +70,7 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 		r = &run{inherited: a.inherits(claim)}
 		r.heard.Ajar = r.inherited
 		if r.inherited {
-			r.notAfter = now.Add(writeAhead)
+			r.notAfter, r.takenAt = now.Add(writeAhead), now
 		}
 		a.runs[claim.ID] = r
 	}
