@@ -27,6 +27,20 @@ func (d *Database) Ail(pod, id string, recovering, forEver bool) {
 	}
 }
 
+// Ails tells whether a pod has a copy that does not recover.
+func (d *Database) Ails(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.shards {
+		for _, r := range s.copies {
+			if r.ails && r.node == NodeName(pod) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Incurable tells whether a pod has a copy, and which shards have one, that no
 // restart cures.
 func (d *Database) Incurable() map[string]string {

@@ -42,6 +42,20 @@ var Exceptions = []Exception{
 		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
 	},
 	{
+		Name:     "a copy on it is broken, and its restart may be all that brings it back",
+		Document: "deploy/docs/policy.md",
+		Says:     "A copy that is Down on a live pod is broken, and the restart of its own pod may be all that brings it back.",
+		Skips:    []string{"I8"},
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.db.Ails(pod.Name) },
+	},
+	{
+		Name:     "it has no agent that tells of what kind it is",
+		Document: "deploy/docs/policy.md",
+		Says:     "Without one, rank is 0 and `last` false",
+		Skips:    []string{"I8"},
+		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",

@@ -94,7 +94,7 @@ var Bugs = []Bug{
 	}},
 	{Name: "a quorum may be lost", Finds: "I1", report: groups(func(g *rollcallv1.Group) {
 		if g.Kind == rollcallv1.GroupKind_GROUP_KIND_QUORUM {
-			g.MinAvailable = 0
+			g.Kind, g.MinAvailable = rollcallv1.GroupKind_GROUP_KIND_ROLE, 1
 		}
 	})},
 	{Name: "nobody needs to acknowledge", Finds: "I1", report: groups(func(g *rollcallv1.Group) {
