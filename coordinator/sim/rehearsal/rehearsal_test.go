@@ -243,7 +243,7 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	broken := summarise(Options{}, r)
 	require.True(t, broken.RolledOut)
 	require.EqualError(t, broken.Err(), "an invariant did not hold: I2 at 1s: two are away")
-	require.Contains(t, broken.String(), "15 checked, broken: I2 at 1s: two are away")
+	require.Contains(t, broken.String(), "16 checked, broken: I2 at 1s: two are away")
 
 	r.Breaks = []oracle.Break{{At: time.Second, Invariant: "L1", Why: "the rollout has not ended"}}
 	open := summarise(Options{}, r)
