@@ -19,7 +19,8 @@ func (d *decision) waitsForCure(o *pod, c *candidate) bool {
 	return false
 }
 
-// cannotSpare: the group would have too few members without the pod's.
+// cannotSpare: the group would have too few members without the pod's, none, or none that
+// may lead.
 func (d *decision) cannotSpare(at int32, o *pod) bool {
 	g := &d.x.groups[at]
 	for i := range o.hosts {
@@ -27,11 +28,13 @@ func (d *decision) cannotSpare(at int32, o *pod) bool {
 		if h.group != at || h.notDown == 0 {
 			continue
 		}
-		left := g.available
+		left, eligible := g.available, g.eligible
 		if o.counted && !d.isChosen[o.at] {
 			left -= g.loss(o.at, h)
+			eligible -= h.eligible
 		}
-		return left < g.least && !g.unprotectable(g.units(o.at, h))
+		tooFew := left < g.least || left <= 0 || g.NeedsLeader && eligible <= 0
+		return tooFew && !g.unprotectable(g.units(o.at, h))
 	}
 	return false
 }

@@ -8,8 +8,10 @@ func (n *naive) needsCure(o, p *Pod) bool {
 		return false
 	}
 	return slices.ContainsFunc(n.groups(), func(g Group) bool {
+		without := append([]string{o.Name}, n.chosen...)
 		broken := slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && m.State == Down })
 		needed := slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == o.Name && m.State != Down })
-		return broken && needed && !n.inVain(g, o) && n.whole(g, append([]string{o.Name}, n.chosen...)) < n.needs(g)
+		return broken && needed && !n.inVain(g, o) && (n.whole(g, without) < n.needs(g) || n.whole(g, without) == 0 ||
+			g.NeedsLeader && n.left(g, without, func(m Member) bool { return m.Eligible }) == 0)
 	})
 }

@@ -110,7 +110,11 @@ func (n *naive) waitsForLine(p *Pod) bool {
 	if n.lined(p) && n.below(p) && n.goesUp(n.pool(p.Pool)) {
 		return true
 	}
-	return n.lined(p) && !n.forced(p) && n.below(p) && len(n.freed(p)) > 0 && !(n.free(p) && n.allShut(n.freed(p)))
+	if !n.lined(p) || n.forced(p) || !n.below(p) || len(n.freed(p)) == 0 {
+		return false
+	}
+	highest := slices.MaxFunc(n.freed(p), func(a, b *Pod) int { return int(a.Ordinal) - int(b.Ordinal) })
+	return !((n.free(p) || n.needsCure(highest, p)) && n.allShut(n.freed(p)))
 }
 
 // allShut: no controller can take any of them.

@@ -360,8 +360,15 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	if n.serving(p) {
 		away = n.reallyAway()
 	}
-	if n.noAgentAnywhere() && p.Phase == Started && n.slow(p) && n.claimed(p) == nil && n.gone(p) {
-		away--
+	late := func(o *Pod) bool {
+		return o.Phase == Started && n.slow(o) && n.claimed(o) == nil && n.gone(o) && !slices.Contains(n.chosen, o.Name)
+	}
+	if n.noAgentAnywhere() && late(p) {
+		for _, o := range n.everyPodThere() {
+			if late(o) {
+				away--
+			}
+		}
 	}
 	return away+max(unitNeeds, 1) > n.limit() && (!n.gone(p) || n.serving(p) || n.noAgentAnywhere())
 }

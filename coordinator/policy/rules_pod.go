@@ -305,8 +305,10 @@ func (d *decision) podsAway(c *candidate) *finding {
 	case c.serves:
 		used -= b.serving // it costs nothing, but all like it at once would
 	}
-	if d.x.noAgents && c.away && c.claim == nil && c.Phase == Started && d.x.overdue(c.pod) {
-		used-- // it is not back in time, and waits for itself no longer
+	if d.x.noAgents && d.late(c.pod) {
+		for i := range d.x.pods { // those that are not back in time wait for each other, and for themselves, no longer
+			used -= count(d.late(&d.x.pods[i]))
+		}
 	}
 	if c.outside || c.pool.shutdown || used+needed <= b.limit {
 		return nil
@@ -319,6 +321,11 @@ func (d *decision) podsAway(c *candidate) *finding {
 		text += ": " + away
 	}
 	return d.whileItComesBack(c, found(text, b.unblocks()))
+}
+
+// late: it should long be Ready, and nobody has taken it yet.
+func (d *decision) late(p *pod) bool {
+	return p.away && p.claim == nil && p.Phase == Started && d.x.overdue(p) && !d.isChosen[p.at]
 }
 
 // whileItComesBack: a pod that is not Ready in time costs nothing more.

@@ -1,6 +1,10 @@
 package database
 
-import "github.com/rollcall-dev/rollcall/engines"
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
 
 // Ail breaks the copy of a shard on a pod, while its process runs: it is down, or
 // tries to recover without success. It is well again when the process has been
@@ -13,7 +17,7 @@ func (d *Database) Ail(pod, id string, recovering, forEver bool) {
 				continue
 			}
 			r.active, r.alive, r.ails, r.forEver = false, false, true, forEver
-			r.state = engines.Down
+			r.state, r.since = engines.Down, time.Now()
 			if recovering {
 				r.state = engines.Recovering
 			}
@@ -25,6 +29,15 @@ func (d *Database) Ail(pod, id string, recovering, forEver bool) {
 			d.loop.Log("db", "%s of %s is broken on %s", r.id, s.id, pod)
 		}
 	}
+}
+
+// quiet is how long a copy must have been down on a member for that to know that it
+// does not come back by itself.
+const quiet = 10 * time.Second
+
+// givenUp: it is down, and nothing moves any more. Its member has nothing to wait for.
+func (r *replica) givenUp(state engines.MemberState) bool {
+	return state == engines.Down && r.ails && time.Since(r.since) >= quiet
 }
 
 // Ails tells whether a pod has a copy that does not recover.

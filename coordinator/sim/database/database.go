@@ -106,6 +106,8 @@ type replica struct {
 	recoveries int
 	// ails: it does not recover, before its process is started anew, or for ever.
 	ails, forEver bool
+	// since is when it was found to be down, while its process was a member.
+	since time.Time
 	// lost: its data is gone, and will be copied in full.
 	lost bool
 	// moving: it is being copied to another node.
@@ -194,14 +196,14 @@ func (d *Database) Start(pod, version string, ready func()) {
 func (d *Database) recover(n *node, s *shard, r *replica) {
 	run, takes := n.run, d.times.Recovery
 	if r.waits = d.heldBack(s, r); r.waits {
-		r.state, r.active = engines.Down, false
+		r.state, r.active, r.since = engines.Down, false, time.Now()
 		return
 	}
 	if r.lost {
 		takes = d.times.Anew
 	}
 	if r.ails {
-		r.state, r.active = engines.Down, false
+		r.state, r.active, r.since = engines.Down, false, time.Now()
 		return
 	}
 	r.state, r.active = engines.Recovering, false

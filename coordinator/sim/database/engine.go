@@ -164,7 +164,7 @@ func (d *Database) observation(self string) engines.Observation {
 			g.Members = append(g.Members, engines.Member{ID: r.id, Node: r.node, State: state, Leader: s.leader == r.node, Eligible: true})
 			if state == engines.Active {
 				active++
-			} else if r.node == self {
+			} else if r.node == self && !r.givenUp(state) {
 				o.Settled = false
 			}
 		}

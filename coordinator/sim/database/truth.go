@@ -89,6 +89,25 @@ func (d *Database) Whole(pod string) bool {
 	return true
 }
 
+// There tells whether a pod's member serves all that it could: what is broken on it is
+// missing in its own shard, and does not make the pod one that is away.
+func (d *Database) There(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.nodes[NodeName(pod)]
+	if n == nil || !n.serves() {
+		return false
+	}
+	for _, s := range d.shards {
+		for _, r := range s.copies {
+			if r.node == n.name && !r.active && !r.ails {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Alive tells whether the process in a pod runs and the data of all its copies is
 // whole: it serves, or will by itself once it is a member again, or goes on.
 func (d *Database) Alive(pod string) bool {

@@ -321,7 +321,7 @@ func (o *Oracle) Look() {
 		if _, was := o.since[name]; was && whole {
 			o.back[name] = at
 		}
-		mark(o.since, name, !whole)
+		mark(o.since, name, !o.db.There(name))
 		mark(o.unlisted, name, !o.db.Listed(name))
 		mark(o.vetoed, name, o.db.Veto(name) != "")
 		if pod == nil {
