@@ -41,6 +41,7 @@ func TestSolr(t *testing.T) {
 	require.NoError(t, b.Apply(ctx, databaseCluster(t, b)))
 	cloud, err := solrcloud.Deploy(ctx, b, func(set *appsv1.StatefulSet) {
 		solrcloud.Labelled(set)
+		patientProbe(set)
 		fewer(set, solrcloud.Name, int32(solrPods()))
 	})
 	require.NoError(t, err)
@@ -53,6 +54,7 @@ func TestSolr(t *testing.T) {
 	walk(t, []step{
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
 		{"PeopleByTheirRights", s.people},
+		{"SessionLostInMidRollout", s.sessionLost},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
 		{"BrokenImageThenCorrection", s.brokenImage},
@@ -61,6 +63,8 @@ func TestSolr(t *testing.T) {
 		{"RestartSchedule", s.scheduled},
 		{"AgentKilled", s.agentKilled},
 		{"SolrKilledInAnotherPod", s.solrKilled},
+		{"ReplicaDownBefore", s.downBefore},
+		{"ZooKeeperRestarted", s.zookeeperRestarted},
 		{"LeaderKilledTenTimes", s.leaderKilledTenTimes},
 		{"LeaderFrozen", s.leaderFrozen},
 		{"APIServerDown", s.apiServerDown},
