@@ -9,7 +9,7 @@ import (
 )
 
 // patience with one copy: who needs longer serves nobody.
-const patience = time.Second
+const patience = 2 * time.Second
 
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: 5 * time.Second}}
 
