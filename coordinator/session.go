@@ -57,6 +57,8 @@ type session struct {
 	groups []policy.Group
 	// noticed are the conditions of pods at the last look.
 	noticed []v1alpha1.PodCondition
+	// notLive is since when others say of pods without an agent that they are not live.
+	notLive map[string]time.Time
 	// newest is the object as we wrote or read it last; the cache may be behind.
 	newest *v1alpha1.DatabaseCluster
 	// statusAt is when the status was written last, and differsSince since when
@@ -273,7 +275,7 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Unlisted: facts.Unlisted,
+		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, NotLive: s.notLive, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Unlisted: facts.Unlisted,
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }
@@ -295,6 +297,7 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 	snapshot, basis := view.Look(s.input(now, objects))
 	s.basis = basis
 	s.noticed = view.Conditions(snapshot, now)
+	s.notLive = view.NotLive(snapshot)
 	if s.groups = nil; s.reporting {
 		s.groups = snapshot.Groups
 	}

@@ -17,8 +17,9 @@ func newID() string { return "rc" + uuid.NewString()[:13] }
 func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
 	claim := policy.Claim{
 		ID: id, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now, Groups: notFull(s, step.Pod),
+		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now,
 	}
+	claim.Groups, claim.Broken = notFull(s, step.Pod)
 	if pod := podNamed(s, step.Pod); pod != nil {
 		claim.From, claim.Zone = pod.Revision, pod.Zone
 		for _, pool := range s.Pools {
@@ -37,24 +38,36 @@ func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) polic
 	return claim
 }
 
-// notFull maps those groups of a pod that are not full to their Active members:
-// nobody can ask more of the pod's successor than there was.
-func notFull(s policy.Snapshot, pod string) map[string]int32 {
-	var counts map[string]int32
+// notFull maps those groups of a pod that are not full to their Active members, and
+// those in which its own members are not all Active to the number that is not: nobody
+// can ask more of the pod's successor than there was.
+func notFull(s policy.Snapshot, pod string) (active, broken map[string]int32) {
+	active, broken = map[string]int32{}, map[string]int32{}
 	for _, group := range s.Groups {
-		active, hosted := int32(0), false
+		there, missing, hosted := int32(0), int32(0), false
 		for _, member := range group.Members {
-			hosted = hosted || member.Pod == pod
-			if member.State == policy.Active {
-				active++
+			own := member.Pod == pod
+			hosted = hosted || own
+			switch {
+			case member.State == policy.Active:
+				there++
+			case own:
+				missing++
 			}
 		}
-		if hosted && int(active) < len(group.Members) {
-			if counts == nil {
-				counts = map[string]int32{}
-			}
-			counts[group.ID] = active
+		if hosted && int(there) < len(group.Members) {
+			active[group.ID] = there
 		}
+		if missing > 0 {
+			broken[group.ID] = missing
+		}
+	}
+	return orNil(active), orNil(broken)
+}
+
+func orNil(counts map[string]int32) map[string]int32 {
+	if len(counts) == 0 {
+		return nil
 	}
 	return counts
 }

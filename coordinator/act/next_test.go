@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -111,86 +110,131 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// The promises of the step machine, on all that can be said to it.
+// The promises of the step machine, on all that can be said to it. Each field is
+// drawn, each decides something, and each move is made often.
 func TestNextNeverBreaksItsPromises(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
-		c := Case{
-			Claim: rapid.SampledFrom([]policy.Claim{handoff, stored, broke, removal, swap, swapped, emptied, empties(swap), {}}).Draw(t, "claim"),
-			Pod:   Whereabouts(rapid.IntRange(0, 3).Draw(t, "pod")), Rejoined: flag("rejoined"), Back: flag("back"),
-			Failed: flag("failed"), Superseded: flag("superseded"), GiveUp: flag("giveUp"), CaughtUp: flag("caughtUp"), Held: flag("held"),
-			Listed: flag("listed"), Queued: flag("queued"), Stopped: flag("stopped"), Empty: flag("empty"), Succeeded: flag("succeeded"),
-			Heard: Heard{Asked: flag("asked"), Prepared: flag("prepared"), Observed: flag("observed"), Opened: flag("opened"), Ajar: flag("ajar"),
-				Sent: flag("sent"), Closed: flag("closed"), Confirmed: flag("confirmed"), Undone: flag("undone"),
-				Found: flag("found"), Discarded: flag("discarded"), Renewed: flag("renewed")},
-		}
-		// What look makes sure of.
-		c.Held = c.Held || c.Stopped
-		if flag("volumes") {
-			c.Heard.Volumes = swapped.Volumes
-		}
-		if flag("heir") {
-			c.Heard.Heir = "w"
-		}
-		if flag("undo") {
-			c.Heard.Undo = []byte("u")
-		}
-		if flag("shared") {
-			c.Heard.Shared.Knob = "k"
-		}
-		openInVain := c.Heard.Ajar || c.Heard.Opened && c.Held
-		if c.Pod == Here && !c.GiveUp && !c.Heard.Sent && openInVain && next(c) != Shut {
-			t.Fatalf("a guard stays open with no decision behind it: %+v", c)
-		}
-		switch next(c) {
-		case Discard:
-			if c.Claim.EmptiedAt == nil || !c.Empty && !c.Heard.Opened || !c.Heard.Prepared || !c.Heard.Observed || c.Held || c.Pod != Here {
-				t.Fatalf("a volume is deleted that may have data: %+v", c)
-			}
-		case Attest:
-			if !c.Empty && !c.Heard.Opened || !c.Heard.Prepared || !c.Heard.Observed || c.Held || c.Pod != Here {
-				t.Fatalf("a pod is called empty that nobody has seen so: %+v", c)
-			}
-		case Follow:
-			if c.Pod != Gone || !c.Heard.Confirmed || c.Heard.Heir == "" {
-				t.Fatalf("a claim leaves a pod that may be there: %+v", c)
-			}
-		case Open, Go:
-			if replaces(c.Claim) && (c.Claim.EmptiedAt == nil || len(c.Claim.Volumes) > 0 && !c.Heard.Discarded) {
-				t.Fatalf("a pod goes before its volumes: %+v", c)
-			}
-			if c.Pod != Here || c.GiveUp && !committed(c.Claim) || c.Held || !c.Heard.Observed || prepares(c.Claim) && !c.Heard.Prepared {
-				t.Fatalf("a pod goes that may not: %+v", c)
-			}
-		case Apply:
-			if len(c.Claim.Undo) == 0 && len(c.Heard.Undo) > 0 {
-				t.Fatalf("applied before the undo is stored: %+v", c)
-			}
-			if c.Queued || len(c.Claim.Undo) == 0 && c.Heard.Shared.Knob != "" && !c.Listed {
-				t.Fatalf("applied out of its turn, or before the value of a setting is recorded: %+v", c)
-			}
-		case Undo:
-			if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
-				t.Fatalf("data comes back before the volumes are new: %+v", c)
-			}
-			if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed || c.Pod == Leaving || c.Pod == Unknown {
-				t.Fatalf("undone while the pod may still go: %+v", c)
-			}
-			if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Rejoined && !c.Failed {
-				t.Fatalf("undone before the pod is back: %+v", c)
-			}
-		case Release:
-			if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
-				t.Fatalf("released with volumes that may go: %+v", c)
-			}
-			if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone {
-				t.Fatalf("released with something left behind: %+v", c)
-			}
-			if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Back && !c.Superseded {
-				t.Fatalf("released while the pod is away: %+v", c)
-			}
+	in := newInputs(t)
+	const drawn = 1_000_000
+	m := in.all(drawn, func(c Case) {
+		if why := breach(c); why != "" {
+			t.Fatalf("%s: %s of %+v", why, next(c), simplest(c, breach))
 		}
 	})
+	var idle []string
+	for _, f := range in.fields {
+		require.Greater(t, m.set[f.name], drawn/4, f.name)
+		require.Less(t, m.set[f.name], drawn*3/4, f.name)
+		if m.decided[f.name] < 50 {
+			idle = append(idle, f.name)
+		}
+	}
+	require.Equal(t, []string{"Heard.Shared.Undo"}, idle, "what only is stored decides nothing, all else does")
+	for move := Wait; move <= Release; move++ {
+		require.Greater(t, m.moves[move], drawn/100, move.String())
+	}
+}
+
+// breach says which promise the next move breaks; empty = none.
+func breach(c Case) string {
+	move := next(c)
+	stays := c.GiveUp && !committed(c.Claim)
+	// The guard of a pod that a person has handed to its controller is to be open.
+	openInVain := c.Heard.Ajar && (!c.Forced || c.Held) || c.Heard.Opened && c.Held
+	switch {
+	case c.Pod == Here && !stays && !c.Heard.Sent && openInVain && move != Shut:
+		return "a guard stays open with no decision behind it"
+	case c.Pod == Here && stays && !c.Heard.Closed && move != Shut:
+		return "something else is done before the guard of a pod that stays is shut"
+	case c.Pod != Here && c.Pod != Gone && move != Wait:
+		return "something is done about a pod that is nowhere to be seen, or on its way"
+	case c.Pod == Here && !stays && c.Heard.Sent && move != Wait:
+		return "something is done about a pod that is removed already"
+	case c.Pod == Here && !stays && c.Stopped && move != Wait && move != Shut:
+		return "a claim that has been stopped goes on"
+	case c.Pod == Here && !stays && c.Forced && move != Wait && move != Shut && move != Open:
+		return "more is done about a pod that is its controller's than to open its guard"
+	}
+	looked := (c.Heard.Prepared || !prepares(c.Claim)) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
+	switch move {
+	case Find, Ask, Store, Apply, Relieve, Observe, Attest, Discard, Open, Go:
+		if c.Pod != Here || stays {
+			return "a claim goes on whose pod has gone or stays"
+		}
+	case Renew, Follow, Confirm:
+		if c.Pod != Gone {
+			return "a successor is looked for while the pod is there"
+		}
+	}
+	switch move {
+	case Relieve:
+		if !c.Alone || c.Heard.Relieved {
+			return "another pod hands over for one that needs none"
+		}
+	case Observe:
+		if prepares(c.Claim) && !c.Heard.Prepared || c.Alone && !c.Heard.Relieved || c.Behind {
+			return "a look before there is anything to see"
+		}
+	case Discard:
+		if c.Claim.EmptiedAt == nil || !c.Empty && !c.Heard.Opened || !looked || c.Held {
+			return "a volume is deleted that may have data"
+		}
+	case Attest:
+		if !c.Empty && !c.Heard.Opened || !looked || c.Held {
+			return "a pod is called empty that nobody has seen so"
+		}
+	case Follow:
+		if !c.Heard.Confirmed || c.Heard.Heir == "" {
+			return "a claim leaves a pod that may be there"
+		}
+	case Open, Go:
+		if c.Held {
+			return "a pod goes that is held"
+		}
+		if move == Go && !(c.Heard.Opened && c.CaughtUp) {
+			return "a pod goes that the cache has not shown with its guard open"
+		}
+		if c.Forced {
+			break // by its controller, and nothing else is asked
+		}
+		if replaces(c.Claim) && (c.Claim.EmptiedAt == nil || len(c.Claim.Volumes) > 0 && !c.Heard.Discarded) {
+			return "a pod goes before its volumes"
+		}
+		if !looked {
+			return "a pod goes that is not prepared, not looked at, or not its turn"
+		}
+	case Apply:
+		// Who is listed has its undo, if any: both are one write.
+		if len(c.Claim.Undo) == 0 && len(c.Heard.Undo) > 0 && !c.Listed {
+			return "applied before the undo is stored"
+		}
+		if c.Queued || len(c.Claim.Undo) == 0 && c.Heard.Shared.Knob != "" && !c.Listed {
+			return "applied out of its turn, or before the value of a setting is recorded"
+		}
+	case Undo:
+		if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
+			return "data comes back before the volumes are new"
+		}
+		if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed {
+			return "undone while the pod may still go"
+		}
+		if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Rejoined && !c.Failed {
+			return "undone before the pod is back"
+		}
+	case Release:
+		if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
+			return "released with volumes that may go"
+		}
+		if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone {
+			return "released with something left behind"
+		}
+		if c.Pod == Gone && !c.Heard.Confirmed {
+			return "released while the pod may be there"
+		}
+		if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Back && !c.Superseded {
+			return "released while the pod is away"
+		}
+	}
+	return ""
 }
 
 func TestNamesOfMoves(t *testing.T) {

@@ -80,19 +80,24 @@ func refusedStart(t *corev1.ContainerStateTerminated) bool {
 
 // crashLoops tells whether a container that ran and is not ready keeps failing.
 // One crash is not yet a loop: a database that lost the race for a dependency
-// at its first start is all right at its second.
+// at its first start is all right at its second, and one that ran for a month and was
+// killed for its memory is back in a moment, whatever happened to it the year before.
 func crashLoops(c *corev1.ContainerStatus) bool {
 	switch {
 	case c.State.Waiting != nil:
 		// The kubelet restarts a container at once the first time it fails and
 		// waits only from the second failure on.
-		return c.State.Waiting.Reason == "CrashLoopBackOff" || c.RestartCount >= 1
+		return c.State.Waiting.Reason == "CrashLoopBackOff" || c.RestartCount >= 1 && endedSoon(c.LastTerminationState.Terminated)
 	case c.State.Terminated != nil:
-		return c.RestartCount >= 1
+		return c.RestartCount >= 1 && endedSoon(c.State.Terminated)
 	}
 	// Running: between two failures, if the last run was a short one.
-	last := c.LastTerminationState.Terminated
-	return c.RestartCount >= 2 && last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < shortRun
+	return c.RestartCount >= 2 && endedSoon(c.LastTerminationState.Terminated)
+}
+
+// endedSoon: it was a short run.
+func endedSoon(run *corev1.ContainerStateTerminated) bool {
+	return run != nil && run.FinishedAt.Sub(run.StartedAt.Time) < shortRun
 }
 
 // killedAtStart tells whether the kubelet keeps killing a container that does

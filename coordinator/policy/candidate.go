@@ -207,7 +207,7 @@ func (x *index) whyBroken(p *pod) Reason {
 		return ReasonFailed
 	case Started, Ready:
 		crashes := p.Phase == Started && p.Problem.loops()
-		if crashes && (x.saysNotLive(p) || p.report == nil) || x.saysNotLive(p) && x.overdue(p) {
+		if crashes && (saysNotLive(p) || p.report == nil) || x.lastingNotLive(p) {
 			return ReasonFailed
 		}
 	}
@@ -232,17 +232,33 @@ func (x *index) timeTells(p *pod, dead bool) bool {
 	case Pending, NotStarted:
 		return true
 	case Started:
-		return x.saysNotLive(p) || !p.live && p.Revision == p.pool.Revision
+		return !p.live && p.Revision == p.pool.Revision
 	}
-	return p.Phase == Ready && x.saysNotLive(p)
+	return false
+}
+
+// lastsAt is when a pod that says it is not live will have said so for long enough
+// to count as failed; zero when it does not say so, or already has.
+func (x *index) lastsAt(p *pod) time.Time {
+	if !saysNotLive(p) || x.lastingNotLive(p) {
+		return time.Time{}
+	}
+	return x.now.Add(x.startSeconds() - span(p.report.NotLiveSeconds))
 }
 
 // saysNotLive: the pod's own agent says, freshly, that the database does not
 // have it as a member. For a pod that is not ready and has no agent the majority
 // of the others says so, or it could never be corrected.
-func (x *index) saysNotLive(p *pod) bool {
+func saysNotLive(p *pod) bool {
 	r := p.report
 	return r != nil && (r.Self || !p.Agent && p.Phase == Started) && r.Fresh && r.Member == NotLive
+}
+
+// lastingNotLive: it has been said for as long as a start may take. Members lose their
+// session, wait for an election or are paused, and come back by themselves: before that
+// time nothing tells such a blip from a failure.
+func (x *index) lastingNotLive(p *pod) bool {
+	return saysNotLive(p) && span(p.report.NotLiveSeconds) >= x.startSeconds()
 }
 
 // takesNothing: every member that the pod hosts is already not Active, or it

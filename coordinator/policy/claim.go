@@ -41,6 +41,10 @@ type Claim struct {
 	// claimed to the number of their Active members. All others must be full again.
 	// +optional
 	Groups map[string]int32 `json:"groups,omitempty"`
+	// broken maps groups to the number of the pod's own members that were not Active when
+	// it was claimed: as many may not be when it is back.
+	// +optional
+	Broken map[string]int32 `json:"broken,omitempty"`
 	// undo is what the agent needs to undo its prepare; opaque, at most 4 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464

@@ -45,11 +45,13 @@ type decision struct {
 
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
+	refusals []refusal  // of new versions, in the order of the pools
 	lowest   *pod       // the lowest rank that is outdated or away
 	lowAway  *pod       // the lowest rank that is away
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
+	raised   []*pod    // by pool: for whom its hold line goes back up
 	stuck    bool      // one of them is broken, and the line cannot go down to it
 
 	isChosen []bool // by pod
@@ -83,6 +85,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 		d.order = d.x.sorted(d.x.candidates())
 	}
 	d.look()
+	d.refusals = d.refuseVersions()
 	d.addWaiting()
 	d.findings = make([]*finding, len(rules))
 	for i := range rules {

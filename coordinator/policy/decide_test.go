@@ -112,7 +112,7 @@ func TestRetryOnlyForClocks(t *testing.T) {
 		}, 0},
 		{"Ready and not live", func(s *Snapshot) {
 			s.Cluster.Window.Open = false
-			s.Pods[1].Since, s.Pods[1].Report.Member = *at(-300 * time.Second), NotLive
+			s.Pods[1].Report.Member, s.Pods[1].Report.NotLiveSeconds = NotLive, 300
 		}, 300},
 		{"a new pod that will have failed", func(s *Snapshot) {
 			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report, s.Pods[1].Revision = Started, *at(-300 * time.Second), nil, "v2"

@@ -275,7 +275,7 @@ func (x *index) judgePods() {
 			p.report, p.rank, p.last = r, r.Rank, r.Last
 		}
 		p.live = x.isLive(p)
-		p.mayLive = runs(p.Phase) && !deniesLive(p)
+		p.mayLive = runs(p.Phase) && !x.deniesLive(p)
 		p.awayWhy = x.whyAbsent(p)
 		p.counted = p.awayWhy == ""
 		p.away = !p.counted && (p.desired || p.claim != nil)
@@ -310,11 +310,12 @@ func (x *index) isLive(p *pod) bool {
 // runs: there is a process that could be a member of the database.
 func runs(p PodPhase) bool { return p == Started || p == Ready || p == Terminating }
 
-// deniesLive: somebody who knows says that the database does not have it as a
-// member. What was said before the last action does not count, and no word at
-// all is no evidence.
-func deniesLive(p *pod) bool {
-	return p.report != nil && p.report.Member == NotLive && (p.report.Fresh || !p.Agent)
+// deniesLive: somebody who knows says, and has for as long as a start may take, that
+// the database does not have it as a member. What was said before the last action does
+// not count, and no word at all is no evidence.
+func (x *index) deniesLive(p *pod) bool {
+	r := p.report
+	return r != nil && r.Member == NotLive && (r.Fresh || !p.Agent) && span(r.NotLiveSeconds) >= x.startSeconds()
 }
 
 // mayServe: it is away only because nobody knows whether it is live, because it
@@ -322,8 +323,11 @@ func deniesLive(p *pod) bool {
 // yet; so it may well be there, and all like it at once would take more than the
 // budget. One that Kubernetes does not find Ready in time serves nobody.
 func (x *index) mayServe(p *pod) bool {
-	if !p.away || p.claim != nil || x.nodeGone(p) {
+	switch {
+	case !p.away || p.claim != nil:
 		return false
+	case x.nodeGone(p):
+		return p.mayLive && p.report != nil // all but Kubernetes may see it
 	}
 	return x.comesBack(p) || p.Phase == Ready && (p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents)
 }

@@ -106,14 +106,18 @@ func (n *naive) surelyNotLive(p *Pod) bool {
 		return true
 	}
 	r := n.heard(p)
-	return r != nil && r.Member == NotLive && !(p.Agent && !r.Fresh)
+	return r != nil && r.Member == NotLive && !(p.Agent && !r.Fresh) && n.forLong(r)
 }
 
 // mayBeThere: all that speaks against this pod is that nobody speaks for it, or
 // that it has not been back for long, or that it has not had the time to be Ready.
 func (n *naive) mayBeThere(p *Pod) bool {
-	if !n.wanted(p) || n.claimed(p) != nil || n.lost(p) {
+	if !n.wanted(p) || n.claimed(p) != nil {
 		return false
+	}
+	if n.lost(p) {
+		r := n.heard(p)
+		return r != nil && !n.surelyNotLive(p)
 	}
 	if p.Phase == Started && n.alive(p) {
 		return !n.slow(p)
@@ -166,7 +170,7 @@ func (n *naive) group(r Rule, g Group, p *Pod) bool {
 	shut := shutsDown(pool)
 	without := append([]string{p.Name}, n.chosen...)
 	after := n.whole(g, without)
-	asked := !n.surelyNotLive(p) && down < mine && !shut && !n.outage
+	asked := !n.surelyNotLive(p) && !(n.alive(p) && down == mine) && !shut && !n.outage
 	missing := len(parts(g)) - partsOf(g, p.Name) - after
 	switch r {
 	case BeingMoved:

@@ -91,7 +91,25 @@ func (n *naive) freed(p *Pod) []*Pod {
 	return all
 }
 
+// goesUp: the line of this pool is to protect somebody first.
+func (n *naive) goesUp(pool *Pool) bool {
+	if n.sp.Guard == GuardEnforce && n.s.Cluster.GuardEnforcing || pool.Ordered != nil || !n.s.Cluster.Status.Initialized ||
+		n.sp.Update.Mode == Observe || pool.Force {
+		return false
+	}
+	works, fails := false, false
+	for _, o := range n.everyPodThere() {
+		if o.Pool == pool.Name && n.handed(o) && n.claimed(o) == nil && o.Phase != Terminating {
+			works, fails = works || n.serving(o), fails || !n.serving(o)
+		}
+	}
+	return works && !fails
+}
+
 func (n *naive) waitsForLine(p *Pod) bool {
+	if n.lined(p) && n.below(p) && n.goesUp(n.pool(p.Pool)) {
+		return true
+	}
 	return n.lined(p) && !n.forced(p) && n.below(p) && len(n.freed(p)) > 0 && !(n.free(p) && n.allShut(n.freed(p)))
 }
 

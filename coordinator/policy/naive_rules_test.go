@@ -40,7 +40,7 @@ func (n *naive) stopped() bool {
 			if p.Revision != pool.Revision || n.alive(p) {
 				continue
 			}
-			late := (p.Phase != Ready && p.Phase != Terminating || n.denies(p)) && n.slow(p)
+			late := p.Phase != Ready && p.Phase != Terminating && n.slow(p)
 			if n.sick(p) != "" || late && !n.lost(p) {
 				k++
 			}
@@ -60,8 +60,20 @@ func numbers(v string) []int {
 	return []int{a, b, c, d}
 }
 
-func (n *naive) versionRefused() bool {
-	for _, pool := range n.s.Pools {
+// refusedFor: p would come back on a version that is refused, or is part of a rollout that is.
+func (n *naive) refusedFor(p *Pod) bool {
+	w := n.why(p)
+	if !n.old(p) || w == ReasonScaleDown {
+		return false
+	}
+	rollout := w == ReasonOutdated && !n.leaving(p)
+	return slices.ContainsFunc(n.s.Pools, func(pool Pool) bool {
+		return (rollout || pool.Name == p.Pool) && n.versionRefused(pool)
+	})
+}
+
+func (n *naive) versionRefused(pool Pool) bool {
+	for range 1 {
 		next := numbers(pool.Version)
 		rolls := slices.ContainsFunc(n.everyPodThere(), func(p *Pod) bool { return p.Pool == pool.Name && n.old(p) })
 		if next == nil || !rolls {
@@ -147,8 +159,6 @@ func (n *naive) holdsEverybody(r Rule) (bool, string) {
 				return true, g.ID
 			}
 		}
-	case VersionRefused:
-		return n.versionRefused(), ""
 	case Unhealthy:
 		grades := []Verdict{Red, Yellow, Recoverable, Green}
 		grade := slices.Index(grades, s.Health.Verdict)
@@ -196,6 +206,8 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		return pool.Operation != "" && n.why(p) != ReasonScaleDown && n.why(p) != ReasonReplacement, ""
 	case Shutdown:
 		return toNothing(pool) && !pool.AllowShutdown, ""
+	case VersionRefused:
+		return n.refusedFor(p), ""
 	case InOrder:
 		if n.comesBackOld(p) {
 			return true, ""
@@ -207,7 +219,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 			}
 			same := n.unit(o) != "" && n.unit(o) == n.unit(p)
 			if pool.Management == OrderedReady && o.Pool == p.Pool && o.Name != p.Name && !same &&
-				(!n.isSick(p) || o.Ordinal < p.Ordinal && (!n.serving(o) || slices.Contains(n.chosen, o.Name))) {
+				(!n.isSick(p) || o.Ordinal < p.Ordinal && (o.Phase != Ready || n.sick(o) != "" || slices.Contains(n.chosen, o.Name))) {
 				return true, ""
 			}
 		}
@@ -327,7 +339,10 @@ func (n *naive) zoneBudget(p *Pod, shut bool) bool {
 func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	if n.dead(p) {
 		for _, o := range n.everyPodThere() {
-			hopeless := n.sick(o) != "" || o.Phase == Missing && n.slow(o)
+			unmade := n.pool(o.Pool).Management == OrderedReady && slices.ContainsFunc(n.everyPodThere(), func(l *Pod) bool {
+				return l.Pool == o.Pool && n.wanted(l) && l.Ordinal < o.Ordinal && l.Phase != Ready
+			})
+			hopeless := n.sick(o) != "" || o.Phase == Missing && (n.slow(o) || unmade)
 			if o.Name != p.Name && n.wanted(o) && (n.claimed(o) != nil || slices.Contains(n.chosen, o.Name) || !hopeless) {
 				return true
 			}

@@ -206,6 +206,9 @@ func (n *naive) denies(p *Pod) bool {
 	return r != nil && (r.Self || !p.Agent && p.Phase == Started) && r.Fresh && r.Member == NotLive
 }
 
+// forLong: it has not been live for as long as a start may take.
+func (n *naive) forLong(r *Report) bool { return r.NotLiveSeconds >= float64(n.sp.Policy.StartSeconds) }
+
 func (n *naive) sick(p *Pod) Reason {
 	waiting := p.Phase == Pending || p.Phase == NotStarted
 	switch {
@@ -216,7 +219,7 @@ func (n *naive) sick(p *Pod) Reason {
 	case waiting && slices.Contains([]Problem{"ImagePull", "Config", "Unschedulable", "Init", "Sidecar"}, p.Problem),
 		waiting && n.slow(p):
 		return ReasonNeverStarted
-	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && n.slow(p):
+	case (p.Phase == Started || p.Phase == Ready) && n.denies(p) && n.forLong(n.heard(p)):
 		return ReasonFailed
 	case p.Phase == Started && (p.Problem == "CrashLoop" || p.Problem == "StartupProbe") && (n.denies(p) || n.heard(p) == nil):
 		return ReasonFailed

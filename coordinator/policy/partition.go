@@ -55,6 +55,10 @@ type waiting struct {
 // terminating goes anyway, so it stands in nobody's way.
 func (d *decision) addWaiting() {
 	d.waiting = make([]waiting, len(d.x.pools))
+	d.raised = make([]*pod, len(d.x.pools))
+	for i := range d.x.pools {
+		d.raised[i] = d.handed(&d.x.pools[i], i)
+	}
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
 		if p.pool.byLine && p.desired && isOutdated(p) && p.Ordinal < p.pool.Partition && p.Phase != Terminating && p.claim == nil {
@@ -81,6 +85,12 @@ func (d *decision) lineOrder(c *candidate) *finding {
 	pool := c.pool
 	if !pool.byLine || c.forced || c.action != LowerPartition {
 		return nil
+	}
+	if raised := d.raised[c.poolPos]; raised != nil {
+		f := found(fmt.Sprintf("the partition of pool %s goes back up first, as nothing keeps the controller from %s", pool.Name, raised.Name),
+			"the partition back at rest")
+		f.firm = true
+		return f
 	}
 	between := d.between(c)
 	if len(between) == 0 || c.outside && d.shut(between) {
@@ -218,7 +228,7 @@ func (d *decision) inHands(c *candidate) *finding {
 // lines are the moves of hold lines that take nothing away: back to where they
 // rest, and past pods that are up to date.
 func (d *decision) lines() []Line {
-	if len(d.problems) > 0 || d.x.spec.Update.Mode == Observe || !d.x.s.Cluster.Status.Initialized {
+	if !d.movesLines() {
 		return nil
 	}
 	var lines []Line
@@ -228,7 +238,7 @@ func (d *decision) lines() []Line {
 		for to < len(d.x.pods) && d.x.pods[to].pool == &d.x.pools[i] {
 			to++
 		}
-		if p := &d.x.pools[i]; p.byLine && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0 {
+		if p := &d.x.pools[i]; p.movesLine() && to > from {
 			if l := d.line(p, d.x.pods[from:to]); l != nil {
 				lines = append(lines, *l)
 			}
@@ -238,22 +248,44 @@ func (d *decision) lines() []Line {
 	return lines
 }
 
-// line is the move of one pool's line, whose pods come with the highest
-// ordinal first.
-func (d *decision) line(p *pool, pods []pod) *Line {
-	outdated, away, broken := 0, 0, 0
+// movesLines: the hold lines of this database are ours to move.
+func (d *decision) movesLines() bool {
+	return len(d.problems) == 0 && d.x.spec.Update.Mode != Observe && d.x.s.Cluster.Status.Initialized
+}
+
+// movesLine: so is that of this pool.
+func (p *pool) movesLine() bool {
+	return p.byLine && !p.Force && p.Observed && p.Revision != "" && p.Replicas > 0
+}
+
+// handed is the outdated pod, of those at or above a pool's hold line, for which the line
+// goes back up: nobody asked for it to go, and nothing keeps its controller from it. What
+// is broken there would come back as it was, so then the line stays.
+func (d *decision) handed(p *pool, position int) *pod {
+	if !d.movesLines() || !p.movesLine() || d.x.guards || p.Ordered != nil {
+		return nil
+	}
 	var handed *pod
-	for i := range pods {
-		o := &pods[i]
-		outdated += count(isOutdated(o))
-		away += count(o.away)
+	for i := range d.x.pods {
+		o := &d.x.pods[i]
 		switch {
-		case !d.x.leftOpen(o) || o.claim != nil || o.Phase == Terminating:
+		case int(o.poolPos) != position || !d.x.leftOpen(o) || o.claim != nil || o.Phase == Terminating:
 		case !o.serves:
-			broken++
+			return nil
 		case handed == nil:
 			handed = o
 		}
+	}
+	return handed
+}
+
+// line is the move of one pool's line, whose pods come with the highest
+// ordinal first.
+func (d *decision) line(p *pool, pods []pod) *Line {
+	outdated, away := 0, 0
+	for i := range pods {
+		outdated += count(isOutdated(&pods[i]))
+		away += count(pods[i].away)
 	}
 	switch {
 	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
@@ -262,8 +294,8 @@ func (d *decision) line(p *pool, pods []pod) *Line {
 		return &Line{p.Name, RestLine, fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
 	case outdated == 0:
 		return nil
-	case handed != nil && !d.x.guards && p.Ordered == nil && broken == 0: // else what is broken would come back as it was
-		return &Line{p.Name, RestLine, fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", handed.Name)}
+	case d.raised[pods[0].poolPos] != nil:
+		return &Line{p.Name, RestLine, fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].poolPos].Name)}
 	case d.paused() != nil:
 		return nil
 	}

@@ -51,10 +51,23 @@ func (g generator) quantity() *IntOrPercent {
 }
 
 func (g *generator) snapshot() Snapshot {
+	s := g.themed
 	if g.rarely(3) {
-		return g.wild()
+		s = g.wild
 	}
-	return g.themed()
+	drawn := s()
+	g.spells(&drawn)
+	return drawn
+}
+
+// spells says for how long those that are not live have not been: not known, a blip,
+// or around and beyond what a start may take.
+func (g *generator) spells(s *Snapshot) {
+	for i := range s.Pods {
+		if r := s.Pods[i].Report; r != nil && r.Member == NotLive {
+			r.NotLiveSeconds = pick(g.apart, 0, 4, 300, 599.5, 600, 5_000, 5_000, 5_000, 5_000)
+		}
+	}
 }
 
 func (g generator) wild() Snapshot {

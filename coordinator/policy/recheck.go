@@ -80,9 +80,15 @@ func Returned(s Snapshot, claim Claim) Return {
 	if r.Joined || r.Done {
 		return r
 	}
-	r.Failed = x.whyBroken(p) != "" || !p.live && x.overdue(p) && (p.report != nil || p.Phase != Ready)
+	// A Ready pod that says it is not live may be back in a moment: whyBroken asks for how long.
+	late := p.Phase != Ready || p.report != nil && p.report.Member != NotLive
+	r.Failed = x.whyBroken(p) != "" || !p.live && late && x.overdue(p)
 	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+about(p), orAdvice(r.Why.Unblocks, p)
-	if !r.Failed {
+	switch till := x.lastsAt(p); {
+	case r.Failed:
+	case p.Phase == Ready && !till.IsZero():
+		r.RetryAfterSeconds = secondsUntil(x.now, till)
+	default:
 		r.RetryAfterSeconds = secondsUntil(x.now, p.Since.Add(x.startSeconds()))
 	}
 	return r
@@ -139,9 +145,10 @@ func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string
 	return Return{Done: true, Joined: true}
 }
 
-// notFull is the first group that is less full than the claim asks for.
-// Members on other pods that are away are asked for when those come back. A
-// group that vanished, or shrank, asks for what it has now.
+// notFull is the first group that is less full than the claim asks for. The pod's own
+// members must be as good as they were. Those on other pods that are away are asked for
+// when those come back; those that are down on a live pod are broken, and no longer wait
+// will mend them. A group that vanished, or shrank, asks for what it has now.
 func (x *index) notFull(p *pod, claim *Claim) (id string, have, want int) {
 	in := make(map[int32]bool, len(p.hosts))
 	for i := range p.hosts {
@@ -153,24 +160,38 @@ func (x *index) notFull(p *pod, claim *Claim) (id string, have, want int) {
 		if !partly && !in[int32(i)] {
 			continue
 		}
-		have, want = 0, 0
-		for j := range g.Members {
-			m := &g.Members[j]
-			at := x.placeOf(g, j)
-			if at >= 0 && m.Pod != p.Name && x.pods[at].away {
-				continue
-			}
-			want++
-			if isAvailable(m.State) && (at == elsewhere || at >= 0 && x.pods[at].live) {
-				have++
-			}
+		own, others := x.fill(g, p)
+		broken := int(claim.Broken[g.ID])
+		if partly { // the others need not be more than there were
+			others.want = min(others.want, max(0, int(noted)-max(0, own.want-broken)))
 		}
-		if partly {
-			want = min(want, int(noted))
-		}
-		if have < want {
-			return g.ID, have, want
+		own.want = max(0, own.want-broken)
+		if own.have < own.want || others.have < others.want {
+			return g.ID, min(own.have, own.want) + min(others.have, others.want), own.want + others.want
 		}
 	}
 	return "", 0, 0
+}
+
+// filled is how many members of a group are available, and how many could be.
+type filled struct{ have, want int }
+
+// fill counts a group's members on a pod, and on all others.
+func (x *index) fill(g *group, p *pod) (own, others filled) {
+	for j := range g.Members {
+		m := &g.Members[j]
+		at := x.placeOf(g, j)
+		part := &others
+		switch {
+		case m.Pod == p.Name:
+			part = &own
+		case at >= 0 && (x.pods[at].away || m.State == Down && x.pods[at].live):
+			continue
+		}
+		part.want++
+		if isAvailable(m.State) && (at == elsewhere || at >= 0 && x.pods[at].live) {
+			part.have++
+		}
+	}
+	return own, others
 }

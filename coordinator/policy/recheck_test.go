@@ -178,7 +178,23 @@ func TestReturned(t *testing.T) {
 		{name: "stale", change: func(s *Snapshot) { s.Pods[2].Report.Fresh = false }, joined: true, reason: "the report of its successor is stale"},
 		{name: "not settled", change: func(s *Snapshot) { s.Pods[2].Report.Settled = false }, joined: true, reason: "its successor is not settled"},
 		{name: "own member recovers", change: func(s *Snapshot) { s.Groups[0].Members[2].State = Recovering }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
-		{name: "another member was lost meanwhile", change: func(s *Snapshot) { s.Groups[1].Members[0].State = Down }, joined: true, reason: "books/s2 has 1 Active members, needs 2 as before"},
+		{name: "another member recovers", change: func(s *Snapshot) { s.Groups[1].Members[0].State = Recovering }, joined: true, reason: "books/s2 has 1 Active members, needs 2 as before"},
+		{name: "another member broke meanwhile, and nobody waits for it", change: func(s *Snapshot) { s.Groups[1].Members[0].State = Down }, done: true, joined: true},
+		{name: "own member is down", change: func(s *Snapshot) { s.Groups[0].Members[2].State = Down }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
+		{name: "own member was down before", change: func(s *Snapshot) {
+			s.Groups[0].Members[2].State = Down
+			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
+			s.Cluster.Status.Claims[0].Broken = map[string]int32{"books/s1": 1}
+		}, done: true, joined: true},
+		{name: "own member was down before, and another broke meanwhile", change: func(s *Snapshot) {
+			s.Groups[0].Members[2].State, s.Groups[0].Members[1].State = Down, Down
+			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
+			s.Cluster.Status.Claims[0].Broken = map[string]int32{"books/s1": 1}
+		}, done: true, joined: true},
+		{name: "another member was down before and is not, and the own one does not come back", change: func(s *Snapshot) {
+			s.Groups[0].Members[2].State = Down
+			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
+		}, joined: true, reason: "books/s1 has 1 Active members, needs 2 as before"},
 		{name: "another pod is away", change: func(s *Snapshot) { s.Pods[1].Phase = Terminating; s.Groups[1].Members[0].State = Down }, done: true, joined: true},
 		{name: "was not full before", change: func(s *Snapshot) {
 			s.Groups[1].Members[0].State = Down

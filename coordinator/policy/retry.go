@@ -32,6 +32,7 @@ func (d *decision) retryHeld() {
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
 		d.retry(p.soakTill)
+		d.retry(d.x.lastsAt(p))
 		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
 			d.retry(p.Since.Add(d.x.startSeconds()))
 		}

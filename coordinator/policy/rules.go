@@ -42,7 +42,7 @@ var rules = []rule{
 	{name: ViewSplit, sparesBroken: true, guardsData: true, cluster: (*decision).viewSplit},
 	{name: NoLeader, sparesBroken: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
 	{name: TwoLeaders, sparesBroken: true, cluster: (*decision).twoLeaders},
-	{name: VersionRefused, cluster: (*decision).versionRefused},
+	{name: VersionRefused, pod: (*decision).versionRefused},
 	{name: Unhealthy, sparesBroken: true, guardsData: true, cluster: (*decision).unhealthy},
 	{name: Settling, sparesBroken: true, guardsData: true, cluster: (*decision).settling},
 	{name: OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},

@@ -141,7 +141,7 @@ func (x *index) failedToReturn(p *pod) bool {
 	if x.whyBroken(p) != "" {
 		return true
 	}
-	starting := p.Phase == Pending || p.Phase == NotStarted || p.Phase == Started || x.saysNotLive(p)
+	starting := p.Phase == Pending || p.Phase == NotStarted || p.Phase == Started
 	return starting && !x.nodeGone(p) && x.overdue(p)
 }
 
@@ -193,12 +193,19 @@ func (d *decision) twoLeaders() *finding {
 	return nil
 }
 
-// versionRefused compares the new templates with what runs in the database
-// now, not with the last template, and refuses all of the rollout.
-func (d *decision) versionRefused() *finding {
+// refusal is why a pool's new version may not be rolled out.
+type refusal struct {
+	pool *pool
+	why  string
+}
+
+// refuseVersions compares the new templates with what runs in the database now, not
+// with the last template.
+func (d *decision) refuseVersions() []refusal {
 	x := d.x
 	pools, all := x.running()
 	goals := x.goals()
+	var list []refusal
 	for i := range x.pools {
 		p := &x.pools[i]
 		next, ok := parseVersion(p.Version)
@@ -206,7 +213,24 @@ func (d *decision) versionRefused() *finding {
 			continue
 		}
 		if why := x.refuseVersion(p.Pool, next, goals.newest.version[0], pools[i], all); why != "" {
-			return found(fmt.Sprintf("pool %s: %s", p.Name, why), "another version in the template of "+p.Name)
+			list = append(list, refusal{p, why})
+		}
+	}
+	return list
+}
+
+// versionRefused holds whoever would come back on a refused version, and all else of
+// the rollout before its first pod: the pools of one database are updated together, or
+// not at all. What is no part of the rollout (drains, scale-downs, corrections, restarts
+// that were asked for) goes on in the other pools.
+func (d *decision) versionRefused(c *candidate) *finding {
+	if !isOutdated(c.pod) || c.bringsNoUpdate() {
+		return nil
+	}
+	rollout := c.reason == ReasonOutdated && !d.x.mustLeaveNode(c.pod)
+	for _, r := range d.refusals {
+		if r.pool == c.pool || rollout {
+			return found(fmt.Sprintf("pool %s: %s", r.pool.Name, r.why), "another version in the template of "+r.pool.Name)
 		}
 	}
 	return nil

@@ -16,8 +16,11 @@ func (d *decision) inOrder(c *candidate) *finding {
 	}
 	var other *pod
 	for _, p := range slices.Backward(d.turns[c.poolPos]) { // the lowest, or who was chosen last
-		// Its controller comes to no other pod while this one is broken.
-		first := c.broken && (p.Ordinal > c.Ordinal || p.serves && !d.isChosen[p.at])
+		// Its controller comes to no other pod while this one is broken, and waits for no
+		// lower one that is Ready: a correction waits for those only while they are not, or
+		// are to be corrected themselves.
+		stands := p.Phase == Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
+		first := c.broken && (p.Ordinal > c.Ordinal || stands)
 		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first {
 			other = p
 			break

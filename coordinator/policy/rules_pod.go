@@ -338,7 +338,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.claim == nil && d.x.knownDead(p):
+		case p.claim == nil && (d.x.knownDead(p) || d.x.notYetCreated(p)):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
@@ -356,6 +356,21 @@ func (x *index) knownDead(p *pod) bool {
 		return false
 	}
 	return x.whyBroken(p) != ""
+}
+
+// notYetCreated: the controller of an OrderedReady pool makes no pod before all lower
+// ordinals are Ready, so a missing one cannot come back by itself. Those lower ones are
+// looked at for themselves.
+func (x *index) notYetCreated(p *pod) bool {
+	if p.Phase != Missing || p.pool.Management != OrderedReady {
+		return false
+	}
+	for i := range x.pods {
+		if o := &x.pods[i]; o.pool == p.pool && o.desired && o.Ordinal < p.Ordinal && o.Phase != Ready {
+			return true
+		}
+	}
+	return false
 }
 
 func refused(name Rule, reason, unblocks string) func(*decision, *candidate) *finding {

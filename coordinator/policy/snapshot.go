@@ -259,7 +259,10 @@ type Report struct {
 	EngineVersion string `json:"engineVersion"`
 	// Member is whether the pod is in the database's own membership. Default: Live.
 	Member Membership `json:"member"`
-	Roles  []string   `json:"roles"`
+	// NotLiveSeconds is for how long it has been NotLive without a break. Left out or 0:
+	// it is not known for how long, so it may be back in a moment.
+	NotLiveSeconds float64  `json:"notLiveSeconds,omitempty"`
+	Roles          []string `json:"roles"`
 	// Last: holds a role that must go last and cannot be handed over. Default: false.
 	Last bool `json:"last"`
 	// Rank orders kinds of node; all of a lower rank go first.

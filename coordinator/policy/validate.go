@@ -287,6 +287,9 @@ func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 		if !(r.AgeSeconds >= 0) {
 			v.add(podField(p, "report.ageSeconds"), "is %v: at least 0 is wanted", r.AgeSeconds)
 		}
+		if !(r.NotLiveSeconds >= 0) {
+			v.add(podField(p, "report.notLiveSeconds"), "is %v: at least 0 is wanted", r.NotLiveSeconds)
+		}
 	}
 	return named
 }

@@ -18,11 +18,14 @@ type outcome struct {
 
 // whatIf answers for one group of a candidate. The second value is false when
 // the group does not hold the candidate back: it is known not to be live, or
-// all of its members of the group are down.
+// is live and all of its members of the group are down.
 func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 	g := &d.x.groups[h.group]
 	o := outcome{group: g, own: h, share: g.units(c.at, h), available: g.available, eligible: g.eligible}
-	if !c.mayLive || h.notDown == 0 || c.pool.shutdown || d.x.outage() {
+	// Of a pod that is not live for a moment the database says that its members are down,
+	// and has them back with it.
+	isDown := h.notDown == 0 && c.live
+	if !c.mayLive || isDown || c.pool.shutdown || d.x.outage() {
 		return o, false
 	}
 	if c.counted { // else its members are not among the available

@@ -132,7 +132,7 @@ func mayBeBolder(s, worse *Snapshot, p *Pod, rule Rule) bool {
 		return true // broken, with nothing left to lose: outside of the budget
 	case n.alive(p) && !m.alive(q):
 		return true // no group holds a pod back that is not live, and it costs nothing more
-	case m.gone(q) && !n.gone(p):
+	case m.gone(q) && (!n.gone(p) || n.soaks(p) && !n.unwell(p) && m.unwell(q)):
 		return rule == PodsAway || rule == ZonesAway // it is away already and costs nothing more
 	}
 	return m.hostsLess(n, p)

@@ -65,6 +65,13 @@ func (in *Claim) DeepCopyInto(out *Claim) {
 			(*out)[key] = val
 		}
 	}
+	if in.Broken != nil {
+		in, out := &in.Broken, &out.Broken
+		*out = make(map[string]int32, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Undo != nil {
 		in, out := &in.Undo, &out.Undo
 		*out = make([]byte, len(*in))

@@ -17,7 +17,7 @@ import (
 // again and mostly see the same, so most of what comes in says nothing new.
 //
 // Invariant: of an input for which Stands is true, Join makes the same snapshot
-// but for Now, ages and, by less than settledSlack, since when pods are settled.
+// but for Now, ages and, by less than settledSlack, since when pods are settled or not live.
 //
 // Of the objects it keeps a digest only: a database that rests is looked at by this for as long as it rests, and the facts
 // of its pods would be there twice.
@@ -119,19 +119,24 @@ func sameReport(x, y agents.Received) bool {
 	return (a.GetError() == "") == (b.GetError() == "") && a.GetIdentity().GetIncarnation() == b.GetIdentity().GetIncarnation() &&
 		a.GetEngineVersion() == b.GetEngineVersion() && a.GetNode() == b.GetNode() && a.GetMember() == b.GetMember() &&
 		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetRank() == b.GetRank() && a.GetLast() == b.GetLast() &&
-		a.GetSettled() == b.GetSettled() && (!a.GetSettled() || sameSince(x, y)) &&
+		a.GetSettled() == b.GetSettled() && (!a.GetSettled() || sameSince(x, y, settledSince)) &&
+		(a.GetMember() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE || sameSince(x, y, notLiveSince)) &&
 		a.GetBusy() == b.GetBusy() && a.GetVeto() == b.GetVeto() && slices.Equal(a.GetAfter(), b.GetAfter()) && a.GetDrain() == b.GetDrain() && a.GetDrainDetail() == b.GetDrainDetail() &&
 		a.GetVerdict() == b.GetVerdict() && a.GetVerdictReason() == b.GetVerdictReason() &&
 		slices.EqualFunc(a.GetGroups(), b.GetGroups(), sameGroup) && slices.EqualFunc(a.GetNodes(), b.GetNodes(), sameNode)
 }
 
-// sameSince: the pod has been settled all the time.
-func sameSince(x, y agents.Received) bool {
-	return x.At.IsZero() == y.At.IsZero() && settledSince(x).Sub(settledSince(y)).Abs() < settledSlack
+// sameSince: the pod has been so all the time.
+func sameSince(x, y agents.Received, since func(agents.Received) time.Time) bool {
+	return x.At.IsZero() == y.At.IsZero() && since(x).Sub(since(y)).Abs() < settledSlack
 }
 
 func settledSince(r agents.Received) time.Time {
 	return r.At.Add(-max(0, r.Report.GetSettledFor().AsDuration()))
+}
+
+func notLiveSince(r agents.Received) time.Time {
+	return r.At.Add(-max(0, r.Report.GetNotLive().AsDuration()))
 }
 
 func sameGroup(a, b *rollcallv1.Group) bool {

@@ -38,6 +38,9 @@ type Input struct {
 	// Noticed are conditions of pods as this coordinator has seen them first, beside
 	// those that the status has. It says no more than earlier snapshots of Join.
 	Noticed []v1alpha1.PodCondition
+	// NotLive is since when the others have said of pods without an agent, by their UIDs,
+	// that they are not live, as NotLive told of the snapshot before.
+	NotLive map[string]time.Time
 	// Engine are the facts of the adapter, but for the oldest version that can be
 	// updated from: MinSource has it by the major version of the target.
 	Engine policy.EngineFacts

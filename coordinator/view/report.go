@@ -53,6 +53,9 @@ func (w *world) byItself(p *pod) *policy.Report {
 		DrainDetail:   r.GetDrainDetail(),
 		After:         []string{},
 	}
+	if out.Member == policy.NotLive {
+		out.NotLiveSeconds = max(0, r.GetNotLive().AsDuration().Seconds())
+	}
 	if out.Settled && !p.at.IsZero() {
 		since := policy.At(settledSince(agents.Received{Report: r, At: p.at}))
 		out.SettledSince = &since
@@ -107,8 +110,24 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 		out.Member, out.Settled = policy.Live, whole
 	case 2*notLive > total:
 		out.Member = policy.NotLive
+		if since := w.in.NotLive[out.UID]; !since.IsZero() {
+			out.NotLiveSeconds = w.age(since)
+		}
 	}
 	return out
+}
+
+// NotLive is since when the others have said of pods without an agent that they are not
+// live. Their agents do not tell for how long, so whoever looks at snapshot after
+// snapshot counts; a coordinator that starts anew begins anew.
+func NotLive(s policy.Snapshot) map[string]time.Time {
+	since := map[string]time.Time{}
+	for i := range s.Pods {
+		if r := s.Pods[i].Report; r != nil && !r.Self && r.Member == policy.NotLive {
+			since[r.UID] = s.Now.Add(-time.Duration(r.NotLiveSeconds * float64(time.Second)))
+		}
+	}
+	return since
 }
 
 // listed tells whether any agent lists the pod, alive or not.

@@ -9,82 +9,100 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const module = "github.com/rollcall-dev/rollcall"
-
 var root = filepath.Join("..", "..")
-
-var kubernetes = []string{"k8s.io", "sigs.k8s.io"}
-
-var rules = []Rule{
-	{Name: "the agent knows no Kubernetes", From: []string{"agent", "cmd/rollcall-agent"}, Never: kubernetes},
-	{Name: "the agent knows no coordinator", From: []string{"agent", "cmd/rollcall-agent"}, Never: []string{"coordinator"}},
-	{Name: "the agent's library knows no database", From: []string{"agent"}, Never: []string{
-		"engines/solr", "engines/opensearch", "engines/memory", "engines/web",
-	}},
-	{Name: "an adapter knows no other", From: []string{"engines/solr"}, Never: []string{"engines/opensearch"}},
-	{Name: "an adapter knows no other", From: []string{"engines/opensearch"}, Never: []string{"engines/solr"}},
-	{Name: "what adapters share knows none of them", From: []string{"engines/web", "engines/credentials"}, Never: []string{
-		"engines/solr", "engines/opensearch",
-	}},
-	{Name: "gossip knows nothing of databases", From: []string{"agent/gossip"}, Never: []string{"engines"}},
-	{Name: "engines know databases only", From: []string{"engines"}, Never: append([]string{"agent", "coordinator", "proto", "github.com/hashicorp/memberlist"}, kubernetes...)},
-	{Name: "no program has tests in it", From: []string{"agent", "cmd", "coordinator", "engines", "proto"}, Never: []string{"test"}},
-	// Only rollcall rehearse has a simulation to show, and it runs on a person's machine.
-	{Name: "what runs beside a database has no simulation", From: []string{
-		"agent", "engines", "cmd/rollcall-agent", "cmd/rollcall-coordinator",
-	}, Never: []string{"coordinator/sim"}},
-	// What proves the FoundationDB adapter must not make the adapter's mistakes, so they share nothing.
-	{Name: "the simulated FoundationDB knows nothing of Rollcall", From: []string{"test/fdbsim"}, Never: []string{
-		"agent", "cmd", "coordinator", "engines", "proto",
-	}},
-	{Name: "policy is values in, values out", From: []string{"coordinator/policy"}, StandardOnly: true},
-}
 
 func TestArrows(t *testing.T) {
 	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/...", "./coordinator/...", "./test/fdbsim/...")
 	require.NoError(t, err)
+	require.Equal(t, []string{"engines/foundationdb", "engines/memory", "engines/mysql", "engines/opensearch", "engines/solr"}, Adapters(packages),
+		"a new adapter is one of these; what adapters share is listed in rules.go")
 	// The policy's own packages are no foreign ones.
 	for i, p := range packages {
-		if strings.HasPrefix(p.ImportPath, module+"/coordinator/policy") {
+		if strings.HasPrefix(p.ImportPath, Module+"/coordinator/policy") {
 			packages[i].Standard = true
 		}
 	}
-	for _, b := range Check(module, packages, rules) {
+	for _, b := range Check(Module, packages, Rules(packages)) {
 		t.Error(b)
 	}
 	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "cmd/rollcall", "cmd/rollcall-agent", "cmd/rollcall-coordinator", "coordinator/sim/run", "test/fdbsim/model"} {
 		found := false
 		for _, p := range packages {
-			found = found || p.ImportPath == module+"/"+path
+			found = found || p.ImportPath == Module+"/"+path
 		}
 		require.True(t, found, "%s is looked at", path)
 	}
 }
 
-// A module in which every rule is broken, once directly and once through another
+// Each rule is broken by each arrow that it forbids, for each adapter that there is
+// and for one that is new.
+func TestEachRuleCanBreak(t *testing.T) {
+	packages, err := List(root, "./agent/...", "./engines/...", "./cmd/...", "./coordinator/...", "./test/fdbsim/...")
+	require.NoError(t, err)
+	packages = append(packages, Package{ImportPath: Module + "/engines/new"})
+	rules := Rules(packages)
+	tried := 0
+	for _, rule := range rules {
+		forbidden := rule.Never
+		if rule.StandardOnly {
+			forbidden = []string{"example.com/lib"}
+		}
+		require.NotEmpty(t, forbidden, rule.Name)
+		require.NotEmpty(t, rule.From, rule.Name)
+		for _, from := range rule.From {
+			for _, to := range forbidden {
+				if !strings.Contains(to, ".") {
+					to = Module + "/" + to
+				}
+				got := Check(Module, []Package{{ImportPath: Module + "/" + from, Deps: []string{to + "/below"}}}, rules)
+				require.Contains(t, got, Break{rule.Name, Module + "/" + from, to + "/below"})
+				tried++
+			}
+		}
+	}
+	require.Greater(t, tried, 200)
+	for _, want := range []Break{
+		{"engines/new knows no other adapter", "engines/new", "engines/solr"},
+		{"engines/mysql knows no other adapter", "engines/mysql/gtid", "engines/new"},
+		{"the agent's library knows no database", "agent", "engines/foundationdb"},
+		{"what adapters share knows none of them", "engines/sorted", "engines/mysql/gtid"},
+		{"no room of the coordinator knows a database", "coordinator/view", "engines/new"},
+		{"policy knows no engine", "coordinator/policy", "engines"},
+	} {
+		want.From, want.To = Module+"/"+want.From, Module+"/"+want.To
+		require.Contains(t, Check(Module, []Package{{ImportPath: want.From, Deps: []string{want.To}}}, rules), want)
+	}
+	require.Empty(t, Check(Module, []Package{
+		{ImportPath: Module + "/engines/mysql", Deps: []string{Module + "/engines/mysql/gtid", Module + "/engines/web"}},
+		{ImportPath: Module + "/coordinator", Deps: []string{Module + "/engines/mysql"}},
+		{ImportPath: Module + "/cmd/rollcall-agent", Deps: []string{Module + "/engines/solr"}},
+	}, rules))
+}
+
+// A module in which rules are broken, some directly and some through another
 // package.
 func TestArrowsFailWhenBroken(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod": "module " + module + "\n\ngo 1.26\n\nrequire (\n k8s.io/fake v0.0.0\n example.com/lib v0.0.0\n)\n" +
+		"go.mod": "module " + Module + "\n\ngo 1.26\n\nrequire (\n k8s.io/fake v0.0.0\n example.com/lib v0.0.0\n)\n" +
 			"replace k8s.io/fake => ./k8s\nreplace example.com/lib => ./lib\n",
 		"k8s/go.mod":                    "module k8s.io/fake\n",
 		"k8s/fake.go":                   "package fake\n",
 		"lib/go.mod":                    "module example.com/lib\n",
 		"lib/lib.go":                    "package lib\n",
-		"agent/agent.go":                "package agent\nimport _ \"" + module + "/inner\"\n",
-		"agent/gossip/gossip.go":        "package gossip\nimport _ \"" + module + "/engines\"\n",
+		"agent/agent.go":                "package agent\nimport _ \"" + Module + "/inner\"\n",
+		"agent/gossip/gossip.go":        "package gossip\nimport _ \"" + Module + "/engines\"\n",
 		"inner/inner.go":                "package inner\nimport _ \"k8s.io/fake\"\n",
 		"engines/engine.go":             "package engines\n",
-		"engines/solr/solr.go":          "package solr\nimport _ \"" + module + "/coordinator\"\n",
+		"engines/solr/solr.go":          "package solr\nimport _ \"" + Module + "/coordinator\"\n",
 		"coordinator/coordinator.go":    "package coordinator\n",
 		"coordinator/sim/sim.go":        "package sim\n",
 		"test/sim/sim.go":               "package sim\n",
-		"cmd/rollcall/main.go":          "package main\nimport _ \"" + module + "/test/sim\"\nfunc main() {}\n",
-		"test/fdbsim/model/model.go":    "package model\nimport _ \"" + module + "/engines\"\n",
-		"cmd/rollcall-coordinator/m.go": "package main\nimport _ \"" + module + "/coordinator/sim\"\nfunc main() {}\n",
+		"cmd/rollcall/main.go":          "package main\nimport _ \"" + Module + "/test/sim\"\nfunc main() {}\n",
+		"test/fdbsim/model/model.go":    "package model\nimport _ \"" + Module + "/engines\"\n",
+		"cmd/rollcall-coordinator/m.go": "package main\nimport _ \"" + Module + "/coordinator/sim\"\nfunc main() {}\n",
 		"coordinator/policy/policy.go":  "package policy\nimport (\n _ \"example.com/lib\"\n _ \"strings\"\n)\n",
-		"cmd/rollcall-agent/main.go":    "package main\nimport (\n _ \"" + module + "/coordinator\"\n _ \"" + module + "/engines/solr\"\n)\nfunc main() {}\n",
+		"cmd/rollcall-agent/main.go":    "package main\nimport (\n _ \"" + Module + "/coordinator\"\n _ \"" + Module + "/engines/solr\"\n)\nfunc main() {}\n",
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -94,8 +112,8 @@ func TestArrowsFailWhenBroken(t *testing.T) {
 	packages, err := List(dir, "./...")
 	require.NoError(t, err)
 	var got []string
-	for _, b := range Check(module, packages, rules) {
-		got = append(got, strings.ReplaceAll(b.String(), module+"/", ""))
+	for _, b := range Check(Module, packages, Rules(packages)) {
+		got = append(got, strings.ReplaceAll(b.String(), Module+"/", ""))
 	}
 	require.Equal(t, []string{
 		"engines know databases only: engines/solr depends on coordinator",
@@ -135,7 +153,7 @@ func TestTestSupportIsNotLinked(t *testing.T) {
 	packages, err := List(root, "./cmd/...")
 	require.NoError(t, err)
 	for _, p := range packages {
-		require.NotEqual(t, module+"/"+testSupport, p.ImportPath)
+		require.NotEqual(t, Module+"/"+testSupport, p.ImportPath)
 	}
 }
 

@@ -1,0 +1,195 @@
+package act
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// inputs draws what the step machine can be told. It finds the fields of Case by
+// itself, so that a new one is drawn, too; of a kind that it does not know it
+// draws nothing and says so.
+type inputs struct {
+	draw   Case
+	claims []policy.Claim
+	fields []input
+}
+
+// input is one field that is or is not set.
+type input struct {
+	name string
+	set  func(on bool)
+}
+
+func newInputs(t testing.TB) *inputs {
+	in := &inputs{claims: claims()}
+	if err := in.find("", reflect.ValueOf(&in.draw).Elem()); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func (in *inputs) find(prefix string, of reflect.Value) error {
+	for i := range of.NumField() {
+		field, name := of.Field(i), prefix+of.Type().Field(i).Name
+		some := reflect.New(field.Type()).Elem()
+		switch field.Interface().(type) {
+		case policy.Claim, Whereabouts:
+			continue
+		}
+		switch field.Kind() {
+		case reflect.Bool:
+			flag := field.Addr().Interface().(*bool)
+			in.fields = append(in.fields, input{name, func(on bool) { *flag = on }})
+			continue
+		case reflect.String:
+			some.SetString("x")
+		case reflect.Slice:
+			some.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		case reflect.Pointer:
+			some.Set(reflect.New(field.Type().Elem()))
+		case reflect.Struct:
+			if err := in.find(name+".", field); err != nil {
+				return err
+			}
+			continue
+		default:
+			return fmt.Errorf("%s: it is not known how to draw a %s", name, field.Type())
+		}
+		in.fields = append(in.fields, input{name, func(on bool) {
+			if on {
+				field.Set(some)
+			} else {
+				field.SetZero()
+			}
+		}})
+	}
+	return nil
+}
+
+// claims are all that the step machine may be given: whatever is done to the pod,
+// however it is prepared, and whatever is written down so far.
+func claims() []policy.Claim {
+	var all []policy.Claim
+	for _, action := range []policy.Action{"", policy.Restart, policy.Remove, policy.Replace} {
+		for _, prepare := range []policy.Prepare{"", policy.PrepareNone, policy.PrepareHandoff, policy.PrepareEvacuate} {
+			if action == policy.Replace && prepare != policy.PrepareEvacuate {
+				continue // a replacement is always after Evacuate
+			}
+			for written := range 8 {
+				undo, volumes, empty := written&1 != 0, written&2 != 0, written&4 != 0
+				c := policy.Claim{ID: "c", Action: action, Prepare: prepare}
+				if undo && !prepares(c) || (volumes || empty) && action != policy.Replace {
+					continue
+				}
+				if undo {
+					c.Undo = []byte("u")
+				}
+				if volumes {
+					c.Volumes = []policy.VolumeClaim{{Name: "v", UID: "1"}}
+				}
+				if empty {
+					c.EmptiedAt = &policy.Time{}
+				}
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// make makes a case in which the fields are set of which the bits are.
+func (in *inputs) make(d drawn) Case {
+	in.draw.Claim, in.draw.Pod = d.claim, d.pod
+	for i := range in.fields {
+		in.fields[i].set(d.set>>i&1 != 0)
+	}
+	c := in.draw
+	c.Held = c.Held || c.Stopped // which look makes sure of
+	return c
+}
+
+// drawn is a case before it is made.
+type drawn struct {
+	claim policy.Claim
+	pod   Whereabouts
+	set   uint64
+}
+
+// all visits n cases: every other one by chance, the rest a few fields away from
+// one that has led to a move, each move as often as any other, for some need so
+// much that chance alone hardly leads there. It tells how often each field was
+// set, each move was made, and which fields have decided one.
+func (in *inputs) all(n int, visit func(Case)) met {
+	random := rand.New(rand.NewPCG(1, 2))
+	m := met{set: map[string]int{}, decided: map[string]int{}, moves: map[Move]int{}}
+	var set [64]int
+	var seen [Release + 1][]drawn
+	for i := range n {
+		d := drawn{in.claims[random.IntN(len(in.claims))], Whereabouts(random.IntN(4)), random.Uint64()}
+		if known := seen[random.IntN(len(seen))]; i%2 == 0 && len(known) > 0 {
+			d = known[random.IntN(len(known))]
+			for range random.IntN(4) {
+				d.set ^= 1 << random.IntN(len(in.fields))
+			}
+		}
+		c := in.make(d)
+		visit(c)
+		move := next(c)
+		m.moves[move]++
+		if known := &seen[move]; len(*known) < 64 {
+			*known = append(*known, d)
+		} else {
+			(*known)[random.IntN(64)] = d
+		}
+		for left := d.set; left != 0; left &= left - 1 {
+			set[bits.TrailingZeros64(left)]++
+		}
+		flip := random.IntN(len(in.fields))
+		d.set ^= 1 << flip
+		if next(in.make(d)) != move {
+			m.decided[in.fields[flip].name]++
+		}
+	}
+	for i := range in.fields {
+		m.set[in.fields[i].name] = set[i]
+	}
+	return m
+}
+
+// met is what was drawn, and what came of it.
+type met struct {
+	set, decided map[string]int
+	moves        map[Move]int
+}
+
+// simplest takes away from a case whatever is not needed to break a promise.
+func simplest(c Case, breach func(Case) string) Case {
+	for again := true; again; {
+		again = false
+		for _, heard := range []bool{false, true} {
+			of := reflect.ValueOf(&c).Elem()
+			if heard {
+				of = reflect.ValueOf(&c.Heard).Elem()
+			}
+			for i := range of.NumField() {
+				field := of.Field(i)
+				if field.Kind() == reflect.Struct || field.Type() == reflect.TypeFor[Whereabouts]() || field.IsZero() {
+					continue
+				}
+				was := reflect.ValueOf(field.Interface())
+				field.SetZero()
+				if breach(c) == "" {
+					field.Set(was)
+				} else {
+					again = true
+				}
+			}
+		}
+	}
+	return c
+}

@@ -1,0 +1,68 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// failsByContainer: the container itself shows that the pod has failed.
+func failsByContainer(p *Pod) bool { return p.Phase == Failed || p.Problem.loops() }
+
+// TestABlipIsNoFailure: nobody is taken for failed because a member has not been live for
+// less than a start may take, or for a time that nobody knows.
+func TestABlipIsNoFailure(t *testing.T) {
+	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+		shorter := s.Cluster.Spec.WithDefaults().Policy.StartSeconds - 1
+		for i := range s.Pods {
+			if r := s.Pods[i].Report; r != nil && r.Member == NotLive {
+				r.NotLiveSeconds = pick(g.apart, 0, 1, float64(shorter))
+			}
+		}
+		for _, step := range Decide(s).Steps {
+			for i := range s.Pods {
+				if p := &s.Pods[i]; p.Name == step.Pod && step.Reason == ReasonFailed {
+					require.True(t, failsByContainer(p), "%s is taken for failed, and its container is %s", p.Name, p.Phase)
+				}
+			}
+		}
+	})
+}
+
+// TestABlipLeavesTheBudgetsAsTheyAre: who is not live for a moment may be back in the
+// next, so taking such pods takes something away: never more Ready pods than the budget
+// has, also when all of them are not live.
+func TestABlipLeavesTheBudgetsAsTheyAre(t *testing.T) {
+	went := 0
+	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+		s.Cluster.Spec.Overrides = nil
+		ready := map[string]bool{}
+		for i := range s.Pods {
+			p := &s.Pods[i]
+			if r := p.Report; r != nil && p.Agent && r.Self && p.Phase == Ready && p.Guard == GuardClosed {
+				r.Member, r.NotLiveSeconds, r.Fresh = NotLive, 2, true
+				ready[p.Name] = true
+			}
+		}
+		p := Decide(s)
+		taken := 0
+		for _, step := range p.Steps {
+			taken += count(ready[step.Pod] && step.Action != Restore && step.Action != LowerPartition)
+		}
+		if taken == 0 || anyShutdownOrForce(&s) {
+			return
+		}
+		went++
+		require.LessOrEqual(t, taken, p.Budget.Pods.Limit, "%d of the pods that may be back in a moment go", taken)
+	})
+	require.NotZero(t, went, "none ever goes, so nothing was tried")
+}
+
+func anyShutdownOrForce(s *Snapshot) bool {
+	for i := range s.Pools {
+		if p := &s.Pools[i]; p.Force || p.AllowShutdown {
+			return true
+		}
+	}
+	return s.Cluster.Spec.Policy.Unit == UnitAll
+}
