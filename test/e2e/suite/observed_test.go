@@ -53,7 +53,8 @@ func observe(t *testing.T, b *testbed.Bed, pods *testbed.Pods, read func(ctx con
 	return o
 }
 
-// judged ends it, and requires that no pod went while another copy of what it has
+// judged, which is to be deferred so that it is told whatever else has failed, ends
+// it, and requires that no pod went while another copy of what it has
 // did not serve, whatever the reason for that was; that all of them went by
 // Rollcall's hand; and that nobody was said to have failed.
 func (o *observed) judged(t *testing.T) {

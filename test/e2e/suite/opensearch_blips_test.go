@@ -23,6 +23,7 @@ import (
 func (s *search) managerPaused(t *testing.T) {
 	startsWithin(t, s.bed, searchcluster.Name, startSeconds)
 	o := observe(t, s.bed, s.cluster.Pods, observer.OpenSearch{Pods: s.cluster.Pods.Addresses, Managers: searchcluster.Managers + "-"}.Read)
+	defer o.judged(t)
 	out := measure(t, rehearsal.Rehearsal{
 		On:     s.cluster,
 		Change: func(ctx context.Context) error { return s.cluster.Touch(ctx, "manager-paused") },
@@ -39,7 +40,6 @@ func (s *search) managerPaused(t *testing.T) {
 			return fmt.Errorf("there is no pod %q", elected)
 		},
 	})
-	o.judged(t)
 	require.Len(t, out.Witness.RestartCounts(), searchPods(), "every pod restarts")
 	require.Empty(t, out.Witness.Again(), "once")
 	s.leftAsBefore(t)

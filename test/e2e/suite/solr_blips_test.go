@@ -61,6 +61,7 @@ func (s *solr) sessionLost(t *testing.T) {
 		require.NoError(t, readyFor(t.Context(), s.bed, s.cloud.Pods, pod.Name, startSeconds*time.Second))
 	}
 	o := s.observed(t)
+	defer o.judged(t)
 	out := measure(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "session-lost") },
@@ -75,7 +76,6 @@ func (s *solr) sessionLost(t *testing.T) {
 			return s.pause(ctx, o, victim, paused)
 		},
 	})
-	o.judged(t)
 	s.eachOnce(t, out)
 }
 
@@ -118,6 +118,7 @@ func (s *solr) eachOnce(t *testing.T, out rehearsal.Outcome) {
 func (s *solr) zookeeperRestarted(t *testing.T) {
 	startsWithin(t, s.bed, solrcloud.Name, startSeconds)
 	o := s.observed(t)
+	defer o.judged(t)
 	out := measure(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "zookeeper-restarted") },
@@ -133,7 +134,6 @@ func (s *solr) zookeeperRestarted(t *testing.T) {
 			return nil
 		},
 	})
-	o.judged(t)
 	s.eachOnce(t, out)
 }
 
@@ -233,8 +233,8 @@ func (s *solr) zookeepersPaused(ctx context.Context) error {
 func (s *solr) downBefore(t *testing.T) {
 	pod, shard := s.replicaDown(t)
 	o := s.observed(t)
+	defer o.judged(t)
 	out := roll(t, rehearsal.Rehearsal{On: s.cloud, Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "down-before") }})
-	o.judged(t)
 	s.eachOnce(t, out)
 	t.Logf("%s of %s was down: it went as number %d of %d", shard, pod, 1+slices.IndexFunc(out.Witness.Restarts, func(x witness.Restart) bool { return x.Pod == pod }), len(out.Witness.Restarts))
 }

@@ -36,6 +36,7 @@ func (s *sqlTest) connectionsRefused(t *testing.T) {
 		names = append(names, pod.Name)
 	}
 	o := observe(t, s.bed, s.cluster.Pods, observer.SQL{Servers: s.cluster.Servers, Names: names, Pools: pools}.Read)
+	defer o.judged(t)
 	r := s.touch("connections-refused")
 	r.During = func(ctx context.Context, w *witness.Witness) error {
 		if err := restarted(ctx, s.bed, w, 1); err != nil {
@@ -58,7 +59,6 @@ func (s *sqlTest) connectionsRefused(t *testing.T) {
 		return s.refuses(ctx, w, primary)
 	}
 	out := s.measure(t, "Rollcall, connections refused for 3 s", 1, r)
-	o.judged(t)
 	s.eachOnce(t, out)
 }
 

@@ -135,14 +135,15 @@ type step struct {
 	run  func(*testing.T)
 }
 
-// walk runs steps in their order, or those of ROLLCALL_E2E_STEP (names, with
-// commas between them); behind them those that measure, when ROLLCALL_E2E_MEASURE=1.
+// walk runs steps in their order, and behind them those that measure, when
+// ROLLCALL_E2E_MEASURE=1; or those of both that ROLLCALL_E2E_STEP names, with commas
+// between them.
 func walk(t *testing.T, steps, measure []step) {
 	t.Helper()
-	if measuring() {
+	only := os.Getenv("ROLLCALL_E2E_STEP")
+	if measuring() || only != "" {
 		steps = append(steps, measure...)
 	}
-	only := os.Getenv("ROLLCALL_E2E_STEP")
 	for _, step := range steps {
 		if only != "" && !slices.Contains(strings.Split(only, ","), step.name) {
 			continue
