@@ -275,7 +275,7 @@ func (x *index) judgePods() {
 			p.report, p.rank, p.last = r, r.Rank, r.Last
 		}
 		p.live = x.isLive(p)
-		p.mayLive = runs(p.Phase) && !x.deniesLive(p)
+		p.mayLive = runs(p.Phase) && !x.deniesLive(p) && x.whyBroken(p) == ""
 		p.awayWhy = x.whyAbsent(p)
 		p.counted = p.awayWhy == ""
 		p.away = !p.counted && (p.desired || p.claim != nil)
@@ -315,7 +315,7 @@ func runs(p PodPhase) bool { return p == Started || p == Ready || p == Terminati
 // not count, and no word at all is no evidence.
 func (x *index) deniesLive(p *pod) bool {
 	r := p.report
-	return r != nil && r.Member == NotLive && (r.Fresh || !p.Agent) && span(r.NotLiveSeconds) >= x.startSeconds()
+	return r != nil && r.Member == NotLive && r.Fresh && span(r.NotLiveSeconds) >= x.startSeconds()
 }
 
 // mayServe: it is away only because nobody knows whether it is live, because it

@@ -106,7 +106,7 @@ func (n *naive) surelyNotLive(p *Pod) bool {
 		return true
 	}
 	r := n.heard(p)
-	return r != nil && r.Member == NotLive && !(p.Agent && !r.Fresh) && n.forLong(r)
+	return r != nil && r.Member == NotLive && r.Fresh && n.forLong(r) || n.sick(p) != ""
 }
 
 // mayBeThere: all that speaks against this pod is that nobody speaks for it, or

@@ -229,7 +229,7 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 		}
 		return rep.Member != NotLive && (rep.Member != Live || p.Phase == Pending || p.Phase == NotStarted || p.Phase == Failed), ""
 	case StaleReport:
-		return rep != nil && !rep.Fresh && p.Agent, ""
+		return rep != nil && !rep.Fresh, ""
 	case OnDeadNode:
 		return p.Phase == Terminating && n.lost(p), ""
 	case OnItsWay:
@@ -255,14 +255,14 @@ func (n *naive) fails(r Rule, p *Pod, order []*Pod, unitNeeds int) (bool, string
 	case RankOrder:
 		return !n.outage && n.why(p) != ReasonScaleDown && slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
 			rolls := n.why(o) != "" && n.why(o) != ReasonScaleDown && (n.why(o) != ReasonReplacement || n.old(o))
-			return n.rank(o) < n.rank(p) && (rolls && !n.serving(p) || n.wanted(o) && n.gone(o))
+			return n.rank(o) < n.rank(p) && (rolls && !(n.serving(p) && !n.gone(o)) || n.wanted(o) && n.gone(o)) && !n.needsCure(o, p)
 		}), ""
 	case LeaderLast:
 		before := false
 		for _, o := range order[:slices.Index(order, p)] {
 			asks := n.why(o) == ReasonAdopt && n.sp.Update.Adopt == AdoptAsk && !n.adoptable(o)
 			stops := n.why(p) == ReasonScaleDown && o.Pool == p.Pool && pool.Operation != "" && n.why(o) != ReasonScaleDown && n.why(o) != ReasonReplacement
-			before = before || !n.mustWaitFor(o, p) && !stops && (n.gone(o) || !n.serving(p)) && (!asks || n.why(p) == ReasonAdopt)
+			before = before || !n.mustWaitFor(o, p) && !stops && !n.needsCure(o, p) && (n.gone(o) || !n.serving(p)) && (!asks || n.why(p) == ReasonAdopt)
 		}
 		others := slices.ContainsFunc(n.everyPodThere(), func(o *Pod) bool {
 			stays := n.claimed(o) != nil && o.Phase == Ready && n.mustWaitFor(o, p)
@@ -342,8 +342,9 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 			unmade := n.pool(o.Pool).Management == OrderedReady && slices.ContainsFunc(n.everyPodThere(), func(l *Pod) bool {
 				return l.Pool == o.Pool && n.wanted(l) && l.Ordinal < o.Ordinal && l.Phase != Ready
 			})
-			hopeless := n.sick(o) != "" || o.Phase == Missing && (n.slow(o) || unmade)
-			if o.Name != p.Name && n.wanted(o) && (n.claimed(o) != nil || slices.Contains(n.chosen, o.Name) || !hopeless) {
+			unmade = unmade && o.Phase == Missing
+			hopeless := n.sick(o) != "" || o.Phase == Missing && n.slow(o)
+			if o.Name != p.Name && n.wanted(o) && !(unmade && !slices.Contains(n.chosen, o.Name)) && (n.claimed(o) != nil || slices.Contains(n.chosen, o.Name) || !hopeless) {
 				return true
 			}
 		}
@@ -358,6 +359,9 @@ func (n *naive) podBudget(p *Pod, shut bool, unitNeeds int) bool {
 	away := len(n.awayNow())
 	if n.serving(p) {
 		away = n.reallyAway()
+	}
+	if n.noAgentAnywhere() && p.Phase == Started && n.slow(p) && n.claimed(p) == nil && n.gone(p) {
+		away--
 	}
 	return away+max(unitNeeds, 1) > n.limit() && (!n.gone(p) || n.serving(p) || n.noAgentAnywhere())
 }

@@ -182,7 +182,7 @@ func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
 func neverRuns(p PodPhase) bool { return p == Pending || p == NotStarted || p == Failed }
 
 func (d *decision) staleReport(c *candidate) *finding {
-	if c.report == nil || c.report.Fresh || !c.Agent {
+	if c.report == nil || c.report.Fresh {
 		return nil
 	}
 	return d.unheard(c, fmt.Sprintf("its report is %s old and was not made after the last action", seconds(ageOf(c.report))),
@@ -305,6 +305,9 @@ func (d *decision) podsAway(c *candidate) *finding {
 	case c.serves:
 		used -= b.serving // it costs nothing, but all like it at once would
 	}
+	if d.x.noAgents && c.away && c.claim == nil && c.Phase == Started && d.x.overdue(c.pod) {
+		used-- // it is not back in time, and waits for itself no longer
+	}
 	if c.outside || c.pool.shutdown || used+needed <= b.limit {
 		return nil
 	}
@@ -338,7 +341,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.claim == nil && (d.x.knownDead(p) || d.x.notYetCreated(p)):
+		case p.claim == nil && d.x.knownDead(p), d.x.notYetCreated(p):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
