@@ -25,7 +25,7 @@ func TestOrderedReady(t *testing.T) {
 	leaveNothing(t, b)
 	s := &sqlTest{bed: b, flavor: sqlcluster.MariaDB, life: t.Context()}
 	walk(t, []step{
-		{"FirstInstallWithABrokenImage", s.firstInstall},
+		{"FirstInstallWithABrokenImage", func(t *testing.T) { s.firstInstall(t, sqlcluster.OnDelete) }},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, nil)
 	require.NoError(t, s.cluster.Delete(t.Context()), "a namespace with Rollcall in it can be deleted")
@@ -38,10 +38,10 @@ func ordered(set *appsv1.StatefulSet) {
 
 // firstInstall: the very first template has an image that cannot start. There is one
 // pod, there is nobody to ask, and the second template gets through all the same.
-func (s *sqlTest) firstInstall(t *testing.T) {
+func (s *sqlTest) firstInstall(t *testing.T, strategy func(*appsv1.StatefulSet)) {
 	ctx := t.Context()
 	s.apply(t)
-	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered, sqlcluster.RollingUpdate(0), s.flavor.Tagged(sqlcluster.BrokenTag))
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered, strategy, s.flavor.Tagged(sqlcluster.BrokenTag))
 	require.NoError(t, err)
 	s.cluster = cluster
 	first := s.flavor.Name + "-0"
@@ -73,12 +73,12 @@ func (s *sqlTest) firstInstall(t *testing.T) {
 func (s *sqlTest) brokenImage(t *testing.T) {
 	if s.cluster == nil {
 		s.apply(t)
-		cluster, err := sqlcluster.Deploy(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered, sqlcluster.RollingUpdate(0))
+		cluster, err := sqlcluster.Deploy(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered)
 		require.NoError(t, err)
 		s.cluster = cluster
 		s.approve(t)
 	}
-	require.NoError(t, s.guarded(t.Context()))
+	s.strategy(t, "null", sqlcluster.RollingUpdate(0))
 	broken := ""
 	out := s.roll(t, "Rollcall, OrderedReady, a broken image and its correction", 1, rehearsal.Rehearsal{
 		Change: func(ctx context.Context) error { return s.cluster.SetImage(ctx, sqlcluster.BrokenTag) },

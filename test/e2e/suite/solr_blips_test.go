@@ -119,7 +119,7 @@ func (s *solr) zookeeperRestarted(t *testing.T) {
 	startsWithin(t, s.bed, solrcloud.Name, startSeconds)
 	o := s.observed(t)
 	defer o.judged(t)
-	out := measure(t, rehearsal.Rehearsal{
+	out := unseen(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "zookeeper-restarted") },
 		During: func(ctx context.Context, w *witness.Witness) error {
