@@ -155,7 +155,7 @@ func mixed(w *world, f Fault) func() {
 	pod := w.pick(f)
 	return w.alter(func(from string, r *rollcallv1.Report) {
 		if from == pod {
-			r.ObservedAt, r.SettledFor, r.Rank, r.AllGroups = nil, nil, 0, false
+			r.ObservedAt, r.Uptime, r.SettledFor, r.Rank, r.AllGroups = nil, nil, nil, 0, false
 		}
 	})
 }
