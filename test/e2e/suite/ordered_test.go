@@ -25,9 +25,11 @@ func TestOrderedReady(t *testing.T) {
 	leaveNothing(t, b)
 	s := &sqlTest{bed: b, flavor: sqlcluster.MariaDB, life: t.Context()}
 	walk(t, []step{
-		{"FirstInstallWithABrokenImage", func(t *testing.T) { s.firstInstall(t, sqlcluster.OnDelete) }},
+		{"FirstInstallWithABrokenImage", func(t *testing.T) { s.firstInstall(t, sqlcluster.RollingUpdate(0)) }},
 		{"BrokenImageThenCorrection", s.brokenImage},
-	}, nil)
+	}, []step{
+		{"FirstInstallOnDelete", func(t *testing.T) { s.firstInstall(t, sqlcluster.OnDelete) }},
+	})
 	require.NoError(t, s.cluster.Delete(t.Context()), "a namespace with Rollcall in it can be deleted")
 }
 
@@ -40,6 +42,10 @@ func ordered(set *appsv1.StatefulSet) {
 // pod, there is nobody to ask, and the second template gets through all the same.
 func (s *sqlTest) firstInstall(t *testing.T, strategy func(*appsv1.StatefulSet)) {
 	ctx := t.Context()
+	if s.cluster != nil {
+		require.NoError(t, s.cluster.Delete(ctx))
+		s.cluster = nil
+	}
 	s.apply(t)
 	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered, strategy, s.flavor.Tagged(sqlcluster.BrokenTag))
 	require.NoError(t, err)
