@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,9 +55,9 @@ func observe(t *testing.T, b *testbed.Bed, pods *testbed.Pods, read func(ctx con
 }
 
 // judged, which is to be deferred so that it is told whatever else has failed, ends
-// it, and requires that no pod went while another copy of what it has
-// did not serve, whatever the reason for that was; that all of them went by
-// Rollcall's hand; and that nobody was said to have failed.
+// it, and requires that no pod went while another copy of what it has did not
+// serve, whatever the reason for that was; that all of them went by Rollcall's
+// hand; and that nobody was said to have failed.
 func (o *observed) judged(t *testing.T) {
 	t.Helper()
 	o.end()
@@ -135,17 +136,35 @@ func startsWithin(t *testing.T, b *testbed.Bed, database string, seconds int) {
 	})
 }
 
+// readySince is when a pod became Ready, which it is.
+func readySince(pod *corev1.Pod) (since time.Time, is bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && testbed.Ready(pod) {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// elders are the pods that are Ready, the one that has been so longest first.
+func elders(pods *testbed.Pods) (names []string) {
+	since := map[string]time.Time{}
+	for _, pod := range pods.All() {
+		if at, is := readySince(pod); is {
+			since[pod.Name] = at
+			names = append(names, pod.Name)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return since[a].Compare(since[b]) })
+	return names
+}
+
 // readyFor waits until the pod has been Ready for longer than a start may take.
 func readyFor(ctx context.Context, b *testbed.Bed, pods *testbed.Pods, name string, d time.Duration) error {
 	return b.Eventually(ctx, name+" to have been Ready for "+d.String(), d+time.Minute, func(context.Context) error {
 		for _, pod := range pods.All() {
-			if pod.Name != name || !testbed.Ready(pod) {
-				continue
-			}
-			for _, c := range pod.Status.Conditions {
-				if c.Type == corev1.PodReady && time.Since(c.LastTransitionTime.Time) > d {
-					return nil
-				}
+			if at, is := readySince(pod); is && pod.Name == name && time.Since(at) > d {
+				return nil
 			}
 		}
 		return errors.New("not yet")

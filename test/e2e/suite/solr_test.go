@@ -54,9 +54,9 @@ func TestSolr(t *testing.T) {
 	walk(t, []step{
 		{"AgentsAreThereAndGrpcurlSeesThem", s.grpcurl},
 		{"PeopleByTheirRights", s.people},
-		{"SessionLostInMidRollout", s.sessionLost},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
+		{"SessionLostInMidRollout", s.sessionLost}, // behind a rollout: pods have been Ready for some time
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
 		{"PauseWindowCanaryApprovalOverride", s.steered},
