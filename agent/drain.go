@@ -190,6 +190,7 @@ func (d *drainer) carryOut(j *job) {
 			return
 		}
 		before := *j
+		j.answered = true
 		switch {
 		case errors.Is(err, errOutOfTime) && d.mustRest(j):
 			d.startRest(j)
@@ -356,7 +357,7 @@ func (d *drainer) notify() {
 	d.wake = make(chan struct{})
 	v := drainView{state: rollcallv1.Drain_DRAIN_NONE}
 	if j := d.job; j != nil {
-		v = drainView{state: j.state, claim: j.claim, detail: j.detail, done: j.done, total: j.total}
+		v = drainView{state: j.told(), claim: j.claim, detail: j.detail, done: j.done, total: j.total}
 	}
 	d.changed(v)
 }

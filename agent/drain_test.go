@@ -328,3 +328,14 @@ func TestTooMuchUndo(t *testing.T) {
 		require.ErrorContains(t, err, "at most 4096")
 	})
 }
+
+// TestALookAnewContradictsNoReport: while the database has not answered yet whether a
+// prepare lasts, reports say what was true before; what it answers they say at once.
+func TestALookAnewContradictsNoReport(t *testing.T) {
+	j := &job{state: preparing, checks: true}
+	require.Equal(t, prepared, j.told())
+	j.answered = true
+	require.Equal(t, preparing, j.told(), "it does not last")
+	require.Equal(t, preparing, (&job{state: preparing}).told(), "it was never prepared")
+	require.Equal(t, refused, (&job{state: refused, checks: true}).told())
+}

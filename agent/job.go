@@ -27,6 +27,8 @@ type job struct {
 	since       time.Time // of state
 	// checks: it was prepared, and is asked whether it still is.
 	checks bool
+	// answered: the database has said something since it was asked.
+	answered bool
 
 	// Of claims of a Peered engine; see recall.go. reached: it was prepared once;
 	// resting: it is restored by the agent itself, restored: because a coordinator
@@ -43,6 +45,15 @@ func (j *job) level() slog.Level {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
+}
+
+// told is what the reports say of it: what was prepared is, until the database answers
+// otherwise. Each look of the coordinator asks, and its reports would contradict it.
+func (j *job) told() rollcallv1.Drain {
+	if j.checks && !j.answered && j.running() {
+		return rollcallv1.Drain_DRAIN_PREPARED
+	}
+	return j.state
 }
 
 func (j *job) running() bool { return j.state == rollcallv1.Drain_DRAIN_PREPARING }
