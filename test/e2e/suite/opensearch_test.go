@@ -43,6 +43,7 @@ func TestOpenSearch(t *testing.T) {
 		{"ConfigurationChange", s.configuration},
 		{"DataNodeKilled", s.dataKilled},
 		{"ManagerKilled", s.managerKilled},
+		{"ManagerPaused", s.managerPaused},
 		{"IndexEverySecond", s.indexEverySecond},
 		{"YellowRepairedByRollout", s.yellowRepaired},
 		{"RedHolds", s.redHolds},

@@ -41,6 +41,7 @@ func TestSolr(t *testing.T) {
 	require.NoError(t, b.Apply(ctx, databaseCluster(t, b)))
 	cloud, err := solrcloud.Deploy(ctx, b, func(set *appsv1.StatefulSet) {
 		solrcloud.Labelled(set)
+		patientProbe(set)
 		fewer(set, solrcloud.Name, int32(solrPods()))
 	})
 	require.NoError(t, err)
@@ -55,12 +56,15 @@ func TestSolr(t *testing.T) {
 		{"PeopleByTheirRights", s.people},
 		{"Upgrade", s.upgrade},
 		{"SavedSnapshotGivesTheSamePlan", s.snapshot},
+		{"SessionLostInMidRollout", s.sessionLost}, // behind a rollout: pods have been Ready for some time
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
 		{"PauseWindowCanaryApprovalOverride", s.steered},
 		{"RestartSchedule", s.scheduled},
 		{"AgentKilled", s.agentKilled},
 		{"SolrKilledInAnotherPod", s.solrKilled},
+		{"ReplicaDownBefore", s.downBefore},
+		{"ZooKeeperRestarted", s.zookeeperRestarted},
 		{"LeaderKilledTenTimes", s.leaderKilledTenTimes},
 		{"LeaderFrozen", s.leaderFrozen},
 		{"APIServerDown", s.apiServerDown},

@@ -45,6 +45,7 @@ func sqlWalk(t *testing.T, flavor sqlcluster.Flavor) {
 		{"ReplicaLags", s.replicaLags},
 		{"ErrantTransaction", s.errant},
 		{"PrimaryHangs", s.primaryHangs},
+		{"ConnectionsRefused", s.connectionsRefused},
 		{"PrimaryDeleted", s.primaryDeleted},
 		{"PrimaryEvicted", s.primaryEvicted},
 		{"FirstPodBroken", s.firstPodBroken},

@@ -20,8 +20,9 @@ import (
 
 // Pods is a live view of the pods of one selector.
 type Pods struct {
-	lister listers.PodNamespaceLister
-	port   int
+	lister   listers.PodNamespaceLister
+	informer cache.SharedIndexInformer
+	port     int
 }
 
 // WatchPods starts a watch that ends with ctx. port is the one that the database listens on.
@@ -36,7 +37,7 @@ func (b *Bed) WatchPods(ctx context.Context, namespace, selector string, port in
 	if !cache.WaitForCacheSync(syncCtx.Done(), shared.HasSynced) {
 		return nil, fmt.Errorf("pods %s in %s: the watch did not start", selector, namespace)
 	}
-	return &Pods{lister: informer.Lister().Pods(namespace), port: port}, nil
+	return &Pods{lister: informer.Lister().Pods(namespace), informer: shared, port: port}, nil
 }
 
 // All pods, by name.
@@ -47,6 +48,43 @@ func (p *Pods) All() []*corev1.Pod {
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
+}
+
+// Deleted calls back for each pod that is asked to go from now on, as soon as the
+// watch tells, until stop.
+func (p *Pods) Deleted(call func(pod *corev1.Pod)) (stop func(), err error) {
+	handler, err := p.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(old, now any) {
+			before, after := old.(*corev1.Pod), now.(*corev1.Pod)
+			// Between two looks of a watch that was broken off a pod may have become another.
+			if before.DeletionTimestamp == nil && (after.DeletionTimestamp != nil || before.UID != after.UID) {
+				call(before)
+			}
+		},
+		DeleteFunc: func(last any) {
+			if unseen, is := last.(cache.DeletedFinalStateUnknown); is {
+				last = unseen.Obj
+			}
+			if pod, is := last.(*corev1.Pod); is && pod.DeletionTimestamp == nil {
+				call(pod)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = p.informer.RemoveEventHandler(handler) }, nil
+}
+
+// Addresses are the URLs of all pods that have an address, by name.
+func (p *Pods) Addresses() map[string]string {
+	out := map[string]string{}
+	for _, pod := range p.All() {
+		if pod.Status.PodIP != "" {
+			out[pod.Name] = p.URL(pod)
+		}
+	}
+	return out
 }
 
 // URLs of the pods that are Ready and not being deleted.

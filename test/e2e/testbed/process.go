@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNotLocal says that a fault needs the processes of the nodes to run on this machine.
-var ErrNotLocal = errors.New("processes of pods can only be killed in the local cluster")
+var ErrNotLocal = errors.New("processes of pods can only be reached in the local cluster")
 
 // Kill sends SIGKILL to the processes of a pod (by UID) whose command line
 // contains match, and answers how many there were.
@@ -38,14 +38,40 @@ func (b *Bed) StopAPIServer() error {
 	return err
 }
 
+// Process is one of a pod whose command line contains match.
+func (b *Bed) Process(podUID, match string) (pid int, err error) {
+	pids, err := processes(func(cgroup, cmdline string) bool { return ofPod(cgroup, podUID) && strings.Contains(cmdline, match) })
+	if err == nil && len(pids) == 0 {
+		err = fmt.Errorf("no process of pod %s matches %q", podUID, match)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return pids[0], nil
+}
+
 // signal reaches the processes of this machine that match.
 func signal(sig syscall.Signal, match func(cgroup, cmdline string) bool) (reached int, err error) {
+	pids, err := processes(match)
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, sig); err == nil {
+			reached++
+		}
+	}
+	return reached, nil
+}
+
+// processes of this machine that match.
+func processes(match func(cgroup, cmdline string) bool) (pids []int, err error) {
 	if Existing() {
-		return 0, ErrNotLocal
+		return nil, ErrNotLocal
 	}
 	procs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, dir := range procs {
 		// A process that ends while it is looked at is no error: it is gone.
@@ -56,13 +82,11 @@ func signal(sig syscall.Signal, match func(cgroup, cmdline string) bool) (reache
 		}
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil {
-			return reached, err
+			return nil, err
 		}
-		if err := syscall.Kill(pid, sig); err == nil {
-			reached++
-		}
+		pids = append(pids, pid)
 	}
-	return reached, nil
+	return pids, nil
 }
 
 // ofPod knows both spellings of a pod's cgroup: pod<uid> and, under systemd, pod<uid with underscores>.

@@ -1,0 +1,120 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
+	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
+	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
+	"github.com/rollcall-dev/rollcall/test/e2e/witness"
+)
+
+// TestOrderedReady corrects a database whose pods Kubernetes makes one after the
+// other, as it does by default: it makes no pod before the one in front is Ready, and
+// replaces none while one is not. No correction gets through there without help.
+func TestOrderedReady(t *testing.T) {
+	b := bed(t, sqlcluster.MariaDB.Name)
+	leaveNothing(t, b)
+	s := &sqlTest{bed: b, flavor: sqlcluster.MariaDB, life: t.Context()}
+	walk(t, []step{
+		{"FirstInstallWithABrokenImage", func(t *testing.T) { s.firstInstall(t, sqlcluster.RollingUpdate(0)) }},
+		{"BrokenImageThenCorrection", s.brokenImage},
+	}, []step{
+		{"FirstInstallOnDelete", func(t *testing.T) { s.firstInstall(t, sqlcluster.OnDelete) }},
+	})
+	require.NoError(t, s.cluster.Delete(t.Context()), "a namespace with Rollcall in it can be deleted")
+}
+
+// ordered is how Kubernetes manages pods by default.
+func ordered(set *appsv1.StatefulSet) {
+	set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+}
+
+// firstInstall: the very first template has an image that cannot start. There is one
+// pod, there is nobody to ask, and the second template gets through all the same.
+func (s *sqlTest) firstInstall(t *testing.T, strategy func(*appsv1.StatefulSet)) {
+	ctx := t.Context()
+	if s.cluster != nil {
+		require.NoError(t, s.cluster.Delete(ctx))
+		s.cluster = nil
+	}
+	s.apply(t)
+	cluster, err := sqlcluster.Start(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered, strategy, s.flavor.Tagged(sqlcluster.BrokenTag))
+	require.NoError(t, err)
+	s.cluster = cluster
+	first := s.flavor.Name + "-0"
+	require.NoError(t, s.bed.Eventually(ctx, first+" to be broken", 4*time.Minute, func(context.Context) error {
+		pod := cluster.Pod(first)
+		if pod == nil {
+			return errors.New("it is not there")
+		}
+		for _, c := range pod.Status.ContainerStatuses {
+			if c.Name == s.flavor.Name && c.RestartCount > 1 {
+				return nil
+			}
+		}
+		return errors.New("it has not ended twice")
+	}))
+	require.Len(t, cluster.Pods.All(), 1, "none is made before the one in front is Ready")
+	start := time.Now()
+	require.NoError(t, cluster.SetImage(ctx, sqlcluster.OldTag))
+	if err := cluster.Ready(ctx); err != nil {
+		s.describe(t)
+		require.NoError(t, err)
+	}
+	t.Logf("corrected, and it serves, after %s", time.Since(start).Round(time.Second))
+	s.approve(t)
+}
+
+// brokenImage: the first pod of a rollout does not start, and the line stops with
+// all others there. The corrected template goes through, that pod first.
+func (s *sqlTest) brokenImage(t *testing.T) {
+	if s.cluster == nil {
+		s.apply(t)
+		cluster, err := sqlcluster.Deploy(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered)
+		require.NoError(t, err)
+		s.cluster = cluster
+		s.approve(t)
+	}
+	s.strategy(t, "null", sqlcluster.RollingUpdate(0))
+	broken := ""
+	out := s.roll(t, "Rollcall, OrderedReady, a broken image and its correction", 1, rehearsal.Rehearsal{
+		Change: func(ctx context.Context) error { return s.cluster.SetImage(ctx, sqlcluster.BrokenTag) },
+		During: func(ctx context.Context, w *witness.Witness) error {
+			if err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
+				plan, err := s.plan(ctx)
+				if err == nil && !strings.Contains(plan, "line-stopped") {
+					err = fmt.Errorf("not stopped:\n%s", plan)
+				}
+				return err
+			}); err != nil {
+				return err
+			}
+			// Long enough for somebody who would go to go.
+			if err := testbed.Pause(ctx, 10*time.Second); err != nil {
+				return err
+			}
+			went := w.Report().Restarts
+			if len(went) != 1 {
+				return fmt.Errorf("%d pods were taken before the line stopped", len(went))
+			}
+			broken = went[0].Pod
+			return s.cluster.SetImage(ctx, sqlcluster.NewTag)
+		},
+	})
+	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1)
+	counts := out.Witness.RestartCounts()
+	require.Len(t, counts, sqlcluster.Servers, "every pod restarts")
+	require.Equal(t, broken, out.Witness.Restarts[1].Pod, "the broken one is corrected before another goes")
+	for pod, n := range counts {
+		require.Equal(t, map[bool]int{true: 2, false: 1}[pod == broken], n, "restarts of %s", pod)
+	}
+}
