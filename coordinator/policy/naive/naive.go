@@ -35,12 +35,14 @@ type world struct {
 	batch []*candidate
 	// tried are the pools in which a correction below the line was tried.
 	tried map[string]bool
+	// heldByLine are those that the last rule held.
+	heldByLine map[*candidate]bool
 }
 
 func newWorld(s *policy.Snapshot) *world {
 	return &world{
 		s: s, spec: s.Cluster.Spec.WithDefaults(), pods: inOrder(s),
-		asked: map[*candidate]bool{}, tried: map[string]bool{},
+		asked: map[*candidate]bool{}, tried: map[string]bool{}, heldByLine: map[*candidate]bool{},
 	}
 }
 

@@ -51,13 +51,11 @@ func unwantedHold(v *Verdict) bool {
 	return slices.ContainsFunc(v.Holds, func(h policy.Hold) bool { return !slices.Contains(onRequest, h.Rule) })
 }
 
-// correctionBlocked: a correction below the line that others between keep from going.
+// correctionBlocked: a correction below the line that ordered-ready holds in its last
+// place, because of others between.
 func (w *world) correctionBlocked(v *Verdict) bool {
 	return slices.ContainsFunc(v.Holds, func(h policy.Hold) bool {
-		if h.Pod == "" || h.Rule != policy.InOrder {
-			return false
-		}
 		c := find(w.order, w.podNamed(h.Pod))
-		return c.outside && w.freed(c) && !w.goesBackUp(w.pool(c.Pod)) && len(w.between(c)) > 0
+		return c != nil && c.outside && w.heldByLine[c] && !w.goesBackUp(w.pool(c.Pod)) && len(w.between(c)) > 0
 	})
 }

@@ -8,7 +8,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/policy"
 type spares int
 
 const (
-	nobody spares = iota
+	_ spares = iota // nobody: it is asked of all
 	// corrections: a pod outside the budget; a correction always gets through.
 	corrections
 	// restartsOnly: the same, unless its action is Replace or Remove.
@@ -27,6 +27,8 @@ type rule struct {
 	forced bool
 	// firm: no override helps.
 	firm bool
+	// lastPlace: others between keep it from going below the line.
+	lastPlace bool
 }
 
 // rules in the order in which they are asked. A name that comes twice has parts
@@ -77,7 +79,7 @@ func rules() []rule {
 		{name: policy.CatchingUp, pod: (*world).catchingUp},
 		{name: policy.ForeignBudget, pod: simply(refusedAs(policy.ForeignBudget))},
 		{name: policy.Unstable, pod: simply(refusedAs(policy.Unstable))},
-		{name: policy.InOrder, pod: simply((*world).lineNotThereYet), firm: true},
+		{name: policy.InOrder, pod: simply((*world).lineNotThereYet), firm: true, lastPlace: true},
 	}
 }
 
@@ -118,6 +120,7 @@ func (w *world) firstHold(c *candidate) (name policy.Rule, group string, held bo
 		}
 		if r.pod != nil {
 			if group, holds := r.pod(w, c); holds {
+				w.heldByLine[c] = r.lastPlace
 				return r.name, group, true
 			}
 		}
