@@ -126,7 +126,7 @@ measure: deps build ## what happens when Solr is killed, pods are deleted and no
 	ROLLCALL_E2E_MEASURE=1 bash test/run.sh e2e
 
 .PHONY: nightly
-nightly: deps build mutate mutate-mysql sim-mutants ## what takes too long for every commit (about six hours): all that `make test` tries a part of
+nightly: deps build mutate mutate-named mutate-mysql sim-mutants ## what takes too long for every commit (about six hours): all that `make test` tries a part of
 	bash test/run.sh nightly
 
 .PHONY: check
@@ -168,6 +168,10 @@ mutate: mutate-incidents ## make the policy wrong in many ways; its tests must n
 .PHONY: mutate-incidents
 mutate-incidents: ## switch off what keeps an incident of other systems from happening; its test must fail
 	$(GO) run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
+
+.PHONY: mutate-named
+mutate-named: ## break what the documents promise, one promise at a time; the test that they name must fail
+	$(GO) run ./test/cmd/mutate -list 'test/cmd/mutate/named-*.txt'
 
 .PHONY: sim
 sim: ## rollouts in a simulated world, SEEDS of them, with all that can go wrong

@@ -163,9 +163,18 @@ func (a *Agent) identity() *rollcallv1.Identity {
 	id := a.options.Identity
 	return &rollcallv1.Identity{
 		Namespace: id.Namespace, Cluster: id.Cluster, Pod: id.Pod, PodUid: id.PodUID, Node: id.Node, Zone: id.Zone,
-		Incarnation:  uint64(time.Now().UnixNano()),
+		Incarnation:  a.incarnation(time.Now()),
 		AgentVersion: a.options.Version,
 	}
+}
+
+// incarnation numbers this run of the agent in its pod.
+func (a *Agent) incarnation(now time.Time) uint64 {
+	number, err := store{a.options.StateDir, a.options.Identity.PodUID}.nextRun(now)
+	if err != nil {
+		a.logger.Warn("this run is told from earlier ones by the clock alone, which may have been set back", "error", err)
+	}
+	return number
 }
 
 func (a *Agent) age() time.Duration {

@@ -3,7 +3,9 @@ package agent
 import (
 	"log/slog"
 	"sync"
+	"time"
 
+	"github.com/rollcall-dev/rollcall/agent/term"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -12,6 +14,8 @@ import (
 // never holds up anybody.
 type board struct {
 	logger *slog.Logger
+	// run is this process, which begins with the board.
+	run term.Run
 
 	mu      sync.Mutex
 	view    *view
@@ -19,13 +23,15 @@ type board struct {
 }
 
 func newBoard(identity *rollcallv1.Identity, logger *slog.Logger) *board {
+	run := term.Run{Incarnation: identity.GetIncarnation(), Started: time.Now()}
 	first := view{
 		identity: identity,
+		run:      run,
 		phase:    rollcallv1.Phase_PHASE_STARTING,
 		drain:    drainView{state: rollcallv1.Drain_DRAIN_NONE},
 	}
 	v, _ := first.complete()
-	return &board{logger: logger, view: v, changed: make(chan struct{})}
+	return &board{logger: logger, run: run, view: v, changed: make(chan struct{})}
 }
 
 // newest answers the view and a channel that is closed once it is worth reading

@@ -44,6 +44,7 @@ type drainer struct {
 	store store
 	fence *fence
 	heard func() bool
+	boot  func() (bootTime, error)
 
 	ctx  context.Context // of everything that is done in the background
 	busy chan struct{}   // held by whoever calls Plan, Apply, Restore, Step or Tend
@@ -61,7 +62,7 @@ func newDrainer(ctx context.Context, engine *slot, own string, translate func([]
 	return &drainer{
 		ctx: ctx, engine: engine, own: own, translate: translate, changed: changed, logger: logger,
 		busy: make(chan struct{}, 1), wake: make(chan struct{}),
-		fence: &fence{raised: func(int64) {}}, heard: func() bool { return true },
+		fence: &fence{raised: func(int64) {}}, heard: func() bool { return true }, boot: bootClock,
 	}
 }
 
@@ -137,7 +138,8 @@ func (d *drainer) plan(ctx context.Context, o order) (will intent, refused strin
 }
 
 // apply starts the order or goes on with it; it answers at once. refused is set
-// when another order is in hand.
+// when another order is in hand. One that is done stays so until it is asked anew:
+// then the adapter is called again, and says whether it still is.
 func (d *drainer) apply(o order) (refused string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,29 +150,31 @@ func (d *drainer) apply(o order) (refused string, err error) {
 	if refused := d.conflict(o, now); refused != "" {
 		return refused, nil
 	}
+	var checks, reached bool
 	if j := d.job; j != nil && j.claim == o.claim && j.kind == o.kind && o.claim != "" {
 		j.epoch, j.notAfter, j.eligible, j.shared = o.epoch, o.notAfter, o.eligible, o.shared
 		refused := j.state == rollcallv1.Drain_DRAIN_REFUSED
 		again := refused && now.Sub(j.since) >= retryRefused
+		checks = o.anew && j.state == rollcallv1.Drain_DRAIN_PREPARED
 		// The coordinator's successor may want it after a restore that did not finish.
-		if ended := j.ctx.Err() != nil; !again && !ended {
+		if ended := j.ctx.Err() != nil; !again && !ended && !checks {
 			d.keep(j)
 			return "", nil
 		}
-		o.undo = j.undo
+		o.undo, reached = j.undo, j.reached
 	}
 	if d.job != nil {
 		d.job.cancel()
 	}
 	j := &job{
 		claim: o.claim, kind: o.kind, epoch: o.epoch, eligible: o.eligible, undo: o.undo, shared: o.shared, notAfter: o.notAfter,
-		state: rollcallv1.Drain_DRAIN_PREPARING, detail: "started", since: now,
+		state: rollcallv1.Drain_DRAIN_PREPARING, detail: "started", since: now, checks: checks, reached: checks && reached,
 	}
 	j.ctx, j.cancel = context.WithCancel(d.ctx)
 	d.job = j
 	d.keep(j)
 	d.notify()
-	d.logger.Info("drain started", "claim", j.claim, "kind", j.kind.String())
+	d.logger.Log(d.ctx, j.level(), "drain started", "claim", j.claim, "kind", j.kind.String())
 	d.work.Go(func() { d.carryOut(j) })
 	return "", nil
 }
@@ -186,13 +190,14 @@ func (d *drainer) carryOut(j *job) {
 			return
 		}
 		before := *j
+		j.answered = true
 		switch {
 		case errors.Is(err, errOutOfTime) && d.mustRest(j):
 			d.startRest(j)
 			d.mu.Unlock()
 			d.rest(j)
 			return
-		case errors.Is(err, errOutOfTime) && j.reached:
+		case errors.Is(err, errOutOfTime) && j.reached && !j.checks:
 			j.state, j.detail = rollcallv1.Drain_DRAIN_PREPARED, "prepared before the agent restarted"
 		case errors.Is(err, errOutOfTime):
 			j.state, j.detail = rollcallv1.Drain_DRAIN_REFUSED, err.Error()
@@ -209,7 +214,7 @@ func (d *drainer) carryOut(j *job) {
 		if j.state != before.state {
 			j.since = time.Now()
 			d.keep(j)
-			d.logger.Info("drain ended", "claim", j.claim, "state", j.state.String(), "detail", j.detail,
+			d.logger.Log(d.ctx, j.level(), "drain ended", "claim", j.claim, "state", j.state.String(), "detail", j.detail,
 				"took", j.since.Sub(before.since).String())
 		}
 		if j.state != before.state || j.detail != before.detail || j.done != before.done || j.total != before.total {
@@ -352,7 +357,7 @@ func (d *drainer) notify() {
 	d.wake = make(chan struct{})
 	v := drainView{state: rollcallv1.Drain_DRAIN_NONE}
 	if j := d.job; j != nil {
-		v = drainView{state: j.state, claim: j.claim, detail: j.detail, done: j.done, total: j.total}
+		v = drainView{state: j.told(), claim: j.claim, detail: j.detail, done: j.done, total: j.total}
 	}
 	d.changed(v)
 }

@@ -75,6 +75,49 @@ func TestApplyIsRepeatedUntilDone(t *testing.T) {
 	})
 }
 
+// A prepare that did not last is found out by whoever asks anew, and done again; one
+// that is being looked at is not begun once more; nothing is written past its time.
+func TestAPreparedPodIsLookedAtAnew(t *testing.T) {
+	var calls atomic.Int32
+	var leads atomic.Bool
+	engine := &fakeEngine{apply: func(_ context.Context, _ engines.Order, undo []byte) (engines.Progress, error) {
+		require.Equal(t, "undo", string(undo))
+		if calls.Add(1); leads.Load() {
+			return engines.Progress{State: engines.Running, Detail: "still leads books/1"}, nil
+		}
+		return engines.Progress{State: engines.Done}, nil
+	}}
+	draining(t, engine, func(t *testing.T, d *drainer) {
+		_, err := d.apply(handoff("c1", 1))
+		require.NoError(t, err)
+		require.Equal(t, prepared, d.state())
+		leads.Store(true) // somebody gives it back
+		_, err = d.apply(handoff("c1", 1))
+		require.NoError(t, err)
+		require.Equal(t, prepared, d.state(), "what was true once")
+
+		anew := handoff("c1", 1)
+		anew.anew, anew.undo, anew.notAfter = true, nil, time.Now().Add(time.Minute)
+		_, err = d.apply(anew)
+		require.NoError(t, err)
+		require.Equal(t, preparing, d.state())
+		before := calls.Load()
+		_, err = d.apply(anew)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, before, calls.Load())
+		leads.Store(false)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, prepared, d.state())
+
+		leads.Store(true)
+		_, err = d.apply(anew)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.Equal(t, refused, d.state(), "it is not known to last")
+	})
+}
+
 func TestOnlyOneWriterAtATime(t *testing.T) {
 	var inside atomic.Int32
 	enter := func() {
@@ -284,4 +327,15 @@ func TestTooMuchUndo(t *testing.T) {
 		_, _, err := d.plan(t.Context(), handoff("c", 1))
 		require.ErrorContains(t, err, "at most 4096")
 	})
+}
+
+// TestALookAnewContradictsNoReport: while the database has not answered yet whether a
+// prepare lasts, reports say what was true before; what it answers they say at once.
+func TestALookAnewContradictsNoReport(t *testing.T) {
+	j := &job{state: preparing, checks: true}
+	require.Equal(t, prepared, j.told())
+	j.answered = true
+	require.Equal(t, preparing, j.told(), "it does not last")
+	require.Equal(t, preparing, (&job{state: preparing}).told(), "it was never prepared")
+	require.Equal(t, refused, (&job{state: refused, checks: true}).told())
 }

@@ -22,7 +22,9 @@ const (
 	ReasonWrongPod      = "WRONG_POD"       // metadata: pod_uid
 	ReasonNotSynced     = "NOT_SYNCED"      // try again
 	ReasonNotConfigured = "NOT_CONFIGURED"  // try again
-	ReasonExpired       = "EXPIRED"         // not_after has passed
+	ReasonNoTerm        = "NO_TERM"         // from a sender of an older version
+	ReasonOtherRun      = "OTHER_RUN"       // the agent has restarted since it was heard
+	ReasonExpired       = "EXPIRED"         // the term is over
 	ReasonOtherClaim    = "OTHER_CLAIM"     // a plan while another claim is open
 	ReasonRole          = "ROLE_NOT_ENOUGH" // metadata: needed
 	ReasonWrongNode     = "WRONG_NODE"      // metadata: node
@@ -118,13 +120,23 @@ func (f *fence) check(order *rollcallv1.Fence, least int64) error {
 // highestOf answers the epoch because of which another agent has refused something;
 // 0: it was for another reason.
 func highestOf(err error) int64 {
-	for _, detail := range status.Convert(err).Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain && info.GetReason() == ReasonStaleEpoch {
-			highest, _ := strconv.ParseInt(info.GetMetadata()["highest"], 10, 64)
-			return highest
-		}
+	if info := infoOf(err); info.GetReason() == ReasonStaleEpoch {
+		highest, _ := strconv.ParseInt(info.GetMetadata()["highest"], 10, 64)
+		return highest
 	}
 	return 0
+}
+
+// reasonOf is why another agent has refused something; empty when that is not known.
+func reasonOf(err error) string { return infoOf(err).GetReason() }
+
+func infoOf(err error) *errdetails.ErrorInfo {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
+			return info
+		}
+	}
+	return nil
 }
 
 func refusal(code codes.Code, reason string, metadata map[string]string, format string, args ...any) error {

@@ -10,7 +10,7 @@ import (
 
 // What is in the state's directory may be of another version, or half of a file.
 func FuzzState(f *testing.F) {
-	f.Add([]byte(`{"podUID":"uid","clusterUID":"c","claim":"rc1","epoch":3,"undo":"eA==","notAfter":"2026-11-20T12:00:00Z"}`))
+	f.Add([]byte(`{"podUID":"uid","clusterUID":"c","claim":"rc1","epoch":3,"undo":"eA==","until":{"boot":"b","since":5}}`))
 	f.Add([]byte(`{"podUID":"uid","undo":["eA=="],"grace":1}`))
 	f.Add([]byte(`{"podUID":"uid-2"}`))
 	f.Add([]byte(`[`))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -24,6 +25,10 @@ type job struct {
 	detail      string
 	done, total int
 	since       time.Time // of state
+	// checks: it was prepared, and is asked whether it still is.
+	checks bool
+	// answered: the database has said something since it was asked.
+	answered bool
 
 	// Of claims of a Peered engine; see recall.go. reached: it was prepared once;
 	// resting: it is restored by the agent itself, restored: because a coordinator
@@ -32,6 +37,23 @@ type job struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
+}
+
+// level of what is logged of it: a check is made with every look of the coordinator.
+func (j *job) level() slog.Level {
+	if j.checks {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// told is what the reports say of it: what was prepared is, until the database answers
+// otherwise. Each look of the coordinator asks, and its reports would contradict it.
+func (j *job) told() rollcallv1.Drain {
+	if j.checks && !j.answered && j.running() {
+		return rollcallv1.Drain_DRAIN_PREPARED
+	}
+	return j.state
 }
 
 func (j *job) running() bool { return j.state == rollcallv1.Drain_DRAIN_PREPARING }
@@ -45,6 +67,8 @@ type order struct {
 	undo     []byte
 	shared   engines.Shared
 	notAfter time.Time
+	// anew: what was prepared is looked at anew.
+	anew bool
 }
 
 // conflict answers why an order may not be taken now, or "". Callers hold the lock.

@@ -26,6 +26,7 @@ func TestAnotherAgentEmpties(t *testing.T) {
 	order := func(apply bool, change func(*rollcallv1.PrepareRequest)) (*rollcallv1.PrepareResponse, error) {
 		q := first.order(1, "move", nil, apply)
 		q.Kind, q.Node = rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE, node(0)
+		q.Term = second.term(time.Minute)
 		if change != nil {
 			change(q)
 		}

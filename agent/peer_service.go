@@ -38,7 +38,8 @@ type peerService struct {
 func (s *peerService) Look(ctx context.Context, r *rollcallv1.LookRequest) (*rollcallv1.LookResponse, error) {
 	body, err := s.look(ctx, r)
 	s.service.metrics.peerRequests.WithLabelValues(requestLook, resultOf(err)).Inc()
-	return &rollcallv1.LookResponse{Body: string(body)}, err
+	run := s.service.board.run
+	return &rollcallv1.LookResponse{Body: string(body), Incarnation: run.Incarnation, Uptime: run.Uptime(time.Now())}, err
 }
 
 func (s *peerService) look(ctx context.Context, r *rollcallv1.LookRequest) ([]byte, error) {
@@ -75,7 +76,7 @@ func (s *peerService) step(ctx context.Context, r *rollcallv1.StepRequest) ([]by
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	var err error
-	if step.NotAfter, err = endOf(r.GetNotAfter()); err != nil {
+	if step.NotAfter, err = s.endOf(r.GetTerm()); err != nil {
 		return nil, err
 	}
 	if _, err := peeredOf(s.engine); err != nil {
@@ -93,6 +94,14 @@ func (s *peerService) step(ctx context.Context, r *rollcallv1.StepRequest) ([]by
 		return nil, peeredError(ctx, err)
 	}
 	return bounded(body)
+}
+
+// endOf is the time past which nothing is written for a step; zero is none.
+func (s *peerService) endOf(t *rollcallv1.Term) (time.Time, error) {
+	if t != nil && t.GetUntil() == nil {
+		return time.Time{}, nil
+	}
+	return s.service.endOf(t)
 }
 
 // takeStep has the adapter take a step. What has begun is ended though nobody

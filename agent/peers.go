@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/term"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -50,6 +50,12 @@ type peers struct {
 type link struct {
 	address    string
 	connection *grpc.ClientConn
+	// clock is that of the agent, for the terms of steps. peers.mu guards it.
+	clock term.Clock
+}
+
+func (l *link) client() rollcallv1.PeerServiceClient {
+	return rollcallv1.NewPeerServiceClient(l.connection)
 }
 
 // known is a peer and what is needed to ask it.
@@ -131,15 +137,46 @@ func leaves(h *rollcallv1.Headline) bool {
 func (p *peers) Look(ctx context.Context, node string, fresh bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	client, err := p.client(node)
+	to, err := p.link(node)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := client.Look(ctx, &rollcallv1.LookRequest{Fresh: fresh, Node: node})
+	return p.look(ctx, to, node, fresh)
+}
+
+func (p *peers) look(ctx context.Context, to *link, node string, fresh bool) ([]byte, error) {
+	answer, err := to.client().Look(ctx, &rollcallv1.LookRequest{Fresh: fresh, Node: node})
 	if err != nil {
 		return nil, peerError(ctx, node, err)
 	}
+	arrived := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	to.clock.Hear(answer.GetIncarnation(), answer.GetUptime(), arrived)
 	return []byte(answer.GetBody()), nil
+}
+
+// term is the end of a step by the clock of the agent that is to take it, which is
+// asked when it has not told its uptime lately.
+func (p *peers) term(ctx context.Context, to *link, node string, end time.Time) (*rollcallv1.Term, error) {
+	named := func() *rollcallv1.Term {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if end.IsZero() || to.clock.Knows(time.Now()) {
+			return to.clock.Term(end)
+		}
+		return nil
+	}
+	if t := named(); t != nil {
+		return t, nil
+	}
+	if _, err := p.look(ctx, to, node, false); err != nil {
+		return nil, err
+	}
+	if t := named(); t != nil {
+		return t, nil
+	}
+	return nil, fmt.Errorf("the agent of %s does not tell its uptime, so no step of it would end in time: it is of an older version than this one, and has to be updated", engines.OneLine(node))
 }
 
 // Step implements engines.Peers.
@@ -152,7 +189,11 @@ func (p *peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	client, err := p.client(node)
+	to, err := p.link(node)
+	if err != nil {
+		return nil, err
+	}
+	until, err := p.term(ctx, to, node, step.NotAfter)
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +203,15 @@ func (p *peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	}
 	request := &rollcallv1.StepRequest{
 		Step: step.Name, Claim: step.Claim, Node: node, AskedBy: p.own, Body: string(step.Body),
-		Fence: &rollcallv1.Fence{ClusterUid: cluster, Epoch: step.Epoch},
+		Fence: &rollcallv1.Fence{ClusterUid: cluster, Epoch: step.Epoch}, Term: until,
 	}
-	if !step.NotAfter.IsZero() {
-		request.NotAfter = timestamppb.New(step.NotAfter)
-	}
-	answer, err := client.Step(ctx, request)
+	answer, err := to.client().Step(ctx, request)
 	if err != nil {
+		if reasonOf(err) == ReasonOtherRun {
+			p.mu.Lock()
+			to.clock = term.Clock{} // it is asked anew for the next step
+			p.mu.Unlock()
+		}
 		// Whoever leads now has not asked here yet. Without the news a step that takes
 		// something back would be refused until he does.
 		p.fence.heard(config.HeardEpoch(highestOf(err)))
@@ -177,8 +220,8 @@ func (p *peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	return []byte(answer.GetBody()), nil
 }
 
-// client answers the connection to the agent of the node, made when it is needed.
-func (p *peers) client(node string) (rollcallv1.PeerServiceClient, error) {
+// link answers the connection to the agent of the node, made when it is needed.
+func (p *peers) link(node string) (*link, error) {
 	var to *known
 	for _, k := range p.known() {
 		switch {
@@ -218,7 +261,7 @@ func (p *peers) client(node string) (rollcallv1.PeerServiceClient, error) {
 		l = &link{address: to.address, connection: connection}
 		p.links[to.uid] = l
 	}
-	return rollcallv1.NewPeerServiceClient(l.connection), nil
+	return l, nil
 }
 
 // close ends all calls.

@@ -50,10 +50,10 @@ func TestWhoIsListed(t *testing.T) {
 	}
 	mesh.entries = []gossip.Entry{entry("p0", "0", "n0", "127.0.0.1:1", true), entry("p1", "1", "n1", "127.0.0.1:1", true), entry("p2", "2", "n2", "127.0.0.1:2", false)}
 	require.Equal(t, []string{"p1=n1", "p2=n2!"}, names())
-	_, err := p.client("n1")
+	_, err := p.link("n1")
 	require.NoError(t, err)
 	first := p.links["1"]
-	_, err = p.client("n1")
+	_, err = p.link("n1")
 	require.NoError(t, err)
 	require.Same(t, first, p.links["1"], "one connection")
 
@@ -61,7 +61,7 @@ func TestWhoIsListed(t *testing.T) {
 	mesh.entries[1] = entry("p1", "1", "", "127.0.0.1:3", true)
 	require.Equal(t, []string{"p1=n1", "p2=n2!"}, names())
 	require.Empty(t, p.links)
-	_, err = p.client("n1")
+	_, err = p.link("n1")
 	require.NoError(t, err)
 	require.NotSame(t, first, p.links["1"])
 
@@ -88,7 +88,7 @@ func TestWhoIsListed(t *testing.T) {
 		"no agent that is alive": entry("p4", "4", "n5", "127.0.0.1:4", false),
 	} {
 		mesh.entries = []gossip.Entry{entry("p3", "3", "n3", "127.0.0.1:3", true), e}
-		_, err := p.client(e.Headline.Node)
+		_, err := p.link(e.Headline.Node)
 		require.ErrorContains(t, err, what)
 	}
 	mesh.entries = nil
@@ -97,6 +97,6 @@ func TestWhoIsListed(t *testing.T) {
 
 	p.close()
 	mesh.entries = []gossip.Entry{entry("p1", "1", "n1", "127.0.0.1:1", true)}
-	_, err = p.client("n1")
+	_, err = p.link("n1")
 	require.ErrorContains(t, err, "stopping")
 }

@@ -38,12 +38,17 @@ func TestMembersAskEachOther(t *testing.T) {
 	}
 
 	// No coordinator has ever ordered anything: as in a stop hook.
-	limit := time.Now().Add(time.Minute).UTC()
+	limit := time.Now().Add(time.Minute)
 	sent := engines.Step{Name: "promote", Claim: "c", NotAfter: limit, Body: []byte(`{"a":1}`)}
 	body, err := first.Step(t.Context(), node(1), sent)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":1}`, string(body))
-	require.Equal(t, []engines.Step{sent}, all[1].taken())
+	require.Len(t, all[1].taken(), 1)
+	taken := all[1].taken()[0]
+	require.False(t, taken.NotAfter.IsZero())
+	require.False(t, taken.NotAfter.After(limit), "not for longer than who asked relies on")
+	taken.NotAfter = limit
+	require.Equal(t, sent, taken)
 	require.Empty(t, all[2].taken())
 
 	// With an epoch of its own, which raises the other's fence.
@@ -142,6 +147,7 @@ func (m *member) step() *rollcallv1.StepRequest {
 	v, _ := m.agent.board.newest()
 	return &rollcallv1.StepRequest{
 		Step: "promote", Claim: "c", Node: v.sighting.node, AskedBy: "search-9", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 3},
+		Term: &rollcallv1.Term{},
 	}
 }
 
@@ -163,7 +169,9 @@ func TestRefusedSteps(t *testing.T) {
 		"stale":         {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = 2 }, codes.FailedPrecondition, ReasonStaleEpoch},
 		"no epoch":      {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = 0 }, codes.FailedPrecondition, ReasonStaleEpoch},
 		"negative":      {func(s *rollcallv1.StepRequest) { s.Fence.Epoch = -1 }, codes.InvalidArgument, ""},
-		"too late":      {func(s *rollcallv1.StepRequest) { s.NotAfter = past() }, codes.FailedPrecondition, ReasonExpired},
+		"too late":      {func(s *rollcallv1.StepRequest) { s.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition, ReasonExpired},
+		"no term":       {func(s *rollcallv1.StepRequest) { s.Term = nil }, codes.FailedPrecondition, ReasonNoTerm},
+		"other run":     {func(s *rollcallv1.StepRequest) { s.Term = m.term(time.Minute); s.Term.Incarnation++ }, codes.FailedPrecondition, ReasonOtherRun},
 		"no name":       {func(s *rollcallv1.StepRequest) { s.Step = "" }, codes.InvalidArgument, ""},
 		"huge claim":    {func(s *rollcallv1.StepRequest) { s.Claim = strings.Repeat("c", maxClaim+1) }, codes.InvalidArgument, ""},
 		"huge":          {func(s *rollcallv1.StepRequest) { s.Body = strings.Repeat("x", engines.MaxStep+1) }, codes.InvalidArgument, ""},

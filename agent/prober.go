@@ -62,6 +62,9 @@ func (p *prober) run(ctx context.Context) {
 		p.mu.Unlock()
 
 		started := time.Now()
+		if started.Sub(last.started) > p.longestGap() {
+			last = last.interrupted()
+		}
 		observation, err := p.look(ctx)
 		if ctx.Err() != nil {
 			return
@@ -75,6 +78,10 @@ func (p *prober) run(ctx context.Context) {
 		timer.Reset(max(0, p.interval-time.Since(started)))
 	}
 }
+
+// longestGap is the most that lies between the beginnings of two looks while all is
+// well. A process that was stopped, or got no processor, has not seen what lay between.
+func (p *prober) longestGap() time.Duration { return p.interval + p.timeout }
 
 func (p *prober) look(ctx context.Context) (engines.Observation, error) {
 	engine, err := p.engine.get()

@@ -161,3 +161,69 @@ func TestSightingsFollow(t *testing.T) {
 		}
 	}
 }
+
+// How long a member has not been live is evidence of a failure, so a blip, an unknown
+// or a time in which nobody looked must never count.
+func TestNotLiveHasNoGaps(t *testing.T) {
+	const away, live, unknown, silent = engines.NotLive, engines.Live, engines.MembershipUnknown, engines.Membership(99)
+	for name, c := range map[string]struct {
+		looks []engines.Membership // one a second
+		pause int                  // the look after which the process is stopped for two minutes
+		want  time.Duration        // as of the last look
+	}{
+		"from the first look on":      {[]engines.Membership{away, away, away}, 0, 2 * time.Second},
+		"one look is no time":         {[]engines.Membership{away}, 0, 0},
+		"live begins anew":            {[]engines.Membership{away, away, live, away, away}, 0, time.Second},
+		"unknown begins anew":         {[]engines.Membership{away, away, unknown, away, away}, 0, time.Second},
+		"an error begins anew":        {[]engines.Membership{away, away, silent, away, away}, 0, time.Second},
+		"nobody looked for long":      {[]engines.Membership{away, away, away, away}, 2, time.Second},
+		"not away at the last look":   {[]engines.Membership{away, away, unknown}, 0, -1},
+		"stopped in the midst of one": {[]engines.Membership{away, away, away}, 3, 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				var last sighting
+				n := 0
+				engine := &fakeEngine{observe: func(ctx context.Context) (engines.Observation, error) {
+					if n == len(c.looks) {
+						<-ctx.Done()
+						return engines.Observation{}, ctx.Err()
+					}
+					member := c.looks[n]
+					if n++; n == c.pause {
+						time.Sleep(2 * time.Minute) // its deadline has passed by the time it answers
+					}
+					if member == silent {
+						return engines.Observation{}, errors.New("no answer")
+					}
+					return engines.Observation{Member: member}, nil
+				}}
+				p := newProber(slotOf(engine), time.Second, 5*time.Second, testMetrics(), func(s sighting) {
+					if last = s; n == len(c.looks) {
+						cancel()
+					}
+				})
+				p.run(ctx)
+				later := time.Now().Add(time.Hour) // when somebody asks for it
+				v := &view{identity: identity, sighting: last}
+				got := v.report(later, false).GetNotLive()
+				if c.want < 0 {
+					require.Nil(t, got)
+					return
+				}
+				require.NotNil(t, got)
+				require.Equal(t, c.want, got.AsDuration())
+
+				// Another agent of the same pod knows nothing of it.
+				ctx, cancel = context.WithCancel(t.Context())
+				first := newProber(slotOf(&fakeEngine{observe: func(context.Context) (engines.Observation, error) {
+					return engines.Observation{Member: away}, nil
+				}}), time.Second, 5*time.Second, testMetrics(), func(s sighting) { last = s; cancel() })
+				first.run(ctx)
+				v = &view{identity: identity, sighting: last}
+				require.Zero(t, v.report(later, false).GetNotLive().AsDuration())
+			})
+		})
+	}
+}

@@ -35,7 +35,7 @@ func (d *drainer) keep(j *job) {
 	}
 	cluster, _ := d.fence.seen()
 	if err := d.store.saveClaim(claimRecord{
-		ClusterUID: cluster, Claim: j.claim, Epoch: j.epoch, Kind: j.kind, Eligible: j.eligible, Undo: j.undo, NotAfter: j.notAfter,
+		ClusterUID: cluster, Claim: j.claim, Epoch: j.epoch, Kind: j.kind, Eligible: j.eligible, Undo: j.undo, Until: d.atBoot(j.notAfter),
 		Reached: j.reached, Resting: j.resting, Restored: j.restored, Rested: j.rested,
 	}); err != nil {
 		d.logger.Warn("a restarted agent will not know of this order", "claim", j.claim, "error", err)
@@ -60,7 +60,7 @@ func (d *drainer) recall() {
 		return
 	}
 	j := &job{
-		claim: r.Claim, kind: r.Kind, epoch: r.Epoch, eligible: r.Eligible, undo: r.Undo, notAfter: r.NotAfter,
+		claim: r.Claim, kind: r.Kind, epoch: r.Epoch, eligible: r.Eligible, undo: r.Undo, notAfter: d.sinceBoot(r.Until),
 		reached: r.Reached, resting: r.Resting, restored: r.Restored, rested: r.Rested,
 		state: rollcallv1.Drain_DRAIN_PREPARING, detail: recalled, since: time.Now(),
 	}

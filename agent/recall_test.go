@@ -25,6 +25,9 @@ type lives struct {
 	pod    string
 	uid    string // of the cluster
 	heard  bool
+	// machine is which start of it this is, and when that was. Empty: unknown.
+	machine string
+	booted  time.Time
 	*drainer
 	end func()
 
@@ -38,7 +41,7 @@ type lives struct {
 func living(t *testing.T, body func(t *testing.T, l *lives)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lives{t: t, dir: dir, pod: "pod-uid", uid: testUID, heard: true}
+		l := &lives{t: t, dir: dir, pod: "pod-uid", uid: testUID, heard: true, machine: "first", booted: time.Now().Add(-time.Hour)}
 		l.apply = func(int) (engines.Progress, error) {
 			return engines.Progress{State: engines.Running, Detail: "waiting"}, nil
 		}
@@ -70,6 +73,12 @@ func (l *lives) begin() {
 	d := newDrainer(ctx, slotOf(l.engine), "stop-uid", func(p []string) []string { return p }, func(drainView) {}, slog.New(slog.DiscardHandler))
 	d.store = store{l.dir, l.pod}
 	d.fence.belong(l.uid)
+	d.boot = func() (bootTime, error) {
+		if l.machine == "" {
+			return bootTime{}, errors.New("no clock")
+		}
+		return bootTime{l.machine, time.Since(l.booted)}, nil
+	}
 	d.heard = func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.heard }
 	d.recall()
 	var tasks sync.WaitGroup
@@ -208,7 +217,7 @@ func TestJobIsGoneOnWithAfterARestart(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, prepared, l.state())
 		last := l.applied[len(l.applied)-1]
-		require.True(t, o.notAfter.Equal(last.NotAfter))
+		require.Equal(t, o.notAfter, last.NotAfter)
 		last.NotAfter = time.Time{}
 		require.Equal(t, engines.Order{Kind: engines.Handoff, Claim: "c", Eligible: []string{"b"}, Epoch: 3}, last)
 		_, epoch := l.fence.seen()
@@ -230,6 +239,30 @@ func TestJobWhoseTimeIsOverIsUndoneAfterARestart(t *testing.T) {
 		require.Equal(t, refused, l.state())
 		require.Equal(t, "undo", l.undone[0])
 	})
+}
+
+// Where the machine's own clock does not tell for how long an order has been good,
+// it is over: the wall clock may have been set.
+func TestJobOfAnotherBootIsOver(t *testing.T) {
+	for name, change := range map[string]func(l *lives){
+		"the machine was started anew": func(l *lives) { l.machine, l.booted = "second", time.Now() },
+		"its clock cannot be read":     func(l *lives) { l.machine = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			living(t, func(t *testing.T, l *lives) {
+				l.order(time.Minute)
+				time.Sleep(5 * time.Second)
+				l.end()
+				applied, _ := l.counts()
+				change(l)
+				l.begin()
+				time.Sleep(time.Second)
+				after, undone := l.counts()
+				require.Equal(t, []int{applied, 1}, []int{after, undone})
+				require.Equal(t, refused, l.state())
+			})
+		})
+	}
 }
 
 // The coordinator began to restore, and nobody asks again.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/rollcall-dev/rollcall/agent/term"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -18,6 +19,7 @@ import (
 // is never changed; messages made of it share its groups and nodes.
 type view struct {
 	identity *rollcallv1.Identity
+	run      term.Run
 	engine   string
 	sighting sighting
 	own, all []*rollcallv1.Group
@@ -42,6 +44,7 @@ type drainView struct {
 // nobody needs the same clock.
 func (v *view) report(now time.Time, allGroups bool) *rollcallv1.Report {
 	r := v.timeless(allGroups)
+	r.Uptime = v.run.Uptime(now)
 	s := v.sighting
 	r.Sequence = s.sequence
 	if s.sequence == 0 {
@@ -49,7 +52,7 @@ func (v *view) report(now time.Time, allGroups bool) *rollcallv1.Report {
 	}
 	r.Age = durationpb.New(now.Sub(s.started))
 	r.ObservedAt = timestamppb.New(s.started)
-	r.NotLive = since(s.notLiveSince, now)
+	r.NotLive = s.notLive()
 	r.SettledFor = since(s.settledSince, now)
 	r.DataBytes = s.observation.DataBytes
 	return r

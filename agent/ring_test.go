@@ -204,12 +204,20 @@ func (m *member) order(epoch int64, claim string, undo []byte, apply bool) *roll
 	return &rollcallv1.PrepareRequest{
 		Kind: rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF, Claim: claim, PodUid: m.agent.options.Identity.PodUID,
 		Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch}, Undo: undo, Apply: apply,
+		Term: m.term(time.Minute),
 	}
+}
+
+// term is how long an order is good, as one who knows the agent's uptime names it.
+func (m *member) term(left time.Duration) *rollcallv1.Term {
+	run := m.agent.board.run
+	return &rollcallv1.Term{Incarnation: run.Incarnation, Until: run.Uptime(time.Now().Add(left))}
 }
 
 func (m *member) relief(epoch int64, claim, node string) *rollcallv1.RelieveRequest {
 	return &rollcallv1.RelieveRequest{
 		Claim: claim, Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch}, PodUid: m.agent.options.Identity.PodUID, Node: node,
+		Term: m.term(time.Minute),
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/rollcall-dev/rollcall/agent/gossip"
+	"github.com/rollcall-dev/rollcall/agent/term"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -145,7 +145,7 @@ func (s *service) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*r
 func (s *service) prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
 	o := order{
 		claim: r.GetClaim(), epoch: r.GetFence().GetEpoch(), eligible: r.GetEligible(), undo: r.GetUndo(),
-		shared: engines.Shared{Knob: r.GetKnob(), Undo: r.GetKnobUndo()},
+		shared: engines.Shared{Knob: r.GetKnob(), Undo: r.GetKnobUndo()}, anew: r.GetAnew(),
 	}
 	switch r.GetKind() {
 	case rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF:
@@ -263,25 +263,19 @@ func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 type orderRequest interface {
 	GetFence() *rollcallv1.Fence
 	GetEligible() []string
-	GetNotAfter() *timestamppb.Timestamp
+	GetTerm() *rollcallv1.Term
 }
 
 // mayOrder judges an order, and answers the time past which nothing may be
-// written for it; zero is none.
+// written for it.
 func (s *service) mayOrder(r orderRequest) (notAfter time.Time, err error) {
 	if n := len(r.GetEligible()); n > maxEligible {
 		return notAfter, status.Errorf(codes.InvalidArgument, "eligible names %d pods; at most %d are allowed", n, maxEligible)
 	}
-	if notAfter, err = endOf(r.GetNotAfter()); err != nil {
+	if notAfter, err = s.endOf(r.GetTerm()); err != nil {
 		return notAfter, err
 	}
-	if err := s.admit(s.fence.pass, r.GetFence()); err != nil {
-		return notAfter, err
-	}
-	if !notAfter.IsZero() && !time.Now().Before(notAfter) {
-		return notAfter, refusal(codes.FailedPrecondition, ReasonExpired, nil, "not_after is %s, which has passed", notAfter.UTC().Format(time.RFC3339))
-	}
-	return notAfter, nil
+	return notAfter, s.admit(s.fence.pass, r.GetFence())
 }
 
 // checkPod: the order is for this very pod.
@@ -294,15 +288,22 @@ func (s *service) checkPod(uid string) error {
 		"pod_uid is %.64q; this is pod %s with UID %s", uid, v.identity.Pod, v.identity.PodUid)
 }
 
-// endOf is the time past which nothing is written; zero is none.
-func endOf(until *timestamppb.Timestamp) (time.Time, error) {
-	if until == nil {
-		return time.Time{}, nil
+// endOf is the time past which nothing is written for an order, which has not
+// passed.
+func (s *service) endOf(t *rollcallv1.Term) (time.Time, error) {
+	end, err := s.board.run.End(t)
+	late := time.Since(end)
+	switch {
+	case errors.Is(err, term.ErrNone):
+		return end, refusal(codes.FailedPrecondition, ReasonNoTerm, nil, "%v", err)
+	case errors.Is(err, term.ErrOtherRun):
+		return end, refusal(codes.FailedPrecondition, ReasonOtherRun, nil, "%v", err)
+	case err != nil:
+		return end, status.Error(codes.InvalidArgument, err.Error())
+	case late >= 0:
+		return end, refusal(codes.FailedPrecondition, ReasonExpired, nil, "the order was good until %s ago; it was too long under way", late.Round(time.Millisecond))
 	}
-	if err := until.CheckValid(); err != nil {
-		return time.Time{}, status.Errorf(codes.InvalidArgument, "not_after is not a time: %v", err)
-	}
-	return until.AsTime(), nil
+	return end, nil
 }
 
 // admit lets an order through the fence. An agent that has just started may not

@@ -52,7 +52,7 @@ func (s *service) restoreShared(ctx context.Context, r *rollcallv1.RestoreReques
 	if err := checkShared(shared); err != nil {
 		return nil, err
 	}
-	notAfter, err := endOf(r.GetNotAfter())
+	notAfter, err := s.endOf(r.GetTerm())
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
@@ -15,10 +14,10 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-func putBack(knob, undo string) *rollcallv1.RestoreRequest {
+func (m *member) putBack(knob, undo string) *rollcallv1.RestoreRequest {
 	return &rollcallv1.RestoreRequest{
 		Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1}, Knob: knob, Undo: []byte(undo),
-		NotAfter: timestamppb.New(time.Now().Add(time.Minute)),
+		Term: m.term(time.Minute),
 	}
 }
 
@@ -58,7 +57,7 @@ func TestSharedSetting(t *testing.T) {
 	require.Equal(t, memory.Throttled, database.Allocation(), "others may rely on it")
 
 	for range 2 {
-		restored, err := second.as(config.RoleCoordinator).Restore(t.Context(), putBack(memory.Allocation, "all"))
+		restored, err := second.as(config.RoleCoordinator).Restore(t.Context(), second.putBack(memory.Allocation, "all"))
 		require.NoError(t, err)
 		require.True(t, restored.Done)
 		require.Equal(t, "all", database.Allocation())
@@ -79,13 +78,13 @@ func TestWrongOrdersForASharedSetting(t *testing.T) {
 		"with a claim":    {func(r *rollcallv1.RestoreRequest) { r.Claim = "c" }, codes.InvalidArgument},
 		"long name":       {func(r *rollcallv1.RestoreRequest) { r.Knob = string(make([]byte, engines.MaxKnob+1)) }, codes.InvalidArgument},
 		"too much":        {func(r *rollcallv1.RestoreRequest) { r.Undo = make([]byte, engines.MaxUndo+1) }, codes.InvalidArgument},
-		"no time":         {func(r *rollcallv1.RestoreRequest) { r.NotAfter = &timestamppb.Timestamp{Nanos: -1} }, codes.InvalidArgument},
-		"too late":        {func(r *rollcallv1.RestoreRequest) { r.NotAfter = timestamppb.New(time.Now().Add(-time.Second)) }, codes.Aborted},
+		"no term":         {func(r *rollcallv1.RestoreRequest) { r.Term = nil }, codes.FailedPrecondition},
+		"too late":        {func(r *rollcallv1.RestoreRequest) { r.Term = m.term(-time.Millisecond) }, codes.FailedPrecondition},
 		"another knob":    {func(r *rollcallv1.RestoreRequest) { r.Knob = "other" }, codes.Aborted},
 		"no fence":        {func(r *rollcallv1.RestoreRequest) { r.Fence = nil }, codes.FailedPrecondition},
 		"neither of both": {func(r *rollcallv1.RestoreRequest) { r.Knob = "" }, codes.InvalidArgument},
 	} {
-		request := putBack(memory.Allocation, "changed")
+		request := m.putBack(memory.Allocation, "changed")
 		c.change(request)
 		_, err := coordinator.Restore(t.Context(), request)
 		requireRefused(t, err, c.code, "")

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
@@ -42,6 +44,17 @@ func (s sighting) follow(started time.Time, o engines.Observation, err error) si
 	}
 	return next
 }
+
+// interrupted is the sighting when nobody has looked for long after it: how long
+// something was so can only be counted anew.
+func (s sighting) interrupted() sighting {
+	s.notLiveSince, s.settledSince = time.Time{}, time.Time{}
+	return s
+}
+
+// notLive is for how long looks have said so without a break. What has passed since
+// the last look is no part of it.
+func (s sighting) notLive() *durationpb.Duration { return since(s.notLiveSince, s.started) }
 
 func (s sighting) live() bool { return s.err == nil && s.observation.Member == engines.Live }
 

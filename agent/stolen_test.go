@@ -101,7 +101,7 @@ func TestStepOfANeighbourUsesUpNoEpochs(t *testing.T) {
 	step := func(epoch int64) error {
 		_, err := rollcallv1.NewPeerServiceClient(m.connection(config.RoleAgent)).Step(t.Context(), &rollcallv1.StepRequest{
 			Node: node(1), Step: "promote", Claim: "c", AskedBy: "search-0",
-			Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch},
+			Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: epoch}, Term: &rollcallv1.Term{},
 		})
 		return err
 	}

@@ -87,12 +87,26 @@ func newStopper(d *drainer, engine *slot, b *board, s store, grace time.Duration
 	}
 	if mine {
 		st.record, st.stopping = r, true
-		st.ended = r.Started.Add(r.Grace)
+		st.ended = endOfHook(r, time.Now())
 		b.setPhase(rollcallv1.Phase_PHASE_STOPPING)
 		logger.Info("an earlier agent of this pod ran the stop hook", "started", r.Started)
 	}
 	st.swept = !s.firstOfPod()
 	return st
+}
+
+// endOfHook is when the hook of an earlier agent has ended at the latest. The clock may
+// have been set since it wrote down when it began: no end lies before now, so nobody is
+// taken for back too early, or further away than the hook's whole time.
+func endOfHook(r record, now time.Time) time.Time {
+	end := r.Started.Add(r.Grace)
+	switch {
+	case end.Before(now):
+		return now
+	case end.After(now.Add(r.Grace)):
+		return now.Add(r.Grace)
+	}
+	return end
 }
 
 // budget is how long the hook may work.

@@ -348,6 +348,32 @@ func TestRestartedAgentUndoesTheHook(t *testing.T) {
 	})
 }
 
+// The agent restarts after its node's clock was set, by whatever, while the hook's work
+// stands: it is undone as soon as without that.
+func TestHookIsUndoneWhateverTheClockDid(t *testing.T) {
+	for _, step := range []time.Duration{-time.Hour, time.Hour} {
+		stopTest(t, func(t *testing.T, s *stopping) {
+			s.hook(t.Context())
+			s.end()
+			r, mine, err := s.stopper.store.load()
+			require.NoError(t, err)
+			require.True(t, mine)
+			r.Started = r.Started.Add(-step) // as the clock of now would have had it
+			require.NoError(t, s.stopper.store.save(r))
+			s.start()
+			time.Sleep(5 * time.Second)
+			require.Len(t, s.noted(), 1, "it may be stopped yet")
+			require.Equal(t, rollcallv1.Phase_PHASE_STOPPING, s.phase())
+			s.becomes(engines.NotLive)
+			time.Sleep(5 * time.Second)
+			s.becomes(engines.Live)
+			time.Sleep(5 * time.Minute)
+			require.Equal(t, []string{"restore undo stop-uid Handoff"}, s.noted()[1:])
+			require.Equal(t, rollcallv1.Phase_PHASE_WATCHING, s.phase())
+		})
+	}
+}
+
 func TestOnlyTheFirstAgentOfAPodSweeps(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,7 +31,8 @@ type claimRecord struct {
 	Kind       engines.Kind `json:"kind"`
 	Eligible   []string     `json:"eligible,omitempty"`
 	Undo       []byte       `json:"undo,omitempty"`
-	NotAfter   time.Time    `json:"notAfter,omitzero"`
+	// Until when it is good. None: not known, so it is over.
+	Until *bootTime `json:"until,omitempty"`
 	// As of a job.
 	Reached  bool `json:"reached,omitempty"`
 	Resting  bool `json:"resting,omitempty"`
@@ -50,6 +51,7 @@ const (
 	recordFile = "stop.json"
 	claimFile  = "claim.json"
 	podFile    = "pod"
+	runFile    = "run.json"
 )
 
 func (s store) enabled() bool { return s.dir != "" }
@@ -82,6 +84,25 @@ func (s store) loadClaim() (claimRecord, bool, error) {
 func (s store) saveClaim(r claimRecord) error {
 	r.PodUID = s.podUID
 	return s.put(claimFile, r)
+}
+
+// runRecord is the newest run of the agent.
+type runRecord struct {
+	PodUID      string `json:"podUID"`
+	Incarnation uint64 `json:"incarnation"`
+}
+
+// nextRun numbers this run of the agent: higher than all before in this pod,
+// whatever the clock did meanwhile. Without a directory, or when it is not to be
+// read, only the clock is there to go by.
+func (s store) nextRun(now time.Time) (uint64, error) {
+	next := runRecord{PodUID: s.podUID, Incarnation: uint64(max(1, now.UnixNano()))}
+	var last runRecord
+	unread := s.read(runFile, &last)
+	if unread == nil && last.PodUID == s.podUID {
+		next.Incarnation = max(next.Incarnation, last.Incarnation+1)
+	}
+	return next.Incarnation, errors.Join(unread, s.put(runFile, next))
 }
 
 func (s store) clearClaim() error { return s.remove(claimFile) }

@@ -55,7 +55,7 @@ func TestStoreOfAClaim(t *testing.T) {
 	require.False(t, mine)
 	want := claimRecord{
 		ClusterUID: "u", Claim: "c", Epoch: 4, Kind: engines.Handoff, Eligible: []string{"b"}, Undo: []byte{0, 255},
-		NotAfter: time.Now().UTC().Truncate(0), Reached: true, Resting: true, Restored: true, Rested: true,
+		Until: &bootTime{"b", time.Hour}, Reached: true, Resting: true, Restored: true, Rested: true,
 	}
 	require.NoError(t, s.saveClaim(want))
 	got, mine, err := s.loadClaim()

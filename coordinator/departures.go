@@ -36,6 +36,10 @@ type wellPod struct {
 
 const unknown = -1
 
+// believed is from how long ago on a predecessor's departure is taken for as old as it
+// says. A later one counts from now: its clock may have been behind ours, or ahead.
+const believed = 10 * time.Minute
+
 type departure struct {
 	at  time.Time
 	uid string
@@ -49,7 +53,11 @@ type departure struct {
 func newDepartures(now time.Time, taken act.Taken) *departures {
 	d := &departures{began: now, barrier: now, well: map[string]wellPod{}, open: map[string]departure{}}
 	last := taken.Cluster.Status.LastDeparture
-	if !last.IsZero() {
+	switch {
+	case last.IsZero():
+	case now.Sub(last.Time) < believed:
+		d.open[""] = departure{at: now}
+	default:
 		d.open[""] = departure{at: last.Time}
 	}
 	for _, claim := range taken.Cluster.Status.Claims {

@@ -42,10 +42,17 @@ func TestDepartures(t *testing.T) {
 	before := func(last int, claims ...policy.Claim) *v1alpha1.DatabaseCluster {
 		return &v1alpha1.DatabaseCluster{Status: v1alpha1.Status{LastDeparture: policy.At(at(last)), Claims: claims}}
 	}
-	t.Run("a predecessor's departure is believed", func(t *testing.T) {
-		d := newDepartures(at(10), act.Taken{Cluster: before(4)})
+	t.Run("a predecessor's departure counts from now, whatever its clock was", func(t *testing.T) {
+		for _, last := range []int{4, -300, 310} {
+			d := newDepartures(at(10), act.Taken{Cluster: before(last)})
+			d.look(at(11), both, well)
+			require.Equal(t, at(10), d.last())
+		}
+	})
+	t.Run("one of long ago is", func(t *testing.T) {
+		d := newDepartures(at(10), act.Taken{Cluster: before(-700)})
 		d.look(at(11), both, well)
-		require.Equal(t, at(4), d.last())
+		require.Equal(t, at(-700), d.last())
 	})
 	t.Run("until nobody counts on anybody who is not there", func(t *testing.T) {
 		after := func(zero, one int, other rollcallv1.Membership) agents.State {
@@ -79,9 +86,9 @@ func TestDepartures(t *testing.T) {
 			taken act.Taken
 			last  int
 		}{
-			"it stands":                      {act.Taken{Cluster: before(0, claim(policy.PhasePrepared)), Standing: standing}, 0},
+			"it stands":                      {act.Taken{Cluster: before(0, claim(policy.PhasePrepared)), Standing: standing}, 10},
 			"it went while nobody looked":    {act.Taken{Cluster: before(0, claim(policy.PhasePrepared)), Standing: went}, 10},
-			"its departure was noted":        {act.Taken{Cluster: before(6, claim(policy.PhaseGone)), Standing: went}, 6},
+			"its departure was noted":        {act.Taken{Cluster: before(6, claim(policy.PhaseGone)), Standing: went}, 10},
 			"the claim knows more than that": {act.Taken{Cluster: before(4, claim(policy.PhaseGone)), Standing: went}, 10},
 		} {
 			t.Run(name, func(t *testing.T) {

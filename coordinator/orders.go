@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
@@ -74,17 +73,17 @@ func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, und
 	}
 	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
 		Kind: kind, Claim: order.Claim, Fence: o.fence(order.Epoch), PodUid: order.For.UID, Node: order.For.Node,
-		Eligible: order.Eligible, Apply: apply, Undo: undo, NotAfter: timestamppb.New(order.NotAfter),
-		Knob: order.Shared.Knob, KnobUndo: order.Shared.Undo,
-	})
+		Eligible: order.Eligible, Apply: apply, Undo: undo,
+		Knob: order.Shared.Knob, KnobUndo: order.Shared.Undo, Anew: order.Anew,
+	}, order.NotAfter)
 	return answer, judge(err)
 }
 
 func (o orders) Relieve(ctx context.Context, to act.Target, order act.Order, member string) (act.Progress, error) {
 	answer, err := o.agents.Relieve(ctx, o.key, to.UID, &rollcallv1.RelieveRequest{
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
-		Eligible: order.Eligible, NotAfter: timestamppb.New(order.NotAfter),
-	})
+		Eligible: order.Eligible,
+	}, order.NotAfter)
 	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
 	if answer.GetDone() {
 		progress.State = policy.DrainPrepared
@@ -101,9 +100,9 @@ func (o orders) Restore(ctx context.Context, to act.Target, claim string, epoch 
 
 // RestoreShared names no claim, so that an agent which knows no knobs refuses.
 func (o orders) RestoreShared(ctx context.Context, to act.Target, shared act.Shared, epoch int64, notAfter time.Time) (bool, error) {
-	answer, err := o.agents.Restore(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
-		Fence: o.fence(epoch), Undo: shared.Undo, Knob: shared.Knob, NotAfter: timestamppb.New(notAfter),
-	})
+	answer, err := o.agents.RestoreShared(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
+		Fence: o.fence(epoch), Undo: shared.Undo, Knob: shared.Knob,
+	}, notAfter)
 	return answer.GetDone(), judge(err)
 }
 

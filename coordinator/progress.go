@@ -29,6 +29,8 @@ type progress struct {
 	asked bool
 	// held says since when each wait has lasted.
 	held map[string]time.Time
+	// away says since when each pod that does not serve has not.
+	away map[string]time.Time
 }
 
 func newProgress(last time.Time) progress { return progress{at: last} }
@@ -39,7 +41,7 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 	next := progress{
 		at: p.at, known: true, stages: map[string]int{}, stands: map[string]bool{}, claims: d.Claims, pods: d.Pods, well: well(d.Snapshot),
 		busy: len(d.Plan.Order)+len(d.Claims) > 0, revisions: revisions(d.Snapshot),
-		asked: onRequest(d), held: map[string]time.Time{},
+		asked: onRequest(d), held: map[string]time.Time{}, away: p.awayOf(now, d),
 	}
 	for _, wait := range status.WaitKeys(d) {
 		next.held[wait] = now
@@ -70,6 +72,22 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 	better := !next.at.Equal(p.at)
 	*p = next
 	return better
+}
+
+// awayOf says since when each pod that does not serve has not: since it was first
+// seen so, or, of those that are so in the first pass, since their phase began. A pod
+// that is made anew meanwhile was away all the time.
+func (p *progress) awayOf(now time.Time, d status.Decision) map[string]time.Time {
+	away := map[string]time.Time{}
+	for _, a := range status.AbsentPods(d) {
+		away[a.Pod] = now
+		if at, known := p.away[a.Pod]; known {
+			away[a.Pod] = at
+		} else if !p.known && !a.Since.IsZero() {
+			away[a.Pod] = a.Since
+		}
+	}
+	return away
 }
 
 // wentOn: a claim came further than any on that pod before, or one whose pod had

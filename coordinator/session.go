@@ -176,7 +176,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
 		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
-		Guard: s.guarded(), Waiting: outcome.Waits,
+		Guard: s.guarded(), Waiting: outcome.Waits, Settings: outcome.Settings,
 	}
 	switch better := s.progress.note(now, decision); {
 	case better && decision.Phase == policy.ClusterStalled:
@@ -189,8 +189,14 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		// To try again what came to nothing before does not end a stall.
 		decision.Phase = policy.ClusterStalled
 	}
+	decision.HeldSince, decision.AwaySince = s.progress.held, s.progress.away
+	switch late, next := status.SettingLate(decision); {
+	case late && decision.Phase != policy.ClusterPaused:
+		decision.Phase = policy.ClusterStalled
+	case !next.IsZero():
+		sooner(&wake, next)
+	}
 	s.stalled = decision.Phase == policy.ClusterStalled
-	decision.HeldSince = s.progress.held
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision, &wake)
 	s.estimates.learn(snapshot, outcome.Away)

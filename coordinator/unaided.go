@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -38,6 +39,37 @@ func (o orders) Unaided(ctx context.Context, pod act.Target, order act.Order) (a
 		out.State = policy.DrainPrepared
 	}
 	return out, err
+}
+
+// errNotRestoredUnaided: the coordinator cannot reach the database either.
+var errNotRestoredUnaided = errors.New("no pod has an agent, and the coordinator itself cannot ask this database: it lacks the credentials, the certificates or the program; " +
+	"it waits for the first pod with an agent")
+
+// RestoreUnaided puts a setting of the whole database back while no agent is there that
+// could, over the pod network, where that takes no credentials.
+func (o orders) RestoreUnaided(ctx context.Context, pod act.Target, shared act.Shared, notAfter time.Time) (bool, error) {
+	objects, ok := o.cache.Cluster(o.key)
+	if !ok {
+		return false, fmt.Errorf("%s is not known", o.key)
+	}
+	ip := addressOf(objects, pod.UID)
+	if ip == "" {
+		return false, fmt.Errorf("%s has no address", pod.Pod)
+	}
+	engine, err := plainAdapter(objects.Cluster.Spec, ip)
+	if errors.Is(err, errNotUnaided) {
+		return false, errNotRestoredUnaided
+	}
+	if err != nil {
+		return false, err
+	}
+	defer engine.Close()
+	sharer, ok := engine.(engines.Sharer)
+	if !ok {
+		return false, fmt.Errorf("engine %s has no setting that belongs to the whole database", objects.Cluster.Spec.Engine)
+	}
+	progress, err := sharer.RestoreShared(ctx, engines.Shared{Knob: shared.Knob, Undo: shared.Undo}, notAfter)
+	return err == nil && progress.State == engines.Done, err
 }
 
 func addressOf(objects kube.ClusterObjects, uid string) string {

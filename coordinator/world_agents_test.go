@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,16 +15,48 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/rollcall-dev/rollcall/agent/term"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
+
+// run is the agent's.
+func (m *member) run() term.Run {
+	if m.restarted.IsZero() {
+		return term.Run{Incarnation: 100, Started: m.db.w.began}
+	}
+	return term.Run{Incarnation: 7, Started: m.restarted}
+}
+
+// restart ends the agent and starts another, whose node's clock was set back meanwhile
+// and who has nothing of the one before, so that it has a lower number.
+func (m *member) restart() {
+	m.db.w.mu.Lock()
+	defer m.db.w.mu.Unlock()
+	m.restarted, m.sequence = time.Now(), 0
+	m.server.Stop()
+	m.listen(true)
+}
+
+// inTime is as an agent judges the term of an order.
+func (m *member) inTime(t *rollcallv1.Term) error {
+	end, err := m.run().End(t)
+	if err == nil && !time.Now().Before(end) {
+		err = errors.New("it came too late")
+	}
+	if err != nil {
+		m.db.late++
+		return grpcstatus.Error(codes.FailedPrecondition, err.Error())
+	}
+	return nil
+}
 
 // report is what an agent sees now. mu is held.
 func (m *member) report() *rollcallv1.Report {
 	m.sequence++
 	r := &rollcallv1.Report{
-		Identity: &rollcallv1.Identity{Namespace: namespace, Cluster: m.db.name, ClusterUid: m.db.uid, Pod: m.pod, PodUid: string(m.uid), Incarnation: 1},
-		Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(),
+		Identity: &rollcallv1.Identity{Namespace: namespace, Cluster: m.db.name, ClusterUid: m.db.uid, Pod: m.pod, PodUid: string(m.uid), Incarnation: m.run().Incarnation},
+		Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(), Uptime: m.run().Uptime(time.Now()),
 		EngineVersion: "9.9.0", Epoch: m.db.heard, Node: m.db.node(m.pod),
 		Member: rollcallv1.Membership_MEMBERSHIP_NOT_LIVE, Drain: m.drain, DrainClaim: m.claim, Verdict: rollcallv1.Verdict_VERDICT_GREEN,
 	}
@@ -131,7 +164,7 @@ func (m *member) roster() *rollcallv1.Roster {
 	for _, name := range slices.Sorted(keys(m.db.members)) {
 		r := m.db.members[name].report()
 		roster.Entries = append(roster.Entries, &rollcallv1.RosterEntry{Liveness: rollcallv1.Liveness_LIVENESS_ALIVE, Headline: &rollcallv1.Headline{
-			Pod: name, PodUid: r.GetIdentity().GetPodUid(), Incarnation: 1, Sequence: r.GetSequence(), Phase: rollcallv1.Phase_PHASE_WATCHING,
+			Pod: name, PodUid: r.GetIdentity().GetPodUid(), Incarnation: r.GetIdentity().GetIncarnation(), Sequence: r.GetSequence(), Phase: rollcallv1.Phase_PHASE_WATCHING,
 			Member: r.GetMember(), Verdict: r.GetVerdict(), Drain: r.GetDrain(), Node: r.GetNode(),
 		}})
 	}
@@ -167,6 +200,9 @@ func (m *member) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest) (*ro
 		return nil, s.Err()
 	}
 	m.db.heard = r.GetFence().GetEpoch()
+	if err := m.inTime(r.GetTerm()); err != nil {
+		return nil, err
+	}
 	if r.GetNode() != "" {
 		return m.emptyOther(r)
 	}
@@ -231,8 +267,8 @@ func (m *member) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*roll
 	case r.GetClaim() == "" && m.db.old == m.pod:
 		return nil, grpcstatus.Error(codes.InvalidArgument, "claim must have 1 to 256 characters")
 	case r.GetKnob() != "":
-		if !time.Now().Before(r.GetNotAfter().AsTime()) {
-			return nil, grpcstatus.Error(codes.Aborted, "too late")
+		if err := m.inTime(r.GetTerm()); err != nil {
+			return nil, err
 		}
 		m.db.allocation = string(r.GetUndo())
 		return &rollcallv1.RestoreResponse{Done: true}, nil

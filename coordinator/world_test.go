@@ -38,6 +38,7 @@ const namespace = "prod"
 // database clusters with an agent in each pod.
 type world struct {
 	t      testing.TB
+	began  time.Time
 	server *kubetest.Server
 	admin  *kubetest.Client
 
@@ -48,6 +49,11 @@ type world struct {
 	removals []string
 	// guarded: coordinators have a guard.
 	guarded bool
+	// hangs are requests of coordinators that are not answered before released is closed.
+	hangs    func(kubetest.Call) bool
+	released chan struct{}
+	// provision is what coordinators do for a cluster's pods; nil: nothing.
+	provision func(Key)
 	// firstLooks of coordinators; 0: their default.
 	firstLooks int
 	// answered is when an agent was last asked for its report, and gave it.
@@ -85,6 +91,7 @@ type database struct {
 	// heard is the epoch that agents have heard of and believe; older orders are refused.
 	heard   int64
 	refused int // for that
+	late    int // orders that were not in time
 	// rumour is the epoch in the headline of a member that is no pod.
 	rumour int64
 }
@@ -113,15 +120,17 @@ type member struct {
 	stopping bool
 	settled  time.Time
 	sequence uint64
-	drain    rollcallv1.Drain
-	claim    string
-	listener *bufconn.Listener
-	server   *grpc.Server
-	changed  map[chan struct{}]struct{}
+	// restarted is when the agent did, last.
+	restarted time.Time
+	drain     rollcallv1.Drain
+	claim     string
+	listener  *bufconn.Listener
+	server    *grpc.Server
+	changed   map[chan struct{}]struct{}
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, server: kubetest.New(), dbs: map[string]*database{}, byIP: map[string]*member{}}
+	w := &world{t: t, began: time.Now(), server: kubetest.New(), dbs: map[string]*database{}, byIP: map[string]*member{}}
 	w.server.Removed = w.removed
 	w.admin = w.server.Client(nil)
 	for i := range 3 {
@@ -221,14 +230,20 @@ func (db *database) create(p *pool, pod string) *member {
 		w.t.Errorf("create %s: %v", pod, err)
 		return nil
 	}
-	m := &member{db: db, pool: p, pod: pod, uid: made.UID, revision: p.update, drain: rollcallv1.Drain_DRAIN_NONE,
-		listener: bufconn.Listen(64 << 10), server: grpc.NewServer(), changed: map[chan struct{}]struct{}{}}
-	if !db.bare {
-		rollcallv1.RegisterAgentServiceServer(m.server, m)
-	}
-	go func() { _ = m.server.Serve(m.listener) }()
+	m := &member{db: db, pool: p, pod: pod, uid: made.UID, revision: p.update, drain: rollcallv1.Drain_DRAIN_NONE, changed: map[chan struct{}]struct{}{}}
+	m.listen(!db.bare)
 	db.members[pod], w.byIP[ip] = m, m
 	return m
+}
+
+// listen is the start of the pod's agent, if it has one. mu is held.
+func (m *member) listen(agent bool) {
+	server, listener := grpc.NewServer(), bufconn.Listen(64<<10)
+	if agent {
+		rollcallv1.RegisterAgentServiceServer(server, m)
+	}
+	go func() { _ = server.Serve(listener) }()
+	m.server, m.listener = server, listener
 }
 
 // strand takes a pod's node away: nothing of it runs any more.
@@ -441,6 +456,10 @@ func (w *world) start() *process {
 	p := &process{done: make(chan struct{}), writes: map[string]int{}}
 	p.board = status.NewBoard(p)
 	p.client = w.server.Client(func(c kubetest.Call) (func() error, error) {
+		if w.hangs != nil && w.hangs(c) {
+			<-w.released
+			return nil, errors.New("the connection was lost")
+		}
 		if c.Write() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -459,11 +478,13 @@ func (w *world) start() *process {
 		ip, _, _ := net.SplitHostPort(address)
 		w.mu.Lock()
 		m := w.byIP[ip]
-		w.mu.Unlock()
 		if m == nil {
+			w.mu.Unlock()
 			return nil, errors.New("connection refused")
 		}
-		return m.listener.DialContext(ctx)
+		listener := m.listener
+		w.mu.Unlock()
+		return listener.DialContext(ctx)
 	}})
 	require.NoError(w.t, err)
 	var running sync.WaitGroup
@@ -477,6 +498,12 @@ func (w *world) start() *process {
 	o := Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Cache: cache, Agents: streams, Board: p.board, Logger: log, FirstLooks: w.firstLooks}
 	if p.guard != nil {
 		o.Guard = p.guard
+	}
+	if w.provision != nil {
+		o.Provision = func(_ context.Context, objects kube.ClusterObjects) (time.Time, error) {
+			w.provision(Key{Namespace: objects.Cluster.Namespace, Name: objects.Cluster.Name})
+			return time.Time{}, nil
+		}
 	}
 	c, err := New(o)
 	require.NoError(w.t, err)
@@ -526,6 +553,10 @@ func (db *database) status() v1alpha1.Status {
 // stop ends all agents, so that nothing outlives the test.
 func (w *world) end() {
 	time.Sleep(10 * time.Second) // kubelets finish
+	w.stopAgents()
+}
+
+func (w *world) stopAgents() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, db := range w.dbs {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -217,7 +218,8 @@ func finished(noted []v1alpha1.FinishedRollout, d status.Decision) []v1alpha1.Fi
 
 // patience says whether two statuses differ in anything that is worth a write,
 // and how long that can wait. Texts and times alone are not, but for why a rollout
-// is stalled: people compare that with what they are told elsewhere.
+// is stalled, which people compare with what they are told elsewhere, and for who is
+// away for long.
 func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 	switch {
 	case old.ObservedGeneration != next.ObservedGeneration,
@@ -233,7 +235,7 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		conditionDiffers(old, next, v1alpha1.ConditionForeignBudget),
 		conditionDiffers(old, next, v1alpha1.ConditionPartitionReset):
 		return promptly, true
-	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition), stallText(old) != stallText(next):
+	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition), stallText(old) != stallText(next), absentText(old) != absentText(next):
 		return soon, true
 	case old.Pods != next.Pods,
 		old.MoreHolds != next.MoreHolds,
@@ -256,6 +258,13 @@ func stallText(s v1alpha1.Status) string {
 		return status.Ageless(c.Message)
 	}
 	return ""
+}
+
+// absentText names who has been away for long, which no other field does; empty for
+// nobody.
+func absentText(s v1alpha1.Status) string {
+	_, absent, _ := strings.Cut(conditionOf(s, v1alpha1.ConditionAvailable).Message, status.AwayForLong)
+	return absent
 }
 
 // standing are the rules by which all wait, and that do not pass by themselves.

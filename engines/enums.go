@@ -72,7 +72,8 @@ type Verdict uint8
 const (
 	VerdictUnknown Verdict = iota
 	Green
-	// Recoverable: copies are missing only for reasons that a node's return ends.
+	// Recoverable: copies are missing only for reasons that a node's return or a person
+	// ends, nothing is on its way, and no restart elsewhere makes them worse.
 	Recoverable
 	Yellow
 	Red

@@ -113,6 +113,8 @@ type Connection struct {
 	// Failover says who moves the primary (MySQL, MariaDB): empty: the agents;
 	// External: another manager; a URL: that one, which is asked there.
 	Failover string `json:"failover,omitempty"`
+	// MaxLagSeconds of a replica that counts (MySQL, MariaDB); 0 = the engine's default.
+	MaxLagSeconds int64 `json:"maxLagSeconds,omitempty"`
 }
 
 // ConnectionTLS is TLS between the agent and its database; verification is on

@@ -77,6 +77,10 @@ const (
 	// pushPullInterval grows with the ring, to ten minutes for 200.
 	pushPullInterval = 150 * time.Second
 	streamTimeout    = 5 * time.Second
+	// toTheDead is for how long the dead are still told things, so that one who is not
+	// can object. With memberlist's 30 s, half of all that is passed on after a split
+	// goes to the other half, and one news in twenty misses somebody of twenty.
+	toTheDead = time.Second
 	// reclaim is when a dead member may be back under another address: the same
 	// pod, whose network was made anew.
 	reclaim = 5 * time.Second
@@ -134,6 +138,7 @@ func New(o Options) (*Mesh, error) {
 	c.PushPullInterval = pushPullInterval
 	c.TCPTimeout = streamTimeout
 	c.DeadNodeReclaimTime = reclaim
+	c.GossipToTheDeadTime = toTheDead
 	// A compressor of memberlist is 72 KiB, made anew for each packet; DESIGN.md has
 	// what it spared. What others have compressed is read all the same.
 	c.EnableCompression = false

@@ -106,6 +106,40 @@ func TestPartitionHeals(t *testing.T) {
 	})
 }
 
+// After a split nothing is passed on to the other half once it has been told that it is
+// dead: half of all news would be lost there.
+func TestNothingIsPassedOnToTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRing(t, newNetwork(6))
+		defer r.stop()
+		for i := range 12 {
+			r.add(i)
+		}
+		until(t, 20*time.Second, "all see all", r.everybody(func(m *member) bool { return m.alive() == 12 }))
+		half := func(a netip.AddrPort) bool { return a.Addr().As4()[3] <= 6 }
+		crossed := 0
+		r.network.set(func() {
+			r.network.split = func(a, b netip.AddrPort) bool {
+				if half(a) != half(b) {
+					crossed++
+				}
+				return half(a) != half(b)
+			}
+		})
+		until(t, 2*time.Minute, "both halves alone", r.everybody(func(m *member) bool { return m.alive() == 6 }))
+		r.members[0].tells()
+		time.Sleep(time.Second)
+		before := 0
+		r.network.set(func() { before = crossed })
+		for i := range 5 {
+			r.members[i].tells()
+			r.members[6+i].tells()
+			time.Sleep(time.Second)
+		}
+		r.network.set(func() { require.Less(t, crossed-before, 50, "but what looks for lost peers") })
+	})
+}
+
 func TestAloneAndUnresolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, newNetwork(9))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/engines"
@@ -59,7 +60,7 @@ func sqlEngine(flavor mysql.Flavor, c config.Connection, dir string, peers engin
 	return mysql.New(mysql.Options{
 		Host: c.Host, Port: c.Port, TLS: tlsOf(c.TLS), Flavor: flavor, Peers: peers, Failover: c.Failover,
 		Credentials: credentials.FromDir(dir), ReplicationCredentials: credentials.FromFiles(dir, "replication-"),
-		Domain: podDomain(),
+		Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
 }
 

@@ -63,6 +63,20 @@ func TestEngines(t *testing.T) {
 	}
 }
 
+// TestLagLimit: what the DatabaseCluster says reaches the adapter, which refuses nonsense.
+func TestLagLimit(t *testing.T) {
+	create := engineFrom(source{credentials: t.TempDir(), state: t.TempDir(), pod: "db-0"})
+	for seconds, fits := range map[int64]bool{0: true, 30: true, -1: false} {
+		e, err := create(config.File{Engine: "MySQL", Connection: config.Connection{MaxLagSeconds: seconds}}, nil)
+		require.Equal(t, fits, err == nil, seconds)
+		if fits {
+			require.NoError(t, e.Close())
+		} else {
+			require.ErrorContains(t, err, "max lag")
+		}
+	}
+}
+
 func TestFoundationDBEngine(t *testing.T) {
 	state := t.TempDir()
 	create := engineFrom(source{credentials: t.TempDir(), state: state, pod: "db-0"})

@@ -185,25 +185,6 @@ func (at *Situation) pool(name string) *Pool {
 	return nil
 }
 
-// Outcome of a pass.
-type Outcome struct {
-	Edits Edits
-	// Wake is when to call Advance again if nothing happens before; zero means never.
-	Wake time.Time
-	// Claims are the open claims with their phases as of now.
-	Claims []policy.Claim
-	// Waits are, by pod, what open claims wait for, in words.
-	Waits map[string]string
-	// Away are the pods whose claims were released in this pass, and how long
-	// they were away.
-	Away []Absence
-	// Resets says how often somebody has undone what was written to the partition
-	// of a pool, for those that are reset again and again.
-	Resets map[string]int
-	// Deposed: a newer coordinator has taken over; this Actor does nothing more.
-	Deposed bool
-}
-
 // Advance starts what is to be done next about each open claim and about the
 // plan's steps, and returns what must be written for the rest. A pass in which
 // claims are dropped makes no new ones: the plan was made with them. Decide
@@ -246,12 +227,6 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	}
 	a.wakeForRests(at.Now, &out)
 	return out
-}
-
-// Absence is how long a pod was away that went by a claim and is back.
-type Absence struct {
-	Pod    string
-	Lasted time.Duration
 }
 
 // pursue does the next thing about one claim.
@@ -322,12 +297,6 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 	}
 }
 
-func (o *Outcome) wake(at time.Time) {
-	if o.Wake.IsZero() || at.Before(o.Wake) {
-		o.Wake = at
-	}
-}
-
 // start carries a move out in a goroutine of its own; what it learns is part of
 // the next pass.
 func (a *Actor) start(ctx context.Context, at Situation, claim policy.Claim, r *run, move Move) {
@@ -360,7 +329,7 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Renew:
 		return a.renew(ctx, claim)
 	case Observe:
-		return a.observe(ctx, at, claim)
+		return a.observe(ctx, at, claim, r)
 	case Open:
 		return a.open(ctx, at, claim)
 	case Go:
@@ -370,7 +339,9 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Undo:
 		return a.undo(ctx, at, claim, r)
 	case Confirm:
-		return a.confirm(ctx, claim)
+		return a.confirm(ctx, at, claim)
+	case Seek:
+		return a.seek(ctx, claim)
 	}
 	return func(r *run) { r.failed(fmt.Errorf("no such move: %v", move)) }
 }

@@ -22,6 +22,9 @@ type Agents interface {
 	// RestoreShared has an agent put a setting of the whole database back; it starts
 	// no write past a time.
 	RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, notAfter time.Time) (done bool, err error)
+	// RestoreUnaided puts a setting back while no pod of the database has an agent: the
+	// coordinator asks a pod's database itself. An error where it may not.
+	RestoreUnaided(ctx context.Context, pod Target, shared Shared, notAfter time.Time) (done bool, err error)
 	// Relieve has the agent of a pod hand over the duties of another member of
 	// the database, whose pod has no agent. It leaves nothing to be undone.
 	Relieve(ctx context.Context, to Target, order Order, member string) (Progress, error)
@@ -63,6 +66,9 @@ type Order struct {
 	// For is the pod that is emptied by another pod's agent, because none runs in it.
 	// Zero: the pod of the agent that is asked.
 	For Subject
+	// Anew: what was prepared once is looked at anew, and the answer is true of the
+	// database after this order. Otherwise it may be that of then.
+	Anew bool
 }
 
 // Subject is a pod and the name that the database has for its member.

@@ -36,7 +36,7 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 		a.w.mu.Lock()
 		defer a.w.mu.Unlock()
 		pod, ok := a.w.server.Pod(namespace, to.Pod)
-		if !ok || string(pod.UID) != to.UID || a.w.stranded[pod.UID] {
+		if !ok || string(pod.UID) != to.UID || a.w.stranded[pod.UID] || a.w.agentless && epoch > 0 {
 			return errors.New("no agent is there")
 		}
 		if epoch > 0 {
@@ -147,6 +147,14 @@ func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int
 
 func (a *agents) RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, _ time.Time) (done bool, err error) {
 	err = a.call(ctx, "restore "+shared.Knob, to, epoch, func() error { done = a.w.turnBack(shared.Undo); return nil })
+	return done, err
+}
+
+func (a *agents) RestoreUnaided(ctx context.Context, pod Target, shared Shared, _ time.Time) (done bool, err error) {
+	if !a.w.plain {
+		return false, errors.New("the database asks for credentials")
+	}
+	err = a.call(ctx, "restore "+shared.Knob+" unaided", pod, 0, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 

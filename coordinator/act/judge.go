@@ -1,6 +1,7 @@
 package act
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,10 +10,14 @@ import (
 
 // going is what the policy says of a claimed pod that is still there.
 type going struct {
-	// wanted: the pod should still go.
+	// wanted: the pod should still go, in the way in which it was claimed.
 	wanted bool
+	// why not, in words.
+	why string
 	// hold is why it may not go now; nil means that it may.
 	hold *policy.Hold
+	// unasked: it is broken by now, and takes nothing away: nobody waits for its prepare.
+	unasked bool
 }
 
 func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
@@ -28,11 +33,55 @@ func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
 	}
 	switch {
 	case step == nil && hold == nil:
-		return going{}
-	case step != nil && replaces(claim) != (step.Action == policy.Replace) && !committed(claim):
-		return going{} // nor in this way: a restart keeps the volume, a replacement does not
+		return going{why: "the pod need not go any more"}
+	case step == nil || committed(claim) || forced(s, claim):
+		return going{wanted: true, hold: hold}
 	}
-	return going{wanted: true, hold: hold}
+	if more := asksForMore(claim, *step); more != "" {
+		return going{why: more}
+	}
+	return going{wanted: true, unasked: step.Prepare == policy.PrepareNone && step.OutsideBudget}
+}
+
+// asksForMore says in which way a step asks for more than was claimed, or for something
+// else; empty when the claim will do. A pod that was broken when it was claimed may
+// serve again, and then it is prepared like any other.
+func asksForMore(claim policy.Claim, step policy.Step) string {
+	switch {
+	case weight(step.Prepare) > weight(claim.Prepare):
+		return fmt.Sprintf("it was claimed with the prepare %s, and needs %s by now", orNone(claim.Prepare), step.Prepare)
+	case outcome(step.Action) != outcome(claim.Action),
+		step.Action == policy.LowerPartition && claim.Action != policy.LowerPartition:
+		return fmt.Sprintf("it was claimed for %s, and is to go for %s by now", claim.Action, step.Action)
+	}
+	return ""
+}
+
+// weight orders prepares by how much they take from a pod.
+func weight(p policy.Prepare) int {
+	switch p {
+	case policy.PrepareEvacuate:
+		return 2
+	case policy.PrepareHandoff:
+		return 1
+	}
+	return 0
+}
+
+func orNone(p policy.Prepare) policy.Prepare {
+	if p == "" {
+		return policy.PrepareNone
+	}
+	return p
+}
+
+// outcome is what becomes of a pod by an action: it comes back with its volumes, with
+// new ones, or not at all.
+func outcome(a policy.Action) policy.Action {
+	if a == policy.Replace || a == policy.Remove {
+		return a
+	}
+	return policy.Restart
 }
 
 // returned is what the policy says of a claimed pod that has gone.

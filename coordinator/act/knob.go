@@ -172,6 +172,12 @@ func (a *Actor) putBack(ctx context.Context, at Situation, out *Outcome) {
 			continue
 		}
 		k.begun = true
+		if why := k.run.problem; why != "" {
+			if out.Settings == nil {
+				out.Settings = map[string]string{}
+			}
+			out.Settings[record.Knob] = why
+		}
 		switch {
 		case k.run.busy:
 		case k.run.heard.Undone && at.Now.Before(k.lateUntil):
@@ -207,8 +213,15 @@ func (a *Actor) nobodyRelies(at Situation, record *v1alpha1.SharedSetting, out *
 func (a *Actor) startPuttingBack(ctx context.Context, at Situation, record v1alpha1.SharedSetting, k *knob) {
 	k.run.busy = true
 	targets := restorers(at.Snapshot, k.run.errors)
+	by := a.options.Agents.RestoreShared
+	if len(targets) == 0 && unattended(at.Snapshot) {
+		targets = rotated(serving(at.Snapshot), k.run.errors)
+		by = func(ctx context.Context, pod Target, shared Shared, _ int64, notAfter time.Time) (bool, error) {
+			return a.options.Agents.RestoreUnaided(ctx, pod, shared, notAfter)
+		}
+	}
 	a.running.Go(func() {
-		done, err := a.restoreShared(ctx, at, record, targets)
+		done, err := a.restoreShared(ctx, at, record, targets, by)
 		ended := time.Now()
 		a.tell(func() {
 			k.run.busy = false
@@ -231,8 +244,11 @@ func (a *Actor) startPuttingBack(ctx context.Context, at Situation, record v1alp
 	})
 }
 
-// restoreShared asks one agent after the other. A former leader asks nobody.
-func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1.SharedSetting, targets []Target) (done bool, err error) {
+// restorer puts a setting back through one pod.
+type restorer func(ctx context.Context, pod Target, shared Shared, epoch int64, notAfter time.Time) (done bool, err error)
+
+// restoreShared asks one pod after the other. A former leader asks nobody.
+func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1.SharedSetting, targets []Target, by restorer) (done bool, err error) {
 	bounded, cancel := a.bound(ctx)
 	err = a.stillLeads(bounded, at)
 	cancel()
@@ -248,7 +264,7 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 	shared, notAfter := Shared{Knob: record.Knob, Undo: record.Undo}, time.Now().Add(callTimeout)
 	err = errors.New("no agent is there to put it back")
 	for _, target := range targets {
-		done, err = a.options.Agents.RestoreShared(ctx, target, shared, a.options.Epoch, notAfter)
+		done, err = by(ctx, target, shared, a.options.Epoch, notAfter)
 		if err == nil {
 			return done, nil
 		}
@@ -260,16 +276,29 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 	return false, err
 }
 
-// restorers are three agents that may put a setting back. Some may be too old, or
-// not answer: after each failure others are the first.
-func restorers(s policy.Snapshot, failures int) []Target {
+// restorers are the agents that may put a setting back.
+func restorers(s policy.Snapshot, failures int) []Target { return rotated(living(s), failures) }
+
+// rotated are three of all. Some may be too old, or not answer: after each failure
+// others are the first.
+func rotated(all []Target, failures int) []Target {
 	const most = 3
-	all := living(s)
 	if len(all) <= most {
 		return all
 	}
 	first := failures * most % len(all)
 	return slices.Concat(all[first:], all[:first])[:most]
+}
+
+// serving are the pods that a database can be asked through that has no agents.
+func serving(s policy.Snapshot) []Target {
+	var out []Target
+	for i := range s.Pods {
+		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == policy.Ready {
+			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
+		}
+	}
+	return out
 }
 
 func living(s policy.Snapshot) []Target {

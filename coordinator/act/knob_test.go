@@ -185,3 +185,64 @@ func TestSharedSettingThatWasLeftBehind(t *testing.T) {
 		require.Empty(t, w.removed)
 	})
 }
+
+// All pods come back without agents, while the webhook is down, and a prepare has left a
+// setting. The coordinator puts it back itself where it can. Where it cannot, no claim
+// waits for that, what is left is said, and the first agent puts it back.
+func TestSharedSettingThatNoAgentIsLeftFor(t *testing.T) {
+	for _, plain := range []bool{true, false} {
+		inWorld(t, func(t *testing.T, _ *world) {
+			w := newKnobWorld(t)
+			one := policy.Count(1)
+			w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.MaxUnavailable = &one })
+			w.plain = plain
+			p := newProcess(w, 0, false)
+			require.NoError(t, p.start())
+			settings := map[string]string{}
+			for range 600 {
+				out, leads := p.pass()
+				require.True(t, leads)
+				settings = out.Settings
+				if w.gone()["s-2"] == 1 && !w.agentless {
+					w.mu.Lock()
+					w.agentless, w.update = true, "v2"
+					w.mu.Unlock()
+					for _, pod := range w.pods {
+						w.strip(pod)
+					}
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			require.Equal(t, 1, w.total())
+			require.Empty(t, w.claims())
+			if plain {
+				w.requirePutBack()
+				require.Empty(t, settings)
+			} else {
+				require.Equal(t, throttled, w.knob.value)
+				require.Equal(t, map[string]string{knobName: settings[knobName]}, settings)
+				require.Contains(t, settings[knobName], "the database asks for credentials")
+				w.mu.Lock()
+				w.agentless = false
+				clear(w.applied) // the first agents sweep what is only a pod's
+				w.mu.Unlock()
+				p.run(5 * time.Minute)
+				w.requireRolled(1)
+				w.requirePutBack()
+			}
+			p.kill()
+			p.actor.Wait()
+		})
+	}
+}
+
+// strip takes the agent out of a pod's object, as if it had come without.
+func (w *world) strip(pod string) {
+	object, ok := w.server.Pod(namespace, pod)
+	if !ok {
+		return
+	}
+	object.Spec.InitContainers = nil
+	_, err := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace).Update(w.t.Context(), object, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
+}

@@ -26,11 +26,19 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		r.gone(at.Now)
 		why = "its containers stop"
 	case Gone:
-		r.gone(at.Now)
+		if r.heard.Confirmed { // until then it may only be out of sight
+			r.gone(at.Now)
+		}
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Stopped = where == Here && r.stopped != ""
 	c.Held = c.Stopped
+	if where == Here {
+		r.shown()
+		a.lookAgain(at, claim, r)
+		c.Heard = r.heard
+		c.GiveUp = r.giveUp != ""
+	}
 	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
 	c.Listed = sharedBy(&at.Cluster.Status, claim.ID) != nil
 	if r.heard.Shared.Knob != "" && !c.Listed && r.askedIn != a.putBacks {
@@ -52,7 +60,16 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	c.Behind = len(first) > 0
 	c.Alone = where == Here && !prepares(claim) && alone(at, claim)
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
+	c.Vanished = where == Gone && vanished(at.Snapshot, claim)
+	if !c.Vanished {
+		r.heard.Ended, c.Heard.Ended = false, false
+	}
 	switch {
+	case c.Vanished && !c.Heard.Ended:
+		r.recheckAt = time.Time{}
+		if why = r.problem; why == "" {
+			why = "nothing is shown of StatefulSet " + setOf(claim)
+		}
 	case where == Gone:
 		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != policy.Missing
 		successor := judgeReturn(at, claim)
@@ -117,15 +134,21 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 	case at.Cluster.DeletionTimestamp != nil:
 		return r.stop(claim, "the DatabaseCluster is being deleted")
 	case !going.wanted:
-		return r.stop(claim, "the pod need not go any more")
+		return r.stop(claim, going.why)
 	case going.hold != nil && endsClaim(going.hold.Rule):
 		return r.stop(claim, fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason))
 	case unforced(at.Snapshot, claim):
 		return r.stop(claim, "it was claimed by force, and is forced no more")
-	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim, r.queuedTill):
+	case r.spared && going.hold == nil && !going.unasked:
+		r.unprepare("it is well again")
+	case prepares(claim) && !r.heard.Prepared && going.unasked:
+		a.log.Warn("the pod is broken by now, going on without a prepare", "id", claim.ID, "pod", claim.Pod, "problem", r.problem)
+		r.succeeded()
+		r.heard.Prepared, r.spared = true, true
+	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim, r):
 		if mayProceed(at.Snapshot, claim) {
 			a.log.Warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
-			r.heard.Prepared = true
+			r.heard.Prepared, r.overdue = true, true
 		}
 		return "prepare timed out: " + r.problem
 	}
@@ -195,16 +218,20 @@ func notBefore(have, want string) bool {
 	return errH == nil && errW == nil && h > w
 }
 
-// timedOut does not count the time for which others were in front.
-func timedOut(at Situation, claim policy.Claim, queuedTill time.Time) bool {
+// timedOut does not count the time for which others were in front, or another
+// coordinator led.
+func timedOut(at Situation, claim policy.Claim, r *run) bool {
 	drain := at.Snapshot.Cluster.Spec.Drain
 	limit := drain.TimeoutSeconds
 	if claim.Prepare == policy.PrepareEvacuate {
 		limit = drain.EvacuateTimeoutSeconds
 	}
 	began := claim.StartedAt.Time
-	if queuedTill.After(began) {
-		began = queuedTill
+	if r.inherited {
+		began = r.takenAt
+	}
+	if r.queuedTill.After(began) {
+		began = r.queuedTill
 	}
 	return limit > 0 && at.Now.Sub(began) > time.Duration(limit)*time.Second
 }

@@ -84,14 +84,20 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 	}
 }
 
-// observe has the pod and the witnesses look anew. The snapshot of the next
-// pass contains what they saw, and is decided on again.
-func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
+// observe has the pod and the witnesses look anew, and the pod confirm its prepare.
+// The snapshot of the next pass contains what they saw, and is decided on again.
+func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
 	b := barrierOf(at.Snapshot, claim)
-	spoke := a.hear(ctx, b)
-	what, missing := b.missing(spoke)
+	what, missing := a.lookAnew(ctx, b)
+	if !missing {
+		lost, again := a.stillPrepared(ctx, at, claim, known)
+		if lost != nil {
+			return lost
+		}
+		if again { // what they saw may be older than what was done since
+			what, missing = a.lookAnew(ctx, b)
+		}
+	}
 	return func(r *run) {
 		if missing {
 			r.backToBarrier()
@@ -100,8 +106,15 @@ func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim) f
 			return
 		}
 		r.succeeded()
-		r.heard.Observed, r.observedAt = true, time.Now()
+		r.heard.Observed, r.observedAt, r.led = true, time.Now(), nil
 	}
+}
+
+// lookAnew has all look anew whom the barrier asks, and answers who is missing.
+func (a *Actor) lookAnew(ctx context.Context, b barrier) (what string, missing bool) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return b.missing(a.hear(ctx, b))
 }
 
 // outrun: an agent has heard of a higher epoch, so this one is over.
@@ -326,80 +339,6 @@ func (a *Actor) shut(ctx context.Context, at Situation, claim policy.Claim) func
 		default:
 			r.succeeded()
 			r.heard.Closed, r.heard.Opened, r.heard.Ajar = true, false, false
-		}
-	}
-}
-
-// undo has an agent undo the prepare: while the pod is there only its own, and
-// another once no agent of the pod can still be writing.
-func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	here := whereabouts(at.Snapshot, claim) == Here
-	var problem error = errors.New("no agent is there to undo the prepare")
-	for _, target := range undoers(at, claim, here, known.notAfter) {
-		done, err := a.options.Agents.Restore(ctx, target, claim.ID, a.options.Epoch, claim.Undo)
-		switch {
-		case err != nil:
-			problem = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)
-			continue
-		case done:
-			return func(r *run) { r.succeeded(); r.heard.Undone = true }
-		}
-		return func(r *run) {
-			r.succeeded()
-			r.retryAt = time.Now().Add(pollEvery)
-		}
-	}
-	return func(r *run) {
-		a.outrun(problem)
-		r.failed(problem)
-		// Nothing was changed, so an agent that does not answer holds nothing up.
-		nothing := here && len(claim.Undo) == 0
-		r.heard.Undone = (nothing || !here && unattended(at.Snapshot)) && sharedBy(&at.Cluster.Status, claim.ID) == nil
-	}
-}
-
-// undoers are the agents that may undo a claim's prepare, best first: that of
-// the pod or of its successor, then the others that are well.
-func undoers(at Situation, claim policy.Claim, here bool, notAfter time.Time) []Target {
-	const most = 3
-	var first, others []Target
-	for i := range at.Snapshot.Pods {
-		pod := &at.Snapshot.Pods[i]
-		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
-			continue
-		}
-		target := Target{Pod: pod.Name, UID: pod.UID}
-		switch {
-		case pod.Name == claim.Pod:
-			first = append(first, target)
-		case pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live:
-			others = append(others, target)
-		}
-	}
-	if here && !at.Now.After(notAfter) {
-		return first
-	}
-	all := append(first, others...)
-	return all[:min(most, len(all))]
-}
-
-// confirm asks the API server itself whether the claimed pod is gone: a cache
-// may be behind, or start from long ago.
-func (a *Actor) confirm(ctx context.Context, claim policy.Claim) func(*run) {
-	ctx, cancel := a.bound(ctx)
-	defer cancel()
-	_, err := a.pods.read(ctx, claim.Pod, claim.UID)
-	return func(r *run) {
-		switch {
-		case errors.Is(err, errGone):
-			r.succeeded()
-			r.heard.Confirmed = true
-		case err != nil:
-			r.failed(err)
-		default:
-			r.failed(errors.New("the pod is still there, although the cache does not show it"))
 		}
 	}
 }

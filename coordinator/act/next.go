@@ -38,12 +38,14 @@ const (
 	Undo
 	// Confirm with the API server itself that the pod is gone.
 	Confirm
+	// Seek: ask it what has become of a pool that nobody shows any more.
+	Seek
 	// Release the claim.
 	Release
 )
 
 func (m Move) String() string {
-	return [...]string{"Wait", "Ask", "Store", "Apply", "Find", "Attest", "Discard", "Renew", "Follow", "Relieve", "Observe", "Open", "Go", "Shut", "Undo", "Confirm", "Release"}[m]
+	return [...]string{"Wait", "Ask", "Store", "Apply", "Find", "Attest", "Discard", "Renew", "Follow", "Relieve", "Observe", "Open", "Go", "Shut", "Undo", "Confirm", "Seek", "Release"}[m]
 }
 
 // Whereabouts of the pod that was claimed, by its UID. The zero value is unknown.
@@ -67,6 +69,8 @@ func (w Whereabouts) String() string {
 type Case struct {
 	Claim policy.Claim
 	Pod   Whereabouts
+	// Vanished: nothing is shown of the pod's pool, which says nothing about its pods.
+	Vanished bool
 	// Rejoined: the pod's successor is a live member of the database.
 	Rejoined bool
 	// Back: everything that was asked of the successor is true.
@@ -140,6 +144,10 @@ type Heard struct {
 	Closed bool
 	// Confirmed: the API server itself knows no pod of the claim's UID.
 	Confirmed bool
+	// Hidden: it knows the pod, although nobody shows it any more.
+	Hidden bool
+	// Ended: it knows neither the pod's StatefulSet nor any pod of that.
+	Ended bool
 	// Undone: an agent has confirmed that the prepare is undone.
 	Undone bool
 }
@@ -250,8 +258,12 @@ func abandon(c Case) Move {
 func settle(c Case) Move {
 	removed := c.Claim.Action == policy.Remove
 	switch {
+	case !c.Heard.Confirmed && c.Heard.Hidden && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened):
+		return Shut
 	case !c.Heard.Confirmed:
 		return Confirm
+	case c.Vanished && !c.Heard.Ended:
+		return Seek
 	case renewing(c):
 		switch {
 		case !c.Succeeded:
@@ -280,6 +292,8 @@ func mustUndo(c Case) bool {
 func phase(c Case) policy.ClaimPhase {
 	undoing := mustUndo(c)
 	switch {
+	case c.Pod == Gone && c.Heard.Hidden && !c.Heard.Confirmed:
+		return c.Claim.Phase // it is there, and stays as far as it was
 	case c.Pod == Gone && renewing(c):
 		return policy.PhaseGone
 	case c.Pod == Gone && (c.Rejoined || c.Failed) && undoing:

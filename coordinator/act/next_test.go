@@ -101,6 +101,22 @@ func TestNext(t *testing.T) {
 		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true, Renewed: true}}, Undo, policy.PhaseRestoring},
 		"nobody comes in its place":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
 		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
+		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, Open, policy.PhaseClaimed},
+		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Heard: opened}, Wait, policy.PhaseOpened},
+		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, policy.PhaseClaimed},
+		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
+		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: Heard{Found: true}}, Wait, policy.PhaseEmptied},
+		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Heard: ready}, Shut, policy.PhasePrepared},
+		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, Confirm, policy.PhaseGone},
+		"out of sight, and there":         {Case{Claim: policy.Claim{Phase: policy.PhasePrepared}, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true}}, Confirm, policy.PhasePrepared},
+		"out of sight with an open guard": {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Opened: true}}, Shut, ""},
+		"out of sight, left open":         {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Ajar: true}}, Shut, ""},
+		"out of sight, and sent":          {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Opened: true, Sent: true}}, Confirm, ""},
+		"gone, and its pool out of sight": {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Seek, policy.PhaseRestoring},
+		"removed, and its pool as well":   {Case{Claim: removal, Pod: Gone, Vanished: true, Heard: Heard{Confirmed: true}}, Seek, policy.PhaseGone},
+		"its pool is gone, too":           {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Ended: true}}, Undo, policy.PhaseRestoring},
+		"back, unprepared":                {Case{Claim: broke, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, policy.PhaseSettling},
+		"unprepared, and given up":        {Case{Claim: broke, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Release, policy.PhaseClaimed},
 		"given up before it was stored":   {Case{Claim: handoff, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +124,25 @@ func TestNext(t *testing.T) {
 			require.Equal(t, c.phase, phase(c.in))
 		})
 	}
+}
+
+// TestBehind: whoever the hold line would free with a pod goes first. The pod waits for
+// them however far it is, and is neither looked at, nor opened, nor removed.
+func TestBehind(t *testing.T) {
+	for _, heard := range []Heard{
+		{Prepared: true}, {Prepared: true, Observed: true}, {Prepared: true, Observed: true, Opened: true}, {Prepared: true, Opened: true},
+		{Prepared: true, Observed: true, Found: true}, {Prepared: true, Observed: true, Found: true, Discarded: true},
+	} {
+		for _, claim := range []policy.Claim{stored, broke} {
+			c := Case{Claim: claim, Pod: Here, Behind: true, CaughtUp: true, Heard: heard}
+			require.Equal(t, Wait.String(), next(c).String(), "%+v", heard)
+			c.Behind = false
+			require.NotEqual(t, Wait.String(), next(c).String(), "%+v", heard)
+		}
+	}
+	// What leads to no removal does not wait for them.
+	require.Equal(t, Ask, next(Case{Claim: handoff, Pod: Here, Behind: true}))
+	require.Equal(t, Shut, next(Case{Claim: stored, Pod: Here, Behind: true, Heard: Heard{Ajar: true}}))
 }
 
 // The promises of the step machine, on all that can be said to it. Each field is
@@ -153,6 +188,8 @@ func breach(c Case) string {
 		return "a claim that has been stopped goes on"
 	case c.Pod == Here && !stays && c.Forced && move != Wait && move != Shut && move != Open:
 		return "more is done about a pod that is its controller's than to open its guard"
+	case c.Pod == Gone && c.Heard.Hidden && !c.Heard.Confirmed && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened) && move != Shut:
+		return "the guard of a pod stays open that is only out of sight"
 	}
 	looked := (c.Heard.Prepared || !prepares(c.Claim)) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
 	switch move {
@@ -160,9 +197,13 @@ func breach(c Case) string {
 		if c.Pod != Here || stays {
 			return "a claim goes on whose pod has gone or stays"
 		}
-	case Renew, Follow, Confirm:
+	case Renew, Follow, Confirm, Seek:
 		if c.Pod != Gone {
 			return "a successor is looked for while the pod is there"
+		}
+	case Undo, Release:
+		if c.Pod == Gone && c.Vanished && !c.Heard.Ended {
+			return "a claim ends whose pool is only out of sight"
 		}
 	}
 	switch move {
@@ -202,7 +243,16 @@ func breach(c Case) string {
 		if !looked {
 			return "a pod goes that is not prepared, not looked at, or not its turn"
 		}
-	case Apply:
+	case Ask, Store, Apply:
+		if replaces(c.Claim) && !c.Heard.Found {
+			return "data is moved before the volumes are known"
+		}
+		if move != Apply {
+			break
+		}
+		if len(c.Claim.Undo) == 0 && !c.Heard.Asked && !c.Listed {
+			return "applied before it is known what that changes"
+		}
 		// Who is listed has its undo, if any: both are one write.
 		if len(c.Claim.Undo) == 0 && len(c.Heard.Undo) > 0 && !c.Listed {
 			return "applied before the undo is stored"

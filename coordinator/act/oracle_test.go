@@ -37,6 +37,9 @@ func (w *world) judge(pod *corev1.Pod) {
 	if w.disks != nil {
 		w.disks.judge(pod)
 	}
+	if w.handed == string(pod.UID) {
+		w.accuse("%s was removed while it led", pod.Name)
+	}
 	if !w.byForce && !w.prepared[string(pod.UID)] && !w.broken[pod.Labels[revision]] {
 		w.accuse("%s was removed unprepared", pod.Name)
 	}

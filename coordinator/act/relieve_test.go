@@ -2,12 +2,16 @@ package act
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -91,14 +95,19 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		change func(at *Situation)
 		undone bool
 	}{
-		"nobody has one":            {func(*Situation) {}, true},
-		"one that is away has none": {func(at *Situation) { at.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
-		"one that starts has one":   {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
-		"the pod is still there":    {func(at *Situation) { at.Snapshot.Pods[0].UID = "0" }, false},
+		"nobody has one":                 {func(*Situation) {}, true},
+		"one that is away has none":      {func(at *Situation) { at.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
+		"one that starts has one":        {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
+		"the pod is still there":         {func(at *Situation) { at.Snapshot.Pods[0].UID = "0" }, false},
+		"one with an agent is not shown": {func(*Situation) {}, false},
 		"a setting is shared": {func(at *Situation) {
 			at.Cluster = &v1alpha1.DatabaseCluster{}
 			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, false},
+		"a setting is shared, and not needed any more": {func(at *Situation) {
+			at.Cluster = &v1alpha1.DatabaseCluster{}
+			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+		}, true},
 	} {
 		at, claim := adopting()
 		at.Cluster = &v1alpha1.DatabaseCluster{}
@@ -108,7 +117,18 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		}
 		at.Snapshot.Pods[0].UID = "new"
 		c.change(&at)
-		a, r := &Actor{options: Options{Agents: &agents{}}}, run{}
+		client := kubetest.New().Client(nil)
+		if strings.Contains(name, "not shown") {
+			_, err := client.Kubernetes.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s-3", Labels: map[string]string{v1alpha1.LabelCluster: "search"}},
+				Spec:       corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer}}},
+			}, metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		a, err := New(Options{Agents: &agents{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
+			Namespace: namespace, Name: "search", UID: "u", Epoch: 1})
+		require.NoError(t, err)
+		r := run{over: strings.Contains(name, "not needed")}
 		a.undo(t.Context(), at, claim, r)(&r)
 		require.Equal(t, c.undone, r.heard.Undone, name)
 	}

@@ -52,10 +52,19 @@ type run struct {
 	// the setting of the whole database no more.
 	goneAt time.Time
 	over   bool
+	// lapses counts the prepares that did not last; led are the groups that the pod led
+	// when it was looked at last.
+	lapses int
+	led    map[string]bool
+	// overdue: the pod goes unprepared, because its time is up and the spec says so;
+	// spared: because it is broken by now.
+	overdue, spared bool
 	// byOthers: another pod's agent has emptied the pod.
 	byOthers bool
-	// inherited: the claim is a predecessor's.
+	// inherited: the claim is a predecessor's, taken over at that time. When it says that
+	// the claim was made is by another clock than this process's.
 	inherited bool
+	takenAt   time.Time
 	done      bool
 	said      string
 }
@@ -68,7 +77,7 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 		r = &run{inherited: a.inherits(claim)}
 		r.heard.Ajar = r.inherited
 		if r.inherited {
-			r.notAfter = now.Add(writeAhead)
+			r.notAfter, r.takenAt = now.Add(writeAhead), now
 		}
 		a.runs[claim.ID] = r
 	}
@@ -91,10 +100,18 @@ func (r *run) succeeded() {
 	r.problem, r.errors, r.retryAt = "", 0, time.Time{}
 }
 
+// shown: the pod is in sight again.
+func (r *run) shown() {
+	if r.heard.Hidden {
+		r.heard.Hidden = false
+		r.succeeded()
+	}
+}
+
 // backToBarrier: what was looked at is no longer what is there. The guard is
 // shut, and opened again after that, given what is there then.
 func (r *run) backToBarrier() {
-	r.heard.Observed, r.observedAt = false, time.Time{}
+	r.heard.Observed, r.observedAt, r.led = false, time.Time{}, nil
 	r.heard.Ajar = r.heard.Ajar || r.heard.Opened
 	r.heard.Opened = false
 }

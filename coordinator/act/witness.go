@@ -17,8 +17,9 @@ type barrier struct {
 	groups    [][]string
 }
 
-// barrierOf is the barrier of a claimed pod. A pod that is broken by itself need
-// not speak for itself: its agent may not have started either.
+// barrierOf is the barrier of a claimed pod. A pod whose database does not run need
+// not speak for itself: its agent may not have started either. One that is said to be
+// broken while it runs must: it may have been slow, and be well again.
 func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 	var b barrier
 	agents := map[string]Target{}
@@ -31,7 +32,7 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}
 		if pod.UID == claim.UID {
-			if !broken(claim) && !neverRan(pod, claim) && !byOthers {
+			if runs(pod) && !byOthers {
 				b.own = &target
 			}
 			continue
@@ -109,8 +110,16 @@ func broken(claim policy.Claim) bool {
 	return claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed
 }
 
-// neverRan: the pod goes for good, unprepared, and its database has not started,
-// nor perhaps its agent.
-func neverRan(pod *policy.Pod, claim policy.Claim) bool {
-	return claim.Action == policy.Remove && !prepares(claim) && (pod.Phase == policy.Pending || pod.Phase == policy.NotStarted)
+// runs says whether a pod's database runs, so that its agent has something to say. Of
+// a container that dies again and again, and of which no agent has spoken, that is no
+// more than the kubelet starting it once more.
+func runs(pod *policy.Pod) bool {
+	switch pod.Phase {
+	case policy.Pending, policy.NotStarted, policy.Failed:
+		return false
+	case policy.Started:
+		looping := pod.Problem == policy.CrashLoop || pod.Problem == policy.StartupProbe
+		return !looping || pod.Report != nil
+	}
+	return true
 }

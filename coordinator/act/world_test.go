@@ -46,7 +46,9 @@ type world struct {
 	wrong    []string         // what the oracle saw
 	fresh    int
 	frozen   bool // agents do not answer
-	verdict  policy.Verdict
+	// hidden: nothing is shown of the StatefulSet, which has lost its label or is gone.
+	hidden  bool
+	verdict policy.Verdict
 	// guard is the label of new pods; enforced: Kubernetes keeps those that are closed.
 	guard    string
 	enforced bool
@@ -64,9 +66,19 @@ type world struct {
 	// can empty them. nil: nobody empties others.
 	stranded map[types.UID]bool
 
+	// agentless: no pod has an agent any more.
+	agentless bool
+	// plain: the database asks for no credentials.
+	plain bool
 	// knob is a setting of the whole database that prepares write; nil: there is none.
 	knob *setting
 
+	// handed is the UID of a pod that somebody has made the leader again, though it is prepared.
+	handed   string
+	handings int // how often an agent was asked about that
+
+	// onLook may change what is seen.
+	onLook func(*policy.Snapshot)
 	// onPrepare may replace what an agent answers.
 	onPrepare func(to Target, order Order) (Progress, error)
 }
@@ -99,10 +111,16 @@ func bareWorld(t *testing.T) *world {
 }
 
 func (w *world) create(pod, rev string, live bool) {
-	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, Labels: map[string]string{revision: rev}}}
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod, Labels: map[string]string{revision: rev, v1alpha1.LabelCluster: name}},
+		Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer}}}}
 	if w.guard != "" {
 		object.Labels[v1alpha1.LabelGuard] = w.guard
 	}
+	w.mu.Lock()
+	if w.agentless {
+		object.Spec.InitContainers = nil
+	}
+	w.mu.Unlock()
 	if w.disks != nil {
 		w.disks.attach(object)
 	}
@@ -175,6 +193,10 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 			Management: policy.Parallel, Strategy: policy.OnDelete}},
 		Health: policy.Health{Verdict: w.verdict},
 	}
+	if w.hidden {
+		s.Pools = nil
+		return s
+	}
 	if w.set != nil {
 		s.Pools[0] = w.set.pool(s.Pools[0], cluster.Spec.Update.RollingUpdate)
 	}
@@ -199,7 +221,7 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 			} else if w.broken[p.Revision] {
 				p.Phase, p.Problem = policy.Failed, policy.CrashLoop
 			}
-			if w.stranded != nil && w.prepared[p.UID] && !w.live[object.UID] {
+			if w.prepared[p.UID] {
 				p.Report.Drain = policy.DrainPrepared
 			}
 			if object.DeletionTimestamp != nil {
@@ -212,6 +234,9 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 				p.Phase, p.Problem, p.Report, p.Node = policy.Pending, policy.Unschedulable, nil, ""
 			}
 		}
+		if w.agentless {
+			p.Agent, p.Report, p.Since = false, nil, policy.At(time.Now().Add(-time.Minute)) // and so soaked
+		}
 		if w.disks != nil {
 			w.disks.tell(&p)
 		}
@@ -219,10 +244,15 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 		if w.disks != nil && !w.disks.holds(object) {
 			continue
 		}
-		leads := state == policy.Active && !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Leader })
-		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads})
+		leads := w.handed == "" && !w.prepared[p.UID] && state == policy.Active && !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Leader })
+		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads || p.UID == w.handed})
 	}
-	s.Groups = []policy.Group{group}
+	if !w.agentless { // else nobody tells of any
+		s.Groups = []policy.Group{group}
+	}
+	if w.onLook != nil {
+		w.onLook(&s)
+	}
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/agent/term"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -51,7 +52,10 @@ type agent struct {
 	// received is the newest report while reports are followed, or was asked for since.
 	received Received
 	// heard is how far its reports have come; it stays when received is dropped.
-	heard  mark
+	heard heard
+	// clock is that of its newest run, behind by how much its node's wall clock is behind ours.
+	clock  term.Clock
+	behind term.Least
 	roster ReceivedRoster
 	// problems by stream: why there is none; nil without any.
 	problems map[string]string
@@ -72,6 +76,9 @@ func New(opts Options) (*Agents, error) {
 	if opts.Registerer != nil {
 		if err := opts.Registerer.Register(newAges(a)); err != nil {
 			return nil, fmt.Errorf("register rollcall_report_age_seconds: %w", err)
+		}
+		if err := opts.Registerer.Register(newSkews(a)); err != nil {
+			return nil, fmt.Errorf("register rollcall_agent_clock_skew_seconds: %w", err)
 		}
 	}
 	return a, nil
@@ -182,6 +189,12 @@ func (a *Agents) State(key Key) State {
 	for uid, g := range c.agents {
 		if g.received.Report != nil {
 			s.Reports[uid] = g.received
+		}
+		if skew := g.told(); skew != 0 {
+			if s.Skews == nil {
+				s.Skews = map[string]time.Duration{}
+			}
+			s.Skews[uid] = skew
 		}
 		if g.roster.Roster != nil {
 			s.Rosters = append(s.Rosters, g.roster)

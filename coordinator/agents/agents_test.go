@@ -225,7 +225,7 @@ func TestCallsFailWithReasons(t *testing.T) {
 	without := zero
 	without.IP = ""
 	h.Follow(search, following(without))
-	_, err = h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{})
+	_, err = h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{}, time.Now().Add(time.Minute))
 	require.ErrorIs(t, err, ErrNotFollowed)
 	h.Follow(search, following(zero))
 	_, err = h.Fresh(t.Context(), search, "u0")
@@ -247,10 +247,10 @@ func TestOrdersReachTheirPod(t *testing.T) {
 	}
 	h.serve("10.0.0.1", search, f)
 	h.Follow(search, Following{Agents: []Target{zero}})
-	p, err := h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{Fence: &rollcallv1.Fence{Epoch: 5}})
+	p, err := h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{Fence: &rollcallv1.Fence{Epoch: 5}}, time.Now().Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, "u0", string(p.GetUndo()), "the pod that is meant is named")
-	_, err = h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{Fence: &rollcallv1.Fence{Epoch: 4}})
+	_, err = h.Prepare(t.Context(), search, "u0", &rollcallv1.PrepareRequest{Fence: &rollcallv1.Fence{Epoch: 4}}, time.Now().Add(time.Minute))
 	require.Equal(t, codes.FailedPrecondition, status.Code(err))
 	r, err := h.Restore(t.Context(), search, "u0", &rollcallv1.RestoreRequest{Claim: "c1"})
 	require.NoError(t, err)
@@ -362,8 +362,8 @@ func TestReportAgeMetric(t *testing.T) {
 	eventually(t, func() bool { return h.State(search).Reports["u0"].Report != nil })
 	families, err := registry.Gather()
 	require.NoError(t, err)
-	require.Equal(t, "rollcall_report_age_seconds", families[0].GetName())
-	metric := families[0].GetMetric()[0]
+	require.Equal(t, "rollcall_report_age_seconds", families[1].GetName())
+	metric := families[1].GetMetric()[0]
 	require.InDelta(t, 90, metric.GetGauge().GetValue(), 5)
 	require.Equal(t, "prod/search", metric.GetLabel()[0].GetValue())
 	h.Forget(search)

@@ -29,28 +29,30 @@ func (a *Agents) Fresh(ctx context.Context, key Key, podUID string) (Received, e
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	a.mu.Lock()
-	heard := g.heard
+	before := g.heard
 	a.mu.Unlock()
 	at := time.Now()
 	report, err := client.GetReport(ctx, &rollcallv1.GetReportRequest{Fresh: true, AllGroups: all}, grpc.WaitForReady(true))
 	if err != nil {
 		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
 	}
+	arrived := time.Now()
 	r := Received{Report: report, At: at}
 	// An agent that answers with what it has, or one that plays back, shows nothing of after the call.
-	if age := report.GetAge(); age.IsValid() && time.Now().Add(-age.AsDuration()).Before(at) {
-		r.At = time.Now().Add(-age.AsDuration())
+	if age := report.GetAge(); age.IsValid() && arrived.Add(-age.AsDuration()).Before(at) {
+		r.At = arrived.Add(-age.AsDuration())
 	}
 	// Each look counts up by one, and this one began after the call: what is not newer
 	// than the report that was there before is that one again, or an earlier one.
-	if !heard.before(markOf(report)) {
+	if !before.later(markOf(report), before.incarnation) {
 		if err := a.isMeant(g, report.GetIdentity()); err != nil {
 			return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
 		}
 		return Received{}, fmt.Errorf("fresh report of %s: %w: it has number %d, and number %d was there before",
-			g.target.Pod, ErrPlayedBack, report.GetSequence(), heard.sequence)
+			g.target.Pod, ErrPlayedBack, report.GetSequence(), before.sequence)
 	}
-	if err := a.take(ctx, g, r); err != nil {
+	a.dated(g, report, arrived)
+	if err := a.take(ctx, g, r, before.incarnation); err != nil {
 		return Received{}, fmt.Errorf("fresh report of %s: %w", g.target.Pod, err)
 	}
 	return r, nil
@@ -89,26 +91,65 @@ func (a *Agents) Refresh(ctx context.Context, key Key) error {
 	return errors.Join(failed...)
 }
 
-// Prepare carries an order to the pod's agent. The request's pod_uid is set, unless the
-// order is for another pod's member.
-func (a *Agents) Prepare(ctx context.Context, key Key, podUID string, request *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
+// Prepare carries an order to the pod's agent, which starts no write for it once end
+// has passed here. The request's term is set, and its pod_uid, unless the order is
+// for another pod's member.
+func (a *Agents) Prepare(ctx context.Context, key Key, podUID string, request *rollcallv1.PrepareRequest, end time.Time) (*rollcallv1.PrepareResponse, error) {
 	if request.GetNode() == "" {
 		request.PodUid = podUID
 	}
-	return send(ctx, a, key, podUID, request, rollcallv1.AgentServiceClient.Prepare)
+	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.Prepare)
 }
 
-// Relieve has the pod's agent hand over for another member. The request's
-// pod_uid is set.
-func (a *Agents) Relieve(ctx context.Context, key Key, podUID string, request *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
+// Relieve has the pod's agent hand over for another member, as Prepare does.
+func (a *Agents) Relieve(ctx context.Context, key Key, podUID string, request *rollcallv1.RelieveRequest, end time.Time) (*rollcallv1.RelieveResponse, error) {
 	request.PodUid = podUID
-	return send(ctx, a, key, podUID, request, rollcallv1.AgentServiceClient.Relieve)
+	return order(ctx, a, key, podUID, end, func(t *rollcallv1.Term) { request.Term = t }, request, rollcallv1.AgentServiceClient.Relieve)
 }
 
-// send makes one bounded call of the agent that is followed for the pod.
-func send[Request, Response any](ctx context.Context, a *Agents, key Key, podUID string, request Request,
-	call func(rollcallv1.AgentServiceClient, context.Context, Request, ...grpc.CallOption) (Response, error)) (Response, error) {
-	_, client, done, _, err := a.find(key, podUID)
+// Restore carries an order to the pod's agent. The request names no pod, so the
+// agent is asked who it is before. A claim is restored without an end.
+func (a *Agents) Restore(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	return call(ctx, a, key, podUID, func(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient) (*rollcallv1.RestoreResponse, error) {
+		if err := a.greet(ctx, g, client); err != nil {
+			return nil, err
+		}
+		return client.Restore(ctx, request, grpc.WaitForReady(true))
+	})
+}
+
+// RestoreShared is Restore of a setting of the whole database, which ends as Prepare does.
+func (a *Agents) RestoreShared(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreRequest, end time.Time) (*rollcallv1.RestoreResponse, error) {
+	return call(ctx, a, key, podUID, func(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient) (*rollcallv1.RestoreResponse, error) {
+		if err := a.greet(ctx, g, client); err != nil {
+			return nil, err
+		}
+		var err error
+		if request.Term, err = a.term(ctx, g, client, end); err != nil {
+			return nil, err
+		}
+		return client.Restore(ctx, request, grpc.WaitForReady(true))
+	})
+}
+
+// order sends a request whose term is set.
+func order[Request, Response any](ctx context.Context, a *Agents, key Key, podUID string, end time.Time, set func(*rollcallv1.Term), request Request,
+	send func(rollcallv1.AgentServiceClient, context.Context, Request, ...grpc.CallOption) (Response, error)) (Response, error) {
+	return call(ctx, a, key, podUID, func(ctx context.Context, g *agent, client rollcallv1.AgentServiceClient) (Response, error) {
+		t, err := a.term(ctx, g, client, end)
+		if err != nil {
+			var none Response
+			return none, err
+		}
+		set(t)
+		return send(client, ctx, request, grpc.WaitForReady(true))
+	})
+}
+
+// call talks to the agent that is followed for the pod, for a bounded time.
+func call[Response any](ctx context.Context, a *Agents, key Key, podUID string,
+	talk func(context.Context, *agent, rollcallv1.AgentServiceClient) (Response, error)) (Response, error) {
+	g, client, done, _, err := a.find(key, podUID)
 	if err != nil {
 		var none Response
 		return none, err
@@ -116,27 +157,9 @@ func send[Request, Response any](ctx context.Context, a *Agents, key Key, podUID
 	defer done()
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
-	return call(client, ctx, request, grpc.WaitForReady(true))
-}
-
-// Restore carries an order to the pod's agent. The request names no pod, so the
-// agent is asked who it is before.
-func (a *Agents) Restore(ctx context.Context, key Key, podUID string, request *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
-	g, client, done, _, err := a.find(key, podUID)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	ctx, cancel := a.bounded(ctx)
-	defer cancel()
-	report, err := client.GetReport(ctx, &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
-	if err != nil {
-		return nil, err
-	}
-	if err := a.isMeant(g, report.GetIdentity()); err != nil {
-		return nil, err
-	}
-	return client.Restore(ctx, request, grpc.WaitForReady(true))
+	response, err := talk(ctx, g, client)
+	a.restarted(g, err)
+	return response, err
 }
 
 // find answers the pod's agent and a client for it, until done is called.

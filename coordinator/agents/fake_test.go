@@ -43,6 +43,7 @@ type fakeAgent struct {
 	streams  map[string]int
 	requests []*rollcallv1.GetReportRequest
 	hang     bool // streams send nothing
+	began    time.Time
 }
 
 func newFakeAgent(pod, uid string) *fakeAgent {
@@ -51,9 +52,10 @@ func newFakeAgent(pod, uid string) *fakeAgent {
 	}
 	return &fakeAgent{
 		report: &rollcallv1.Report{
-			Identity: who, Sequence: 1, Age: durationpb.New(0), ObservedAt: timestamppb.Now(), Node: pod,
+			Identity: who, Sequence: 1, Age: durationpb.New(0), ObservedAt: timestamppb.Now(), Uptime: durationpb.New(0), Node: pod,
 			Member: rollcallv1.Membership_MEMBERSHIP_LIVE,
 		},
+		began:   time.Now(),
 		roster:  &rollcallv1.Roster{Identity: who, Sequence: 1},
 		changed: make(chan struct{}),
 		streams: map[string]int{},
@@ -66,7 +68,7 @@ func (f *fakeAgent) say(change func(*rollcallv1.Report)) {
 	defer f.mu.Unlock()
 	report := proto.Clone(f.report).(*rollcallv1.Report)
 	report.Sequence++
-	report.ObservedAt = timestamppb.Now()
+	report.ObservedAt, report.Uptime = timestamppb.Now(), durationpb.New(time.Since(f.began))
 	change(report)
 	f.report = report
 	close(f.changed)

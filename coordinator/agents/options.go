@@ -45,7 +45,7 @@ type Options struct {
 	// Jitter answers a pause of at most twice the one given. Default: a random one
 	// from half of it on.
 	Jitter func(pause time.Duration) time.Duration
-	// Registerer takes rollcall_report_age_seconds; nil: no metrics.
+	// Registerer takes rollcall_report_age_seconds and rollcall_agent_clock_skew_seconds; nil: no metrics.
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger

@@ -29,6 +29,9 @@ func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool) {
 			return err
 		}
 		defer done()
+		a.mu.Lock()
+		asked := g.heard.incarnation
+		a.mu.Unlock()
 		stream, err := client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
 		if err != nil {
 			return err
@@ -37,7 +40,6 @@ func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool) {
 			cancel(fmt.Errorf("no report for %s", a.opts.Silence))
 		})
 		defer silence.Stop()
-		var clocks moment
 		for {
 			report, err := stream.Recv()
 			if err != nil {
@@ -46,8 +48,8 @@ func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool) {
 				}
 				return err
 			}
-			at := clocks.began(report, time.Now())
-			if err := a.take(ctx, g, Received{Report: report, At: at}); err != nil {
+			at := a.dated(g, report, time.Now())
+			if err := a.take(ctx, g, Received{Report: report, At: at}, asked); err != nil {
 				return err
 			}
 			silence.Reset(a.opts.Silence)
@@ -168,15 +170,30 @@ func (a *Agents) setProblem(ctx context.Context, g *agent, stream, problem strin
 	return !had
 }
 
-// take keeps a report if it is the pod's own and the newest.
-func (a *Agents) take(ctx context.Context, g *agent, r Received) error {
+// dated is when the observation of a report began that has just arrived. What the
+// agent's clocks say is noted.
+func (a *Agents) dated(g *agent, r *rollcallv1.Report, arrived time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r.GetIdentity().GetPodUid() != g.target.UID {
+		return time.Time{} // take refuses it
+	}
+	if g.compare(r, arrived) {
+		a.opts.Logger.Warn("clocks differ", "cluster", g.cluster.key.String(), "pod", g.target.Pod, "ahead", g.told().String())
+	}
+	return began(&g.clock, r, arrived)
+}
+
+// take keeps a report if it is the pod's own and the newest; see heard for asked.
+func (a *Agents) take(ctx context.Context, g *agent, r Received, asked uint64) error {
 	if err := a.isMeant(g, r.Report.GetIdentity()); err != nil {
 		return err
 	}
 	a.mu.Lock()
-	if is := markOf(r.Report); ctx.Err() == nil && (g.heard.before(is) || g.heard == is && (g.received.Report == nil || r.At.After(g.received.At))) {
+	if is := markOf(r.Report); ctx.Err() == nil && (g.heard.later(is, asked) || g.heard.mark == is && (g.received.Report == nil || r.At.After(g.received.At))) {
 		g.cluster.shareNodes(r.Report)
-		g.received, g.heard = r, is
+		g.received = r
+		g.heard.advance(is)
 	}
 	a.mu.Unlock()
 	a.changed(g.cluster.key)

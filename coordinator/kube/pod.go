@@ -86,7 +86,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		GuardCluster: pod.Labels[v1alpha1.LabelGuardCluster], Shared: sharedLabels(pod.Labels),
 		Claim: pod.Annotations[v1alpha1.AnnotationClaim], Unit: pod.Annotations[v1alpha1.AnnotationUnit],
 		Phase: s.phase, Since: s.since, Problem: s.problem,
-		Agent: hasAgent(&pod.Spec), Container: container, Image: image,
+		Agent: HasAgent(&pod.Spec), Container: container, Image: image,
 	}
 	p.Shape, p.NoVolume = shapeOfPod(pod), lacksVolume(pod)
 	p.Replace, p.NeverReplace = replaceAsked(pod)
@@ -148,7 +148,8 @@ func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (nam
 	return want, ""
 }
 
-func hasAgent(spec *corev1.PodSpec) bool {
+// HasAgent: an agent's container is in the pod, running or not.
+func HasAgent(spec *corev1.PodSpec) bool {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			if containers[i].Name == v1alpha1.AgentContainer {

@@ -94,14 +94,17 @@ func (c Call) Write() bool {
 // Client makes a client. Intercept, which may be nil, is called with each
 // request: an error from the first call is the answer and nothing is done;
 // the function that it returns is called when the request has been carried
-// out, and an error from that is the answer although it has.
+// out, and an error from that is the answer although it has. While intercept makes
+// one request wait, others are served, as by a real API server.
 func (s *Server) Client(intercept func(Call) (after func() error, err error)) *Client {
 	c := &Client{Kubernetes: &fake.Clientset{}, Clusters: fakeclusters.New()}
-	forward := func(invoke func(k8stesting.Action) (runtime.Object, error)) k8stesting.ReactionFunc {
+	forward := func(fake *k8stesting.Fake, invoke func(k8stesting.Action) (runtime.Object, error)) k8stesting.ReactionFunc {
 		return func(action k8stesting.Action) (bool, runtime.Object, error) {
 			after := func() error { return nil }
 			if intercept != nil {
+				fake.Unlock() // a fake clientset holds it while it reacts
 				done, err := intercept(callOf(action))
+				fake.Lock()
 				if err != nil {
 					return true, nil, err
 				}
@@ -116,8 +119,8 @@ func (s *Server) Client(intercept func(Call) (after func() error, err error)) *C
 			return true, object, err
 		}
 	}
-	c.Kubernetes.AddReactor("*", "*", forward(func(a k8stesting.Action) (runtime.Object, error) { return s.store.Invokes(a, nil) }))
-	c.Clusters.PrependReactor("*", "*", forward(func(a k8stesting.Action) (runtime.Object, error) { return s.clusters.Invokes(a, nil) }))
+	c.Kubernetes.AddReactor("*", "*", forward(&c.Kubernetes.Fake, func(a k8stesting.Action) (runtime.Object, error) { return s.store.Invokes(a, nil) }))
+	c.Clusters.PrependReactor("*", "*", forward(&c.Clusters.Fake, func(a k8stesting.Action) (runtime.Object, error) { return s.clusters.Invokes(a, nil) }))
 	c.Kubernetes.AddWatchReactor("*", func(a k8stesting.Action) (bool, watch.Interface, error) {
 		w, err := s.store.InvokesWatch(a)
 		return true, w, err

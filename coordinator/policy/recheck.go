@@ -15,8 +15,18 @@ import (
 //
 // After an evacuation the last copy of a group must be elsewhere, in the
 // database's own view.
+//
+// A replacement whose pod is written down as empty can not be given up, so it must
+// be able to end, whatever is limited or decided meanwhile: see emptied.go.
 func Recheck(s Snapshot, pod string) (*Step, *Hold) {
+	empty := isWrittenEmpty(&s, pod)
+	if empty {
+		s.Cluster.Status.Claims = withoutLaterEmptied(&s, pod)
+	}
 	d := newDecision(&s, pod, true)
+	if empty {
+		d.explain = pod
+	}
 	for i := range d.order {
 		c := &d.order[i]
 		if c.Name != pod {
@@ -24,6 +34,9 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 		}
 		d.needed = cost([]*candidate{c})
 		hold, notes := d.ask(c)
+		if empty {
+			hold = firstOfEmptied(d.explained, s.Health.Verdict)
+		}
 		if hold != nil {
 			return nil, hold
 		}

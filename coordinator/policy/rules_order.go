@@ -64,7 +64,7 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	if c.serves {
 		low = d.lowAway
 	}
-	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() {
+	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() || d.lowerWaitForCure(c) {
 		return nil
 	}
 	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
@@ -87,7 +87,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	}
 	for i := range d.order[:c.place] {
 		earlier := d.order[i].pod
-		if waitsFor(earlier, c) || waitsForOperation(&d.order[i], c) {
+		if waitsFor(earlier, c) || waitsForOperation(&d.order[i], c) || d.waitsForCure(earlier, c) {
 			continue // else neither could ever go
 		}
 		if c.serves && !earlier.away {

@@ -341,7 +341,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.claim == nil && (d.x.knownDead(p) || d.x.notYetCreated(p)):
+		case p.claim == nil && d.x.knownDead(p), d.x.notYetCreated(p):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),

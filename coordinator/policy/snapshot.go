@@ -280,6 +280,9 @@ type Report struct {
 	After []string `json:"after"`
 	// Veto is why this pod must not go, in the engine's words.
 	Veto string `json:"veto"`
+	// ClockSkewSeconds is by how much its node's clock is ahead of the coordinator's, or
+	// behind, when that is worth telling. Nothing is decided by it. Default: 0.
+	ClockSkewSeconds int `json:"clockSkewSeconds,omitempty"`
 }
 
 // Membership is whether a pod is in the database's own membership.

@@ -86,6 +86,11 @@ type Connection struct {
 	// manager is asked there, and waited for.
 	// +optional
 	Failover string `json:"failover,omitempty"`
+	// maxLagSeconds is how far a replica may be behind to count as a copy and as one
+	// that can take over, for engines whose replicas lag. Default: 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxLagSeconds int64 `json:"maxLagSeconds,omitempty"`
 }
 
 // FailoverExternal: another manager than Rollcall's agents moves the primary.

@@ -14,6 +14,9 @@ func (v *validator) spec(s *Spec) {
 	oneOf(v, specField+"guard", s.Guard, GuardEnforce, GuardAudit, GuardOff)
 	v.update(&s.Update)
 	v.failover(s.Connection.Failover)
+	if lag := s.Connection.MaxLagSeconds; lag != 0 {
+		within(v, specField+"connection.maxLagSeconds", lag, 1)
+	}
 
 	const p = specField + "policy."
 	oneOf(v, p+"unit", s.Policy.Unit, UnitPod, UnitZone, UnitAll)

@@ -153,6 +153,8 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			ClusterFile: connection.ClusterFile,
 			Client:      connection.Client,
 			Failover:    connection.Failover,
+
+			MaxLagSeconds: connection.MaxLagSeconds,
 		},
 		Drain: config.Drain{
 			Evacuate:       spec.Drain.Data.Restart == policy.Lose,

@@ -212,14 +212,14 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 func TestConnectionAndDrain(t *testing.T) {
 	w := newWorld(t)
 	w.cluster.Spec.Connection = policy.Connection{
-		Host: "localhost", Port: 8984, Failover: policy.FailoverExternal,
+		Host: "localhost", Port: 8984, Failover: policy.FailoverExternal, MaxLagSeconds: 25,
 		TLS: policy.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
 	}
 	w.cluster.Spec.Drain.Data.Restart = policy.Lose
 	w.ensure()
 	file := w.file()
 	require.Equal(t, config.Connection{
-		Host: "localhost", Port: 8984, Failover: "External",
+		Host: "localhost", Port: 8984, Failover: "External", MaxLagSeconds: 25,
 		TLS: config.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
 	}, file.Connection)
 	require.Equal(t, config.Drain{Evacuate: true, TimeoutSeconds: 86400}, file.Drain)

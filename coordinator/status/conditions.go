@@ -21,7 +21,6 @@ const (
 	reasonPaused      = "Paused"
 	reasonStalled     = "Stalled"
 	reasonProgress    = "Progressing"
-	reasonPodsAway    = "PodsAway"
 	reasonHealthy     = "Healthy"
 	reasonNotYet      = "NotYetHealthy"
 	reasonWasHealthy  = "WasHealthy"
@@ -30,6 +29,13 @@ const (
 	reasonSelected    = "SelectsPods"
 	reasonUnspecified = "Unknown"
 )
+
+// ReasonPodsAway is that of Ready while pods are away at rest, and of Available while
+// some have been for longer than a start may take.
+const ReasonPodsAway = "PodsAway"
+
+// AwayForLong begins what Available says of those.
+const AwayForLong = "away for longer than policy.startSeconds: "
 
 // Conditions are the conditions that follow from a decision, following on the
 // ones that the object has: a condition keeps its transition time as long as
@@ -60,7 +66,11 @@ func ready(d Decision) metav1.Condition {
 	case d.Phase == policy.ClusterDone:
 		return condition(v1alpha1.ConditionReady, true, reasonDone, "every pod runs the revision that its StatefulSet wants, and is back")
 	case d.Phase == policy.ClusterIdle && d.Pods.Away > 0:
-		return condition(v1alpha1.ConditionReady, false, reasonPodsAway, fmt.Sprintf("%d of %d pods are away", d.Pods.Away, d.Pods.Desired))
+		message := fmt.Sprintf("%d of %d pods are away", d.Pods.Away, d.Pods.Desired)
+		if absent := AbsentPods(d); len(absent) > 0 {
+			message += ": " + describe(absent)
+		}
+		return condition(v1alpha1.ConditionReady, false, ReasonPodsAway, message)
 	case d.Phase == policy.ClusterIdle:
 		return condition(v1alpha1.ConditionReady, false, reasonIdle, "nothing should go, and not everything is known to be up to date and back")
 	}
@@ -93,7 +103,8 @@ func stalled(d Decision) metav1.Condition {
 	return condition(v1alpha1.ConditionStalled, true, reason, message)
 }
 
-// available says what the database can do, whether or not a rollout goes on.
+// available says what the database can do, whether or not a rollout goes on, and
+// who has not served for longer than a start may take.
 func available(d Decision) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionAvailable, Reason: string(policy.Unhealthy), Message: d.Snapshot.Health.Reason}
 	switch d.Snapshot.Health.Verdict {
@@ -108,6 +119,15 @@ func available(d Decision) metav1.Condition {
 	default:
 		c.Status = metav1.ConditionUnknown
 		c.Message = cmp.Or(c.Message, "no agent says how the database is")
+	}
+	if overdue := OverduePods(d); len(overdue) > 0 {
+		if c.Reason == reasonHealthy {
+			c.Message = "the database works"
+		}
+		if c.Status == metav1.ConditionTrue {
+			c.Reason = ReasonPodsAway
+		}
+		c.Message += "; " + AwayForLong + describe(overdue)
 	}
 	return c
 }

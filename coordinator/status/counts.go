@@ -36,12 +36,17 @@ func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
 	return c
 }
 
-// failed is direct evidence that a pod cannot work as it is; a pod that only
-// takes long is not counted.
+// failed is direct evidence that a pod cannot work as it is: it has failed, or
+// something is wrong with it that has a name. A pod that only takes long is not
+// counted; see Overdue.
 func failed(pod policy.Pod) bool {
-	switch pod.Problem {
-	case policy.CrashLoop, policy.ImagePull, policy.BadConfig, policy.InitFailed:
-		return pod.Phase != policy.Ready && pod.Phase != policy.Terminating
+	switch {
+	case pod.Problem == policy.NodeGone:
+		return true
+	case pod.Phase == policy.Terminating:
+		return pod.Problem == policy.StuckEnding
+	case pod.Phase == policy.Ready:
+		return false
 	}
-	return pod.Phase == policy.Failed
+	return pod.Phase == policy.Failed || pod.Problem.Wrong() != ""
 }

@@ -34,6 +34,9 @@ type Decision struct {
 	// HeldSince says since when each of the Waits has lasted without a break, by
 	// its key, as far as that is known.
 	HeldSince map[string]time.Time
+	// AwaySince says since when each pod that does not serve has not, as far as that
+	// is known.
+	AwaySince map[string]time.Time
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
 	SpecError error
@@ -44,6 +47,8 @@ type Decision struct {
 	// Waiting is, by pod, what an open claim waits for, in the words of whoever
 	// carries it out.
 	Waiting map[string]string
+	// Settings of the whole database that could not be put back yet, with why.
+	Settings map[string]string
 }
 
 // Guard is what people should know of the guard, beside whether it enforces.

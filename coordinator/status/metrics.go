@@ -29,6 +29,10 @@ var states = []struct {
 	{"failed", func(c PodCounts) int32 { return c.Failed }},
 }
 
+// stateOverdue is that of pods that have not served for longer than a start may
+// take, and are not counted as failed.
+const stateOverdue = "overdue"
+
 // metrics show decisions. Label values are names of clusters, pools and rules
 // only, never text from a database or an agent. It is an Observer.
 type metrics struct {
@@ -82,6 +86,7 @@ func (m *metrics) Decided(previous *Decision, next Decision) {
 	for _, s := range states {
 		m.pods.WithLabelValues(cluster, s.name).Set(float64(s.count(next.Pods)))
 	}
+	m.pods.WithLabelValues(cluster, stateOverdue).Set(float64(countOverdue(next)))
 	m.holds.show(cluster, next.Plan)
 	m.decisions.WithLabelValues(verdictOf(next.Plan)).Inc()
 	m.stall(cluster, next)

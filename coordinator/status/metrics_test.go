@@ -27,6 +27,7 @@ rollcall_pods{cluster="prod/search",state="away"} 0
 rollcall_pods{cluster="prod/search",state="current"} 2
 rollcall_pods{cluster="prod/search",state="desired"} 3
 rollcall_pods{cluster="prod/search",state="failed"} 0
+rollcall_pods{cluster="prod/search",state="overdue"} 0
 rollcall_pods{cluster="prod/search",state="ready"} 3
 rollcall_pods{cluster="prod/search",state="updated"} 1
 # HELP rollcall_current_replicas Pods of a pool that run another revision than its update revision.

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,7 +35,42 @@ func Waits(d Decision) []Wait {
 	for _, c := range d.Claims {
 		waits = append(waits, Wait{Hold: claimWait(d, c), Key: claimKey(c), rank: ownReason})
 	}
+	return append(waits, settingWaits(d)...)
+}
+
+// reasonSetting is why a cluster is stalled of which a setting is not put back.
+const reasonSetting = "SettingNotRestored"
+
+// settingWaits are the settings that stay as prepares have left them.
+func settingWaits(d Decision) []Wait {
+	var waits []Wait
+	for _, knob := range slices.Sorted(maps.Keys(d.Settings)) {
+		waits = append(waits, Wait{Key: settingKey(knob), rank: ownReason, Hold: policy.Hold{Rule: reasonSetting,
+			Reason:   fmt.Sprintf("%s is still as a restart has set it, and could not be put back: %s", knob, d.Settings[knob]),
+			Unblocks: "a live pod with an agent, or the setting put back by hand"}})
+	}
 	return waits
+}
+
+func settingKey(knob string) string { return "setting " + knob }
+
+// SettingLate: a setting could not be put back for longer than a rollout may make no
+// progress; next is when that will be so.
+func SettingLate(d Decision) (late bool, next time.Time) {
+	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
+	for knob := range d.Settings {
+		due := d.DecidedAt.Add(patience)
+		if at, known := d.HeldSince[settingKey(knob)]; known {
+			due = at.Add(patience)
+		}
+		if !due.After(d.DecidedAt) {
+			return true, time.Time{}
+		}
+		if next.IsZero() || due.Before(next) {
+			next = due
+		}
+	}
+	return false, next
 }
 
 // WaitKeys are the keys of all waits, whose reasons take longer to find.
@@ -45,6 +81,9 @@ func WaitKeys(d Decision) []string {
 	}
 	for _, c := range d.Claims {
 		keys = append(keys, claimKey(c))
+	}
+	for knob := range d.Settings {
+		keys = append(keys, settingKey(knob))
 	}
 	return keys
 }
@@ -82,7 +121,11 @@ func claimWait(d Decision, c policy.Claim) policy.Hold {
 	} else if _, hold := policy.Recheck(d.Snapshot, c.Pod); hold != nil {
 		return *hold
 	}
-	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimWords(d, c)}
+	reason := claimWords(d, c)
+	if why := d.Waiting[c.Pod]; why != "" {
+		reason += ": " + why
+	}
+	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: reason}
 }
 
 // longestWait is what a person should look at when nothing got better for too

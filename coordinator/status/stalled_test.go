@@ -110,3 +110,31 @@ func TestExplainSaysWhatToDo(t *testing.T) {
 	require.Equal(t, policy.NodeGone.Wrong(), facts["problem"])
 	require.Equal(t, policy.NodeGone.Advice(), facts["to do"])
 }
+
+// A setting of the whole database that is not put back stalls in the end, with the words
+// of whoever tried, also when nothing else is to be done.
+func TestASettingThatIsNotPutBackStalls(t *testing.T) {
+	d := search(t)
+	d.Claims, d.Plan, d.Phase = nil, policy.Plan{}, policy.ClusterDone
+	late, next := SettingLate(d)
+	require.False(t, late)
+	require.Zero(t, next)
+
+	d.Settings = map[string]string{"cluster.routing.allocation.enable": "no agent is there to put it back"}
+	d.Snapshot.Cluster.Spec.Policy.ProgressSeconds = 600
+	require.Equal(t, []string{"setting cluster.routing.allocation.enable"}, WaitKeys(d))
+	late, next = SettingLate(d)
+	require.False(t, late)
+	require.Equal(t, d.DecidedAt.Add(10*time.Minute), next)
+	d.HeldSince = map[string]time.Time{"setting cluster.routing.allocation.enable": d.DecidedAt.Add(-599 * time.Second)}
+	late, next = SettingLate(d)
+	require.False(t, late)
+	require.Equal(t, d.DecidedAt.Add(time.Second), next)
+	d.HeldSince["setting cluster.routing.allocation.enable"] = d.DecidedAt.Add(-10 * time.Minute)
+	late, _ = SettingLate(d)
+	require.True(t, late)
+
+	d.Phase = policy.ClusterStalled
+	require.Equal(t, &Stall{Rule: "SettingNotRestored", Message: "cluster.routing.allocation.enable is still as a restart has set it, and could not be put back: " +
+		"no agent is there to put it back, for 10m; unblocked by: a live pod with an agent, or the setting put back by hand"}, StallOf(d))
+}

@@ -89,7 +89,7 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 		add(policy.ProcessIsMarkedAsExcluded, time.Time{})
 	}
 	for _, key := range w.taintsOf(k.Node) {
-		list = append(list, policy.PodCondition{Type: policy.NodeTaintDetected, Key: key, Since: policy.At(w.noticed(p.name, policy.NodeTaintDetected, key))})
+		list = append(list, policy.PodCondition{Type: policy.NodeTaintDetected, Key: key, Since: policy.At(w.taintedSince(k, key))})
 	}
 	return list
 }
@@ -115,6 +115,29 @@ func (w *world) taintsOf(node string) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// taintedSince is from when on the pod has been on a node with such a taint: since the
+// taint was set, where Kubernetes notes that, else since it was first seen; in neither
+// case before there was the pod.
+func (w *world) taintedSince(k *kube.Pod, key string) time.Time {
+	first := w.in.Now
+	for _, t := range w.in.Kube.Nodes[k.Node].Taints {
+		if t.Key != key {
+			continue
+		}
+		since := t.Since
+		if since.IsZero() {
+			since = w.noticed(k.Name, policy.NodeTaintDetected, key)
+		}
+		if since.Before(first) {
+			first = since
+		}
+	}
+	if k.Created.After(first) {
+		return k.Created
+	}
+	return first
 }
 
 // tolerated are the keys of those taints of its node that a pod tolerates.

@@ -169,6 +169,51 @@ func TestEachTaintIsSeenByItself(t *testing.T) {
 	require.Empty(t, one(t, in, "search-1").Tolerates, "one of the two it does not tolerate")
 }
 
+// A taint counts from when it was set, not from when somebody first looked; where
+// nobody noted that, from when it was first seen, and never from before the pod.
+func TestTaintsCountFromWhenTheyWereSet(t *testing.T) {
+	hour := int64(3600)
+	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
+	for name, c := range map[string]struct {
+		taints        []time.Time // of one key, with different effects
+		seen, created time.Time
+		want          time.Time
+	}{
+		"set long before it was seen":    {[]time.Time{ago(2 * time.Hour)}, time.Time{}, ago(9 * time.Hour), ago(2 * time.Hour)},
+		"set before, and seen later":     {[]time.Time{ago(2 * time.Hour)}, ago(time.Hour), ago(9 * time.Hour), ago(2 * time.Hour)},
+		"set anew since it was seen":     {[]time.Time{ago(time.Minute)}, ago(time.Hour), ago(9 * time.Hour), ago(time.Minute)},
+		"the pod came later":             {[]time.Time{ago(2 * time.Hour)}, time.Time{}, ago(time.Hour), ago(time.Hour)},
+		"nobody noted when":              {[]time.Time{{}}, ago(time.Hour), ago(9 * time.Hour), ago(time.Hour)},
+		"seen over an earlier pod":       {[]time.Time{{}}, ago(2 * time.Hour), ago(time.Hour), ago(time.Hour)},
+		"nobody noted, first seen now":   {[]time.Time{{}}, time.Time{}, ago(9 * time.Hour), noon},
+		"set, says a clock that is fast": {[]time.Time{noon.Add(time.Hour)}, time.Time{}, ago(9 * time.Hour), noon},
+		"the older one of two":           {[]time.Time{ago(time.Minute), ago(2 * time.Hour)}, time.Time{}, ago(9 * time.Hour), ago(2 * time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := made(
+				spec(func(s *policy.Spec) {
+					automatic(s)
+					s.Replacement.Taints = []policy.ReplacementTaint{{Key: "*", DurationSeconds: &hour}}
+				}),
+				editPod(1, func(k *kube.Pod) { k.Created = c.created }),
+				func(in *Input) {
+					node := kube.Node{Name: "node1"}
+					for i, since := range c.taints {
+						effect := []corev1.TaintEffect{corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule}[i]
+						node.Taints = append(node.Taints, kube.Taint{Key: "example.com/maintenance", Effect: effect, Since: since})
+					}
+					in.Kube.Nodes["node1"] = node
+					if !c.seen.IsZero() {
+						in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "NodeTaintDetected", Key: "example.com/maintenance", Since: policy.At(c.seen)}}
+					}
+				})
+			got := one(t, in, "search-1").Conditions
+			require.Len(t, got, 1)
+			require.True(t, c.want.Equal(got[0].Since.Time), "%s, want %s", got[0].Since, c.want)
+		})
+	}
+}
+
 func dropPod(i int) edit {
 	return func(in *Input) { in.Kube.Pods = append(in.Kube.Pods[:i:i], in.Kube.Pods[i+1:]...) }
 }

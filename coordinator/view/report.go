@@ -52,6 +52,8 @@ func (w *world) byItself(p *pod) *policy.Report {
 		Drain:         drainOf(r.GetDrain()),
 		DrainDetail:   r.GetDrainDetail(),
 		After:         []string{},
+
+		ClockSkewSeconds: int(w.in.Agents.Skews[string(p.kube.UID)].Seconds()),
 	}
 	if out.Member == policy.NotLive {
 		out.NotLiveSeconds = max(0, r.GetNotLive().AsDuration().Seconds())

@@ -13,6 +13,8 @@ var (
 	ErrStatus = errors.New("not a status document")
 	// ErrUnavailable: the database itself could not be asked.
 	ErrUnavailable = errors.New("the database is unavailable")
+	// ErrRecovering: nothing is included while a recovery is under way.
+	ErrRecovering = errors.New("the database is recovering")
 	// ErrWrongDatabase: the answer is of another database than the cluster file's.
 	ErrWrongDatabase = errors.New("another database answered")
 	// ErrNotThere: the database has no process of the pod.

@@ -31,6 +31,9 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 		if why := e.ready(s); why != "" {
 			return running("%s", why), nil
 		}
+		if s.maintenance != "" {
+			return running("%s", s.maintained()), nil
+		}
 		if why := s.noPlace(u.Node); why != "" {
 			return refused("%s", why), nil
 		}
@@ -69,6 +72,13 @@ func (s sight) noPlace(node string) string {
 		return fmt.Sprintf("data have %d copies in as many zones, and without %s there is storage in %d", copies, engines.OneLine(node), len(zones))
 	}
 	return ""
+}
+
+// maintained says why nothing is excluded: whoever works in a zone takes processes of
+// it down, and the database, which waits for these, does not count what is missing.
+func (s sight) maintained() string {
+	return fmt.Sprintf("zone %s is under maintenance for %d s more: until that ends, or somebody says maintenance off, nothing is excluded",
+		engines.OneLine(s.maintenance), int(s.remaining))
 }
 
 // exclude adds the pod to the exclusion list, with the mark that says whose it is.

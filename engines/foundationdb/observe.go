@@ -92,14 +92,14 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 	}
 	own := s.of(name)
 	o.Roles, o.Rank = rolesOf(own), rankOf(own)
-	o.Member = engines.NotLive
 	o.Settled = len(own) > 0 && o.Health.Verdict != engines.Red
 	for _, p := range own {
 		o.DataBytes += p.stored
 		o.Version = p.version
 		o.Excluded = o.Excluded || s.excludedByAddress(p)
 		if s.earlier(p) {
-			o.Member, o.Settled = engines.NotLive, false
+			// The database has yet to notice that it ended: nobody can say of the new one.
+			o.Member, o.Settled = engines.MembershipUnknown, false
 			o.Veto = fmt.Sprintf("%s is listed with the process of an earlier pod", endpoint(p.address))
 			return o
 		}
@@ -110,12 +110,28 @@ func (e *Engine) observation(s sight, err error) engines.Observation {
 		o.Settled = o.Settled && p.state() == engines.Active && p.hasItsData()
 	}
 	if len(own) == 0 {
+		if why := s.notAll(e.options.Recovered); why != "" {
+			o.Veto = "whether its process is in the database is not known: " + why
+			return o
+		}
+		o.Member = engines.NotLive
 		return o
 	}
 	if _, known := s.zoneOf(name); !known {
 		o.Veto = "its fault domain is not known, or not one: start fdbserver with --locality_zoneid"
 	}
 	return o
+}
+
+// notAll tells why a process that the document does not list may be there all the same.
+func (s sight) notAll(recovered time.Duration) string {
+	if why := s.settling(); why != "" {
+		return why
+	}
+	if s.recovered < recovered {
+		return s.justRecovered(recovered)
+	}
+	return ""
 }
 
 // excludedByAddress: by nothing that a new pod in its place would have, too.

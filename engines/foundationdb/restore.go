@@ -2,6 +2,7 @@ package foundationdb
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,10 @@ func (e *Engine) include(ctx context.Context, s sight, entries []string, notAfte
 	if len(there) == 0 {
 		return engines.Progress{State: engines.Done}, nil
 	}
+	// Whoever is included may be recruited, and the list is part of what a recovery reads.
+	if why := s.recovering(); why != "" {
+		return running("%d entries stay on the exclusion list until the database has recovered: %s", len(there), why), nil
+	}
 	if err := engines.InTime(notAfter); err != nil {
 		return engines.Progress{}, err
 	}
@@ -52,7 +57,10 @@ func (e *Engine) Sweep(ctx context.Context, keep []string) error {
 		return err
 	}
 	entries := s.leftovers(e.options.Instance, keep)
-	_, err = e.include(ctx, s, entries, time.Time{})
+	progress, err := e.include(ctx, s, entries, time.Time{})
+	if err == nil && progress.State != engines.Done && s.recovering() != "" {
+		return fmt.Errorf("%w: %s", ErrRecovering, progress.Detail)
+	}
 	return err
 }
 

@@ -2,10 +2,12 @@ package foundationdb
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/sorted"
 )
 
@@ -147,6 +149,36 @@ func (s *status) copies() (int, bool) {
 
 // forbidden are messages during which nothing may be taken away.
 var forbidden = []string{"unreadable_configuration", "full_replication_timeout", "storage_servers_error", "log_servers_error"}
+
+// incomplete are messages with which the database says that its document lacks
+// something of what is there.
+var incomplete = []string{"status_incomplete", "unreachable_processes"}
+
+// settling tells why the document may not list all that is there; empty: it does.
+// Whoever makes it hears of processes from themselves: after a recovery, begun by
+// another controller perhaps, not of all of them at once.
+func (s *status) settling() string {
+	if why := s.recovering(); why != "" {
+		return why
+	}
+	for _, m := range s.messages {
+		if slices.Contains(incomplete, m) {
+			return "the database says " + m
+		}
+	}
+	return ""
+}
+
+// recovering tells whether a recovery is under way, or may be; empty: none is.
+func (s *status) recovering() string {
+	switch {
+	case s.recovery == "" || s.generations == nil:
+		return "the status does not say how far the recovery is"
+	case s.recovery != fullyRecovered || *s.generations != 1:
+		return fmt.Sprintf("a recovery is under way: %s, %d generations of logs", engines.OneLine(s.recovery), *s.generations)
+	}
+	return ""
+}
 
 // alarm is the first of them that the database raises.
 func (s *status) alarm() string {

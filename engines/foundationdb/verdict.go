@@ -36,9 +36,9 @@ func (s *status) verdict(away []remembered) engines.Health {
 	case len(s.coordinators) == 0:
 		return say(engines.VerdictUnknown, "the status lists no coordinators")
 	case s.recovery == "" || s.generations == nil:
-		return say(engines.VerdictUnknown, "the status does not say how far the recovery is")
-	case s.recovery != fullyRecovered || *s.generations != 1:
-		return say(engines.Yellow, "a recovery is under way: %s, %d generations of logs", engines.OneLine(s.recovery), *s.generations)
+		return say(engines.VerdictUnknown, "%s", s.recovering())
+	case s.recovering() != "":
+		return say(engines.Yellow, "%s", s.recovering())
 	case !known:
 		return say(engines.VerdictUnknown, "redundancy mode %q is not known", engines.OneLine(s.redundancy))
 	case s.dataState == "missing_data":
@@ -115,7 +115,11 @@ func (s *status) calm() bool {
 func (s sight) health(wanted time.Duration) engines.Health {
 	h := s.verdict(s.away)
 	if (h.Verdict == engines.Green || h.Verdict == engines.Recoverable) && s.recovered < wanted {
-		return engines.Health{Verdict: engines.Yellow, Reason: fmt.Sprintf("the database recovered %d s ago, %d s are wanted", int(s.recovered.Seconds()), int(wanted.Seconds()))}
+		return engines.Health{Verdict: engines.Yellow, Reason: s.justRecovered(wanted)}
 	}
 	return h
+}
+
+func (s sight) justRecovered(wanted time.Duration) string {
+	return fmt.Sprintf("the database recovered %d s ago, %d s are wanted", int(s.recovered.Seconds()), int(wanted.Seconds()))
 }

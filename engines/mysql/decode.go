@@ -19,6 +19,7 @@ func (a answers) state(d *dialect, now time.Time) State {
 	s := State{
 		Node:    name(cmp.Or(i.text("report_host"), i.text("hostname")), cmp.Or(trimZero(i.text("report_port")), i.text("port"))),
 		ID:      i.words("id"),
+		Unnamed: i.text("report_host") == "",
 		Version: i.words("version"),
 		Flavor:  d.flavor,
 		Looked:  now,
@@ -249,6 +250,8 @@ func (a answers) semiSync(d *dialect) SemiSync {
 	s.Installed = sourceThere && replicaThere
 	s.Working, _ = c.on("rpl_semi_sync_source_status", "rpl_semi_sync_master_status")
 	s.Acknowledging, _ = c.on("rpl_semi_sync_replica_status", "rpl_semi_sync_slave_status")
+	waits, told := v.on("rpl_semi_sync_source_wait_no_replica", "rpl_semi_sync_master_wait_no_slave")
+	s.GivesUp = told && !waits
 	count := func(n uint64, _ bool) int { return int(min(n, 1<<16)) }
 	s.Clients = count(c.number("rpl_semi_sync_source_clients", "rpl_semi_sync_master_clients"))
 	s.Waiting = count(c.number("rpl_semi_sync_source_wait_sessions", "rpl_semi_sync_master_wait_sessions"))

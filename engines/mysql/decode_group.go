@@ -8,6 +8,7 @@ const (
 	memberRecovering = "RECOVERING"
 	memberAway       = "UNREACHABLE"
 	memberOffline    = "OFFLINE"
+	memberFailed     = "ERROR"
 	rolePrimary      = "PRIMARY"
 	roleSecondary    = "SECONDARY"
 )
@@ -28,6 +29,10 @@ func (a answers) group(d *dialect, own State) *GroupState {
 		m := GroupMember{
 			ID: r.words("id"), Host: r.words("host"), Port: int(min(port, 1<<16)),
 			State: r.words("state"), Role: r.words("role"), Version: r.words("version"),
+		}
+		if m.ID == "" && m.State == memberOffline { // itself, before it was ever in the group
+			m.ID = own.ID
+			m.Host, m.Port = split(own.Node)
 		}
 		if m.ID == "" {
 			continue
@@ -55,6 +60,7 @@ func (a answers) galera(own State) *GroupState {
 	switch state := c.text("wsrep_local_state_comment"); {
 	case state == "Synced" && ready:
 		m.State = memberOnline
+	case strings.HasPrefix(state, "Join"):
 	case !ready, strings.HasPrefix(state, "Disconnected"), state == "Initialized":
 		m.State = memberOffline
 	}

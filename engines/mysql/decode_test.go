@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 const (
@@ -61,7 +63,7 @@ func TestDecodeMySQL(t *testing.T) {
 func TestDecodeMariaDB(t *testing.T) {
 	now, lag := time.Unix(1800000001, 0), time.Duration(0)
 	require.Equal(t, State{
-		Node: "db-1:3307", ID: "2", Version: "10.11.19-MariaDB-0+deb12u1-log", Flavor: MariaDB, Serving: true, Looked: now, Started: time.Unix(1799999900, 0).UTC(),
+		Node: "db-1:3307", Unnamed: true, ID: "2", Version: "10.11.19-MariaDB-0+deb12u1-log", Flavor: MariaDB, Serving: true, Looked: now, Started: time.Unix(1799999900, 0).UTC(),
 		Writes: RefusedBySQL, Executed: "0-2-3,0-1-5", Received: "0-1-6", Purged: "0-1-2",
 		Source:   &Source{Host: "db-0", Port: 3306, ID: "1", Receiving: true, Applying: true, Started: true, Lag: &lag},
 		SemiSync: SemiSync{Installed: true},
@@ -239,8 +241,15 @@ func TestDecodeSemiSyncNames(t *testing.T) {
 	a.switches = row{"rpl_semi_sync_master_enabled": "ON", "rpl_semi_sync_slave_enabled": "OFF", "rpl_semi_sync_master_wait_for_slave_count": "2"}
 	a.counters = row{"rpl_semi_sync_master_status": "ON", "rpl_semi_sync_master_clients": "2", "rpl_semi_sync_master_wait_sessions": "1"}
 	require.Equal(t, SemiSync{Source: true, Acks: 2, Clients: 2, Working: true, Waiting: 1, Installed: true}, a.semiSync(dialects[MySQL]), "the older names")
+	for _, name := range []string{"rpl_semi_sync_source_wait_no_replica", "rpl_semi_sync_master_wait_no_slave"} {
+		for value, givesUp := range map[string]bool{"OFF": true, "ON": false, "": false} {
+			a.switches = row{name: value}
+			require.Equal(t, givesUp, a.semiSync(dialects[MySQL]).GivesUp, name+value)
+		}
+	}
 	a.switches = row{}
 	require.False(t, a.semiSync(dialects[MySQL]).Installed)
+	require.False(t, a.semiSync(dialects[MySQL]).GivesUp, "it does not tell")
 	b := replicaOfMariaDB()
 	b.switches["rpl_semi_sync_master_enabled"] = "ON"
 	require.Equal(t, 1, b.semiSync(dialects[MariaDB]).Acks, "always one")
@@ -263,7 +272,10 @@ func TestDecodeGroup(t *testing.T) {
 	a.members = []row{member(uuidA, "ONLINE", "PRIMARY"), member("5", "ONLINE", "SECONDARY")}
 	require.False(t, a.state(dialects[MySQL], time.Unix(0, 0)).Group.Quorum, "it is not in it itself")
 	a.members = []row{{"state": "OFFLINE"}}
-	require.False(t, a.state(dialects[MySQL], time.Unix(0, 0)).Group.Quorum)
+	s := a.state(dialects[MySQL], time.Unix(0, 0))
+	require.False(t, s.Group.Quorum)
+	require.Equal(t, []GroupMember{{ID: s.ID, Host: "db-1", Port: 3306, State: "OFFLINE"}}, s.Group.Members, "it says so of itself")
+	require.Equal(t, engines.NotLive, ownStanding(s))
 
 	b := replicaOfMariaDB()
 	b.switches["wsrep_on"] = "ON"
@@ -274,7 +286,11 @@ func TestDecodeGroup(t *testing.T) {
 	require.Equal(t, "ONLINE", g.Members[0].State)
 	b.counters["wsrep_local_state_comment"] = "Donor/Desynced"
 	require.Equal(t, "RECOVERING", b.state(dialects[MariaDB], time.Unix(0, 0)).Group.Members[0].State)
-	b.counters["wsrep_cluster_status"], b.counters["wsrep_ready"] = "non-Primary", "OFF"
+	b.counters["wsrep_ready"], b.counters["wsrep_local_state_comment"] = "OFF", "Joining: receiving State Transfer"
+	s = b.state(dialects[MariaDB], time.Unix(0, 0))
+	require.Equal(t, "RECOVERING", s.Group.Members[0].State)
+	require.Equal(t, engines.Live, ownStanding(s), "it is on its way in")
+	b.counters["wsrep_cluster_status"], b.counters["wsrep_local_state_comment"] = "non-Primary", "Initialized"
 	g = b.state(dialects[MariaDB], time.Unix(0, 0)).Group
 	require.False(t, g.Quorum)
 	require.Equal(t, "OFFLINE", g.Members[0].State)
@@ -331,3 +347,5 @@ func FuzzState(f *testing.F) {
 		}
 	})
 }
+
+func ownStanding(s State) engines.Membership { return standing(member{state: s, known: true}) }

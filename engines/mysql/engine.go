@@ -42,8 +42,8 @@ type memory struct {
 	// over are the newest tries of each primary that have been given up: what comes
 	// late of them is refused.
 	over map[string]time.Time
-	// domain that follows a member's name in the addresses that replicas use.
-	domain string
+	// domains that follow members' names in the addresses that replicas use.
+	domains domains
 	// again is when a switchover that failed is tried again, failed why it did, inARow how
 	// many have.
 	again  time.Time
@@ -51,6 +51,12 @@ type memory struct {
 	inARow int
 	// ran is the start of the server since which its replication was seen running.
 	ran time.Time
+	// upstream is the member that the local server follows.
+	upstream upstream
+	// halted is told as State.Halted, of the server that started then.
+	halted struct{ since, started time.Time }
+	// predecessor is told as State.Predecessor.
+	predecessor string
 	// trail of the local server while it follows nobody.
 	trail trail
 	// watched since the first look, or the last time that writes were to be stopped here;
@@ -64,7 +70,7 @@ type memory struct {
 
 // newEngine works on a server that is already made.
 func newEngine(s server, options Options) *Engine {
-	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}}}
+	return &Engine{server: s, options: options.withDefaults(), each: atOnce, memory: memory{over: map[string]time.Time{}, domains: domains{}}}
 }
 
 // interrupted: what was done here may have left replication stopped, which was
@@ -118,15 +124,33 @@ func (e *Engine) local(ctx context.Context) State {
 	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.ran = s.Started
 	}
-	if d := domainOf(s.Source, e.peers()); d != "" {
-		e.domain = d
+	if node, domain, ok := domainOf(s.Source, e.peers()); ok {
+		e.domains.learn(node, domain)
 	}
-	s.Domain = e.domain
+	s.Domains, s.PodDomain = e.domains.clone(), e.options.Domain
 	e.trail.add(s, time.Now(), e.options.MaxLag)
+	if s.Serving {
+		s.Halted = e.halt(s)
+	}
+	if s.Writes == Allowed {
+		s.Predecessor = e.predecessor
+	}
 	e.newest = s
 	s.Switch = e.openNote(s.Node)
 	e.watch(s)
 	return s
+}
+
+// halt answers since when the server has not replicated, as a replica does. One that
+// was started again may begin anew. Callers hold the lock.
+func (e *Engine) halt(s State) time.Time {
+	if s.Writes == Allowed || s.Group != nil || s.Source != nil && s.Source.Receiving && s.Source.Applying {
+		e.halted.since = time.Time{}
+	} else if e.halted.since.IsZero() || !e.halted.started.Equal(s.Started) {
+		e.halted.since = s.Looked
+	}
+	e.halted.started = s.Started
+	return e.halted.since
 }
 
 // watch notes that the server allows writes, and that nobody here is about to stop

@@ -21,6 +21,9 @@ type Limits struct {
 	// Quiet is how long all other agents must be known before a server is made writable
 	// that nobody asked to be. 0: 10 s.
 	Quiet time.Duration
+	// BrokenAfter is how long a replica must not have replicated until it counts as
+	// broken, and not as one that may go on in a moment. 0: 2 min.
+	BrokenAfter time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -29,7 +32,7 @@ func (l Limits) withDefaults() Limits {
 		value time.Duration
 	}{
 		{&l.Patience, 30 * time.Second}, {&l.StopWithin, 5 * time.Second}, {&l.LongWrite, time.Second},
-		{&l.RetryAfter, 10 * time.Second}, {&l.RetryMost, 5 * time.Minute}, {&l.Quiet, 10 * time.Second},
+		{&l.RetryAfter, 10 * time.Second}, {&l.RetryMost, 5 * time.Minute}, {&l.Quiet, 10 * time.Second}, {&l.BrokenAfter, 2 * time.Minute},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value

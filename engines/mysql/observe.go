@@ -77,7 +77,7 @@ func observation(v view) engines.Observation {
 		return o
 	}
 	s := see(v)
-	o.Member = engines.Live
+	o.Member = standing(v.self)
 	o.Groups, o.Nodes, o.Health = s.groups(), s.nodes(), s.verdict()
 	o.Veto = s.veto()
 	o.Settled = s.settled()
@@ -208,7 +208,7 @@ func (s sight) unattended() *member {
 
 // receives tells whether a member that serves is sent what the other one writes.
 func (s sight) receives(m, source member) bool {
-	return m.serves() && m.state.Source != nil && m.state.Source.Receiving && isSource(m.state.Source, source)
+	return m.serves() && m.state.Source != nil && m.state.Source.Receiving && sends(source, m)
 }
 
 // sibling: a pod of the own one's StatefulSet is called so, and no known member is.
@@ -250,19 +250,12 @@ func (s sight) followers() []string {
 	}
 	var out []string
 	for _, m := range s.members {
-		if m.name() != "" && m.name() != s.self.name() && (s.follows(m, s.self) || s.listed(s.self, m) || s.self.state.Group != nil) {
+		if m.name() != "" && m.name() != s.self.name() && (s.follows(m, s.self) || lists(s.self, m) || s.self.state.Group != nil) {
 			out = append(out, m.name())
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// listed tells whether the source says that the member is connected to it.
-func (s sight) listed(source, m member) bool {
-	return slices.ContainsFunc(source.state.Replicas, func(r Replica) bool {
-		return r.ID != "" && r.ID == m.state.ID || r.Host != "" && isSource(&Source{Host: r.Host, Port: r.Port}, m)
-	})
 }
 
 // nodes are all members, the own one too: who is left out is none.
@@ -281,7 +274,7 @@ func (s sight) nodes() []engines.Node {
 func (s sight) membership(m member) engines.Membership {
 	switch {
 	case m.serves():
-		return engines.Live
+		return standing(m)
 	case m.known && m.state.Down:
 		return engines.NotLive
 	case m.known:
@@ -294,6 +287,25 @@ func (s sight) membership(m member) engines.Membership {
 	return engines.MembershipUnknown
 }
 
+// standing of a server that answers, in its own words: a group may have put it out, or
+// it has left. Without a majority it does not know what the others hold of it.
+func standing(m member) engines.Membership {
+	g := m.state.Group
+	if g == nil {
+		return engines.Live
+	}
+	for _, own := range g.Members {
+		switch {
+		case own.ID != m.state.ID:
+		case own.State == memberOffline, own.State == memberFailed:
+			return engines.NotLive
+		case g.Quorum && (own.State == memberOnline || own.State == memberRecovering):
+			return engines.Live
+		}
+	}
+	return engines.MembershipUnknown
+}
+
 // connected tells whether somebody who serves says that the member's server lives:
 // it sends to it, or receives from it.
 func (s sight) connected(m member) bool {
@@ -301,7 +313,7 @@ func (s sight) connected(m member) bool {
 		if !other.serves() {
 			continue
 		}
-		if src := other.state.Source; s.listed(other, m) || src != nil && src.Receiving && (src.ID != "" && src.ID == m.state.ID || isSource(src, m)) {
+		if src := other.state.Source; lists(other, m) || src != nil && src.Receiving && sends(m, other) {
 			return true
 		}
 		if g := other.state.Group; g != nil && slices.ContainsFunc(g.Members, func(o GroupMember) bool {
@@ -324,7 +336,7 @@ func (s sight) missed(m member) bool {
 	}
 	replicas := 0
 	for _, other := range s.members {
-		if other.serves() && other.state.Source != nil && isSource(other.state.Source, m) {
+		if other.serves() && sends(m, other) {
 			replicas++
 		}
 	}

@@ -12,11 +12,11 @@ func (s sight) groups() []engines.Group {
 	primary := engines.Group{ID: "primary", Kind: engines.Role, MinAvailable: 1, NeedsLeader: !s.manyWriters()}
 	data := engines.Group{ID: "data", Kind: engines.Shard}
 	for _, m := range s.members {
-		if m.name() == "" {
+		if m.name() == "" || m.delayed() {
 			continue
 		}
 		copy := engines.Member{ID: m.name(), Node: m.name(), State: s.copyState(m), Leader: s.leads(m) || s.presumed(m)}
-		copy.Eligible = copy.State == engines.Active
+		copy.Eligible = copy.State == engines.Active && s.couldLead(m)
 		data.Members, primary.Members = append(data.Members, copy), append(primary.Members, copy)
 	}
 	out := []engines.Group{primary, data}
@@ -27,6 +27,15 @@ func (s sight) groups() []engines.Group {
 		out = append(out, quorum)
 	}
 	return out
+}
+
+// couldLead: the primary, and of those that follow it closely whoever could take over.
+func (s sight) couldLead(m member) bool {
+	src := m.state.Source
+	if s.primary == nil || s.leads(m) || m.state.Group != nil || src == nil {
+		return true
+	}
+	return !src.ByPosition && !src.Filtered && feeds(*s.primary, m)
 }
 
 // copyState: Active are the primary, and who follows it closely.
@@ -138,6 +147,8 @@ func (s sight) behind(m member) (behind bool, why string) {
 		return false, words
 	}
 	switch {
+	case m.delayed():
+		return false, "" // as far behind as it is meant to be
 	case m.blank() && s.primary.serves() && s.primary.state.Executed != "" && !s.primary.blank():
 		return true, "has executed nothing yet"
 	case src.Lag == nil:
@@ -145,7 +156,19 @@ func (s sight) behind(m member) (behind bool, why string) {
 	case *src.Lag > s.maxLag:
 		return true, fmt.Sprintf("is %s behind", src.Lag)
 	}
+	if why := s.lacks(m); why != "" {
+		return true, why
+	}
 	return false, ""
+}
+
+// lacks says what a replica has not that the own server had executed longer ago than it
+// may lag; only the primary knows, of whom has been looked at since.
+func (s sight) lacks(m member) string {
+	if !s.leads(s.self) || m.state.Looked.Before(s.past.at.Add(s.maxLag)) {
+		return ""
+	}
+	return s.stuck(m)
 }
 
 // diverged answers what a replica has that the primary has not; empty: nothing, or
@@ -167,14 +190,10 @@ func (s sight) diverged(m member) (string, error) {
 // comesFrom tells whether the replica follows the primary, perhaps through others.
 func (s sight) comesFrom(m, primary member) bool {
 	for range s.members {
-		src := m.state.Source
-		if src == nil {
-			return false
-		}
-		if s.sends(*src, primary) {
+		if feeds(primary, m) {
 			return true
 		}
-		i := slices.IndexFunc(s.members, func(o member) bool { return o.name() != m.name() && s.sends(*src, o) })
+		i := slices.IndexFunc(s.members, func(o member) bool { return o.name() != m.name() && feeds(o, m) })
 		if i < 0 {
 			return false
 		}
@@ -183,51 +202,11 @@ func (s sight) comesFrom(m, primary member) bool {
 	return false
 }
 
-// sends tells whether the source is that member: its id says so best, for a name
-// may belong to a service.
-func (s sight) sends(src Source, m member) bool {
-	if src.ID != "" && m.state.ID != "" {
-		return src.ID == m.state.ID
-	}
-	return isSource(&src, m)
-}
-
-// acks is the group of those that can acknowledge, where commits wait for that.
-func (s sight) acks() (engines.Group, bool) {
-	if s.primary == nil || !s.primary.serves() || !s.primary.state.SemiSync.Source {
-		return engines.Group{}, false
-	}
-	own := s.primary.state.SemiSync
-	g := engines.Group{ID: "acks", Kind: engines.Acks, MinAvailable: max(own.Acks, 1)}
-	acknowledging := 0
-	for _, m := range s.members {
-		if m.serves() && m.state.SemiSync.Acknowledging {
-			acknowledging++
-		}
-	}
-	for _, m := range s.members {
-		if m.name() == s.primary.name() || m.name() == "" || m.serves() && !m.state.SemiSync.Replica {
-			continue
-		}
-		g.Members = append(g.Members, engines.Member{ID: m.name(), Node: m.name(), State: s.ackState(m, own.Clients > acknowledging)})
-	}
-	return g, true
-}
-
-// ackState: more clients than are known to acknowledge speak for one that does not
-// tell and is connected.
-func (s sight) ackState(m member, more bool) engines.MemberState {
-	switch {
-	case m.serves() && m.state.SemiSync.Acknowledging && s.comesFrom(m, *s.primary):
-		return engines.Active
-	case m.serves() && m.state.Source != nil && m.state.Source.Receiving:
-		return engines.Recovering
-	case m.serves(), m.known && m.state.Down, s.missed(m):
-		return engines.Down
-	case !m.known && more && s.listed(*s.primary, m):
-		return engines.Active
-	}
-	return engines.StateUnknown
+// feeds tells whether the source of the replica is that member, or was when the
+// replica reached it last.
+func feeds(source, replica member) bool {
+	src := replica.state.Source
+	return sends(source, replica) || src != nil && !src.Receiving && src.ID != "" && src.ID == source.state.ID
 }
 
 // quorum of group replication or Galera.

@@ -20,7 +20,7 @@ func nodeOf(n int) string { return fmt.Sprintf("db-%d", n) }
 // healthy is what the last of three members sees: db-0 is the primary, with
 // semi-synchronous replication, and the others follow it.
 func healthy() view {
-	v := view{now: observedAt, maxLag: 10 * time.Second}
+	v := view{now: observedAt, maxLag: 10 * time.Second, domains: domains{"db": ".db"}}
 	primary := State{
 		Node: nodeOf(0), ID: idOf(0), Version: "9.7.4-2", Flavor: MySQL, Serving: true, Looked: observedAt, Started: observedAt, Writes: Allowed,
 		Executed: idOf(0) + ":1-9", SemiSync: SemiSync{Source: true, Installed: true, Acks: 1, Clients: 2, Working: true},

@@ -1,7 +1,9 @@
 package mysql
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -13,9 +15,10 @@ import (
 //   - Yellow: all follow somebody outside, so that none is meant to allow writes and
 //     none could take over.
 //   - Unknown: the agent of a member is there and does not know.
-//   - Yellow: a replica has stopped, is too far behind, has diverged or follows
+//   - Yellow: a replica has just stopped, is too far behind, has diverged or follows
 //     somebody else; commits wait for nobody although they should.
-//   - Recoverable: members are away, and nothing else.
+//   - Recoverable: members are away, or have been broken for long, or are not asked for
+//     acknowledgements, and nothing else: where they are missing the groups say so.
 //   - Green.
 func (s sight) verdict() engines.Health {
 	for _, m := range s.members {
@@ -23,13 +26,17 @@ func (s sight) verdict() engines.Health {
 			return engines.Health{Verdict: engines.Yellow, Reason: "a switchover from " + engines.OneLine(n.From) + " is under way"}
 		}
 	}
-	var away, unknown, yellow engines.Tally[string]
+	var away, broken, unknown, yellow engines.Tally[string]
 	outside := s.outside()
 	for _, m := range s.members {
 		switch {
 		case outside != nil && m.peer.Pod == "" && !m.known && isSource(outside, m): // nobody's member
 		case m.serves():
-			if why := s.complaint(m); why != "" {
+			switch why := s.complaint(m); {
+			case why == "":
+			case s.broken(m):
+				broken.Add(m.name() + " " + why)
+			default:
 				yellow.Add(m.name() + " " + why)
 			}
 		case m.known && m.state.Down:
@@ -64,10 +71,21 @@ func (s sight) verdict() engines.Health {
 		return engines.Health{Reason: unknown.Text("not known:")}
 	case yellow.N > 0:
 		return engines.Health{Verdict: engines.Yellow, Reason: yellow.Text("replication:")}
-	case away.N == 0 && s.unacknowledged():
+	case away.N+broken.N == 0 && s.unacknowledged():
 		return engines.Health{Verdict: engines.Yellow, Reason: s.primary.name() + " commits without waiting for a replica, as it should"}
-	case away.N > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("away:")}
+	}
+	var missing []string
+	if away.N > 0 {
+		missing = append(missing, away.Text("away:"))
+	}
+	if broken.N > 0 {
+		missing = append(missing, broken.Text("broken:"))
+	}
+	if why := s.uncounted(); why != "" {
+		missing = append(missing, why)
+	}
+	if len(missing) > 0 {
+		return engines.Health{Verdict: engines.Recoverable, Reason: strings.Join(missing, "; ")}
 	}
 	return engines.Health{Verdict: engines.Green}
 }
@@ -107,9 +125,12 @@ func (s sight) complaint(m member) string {
 	return why
 }
 
-// unacknowledged: the primary was to wait for replicas, and has given that up.
-func (s sight) unacknowledged() bool {
-	return s.primary != nil && s.primary.serves() && s.primary.state.SemiSync.Source && !s.primary.state.SemiSync.Working
+// broken: nothing that is waited for mends the replica. It has not replicated for long;
+// or it counts for nothing; or it says that all is well and the primary knows better.
+func (s sight) broken(m member) bool {
+	halted := m.state.Halted
+	return m.delayed() || s.lacks(m) != "" ||
+		!halted.IsZero() && m.state.Looked.Sub(halted) >= s.limits.BrokenAfter
 }
 
 // settled tells whether the own server does what it is there for.
@@ -124,10 +145,9 @@ func (s sight) settled() bool {
 		return true
 	}
 	if _, why := s.behind(own); why != "" {
-		return false
+		return s.broken(own) // it does all that it will
 	}
-	sync := s.primary.state.SemiSync
-	return !s.primary.serves() || !sync.Source || !own.state.SemiSync.Replica || own.state.SemiSync.Acknowledging
+	return !s.primary.serves() || !s.acknowledges(own) || own.state.SemiSync.Acknowledging
 }
 
 // veto is for what a restart would make worse.
@@ -143,6 +163,25 @@ func (s sight) veto() string {
 		if words, _ := s.diverged(own); words != "" {
 			return "the server " + words
 		}
+	case !s.external:
+		return s.unreachable()
 	}
 	return ""
+}
+
+// unreachable says why none of those that follow the own server could be followed
+// itself, had it taken over; empty: one could, or none is there.
+func (s sight) unreachable() string {
+	why := ""
+	for _, m := range s.others {
+		if !m.serves() || !s.follows(m, s.self) {
+			continue
+		}
+		_, _, err := s.addressOf(m)
+		if err == nil {
+			return ""
+		}
+		why = cmp.Or(why, err.Error())
+	}
+	return why
 }

@@ -29,7 +29,7 @@ func (e *Engine) Plan(ctx context.Context, order engines.Order) ([]byte, error) 
 	if _, err := e.gather(ctx, task{}, false); err != nil { // for the domain, which replicas tell
 		return nil, err
 	}
-	u.Domain = e.suffix()
+	u.Domain = e.domainBehind(u.Node)
 	return u.encode()
 }
 
@@ -43,7 +43,7 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	e.learn(planned.Domain)
+	e.learn(planned.Node, planned.Domain)
 	s, err := e.serving(ctx)
 	if err != nil {
 		return engines.Progress{}, err

@@ -25,8 +25,11 @@ type realMembers struct {
 }
 
 func startMembers(t *testing.T, flavor mysqltest.Flavor, count int) *realMembers {
-	m := &realMembers{t: t, wire: enginetest.NewWire(), engines: make([]*Engine, count)}
-	m.servers = mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: count, SemiSync: true})
+	return membersAt(t, mysqltest.Start(t, mysqltest.Options{Flavor: flavor, Servers: count, SemiSync: true}))
+}
+
+func membersAt(t *testing.T, servers []*mysqltest.Server) *realMembers {
+	m := &realMembers{t: t, wire: enginetest.NewWire(), engines: make([]*Engine, len(servers)), servers: servers}
 	t.Cleanup(m.wire.Wait)
 	for i := range m.servers {
 		m.agent(i)
@@ -38,7 +41,7 @@ func startMembers(t *testing.T, flavor mysqltest.Flavor, count int) *realMembers
 func (m *realMembers) agent(i int) {
 	o := realOptions(m.servers[i])
 	o.Peers = m.wire.From(m.servers[i].Address())
-	o.Limits.Quiet, o.Limits.RetryAfter = time.Second, time.Second
+	o.Limits.Quiet, o.Limits.RetryAfter, o.Limits.BrokenAfter = time.Second, time.Second, 3*time.Second
 	e, err := New(o)
 	require.NoError(m.t, err)
 	m.t.Cleanup(func() { require.NoError(m.t, e.Close()) })

@@ -45,7 +45,7 @@ func (v view) mayLead(node string) string {
 	for _, m := range v.all() {
 		switch {
 		case m.name() == node || !m.serves() || m.state.Source == nil:
-		case isSource(m.state.Source, silent):
+		case sends(silent, m):
 			return m.name() + " follows " + node + ", which has no agent"
 		default:
 			source, member := v.sourceOf(m)

@@ -31,6 +31,7 @@ type simServer struct {
 	durable    int // of the log, and all of the relay
 	writes     Writes
 	source     string // name; empty: none
+	service    string // by which it is followed instead; empty: its name
 	threads    bool
 	failure    string
 	semiSource bool
@@ -183,13 +184,18 @@ func (s *simServer) state() State {
 		st.SemiSync.Source, st.SemiSync.Replica = s.semiSource, s.semiSelf
 		if s.semiSource {
 			st.SemiSync.Acks, st.SemiSync.Working = s.w.acks, true
+			for _, other := range s.w.list {
+				if other.source == s.name && other.semiSelf && other.connected() != nil {
+					st.SemiSync.Clients++
+				}
+			}
 		}
 		st.SemiSync.Acknowledging = s.semiSelf && s.connected() != nil
 	}
 	if s.source != "" {
 		src := s.w.servers[s.source]
 		st.Received = s.w.text(s.log, s.relay)
-		st.Source = &Source{Host: s.source + ".db.ns.svc", Port: 3306, ID: s.w.idOf(src), Receiving: s.connected() != nil,
+		st.Source = &Source{Host: cmp.Or(s.service, s.source+".db.ns.svc"), Port: 3306, ID: s.w.idOf(src), Receiving: s.connected() != nil,
 			Applying: s.threads && s.failure == "", Started: s.threads, Failure: s.failure}
 		if s.connected() != nil {
 			lag := time.Duration(len(s.relay)) * 10 * time.Millisecond
@@ -299,7 +305,7 @@ func (c simConn) detach(ctx context.Context) error {
 		if s.threads = false; s.w.keepsSource && s.source != "" {
 			return &refusal{number: refusedPrivilege, words: "needs RELOAD"}
 		}
-		s.source, s.failure, s.relay = "", "", nil
+		s.source, s.service, s.failure, s.relay = "", "", "", nil
 		return nil
 	})
 }
@@ -310,7 +316,7 @@ func (c simConn) follow(ctx context.Context, host string, port int, _ bool) erro
 		if s.w.servers[name] == nil || port != 3306 || domain != "db.ns.svc" {
 			return fmt.Errorf("nobody is at %s:%d", host, port)
 		}
-		s.source, s.threads, s.failure, s.relay = name, true, "", nil
+		s.source, s.service, s.threads, s.failure, s.relay = name, "", true, "", nil
 		return nil
 	})
 }

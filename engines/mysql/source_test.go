@@ -57,3 +57,23 @@ func TestIsSource(t *testing.T) {
 		}
 	}
 }
+
+// TestServerIDsOfOthers: a server_id of MariaDB is a number that another database may
+// have, too. It counts where the name fits, or where the member knows the replica.
+func TestServerIDsOfOthers(t *testing.T) {
+	source := member{state: State{Node: "db-0", ID: "1", Flavor: MariaDB}}
+	replica := member{state: State{Node: "db-1", ID: "2", Flavor: MariaDB, Source: &Source{Host: "db-primary", Port: 3306, ID: "1", Receiving: true}}}
+	require.False(t, sends(source, replica), "of whatever database")
+	source.state.Replicas = []Replica{{ID: "2"}}
+	require.True(t, sends(source, replica))
+	source.state.Replicas = nil
+	replica.state.Source.Host = "db-0.db.ns"
+	require.True(t, sends(source, replica))
+	replica.state.Source.ID = "7"
+	require.False(t, sends(source, replica), "it has reached another one")
+	replica.state.Source.Receiving = false
+	require.True(t, sends(source, replica), "it has been told to go there")
+	replica.state.Source.Host, replica.state.Source.Receiving, replica.state.Source.ID = "db-primary", true, "1"
+	source.state.Flavor, replica.state.Flavor = MySQL, MySQL
+	require.True(t, sends(source, replica), "nobody else has it")
+}

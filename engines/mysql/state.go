@@ -11,6 +11,8 @@ type State struct {
 	// Node is the member's own name: @@report_host, else @@hostname; with the port
 	// when it is not 3306.
 	Node string `json:"node"`
+	// Unnamed: it has no report_host, so that nobody is told to follow it.
+	Unnamed bool `json:"unnamed,omitempty"`
 	// ID is @@server_uuid, on MariaDB @@server_id.
 	ID      string `json:"id"`
 	Version string `json:"version,omitempty"`
@@ -31,6 +33,9 @@ type State struct {
 	StartsWritable bool `json:"startsWritable,omitempty"`
 	// Source that this server is configured to follow; nil: none.
 	Source *Source `json:"source,omitempty"`
+	// Halted is when its agent first saw, without a break, that the server refuses
+	// writes and does not replicate; zero: it does, or nobody has seen.
+	Halted time.Time `json:"halted,omitzero"`
 	// Replicas that are connected to this server, as it tells.
 	Replicas []Replica `json:"replicas,omitempty"`
 	// Executed are the transactions that were applied or written here, Received
@@ -47,10 +52,15 @@ type State struct {
 	Busy string `json:"busy,omitempty"`
 	// Writing is the oldest transaction that has changed something and is open.
 	Writing time.Duration `json:"writing,omitempty"`
-	// Domain that its agent has seen behind members' names, where replicas follow them.
-	Domain string `json:"domain,omitempty"`
+	// Domains that its agent has seen behind members' names, where replicas follow them.
+	Domains domains `json:"domains,omitempty"`
+	// PodDomain is what its agent has found behind its own name in the DNS; empty: nothing.
+	PodDomain string `json:"podDomain,omitempty"`
 	// Switch is the switchover that this member takes part in; nil: none.
 	Switch *Switch `json:"switch,omitempty"`
+	// Predecessor is the member that this one took over from, as long as somebody may
+	// still follow that one because of it.
+	Predecessor string `json:"predecessor,omitempty"`
 }
 
 // Flavor of the server.
@@ -121,6 +131,9 @@ type SemiSync struct {
 	Waiting int `json:"waiting,omitempty"`
 	// Installed: both halves can be switched on.
 	Installed bool `json:"installed,omitempty"`
+	// GivesUp as soon as too few are connected that can acknowledge, instead of waiting
+	// for one until its timeout.
+	GivesUp bool `json:"givesUp,omitempty"`
 }
 
 // GroupState is group replication, or Galera, as this member sees it.
@@ -152,6 +165,8 @@ type Switch struct {
 	// until it was chosen.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
+	// FromID is the server that From is.
+	FromID string `json:"fromID,omitempty"`
 	// Frozen is what From had executed after its writes were stopped; empty before.
 	Frozen string `json:"frozen,omitempty"`
 	// Promoting: To was told to take over.

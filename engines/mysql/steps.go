@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,7 +106,7 @@ func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 
 // intend notes a try, if no other is noted.
 func (e *Engine) intend(_ context.Context, _ engines.Step, b body, own State) (refused string, err error) {
-	n := Switch{Claim: b.Switch.Claim, At: b.Switch.At, From: b.Switch.From, Until: b.Switch.Until}
+	n := Switch{Claim: b.Switch.Claim, At: b.Switch.At, From: b.Switch.From, FromID: b.Switch.FromID, Until: b.Switch.Until}
 	e.mu.Lock()
 	over := e.over[n.From]
 	e.mu.Unlock()
@@ -188,7 +187,7 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 		return "", nil
 	case own.Source == nil && !open.Promoting:
 		return own.Node + " follows nobody", nil
-	case own.Source != nil && !isSource(own.Source, member{state: State{Node: n.From}}):
+	case own.Source != nil && !sends(n.from(own), self):
 		return fmt.Sprintf("%s follows %s", own.Node, engines.OneLine(own.Source.Host)), nil
 	}
 	if ok, why := self.has(n.Frozen); !ok {
@@ -207,6 +206,16 @@ func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own St
 	return fmt.Sprintf("%s cannot take over: %v", own.Node, err), nil
 }
 
+// succeed forgets the promise that was kept, and notes from whom.
+func (e *Engine) succeed(own State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if own.Switch != nil {
+		e.predecessor = own.Switch.From
+	}
+	e.note = nil
+}
+
 // takeOver makes the local member the primary, by a promise that it has noted and
 // with all that is frozen, which the caller has seen. It may be broken off anywhere
 // and repeated; no write is allowed past the end.
@@ -222,7 +231,7 @@ func (e *Engine) takeOver(ctx context.Context, own State, end time.Time) error {
 	if err := e.server.allowWrites(ctx); err != nil {
 		return err
 	}
-	e.keep(nil)
+	e.succeed(own)
 	return nil
 }
 
@@ -264,7 +273,7 @@ func (e *Engine) followed(ctx context.Context, step engines.Step, b body, own St
 	if why := v.cannotFollow(v.self, to); why != "" {
 		return why, nil
 	}
-	return "", e.followHere(ctx, v.self, to, step.NotAfter)
+	return "", e.followHere(ctx, v, to, step.NotAfter)
 }
 
 // cannotFollow says why m would not get all from the primary, or would have more.
@@ -283,12 +292,15 @@ func (v view) cannotFollow(m, primary member) string {
 	if m.state.Flavor.notation() == gtid.Unknown {
 		return m.name() + " does not tell what it is"
 	}
+	if _, _, err := v.addressOf(primary); err != nil && !sends(primary, m) {
+		return err.Error()
+	}
 	return ""
 }
 
 // followHere makes the local server a replica of the primary. It acknowledges as a
 // replica before it connects as one.
-func (e *Engine) followHere(ctx context.Context, self, to member, notAfter time.Time) error {
+func (e *Engine) followHere(ctx context.Context, v view, to member, notAfter time.Time) error {
 	if err := engines.InTime(notAfter); err != nil {
 		return err
 	}
@@ -296,14 +308,14 @@ func (e *Engine) followHere(ctx context.Context, self, to member, notAfter time.
 		e.interrupted()
 		return err
 	}
-	if self.state.Source != nil && isSource(self.state.Source, to) {
+	if sends(to, v.self) {
 		return e.server.startFollowing(ctx)
 	}
-	host, port := split(to.name())
-	if label(host) == host {
-		host += cmp.Or(e.suffix(), e.options.Domain)
+	host, port, err := v.addressOf(to)
+	if err != nil {
+		return err
 	}
-	return e.server.follow(ctx, host, port, self.state.Source == nil)
+	return e.server.follow(ctx, host, port, v.self.state.Source == nil)
 }
 
 // reopen: an earlier agent here may have stopped writes under the claim. It is noted

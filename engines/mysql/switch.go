@@ -232,17 +232,18 @@ func (v view) yield(to member) action {
 	return action{deed: follow, to: to.name(), words: fmt.Sprintf("%s has taken over and was started again: %s follows it", to.name(), v.self.name())}
 }
 
-// forward: the other one allows writes; all follow it.
+// forward: the other one allows writes; all who followed the local member follow it.
+// A replica has given nothing away: whom it and the others follow, and how, is theirs.
 func (v view) forward(primary member) action {
 	self := v.self
-	if !v.wrote && !v.mine() && self.state.Source != nil && v.follows(self, primary) {
+	if !v.wrote && !v.mine() && v.began() == nil && self.state.Source != nil {
 		return action{deed: done, words: self.name() + " is a replica"}
 	}
 	var left []string
 	for _, m := range v.others {
 		why := v.refusals[m.name()]
 		switch {
-		case m.name() == primary.name() || m.serves() && v.follows(m, primary):
+		case m.name() == primary.name() || m.serves() && (v.follows(m, primary) || !v.leftBehind(m)):
 		case why == "" && m.peer.Alive && m.serves():
 			return action{deed: haveFollow, to: primary.name(), ask: []string{m.name()}, words: fmt.Sprintf("%s follows %s", m.name(), primary.name())}
 		case why != "":
@@ -266,12 +267,27 @@ func (v view) forward(primary member) action {
 	return v.dropFirst(end)
 }
 
+// leftBehind: the other follows nobody, or the local member, which has given its role
+// away; a chain of replicas, and a server outside, was somebody's wish.
+func (v view) leftBehind(m member) bool {
+	if m.state.Source == nil || feeds(v.self, m) {
+		return true
+	}
+	source, member := v.sourceOf(m)
+	return member && source.refuses() && source.state.Source == nil
+}
+
 // dropFirst ends with the words once no try is noted any more.
 func (v view) dropFirst(words string) action {
 	if v.mine() || v.began() != nil && !v.dropped {
 		return action{deed: drop, words: words}
 	}
 	return action{deed: done, words: words}
+}
+
+// from is whose role the own member is to take over: it has seen that it sends to it.
+func (s *Switch) from(own State) member {
+	return member{state: State{Node: s.From, ID: s.FromID, Replicas: []Replica{{ID: own.ID}}}}
 }
 
 // same tells whether both are of one try.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
-	"github.com/rollcall-dev/rollcall/engines/mysql/gtid"
 )
 
 // unfit says why the member cannot take over from the local one, or "". At the
@@ -58,10 +57,16 @@ func (v view) unfit(m member, beginning bool) string {
 			return fmt.Sprintf("%s lags %s", m.name(), words(*lag))
 		}
 		if why := v.stuck(m); why != "" {
-			return why
+			return m.name() + " " + why
 		}
 	}
-	return v.errantWords(m)
+	if why := v.errantWords(m); why != "" {
+		return why
+	}
+	if _, _, err := v.addressOf(m); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // stuck: the replica says that it does not lag, and has not what the local member had
@@ -73,23 +78,14 @@ func (v view) stuck(m member) string {
 	if there, _ := m.has(v.past.executed); there {
 		return ""
 	}
-	return fmt.Sprintf("%s does not say that it lags, and lacks what %s had executed %s ago: its disk may be full", m.name(), v.self.name(), words(v.now.Sub(v.past.at)))
+	return fmt.Sprintf("does not say that it lags, and lacks what %s had executed %s ago: its disk may be full, or nothing reaches it", v.self.name(), words(v.now.Sub(v.past.at)))
 }
 
 // receives: a replica that says so has what the local member had longer ago than a
 // replica may lag.
 func (v view) receives(m member) bool {
-	notation := m.state.Flavor.notation()
-	wanted, unknown := gtid.Told(notation, v.past.executed)
-	executed, err := gtid.Told(notation, m.state.Executed)
-	if unknown != nil || err != nil {
-		return true
-	}
-	if received, err := gtid.Told(notation, m.state.Received); err == nil {
-		executed = executed.Union(received)
-	}
-	there, _ := executed.AtLeast(wanted)
-	return there
+	there, known := m.got(v.past.executed)
+	return there || !known
 }
 
 // lost: the other has something while the local member has nothing. This one was
@@ -135,7 +131,13 @@ func (v view) candidates(beginning bool) (fit []member, reasons []string) {
 // better.
 func (v view) noAcks(m member) string {
 	semi := v.self.state.SemiSync
-	if !semi.Source || len(v.others)-1 < semi.Acks {
+	able := 0 // a delayed one that does not acknowledge never will
+	for _, other := range v.others {
+		if !other.delayed() || other.state.SemiSync.Replica {
+			able++
+		}
+	}
+	if !semi.Source || able-1 < semi.Acks {
 		return ""
 	}
 	left := 0

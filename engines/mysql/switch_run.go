@@ -25,7 +25,7 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	list := e.peers()
 	v := view{
 		claim: t.claim, eligible: t.eligible, notAfter: t.notAfter, wrote: t.wrote, undoing: t.undoing, refusals: t.refusals,
-		others: make([]member, len(list)), maxLag: e.options.MaxLag, limits: e.options.Limits,
+		others: make([]member, len(list)), maxLag: e.options.MaxLag, limits: e.options.Limits, external: e.options.Failover != "",
 		past: e.past(), // as of before the others are looked at
 	}
 	e.each(len(list), func(i int) {
@@ -43,13 +43,16 @@ func (e *Engine) gather(ctx context.Context, t task, fresh bool) (view, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range v.others {
-		if e.domain == "" {
-			e.domain = m.state.Domain
-		}
+		e.domains.join(m.state.Domains)
 	}
+	v.domains = e.domains.clone()
 	v.again, v.failed = e.again, e.failed
 	v.closedElsewhere = e.opened
 	v.ran = !e.ran.IsZero() && e.ran.Equal(v.self.state.Started)
+	v.chained = e.upstream.see(v)
+	if v.followed(e.predecessor) {
+		e.predecessor = ""
+	}
 	v.now = time.Now()
 	return v, nil
 }
@@ -119,7 +122,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 			}
 			return errors.New(why)
 		}
-		if err := e.followHere(ctx, v.self, to, t.notAfter); err != nil {
+		if err := e.followHere(ctx, v, to, t.notAfter); err != nil {
 			return err
 		}
 		if !to.allows() { // who is given way to, see yield
@@ -160,7 +163,7 @@ func (e *Engine) carryOut(ctx context.Context, v view, t task, a action) error {
 // start notes the try everywhere, stops writes, and freezes what was executed. It
 // takes everything back when that does not work.
 func (e *Engine) start(ctx context.Context, v view, t task) error {
-	n := Switch{Claim: t.claim, At: v.now, From: v.self.name(), Until: v.until()}
+	n := Switch{Claim: t.claim, At: v.now, From: v.self.name(), FromID: v.self.state.ID, Until: v.until()}
 	e.keep(&n)
 	e.closing()
 	refusals, errs := make([]string, len(v.others)), make([]error, len(v.others))
@@ -337,17 +340,18 @@ func (e *Engine) fail(why string) {
 	e.inARow++
 }
 
-func (e *Engine) suffix() string {
+// domainBehind the name of the node, where it is followed by that.
+func (e *Engine) domainBehind(node string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.domain
+	return e.domains[kin(node)]
 }
 
 // learn takes what an earlier agent knew.
-func (e *Engine) learn(domain string) {
+func (e *Engine) learn(node, domain string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.domain == "" {
-		e.domain = domain
+	if domain != "" {
+		e.domains.join(domains{kin(node): domain})
 	}
 }

@@ -14,7 +14,7 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // seen is db-0 with two replicas that have all of it, seen by db-0.
 func seen() view {
 	lag := time.Duration(0)
-	v := view{now: noon, claim: "claim-1", wrote: true, maxLag: 10 * time.Second, limits: Limits{}.withDefaults(), refusals: map[string]string{}}
+	v := view{now: noon, claim: "claim-1", wrote: true, maxLag: 10 * time.Second, limits: Limits{}.withDefaults(), refusals: map[string]string{}, domains: domains{"db": ".db.ns.svc"}}
 	v.self = member{known: true, peer: engines.Peer{Alive: true}, state: State{
 		Node: "db-0", ID: uuid(0), Version: "8.4.3", Flavor: MySQL, Serving: true, Writes: Allowed, Executed: uuid(0) + ":1-100",
 		SemiSync: SemiSync{Source: true, Acks: 1},
@@ -88,7 +88,7 @@ func TestNext(t *testing.T) {
 			v.past = mark{noon.Add(-12 * time.Second), uuid(0) + ":1-90"}
 			v.others[0].state.Executed, v.others[0].state.Received = uuid(0)+":1-89", uuid(0)+":1-89"
 			v.others[1].state.Executed, v.others[1].state.Received = uuid(0)+":1-80", uuid(0)+":1-80"
-		}, wait, "", "db-1 does not say that it lags, and lacks what db-0 had executed 12s ago: its disk may be full, db-2 does not say that it lags"},
+		}, wait, "", "db-1 does not say that it lags, and lacks what db-0 had executed 12s ago: its disk may be full, or nothing reaches it, db-2 does not say that it lags"},
 		{"nothing lacks what was long ago", seen, func(v *view) {
 			v.past = mark{noon.Add(-12 * time.Second), uuid(0) + ":1-90"}
 			v.others[0].state.Executed, v.others[0].state.Received = uuid(0)+":1-90", uuid(0)+":1-90"

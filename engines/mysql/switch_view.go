@@ -26,11 +26,15 @@ type view struct {
 
 	self   member
 	others []member // by ordinal
+	// domains behind members' names, where they are followed by them.
+	domains domains
 	// before is the local server as it was before the others were looked at; nil: not known.
 	before *State
 
 	maxLag time.Duration
 	limits Limits
+	// external: another manager owns the topology.
+	external bool
 	// past is where the local server was longer than maxLag ago; zero: not known.
 	past mark
 	// again is when the next try may begin, failed why the last one did not work.
@@ -38,6 +42,8 @@ type view struct {
 	failed string
 	// ran: replication was seen running here since the server started.
 	ran bool
+	// chained: the member that the local one follows was a replica all the time.
+	chained bool
 	// closedElsewhere: this agent has seen the server allow writes, and has not stopped
 	// them itself since.
 	closedElsewhere bool
@@ -66,6 +72,12 @@ func (m member) allows() bool { return m.serves() && m.state.Writes == Allowed }
 // refuses writes for sure; what is unknown does not.
 func (m member) refuses() bool {
 	return m.serves() && (m.state.Writes == RefusedAtStart || m.state.Writes == RefusedBySQL)
+}
+
+// delayed: it lags on purpose, to keep what is undone elsewhere. It is no copy of what
+// the database has now, and takes nothing over.
+func (m member) delayed() bool {
+	return m.serves() && m.state.Source != nil && m.state.Source.Delay > 0
 }
 
 // silence says why nothing is known.
@@ -102,90 +114,6 @@ func (v view) writers() []member {
 	return out
 }
 
-// sourceOf answers the member that m follows; false: none, or one outside.
-func (v view) sourceOf(m member) (member, bool) {
-	if m.state.Source == nil {
-		return member{}, false
-	}
-	all := v.all()
-	i := slices.IndexFunc(all, func(s member) bool { return isSource(m.state.Source, s) })
-	if i < 0 {
-		return member{}, false
-	}
-	return all[i], true
-}
-
-func (v view) follows(m, source member) bool {
-	s, ok := v.sourceOf(m)
-	return ok && s.name() == source.name()
-}
-
-// isSource compares where a replica goes to with how a member is called: the whole
-// name, or its first parts where one of the two is longer. A server of another
-// database may be called so too: one that is connected tells who it is.
-func isSource(s *Source, m member) bool {
-	host, port := split(m.name())
-	if s.Port != 0 && s.Port != port {
-		return false
-	}
-	if strings.EqualFold(s.Host, host) {
-		return true
-	}
-	return begins(s.Host, host) && !(s.Receiving && anotherID(s, m))
-}
-
-// anotherID: where the replica goes to was another server than this one when it was
-// reached last.
-func anotherID(s *Source, m member) bool {
-	return s.ID != "" && m.state.ID != "" && !strings.EqualFold(s.ID, m.state.ID)
-}
-
-// has tells whether one of the members is the server with this ID.
-func (v view) has(id string) bool {
-	return slices.ContainsFunc(v.all(), func(m member) bool { return id != "" && strings.EqualFold(m.state.ID, id) })
-}
-
-// begins tells whether one of the names is the other with a domain behind it.
-func begins(a, b string) bool {
-	short, long := strings.ToLower(a), strings.ToLower(b)
-	if len(short) > len(long) {
-		short, long = long, short
-	}
-	return short != "" && strings.Trim(short, "0123456789.") != "" && strings.HasPrefix(long, short+".")
-}
-
-func label(host string) string {
-	if strings.Trim(host, "0123456789.:") == "" {
-		return host // an address has no parts
-	}
-	first, _, _ := strings.Cut(host, ".")
-	return first
-}
-
-// split takes a node's name apart: the port is there when it is not MySQL's own.
-func split(node string) (host string, port int) {
-	if i := strings.LastIndexByte(node, ':'); i >= 0 {
-		if p, err := strconv.Atoi(node[i+1:]); err == nil {
-			return node[:i], p
-		}
-	}
-	return node, 3306
-}
-
-// domainOf answers what a replica writes behind the name of the member it follows.
-func domainOf(s *Source, peers []engines.Peer) string {
-	if s == nil {
-		return ""
-	}
-	for _, p := range peers {
-		host, _ := split(p.Node)
-		if rest, cut := strings.CutPrefix(s.Host, host); cut && host != "" && (rest == "" || rest[0] == '.') {
-			return rest
-		}
-	}
-	return ""
-}
-
 // podOf a node's name: its first part, without the port.
 func podOf(name string) string {
 	host, _ := split(name)
@@ -220,6 +148,21 @@ func (f Flavor) notation() gtid.Notation {
 // has tells whether everything of the position was executed by the member.
 func (m member) has(position string) (bool, string) {
 	return gtid.AtLeast(m.state.Flavor.notation(), m.state.Executed, position)
+}
+
+// got tells whether the member has executed or received all of the position.
+func (m member) got(position string) (there, known bool) {
+	notation := m.state.Flavor.notation()
+	wanted, unknown := gtid.Told(notation, position)
+	executed, err := gtid.Told(notation, m.state.Executed)
+	if unknown != nil || err != nil {
+		return false, false
+	}
+	if received, err := gtid.Told(notation, m.state.Received); err == nil {
+		executed = executed.Union(received)
+	}
+	there, _ = executed.AtLeast(wanted)
+	return there, true
 }
 
 // hasAllOf tells whether the member has executed what another has executed, and,

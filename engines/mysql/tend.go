@@ -57,7 +57,8 @@ func (v view) promised(n *Switch) action {
 	return action{deed: finish, words: v.self.name() + " takes over from " + n.From}
 }
 
-// attach: primary is the one that allows writes.
+// attach: primary is the one that allows writes. Who follows another one was left
+// behind when that one handed its role over, unless it was to follow a replica.
 func (v view) attach(primary member) action {
 	self := v.self
 	to := action{deed: follow, to: primary.name(), words: self.name() + " follows " + primary.name()}
@@ -74,9 +75,9 @@ func (v view) attach(primary member) action {
 	switch {
 	case !member: // somebody outside: not ours to change
 		return action{deed: done}
-	case source.refuses() && (source.state.Source == nil || v.follows(source, primary)):
-		return to
-	case !source.serves() && !self.state.Source.Receiving:
+	case v.chained: // it waits for the one that it was to follow
+		return action{deed: done}
+	case source.refuses(), !source.serves() && !self.state.Source.Receiving:
 		return to
 	}
 	return action{deed: done}

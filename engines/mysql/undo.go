@@ -12,7 +12,8 @@ type undo struct {
 	// Wrote: the node allowed writes when this was planned, so that it was one of us
 	// who made it read-only.
 	Wrote bool `json:"wrote"`
-	// Domain that followed members' names in their addresses.
+	// Domain behind the names of the node and the others of its StatefulSet in their
+	// addresses.
 	Domain string `json:"domain,omitempty"`
 }
 

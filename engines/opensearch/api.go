@@ -23,6 +23,7 @@ const (
 	pathSelf     = "/_nodes/_local/process"
 	pathShards   = "/_nodes/_local/stats/indices/docs"
 	pathStore    = "/_nodes/_local/stats/indices/store"
+	pathExplain  = "/_cluster/allocation/explain"
 	pathFlush    = "/_flush"
 	pathExpand   = "/_all/_settings/index.auto_expand_replicas"
 

@@ -27,6 +27,9 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 	running := func(detail string) engines.Progress {
 		return engines.Progress{State: engines.Running, Detail: detail, Total: left}
 	}
+	if nowhere := r.unserved(id); len(nowhere) > 0 {
+		return running("what is to be kept may be on the disk of this node alone; no copy serves of " + engines.Some(nowhere)), nil
+	}
 	if !slices.Contains(r.settings.excluded(), node) || r.settings.othersOnly(order.Claim, node) {
 		if err := e.exclude(ctx, order, node, r.settings); err != nil {
 			return engines.Progress{}, fmt.Errorf("keep copies away from %s: %w", node, err)
@@ -48,6 +51,24 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, node string,
 		return running(fmt.Sprintf("the node itself still has %d copies open", open)), nil
 	}
 	return engines.Progress{State: engines.Done, Detail: progress.Detail}, nil
+}
+
+// unserved are shards without a copy that serves, whose data may be on the node's disk:
+// who has them on disk is known only when they are allocated again. The exclusion waits
+// for that, too, as it could be what keeps them from it.
+func (r *reading) unserved(id string) []string {
+	if f, known := r.facts[id]; known && !f.holdsData() {
+		return nil
+	}
+	var out []string
+	for _, s := range r.state.shards {
+		p, there := s.primary()
+		fresh := there && p.state == unassigned && p.why == "INDEX_CREATED" // nobody ever had it
+		if !fresh && !slices.ContainsFunc(s.copies, shardCopy.serves) {
+			out = append(out, s.String())
+		}
+	}
+	return out
 }
 
 // keptFrom are shards whose copies on the node have nowhere to go. Those of an index

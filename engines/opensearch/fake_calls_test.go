@@ -35,6 +35,8 @@ func (c *fakeCluster) serve(self string, w http.ResponseWriter, r *http.Request)
 		answer(w, nested("nodes", self, "indices", "store", "size_in_bytes", 4096))
 	case path == pathShards:
 		answer(w, c.ownShards(self))
+	case path == pathExplain && r.Method == http.MethodPost:
+		c.explain(w, r)
 	case path == pathExpand:
 		out := map[string]any{}
 		for index, value := range c.expand {
@@ -55,6 +57,23 @@ func (c *fakeCluster) serve(self string, w http.ResponseWriter, r *http.Request)
 	default:
 		writeFailure(w, http.StatusBadRequest, "illegal_argument_exception", "no handler found for "+r.Method+" "+path)
 	}
+}
+
+// explain answers of the first replica that is nowhere.
+func (c *fakeCluster) explain(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Index   string `json:"index"`
+		Shard   int    `json:"shard"`
+		Primary bool   `json:"primary"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&asked)
+	for _, copy := range c.shards[fmt.Sprintf("%s/%d", asked.Index, asked.Shard)] {
+		if copy.primary == asked.Primary && copy.state == "UNASSIGNED" {
+			answer(w, map[string]any{"index": asked.Index, "shard": asked.Shard, "primary": asked.Primary, "current_state": "unassigned", "can_allocate": copy.status})
+			return
+		}
+	}
+	writeFailure(w, http.StatusNotFound, "index_not_found_exception", "no such index ["+asked.Index+"]")
 }
 
 // nested builds objects in objects: keys, and the innermost value.

@@ -53,6 +53,7 @@ type fakeCopy struct {
 	primary                   bool
 	state, node, target, info string
 	delayed                   bool
+	status                    string // of its allocation
 }
 
 // newFakeCluster starts n nodes with the same roles, the first of them elected.

@@ -16,6 +16,9 @@ type reading struct {
 	facts    map[string]nodeFacts // by node id; who did not answer is missing
 	voting   voting
 	settings settings
+	// placeless are the shards of which OpenSearch says that no node may take any of the
+	// replicas that are nowhere. Only asked when that is not known otherwise.
+	placeless map[string]bool
 }
 
 // takers counts the nodes that may hold copies of any index.

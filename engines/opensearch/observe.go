@@ -20,6 +20,7 @@ type readings struct {
 	self      identity
 	err       error
 	managed   bool // the node follows an elected manager
+	lonely    bool // and has followed none for longer than an election takes
 	cluster   *reading
 	health    health
 	dataBytes int64
@@ -33,6 +34,9 @@ func observation(r readings) engines.Observation {
 		return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: r.err.Error()}}
 	case r.err != nil:
 		o.Health.Reason = r.err.Error()
+		return o
+	case !r.managed && !r.lonely:
+		o.Health.Reason = "the node follows no elected cluster manager, and one may be elected right now"
 		return o
 	case !r.managed:
 		o.Member, o.Health.Reason = engines.NotLive, "the node follows no elected cluster manager"
@@ -111,6 +115,8 @@ type observer struct {
 
 	cluster   *reading
 	processes map[string]string // node id to process, when facts were read
+
+	alone loneliness
 }
 
 const (
@@ -137,6 +143,7 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 		b.self = timed[identity]{} // perhaps another process answers by now
 		b.cluster = nil
 	}
+	r.lonely = b.alone.look(time.Now(), r.err == nil && !r.managed)
 	return observation(r), nil
 }
 
@@ -179,6 +186,9 @@ func (b *observer) read(ctx context.Context) (*reading, error) {
 	b.cluster = nil
 	next, err := b.api.reading(ctx, known, b.processes)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.api.explain(ctx, next); err != nil {
 		return nil, err
 	}
 	b.cluster, b.processes = next, next.processes()

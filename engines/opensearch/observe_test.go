@@ -125,7 +125,11 @@ func TestObservation(t *testing.T) {
 			require.Equal(t, engines.NotLive, o.Member)
 			require.False(t, o.Settled)
 		}},
-		"no manager": {func(r *readings) { r.managed = false }, func(t *testing.T, o engines.Observation) {
+		"an election": {func(r *readings) { r.managed = false }, func(t *testing.T, o engines.Observation) {
+			require.Equal(t, "Unknown Unknown the node follows no elected cluster manager, and one may be elected right now", fmt.Sprint(o.Member, " ", o.Health.Verdict, " ", o.Health.Reason))
+			require.Empty(t, o.Groups)
+		}},
+		"no manager": {func(r *readings) { r.managed, r.lonely = false, true }, func(t *testing.T, o engines.Observation) {
 			require.Equal(t, "NotLive Unknown the node follows no elected cluster manager", fmt.Sprint(o.Member, " ", o.Health.Verdict, " ", o.Health.Reason))
 			require.Empty(t, o.Groups)
 		}},
@@ -208,7 +212,7 @@ func TestObserveWithoutManager(t *testing.T) {
 	c.locked(func() { c.elected = "" })
 	o, err := mustNew(t, testOptions(c.options(0))).Observe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, engines.NotLive, o.Member)
+	require.Equal(t, engines.MembershipUnknown, o.Member)
 	require.Equal(t, "db-0", o.Node)
 }
 
@@ -234,5 +238,5 @@ func TestQueuedChangesHold(t *testing.T) {
 	c.locked(func() { c.queued = true })
 	o, err := mustNew(t, testOptions(c.options(0))).Observe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "Yellow changes of the cluster are queued; missing: a copy of books/0", fmt.Sprint(o.Health.Verdict, " ", o.Health.Reason))
+	require.Equal(t, "Yellow changes of the cluster are queued; missing until a node is back or updated: a copy of books/0", fmt.Sprint(o.Health.Verdict, " ", o.Health.Reason))
 }

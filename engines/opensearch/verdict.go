@@ -11,17 +11,21 @@ import (
 //
 //   - Red: a shard has no primary that serves, or OpenSearch says red.
 //   - Unknown: a copy is in a state that this adapter does not know.
-//   - Yellow: a copy is being built, or is missing for a reason that no node's
-//     return ends: its allocation failed, or a node could take it and has not.
-//   - Recoverable: copies are missing and wait for a node: OpenSearch waits for
-//     its return, allocation is held back, or no node that is here may take them,
-//     such as copies of a primary on a newer version.
+//   - Yellow: a copy is being built, or its allocation failed and will be tried again,
+//     or a node could take it and has not; or copies are missing while others move or
+//     changes of the cluster are queued.
+//   - Recoverable: all that is missing waits for a node, or for a person. OpenSearch
+//     waits for a node's return, allocation is held back, no node that is here may take
+//     the copy, such as that of a primary on a newer version, or OpenSearch itself says
+//     that it found no place: filters, disk space, awareness, too many failed tries. No
+//     restart makes that worse but one of the nodes that have the shard's other copies,
+//     which its group keeps.
 //   - Green: nothing is missing. A copy for which there is no node at all, as all
 //     replicas of a single node, is not missed.
 func (r *reading) verdict(h health) engines.Health {
-	var red, unknown, building, failed, stuck, waiting, surplus engines.Tally[shard]
+	var red, unknown, building, moving engines.Tally[shard]
+	missing := map[absence]*engines.Tally[shard]{surplus: {}, failed: {}, placeless: {}, waiting: {}, stuck: {}}
 	takers := r.takers()
-	throttled := r.settings.throttled()
 	for _, s := range r.state.shards {
 		if p, ok := s.primary(); !ok || p.state == unassigned || p.state == initializing {
 			if ok && p.why == "INDEX_CREATED" || ok && p.state == initializing && h.status != "red" {
@@ -32,22 +36,22 @@ func (r *reading) verdict(h health) engines.Health {
 			continue
 		}
 		for _, c := range s.copies {
-			switch {
-			case c.state == copyUnknown:
+			switch c.state {
+			case copyUnknown:
 				unknown.Add(s)
-			case c.state == initializing:
+			case initializing:
 				building.Add(s)
-			case c.state != unassigned:
-			case r.surplus(s, c, takers):
-				surplus.Add(s)
-			case c.why == "ALLOCATION_FAILED":
-				failed.Add(s)
-			case c.delayed || throttled || !r.takable(s):
-				waiting.Add(s)
-			default:
-				stuck.Add(s)
+			case relocating:
+				moving.Add(s)
+			case unassigned:
+				missing[r.absence(s, c, takers)].Add(s)
 			}
 		}
+	}
+	held := missing[waiting].N + missing[placeless].N
+	text := missing[waiting].Text("missing until a node is back or updated: a copy of")
+	if missing[placeless].N > 0 {
+		text = missing[placeless].Text("opensearch finds no node that may take it, missing: a copy of")
 	}
 	switch {
 	case red.N > 0:
@@ -56,20 +60,66 @@ func (r *reading) verdict(h health) engines.Health {
 		return engines.Health{Verdict: engines.Red, Reason: "opensearch says red"}
 	case unknown.N > 0:
 		return engines.Health{Reason: unknown.Text("unknown state of a copy of")}
-	case failed.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: failed.Text("allocation failed of a copy of")}
+	case missing[failed].N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: missing[failed].Text("allocation failed of a copy of")}
 	case building.N > 0:
 		return engines.Health{Verdict: engines.Yellow, Reason: building.Text("being built: a copy of")}
-	case stuck.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: stuck.Text("nodes could take them, missing: a copy of")}
-	case waiting.N > 0 && (h.queued || h.fetching > 0):
-		return engines.Health{Verdict: engines.Yellow, Reason: "changes of the cluster are queued; " + waiting.Text("missing: a copy of")}
-	case waiting.N > 0:
-		return engines.Health{Verdict: engines.Recoverable, Reason: waiting.Text("missing until a node is back or updated: a copy of")}
-	case surplus.N > 0:
-		return engines.Health{Verdict: engines.Green, Reason: surplus.Text("more copies are wanted than there are nodes for, of")}
+	case missing[stuck].N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: missing[stuck].Text("nodes could take them, missing: a copy of")}
+	case held > 0 && (h.queued || h.fetching > 0):
+		return engines.Health{Verdict: engines.Yellow, Reason: "changes of the cluster are queued; " + text}
+	case held > 0 && moving.N > 0:
+		return engines.Health{Verdict: engines.Yellow, Reason: moving.Text("being moved: a copy of") + "; " + text}
+	case held > 0:
+		return engines.Health{Verdict: engines.Recoverable, Reason: text}
+	case missing[surplus].N > 0:
+		return engines.Health{Verdict: engines.Green, Reason: missing[surplus].Text("more copies are wanted than there are nodes for, of")}
 	}
 	return engines.Health{Verdict: engines.Green}
+}
+
+// absence is why a copy is nowhere.
+type absence uint8
+
+const (
+	stuck     absence = iota // a node could take it, and has not
+	surplus                  // there is no node for it at all
+	failed                   // to be allocated, and is tried again
+	placeless                // OpenSearch has looked, and no node may take it
+	waiting                  // for a node
+)
+
+func (r *reading) absence(s shard, c shardCopy, takers int) absence {
+	switch {
+	case r.surplus(s, c, takers):
+		return surplus
+	case c.why != "ALLOCATION_FAILED" && (c.delayed || r.settings.throttled() || !r.takable(s)):
+		return waiting
+	case r.placeless[s.String()]:
+		return placeless
+	case c.why == "ALLOCATION_FAILED":
+		return failed
+	}
+	return stuck
+}
+
+// undecided are the shards of which OpenSearch is to be asked whether a node may take a
+// replica that is nowhere: what is known here says that one could.
+func (r *reading) undecided() []shard {
+	takers := r.takers()
+	var out []shard
+	for _, s := range r.state.shards {
+		if slices.ContainsFunc(s.copies, func(c shardCopy) bool {
+			if c.primary || c.state != unassigned {
+				return false
+			}
+			why := r.absence(s, c, takers)
+			return why == stuck || why == failed
+		}) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // takable tells whether a node that is here could take a missing replica. It may

@@ -58,6 +58,15 @@ func (r *reading) with(name string, copies ...string) *reading {
 	return r
 }
 
+// without: OpenSearch finds no place for the replicas of these shards.
+func (r *reading) without(shards ...string) *reading {
+	r.placeless = map[string]bool{}
+	for _, s := range shards {
+		r.placeless[s] = true
+	}
+	return r
+}
+
 func (r *reading) setting(name, value string) *reading {
 	r.settings.persistent[name] = value
 	return r
@@ -86,9 +95,9 @@ func TestVerdict(t *testing.T) {
 		"waits for the node": {three().with("x/0", "p a STARTED", "r - NODE_LEFT delayed"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"waits, and tasks are queued": {three().with("x/0", "p a STARTED", "r - NODE_LEFT delayed"), health{status: "yellow", queued: true},
-			"Yellow changes of the cluster are queued; missing: a copy of x/0"},
+			"Yellow changes of the cluster are queued; missing until a node is back or updated: a copy of x/0"},
 		"waits, and nodes are asked what they have": {three().with("x/0", "p a STARTED", "r - NODE_LEFT delayed"), health{status: "yellow", fetching: 1},
-			"Yellow changes of the cluster are queued; missing: a copy of x/0"},
+			"Yellow changes of the cluster are queued; missing until a node is back or updated: a copy of x/0"},
 		"waited long enough": {three().with("x/0", "p a STARTED", "r - NODE_LEFT"), health{status: "yellow"},
 			"Yellow nodes could take them, missing: a copy of x/0"},
 		"held back": {three().with("x/0", "p a STARTED", "r - NODE_LEFT").setting(settingAllocation, "primaries"), health{status: "yellow"},
@@ -107,6 +116,21 @@ func TestVerdict(t *testing.T) {
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"failed": {three().with("x/0", "p a STARTED", "r - ALLOCATION_FAILED"), health{status: "yellow"},
 			"Yellow allocation failed of a copy of x/0"},
+		"failed too often": {three().with("x/0", "p a STARTED", "r - ALLOCATION_FAILED").without("x/0"), health{status: "yellow"},
+			"Recoverable opensearch finds no node that may take it, missing: a copy of x/0"},
+		"filtered": {three().with("x/0", "p a STARTED", "r - INDEX_CREATED").without("x/0"), health{status: "yellow"},
+			"Recoverable opensearch finds no node that may take it, missing: a copy of x/0"},
+		"filtered, and another could be taken": {three().with("x/0", "p a STARTED", "r - INDEX_CREATED").with("x/1", "p a STARTED", "r - INDEX_CREATED").without("x/0"), health{status: "yellow"},
+			"Yellow nodes could take them, missing: a copy of x/1"},
+		"filtered, and tasks are queued": {three().with("x/0", "p a STARTED", "r - INDEX_CREATED").without("x/0"), health{status: "yellow", queued: true},
+			"Yellow changes of the cluster are queued; opensearch finds no node that may take it, missing: a copy of x/0"},
+		"filtered, and one is built": {three().with("x/0", "p a STARTED", "r - INDEX_CREATED").with("x/1", "p a STARTED", "r b INITIALIZING").without("x/0"), health{status: "yellow"},
+			"Yellow being built: a copy of x/1"},
+		"one waits while another moves": {three().with("x/0", "p a STARTED", "r - NODE_LEFT delayed").with("x/1", "p a RELOCATING c", "r b STARTED"), health{status: "yellow"},
+			"Yellow being moved: a copy of x/1; missing until a node is back or updated: a copy of x/0"},
+		"one has no place while another moves": {three().with("x/0", "p a STARTED", "r - INDEX_CREATED").with("x/1", "p a RELOCATING c", "r b STARTED").without("x/0"), health{status: "yellow"},
+			"Yellow being moved: a copy of x/1; opensearch finds no node that may take it, missing: a copy of x/0"},
+		"a primary has no place": {three().with("x/0", "p - NODE_LEFT").without("x/0"), health{status: "red"}, "Red no primary serves of x/0"},
 		"primary on a newer version": {cluster("a 3.0.0 data", "b 2.19.4 data", "c 2.19.4 data").with("x/0", "p a STARTED", "r - INDEX_CREATED"), health{status: "yellow"},
 			"Recoverable missing until a node is back or updated: a copy of x/0"},
 		"one other is as new": {cluster("a 3.0.0 data", "b 3.0.0 data", "c 2.19.4 data").with("x/0", "p a STARTED", "r - INDEX_CREATED"), health{status: "yellow"},

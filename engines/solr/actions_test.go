@@ -186,12 +186,12 @@ func TestEvacuateRetriesAFailedMove(t *testing.T) {
 	e := mustNew(t, testOptions(c.options(0)))
 	undo := begin(t, e, evacuateOrder())
 	var details []string
-	require.Eventually(t, func() bool {
-		p, err := e.Apply(t.Context(), evacuateOrder(), undo)
+	for p := (engines.Progress{}); p.State != engines.Done; {
+		var err error
+		p, err = e.Apply(t.Context(), evacuateOrder(), undo)
 		require.NoError(t, err)
 		details = append(details, p.Detail)
-		return p.State == engines.Done
-	}, 5*time.Second, time.Millisecond)
+	}
 	require.Contains(t, strings.Join(details, "\n"), "1 replicas are still on the node, trying again")
 	require.Equal(t, 2, count(c, pathCollections+" REPLACENODE"))
 	restoreToEnd(t, e, undo)
@@ -206,14 +206,13 @@ func TestEvacuateCountsEveryReplica(t *testing.T) {
 }
 
 func restoreToEnd(t *testing.T, e *Engine, undo []byte) engines.Progress {
-	var p engines.Progress
-	require.Eventually(t, func() bool {
-		var err error
-		p, err = e.Restore(t.Context(), undo)
+	for {
+		p, err := e.Restore(t.Context(), undo)
 		require.NoError(t, err)
-		return p.State == engines.Done
-	}, 5*time.Second, time.Millisecond)
-	return p
+		if p.State == engines.Done {
+			return p
+		}
+	}
 }
 
 func TestBalance(t *testing.T) {

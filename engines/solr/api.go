@@ -135,7 +135,9 @@ type nodeHealth struct {
 	connected bool
 	// settled: and all cores of active shards are loaded and not recovering.
 	settled bool
-	reason  string
+	// unhealthy cores, where that is the reason for which it is not settled.
+	unhealthy int
+	reason    string
 }
 
 // health asks once with requireHealthyCores: the failure of cores and the failure
@@ -170,7 +172,7 @@ func decodeHealth(body []byte) (nodeHealth, error) {
 	case answer.Status == "OK":
 		return nodeHealth{connected: true, settled: true}, nil
 	case answer.Status == "FAILURE" && answer.Unhealthy != nil && *answer.Unhealthy > 0:
-		return nodeHealth{connected: true, reason: fmt.Sprintf("%d cores are not healthy", *answer.Unhealthy)}, nil
+		return nodeHealth{connected: true, unhealthy: int(*answer.Unhealthy), reason: fmt.Sprintf("%d cores are not healthy", *answer.Unhealthy)}, nil
 	case answer.Status == "FAILURE":
 		return nodeHealth{reason: engines.OneLine(string(cmp.Or(answer.Error.Message, answer.Message)))}, nil
 	}

@@ -37,8 +37,8 @@ func TestDecodeOverseer(t *testing.T) {
 func TestDecodeHealth(t *testing.T) {
 	for in, want := range map[string]nodeHealth{
 		`{"status":"OK","message":"All cores are healthy"}`:                                {connected: true, settled: true},
-		`{"status":"FAILURE","num_cores_unhealthy":2,"message":"Replica(s) [x] are down"}`: {connected: true, reason: "2 cores are not healthy"},
-		`{"status":"FAILURE","num_cores_unhealthy":"1"}`:                                   {connected: true, reason: "1 cores are not healthy"},
+		`{"status":"FAILURE","num_cores_unhealthy":2,"message":"Replica(s) [x] are down"}`: {connected: true, unhealthy: 2, reason: "2 cores are not healthy"},
+		`{"status":"FAILURE","num_cores_unhealthy":"1"}`:                                   {connected: true, unhealthy: 1, reason: "1 cores are not healthy"},
 		`{"status":"FAILURE","num_cores_unhealthy":0,"message":"Not in live nodes"}`:       {reason: "Not in live nodes"},
 		`{"status":"FAILURE","message":"Host Unavailable: Not connected to zk"}`:           {reason: "Host Unavailable: Not connected to zk"},
 	} {

@@ -80,14 +80,19 @@ func (c *clusterState) nodes() []engines.Node {
 	return out
 }
 
-// caughtUp tells whether every copy on the node is active.
-func caughtUp(groups []engines.Group, node string) bool {
+// unfit are the copies on the node that are not active, in sorted order: of how many
+// all that is known is that they are down, and a word for each with its state.
+func unfit(groups []engines.Group, node string) (down int, words []string) {
 	for _, g := range groups {
 		for _, m := range g.Members {
-			if m.Node == node && m.State != engines.Active {
-				return false
+			if m.Node != node || m.State == engines.Active {
+				continue
 			}
+			if m.State == engines.Down {
+				down++
+			}
+			words = append(words, g.ID+"/"+m.ID+" "+m.State.String())
 		}
 	}
-	return true
+	return down, words
 }

@@ -29,6 +29,8 @@ type readings struct {
 	health      nodeHealth
 	healthErr   error
 	dataBytes   int64
+	// still: the node's copies that are not active have been as they are for long.
+	still bool
 }
 
 // observation is pure: readings in, facts out, and Unknown for the rest.
@@ -44,12 +46,14 @@ func observation(r readings) engines.Observation {
 	}
 	o.Groups, o.Nodes, o.Health = r.facts.groups, r.facts.nodes, r.facts.health
 	switch {
-	case !r.state.isLive(o.Node):
+	case !r.state.isLive(o.Node): // ZooKeeper's own list, read just now
 		o.Member = engines.NotLive
 	case r.healthErr != nil:
 		o.Veto = "the node's own health is unknown: " + r.healthErr.Error()
 	case !r.health.connected:
-		o.Member = engines.NotLive
+		// ZooKeeper has it as live and itself it says otherwise: a session that is being
+		// lost or renewed, or a node that stops. Nobody can say what it will be.
+		o.Veto = "the node is listed as live, and says of itself: " + r.health.reason
 	default:
 		o.Member = engines.Live
 	}
@@ -59,8 +63,18 @@ func observation(r readings) engines.Observation {
 	case r.overseer == o.Node:
 		o.Roles, o.Last = []string{roleOverseer}, true
 	}
-	o.Settled = o.Member == engines.Live && r.health.settled && caughtUp(o.Groups, o.Node)
+	o.Settled = o.Member == engines.Live && r.settled()
 	return o
+}
+
+// settled: all copies of the node serve, but for those that are down and that nobody
+// has mended for long: these are no better when all others have waited for them.
+func (r readings) settled() bool {
+	down, words := unfit(r.facts.groups, r.self.node)
+	if len(words) == 0 {
+		return r.health.settled
+	}
+	return r.still && down == len(words) && (r.health.settled || r.health.unhealthy <= down)
 }
 
 // facts are what a state alone says. Readers share them as they share the state, and
@@ -94,6 +108,8 @@ type observer struct {
 	sum   uint64
 	state *clusterState
 	facts facts
+
+	quiet quiet // of the copies of the own node that are not active
 }
 
 const (
@@ -135,6 +151,12 @@ func (b *observer) observe(ctx context.Context) (engines.Observation, error) {
 	}
 	if r.healthErr != nil || r.stateErr != nil {
 		b.self = timed[identity]{} // perhaps another process answers by now
+	}
+	if r.selfErr != nil || r.stateErr != nil || r.healthErr != nil || !r.health.connected || !r.state.isLive(r.self.node) {
+		b.quiet = quiet{}
+	} else {
+		_, words := unfit(r.facts.groups, r.self.node)
+		r.still = b.quiet.look(time.Now(), words)
 	}
 	return observation(r), nil
 }

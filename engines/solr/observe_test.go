@@ -46,9 +46,34 @@ func TestObservation(t *testing.T) {
 			require.Equal(t, engines.NotLive, o.Member)
 			require.False(t, o.Settled)
 		}},
-		"lost ZooKeeper": {func(r *readings) { r.health = nodeHealth{reason: "Not connected to zk"} }, func(t *testing.T, o engines.Observation) {
-			require.Equal(t, engines.NotLive, o.Member)
+		"its session is being lost": {func(r *readings) { r.health = nodeHealth{reason: "Host Unavailable: Not connected to zk"} }, func(t *testing.T, o engines.Observation) {
+			require.Equal(t, engines.MembershipUnknown, o.Member, "ZooKeeper still has it")
+			require.Equal(t, "the node is listed as live, and says of itself: Host Unavailable: Not connected to zk", o.Veto)
+			require.False(t, o.Settled)
 		}},
+		"a copy is down for a moment": {func(r *readings) {
+			r.state.collections[0].shards[0].replicas[1] = replica{name: "r2", node: "a", state: "down"}
+			r.health = nodeHealth{connected: true, unhealthy: 1}
+		}, func(t *testing.T, o engines.Observation) {
+			require.Equal(t, "Live Recoverable false", fmt.Sprint(o.Member, " ", o.Health.Verdict, " ", o.Settled))
+		}},
+		"a copy has long been down": {func(r *readings) {
+			r.state.collections[0].shards[0].replicas[1] = replica{name: "r2", node: "a", state: "down"}
+			r.health, r.still = nodeHealth{connected: true, unhealthy: 1}, true
+		}, func(t *testing.T, o engines.Observation) {
+			require.True(t, o.Settled, "it is as well as it gets")
+		}},
+		"and another is not healthy, too": {func(r *readings) {
+			r.state.collections[0].shards[0].replicas[1] = replica{name: "r2", node: "a", state: "down"}
+			r.health, r.still = nodeHealth{connected: true, unhealthy: 2}, true
+		}, func(t *testing.T, o engines.Observation) { require.False(t, o.Settled) }},
+		"a copy has long been recovering": {func(r *readings) {
+			r.state.collections[0].shards[0].replicas[1] = replica{name: "r2", node: "a", state: "recovering"}
+			r.health, r.still = nodeHealth{connected: true, unhealthy: 1}, true
+		}, func(t *testing.T, o engines.Observation) { require.False(t, o.Settled) }},
+		"nothing is amiss in the state, and the node is not well": {func(r *readings) {
+			r.health, r.still = nodeHealth{connected: true, unhealthy: 1}, true
+		}, func(t *testing.T, o engines.Observation) { require.False(t, o.Settled) }},
 		"health unknown": {func(r *readings) { r.health, r.healthErr = nodeHealth{}, errors.New("403") }, func(t *testing.T, o engines.Observation) {
 			require.Equal(t, engines.MembershipUnknown, o.Member)
 			require.Equal(t, "the node's own health is unknown: 403", o.Veto)
@@ -62,7 +87,7 @@ func TestObservation(t *testing.T) {
 			r.state.collections[0].shards[0].replicas[0] = replica{name: "r1", node: "a", state: "recovery_failed"}
 		}, func(t *testing.T, o engines.Observation) {
 			require.False(t, o.Settled)
-			require.Equal(t, engines.Yellow, o.Health.Verdict)
+			require.Equal(t, engines.Yellow, o.Health.Verdict, "it led")
 		}},
 		"another's copy recovers": {func(r *readings) { r.state.collections[0].shards[0].replicas[1].state = "recovering" }, func(t *testing.T, o engines.Observation) {
 			require.True(t, o.Settled)

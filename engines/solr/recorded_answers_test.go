@@ -54,7 +54,7 @@ var recordedChecks = map[string]recordedCheck{
 		return err
 	},
 	"health-ok":           health(nodeHealth{connected: true, settled: true}),
-	"health-recovering":   health(nodeHealth{connected: true, reason: "3 cores are not healthy"}),
+	"health-recovering":   health(nodeHealth{connected: true, unhealthy: 3, reason: "3 cores are not healthy"}),
 	"health-no-zookeeper": health(nodeHealth{reason: "Host Unavailable: Not connected to zk"}),
 	"metrics": func(t *testing.T, _ recording, a *api) error {
 		n, err := a.dataBytes(t.Context())
@@ -75,7 +75,7 @@ var recordedChecks = map[string]recordedCheck{
 	"cluster-status-split":            status(3, 6, engines.Recoverable, "missing or recovering: moved/shard1_"),
 	"cluster-status-killed-unnoticed": status(3, 15, engines.VerdictUnknown, "any"),
 	"cluster-status-killed":           status(2, 15, engines.Recoverable, "missing or recovering: books/"),
-	"cluster-status-recovering":       status(3, 15, engines.Yellow, "down on a live node: books/"),
+	"cluster-status-recovering":       status(3, 15, engines.Recoverable, "down on a live node, which a restart may mend if it lasts: books/"),
 	"cluster-status-stopped":          status(2, 15, engines.Red, "no active copy of "),
 	"cluster-status-secured":          status(2, 0, engines.Green, ""),
 	"cluster-status-no-collection":    fails("solr answered 400 Bad Request: Collection: none not found"),

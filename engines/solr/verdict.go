@@ -10,9 +10,11 @@ import (
 //
 //   - Red: a shard that counts has no active copy.
 //   - Unknown: a copy or a shard is in a state that this adapter does not know.
-//   - Yellow: a shard has no leader; or a copy is down on a live node, which its
-//     node's return does not mend.
-//   - Recoverable: copies are missing because their nodes are, or are recovering.
+//   - Yellow: a shard has no leader.
+//   - Recoverable: copies are missing because their nodes are, or are recovering, or
+//     are down on a live node, where nobody mends them: a restart of that node may, and
+//     one of another node makes them no worse. In their own shard they are missing as
+//     any other, so that its other copies stay.
 //   - Green: every copy is active and every shard has a leader.
 //
 // The worst line that holds is the verdict; its reason names one example and how
@@ -52,7 +54,7 @@ func verdict(groups []engines.Group, live func(node string) bool) engines.Health
 	case leaderless.N > 0:
 		return engines.Health{Verdict: engines.Yellow, Reason: leaderless.Text("no leader of")}
 	case down.N > 0:
-		return engines.Health{Verdict: engines.Yellow, Reason: down.Text("down on a live node:")}
+		return engines.Health{Verdict: engines.Recoverable, Reason: down.Text("down on a live node, which a restart may mend if it lasts:")}
 	case away.N > 0:
 		return engines.Health{Verdict: engines.Recoverable, Reason: away.Text("missing or recovering:")}
 	}

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/rollcall-dev/rollcall/agent"
 	"github.com/rollcall-dev/rollcall/agent/agenttest"
@@ -136,8 +137,13 @@ func (v *victim) as(i int, role string) rollcallv1.AgentServiceClient {
 	return v.ask(i, v.authority.Client(config.ServerName(namespace, cluster), role))
 }
 
-func order(i int, epoch int64, claim string) *rollcallv1.PrepareRequest {
+// order is one that agent i would take from its coordinator, good for a minute.
+func (v *victim) order(i int, epoch int64, claim string) *rollcallv1.PrepareRequest {
+	v.t.Helper()
+	report, err := v.as(i, config.RoleReader).GetReport(v.t.Context(), &rollcallv1.GetReportRequest{})
+	require.NoError(v.t, err)
 	return &rollcallv1.PrepareRequest{
+		Term: &rollcallv1.Term{Incarnation: report.GetIdentity().GetIncarnation(), Until: durationpb.New(report.GetUptime().AsDuration() + time.Minute)},
 		Kind: rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF, Claim: claim, PodUid: uid(i),
 		Fence: &rollcallv1.Fence{ClusterUid: clusterUID, Epoch: epoch},
 	}
@@ -147,9 +153,9 @@ func order(i int, epoch int64, claim string) *rollcallv1.PrepareRequest {
 func (v *victim) handedOver(i int, epoch int64) {
 	v.t.Helper()
 	coordinator := v.as(i, config.RoleCoordinator)
-	planned, err := coordinator.Prepare(v.t.Context(), order(i, epoch, "true"))
+	planned, err := coordinator.Prepare(v.t.Context(), v.order(i, epoch, "true"))
 	require.NoError(v.t, err)
-	request := order(i, epoch, "true")
+	request := v.order(i, epoch, "true")
 	request.Undo, request.Apply = planned.Undo, true
 	done, err := coordinator.Prepare(v.t.Context(), request)
 	require.NoError(v.t, err)

@@ -52,12 +52,35 @@ func reports(f *Facts) []Finding {
 			out = append(out, Finding{Severity: Warning, Found: "in the database's own membership are not: " + strings.Join(strange, ", "),
 				Fix: "the agent's log says what it was refused (a missing grant, credentials, TLS); the guide of the database lists the grants"})
 		}
+		if text := skewed(s); text != "" {
+			out = append(out, Finding{Severity: Warning, Found: text,
+				Fix: "look at time synchronization (chrony, ntpd) on these nodes; if all are off by the same, on the coordinator's. Rollcall decides nothing by it; what Kubernetes dates on such a node (since when a pod is Ready) is off by as much"})
+		}
 		// Where no pod has an agent nobody could say how the database is.
 		if len(without) < len(s.Pods) && (s.Health.Verdict == policy.Red || s.Health.Verdict == policy.UnknownHealth) {
 			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("the database says %s: %s", s.Health.Verdict, s.Health.Reason), Fix: "mend the database first: with policy.health above it nothing goes"})
 		}
 		return out
 	})
+}
+
+// skewed says whose node's clock differs from the coordinator's.
+func skewed(s *policy.Snapshot) string {
+	var off []string
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		switch {
+		case p.Report == nil || p.Report.ClockSkewSeconds == 0:
+		case p.Report.ClockSkewSeconds > 0:
+			off = append(off, fmt.Sprintf("%s (%d s ahead)", p.Name, p.Report.ClockSkewSeconds))
+		default:
+			off = append(off, fmt.Sprintf("%s (%d s behind)", p.Name, -p.Report.ClockSkewSeconds))
+		}
+	}
+	if len(off) == 0 {
+		return ""
+	}
+	return "the clocks of nodes differ from the coordinator's: " + strings.Join(off, ", ")
 }
 
 // holds: what a change would wait for now. Without a change nothing is a candidate, so the

@@ -62,15 +62,17 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	return used+max(needed, 1) > limit
 }
 
-// someoneMayComeBack: section "Nobody live". A dead pod goes when every other
-// desired pod is neither chosen nor claimed, and known not to come back by itself.
+// someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
+// pod is not chosen and known not to come back by itself: not claimed, and broken, or
+// Missing and overdue; or, claimed or not, not created yet.
 func (w *world) someoneMayComeBack(c *candidate) bool {
 	for _, p := range w.pods {
 		if p == c.Pod || !w.desired(p) {
 			continue
 		}
-		gone := w.evidence(p) != "" || p.Phase == policy.Missing && (w.overdue(p) || w.notCreatedYet(p))
-		if w.isChosen(p) || w.claimed(p) || !gone {
+		missing := p.Phase == policy.Missing
+		gone := !w.claimed(p) && (w.evidence(p) != "" || missing && w.overdue(p)) || missing && w.notCreatedYet(p)
+		if w.isChosen(p) || !gone {
 			return true
 		}
 	}

@@ -106,7 +106,7 @@ func (w *world) rankOrder(c *candidate) bool {
 		return false
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		if rank(p) >= rank(c.Pod) {
+		if rank(p) >= rank(c.Pod) || w.waitsForTheCure(p, c) {
 			return false
 		}
 		if w.desired(p) && w.awayFor(p) {
@@ -144,7 +144,7 @@ func (w *world) leaderLast(c *candidate) bool {
 // leaderDoesNotWaitFor: section "Who goes last".
 func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	switch {
-	case w.waitsByTheLine(before.Pod, c):
+	case w.waitsByTheLine(before.Pod, c), w.waitsForTheCure(before.Pod, c):
 		return true
 	case c.reason == policy.ReasonScaleDown && before.Pool == c.Pool && w.otherOperation(before):
 		return true
@@ -152,6 +152,21 @@ func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 		return true
 	}
 	return before.reason == policy.ReasonAdopt && c.reason != policy.ReasonAdopt && w.lacksApproval(before)
+}
+
+// waitsForTheCure: c is live and has a Down member of a group in which p has one that
+// is not Down, which is not unprotectable for p, and whose after would be less than
+// least if p went.
+func (w *world) waitsForTheCure(p *policy.Pod, c *candidate) bool {
+	if p == c.Pod || !w.live(c.Pod) {
+		return false
+	}
+	return slices.ContainsFunc(w.hosted(c), func(g *policy.Group) bool {
+		broken := count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State == policy.Down })
+		others := count(g, func(m *policy.Member) bool { return m.Pod == p.Name && m.State != policy.Down })
+		x := w.whatIf(g, p)
+		return broken > 0 && others > 0 && !x.unprotectable && x.after < x.least
+	})
 }
 
 func refusedAs(rule policy.Rule) func(*world, *candidate) bool {

@@ -194,7 +194,13 @@ func (w *world) oddPool(p policy.Pool) bool {
 		!among(p.Management, "", policy.Parallel, policy.OrderedReady) ||
 		!among(p.Strategy, "", policy.OnDelete, policy.RollingUpdateStrategy) ||
 		!among(p.Operation, policy.NoOperation, policy.OperationScaleDown, policy.OperationVolume, policy.OperationRemoval) ||
-		rolling(&p) && !w.byLine(&p) && !w.guards() && !p.Force
+		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
+}
+
+// guardsInTime: guard is Enforce, and guardEnforcing once the database is initialized.
+func (w *world) guardsInTime() bool {
+	return w.spec.Guard == policy.GuardEnforce &&
+		(w.s.Cluster.GuardEnforcing || !w.s.Cluster.Status.Initialized)
 }
 
 func (w *world) oddPod(p policy.Pod) bool {

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // Times of a database.
@@ -74,9 +74,16 @@ type node struct {
 	name string
 	// run counts processes, so that what was scheduled for an earlier one is void.
 	run int
-	// up: a process serves. listed: the register has it as live.
+	// up: a process runs. listed: the register has it as live.
 	up, listed bool
+	// frozen: the process is paused, for so many times; silent says what who asks it
+	// learns. apart is how many have it lose its session.
+	frozen, silent bool
+	freezes, apart int
+	// joined is called when a process that starts is a member.
+	joined     func()
 	version    string
+	rank       int
 	busy, veto string
 }
 
@@ -85,14 +92,20 @@ type shard struct {
 	leader  string
 	copies  []*replica
 	voting  bool // an election is under way
+	least   int  // of its members that must be there, of a quorum
 	handing bool // a handover is under way
 }
 
 type replica struct {
 	id, node string
-	// state is what the register has; active is what is true.
-	state  engines.MemberState
-	active bool
+	// state is what the register has; active is what is true: it serves. alive: its
+	// data is whole in a process that runs, so it will serve again by itself.
+	state         engines.MemberState
+	active, alive bool
+	// recoveries counts them, so that one which was interrupted is void.
+	recoveries int
+	// ails: it does not recover, before its process is started anew, or for ever.
+	ails, forEver bool
 	// lost: its data is gone, and will be copied in full.
 	lost bool
 	// moving: it is being copied to another node.
@@ -130,7 +143,7 @@ func PodName(node string) string { name, _, _ := strings.Cut(node, ":"); return 
 func (d *Database) AddShard(id string, pods ...string) {
 	s := &shard{id: id, leader: NodeName(pods[0])}
 	for i, pod := range pods {
-		s.copies = append(s.copies, &replica{id: fmt.Sprintf("core%d", i+1), node: NodeName(pod), state: engines.Active, active: true})
+		s.copies = append(s.copies, &replica{id: fmt.Sprintf("core%d", i+1), node: NodeName(pod), state: engines.Active, active: true, alive: true})
 	}
 	d.shards = append(d.shards, s)
 }
@@ -163,23 +176,16 @@ func (d *Database) Start(pod, version string, ready func()) {
 	n := d.nodeOf(pod)
 	n.run++
 	run := n.run
-	n.version = version
+	n.version, n.frozen, n.joined = version, false, ready
+	d.cure(n)
 	d.loop.In(d.draw(d.times.Boot), func() {
 		defer d.change()()
 		if n.run != run {
 			return
 		}
-		n.up, n.listed = true, true
-		d.loop.Log("db", "%s is a member", pod)
-		d.electOverseer()
-		for _, s := range d.shards {
-			for _, r := range s.copies {
-				if r.node == n.name {
-					d.recover(n, s, r)
-				}
-			}
+		if n.up = true; n.apart == 0 {
+			d.join(n)
 		}
-		d.loop.In(0, ready)
 	})
 }
 
@@ -194,13 +200,19 @@ func (d *Database) recover(n *node, s *shard, r *replica) {
 	if r.lost {
 		takes = d.times.Anew
 	}
+	if r.ails {
+		r.state, r.active = engines.Down, false
+		return
+	}
 	r.state, r.active = engines.Recovering, false
+	r.recoveries++
+	recovery := r.recoveries
 	d.loop.In(d.draw(takes), func() {
 		defer d.change()()
-		if n.run != run || !n.up {
+		if n.run != run || !n.up || r.recoveries != recovery || r.state != engines.Recovering {
 			return
 		}
-		r.state, r.active, r.lost = engines.Active, true, false
+		r.state, r.active, r.alive, r.lost = engines.Active, !n.frozen, true, false
 		d.loop.Log("db", "%s of %s is active on %s", r.id, s.id, PodName(n.name))
 		d.elect(s)
 	})
@@ -216,41 +228,24 @@ func (d *Database) Stop(pod string, graceful bool) {
 	if !n.up {
 		return
 	}
-	n.up = false
+	graceful = graceful && !n.frozen
+	n.up, n.frozen = false, false
 	for _, s := range d.shards {
 		for _, r := range s.copies {
 			if r.node == n.name {
-				r.active = false
+				r.active, r.alive = false, false
 			}
-		}
-	}
-	leave := func() {
-		n.listed = false
-		for _, s := range d.shards {
-			for _, r := range s.copies {
-				if r.node == n.name {
-					r.state = engines.Down
-				}
-			}
-			if s.leader == n.name {
-				s.leader = ""
-				d.elect(s)
-			}
-		}
-		if d.overseer == n.name {
-			d.overseer = ""
-			d.electOverseer()
 		}
 	}
 	if graceful {
-		leave()
+		d.unlist(n)
 		return
 	}
 	d.loop.In(d.draw(d.times.Notice), func() {
 		defer d.change()()
 		if n.run == run {
 			d.loop.Log("db", "%s is found to be gone", pod)
-			leave()
+			d.unlist(n)
 		}
 	})
 }
@@ -282,12 +277,15 @@ func (d *Database) electOverseer() {
 		return
 	}
 	for _, name := range d.names {
-		if d.nodes[name].listed && d.nodes[name].up {
+		if d.nodes[name].serves() {
 			d.overseer = name
 			return
 		}
 	}
 }
+
+// Rank makes the member in a pod of a kind that is restarted after those of lower ones.
+func (d *Database) Rank(pod string, rank int) { d.nodeOf(pod).rank = rank }
 
 // Leave adds a mark that somebody has left.
 func (d *Database) Leave(m Mark) {

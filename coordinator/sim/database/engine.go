@@ -64,6 +64,9 @@ var errBroken = errors.New("500 internal server error")
 func (e *Engine) enter(ctx context.Context, what string, slow bool) error {
 	e.d.mu.Lock()
 	answers := e.answers
+	if e.d.nodes[e.node].frozen {
+		answers = Hung
+	}
 	e.d.mu.Unlock()
 	switch answers {
 	case Hung:
@@ -91,6 +94,9 @@ func (e *Engine) Close() error { return nil }
 // Observe answers what the register has.
 func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	if err := e.enter(ctx, "observe", false); err != nil {
+		if e.unanswered() {
+			return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: err.Error()}}, nil
+		}
 		return engines.Observation{}, err
 	}
 	e.d.mu.Lock()
@@ -113,6 +119,14 @@ func (e *Engine) Observe(ctx context.Context) (engines.Observation, error) {
 	return o, nil
 }
 
+// unanswered: the member is one whose silence is taken for not being a member.
+func (e *Engine) unanswered() bool {
+	e.d.mu.Lock()
+	defer e.d.mu.Unlock()
+	n := e.d.nodes[e.node]
+	return n.frozen && !n.silent
+}
+
 // observation is what a member tells. d.mu is held.
 func (d *Database) observation(self string) engines.Observation {
 	n := d.nodes[self]
@@ -120,7 +134,7 @@ func (d *Database) observation(self string) engines.Observation {
 		return engines.Observation{Member: engines.NotLive, Health: engines.Health{Reason: "connection refused"}}
 	}
 	o := engines.Observation{
-		Node: self, Version: n.version, Member: engines.Live, Busy: n.busy, Veto: n.veto, Settled: true,
+		Node: self, Rank: n.rank, Version: n.version, Member: engines.Live, Busy: n.busy, Veto: n.veto, Settled: true,
 		Health: engines.Health{Verdict: engines.Green}, Groups: make([]engines.Group, 0, len(d.shards)), Nodes: make([]engines.Node, 0, len(d.names)),
 	}
 	if !n.listed {
@@ -137,7 +151,7 @@ func (d *Database) observation(self string) engines.Observation {
 		o.Nodes = append(o.Nodes, engines.Node{Name: name, Address: name[:len(name)-len("_solr")], State: state})
 	}
 	for _, s := range d.shards {
-		g := engines.Group{ID: s.id, Kind: engines.Shard, NeedsLeader: true, Members: make([]engines.Member, 0, len(s.copies))}
+		g := engines.Group{ID: s.id, Kind: s.kind(), MinAvailable: s.least, NeedsLeader: true, Members: make([]engines.Member, 0, len(s.copies))}
 		active := 0
 		for _, r := range s.copies {
 			if d.hollow && slices.ContainsFunc(d.marks, func(m Mark) bool { return m.Node == r.node && m.Shard == excluded }) {
@@ -155,7 +169,7 @@ func (d *Database) observation(self string) engines.Observation {
 			}
 		}
 		switch {
-		case active == 0:
+		case active == 0, active < s.least:
 			o.Health = engines.Health{Verdict: engines.Red, Reason: "no active copy of " + s.id}
 		case active < len(s.copies) && o.Health.Verdict == engines.Green:
 			o.Health = engines.Health{Verdict: engines.Recoverable, Reason: "a copy is missing of " + s.id}
@@ -257,7 +271,7 @@ func (d *Database) handOver(self string, order engines.Order) int {
 		d.loop.In(d.draw(d.times.Handover), func() {
 			defer d.change()()
 			s.handing = false
-			if s.leader == self && d.nodes[to].up {
+			if s.leader == self && d.nodes[to].serves() {
 				s.leader = to
 				d.handovers++
 			}

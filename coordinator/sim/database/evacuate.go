@@ -27,7 +27,7 @@ func (d *Database) evacuate(self, claim string) int {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == self {
+			if r.node == self && s.least == 0 {
 				left++
 				d.moveAway(s, r, mark)
 			}
@@ -49,7 +49,8 @@ func (d *Database) moveAway(s *shard, r *replica, mark Mark) {
 		if !slices.Contains(d.marks, mark) || r.node != mark.Node || !d.takes(to, s) || !s.readable() {
 			return
 		}
-		r.node, r.state, r.active, r.lost, r.waits = to, engines.Active, true, false, false
+		r.node, r.state, r.active, r.alive, r.lost, r.waits = to, engines.Active, true, true, false, false
+		r.ails, r.forEver = false, false
 		if s.leader == mark.Node {
 			s.leader = to
 		}
@@ -73,7 +74,7 @@ func (d *Database) roomFor(s *shard) string {
 
 // takes: a node serves, is not excluded and has no copy of the shard.
 func (d *Database) takes(name string, s *shard) bool {
-	return d.nodes[name].up && d.nodes[name].listed &&
+	return d.nodes[name].serves() &&
 		!slices.ContainsFunc(d.marks, func(m Mark) bool { return m.Node == name && m.Shard == excluded }) &&
 		!slices.ContainsFunc(s.copies, func(r *replica) bool { return r.node == name })
 }

@@ -42,7 +42,7 @@ func (d *Database) allocate(value string) {
 	d.loop.Log("db", "allocation is %s", value)
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if n := d.nodes[r.node]; r.waits && n.up && !d.heldBack(s, r) {
+			if n := d.nodes[r.node]; r.waits && n.serves() && !d.heldBack(s, r) {
 				d.recover(n, s, r)
 			}
 		}

@@ -4,14 +4,18 @@ import "slices"
 
 // Copy is one replica as it really is.
 type Copy struct {
-	Pod    string
-	Active bool
+	Pod string
+	// Active: it serves. Alive: it does, or will by itself, as its data is whole in a
+	// process that runs.
+	Active, Alive bool
 }
 
 // Shard is one shard as it really is.
 type Shard struct {
 	ID     string
 	Leader string // pod
+	// Least is how many must be there, of a quorum; else 0.
+	Least  int
 	Copies []Copy
 }
 
@@ -21,19 +25,19 @@ func (d *Database) Truth() []Shard {
 	defer d.mu.Unlock()
 	out := make([]Shard, 0, len(d.shards))
 	for _, s := range d.shards {
-		t := Shard{ID: s.id, Copies: make([]Copy, 0, len(s.copies))}
+		t := Shard{ID: s.id, Least: s.least, Copies: make([]Copy, 0, len(s.copies))}
 		if s.leader != "" {
 			t.Leader = PodName(s.leader)
 		}
 		for _, r := range s.copies {
-			t.Copies = append(t.Copies, Copy{Pod: PodName(r.node), Active: r.active})
+			t.Copies = append(t.Copies, Copy{Pod: PodName(r.node), Active: r.active, Alive: r.alive})
 		}
 		out = append(out, t)
 	}
 	return out
 }
 
-// Up tells whether the process in a pod serves.
+// Up tells whether the process in a pod runs.
 func (d *Database) Up(pod string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,8 +45,53 @@ func (d *Database) Up(pod string) bool {
 	return n != nil && n.up
 }
 
-// Whole tells whether a pod serves and all its copies are active.
+// RankOf is the rank of the member in a pod.
+func (d *Database) RankOf(pod string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.nodes[NodeName(pod)]; n != nil {
+		return n.rank
+	}
+	return 0
+}
+
+// Listed tells whether the register has a pod's member as live.
+func (d *Database) Listed(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.nodes[NodeName(pod)]
+	return n != nil && n.listed
+}
+
+// Frozen tells whether the process in a pod is paused.
+func (d *Database) Frozen(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.nodes[NodeName(pod)]
+	return n != nil && n.frozen
+}
+
+// Whole tells whether a pod serves and all its copies are active that can be.
 func (d *Database) Whole(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.nodes[NodeName(pod)]
+	if n == nil || !n.serves() {
+		return false
+	}
+	for _, s := range d.shards {
+		for _, r := range s.copies {
+			if r.node == n.name && !r.active && !r.forEver {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Alive tells whether the process in a pod runs and the data of all its copies is
+// whole: it serves, or will by itself once it is a member again, or goes on.
+func (d *Database) Alive(pod string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.nodes[NodeName(pod)]
@@ -51,7 +100,7 @@ func (d *Database) Whole(pod string) bool {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == n.name && !r.active {
+			if r.node == n.name && !r.alive && !r.forEver {
 				return false
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -119,8 +118,6 @@ func (c *client) Prepare(ctx context.Context, r *rollcallv1.PrepareRequest, _ ..
 		what = "prepare"
 	}
 	return unary(ctx, c, what, r, func(a *Agent, ctx context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {
-		r = proto.CloneOf(r)
-		r.NotAfter = a.at(r.NotAfter)
 		return a.service.Prepare(ctx, r)
 	})
 }
@@ -133,8 +130,6 @@ func (c *client) Restore(ctx context.Context, r *rollcallv1.RestoreRequest, _ ..
 
 func (c *client) Relieve(ctx context.Context, r *rollcallv1.RelieveRequest, _ ...grpc.CallOption) (*rollcallv1.RelieveResponse, error) {
 	return unary(ctx, c, "relieve", r, func(a *Agent, ctx context.Context, r *rollcallv1.RelieveRequest) (*rollcallv1.RelieveResponse, error) {
-		r = proto.CloneOf(r)
-		r.NotAfter = a.at(r.NotAfter)
 		return a.service.Relieve(ctx, r)
 	})
 }

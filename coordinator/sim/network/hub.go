@@ -14,10 +14,10 @@ import (
 	"github.com/rollcall-dev/rollcall/agent"
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
-	"github.com/rollcall-dev/rollcall/engines"
-	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
+	"github.com/rollcall-dev/rollcall/engines"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // Hub knows all agents by address. Only the loop changes it.
@@ -150,7 +150,7 @@ func (h *Hub) told(process string, a *Agent, r *rollcallv1.Report) {
 	}
 }
 
-// skewed is a report as an agent writes it whose clock is ahead.
+// skewed is a report as an agent writes it whose node's clock is ahead.
 func (a *Agent) skewed(r *rollcallv1.Report) *rollcallv1.Report {
 	if a.Skew == 0 || r.GetObservedAt() == nil {
 		return r
@@ -158,12 +158,4 @@ func (a *Agent) skewed(r *rollcallv1.Report) *rollcallv1.Report {
 	r = proto.CloneOf(r)
 	r.ObservedAt = timestamppb.New(r.GetObservedAt().AsTime().Add(a.Skew))
 	return r
-}
-
-// at is the time of a coordinator's clock by the agent's.
-func (a *Agent) at(t *timestamppb.Timestamp) *timestamppb.Timestamp {
-	if a.Skew == 0 || t == nil {
-		return t
-	}
-	return timestamppb.New(t.AsTime().Add(-a.Skew))
 }

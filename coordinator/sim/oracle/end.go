@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
@@ -14,7 +16,9 @@ import (
 // End judges what is left when a run has ended. done: the rollout has finished.
 func (o *Oracle) End(done bool, why string) {
 	cluster := o.server.Cluster(o.limits.Cluster)
-	if !done {
+	if o.Stuck = o.incurable(); !done && o.Stuck != "" {
+		o.loop.Log("ORACLE", "%s has to wait: a copy of what it has is broken for ever", o.Stuck)
+	} else if !done {
 		stuck := o.belowTheLine()
 		if stuck != "" && cluster.Status.Phase == policy.ClusterStalled {
 			o.loop.Log("ORACLE", "%s is broken and below the hold line, which a person has to lower", stuck)
@@ -38,8 +42,10 @@ func (o *Oracle) End(done bool, why string) {
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}
-	if line := workload.Partition(o.server.Set(o.limits.Set)); done && o.limits.Line && line != policy.RestLine {
-		o.Accuse("I11", "the hold line is left at %d", line)
+	for _, set := range o.sets {
+		if line := workload.Partition(set); done && o.limits.Line && line != policy.RestLine {
+			o.Accuse("I11", "the hold line of %s is left at %d", set.Name, line)
+		}
 	}
 	for _, claim := range cluster.Status.Claims {
 		o.Accuse("I11", "claim %s on %s is left behind", claim.ID, claim.Pod)
@@ -64,6 +70,25 @@ func (o *Oracle) End(done bool, why string) {
 	}
 }
 
+// incurable is a pod that is to go and may not, because another copy of one of its
+// shards is broken for ever: with it more would be away than may. Only a person
+// can put that right. Empty: there is none.
+func (o *Oracle) incurable() string {
+	broken := o.db.Incurable()
+	for _, shard := range o.db.Truth() {
+		if broken[shard.ID] == "" {
+			continue
+		}
+		for _, c := range shard.Copies {
+			pod := o.server.Pod(c.Pod)
+			if c.Pod != broken[shard.ID] && pod != nil && workload.Revision(pod) != o.template() && o.limits.Shard < 2 {
+				return c.Pod
+			}
+		}
+	}
+	return ""
+}
+
 // belowTheLine is a pod that does not work, and that nobody may correct: where
 // no guard enforces, the hold line would free those above it as well, and they
 // may not all go with it. Only a person can weigh that, so the rollout need not
@@ -72,19 +97,28 @@ func (o *Oracle) belowTheLine() string {
 	if !o.limits.Line || o.server.Enforce {
 		return ""
 	}
-	set := o.server.Set(o.limits.Set)
+	for _, set := range o.sets {
+		if broken := o.belowTheLineOf(set); broken != "" {
+			return broken
+		}
+	}
+	return ""
+}
+
+func (o *Oracle) belowTheLineOf(set *appsv1.StatefulSet) string {
 	line, template := int(workload.Partition(set)), workload.Template(set)
+	first, end := workload.First(set), workload.First(set)+int(*set.Spec.Replicas)
 	waits := func(n int) bool {
 		pod := o.server.Pod(workload.PodName(set, n))
 		return n < line && pod != nil && workload.Revision(pod) != template
 	}
-	for n := range int(*set.Spec.Replicas) {
+	for n := first; n < end; n++ {
 		broken := workload.PodName(set, n)
 		if !waits(n) || o.db.Whole(broken) {
 			continue
 		}
 		with := map[string]bool{}
-		for above := n + 1; above < int(*set.Spec.Replicas); above++ {
+		for above := n + 1; above < end; above++ {
 			if waits(above) {
 				with[workload.PodName(set, above)] = true
 			}
@@ -98,10 +132,9 @@ func (o *Oracle) belowTheLine() string {
 
 // tooMany: more may be away with these pods than is allowed.
 func (o *Oracle) tooMany(with map[string]bool) bool {
-	set := o.server.Set(o.limits.Set)
 	away := 0
-	for n := range int(*set.Spec.Replicas) {
-		if name := workload.PodName(set, n); with[name] || !o.db.Whole(name) {
+	for _, name := range o.Desired() {
+		if with[name] || !o.db.Whole(name) {
 			away++
 		}
 	}
@@ -121,3 +154,6 @@ func (o *Oracle) tooMany(with map[string]bool) bool {
 	}
 	return false
 }
+
+// MustWait tells whether the rollout cannot end because of a copy that is broken for ever.
+func (o *Oracle) MustWait() bool { return o.incurable() != "" }

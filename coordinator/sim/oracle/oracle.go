@@ -22,11 +22,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // How long it may take until something is known that shows in Kubernetes, and
@@ -34,6 +34,8 @@ import (
 const (
 	shown   = 25 * time.Second
 	noticed = 60 * time.Second
+	// told is how long it takes at most to act on what the database's register shows.
+	told = 15 * time.Second
 	// together is within what time pods go that were claimed together.
 	together = 15 * time.Second
 	// glance lies between the last look at a pod and its removal.
@@ -42,11 +44,16 @@ const (
 
 // Limits of the database cluster that is watched.
 type Limits struct {
-	Cluster, Set string
+	Cluster string
+	Sets    []string
 	// Pods and Shard are how many may be away.
 	Pods, Shard int
 	// Line: Rollcall has the set's hold line, and puts it to rest.
 	Line bool
+	// Zones, when not 0, is how many may have pods away.
+	Zones int
+	// Ephemeral: the data of a pod is gone with it.
+	Ephemeral bool
 }
 
 // Break is an invariant that did not hold.
@@ -66,8 +73,15 @@ type Oracle struct {
 	limits Limits
 	// Seen is when what a process knows of a pod was observed, by process and UID.
 	Seen map[string]map[string]time.Time
+	// Broken tells whether the database in a pod cannot come back by itself.
+	Broken func(pod *corev1.Pod) bool
+	// Zone of a pod.
+	Zone func(pod string) string
 	// Secret must appear in nothing that anybody can read.
 	Secret string
+
+	// Enough tells of a break that nothing after it is of interest; nil: all is.
+	Enough func(Break) bool
 
 	Breaks []Break
 	// Removals by Rollcall's hand.
@@ -78,12 +92,23 @@ type Oracle struct {
 	// may put it right; empty when it has ended.
 	Stuck string
 
+	earlier []earlier
+	// forbidden is since when a person has forbidden everything, closed since when all
+	// but corrections; zero: nobody has.
+	forbidden, closed time.Duration
+	outage            bool // was announced
+	// sets are the StatefulSets as they were seen last.
+	sets []*appsv1.StatefulSet
 	// since is since when a copy or pod has not been all right, by name; absent = it is.
 	since map[string]time.Duration
 	// shows is since when Kubernetes shows that a pod is not all right.
 	shows map[string]time.Duration
 	// well is since when a pod's UID has been ready and whole.
 	well map[types.UID]time.Duration
+	// unlisted is since when the register does not have a pod.
+	unlisted map[string]time.Duration
+	// ailed is when a pod could not come back by itself, at the last look at which that was so.
+	ailed map[types.UID]time.Duration
 	// ours are the pods that are away by Rollcall's hand.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
@@ -114,6 +139,12 @@ type leader struct {
 	at  time.Duration
 }
 
+// earlier are limits that were asked for until then.
+type earlier struct {
+	pods, shard int
+	until       time.Duration
+}
+
 type departure struct {
 	uid     types.UID
 	outside bool // outside the budget: it was broken
@@ -123,8 +154,12 @@ type departure struct {
 func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Limits) *Oracle {
 	o := &Oracle{
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
+		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
+	}
+	for _, name := range limits.Sets {
+		o.sets = append(o.sets, server.Set(name))
 	}
 	server.Removing, server.Discarding, db.Included = o.removing, o.discarding, o.included
 	server.Changed = append(server.Changed, o.changed)
@@ -137,6 +172,9 @@ func (o *Oracle) Accuse(invariant, format string, args ...any) {
 	b := Break{o.loop.Now(), invariant, fmt.Sprintf(format, args...)}
 	o.loop.Log("ORACLE", "%s: %s", b.Invariant, b.Why)
 	o.Breaks = append(o.Breaks, b)
+	if o.Enough != nil && o.Enough(b) {
+		o.loop.Stop()
+	}
 }
 
 // changed notes what writes tell: claims, epochs, templates.
@@ -144,6 +182,7 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 	o.stale = true
 	switch next := after.(type) {
 	case *v1alpha1.DatabaseCluster:
+		o.heard(next.Spec)
 		for _, claim := range next.Status.Claims {
 			if _, known := o.claimed[claim.ID]; !known {
 				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
@@ -157,6 +196,9 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 			}
 		}
 	}
+	if set, ok := after.(*appsv1.StatefulSet); ok {
+		o.keep(set)
+	}
 	if kind == api.Sets && before != nil && after != nil {
 		if workload.Template(before.(*appsv1.StatefulSet)) != workload.Template(after.(*appsv1.StatefulSet)) {
 			o.revised = o.loop.Now()
@@ -165,10 +207,75 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 }
 
 func (o *Oracle) template() string {
-	if set := o.server.Set(o.limits.Set); set != nil {
+	for _, set := range o.sets {
 		return workload.Template(set)
 	}
 	return ""
+}
+
+// Desired are the pods that are to exist, in order: those of the StatefulSets as
+// they are, or were when they were seen last.
+func (o *Oracle) Desired() []string {
+	var out []string
+	for _, set := range o.sets {
+		for n := range int(*set.Spec.Replicas) {
+			out = append(out, workload.PodName(set, workload.First(set)+n))
+		}
+	}
+	return out
+}
+
+// setOf is the StatefulSet of a pod, as it was seen last.
+func (o *Oracle) setOf(pod string) *appsv1.StatefulSet {
+	at := slices.IndexFunc(o.sets, func(set *appsv1.StatefulSet) bool { return pod[:strings.LastIndexByte(pod, '-')] == set.Name })
+	if at < 0 {
+		return nil
+	}
+	return o.sets[at]
+}
+
+// Limit notes that other limits are asked for. Those before count for as long as it
+// takes until the new ones are known.
+func (o *Oracle) Limit(pods, shard int) {
+	o.earlier = append(o.earlier, earlier{o.limits.Pods, o.limits.Shard, o.loop.Now()})
+	o.limits.Pods, o.limits.Shard = pods, shard
+}
+
+// may is how many pods, and copies of a shard, may be away.
+func (o *Oracle) may() (pods, shard int) {
+	pods, shard = o.limits.Pods, o.limits.Shard
+	for _, e := range o.earlier {
+		if o.loop.Now()-e.until <= told {
+			pods, shard = max(pods, e.pods), max(shard, e.shard)
+		}
+	}
+	return pods, shard
+}
+
+// Announce notes that a person has approved of an outage, in which all may be away.
+func (o *Oracle) Announce() { o.outage = true }
+
+// Surprise notes that somebody has undone what kept a controller from pods.
+func (o *Oracle) Surprise() { o.revised = o.loop.Now() }
+
+// heard notes since when a person has forbidden that pods go.
+func (o *Oracle) heard(spec policy.Spec) {
+	since := func(at *time.Duration, is bool) {
+		if !is {
+			*at = 0
+		} else if *at == 0 {
+			*at = o.loop.Now()
+		}
+	}
+	since(&o.forbidden, spec.Update.Paused || spec.Update.Mode == policy.Observe)
+	since(&o.closed, len(spec.Update.Windows) > 0) // all of them are at another time of the day
+}
+
+// keep has a StatefulSet as it is now.
+func (o *Oracle) keep(set *appsv1.StatefulSet) {
+	if at := slices.IndexFunc(o.sets, func(s *appsv1.StatefulSet) bool { return s.Name == set.Name }); at >= 0 {
+		o.sets[at] = set
+	}
 }
 
 // Epoch notes that a process leads in an epoch.
@@ -206,12 +313,7 @@ func (o *Oracle) Look() {
 			o.leads[shard.ID] = leader{shard.Leader, at}
 		}
 	}
-	set := o.server.Set(o.limits.Set)
-	if set == nil {
-		return
-	}
-	for n := range int(*set.Spec.Replicas) {
-		name := fmt.Sprintf("%s-%d", o.limits.Set, n)
+	for _, name := range o.Desired() {
 		pod := o.server.Pod(name)
 		ready := pod != nil && pod.DeletionTimestamp == nil && workload.Ready(pod)
 		whole := o.db.Whole(name)
@@ -220,9 +322,13 @@ func (o *Oracle) Look() {
 			o.back[name] = at
 		}
 		mark(o.since, name, !whole)
+		mark(o.unlisted, name, !o.db.Listed(name))
 		mark(o.vetoed, name, o.db.Veto(name) != "")
 		if pod == nil {
 			continue
+		}
+		if o.Broken(pod) {
+			o.ailed[pod.UID] = at
 		}
 		if !ready || !whole {
 			delete(o.well, pod.UID)
@@ -245,10 +351,12 @@ func (o *Oracle) Look() {
 
 // wanted tells whether a pod of that name is to exist.
 func (o *Oracle) wanted(name string) bool {
-	set := o.server.Set(o.limits.Set)
-	var n int32
-	_, err := fmt.Sscanf(strings.TrimPrefix(name, o.limits.Set+"-"), "%d", &n)
-	return set != nil && err == nil && n < *set.Spec.Replicas
+	set := o.setOf(name)
+	if set == nil {
+		return false
+	}
+	n := workload.Ordinal(name) - workload.First(set)
+	return n >= 0 && n < int(*set.Spec.Replicas)
 }
 
 // known tells whether it could be known that something about a pod is wrong.
@@ -258,8 +366,12 @@ func (o *Oracle) known(pod, what string) bool {
 	if !is {
 		return false
 	}
-	shows, is := o.shows[pod]
-	return at-bad > noticed || is && at-max(shows, bad) > shown
+	if bad == 0 && o.db.Listed(pod) && !o.db.Frozen(pod) {
+		return true // since before the world began to move
+	}
+	shows, unready := o.shows[pod]
+	unlisted, out := o.unlisted[pod]
+	return at-bad > noticed || unready && at-max(shows, bad) > shown || out && at-unlisted > told
 }
 
 // Decided judges a decision as the coordinator shows it.

@@ -45,7 +45,7 @@ func play(t *testing.T, limits Limits, before, story func(s *scene)) []string {
 			s.pod(name, types.UID(name+"-old"))
 			s.db.AddLive(name, "9.9.0")
 		}
-		limits.Cluster, limits.Set = "db", "db"
+		limits.Cluster, limits.Sets = "db", []string{"db"}
 		if before != nil {
 			before(s)
 		}
@@ -101,6 +101,17 @@ func (s *scene) goes(name string) {
 	options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}}
 	require.NoError(s, s.server.Remove("c1", name, options, false))
 	s.o.Look()
+}
+
+// loses is one pod that loses its session, and another that goes so much later.
+func loses(one string, later time.Duration, other string) func(s *scene) {
+	return func(s *scene) {
+		s.db.LoseSession(one)
+		s.look(one)
+		s.wait(later)
+		s.look("db-0", "db-1", "db-2")
+		s.goes(other)
+	}
 }
 
 func (s *scene) line(at int32) {
@@ -162,6 +173,45 @@ func TestRemovals(t *testing.T) {
 		"a third pod, which came back before":                                        {limits: one, broken: []string{"I2"}, story: comesBack(glance + 1)},
 		"a third pod, which is whole again since the last look at it, and not ready": {limits: one, story: wholeAgain(glance)},
 		"a third pod, which is whole again since before, and not ready":              {limits: one, broken: []string{"I2"}, story: wholeAgain(glance + 1)},
+		"a third pod, which has lost its session": {limits: one, broken: []string{"I2"}, story: func(s *scene) {
+			s.goes("db-2")
+			s.db.LoseSession("db-0")
+			s.look("db-0")
+			s.goes("db-0")
+		}},
+		"a third pod, which is paused": {limits: one, broken: []string{"I2"}, story: func(s *scene) {
+			s.goes("db-2")
+			s.db.Freeze("db-0", true)
+			s.look("db-0")
+			s.goes("db-0")
+		}},
+		"a third pod, which has ended and is started anew": {limits: one, story: func(s *scene) {
+			s.goes("db-2")
+			s.db.Stop("db-0", false)
+			s.look("db-0")
+			s.goes("db-0")
+		}},
+		"the other copy, while the first has lost its session":           {limits: two, broken: []string{"I1", "I3"}, story: loses("db-0", told+time.Second, "db-1")},
+		"the other copy, before it can be known that the first lost one": {limits: two, story: loses("db-0", told-time.Second, "db-1")},
+		"the copy that has lost its session, while the other is away": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
+			s.goes("db-0")
+			s.db.LoseSession("db-1")
+			s.look("db-1")
+			s.goes("db-1")
+		}},
+		"a third pod, which cannot come back by itself": {limits: one, story: func(s *scene) {
+			s.goes("db-0")
+			s.o.Broken = func(pod *corev1.Pod) bool { return pod.Name == "db-1" }
+			s.db.Stop("db-1", false)
+			s.look("db-1")
+			s.goes("db-1")
+		}},
+		"a third pod, which is called broken and serves": {limits: one, broken: []string{"I2", "I1", "I3"}, story: func(s *scene) {
+			s.goes("db-0")
+			s.o.Broken = func(pod *corev1.Pod) bool { return pod.Name == "db-1" }
+			s.look("db-1")
+			s.goes("db-1")
+		}},
 		"both copies, the first of which serves yet": {limits: two, broken: []string{"I1", "I3"}, story: func(s *scene) {
 			s.goes("db-0")
 			s.goes("db-1")

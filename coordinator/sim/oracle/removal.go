@@ -42,17 +42,20 @@ func (o *Oracle) removing(r api.Removal) {
 	if epoch := o.epochs[r.User]; !rolled && epoch < o.touched[pod.UID] {
 		o.Accuse("I6", "%s goes by epoch %d after %d has written to it", pod.Name, epoch, o.touched[pod.UID])
 	}
-	broken := claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed || claim.Action == policy.Remove && !o.db.Up(pod.Name)
-	outside := broken && o.nothingLost(pod.Name)
-	if !outside && !o.wasDown(pod) {
-		o.budget(pod.Name) // who is not up takes nothing more away
-	}
-	if !outside {
+	o.budget(pod)
+	o.zones(pod)
+	o.allowed(pod)
+	o.lost(pod)
+	if o.asks(pod, "I3") {
 		o.shards(pod.Name)
-		o.manners(pod, claim)
+	}
+	if o.asks(pod, "I7") {
+		o.manners(pod)
+	}
+	if o.asks(pod, "I10") {
 		o.fresh(process, pod, claim)
 	}
-	o.ours[pod.Name] = departure{uid: pod.UID, outside: outside}
+	o.ours[pod.Name] = departure{uid: pod.UID, outside: !o.asks(pod, "I3")}
 	o.gone = append(o.gone, time.Now())
 }
 
@@ -70,7 +73,10 @@ func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 // without the label by which it would have been kept, and except for a new
 // template while nothing but the line keeps the pods above it.
 func (o *Oracle) rolled(r api.Removal) bool {
-	set := o.server.Set(o.limits.Set)
+	set := o.setOf(r.Pod.Name)
+	if set == nil {
+		return false
+	}
 	by := set.Spec.UpdateStrategy
 	if r.User != workload.ControllerUser || by.Type != appsv1.RollingUpdateStatefulSetStrategyType || !o.wanted(r.Pod.Name) {
 		return false
@@ -107,24 +113,11 @@ func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
 	return &claim
 }
 
-// nothingLost: no copy on the pod is active.
-func (o *Oracle) nothingLost(pod string) bool {
-	for _, shard := range o.db.Truth() {
-		for _, c := range shard.Copies {
-			if c.Pod == pod && c.Active {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // budget is I2, and the part of I1 that is about pods.
-func (o *Oracle) budget(pod string) {
-	ours, away := 0, 0
-	set := o.server.Set(o.limits.Set)
-	for n := range int(*set.Spec.Replicas) {
-		name := workload.PodName(set, n)
+func (o *Oracle) budget(removed *corev1.Pod) {
+	pod, ours, away := removed.Name, 0, 0
+	may, _ := o.may()
+	for _, name := range o.Desired() {
 		if name == pod {
 			continue
 		}
@@ -137,15 +130,48 @@ func (o *Oracle) budget(pod string) {
 			away++
 		}
 	}
-	if ours+1 > o.limits.Pods {
-		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), o.limits.Pods)
-	} else if already := o.known(pod, pod); away+1 > o.limits.Pods && !already {
-		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, o.limits.Pods)
+	if ours+1 > may && o.asks(removed, "I2") {
+		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand: %d may be", pod, o.Away(), may)
+	} else if away+1 > may && !o.known(pod, pod) && o.asks(removed, pods) {
+		o.Accuse("I1", "%s goes while %d pods are known to be away: %d may be", pod, away, may)
 	}
+}
+
+// allowed is I13. A correction need not wait for a window.
+func (o *Oracle) allowed(pod *corev1.Pod) {
+	at := o.loop.Now()
+	if o.forbidden > 0 && at-o.forbidden > told || o.closed > 0 && at-o.closed > told && o.asks(pod, "I7") {
+		o.Accuse("I13", "%s goes although a person has said that nobody may", pod.Name)
+	}
+}
+
+// zones is the part of I2 that is about zones.
+func (o *Oracle) zones(pod *corev1.Pod) {
+	if o.limits.Zones == 0 || !o.asks(pod, "I2") {
+		return
+	}
+	away := map[string]bool{o.Zone(pod.Name): true}
+	for name, gone := range o.ours {
+		if !gone.outside {
+			away[o.Zone(name)] = true
+		}
+	}
+	if len(away) > o.limits.Zones {
+		o.Accuse("I2", "%s goes while %v are away by Rollcall's hand, in %d zones: %d may be", pod.Name, o.Away(), len(away), o.limits.Zones)
+	}
+}
+
+// lost is V3: no pod whose data is gone with it goes before that is elsewhere.
+func (o *Oracle) lost(pod *corev1.Pod) {
+	if !o.limits.Ephemeral || o.hostsNothing(pod.Name) || !o.asks(pod, "V3") {
+		return
+	}
+	o.Accuse("V3", "%s goes with the copies that it has, and its data is gone with it", pod.Name)
 }
 
 // shards is I1 and I3.
 func (o *Oracle) shards(pod string) {
+	_, may := o.may()
 	for _, shard := range o.db.Truth() {
 		hosts, out, left := false, 1, 0
 		for _, c := range shard.Copies {
@@ -154,7 +180,7 @@ func (o *Oracle) shards(pod string) {
 			stops := hand && now != nil && now.UID == gone.uid // and so does its copy, though it serves yet
 			switch {
 			case c.Pod == pod:
-				hosts = c.Active
+				hosts = c.Alive
 			case c.Active && !hand:
 				left++
 			case stops, hand && !c.Active, o.known(c.Pod, c.Pod+"/"+shard.ID):
@@ -166,8 +192,14 @@ func (o *Oracle) shards(pod string) {
 		if !hosts || len(shard.Copies) == 1 {
 			continue
 		}
-		if out > o.limits.Shard {
-			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, o.limits.Shard)
+		if shard.Least > 0 {
+			if left < shard.Least && len(shard.Copies) > 2 {
+				o.Accuse("I1", "%s goes and %d of %s are left: %d must be there", pod, left, shard.ID, shard.Least)
+			}
+			continue
+		}
+		if out > may {
+			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, may)
 		}
 		o.primary(pod, shard, left)
 		if left == 0 {
@@ -195,18 +227,22 @@ func (o *Oracle) primary(pod string, shard database.Shard, left int) {
 }
 
 // manners are I7, I8 and I9.
-func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
+func (o *Oracle) manners(pod *corev1.Pod) {
 	at := o.loop.Now()
 	settled := at-o.revised > shown
 	well, healthy := o.well[pod.UID]
-	if claim.Reason == policy.ReasonOutdated && settled && workload.Revision(pod) == o.template() && healthy && at-well > shown {
+	outdated := workload.Revision(pod) != o.template()
+	if settled && !outdated && healthy && at-well > told && !o.askedToGo(pod) {
 		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
 	}
-	if o.overseer == pod.Name && at-o.overseerAt > shown && settled && claim.Reason == policy.ReasonOutdated {
+	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") {
+		o.ranks(pod)
+	}
+	if o.asks(pod, "I8") && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
-			waits := claim.Action == policy.LowerPartition && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
-			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits {
+			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
+			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits && o.db.RankOf(name) <= o.db.RankOf(pod.Name) {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}
 		}
@@ -215,6 +251,25 @@ func (o *Oracle) manners(pod *corev1.Pod, claim *policy.Claim) {
 	if since, vetoed := o.vetoed[pod.Name]; vetoed && (since == 0 || at-since > shown) {
 		o.Accuse("I9", "%s goes although the database asks not to", pod.Name)
 	}
+}
+
+// ranks is the part of I8 that is about kinds of members: none goes before one of a
+// lower rank that is to go, too.
+func (o *Oracle) ranks(pod *corev1.Pod) {
+	for _, name := range o.server.Names(api.Pods) {
+		other := o.server.Pod(name)
+		if o.wanted(name) && workload.Revision(other) != o.template() && o.db.RankOf(name) < o.db.RankOf(pod.Name) {
+			o.Accuse("I8", "%s goes before %s, whose rank is lower", pod.Name, name)
+			return
+		}
+	}
+}
+
+// askedToGo: there is another reason than its template for which a pod is to go.
+func (o *Oracle) askedToGo(pod *corev1.Pod) bool {
+	cluster, node := o.server.Cluster(o.limits.Cluster), o.server.Node(pod.Spec.NodeName)
+	left := cluster != nil && cluster.Spec.Update.NodeDrains.Follow && (node == nil || node.Spec.Unschedulable)
+	return !o.wanted(pod.Name) || len(pod.Spec.InitContainers) == 0 || left
 }
 
 // fresh is I10: the pod itself, and for each of its shards somebody else, has

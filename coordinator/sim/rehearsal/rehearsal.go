@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // Rehearsal is one that is over.
@@ -21,7 +21,7 @@ func Run(o Options) (Rehearsal, error) {
 	if err != nil {
 		return Rehearsal{}, err
 	}
-	events := []Event{{Who: "world", Kind: World, Text: stage(s)}}
+	events := []Event{{Who: "world", Kind: World, Text: stage(s)}, {Who: "world", Kind: World, Text: unlike(s)}}
 	for _, f := range s.Faults {
 		text := "to come: " + f.String() + " at " + Clock(f.At)
 		if f.For > 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 func small() Options {
@@ -229,7 +229,7 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	well := summarise(Options{}, r)
 	require.NoError(t, well.Err())
 	require.True(t, well.RolledOut)
-	require.Contains(t, well.String(), "15 checked, all kept: I1 ")
+	require.Contains(t, well.String(), "16 checked, all kept: I1 ")
 	require.Contains(t, well.String(), "taken by others           1: db-2\n")
 	require.Contains(t, well.String(), "fewest copies of a shard  0 of 2 (books/s1)\n")
 
@@ -243,7 +243,7 @@ func TestSummarySaysWhatBroke(t *testing.T) {
 	broken := summarise(Options{}, r)
 	require.True(t, broken.RolledOut)
 	require.EqualError(t, broken.Err(), "an invariant did not hold: I2 at 1s: two are away")
-	require.Contains(t, broken.String(), "15 checked, broken: I2 at 1s: two are away")
+	require.Contains(t, broken.String(), "16 checked, broken: I2 at 1s: two are away")
 
 	r.Breaks = []oracle.Break{{At: time.Second, Invariant: "L1", Why: "the rollout has not ended"}}
 	open := summarise(Options{}, r)

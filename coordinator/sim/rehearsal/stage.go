@@ -72,7 +72,7 @@ func (o Options) scenario() (run.Scenario, error) {
 	}
 	s := run.Scenario{
 		Replicas: o.Pods, MaxPods: o.MaxUnavailable, MaxShard: 1, Method: policy.Evict,
-		Lag: 50 * time.Millisecond, Trip: 5 * time.Millisecond,
+		Lag: 50 * time.Millisecond, Trip: 5 * time.Millisecond, Age: time.Hour,
 	}
 	for shard := range o.Shards {
 		var pods []int
@@ -156,6 +156,15 @@ func stage(s run.Scenario) string {
 		text += fmt.Sprintf(", %d of a shard may be away", s.MaxShard)
 	}
 	return text
+}
+
+// unlike says what is not as it is by default in what is rehearsed.
+func unlike(s run.Scenario) string {
+	text := "unlike by default: "
+	if !s.Guarded {
+		text += "guard is Off, so Kubernetes refuses nobody who removes a pod; "
+	}
+	return text + "a pod has 60s to start, not 600s; pods without an agent are adopted unasked"
 }
 
 func counted(n int, what string) string {

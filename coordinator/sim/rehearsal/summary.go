@@ -51,8 +51,8 @@ func summarise(o Options, r run.Result) Summary {
 		RolledOut: r.Stuck == "" && !slices.ContainsFunc(r.Breaks, func(b oracle.Break) bool { return b.Invariant == "L1" || b.Invariant == "L2" }),
 	}
 	for _, i := range oracle.Invariants {
-		if strings.HasPrefix(i.Name, "V") && !r.Scenario.Replace {
-			continue // of volumes, and none is deleted here
+		if i.Name == "V3" && !r.Scenario.Ephemeral || i.Name != "V3" && strings.HasPrefix(i.Name, "V") && !r.Scenario.Replace {
+			continue // of what is not there: volumes that are deleted, data that is gone with its pod
 		}
 		s.Checked = append(s.Checked, i.Name)
 	}

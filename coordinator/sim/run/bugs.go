@@ -1,14 +1,17 @@
 package run
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
-	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 )
 
 // Bug is one that is planted to check the checker: something between Rollcall's
@@ -74,10 +77,70 @@ var Bugs = []Bug{
 	{Name: "the stop token is printed", Finds: "I12", decision: func(w *world, _ *status.Decision) {
 		w.loop.Ask("printed", func() { w.loop.Log("agent", "listens with token %s", secret) })
 	}},
+	{Name: "limits of zones are not known", Finds: "I2", cache: spec(func(s *policy.Spec) { s.Policy.MaxZonesUnavailable = nil })},
+	{Name: "a pause is not known", Finds: "I13", cache: spec(func(s *policy.Spec) { s.Update.Paused = false })},
+	{Name: "who only looks on acts", Finds: "I13", cache: spec(func(s *policy.Spec) { s.Update.Mode = policy.Auto })},
+	{Name: "windows are always open", Finds: "I13", cache: spec(func(s *policy.Spec) { s.Update.Windows = nil })},
+	{Name: "data that is gone with its pod is kept", Finds: "V3", cache: spec(func(s *policy.Spec) { s.Drain.Data.Restart = policy.Keep })},
+	{Name: "a zone at a time is one pod and all others", Finds: "I2", cache: spec(func(s *policy.Spec) {
+		if s.Policy.Unit == policy.UnitZone {
+			five := policy.Count(5)
+			s.Policy.MaxUnavailable = &five
+		}
+	})},
+	{Name: "everybody has approved of everything", Finds: "I2", cache: func(o *kube.ClusterObjects) {
+		o.Cluster = o.Cluster.DeepCopy()
+		o.Cluster.Status.Approvals = append(o.Cluster.Status.Approvals, policy.Approval{What: policy.ApprovedOutage})
+	}},
+	{Name: "a quorum may be lost", Finds: "I1", report: groups(func(g *rollcallv1.Group) {
+		if g.Kind == rollcallv1.GroupKind_GROUP_KIND_QUORUM {
+			g.Kind, g.MinAvailable = rollcallv1.GroupKind_GROUP_KIND_ROLE, 1
+		}
+	})},
+	{Name: "nobody needs to acknowledge", Finds: "I1", report: groups(func(g *rollcallv1.Group) {
+		if g.Kind == rollcallv1.GroupKind_GROUP_KIND_ACKS {
+			g.MinAvailable = 0
+		}
+	})},
+	{Name: "ranks are not told", Finds: "I8", report: func(r *rollcallv1.Report) { r.Rank = 0 }},
+	{Name: "vetoes are not told", Finds: "I9", report: func(r *rollcallv1.Report) { r.Veto = "" }},
+	{Name: "a lost session is a failure of long standing", Finds: "I1 I2 I3 I10", report: func(r *rollcallv1.Report) {
+		if r.Member == rollcallv1.Membership_MEMBERSHIP_NOT_LIVE {
+			r.NotLive = durationpb.New(time.Hour)
+		}
+	}},
+	{Name: "who has lost its session is a member", Finds: "I1 I2 I3", report: func(r *rollcallv1.Report) {
+		r.Member, r.Settled = rollcallv1.Membership_MEMBERSHIP_LIVE, true
+		for _, n := range r.Nodes {
+			n.Member = rollcallv1.Membership_MEMBERSHIP_LIVE
+		}
+		for _, g := range r.Groups {
+			for _, m := range g.Members {
+				m.State = rollcallv1.MemberState_MEMBER_STATE_ACTIVE
+			}
+		}
+	}},
 	{Name: "nobody ever goes", Finds: "L1", cache: func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
 		o.Cluster.Spec.Update.Paused = true
 	}},
+}
+
+// spec is a cache in which what is asked for looks different.
+func spec(change func(s *policy.Spec)) func(o *kube.ClusterObjects) {
+	return func(o *kube.ClusterObjects) {
+		o.Cluster = o.Cluster.DeepCopy()
+		change(&o.Cluster.Spec)
+	}
+}
+
+// groups is a report in which every group looks different.
+func groups(change func(g *rollcallv1.Group)) func(r *rollcallv1.Report) {
+	return func(r *rollcallv1.Report) {
+		for _, g := range r.Groups {
+			change(g)
+		}
+	}
 }
 
 // plant makes a world have a bug; nil is none.

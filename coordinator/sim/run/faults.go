@@ -34,13 +34,27 @@ const (
 	Mixed        Class = "mixed versions"
 	Malformed    Class = "malformed input"
 	Aimed        Class = "trouble at a claim's worst moment"
+	Session      Class = "loss of membership, of one, some or all"
+	Pauses       Class = "paused processes"
+	Skews        Class = "lasting skew of a node's clock, steps"
+	Unowned      Class = "label or StatefulSet lost for a while"
+	Edits        Class = "spec edited in mid-rollout"
+	Drains       Class = "node drain that is followed"
+	Approvals    Class = "waits for approval"
+	Outage       Class = "total outage with a bad template"
+	Ailing       Class = "a copy broken before the start"
+	Unjoined     Class = "pods taken while the webhook is down"
 )
 
 // Classes are all of them.
 var Classes = []Class{
 	StaleCache, Crash, TwoLeaders, Partition, Loss, StuckAgent, StaleEngine, BrokenEngine, Clocks, Identity, PartReports, Volume,
 	Outside, Template, Scale, BadImage, WebhookDown, Rotation, Throttling, Leftovers, Mixed, Malformed, Aimed,
+	Session, Pauses, Skews, Unowned, Edits, Drains, Approvals, Outage, Ailing, Unjoined,
 }
+
+// oldClasses are those of the worlds that were drawn first.
+var oldClasses = Classes[:23]
 
 // Fault is one disturbance of a run.
 type Fault struct {
@@ -59,14 +73,14 @@ func (f Fault) String() string {
 	return string(f.Class)
 }
 
-// drawFaults takes two or three classes, so that each is in about one run of ten.
-func drawFaults(r *rand.Rand, o Options) []Fault {
+// drawFaults takes two or three of some classes.
+func drawFaults(r *rand.Rand, o Options, classes []Class) []Fault {
 	if o.Quiet {
 		return nil
 	}
 	var faults []Fault
 	for range 2 + r.IntN(2) {
-		class := Classes[r.IntN(len(Classes))]
+		class := classes[r.IntN(len(classes))]
 		if o.Only != "" {
 			class = o.Only
 		}
@@ -78,12 +92,33 @@ func drawFaults(r *rand.Rand, o Options) []Fault {
 			At:  begin + time.Duration(r.Int64N(int64(13*time.Second))),
 			For: 2*time.Second + time.Duration(r.Int64N(int64(10*time.Second))),
 		}
-		if class == Aimed {
-			f.For = aimedFor
-		}
+		f.For = lasts(f)
 		faults = append(faults, f)
 	}
 	return faults
+}
+
+// lasts is for how long, where a class has times of its own.
+func lasts(f Fault) time.Duration {
+	share := time.Duration(f.Pick >> 32 % 1000)
+	switch f.Class {
+	case Aimed:
+		return aimedFor
+	case Session: // mostly seconds, at most somewhat less than a start may take
+		if f.Pick>>16%3 > 0 {
+			return 500*time.Millisecond + share*15*time.Millisecond
+		}
+		return 500*time.Millisecond + share*58*time.Millisecond
+	case Edits, Approvals:
+		return 2*time.Second + share*40*time.Millisecond
+	case Drains:
+		return 5*time.Second + share*60*time.Millisecond
+	case Outage:
+		return 5*time.Second + share*30*time.Millisecond
+	case Pauses:
+		return time.Second + share*40*time.Millisecond
+	}
+	return f.For
 }
 
 // arm has the faults begin and end in their time.
@@ -94,13 +129,13 @@ func (w *world) arm() {
 			inject = named.inject
 		}
 		at := f.At
-		if f.Class == Leftovers {
+		if f.Class == Leftovers || f.Class == Ailing {
 			at = 0
 		}
 		w.loop.In(at, func() {
 			w.loop.Log("fault", "%s begins", f)
 			end := inject(w, f)
-			if f.Class != Aimed { // which has to meet its moment
+			if f.Class != Aimed && f.Class != Ailing { // which have to meet something
 				w.hits[f.Class] = true
 			}
 			w.loop.In(f.For, func() {
@@ -119,4 +154,6 @@ var injections = map[Class]func(*world, Fault) func(){
 	StaleEngine: staleEngine, BrokenEngine: brokenEngine, Clocks: clocks, Identity: identity, PartReports: partReports, Volume: volume,
 	Outside: outside, Template: template, Scale: scale, BadImage: badImage, WebhookDown: webhookDown, Rotation: rotation,
 	Throttling: throttling, Leftovers: leftovers, Mixed: mixed, Malformed: malformed, Aimed: aimed,
+	Session: session, Pauses: pauses, Skews: skews, Unowned: unowned, Edits: edits, Drains: drains, Approvals: approvals,
+	Outage: outage, Ailing: ailing, Unjoined: unjoined,
 }

@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 func staleCache(w *world, f Fault) func() {
@@ -155,7 +155,7 @@ func mixed(w *world, f Fault) func() {
 	pod := w.pick(f)
 	return w.alter(func(from string, r *rollcallv1.Report) {
 		if from == pod {
-			r.ObservedAt, r.SettledFor, r.Rank, r.AllGroups = nil, nil, 0, false
+			r.ObservedAt, r.Uptime, r.SettledFor, r.Rank, r.AllGroups = nil, nil, nil, 0, false
 		}
 	})
 }
@@ -163,7 +163,7 @@ func mixed(w *world, f Fault) func() {
 // malformed has one agent send numbers and names that mean nothing.
 func malformed(w *world, f Fault) func() {
 	pod := w.pick(f)
-	return w.alter(func(from string, r *rollcallv1.Report) {
+	return w.replaced(pod, w.alter(func(from string, r *rollcallv1.Report) {
 		if from != pod {
 			return
 		}
@@ -182,7 +182,21 @@ func malformed(w *world, f Fault) func() {
 		case 3:
 			r.Age.Seconds = math.MinInt64
 		}
-	})
+	}))
+}
+
+// replaced has an agent that spoke wrongly be replaced by a right one: what it says
+// would stand for as long as there is nothing new to say.
+func (w *world) replaced(pod string, end func()) func() {
+	if w.scenario.Age == 0 {
+		return end
+	}
+	return func() {
+		end()
+		if r := w.run(pod); r != nil {
+			w.kubelets.KillAgent(r)
+		}
+	}
 }
 
 // alter has reports on their way changed.

@@ -13,7 +13,8 @@ import (
 
 // pick chooses a pod by name.
 func (w *world) pick(f Fault) string {
-	return fmt.Sprintf("%s-%d", name, f.Pick/16%uint64(w.scenario.Replicas))
+	names := w.scenario.names()
+	return names[f.Pick/16%uint64(len(names))]
 }
 
 // run of a pod by name; nil when it has none.
@@ -154,6 +155,9 @@ func template(w *world, f Fault) func() {
 // scale adds a pod and takes it away again.
 func scale(w *world, f Fault) func() {
 	to := func(n int) {
+		if w.server.Set(name) == nil {
+			return
+		}
 		set := *w.server.Set(name)
 		replicas := int32(n)
 		set.Spec.Replicas = &replicas
@@ -161,8 +165,9 @@ func scale(w *world, f Fault) func() {
 		w.loop.Log("user", "scales to %d", n)
 		w.server.Put(api.Sets, &set)
 	}
-	to(w.scenario.Replicas + 1)
-	return func() { to(w.scenario.Replicas) }
+	few := w.scenario.pools()[0].Replicas
+	to(few + 1)
+	return func() { to(few) }
 }
 
 // fates of a template that does not work.

@@ -4,11 +4,8 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
@@ -38,9 +35,11 @@ var NamedFaults = []Named{
 	{"lossy-network", "every tenth message is lost, others come twice or late", Loss, 20 * time.Second, lossyNetwork},
 	{"partition", "one pod is cut off from everybody", Partition, 20 * time.Second, cutOff},
 	{"pause", "a person pauses the rollout, and resumes it", Outside, 20 * time.Second, pause},
+	{"pause-process", "the process that leads a shard is paused past its session, and goes on", Pauses, 25 * time.Second, pauseLeader},
 	{"read-only-api", "the API server accepts no writes", Throttling, 15 * time.Second, readOnly},
 	{"rollback", "a person goes back to the first template", Template, 0, rollBack},
 	{"scale-in", "a pod is added, and taken away again at the end", Scale, 20 * time.Second, scale},
+	{"session-loss", "all members lose their sessions at once while their processes run, as when ZooKeeper elects", Session, 5 * time.Second, allSessions},
 	{"stale-cache", "what the coordinator is told of objects comes up to six seconds late", StaleCache, 20 * time.Second, staleCache},
 	{"two-leaders", "a second coordinator believes that it leads; in the end the first goes", TwoLeaders, 20 * time.Second, twoLeaders},
 	{"webhook-down", "new pods get no agent and no guard", WebhookDown, 15 * time.Second, webhookDown},
@@ -94,6 +93,21 @@ func killLeader(w *world, _ Fault) func() {
 	return nil
 }
 
+func allSessions(w *world, _ Fault) func() {
+	var names []string
+	for _, pod := range w.pods() {
+		names = append(names, pod.Name)
+	}
+	return w.loseSessions(names, 0)
+}
+
+func pauseLeader(w *world, _ Fault) func() {
+	if r := w.run(w.victim(true)); r != nil {
+		return w.kubelets.Pause(r, false, true)
+	}
+	return nil
+}
+
 func killAgent(w *world, _ Fault) func() {
 	pod := w.victim(false)
 	if r := w.run(pod); r != nil {
@@ -125,7 +139,7 @@ func drainNode(w *world, _ Fault) func() {
 	w.change("has node drains followed; data stays on its volumes", func(c *v1alpha1.DatabaseCluster) {
 		c.Spec.Update.NodeDrains.Follow, c.Spec.Drain.Data.NodeDrain = true, policy.Keep
 	})
-	w.cordon(true)
+	w.cordonNode(drained, true)
 	var evict func()
 	over := false
 	evict = func() {
@@ -144,20 +158,8 @@ func drainNode(w *world, _ Fault) func() {
 	evict()
 	return func() {
 		over = true
-		w.cordon(false)
+		w.cordonNode(drained, false)
 	}
-}
-
-func (w *world) cordon(is bool) {
-	node := w.server.Node(drained).DeepCopy()
-	node.Spec.Unschedulable, node.Spec.Taints = is, nil
-	what := "uncordons"
-	if is {
-		what = "cordons and drains"
-		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
-	}
-	w.loop.Log("user", "%s %s", what, drained)
-	w.server.Put(api.Nodes, node)
 }
 
 func failNode(w *world, _ Fault) func() {

@@ -3,9 +3,9 @@ package run
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // Observer is told what happens in a run, as it happens. It changes nothing: the
@@ -19,7 +19,7 @@ type Observer struct {
 
 // Watched makes the run of a scenario under the eyes of an observer. Its result
 // has a tally.
-func Watched(s Scenario, o Observer) (Result, error) { return play(s, nil, &o) }
+func Watched(s Scenario, o Observer) (Result, error) { return play(s, Options{}, &o) }
 
 // Tally is how far things went in a run, as they really were.
 type Tally struct {
@@ -68,10 +68,9 @@ func (w *world) unheard(log func()) {
 // count brings the tally up to date.
 func (w *world) count() {
 	t := &w.tally
-	set := w.server.Set(name)
 	away := 0
-	for n := range int(*set.Spec.Replicas) {
-		pod := w.server.Pod(workload.PodName(set, n))
+	for _, name := range w.oracle.Desired() {
+		pod := w.server.Pod(name)
 		if pod == nil || pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) {
 			away++
 		}

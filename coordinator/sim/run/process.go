@@ -9,8 +9,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // process is one coordinator, from its start to its end. Its name begins with c.

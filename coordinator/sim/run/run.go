@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // Options of a run.
@@ -23,6 +23,9 @@ type Options struct {
 	// Quiet leaves all faults out; Only, when not empty, all but one class.
 	Quiet bool
 	Only  Class
+	// Old makes worlds as they were drawn first, so that their seeds can be run again.
+	// Wide, Primary and Replace do that, too.
+	Old bool
 	// Wide makes worlds of three to five pods, as many of each.
 	Wide bool
 	// Primary, when not 0, makes databases of so many pods with one primary.
@@ -31,6 +34,36 @@ type Options struct {
 	Replace bool
 	// Bug is planted.
 	Bug *Bug
+	// Enough ends a run with a break of which it is true.
+	Enough func(oracle.Break) bool
+}
+
+// old: the worlds are those that were drawn first.
+func (o Options) old() bool { return o.Old || o.Wide || o.Primary > 0 || o.Replace }
+
+// classes of faults that may be drawn.
+func (o Options) classes() []Class {
+	if o.old() {
+		return oldClasses
+	}
+	return Classes
+}
+
+// Drawn are the faults that may be drawn, and the shapes of worlds, by their names.
+func Drawn(o Options) []string {
+	var out []string
+	for _, class := range o.classes() {
+		if o.Only == "" || o.Only == class {
+			out = append(out, string(class))
+		}
+	}
+	if o.old() {
+		return out
+	}
+	for _, shape := range Shapes {
+		out = append(out, string(shape))
+	}
+	return out
 }
 
 // Result of a run.
@@ -63,6 +96,8 @@ const (
 	settle = 2 * time.Second
 	// patience bounds a run after the last fault and edit.
 	patience = 15 * time.Minute
+	// resigned is how long one is waited for where only a person can help.
+	resigned = 3 * time.Minute
 )
 
 // shared is the directory that the agents of all runs read.
@@ -87,13 +122,13 @@ func Clean() {
 
 // Seed makes the run of a seed.
 func Seed(seed uint64, o Options) (Result, error) {
-	return Play(NewScenario(seed, o), o.Bug)
+	return play(NewScenario(seed, o), o, nil)
 }
 
 // Play makes the run of a scenario.
-func Play(s Scenario, bug *Bug) (Result, error) { return play(s, bug, nil) }
+func Play(s Scenario, bug *Bug) (Result, error) { return play(s, Options{Bug: bug}, nil) }
 
-func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
+func play(s Scenario, with Options, o *Observer) (Result, error) {
 	dir, err := shared()
 	if err != nil {
 		return Result{}, err
@@ -104,7 +139,8 @@ func play(s Scenario, bug *Bug, o *Observer) (Result, error) {
 	// The bubble asks for a test; an empty one is enough outside of tests.
 	synctest.Test(new(testing.T), func(*testing.T) {
 		w := newWorld(s, dir, state)
-		w.plant(bug)
+		w.plant(with.Bug)
+		w.oracle.Enough = with.Enough
 		w.observe(o)
 		w.play()
 		result.Breaks, result.Log, result.Took, result.Removals = w.oracle.Breaks, w.loop.Text(), w.loop.Now(), w.oracle.Removals
@@ -123,7 +159,13 @@ func (w *world) play() {
 	if s := w.scenario; s.Veto > 0 {
 		w.loop.In(s.Veto, func() { w.db.SetVeto(w.vetoing(), "") })
 	}
-	last := max(begin, w.scenario.Veto)
+	if at := w.scenario.Approved; at > 0 {
+		w.loop.In(at, func() {
+			w.oracle.Announce()
+			w.approve(policy.ApprovedOutage)
+		})
+	}
+	last := max(begin, w.scenario.Veto, w.scenario.Approved)
 	for _, f := range w.scenario.Faults {
 		last = max(last, f.At+f.For)
 	}
@@ -155,7 +197,7 @@ func (w *world) watch(last time.Duration) {
 			w.loop.Stop()
 			return
 		}
-		if at > last+patience {
+		if at > last+patience || at > last+resigned && w.oracle.MustWait() {
 			w.oracle.End(false, w.holds())
 			w.loop.Stop()
 			return

@@ -11,6 +11,7 @@ import (
 // Scenario is what a seed makes of a world before it begins to move.
 type Scenario struct {
 	Seed     uint64
+	Kind     Shape
 	Replicas int
 	Shards   [][]int // ordinals that hold copies, the leader first
 	// Limits of pods and of copies of a shard.
@@ -34,13 +35,30 @@ type Scenario struct {
 	// Replace: pods are replaced, and keep their data on volumes of their own. Hollow is
 	// a planted bug: evacuations move nothing, and nobody tells.
 	Replace, Hollow bool
+	// MaxZones, when not 0, limits the zones with pods away. Voters are places of pods.
+	MaxZones int
+	Voters   []int
+	// Approved is when an outage is, where all pods go at once.
+	Approved time.Duration
+	// Pools, when there are others than one of so many Replicas, which are of all of them.
+	Pools []Pool
+	// Age of the pods in the beginning.
+	Age time.Duration
+	// Ephemeral: the data of a pod is gone with it, so it is moved off first.
+	Ephemeral bool
 	// Veto is until when one member asks not to be disturbed; zero: none does.
 	Veto time.Duration
 }
 
+// aged is a pod that has been running for long.
+const aged = time.Hour
+
 // NewScenario draws one. only, when not empty, names the classes of faults that
 // may be among it; quiet leaves all out.
 func NewScenario(seed uint64, o Options) Scenario {
+	if !o.old() {
+		return draw(seed, o)
+	}
 	r := rand.New(rand.NewPCG(seed, 0x7363656e))
 	s := Scenario{
 		Seed: seed, Replicas: size(seed, r.IntN(3), o.Wide), MaxPods: 1, MaxShard: 1, Method: policy.Evict,
@@ -65,7 +83,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 	if r.IntN(6) == 0 {
 		s.MaxShard = 2
 	}
-	s.Faults = drawFaults(r, o)
+	s.Faults = drawFaults(r, o, o.classes())
 	if r.IntN(15) == 0 {
 		s.Veto = 28 * time.Second
 	}
@@ -143,6 +161,24 @@ func (s Scenario) manners() string {
 	}
 	if s.Replace {
 		text += ", replaced"
+	}
+	if s.Ephemeral {
+		text += ", ephemeral"
+	}
+	if s.Kind == ByZone || s.Kind == AtOnce {
+		text += ", " + string(s.Kind)
+	}
+	if s.Approved > 0 {
+		text += fmt.Sprintf(" approved at %s", s.Approved.Round(time.Millisecond))
+	}
+	if s.MaxZones > 0 {
+		text += fmt.Sprintf(", %d zones may be away", s.MaxZones)
+	}
+	if len(s.Voters) > 0 {
+		text += fmt.Sprintf(", voters %v", s.Voters)
+	}
+	if len(s.Pools) > 0 {
+		text += fmt.Sprintf(", pools (replicas, start, rank) %v", s.Pools)
 	}
 	if s.Acks > 0 {
 		text += fmt.Sprintf(", one primary and %d of its replicas acknowledge", s.Acks)

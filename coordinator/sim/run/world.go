@@ -71,23 +71,31 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	if s.Shared {
 		w.db.Share()
 	}
-	if s.Replace {
+	if s.Replace || s.Ephemeral {
 		w.db.Move(s.Hollow)
 	}
 	w.traffic = traffic{w: w, cut: map[string]bool{}}
 	w.hub.Blocked, w.hub.Slow, w.hub.Tamper = w.blocked, w.slow, w.tamper
 	w.server.Enforce = s.Guarded
 	w.server.Ours = func(user string) bool { return user[0] == 'c' }
+	names := s.names()
 	for i, shard := range s.Shards {
 		var pods []string
-		for _, ordinal := range shard {
-			pods = append(pods, fmt.Sprintf("%s-%d", name, ordinal))
+		for _, place := range shard {
+			pods = append(pods, names[place])
 		}
 		if s.Acks > 0 {
 			w.db.Replicate(s.Acks, pods...)
 			continue
 		}
 		w.db.AddShard(fmt.Sprintf("books/s%d", i+1), pods...)
+	}
+	if len(s.Voters) > 0 {
+		var voters []string
+		for _, place := range s.Voters {
+			voters = append(voters, names[place])
+		}
+		w.db.Vote(voters...)
 	}
 	for _, node := range nodes {
 		w.mustCreate(api.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -99,25 +107,33 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	}
 	w.mustCreate(api.Clusters, w.cluster())
 	w.kubelets = workload.NewKubelets(loop, w.server, w.db, w.hub, zones, nodes)
-	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token = w.fate, stateDir, secret
-	w.mustCreate(api.Sets, w.set())
-	if err := w.kubelets.Running(w.server.Set(name)); err != nil {
+	w.kubelets.Fate, w.kubelets.StateDir, w.kubelets.Token, w.kubelets.Age = w.fate, stateDir, secret, s.Age
+	w.kubelets.Ephemeral = s.Ephemeral
+	for i, p := range s.pools() {
+		w.mustCreate(api.Sets, w.set(i, p))
+		for n := range p.Replicas {
+			w.db.Rank(fmt.Sprintf("%s-%d", poolName(i), p.Start+n), p.Rank)
+		}
+	}
+	if err := w.kubelets.Running(w.sets()...); err != nil {
 		panic(err)
 	}
 	w.revisions = 1
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Set: name, Pods: s.MaxPods, Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition,
+		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(s.MaxPods), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral,
 	})
+	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
-	w.oracle.Seen, w.oracle.Secret = w.hub.Seen, secret
+	w.oracle.Seen, w.oracle.Secret, w.oracle.Broken = w.hub.Seen, secret, w.kubelets.Broken
 	loop.After = w.oracle.Look
 	return w
 }
 
 // vetoing is the pod whose member asks not to be disturbed.
 func (w *world) vetoing() string {
-	return fmt.Sprintf("%s-%d", name, w.scenario.Seed%uint64(w.scenario.Replicas))
+	names := w.scenario.names()
+	return names[w.scenario.Seed%uint64(len(names))]
 }
 
 func (w *world) mustCreate(kind api.Kind, object metav1.Object) {
@@ -144,15 +160,34 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	c.Spec.Update.Adopt = policy.AdoptAllow
 	c.Spec.Policy.StartSeconds, c.Spec.Policy.ProgressSeconds = 60, 60
 	c.Spec.Drain.TimeoutSeconds = 40
+	if w.scenario.Age > 0 {
+		c.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue}}
+	}
+	switch w.scenario.Kind {
+	case ByZone:
+		c.Spec.Policy.Unit = policy.UnitZone
+	case AtOnce:
+		c.Spec.Policy.Unit = policy.UnitAll
+	}
+	if w.scenario.MaxZones > 0 {
+		zones := policy.Count(int64(w.scenario.MaxZones))
+		c.Spec.Policy.MaxZonesUnavailable = &zones
+	}
+	if w.scenario.Ephemeral {
+		c.Spec.Drain.Data.Restart = policy.Lose
+	}
 	if w.scenario.Replace {
 		c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace
 	}
 	return c
 }
 
-// set is the StatefulSet. A line rests where the coordinator puts it at rest.
-func (w *world) set() *appsv1.StatefulSet {
-	set := workload.NewSet(namespace, name, name, "v1", int32(w.scenario.Replicas))
+// set is a pool's StatefulSet. A line rests where the coordinator puts it at rest.
+func (w *world) set(i int, p Pool) *appsv1.StatefulSet {
+	set := workload.NewSet(namespace, poolName(i), name, "v1", int32(p.Replicas))
+	if p.Start > 0 {
+		set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: int32(p.Start)}
+	}
 	if w.scenario.Replace {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 	}
@@ -213,13 +248,15 @@ func (w *world) edit() string {
 }
 
 func (w *world) editTo(revision string) {
-	set := *w.server.Set(name)
-	template := set.Spec.Template.DeepCopy()
-	template.Labels["rev"] = revision
-	set.Spec.Template = *template
-	set.Generation++
 	w.loop.Log("user", "makes the template %s", revision)
-	w.server.Put(api.Sets, &set)
+	for _, had := range w.sets() {
+		set := *had
+		template := set.Spec.Template.DeepCopy()
+		template.Labels["rev"] = revision
+		set.Spec.Template = *template
+		set.Generation++
+		w.server.Put(api.Sets, &set)
+	}
 	w.rolling = true
 }
 
@@ -234,11 +271,12 @@ func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
 
 // current: everybody runs the template, and a line rests.
 func (w *world) current() bool {
-	set := w.server.Set(name)
-	if w.scenario.Rolls == policy.ByPartition && (workload.Partition(set) != policy.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
-		return false
+	for _, set := range w.sets() {
+		if w.scenario.Rolls == policy.ByPartition && (workload.Partition(set) != policy.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
+			return false
+		}
 	}
-	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return workload.Revision(pod) != workload.Template(set) })
+	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return workload.Revision(pod) != w.template() })
 }
 
 // contented: by its own word the leader has been done for long, whoever runs what.
@@ -249,9 +287,11 @@ func (w *world) contented() bool {
 
 // done: everybody is back, and nothing is open.
 func (w *world) done() bool {
-	set := w.server.Set(name)
-	pods := w.pods()
-	if len(pods) != int(*set.Spec.Replicas) || len(w.server.Cluster(name).Status.Claims) > 0 {
+	pods, wanted := w.pods(), 0
+	for _, set := range w.sets() {
+		wanted += int(*set.Spec.Replicas)
+	}
+	if !w.complete() || len(pods) != wanted || len(w.server.Cluster(name).Status.Claims) > 0 {
 		return false
 	}
 	for _, pod := range pods {

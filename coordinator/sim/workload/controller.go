@@ -63,12 +63,10 @@ func (c *Controller) later(set string, within time.Duration) {
 
 // reconcile takes one look and does what follows from it.
 func (c *Controller) reconcile(set *appsv1.StatefulSet) {
+	c.adopt(set)
 	pods := map[int]*corev1.Pod{}
 	var beyond []*corev1.Pod
-	start := 0
-	if set.Spec.Ordinals != nil {
-		start = int(set.Spec.Ordinals.Start)
-	}
+	start := First(set)
 	end := start + int(*set.Spec.Replicas)
 	for _, name := range c.server.Names(api.Pods) {
 		pod := c.server.Pod(name)
@@ -136,6 +134,14 @@ func (c *Controller) roll(set *appsv1.StatefulSet, pods map[int]*corev1.Pod, lin
 	}
 }
 
+// First is the lowest ordinal of a set's pods.
+func First(set *appsv1.StatefulSet) int {
+	if set.Spec.Ordinals == nil {
+		return 0
+	}
+	return int(set.Spec.Ordinals.Start)
+}
+
 func rolls(set *appsv1.StatefulSet) bool {
 	return set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType
 }
@@ -154,11 +160,7 @@ func ended(pod *corev1.Pod) bool {
 
 func (c *Controller) create(set *appsv1.StatefulSet, ordinal int) {
 	revision := Template(set)
-	start := 0
-	if set.Spec.Ordinals != nil {
-		start = int(set.Spec.Ordinals.Start)
-	}
-	if rolls(set) && ordinal < start+int(Partition(set)) {
+	if rolls(set) && ordinal < First(set)+int(Partition(set)) {
 		revision = set.Status.CurrentRevision
 	}
 	pod := newPod(set, ordinal, revision, c.Webhook)

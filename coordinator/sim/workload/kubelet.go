@@ -49,9 +49,14 @@ type Kubelets struct {
 	StateDir string
 	// Token is a secret of all pods, which nobody may ever print.
 	Token string
+	// Age of the pods that are Running from the beginning.
+	Age time.Duration
+	// Ephemeral: the data of a pod is gone with it.
+	Ephemeral bool
 	// ReuseIP: a new pod gets the address that was given back last.
 	ReuseIP bool
 
+	skews  map[string]time.Duration
 	nodes  []string
 	zones  map[string]string
 	pods   map[types.UID]*Run
@@ -74,7 +79,7 @@ type Run struct {
 // NewKubelets begins to watch a server. Pods land on the nodes in turn.
 func NewKubelets(loop *clock.Loop, server *api.Server, db *database.Database, hub *network.Hub, zones map[string]string, nodes []string) *Kubelets {
 	k := &Kubelets{
-		loop: loop, server: server, db: db, hub: hub, nodes: nodes, zones: zones, pods: map[types.UID]*Run{}, down: map[string]bool{},
+		loop: loop, server: server, db: db, hub: hub, nodes: nodes, zones: zones, pods: map[types.UID]*Run{}, down: map[string]bool{}, skews: map[string]time.Duration{},
 		Fate: func(*corev1.Pod) Fate { return Well },
 	}
 	server.Changed = append(server.Changed, func(kind api.Kind, before, after metav1.Object) {
@@ -95,33 +100,49 @@ func NewKubelets(loop *clock.Loop, server *api.Server, db *database.Database, hu
 // Run of a pod, nil when it has none.
 func (k *Kubelets) Run(uid types.UID) *Run { return k.pods[uid] }
 
-// Running makes a set's pods that have been running for a while.
-func (k *Kubelets) Running(set *appsv1.StatefulSet) error {
+// Running makes the pods of sets that have been running for a while.
+func (k *Kubelets) Running(sets ...*appsv1.StatefulSet) error {
 	var agents []func()
-	for n := range int(*set.Spec.Replicas) {
-		pod := newPod(set, n, Template(set), true)
-		provide(k.server, pod)
-		r := &Run{pod: pod.Name, node: k.nodes[n%len(k.nodes)], ip: k.address(), started: true}
-		pod.Spec.NodeName = r.node
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: r.ip, ContainerStatuses: []corev1.ContainerStatus{{
-			Name: Database, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now()}},
-		}}}
-		setCondition(&pod.Status, corev1.PodScheduled, true)
-		setCondition(&pod.Status, corev1.PodReady, true)
-		pod.UID = types.UID(pod.Name + "-uid0")
-		r.uid = pod.UID
-		k.pods[r.uid] = r
-		if err := k.server.Create(api.Pods, pod); err != nil {
-			return err
+	for _, set := range sets {
+		for n := First(set); n < First(set)+int(*set.Spec.Replicas); n++ {
+			start, err := k.running(newPod(set, n, Template(set), true))
+			if err != nil {
+				return err
+			}
+			agents = append(agents, start)
 		}
-		k.db.AddLive(pod.Name, "9.9.0")
-		agents = append(agents, func() { k.startAgent(pod, r) })
 	}
 	for _, start := range agents { // which look at all members at once
 		start()
 	}
 	return nil
 }
+
+// running puts a pod on its node, and answers what starts its agent.
+func (k *Kubelets) running(pod *corev1.Pod) (func(), error) {
+	provide(k.server, pod)
+	r := &Run{pod: pod.Name, node: k.Node(pod.Name), ip: k.address(), started: true}
+	pod.Spec.NodeName = r.node
+	born := metav1.NewTime(now().Add(-k.Age))
+	pod.CreationTimestamp = born
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: r.ip, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: Database, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: born}},
+	}}}
+	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady} {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: born})
+	}
+	pod.UID = types.UID(pod.Name + "-uid0")
+	r.uid = pod.UID
+	k.pods[r.uid] = r
+	if err := k.server.Create(api.Pods, pod); err != nil {
+		return nil, err
+	}
+	k.db.AddLive(pod.Name, "9.9.0")
+	return func() { k.startAgent(pod, r) }, nil
+}
+
+// Node is where a pod's volume is.
+func (k *Kubelets) Node(pod string) string { return k.nodes[Ordinal(pod)%len(k.nodes)] }
 
 // pod is the pod of that UID, as long as it is there.
 func (k *Kubelets) pod(name string, uid types.UID) *corev1.Pod {
@@ -149,7 +170,7 @@ func (k *Kubelets) schedule(name string, uid types.UID) {
 	if pod == nil || pod.DeletionTimestamp != nil {
 		return
 	}
-	node := k.nodes[Ordinal(name)%len(k.nodes)]
+	node := k.Node(name)
 	if k.Fate(pod) == Unschedulable || k.down[node] || k.cordoned(node) {
 		k.write(name, uid, func(pod *corev1.Pod) {
 			setCondition(&pod.Status, corev1.PodScheduled, false)
@@ -232,6 +253,17 @@ func (k *Kubelets) startAgent(pod *corev1.Pod, r *Run) {
 		Namespace: pod.Namespace, Cluster: pod.Labels[v1alpha1.LabelCluster], Pod: r.pod, UID: string(r.uid), IP: r.ip,
 		Zone: k.zones[r.node], Grace: Grace, StateDir: dir, Engine: k.db.Engine(r.pod), Token: k.Token,
 	})
+	r.Agent.Skew = k.skews[r.node]
+}
+
+// Skew moves the clock of a node, for the agents on it and those that come.
+func (k *Kubelets) Skew(node string, by time.Duration) {
+	k.skews[node] += by
+	for _, r := range k.pods {
+		if r.node == node && r.Agent != nil {
+			r.Agent.Skew += by
+		}
+	}
 }
 
 // KillAgent ends an agent's process; the kubelet starts it anew.

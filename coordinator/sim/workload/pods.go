@@ -58,14 +58,11 @@ func podSpec(agent bool) corev1.PodSpec {
 // newPod is what the controller creates. Without the webhook a pod gets neither
 // guard nor agent.
 func newPod(set *appsv1.StatefulSet, ordinal int, revision string, webhook bool) *corev1.Pod {
-	yes := true
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: PodName(set, ordinal), CreationTimestamp: now(),
-			Labels: map[string]string{"app": set.Name, v1alpha1.LabelCluster: set.Labels[v1alpha1.LabelCluster], LabelRevision: revision},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: &yes,
-			}},
+			Labels:          map[string]string{"app": set.Name, v1alpha1.LabelCluster: set.Spec.Template.Labels[v1alpha1.LabelCluster], LabelRevision: revision},
+			OwnerReferences: owners(set),
 		},
 		Spec:   podSpec(webhook),
 		Status: corev1.PodStatus{Phase: corev1.PodPending},

@@ -48,6 +48,9 @@ func (k *Kubelets) stopDatabase(r *Run) {
 			k.end(r, false)
 			k.loop.In(k.loop.Between(20*time.Millisecond, 300*time.Millisecond), func() {
 				if k.pod(r.pod, r.uid) != nil {
+					if k.Ephemeral {
+						k.db.Lose(r.pod)
+					}
 					k.loop.Log("kubelet", "%s is gone", r.pod)
 					k.server.Drop(api.Pods, r.pod)
 				}

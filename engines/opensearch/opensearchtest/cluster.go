@@ -153,6 +153,9 @@ func (n *Node) Pause() (resume func()) {
 	return func() { n.process.Signal(syscall.SIGCONT) }
 }
 
+// Dir is where the node keeps its data.
+func (n *Node) Dir() string { return filepath.Join(n.home, "data") }
+
 // URL of the node, without a path.
 func (n *Node) URL() string { return fmt.Sprintf("http://%s:%d", n.Host, n.Port) }
 

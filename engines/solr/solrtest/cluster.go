@@ -171,6 +171,9 @@ func (n *Node) Stop() {
 // Kill ends the node with SIGKILL and waits.
 func (n *Node) Kill() { n.process.Kill() }
 
+// Dir is where the node keeps its cores.
+func (n *Node) Dir() string { return n.home }
+
 // URL of the node, without a path.
 func (n *Node) URL() string {
 	scheme := "http"

@@ -9,7 +9,7 @@ package rollcallv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -294,6 +294,63 @@ func (x *Fence) GetEpoch() int64 {
 	return 0
 }
 
+// Term is until when an order is good, by the clock of the agent that gets it, and by no other: machines need not agree on
+// the time. Whoever orders knows that clock from what the agent has told, so an order that is delayed on its way, for however
+// long, is over when it should be.
+type Term struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the agent whose uptime is meant (Identity.incarnation); another one refuses.
+	Incarnation uint64 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Uptime (Report.uptime) past which no write is started. Orders need it; a step without it has no limit.
+	Until         *durationpb.Duration `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Term) Reset() {
+	*x = Term{}
+	mi := &file_rollcall_v1_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Term) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Term) ProtoMessage() {}
+
+func (x *Term) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Term.ProtoReflect.Descriptor instead.
+func (*Term) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Term) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Term) GetUntil() *durationpb.Duration {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 type PrepareRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  PrepareKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=rollcall.v1.PrepareKind" json:"kind,omitempty"`
@@ -306,22 +363,25 @@ type PrepareRequest struct {
 	Apply    bool     `protobuf:"varint,6,opt,name=apply,proto3" json:"apply,omitempty"`
 	// With apply: what the call without apply answered.
 	Undo []byte `protobuf:"bytes,7,opt,name=undo,proto3" json:"undo,omitempty"`
-	// No write is started past this time.
-	NotAfter *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	// With apply: the setting of the whole database that may be written, and what the first call of any pod without apply
 	// answered about it. An agent writes no such setting that is not named.
 	Knob     string `protobuf:"bytes,9,opt,name=knob,proto3" json:"knob,omitempty"`
 	KnobUndo []byte `protobuf:"bytes,10,opt,name=knob_undo,json=knobUndo,proto3" json:"knob_undo,omitempty"`
 	// Name that the database has for the member of the pod that is meant, when that has no agent which runs: any other
 	// pod's agent empties it. Only with PREPARE_KIND_EVACUATE. Every call with apply is one round of the work.
-	Node          string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`
+	// Until when it is good; an order without it is refused.
+	Term *Term `protobuf:"bytes,12,opt,name=term,proto3" json:"term,omitempty"`
+	// With apply: a prepare that was done is looked at anew, and done again as far as it did not last. DRAIN_PREPARED is then
+	// true of the database after this call. An agent that does not know this answers that it was done once.
+	Anew          bool `protobuf:"varint,13,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[5]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -333,7 +393,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[5]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -346,7 +406,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PrepareRequest) GetKind() PrepareKind {
@@ -398,13 +458,6 @@ func (x *PrepareRequest) GetUndo() []byte {
 	return nil
 }
 
-func (x *PrepareRequest) GetNotAfter() *timestamppb.Timestamp {
-	if x != nil {
-		return x.NotAfter
-	}
-	return nil
-}
-
 func (x *PrepareRequest) GetKnob() string {
 	if x != nil {
 		return x.Knob
@@ -426,6 +479,20 @@ func (x *PrepareRequest) GetNode() string {
 	return ""
 }
 
+func (x *PrepareRequest) GetTerm() *Term {
+	if x != nil {
+		return x.Term
+	}
+	return nil
+}
+
+func (x *PrepareRequest) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
+}
+
 type PrepareResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Undo   []byte                 `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
@@ -442,7 +509,7 @@ type PrepareResponse struct {
 
 func (x *PrepareResponse) Reset() {
 	*x = PrepareResponse{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[6]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -454,7 +521,7 @@ func (x *PrepareResponse) String() string {
 func (*PrepareResponse) ProtoMessage() {}
 
 func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[6]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -467,7 +534,7 @@ func (x *PrepareResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareResponse.ProtoReflect.Descriptor instead.
 func (*PrepareResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PrepareResponse) GetUndo() []byte {
@@ -528,15 +595,15 @@ type RestoreRequest struct {
 	Undo []byte `protobuf:"bytes,3,opt,name=undo,proto3" json:"undo,omitempty"`
 	// Put back this setting of the whole database. Agents that know none refuse, for want of a claim.
 	Knob string `protobuf:"bytes,4,opt,name=knob,proto3" json:"knob,omitempty"`
-	// No write is started past this time; only with knob.
-	NotAfter      *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// Until when it is good; only with knob, and refused without it there.
+	Term          *Term `protobuf:"bytes,6,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RestoreRequest) Reset() {
 	*x = RestoreRequest{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[7]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +615,7 @@ func (x *RestoreRequest) String() string {
 func (*RestoreRequest) ProtoMessage() {}
 
 func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[7]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +628,7 @@ func (x *RestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreRequest.ProtoReflect.Descriptor instead.
 func (*RestoreRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RestoreRequest) GetClaim() string {
@@ -592,9 +659,9 @@ func (x *RestoreRequest) GetKnob() string {
 	return ""
 }
 
-func (x *RestoreRequest) GetNotAfter() *timestamppb.Timestamp {
+func (x *RestoreRequest) GetTerm() *Term {
 	if x != nil {
-		return x.NotAfter
+		return x.Term
 	}
 	return nil
 }
@@ -609,7 +676,7 @@ type RestoreResponse struct {
 
 func (x *RestoreResponse) Reset() {
 	*x = RestoreResponse{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +688,7 @@ func (x *RestoreResponse) String() string {
 func (*RestoreResponse) ProtoMessage() {}
 
 func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[8]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +701,7 @@ func (x *RestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreResponse.ProtoReflect.Descriptor instead.
 func (*RestoreResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RestoreResponse) GetDone() bool {
@@ -661,15 +728,15 @@ type RelieveRequest struct {
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Names of pods that may take over duties; empty = any.
 	Eligible []string `protobuf:"bytes,5,rep,name=eligible,proto3" json:"eligible,omitempty"`
-	// No write is started past this time.
-	NotAfter      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// Until when it is good; an order without it is refused.
+	Term          *Term `protobuf:"bytes,7,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RelieveRequest) Reset() {
 	*x = RelieveRequest{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +748,7 @@ func (x *RelieveRequest) String() string {
 func (*RelieveRequest) ProtoMessage() {}
 
 func (x *RelieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[9]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +761,7 @@ func (x *RelieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelieveRequest.ProtoReflect.Descriptor instead.
 func (*RelieveRequest) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RelieveRequest) GetClaim() string {
@@ -732,9 +799,9 @@ func (x *RelieveRequest) GetEligible() []string {
 	return nil
 }
 
-func (x *RelieveRequest) GetNotAfter() *timestamppb.Timestamp {
+func (x *RelieveRequest) GetTerm() *Term {
 	if x != nil {
-		return x.NotAfter
+		return x.Term
 	}
 	return nil
 }
@@ -749,7 +816,7 @@ type RelieveResponse struct {
 
 func (x *RelieveResponse) Reset() {
 	*x = RelieveResponse{}
-	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +828,7 @@ func (x *RelieveResponse) String() string {
 func (*RelieveResponse) ProtoMessage() {}
 
 func (x *RelieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_agent_proto_msgTypes[10]
+	mi := &file_rollcall_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +841,7 @@ func (x *RelieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelieveResponse.ProtoReflect.Descriptor instead.
 func (*RelieveResponse) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_rollcall_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RelieveResponse) GetDone() bool {
@@ -795,7 +862,7 @@ var File_rollcall_v1_agent_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x17rollcall/v1/agent.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18rollcall/v1/report.proto\"G\n" +
+	"\x17rollcall/v1/agent.proto\x12\vrollcall.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x18rollcall/v1/report.proto\"G\n" +
 	"\x10GetReportRequest\x12\x14\n" +
 	"\x05fresh\x18\x01 \x01(\bR\x05fresh\x12\x1d\n" +
 	"\n" +
@@ -808,7 +875,10 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x05Fence\x12\x1f\n" +
 	"\vcluster_uid\x18\x01 \x01(\tR\n" +
 	"clusterUid\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"\xdb\x02\n" +
+	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\"Y\n" +
+	"\x04Term\x12 \n" +
+	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12/\n" +
+	"\x05until\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05until\"\xee\x02\n" +
 	"\x0ePrepareRequest\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.rollcall.v1.PrepareKindR\x04kind\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
@@ -816,12 +886,13 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\apod_uid\x18\x04 \x01(\tR\x06podUid\x12\x1a\n" +
 	"\beligible\x18\x05 \x03(\tR\beligible\x12\x14\n" +
 	"\x05apply\x18\x06 \x01(\bR\x05apply\x12\x12\n" +
-	"\x04undo\x18\a \x01(\fR\x04undo\x127\n" +
-	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x12\n" +
+	"\x04undo\x18\a \x01(\fR\x04undo\x12\x12\n" +
 	"\x04knob\x18\t \x01(\tR\x04knob\x12\x1b\n" +
 	"\tknob_undo\x18\n" +
 	" \x01(\fR\bknobUndo\x12\x12\n" +
-	"\x04node\x18\v \x01(\tR\x04node\"\xc2\x01\n" +
+	"\x04node\x18\v \x01(\tR\x04node\x12%\n" +
+	"\x04term\x18\f \x01(\v2\x11.rollcall.v1.TermR\x04term\x12\x12\n" +
+	"\x04anew\x18\r \x01(\bR\x04anewJ\x04\b\b\x10\tR\tnot_after\"\xc2\x01\n" +
 	"\x0fPrepareResponse\x12\x12\n" +
 	"\x04undo\x18\x01 \x01(\fR\x04undo\x12(\n" +
 	"\x05drain\x18\x02 \x01(\x0e2\x12.rollcall.v1.DrainR\x05drain\x12\x16\n" +
@@ -829,23 +900,23 @@ const file_rollcall_v1_agent_proto_rawDesc = "" +
 	"\x04done\x18\x04 \x01(\rR\x04done\x12\x14\n" +
 	"\x05total\x18\x05 \x01(\rR\x05total\x12\x12\n" +
 	"\x04knob\x18\x06 \x01(\tR\x04knob\x12\x1b\n" +
-	"\tknob_undo\x18\a \x01(\fR\bknobUndo\"\xb1\x01\n" +
+	"\tknob_undo\x18\a \x01(\fR\bknobUndo\"\xb0\x01\n" +
 	"\x0eRestoreRequest\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x02 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x12\n" +
 	"\x04undo\x18\x03 \x01(\fR\x04undo\x12\x12\n" +
-	"\x04knob\x18\x04 \x01(\tR\x04knob\x127\n" +
-	"\tnot_after\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\"=\n" +
+	"\x04knob\x18\x04 \x01(\tR\x04knob\x12%\n" +
+	"\x04term\x18\x06 \x01(\v2\x11.rollcall.v1.TermR\x04termJ\x04\b\x05\x10\x06R\tnot_after\"=\n" +
 	"\x0fRestoreResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\bR\x04done\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xd2\x01\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xd1\x01\n" +
 	"\x0eRelieveRequest\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x02 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x17\n" +
 	"\apod_uid\x18\x03 \x01(\tR\x06podUid\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x1a\n" +
-	"\beligible\x18\x05 \x03(\tR\beligible\x127\n" +
-	"\tnot_after\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\"=\n" +
+	"\beligible\x18\x05 \x03(\tR\beligible\x12%\n" +
+	"\x04term\x18\a \x01(\v2\x11.rollcall.v1.TermR\x04termJ\x04\b\x06\x10\aR\tnot_after\"=\n" +
 	"\x0fRelieveResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\bR\x04done\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail*`\n" +
@@ -877,53 +948,55 @@ func file_rollcall_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_rollcall_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_rollcall_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_rollcall_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_rollcall_v1_agent_proto_goTypes = []any{
-	(PrepareKind)(0),              // 0: rollcall.v1.PrepareKind
-	(*GetReportRequest)(nil),      // 1: rollcall.v1.GetReportRequest
-	(*WatchReportRequest)(nil),    // 2: rollcall.v1.WatchReportRequest
-	(*GetRosterRequest)(nil),      // 3: rollcall.v1.GetRosterRequest
-	(*WatchRosterRequest)(nil),    // 4: rollcall.v1.WatchRosterRequest
-	(*Fence)(nil),                 // 5: rollcall.v1.Fence
-	(*PrepareRequest)(nil),        // 6: rollcall.v1.PrepareRequest
-	(*PrepareResponse)(nil),       // 7: rollcall.v1.PrepareResponse
-	(*RestoreRequest)(nil),        // 8: rollcall.v1.RestoreRequest
-	(*RestoreResponse)(nil),       // 9: rollcall.v1.RestoreResponse
-	(*RelieveRequest)(nil),        // 10: rollcall.v1.RelieveRequest
-	(*RelieveResponse)(nil),       // 11: rollcall.v1.RelieveResponse
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(Drain)(0),                    // 13: rollcall.v1.Drain
-	(*Report)(nil),                // 14: rollcall.v1.Report
-	(*Roster)(nil),                // 15: rollcall.v1.Roster
+	(PrepareKind)(0),            // 0: rollcall.v1.PrepareKind
+	(*GetReportRequest)(nil),    // 1: rollcall.v1.GetReportRequest
+	(*WatchReportRequest)(nil),  // 2: rollcall.v1.WatchReportRequest
+	(*GetRosterRequest)(nil),    // 3: rollcall.v1.GetRosterRequest
+	(*WatchRosterRequest)(nil),  // 4: rollcall.v1.WatchRosterRequest
+	(*Fence)(nil),               // 5: rollcall.v1.Fence
+	(*Term)(nil),                // 6: rollcall.v1.Term
+	(*PrepareRequest)(nil),      // 7: rollcall.v1.PrepareRequest
+	(*PrepareResponse)(nil),     // 8: rollcall.v1.PrepareResponse
+	(*RestoreRequest)(nil),      // 9: rollcall.v1.RestoreRequest
+	(*RestoreResponse)(nil),     // 10: rollcall.v1.RestoreResponse
+	(*RelieveRequest)(nil),      // 11: rollcall.v1.RelieveRequest
+	(*RelieveResponse)(nil),     // 12: rollcall.v1.RelieveResponse
+	(*durationpb.Duration)(nil), // 13: google.protobuf.Duration
+	(Drain)(0),                  // 14: rollcall.v1.Drain
+	(*Report)(nil),              // 15: rollcall.v1.Report
+	(*Roster)(nil),              // 16: rollcall.v1.Roster
 }
 var file_rollcall_v1_agent_proto_depIdxs = []int32{
-	0,  // 0: rollcall.v1.PrepareRequest.kind:type_name -> rollcall.v1.PrepareKind
-	5,  // 1: rollcall.v1.PrepareRequest.fence:type_name -> rollcall.v1.Fence
-	12, // 2: rollcall.v1.PrepareRequest.not_after:type_name -> google.protobuf.Timestamp
-	13, // 3: rollcall.v1.PrepareResponse.drain:type_name -> rollcall.v1.Drain
-	5,  // 4: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
-	12, // 5: rollcall.v1.RestoreRequest.not_after:type_name -> google.protobuf.Timestamp
-	5,  // 6: rollcall.v1.RelieveRequest.fence:type_name -> rollcall.v1.Fence
-	12, // 7: rollcall.v1.RelieveRequest.not_after:type_name -> google.protobuf.Timestamp
-	1,  // 8: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
-	2,  // 9: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
-	3,  // 10: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
-	4,  // 11: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
-	6,  // 12: rollcall.v1.AgentService.Prepare:input_type -> rollcall.v1.PrepareRequest
-	8,  // 13: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
-	10, // 14: rollcall.v1.AgentService.Relieve:input_type -> rollcall.v1.RelieveRequest
-	14, // 15: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
-	14, // 16: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
-	15, // 17: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
-	15, // 18: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
-	7,  // 19: rollcall.v1.AgentService.Prepare:output_type -> rollcall.v1.PrepareResponse
-	9,  // 20: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
-	11, // 21: rollcall.v1.AgentService.Relieve:output_type -> rollcall.v1.RelieveResponse
-	15, // [15:22] is the sub-list for method output_type
-	8,  // [8:15] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	13, // 0: rollcall.v1.Term.until:type_name -> google.protobuf.Duration
+	0,  // 1: rollcall.v1.PrepareRequest.kind:type_name -> rollcall.v1.PrepareKind
+	5,  // 2: rollcall.v1.PrepareRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 3: rollcall.v1.PrepareRequest.term:type_name -> rollcall.v1.Term
+	14, // 4: rollcall.v1.PrepareResponse.drain:type_name -> rollcall.v1.Drain
+	5,  // 5: rollcall.v1.RestoreRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 6: rollcall.v1.RestoreRequest.term:type_name -> rollcall.v1.Term
+	5,  // 7: rollcall.v1.RelieveRequest.fence:type_name -> rollcall.v1.Fence
+	6,  // 8: rollcall.v1.RelieveRequest.term:type_name -> rollcall.v1.Term
+	1,  // 9: rollcall.v1.AgentService.GetReport:input_type -> rollcall.v1.GetReportRequest
+	2,  // 10: rollcall.v1.AgentService.WatchReport:input_type -> rollcall.v1.WatchReportRequest
+	3,  // 11: rollcall.v1.AgentService.GetRoster:input_type -> rollcall.v1.GetRosterRequest
+	4,  // 12: rollcall.v1.AgentService.WatchRoster:input_type -> rollcall.v1.WatchRosterRequest
+	7,  // 13: rollcall.v1.AgentService.Prepare:input_type -> rollcall.v1.PrepareRequest
+	9,  // 14: rollcall.v1.AgentService.Restore:input_type -> rollcall.v1.RestoreRequest
+	11, // 15: rollcall.v1.AgentService.Relieve:input_type -> rollcall.v1.RelieveRequest
+	15, // 16: rollcall.v1.AgentService.GetReport:output_type -> rollcall.v1.Report
+	15, // 17: rollcall.v1.AgentService.WatchReport:output_type -> rollcall.v1.Report
+	16, // 18: rollcall.v1.AgentService.GetRoster:output_type -> rollcall.v1.Roster
+	16, // 19: rollcall.v1.AgentService.WatchRoster:output_type -> rollcall.v1.Roster
+	8,  // 20: rollcall.v1.AgentService.Prepare:output_type -> rollcall.v1.PrepareResponse
+	10, // 21: rollcall.v1.AgentService.Restore:output_type -> rollcall.v1.RestoreResponse
+	12, // 22: rollcall.v1.AgentService.Relieve:output_type -> rollcall.v1.RelieveResponse
+	16, // [16:23] is the sub-list for method output_type
+	9,  // [9:16] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_agent_proto_init() }
@@ -938,7 +1011,7 @@ func file_rollcall_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_agent_proto_rawDesc), len(file_rollcall_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -9,7 +9,7 @@ package rollcallv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -79,7 +79,10 @@ func (x *LookRequest) GetNode() string {
 type LookResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON, in the words of the engine's adapter.
-	Body          string `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
+	Body string `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
+	// Run and uptime of the agent that answers, for the terms of steps.
+	Incarnation   uint64               `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Uptime        *durationpb.Duration `protobuf:"bytes,3,opt,name=uptime,proto3" json:"uptime,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -121,6 +124,20 @@ func (x *LookResponse) GetBody() string {
 	return ""
 }
 
+func (x *LookResponse) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *LookResponse) GetUptime() *durationpb.Duration {
+	if x != nil {
+		return x.Uptime
+	}
+	return nil
+}
+
 type StepRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the words of the engine's adapter, for example promote.
@@ -132,10 +149,10 @@ type StepRequest struct {
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// Pod whose agent asks.
 	AskedBy string `protobuf:"bytes,5,opt,name=asked_by,json=askedBy,proto3" json:"asked_by,omitempty"`
-	// No write is started past this time; none: no limit.
-	NotAfter *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
 	// JSON, in the words of the engine's adapter; at most 64 KiB, as are answers.
-	Body          string `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
+	Body string `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
+	// Until when it is good. A step without a term is refused: its agent is older.
+	Term          *Term `protobuf:"bytes,8,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -205,18 +222,18 @@ func (x *StepRequest) GetAskedBy() string {
 	return ""
 }
 
-func (x *StepRequest) GetNotAfter() *timestamppb.Timestamp {
-	if x != nil {
-		return x.NotAfter
-	}
-	return nil
-}
-
 func (x *StepRequest) GetBody() string {
 	if x != nil {
 		return x.Body
 	}
 	return ""
+}
+
+func (x *StepRequest) GetTerm() *Term {
+	if x != nil {
+		return x.Term
+	}
+	return nil
 }
 
 type StepResponse struct {
@@ -268,20 +285,22 @@ var File_rollcall_v1_peer_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x16rollcall/v1/peer.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17rollcall/v1/agent.proto\"7\n" +
+	"\x16rollcall/v1/peer.proto\x12\vrollcall.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17rollcall/v1/agent.proto\"7\n" +
 	"\vLookRequest\x12\x14\n" +
 	"\x05fresh\x18\x01 \x01(\bR\x05fresh\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\"\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"w\n" +
 	"\fLookResponse\x12\x12\n" +
-	"\x04body\x18\x01 \x01(\tR\x04body\"\xdd\x01\n" +
+	"\x04body\x18\x01 \x01(\tR\x04body\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x121\n" +
+	"\x06uptime\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06uptime\"\xdc\x01\n" +
 	"\vStepRequest\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12(\n" +
 	"\x05fence\x18\x03 \x01(\v2\x12.rollcall.v1.FenceR\x05fence\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x19\n" +
-	"\basked_by\x18\x05 \x01(\tR\aaskedBy\x127\n" +
-	"\tnot_after\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x12\n" +
-	"\x04body\x18\a \x01(\tR\x04body\"\"\n" +
+	"\basked_by\x18\x05 \x01(\tR\aaskedBy\x12\x12\n" +
+	"\x04body\x18\a \x01(\tR\x04body\x12%\n" +
+	"\x04term\x18\b \x01(\v2\x11.rollcall.v1.TermR\x04termJ\x04\b\x06\x10\aR\tnot_after\"\"\n" +
 	"\fStepResponse\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\tR\x04body2\x87\x01\n" +
 	"\vPeerService\x12;\n" +
@@ -303,25 +322,27 @@ func file_rollcall_v1_peer_proto_rawDescGZIP() []byte {
 
 var file_rollcall_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_rollcall_v1_peer_proto_goTypes = []any{
-	(*LookRequest)(nil),           // 0: rollcall.v1.LookRequest
-	(*LookResponse)(nil),          // 1: rollcall.v1.LookResponse
-	(*StepRequest)(nil),           // 2: rollcall.v1.StepRequest
-	(*StepResponse)(nil),          // 3: rollcall.v1.StepResponse
-	(*Fence)(nil),                 // 4: rollcall.v1.Fence
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*LookRequest)(nil),         // 0: rollcall.v1.LookRequest
+	(*LookResponse)(nil),        // 1: rollcall.v1.LookResponse
+	(*StepRequest)(nil),         // 2: rollcall.v1.StepRequest
+	(*StepResponse)(nil),        // 3: rollcall.v1.StepResponse
+	(*durationpb.Duration)(nil), // 4: google.protobuf.Duration
+	(*Fence)(nil),               // 5: rollcall.v1.Fence
+	(*Term)(nil),                // 6: rollcall.v1.Term
 }
 var file_rollcall_v1_peer_proto_depIdxs = []int32{
-	4, // 0: rollcall.v1.StepRequest.fence:type_name -> rollcall.v1.Fence
-	5, // 1: rollcall.v1.StepRequest.not_after:type_name -> google.protobuf.Timestamp
-	0, // 2: rollcall.v1.PeerService.Look:input_type -> rollcall.v1.LookRequest
-	2, // 3: rollcall.v1.PeerService.Step:input_type -> rollcall.v1.StepRequest
-	1, // 4: rollcall.v1.PeerService.Look:output_type -> rollcall.v1.LookResponse
-	3, // 5: rollcall.v1.PeerService.Step:output_type -> rollcall.v1.StepResponse
-	4, // [4:6] is the sub-list for method output_type
-	2, // [2:4] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 0: rollcall.v1.LookResponse.uptime:type_name -> google.protobuf.Duration
+	5, // 1: rollcall.v1.StepRequest.fence:type_name -> rollcall.v1.Fence
+	6, // 2: rollcall.v1.StepRequest.term:type_name -> rollcall.v1.Term
+	0, // 3: rollcall.v1.PeerService.Look:input_type -> rollcall.v1.LookRequest
+	2, // 4: rollcall.v1.PeerService.Step:input_type -> rollcall.v1.StepRequest
+	1, // 5: rollcall.v1.PeerService.Look:output_type -> rollcall.v1.LookResponse
+	3, // 6: rollcall.v1.PeerService.Step:output_type -> rollcall.v1.StepResponse
+	5, // [5:7] is the sub-list for method output_type
+	3, // [3:5] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_peer_proto_init() }

@@ -415,7 +415,8 @@ type Identity struct {
 	// Kubernetes node and zone as far as the agent knows them.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
 	Zone string `protobuf:"bytes,7,opt,name=zone,proto3" json:"zone,omitempty"`
-	// Unique for each start of the agent process, larger for a later start.
+	// Unique for each start of the agent process in a pod, larger for a later start: whatever the node's clock does while the
+	// agent has a state directory, else only while that goes forward.
 	Incarnation uint64 `protobuf:"varint,8,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Version of the agent.
 	AgentVersion  string `protobuf:"bytes,9,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
@@ -686,7 +687,8 @@ type Report struct {
 	// Grows with every observation of one incarnation.
 	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// How long ago the observation was started, measured by the agent when it sent this message.
-	Age        *durationpb.Duration   `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
+	Age *durationpb.Duration `protobuf:"bytes,3,opt,name=age,proto3" json:"age,omitempty"`
+	// By the node's wall clock, for people, and to tell by how much that differs from others. Nothing is decided by it.
 	ObservedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=observed_at,json=observedAt,proto3" json:"observed_at,omitempty"`
 	// Empty while the last observation succeeded; else why there is none (the rest is then unknown).
 	Error         string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
@@ -695,7 +697,8 @@ type Report struct {
 	// Name of the member in the database; empty while unknown.
 	Node   string     `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
 	Member Membership `protobuf:"varint,9,opt,name=member,proto3,enum=rollcall.v1.Membership" json:"member,omitempty"`
-	// For how long member has been NOT_LIVE without a break; zero otherwise.
+	// For how long member had been NOT_LIVE when the observation was started, each look having said so, without a break;
+	// absent otherwise.
 	NotLive *durationpb.Duration `protobuf:"bytes,10,opt,name=not_live,json=notLive,proto3" json:"not_live,omitempty"`
 	Roles   []string             `protobuf:"bytes,11,rep,name=roles,proto3" json:"roles,omitempty"`
 	Rank    int32                `protobuf:"varint,12,opt,name=rank,proto3" json:"rank,omitempty"`
@@ -725,7 +728,9 @@ type Report struct {
 	Tending string `protobuf:"bytes,29,opt,name=tending,proto3" json:"tending,omitempty"`
 	// Somebody has told the database to keep data off this member, in a way that is over with the pod: its successor would
 	// get data.
-	Excluded      bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
+	Excluded bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
+	// For how long the agent had been running when it sent this message, by a clock that no one sets. Terms of orders count in it.
+	Uptime        *durationpb.Duration `protobuf:"bytes,31,opt,name=uptime,proto3" json:"uptime,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -968,6 +973,13 @@ func (x *Report) GetExcluded() bool {
 		return x.Excluded
 	}
 	return false
+}
+
+func (x *Report) GetUptime() *durationpb.Duration {
+	if x != nil {
+		return x.Uptime
+	}
+	return nil
 }
 
 type MemberNode struct {
@@ -1374,7 +1386,7 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\aaddress\x18\f \x01(\tR\aaddress\x12\x12\n" +
 	"\x04node\x18\r \x01(\tR\x04node\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x03R\x05epoch\x12\x12\n" +
-	"\x04zone\x18\x0f \x01(\tR\x04zone\"\x8d\b\n" +
+	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xc0\b\n" +
 	"\x06Report\x121\n" +
 	"\bidentity\x18\x01 \x01(\v2\x15.rollcall.v1.IdentityR\bidentity\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12+\n" +
@@ -1411,7 +1423,8 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"data_bytes\x18\x1b \x01(\x03R\tdataBytes\x12\x14\n" +
 	"\x05epoch\x18\x1c \x01(\x03R\x05epoch\x12\x18\n" +
 	"\atending\x18\x1d \x01(\tR\atending\x12\x1a\n" +
-	"\bexcluded\x18\x1e \x01(\bR\bexcluded\"k\n" +
+	"\bexcluded\x18\x1e \x01(\bR\bexcluded\x121\n" +
+	"\x06uptime\x18\x1f \x01(\v2\x19.google.protobuf.DurationR\x06uptime\"k\n" +
 	"\n" +
 	"MemberNode\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -1532,20 +1545,21 @@ var file_rollcall_v1_report_proto_depIdxs = []int32{
 	3,  // 11: rollcall.v1.Report.verdict:type_name -> rollcall.v1.Verdict
 	11, // 12: rollcall.v1.Report.groups:type_name -> rollcall.v1.Group
 	10, // 13: rollcall.v1.Report.nodes:type_name -> rollcall.v1.MemberNode
-	0,  // 14: rollcall.v1.MemberNode.member:type_name -> rollcall.v1.Membership
-	1,  // 15: rollcall.v1.Group.kind:type_name -> rollcall.v1.GroupKind
-	12, // 16: rollcall.v1.Group.members:type_name -> rollcall.v1.Member
-	2,  // 17: rollcall.v1.Member.state:type_name -> rollcall.v1.MemberState
-	7,  // 18: rollcall.v1.Roster.identity:type_name -> rollcall.v1.Identity
-	14, // 19: rollcall.v1.Roster.entries:type_name -> rollcall.v1.RosterEntry
-	8,  // 20: rollcall.v1.RosterEntry.headline:type_name -> rollcall.v1.Headline
-	6,  // 21: rollcall.v1.RosterEntry.liveness:type_name -> rollcall.v1.Liveness
-	15, // 22: rollcall.v1.RosterEntry.since:type_name -> google.protobuf.Duration
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	15, // 14: rollcall.v1.Report.uptime:type_name -> google.protobuf.Duration
+	0,  // 15: rollcall.v1.MemberNode.member:type_name -> rollcall.v1.Membership
+	1,  // 16: rollcall.v1.Group.kind:type_name -> rollcall.v1.GroupKind
+	12, // 17: rollcall.v1.Group.members:type_name -> rollcall.v1.Member
+	2,  // 18: rollcall.v1.Member.state:type_name -> rollcall.v1.MemberState
+	7,  // 19: rollcall.v1.Roster.identity:type_name -> rollcall.v1.Identity
+	14, // 20: rollcall.v1.Roster.entries:type_name -> rollcall.v1.RosterEntry
+	8,  // 21: rollcall.v1.RosterEntry.headline:type_name -> rollcall.v1.Headline
+	6,  // 22: rollcall.v1.RosterEntry.liveness:type_name -> rollcall.v1.Liveness
+	15, // 23: rollcall.v1.RosterEntry.since:type_name -> google.protobuf.Duration
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_report_proto_init() }

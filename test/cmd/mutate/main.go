@@ -25,7 +25,7 @@ import (
 
 func main() {
 	var o options
-	flag.StringVar(&o.list, "list", "test/cmd/mutate/policy.txt", "file with the mutations")
+	flag.StringVar(&o.list, "list", "test/cmd/mutate/policy.txt", "file with the mutations, or a pattern of several")
 	flag.StringVar(&o.pkg, "package", "coordinator/policy", "folder of the package, for mutations that name none")
 	flag.StringVar(&o.only, "only", "", "mutations whose name contains this")
 	flag.StringVar(&o.quick, "quick", "-test.run=TestGolden", "arguments of the tests the first time, which most mutations do not survive")
@@ -44,13 +44,9 @@ type options struct {
 }
 
 func run(ctx context.Context, out io.Writer, o options) error {
-	text, err := os.ReadFile(o.list)
+	mutations, err := load(o.list)
 	if err != nil {
 		return err
-	}
-	mutations, err := parse(string(text))
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.list, err)
 	}
 	dir, err := os.MkdirTemp("", "mutate-")
 	if err != nil {
@@ -73,6 +69,30 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		return errors.New("not every mutation was caught")
 	}
 	return nil
+}
+
+// load reads the lists that match a pattern, of which there must be one.
+func load(pattern string) ([]mutation, error) {
+	lists, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, err
+	}
+	if len(lists) == 0 {
+		return nil, fmt.Errorf("%s: no such list", pattern)
+	}
+	var all []mutation
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			return nil, err
+		}
+		mutations, err := parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", list, err)
+		}
+		all = append(all, mutations...)
+	}
+	return all, nil
 }
 
 func count(b bool) int {

@@ -62,6 +62,7 @@ type member struct {
 	ip             string
 	live           time.Time // since or from when it is a member of the database
 	incarnation    uint64
+	began          time.Time // of the agent
 
 	sequence uint64
 	drain    rollcallv1.Drain
@@ -94,7 +95,8 @@ func (a *agents) started(db *database, m *member) {
 		db.mu.Unlock()
 		return
 	}
-	m.db, m.drain, m.incarnation = db, rollcallv1.Drain_DRAIN_NONE, uint64(time.Now().UnixNano())
+	m.db, m.drain, m.began = db, rollcallv1.Drain_DRAIN_NONE, time.Now()
+	m.incarnation = uint64(m.began.UnixNano())
 	db.members[m.ordinal] = m
 	db.dirty = true
 	db.mu.Unlock()
@@ -320,7 +322,7 @@ func (m *member) report(all bool) (*rollcallv1.Report, <-chan struct{}) {
 	defer db.mu.Unlock()
 	m.sequence++
 	r := &rollcallv1.Report{
-		Identity: m.identity(), Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(),
+		Identity: m.identity(), Sequence: m.sequence, Age: durationpb.New(0), ObservedAt: timestamppb.Now(), Uptime: durationpb.New(time.Since(m.began)),
 		Engine: "Solr", EngineVersion: "9.9.0", Node: db.node(m.ordinal), Verdict: rollcallv1.Verdict_VERDICT_GREEN,
 		Member: rollcallv1.Membership_MEMBERSHIP_NOT_LIVE, Drain: m.drain, DrainClaim: m.claim, AllGroups: all,
 	}

@@ -111,7 +111,7 @@ func hunt(h Hunt) error {
 // world is one in which the bug can be noticed: volumes are deleted only where
 // pods are replaced.
 func (p prey) world() run.Options {
-	return run.Options{Bug: p.bug, Replace: strings.Contains(p.finds, " V")}
+	return run.Options{Bug: p.bug, Enough: p.noticed, Replace: strings.Contains(p.finds, " V1 ") || strings.Contains(p.finds, " V2 ")}
 }
 
 // plant has the bug take part if it is in the sources, and no other one.

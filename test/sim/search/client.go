@@ -180,6 +180,9 @@ func (a agents) Plan(ctx context.Context, to act.Target, order act.Order) ([]byt
 }
 
 func (a agents) Prepare(ctx context.Context, to act.Target, order act.Order, _ []byte) (act.Progress, error) {
+	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
+		return act.Progress{State: policy.DrainPrepared}, nil
+	}
 	err := a.order(ctx, "order a prepare of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
 	return act.Progress{State: policy.DrainPrepared}, err
 }
@@ -191,6 +194,10 @@ func (a agents) Restore(ctx context.Context, to act.Target, _ string, epoch int6
 
 func (a agents) RestoreShared(context.Context, act.Target, act.Shared, int64, time.Time) (bool, error) {
 	return false, errNoAgent // no prepare tells of a setting of the whole database
+}
+
+func (a agents) RestoreUnaided(context.Context, act.Target, act.Shared, time.Time) (bool, error) {
+	return false, errNoAgent
 }
 
 func (a agents) Relieve(context.Context, act.Target, act.Order, string) (act.Progress, error) {

@@ -196,6 +196,10 @@ func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) policy.Snapshot {
 		if pod.DeletionTimestamp != nil {
 			phase = policy.Terminating
 		}
+		drain := policy.DrainNone
+		if l.w.prepared[string(pod.UID)] {
+			drain = policy.DrainPrepared
+		}
 		guard := policy.GuardClosed
 		if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
 			guard = policy.GuardOpen
@@ -204,7 +208,7 @@ func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) policy.Snapshot {
 			Name: name, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
 			UID: string(pod.UID), Revision: pod.Labels[revisionLabel], Phase: phase, Guard: guard,
 			Since:  policy.At(time.Now().Add(-time.Second)),
-			Report: &policy.Report{UID: string(pod.UID), Self: true, Fresh: true, Member: member, Settled: member == policy.Live},
+			Report: &policy.Report{UID: string(pod.UID), Self: true, Fresh: true, Member: member, Settled: member == policy.Live, Drain: drain},
 		})
 		leader := state == policy.Active && !leads
 		leads = leads || leader

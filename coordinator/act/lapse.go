@@ -1,0 +1,166 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A prepare that was acknowledged need not last: somebody else may hand the pod its
+// duties again, its agent may have restarted, data may be put back on it. So the agent
+// is asked once more with each look at the barrier, and what it says must be so in
+// the database then; and nothing that was seen since may contradict it.
+
+const (
+	// maxLapses is how often a prepare is repeated that did not last.
+	maxLapses = 5
+	// confirmFor is how long a look waits for a prepare that is not confirmed at once.
+	confirmFor = 5 * time.Second
+)
+
+// unprepare notes that the pod is not prepared any more.
+func (r *run) unprepare(why string) {
+	r.heard.Prepared, r.spared, r.byOthers = false, false, false
+	r.backToBarrier()
+	r.problem = "it is not prepared any more: " + why
+}
+
+// lapse is unprepare for a prepare that did not last, which must end some time.
+func (r *run) lapse(why string) {
+	r.unprepare(why)
+	r.prepareBegan = time.Time{}
+	if r.lapses++; r.lapses > maxLapses {
+		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), policy.Vetoed)
+	}
+}
+
+// mustLast says whether a claim's pod may go only while its prepare lasts. What was
+// overdue goes without, as its spec says, what is broken by now has nothing to
+// give, and of a pod that was written down as empty only data matters: it must go in the end,
+// whatever is handed to it.
+func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
+	switch {
+	case !prepares(claim) || r.overdue || r.spared || judgeGoing(at.Snapshot, claim).unasked:
+		return false
+	case committed(claim):
+		pod := podNamed(at.Snapshot, claim.Pod)
+		return notEmpty(at.Snapshot, claim, at.Names, pod != nil && a.emptiedByOthers(pod)) != ""
+	}
+	return true
+}
+
+// askAgain has the agent confirm the prepare as of now. A database that is merely slow
+// gets some time for that; at once says whether it needed none.
+func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byte) (progress Progress, atOnce bool, err error) {
+	order.Anew = true
+	deadline := time.Now().Add(confirmFor)
+	for atOnce = true; ; atOnce = false {
+		progress, err = a.options.Agents.Prepare(ctx, to, order, undo)
+		if err != nil || progress.State != policy.DrainPreparing || time.Now().After(deadline) {
+			return progress, atOnce, err
+		}
+		order.Anew = false
+		select {
+		case <-ctx.Done():
+			return progress, false, ctx.Err()
+		case <-time.After(firstRetry):
+		}
+	}
+}
+
+// stillPrepared has the pod confirm its prepare. It answers what to learn when that does not
+// last, else whether the pod and the witnesses must look once more.
+func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool) {
+	if !a.mustLast(at, claim, &known) {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	to, order, err := a.address(at, claim)
+	var progress Progress
+	atOnce := true
+	if err == nil {
+		progress, atOnce, err = a.askAgain(ctx, to, order, claim.Undo)
+	}
+	if err == nil && progress.State == policy.DrainPrepared {
+		return nil, !atOnce
+	}
+	return func(r *run) {
+		a.outrun(err)
+		r.notAfter = order.NotAfter
+		switch {
+		case err != nil:
+			r.backToBarrier()
+			r.failed(fmt.Errorf("ask whether it is still prepared: %w", err))
+			r.held(time.Now(), r.problem)
+		case progress.State == policy.DrainRefused:
+			r.abandon("prepare refused: "+progress.Detail, policy.Vetoed)
+		default:
+			r.lapse(progress.Detail)
+		}
+	}, false
+}
+
+// lookAgain compares what is seen of a pod that was looked at with what was seen then.
+func (a *Actor) lookAgain(at Situation, claim policy.Claim, r *run) {
+	if !r.heard.Prepared || !r.heard.Observed || r.heard.Sent || r.giveUp != "" || r.byOthers || !a.mustLast(at, claim, r) {
+		return
+	}
+	if why := drainLost(at.Snapshot, claim); why != "" {
+		r.lapse(why)
+		return
+	}
+	leads := ledBy(at.Snapshot, claim.Pod)
+	if r.led == nil {
+		r.led = leads
+		return
+	}
+	for _, group := range at.Snapshot.Groups {
+		if leads[group.ID] && !r.led[group.ID] {
+			r.lapse("it has been made the leader of " + group.ID)
+			return
+		}
+	}
+}
+
+// drainLost says what the pod's own fresh report says of its prepare, if that is not
+// that it is there.
+func drainLost(s policy.Snapshot, claim policy.Claim) string {
+	pod := podNamed(s, claim.Pod)
+	if pod == nil || pod.UID != claim.UID || pod.Report == nil {
+		return ""
+	}
+	switch r := pod.Report; {
+	case !r.Self || !r.Fresh || r.Drain == policy.DrainPrepared:
+		return ""
+	case r.DrainDetail != "":
+		return fmt.Sprintf("its agent says %s: %s", orNoDrain(r.Drain), r.DrainDetail)
+	default:
+		return fmt.Sprintf("its agent says %s", orNoDrain(r.Drain))
+	}
+}
+
+func orNoDrain(d policy.DrainState) policy.DrainState {
+	if d == "" {
+		return policy.DrainNone
+	}
+	return d
+}
+
+// ledBy are the groups that a pod leads and that another member could lead.
+func ledBy(s policy.Snapshot, pod string) map[string]bool {
+	led := map[string]bool{}
+	for _, group := range s.Groups {
+		own, others := false, false
+		for _, m := range group.Members {
+			own = own || m.Pod == pod && m.Leader
+			others = others || m.Pod != pod && m.State == policy.Active && m.Eligible
+		}
+		if own && others {
+			led[group.ID] = true
+		}
+	}
+	return led
+}

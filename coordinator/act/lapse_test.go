@@ -1,0 +1,126 @@
+package act
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// handBack makes the first prepared pod the leader again, as another tool might. An
+// agent that is asked to prepare it hands over anew.
+func (w *world) handBack() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pod := range w.pods {
+		if object, ok := w.server.Pod(namespace, pod); ok && object.DeletionTimestamp == nil && w.prepared[string(object.UID)] {
+			w.handed = string(object.UID)
+			return true
+		}
+	}
+	return false
+}
+
+// handOver is what a prepare does about that. The world is locked.
+func (w *world) handOver(to Target, rounds int) Progress {
+	if w.handed != to.UID {
+		return Progress{State: policy.DrainPrepared}
+	}
+	if w.handings++; w.handings%rounds == 0 {
+		w.handed = ""
+	}
+	return Progress{State: policy.DrainPreparing, Detail: "still leads books/1"}
+}
+
+// Somebody makes a prepared pod the leader again at any moment before it is removed:
+// it is prepared again, and never goes as the leader.
+func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
+	for at := 1; at < 25; at++ {
+		inWorld(t, func(t *testing.T, w *world) {
+			w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
+			calls, given := 0, false
+			var p *process
+			before := func(what string) (func() error, error) {
+				if calls++; calls >= at && !given && !strings.HasPrefix(what, "evict") {
+					given = w.handBack()
+				}
+				return p.count(what)
+			}
+			p = newProcess(w, 0, false)
+			p.agents.before = before
+			p.client = w.server.Client(func(c kubetest.Call) (func() error, error) { return before(c.Verb + " " + c.Resource) })
+			p.run(5 * time.Minute)
+			w.requireRolled(1)
+			require.True(t, given)
+		})
+	}
+}
+
+// Somebody makes it the leader again and again: that is said, it does not go, and its
+// claim does not stay for ever.
+func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
+		var p *process
+		p = intercepted(w, func(c kubetest.Call) error {
+			if c.Verb+" "+c.Resource == "patch pods" { // its guard is opened, or shut again
+				w.handBack()
+			}
+			return nil
+		})
+		require.NoError(t, p.start())
+		waits, rests := map[string]bool{}, map[policy.Rule]bool{}
+		for range 300 {
+			out, leads := p.pass()
+			require.True(t, leads)
+			for _, why := range out.Waits {
+				waits[why] = true
+			}
+			rests[p.found("s-2")] = true
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Empty(t, w.gone())
+		require.True(t, rests[policy.Vetoed], "it is left alone, and for a reason with a name")
+		require.Contains(t, fmt.Sprint(waits), "it is not prepared any more: it has been made the leader of books/1")
+		require.Contains(t, fmt.Sprint(waits), "it was prepared 6 times, and that never lasted: ")
+		p.kill()
+		p.actor.Wait()
+	})
+}
+
+// A database that is merely slow to confirm is waited for, and goes.
+func TestASlowConfirmationIsWaitedFor(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var began time.Time
+		w.onPrepare = func(_ Target, order Order) (Progress, error) {
+			if order.Anew {
+				began = time.Now()
+			}
+			if time.Since(began) < 3*time.Second {
+				return Progress{State: policy.DrainPreparing, Detail: "looks"}, nil
+			}
+			return Progress{State: policy.DrainPrepared}, nil
+		}
+		newProcess(w, 0, false).run(5 * time.Minute)
+		w.requireRolled(1)
+	})
+}
+
+// An agent that has restarted says nothing of a prepare: it is asked again.
+func TestAnAgentThatForgotIsAskedAgain(t *testing.T) {
+	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Prepare: policy.PrepareHandoff}
+	report := &policy.Report{Self: true, Fresh: true, Drain: policy.DrainPrepared}
+	s := policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "0", Agent: true, Report: report}}}
+	require.Empty(t, drainLost(s, claim))
+	report.Drain = policy.DrainNone
+	require.Equal(t, "its agent says None", drainLost(s, claim))
+	report.Drain, report.DrainDetail = policy.DrainRefused, "it is undone"
+	require.Equal(t, "its agent says Refused: it is undone", drainLost(s, claim))
+	report.Fresh = false
+	require.Empty(t, drainLost(s, claim), "what it said before is no news")
+}

@@ -1,0 +1,103 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// undo has an agent undo the prepare: while the pod is there only its own, and
+// another once no agent of the pod can still be writing.
+func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	here := whereabouts(at.Snapshot, claim) == Here
+	var problem error = errors.New("no agent is there to undo the prepare")
+	for _, target := range undoers(at, claim, here, known.notAfter) {
+		done, err := a.options.Agents.Restore(ctx, target, claim.ID, a.options.Epoch, claim.Undo)
+		switch {
+		case err != nil:
+			problem = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)
+			continue
+		case done:
+			return func(r *run) { r.succeeded(); r.heard.Undone = true }
+		}
+		return func(r *run) {
+			r.succeeded()
+			r.retryAt = time.Now().Add(pollEvery)
+		}
+	}
+	nobody := !here && unattended(at.Snapshot)
+	if nobody {
+		switch hidden, err := a.attended(ctx); {
+		case err != nil:
+			problem, nobody = err, false
+		case len(hidden) > 0:
+			problem, nobody = fmt.Errorf("no StatefulSet with the label %s: %s shows the pods that have an agent (%s)", v1alpha1.LabelCluster, a.options.Name, text(hidden)), false
+		}
+	}
+	return func(r *run) {
+		a.outrun(problem)
+		r.failed(problem)
+		// Nothing was changed, so an agent that does not answer holds nothing up. A
+		// setting of the whole database has a record of its own, which stays.
+		nothing := here && len(claim.Undo) == 0 && sharedBy(&at.Cluster.Status, claim.ID) == nil
+		r.heard.Undone = nothing || nobody && (r.over || sharedBy(&at.Cluster.Status, claim.ID) == nil)
+	}
+}
+
+// undoers are the agents that may undo a claim's prepare, best first: that of
+// the pod or of its successor, then the others that are well.
+func undoers(at Situation, claim policy.Claim, here bool, notAfter time.Time) []Target {
+	const most = 3
+	var first, others []Target
+	for i := range at.Snapshot.Pods {
+		pod := &at.Snapshot.Pods[i]
+		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
+			continue
+		}
+		target := Target{Pod: pod.Name, UID: pod.UID}
+		switch {
+		case pod.Name == claim.Pod:
+			first = append(first, target)
+		case pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live:
+			others = append(others, target)
+		}
+	}
+	if here && !at.Now.After(notAfter) {
+		return first
+	}
+	all := append(first, others...)
+	return all[:min(most, len(all))]
+}
+
+// confirm asks the API server itself whether the claimed pod is gone: a cache
+// may be behind, or start from long ago, or not show it for want of a label.
+func (a *Actor) confirm(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	_, err := a.pods.read(ctx, claim.Pod, claim.UID)
+	why := ""
+	if err == nil && vanished(at.Snapshot, claim) {
+		why, err = a.whyVanished(ctx, setOf(claim))
+	}
+	return func(r *run) {
+		switch {
+		case errors.Is(err, errGone):
+			r.succeeded()
+			r.heard.Confirmed = true
+		case err != nil:
+			r.failed(err)
+		case why != "":
+			r.heard.Hidden = true
+			r.failed(errors.New("the pod is still there: " + why))
+		default:
+			r.heard.Hidden = true
+			r.failed(errors.New("the pod is still there, although the cache does not show it"))
+		}
+	}
+}

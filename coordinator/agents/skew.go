@@ -1,0 +1,34 @@
+package agents
+
+import (
+	"time"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// skewTold is from which difference of clocks on people are told of it. Messages are
+// under way for less, at least one of a minute.
+const skewTold = 5 * time.Second
+
+// compare notes by how much the wall clock of an agent's node is behind ours. Nothing is
+// decided by that: see agent/term. It is wrong by no more than the quickest journey of
+// the last minute. It answers whether people are to be told something else than before.
+// mu is held.
+func (g *agent) compare(r *rollcallv1.Report, arrived time.Time) (news bool) {
+	if !r.GetObservedAt().IsValid() || !r.GetAge().IsValid() {
+		return false
+	}
+	before := g.told()
+	sent := r.GetObservedAt().AsTime().Add(r.GetAge().AsDuration())
+	g.behind.Add(arrived, arrived.Round(0).Sub(sent))
+	return (before == 0) != (g.told() == 0)
+}
+
+// told is by how much the clock is ahead of ours, in whole seconds; zero when that is
+// not worth telling.
+func (g *agent) told() time.Duration {
+	if skew := -g.behind.Value(); skew.Abs() >= skewTold {
+		return skew.Round(time.Second)
+	}
+	return 0
+}

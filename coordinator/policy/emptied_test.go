@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// twoEmptied has four pods without copies of their own; solr-2 and solr-3 are
+// replaced, and written down as empty, when one might be away.
+func twoEmptied(t testing.TB) Snapshot {
+	t.Helper()
+	return decodeYAML(t, []byte(`
+version: 1
+now: 2026-11-20T12:00:00Z
+cluster:
+  namespace: prod
+  name: search
+  spec: {engine: Solr, policy: {maxUnavailable: 1}}
+  status:
+    claims:
+      - {id: k1, pod: solr-2, uid: u2, action: Replace, reason: Replacement, prepare: Evacuate, phase: Emptied, startedAt: 2026-11-20T11:00:00Z, emptiedAt: 2026-11-20T11:30:00Z}
+      - {id: k2, pod: solr-3, uid: u3, action: Replace, reason: Replacement, prepare: Evacuate, phase: Emptied, startedAt: 2026-11-20T11:01:00Z, emptiedAt: 2026-11-20T11:20:00Z}
+pools:
+  - {name: solr, replicas: 4, revision: v2}
+pods:
+  - {name: solr-0, uid: u0, pool: solr, ordinal: 0, revision: v2, report: {uid: u0}}
+  - {name: solr-1, uid: u1, pool: solr, ordinal: 1, revision: v2, report: {uid: u1}}
+  - {name: solr-2, uid: u2, pool: solr, ordinal: 2, revision: v1, report: {uid: u2, drain: Prepared}}
+  - {name: solr-3, uid: u3, pool: solr, ordinal: 3, revision: v1, report: {uid: u3, drain: Prepared}}
+groups:
+  - id: books/s1
+    members:
+      - {id: r0, pod: solr-0, leader: true}
+      - {id: r1, pod: solr-1}
+  - id: coordinating
+    kind: Role
+    minAvailable: 1
+    needsLeader: false
+    members:
+      - {id: c2, pod: solr-2}
+      - {id: c3, pod: solr-3}
+`))
+}
+
+// Two claims that can not be given up any more do not wait for each other: one goes, and
+// the other when that is back, though they share a group that needs one of them.
+func TestEmptiedPodsDoNotHoldEachOther(t *testing.T) {
+	s := twoEmptied(t)
+	step, hold := Recheck(s, "solr-2")
+	require.Nil(t, hold)
+	require.Equal(t, Replace, step.Action)
+	step, hold = Recheck(s, "solr-3")
+	require.Nil(t, step)
+	require.Equal(t, RoleLost, hold.Rule)
+
+	s.Pods[2].Phase = Terminating
+	_, hold = Recheck(s, "solr-3")
+	require.Equal(t, RoleLost, hold.Rule, "the first is on its way")
+	s.Cluster.Status.Claims = s.Cluster.Status.Claims[1:]
+	s.Pods[2].Phase = Ready
+	step, hold = Recheck(s, "solr-3")
+	require.Nil(t, hold)
+	require.NotNil(t, step)
+
+	s = twoEmptied(t)
+	s.Pods[3].Phase = Terminating // the second has gone by itself
+	_, hold = Recheck(s, "solr-2")
+	require.Equal(t, RoleLost, hold.Rule)
+	s = twoEmptied(t)
+	s.Cluster.Status.Claims[1].EmptiedAt = nil // the second can be given up, and is counted
+	_, hold = Recheck(s, "solr-2")
+	require.Equal(t, RoleLost, hold.Rule)
+}
+
+// Whatever is limited, ordered or handed to an emptied pod in the middle, it may go; of
+// one that is not written down as empty the rule holds. What people or the database
+// say against it holds both.
+func TestAnEmptiedPodIsNotHeldByWhatRations(t *testing.T) {
+	claim := func(id, pod, uid string) Claim {
+		return Claim{ID: id, Pod: pod, UID: uid, Action: Restart, Prepare: PrepareHandoff, Phase: PhasePrepared}
+	}
+	for name, c := range map[string]struct {
+		change func(*Snapshot)
+		rule   Rule
+		spared bool
+	}{
+		"the limit of pods is used up": {func(s *Snapshot) { s.Pods[0].Phase = Terminating }, PodsAway, true},
+		"another is claimed": {func(s *Snapshot) {
+			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, claim("k3", "solr-1", "u1"))
+		}, PodsAway, true},
+		"the fleet is full":              {func(s *Snapshot) { s.Fleet = Fleet{Restarts: 5, Max: 1} }, FleetFull, true},
+		"it becomes the overseer":        {func(s *Snapshot) { s.Pods[2].Report.Last, s.Pods[0].Revision = true, "v1" }, LeaderLast, true},
+		"an approval for the leader":     {func(s *Snapshot) { s.Pods[2].Report.Last, s.Cluster.Spec.Update.ApproveLeader = true, true }, NeedsApproval, true},
+		"a lower rank is out of date":    {func(s *Snapshot) { s.Pods[2].Report.Rank, s.Pods[0].Revision = 1, "v1" }, RankOrder, true},
+		"the pool has an order":          {func(s *Snapshot) { s.Pools[0].Management, s.Pods[0].Phase = OrderedReady, Started }, InOrder, true},
+		"copies are missing":             {func(s *Snapshot) { s.Health.Verdict = Yellow }, Unhealthy, true},
+		"a pod that failed to come back": {func(s *Snapshot) { s.Pods[0].Phase, s.Pods[0].Problem = Failed, CrashLoop }, LineStopped, true},
+		"zones are limited": {func(s *Snapshot) {
+			s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1))
+			s.Pods[0].Phase, s.Pods[0].Zone, s.Pods[2].Zone = Terminating, "a", "b"
+		}, ZonesAway, true},
+		"a zone is not known":        {func(s *Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1)) }, ZoneUnknown, true},
+		"the database does not work": {func(s *Snapshot) { s.Health.Verdict = Red }, Unhealthy, false},
+		"nobody knows how it is":     {func(s *Snapshot) { s.Health.Verdict = UnknownHealth }, Unhealthy, false},
+		"a pause":                    {func(s *Snapshot) { s.Cluster.Paused = true }, Paused, false},
+		"the engine's veto":          {func(s *Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, Vetoed, false},
+		"witnesses disagree":         {func(s *Snapshot) { s.Health.Disagree = "about a leader" }, ViewSplit, false},
+		"somebody else's budget":     {func(s *Snapshot) { s.Pods[2].Refused = ForeignBudget }, ForeignBudget, false},
+		"data has come back to it": {func(s *Snapshot) {
+			s.Groups[0].Members = []Member{{ID: "r2", Pod: "solr-2", State: Active, Eligible: true, Leader: true}, {ID: "r0", Pod: "solr-0", State: Recovering, Eligible: true}}
+		}, ShardsAway, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := twoEmptied(t)
+			s.Cluster.Status.Claims = s.Cluster.Status.Claims[:1]
+			s.Cluster.Status.LastDeparture = new(At(s.Now.Add(-time.Hour)))
+			c.change(&s)
+			_, hold := Recheck(s, "solr-2")
+			if c.spared {
+				require.Nil(t, hold)
+			} else {
+				require.NotNil(t, hold)
+				require.Equal(t, c.rule, hold.Rule)
+			}
+			s.Cluster.Status.Claims[0].EmptiedAt = nil
+			_, hold = Recheck(s, "solr-2")
+			require.NotNil(t, hold)
+			require.Equal(t, c.rule, hold.Rule)
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package oracle
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Exception is a removal of which not everything is asked. What it rests on is
+// true in the world; nothing that Rollcall says is part of it.
+type Exception struct {
+	Name string
+	// Says is the sentence of a document that allows it.
+	Document, Says string
+	// Skips are the invariants that are not asked.
+	Skips []string
+
+	is func(o *Oracle, pod *corev1.Pod) bool
+}
+
+// Exceptions are all of them.
+var Exceptions = []Exception{
+	{
+		Name:     "it cannot come back by itself, and nothing on it is alive",
+		Document: "deploy/docs/concepts.md",
+		Says:     "A pod that is broken already, and takes nothing away by going, does not wait for the budget",
+		Skips:    []string{"I1", "I2", "I3", "I7", "I8", "I9", "I10"},
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.broken(pod) && o.hostsNothing(pod.Name) },
+	},
+	{
+		Name:     "a person has approved of an outage",
+		Document: "deploy/docs/foundationdb.md",
+		Says:     "`policy.unit: All` it is done at once, which asks for `kubectl rollcall approve fdb --what outage`",
+		Skips:    []string{"I1", "I2", "I3", "I8", pods},
+		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.outage },
+	},
+	{
+		Name:     "it has no agent that could move its data",
+		Document: "deploy/docs/policy.md",
+		Says:     "or without an agent: None",
+		Skips:    []string{"V3"},
+		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
+	},
+	{
+		Name:     "a copy on it is broken, and its restart may be all that brings it back",
+		Document: "deploy/docs/policy.md",
+		Says:     "A copy that is Down on a live pod is broken, and the restart of its own pod may be all that brings it back.",
+		Skips:    []string{"I8"},
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.db.Ails(pod.Name) },
+	},
+	{
+		Name:     "it has no agent that tells of what kind it is",
+		Document: "deploy/docs/policy.md",
+		Says:     "Without one, rank is 0 and `last` false",
+		Skips:    []string{"I8"},
+		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
+	},
+	{
+		Name:     "it is away already, whoever caused that",
+		Document: "coordinator/policy/DESIGN.md",
+		Says:     "it is away now, and costs nothing more",
+		Skips:    []string{"I2", pods},
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.wasDown(pod) && !o.willServe(pod.Name) },
+	},
+}
+
+// pods is the part of I1 that is about pods, and not about copies.
+const pods = "I1 of pods"
+
+// asks tells whether an invariant is asked of the removal of a pod.
+func (o *Oracle) asks(pod *corev1.Pod, invariant string) bool {
+	return !slices.ContainsFunc(Exceptions, func(e Exception) bool { return slices.Contains(e.Skips, invariant) && e.is(o, pod) })
+}
+
+// broken: the pod cannot come back by itself, or could not until a moment ago.
+func (o *Oracle) broken(pod *corev1.Pod) bool {
+	at, was := o.ailed[pod.UID]
+	return o.Broken(pod) || was && o.loop.Now()-at <= shown && !o.db.Whole(pod.Name)
+}
+
+// willServe: the pod does not serve and will by itself: it has lost its session, or
+// is paused.
+func (o *Oracle) willServe(pod string) bool { return o.db.Alive(pod) && !o.db.Whole(pod) }
+
+// hostsNothing: no copy on the pod serves, or will by itself.
+func (o *Oracle) hostsNothing(pod string) bool {
+	for _, shard := range o.db.Truth() {
+		for _, c := range shard.Copies {
+			if c.Pod == pod && c.Alive {
+				return false
+			}
+		}
+	}
+	return true
+}

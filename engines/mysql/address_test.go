@@ -1,0 +1,82 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// TestAddresses: by which name a member is followed. What is behind the names of the
+// pods of another StatefulSet is never put behind its own.
+func TestAddresses(t *testing.T) {
+	known := domains{"db": ".db.ns.svc", "plain": ""}
+	for name, c := range map[string]struct {
+		to   State
+		own  State
+		want string
+		port int
+	}{
+		"a whole name":                         {to: State{Node: "db-0.mysql"}, want: "db-0.mysql", port: 3306},
+		"an address":                           {to: State{Node: "10.0.0.7:3307"}, want: "10.0.0.7", port: 3307},
+		"as others of its set":                 {to: State{Node: "db-0:3307", PodDomain: ".other"}, want: "db-0.db.ns.svc", port: 3307},
+		"as others that need none":             {to: State{Node: "plain-0"}, want: "plain-0", port: 3306},
+		"as its own agent knows":               {to: State{Node: "read-0", PodDomain: ".read.ns.svc"}, want: "read-0.read.ns.svc", port: 3306},
+		"as an agent beside it knows":          {to: State{Node: "read-0"}, own: State{Node: "read-1", PodDomain: ".read.ns.svc"}, want: "read-0.read.ns.svc", port: 3306},
+		"an agent of another set knows its":    {to: State{Node: "read-0"}, own: State{Node: "write-0", PodDomain: ".write.ns.svc"}},
+		"nobody knows":                         {to: State{Node: "read-0"}},
+		"no report_host":                       {to: State{Node: "db-0", Unnamed: true}},
+		"no report_host, with a whole name":    {to: State{Node: "db-0.mysql", Unnamed: true}},
+		"a set whose name begins like another": {to: State{Node: "db-read-0"}},
+	} {
+		v := view{self: member{state: c.own}, domains: known}
+		host, port, err := v.addressOf(member{state: c.to})
+		require.Equal(t, c.want, host, name)
+		require.Equal(t, c.port, port, name)
+		require.Equal(t, c.want == "", err != nil, name)
+		if c.to.Unnamed {
+			require.ErrorContains(t, err, "has no report_host")
+		}
+	}
+}
+
+// TestDomainsAreSeenWhereTheyWork: what is behind a name is learned only from a replica
+// that has reached it.
+func TestDomainsAreSeenWhereTheyWork(t *testing.T) {
+	peers := []engines.Peer{{Node: "db-10"}, {Node: "db-1"}, {Node: "db-2.whole"}}
+	node, domain, ok := domainOf(&Source{Host: "db-1.db.ns", Receiving: true}, peers)
+	require.True(t, ok)
+	require.Equal(t, "db-1 .db.ns", node+" "+domain)
+	for _, s := range []*Source{nil, {Host: "db-1.db.ns"}, {Host: "db-3.db.ns", Receiving: true}, {Host: "db-2.whole.ns", Receiving: true}} {
+		_, _, ok = domainOf(s, peers)
+		require.False(t, ok)
+	}
+}
+
+// TestMembersWithoutReportHost: whom nobody could be told to follow does not take over,
+// and a primary of which that holds for all others is not restarted.
+func TestMembersWithoutReportHost(t *testing.T) {
+	v := seen()
+	v.others[0].state.Unnamed = true
+	a := next(v)
+	require.Equal(t, start, a.deed, "the other one can take over: "+a.words)
+	v.others[1].state.Unnamed = true
+	a = next(v)
+	require.Equal(t, wait, a.deed)
+	require.Contains(t, a.words, "db-1 has no report_host, so that nobody can be told to follow it")
+
+	require.Empty(t, observation(fromPrimary()).Veto)
+	v = fromPrimary()
+	v.others[0].state.Unnamed = true
+	require.Empty(t, observation(v).Veto, "the other one can be followed")
+	v.others[1].state.Unnamed = true
+	require.Contains(t, observation(v).Veto, "db-2 has no report_host, so that nobody can be told to follow it: its configuration must say")
+	v.external = true
+	require.Empty(t, observation(v).Veto, "another manager knows where they are")
+	v = healthy()
+	for _, m := range []*member{&v.self, &v.others[0], &v.others[1]} {
+		m.state.Unnamed = true
+	}
+	require.Empty(t, observation(v).Veto, "nobody need follow a replica")
+}

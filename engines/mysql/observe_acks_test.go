@@ -1,0 +1,92 @@
+package mysql
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// TestNoMoreAcknowledgeThanThePrimaryCounts: a replica that says so and is not counted
+// stands for nobody, and where it is not known which one that is, none may go.
+func TestNoMoreAcknowledgeThanThePrimaryCounts(t *testing.T) {
+	active := func(v view) (n int) {
+		for _, s := range states(t, observation(v), "acks") {
+			if s == engines.Active {
+				n++
+			}
+		}
+		return n
+	}
+	for clients := range 3 {
+		v := healthy()
+		v.others[0].state.SemiSync.Clients = clients
+		require.Equal(t, map[bool]int{true: 2}[clients == 2], active(v), "%d of 2", clients)
+	}
+	v := healthy()
+	v.others[0].state.SemiSync.Clients = 1
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.StateUnknown, nodeOf(2): engines.StateUnknown}, states(t, observation(v), "acks"))
+	h := observation(v).Health
+	require.Equal(t, engines.Recoverable, h.Verdict)
+	require.Contains(t, h.Reason, "db-0 counts 1 of the replicas that acknowledge, and 2 say that they do")
+	v.others[0].state.Replicas = v.others[0].state.Replicas[1:]
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Recovering, nodeOf(2): engines.Active}, states(t, observation(v), "acks"), "one of them is not even connected")
+
+	v = healthy()
+	v.others[0].state.SemiSync.Clients = 1
+	gone(&v.others[1])
+	v.self.state.SemiSync.Acknowledging = false
+	require.Equal(t, engines.Active, states(t, observation(v), "acks")[nodeOf(1)], "who else")
+	v.others[0].state.Replicas = append(v.others[0].state.Replicas, Replica{ID: idOf(7), Host: "db-7", Port: 3306})
+	require.Zero(t, active(v), "one of two that do not tell")
+
+	// A delayed one is counted by the primary, and stands for no other.
+	v = healthy()
+	v.others[0].state.SemiSync.Clients = 1
+	v.others[1].state.Source.Delay = time.Hour
+	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.StateUnknown}, states(t, observation(v), "acks"))
+	v.others[0].state.SemiSync.Clients = 2
+	require.Equal(t, map[string]engines.MemberState{nodeOf(2): engines.Active}, states(t, observation(v), "acks"))
+}
+
+// TestReplicasOfReplicasDoNotAcknowledge: what they acknowledge the one before them
+// hears, and they cannot take over.
+func TestReplicasOfReplicasDoNotAcknowledge(t *testing.T) {
+	v := healthy()
+	v.self.state.Source.ID, v.self.state.Source.Host = idOf(1), nodeOf(1)
+	v.others[0].state.SemiSync.Clients = 1
+	o := observation(v)
+	require.Equal(t, map[string]engines.MemberState{nodeOf(1): engines.Active}, states(t, o, "acks"))
+	require.Equal(t, engines.Active, states(t, o, "data")[nodeOf(2)], "it has all")
+	for _, m := range group(t, o, "primary").Members {
+		require.Equal(t, m.Node != nodeOf(2), m.Eligible, m.Node)
+	}
+	v.self.state.SemiSync.Acknowledging = false
+	require.True(t, observation(v).Settled)
+}
+
+// TestIdlePrimaryThatGivesUp: it does not notice before the next commit that enough can
+// acknowledge again.
+func TestIdlePrimaryThatGivesUp(t *testing.T) {
+	idle := func() view {
+		v := healthy()
+		v.others[0].state.SemiSync.Working, v.others[0].state.SemiSync.GivesUp = false, true
+		return v
+	}
+	require.Equal(t, engines.Green, observation(idle()).Health.Verdict)
+	for name, edit := range map[string]func(v *view){
+		"it waits until its timeout":  func(v *view) { v.others[0].state.SemiSync.GivesUp = false },
+		"nobody is connected":         func(v *view) { v.others[0].state.SemiSync.Clients = 0 },
+		"too few are connected":       func(v *view) { v.others[0].state.SemiSync.Acks = 3 },
+		"nobody has what it executed": func(v *view) { v.others[0].state.Executed = idOf(0) + ":1-10" },
+		"what it executed is unknown": func(v *view) { v.others[0].state.Executed = "" },
+	} {
+		v := idle()
+		edit(&v)
+		h := observation(v).Health
+		require.Equal(t, engines.Yellow, h.Verdict, name)
+		require.Contains(t, h.Reason, "db-0 commits without waiting", name)
+	}
+}

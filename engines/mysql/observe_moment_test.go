@@ -1,0 +1,73 @@
+package mysql
+
+import (
+	"bufio"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// TestServersThatCannotTellForAMoment: that nobody listens is the server's own word that
+// it is no member, for as long as it lasts. All else is not known.
+func TestServersThatCannotTellForAMoment(t *testing.T) {
+	closed := func(t *testing.T) Options {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		return Options{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}
+	}
+	refusing := func(number uint16, words string) func(t *testing.T) Options {
+		return func(t *testing.T) Options {
+			return listen(t, func(c net.Conn) {
+				w := &wire{Conn: c, in: bufio.NewReader(c)}
+				_ = w.send(fail(number, words))
+			})
+		}
+	}
+	for name, c := range map[string]struct {
+		server func(t *testing.T) Options
+		want   engines.Membership
+		reason string
+	}{
+		"nobody listens":        {closed, engines.NotLive, "no server listens"},
+		"too many connections":  {refusing(1040, "Too many connections"), engines.MembershipUnknown, "error 1040: Too many connections"},
+		"it is shutting down":   {refusing(1053, "Server shutdown in progress"), engines.MembershipUnknown, "error 1053"},
+		"this host is blocked":  {refusing(1129, "Host is blocked because of many connection errors"), engines.MembershipUnknown, "error 1129"},
+		"it does not answer":    {func(t *testing.T) Options { return listen(t, func(net.Conn) { time.Sleep(time.Second) }) }, engines.MembershipUnknown, "has not answered within"},
+		"it hangs up":           {func(t *testing.T) Options { return listen(t, func(net.Conn) {}) }, engines.MembershipUnknown, "the connection ended"},
+		"its name is not known": {func(*testing.T) Options { return Options{Host: "nowhere.invalid", Port: 3306} }, engines.MembershipUnknown, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := c.server(t)
+			o.Timeout = 300 * time.Millisecond
+			e, err := New(o)
+			require.NoError(t, err)
+			defer e.Close()
+			seen, err := e.Observe(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, c.want, seen.Member, seen.Health.Reason)
+			require.Contains(t, seen.Health.Reason, c.reason)
+			require.Equal(t, engines.VerdictUnknown, seen.Health.Verdict)
+			require.Empty(t, seen.Groups)
+			require.Empty(t, seen.Nodes)
+			require.False(t, seen.Settled)
+		})
+	}
+}
+
+// TestMemberMissingFromOneStatus: the primary does not list a replica, which may be
+// connecting anew. Its own server answers, so it is a member.
+func TestMemberMissingFromOneStatus(t *testing.T) {
+	v := healthy()
+	v.others[0].state.Replicas, v.others[0].state.SemiSync.Clients = v.others[0].state.Replicas[:1], 1
+	o := observation(v)
+	require.Equal(t, engines.Live, o.Member)
+	for _, n := range o.Nodes {
+		require.Equal(t, engines.Live, n.State, n.Name)
+	}
+	require.Equal(t, engines.Active, states(t, o, "data")[nodeOf(2)])
+}

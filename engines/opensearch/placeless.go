@@ -1,0 +1,82 @@
+package opensearch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
+)
+
+// mostExplained is for how many shards OpenSearch is asked, one request each, why their
+// replicas are nowhere. Where there are more the reason is one for all, and a person sees
+// to it: they count as if a node could take them.
+const mostExplained = 16
+
+// explain asks of each undecided shard whether any node may take its replica. What was
+// found counts for the state of the reading alone, so that must be the newest after it.
+func (a *api) explain(ctx context.Context, r *reading) error {
+	shards := r.undecided()
+	if len(shards) == 0 || len(shards) > mostExplained {
+		return nil
+	}
+	found := map[string]bool{}
+	for _, s := range shards {
+		no, err := a.placeless(ctx, s)
+		var status *web.StatusError
+		if errors.As(err, &status) {
+			return nil // it may not be asked, or is not there any more
+		}
+		if err != nil {
+			return err
+		}
+		found[s.String()] = no
+	}
+	now, err := a.head(ctx, false)
+	if err == nil && now.ID == r.state.id {
+		r.placeless = found
+	}
+	return err
+}
+
+// placeless asks whether no node may take a replica of the shard that is nowhere. The
+// answer is computed then, by all rules of OpenSearch.
+func (a *api) placeless(ctx context.Context, s shard) (no bool, err error) {
+	number, err := strconv.Atoi(s.number)
+	if err != nil {
+		return false, fmt.Errorf("shard %s: %w", engines.OneLine(s.String()), err)
+	}
+	err = a.client.Do(ctx, web.Request{
+		Method: http.MethodPost, Path: pathExplain, Params: web.Query("filter_path", "index,shard,primary,current_state,can_allocate"),
+		Body:    map[string]any{"index": s.index, "shard": number, "primary": false},
+		Timeout: a.read,
+		Read: func(body io.Reader) error {
+			no, err = decodeExplanation(body, s.index, number)
+			return err
+		},
+	})
+	return no, err
+}
+
+// decodeExplanation: "no" is the word for a copy that no node may take. Whatever else
+// may end by itself: "throttled", "awaiting_info", "allocation_delayed", "yes".
+func decodeExplanation(r io.Reader, index string, number int) (no bool, err error) {
+	var answer struct {
+		Index       string `json:"index"`
+		Shard       *int   `json:"shard"`
+		Primary     *bool  `json:"primary"`
+		State       string `json:"current_state"`
+		CanAllocate string `json:"can_allocate"`
+	}
+	if err := decode(r, "allocation explanation", &answer); err != nil {
+		return false, err
+	}
+	if answer.Index != index || answer.Shard == nil || *answer.Shard != number || answer.Primary == nil {
+		return false, fmt.Errorf("decode allocation explanation: not about %s/%d: %w", engines.OneLine(index), number, ErrNotOpenSearch)
+	}
+	return !*answer.Primary && answer.State == "unassigned" && answer.CanAllocate == "no", nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/test/documents"
+)
+
+// named are the mutations of all lists that name their tests.
+func named(t *testing.T) []mutation {
+	t.Helper()
+	list, err := load("named-*.txt")
+	require.NoError(t, err)
+	for _, other := range []string{"incidents.txt", "mysql.txt"} {
+		more, err := load(other)
+		require.NoError(t, err)
+		list = append(list, more...)
+	}
+	return list
+}
+
+// A list whose texts are gone, or whose test is, would prove nothing, and only
+// `make mutate-named` would say so.
+func TestNamedMutationsApply(t *testing.T) {
+	list := named(t)
+	require.Greater(t, len(list), 60)
+	for _, m := range list {
+		require.NotEmpty(t, m.test, "%s: names no test", m.name)
+		source, err := os.ReadFile(filepath.Join(root, m.path("")))
+		require.NoError(t, err, m.name)
+		_, err = m.apply(string(source))
+		require.NoError(t, err)
+		require.Contains(t, testsIn(t, filepath.Join(root, m.pkg)), m.test, m.name)
+	}
+}
+
+// pages are those whose promises must have a mutation each, with the promises that
+// have none yet: by their number, or by how their row of the table begins.
+var pages = map[string][]string{
+	"coordinator/act":    {"1", "4", "8", "9", "10", "11", "12", "13"},
+	"coordinator/view":   {"1", "2", "3", "4", "5", "6", "7", "8"},
+	"coordinator/guard":  {"1", "2", "3", "4", "5", "6", "7"},
+	"coordinator":        {"2", "3", "4", "5", "6", "7", "8", "9", "10", "11"},
+	"coordinator/status": {"1", "2", "3", "4", "5", "6", "7", "9"},
+}
+
+// Each promise of these pages is proved to be held: there is a mutation that breaks it
+// and that a test which the page names must catch. A new promise needs one; one that
+// has got its mutation leaves the list.
+func TestEachPromiseHasAMutation(t *testing.T) {
+	list := named(t)
+	for folder, without := range pages {
+		text, err := os.ReadFile(filepath.Join(root, folder, "DESIGN.md"))
+		require.NoError(t, err)
+		promises := documents.Promises(string(text))
+		require.NotEmpty(t, promises, folder)
+		for _, p := range promises {
+			key := fmt.Sprint(p.Number)
+			got := slices.ContainsFunc(list, func(m mutation) bool { return proves(&m, folder, p) })
+			require.Equal(t, !slices.Contains(without, key), got, "%s, promise %s (want a mutation: %t): %s", folder, key, !got, p.Text)
+		}
+	}
+}
+
+// proves: the mutation is about this promise, and must be caught by a test that it names.
+func proves(m *mutation, folder string, p documents.Promise) bool {
+	about := fmt.Sprintf("%s %d, ", filepath.Base(folder), p.Number)
+	return strings.HasPrefix(m.name, about) && slices.Contains(p.Tests(), m.test)
+}
