@@ -232,7 +232,7 @@ func (w *world) waitsForCanary(c *candidate) bool {
 		}
 		claim := w.claim(p)
 		updated := w.desired(p) && w.onRevision(p)
-		if updated || w.desired(p) && claim != nil && claim.To == w.pool(p).Revision || w.isChosen(p) && w.outdated(p) {
+		if updated || w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision || w.isChosen(p) && w.outdated(p) {
 			gone++
 		}
 		if updated && !w.away(p) && w.settledFor(p, float64(w.spec.Update.Canary.SoakSeconds)) {

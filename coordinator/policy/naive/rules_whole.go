@@ -60,7 +60,7 @@ func (w *world) lineStopped() bool {
 func (w *world) failedToReturn(p *policy.Pod) bool {
 	if p.Phase == policy.Missing {
 		claim := w.claim(p)
-		return w.overdue(p) && claim != nil && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
+		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
 	}
 	return w.onRevision(p) && !w.live(p) &&
 		(w.evidence(p) != "" || w.overdue(p) && starts(p) && !w.nodeGone(p))

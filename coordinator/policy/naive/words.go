@@ -268,7 +268,8 @@ func (w *world) unknownClaims() []*policy.Claim {
 	return claims
 }
 
-// zone is its own, else its node's, else its claim's; empty when unknown.
+// zone is its own, else its node's, else its claim's (at the barrier that of others
+// only); empty when unknown.
 func (w *world) zone(p *policy.Pod) string {
 	if p.Zone != "" {
 		return p.Zone
@@ -276,7 +277,7 @@ func (w *world) zone(p *policy.Pod) string {
 	if node := w.node(p); node != nil && node.Zone != "" {
 		return node.Zone
 	}
-	if claim := w.claim(p); claim != nil {
+	if claim := w.claim(p); claim != nil && w.claimed(p) {
 		return claim.Zone
 	}
 	return ""
