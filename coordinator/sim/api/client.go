@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedapps "k8s.io/client-go/kubernetes/typed/apps/v1"
@@ -118,6 +119,23 @@ func (p podClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*
 			return nil, err
 		}
 		return object.(*corev1.Pod), nil
+	})
+}
+
+// List answers the pods that a label selects, as the server has them and no cache.
+func (p podClient) List(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
+	selector, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, p.c, "list", "pod", options.LabelSelector, false, func() (*corev1.PodList, error) {
+		list := &corev1.PodList{}
+		for _, name := range p.c.server.Names(Pods) {
+			if pod := p.c.server.Pod(name); selector.Matches(labels.Set(pod.Labels)) {
+				list.Items = append(list.Items, *pod.DeepCopy())
+			}
+		}
+		return list, nil
 	})
 }
 
