@@ -1,21 +1,22 @@
-package policy
+package policy_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 )
 
 // removed are the pods that steps take away; those of an announced shutdown
 // are nobody's loss.
-func removed(n *naive, steps []Step) (pods []*Pod) {
+func removed(j *naive.Judge, steps []policy.Step) (pods []*policy.Pod) {
 	for _, step := range steps {
-		p := n.find(step.Pod)
-		if pool := n.pool(p.Pool); step.Action == Restore || pool.Replicas == 0 && pool.AllowShutdown {
-			continue
+		if p := j.Pod(step.Pod); step.Action != policy.Restore && !j.Shutdown(p) {
+			pods = append(pods, p)
 		}
-		pods = append(pods, p)
 	}
 	return pods
 }
@@ -23,19 +24,19 @@ func removed(n *naive, steps []Step) (pods []*Pod) {
 // requireSafeAfterwards counts, from the snapshot alone, what is away once all
 // steps are taken: pods, zones, ordered pools, the fleet and every group.
 // Overrides, outages and force are asked for, so nothing is counted with them.
-func requireSafeAfterwards(t testing.TB, s *Snapshot, steps []Step) {
+func requireSafeAfterwards(t testing.TB, s *policy.Snapshot, steps []policy.Step) {
 	t.Helper()
-	n := newNaive(s)
-	forced := slices.ContainsFunc(s.Pools, func(p Pool) bool { return p.Force })
-	if n.outage || forced || len(n.sp.Overrides) > 0 {
+	j := naive.NewJudge(s)
+	forced := slices.ContainsFunc(s.Pools, func(p policy.Pool) bool { return p.Force })
+	if j.Outage() || forced || len(s.Cluster.Spec.Overrides) > 0 {
 		return
 	}
-	away := n.awayNow()
+	away := j.Away()
 	var charged, names []string // charged: neither away before nor outside of the budget
 	restarts := 0
-	for _, p := range removed(n, steps) {
+	for _, p := range removed(j, steps) {
 		names = append(names, p.Name)
-		if n.free(p) {
+		if j.Outside(p) {
 			continue
 		}
 		restarts++
@@ -44,102 +45,98 @@ func requireSafeAfterwards(t testing.TB, s *Snapshot, steps []Step) {
 		}
 	}
 	if len(charged) > 0 {
-		require.LessOrEqual(t, len(away)+len(charged), n.limit(), "pods away afterwards: %v and %v", away, charged)
-		n.chosen = charged
-		if limit := n.budget().Zones.Limit; limit > 0 {
-			_, zones := n.zonesNow()
-			require.LessOrEqual(t, zones, limit, "zones away afterwards, with %v", charged)
+		require.LessOrEqual(t, len(away)+len(charged), j.Limit(), "pods away afterwards: %v and %v", away, charged)
+		if limit := j.ZoneLimit(); limit > 0 {
+			require.LessOrEqual(t, j.ZonesAway(charged), limit, "zones away afterwards, with %v", charged)
 		}
-		n.chosen = nil
 	}
 	if s.Fleet.Max > 0 && restarts > 0 {
 		require.LessOrEqual(t, s.Fleet.Restarts+restarts, s.Fleet.Max, "restarts of the fleet")
 	}
-	for _, p := range removed(n, steps) {
+	for _, p := range removed(j, steps) {
 		for _, other := range slices.Concat(away, charged) {
-			o := n.find(other)
+			o := j.Pod(other)
 			if o == nil {
 				continue // only a claim speaks of it
 			}
-			ordered := n.pool(p.Pool).Management == OrderedReady && o.Pool == p.Pool && o != p && o.Name != p.Name
-			together := n.unit(o) != "" && n.unit(o) == n.unit(p)
-			require.False(t, ordered && !n.isSick(p) && !together, "%s and %s of an ordered pool away at once", p.Name, o.Name)
+			ordered := j.Pool(p).Management == policy.OrderedReady && o.Pool == p.Pool && o != p
+			require.False(t, ordered && !j.Broken(p) && !j.Together(o, p), "%s and %s of an ordered pool away at once", p.Name, o.Name)
 		}
 	}
-	for _, g := range s.Groups {
-		requireEnough(t, n, g, names)
+	for i := range s.Groups {
+		requireEnough(t, s, j, &s.Groups[i], names)
 	}
 }
 
 // requireEnough: the group has what it must, or no less than before. Of one
 // that cannot be protected at most one pod goes, and others of its domains, while
 // all else is there.
-func requireEnough(t testing.TB, n *naive, g Group, gone []string) {
+func requireEnough(t testing.TB, s *policy.Snapshot, j *naive.Judge, g *policy.Group, gone []string) {
 	t.Helper()
-	before, after, all := n.whole(g, nil), n.whole(g, gone), len(parts(g))
+	_, before := j.Group(g, nil)
+	all, after := j.Group(g, gone)
 	if before == after {
 		return
 	}
 	most, whose := 0, ""
 	for _, name := range gone {
-		p := n.find(name)
-		if mine := partsOf(g, name); mine > most && n.alive(p) && n.inVain(g, p) {
-			most, whose = mine, name
+		p := j.Pod(name)
+		if own, unprotectable := j.Unprotectable(g, p); own > most && j.Live(p) && unprotectable {
+			most, whose = own, name
 		}
 	}
 	if most > 0 {
-		require.NotEqual(t, HoldAlways, n.sp.Policy.Unprotected, "%s is unprotected", g.ID)
+		require.NotEqual(t, policy.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s is unprotected", g.ID)
 		require.Equal(t, all-most, after, "%s is unprotected, and more of it is away than %s", g.ID, whose)
 		return
 	}
-	require.GreaterOrEqual(t, after, n.needs(g), "%s has too few of its %d", g.ID, all)
+	require.GreaterOrEqual(t, after, j.Least(g), "%s has too few of its %d", g.ID, all)
 	require.Positive(t, after, "%s has no copy left", g.ID)
-	if g.Kind == Quorum {
+	if g.Kind == policy.Quorum {
 		require.Greater(t, 2*after, all, "%s has no majority", g.ID)
 	}
-	eligible := func(m Member) bool { return m.Eligible }
 	if g.NeedsLeader {
-		require.Positive(t, n.left(g, gone, eligible), "%s has nobody left who may lead", g.ID)
+		require.Positive(t, j.Leaders(g, gone), "%s has nobody left who may lead", g.ID)
 	}
 }
 
 // TestBudgetsHoldAfterwards: nothing is exceeded once all steps are taken.
 func TestBudgetsHoldAfterwards(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
-		if g.broken == "" {
-			requireSafeAfterwards(t, &s, Decide(s).Steps)
+	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+		if g.Broken() == "" {
+			requireSafeAfterwards(t, &s, policy.Decide(s).Steps)
 		}
 	})
 }
 
 // stages are how far a step can have come when the next decision is made.
-var stages = []ClaimPhase{PhaseClaimed, PhaseOpened, PhaseGone}
+var stages = []policy.ClaimPhase{policy.PhaseClaimed, policy.PhaseOpened, policy.PhaseGone}
 
 // carriedOut is the snapshot after some steps were begun: claimed, or removed
 // and still terminating, or gone and missed by the database.
-func carriedOut(s Snapshot, steps []Step, stage ClaimPhase) Snapshot {
+func carriedOut(s policy.Snapshot, steps []policy.Step, stage policy.ClaimPhase) policy.Snapshot {
 	s = *s.DeepCopy()
-	n := newNaive(&s)
+	j := naive.NewJudge(&s)
 	for _, step := range steps {
-		p := n.find(step.Pod)
-		if step.Action == Restore || p == nil {
+		p := j.Pod(step.Pod)
+		if step.Action == policy.Restore || p == nil {
 			continue
 		}
-		claim := Claim{
+		claim := policy.Claim{
 			ID: "now-" + p.Name, Pod: p.Name, UID: p.UID, Action: step.Action, Prepare: step.Prepare, Reason: step.Reason,
-			From: p.Revision, To: n.pool(p.Pool).Revision, Zone: n.zone(p), Phase: stage,
+			From: p.Revision, To: j.Pool(p).Revision, Zone: j.Zone(p), Phase: stage,
 		}
 		claims := &s.Cluster.Status.Claims
-		*claims = slices.DeleteFunc(*claims, func(c Claim) bool { return c.Pod == p.Name })
+		*claims = slices.DeleteFunc(*claims, func(c policy.Claim) bool { return c.Pod == p.Name })
 		*claims = append(*claims, claim)
 		s.Fleet.Restarts++
 		switch {
-		case step.Action == Handoff || step.Action == Evacuate: // the pod stays
-		case stage == PhaseOpened:
-			p.Phase, p.Since = Terminating, s.Now
-		case stage == PhaseGone:
+		case step.Action == policy.Handoff || step.Action == policy.Evacuate: // the pod stays
+		case stage == policy.PhaseOpened:
+			p.Phase, p.Since = policy.Terminating, s.Now
+		case stage == policy.PhaseGone:
 			// The unit is kept, as that of a pool's annotation is.
-			*p = Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Unit: p.Unit, Phase: Missing, Since: s.Now}
+			*p = policy.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Unit: p.Unit, Phase: policy.Missing, Since: s.Now}
 			lose(&s, p.Name)
 		}
 	}
@@ -147,11 +144,11 @@ func carriedOut(s Snapshot, steps []Step, stage ClaimPhase) Snapshot {
 }
 
 // lose marks what a pod hosted as down.
-func lose(s *Snapshot, pod string) {
+func lose(s *policy.Snapshot, pod string) {
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
 			if m := &s.Groups[i].Members[j]; m.Pod == pod {
-				m.State, m.Leader = Down, false
+				m.State, m.Leader = policy.Down, false
 			}
 		}
 	}
@@ -160,32 +157,34 @@ func lose(s *Snapshot, pod string) {
 // requireContinued decides again after each prefix of the steps: nobody is
 // taken twice, what goes then is safe together with what went before, and
 // after claims alone the rest of the plan is what it was.
-func requireContinued(t testing.TB, s Snapshot, stage ClaimPhase) {
+func requireContinued(t testing.TB, s policy.Snapshot, stage policy.ClaimPhase) {
 	t.Helper()
-	steps := goes(Decide(s))
+	steps := goes(policy.Decide(s))
 	for k := range steps {
-		next := goes(Decide(carriedOut(s, steps[:k+1], stage)))
+		next := goes(policy.Decide(carriedOut(s, steps[:k+1], stage)))
 		for _, step := range next {
-			require.False(t, slices.ContainsFunc(steps[:k+1], func(o Step) bool { return o.Pod == step.Pod }), "%s is taken twice", step.Pod)
+			require.False(t, slices.ContainsFunc(steps[:k+1], func(o policy.Step) bool { return o.Pod == step.Pod }), "%s is taken twice", step.Pod)
 		}
 		requireSafeAfterwards(t, &s, slices.Concat(steps[:k+1], next))
-		if stage == PhaseClaimed && !slices.ContainsFunc(steps[:k+1], leavesForGood) && !slices.ContainsFunc(steps, movesLine) {
+		if stage == policy.PhaseClaimed && !slices.ContainsFunc(steps[:k+1], leavesForGood) && !slices.ContainsFunc(steps, movesLine) {
 			require.Equal(t, podsOf(steps[k+1:]), podsOf(next), "after the claims of %v", podsOf(steps[:k+1]))
 		}
 	}
 }
 
 // leavesForGood: such a pod holds the higher ranks back only once it is away.
-func leavesForGood(step Step) bool { return step.Action == Remove || step.Action == Replace }
-
-// movesLine: the next of its pool is asked once such a pod is on its way.
-func movesLine(step Step) bool { return step.Action == LowerPartition }
-
-func goes(p Plan) []Step {
-	return slices.DeleteFunc(slices.Clone(p.Steps), func(step Step) bool { return step.Action == Restore })
+func leavesForGood(step policy.Step) bool {
+	return step.Action == policy.Remove || step.Action == policy.Replace
 }
 
-func podsOf(steps []Step) []string {
+// movesLine: the next of its pool is asked once such a pod is on its way.
+func movesLine(step policy.Step) bool { return step.Action == policy.LowerPartition }
+
+func goes(p policy.Plan) []policy.Step {
+	return slices.DeleteFunc(slices.Clone(p.Steps), func(step policy.Step) bool { return step.Action == policy.Restore })
+}
+
+func podsOf(steps []policy.Step) []string {
 	names := make([]string, 0, len(steps))
 	for _, step := range steps {
 		names = append(names, step.Pod)
@@ -195,7 +194,7 @@ func podsOf(steps []Step) []string {
 
 // TestAPlanIsContinued at every stage of every prefix of its steps.
 func TestAPlanIsContinued(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+	policy.EachSnapshot(t, func(t *testing.T, _ policy.Generator, s policy.Snapshot) {
 		for _, stage := range stages {
 			requireContinued(t, s, stage)
 		}
@@ -206,6 +205,6 @@ func TestAPlanIsContinued(t *testing.T) {
 func FuzzContinue(f *testing.F) {
 	f.Add(uint64(1), uint8(0))
 	f.Fuzz(func(t *testing.T, seed uint64, stage uint8) {
-		requireContinued(t, newGenerator(seed).snapshot(), stages[int(stage)%len(stages)])
+		requireContinued(t, policy.NewGenerator(seed).Snapshot(), stages[int(stage)%len(stages)])
 	})
 }

@@ -1,53 +1,11 @@
 package policy
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// TestFastIsSafe: whoever goes fast passes every rule again, one after the
-// other, by the implementation that counts nothing in advance; no budget is
-// exceeded; and the order is the same.
-func TestFastIsSafe(t *testing.T) {
-	differs := 0
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
-		slow := Decide(s)
-		s.Cluster.Spec.Update.Schedule = Fast
-		p := Decide(s)
-		requireSound(t, s, p)
-		require.Equal(t, slow.Order, p.Order)
-		require.Equal(t, slow.Budget, p.Budget)
-		if len(Validate(&s)) > 0 {
-			return // the twin judges no input
-		}
-		if sp := s.Cluster.Spec.WithDefaults(); sp.Policy.Unit != UnitPod {
-			require.Equal(t, slow, p, "units keep their order")
-			return
-		}
-		requireEachMayGo(t, s, p)
-		requireSafeAfterwards(t, &s, p.Steps)
-		differs += count(!slices.EqualFunc(slow.Steps, p.Steps, func(a, b Step) bool { return a.Pod == b.Pod }))
-	})
-	t.Logf("in %d of %d snapshots others go than in the order", differs, *snapshots)
-	require.NotZero(t, differs, "nothing is ever gained, so nothing is tried here")
-}
-
-// requireEachMayGo asks the naive twin about the steps, one by one.
-func requireEachMayGo(t *testing.T, s Snapshot, p Plan) {
-	n := newNaive(&s)
-	order := n.order()
-	for _, step := range p.Steps {
-		if step.Action == Restore {
-			continue
-		}
-		held := n.ask(n.find(step.Pod), order)
-		require.Empty(t, held.Rule, "%s", step.Pod)
-		n.chosen = append(n.chosen, step.Pod)
-	}
-}
 
 // TestFastKeepsRanksAndLastPods: a sequence changes places only within a rank,
 // behind the broken ones and before the last.

@@ -3,6 +3,7 @@ package arrows
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -134,6 +135,9 @@ const onlyHere = "coordinator/act/remove.go"
 // TestTestSupportIsNotLinked holds.
 const testSupport = "coordinator/kubetest"
 
+// naiveTwin decides a second time in tests.
+const naiveTwin = "coordinator/policy/naive"
+
 func TestOneFileRemovesPods(t *testing.T) {
 	removals, err := ScanTree(root, []string{"coordinator", "cmd", "agent", "engines"}, func(path string) bool {
 		return path == onlyHere || strings.HasPrefix(path, testSupport+"/")
@@ -154,6 +158,34 @@ func TestTestSupportIsNotLinked(t *testing.T) {
 	require.NoError(t, err)
 	for _, p := range packages {
 		require.NotEqual(t, Module+"/"+testSupport, p.ImportPath)
+		require.NotEqual(t, Module+"/"+naiveTwin, p.ImportPath)
+	}
+	_, err = os.Stat(filepath.Join(root, naiveTwin, "naive.go"))
+	require.NoError(t, err, "it is there, and has not moved")
+}
+
+// TestTheTwinSharesNothing but the value types with what it judges.
+func TestTheTwinSharesNothing(t *testing.T) {
+	packages, err := List(root, "./"+naiveTwin)
+	require.NoError(t, err)
+	for _, p := range packages {
+		if p.ImportPath != Module+"/"+naiveTwin {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if strings.Contains(imported, ".") {
+				require.Equal(t, Module+"/coordinator/policy", imported)
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, naiveTwin, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	judged := regexp.MustCompile(`policy\.(Decide|Recheck|Returned|Explain|Validate|Successors|Replacements|ForceDeletes|Rules|Overridable)\(`)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotRegexp(t, judged, string(source), file)
 	}
 }
 

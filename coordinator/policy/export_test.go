@@ -1,0 +1,40 @@
+package policy
+
+import "testing"
+
+// What the tests outside of this package (policy_test) use of those within it.
+// They are outside because the naive twin that they ask imports this package.
+
+// Generator makes random snapshots.
+type Generator = generator
+
+// NewGenerator always makes the same snapshots of a seed.
+var NewGenerator = newGenerator
+
+// Noon is when every random snapshot is taken.
+var Noon = noon
+
+// Broken is the field that makes no sense, if there is one.
+func (g generator) Broken() string { return g.broken }
+
+// Snapshot that is drawn.
+func (g *generator) Snapshot() Snapshot { return g.snapshot() }
+
+// Snapshots is on how many the properties are tried.
+func Snapshots() int { return *snapshots }
+
+// EachSnapshot runs a property on many random snapshots.
+func EachSnapshot(t *testing.T, property func(*testing.T, Generator, Snapshot)) {
+	eachSnapshot(t, property)
+}
+
+// SomeSnapshots runs it on every so many of a number of random snapshots.
+func SomeSnapshots(t *testing.T, number, from, step int, property func(*testing.T, Generator, Snapshot)) {
+	someSnapshots(t, number, from, step, property)
+}
+
+// RequireSound is what holds of every plan.
+func RequireSound(t testing.TB, s Snapshot, p Plan) { requireSound(t, s, p) }
+
+// WithoutVersions leaves nothing to compare.
+func WithoutVersions(s *Snapshot) { withoutVersions(s) }

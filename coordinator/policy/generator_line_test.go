@@ -1,0 +1,97 @@
+package policy
+
+// partitions makes the snapshot one whose pools are driven by the line.
+func (g generator) partitions(s *Snapshot) {
+	s.Cluster.Spec.Update.RollingUpdate = ByPartition
+	s.Cluster.Spec.Guard = pick(g, GuardEnforce, GuardEnforce, GuardOff)
+	s.Cluster.GuardEnforcing = !g.rarely(5)
+	s.Cluster.Status.Initialized = !g.rarely(10)
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		p.Strategy = pick(g, RollingUpdateStrategy, RollingUpdateStrategy, RollingUpdateStrategy, OnDelete)
+		p.Partition = pick(g, RestLine, RestLine, p.Start, p.Start+int32(g.IntN(int(p.Replicas)+1)))
+		p.Force = g.rarely(12)
+		if g.rarely(8) {
+			ordered := p.Start + int32(g.IntN(int(p.Replicas)+1))
+			p.Ordered = &ordered
+		}
+	}
+}
+
+func (g generator) replacements(s *Snapshot) {
+	r := &s.Cluster.Spec.Replacement
+	r.Enabled = !g.rarely(4)
+	r.FailureDetectionSeconds = pick(g, int64(0), 500, 1000)
+	r.TaintReplacementSeconds = pick(g, int64(0), 200)
+	if !g.rarely(4) {
+		n := pick(g, int32(0), 1, 1, 2, 3)
+		r.MaxConcurrentFailed = &n
+	}
+	r.FaultDomainBased = g.rarely(3)
+	r.UpdateStrategy = pick(g, UpdateStrategy(""), UpdateDelete, UpdateReplaceTransactionSystem, UpdateReplace)
+	if g.rarely(3) {
+		n := int32(1 + g.IntN(2))
+		r.MaxConcurrentMisconfigured = &n
+	}
+	for _, key := range []string{"k", "*"} {
+		if !g.rarely(3) {
+			option := ReplacementTaint{Key: key}
+			if !g.rarely(5) {
+				n := pick(g, int64(0), 600, 1<<62)
+				option.DurationSeconds = &n
+			}
+			r.Taints = append(r.Taints, option)
+		}
+	}
+	for i := range s.Nodes {
+		for _, key := range []string{"k", "other"} {
+			if g.rarely(4) {
+				s.Nodes[i].Taints = append(s.Nodes[i].Taints, Taint{Key: key, Since: pick(g, Time{}, g.ago(2000), g.ago(2000))})
+			}
+		}
+	}
+	for i := range s.Pods {
+		g.replaced(&s.Pods[i])
+	}
+	for i := range s.Cluster.Status.Claims {
+		c := &s.Cluster.Status.Claims[i]
+		c.Action = pick(g, Restart, Replace, Remove)
+	}
+}
+
+func (g generator) taintKey() string { return pick(g, "k", "other") }
+
+func (g generator) replaced(p *Pod) {
+	if p.Report != nil {
+		p.Report.Roles = pick(g, nil, []string{"storage"}, []string{"log"}, []string{"log", "storage"}, []string{"coordinator", "log"})
+	}
+	if g.rarely(4) {
+		kind := pick(g, MissingProcesses, PodFailing, MissingPod, MissingPVC, MissingService, PodPending, ProcessIsMarkedAsExcluded,
+			NodeTaintDetected, NodeTaintReplacing, "SidecarUnreachable")
+		c := PodCondition{Type: kind, Since: g.ago(2000)}
+		if kind == NodeTaintDetected {
+			c.Key = g.taintKey()
+		}
+		p.Conditions = append(p.Conditions, c)
+	}
+	if g.rarely(6) {
+		p.Tolerates = []string{g.taintKey()}
+	}
+	if p.Phase == Missing {
+		if g.rarely(2) {
+			p.Conditions = append(p.Conditions, PodCondition{Type: MissingPod, Since: g.ago(2000)})
+		}
+		return
+	}
+	if g.rarely(8) {
+		p.MustReplace = pick(g, []string{"volume"}, []string{"nodeSelector", "volume"})
+	}
+	if g.rarely(10) {
+		p.Removal.Marked = g.agoOrNever(2000)
+		p.Removal.Excluded = g.rarely(3)
+	}
+	p.Exempt = g.rarely(12)
+	if g.rarely(40) {
+		p.Refused = Vetoed
+	}
+}

@@ -1,0 +1,245 @@
+package naive
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "What counts as away".
+
+// way is the first line that is true of a pod that does not serve.
+type way int
+
+const (
+	countedOn way = iota
+	isClaimed
+	notReady
+	onGoneNode
+	notLive
+	isLeftOpen
+	notSettled
+	isSoaking
+)
+
+func (w *world) way(p *policy.Pod) way {
+	r := report(p)
+	switch {
+	case w.claimed(p):
+		return isClaimed
+	case p.Phase != policy.Ready:
+		return notReady
+	case w.nodeGone(p):
+		return onGoneNode
+	case !w.live(p):
+		return notLive
+	case w.leftOpen(p):
+		return isLeftOpen
+	case r != nil && !r.Settled:
+		return notSettled
+	case w.soaks(p):
+		return isSoaking
+	}
+	return countedOn
+}
+
+// settledAt is the later of since and settledSince, where a report has one.
+func settledAt(p *policy.Pod) time.Time {
+	at := p.Since.Time
+	if r := report(p); r != nil && r.SettledSince != nil && r.SettledSince.After(at) {
+		at = r.SettledSince.Time
+	}
+	return at
+}
+
+// soaks: that moment plus soakSeconds is after now. While there are no agents it
+// soaks for at least 30 s.
+func (w *world) soaks(p *policy.Pod) bool {
+	soak := w.spec.Policy.SoakSeconds
+	if w.noAgents() {
+		soak = max(soak, 30)
+	}
+	at := settledAt(p)
+	return !at.IsZero() && at.Add(seconds(float64(soak))).After(w.now())
+}
+
+// away: it does not serve, and is desired or claimed.
+func (w *world) away(p *policy.Pod) bool {
+	return w.way(p) != countedOn && (w.desired(p) || w.claimed(p))
+}
+
+// servesLeftOpen: left open is what is wrong with it, and it is desired.
+func (w *world) servesLeftOpen(p *policy.Pod) bool { return w.way(p) == isLeftOpen && w.desired(p) }
+
+// podsAway, with claims on unknown pods.
+func (w *world) podsAway() int {
+	n := len(w.unknownClaims())
+	for _, p := range w.pods {
+		if w.away(p) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) podsClaimed() int {
+	n := len(w.unknownClaims())
+	for _, p := range w.pods {
+		if w.claimed(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// podLimit is maxUnavailable, at least the largest unit; 1 while there are no agents.
+func (w *world) podLimit() int {
+	if w.noAgents() {
+		return 1
+	}
+	return max(resolve(w.spec.Policy.MaxUnavailable, w.wanted()), w.largestUnit())
+}
+
+// zoneLimit is a percentage of the different zones of all pods; 0 when it is not set.
+func (w *world) zoneLimit() int {
+	if w.spec.Policy.MaxZonesUnavailable == nil {
+		return 0
+	}
+	zones := map[string]bool{}
+	for _, p := range w.pods {
+		if z := w.zone(p); z != "" {
+			zones[z] = true
+		}
+	}
+	return resolve(w.spec.Policy.MaxZonesUnavailable, len(zones))
+}
+
+// zonesOf: each pod in an unknown zone counts as another zone.
+func (w *world) zonesOf(take func(*policy.Pod) bool, takeClaim func(*policy.Claim) bool) map[string]bool {
+	zones := map[string]bool{}
+	add := func(zone, name string) {
+		if zone == "" {
+			zones[fmt.Sprintf("unknown zone of %q", name)] = true
+		} else {
+			zones["zone "+zone] = true
+		}
+	}
+	for _, p := range w.pods {
+		if take(p) {
+			add(w.zone(p), p.Name)
+		}
+	}
+	for _, c := range w.unknownClaims() {
+		if takeClaim(c) {
+			add(c.Zone, c.Pod)
+		}
+	}
+	return zones
+}
+
+func everyClaim(*policy.Claim) bool { return true }
+
+func (w *world) budget() policy.Budget {
+	b := policy.Budget{}
+	b.Pods.Limit, b.Pods.Away, b.Pods.Claimed = w.podLimit(), w.podsAway(), w.podsClaimed()
+	b.Pods.Room = b.Pods.Limit - b.Pods.Away
+	b.Zones.Limit, b.Zones.Away = w.zoneLimit(), len(w.zonesOf(w.away, everyClaim))
+	return b
+}
+
+// denied: its report says NotLive, has done so for startSeconds, and is fresh; or
+// there is other evidence that it has failed; or it does not run.
+func (w *world) denied(p *policy.Pod) bool {
+	r := report(p)
+	return r != nil && r.Fresh && r.Member == policy.NotLive && w.notLiveLong(r) ||
+		w.evidence(p) == policy.ReasonFailed ||
+		!runs(p)
+}
+
+func (w *world) notLiveLong(r *policy.Report) bool {
+	return seconds(r.NotLiveSeconds) >= seconds(float64(w.spec.Policy.StartSeconds))
+}
+
+// mayWellServe: of those away without a claim, so that all like it at once would
+// take more than the budget.
+func (w *world) mayWellServe(p *policy.Pod) bool {
+	switch {
+	case !w.away(p) || w.claimed(p):
+		return false
+	case w.nodeGone(p):
+		return !w.denied(p) && report(p) != nil
+	case p.Phase == policy.Started:
+		return w.live(p) && !w.overdue(p)
+	case p.Phase == policy.Ready && !w.live(p):
+		return !w.denied(p)
+	}
+	return w.way(p) == isSoaking && !w.noAgents()
+}
+
+// Section "Evidence of failure".
+
+var (
+	failing      = []policy.Problem{policy.CrashLoop, policy.StartupProbe}
+	neverStarted = []policy.Problem{
+		policy.ImagePull, policy.BadConfig, policy.Unschedulable, policy.InitFailed, policy.SidecarFailed,
+	}
+)
+
+// evidence that a pod is broken, and as what; empty when it is not.
+func (w *world) evidence(p *policy.Pod) policy.Reason {
+	if w.nodeGone(p) {
+		return ""
+	}
+	r := report(p)
+	switch p.Phase {
+	case policy.Pending, policy.NotStarted:
+		if slices.Contains(failing, p.Problem) {
+			return policy.ReasonFailed
+		}
+		if slices.Contains(neverStarted, p.Problem) || w.overdue(p) {
+			return policy.ReasonNeverStarted
+		}
+	case policy.Failed:
+		return policy.ReasonFailed
+	case policy.Started, policy.Ready:
+		if p.Phase == policy.Started && slices.Contains(failing, p.Problem) && (r == nil || saysNotLive(p)) {
+			return policy.ReasonFailed
+		}
+		if saysNotLive(p) && w.notLiveLong(r) {
+			return policy.ReasonFailed
+		}
+	}
+	return ""
+}
+
+// saysNotLive: its report is fresh, says NotLive, and is its own agent's; or the
+// pod has no agent and is Started, and the others say so.
+func saysNotLive(p *policy.Pod) bool {
+	r := report(p)
+	if r == nil || !r.Fresh || r.Member != policy.NotLive {
+		return false
+	}
+	return r.Self || !p.Agent && p.Phase == policy.Started
+}
+
+// takesNothingAway: no group has a member on it that is Active or Moving, or of
+// unknown state, unless that does not matter.
+func (w *world) takesNothingAway(p *policy.Pod, unknownMatters bool) bool {
+	for i := range w.s.Groups {
+		for k := range w.s.Groups[i].Members {
+			m := &w.s.Groups[i].Members[k]
+			if m.Pod == p.Name && (serving(m) || unknownMatters && unknownState(m)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func serving(m *policy.Member) bool { return m.State == policy.Active || m.State == policy.Moving }
+
+func unknownState(m *policy.Member) bool {
+	return !serving(m) && m.State != policy.Recovering && m.State != policy.Down
+}

@@ -1,0 +1,119 @@
+package naive
+
+import "github.com/rollcall-dev/rollcall/coordinator/policy"
+
+// Section "Budgets".
+
+// used is U: pods away, and pods chosen that were not away.
+func (w *world) used() int {
+	n := len(w.unknownClaims())
+	for _, p := range w.pods {
+		if w.awayOrChosen(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// leftOpenNotChosen is S: pods away that serve though left open and are not chosen.
+func (w *world) leftOpenNotChosen() int {
+	n := 0
+	for _, p := range w.pods {
+		if w.away(p) && w.servesLeftOpen(p) && !w.isChosen(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// needed is R: the room that the rest of the pod's unit needs, itself included:
+// those that are neither away nor outside the budget. What was reserved for one
+// that is then held stays reserved until its unit is through.
+func (w *world) needed() int {
+	n := 0
+	for _, c := range w.batch {
+		if !w.away(c.Pod) && !c.outside && !w.isChosen(c.Pod) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) podsAwayHold(c *candidate) bool {
+	if c.action == policy.Replace && !w.marked(c.Pod) && w.tooManyInFlight(c) {
+		return true
+	}
+	used, needed, limit := w.used(), w.needed(), w.podLimit()
+	switch {
+	case c.dead:
+		return w.someoneMayComeBack(c)
+	case c.outside || w.shutdown(c.Pod):
+		return false
+	case w.away(c.Pod) && w.mayWellServe(c.Pod):
+		return used+needed > limit
+	case w.away(c.Pod) && w.servesLeftOpen(c.Pod):
+		return used-w.leftOpenNotChosen()+max(needed, 1) > limit
+	case w.away(c.Pod) && !w.noAgents():
+		return false
+	}
+	if w.noAgents() && w.away(c.Pod) && c.Phase == policy.Started && w.overdue(c.Pod) {
+		used-- // it waits for itself no longer
+	}
+	return used+max(needed, 1) > limit
+}
+
+// someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
+// pod is not chosen and known not to come back by itself: not claimed, and broken, or
+// Missing and overdue; or, claimed or not, not created yet.
+func (w *world) someoneMayComeBack(c *candidate) bool {
+	for _, p := range w.pods {
+		if p == c.Pod || !w.desired(p) {
+			continue
+		}
+		missing := p.Phase == policy.Missing
+		gone := !w.claimed(p) && (w.evidence(p) != "" || missing && w.overdue(p)) || missing && w.notCreatedYet(p)
+		if w.isChosen(p) || !gone {
+			return true
+		}
+	}
+	return false
+}
+
+// notCreatedYet: in an OrderedReady pool of which a lower desired ordinal is not Ready.
+func (w *world) notCreatedYet(p *policy.Pod) bool {
+	if w.pool(p).Management != policy.OrderedReady {
+		return false
+	}
+	for _, q := range w.pods {
+		if q.Pool == p.Pool && q.Ordinal < p.Ordinal && w.desired(q) && q.Phase != policy.Ready {
+			return true
+		}
+	}
+	return false
+}
+
+// zoneUnknown: its zone is not known, and unit is Zone, or a zone limit is set and
+// this is no outage.
+func (w *world) zoneUnknown(c *candidate) bool {
+	if w.shutdown(c.Pod) || w.zone(c.Pod) != "" {
+		return false
+	}
+	if w.replacementNeedsZone(c) {
+		return true
+	}
+	return !c.outside && (w.unit() == policy.UnitZone || w.zoneLimit() > 0 && !w.outage())
+}
+
+// zonesAway, with Z the zones that have a pod away or chosen.
+func (w *world) zonesAway(c *candidate) bool {
+	if c.action == policy.Replace && !w.marked(c.Pod) && w.tooManyZonesInFlight(c) {
+		return true
+	}
+	limit := w.zoneLimit()
+	if limit == 0 || c.outside || w.outage() || w.shutdown(c.Pod) || w.away(c.Pod) && !w.mayWellServe(c.Pod) {
+		return false
+	}
+	zones := w.zonesOf(w.awayOrChosen, everyClaim)
+	among := w.zone(c.Pod) != "" && zones["zone "+w.zone(c.Pod)]
+	return !(len(zones) < limit || len(zones) == limit && (w.away(c.Pod) || among))
+}

@@ -1,0 +1,224 @@
+package naive
+
+import "github.com/rollcall-dev/rollcall/coordinator/policy"
+
+// Section "Groups: what if".
+
+// available: Active or Moving, and elsewhere or on a pod that is counted on and not
+// chosen. On a pod that the snapshot does not have it is not.
+func (w *world) available(m *policy.Member) bool {
+	if !serving(m) {
+		return false
+	}
+	if m.Pod == "" {
+		return true
+	}
+	p := w.podNamed(m.Pod)
+	return p != nil && w.way(p) == countedOn && !w.isChosen(p)
+}
+
+// whatIf is one group when one pod is away.
+type whatIf struct {
+	n, own, after, missing int
+	limit, least           int
+	unprotectable          bool
+}
+
+func (w *world) whatIf(g *policy.Group, p *policy.Pod) whatIf {
+	var x whatIf
+	for _, d := range domainsOf(g) {
+		x.n++
+		switch {
+		case d.isOwn(g.Kind, p.Name):
+			x.own++
+		case d.isThereWithout(w, g.Kind, p.Name):
+			x.after++
+		}
+	}
+	x.missing = x.n - x.own - x.after
+	minAvailable := 0
+	if g.MinAvailable != nil {
+		minAvailable = int(*g.MinAvailable)
+	}
+	switch g.Kind {
+	case policy.Quorum:
+		x.least = max(minAvailable, x.n/2+1)
+		x.limit = max(x.n-x.least, 0)
+	case policy.Acks, policy.Role:
+		x.least = max(minAvailable, 0)
+		x.limit = max(x.n-x.least, 0)
+	default:
+		x.limit = resolve(w.spec.Policy.MaxShardUnavailable, x.n)
+		if g.MinAvailable != nil {
+			x.limit = min(x.limit, x.n-minAvailable)
+		}
+		x.limit = max(x.limit, 0)
+		x.least = max(x.n-x.limit, 0)
+	}
+	x.unprotectable = x.n == 1 && x.own == 1 || w.inOnePlace(g) || x.own > x.limit
+	return x
+}
+
+// inOnePlace: its members are all on the same pod, or all elsewhere or on unknown pods.
+func (w *world) inOnePlace(g *policy.Group) bool {
+	places := map[string]bool{}
+	for i := range g.Members {
+		if p := w.podNamed(g.Members[i].Pod); p != nil {
+			places["pod "+p.Name] = true
+		} else {
+			places["elsewhere"] = true
+		}
+	}
+	return len(places) == 1
+}
+
+// domain is what fails together: members of the same domain, or one without.
+type domain []*policy.Member
+
+func domainsOf(g *policy.Group) []domain {
+	var domains []domain
+	named := map[string]int{}
+	for i := range g.Members {
+		m := &g.Members[i]
+		at, known := named[m.Domain]
+		if m.Domain == "" || !known {
+			named[m.Domain] = len(domains)
+			domains = append(domains, domain{m})
+			continue
+		}
+		domains[at] = append(domains[at], m)
+	}
+	return domains
+}
+
+// isOwn: a domain with a member on the pod; of a Role one with all its members there.
+func (d domain) isOwn(kind policy.GroupKind, pod string) bool {
+	n := 0
+	for _, m := range d {
+		if m.Pod == pod {
+			n++
+		}
+	}
+	if kind == policy.Role {
+		return n == len(d)
+	}
+	return n > 0
+}
+
+// isThereWithout: all of its members are available, of a Role any, and not on the pod.
+func (d domain) isThereWithout(w *world, kind policy.GroupKind, pod string) bool {
+	n := 0
+	for _, m := range d {
+		if m.Pod != pod && w.available(m) {
+			n++
+		}
+	}
+	if kind == policy.Role {
+		return n > 0
+	}
+	return n == len(d)
+}
+
+// hosted are the groups with a member on the pod, by ID.
+func (w *world) hosted(c *candidate) []*policy.Group {
+	var groups []*policy.Group
+	for _, g := range w.groups() {
+		if count(g, func(m *policy.Member) bool { return m.Pod == c.Name }) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// asks: not of a pod that is denied; nor of one that is live and whose members of
+// the group are all Down; nor in a shutdown or an outage.
+func (w *world) asks(g *policy.Group, c *candidate) bool {
+	if w.denied(c.Pod) || w.shutdown(c.Pod) || w.outage() {
+		return false
+	}
+	notDown := count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State != policy.Down })
+	return !w.live(c.Pod) || notDown > 0
+}
+
+func ofKind(kind policy.GroupKind) func(*world, *candidate) (string, bool) {
+	return func(w *world, c *candidate) (string, bool) {
+		for _, g := range w.hosted(c) {
+			if g.Kind == kind && w.asks(g, c) && w.groupHolds(w.whatIf(g, c.Pod)) {
+				return g.ID, true
+			}
+		}
+		return "", false
+	}
+}
+
+// groupHolds: one that cannot be protected when unprotected is Hold, or others are
+// missing. Any other when after is less than least.
+func (w *world) groupHolds(x whatIf) bool {
+	if x.unprotectable {
+		return w.spec.Policy.Unprotected == policy.HoldAlways || x.missing > 0
+	}
+	return x.after < x.least
+}
+
+// noneEligible: it asks, needs a leader, is not unprotectable, and no available
+// member that is eligible is left without the pod's own.
+func (w *world) noneEligible(c *candidate) (string, bool) {
+	for _, g := range w.hosted(c) {
+		if !g.NeedsLeader || !w.asks(g, c) || w.whatIf(g, c.Pod).unprotectable {
+			continue
+		}
+		if count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod != c.Name && w.available(m) }) == 0 {
+			return g.ID, true
+		}
+	}
+	return "", false
+}
+
+// soleCopy: the last copy would go.
+func (w *world) soleCopy(c *candidate) (string, bool) {
+	if w.shutdown(c.Pod) {
+		return "", false
+	}
+	if c.lost && w.noAgents() || c.action == policy.Replace && w.deadDatabase() {
+		return "", true
+	}
+	// What is first to be evacuated from a live pod is asked about after that.
+	later := w.barrier == "" && c.prepare == policy.PrepareEvacuate && w.live(c.Pod) && !w.outage()
+	for _, g := range w.hosted(c) {
+		x := w.whatIf(g, c.Pod)
+		if x.after > 0 {
+			continue
+		}
+		if c.lost && g.Kind != policy.Role && c.reason != policy.ReasonNeverStarted && !later {
+			return g.ID, true
+		}
+		if w.asks(g, c) && !x.unprotectable {
+			return g.ID, true
+		}
+	}
+	return "", false
+}
+
+// catchingUp: it asks, a member on the pod is Recovering or of unknown state, and
+// missing is above 0.
+func (w *world) catchingUp(c *candidate) (string, bool) {
+	for _, g := range w.hosted(c) {
+		recovering := count(g, func(m *policy.Member) bool {
+			return m.Pod == c.Name && (m.State == policy.Recovering || unknownState(m))
+		})
+		if recovering > 0 && w.asks(g, c) && w.whatIf(g, c.Pod).missing > 0 {
+			return g.ID, true
+		}
+	}
+	return "", false
+}
+
+// beingMoved: a group with a member on it is moving.
+func (w *world) beingMoved(c *candidate) (string, bool) {
+	for _, g := range w.hosted(c) {
+		if g.Moving {
+			return g.ID, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,151 @@
+package naive
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Judge answers single questions about a snapshot, for properties of plans.
+type Judge struct{ w *world }
+
+// NewJudge of a snapshot, which it only reads.
+func NewJudge(s *policy.Snapshot) *Judge {
+	w := newWorld(s)
+	if !w.twoAreOne() {
+		w.order = w.candidates()
+	}
+	return &Judge{w}
+}
+
+// Pod is nil when the snapshot does not have it.
+func (j *Judge) Pod(name string) *policy.Pod { return j.w.podNamed(name) }
+
+// Order of those who should go.
+func (j *Judge) Order() []string {
+	var names []string
+	for _, c := range j.w.order {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Ask is the rule that would hold a pod of the order, by itself and with others
+// chosen before it; an empty one if it may go.
+func (j *Judge) Ask(name string, chosen []string) policy.Hold {
+	w := *j.w
+	w.chosen = nil
+	for _, other := range chosen {
+		if c := find(w.order, w.podNamed(other)); c != nil {
+			w.chosen = append(w.chosen, c)
+		}
+	}
+	c := find(w.order, w.podNamed(name))
+	w.batch = []*candidate{c}
+	rule, group, _ := w.firstHold(c)
+	return policy.Hold{Pod: name, Rule: rule, Group: group}
+}
+
+// Outside of the budget: broken, and taking it takes nothing away.
+func (j *Judge) Outside(p *policy.Pod) bool {
+	c := find(j.w.order, p)
+	return c != nil && c.outside
+}
+
+// Broken by direct evidence, and to be corrected.
+func (j *Judge) Broken(p *policy.Pod) bool {
+	c := find(j.w.order, p)
+	return c != nil && c.broken
+}
+
+// Live in the database.
+func (j *Judge) Live(p *policy.Pod) bool { return j.w.live(p) }
+
+// CountedOn: it serves, and its copies count.
+func (j *Judge) CountedOn(p *policy.Pod) bool { return j.w.way(p) == countedOn }
+
+// OnlySoaks: soaking is all that is wrong with it.
+func (j *Judge) OnlySoaks(p *policy.Pod) bool { return j.w.way(p) == isSoaking }
+
+// NoAgents: nobody can be asked.
+func (j *Judge) NoAgents() bool { return j.w.noAgents() }
+
+// Outage: all go together.
+func (j *Judge) Outage() bool { return j.w.outage() }
+
+// Shutdown: nobody of its pool is to be left.
+func (j *Judge) Shutdown(p *policy.Pod) bool { return j.w.shutdown(p) }
+
+// Pool is that of the pod.
+func (j *Judge) Pool(p *policy.Pod) *policy.Pool { return j.w.pool(p) }
+
+// Zone is empty when it is not known.
+func (j *Judge) Zone(p *policy.Pod) string { return j.w.zone(p) }
+
+// Together: they are of one unit.
+func (j *Judge) Together(a, b *policy.Pod) bool { return j.w.unitOf(a) == j.w.unitOf(b) }
+
+// Limit of pods that may be away.
+func (j *Judge) Limit() int { return j.w.podLimit() }
+
+// ZoneLimit is 0 when none is set.
+func (j *Judge) ZoneLimit() int { return j.w.zoneLimit() }
+
+// Away are the names of all that are, with claims on unknown pods.
+func (j *Judge) Away() []string {
+	var names []string
+	for _, p := range j.w.pods {
+		if j.w.away(p) {
+			names = append(names, p.Name)
+		}
+	}
+	for _, c := range j.w.unknownClaims() {
+		names = append(names, c.Pod)
+	}
+	return names
+}
+
+// ZonesAway when others have gone, too.
+func (j *Judge) ZonesAway(gone []string) int {
+	return len(j.w.zonesOf(func(p *policy.Pod) bool { return j.w.away(p) || slices.Contains(gone, p.Name) }, everyClaim))
+}
+
+// Group says of a group how many parts (domains, or members without one) it has, and
+// how many of them are there when some pods have gone.
+func (j *Judge) Group(g *policy.Group, gone []string) (all, there int) {
+	for _, d := range domainsOf(g) {
+		all++
+		n := 0
+		for _, m := range d {
+			if j.w.available(m) && !slices.Contains(gone, m.Pod) {
+				n++
+			}
+		}
+		if n == len(d) || g.Kind == policy.Role && n > 0 {
+			there++
+		}
+	}
+	return all, there
+}
+
+// Least is how many parts of a group must stay.
+func (j *Judge) Least(g *policy.Group) int { return j.w.whatIf(g, &policy.Pod{}).least }
+
+// Unprotectable is a group of which the pod has so much that no limit can hold.
+// Its parts on the pod are counted.
+func (j *Judge) Unprotectable(g *policy.Group, p *policy.Pod) (own int, unprotectable bool) {
+	x := j.w.whatIf(g, p)
+	return x.own, x.own > 0 && x.unprotectable
+}
+
+// Leaders is how many may lead when some pods have gone.
+func (j *Judge) Leaders(g *policy.Group, gone []string) int {
+	return count(g, func(m *policy.Member) bool {
+		return m.Eligible && j.w.available(m) && !slices.Contains(gone, m.Pod)
+	})
+}
+
+// Serves is how many members on the pod are not Down.
+func (j *Judge) Serves(p *policy.Pod) int {
+	return j.w.members(p, func(m *policy.Member) bool { return m.State != policy.Down })
+}

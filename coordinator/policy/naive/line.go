@@ -1,0 +1,189 @@
+package naive
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "Rolling update pools".
+
+// atRest is where the line stands at rest.
+const atRest = 1_000_000
+
+// belowTheLine: rule paused holds an outdated pod that does not leave, without force.
+// By guard: below the partition, or below ordered where that is higher. By line:
+// below the line while initialized is false; below ordered; for Replace also below
+// the line.
+func (w *world) belowTheLine(c *candidate) bool {
+	pool := w.pool(c.Pod)
+	if !rolling(pool) || pool.Force || !w.outdated(c.Pod) || c.leaves {
+		return false
+	}
+	belowOrdered := pool.Ordered != nil && c.Ordinal < *pool.Ordered
+	below := c.Ordinal < pool.Partition
+	if w.byLine(pool) {
+		return belowOrdered || below && (!w.s.Cluster.Status.Initialized || c.action == policy.Replace)
+	}
+	return belowOrdered || below
+}
+
+// wouldComeBackOld: by line, a pod that is not outdated, below the line, to be
+// restarted, handed off or evacuated, while any pod of its pool is outdated.
+func (w *world) wouldComeBackOld(c *candidate) bool {
+	pool := w.pool(c.Pod)
+	if !w.byLine(pool) || w.outdated(c.Pod) || c.Ordinal >= pool.Partition {
+		return false
+	}
+	switch c.action {
+	case policy.Restart, policy.Handoff, policy.Evacuate:
+		return w.anyOutdated(pool)
+	}
+	return false
+}
+
+func (w *world) anyOutdated(pool *policy.Pool) bool {
+	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
+}
+
+// between are the desired outdated pods of the pool with a higher ordinal that are
+// below the line, neither Terminating nor claimed, without those that have been
+// chosen from the top on.
+func (w *world) between(c *candidate) []*policy.Pod {
+	var pods []*policy.Pod
+	for _, p := range w.pods { // from the top on
+		if p.Pool != c.Pool || p.Ordinal <= c.Ordinal || p.Ordinal >= w.pool(p).Partition ||
+			!w.desired(p) || !w.outdated(p) || p.Phase == policy.Terminating || w.claimed(p) {
+			continue
+		}
+		if len(pods) > 0 || !w.isChosen(p) {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// heldByGuards: guards keep the controller from every one of them.
+func (w *world) heldByGuards(pods []*policy.Pod) bool {
+	return w.guards() && !slices.ContainsFunc(pods, func(p *policy.Pod) bool { return p.Guard != policy.GuardClosed })
+}
+
+// lineNotThereYet: LowerPartition, not forced, while the line goes back up; or while
+// outdated pods are between. A pod outside the budget passes those if guards keep
+// the controller from every one of them.
+func (w *world) lineNotThereYet(c *candidate) bool {
+	if !w.freed(c) {
+		return false
+	}
+	if w.goesBackUp(w.pool(c.Pod)) {
+		return true
+	}
+	between := w.between(c)
+	return len(between) > 0 && !(c.outside && w.heldByGuards(between))
+}
+
+// waitsByTheLine: p waits for one that is to be freed by LowerPartition, when it is
+// in the same pool, outdated, and of a lower ordinal.
+func (w *world) waitsByTheLine(p *policy.Pod, c *candidate) bool {
+	return w.freed(c) && p.Pool == c.Pool && w.outdated(p) && p.Ordinal < c.Ordinal
+}
+
+// correctBelowTheLine: a correction takes the pods between with it, tried once for
+// a pool and plan, if none of those not yet chosen has been asked. All of them pass,
+// and go; or none is chosen by that.
+func (w *world) correctBelowTheLine(c *candidate) bool {
+	if !c.outside || !w.freed(c) || w.tried[c.Pool] {
+		return false
+	}
+	between := w.between(c)
+	if len(between) == 0 || w.heldByGuards(between) {
+		return false
+	}
+	batch := []*candidate{c}
+	for _, p := range between {
+		q := find(w.order, p)
+		if q == nil || w.asked[q] && !w.isChosen(p) {
+			return false
+		}
+		if !w.isChosen(p) {
+			batch = append(batch, q)
+		}
+	}
+	w.tried[c.Pool] = true
+	w.sortByPods(batch)
+	chosen, asked := slices.Clone(w.chosen), maps.Clone(w.asked)
+	if len(w.ask(batch)) == 0 {
+		return true
+	}
+	w.chosen, w.asked = chosen, asked
+	return false
+}
+
+// moves: whether lines of the plan are about this pool.
+func (w *world) moves(pool *policy.Pool) bool {
+	pods := slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name })
+	return w.byLine(pool) && pods && pool.Revision != "" && pool.Replicas > 0 && pool.Observed && !pool.Force &&
+		!w.makesNoSense() && !w.observes() && w.s.Cluster.Status.Initialized
+}
+
+// goesBackUp: no guards, no ordered, a pod is left open, unclaimed and not
+// Terminating, and each such pod serves.
+func (w *world) goesBackUp(pool *policy.Pool) bool {
+	if !w.moves(pool) || w.guards() || pool.Ordered != nil {
+		return false
+	}
+	open := false
+	for _, p := range w.pods {
+		if p.Pool != pool.Name || !w.leftOpen(p) || w.claimed(p) || p.Phase == policy.Terminating {
+			continue
+		}
+		if !w.servesLeftOpen(p) {
+			return false
+		}
+		open = true
+	}
+	return open
+}
+
+// lines: moves that take nothing away.
+func (w *world) lines() []policy.Line {
+	var lines []policy.Line
+	for i := range w.s.Pools {
+		pool := &w.s.Pools[i]
+		if !w.moves(pool) {
+			continue
+		}
+		if to, moved := w.lineOf(pool); moved {
+			lines = append(lines, policy.Line{Pool: pool.Name, Partition: to})
+		}
+	}
+	return lines
+}
+
+func (w *world) lineOf(pool *policy.Pool) (int32, bool) {
+	switch {
+	case !w.anyOutdated(pool):
+		anyAway := slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name && w.away(p) })
+		ordered := pool.Ordered != nil && *pool.Ordered > pool.Start
+		return atRest, pool.Partition != atRest && !anyAway && !ordered
+	case w.goesBackUp(pool):
+		return atRest, true
+	case w.paused():
+		return 0, false
+	}
+	line := min(int64(pool.Partition), int64(pool.Start)+int64(pool.Replicas))
+	from := line
+	for line > int64(pool.Start) && w.passable(pool, line-1) {
+		line--
+	}
+	return int32(line), line < from
+}
+
+// passable: not Missing, on the pool's revision, and not below ordered.
+func (w *world) passable(pool *policy.Pool, ordinal int64) bool {
+	return (pool.Ordered == nil || ordinal >= int64(*pool.Ordered)) &&
+		slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+			return p.Pool == pool.Name && int64(p.Ordinal) == ordinal && w.onRevision(p)
+		})
+}

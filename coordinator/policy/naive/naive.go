@@ -1,0 +1,158 @@
+package naive
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Verdict is what the page makes of a snapshot.
+type Verdict struct {
+	Phase  policy.ClusterPhase
+	Budget policy.Budget
+	Order  []string
+	// Steps without notes.
+	Steps []policy.Step
+	// Holds with the rule and the group, and no words; those of the whole cluster first.
+	Holds []policy.Hold
+	// Lines without words.
+	Lines []policy.Line
+}
+
+// world is one snapshot, and what has been decided of it so far.
+type world struct {
+	s          *policy.Snapshot
+	spec       policy.Spec
+	pods       []*policy.Pod
+	exceptions []Exception
+	// barrier is the pod that is asked again after its prepare.
+	barrier string
+
+	order  []*candidate
+	chosen []*candidate
+	asked  map[*candidate]bool
+	// batch is the unit that is asked together now.
+	batch []*candidate
+	// tried are the pools in which a correction below the line was tried.
+	tried map[string]bool
+	// heldByLine are those that the last rule held.
+	heldByLine map[*candidate]bool
+}
+
+func newWorld(s *policy.Snapshot) *world {
+	return &world{
+		s: s, spec: s.Cluster.Spec.WithDefaults(), pods: inOrder(s),
+		asked: map[*candidate]bool{}, tried: map[string]bool{}, heldByLine: map[*candidate]bool{},
+	}
+}
+
+// Exception is something in which the policy is known to differ from its page.
+type Exception string
+
+// ChosenHoldNoRank: rank-order and leader-last do not see those who were chosen in the
+// same plan as away.
+const ChosenHoldNoRank Exception = "chosen hold no rank"
+
+// Decide is the plan for a snapshot.
+func Decide(s policy.Snapshot, exceptions ...Exception) Verdict {
+	w := newWorld(&s)
+	w.exceptions = exceptions
+	v := Verdict{Budget: w.budget(), Order: []string{}}
+	if !w.twoAreOne() {
+		w.order = w.candidates()
+		if !w.makesNoSense() {
+			v.Steps = w.restores()
+		}
+	}
+	holds := w.wholeHolds()
+	podHolds := map[*candidate]policy.Hold{}
+	for _, c := range w.order {
+		if w.asked[c] || w.correctBelowTheLine(c) {
+			continue
+		}
+		for q, hold := range w.ask(w.together(c)) {
+			podHolds[q] = hold
+		}
+	}
+	for _, c := range w.order {
+		v.Order = append(v.Order, c.Name)
+		if hold, held := podHolds[c]; held {
+			holds = append(holds, hold)
+		}
+	}
+	for _, c := range w.chosen {
+		v.Steps = append(v.Steps, w.step(c))
+	}
+	v.Holds = holds
+	v.Lines = w.lines()
+	v.Phase = w.phase(&v)
+	return v
+}
+
+// ask asks each of a unit: it passes all rules and is chosen at once, or is held
+// for itself.
+func (w *world) ask(batch []*candidate) map[*candidate]policy.Hold {
+	holds := map[*candidate]policy.Hold{}
+	w.batch = batch
+	for _, c := range batch {
+		w.asked[c] = true
+		if rule, group, held := w.firstHold(c); held {
+			holds[c] = policy.Hold{Pod: c.Name, Rule: rule, Group: group}
+		} else {
+			w.chosen = append(w.chosen, c)
+		}
+	}
+	w.batch = nil
+	return holds
+}
+
+// isChosen: the plan takes it.
+func (w *world) isChosen(p *policy.Pod) bool { return find(w.chosen, p) != nil }
+
+// awayOrChosen: whoever passes all rules is chosen at once, and those after it are
+// asked with it away.
+func (w *world) awayOrChosen(p *policy.Pod) bool { return w.away(p) || w.isChosen(p) }
+
+// awayFor rank-order and leader-last.
+func (w *world) awayFor(p *policy.Pod) bool {
+	if slices.Contains(w.exceptions, ChosenHoldNoRank) {
+		return w.away(p)
+	}
+	return w.awayOrChosen(p)
+}
+
+func (w *world) step(c *candidate) policy.Step {
+	return policy.Step{
+		Pod: c.Name, UID: c.UID, Unit: w.unitName(c.Pod), Action: c.action, Prepare: c.prepare,
+		Reason: c.reason, OutsideBudget: c.outside, Partition: c.target,
+	}
+}
+
+// unitName is empty with unit Pod, else the pod's unit or its zone, or All.
+func (w *world) unitName(p *policy.Pod) string {
+	switch w.unit() {
+	case policy.UnitAll:
+		return string(policy.UnitAll)
+	case policy.UnitZone:
+		if zone := w.zone(p); zone == "" || p.Unit == "" {
+			return zone
+		}
+		return p.Unit
+	}
+	return ""
+}
+
+// overridden: an override switches the rule off for the pods that it names, until
+// it expires. One of sole-copy, quorum, acks or node-gone that has "*" is void.
+func (w *world) overridden(rule policy.Rule, pod string) bool {
+	return slices.ContainsFunc(w.spec.Overrides, func(o policy.Override) bool {
+		everybody := slices.Contains(o.Pods, "*")
+		switch {
+		case o.Rule != rule || !w.now().Before(o.Expires.Time):
+			return false
+		case everybody:
+			return rule != policy.SoleCopy && rule != policy.QuorumLost && rule != policy.AcksLost && rule != policy.OnDeadNode
+		}
+		return slices.Contains(o.Pods, pod)
+	})
+}

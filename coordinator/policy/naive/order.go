@@ -1,0 +1,151 @@
+package naive
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "The order".
+
+// candidates are all that should go, in order.
+func (w *world) candidates() []*candidate {
+	var all []*candidate
+	for _, p := range w.pods {
+		if c := w.candidate(p); c != nil {
+			all = append(all, c)
+		}
+	}
+	keys := make(map[*candidate][]int)
+	for _, c := range all {
+		keys[c] = w.keys(c, all)
+	}
+	slices.SortFunc(all, func(a, b *candidate) int {
+		return cmp.Or(slices.Compare(keys[a], keys[b]), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// keys of the order: the first that differs decides.
+func (w *world) keys(c *candidate, all []*candidate) []int {
+	place := slices.Index(w.pods, c.Pod)
+	switch {
+	case c.dead: // among the dead only the order of the pods counts
+		return []int{1, 0, 0, 0, 0, 0, 0, 0, place}
+	case c.broken:
+		return append([]int{0}, w.otherKeys(c, all, place)...)
+	}
+	return append([]int{2}, w.otherKeys(c, all, place)...)
+}
+
+func (w *world) otherKeys(c *candidate, all []*candidate, place int) []int {
+	return []int{
+		rank(c.Pod),
+		lowerFirst(last(c.Pod)),
+		lowerFirst(w.live(c.Pod)),
+		lowerFirst(!w.unitHasBegun(c, all)),
+		w.members(c.Pod, func(m *policy.Member) bool { return m.Leader }),
+		w.members(c.Pod, func(m *policy.Member) bool { return serving(m) || m.State == policy.Recovering }),
+		w.members(c.Pod, func(*policy.Member) bool { return true }),
+		place,
+	}
+}
+
+// lowerFirst: what is false goes first.
+func lowerFirst(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Section "Units".
+
+// unitOf names what goes together with a pod.
+func (w *world) unitOf(p *policy.Pod) string {
+	switch w.unit() {
+	case policy.UnitAll:
+		return "all"
+	case policy.UnitZone:
+		if zone := w.zone(p); zone != "" {
+			return "zone " + zone + " unit " + p.Unit
+		}
+	}
+	return "pod " + p.Name
+}
+
+// largestUnit is the number of desired pods of the largest unit.
+func (w *world) largestUnit() int {
+	largest := 0
+	for _, p := range w.pods {
+		n := 0
+		for _, q := range w.pods {
+			if w.desired(q) && w.unitOf(q) == w.unitOf(p) {
+				n++
+			}
+		}
+		largest = max(largest, n)
+	}
+	return largest
+}
+
+// unitHasBegun: one of its desired pods is claimed, or not in the order, in a
+// pool through which something is rolled.
+func (w *world) unitHasBegun(c *candidate, all []*candidate) bool {
+	if w.unit() != policy.UnitZone || w.zone(c.Pod) == "" {
+		return false
+	}
+	for _, p := range w.pods {
+		if w.unitOf(p) != w.unitOf(c.Pod) || !w.desired(p) || !w.rolledThrough(p.Pool, all) {
+			continue
+		}
+		if w.claimed(p) || find(all, p) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// rolledThrough: a pool with a pod in the order that is outdated or asked to
+// restart and not scaled down.
+func (w *world) rolledThrough(pool string, all []*candidate) bool {
+	return slices.ContainsFunc(all, func(c *candidate) bool {
+		return c.Pool == pool && (w.outdated(c.Pod) || c.Restart) && c.reason != policy.ReasonScaleDown
+	})
+}
+
+func find(all []*candidate, p *policy.Pod) *candidate {
+	for _, c := range all {
+		if c.Pod == p {
+			return c
+		}
+	}
+	return nil
+}
+
+// together: those of its unit that were not asked yet and, but for All, have its
+// rank and its last; in the order, or where one of them is to be freed by
+// LowerPartition in the order of the pods.
+func (w *world) together(c *candidate) []*candidate {
+	var unit []*candidate
+	for _, q := range w.order {
+		if q != c && (w.asked[q] || w.unitOf(q.Pod) != w.unitOf(c.Pod)) {
+			continue
+		}
+		if w.outage() || rank(q.Pod) == rank(c.Pod) && last(q.Pod) == last(c.Pod) {
+			unit = append(unit, q)
+		}
+	}
+	if slices.ContainsFunc(unit, func(q *candidate) bool { return q.action == policy.LowerPartition }) {
+		w.sortByPods(unit)
+	}
+	return unit
+}
+
+// sortByPods puts candidates into the order of the pods.
+func (w *world) sortByPods(all []*candidate) {
+	slices.SortFunc(all, func(a, b *candidate) int {
+		return cmp.Compare(slices.Index(w.pods, a.Pod), slices.Index(w.pods, b.Pod))
+	})
+}

@@ -1,0 +1,61 @@
+package naive
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "What the plan says besides".
+
+// onRequest are the holds that somebody wants.
+var onRequest = []policy.Rule{
+	policy.ObserveOnly, policy.Paused, policy.OutsideWindow, policy.FleetFull, policy.NeedsApproval, policy.CanaryFirst,
+}
+
+// phase is the first that is true.
+func (w *world) phase(v *Verdict) policy.ClusterPhase {
+	nobody, step, claim := len(v.Order) == 0, len(v.Steps) > 0, len(w.s.Cluster.Status.Claims) > 0
+	switch {
+	case w.paused():
+		return policy.ClusterPaused
+	case nobody && !step && !claim && len(v.Holds) == 0 && v.Budget.Pods.Away == 0 && w.allRevisionsKnown():
+		return policy.ClusterDone
+	case nobody && !step && !claim:
+		return policy.ClusterIdle
+	case w.noProgress() && (claim || !step && unwantedHold(v)):
+		return policy.ClusterStalled
+	case !step && !claim && w.correctionBlocked(v):
+		return policy.ClusterStalled
+	case step || claim:
+		return policy.ClusterRolling
+	}
+	return policy.ClusterWaiting
+}
+
+// allRevisionsKnown: there are pools, all with a revision or without pods.
+func (w *world) allRevisionsKnown() bool {
+	return len(w.s.Pools) > 0 && !slices.ContainsFunc(w.s.Pools, func(pool policy.Pool) bool {
+		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name })
+	})
+}
+
+// noProgress: lastProgress is at least progressSeconds ago.
+func (w *world) noProgress() bool {
+	at := w.s.Cluster.Status.LastProgress
+	return at != nil && !at.IsZero() &&
+		!at.Add(seconds(float64(w.spec.Policy.ProgressSeconds))).After(w.now())
+}
+
+func unwantedHold(v *Verdict) bool {
+	return slices.ContainsFunc(v.Holds, func(h policy.Hold) bool { return !slices.Contains(onRequest, h.Rule) })
+}
+
+// correctionBlocked: a correction below the line that ordered-ready holds in its last
+// place, because of others between.
+func (w *world) correctionBlocked(v *Verdict) bool {
+	return slices.ContainsFunc(v.Holds, func(h policy.Hold) bool {
+		c := find(w.order, w.podNamed(h.Pod))
+		return c != nil && c.outside && w.heldByLine[c] && !w.goesBackUp(w.pool(c.Pod)) && len(w.between(c)) > 0
+	})
+}

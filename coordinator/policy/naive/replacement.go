@@ -1,0 +1,218 @@
+package naive
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "Replacement".
+
+// marked by removal.marked, or by a claim with action Replace and its UID, which
+// must not be empty.
+func (w *world) marked(p *policy.Pod) bool {
+	if p.Removal.Marked != nil {
+		return true
+	}
+	claim := w.claim(p)
+	return claim != nil && claim.Action == policy.Replace && p.UID != "" && claim.UID == p.UID
+}
+
+// forced by a change, or by strategy.
+func (w *world) forced(p *policy.Pod) bool { return w.forcedByChange(p) || w.forcedByStrategy(p) }
+
+func (w *world) forcedByChange(p *policy.Pod) bool {
+	return p.Phase != policy.Missing && len(p.MustReplace) > 0
+}
+
+func (w *world) forcedByStrategy(p *policy.Pod) bool {
+	pool := w.pool(p)
+	if !w.outdated(p) || rolling(pool) && pool.Force || w.correctedByRestart(p) {
+		return false
+	}
+	switch w.spec.Replacement.UpdateStrategy {
+	case policy.UpdateReplace:
+		return true
+	case policy.UpdateReplaceTransactionSystem:
+		r := report(p)
+		return r != nil && len(r.Roles) > 0 && !slices.Contains(r.Roles, "storage") && !slices.Contains(r.Roles, "general")
+	}
+	return false
+}
+
+// correctedByRestart: an outdated pod that is broken, and takes nothing away as an
+// Outdated one.
+func (w *world) correctedByRestart(p *policy.Pod) bool {
+	return w.outdated(p) && w.evidence(p) != "" && w.restartTakesNothingAway(p)
+}
+
+// hasFailed: enabled, maxConcurrentFailed above 0, not exempt, and a condition has
+// been due.
+func (w *world) hasFailed(p *policy.Pod) bool {
+	r := w.spec.Replacement
+	if !r.Enabled || *r.MaxConcurrentFailed <= 0 || p.Exempt || w.correctedByRestart(p) {
+		return false
+	}
+	return slices.ContainsFunc(p.Conditions, func(c policy.PodCondition) bool {
+		switch c.Type {
+		case "MissingProcesses", "PodFailing", "MissingPod", "MissingPVC", "MissingService", "PodPending",
+			"ProcessIsMarkedAsExcluded":
+			return !c.Since.IsZero() && w.now().After(c.Since.Add(seconds(float64(r.FailureDetectionSeconds))))
+		}
+		return false
+	}) || w.replacedForTaint(p)
+}
+
+// replacedForTaint: it is NodeTaintReplacing since long enough.
+func (w *world) replacedForTaint(p *policy.Pod) bool {
+	since, known := w.taintReplacingSince(p)
+	return known && w.now().After(since.Add(seconds(float64(w.spec.Replacement.TaintReplacementSeconds))))
+}
+
+// taintReplacingSince: from since of the recorded condition (without a key), if the
+// node is unknown or a taint of it has an option; else from the earliest time at
+// which a taint has stood for its option's durationSeconds.
+func (w *world) taintReplacingSince(p *policy.Pod) (time.Time, bool) {
+	node := w.node(p)
+	for _, c := range p.Conditions {
+		if c.Type != "NodeTaintReplacing" || c.Key != "" || c.Since.IsZero() {
+			continue
+		}
+		if node == nil || slices.ContainsFunc(node.Taints, func(t policy.Taint) bool { return w.option(p, t) != nil }) {
+			return c.Since.Time, true
+		}
+	}
+	if node == nil {
+		return time.Time{}, false
+	}
+	var earliest time.Time
+	for _, t := range node.Taints {
+		duration, stands := w.option(p, t), taintedSince(p, t)
+		if duration == nil || stands.IsZero() || *duration > tenYears {
+			continue // it leads to nothing
+		}
+		at := stands.Add(seconds(float64(*duration)))
+		if earliest.IsZero() || at.Before(earliest) {
+			earliest = at
+		}
+	}
+	return earliest, !earliest.IsZero()
+}
+
+// option is that of the taint's key, or else of "*" unless the pod tolerates the
+// taint; one without a duration is none.
+func (w *world) option(p *policy.Pod, t policy.Taint) *int64 {
+	durations := map[string]*int64{}
+	for _, o := range w.spec.Replacement.Taints {
+		if o.DurationSeconds != nil {
+			durations[o.Key] = o.DurationSeconds
+		}
+	}
+	duration := durations[t.Key]
+	if duration == nil && !slices.Contains(p.Tolerates, t.Key) {
+		duration = durations["*"]
+	}
+	return duration
+}
+
+// taintedSince is the later of its own since and that of a condition
+// NodeTaintDetected with its key.
+func taintedSince(p *policy.Pod, t policy.Taint) time.Time {
+	since := t.Since.Time
+	for _, c := range p.Conditions {
+		if c.Type == "NodeTaintDetected" && c.Key == t.Key && c.Since.After(since) {
+			since = c.Since.Time
+		}
+	}
+	return since
+}
+
+// onlyForTheUpdate: forced, and neither marked nor failed.
+func (w *world) onlyForTheUpdate(p *policy.Pod) bool {
+	return w.forced(p) && !w.marked(p) && !w.hasFailed(p)
+}
+
+// inFlight are pods being emptied: marked, or going for good and not Missing.
+func (w *world) inFlight(p *policy.Pod) bool {
+	if w.marked(p) || w.goesForGood(p) && p.Phase != policy.Missing {
+		return !p.Removal.Excluded && !w.shutdown(p) && !w.emptied(p)
+	}
+	c := find(w.chosen, p)
+	return c != nil && c.action == policy.Replace && !p.Removal.Excluded
+}
+
+// emptied: its claim (for this UID, or of a Missing pod, action Replace or Remove)
+// says so.
+func (w *world) emptied(p *policy.Pod) bool {
+	c := w.claim(p)
+	return c != nil && (c.UID == p.UID || p.Phase == policy.Missing) && givesUp(c) && saysEmptied(c)
+}
+
+func givesUp(c *policy.Claim) bool { return c.Action == policy.Replace || c.Action == policy.Remove }
+
+func saysEmptied(c *policy.Claim) bool {
+	switch c.Phase {
+	case policy.PhasePrepared, policy.PhaseEmptied, policy.PhaseOpened, policy.PhaseGone:
+		return true
+	}
+	return c.EmptiedAt != nil
+}
+
+// unknownInFlight: claims to replace or remove of unknown pods count, unless
+// emptied so.
+func unknownInFlight(c *policy.Claim) bool { return givesUp(c) && !saysEmptied(c) }
+
+func (w *world) flights() int {
+	n := 0
+	for _, p := range w.pods {
+		if w.inFlight(p) {
+			n++
+		}
+	}
+	for _, c := range w.unknownClaims() {
+		if unknownInFlight(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// limitsPass: it is forced, and maxConcurrentMisconfigured is not set or above F.
+func (w *world) forcedPasses(c *candidate) bool {
+	limit := w.spec.Replacement.MaxConcurrentMisconfigured
+	return w.forced(c.Pod) && (limit == nil || int(*limit) > w.flights())
+}
+
+// tooManyInFlight: what pod-budget asks of a pod to be replaced that is not marked.
+func (w *world) tooManyInFlight(c *candidate) bool {
+	switch {
+	case w.forcedPasses(c):
+		return false
+	case !w.hasFailed(c.Pod):
+		return true
+	case w.spec.Replacement.FaultDomainBased:
+		return false
+	}
+	return w.flights() >= int(*w.spec.Replacement.MaxConcurrentFailed)
+}
+
+// asksForZones: it failed, with faultDomainBased.
+func (w *world) asksForZones(c *candidate) bool {
+	return c.action == policy.Replace && !w.marked(c.Pod) && !w.forcedPasses(c) && w.hasFailed(c.Pod) &&
+		w.spec.Replacement.FaultDomainBased
+}
+
+func (w *world) replacementNeedsZone(c *candidate) bool {
+	return w.asksForZones(c) && w.zone(c.Pod) == ""
+}
+
+// tooManyZonesInFlight: the zones in flight are more than maxConcurrentFailed, or
+// as many and its own is not among them.
+func (w *world) tooManyZonesInFlight(c *candidate) bool {
+	if !w.asksForZones(c) {
+		return false
+	}
+	zones, limit := w.zonesOf(w.inFlight, unknownInFlight), int(*w.spec.Replacement.MaxConcurrentFailed)
+	return len(zones) > limit || len(zones) == limit && !zones["zone "+w.zone(c.Pod)]
+}

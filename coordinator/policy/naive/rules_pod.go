@@ -1,0 +1,252 @@
+package naive
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// The rules about one pod.
+
+func (w *world) otherOperation(c *candidate) bool {
+	return w.pool(c.Pod).Operation != policy.NoOperation &&
+		c.reason != policy.ReasonScaleDown && c.reason != policy.ReasonReplacement
+}
+
+// shutdownNotMeant: its pool ends at none without allowShutdown.
+func (w *world) shutdownNotMeant(c *candidate) bool {
+	pool := w.pool(c.Pod)
+	return endsAtNone(pool) && !pool.AllowShutdown
+}
+
+func (w *world) endsOnGoneNode(c *candidate) bool {
+	return c.Phase == policy.Terminating && w.nodeGone(c.Pod)
+}
+
+// noReport: it has none (and there are agents); or one that says neither Live nor
+// NotLive; or Live in phase Pending, NotStarted or Failed.
+func (w *world) noReport(c *candidate) bool {
+	r := report(c.Pod)
+	if r == nil {
+		return !w.noAgents()
+	}
+	switch r.Member {
+	case policy.Live:
+		return c.Phase == policy.Pending || c.Phase == policy.NotStarted || c.Phase == policy.Failed
+	case policy.NotLive:
+		return false
+	}
+	return true
+}
+
+func (w *world) staleReport(c *candidate) bool { return report(c.Pod) != nil && !report(c.Pod).Fresh }
+
+// onItsWay: it is Terminating; or it is left open, within the budget, without a
+// claim, and there are no guards or it is forced. At the barrier only the first.
+func (w *world) onItsWay(c *candidate) bool {
+	if c.Phase == policy.Terminating {
+		return true
+	}
+	return w.barrier == "" && w.leftOpen(c.Pod) && !c.outside && !w.claimed(c.Pod) && (!w.guards() || w.isForced(c))
+}
+
+// claimedAlready: not of a pod outside the budget whose UID and the claim's are
+// known and differ.
+func (w *world) claimedAlready(c *candidate) bool {
+	if !w.claimed(c.Pod) {
+		return false
+	}
+	uid := w.claim(c.Pod).UID
+	return !(c.outside && c.UID != "" && uid != "" && uid != c.UID)
+}
+
+func (w *world) vetoed(c *candidate) bool { return report(c.Pod) != nil && report(c.Pod).Veto != "" }
+
+// nobodyCanEmpty: it is to be replaced, and refused: veto.
+func (w *world) nobodyCanEmpty(c *candidate) bool {
+	return c.action == policy.Replace && c.Refused == policy.Vetoed
+}
+
+// busy: its report is. Or it would be freed by LowerPartition while it starts.
+func (w *world) busy(c *candidate) bool {
+	if r := report(c.Pod); r != nil && r.Busy != "" {
+		return true
+	}
+	return w.freed(c) && !c.broken && !w.live(c.Pod) && !w.overdue(c.Pod) && starts(c.Pod)
+}
+
+// versionOrder: it is outdated, its reason is not ScaleDown, and a pod of after is
+// unknown, not live, or not on its pool's revision. Itself is left out; so is one
+// that waits for it by the line, if it hands over first; at the barrier all count.
+func (w *world) versionOrder(c *candidate) bool {
+	r := report(c.Pod)
+	if r == nil || !w.outdated(c.Pod) || c.reason == policy.ReasonScaleDown {
+		return false
+	}
+	return slices.ContainsFunc(r.After, func(name string) bool {
+		q := w.podNamed(name)
+		switch {
+		case name == c.Name:
+			return false
+		case q == nil:
+			return true
+		case w.barrier == "" && c.prepare == policy.PrepareHandoff && w.waitsByTheLine(q, c):
+			return false
+		}
+		return !w.live(q) || !w.onRevision(q)
+	})
+}
+
+// rankOrder: a pod of a lower rank is desired and away, or in the order (not
+// ScaleDown; Replacement only when outdated). A pod that serves though left open
+// waits for those away only.
+func (w *world) rankOrder(c *candidate) bool {
+	if c.reason == policy.ReasonScaleDown || w.outage() {
+		return false
+	}
+	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+		if rank(p) >= rank(c.Pod) || w.waitsForTheCure(p, c) {
+			return false
+		}
+		if w.desired(p) && w.awayFor(p) {
+			return true
+		}
+		q := find(w.order, p)
+		return q != nil && !w.servesLeftOpen(c.Pod) && q.reason != policy.ReasonScaleDown &&
+			(q.reason != policy.ReasonReplacement || w.outdated(p))
+	})
+}
+
+// leaderLast: it is last, and anybody is before it in the order, or anybody else
+// is away.
+func (w *world) leaderLast(c *candidate) bool {
+	if !last(c.Pod) || w.outage() || w.shutdown(c.Pod) {
+		return false
+	}
+	if len(w.unknownClaims()) > 0 {
+		return true
+	}
+	for _, q := range w.order {
+		if q == c {
+			break
+		}
+		if !w.leaderDoesNotWaitFor(c, q) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+		return p != c.Pod && w.awayFor(p) &&
+			!(w.claimed(p) && p.Phase == policy.Ready && w.waitsByTheLine(p, c))
+	})
+}
+
+// leaderDoesNotWaitFor: section "Who goes last".
+func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
+	switch {
+	case w.waitsByTheLine(before.Pod, c), w.waitsForTheCure(before.Pod, c):
+		return true
+	case c.reason == policy.ReasonScaleDown && before.Pool == c.Pool && w.otherOperation(before):
+		return true
+	case w.servesLeftOpen(c.Pod) && !w.awayFor(before.Pod):
+		return true
+	}
+	return before.reason == policy.ReasonAdopt && c.reason != policy.ReasonAdopt && w.lacksApproval(before)
+}
+
+// waitsForTheCure: c is live and has a Down member of a group in which p has one that
+// is not Down, which is not unprotectable for p, and whose after would be less than
+// least if p went.
+func (w *world) waitsForTheCure(p *policy.Pod, c *candidate) bool {
+	if p == c.Pod || !w.live(c.Pod) {
+		return false
+	}
+	return slices.ContainsFunc(w.hosted(c), func(g *policy.Group) bool {
+		broken := count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State == policy.Down })
+		others := count(g, func(m *policy.Member) bool { return m.Pod == p.Name && m.State != policy.Down })
+		x := w.whatIf(g, p)
+		return broken > 0 && others > 0 && !x.unprotectable && x.after < x.least
+	})
+}
+
+func refusedAs(rule policy.Rule) func(*world, *candidate) bool {
+	return func(_ *world, c *candidate) bool { return c.Refused == rule }
+}
+
+// Section "OrderedReady".
+
+// notItsTurn: another pod of an OrderedReady pool is away or was chosen.
+func (w *world) notItsTurn(c *candidate) bool {
+	if w.pool(c.Pod).Management != policy.OrderedReady {
+		return false
+	}
+	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+		if p == c.Pod || p.Pool != c.Pool || !w.awayOrChosen(p) || w.unitOf(p) == w.unitOf(c.Pod) {
+			return false
+		}
+		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""
+		return !(c.broken && (p.Ordinal > c.Ordinal || stands))
+	})
+}
+
+// Section "Approval, adoption, canary".
+
+func (w *world) approved(what policy.Approved, c *candidate, so func(policy.Approval) bool) bool {
+	return slices.ContainsFunc(w.s.Cluster.Status.Approvals, func(a policy.Approval) bool {
+		return a.What == what && (a.Revision == "" || a.Revision == w.pool(c.Pod).Revision) && so(a)
+	})
+}
+
+func always(policy.Approval) bool { return true }
+
+// lacksApproval: the first that is true.
+func (w *world) lacksApproval(c *candidate) bool {
+	restarted := c.action == policy.Restart || c.action == policy.LowerPartition ||
+		c.action == policy.Replace && c.forUpdate
+	notOlder := func(a policy.Approval) bool {
+		return c.reason != policy.ReasonAdopt || a.At.IsZero() || !a.At.Before(c.Since.Time)
+	}
+	switch {
+	case w.outage() && !w.approved(policy.ApprovedOutage, c, always):
+		return true
+	case !c.Agent && restarted && w.spec.Update.Adopt == policy.AdoptAsk &&
+		!w.approved(policy.ApprovedAdopt, c, notOlder):
+		return true
+	case c.reason == policy.ReasonAdopt && !c.Since.IsZero() && w.now().Sub(c.Since.Time) < 5*time.Minute:
+		return true
+	}
+	return last(c.Pod) && w.spec.Update.ApproveLeader && !w.approved(policy.ApprovedLeader, c, always)
+}
+
+// waitsForCanary holds an outdated pod that does not leave, when at least k pods of
+// its pool have gone or been chosen, and they are not proven.
+func (w *world) waitsForCanary(c *candidate) bool {
+	k := int(w.spec.Update.Canary.Pods)
+	if k <= 0 || !w.outdated(c.Pod) || c.leaves {
+		return false
+	}
+	gone, proven := 0, 0
+	for _, p := range w.pods {
+		if p.Pool != c.Pool {
+			continue
+		}
+		claim := w.claim(p)
+		updated := w.desired(p) && w.onRevision(p)
+		if updated || w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision || w.isChosen(p) && w.outdated(p) {
+			gone++
+		}
+		if updated && !w.away(p) && w.settledFor(p, float64(w.spec.Update.Canary.SoakSeconds)) {
+			proven++
+		}
+	}
+	if gone < k {
+		return false
+	}
+	return proven < k || w.spec.Update.Canary.Approve && !w.approved(policy.ApprovedCanary, c, always)
+}
+
+// settledFor: the later of since and settledSince is so long ago.
+func (w *world) settledFor(p *policy.Pod, n float64) bool {
+	at := settledAt(p)
+	return at.IsZero() || !at.Add(seconds(n)).After(w.now())
+}

@@ -1,0 +1,156 @@
+package naive
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// The rules about the cluster.
+
+func (w *world) observes() bool     { return w.spec.Update.Mode == policy.Observe }
+func (w *world) paused() bool       { return w.spec.Update.Paused || w.s.Cluster.Paused }
+func (w *world) windowClosed() bool { return !w.s.Cluster.Window.Open }
+func (w *world) viewSplit() bool    { return w.s.Health.Disagree != "" }
+
+// fleetFull: fleet.max above 0, and restarts is at least that.
+func (w *world) fleetFull() bool { return w.s.Fleet.Max > 0 && w.restarts() >= w.s.Fleet.Max }
+
+// fleetFilled: restarts and those chosen so far are.
+func (w *world) fleetFilled(*candidate) bool {
+	return w.s.Fleet.Max > 0 && w.restarts()+len(w.chosen) >= w.s.Fleet.Max
+}
+
+// restarts: at the barrier one of them is its own.
+func (w *world) restarts() int {
+	if w.barrier != "" {
+		return max(w.s.Fleet.Restarts-1, 0)
+	}
+	return w.s.Fleet.Restarts
+}
+
+func (w *world) poolUnobserved() bool {
+	return slices.ContainsFunc(w.s.Pools, func(p policy.Pool) bool { return !p.Observed })
+}
+
+// lineStopped: in some pool at least maxFailed desired pods failed to return.
+func (w *world) lineStopped() bool {
+	for i := range w.s.Pools {
+		pool := &w.s.Pools[i]
+		if !pool.Observed || pool.Revision == "" {
+			continue
+		}
+		n := 0
+		for _, p := range w.pods {
+			if p.Pool == pool.Name && w.desired(p) && w.failedToReturn(p) {
+				n++
+			}
+		}
+		if n >= int(w.spec.Policy.MaxFailed) {
+			return true
+		}
+	}
+	return false
+}
+
+// failedToReturn: on the pool's revision, not live, and broken, or overdue in phase
+// Pending, NotStarted or Started on a node that is not gone; or Missing, overdue,
+// with a claim whose to is that revision and whose action is not Remove.
+func (w *world) failedToReturn(p *policy.Pod) bool {
+	if p.Phase == policy.Missing {
+		claim := w.claim(p)
+		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
+	}
+	return w.onRevision(p) && !w.live(p) &&
+		(w.evidence(p) != "" || w.overdue(p) && starts(p) && !w.nodeGone(p))
+}
+
+func starts(p *policy.Pod) bool {
+	return p.Phase == policy.Pending || p.Phase == policy.NotStarted || p.Phase == policy.Started
+}
+
+// groups by ID, as bytes.
+func (w *world) groups() []*policy.Group {
+	var groups []*policy.Group
+	for i := range w.s.Groups {
+		groups = append(groups, &w.s.Groups[i])
+	}
+	slices.SortStableFunc(groups, func(a, b *policy.Group) int { return strings.Compare(a.ID, b.ID) })
+	return groups
+}
+
+func count(g *policy.Group, so func(*policy.Member) bool) int {
+	n := 0
+	for i := range g.Members {
+		if so(&g.Members[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// leaderless: no member with leader that is Active or Moving.
+func leaderless(g *policy.Group) bool {
+	return g.NeedsLeader && count(g, func(m *policy.Member) bool { return m.Leader && serving(m) }) == 0
+}
+
+// noLeader: a group that needs a leader has none.
+func (w *world) noLeader() (string, bool) {
+	for _, g := range w.groups() {
+		if leaderless(g) && !w.inOnePlace(g) {
+			return g.ID, true
+		}
+	}
+	return "", false
+}
+
+// noLeaderOnItsPlace: of a group on one place alone only its pod is held, if a
+// member there is not Down.
+func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
+	for _, g := range w.groups() {
+		if leaderless(g) && w.inOnePlace(g) &&
+			count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State != policy.Down }) > 0 {
+			return g.ID, true
+		}
+	}
+	return "", false
+}
+
+// twoLeaders: two or more members with leader that are not Down.
+func (w *world) twoLeaders() (string, bool) {
+	for _, g := range w.groups() {
+		if g.NeedsLeader && count(g, func(m *policy.Member) bool { return m.Leader && m.State != policy.Down }) >= 2 {
+			return g.ID, true
+		}
+	}
+	return "", false
+}
+
+// unhealthy: the verdict is below policy.health, or unknown: even with Any, but
+// not while there are no agents.
+func (w *world) unhealthy() bool {
+	verdicts := []policy.Verdict{policy.Red, policy.Yellow, policy.Recoverable, policy.Green}
+	is := slices.Index(verdicts, w.s.Health.Verdict)
+	if is < 0 {
+		return !w.noAgents()
+	}
+	switch w.spec.Policy.Health {
+	case policy.LeastAny:
+		return false
+	case policy.LeastRecoverable:
+		return is < slices.Index(verdicts, policy.Recoverable)
+	}
+	return is < slices.Index(verdicts, policy.Green)
+}
+
+// settling: lastDeparture is known, and less than settleSeconds ago. One in the
+// future is now.
+func (w *world) settling() bool {
+	departure := w.s.Cluster.Status.LastDeparture
+	if departure == nil || departure.IsZero() {
+		return false
+	}
+	ago := max(w.now().Sub(departure.Time), 0)
+	return ago < seconds(w.s.Cluster.Engine.SettleSeconds)
+}

@@ -1,0 +1,230 @@
+package naive
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "What makes no sense".
+
+// makesNoSense: something of the table is not as wanted.
+func (w *world) makesNoSense() bool {
+	return w.twoAreOne() || w.oddSnapshot() || w.oddChoice() || w.oddSpec() || w.oddEngine() || w.oddOverride() ||
+		slices.ContainsFunc(w.s.Pools, w.oddPool) ||
+		slices.ContainsFunc(w.s.Pods, w.oddPod) ||
+		slices.ContainsFunc(w.s.Groups, oddGroup)
+}
+
+// twoAreOne: two things claim to be one, so that nobody can be told from the other.
+func (w *world) twoAreOne() bool {
+	seen := map[string]bool{}
+	twice := func(kind, name string) bool {
+		key := kind + "\x00" + name
+		again := seen[key]
+		seen[key] = true
+		return again
+	}
+	for _, c := range w.s.Cluster.Status.Claims {
+		if twice("claim", c.Pod) {
+			return true
+		}
+	}
+	for _, p := range w.s.Pools {
+		if twice("pool", p.Name) {
+			return true
+		}
+	}
+	for _, p := range w.s.Pods {
+		if twice("pod", p.Name) || p.UID != "" && twice("uid", p.UID) ||
+			twice("place", fmt.Sprintf("%d of %s", p.Ordinal, p.Pool)) {
+			return true
+		}
+	}
+	for _, n := range w.s.Nodes {
+		if twice("node", n.Name) {
+			return true
+		}
+	}
+	for _, g := range w.s.Groups {
+		if twice("group", g.ID) {
+			return true
+		}
+		for _, m := range g.Members {
+			if m.ID != "" && twice("member of "+g.ID, m.ID) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) oddSnapshot() bool {
+	return w.s.Version != 1 || w.s.Now.IsZero() || len(w.s.Pods) > 0 && len(w.s.Pools) == 0 ||
+		slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == "" })
+}
+
+// among is false of a value that is none of the choices.
+func among[T comparable](value T, choices ...T) bool { return slices.Contains(choices, value) }
+
+func (w *world) oddChoice() bool {
+	s := w.spec
+	u, p, d, r := s.Update, s.Policy, s.Drain, s.Replacement
+	wanted := among(s.Engine, "", policy.Solr, policy.OpenSearch, policy.MySQL, policy.MariaDB, policy.FoundationDB) &&
+		among(s.Connection.Scheme, "", "http", "https") &&
+		among(s.Guard, policy.GuardEnforce, policy.GuardAudit, policy.GuardOff) &&
+		among(u.Mode, policy.Auto, policy.Observe) && among(u.Method, policy.Evict, policy.Delete) &&
+		among(u.RollingUpdate, policy.ByGuard, policy.ByPartition) &&
+		among(u.Schedule, policy.Ordered, policy.Fast) && among(u.Adopt, policy.AdoptAsk, policy.AdoptAllow) &&
+		among(p.Unit, policy.UnitPod, policy.UnitZone, policy.UnitAll) &&
+		among(p.Health, policy.LeastGreen, policy.LeastRecoverable, policy.LeastAny) &&
+		among(p.Unprotected, policy.Allow, policy.HoldAlways) && among(p.Downgrade, policy.Allow, policy.HoldAlways) &&
+		among(d.Data.Restart, policy.Keep, policy.Lose) && among(d.Data.NodeDrain, policy.Keep, policy.Lose) &&
+		among(d.OnTimeout, policy.TimeoutHold, policy.TimeoutProceed) &&
+		among(r.UpdateStrategy, policy.UpdateDelete, policy.UpdateReplaceTransactionSystem, policy.UpdateReplace) &&
+		among(w.s.Health.Verdict, "", policy.Green, policy.Recoverable, policy.Yellow, policy.Red, policy.UnknownHealth)
+	return !wanted || slices.ContainsFunc(w.s.Cluster.Status.Claims, oddClaim) ||
+		slices.ContainsFunc(w.s.Cluster.Status.Approvals, func(a policy.Approval) bool {
+			return !among(a.What, policy.ApprovedCanary, policy.ApprovedLeader, policy.ApprovedAdopt, policy.ApprovedOutage)
+		})
+}
+
+func oddClaim(c policy.Claim) bool {
+	return !among(c.Phase, "", policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseEmptied,
+		policy.PhaseOpened, policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling) ||
+		!among(c.Action, "", policy.Restart, policy.Handoff, policy.Evacuate, policy.Remove, policy.Replace,
+			policy.Restore, policy.LowerPartition) ||
+		!among(c.Prepare, "", policy.PrepareNone, policy.PrepareHandoff, policy.PrepareEvacuate) ||
+		!among(c.Reason, "", policy.ReasonOutdated, policy.ReasonNeverStarted, policy.ReasonFailed,
+			policy.ReasonRestartRequested, policy.ReasonNodeDrain, policy.ReasonScaleDown, policy.ReasonReplacement,
+			policy.ReasonAdopt)
+}
+
+// oddQuantity: not a whole number of at least 1, nor a percentage from 1% to 1000000%.
+func oddQuantity(q *policy.IntOrPercent) bool {
+	if q == nil {
+		return false
+	}
+	_, err := q.Resolve(1)
+	return err != nil
+}
+
+func within(n, least, most int64) bool { return n >= least && n <= most }
+
+func (w *world) oddSpec() bool {
+	u, p, d, r := w.spec.Update, w.spec.Policy, w.spec.Drain, w.spec.Replacement
+	for _, n := range []int64{
+		p.StartSeconds, p.ProgressSeconds, d.TimeoutSeconds, d.EvacuateTimeoutSeconds,
+		r.FailureDetectionSeconds, r.TaintReplacementSeconds,
+	} {
+		if !within(n, 1, tenYears) {
+			return true
+		}
+	}
+	keys := map[string]bool{}
+	for _, t := range r.Taints {
+		if t.Key == "" || keys[t.Key] || t.DurationSeconds != nil && *t.DurationSeconds < 0 {
+			return true
+		}
+		keys[t.Key] = true
+	}
+	return oddQuantity(p.MaxUnavailable) || oddQuantity(p.MaxShardUnavailable) || oddQuantity(p.MaxZonesUnavailable) ||
+		!within(p.SoakSeconds, 0, tenYears) || !within(u.Canary.SoakSeconds, 0, tenYears) ||
+		u.Canary.Pods < 0 || p.MaxFailed < 1 || *r.MaxConcurrentFailed < 0 ||
+		r.MaxConcurrentMisconfigured != nil && *r.MaxConcurrentMisconfigured < 1 ||
+		slices.ContainsFunc(u.Windows, oddWindow) || oddSchedule(u.RestartSchedule) || oddFailover(w.spec.Connection.Failover)
+}
+
+func oddWindow(window policy.Window) bool {
+	d, err := time.ParseDuration(window.Duration)
+	return window.Schedule == "" || err != nil || d <= 0
+}
+
+var oneSchedule = regexp.MustCompile(`^((CRON_)?TZ=\S+ +)?(@\S.*|\S+ +\S+ +\S+ +\S+ +\S+)$`)
+
+func oddSchedule(schedule string) bool { return schedule != "" && !oneSchedule.MatchString(schedule) }
+
+// oddFailover: neither External nor an http(s) URL without user.
+func oddFailover(failover string) bool {
+	if failover == "" || failover == policy.FailoverExternal {
+		return false
+	}
+	u, err := url.Parse(failover)
+	return err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil
+}
+
+func oddVersion(text string) bool {
+	_, ok := parse(text)
+	return text != "" && !ok
+}
+
+func (w *world) oddEngine() bool {
+	e, f := w.s.Cluster.Engine, w.s.Fleet
+	return !(e.SettleSeconds >= 0 && e.SettleSeconds <= tenYears) || e.MaxMajorStep < 0 ||
+		f.Restarts < 0 || f.Max < 0 || oddVersion(e.MinSourceVersion)
+}
+
+// oddOverride: a rule that exists and can be overridden, and no "*" where that is
+// void (both only until it expires); pods; a reason; expires.
+func (w *world) oddOverride() bool {
+	return slices.ContainsFunc(w.spec.Overrides, func(o policy.Override) bool {
+		if len(o.Pods) == 0 || o.Reason == "" || o.Expires.IsZero() {
+			return true
+		}
+		void := slices.Contains(o.Pods, "*") &&
+			among(o.Rule, policy.SoleCopy, policy.QuorumLost, policy.AcksLost, policy.OnDeadNode)
+		return w.now().Before(o.Expires.Time) && (void || !overridable(o.Rule))
+	})
+}
+
+func overridable(name policy.Rule) bool {
+	return slices.ContainsFunc(rules(), func(r rule) bool { return r.name == name }) &&
+		!among(name, policy.BadInput, policy.Claimed, policy.OnItsWay)
+}
+
+func (w *world) oddPool(p policy.Pool) bool {
+	negative := func(n *int32) bool { return n != nil && *n < 0 }
+	return p.Name == "" || !within(int64(p.Replicas), 0, 100_000) || !within(int64(p.Start), 0, 1_000_000) ||
+		p.Partition < 0 || negative(p.Ordered) || negative(p.ScalingTo) || oddVersion(p.Version) ||
+		oddVersion(p.RunningVersion) || p.Refused != "" ||
+		!among(p.Management, "", policy.Parallel, policy.OrderedReady) ||
+		!among(p.Strategy, "", policy.OnDelete, policy.RollingUpdateStrategy) ||
+		!among(p.Operation, policy.NoOperation, policy.OperationScaleDown, policy.OperationVolume, policy.OperationRemoval) ||
+		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
+}
+
+// guardsInTime: guard is Enforce, and guardEnforcing once the database is initialized.
+func (w *world) guardsInTime() bool {
+	return w.spec.Guard == policy.GuardEnforce &&
+		(w.s.Cluster.GuardEnforcing || !w.s.Cluster.Status.Initialized)
+}
+
+func (w *world) oddPod(p policy.Pod) bool {
+	odd := !slices.ContainsFunc(w.s.Pools, func(pool policy.Pool) bool { return pool.Name == p.Pool }) ||
+		p.Name != fmt.Sprintf("%s-%d", p.Pool, p.Ordinal) || !within(int64(p.Ordinal), 0, 2_000_000) ||
+		!(p.EstimateSeconds >= 0 && p.EstimateSeconds <= tenYears) || slices.Contains(p.MustReplace, "") ||
+		!among(p.Phase, policy.Missing, policy.Pending, policy.NotStarted, policy.Started, policy.Ready,
+			policy.Terminating, policy.Failed) ||
+		!among(p.Guard, "", policy.GuardClosed, policy.GuardOpen, policy.GuardNone) ||
+		!among(p.Refused, "", policy.ForeignBudget, policy.Unstable, policy.Vetoed) ||
+		slices.ContainsFunc(p.Conditions, func(c policy.PodCondition) bool { return c.Type == "" || c.Since.IsZero() })
+	r := p.Report
+	return odd || r != nil && (!(r.AgeSeconds >= 0) || !(r.NotLiveSeconds >= 0) ||
+		!among(r.Member, "", policy.Live, policy.NotLive, policy.UnknownMember) ||
+		!among(r.Drain, "", policy.DrainNone, policy.DrainPreparing, policy.DrainPrepared, policy.DrainRefused))
+}
+
+func oddGroup(g policy.Group) bool {
+	if g.ID == "" || g.MinAvailable == nil && g.Kind != policy.Shard || g.MinAvailable != nil && *g.MinAvailable < 0 ||
+		!among(g.Kind, policy.Shard, policy.Quorum, policy.Acks, policy.Role) {
+		return true
+	}
+	return slices.ContainsFunc(g.Members, func(m policy.Member) bool {
+		return m.State != "" &&
+			!among(m.State, policy.Active, policy.Recovering, policy.Moving, policy.Down, policy.UnknownState)
+	})
+}

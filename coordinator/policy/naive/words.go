@@ -1,0 +1,284 @@
+package naive
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "Words".
+
+// tenYears is the longest time that counts.
+const tenYears = 316_224_000
+
+// seconds: less than 0 counts as 0, more than ten years as ten years.
+func seconds(n float64) time.Duration {
+	return time.Duration(min(max(n, 0), tenYears) * float64(time.Second))
+}
+
+func (w *world) now() time.Time { return w.s.Now.Time }
+
+// pool is that of a pod; one that is not in the snapshot has nothing.
+func (w *world) pool(p *policy.Pod) *policy.Pool {
+	for i := range w.s.Pools {
+		if w.s.Pools[i].Name == p.Pool {
+			return &w.s.Pools[i]
+		}
+	}
+	return &policy.Pool{Name: p.Pool}
+}
+
+func (w *world) knownPool(p *policy.Pod) bool {
+	return slices.ContainsFunc(w.s.Pools, func(pool policy.Pool) bool { return pool.Name == p.Pool })
+}
+
+// inOrder is every pod in the order of the pods: pools as listed, the higher
+// ordinal first, with an entry for each desired ordinal that has none.
+func inOrder(s *policy.Snapshot) []*policy.Pod {
+	var all []*policy.Pod
+	seen := map[int]bool{}
+	for i := range s.Pools {
+		var mine []*policy.Pod
+		for k := range s.Pods {
+			if s.Pods[k].Pool == s.Pools[i].Name && !seen[k] {
+				seen[k] = true
+				mine = append(mine, &s.Pods[k])
+			}
+		}
+		mine = append(mine, absent(&s.Pools[i], mine)...)
+		slices.SortStableFunc(mine, func(a, b *policy.Pod) int { return int(b.Ordinal) - int(a.Ordinal) })
+		all = append(all, mine...)
+	}
+	for k := range s.Pods {
+		if !seen[k] {
+			all = append(all, &s.Pods[k])
+		}
+	}
+	return all
+}
+
+// absent: a desired ordinal without an entry is a pod named POOL-ORDINAL in
+// phase Missing without anything else.
+func absent(pool *policy.Pool, pods []*policy.Pod) []*policy.Pod {
+	have := map[int64]bool{}
+	for _, p := range pods {
+		have[int64(p.Ordinal)] = true
+	}
+	var missing []*policy.Pod
+	if !within(int64(pool.Replicas), 0, 100_000) {
+		return nil // it makes no sense
+	}
+	for i := range int64(pool.Replicas) {
+		ordinal := int64(pool.Start) + i
+		if !have[ordinal] {
+			missing = append(missing, &policy.Pod{
+				Name: fmt.Sprintf("%s-%d", pool.Name, ordinal), Pool: pool.Name,
+				Ordinal: int32(ordinal), Phase: policy.Missing,
+			})
+		}
+	}
+	return missing
+}
+
+// podNamed is nil when the snapshot does not have it.
+func (w *world) podNamed(name string) *policy.Pod {
+	for _, p := range w.pods {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// desired: the ordinal is at least start and less than start + replicas.
+func (w *world) desired(p *policy.Pod) bool {
+	pool := w.pool(p)
+	return p.Ordinal >= pool.Start && int64(p.Ordinal) < int64(pool.Start)+int64(pool.Replicas)
+}
+
+// wanted is N: the desired pods of all pools, replicas added up.
+func (w *world) wanted() int {
+	n := 0
+	for _, pool := range w.s.Pools {
+		n += int(pool.Replicas)
+	}
+	return n
+}
+
+// report is its report, when its UID or the pod's is empty or both are the same.
+func report(p *policy.Pod) *policy.Report {
+	r := p.Report
+	if r != nil && (r.UID == "" || p.UID == "" || r.UID == p.UID) {
+		return r
+	}
+	return nil
+}
+
+// rank is 0 without a report.
+func rank(p *policy.Pod) int {
+	if r := report(p); r != nil {
+		return r.Rank
+	}
+	return 0
+}
+
+// last is false without a report.
+func last(p *policy.Pod) bool { return report(p) != nil && report(p).Last }
+
+// outdated: not Missing, its pool is observed and has a revision, and the pod's is another.
+func (w *world) outdated(p *policy.Pod) bool {
+	pool := w.pool(p)
+	return p.Phase != policy.Missing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
+}
+
+// onRevision: it exists, and is on its pool's revision.
+func (w *world) onRevision(p *policy.Pod) bool {
+	return p.Phase != policy.Missing && p.Revision == w.pool(p).Revision
+}
+
+// node is nil when it is not in the snapshot.
+func (w *world) node(p *policy.Pod) *policy.Node {
+	for i := range w.s.Nodes {
+		if p.Node != "" && w.s.Nodes[i].Name == p.Node {
+			return &w.s.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// nodeGone: problem is NodeGone, or the node is in the snapshot and gone.
+func (w *world) nodeGone(p *policy.Pod) bool {
+	node := w.node(p)
+	return p.Problem == policy.NodeGone || node != nil && node.Gone
+}
+
+// runs: phase Started, Ready or Terminating.
+func runs(p *policy.Pod) bool {
+	return p.Phase == policy.Started || p.Phase == policy.Ready || p.Phase == policy.Terminating
+}
+
+// noAgents: there are pods that are not Missing, and none has an agent.
+func (w *world) noAgents() bool {
+	there := false
+	for _, p := range w.pods {
+		if p.Phase == policy.Missing {
+			continue
+		}
+		if p.Agent {
+			return false
+		}
+		there = true
+	}
+	return there
+}
+
+// live: it runs, and its report says Live. While there are no agents, a Ready
+// pod without a report is live, too.
+func (w *world) live(p *policy.Pod) bool {
+	r := report(p)
+	if r == nil {
+		return p.Phase == policy.Ready && w.noAgents()
+	}
+	return runs(p) && r.Member == policy.Live
+}
+
+// deadDatabase: no pod is live.
+func (w *world) deadDatabase() bool { return !slices.ContainsFunc(w.pods, w.live) }
+
+// overdue: since + startSeconds is not after now. A phase without since began
+// long ago; a Missing pod without since is never overdue.
+func (w *world) overdue(p *policy.Pod) bool {
+	if p.Since.IsZero() {
+		return p.Phase != policy.Missing
+	}
+	return !p.Since.Add(seconds(float64(w.spec.Policy.StartSeconds))).After(w.now())
+}
+
+// guards: only with them does a closed guard keep anybody from a pod.
+func (w *world) guards() bool {
+	return w.spec.Guard == policy.GuardEnforce && w.s.Cluster.GuardEnforcing
+}
+
+func rolling(pool *policy.Pool) bool { return pool.Strategy == policy.RollingUpdateStrategy }
+
+// byLine: a pool of strategy RollingUpdate under rollingUpdate: Partition.
+func (w *world) byLine(pool *policy.Pool) bool {
+	return rolling(pool) && w.spec.Update.RollingUpdate == policy.ByPartition
+}
+
+// leftOpen: a pod of a RollingUpdate pool, outdated, with an ordinal of at least
+// partition, unless guards and its guard is Closed.
+func (w *world) leftOpen(p *policy.Pod) bool {
+	pool := w.pool(p)
+	return rolling(pool) && w.outdated(p) && p.Ordinal >= pool.Partition &&
+		!(w.guards() && p.Guard == policy.GuardClosed)
+}
+
+// endsAtNone: replicas or scalingTo of the pool is 0.
+func endsAtNone(pool *policy.Pool) bool {
+	return pool.Replicas == 0 || pool.ScalingTo != nil && *pool.ScalingTo == 0
+}
+
+// shutdown: its pool ends at none, and allowShutdown.
+func (w *world) shutdown(p *policy.Pod) bool {
+	pool := w.pool(p)
+	return endsAtNone(pool) && pool.AllowShutdown
+}
+
+// unit is what goes together; while there are no agents it is Pod.
+func (w *world) unit() policy.Unit {
+	if w.noAgents() {
+		return policy.UnitPod
+	}
+	return w.spec.Policy.Unit
+}
+
+// outage: unit is All, and there are agents.
+func (w *world) outage() bool { return w.unit() == policy.UnitAll }
+
+// resolve: a percentage is of the number named, rounded down, at least 1.
+func resolve(q *policy.IntOrPercent, of int) int {
+	n, _ := q.Resolve(of)
+	return n
+}
+
+// claim is that which names the pod, whatever its UID; nil when there is none.
+func (w *world) claim(p *policy.Pod) *policy.Claim {
+	for i := range w.s.Cluster.Status.Claims {
+		if w.s.Cluster.Status.Claims[i].Pod == p.Name {
+			return &w.s.Cluster.Status.Claims[i]
+		}
+	}
+	return nil
+}
+
+// claimed: a claim names it. At the barrier its own does not count.
+func (w *world) claimed(p *policy.Pod) bool { return p.Name != w.barrier && w.claim(p) != nil }
+
+// unknownClaims are those on pods that the snapshot does not have.
+func (w *world) unknownClaims() []*policy.Claim {
+	var claims []*policy.Claim
+	for i := range w.s.Cluster.Status.Claims {
+		if c := &w.s.Cluster.Status.Claims[i]; w.podNamed(c.Pod) == nil {
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+// zone is its own, else its node's, else its claim's (at the barrier that of others
+// only); empty when unknown.
+func (w *world) zone(p *policy.Pod) string {
+	if p.Zone != "" {
+		return p.Zone
+	}
+	if node := w.node(p); node != nil && node.Zone != "" {
+		return node.Zone
+	}
+	if claim := w.claim(p); claim != nil && w.claimed(p) {
+		return claim.Zone
+	}
+	return ""
+}

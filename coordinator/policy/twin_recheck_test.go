@@ -1,0 +1,69 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
+)
+
+// TestNaiveTwinRechecks each claimed pod at the barrier as the policy does.
+func TestNaiveTwinRechecks(t *testing.T) {
+	goes, held, undone := 0, 0, 0
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+		if g.Broken() != "" {
+			return
+		}
+		for _, claim := range s.Cluster.Status.Claims {
+			wantStep, wantHold := naive.Recheck(s, claim.Pod)
+			step, hold := policy.Recheck(s, claim.Pod)
+			switch {
+			case step != nil:
+				goes++
+				step.Notes = nil
+			case hold != nil:
+				held++
+				hold = &policy.Hold{Pod: hold.Pod, Rule: hold.Rule, Group: hold.Group}
+			default:
+				undone++
+			}
+			require.Equal(t, wantHold, hold, "%s", claim.Pod)
+			require.Equal(t, wantStep, step, "%s", claim.Pod)
+		}
+	})
+	t.Logf("%d go, %d are held, %d should not go any more", goes, held, undone)
+	for _, n := range []int{goes, held, undone} {
+		require.NotZero(t, n)
+	}
+}
+
+// TestNaiveTwinWaitsForTheReturn of each claimed pod as the policy does: of its successor,
+// and as if it had gone under another UID.
+func TestNaiveTwinWaitsForTheReturn(t *testing.T) {
+	seen := map[string]int{}
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+		if g.Broken() != "" {
+			return
+		}
+		for _, claim := range s.Cluster.Status.Claims {
+			claim.UID = []string{claim.UID, "before"}[g.IntN(2)]
+			for _, group := range s.Groups {
+				switch g.IntN(4) {
+				case 0:
+					claim.Groups = map[string]int32{group.ID: int32(g.IntN(4))}
+				case 1:
+					claim.Broken = map[string]int32{group.ID: int32(g.IntN(3))}
+				}
+			}
+			joined, done, failed := naive.Returned(s, claim)
+			r := policy.Returned(s, claim)
+			require.Equal(t, []bool{joined, done, failed}, []bool{r.Joined, r.Done, r.Failed}, "joined, done, failed: %+v", claim)
+			seen[fmt.Sprintf("joined %t, done %t, failed %t", joined, done, failed)]++
+		}
+	})
+	t.Log(seen)
+	require.Len(t, seen, 4)
+}
