@@ -56,10 +56,19 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	case w.away(c.Pod) && !w.noAgents():
 		return false
 	}
-	if w.noAgents() && w.away(c.Pod) && c.Phase == policy.Started && w.overdue(c.Pod) {
-		used-- // it waits for itself no longer
+	if w.noAgents() && w.late(c.Pod) {
+		for _, p := range w.pods {
+			if w.late(p) {
+				used--
+			}
+		}
 	}
 	return used+max(needed, 1) > limit
+}
+
+// late: away, unclaimed, not chosen, Started and overdue.
+func (w *world) late(p *policy.Pod) bool {
+	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == policy.Started && w.overdue(p)
 }
 
 // someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired

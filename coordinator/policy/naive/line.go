@@ -70,8 +70,8 @@ func (w *world) heldByGuards(pods []*policy.Pod) bool {
 }
 
 // lineNotThereYet: LowerPartition, not forced, while the line goes back up; or while
-// outdated pods are between. A pod outside the budget passes those if guards keep
-// the controller from every one of them.
+// outdated pods are between. A pod outside the budget, and one for whose cure the highest
+// of those between waits, passes those if guards keep the controller from every one of them.
 func (w *world) lineNotThereYet(c *candidate) bool {
 	if !w.freed(c) {
 		return false
@@ -80,7 +80,11 @@ func (w *world) lineNotThereYet(c *candidate) bool {
 		return true
 	}
 	between := w.between(c)
-	return len(between) > 0 && !(c.outside && w.heldByGuards(between))
+	if len(between) == 0 {
+		return false
+	}
+	first := c.outside || w.waitsForTheCure(between[0], c)
+	return !(first && w.heldByGuards(between))
 }
 
 // waitsByTheLine: p waits for one that is to be freed by LowerPartition, when it is

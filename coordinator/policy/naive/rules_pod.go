@@ -156,7 +156,7 @@ func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 
 // waitsForTheCure: c is live and has a Down member of a group in which p has one that
 // is not Down, which is not unprotectable for p, and whose after would be less than
-// least if p went.
+// least, or 0, or without one that may lead where a leader is needed, if p went.
 func (w *world) waitsForTheCure(p *policy.Pod, c *candidate) bool {
 	if p == c.Pod || !w.live(c.Pod) {
 		return false
@@ -165,7 +165,9 @@ func (w *world) waitsForTheCure(p *policy.Pod, c *candidate) bool {
 		broken := count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State == policy.Down })
 		others := count(g, func(m *policy.Member) bool { return m.Pod == p.Name && m.State != policy.Down })
 		x := w.whatIf(g, p)
-		return broken > 0 && others > 0 && !x.unprotectable && x.after < x.least
+		leaders := count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod != p.Name && w.available(m) })
+		tooFew := x.after < x.least || x.after <= 0 || g.NeedsLeader && leaders == 0
+		return broken > 0 && others > 0 && !x.unprotectable && tooFew
 	})
 }
 
