@@ -63,8 +63,7 @@ func TestReplacementsPastEmptiedAlwaysEnd(t *testing.T) {
 					c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two
 				})
 				changed := false
-				var p *process
-				p = intercepted(w, func(kubetest.Call) error {
+				p := intercepted(w, func(kubetest.Call) error {
 					if !changed && w.writtenEmpty() == 2 {
 						changed = true
 						change(w)

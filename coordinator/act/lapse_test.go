@@ -66,8 +66,7 @@ func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
 func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
-		var p *process
-		p = intercepted(w, func(c kubetest.Call) error {
+		p := intercepted(w, func(c kubetest.Call) error {
 			if c.Verb+" "+c.Resource == "patch pods" { // its guard is opened, or shut again
 				w.handBack()
 			}
