@@ -26,6 +26,7 @@ const (
 var empty = map[string]string{
 	"Alerts that fire":               "the test that was recorded mends what it broke within the minute that RollcallStalled waits; TestAlertsAreEvaluated shortens it",
 	"Stop hooks":                     "an agent ends with its pod, and none was scraped in the seconds between its stop hook and its end",
+	"Clocks of agents' nodes":        "the recording was made before coordinators told of clocks",
 	"Agents: rejected":               "nobody sent agents anything wrong",
 	"Partition":                      "the StatefulSet of MariaDB has OnDelete",
 	"Time since the partition moved": "the StatefulSet of MariaDB has OnDelete",
