@@ -42,6 +42,8 @@ var inside = map[string]string{
 	"coordinator/kubetest":              "for tests only",
 	"cmd/rollcall/enroll":               "the patches that it wrote itself",
 	"engines/memory":                    "for tests and rehearsals only",
+	"coordinator/sim/api":               "the requests of a coordinator in a simulated world",
+	"coordinator/sim/database":          "what it wrote itself, in a simulated world",
 	"engines/opensearch/opensearchtest": "for tests only",
 	"engines/solr/solrtest":             "for tests only",
 	"coordinator/kube":                  "tolerations, which it encoded itself",
