@@ -31,7 +31,8 @@ unit() {
   timed "every crash and break that the race detector had a part of" env -u ROLLCALL_REQUIRE go test -count=1 ./coordinator/act ./engines/mysql ./engines/foundationdb
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test -count=1 -run Twin ./coordinator/policy
   timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
-  timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 2000 -twice 30
+  timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 2000
+  timed "the same world twice" go run ./test/sim/cmd -worlds old -seeds 30 -twice 30
   timed "unit tests of the local cluster" go -C test/cluster test ./...
   timed "the dashboard with a recording of a rollout" env -u ROLLCALL_REQUIRE go -C test/dashboard test -count=1 ./... # not cached: what it reads is outside its module
 }

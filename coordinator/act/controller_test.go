@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ import (
 // not well before it creates or takes anything.
 type controller struct {
 	w       *world
-	ordered bool
+	ordered atomic.Bool
 	start   int32
 	asleep  bool // it does nothing, as one that was not elected yet
 	slow    bool // it does not make the new revision the current one yet
@@ -128,7 +129,7 @@ func (c *controller) pool(p policy.Pool, by policy.RollingUpdate) policy.Pool {
 	p.Strategy, p.Revision, p.Observed = policy.RollingUpdateStrategy, set.Status.UpdateRevision, set.Status.ObservedGeneration >= set.Generation
 	p.Partition, p.Start = policy.LineOf(partitionIn(set), c.start), c.start
 	p.Force = set.Annotations[v1alpha1.AnnotationForce] == "true"
-	if c.ordered {
+	if c.ordered.Load() {
 		p.Management = policy.OrderedReady
 	}
 	if by == policy.ByPartition && foreign(set) {
@@ -229,7 +230,7 @@ func (c *controller) create(set *appsv1.StatefulSet, status appsv1.StatefulSetSt
 				_, ok = c.w.server.Pod(namespace, name)
 			}
 		}
-		if c.ordered && (pod == nil || !c.well(pod)) {
+		if c.ordered.Load() && (pod == nil || !c.well(pod)) {
 			return false
 		}
 	}

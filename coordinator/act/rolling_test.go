@@ -29,8 +29,11 @@ func TestRollsOutBothWays(t *testing.T) {
 		for _, ordered := range []bool{false, true} {
 			t.Run(how+" "+strconv.FormatBool(ordered), func(t *testing.T) {
 				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
-					w.set.ordered = ordered
+					w.set.ordered.Store(ordered)
 					before := w.set.get()
+					if way.by == policy.ByGuard {
+						time.Sleep(5 * time.Second) // the controller looks before anybody has begun
+					}
 					p := newProcess(w, 0, false)
 					p.run(5 * time.Minute)
 					w.requireRolled(1)

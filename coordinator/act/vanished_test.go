@@ -2,6 +2,7 @@ package act
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,10 +31,10 @@ func TestAPoolThatVanishesForAMoment(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				defer time.Sleep(10 * time.Second)
 				w := make(t)
-				calls := 0
+				var calls atomic.Int32
 				var p *process
 				before := func(what string) (func() error, error) {
-					if calls++; calls == at {
+					if int(calls.Add(1)) == at {
 						w.hide(true)
 						time.AfterFunc(2*time.Second, func() { w.hide(false) })
 					}
