@@ -20,15 +20,7 @@ var errNotUnaided = errors.New("the database asks for credentials or TLS, which 
 // life of a database and only where that takes no credentials. Agents do all
 // that comes after.
 func (o orders) Unaided(ctx context.Context, pod act.Target, order act.Order) (act.Progress, error) {
-	objects, ok := o.cache.Cluster(o.key)
-	if !ok {
-		return act.Progress{}, fmt.Errorf("%s is not known", o.key)
-	}
-	ip := addressOf(objects, pod.UID)
-	if ip == "" {
-		return act.Progress{}, fmt.Errorf("%s has no address", pod.Pod)
-	}
-	engine, err := plainAdapter(objects.Cluster.Spec, ip)
+	engine, _, err := o.unaided(pod)
 	if err != nil {
 		return act.Progress{}, err
 	}
@@ -48,15 +40,7 @@ var errNotRestoredUnaided = errors.New("no pod has an agent, and the coordinator
 // RestoreUnaided puts a setting of the whole database back while no agent is there that
 // could, over the pod network, where that takes no credentials.
 func (o orders) RestoreUnaided(ctx context.Context, pod act.Target, shared act.Shared, notAfter time.Time) (bool, error) {
-	objects, ok := o.cache.Cluster(o.key)
-	if !ok {
-		return false, fmt.Errorf("%s is not known", o.key)
-	}
-	ip := addressOf(objects, pod.UID)
-	if ip == "" {
-		return false, fmt.Errorf("%s has no address", pod.Pod)
-	}
-	engine, err := plainAdapter(objects.Cluster.Spec, ip)
+	engine, spec, err := o.unaided(pod)
 	if errors.Is(err, errNotUnaided) {
 		return false, errNotRestoredUnaided
 	}
@@ -66,10 +50,24 @@ func (o orders) RestoreUnaided(ctx context.Context, pod act.Target, shared act.S
 	defer engine.Close()
 	sharer, ok := engine.(engines.Sharer)
 	if !ok {
-		return false, fmt.Errorf("engine %s has no setting that belongs to the whole database", objects.Cluster.Spec.Engine)
+		return false, fmt.Errorf("engine %s has no setting that belongs to the whole database", spec.Engine)
 	}
 	progress, err := sharer.RestoreShared(ctx, engines.Shared{Knob: shared.Knob, Undo: shared.Undo}, notAfter)
 	return err == nil && progress.State == engines.Done, err
+}
+
+// unaided reaches a pod's own database over the pod network, as anybody could.
+func (o orders) unaided(pod act.Target) (engines.Engine, policy.Spec, error) {
+	objects, ok := o.cache.Cluster(o.key)
+	if !ok {
+		return nil, policy.Spec{}, fmt.Errorf("%s is not known", o.key)
+	}
+	ip := addressOf(objects, pod.UID)
+	if ip == "" {
+		return nil, policy.Spec{}, fmt.Errorf("%s has no address", pod.Pod)
+	}
+	engine, err := plainAdapter(objects.Cluster.Spec, ip)
+	return engine, objects.Cluster.Spec, err
 }
 
 func addressOf(objects kube.ClusterObjects, uid string) string {

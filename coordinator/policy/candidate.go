@@ -161,6 +161,12 @@ func (c *candidate) bringsNoUpdate() bool {
 	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
 }
 
+// rolls: who is of a higher rank waits for it. One that is scaled away, or replaced on
+// the same template, brings nothing that the others would have to be ready for.
+func (c *candidate) rolls() bool {
+	return c.reason != ReasonScaleDown && (c.reason != ReasonReplacement || isOutdated(c.pod))
+}
+
 // cannotBeDone: nobody is there who could empty the pod.
 func (c *candidate) cannotBeDone() bool { return c.action == Replace && c.Refused == Vetoed }
 
@@ -258,8 +264,12 @@ func saysNotLive(p *pod) bool {
 // session, wait for an election or are paused, and come back by themselves: before that
 // time nothing tells such a blip from a failure.
 func (x *index) lastingNotLive(p *pod) bool {
-	return saysNotLive(p) && span(p.report.NotLiveSeconds) >= x.startSeconds()
+	return saysNotLive(p) && x.forLong(p.report)
 }
+
+// forLong: what the report says of a member that is not live has been so for as long as
+// a start may take.
+func (x *index) forLong(r *Report) bool { return span(r.NotLiveSeconds) >= x.startSeconds() }
 
 // takesNothing: every member that the pod hosts is already not Active, or it
 // hosts none. Of a container that has never started, or in a database in which

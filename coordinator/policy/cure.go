@@ -51,8 +51,7 @@ func (d *decision) lowerWaitForCure(c *candidate) bool {
 	}
 	for i := range d.order {
 		o := &d.order[i]
-		rolls := o.reason != ReasonScaleDown && (o.reason != ReasonReplacement || isOutdated(o.pod))
-		if rolls && o.rank < c.rank && !(c.serves && !o.away) && !d.waitsForCure(o.pod, c) {
+		if o.rolls() && o.rank < c.rank && !(c.serves && !o.away) && !d.waitsForCure(o.pod, c) {
 			return false
 		}
 	}

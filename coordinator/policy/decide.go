@@ -103,7 +103,7 @@ func (d *decision) look() {
 	d.canary = make([]canaryPool, len(d.x.pools))
 	for i := range d.order {
 		c := &d.order[i]
-		if c.reason != ReasonScaleDown && (c.reason != ReasonReplacement || isOutdated(c.pod)) {
+		if c.rolls() {
 			lower(&d.lowest, c.pod)
 		}
 	}

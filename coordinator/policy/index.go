@@ -315,7 +315,7 @@ func runs(p PodPhase) bool { return p == Started || p == Ready || p == Terminati
 // not count, and no word at all is no evidence.
 func (x *index) deniesLive(p *pod) bool {
 	r := p.report
-	return r != nil && r.Member == NotLive && r.Fresh && span(r.NotLiveSeconds) >= x.startSeconds()
+	return r != nil && r.Member == NotLive && r.Fresh && x.forLong(r)
 }
 
 // mayServe: it is away only because nobody knows whether it is live, because it

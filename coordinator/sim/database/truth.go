@@ -73,53 +73,32 @@ func (d *Database) Frozen(pod string) bool {
 
 // Whole tells whether a pod serves and all its copies are active that can be.
 func (d *Database) Whole(pod string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.nodes[NodeName(pod)]
-	if n == nil || !n.serves() {
-		return false
-	}
-	for _, s := range d.shards {
-		for _, r := range s.copies {
-			if r.node == n.name && !r.active && !r.forEver {
-				return false
-			}
-		}
-	}
-	return true
+	return d.every(pod, (*node).serves, func(r *replica) bool { return r.active || r.forEver })
 }
 
 // There tells whether a pod's member serves all that it could: what is broken on it is
 // missing in its own shard, and does not make the pod one that is away.
 func (d *Database) There(pod string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.nodes[NodeName(pod)]
-	if n == nil || !n.serves() {
-		return false
-	}
-	for _, s := range d.shards {
-		for _, r := range s.copies {
-			if r.node == n.name && !r.active && !r.ails {
-				return false
-			}
-		}
-	}
-	return true
+	return d.every(pod, (*node).serves, func(r *replica) bool { return r.active || r.ails })
 }
 
 // Alive tells whether the process in a pod runs and the data of all its copies is
 // whole: it serves, or will by itself once it is a member again, or goes on.
 func (d *Database) Alive(pod string) bool {
+	return d.every(pod, func(n *node) bool { return n.up }, func(r *replica) bool { return r.alive || r.forEver })
+}
+
+// every tells whether a pod's node is well, and each copy on it.
+func (d *Database) every(pod string, node func(*node) bool, copies func(*replica) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.nodes[NodeName(pod)]
-	if n == nil || !n.up {
+	if n == nil || !node(n) {
 		return false
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == n.name && !r.alive && !r.forEver {
+			if r.node == n.name && !copies(r) {
 				return false
 			}
 		}
