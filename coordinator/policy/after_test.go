@@ -166,15 +166,10 @@ func requireContinued(t testing.TB, s policy.Snapshot, stage policy.ClaimPhase) 
 			require.False(t, slices.ContainsFunc(steps[:k+1], func(o policy.Step) bool { return o.Pod == step.Pod }), "%s is taken twice", step.Pod)
 		}
 		requireSafeAfterwards(t, &s, slices.Concat(steps[:k+1], next))
-		if stage == policy.PhaseClaimed && !slices.ContainsFunc(steps[:k+1], leavesForGood) && !slices.ContainsFunc(steps, movesLine) {
+		if stage == policy.PhaseClaimed && !slices.ContainsFunc(steps, movesLine) {
 			require.Equal(t, podsOf(steps[k+1:]), podsOf(next), "after the claims of %v", podsOf(steps[:k+1]))
 		}
 	}
-}
-
-// leavesForGood: such a pod holds the higher ranks back only once it is away.
-func leavesForGood(step policy.Step) bool {
-	return step.Action == policy.Remove || step.Action == policy.Replace
 }
 
 // movesLine: the next of its pool is asked once such a pod is on its way.

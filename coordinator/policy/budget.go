@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -169,6 +170,9 @@ func (x *index) claimedUnseen() []*pod {
 	slices.SortFunc(list, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
+
+// howAway says in which way the pod is away, or that it is going to be.
+func (p *pod) howAway() string { return cmp.Or(p.awayWhy, "chosen") }
 
 // choose charges a pod that a pass has chosen. A pod that is away already
 // costs nothing more.

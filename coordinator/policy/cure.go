@@ -1,64 +1,72 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
-// A copy that is down on a live pod is broken, and its pod's own restart may be all that
-// brings it back. Until then the copy counts as missing in its group, which holds the
-// other pods of that group. So a pod that is to go after those must not wait for them.
+// A copy that is down on a live pod is broken, and the restart of its own pod may be all
+// that brings it back; so is one that recovers, and recovers, and is not back. Until then it
+// counts as missing in its group, and mostly its pod as away, so others may wait for a pod
+// that the order sends after them. An order is worth less than an end: while nobody else can go or
+// is on the way, the pod goes before its turn.
 
-// waitsForCure: o is held by a group of which a copy on c is broken.
-func (d *decision) waitsForCure(o *pod, c *candidate) bool {
-	if !c.live || o == c.pod {
-		return false
+// goBeforeTheirTurn: the first with a broken copy that only the order holds is taken.
+func (d *decision) goBeforeTheirTurn(held []Hold) {
+	if len(d.steps) > 0 || len(d.x.claims) > 0 {
+		return
 	}
-	for i := range c.hosts {
-		if h := &c.hosts[i]; h.notDown < h.total && d.cannotSpare(h.group, o) {
-			return true
+	lasting := d.noProgress()
+	for i := range d.x.pods {
+		if p := &d.x.pods[i]; p.away && !p.hasBroken(lasting) && d.comesBackAlone(p) {
+			return
 		}
 	}
-	return false
-}
-
-// cannotSpare: the group would have too few members without the pod's, none, or none that
-// may lead.
-func (d *decision) cannotSpare(at int32, o *pod) bool {
-	g := &d.x.groups[at]
-	for i := range o.hosts {
-		h := &o.hosts[i]
-		if h.group != at || h.notDown == 0 {
+	d.curing = true
+	explained := d.explained
+	for i := range d.order {
+		c := &d.order[i]
+		if d.isChosen[c.at] || !c.hasBroken(lasting) {
 			continue
 		}
-		left, eligible := g.available, g.eligible
-		if o.counted && !d.isChosen[o.at] {
-			left -= g.loss(o.at, h)
-			eligible -= h.eligible
+		d.needed = cost([]*candidate{c})
+		if hold, notes := d.ask(c); hold == nil {
+			held[i] = Hold{}
+			d.take(c, notes)
+			if c.Name == d.explain {
+				explained = nil
+			}
+			break
 		}
-		tooFew := left < g.least || left <= 0 || g.NeedsLeader && eligible <= 0
-		return tooFew && !g.unprotectable(g.units(o.at, h))
 	}
-	return false
+	d.explained, d.curing = explained, false
 }
 
-// hasBroken: a copy on it is.
-func (c *candidate) hasBroken() bool {
-	return c.live && slices.ContainsFunc(c.hosts, func(h hosting) bool { return h.notDown < h.total })
+// hasBroken: a copy on the live pod is down; or recovers, where that has lasted.
+func (p *pod) hasBroken(lasting bool) bool {
+	return p.live && slices.ContainsFunc(p.hosts, func(h hosting) bool {
+		return h.notDown < h.total || lasting && h.recovering > 0
+	})
 }
 
-// lowerWaitForCure: all pods of a lower rank that are out of date, or away, wait for it.
-func (d *decision) lowerWaitForCure(c *candidate) bool {
-	if !c.hasBroken() {
-		return false
+// comesBackAlone: the pod that is away may be back without anybody's doing.
+func (d *decision) comesBackAlone(p *pod) bool {
+	late := p.Phase != Ready && d.x.overdue(p)
+	return !late && d.x.whyBroken(p) == ""
+}
+
+// noProgress: the rollout has made none for too long.
+func (d *decision) noProgress() bool {
+	end := d.patienceEnds()
+	return !end.IsZero() && !end.After(d.x.now)
+}
+
+// patienceEnds is when the rollout will have made no progress for too long; zero when
+// nobody knows of any.
+func (d *decision) patienceEnds() time.Time {
+	last := d.x.s.Cluster.Status.LastProgress
+	if last == nil || last.IsZero() {
+		return time.Time{}
 	}
-	for i := range d.order {
-		o := &d.order[i]
-		if o.rolls() && o.rank < c.rank && !(c.serves && !o.away) && !d.waitsForCure(o.pod, c) {
-			return false
-		}
-	}
-	for i := range d.x.pods {
-		if p := &d.x.pods[i]; p.away && p.desired && p.rank < c.rank && !d.waitsForCure(p, c) {
-			return false
-		}
-	}
-	return true
+	return last.Add(span(d.x.spec.Policy.ProgressSeconds))
 }

@@ -38,6 +38,7 @@ type decision struct {
 	order    []candidate
 	own      string // the pod whose claim does not count
 	prepared bool   // asked again after the prepare
+	curing   bool   // who is asked has a broken copy, and goes before its turn
 
 	simulated        *forecaster
 	simulatedSeconds float64 // of the sequence, 0 when it was not simulated
@@ -46,8 +47,8 @@ type decision struct {
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
 	refusals []refusal  // of new versions, in the order of the pools
-	lowest   *pod       // the lowest rank that is outdated or away
-	lowAway  *pod       // the lowest rank that is away
+	lowest   *pod       // the lowest rank that is outdated, away or chosen
+	lowAway  *pod       // the lowest rank that is away or chosen
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
@@ -176,6 +177,7 @@ func (d *decision) pass() {
 			d.take(c, notes)
 		}
 	}
+	d.goBeforeTheirTurn(held)
 	d.holds = slices.DeleteFunc(held, func(h Hold) bool { return h.Rule == "" })
 }
 
@@ -222,6 +224,10 @@ func (d *decision) take(c *candidate, notes []string) {
 	d.needed -= cost([]*candidate{c})
 	d.x.take(c.pod)
 	d.turn(c.pod)
+	if c.desired {
+		lower(&d.lowest, c.pod)
+		lower(&d.lowAway, c.pod)
+	}
 	if isOutdated(c.pod) {
 		d.canary[c.poolPos].chosen++
 	}
@@ -361,12 +367,7 @@ func (d *decision) upToDate() bool {
 
 // stalled: no progress for too long, and not because somebody said so.
 func (d *decision) stalled(p *Plan, claims int) bool {
-	last := d.x.s.Cluster.Status.LastProgress
-	if last == nil || last.IsZero() {
-		return false
-	}
-	patience := span(d.x.spec.Policy.ProgressSeconds)
-	if last.Add(patience).After(d.x.now) {
+	if !d.noProgress() {
 		return false
 	}
 	if claims > 0 {

@@ -93,8 +93,7 @@ func (d *decision) lineOrder(c *candidate) *finding {
 		return f
 	}
 	between := d.between(c)
-	first := c.outside || len(between) > 0 && d.waitsForCure(between[0], c)
-	if len(between) == 0 || first && d.shut(between) {
+	if len(between) == 0 || (c.outside || d.curing) && d.shut(between) {
 		return nil
 	}
 	f := found(fmt.Sprintf("the partition of pool %s is %d and goes down by one at a time: %s, which is outdated, goes first",

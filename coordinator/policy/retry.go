@@ -33,6 +33,9 @@ func (d *decision) retryHeld() {
 		p := &d.x.pods[i]
 		d.retry(p.soakTill)
 		d.retry(d.x.lastsAt(p))
+		if p.hasBroken(true) {
+			d.retry(d.patienceEnds())
+		}
 		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
 			d.retry(p.Since.Add(d.x.startSeconds()))
 		}

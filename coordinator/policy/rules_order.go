@@ -20,7 +20,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 		// lower one that is Ready: a correction waits for those only while they are not, or
 		// are to be corrected themselves.
 		stands := p.Phase == Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
-		first := c.broken && (p.Ordinal > c.Ordinal || stands)
+		first := (c.broken || d.curing) && (p.Ordinal > c.Ordinal || stands)
 		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first {
 			other = p
 			break
@@ -29,11 +29,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if other == nil {
 		return nil
 	}
-	why := other.awayWhy
-	if why == "" {
-		why = "chosen"
-	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, why), other.Name+" back")
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), other.Name+" back")
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {
@@ -64,15 +60,15 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	if c.serves {
 		low = d.lowAway
 	}
-	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() || d.lowerWaitForCure(c) {
+	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() || d.curing {
 		return nil
 	}
 	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
 	switch {
 	case low.report == nil:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.awayWhy, c.rank)
+		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.howAway(), c.rank)
 	case low.report.Member != Live && low.rank == 0:
-		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.awayWhy, c.rank)
+		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.howAway(), c.rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back")
 }
@@ -82,12 +78,12 @@ func (d *decision) rankOrder(c *candidate) *finding {
 // to date, and may wait for a person as long as that takes. For a pod that its
 // controller may take at any time see rankOrder.
 func (d *decision) leaderLast(c *candidate) *finding {
-	if !c.last || c.pool.shutdown || d.x.outage() {
+	if !c.last || c.pool.shutdown || d.x.outage() || d.curing {
 		return nil
 	}
 	for i := range d.order[:c.place] {
 		earlier := d.order[i].pod
-		if waitsFor(earlier, c) || waitsForOperation(&d.order[i], c) || d.waitsForCure(earlier, c) {
+		if waitsFor(earlier, c) || waitsForOperation(&d.order[i], c) || d.waitsForRevision(&d.order[i], c) {
 			continue // else neither could ever go
 		}
 		if c.serves && !earlier.away {
@@ -99,13 +95,20 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
 			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back")
 	}
-	for _, p := range d.ledger.away {
-		if p != c.pod && !(p.claim != nil && p.Phase == Ready && waitsFor(p, c)) {
-			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.awayWhy),
+	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
+		onItsWay := p.claim != nil || p.at != unseen && d.isChosen[p.at]
+		if p != c.pod && !(onItsWay && p.Phase == Ready && waitsFor(p, c)) {
+			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
 				p.Name+" back")
 		}
 	}
 	return nil
+}
+
+// waitsForRevision: o would come back on the old revision, until all of the pool, and so c, is on
+// the new one.
+func (d *decision) waitsForRevision(o, c *candidate) bool {
+	return o.pool == c.pool && isOutdated(c.pod) && d.wouldComeBackOld(o) != nil
 }
 
 // waitsForOperation: o may go only when the scale-down is over for which c goes.

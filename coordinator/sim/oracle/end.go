@@ -106,8 +106,9 @@ func (o *Oracle) belowTheLine() string {
 }
 
 func (o *Oracle) belowTheLineOf(set *appsv1.StatefulSet) string {
-	line, template := int(workload.Partition(set)), workload.Template(set)
+	template := workload.Template(set)
 	first, end := workload.First(set), workload.First(set)+int(*set.Spec.Replicas)
+	line := first + int(workload.Partition(set)) // Kubernetes counts it from the first ordinal on
 	waits := func(n int) bool {
 		pod := o.server.Pod(workload.PodName(set, n))
 		return n < line && pod != nil && workload.Revision(pod) != template
