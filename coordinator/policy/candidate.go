@@ -194,7 +194,7 @@ func (p Problem) shows() bool {
 func (p Problem) loops() bool { return p == CrashLoop || p == StartupProbe }
 
 // whyBroken is NeverStarted or Failed when there is direct evidence for it,
-// from the container's state, which no report can talk away, or from the pod's
+// from the container's state, which only a member that is live talks away, or from the pod's
 // own agent. A missing report is none. A pod that is still starting, cloning
 // or recovering is not broken.
 func (x *index) whyBroken(p *pod) Reason {
@@ -213,7 +213,7 @@ func (x *index) whyBroken(p *pod) Reason {
 		return ReasonFailed
 	case Started, Ready:
 		crashes := p.Phase == Started && p.Problem.loops()
-		if crashes && (saysNotLive(p) || p.report == nil) || x.lastingNotLive(p) {
+		if crashes && (p.report == nil || p.report.Member != Live) || x.lastingNotLive(p) {
 			return ReasonFailed
 		}
 	}

@@ -85,6 +85,9 @@ func TestASilentPodDoesNotGo(t *testing.T) {
 			if report == nil || goes[s.Pods[i].Name] || report.Veto != "" || report.Busy != "" {
 				continue // of a pod that never started the database may still say no
 			}
+			if report.Member == Live && s.Pods[i].Problem.loops() {
+				continue // that its container crashes again and again is evidence, unless it is live now
+			}
 			s.Pods[i].Report = nil
 			for _, step := range Decide(s).Steps {
 				require.NotEqual(t, s.Pods[i].Name, step.Pod)
