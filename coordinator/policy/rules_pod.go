@@ -273,11 +273,17 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		return f
 	}
 	b := d.ledger
-	if b.zoneLimit == 0 || c.away && !d.x.mayServe(c.pod) || c.pool.shutdown || d.x.outage() {
+	mayServe := d.x.mayServe(c.pod)
+	if b.zoneLimit == 0 || c.away && !mayServe && !c.unsettled || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
-	away := b.zones.number()
-	ownIsAway := b.zones.known[c.zone] || c.away
+	zones := &b.zones
+	ownIsAway := zones.known[c.zone] || c.away
+	if c.unsettled {
+		zones = &b.handZones
+		ownIsAway = zones.known[c.zone]
+	}
+	away := zones.number()
 	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
 		return nil
 	}
@@ -286,7 +292,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		own = "unknown, which counts as another one"
 	}
 	return d.whileItComesBack(c, found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
-		counted(away, "zone has", "zones have"), b.zones.names(), b.zoneLimit, own), b.unblocks()))
+		counted(away, "zone has", "zones have"), zones.names(), b.zoneLimit, own), b.unblocks()))
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
@@ -314,13 +320,24 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return nil
 	}
 	if c.away && !c.serves && !mayServe && !d.x.noAgents {
-		return nil // it costs nothing more
+		return d.notSettledBesides(c) // else it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, b.limit)
 	if away := b.awayText(); away != "" {
 		text += ": " + away
 	}
 	return d.whileItComesBack(c, found(text, b.unblocks()))
+}
+
+// notSettledBesides: pods that are not settled are mostly back in a moment, such as all of them after a
+// blip. So no more of them are taken than Rollcall may have away itself; that some never settle
+// keeps none of them.
+func (d *decision) notSettledBesides(c *candidate) *finding {
+	b := d.ledger
+	if !c.unsettled || b.byHand < b.limit {
+		return nil
+	}
+	return found(fmt.Sprintf("%s or chosen, the limit is %d, and it may settle by itself", counted(b.byHand, "pod is claimed", "pods are claimed"), b.limit), b.unblocks())
 }
 
 // late: it should long be Ready, and nobody has taken it yet.
