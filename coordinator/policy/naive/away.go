@@ -204,7 +204,7 @@ func (w *world) evidence(p *policy.Pod) policy.Reason {
 	case policy.Failed:
 		return policy.ReasonFailed
 	case policy.Started, policy.Ready:
-		if p.Phase == policy.Started && slices.Contains(failing, p.Problem) && (r == nil || saysNotLive(p)) {
+		if p.Phase == policy.Started && slices.Contains(failing, p.Problem) && (r == nil || r.Member != policy.Live) {
 			return policy.ReasonFailed
 		}
 		if saysNotLive(p) && w.notLiveLong(r) {

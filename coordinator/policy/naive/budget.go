@@ -27,12 +27,16 @@ func (w *world) leftOpenNotChosen() int {
 }
 
 // needed is R: the room that the rest of the pod's unit needs, itself included:
-// those that are neither away nor outside the budget. What was reserved for one
-// that is then held stays reserved until its unit is through.
-func (w *world) needed() int {
+// those desired that are neither away nor outside the budget. One that is not
+// desired needs room only for itself. What was reserved for one that is then held
+// stays reserved until its unit is through.
+func (w *world) needed(c *candidate) int {
+	if !w.desired(c.Pod) {
+		return 1
+	}
 	n := 0
-	for _, c := range w.batch {
-		if !w.away(c.Pod) && !c.outside && !w.isChosen(c.Pod) {
+	for _, q := range w.batch {
+		if w.desired(q.Pod) && !w.away(q.Pod) && !q.outside && !w.isChosen(q.Pod) {
 			n++
 		}
 	}
@@ -43,7 +47,7 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	if c.action == policy.Replace && !w.marked(c.Pod) && w.tooManyInFlight(c) {
 		return true
 	}
-	used, needed, limit := w.used(), w.needed(), w.podLimit()
+	used, needed, limit := w.used(), w.needed(c), w.podLimit()
 	switch {
 	case c.dead:
 		return w.someoneMayComeBack(c)

@@ -70,8 +70,8 @@ func (w *world) heldByGuards(pods []*policy.Pod) bool {
 }
 
 // lineNotThereYet: LowerPartition, not forced, while the line goes back up; or while
-// outdated pods are between. A pod outside the budget, and one for whose cure the highest
-// of those between waits, passes those if guards keep the controller from every one of them.
+// outdated pods are between. A pod outside the budget, and one asked before its turn,
+// passes those if guards keep the controller from every one of them.
 func (w *world) lineNotThereYet(c *candidate) bool {
 	if !w.freed(c) {
 		return false
@@ -80,11 +80,7 @@ func (w *world) lineNotThereYet(c *candidate) bool {
 		return true
 	}
 	between := w.between(c)
-	if len(between) == 0 {
-		return false
-	}
-	first := c.outside || w.waitsForTheCure(between[0], c)
-	return !(first && w.heldByGuards(between))
+	return len(between) > 0 && !((c.outside || w.early == c) && w.heldByGuards(between))
 }
 
 // waitsByTheLine: p waits for one that is to be freed by LowerPartition, when it is

@@ -21,10 +21,9 @@ type Verdict struct {
 
 // world is one snapshot, and what has been decided of it so far.
 type world struct {
-	s          *policy.Snapshot
-	spec       policy.Spec
-	pods       []*policy.Pod
-	exceptions []Exception
+	s    *policy.Snapshot
+	spec policy.Spec
+	pods []*policy.Pod
 	// barrier is the pod that is asked again after its prepare.
 	barrier string
 
@@ -33,6 +32,8 @@ type world struct {
 	asked  map[*candidate]bool
 	// batch is the unit that is asked together now.
 	batch []*candidate
+	// early is asked before its turn.
+	early *candidate
 	// tried are the pools in which a correction below the line was tried.
 	tried map[string]bool
 	// heldByLine are those that the last rule held.
@@ -46,17 +47,9 @@ func newWorld(s *policy.Snapshot) *world {
 	}
 }
 
-// Exception is something in which the policy is known to differ from its page.
-type Exception string
-
-// ChosenHoldNoRank: rank-order and leader-last do not see those who were chosen in the
-// same plan as away.
-const ChosenHoldNoRank Exception = "chosen hold no rank"
-
 // Decide is the plan for a snapshot.
-func Decide(s policy.Snapshot, exceptions ...Exception) Verdict {
+func Decide(s policy.Snapshot) Verdict {
 	w := newWorld(&s)
-	w.exceptions = exceptions
 	v := Verdict{Budget: w.budget(), Order: []string{}}
 	if !w.twoAreOne() {
 		w.order = w.candidates()
@@ -73,6 +66,9 @@ func Decide(s policy.Snapshot, exceptions ...Exception) Verdict {
 		for q, hold := range w.ask(w.together(c)) {
 			podHolds[q] = hold
 		}
+	}
+	if c := w.beforeItsTurn(); c != nil {
+		delete(podHolds, c)
 	}
 	for _, c := range w.order {
 		v.Order = append(v.Order, c.Name)
@@ -112,14 +108,6 @@ func (w *world) isChosen(p *policy.Pod) bool { return find(w.chosen, p) != nil }
 // awayOrChosen: whoever passes all rules is chosen at once, and those after it are
 // asked with it away.
 func (w *world) awayOrChosen(p *policy.Pod) bool { return w.away(p) || w.isChosen(p) }
-
-// awayFor rank-order and leader-last.
-func (w *world) awayFor(p *policy.Pod) bool {
-	if slices.Contains(w.exceptions, ChosenHoldNoRank) {
-		return w.away(p)
-	}
-	return w.awayOrChosen(p)
-}
 
 func (w *world) step(c *candidate) policy.Step {
 	return policy.Step{

@@ -13,6 +13,9 @@ func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 		return nil, nil
 	}
 	w.batch = []*candidate{c}
+	if w.hasCopy(c.Pod, policy.Down, policy.Recovering) {
+		w.early = c // by now others may wait for its claim
+	}
 	if rule, group, held := w.firstHold(c); held {
 		return nil, &policy.Hold{Pod: pod, Rule: rule, Group: group}
 	}

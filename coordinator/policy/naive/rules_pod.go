@@ -100,16 +100,16 @@ func (w *world) versionOrder(c *candidate) bool {
 
 // rankOrder: a pod of a lower rank is desired and away, or in the order (not
 // ScaleDown; Replacement only when outdated). A pod that serves though left open
-// waits for those away only.
+// waits for those away only. Not asked of a pod before its turn.
 func (w *world) rankOrder(c *candidate) bool {
-	if c.reason == policy.ReasonScaleDown || w.outage() {
+	if c.reason == policy.ReasonScaleDown || w.outage() || w.early == c {
 		return false
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		if rank(p) >= rank(c.Pod) || w.waitsForTheCure(p, c) {
+		if rank(p) >= rank(c.Pod) {
 			return false
 		}
-		if w.desired(p) && w.awayFor(p) {
+		if w.desired(p) && w.awayOrChosen(p) {
 			return true
 		}
 		q := find(w.order, p)
@@ -119,9 +119,9 @@ func (w *world) rankOrder(c *candidate) bool {
 }
 
 // leaderLast: it is last, and anybody is before it in the order, or anybody else
-// is away.
+// is away. Not asked of a pod before its turn.
 func (w *world) leaderLast(c *candidate) bool {
-	if !last(c.Pod) || w.outage() || w.shutdown(c.Pod) {
+	if !last(c.Pod) || w.outage() || w.shutdown(c.Pod) || w.early == c {
 		return false
 	}
 	if len(w.unknownClaims()) > 0 {
@@ -136,39 +136,24 @@ func (w *world) leaderLast(c *candidate) bool {
 		}
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		return p != c.Pod && w.awayFor(p) &&
-			!(w.claimed(p) && p.Phase == policy.Ready && w.waitsByTheLine(p, c))
+		return p != c.Pod && w.awayOrChosen(p) &&
+			!((w.claimed(p) || w.isChosen(p)) && p.Phase == policy.Ready && w.waitsByTheLine(p, c))
 	})
 }
 
 // leaderDoesNotWaitFor: section "Who goes last".
 func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	switch {
-	case w.waitsByTheLine(before.Pod, c), w.waitsForTheCure(before.Pod, c):
+	case w.waitsByTheLine(before.Pod, c):
 		return true
 	case c.reason == policy.ReasonScaleDown && before.Pool == c.Pool && w.otherOperation(before):
 		return true
-	case w.servesLeftOpen(c.Pod) && !w.awayFor(before.Pod):
+	case w.outdated(c.Pod) && before.Pool == c.Pool && w.wouldComeBackOld(before):
+		return true
+	case w.servesLeftOpen(c.Pod) && !w.awayOrChosen(before.Pod):
 		return true
 	}
 	return before.reason == policy.ReasonAdopt && c.reason != policy.ReasonAdopt && w.lacksApproval(before)
-}
-
-// waitsForTheCure: c is live and has a Down member of a group in which p has one that
-// is not Down, which is not unprotectable for p, and whose after would be less than
-// least, or 0, or without one that may lead where a leader is needed, if p went.
-func (w *world) waitsForTheCure(p *policy.Pod, c *candidate) bool {
-	if p == c.Pod || !w.live(c.Pod) {
-		return false
-	}
-	return slices.ContainsFunc(w.hosted(c), func(g *policy.Group) bool {
-		broken := count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State == policy.Down })
-		others := count(g, func(m *policy.Member) bool { return m.Pod == p.Name && m.State != policy.Down })
-		x := w.whatIf(g, p)
-		leaders := count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod != p.Name && w.available(m) })
-		tooFew := x.after < x.least || x.after <= 0 || g.NeedsLeader && leaders == 0
-		return broken > 0 && others > 0 && !x.unprotectable && tooFew
-	})
 }
 
 func refusedAs(rule policy.Rule) func(*world, *candidate) bool {
@@ -187,7 +172,7 @@ func (w *world) notItsTurn(c *candidate) bool {
 			return false
 		}
 		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""
-		return !(c.broken && (p.Ordinal > c.Ordinal || stands))
+		return !((c.broken || w.early == c) && (p.Ordinal > c.Ordinal || stands))
 	})
 }
 
