@@ -305,6 +305,9 @@ func (d *decision) podsAway(c *candidate) *finding {
 	b := d.ledger
 	mayServe := d.x.mayServe(c.pod)
 	used, needed := b.used(), max(d.needed, 1)
+	if !c.desired {
+		needed = 1 // the limit has no room for it beside the desired ones of its unit
+	}
 	switch {
 	case mayServe:
 		needed = d.needed // it is among those that are away
@@ -365,7 +368,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.claim == nil && d.x.knownDead(p), d.x.notYetCreated(p):
+		case p.claim.waitsForALivePod(p) && d.x.knownDead(p), d.x.notYetCreated(p), d.servesUnseen(p):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
@@ -382,7 +385,25 @@ func (x *index) knownDead(p *pod) bool {
 	case Terminating:
 		return false
 	}
-	return x.whyBroken(p) != ""
+	return x.whyBroken(p) != "" || x.unheard(p)
+}
+
+// unheard: nobody could tell of a pod without an agent but those that are live, and it is
+// not Ready in time.
+func (x *index) unheard(p *pod) bool {
+	return !p.Agent && p.report == nil && p.Phase == Started && x.overdue(p)
+}
+
+// servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
+// nothing is taken from it, and there is nothing to wait for.
+func (d *decision) servesUnseen(p *pod) bool {
+	return p.Phase == Ready && !p.Agent && p.report == nil && p.claim == nil && !d.x.nodeGone(p)
+}
+
+// waitsForALivePod: there is no claim, or the pod is to be replaced, which it cannot be
+// before somebody is live who says that nothing is left on it.
+func (c *Claim) waitsForALivePod(p *pod) bool {
+	return c == nil || c.Action == Replace && c.UID == p.UID
 }
 
 // notYetCreated: the controller of an OrderedReady pool makes no pod before all lower
