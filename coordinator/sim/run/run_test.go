@@ -174,6 +174,15 @@ func TestAppliedAgainIsTheNewestTemplate(t *testing.T) {
 	}
 }
 
+// Rollouts in which a claim once waited for ever.
+func TestClaimsThatWaitedForEverEnd(t *testing.T) {
+	for _, seed := range []uint64{1939, 4295, 8717} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+	}
+}
+
 // Who says that all is done while pods run an old template is found out.
 func TestOldTemplateIsNoticed(t *testing.T) {
 	i := slices.IndexFunc(Bugs, func(b Bug) bool { return b.Finds == "L2" })
