@@ -29,12 +29,15 @@ func forsaken(now time.Time, cluster *v1alpha1.DatabaseCluster, pods int) bool {
 	return deleted != nil && (pods == 0 || now.Sub(deleted.Time) >= undoFor)
 }
 
-// finalize answers the object with our finalizer on it while claims are open, or
-// settings of the whole database are to be put back, and without it otherwise. A deletion is so held up by open claims and by
-// nothing else.
+// toUndo counts what is to be undone before the object may go: claims, settings of the
+// whole database, and what claims have left.
+func toUndo(s *v1alpha1.Status) int { return len(s.Claims) + len(s.Shared) + len(s.Leftovers) }
+
+// finalize answers the object with our finalizer on it while anything is to be undone,
+// and without it otherwise. A deletion is so held up by that and by nothing else.
 func (s *session) finalize(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, open int, wake *time.Time) (*v1alpha1.DatabaseCluster, error) {
 	has := slices.Contains(cluster.Finalizers, v1alpha1.Finalizer)
-	if open > 0 || len(cluster.Status.Claims)+len(cluster.Status.Shared) > 0 {
+	if open > 0 || toUndo(&cluster.Status) > 0 {
 		s.freeSince = time.Time{}
 		if has || cluster.DeletionTimestamp != nil {
 			return cluster, nil

@@ -19,7 +19,7 @@ const (
 // longer; an idle cluster costs a few rosters. For a first look the cluster
 // waits for its turn.
 func (s *session) holdReports(now time.Time, d status.Decision, wake *time.Time) {
-	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || len(s.newest.Status.Shared) > 0
+	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || toUndo(&s.newest.Status) > 0
 	if s.asked.Swap(false) || work {
 		s.workedAt = now
 	}

@@ -129,6 +129,8 @@ type Actor struct {
 	// this Actor added to a record.
 	knobs  map[string]*knob
 	shared map[string]bool
+	// leftovers are what this process knows of what is left to be undone, by claim.
+	leftovers map[string]*run
 	// putBacks counts the settings that were put back.
 	putBacks int
 	// forced are the pods that are deleted by force, by UID.
@@ -155,6 +157,8 @@ func New(options Options) (*Actor, error) {
 		knobs:   map[string]*knob{},
 		shared:  map[string]bool{},
 		lines:   map[string]*line{},
+
+		leftovers: map[string]*run{},
 	}, nil
 }
 
@@ -224,6 +228,7 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	if !out.Deposed {
 		a.deleteByOverride(ctx, at, &out)
 		a.putBack(ctx, at, &out)
+		a.clear(ctx, at, &out)
 	}
 	a.wakeForRests(at.Now, &out)
 	return out
@@ -272,6 +277,9 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 			out.Away = append(out.Away, Absence{Pod: claim.Pod, Lasted: away})
 		}
 		out.Edits.Drop = append(out.Edits.Drop, claim.ID)
+		if r.heard.Left && len(claim.Undo) > 0 {
+			out.Edits.Leave = append(out.Edits.Leave, v1alpha1.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
+		}
 	default:
 		if r.busy {
 			return

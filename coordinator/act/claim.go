@@ -104,12 +104,16 @@ type Edits struct {
 	Phase map[string]policy.ClaimPhase
 	// Drop are claims that are over.
 	Drop []string
+	// Leave is what claims leave undone that are over; Clear are the claims of leftovers
+	// that are undone.
+	Leave []v1alpha1.Leftover
+	Clear []string
 }
 
 // Urgent says whether something waits for the edits to be written. Phases alone
 // are for people and go with the next write.
 func (e Edits) Urgent() bool {
-	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.Unshare)+len(e.Volumes)+len(e.Emptied)+len(e.Follow) > 0
+	return len(e.Add)+len(e.Undo)+len(e.Drop)+len(e.Unshare)+len(e.Volumes)+len(e.Emptied)+len(e.Follow)+len(e.Clear) > 0
 }
 
 // Apply carries the edits out on a status.
@@ -138,6 +142,10 @@ func (e Edits) Apply(status *v1alpha1.Status) {
 	}
 	status.Claims = append(kept, e.Add...)
 	status.Shared = slices.DeleteFunc(slices.Clone(status.Shared), func(s v1alpha1.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
+	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l v1alpha1.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
+	if len(status.Leftovers) == 0 {
+		status.Leftovers = nil
+	}
 	for _, id := range slices.Sorted(maps.Keys(e.Share)) {
 		share(status, id, e.Share[id])
 	}

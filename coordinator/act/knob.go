@@ -173,10 +173,7 @@ func (a *Actor) putBack(ctx context.Context, at Situation, out *Outcome) {
 		}
 		k.begun = true
 		if why := k.run.problem; why != "" {
-			if out.Settings == nil {
-				out.Settings = map[string]string{}
-			}
-			out.Settings[record.Knob] = why
+			out.setting(record.Knob, why)
 		}
 		switch {
 		case k.run.busy:

@@ -217,14 +217,12 @@ func TestSharedSettingThatNoAgentIsLeftFor(t *testing.T) {
 			require.Empty(t, w.claims())
 			if plain {
 				w.requirePutBack()
-				require.Empty(t, settings)
+				require.NotContains(t, settings, knobName)
 			} else {
 				require.Equal(t, throttled, w.knob.value)
-				require.Equal(t, map[string]string{knobName: settings[knobName]}, settings)
 				require.Contains(t, settings[knobName], "the database asks for credentials")
 				w.mu.Lock()
 				w.agentless = false
-				clear(w.applied) // the first agents sweep what is only a pod's
 				w.mu.Unlock()
 				p.run(5 * time.Minute)
 				w.requireRolled(1)

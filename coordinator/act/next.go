@@ -150,6 +150,8 @@ type Heard struct {
 	Ended bool
 	// Undone: an agent has confirmed that the prepare is undone.
 	Undone bool
+	// Left: nobody is there who could undo it; it is written down and undone later.
+	Left bool
 }
 
 // prepares says whether a claim's pod is prepared before it goes.
@@ -285,7 +287,7 @@ func settle(c Case) Move {
 // mustUndo: a prepare whose undo was never stored has changed nothing; but an
 // agent whose pod stays must hear that the claim is over.
 func mustUndo(c Case) bool {
-	return prepares(c.Claim) && !c.Heard.Undone && (c.Pod == Here || len(c.Claim.Undo) > 0)
+	return prepares(c.Claim) && !c.Heard.Undone && !c.Heard.Left && (c.Pod == Here || len(c.Claim.Undo) > 0)
 }
 
 // phase is what a claim's phase is in fact; the written one may lag behind.

@@ -69,6 +69,10 @@ func TestNext(t *testing.T) {
 		"failed":                          {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
 		"failed and undone":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseGone},
 		"failed, and to go again":         {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
+		"failed, to go again, and noted":  {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Left: true}}, Release, policy.PhaseGone},
+		"failed, and noted":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Left: true}}, Wait, policy.PhaseGone},
+		"given up, shut and noted":        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Left: true}}, Release, policy.PhasePreparing},
+		"given up, noted and not shut":    {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Left: true}}, Shut, policy.PhasePreparing},
 		"removed":                         {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseGone},
 		"removed and undone":              {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
 		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Shut, policy.PhaseOpened},
@@ -274,7 +278,7 @@ func breach(c Case) string {
 		if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
 			return "released with volumes that may go"
 		}
-		if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone {
+		if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone && !c.Heard.Left {
 			return "released with something left behind"
 		}
 		if c.Pod == Gone && !c.Heard.Confirmed {

@@ -21,8 +21,8 @@ type Outcome struct {
 	// Resets says how often somebody has undone what was written to the partition
 	// of a pool, for those that are reset again and again.
 	Resets map[string]int
-	// Settings of the whole database that nobody relies on any more and that could not be
-	// put back yet, with why.
+	// Settings are those of the whole database that nobody relies on any more, and what
+	// claims have left, that could not be put back yet, with why.
 	Settings map[string]string
 	// Deposed: a newer coordinator has taken over; this Actor does nothing more.
 	Deposed bool
@@ -32,6 +32,13 @@ type Outcome struct {
 type Absence struct {
 	Pod    string
 	Lasted time.Duration
+}
+
+func (o *Outcome) setting(what, why string) {
+	if o.Settings == nil {
+		o.Settings = map[string]string{}
+	}
+	o.Settings[what] = why
 }
 
 func (o *Outcome) wake(at time.Time) {

@@ -2,16 +2,12 @@ package act
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -86,50 +82,4 @@ func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 	}
 	require.True(t, alone(at, claim))
 	require.Empty(t, relievers(at, claim))
-}
-
-// After a time without a webhook nobody has an agent, and what a prepare has
-// left waits for the first one that comes: its claim must not wait for it, too.
-func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(at *Situation)
-		undone bool
-	}{
-		"nobody has one":                 {func(*Situation) {}, true},
-		"one that is away has none":      {func(at *Situation) { at.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
-		"one that starts has one":        {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
-		"the pod is still there":         {func(at *Situation) { at.Snapshot.Pods[0].UID = "0" }, false},
-		"one with an agent is not shown": {func(*Situation) {}, false},
-		"a setting is shared": {func(at *Situation) {
-			at.Cluster = &v1alpha1.DatabaseCluster{}
-			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
-		}, false},
-		"a setting is shared, and not needed any more": {func(at *Situation) {
-			at.Cluster = &v1alpha1.DatabaseCluster{}
-			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
-		}, true},
-	} {
-		at, claim := adopting()
-		at.Cluster = &v1alpha1.DatabaseCluster{}
-		claim.ID, claim.Undo = "c", []byte("marks")
-		for i := range at.Snapshot.Pods {
-			at.Snapshot.Pods[i].Agent, at.Snapshot.Pods[i].Report = false, nil
-		}
-		at.Snapshot.Pods[0].UID = "new"
-		c.change(&at)
-		client := kubetest.New().Client(nil)
-		if strings.Contains(name, "not shown") {
-			_, err := client.Kubernetes.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s-3", Labels: map[string]string{v1alpha1.LabelCluster: "search"}},
-				Spec:       corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer}}},
-			}, metav1.CreateOptions{})
-			require.NoError(t, err)
-		}
-		a, err := New(Options{Agents: &agents{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
-			Namespace: namespace, Name: "search", UID: "u", Epoch: 1})
-		require.NoError(t, err)
-		r := run{over: strings.Contains(name, "not needed")}
-		a.undo(t.Context(), at, claim, r)(&r)
-		require.Equal(t, c.undone, r.heard.Undone, name)
-	}
 }

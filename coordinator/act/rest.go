@@ -116,11 +116,15 @@ func carriesOut(action policy.Action) bool {
 	return false
 }
 
+// outage: a person has approved that all pods go at once. Nobody is left then to whom
+// one could hand its duties over.
+func outage(s policy.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == policy.UnitAll }
+
 // unprepared says who may go without a prepare: pods that are broken, that have
 // no agent, that a person hands to their controller, or whose whole pool is shut
-// down on purpose.
+// down, or database taken down, on purpose.
 func unprepared(s policy.Snapshot, step policy.Step) bool {
-	if step.OutsideBudget || step.Reason == policy.ReasonNeverStarted || step.Reason == policy.ReasonFailed {
+	if step.OutsideBudget || outage(s) || step.Reason == policy.ReasonNeverStarted || step.Reason == policy.ReasonFailed {
 		return true
 	}
 	pod := podNamed(s, step.Pod)

@@ -59,7 +59,7 @@ func forced(s policy.Snapshot, claim policy.Claim) bool {
 // unforced: the claim was made without a prepare because a person had handed the
 // pool to its controller, which is not so any more.
 func unforced(s policy.Snapshot, claim policy.Claim) bool {
-	if claim.Action != policy.LowerPartition || prepares(claim) || broken(claim) || forced(s, claim) {
+	if claim.Action != policy.LowerPartition || prepares(claim) || broken(claim) || outage(s) || forced(s, claim) {
 		return false
 	}
 	pod := podNamed(s, claim.Pod)

@@ -31,7 +31,8 @@ func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, know
 			r.retryAt = time.Now().Add(pollEvery)
 		}
 	}
-	nobody := !here && unattended(at.Snapshot)
+	corrected := !here && judgeReturn(at, claim).superseded && len(living(at.Snapshot)) == 0
+	nobody := unattended(at.Snapshot)
 	if nobody {
 		switch hidden, err := a.attended(ctx); {
 		case err != nil:
@@ -45,8 +46,9 @@ func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, know
 		r.failed(problem)
 		// Nothing was changed, so an agent that does not answer holds nothing up. A
 		// setting of the whole database has a record of its own, which stays.
-		nothing := here && len(claim.Undo) == 0 && sharedBy(&at.Cluster.Status, claim.ID) == nil
-		r.heard.Undone = nothing || nobody && (r.over || sharedBy(&at.Cluster.Status, claim.ID) == nil)
+		shares := sharedBy(&at.Cluster.Status, claim.ID) != nil
+		r.heard.Undone = here && len(claim.Undo) == 0 && !shares
+		r.heard.Left = corrected || nobody && (r.over || !shares)
 	}
 }
 

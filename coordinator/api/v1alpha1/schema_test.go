@@ -133,6 +133,7 @@ func fullStatus() Status {
 		}},
 		Approvals:           []policy.Approval{{Revision: "v2", What: policy.ApprovedAdopt, By: "ada", At: at}},
 		Shared:              []SharedSetting{{Knob: "allocation", Undo: []byte("all"), Claims: []string{"c1"}}},
+		Leftovers:           []Leftover{{Claim: "c0", Pod: "search-3", Undo: []byte("undo")}},
 		LastFinished:        []FinishedRollout{{Pool: "search", Revision: "v1", Version: "9.9.0"}},
 		Pods:                PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 6, Away: 0, Failed: 0},
 		LastTransition:      at,

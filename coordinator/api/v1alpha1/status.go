@@ -51,6 +51,12 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	Shared []SharedSetting `json:"shared,omitempty"`
+	// leftovers are what prepares have changed whose claims are over, and that nobody
+	// was there to undo. The first agent that is there undoes them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	Leftovers []Leftover `json:"leftovers,omitempty"`
 	// podConditions are what has been wrong with pods for a while and leads to their
 	// replacement, with since when, where spec.replacement.enabled asks for that.
 	// +optional
@@ -116,6 +122,16 @@ type SharedSetting struct {
 	// +optional
 	// +listType=atomic
 	Claims []string `json:"claims,omitempty"`
+}
+
+// Leftover is what a prepare has changed that could not be undone when its claim ended.
+type Leftover struct {
+	// claim is the id of that claim.
+	Claim string `json:"claim"`
+	// pod is the one that was claimed.
+	Pod string `json:"pod"`
+	// undo is what an agent needs to undo it.
+	Undo []byte `json:"undo"`
 }
 
 // PodCondition is a condition of one pod, or of the place of one that is missing.

@@ -43,6 +43,9 @@ func (o *Oracle) End(done bool, why string) {
 	if len(cluster.Status.Shared) > 0 {
 		o.Accuse("I11", "the status still has a setting to put back: %v", cluster.Status.Shared)
 	}
+	if len(cluster.Status.Leftovers) > 0 {
+		o.Accuse("I11", "the status still has something to undo: %v", cluster.Status.Leftovers)
+	}
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}

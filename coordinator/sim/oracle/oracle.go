@@ -115,6 +115,8 @@ type Oracle struct {
 	touched map[types.UID]int64
 	epochs  map[string]int64
 	claimed map[string]time.Duration
+	// written are claims as they were written last, by id.
+	written map[string]policy.Claim
 	// born is the epoch in which a claim was made. Every newer leader takes it over.
 	born map[string]int64
 	// revised is when the template changed last, vetoed since when a pod asks not to
@@ -150,7 +152,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
 		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
-		claimed: map[string]time.Duration{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
+		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
 	}
 	for _, name := range limits.Sets {
 		o.sets = append(o.sets, server.Set(name))
@@ -178,6 +180,7 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 	case *v1alpha1.DatabaseCluster:
 		o.heard(next.Spec)
 		for _, claim := range next.Status.Claims {
+			o.written[claim.ID] = claim
 			if _, known := o.claimed[claim.ID]; !known {
 				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
 			}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -37,12 +38,13 @@ func (o *Oracle) included(pod, id string) {
 	if cluster == nil {
 		return
 	}
-	at := slices.IndexFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == id })
-	if at < 0 {
-		o.Accuse("V2", "%s gets data again under claim %s, which is not open", pod, id)
+	claim, known := o.written[id]
+	open := slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == id })
+	left := slices.ContainsFunc(cluster.Status.Leftovers, func(l v1alpha1.Leftover) bool { return l.Claim == id })
+	if !known || !open && !left {
+		o.Accuse("V2", "%s gets data again under claim %s, which is not open and has left nothing", pod, id)
 		return
 	}
-	claim := cluster.Status.Claims[at]
 	if p := o.server.Pod(pod); claim.EmptiedAt == nil && p != nil && string(p.UID) == claim.UID {
 		return
 	}

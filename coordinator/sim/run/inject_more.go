@@ -41,9 +41,8 @@ func unowned(w *world, f Fault) func() {
 			workload.Label(w.server, set, v1alpha1.LabelCluster, name)
 		}
 	}
-	template := w.template()
 	w.loop.Log("user", "deletes %s and leaves its pods", set)
-	apply := workload.Orphan(w.server, set, func() string { return template })
+	apply := workload.Orphan(w.server, set, func() string { return w.wanted })
 	return func() {
 		w.loop.Log("user", "applies %s again", set)
 		w.oracle.Surprise()

@@ -168,6 +168,26 @@ func TestSeedsThatBrokeOnce(t *testing.T) {
 	}
 }
 
+// A StatefulSet that is deleted without its pods is applied again with the template that was asked
+// for last, though that was while it did not exist.
+func TestAppliedAgainIsTheNewestTemplate(t *testing.T) {
+	for _, seed := range []uint64{361, 5313, 5552} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.True(t, r.Hits[Unowned])
+		require.Empty(t, r.Breaks, "seed %d", seed)
+	}
+}
+
+// Rollouts in which a claim once waited for ever.
+func TestClaimsThatWaitedForEverEnd(t *testing.T) {
+	for _, seed := range []uint64{1939, 4295, 8717} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+	}
+}
+
 // Who says that all is done while pods run an old template is found out.
 func TestOldTemplateIsNoticed(t *testing.T) {
 	i := slices.IndexFunc(Bugs, func(b Bug) bool { return b.Finds == "L2" })

@@ -53,6 +53,8 @@ type world struct {
 	// maxPods and maxShard are the limits that people ask for now, first how many pods of
 	// the first pool they want.
 	maxPods, maxShard, first int
+	// wanted is the template that was asked for last, though its StatefulSets may not exist then.
+	wanted string
 	// bad are the fates of revisions, unlucky those of pods.
 	bad     map[string]workload.Fate
 	unlucky map[string]workload.Fate
@@ -123,7 +125,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	if err := w.kubelets.Running(w.sets()...); err != nil {
 		panic(err)
 	}
-	w.revisions = 1
+	w.revisions, w.wanted = 1, "v1"
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
 		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral,
@@ -254,6 +256,7 @@ func (w *world) edit() string {
 
 func (w *world) editTo(revision string) {
 	w.loop.Log("user", "makes the template %s", revision)
+	w.wanted = revision
 	for _, had := range w.sets() {
 		set := *had
 		template := set.Spec.Template.DeepCopy()

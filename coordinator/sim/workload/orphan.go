@@ -12,7 +12,7 @@ import (
 )
 
 // Orphan deletes a StatefulSet and leaves its pods, as kubectl delete
-// --cascade=orphan does. What it answers applies it again as it was written: a new
+// --cascade=orphan does. What it answers applies it again as it is written by then: a new
 // object, without what others have noted on it.
 func Orphan(server *api.Server, name string, template func() string) func() {
 	set := server.Set(name)

@@ -1,0 +1,107 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A claim may have to end while nobody is there who could undo its prepare: no pod has an
+// agent, and pods are adopted only when it is over; or nothing of the database runs, and
+// it keeps a correction from its pod. What it has changed is then written down in the
+// write that releases it, and undone by the first agent that is there.
+
+// clear undoes what claims have left, and then drops its record.
+func (a *Actor) clear(ctx context.Context, at Situation, out *Outcome) {
+	listed := map[string]bool{}
+	for _, left := range at.Cluster.Status.Leftovers {
+		listed[left.Claim] = true
+		r := a.leftovers[left.Claim]
+		if r == nil {
+			r = &run{}
+			a.leftovers[left.Claim] = r
+		}
+		targets := restorers(at.Snapshot, r.errors)
+		switch {
+		case r.busy:
+		case r.heard.Undone:
+			out.Edits.Clear = append(out.Edits.Clear, left.Claim)
+			continue
+		case preparing(at.Snapshot, left.Pod):
+			// Undone meanwhile, it could take back what that prepare needs, too.
+		case len(targets) == 0:
+			r.problem = "no live pod has an agent"
+		case at.Now.Before(r.retryAt):
+			out.wake(r.retryAt)
+		default:
+			a.startClearing(ctx, at, left, targets, r)
+		}
+		if r.problem != "" {
+			out.setting(fmt.Sprintf("what was prepared on %s under claim %s", left.Pod, left.Claim), r.problem)
+		}
+	}
+	maps.DeleteFunc(a.leftovers, func(claim string, r *run) bool { return !r.busy && !listed[claim] })
+}
+
+// preparing: a pod of that name is claimed anew, and is there.
+func preparing(s policy.Snapshot, pod string) bool {
+	for _, claim := range s.Cluster.Status.Claims {
+		if claim.Pod == pod && prepares(claim) && whereabouts(s, claim) == Here {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *Actor) startClearing(ctx context.Context, at Situation, left v1alpha1.Leftover, targets []Target, r *run) {
+	r.busy = true
+	a.running.Go(func() {
+		done, err := a.undoLeftover(ctx, at, left, targets)
+		a.tell(func() {
+			r.busy = false
+			a.outrun(err)
+			switch {
+			case err != nil:
+				r.failed(err)
+			case done:
+				a.log.Info("what a claim has left is undone", "id", left.Claim, "pod", left.Pod)
+				r.succeeded()
+				r.heard.Undone = true
+			default:
+				r.succeeded()
+				r.retryAt = time.Now().Add(pollEvery)
+			}
+		})
+	})
+}
+
+// undoLeftover asks one agent after the other. A former leader asks nobody.
+func (a *Actor) undoLeftover(ctx context.Context, at Situation, left v1alpha1.Leftover, targets []Target) (done bool, err error) {
+	bounded, cancel := a.bound(ctx)
+	err = a.stillLeads(bounded, at)
+	cancel()
+	switch {
+	case errors.Is(err, errDeposed):
+		a.depose()
+		return false, err
+	case err != nil && !errors.Is(err, errChanged):
+		return false, err
+	}
+	ctx, cancel = context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for _, target := range targets {
+		if done, err = a.options.Agents.Restore(ctx, target, left.Claim, a.options.Epoch, left.Undo); err == nil {
+			return done, nil
+		}
+		err = fmt.Errorf("undo it through %s: %w", target.Pod, err)
+		if errors.Is(err, ErrStaleEpoch) {
+			return false, err
+		}
+	}
+	return false, err
+}
