@@ -26,7 +26,7 @@ var Waits = []Wait{
 	{
 		Name:     "another copy of what it has is broken for ever",
 		Document: "deploy/docs/policy.md",
-		Says:     "Until then it counts as missing and holds the other pods of its group.",
+		Says:     "missing = n - own - after: others that are not available.",
 		is:       (*Oracle).besideIncurable,
 	},
 	{
@@ -242,7 +242,8 @@ func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
 	if !o.limits.Line || o.server.Enforce || set == nil || o.server.Cluster(o.limits.Cluster).Status.Phase != policy.ClusterStalled {
 		return false
 	}
-	line, template := int(workload.Partition(set)), workload.Template(set)
+	template := workload.Template(set)
+	line := workload.First(set) + int(workload.Partition(set)) // Kubernetes counts it from the first ordinal on
 	waits := func(n int) bool {
 		pod := o.server.Pod(workload.PodName(set, n))
 		return n < line && pod != nil && workload.Revision(pod) != template
