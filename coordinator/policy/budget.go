@@ -116,8 +116,8 @@ type ledger struct {
 	claimed   int
 	serving   int    // those of away that still serve, as long as they are not chosen
 	chosen    []*pod // what the pass has added
-	byHand    int      // claimed or chosen, in the snapshot or not
-	text      string   // of awayText, empty when it must be made anew
+	byHand    int    // claimed or chosen, in the snapshot or not
+	text      string // of awayText, empty when it must be made anew
 	zoneLimit int
 	zones     zoneSet // with a pod away
 	handZones zoneSet // with a pod claimed or chosen

@@ -65,14 +65,14 @@ type pod struct {
 	rank    int     // the lowest while nothing is known
 	last    bool    // goes last
 
-	live     bool
-	mayLive  bool // nothing shows that it is not live
-	away     bool // not counted on, and charged to the budget
-	awayWhy  string
+	live    bool
+	mayLive bool // nothing shows that it is not live
+	away    bool // not counted on, and charged to the budget
+	awayWhy string
 	// unsettled: it is away for that alone, and mostly serves or will in a moment.
 	unsettled bool
-	serves   bool      // away only because its controller may take it
-	soakTill time.Time // when it stops being away, if soaking is all that is missing
+	serves    bool      // away only because its controller may take it
+	soakTill  time.Time // when it stops being away, if soaking is all that is missing
 
 	counted bool // live, and nothing takes it away: its copies are counted on
 	tally
@@ -281,6 +281,7 @@ func (x *index) judgePods() {
 		p.awayWhy = x.whyAbsent(p)
 		p.counted = p.awayWhy == ""
 		p.away = !p.counted && (p.desired || p.claim != nil)
+		p.unsettled = p.unsettled && p.away
 		x.onDuty[i] = p.counted
 	}
 }

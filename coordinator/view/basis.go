@@ -212,9 +212,6 @@ func timely(in Input, window policy.WindowState) time.Time {
 		switch {
 		case p.Phase == kube.Ready:
 			at(p.Since.Add(in.MaxAge)) // it is established
-			if !p.Agent && len(in.Known) > 0 {
-				at(p.Since.Add(forgetAfter))
-			}
 		case p.Phase == kube.Terminating:
 			at(p.Deleted.Add(stuckAfter + 1))
 			if in.Kube.Cluster.Spec.Replacement.Enabled {
@@ -223,6 +220,9 @@ func timely(in Input, window policy.WindowState) time.Time {
 		}
 		if p.Problem == kube.Volume {
 			at(p.Since.Add(stuckAfter + 1))
+		}
+		if forget, ok := unattendedAt(p, in.Kube.Cluster); ok && len(in.Known) > 0 {
+			at(forget)
 		}
 	}
 	if window.NextChange != nil {

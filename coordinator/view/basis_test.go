@@ -248,4 +248,23 @@ func TestUntil(t *testing.T) {
 	empty := made(noReport(0), noReport(1), noReport(2))
 	_, basis = Look(empty)
 	require.Zero(t, basis.Until())
+
+	// What is remembered of pods without agents is let go by time alone.
+	agentless := func(p *kube.Pod) { p.Agent, p.Phase, p.Since = false, kube.Ready, noon.Add(-time.Hour) }
+	for _, last := range []edit{
+		editPod(2, func(p *kube.Pod) { agentless(p); p.Since = noon.Add(3 * time.Second).Add(-forgetAfter) }),
+		editPod(2, func(p *kube.Pod) {
+			agentless(p)
+			p.Phase = kube.Started
+			p.Since = noon.Add(3 * time.Second).Add(-10 * time.Minute)
+		}),
+	} {
+		was := made(noReport(0), noReport(1), noReport(2), editPod(0, agentless), editPod(1, agentless), last,
+			func(in *Input) { in.Known = Join(made()).Groups })
+		s, basis := Look(was)
+		require.Len(t, s.Groups, 1)
+		require.Equal(t, noon.Add(3*time.Second), basis.Until())
+		was.Now = basis.Until()
+		require.Empty(t, Join(was).Groups)
+	}
 }

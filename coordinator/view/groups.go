@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -62,24 +63,39 @@ func (w *world) mergeGroups() []policy.Group {
 	return groups
 }
 
-// forgetAfter is how long pods without agents must have been ready until what was
-// remembered of them is let go: a copy that is being made anew needs its time.
+// forgetAfter is how long pods without agents must have been as they are until what
+// was remembered of them is let go: a copy that is being made anew needs its time.
 const forgetAfter = 5 * time.Minute
 
-// unattended: there are pods, all have long been ready, and none has an agent.
-// What is remembered then says nothing of now, and nobody will ever contradict
-// it: the database is adopted anew, by a person's word and one pod at a time.
+// unattended: there are pods, all have long been ready, or are overdue, and none has
+// an agent. What is remembered then says nothing of now, and nobody will ever
+// contradict it: the database is adopted anew, by a person's word and one pod at a
+// time.
 func (w *world) unattended() bool {
 	there := false
 	for i := range w.pods {
 		if k := w.pods[i].kube; k != nil {
 			there = true
-			if k.Agent || k.Phase != kube.Ready || w.in.Now.Before(k.Since.Add(forgetAfter)) {
+			if at, ok := unattendedAt(k, w.in.Kube.Cluster); !ok || w.in.Now.Before(at) {
 				return false
 			}
 		}
 	}
 	return there
+}
+
+// unattendedAt is from when on a pod, as it is now, has long been without anybody who
+// could speak for it. One that starts may take startSeconds, as anywhere else.
+func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
+	switch {
+	case p.Agent:
+	case p.Phase == kube.Ready:
+		return p.Since.Add(forgetAfter), true
+	case p.Phase == kube.Started:
+		start := time.Duration(c.Spec.WithDefaults().Policy.StartSeconds) * time.Second
+		return p.Since.Add(max(forgetAfter, start)), true
+	}
+	return time.Time{}, false
 }
 
 // missing tells whether one of those who were in the group cannot be heard.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +19,11 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	silent := func(r *rollcallv1.Report) { r.Groups = nil }
 	agentless := func(p *kube.Pod) { p.Agent, p.Phase, p.Since = false, kube.Ready, noon.Add(-forgetAfter) }
 	lately := func(p *kube.Pod) { agentless(p); p.Since = p.Since.Add(1) }
+	starts := func(d time.Duration) func(p *kube.Pod) {
+		return func(p *kube.Pod) { agentless(p); p.Phase, p.Since = kube.Started, noon.Add(-d) }
+	}
+	start := time.Duration(policy.Spec{}.WithDefaults().Policy.StartSeconds) * time.Second
+	require.Greater(t, start, forgetAfter)
 	remembered := func(in *Input) { in.Known = known }
 	for name, tt := range map[string]struct {
 		in   Input
@@ -32,6 +38,8 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 		"one is no member yet":         {made(remembered, allSay([]int{0, 1, 2}, silent), says(2, func(r *rollcallv1.Report) { r.Member = notLive })), true, true},
 		"one says nothing":             {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2)), true, false},
 		"nobody has an agent, or will": {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless), editPod(2, agentless)), false, false},
+		"nor that, and one is overdue": {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless), editPod(2, starts(start))), false, false},
+		"nor that, and one yet starts": {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless), editPod(2, starts(start-1))), true, false},
 		"one of them is back only now": {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless), editPod(2, lately)), true, false},
 		"one still has an agent":       {made(remembered, allSay([]int{0, 1, 2}, silent), noReport(2), editPod(0, agentless), editPod(1, agentless)), true, false},
 		"it was never known":           {made(allSay([]int{0, 1, 2}, silent), missing(2)), false, false},

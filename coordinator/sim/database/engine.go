@@ -271,7 +271,7 @@ func (d *Database) handOver(self string, order engines.Order) int {
 		d.loop.In(d.draw(d.times.Handover), func() {
 			defer d.change()()
 			s.handing = false
-			if s.leader == self && d.nodes[to].serves() {
+			if s.leader == self && s.serves(to) {
 				s.leader = to
 				d.handovers++
 			}

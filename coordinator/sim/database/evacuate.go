@@ -63,6 +63,11 @@ func (s *shard) readable() bool {
 	return slices.ContainsFunc(s.copies, func(r *replica) bool { return r.active })
 }
 
+// serves: the copy on that node serves. It may have moved away meanwhile.
+func (s *shard) serves(node string) bool {
+	return slices.ContainsFunc(s.copies, func(r *replica) bool { return r.node == node && r.active })
+}
+
 func (d *Database) roomFor(s *shard) string {
 	for _, name := range d.names {
 		if d.takes(name, s) {

@@ -53,6 +53,8 @@ type Limits struct {
 	Zones int
 	// Ephemeral: the data of a pod is gone with it.
 	Ephemeral bool
+	// Replaced: an outdated pod is replaced, and not restarted.
+	Replaced bool
 }
 
 // Break is an invariant that did not hold.

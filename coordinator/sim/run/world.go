@@ -128,7 +128,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.revisions, w.wanted = 1, "v1"
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral,
+		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace,
 	})
 	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
@@ -296,7 +296,8 @@ func (w *world) contented() bool {
 	return p.finished > 0 && w.loop.Now()-p.finished > 40*time.Second
 }
 
-// done: everybody is back, and nothing is open.
+// done: everybody is back, and nothing is open. A copy that has broken by itself on a
+// pod that need not go is nobody's business: no rollout cures it.
 func (w *world) done() bool {
 	pods, wanted := w.pods(), 0
 	for _, set := range w.sets() {
@@ -306,7 +307,7 @@ func (w *world) done() bool {
 		return false
 	}
 	for _, pod := range pods {
-		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.Whole(pod.Name) {
+		if pod.DeletionTimestamp != nil || !workload.Ready(pod) || !w.db.There(pod.Name) {
 			return false
 		}
 	}

@@ -1,0 +1,287 @@
+package oracle
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+)
+
+// Wait is why a pod may be left as it is at the end of a run: only a person can put
+// that right. What it rests on is true in the world.
+type Wait struct {
+	Name string
+	// Document, Says is the sentence that holds the pod.
+	Document, Says string
+
+	is func(o *Oracle, pod *corev1.Pod) bool
+}
+
+// Waits are all of them.
+var Waits = []Wait{
+	{
+		Name:     "another copy of what it has is broken for ever",
+		Document: "deploy/docs/policy.md",
+		Says:     "missing = n - own - after: others that are not available.",
+		is:       (*Oracle).besideIncurable,
+	},
+	{
+		Name:     "it is below the hold line, and would not go alone",
+		Document: "deploy/docs/policy.md",
+		Says:     "passes those if guards keep the controller from every one of them (all Closed)",
+		is:       (*Oracle).belowTheLine,
+	},
+	{
+		Name:     "it may have the last copy, and its data would be gone",
+		Document: "deploy/docs/runbook.md",
+		Says:     "or the last at all, and its disk would not survive",
+		is:       (*Oracle).hasTheLast,
+	},
+	{
+		Name:     "nobody has an agent that could say where its copies are, and its data would be gone",
+		Document: "deploy/docs/policy.md",
+		Says:     "A pod whose data would be lost is held by `sole-copy`.",
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.nobodySpeaks() && o.loses(pod) },
+	},
+	{
+		Name:     "it is to be replaced and has no agent that could empty it",
+		Document: "deploy/docs/policy.md",
+		Says:     "Or it is to be replaced and `refused: veto`: nobody could empty it",
+		is: func(o *Oracle, pod *corev1.Pod) bool {
+			return o.limits.Replaced && len(pod.Spec.InitContainers) == 0 && o.outdated(pod)
+		},
+	},
+}
+
+// follower is why a pod waits until a person has put another right.
+type follower struct {
+	Wait
+	behind func(o *Oracle, pod, first *corev1.Pod) bool
+}
+
+var followers = []follower{
+	{
+		Wait: Wait{
+			Name:     "a shard has nobody who could lead it, and the pod is no correction",
+			Document: "deploy/docs/policy.md",
+			Says:     "a group that needs a leader has none",
+		},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
+			return o.hasTheLast(first) && (!o.Broken(pod) || !o.wanted(pod.Name))
+		},
+	},
+	{
+		Wait: Wait{
+			Name:     "its pool is scaled down first",
+			Document: "deploy/docs/policy.md",
+			Says:     "its pool has an `operation`, and its reason is neither ScaleDown nor Replacement",
+		},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
+			return o.setOf(pod.Name) == o.setOf(first.Name) && o.wanted(pod.Name) && !o.wanted(first.Name)
+		},
+	},
+	{
+		Wait:   Wait{Name: "it goes last", Document: "deploy/docs/policy.md", Says: "it is `last`, and anybody is before it in the order"},
+		behind: func(o *Oracle, pod, _ *corev1.Pod) bool { return o.overseer == pod.Name },
+	},
+	{
+		Wait:   Wait{Name: "its rank is higher", Document: "deploy/docs/policy.md", Says: "a pod of a lower rank is desired and away, or in the order"},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool { return o.db.RankOf(first.Name) < o.db.RankOf(pod.Name) },
+	},
+	{
+		Wait: Wait{Name: "the hold line comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
+			return o.limits.Line && o.setOf(pod.Name) == o.setOf(first.Name) && o.outdated(first) && workload.Ordinal(pod.Name) < workload.Ordinal(first.Name)
+		},
+	},
+	{
+		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "Any other group holds when after is less than least."},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
+			above := o.setOf(pod.Name) == o.setOf(first.Name) && workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
+			return above && o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true})
+		},
+	},
+}
+
+// waits is a pod that may be left as it is, and why, if everybody else who is not
+// through waits, too, or for such a one. Empty: somebody need not wait.
+func (o *Oracle) waits() (pod, why string) {
+	var first, others []*corev1.Pod
+	for _, name := range o.server.Names(api.Pods) {
+		p := o.server.Pod(name)
+		if o.through(p) {
+			continue
+		}
+		if at := slices.IndexFunc(Waits, func(w Wait) bool { return w.is(o, p) }); at < 0 {
+			others = append(others, p)
+		} else {
+			first = append(first, p)
+			pod, why = p.Name, Waits[at].Name
+		}
+	}
+	for _, p := range others {
+		if !slices.ContainsFunc(followers, func(f follower) bool {
+			return slices.ContainsFunc(first, func(of *corev1.Pod) bool { return f.behind(o, p, of) })
+		}) {
+			return "", ""
+		}
+	}
+	for _, name := range o.Desired() {
+		if o.server.Pod(name) == nil && !o.uncreated(name) {
+			return "", ""
+		}
+	}
+	return pod, why
+}
+
+// MustWait tells whether the rollout cannot end before a person has done something,
+// and nothing is left to be done before.
+func (o *Oracle) MustWait() bool {
+	for _, claim := range o.server.Cluster(o.limits.Cluster).Status.Claims {
+		if !o.uncreated(claim.Pod) {
+			return false
+		}
+	}
+	pod, _ := o.waits()
+	return pod != ""
+}
+
+// through: nothing is to be done about a pod.
+func (o *Oracle) through(pod *corev1.Pod) bool {
+	return o.wanted(pod.Name) && !o.outdated(pod) && len(pod.Spec.InitContainers) > 0 && workload.Ready(pod) && o.db.There(pod.Name)
+}
+
+// besideIncurable: a pod is to go and has a copy of a shard of which another is broken
+// for ever. With it more would be away than may, or none be left.
+func (o *Oracle) besideIncurable(pod *corev1.Pod) bool {
+	broken := o.db.Incurable()
+	for _, shard := range o.db.Truth() {
+		away, left, hosts := 1, 0, false
+		for _, c := range shard.Copies {
+			switch c.Pod {
+			case pod.Name:
+				hosts = c.Active
+			case broken[shard.ID]:
+				away++
+			default:
+				left++
+			}
+		}
+		if hosts && away > 1 && o.outdated(pod) && (away > o.limits.Shard || left == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasTheLast: a pod cannot come back by itself, and has a copy of a shard of which
+// none serves elsewhere. Its database has run, and its data would be gone with it.
+func (o *Oracle) hasTheLast(pod *corev1.Pod) bool {
+	if !o.limits.Ephemeral || !o.Broken(pod) || !hasRun(pod) {
+		return false
+	}
+	for _, shard := range o.db.Truth() {
+		hosts, elsewhere := false, false
+		for _, c := range shard.Copies {
+			hosts = hosts || c.Pod == pod.Name
+			elsewhere = elsewhere || c.Pod != pod.Name && c.Active
+		}
+		if hosts && !elsewhere {
+			return true
+		}
+	}
+	return false
+}
+
+// hasRun: the container of the database was started.
+func hasRun(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == workload.Database && (c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
+	})
+}
+
+// loses: what is on a pod is gone with it.
+func (o *Oracle) loses(pod *corev1.Pod) bool { return o.limits.Ephemeral || !o.wanted(pod.Name) }
+
+// nobodySpeaks: no pod has an agent.
+func (o *Oracle) nobodySpeaks() bool {
+	return !slices.ContainsFunc(o.server.Names(api.Pods), func(name string) bool { return len(o.server.Pod(name).Spec.InitContainers) > 0 })
+}
+
+// tended: the pod's own agent can take back what was left on its member.
+func (o *Oracle) tended(name string) bool {
+	pod := o.server.Pod(name)
+	return pod != nil && len(pod.Spec.InitContainers) > 0 && o.db.Up(name)
+}
+
+// uncreated: a pod is to exist and does not, because its controller waits for one below it.
+func (o *Oracle) uncreated(name string) bool {
+	set := o.setOf(name)
+	if !o.wanted(name) || o.server.Pod(name) != nil || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
+		return false
+	}
+	for n := workload.First(set); n < workload.Ordinal(name); n++ {
+		if pod := o.server.Pod(workload.PodName(set, n)); pod == nil || !workload.Ready(pod) {
+			return true
+		}
+	}
+	return false
+}
+
+// belowTheLine: a pod does not work, and nobody may correct it: where no guard
+// enforces, the hold line would free those above it as well, and they may not all go
+// with it. Only a person can weigh that; the phase must say Stalled.
+func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
+	set := o.setOf(pod.Name)
+	if !o.limits.Line || o.server.Enforce || set == nil || o.server.Cluster(o.limits.Cluster).Status.Phase != policy.ClusterStalled {
+		return false
+	}
+	template := workload.Template(set)
+	line := workload.First(set) + int(workload.Partition(set)) // Kubernetes counts it from the first ordinal on
+	waits := func(n int) bool {
+		pod := o.server.Pod(workload.PodName(set, n))
+		return n < line && pod != nil && workload.Revision(pod) != template
+	}
+	n := workload.Ordinal(pod.Name)
+	if !o.wanted(pod.Name) || !waits(n) || o.db.Whole(pod.Name) {
+		return false
+	}
+	with := map[string]bool{}
+	for above := n + 1; above < workload.First(set)+int(*set.Spec.Replicas); above++ {
+		if waits(above) {
+			with[workload.PodName(set, above)] = true
+		}
+	}
+	return len(with) > 0 && o.tooMany(with)
+}
+
+// tooMany: more may be away with these pods than is allowed, or none of a shard would
+// be left.
+func (o *Oracle) tooMany(with map[string]bool) bool {
+	away := 0
+	for _, name := range o.Desired() {
+		if with[name] || !o.db.Whole(name) {
+			away++
+		}
+	}
+	if away > o.limits.Pods {
+		return true
+	}
+	for _, shard := range o.db.Truth() {
+		out, takes := 0, false
+		for _, c := range shard.Copies {
+			if with[c.Pod] || !c.Active {
+				out++
+			}
+			takes = takes || with[c.Pod] && c.Active
+		}
+		if out > o.limits.Shard || takes && out == len(shard.Copies) && out > 1 {
+			return true
+		}
+	}
+	return false
+}

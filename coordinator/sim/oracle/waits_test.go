@@ -1,0 +1,243 @@
+package oracle
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+)
+
+// brokenBelow: db-0 does not work, and another would be freed with it.
+func brokenBelow(unguarded bool, phase policy.ClusterPhase, with string) func(s *scene) {
+	return func(s *scene) {
+		s.server.Enforce = !unguarded
+		s.line(policy.RestLine)
+		s.pod("db-0", "db-0-old")
+		s.pod(with, types.UID(with+"-old"))
+		s.db.Stop("db-0", false)
+		cluster := s.server.Cluster("db").DeepCopy()
+		cluster.Status.Phase = phase
+		s.server.Put(api.Clusters, cluster)
+	}
+}
+
+// leftWaiting: db-1, which has a mark, is out of date, and the other copy of what it has is broken for ever.
+func leftWaiting(s *scene) {
+	s.pod("db-1", "db-1-old")
+	s.db.Ail("db-0", "books/s1", false, true)
+	s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
+}
+
+// What is left at the end. No claim is, in these.
+func TestEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits Limits
+		done   bool
+		story  func(s *scene)
+		broken []string
+	}{
+		"all well": {done: true},
+		"not done": {broken: []string{"L1"}},
+		"the template of another pool": {done: true, limits: Limits{Sets: []string{"dbx"}}, story: func(s *scene) {
+			s.pod("dbx-0", "dbx-0-uid") // which runs v1
+		}},
+		"an old template":    {done: true, story: func(s *scene) { s.pod("db-1", "db-1-new") }, broken: []string{"L2"}},
+		"a line at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(policy.RestLine) }},
+		"a line left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
+		"a line of others":   {done: true, story: func(s *scene) { s.line(1) }},
+		"a line not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},
+		"a broken pod below the line, which one that would go too may not follow": {
+			limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-1"),
+		},
+		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterWaiting, "db-1"), broken: []string{"L1"}},
+		"the same, where all may go":         {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-2"), broken: []string{"L1"}},
+		"the same, where the last copy goes": {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-1")},
+		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-1")},
+		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(false, policy.ClusterStalled, "db-1"), broken: []string{"L1"}},
+		"the same, without a line":           {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, policy.ClusterStalled, "db-1"), broken: []string{"L1"}},
+		"a mark": {done: true, broken: []string{"I11"}, story: func(s *scene) {
+			s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
+		}},
+		"a mark of a pod that waits without an agent": {limits: Limits{Shard: 1}, story: func(s *scene) {
+			leftWaiting(s)
+			s.unjoined("db-1")
+		}},
+		"a mark of a pod that waits": {broken: []string{"I11"}, limits: Limits{Shard: 1}, story: leftWaiting},
+		"a mark of a pod without an agent": {done: true, broken: []string{"I11"}, story: func(s *scene) {
+			s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
+			s.unjoined("db-1")
+		}},
+		"a claim": {done: true, broken: []string{"I11", "I11", "I11"}, story: func(s *scene) { s.claims() }},
+		"an open guard": {done: true, broken: []string{"I11"}, story: func(s *scene) {
+			pod := s.server.Pod("db-1").DeepCopy()
+			pod.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardOpen
+			s.server.Put(api.Pods, pod)
+		}},
+	} {
+		broken := ends(t, c.limits, c.done, c.story)
+		require.Equal(t, c.broken, broken, name)
+	}
+}
+
+// ends is the judgement at the end of a run in which all pods run the last template
+// and nobody is claimed, but for the story.
+func ends(t *testing.T, limits Limits, done bool, story func(s *scene)) []string {
+	return play(t, limits, nil, func(s *scene) {
+		cluster := s.server.Cluster("db").DeepCopy()
+		cluster.Status.Claims = nil
+		s.server.Put(api.Clusters, cluster)
+		for _, name := range s.server.Names(api.Pods) {
+			s.edit(name, func(pod *corev1.Pod) { pod.Labels[workload.LabelRevision] = "v2" })
+		}
+		if story != nil {
+			story(s)
+		}
+		s.o.End(done, "")
+	})
+}
+
+func (s *scene) edit(name string, edit func(pod *corev1.Pod)) {
+	pod := s.server.Pod(name).DeepCopy()
+	edit(pod)
+	s.server.Put(api.Pods, pod)
+}
+
+// old pods run the first template.
+func (s *scene) old(pods ...string) {
+	for _, name := range pods {
+		s.edit(name, func(pod *corev1.Pod) { pod.Labels[workload.LabelRevision] = "v1" })
+	}
+}
+
+// fails has the databases of outdated pods never come back; they have run.
+func (s *scene) fails(pods ...string) {
+	s.old(pods...)
+	for _, name := range pods {
+		s.db.Stop(name, false)
+		s.edit(name, func(pod *corev1.Pod) {
+			pod.Status.Conditions = nil
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: workload.Database, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		})
+	}
+	s.o.Broken = func(pod *corev1.Pod) bool { return slices.Contains(pods, pod.Name) }
+}
+
+// agentless pods have no agent.
+func (s *scene) agentless(pods ...string) {
+	for _, name := range pods {
+		s.edit(name, func(pod *corev1.Pod) { pod.Spec.InitContainers = nil })
+	}
+}
+
+func (s *scene) scale(replicas int32) {
+	s.set = s.set.DeepCopy()
+	s.set.Spec.Replicas = &replicas
+	s.server.Put(api.Sets, s.set)
+}
+
+// removed has a pod be gone, under its claim.
+func (s *scene) removed(name string) {
+	cluster := s.server.Cluster("db").DeepCopy()
+	cluster.Status.Claims = []policy.Claim{{ID: "claim", Pod: name, UID: string(s.server.Pod(name).UID), Epoch: 1}}
+	s.server.Put(api.Clusters, cluster)
+	s.server.Drop(api.Pods, name)
+}
+
+func (s *scene) mark(pod string) {
+	s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName(pod), Shard: "books/s1"})
+}
+
+// A run does not end early while a claim is open, though a person has to act.
+func TestMustWait(t *testing.T) {
+	for _, claimed := range []bool{false, true} {
+		play(t, Limits{Ephemeral: true}, nil, func(s *scene) {
+			s.fails("db-0", "db-1", "db-2")
+			s.agentless("db-0", "db-1", "db-2")
+			if !claimed {
+				cluster := s.server.Cluster("db").DeepCopy()
+				cluster.Status.Claims = nil
+				s.server.Put(api.Clusters, cluster)
+			}
+			require.Equal(t, !claimed, s.o.MustWait())
+		})
+	}
+}
+
+// Each wait for a person, and what is so near to it that nobody need wait.
+func TestWaits(t *testing.T) {
+	stuck := []string{"L1"}
+	all := []string{"db-0", "db-1", "db-2"}
+	lost := func(s *scene) { s.fails("db-0", "db-1") }
+	for name, c := range map[string]struct {
+		limits Limits
+		story  func(s *scene)
+		broken []string
+	}{
+		"another copy is broken for ever":                                {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
+		"it was broken, and a restart cures it":                          {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, false); s.old("db-1") }, stuck},
+		"it is broken for ever, and two may be away, which would be all": {Limits{Shard: 2}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1") }, nil},
+		"it is broken for ever, and two of three may be away": {Limits{Shard: 2}, func(s *scene) {
+			s.db.AddShard("books/s2", all...)
+			s.db.Ail("db-0", "books/s2", false, true)
+			s.old("db-1")
+		}, stuck},
+		"it is broken for ever, and its own pod has not gone": {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-0") }, stuck},
+		"it is broken for ever, and a third pod has not gone": {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1", "db-2") }, stuck},
+		"it is broken for ever, and a third pod goes last": {Limits{Shard: 1}, func(s *scene) {
+			s.db.Ail("db-0", "books/s1", false, true)
+			s.old("db-1", "db-2")
+			s.o.overseer = "db-2"
+		}, nil},
+		"it is broken for ever, and a third pod has a higher rank": {Limits{Shard: 1}, func(s *scene) {
+			s.db.Ail("db-0", "books/s1", false, true)
+			s.old("db-1", "db-2")
+			s.db.Rank("db-2", 1)
+		}, nil},
+
+		"the last copies would be gone":                                 {Limits{Ephemeral: true}, lost, nil},
+		"the last copies are on disks that stay":                        {Limits{}, lost, stuck},
+		"a copy serves elsewhere":                                       {Limits{Ephemeral: true}, func(s *scene) { s.fails("db-0") }, stuck},
+		"the last copies are on pods that may come back":                {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.o.Broken = func(*corev1.Pod) bool { return false } }, stuck},
+		"the last copies would be gone, and a third is well":            {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.old("db-2") }, nil},
+		"the last copies would be gone, and a third is to be corrected": {Limits{Ephemeral: true}, func(s *scene) { s.fails(all...) }, stuck},
+		"the last copies are on pods that never started": {Limits{Ephemeral: true}, func(s *scene) {
+			lost(s)
+			for _, name := range []string{"db-0", "db-1"} {
+				s.edit(name, func(pod *corev1.Pod) {
+					pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+				})
+			}
+		}, stuck},
+		"a mark is on a pod that does not run":       {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-1") }, nil},
+		"a mark is on a pod that could take it back": {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-2") }, []string{"I11"}},
+		"one above is not created": {Limits{Ephemeral: true}, func(s *scene) {
+			lost(s)
+			s.removed("db-2")
+			s.set = s.set.DeepCopy()
+			s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+			s.server.Put(api.Sets, s.set)
+		}, nil},
+		"one above is not created, though its controller would": {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.removed("db-2") }, stuck},
+
+		"nobody has an agent, and the data would be gone": {Limits{Ephemeral: true}, func(s *scene) { s.agentless(all...); s.old("db-1") }, nil},
+		"nobody has an agent, and the data stay":          {Limits{}, func(s *scene) { s.agentless(all...); s.old("db-1") }, stuck},
+		"one has an agent":                                {Limits{Ephemeral: true}, func(s *scene) { s.agentless("db-0", "db-1"); s.old("db-1") }, stuck},
+		"nobody has an agent, and one leaves":             {Limits{}, func(s *scene) { s.agentless(all...); s.scale(2) }, nil},
+
+		"replaced, without an agent":   {Limits{Replaced: true}, func(s *scene) { s.agentless("db-2"); s.old("db-2") }, nil},
+		"replaced, with an agent":      {Limits{Replaced: true}, func(s *scene) { s.old("db-2") }, stuck},
+		"restarted, without an agent":  {Limits{}, func(s *scene) { s.agentless("db-2"); s.old("db-2") }, stuck},
+		"up to date, without an agent": {Limits{Replaced: true}, func(s *scene) { s.agentless("db-2") }, stuck},
+	} {
+		require.Equal(t, c.broken, ends(t, c.limits, false, c.story), name)
+	}
+}
