@@ -80,7 +80,7 @@ func three(t *testing.T) *victim {
 		return true
 	})
 	for i := range 3 {
-		_, err := v.as(i, config.RoleReader).GetReport(t.Context(), &rollcallv1.GetReportRequest{Fresh: true})
+		_, err := v.as(i, config.RoleReader).GetReport(t.Context(), &rollcallv1.GetReportRequest{Fresh: true}, grpc.WaitForReady(true))
 		require.NoError(t, err)
 	}
 	return v
