@@ -34,6 +34,7 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 	first, second := r.members[0], r.members[1]
 	coordinator := first.as(config.RoleCoordinator)
 
+	asked := time.Now()
 	report := first.report(true)
 	require.Empty(t, report.Error)
 	require.Equal(t, "Memory", report.Engine)
@@ -42,7 +43,7 @@ func TestPrepareAndRestoreOverTheWire(t *testing.T) {
 	require.Equal(t, rollcallv1.Drain_DRAIN_NONE, report.Drain)
 	require.Len(t, report.Groups, 2)
 	require.Len(t, report.Groups[0].Members, 3)
-	require.Less(t, report.Age.AsDuration(), 5*time.Second)
+	require.LessOrEqual(t, report.Age.AsDuration(), time.Since(asked), "it looked after it was asked")
 	require.Equal(t, testUID, report.Identity.ClusterUid)
 
 	// Phase one changes nothing.
@@ -226,7 +227,7 @@ func dial(address string, c *tls.Config) error {
 		return err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
 		return err
 	}
@@ -269,8 +270,9 @@ func TestRefusedOrders(t *testing.T) {
 func TestNoOrderBeforePeersWereHeard(t *testing.T) {
 	database := memory.New(memory.Options{}, node(0))
 	r := newRing(t, database)
+	const limit = time.Hour
 	m := r.start(0, func(o *Options) {
-		o.SyncTimeout = 2 * time.Second
+		o.SyncTimeout = limit
 		o.Peers = func(context.Context, string) ([]netip.AddrPort, error) { return nil, errors.New("no such host") }
 	})
 	r.run(m)
@@ -280,10 +282,11 @@ func TestNoOrderBeforePeersWereHeard(t *testing.T) {
 	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
 	_, err = coordinator.Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim", Fence: &rollcallv1.Fence{ClusterUid: testUID, Epoch: 1}})
 	requireRefused(t, err, codes.Unavailable, ReasonNotSynced)
-	eventually(t, "it has waited long enough", func() bool {
-		_, err := coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
-		return err == nil
-	})
+	m.agent.mesh.mu.Lock()
+	m.agent.mesh.since = m.agent.mesh.since.Add(-limit)
+	m.agent.mesh.mu.Unlock()
+	_, err = coordinator.Prepare(t.Context(), m.order(1, "claim", nil, false))
+	require.NoError(t, err, "it has waited long enough")
 }
 
 func TestStreams(t *testing.T) {
@@ -296,9 +299,11 @@ func TestStreams(t *testing.T) {
 	require.True(t, first.AllGroups)
 
 	r.database.Stop(node(2)) // changes what node 0 says of its groups
-	next, err := reports.Recv()
-	require.NoError(t, err)
-	require.Equal(t, rollcallv1.Verdict_VERDICT_RECOVERABLE, next.Verdict)
+	next := first
+	for next.Verdict != rollcallv1.Verdict_VERDICT_RECOVERABLE { // the same may be said once more meanwhile
+		next, err = reports.Recv()
+		require.NoError(t, err)
+	}
 	require.Greater(t, next.Sequence, first.Sequence)
 
 	rosters, err := m.as(config.RoleReader).WatchRoster(t.Context(), &rollcallv1.WatchRosterRequest{})

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
@@ -278,8 +279,11 @@ func (p *peers) close() {
 // peerError says in words, and without gRPC's, what another agent answered.
 func peerError(ctx context.Context, node string, err error) error {
 	text := engines.OneLine(status.Convert(err).Message())
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %s: %w", engines.OneLine(node), text, ctx.Err())
+	case status.Code(err) == codes.DeadlineExceeded: // the other's clock was the first to say so
+		return fmt.Errorf("%s: %s: %w", engines.OneLine(node), text, context.DeadlineExceeded)
 	}
 	return fmt.Errorf("%s: %s", engines.OneLine(node), text)
 }

@@ -287,6 +287,18 @@ func TestTendingOfAMember(t *testing.T) {
 	require.LessOrEqual(t, all[0].tended(), before)
 }
 
+// Whose clock ends a call is chance: it is the same error.
+func TestWhoseClockEndsACall(t *testing.T) {
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for _, ctx := range []context.Context{t.Context(), late} {
+		err := peerError(ctx, "n1", status.Error(codes.DeadlineExceeded, "hung"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "n1: hung")
+	}
+	require.NotErrorIs(t, peerError(t.Context(), "n1", status.Error(codes.Aborted, "hung")), context.DeadlineExceeded)
+}
+
 // A host that takes connections and says nothing costs a bounded time.
 func TestSilentPeerIsBounded(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -92,7 +92,7 @@ func (r *ring) start(i int, change ...func(*Options)) *member {
 	o := Options{
 		Identity: config.Identity{
 			Namespace: testNamespace, Cluster: testCluster, Pod: m.pod, PodUID: fmt.Sprintf("uid-%d", i),
-			PodIP: ip, Node: "kube1", Zone: "z1", StopToken: "secret", Grace: 20 * time.Second,
+			PodIP: ip, Node: "kube1", Zone: "z1", StopToken: "secret", Grace: 10 * time.Minute,
 		},
 		NewEngine: func(f config.File, _ engines.Peers) (engines.Engine, error) {
 			if f.Engine != "Memory" {
@@ -101,7 +101,7 @@ func (r *ring) start(i int, change ...func(*Options)) *member {
 			return r.database.Engine(node(i)), nil
 		},
 		Version: "test", ConfigDir: m.dir, StateDir: r.t.TempDir(),
-		GossipPort: r.gossip, ProbeInterval: 200 * time.Millisecond, SyncTimeout: 5 * time.Second,
+		GossipPort: r.gossip, ProbeInterval: 200 * time.Millisecond, ProbeTimeout: time.Minute, SyncTimeout: 5 * time.Second,
 		ConfigInterval: 100 * time.Millisecond,
 		Peers: func(context.Context, string) ([]netip.AddrPort, error) {
 			r.mu.Lock()
@@ -275,10 +275,11 @@ func seesAll(t testing.TB, m *member, n int) {
 	})
 }
 
-// eventually polls real time; how long it takes decides nothing, within reason.
+// eventually polls real time. How long it takes decides nothing: the limit ends what
+// never happens.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); {
 		if time.Now().After(deadline) {
 			require.FailNow(t, "never: "+what)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -71,33 +72,35 @@ func TestNoAPIServerIsAnError(t *testing.T) {
 }
 
 func TestPartsEndInReverse(t *testing.T) {
-	var mu sync.Mutex
-	var order []string
-	parts := func(failing string) (list []part) {
-		for _, name := range []string{"a", "b", "c"} {
-			list = append(list, part{name, func(ctx context.Context) error {
-				if name == failing {
-					return errors.New("cannot go on")
-				}
-				<-ctx.Done()
-				mu.Lock()
-				defer mu.Unlock()
-				order = append(order, name)
-				return nil
-			}})
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var order []string
+		parts := func(failing string) (list []part) {
+			for _, name := range []string{"a", "b", "c"} {
+				list = append(list, part{name, func(ctx context.Context) error {
+					if name == failing {
+						return errors.New("cannot go on")
+					}
+					<-ctx.Done()
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, name)
+					return nil
+				}})
+			}
+			return list
 		}
-		return list
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	time.AfterFunc(10*time.Millisecond, stop)
-	require.NoError(t, runParts(ctx, quiet, parts("")))
-	require.Equal(t, []string{"c", "b", "a"}, order)
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Millisecond, stop)
+		require.NoError(t, runParts(ctx, quiet, parts("")))
+		require.Equal(t, []string{"c", "b", "a"}, order)
 
-	order = nil
-	err := runParts(t.Context(), quiet, parts("b"))
-	require.ErrorContains(t, err, "b: "+errNoPart.Error())
-	require.ErrorContains(t, err, "cannot go on")
-	require.Equal(t, []string{"c", "a"}, order)
+		order = nil
+		err := runParts(t.Context(), quiet, parts("b"))
+		require.ErrorContains(t, err, "b: "+errNoPart.Error())
+		require.ErrorContains(t, err, "cannot go on")
+		require.Equal(t, []string{"c", "a"}, order)
+	})
 }
 
 func TestHealthReadinessAndMetrics(t *testing.T) {

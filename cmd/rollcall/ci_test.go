@@ -48,7 +48,7 @@ func TestStatusWaitAsAStepOfCI(t *testing.T) {
 		t.Run(c.said, func(t *testing.T) {
 			w := newWorld(t, c.before...)
 			r := &running{t: t}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			shell := exec.CommandContext(ctx, "sh", "-c", step)
 			shell.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(w.dir, "kubeconfig"), "HOME="+w.dir, "TIMEOUT="+c.timeout)

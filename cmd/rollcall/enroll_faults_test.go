@@ -32,7 +32,7 @@ func TestEnrollLeavesWhatSomebodySetMeanwhile(t *testing.T) {
 		}
 		return was(rw, r)
 	}
-	code, _, stderr := e.run("enroll", "search", "--timeout", "1s")
+	code, _, stderr := e.run("enroll", "search", "--timeout", "5m")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "StatefulSet search in namespace prod was changed while this looked")
 	require.EqualValues(t, 3, *e.sets["search"].Spec.UpdateStrategy.RollingUpdate.Partition)
@@ -55,7 +55,7 @@ func TestEnrollGoesOnAfterTheStatusWasWritten(t *testing.T) {
 		}
 		return done
 	}
-	code, stdout, stderr := e.run("enroll", "search", "--timeout", "1s")
+	code, stdout, stderr := e.run("enroll", "search", "--timeout", "5m")
 	require.Contains(t, stdout, "statefulset/search labelled", stderr)
 	require.Contains(t, stdout, "databasecluster/search created", stderr)
 	require.Zero(t, code, stderr)
@@ -76,7 +76,7 @@ func TestEnrollDoesNotSayThatNothingWasWritten(t *testing.T) {
 		}
 		return was(rw, r)
 	}
-	code, _, stderr := e.run("enroll", "search", "--timeout", "1s")
+	code, _, stderr := e.run("enroll", "search", "--timeout", "5m")
 	require.Equal(t, 1, code)
 	require.NotContains(t, stderr, "nothing was written")
 	require.Contains(t, stderr, "whether this was written is not known")
@@ -107,7 +107,7 @@ func TestEnrollDoesNotCountOnWhatIsBeingDeleted(t *testing.T) {
 	e.mu.Lock()
 	e.show()
 	e.mu.Unlock()
-	code, _, stderr := e.run("enroll", "search", "--timeout", "1s")
+	code, _, stderr := e.run("enroll", "search", "--timeout", "5m")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "DatabaseCluster search is being deleted")
 }
@@ -117,13 +117,13 @@ func TestEnrollLetsNoOtherEngineJoin(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), solr("search"), solr("books", func(s *appsv1.StatefulSet) { s.UID = "s2"; s.Spec.Template.Spec.Containers[0].Image = "postgres:17" }))
 	e.must("enroll", "search")
 	e.writes = nil
-	_, _, stderr := e.run("enroll", "books", "--name", "search", "--timeout", "1s")
+	_, _, stderr := e.run("enroll", "books", "--name", "search", "--timeout", "5m")
 	require.Contains(t, stderr, "the image postgres:17")
 	require.Empty(t, e.writes)
 	e2 := newEnrollWorld(t, rolling(t), solr("blue"), solr("search", func(s *appsv1.StatefulSet) { s.UID = "s2"; s.Spec.Template.Spec.Containers[0].Image = "mysql:9" }))
 	_, _, _ = e2.run("enroll", "blue", "--name", "search", "--timeout", "1s")
 	e2.writes = nil
-	_, _, stderr = e2.run("enroll", "search", "--timeout", "1s")
+	_, _, stderr = e2.run("enroll", "search", "--timeout", "5m")
 	require.Contains(t, stderr, "DatabaseCluster search is of Solr, and the image mysql:9")
 	require.Empty(t, e2.writes)
 }
@@ -142,6 +142,6 @@ func TestEnrollWaitsThroughFailures(t *testing.T) {
 		}
 		return was(rw, r)
 	}
-	code, _, stderr := e.run("enroll", "search", "--timeout", "10s")
+	code, _, stderr := e.run("enroll", "search", "--timeout", "5m")
 	require.Zero(t, code, stderr)
 }

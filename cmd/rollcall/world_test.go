@@ -161,7 +161,7 @@ func (w *world) start(ctx context.Context, args ...string) *running {
 // says returns when the program has written the text.
 func (r *running) says(text string) {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return strings.Contains(r.out.String()+r.errOut.String(), text) }, time.Minute, 5*time.Millisecond,
+	require.Eventually(r.t, func() bool { return strings.Contains(r.out.String()+r.errOut.String(), text) }, 2*time.Minute, 5*time.Millisecond,
 		"%s is not in what it writes", text)
 }
 

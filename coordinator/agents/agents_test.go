@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -162,43 +163,46 @@ func TestSilentStreamIsStartedAnew(t *testing.T) {
 
 // A report that was overtaken does not come back.
 func TestOldReportsAreDropped(t *testing.T) {
-	h := start(t, nil)
-	f := newFakeAgent("search-0", "u0")
-	h.serve("10.0.0.1", search, f)
-	h.Follow(search, following(zero))
-	f.say(func(r *rollcallv1.Report) { r.Sequence = 50 })
-	eventually(t, func() bool { return h.State(search).Reports["u0"].Report.GetSequence() == 50 })
-	heard := h.timesHeard()
-	f.say(func(r *rollcallv1.Report) { r.Sequence = 20; r.Roles = []string{"old"} })
-	eventually(t, func() bool { return h.timesHeard() > heard })
-	require.Empty(t, h.State(search).Reports["u0"].Report.GetRoles())
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, nil)
+		f := newFakeAgent("search-0", "u0")
+		h.serve("10.0.0.1", search, f)
+		h.Follow(search, following(zero))
+		f.say(func(r *rollcallv1.Report) { r.Sequence = 50 })
+		eventually(t, func() bool { return h.State(search).Reports["u0"].Report.GetSequence() == 50 })
+		f.say(func(r *rollcallv1.Report) { r.Sequence = 20; r.Roles = []string{"old"} })
+		synctest.Wait()
+		require.Empty(t, h.State(search).Reports["u0"].Report.GetRoles())
+	})
 }
 
 // Not even by way of a rest, in which no report is held.
 func TestOldReportsStayDroppedAfterARest(t *testing.T) {
-	h := start(t, nil)
-	f := newFakeAgent("search-0", "u0")
-	f.report.Sequence = 50
-	h.serve("10.0.0.1", search, f)
-	rest := following(zero)
-	rest.Reports = false
-	came := func() bool { return h.State(search).Reports["u0"].Report.GetSequence() == 50 }
-	h.Follow(search, following(zero))
-	eventually(t, came)
-	h.Follow(search, rest)
-	eventually(t, func() bool { return f.open("reports") == 0 })
-	require.Empty(t, h.State(search).Reports)
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, nil)
+		f := newFakeAgent("search-0", "u0")
+		f.report.Sequence = 50
+		h.serve("10.0.0.1", search, f)
+		rest := following(zero)
+		rest.Reports = false
+		came := func() bool { return h.State(search).Reports["u0"].Report.GetSequence() == 50 }
+		h.Follow(search, following(zero))
+		eventually(t, came)
+		h.Follow(search, rest)
+		eventually(t, func() bool { return f.open("reports") == 0 })
+		require.Empty(t, h.State(search).Reports)
 
-	f.say(func(r *rollcallv1.Report) { r.Sequence = 20; r.Roles = []string{"old"} })
-	heard := h.timesHeard()
-	h.Follow(search, following(zero))
-	eventually(t, func() bool { return h.timesHeard() > heard })
-	require.Empty(t, h.State(search).Reports)
-	f.say(func(r *rollcallv1.Report) { r.Sequence = 19 })
-	_, err := h.Fresh(t.Context(), search, "u0")
-	require.ErrorIs(t, err, ErrPlayedBack)
-	f.say(func(r *rollcallv1.Report) { r.Sequence = 50 })
-	eventually(t, came)
+		f.say(func(r *rollcallv1.Report) { r.Sequence = 20; r.Roles = []string{"old"} })
+		h.Follow(search, following(zero))
+		synctest.Wait()
+		require.Equal(t, 1, f.open("reports"), "it was sent")
+		require.Empty(t, h.State(search).Reports)
+		f.say(func(r *rollcallv1.Report) { r.Sequence = 19 })
+		_, err := h.Fresh(t.Context(), search, "u0")
+		require.ErrorIs(t, err, ErrPlayedBack)
+		f.say(func(r *rollcallv1.Report) { r.Sequence = 50 })
+		eventually(t, came)
+	})
 }
 
 // What a fresh report shows began after the call for it.

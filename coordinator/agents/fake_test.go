@@ -238,7 +238,7 @@ func start(t *testing.T, change func(*Options)) *harness {
 			return &tls.Config{Certificates: []tls.Certificate{client}, RootCAs: h.authority.pool}, nil
 		},
 		Dial:       h.dial,
-		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, CallTimeout: 5 * time.Second,
+		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, CallTimeout: time.Minute,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
@@ -260,7 +260,7 @@ func start(t *testing.T, change func(*Options)) *harness {
 		select {
 		case err := <-ended:
 			require.NoError(t, err)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("Run did not end")
 		}
 	})
@@ -276,7 +276,7 @@ func (h *harness) timesHeard() int {
 
 func eventually(t *testing.T, f func() bool) {
 	t.Helper()
-	require.Eventually(t, f, 30*time.Second, 2*time.Millisecond)
+	require.Eventually(t, f, 2*time.Minute, 2*time.Millisecond)
 }
 
 func following(targets ...Target) Following {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/test/bufconn"
@@ -72,6 +71,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 func TestHandshakesOfOneClusterHoldUpNoOther(t *testing.T) {
 	h := start(t, nil)
 	var mute []Target
+	begun := make(chan struct{}, 2*handshakes)
 	for i := range 2 * handshakes {
 		ip := fmt.Sprintf("10.0.1.%d", i)
 		listener := bufconn.Listen(1 << 10)
@@ -81,15 +81,21 @@ func TestHandshakesOfOneClusterHoldUpNoOther(t *testing.T) {
 		h.network.mu.Unlock()
 		go func() {
 			for {
-				if _, err := listener.Accept(); err != nil {
+				c, err := listener.Accept()
+				if err != nil {
 					return
+				}
+				if _, err := c.Read(make([]byte, 1)); err == nil {
+					begun <- struct{}{}
 				}
 			}
 		}()
 		mute = append(mute, Target{Pod: fmt.Sprintf("mute-%d", i), UID: fmt.Sprintf("m%d", i), IP: ip})
 	}
 	h.Follow(Key{Namespace: "prod", Name: "mute"}, following(mute...))
-	time.Sleep(50 * time.Millisecond)
+	for range handshakes { // no more begin while these last
+		<-begun
+	}
 	h.Follow(search, following(h.many(2)...))
 	eventually(t, func() bool { return len(h.State(search).Reports) == 2 })
 }

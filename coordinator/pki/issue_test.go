@@ -29,7 +29,7 @@ func trusts(a Authority, pair Pair, now time.Time) error {
 func handshake(t *testing.T, client, server *tls.Config) (clientErr, serverErr error) {
 	t.Helper()
 	near, far := net.Pipe()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	require.NoError(t, near.SetDeadline(deadline))
 	require.NoError(t, far.SetDeadline(deadline))
 	done := make(chan error, 1)

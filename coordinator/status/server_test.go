@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -203,16 +204,18 @@ func TestWatchEndsWithTheCluster(t *testing.T) {
 }
 
 func TestStoppingEndsWatches(t *testing.T) {
-	conn, stop := serve(t, leading(search(t)))
-	stream, err := rollcallv1.NewCoordinatorServiceClient(conn).WatchCluster(t.Context(), &rollcallv1.WatchClusterRequest{Namespace: "prod", Name: "search"})
-	require.NoError(t, err)
-	_, err = stream.Recv()
-	require.NoError(t, err)
-	begun := time.Now()
-	stop()
-	require.Less(t, time.Since(begun), stopTimeout, "a watch must not hold up the end")
-	_, err = stream.Recv()
-	require.Equal(t, codes.Unavailable, grpcstatus.Code(err))
+	synctest.Test(t, func(t *testing.T) {
+		conn, stop := serve(t, leading(search(t)))
+		stream, err := rollcallv1.NewCoordinatorServiceClient(conn).WatchCluster(t.Context(), &rollcallv1.WatchClusterRequest{Namespace: "prod", Name: "search"})
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		require.NoError(t, err)
+		begun := time.Now()
+		stop()
+		require.Less(t, time.Since(begun), stopTimeout, "a watch must not hold up the end")
+		_, err = stream.Recv()
+		require.Equal(t, codes.Unavailable, grpcstatus.Code(err))
+	})
 }
 
 // What grpcurl needs when it has no .proto file.

@@ -36,12 +36,12 @@ func strays() []string {
 	return out
 }
 
-// requireNoneLeft waits a little: closing is not instantaneous.
+// requireNoneLeft waits: closing is not instantaneous.
 func requireNoneLeft(t *testing.T, before int, connections func() int) {
 	t.Helper()
 	var left []string
 	open := 0
-	for range 100 {
+	for range 2000 {
 		left, open = strays(), 0
 		if connections != nil {
 			open = connections()

@@ -111,6 +111,10 @@ func observeAfterFault(s *suite) {
 }
 
 func contextHonoured(s *suite) {
+	limit := time.Second
+	if !s.h.Virtual { // a real clock also counts what else the machine does
+		limit = s.h.Patience
+	}
 	e := s.engine(0)
 	order := s.order(engines.Handoff)
 	undo := s.plan(e, order)
@@ -130,7 +134,7 @@ func contextHonoured(s *suite) {
 		ctx, cancel := context.WithTimeout(s.Context(), 50*time.Millisecond)
 		start := time.Now()
 		require.Error(s, call(ctx), name)
-		require.Less(s, time.Since(start), time.Second, "%s did not honour its context", name)
+		require.Less(s, time.Since(start), limit, "%s did not honour its context", name)
 		cancel()
 	}
 }

@@ -77,7 +77,7 @@ func (s *simulated) set(name, value string) {
 func (s *simulated) options(pod string) Options {
 	return Options{
 		Instance: pod, Client: s.client(pod), ClusterFile: s.ClusterFile,
-		Timeout: 4 * time.Second, MaxBytes: 4 << 20, Recovered: time.Nanosecond, Maintenance: 100 * time.Hour,
+		Timeout: time.Minute, MaxBytes: 4 << 20, Recovered: time.Nanosecond, Maintenance: 100 * time.Hour,
 	}
 }
 
@@ -120,20 +120,32 @@ func TestConformance(t *testing.T) {
 		}
 		t.Run(version, func(t *testing.T) {
 			enginetest.Run(t, enginetest.Harness{
-				Leaderless: true, Patience: 30 * time.Second, Eventually: 2 * time.Minute,
+				Leaderless: true, Patience: 2 * time.Minute, Eventually: 5 * time.Minute,
 				Start: func(t *testing.T) enginetest.Database {
 					s := simulate(t, fdbsimtest.Options{Version: version, Scale: 300})
+					var made []*Engine
+					limit := time.Minute
 					return enginetest.Database{
 						Members: s.pods,
 						Engine: func(i int) engines.Engine {
 							e, err := New(s.options(s.pods[i]))
 							require.NoError(t, err)
+							e.client.options.Timeout = limit
+							made = append(made, e)
 							if v, _ := parseVersion(version); !v.localities() {
 								_, _ = e.Observe(t.Context()) // how old a recovery is shows from the second look on
 							}
 							return e
 						},
-						Fault:       func(i int, f enginetest.Fault) { s.set("fault-"+s.pods[i], faultName(f)) },
+						Fault: func(i int, f enginetest.Fault) {
+							if limit = time.Minute; f == enginetest.Hung { // only one that hangs is waited for in vain
+								limit = 4 * time.Second
+							}
+							for _, e := range made {
+								e.client.options.Timeout = limit
+							}
+							s.set("fault-"+s.pods[i], faultName(f))
+						},
 						FailChanges: func(after int) { s.set("changes", strconv.Itoa(after)) },
 						Leads:       func(int) int { return 0 },
 						Hosts:       func(i int) int { return s.hosts(s.pods[i]) },

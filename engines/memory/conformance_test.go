@@ -14,7 +14,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	enginetest.Run(t, enginetest.Harness{Start: func(t *testing.T) enginetest.Database {
+	enginetest.Run(t, enginetest.Harness{Virtual: true, Start: func(t *testing.T) enginetest.Database {
 		members := []string{"db-0", "db-1", "db-2", "db-3"}
 		c := memory.New(memory.Options{Step: 1, Allocation: "all"}, members...)
 		for _, g := range []string{"books/shard1", "books/shard2", "pages/shard1"} {

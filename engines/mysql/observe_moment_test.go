@@ -18,7 +18,7 @@ func TestServersThatCannotTellForAMoment(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		defer l.Close()
-		return Options{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}
+		return Options{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, Timeout: time.Minute}
 	}
 	refusing := func(number uint16, words string) func(t *testing.T) Options {
 		return func(t *testing.T) Options {
@@ -33,18 +33,20 @@ func TestServersThatCannotTellForAMoment(t *testing.T) {
 		want   engines.Membership
 		reason string
 	}{
-		"nobody listens":        {closed, engines.NotLive, "no server listens"},
-		"too many connections":  {refusing(1040, "Too many connections"), engines.MembershipUnknown, "error 1040: Too many connections"},
-		"it is shutting down":   {refusing(1053, "Server shutdown in progress"), engines.MembershipUnknown, "error 1053"},
-		"this host is blocked":  {refusing(1129, "Host is blocked because of many connection errors"), engines.MembershipUnknown, "error 1129"},
-		"it does not answer":    {func(t *testing.T) Options { return listen(t, func(net.Conn) { time.Sleep(time.Second) }) }, engines.MembershipUnknown, "has not answered within"},
+		"nobody listens":       {closed, engines.NotLive, "no server listens"},
+		"too many connections": {refusing(1040, "Too many connections"), engines.MembershipUnknown, "error 1040: Too many connections"},
+		"it is shutting down":  {refusing(1053, "Server shutdown in progress"), engines.MembershipUnknown, "error 1053"},
+		"this host is blocked": {refusing(1129, "Host is blocked because of many connection errors"), engines.MembershipUnknown, "error 1129"},
+		"it does not answer": {func(t *testing.T) Options {
+			o := listen(t, func(net.Conn) { <-t.Context().Done() })
+			o.Timeout = 300 * time.Millisecond
+			return o
+		}, engines.MembershipUnknown, "has not answered within"},
 		"it hangs up":           {func(t *testing.T) Options { return listen(t, func(net.Conn) {}) }, engines.MembershipUnknown, "the connection ended"},
 		"its name is not known": {func(*testing.T) Options { return Options{Host: "nowhere.invalid", Port: 3306} }, engines.MembershipUnknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := c.server(t)
-			o.Timeout = 300 * time.Millisecond
-			e, err := New(o)
+			e, err := New(c.server(t))
 			require.NoError(t, err)
 			defer e.Close()
 			seen, err := e.Observe(t.Context())

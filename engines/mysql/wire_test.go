@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,7 +34,7 @@ func listen(t *testing.T, serve func(c net.Conn)) Options {
 		_ = l.Close()
 		accepting.Wait()
 	})
-	return Options{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port}
+	return Options{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, Timeout: time.Minute}
 }
 
 // wire speaks as much of the protocol as the client needs to ask something.

@@ -18,9 +18,10 @@ func testCredentials() (string, credentials.Secret, error) {
 	return "rollcall", credentials.NewSecret(testPassword), nil
 }
 
-// testOptions are short and small, so that faults show soon.
+// testOptions are small, so that faults show. Only in virtual time is anything that
+// does not answer waited for.
 func testOptions(o Options) Options {
-	o.Timeout, o.WriteTimeout, o.MaxBytes = time.Second, time.Second, 256<<10
+	o.Timeout, o.WriteTimeout, o.MaxBytes = time.Minute, time.Minute, 256<<10
 	o.Credentials = testCredentials
 	return o
 }
@@ -33,7 +34,7 @@ func mustNew(t *testing.T, o Options) *Engine {
 }
 
 func TestConformance(t *testing.T) {
-	enginetest.Run(t, enginetest.Harness{Start: func(t *testing.T) enginetest.Database {
+	enginetest.Run(t, enginetest.Harness{Virtual: true, Patience: 5 * time.Minute, Eventually: 10 * time.Minute, Start: func(t *testing.T) enginetest.Database {
 		c := newFakeCluster(t, 4, "cluster_manager", "data")
 		c.add("books/0", 0, 1, 2)
 		c.add("books/1", 1, 2, 0)

@@ -23,6 +23,7 @@ type fakeCluster struct {
 	servers []*webtest.Front
 	urls    []*httptest.Server
 	allowed webtest.Allowance
+	network webtest.Network
 	conns   webtest.Connections
 
 	mu                    sync.Mutex
@@ -70,6 +71,10 @@ func newFakeCluster(t *testing.T, n int, roles ...string) *fakeCluster {
 		c.nodes[id] = &fakeNode{name: name, version: "2.19.4", process: "p1-" + id, roles: roles}
 		f := &webtest.Front{Manners: manners, Allowed: &c.allowed, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(id, w, r) })}
 		server := httptest.NewUnstartedServer(f)
+		if err := server.Listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		server.Listener = c.network.Listen()
 		server.Config.ConnState = c.conns.State
 		server.Start()
 		t.Cleanup(server.Close)
@@ -103,7 +108,7 @@ func (c *fakeCluster) locked(change func()) {
 
 func (c *fakeCluster) options(i int) Options {
 	host, port := webtest.Address(c.t, c.urls[i].URL)
-	return Options{Host: host, Port: port}
+	return Options{Host: host, Port: port, dial: c.network.Dial}
 }
 
 func (c *fakeCluster) fault(i int, f enginetest.Fault) { c.servers[i].Set(f) }

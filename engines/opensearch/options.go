@@ -1,7 +1,9 @@
 package opensearch
 
 import (
+	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines/credentials"
@@ -25,6 +27,9 @@ type Options struct {
 	WriteTimeout time.Duration
 	// MaxBytes bounds the body of each answer. 0: 64 MiB, some 300,000 shards.
 	MaxBytes int64
+
+	// dial connects. Nil: over the network.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -56,6 +61,6 @@ func (o Options) validate() error {
 func (o Options) web() web.Options {
 	return web.Options{
 		Server: "opensearch", Host: o.Host, Port: o.Port, TLS: o.TLS, Credentials: o.Credentials,
-		Timeout: max(o.Timeout, o.WriteTimeout), MaxBytes: o.MaxBytes, Connections: 4, Words: errorText,
+		Timeout: max(o.Timeout, o.WriteTimeout), MaxBytes: o.MaxBytes, Connections: 4, Words: errorText, Dial: o.dial,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,7 +98,7 @@ func replay(t *testing.T, c conversation) Options {
 	}))
 	t.Cleanup(server.Close)
 	host, port := webtest.Address(t, server.URL)
-	return Options{Host: host, Port: port}
+	return Options{Host: host, Port: port, Timeout: time.Minute}
 }
 
 // listener stands between the adapter and a server, and writes down what they say.
@@ -131,7 +132,7 @@ func listen(t *testing.T, try func(method, path, body string) ([]byte, int, erro
 	server := httptest.NewServer(l)
 	defer server.Close()
 	host, port := webtest.Address(t, server.URL)
-	e, err := New(Options{Host: host, Port: port})
+	e, err := New(Options{Host: host, Port: port, Timeout: time.Minute})
 	require.NoError(t, err)
 	defer e.Close()
 	do(e)

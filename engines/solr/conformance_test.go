@@ -18,9 +18,10 @@ func testCredentials() (string, credentials.Secret, error) {
 	return "rollcall", credentials.NewSecret(testPassword), nil
 }
 
-// testOptions are short and small, so that faults show soon.
+// testOptions are small, so that faults show. Only in virtual time is anything that
+// does not answer waited for.
 func testOptions(o Options) Options {
-	o.Timeout, o.WriteTimeout = 300*time.Millisecond, 300*time.Millisecond
+	o.Timeout, o.WriteTimeout = time.Minute, time.Minute
 	o.Poll, o.MaxBytes = 5*time.Millisecond, 256<<10
 	o.Credentials = testCredentials
 	return o
@@ -34,7 +35,7 @@ func mustNew(t *testing.T, o Options) *Engine {
 }
 
 func TestConformance(t *testing.T) {
-	enginetest.Run(t, enginetest.Harness{Start: func(t *testing.T) enginetest.Database {
+	enginetest.Run(t, enginetest.Harness{Virtual: true, Patience: 5 * time.Minute, Eventually: 10 * time.Minute, Start: func(t *testing.T) enginetest.Database {
 		c := newFakeCluster(t, 4)
 		c.add("books", "shard1", "nnn", 0, 1, 2)
 		c.add("books", "shard2", "nnn", 1, 2, 0)

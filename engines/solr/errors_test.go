@@ -38,7 +38,7 @@ func TestErrorTexts(t *testing.T) {
 			host, port := webtest.Address(t, server.URL)
 			e := mustNew(t, testOptions(Options{Host: host, Port: port}))
 			var body bytes.Buffer
-			err := e.api.ask(t.Context(), web.Request{Path: "/solr/x", Params: web.Query("action", "LOOK", "q", "v"), Timeout: 2 * time.Second}, &body)
+			err := e.api.ask(t.Context(), web.Request{Path: "/solr/x", Params: web.Query("action", "LOOK", "q", "v"), Timeout: time.Minute}, &body)
 			require.EqualError(t, err, c.says)
 			require.Equal(t, c.body, body.String(), "what it said can be looked at")
 		})

@@ -23,6 +23,7 @@ type fakeCluster struct {
 	servers []*webtest.Front
 	urls    []*httptest.Server
 	allowed webtest.Allowance
+	network webtest.Network
 
 	mu       sync.Mutex
 	version  string
@@ -58,6 +59,10 @@ func newFakeCluster(t *testing.T, n int) *fakeCluster {
 		c.nodes, c.live[node] = append(c.nodes, node), true
 		f := &webtest.Front{Manners: manners, Allowed: &c.allowed, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.serve(node, w, r) })}
 		server := httptest.NewUnstartedServer(f)
+		if err := server.Listener.Close(); err != nil {
+			t.Fatal(err)
+		}
+		server.Listener = c.network.Listen()
 		server.Config.ConnState = c.conns.State
 		server.Start()
 		t.Cleanup(server.Close)
@@ -86,7 +91,7 @@ func (c *fakeCluster) add(collection, shard string, kinds string, nodes ...int) 
 
 func (c *fakeCluster) options(i int) Options {
 	host, port := webtest.Address(c.t, c.urls[i].URL)
-	return Options{Host: host, Port: port}
+	return Options{Host: host, Port: port, dial: c.network.Dial}
 }
 
 // each visits all replicas, in order. Called with the lock.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -201,22 +202,24 @@ func TestFailedDecodeIsNotKept(t *testing.T) {
 }
 
 func TestObserveIsNotSlowedByTheOverseer(t *testing.T) {
-	c := newFakeCluster(t, 3)
-	served := c.servers[0].Handler
-	c.servers[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.FormValue("action") == "OVERSEERSTATUS" {
-			<-r.Context().Done()
-			return
-		}
-		served.ServeHTTP(w, r)
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(t, 3)
+		served := c.servers[0].Handler
+		c.servers[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.FormValue("action") == "OVERSEERSTATUS" {
+				<-r.Context().Done()
+				return
+			}
+			served.ServeHTTP(w, r)
+		})
+		o := testOptions(c.options(0))
+		o.Timeout = time.Minute
+		e := mustNew(t, o)
+		start := time.Now()
+		seen, err := e.Observe(t.Context())
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 10*time.Second)
+		require.Equal(t, engines.Live, seen.Member)
+		require.Contains(t, seen.Veto, "the overseer is unknown")
 	})
-	o := testOptions(c.options(0))
-	o.Timeout = time.Minute
-	e := mustNew(t, o)
-	start := time.Now()
-	seen, err := e.Observe(t.Context())
-	require.NoError(t, err)
-	require.Less(t, time.Since(start), 10*time.Second)
-	require.Equal(t, engines.Live, seen.Member)
-	require.Contains(t, seen.Veto, "the overseer is unknown")
 }

@@ -1,7 +1,9 @@
 package solr
 
 import (
+	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines/credentials"
@@ -33,6 +35,9 @@ type Options struct {
 	// BalanceAfterUpdate: Restore of an evacuation redistributes replicas over the
 	// live nodes (Solr 9.3 and later; older ones are left alone).
 	BalanceAfterUpdate bool
+
+	// dial connects. Nil: over the network.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -70,6 +75,6 @@ func (o Options) validate() error {
 func (o Options) web() web.Options {
 	return web.Options{
 		Server: "solr", Host: o.Host, Port: o.Port, TLS: o.TLS, Credentials: o.Credentials,
-		Timeout: max(o.Timeout, o.WriteTimeout), MaxBytes: o.MaxBytes, Connections: o.Parallel + 4, Words: errorText,
+		Timeout: max(o.Timeout, o.WriteTimeout), MaxBytes: o.MaxBytes, Connections: o.Parallel + 4, Words: errorText, Dial: o.dial,
 	}
 }

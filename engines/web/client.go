@@ -42,6 +42,7 @@ func New(options Options) (*Client, error) {
 		return nil, err
 	}
 	transport := &http.Transport{
+		DialContext:           options.Dial,
 		TLSClientConfig:       tlsConfig,
 		MaxIdleConnsPerHost:   options.Connections,
 		IdleConnTimeout:       30 * time.Second,

@@ -27,7 +27,7 @@ func testCredentials() (string, credentials.Secret, error) {
 
 func testOptions(host string, port int) Options {
 	return Options{
-		Server: "server", Host: host, Port: port, Timeout: 2 * time.Second, MaxBytes: 1 << 20, Connections: 1,
+		Server: "server", Host: host, Port: port, Timeout: time.Minute, MaxBytes: 1 << 20, Connections: 1,
 		Words: func(body []byte) (string, string) {
 			kind, words, _ := strings.Cut(string(body), "|")
 			return kind, words
@@ -53,7 +53,7 @@ func clientFor(t *testing.T, server *httptest.Server, change func(*Options)) *Cl
 
 func ask(t *testing.T, c *Client) (string, error) {
 	var body bytes.Buffer
-	err := c.Do(t.Context(), Request{Method: "GET", Path: "/x", Params: Query("q", "v"), Timeout: 2 * time.Second,
+	err := c.Do(t.Context(), Request{Method: "GET", Path: "/x", Params: Query("q", "v"), Timeout: time.Minute,
 		Read: func(r io.Reader) error { _, err := body.ReadFrom(r); return err }})
 	return body.String(), err
 }
@@ -135,7 +135,7 @@ func TestErrorTexts(t *testing.T) {
 func TestReaderFindsAFailure(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }))
 	c := clientFor(t, server, func(o *Options) { o.Credentials = testCredentials })
-	err := c.Do(t.Context(), Request{Path: "/x", Name: "/x LOOK", Timeout: time.Second, Read: func(io.Reader) error {
+	err := c.Do(t.Context(), Request{Path: "/x", Name: "/x LOOK", Timeout: time.Minute, Read: func(io.Reader) error {
 		return &StatusError{Status: 400, Message: "no " + testPassword}
 	}})
 	require.EqualError(t, err, "/x LOOK: server answered 400 Bad Request: no [hidden]")
@@ -148,7 +148,7 @@ func TestRefusalsCanBeRead(t *testing.T) {
 		_, _ = w.Write([]byte("not well"))
 	}))
 	var read []byte
-	err := clientFor(t, server, nil).Do(t.Context(), Request{Path: "/x", Timeout: time.Second, ReadRefusal: func(b []byte) { read = b }})
+	err := clientFor(t, server, nil).Do(t.Context(), Request{Path: "/x", Timeout: time.Minute, ReadRefusal: func(b []byte) { read = b }})
 	require.EqualError(t, err, "/x: server answered 503 Service Unavailable: not well")
 	require.Equal(t, "not well", string(read))
 }
@@ -159,7 +159,7 @@ func TestBodiesAreJSON(t *testing.T) {
 		fmt.Fprint(w, r.Method, r.URL, r.Header.Get("Content-Type"), string(body))
 	}))
 	var said bytes.Buffer
-	err := clientFor(t, server, nil).Do(t.Context(), Request{Method: "PUT", Path: "/x", Timeout: time.Second, Body: map[string]any{"a": nil},
+	err := clientFor(t, server, nil).Do(t.Context(), Request{Method: "PUT", Path: "/x", Timeout: time.Minute, Body: map[string]any{"a": nil},
 		Read: func(r io.Reader) error { _, err := said.ReadFrom(r); return err }})
 	require.NoError(t, err)
 	require.Equal(t, `PUT/xapplication/json{"a":null}`, said.String())

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -29,6 +30,8 @@ type Options struct {
 	MaxBytes int64
 	// Connections that are kept open.
 	Connections int
+	// Dial connects. Nil: over the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Words finds, in the body of a refusal, the server's name of the failure and what
 	// it says. Anything but the database's own form, such as a proxy's page, is
 	// nobody's business: it may repeat what was sent.

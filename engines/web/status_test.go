@@ -38,7 +38,7 @@ func TestErrorsOfReadersAreShown(t *testing.T) {
 		"endless":  strings.Repeat("é", 2<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := c.Do(t.Context(), Request{Path: "/x", Timeout: time.Second, Read: func(io.Reader) error {
+			err := c.Do(t.Context(), Request{Path: "/x", Timeout: time.Minute, Read: func(io.Reader) error {
 				return fmt.Errorf("%s: %w", said, io.ErrUnexpectedEOF)
 			}})
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
@@ -47,7 +47,7 @@ func TestErrorsOfReadersAreShown(t *testing.T) {
 		})
 	}
 	var number json.Number
-	err := c.Do(t.Context(), Request{Path: "/x", Timeout: time.Second, Read: func(r io.Reader) error { return json.NewDecoder(r).Decode(&number) }})
+	err := c.Do(t.Context(), Request{Path: "/x", Timeout: time.Minute, Read: func(r io.Reader) error { return json.NewDecoder(r).Decode(&number) }})
 	require.EqualError(t, err, "/x: json: cannot unmarshal object into Go value of type json.Number", "plain errors stay as they are")
 }
 

@@ -80,7 +80,7 @@ func three(t *testing.T) *victim {
 		return true
 	})
 	for i := range 3 {
-		_, err := v.as(i, config.RoleReader).GetReport(t.Context(), &rollcallv1.GetReportRequest{Fresh: true})
+		_, err := v.as(i, config.RoleReader).GetReport(t.Context(), &rollcallv1.GetReportRequest{Fresh: true}, grpc.WaitForReady(true))
 		require.NoError(t, err)
 	}
 	return v
@@ -93,11 +93,11 @@ func (v *victim) start(i int) {
 	a, err := agent.New(agent.Options{
 		Identity: config.Identity{
 			Namespace: namespace, Cluster: cluster, Pod: pod(i), PodUID: uid(i), PodIP: netip.MustParseAddr(host(i)),
-			Node: "kube1", Zone: "z1", StopToken: "secret", Grace: 20 * time.Second,
+			Node: "kube1", Zone: "z1", StopToken: "secret", Grace: 10 * time.Minute,
 		},
 		NewEngine: func(config.File, engines.Peers) (engines.Engine, error) { return v.database.Engine(node(i)), nil },
 		Version:   "test", ConfigDir: dir, StateDir: v.t.TempDir(), GossipPort: v.gossip,
-		ProbeInterval: 200 * time.Millisecond, SyncTimeout: 5 * time.Second,
+		ProbeInterval: 200 * time.Millisecond, ProbeTimeout: time.Minute, SyncTimeout: 5 * time.Second,
 		Peers:        func(context.Context, string) ([]netip.AddrPort, error) { return v.peers, nil },
 		GRPCListener: rpc, HTTPListener: web, Logger: slog.New(slog.NewTextHandler(&v.log, nil)),
 	})
@@ -122,7 +122,7 @@ func listen(t *testing.T, ip string) net.Listener {
 
 func (v *victim) eventually(what string, done func() bool) {
 	v.t.Helper()
-	require.Eventually(v.t, done, 30*time.Second, 20*time.Millisecond, what)
+	require.Eventually(v.t, done, 2*time.Minute, 20*time.Millisecond, what)
 }
 
 // ask is a connection to agent i with that TLS; nil is none.

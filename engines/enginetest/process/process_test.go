@@ -15,7 +15,7 @@ func TestLife(t *testing.T) {
 		return Start(t, filepath.Join(t.TempDir(), "log"), exec.Command("/bin/sh", "-c", "echo started; exec sleep 60"))
 	}
 	p := sleeper()
-	require.Eventually(t, func() bool { return p.Tail() == "started\n" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.Tail() == "started\n" }, time.Minute, time.Millisecond)
 	p.Signal(syscall.SIGTERM)
 	<-p.Ended()
 	p.Wait(time.Minute)

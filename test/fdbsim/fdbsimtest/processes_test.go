@@ -98,7 +98,7 @@ func (d *deployment) start(n int) {
 
 func (d *deployment) view() wire.View {
 	var v wire.View
-	ctx, cancel := context.WithTimeout(d.t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
 	defer cancel()
 	if err := wire.Post(ctx, wire.NewClient(), d.world, wire.PathControl, wire.Command{Op: wire.Look}, &v); err != nil {
 		return wire.View{}
@@ -108,11 +108,11 @@ func (d *deployment) view() wire.View {
 
 func (d *deployment) eventually(what string, is func(wire.View) bool) {
 	d.t.Helper()
-	require.Eventually(d.t, func() bool { return is(d.view()) }, 60*time.Second, 50*time.Millisecond, what)
+	require.Eventually(d.t, func() bool { return is(d.view()) }, 2*time.Minute, 50*time.Millisecond, what)
 }
 
 func (d *deployment) exec(n int, command string) string {
-	out, err := exec.Command(d.cli, "-C", d.file(n), "--exec", command, "--timeout", "30").CombinedOutput()
+	out, err := exec.Command(d.cli, "-C", d.file(n), "--exec", command, "--timeout", "60").CombinedOutput()
 	require.NoError(d.t, err, "%s: %s", command, out)
 	return string(out)
 }
@@ -131,9 +131,9 @@ func TestProcessesComeAndGo(t *testing.T) {
 			}
 		}
 		return true
-	}, 10*time.Second, 20*time.Millisecond, "each process writes its cluster file")
+	}, time.Minute, 20*time.Millisecond, "each process writes its cluster file")
 	require.Contains(t, d.exec(5, "status json"), `"available" : true`)
-	c, err := client.New(client.Options{ClusterFile: d.file(0), Keys: 20, Patience: 15 * time.Second})
+	c, err := client.New(client.Options{ClusterFile: d.file(0), Keys: 20, Patience: time.Minute})
 	require.NoError(t, err)
 	steps := func() {
 		for range 40 {
@@ -178,7 +178,7 @@ func TestProcessesComeAndGo(t *testing.T) {
 			}
 		}
 		return true
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 
 	// A whole zone goes; what was acknowledged is there.
 	d.end(name(1), syscall.SIGKILL)
@@ -206,7 +206,7 @@ func TestProcessesComeAndGo(t *testing.T) {
 
 func TestLostWritesAreSeen(t *testing.T) {
 	c := fdbsimtest.Start(t, fdbsimtest.Options{Redundancy: "single", Scale: 100})
-	writer, err := client.New(client.Options{ClusterFile: c.ClusterFile, Keys: 50, Patience: time.Second})
+	writer, err := client.New(client.Options{ClusterFile: c.ClusterFile, Keys: 50, Patience: time.Minute})
 	require.NoError(t, err)
 	for range 50 {
 		writer.Step(t.Context())

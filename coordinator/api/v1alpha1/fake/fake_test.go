@@ -3,7 +3,7 @@ package fake
 import (
 	"context"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,26 +45,26 @@ func TestClients(t *testing.T) {
 }
 
 func TestInformerFollows(t *testing.T) {
-	clients := New(cluster("prod", "a"))
-	informer := v1alpha1.NewInformer(clients, "", 0)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		informer.RunWithContext(ctx)
-	}()
-	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
-	require.Len(t, informer.GetStore().ListKeys(), 1)
+	synctest.Test(t, func(t *testing.T) {
+		clients := New(cluster("prod", "a"))
+		informer := v1alpha1.NewInformer(clients, "", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			informer.RunWithContext(ctx)
+		}()
+		require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+		require.Len(t, informer.GetStore().ListKeys(), 1)
+		synctest.Wait() // what comes between a fake's list and its watch is lost
 
-	_, err := clients.DatabaseClusters("test").Create(ctx, cluster("test", "b"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		_, there, err := informer.GetStore().GetByKey("test/b")
-		return there && err == nil
-	}, 10*time.Second, 5*time.Millisecond)
-	keys, err := informer.GetIndexer().IndexKeys(cache.NamespaceIndex, "test")
-	require.NoError(t, err)
-	require.Equal(t, []string{"test/b"}, keys)
-	cancel()
-	<-ended
+		_, err := clients.DatabaseClusters("test").Create(ctx, cluster("test", "b"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		synctest.Wait()
+		keys, err := informer.GetIndexer().IndexKeys(cache.NamespaceIndex, "test")
+		require.NoError(t, err)
+		require.Equal(t, []string{"test/b"}, keys)
+		cancel()
+		<-ended
+	})
 }
