@@ -39,6 +39,7 @@ func (x *index) whyAbsent(p *pod) string {
 		return "outdated with its guard open"
 	}
 	if p.report != nil && !p.report.Settled {
+		p.unsettled = true
 		return "not settled"
 	}
 	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {
@@ -115,9 +116,11 @@ type ledger struct {
 	claimed   int
 	serving   int    // those of away that still serve, as long as they are not chosen
 	chosen    []*pod // what the pass has added
-	text      string // of awayText, empty when it must be made anew
+	byHand    int      // claimed or chosen, in the snapshot or not
+	text      string   // of awayText, empty when it must be made anew
 	zoneLimit int
 	zones     zoneSet // with a pod away
+	handZones zoneSet // with a pod claimed or chosen
 }
 
 func newLedger(x *index) *ledger {
@@ -135,6 +138,7 @@ func newLedger(x *index) *ledger {
 		}
 		if p.claim != nil {
 			b.claimed++
+			b.handZones.add(p)
 		}
 		if p.away {
 			b.away = append(b.away, p)
@@ -144,9 +148,11 @@ func newLedger(x *index) *ledger {
 	}
 	for _, p := range x.claimedUnseen() {
 		b.claimed++
+		b.handZones.add(p)
 		b.away = append(b.away, p)
 		b.zones.add(p)
 	}
+	b.byHand = b.claimed
 	if q := x.spec.Policy.MaxZonesUnavailable; q != nil {
 		b.zoneLimit, _ = q.Resolve(len(known))
 	}
@@ -177,6 +183,8 @@ func (p *pod) howAway() string { return cmp.Or(p.awayWhy, "chosen") }
 // choose charges a pod that a pass has chosen. A pod that is away already
 // costs nothing more.
 func (b *ledger) choose(p *pod) {
+	b.byHand++
+	b.handZones.add(p)
 	if p.away {
 		b.serving -= count(p.serves)
 		return

@@ -69,6 +69,8 @@ type pod struct {
 	mayLive  bool // nothing shows that it is not live
 	away     bool // not counted on, and charged to the budget
 	awayWhy  string
+	// unsettled: it is away for that alone, and mostly serves or will in a moment.
+	unsettled bool
 	serves   bool      // away only because its controller may take it
 	soakTill time.Time // when it stops being away, if soaking is all that is missing
 

@@ -20,7 +20,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 		// lower one that is Ready: a correction waits for those only while they are not, or
 		// are to be corrected themselves.
 		stands := p.Phase == Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
-		first := (c.broken || d.curing) && (p.Ordinal > c.Ordinal || stands)
+		first := (c.broken || d.curing || d.x.noAgents && d.late(c.pod)) && (p.Ordinal > c.Ordinal || stands)
 		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first {
 			other = p
 			break

@@ -273,11 +273,17 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		return f
 	}
 	b := d.ledger
-	if b.zoneLimit == 0 || c.away && !d.x.mayServe(c.pod) || c.pool.shutdown || d.x.outage() {
+	mayServe := d.x.mayServe(c.pod)
+	if b.zoneLimit == 0 || c.away && !mayServe && !c.unsettled || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
-	away := b.zones.number()
-	ownIsAway := b.zones.known[c.zone] || c.away
+	zones := &b.zones
+	ownIsAway := zones.known[c.zone] || c.away
+	if c.unsettled {
+		zones = &b.handZones
+		ownIsAway = zones.known[c.zone]
+	}
+	away := zones.number()
 	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
 		return nil
 	}
@@ -286,7 +292,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		own = "unknown, which counts as another one"
 	}
 	return d.whileItComesBack(c, found(fmt.Sprintf("%s a pod away (%s), the limit is %d, and its own zone is %s",
-		counted(away, "zone has", "zones have"), b.zones.names(), b.zoneLimit, own), b.unblocks()))
+		counted(away, "zone has", "zones have"), zones.names(), b.zoneLimit, own), b.unblocks()))
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
@@ -299,6 +305,9 @@ func (d *decision) podsAway(c *candidate) *finding {
 	b := d.ledger
 	mayServe := d.x.mayServe(c.pod)
 	used, needed := b.used(), max(d.needed, 1)
+	if !c.desired {
+		needed = 1 // the limit has no room for it beside the desired ones of its unit
+	}
 	switch {
 	case mayServe:
 		needed = d.needed // it is among those that are away
@@ -314,13 +323,24 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return nil
 	}
 	if c.away && !c.serves && !mayServe && !d.x.noAgents {
-		return nil // it costs nothing more
+		return d.notSettledBesides(c) // else it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, b.limit)
 	if away := b.awayText(); away != "" {
 		text += ": " + away
 	}
 	return d.whileItComesBack(c, found(text, b.unblocks()))
+}
+
+// notSettledBesides: pods that are not settled are mostly back in a moment, such as all of them after a
+// blip. So no more of them are taken than Rollcall may have away itself; that some never settle
+// keeps none of them.
+func (d *decision) notSettledBesides(c *candidate) *finding {
+	b := d.ledger
+	if !c.unsettled || b.byHand < b.limit {
+		return nil
+	}
+	return found(fmt.Sprintf("%s or chosen, the limit is %d, and it may settle by itself", counted(b.byHand, "pod is claimed", "pods are claimed"), b.limit), b.unblocks())
 }
 
 // late: it should long be Ready, and nobody has taken it yet.
@@ -348,7 +368,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.claim == nil && d.x.knownDead(p), d.x.notYetCreated(p):
+		case p.claim.waitsForALivePod(p) && d.x.knownDead(p), d.x.notYetCreated(p), d.servesUnseen(p):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
@@ -365,7 +385,25 @@ func (x *index) knownDead(p *pod) bool {
 	case Terminating:
 		return false
 	}
-	return x.whyBroken(p) != ""
+	return x.whyBroken(p) != "" || x.unheard(p)
+}
+
+// unheard: nobody could tell of a pod without an agent but those that are live, and it is
+// not Ready in time.
+func (x *index) unheard(p *pod) bool {
+	return !p.Agent && p.report == nil && p.Phase == Started && x.overdue(p)
+}
+
+// servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
+// nothing is taken from it, and there is nothing to wait for.
+func (d *decision) servesUnseen(p *pod) bool {
+	return p.Phase == Ready && !p.Agent && p.report == nil && p.claim == nil && !d.x.nodeGone(p)
+}
+
+// waitsForALivePod: there is no claim, or the pod is to be replaced, which it cannot be
+// before somebody is live who says that nothing is left on it.
+func (c *Claim) waitsForALivePod(p *pod) bool {
+	return c == nil || c.Action == Replace && c.UID == p.UID
 }
 
 // notYetCreated: the controller of an OrderedReady pool makes no pod before all lower
