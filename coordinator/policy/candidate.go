@@ -128,7 +128,7 @@ func (x *index) chooseAction(c *candidate) {
 
 func (x *index) choosePrepare(c *candidate) {
 	switch {
-	case c.pool.shutdown, x.outage() && !c.lost:
+	case c.pool.shutdown:
 		c.prepare = PrepareNone // everybody goes, so nobody is left to take over
 	case c.action == Replace:
 		c.prepare = PrepareEvacuate // the database itself must say that nothing is left on it

@@ -15,6 +15,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,7 @@ func New(seed uint64) *Loop {
 
 // begin is the start of an event, or of a request by its name.
 func (l *Loop) begin(name string) {
+	name, _, _ = strings.Cut(name, Apart)
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(name))
 	l.chances.Seed(l.seed, sum.Sum64()^uint64(l.Now())*0x9e3779b97f4a7c15)
@@ -82,6 +84,10 @@ func (l *Loop) In(d time.Duration, do func()) {
 	l.counted++
 	l.events.push(event{at: l.Now() + max(0, d), order: l.counted, do: do})
 }
+
+// Apart begins the part of a key that tells requests of one name apart. They are done in
+// its order, and have the same chances.
+const Apart = "\x00"
 
 // Ask has do called by the loop at this very instant. Anybody may call it. What
 // is asked for at one instant is done in the order of the keys.

@@ -9,8 +9,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -44,13 +46,22 @@ func (c *client) next(what string) int {
 
 // unary carries a request to the agent and its answer back. Without an agent it
 // waits for one, as gRPC does when it is told to, until ctx ends.
-func unary[Request, Response any](ctx context.Context, c *client, what string, request Request,
+//
+// A process that asks the same twice at one instant, in goroutines of its own, is served
+// once: which of them asks first is nobody's choice, and the agent would answer one
+// later than the other.
+func unary[Request proto.Message, Response any](ctx context.Context, c *client, what string, request Request,
 	serve func(*Agent, context.Context, Request) (Response, error)) (Response, error) {
-	var answer, none Response
-	var failed error
+	var none Response
 	h := c.hub
 	key := c.process + " " + c.pod + " " + what
-	err := h.loop.Call(ctx, key, func(done func()) {
+	var shared *served[Response]
+	err := h.loop.Call(ctx, key+clock.Apart+c.ip+wire(request), func(answered func()) {
+		var first bool
+		shared, first = twin[Response](h, key+c.ip+wire(request))
+		if shared.done = append(shared.done, answered); !first {
+			return
+		}
 		h.carry(c.process, c.pod, func() {
 			a := h.agents[c.ip]
 			if a == nil || a.service == nil || a.Stuck {
@@ -72,8 +83,7 @@ func unary[Request, Response any](ctx context.Context, c *client, what string, r
 						if r, ok := any(response).(*rollcallv1.Report); ok && err == nil {
 							h.told(c.process, a, r)
 						}
-						answer, failed = response, err
-						done()
+						shared.answer(response, err)
 					})
 				})
 			}()
@@ -82,7 +92,7 @@ func unary[Request, Response any](ctx context.Context, c *client, what string, r
 	if err != nil {
 		return none, err
 	}
-	return answer, failed
+	return shared.response, shared.err
 }
 
 func outcome(response any, err error) string {

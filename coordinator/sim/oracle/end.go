@@ -31,7 +31,11 @@ func (o *Oracle) End(done bool, why string) {
 		}
 	}
 	for _, m := range o.db.Marks() {
-		o.Accuse("I11", "the mark of %s on %s of %s is left behind", m.Claim, database.PodName(m.Node), m.Shard)
+		pod := database.PodName(m.Node)
+		if !done && o.Stuck != "" && o.server.Pod(pod) != nil && !o.hasAgent(pod) {
+			continue // its first agent sweeps, and a person must put things right before there is one
+		}
+		o.Accuse("I11", "the mark of %s on %s of %s is left behind", m.Claim, pod, m.Shard)
 	}
 	if o.db.Throttled() {
 		o.Accuse("I11", "the setting of the whole database is left throttled")
@@ -58,8 +62,8 @@ func (o *Oracle) End(done bool, why string) {
 		if pod.Annotations[v1alpha1.AnnotationClaim] != "" {
 			o.Accuse("I11", "claim %s is left on %s", pod.Annotations[v1alpha1.AnnotationClaim], name)
 		}
-		if template := o.template(); done && workload.Revision(pod) != template {
-			o.Accuse("L2", "%s runs %s and not %s", name, workload.Revision(pod), template)
+		if done && o.outdated(pod) {
+			o.Accuse("L2", "%s runs %s and not %s", name, workload.Revision(pod), workload.Template(o.setOf(name)))
 		}
 	}
 	if o.Secret != "" {
@@ -81,7 +85,7 @@ func (o *Oracle) incurable() string {
 		}
 		for _, c := range shard.Copies {
 			pod := o.server.Pod(c.Pod)
-			if c.Pod != broken[shard.ID] && pod != nil && workload.Revision(pod) != o.template() && o.limits.Shard < 2 {
+			if c.Pod != broken[shard.ID] && pod != nil && o.outdated(pod) && o.limits.Shard < 2 {
 				return c.Pod
 			}
 		}

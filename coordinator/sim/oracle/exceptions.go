@@ -56,6 +56,13 @@ var Exceptions = []Exception{
 		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
 	},
 	{
+		Name:     "no pod has an agent that could tell what only the database shows",
+		Document: "deploy/docs/policy.md",
+		Says:     "**While there are no agents** nobody can be asked: the unit is Pod, the limit 1, Ready counts as live",
+		Skips:    []string{members, primaries},
+		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.agentless() },
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -64,8 +71,15 @@ var Exceptions = []Exception{
 	},
 }
 
-// pods is the part of I1 that is about pods, and not about copies.
-const pods = "I1 of pods"
+// Parts of invariants.
+const (
+	// pods is that of I1 which is about pods, and not about copies, members that of it which
+	// is about what only members of the database tell.
+	pods    = "I1 of pods"
+	members = "I1 of what members tell"
+	// primaries is that of I8 which is about the primary.
+	primaries = "I8 of the primary"
+)
 
 // asks tells whether an invariant is asked of the removal of a pod.
 func (o *Oracle) asks(pod *corev1.Pod, invariant string) bool {

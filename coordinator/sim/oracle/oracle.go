@@ -9,7 +9,6 @@ package oracle
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -145,11 +144,6 @@ type earlier struct {
 	until       time.Duration
 }
 
-type departure struct {
-	uid     types.UID
-	outside bool // outside the budget: it was broken
-}
-
 // New begins to watch. The world must be at rest.
 func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Limits) *Oracle {
 	o := &Oracle{
@@ -206,11 +200,10 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 	}
 }
 
-func (o *Oracle) template() string {
-	for _, set := range o.sets {
-		return workload.Template(set)
-	}
-	return ""
+// outdated: the pod does not run the template of its StatefulSet.
+func (o *Oracle) outdated(pod *corev1.Pod) bool {
+	set := o.setOf(pod.Name)
+	return set != nil && workload.Revision(pod) != workload.Template(set)
 }
 
 // Desired are the pods that are to exist, in order: those of the StatefulSets as
@@ -335,9 +328,7 @@ func (o *Oracle) Look() {
 		} else if _, known := o.well[pod.UID]; !known {
 			o.well[pod.UID] = at
 		}
-		if gone, away := o.ours[name]; away && ready && whole && pod.UID != gone.uid {
-			delete(o.ours, name)
-		}
+		o.follow(pod, ready, whole)
 	}
 	for name := range o.ours {
 		if o.server.Pod(name) == nil && !o.wanted(name) {
@@ -359,21 +350,6 @@ func (o *Oracle) wanted(name string) bool {
 	return n >= 0 && n < int(*set.Spec.Replicas)
 }
 
-// known tells whether it could be known that something about a pod is wrong.
-func (o *Oracle) known(pod, what string) bool {
-	at := o.loop.Now()
-	bad, is := o.since[what]
-	if !is {
-		return false
-	}
-	if bad == 0 && o.db.Listed(pod) && !o.db.Frozen(pod) {
-		return true // since before the world began to move
-	}
-	shows, unready := o.shows[pod]
-	unlisted, out := o.unlisted[pod]
-	return at-bad > noticed || unready && at-max(shows, bad) > shown || out && at-unlisted > told
-}
-
 // Decided judges a decision as the coordinator shows it.
 func (o *Oracle) Decided(d status.Decision) {
 	if len(d.Plan.Order) > 0 && len(d.Plan.Steps) == 0 && len(d.Claims) == 0 && !d.Idle {
@@ -383,6 +359,3 @@ func (o *Oracle) Decided(d status.Decision) {
 		}
 	}
 }
-
-// Away are the pods that are away by Rollcall's hand, in order.
-func (o *Oracle) Away() []string { return slices.Sorted(maps.Keys(o.ours)) }

@@ -2,125 +2,15 @@ package oracle
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
-	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
-	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
-
-// scene is three pods that run the first template while the set has the second,
-// all claimed by c1. db-0 and db-1 have the copies of a shard.
-type scene struct {
-	*testing.T
-	o      *Oracle
-	server *api.Server
-	db     *database.Database
-	set    *appsv1.StatefulSet
-}
-
-// play has the scene written, and answers which invariants were broken.
-func play(t *testing.T, limits Limits, before, story func(s *scene)) []string {
-	var broken []string
-	synctest.Test(t, func(t *testing.T) {
-		loop := clock.New(1)
-		s := &scene{T: t, server: api.New(loop), db: database.New(loop, database.DefaultTimes())}
-		s.server.Ours = func(user string) bool { return user[0] == 'c' }
-		s.db.AddShard("books/s1", "db-0", "db-1")
-		s.db.AddLive("boss", "9.9.0") // the overseer, which has no pod
-		s.set = workload.NewSet("prod", "db", "db", "v2", 3)
-		require.NoError(t, s.server.Create(api.Sets, s.set))
-		require.NoError(t, s.server.Create(api.Clusters, &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "db"}}))
-		for _, name := range []string{"db-0", "db-1", "db-2"} {
-			s.pod(name, types.UID(name+"-old"))
-			s.db.AddLive(name, "9.9.0")
-		}
-		limits.Cluster, limits.Sets = "db", []string{"db"}
-		if before != nil {
-			before(s)
-		}
-		s.o = New(loop, s.server, s.db, limits)
-		s.o.Seen = map[string]map[string]time.Time{"c1": {}}
-		s.o.Epoch("c1", 1)
-		s.claims()
-		s.wait(time.Second)
-		s.look("db-0", "db-1", "db-2")
-		story(s)
-		for _, b := range s.o.Breaks {
-			broken = append(broken, b.Invariant)
-		}
-	})
-	return broken
-}
-
-// pod writes a ready pod of the first template.
-func (s *scene) pod(name string, uid types.UID) {
-	s.server.Put(api.Pods, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, Labels: map[string]string{workload.LabelRevision: "v1"}},
-		Spec:       corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer}}},
-		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
-	})
-}
-
-// claims are written on all pods that there are.
-func (s *scene) claims() {
-	cluster := s.server.Cluster("db").DeepCopy()
-	cluster.Status.Claims = nil
-	for _, name := range s.server.Names(api.Pods) {
-		uid := string(s.server.Pod(name).UID)
-		cluster.Status.Claims = append(cluster.Status.Claims, policy.Claim{
-			ID: "claim-" + uid, Pod: name, UID: uid, Reason: policy.ReasonOutdated, Epoch: 1,
-		})
-	}
-	s.server.Put(api.Clusters, cluster)
-}
-
-func (s *scene) wait(d time.Duration) { time.Sleep(d) }
-
-// look is what c1 hears of pods now.
-func (s *scene) look(pods ...string) {
-	for _, name := range pods {
-		s.o.Seen["c1"][string(s.server.Pod(name).UID)] = time.Now()
-	}
-	s.o.Look()
-}
-
-// goes is a removal by c1. The pod's containers have not stopped yet.
-func (s *scene) goes(name string) {
-	pod := s.server.Pod(name)
-	options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}}
-	require.NoError(s, s.server.Remove("c1", name, options, false))
-	s.o.Look()
-}
-
-// loses is one pod that loses its session, and another that goes so much later.
-func loses(one string, later time.Duration, other string) func(s *scene) {
-	return func(s *scene) {
-		s.db.LoseSession(one)
-		s.look(one)
-		s.wait(later)
-		s.look("db-0", "db-1", "db-2")
-		s.goes(other)
-	}
-}
-
-func (s *scene) line(at int32) {
-	s.set = s.set.DeepCopy()
-	s.set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
-		Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &at},
-	}
-	s.server.Put(api.Sets, s.set)
-}
 
 func TestRemovals(t *testing.T) {
 	one, two := Limits{Pods: 1, Shard: 1}, Limits{Pods: 2, Shard: 1}
@@ -155,11 +45,95 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-2")
 		}
 	}
+	// primaryGoes has it go, having led for long.
+	primaryGoes := func(s *scene) {
+		s.wait(shown)
+		s.look("db-0", "db-1", "db-2")
+		s.goes("db-2")
+	}
+	// rolls has its controller take db-0 when its claim has been changed.
+	rolls := func(s *scene, change func(claim *policy.Claim)) {
+		s.server.Enforce = false
+		s.line(0)
+		s.wait(shown + 1)
+		s.look("db-0", "db-1", "db-2")
+		cluster := s.server.Cluster("db").DeepCopy()
+		for i := range cluster.Status.Claims {
+			change(&cluster.Status.Claims[i])
+		}
+		s.server.Put(api.Clusters, cluster)
+		require.NoError(s, s.server.Remove(workload.ControllerUser, "db-0", nil, false))
+		require.Equal(s, 1, s.o.Removals)
+	}
+	// spoilt has a second pod go so long after the successor of the first was whole, which
+	// is ready since then.
+	spoilt := func(whole bool, after time.Duration) func(s *scene) {
+		return func(s *scene) {
+			s.goes("db-0")
+			s.pod("db-0", "db-0-new")
+			s.ready("db-0", false)
+			if whole {
+				s.o.Look()
+			}
+			s.wait(time.Second)
+			s.db.LoseSession("db-0")
+			s.o.Look()
+			s.wait(after)
+			s.ready("db-0", true)
+			s.look("db-0", "db-2")
+			s.goes("db-2")
+		}
+	}
 	for name, c := range map[string]struct {
 		limits        Limits
 		before, story func(s *scene)
 		broken        []string
 	}{
+		"the other copy, while the first has lost its session, and no pod has an agent": {
+			limits: two, before: (*scene).allUnjoined, story: loses("db-0", told+time.Second, "db-1"),
+		},
+		"the other copy, while the first has lost its session, and one pod has an agent": {
+			limits: two, broken: []string{"I1", "I3"}, before: func(s *scene) { s.unjoined("db-0", "db-1") }, story: loses("db-0", told+time.Second, "db-1"),
+		},
+		"the other copy, while the first is not ready, and no pod has an agent": {
+			limits: two, broken: []string{"I1", "I3"}, before: (*scene).allUnjoined, story: func(s *scene) {
+				s.ready("db-0", false)
+				loses("db-0", shown+1, "db-1")(s)
+			},
+		},
+		"a third pod, when the first is ready again, and no pod has an agent": {limits: one, before: (*scene).allUnjoined, story: func(s *scene) {
+			s.goes("db-2")
+			s.db.LoseSession("db-2")
+			s.pod("db-2", "db-2-new")
+			s.unjoined("db-2")
+			s.o.Look()
+			s.goes("db-0")
+		}},
+		"the primary": {limits: two, broken: []string{"I8"}, before: (*scene).primary, story: primaryGoes},
+		"the primary, and no pod has an agent": {limits: two, before: func(s *scene) {
+			s.primary()
+			s.allUnjoined()
+		}, story: primaryGoes},
+		"the primary, which has no agent": {limits: two, broken: []string{"I8"}, before: func(s *scene) {
+			s.primary()
+			s.unjoined("db-2")
+		}, story: primaryGoes},
+		"a third pod, when the first was whole before it was ready":      {limits: one, story: spoilt(true, told)},
+		"a third pod, when the first was whole long before it was ready": {limits: one, broken: []string{"I2"}, story: spoilt(true, told+1)},
+		"a third pod, when the first was whole as another than it is":    {limits: one, broken: []string{"I2"}, story: spoilt(false, told)},
+		"by its controller, whose guard the one before the new leader opened": {limits: two, story: func(s *scene) {
+			rolls(s, func(claim *policy.Claim) { claim.Epoch = 2 })
+		}},
+		"by its controller, while nobody leads who had its claim": {limits: two, broken: []string{"I4", "I10", "I10"}, story: func(s *scene) {
+			rolls(s, func(claim *policy.Claim) { s.o.born[claim.ID], claim.Epoch = 2, 2 })
+		}},
+		"nobody else has looked, and the other is not well": {limits: two, story: func(s *scene) {
+			s.wait(30 * time.Second)
+			delete(s.o.Seen["c1"], "db-1-old")
+			s.db.LoseSession("db-1")
+			s.look("db-0")
+			s.goes("db-0")
+		}},
 		"one pod": {limits: two, story: func(s *scene) { s.goes("db-0") }},
 		"two pods of different shards": {limits: two, story: func(s *scene) {
 			s.goes("db-0")
@@ -324,70 +298,5 @@ func TestEpochs(t *testing.T) {
 		"two in one":          {story: func(s *scene) { s.o.Epoch("c2", 1) }, broken: []string{"I4"}},
 	} {
 		require.Equal(t, c.broken, play(t, Limits{}, nil, c.story), name)
-	}
-}
-
-// brokenBelow: db-0 does not work, and db-1 would be freed with it.
-func brokenBelow(unguarded bool, phase policy.ClusterPhase) func(s *scene) {
-	return func(s *scene) {
-		s.server.Enforce = !unguarded
-		s.line(policy.RestLine)
-		s.pod("db-0", "db-0-old")
-		s.pod("db-1", "db-1-old")
-		s.db.Stop("db-0", false)
-		cluster := s.server.Cluster("db").DeepCopy()
-		cluster.Status.Phase = phase
-		s.server.Put(api.Clusters, cluster)
-	}
-}
-
-// What is left at the end. No claim is, in these.
-func TestEnd(t *testing.T) {
-	for name, c := range map[string]struct {
-		limits Limits
-		done   bool
-		story  func(s *scene)
-		broken []string
-	}{
-		"all well":           {done: true},
-		"not done":           {broken: []string{"L1"}},
-		"an old template":    {done: true, story: func(s *scene) { s.pod("db-1", "db-1-new") }, broken: []string{"L2"}},
-		"a line at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(policy.RestLine) }},
-		"a line left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
-		"a line of others":   {done: true, story: func(s *scene) { s.line(1) }},
-		"a line not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},
-		"a broken pod below the line, which one that would go too may not follow": {
-			limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterStalled),
-		},
-		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterWaiting), broken: []string{"L1"}},
-		"the same, where all may go":         {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled), broken: []string{"L1"}},
-		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled)},
-		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(false, policy.ClusterStalled), broken: []string{"L1"}},
-		"the same, without a line":           {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, policy.ClusterStalled), broken: []string{"L1"}},
-		"a mark": {done: true, broken: []string{"I11"}, story: func(s *scene) {
-			s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
-		}},
-		"a claim": {done: true, broken: []string{"I11", "I11", "I11"}, story: func(s *scene) { s.claims() }},
-		"an open guard": {done: true, broken: []string{"I11"}, story: func(s *scene) {
-			pod := s.server.Pod("db-1").DeepCopy()
-			pod.Labels[v1alpha1.LabelGuard] = v1alpha1.GuardOpen
-			s.server.Put(api.Pods, pod)
-		}},
-	} {
-		broken := play(t, c.limits, nil, func(s *scene) {
-			cluster := s.server.Cluster("db").DeepCopy()
-			cluster.Status.Claims = nil
-			s.server.Put(api.Clusters, cluster)
-			for _, name := range s.server.Names(api.Pods) {
-				pod := s.server.Pod(name).DeepCopy()
-				pod.Labels[workload.LabelRevision] = "v2"
-				s.server.Put(api.Pods, pod)
-			}
-			if c.story != nil {
-				c.story(s)
-			}
-			s.o.End(c.done, "")
-		})
-		require.Equal(t, c.broken, broken, name)
 	}
 }

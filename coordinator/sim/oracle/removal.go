@@ -34,7 +34,7 @@ func (o *Oracle) removing(r api.Removal) {
 	case o.epochs[process] < o.born[claim.ID], o.epochs[process] > claim.Epoch:
 		// A newer leader has raised the epoch before it touches the pod: until then the
 		// claim was the remover's, and I6 begins with the touch.
-		o.Accuse("I4", "%s goes by %s of epoch %d under a claim of epoch %d", pod.Name, r.User, o.epochs[r.User], claim.Epoch)
+		o.Accuse("I4", "%s goes by %s of epoch %d under a claim of epoch %d", pod.Name, r.User, o.epochs[process], claim.Epoch)
 	}
 	if p := r.Preconditions; !rolled && (p == nil || p.UID == nil || *p.UID == "" || p.ResourceVersion == nil || *p.ResourceVersion == "") {
 		o.Accuse("I5", "%s goes without the UID and resourceVersion that were checked", pod.Name)
@@ -47,7 +47,7 @@ func (o *Oracle) removing(r api.Removal) {
 	o.allowed(pod)
 	o.lost(pod)
 	if o.asks(pod, "I3") {
-		o.shards(pod.Name)
+		o.shards(pod)
 	}
 	if o.asks(pod, "I7") {
 		o.manners(pod)
@@ -86,15 +86,16 @@ func (o *Oracle) rolled(r api.Removal) bool {
 	return workload.Revision(r.Pod) != workload.Template(set) && !surprised && (labelled || !o.server.Enforce)
 }
 
-// leaderOf is the process whose claim on a pod is open.
+// leaderOf is the process that has let a pod go: of those that have led under the claim
+// on it, the last. Who has just raised the epoch has opened nothing yet.
 func (o *Oracle) leaderOf(pod *corev1.Pod) string {
-	claim := o.claimOf(pod)
+	claim, leader := o.claimOf(pod), ""
 	for process, epoch := range o.epochs {
-		if claim != nil && epoch == claim.Epoch {
-			return process
+		if claim != nil && epoch >= o.born[claim.ID] && epoch <= claim.Epoch && (leader == "" || epoch > o.epochs[leader]) {
+			leader = process
 		}
 	}
-	return ""
+	return leader
 }
 
 func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
@@ -170,7 +171,8 @@ func (o *Oracle) lost(pod *corev1.Pod) {
 }
 
 // shards is I1 and I3.
-func (o *Oracle) shards(pod string) {
+func (o *Oracle) shards(removed *corev1.Pod) {
+	pod := removed.Name
 	_, may := o.may()
 	for _, shard := range o.db.Truth() {
 		hosts, out, left := false, 1, 0
@@ -201,7 +203,7 @@ func (o *Oracle) shards(pod string) {
 		if out > may {
 			o.Accuse("I1", "%s goes and %s has %d copies away: %d may be", pod, shard.ID, out, may)
 		}
-		o.primary(pod, shard, left)
+		o.primary(removed, shard, left)
 		if left == 0 {
 			o.Accuse("I3", "%s goes with the last copy of %s", pod, shard.ID)
 		}
@@ -210,13 +212,13 @@ func (o *Oracle) shards(pod string) {
 
 // primary is I1 and I8 for a database with one primary: as many replicas stay as
 // must acknowledge, and no primary goes that has not handed over.
-func (o *Oracle) primary(pod string, shard database.Shard, left int) {
-	acks := o.db.Acks()
+func (o *Oracle) primary(removed *corev1.Pod, shard database.Shard, left int) {
+	pod, acks := removed.Name, o.db.Acks()
 	if acks == 0 {
 		return
 	}
 	if now := o.leads[shard.ID]; now.pod == pod {
-		if o.loop.Now()-now.at > shown {
+		if o.loop.Now()-now.at > shown && o.asks(removed, primaries) {
 			o.Accuse("I8", "%s goes and is the primary", pod)
 		}
 		return
@@ -231,7 +233,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	at := o.loop.Now()
 	settled := at-o.revised > shown
 	well, healthy := o.well[pod.UID]
-	outdated := workload.Revision(pod) != o.template()
+	outdated := o.outdated(pod)
 	if settled && !outdated && healthy && at-well > told && !o.askedToGo(pod) {
 		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
 	}
@@ -242,7 +244,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
 			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
-			if name != pod.Name && workload.Revision(other) != o.template() && o.wanted(name) && !waits && o.db.RankOf(name) <= o.db.RankOf(pod.Name) {
+			if name != pod.Name && o.outdated(other) && o.wanted(name) && !waits && o.db.RankOf(name) <= o.db.RankOf(pod.Name) {
 				o.Accuse("I8", "%s goes, which is the overseer, before %s", pod.Name, name)
 			}
 		}
@@ -258,7 +260,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 func (o *Oracle) ranks(pod *corev1.Pod) {
 	for _, name := range o.server.Names(api.Pods) {
 		other := o.server.Pod(name)
-		if o.wanted(name) && workload.Revision(other) != o.template() && o.db.RankOf(name) < o.db.RankOf(pod.Name) {
+		if o.wanted(name) && o.outdated(other) && o.db.RankOf(name) < o.db.RankOf(pod.Name) {
 			o.Accuse("I8", "%s goes before %s, whose rank is lower", pod.Name, name)
 			return
 		}
@@ -298,7 +300,8 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
 				hosts = true
 			case p != nil && workload.Ready(p) && p.DeletionTimestamp == nil && len(p.Spec.InitContainers) > 0:
 				// One who is well only since now may be asked, and need not.
-				others, spoke = others || o.loop.Now()-o.well[p.UID] > shown, spoke || seen(c.Pod)
+				well, is := o.well[p.UID]
+				others, spoke = others || is && o.loop.Now()-well > shown, spoke || seen(c.Pod)
 			}
 		}
 		if hosts && others && !spoke {

@@ -40,13 +40,19 @@ func (w *world) until(what string, there, back func(*v1alpha1.DatabaseCluster)) 
 func (w *world) limit(what string, pods, shard int) func() {
 	set := func(what string, pods, shard int) {
 		a, b := policy.Count(int64(pods)), policy.Count(int64(shard))
-		w.oracle.Limit(w.scenario.mayBeAway(pods), shard)
+		w.maxPods, w.maxShard = pods, shard
+		w.limits()
 		w.change(what, func(c *v1alpha1.DatabaseCluster) {
 			c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &a, &b
 		})
 	}
 	set(what, pods, shard)
 	return func() { set("sets the limits as they were", w.scenario.MaxPods, w.scenario.MaxShard) }
+}
+
+// limits tells the oracle how many may be away by what people have asked for.
+func (w *world) limits() {
+	w.oracle.Limit(w.scenario.mayBeAway(w.maxPods, w.first), w.maxShard)
 }
 
 // approvals are a person who wants to be asked, and consents in the end.

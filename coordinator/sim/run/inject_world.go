@@ -163,6 +163,8 @@ func scale(w *world, f Fault) func() {
 		set.Spec.Replicas = &replicas
 		set.Generation++
 		w.loop.Log("user", "scales to %d", n)
+		w.first = n
+		w.limits()
 		w.server.Put(api.Sets, &set)
 	}
 	few := w.scenario.pools()[0].Replicas

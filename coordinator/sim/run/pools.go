@@ -68,14 +68,18 @@ func (s Scenario) setNames() []string {
 	return out
 }
 
-// mayBeAway is how many pods may at a limit: where whole units go, one may at least.
-func (s Scenario) mayBeAway(limit int) int {
+// mayBeAway is how many pods may at a limit: where whole units go, one may at least. The
+// first pool may have another number of pods than in the beginning.
+func (s Scenario) mayBeAway(limit, first int) int {
 	switch s.Kind {
 	case AtOnce:
 		return 0 // before a person has approved
 	case ByZone:
 		inZone := map[int]int{}
-		for _, p := range s.pools() {
+		for i, p := range s.pools() {
+			if i == 0 {
+				p.Replicas = first
+			}
 			for n := range p.Replicas {
 				inZone[(p.Start+n)%len(nodes)]++
 			}

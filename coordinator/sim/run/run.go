@@ -96,7 +96,8 @@ const (
 	settle = 2 * time.Second
 	// patience bounds a run after the last fault and edit.
 	patience = 15 * time.Minute
-	// resigned is how long one is waited for where only a person can help.
+	// resigned is how long one is waited for where only a person can help, once all pods
+	// have agents: those without are restarted after a while.
 	resigned = 3 * time.Minute
 )
 
@@ -197,7 +198,7 @@ func (w *world) watch(last time.Duration) {
 			w.loop.Stop()
 			return
 		}
-		if at > last+patience || at > last+resigned && w.oracle.MustWait() {
+		if at > last+patience || at > last+resigned && w.oracle.MustWait() && w.adopted() {
 			w.oracle.End(false, w.holds())
 			w.loop.Stop()
 			return

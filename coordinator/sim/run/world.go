@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,6 +50,9 @@ type world struct {
 	claims    int
 	rolling   bool
 	revisions int
+	// maxPods and maxShard are the limits that people ask for now, first how many pods of
+	// the first pool they want.
+	maxPods, maxShard, first int
 	// bad are the fates of revisions, unlucky those of pods.
 	bad     map[string]workload.Fate
 	unlucky map[string]workload.Fate
@@ -66,6 +70,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	loop := clock.New(s.Seed)
 	w := &world{
 		scenario: s, loop: loop, server: api.New(loop), db: database.New(loop, database.DefaultTimes()), hub: network.New(loop, configDir),
+		maxPods: s.MaxPods, maxShard: s.MaxShard, first: s.pools()[0].Replicas,
 		hits: map[Class]bool{}, bad: map[string]workload.Fate{}, unlucky: map[string]workload.Fate{},
 	}
 	if s.Shared {
@@ -121,7 +126,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.revisions = 1
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(s.MaxPods), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral,
+		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral,
 	})
 	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
@@ -276,7 +281,10 @@ func (w *world) current() bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return workload.Revision(pod) != w.template() })
+	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool {
+		set := w.server.Set(pod.Name[:strings.LastIndexByte(pod.Name, '-')])
+		return set == nil || workload.Revision(pod) != workload.Template(set)
+	})
 }
 
 // contented: by its own word the leader has been done for long, whoever runs what.
@@ -300,6 +308,11 @@ func (w *world) done() bool {
 		}
 	}
 	return len(w.db.Marks()) == 0 && len(w.server.Cluster(name).Finalizers) == 0
+}
+
+// adopted: all pods have agents.
+func (w *world) adopted() bool {
+	return !slices.ContainsFunc(w.pods(), func(pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 })
 }
 
 // configure writes what all agents of all runs read.
