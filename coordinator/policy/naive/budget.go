@@ -1,6 +1,10 @@
 package naive
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
 
 // Section "Budgets".
 
@@ -57,6 +61,8 @@ func (w *world) podsAwayHold(c *candidate) bool {
 		return used+needed > limit
 	case w.away(c.Pod) && w.servesLeftOpen(c.Pod):
 		return used-w.leftOpenNotChosen()+max(needed, 1) > limit
+	case w.awayNotSettled(c.Pod) && !w.noAgents():
+		return w.podsClaimed()+len(w.chosen) >= limit
 	case w.away(c.Pod) && !w.noAgents():
 		return false
 	}
@@ -70,26 +76,40 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	return used+max(needed, 1) > limit
 }
 
+// awayNotSettled: that is the first line of away that is true of it.
+func (w *world) awayNotSettled(p *policy.Pod) bool { return w.away(p) && w.way(p) == notSettled }
+
 // late: away, unclaimed, not chosen, Started and overdue.
 func (w *world) late(p *policy.Pod) bool {
 	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == policy.Started && w.overdue(p)
 }
 
 // someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
-// pod is not chosen and known not to come back by itself: not claimed, and broken, or
-// Missing and overdue; or, claimed or not, not created yet.
+// pod is not chosen, and does not come back by itself, or is not created yet, or
+// serves as far as anybody can tell.
 func (w *world) someoneMayComeBack(c *candidate) bool {
-	for _, p := range w.pods {
+	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
 		if p == c.Pod || !w.desired(p) {
-			continue
+			return false
 		}
 		missing := p.Phase == policy.Missing
-		gone := !w.claimed(p) && (w.evidence(p) != "" || missing && w.overdue(p)) || missing && w.notCreatedYet(p)
-		if w.isChosen(p) || !gone {
-			return true
-		}
+		return w.isChosen(p) || !(w.doesNotComeBack(p) || missing && w.notCreatedYet(p) || w.servesUnheard(p))
+	})
+}
+
+// doesNotComeBack: not claimed, or claimed to be replaced (with its UID); and broken, or
+// Missing and overdue, or Started and overdue without an agent and a report.
+func (w *world) doesNotComeBack(p *policy.Pod) bool {
+	if claim := w.claim(p); w.claimed(p) && (claim.Action != policy.Replace || claim.UID != p.UID) {
+		return false
 	}
-	return false
+	unheard := p.Phase == policy.Started && !p.Agent && report(p) == nil
+	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == policy.Missing || unheard)
+}
+
+// servesUnheard: Ready, its node is not gone, and it has no agent, no report and no claim.
+func (w *world) servesUnheard(p *policy.Pod) bool {
+	return p.Phase == policy.Ready && !w.nodeGone(p) && !p.Agent && report(p) == nil && !w.claimed(p)
 }
 
 // notCreatedYet: in an OrderedReady pool of which a lower desired ordinal is not Ready.
@@ -123,10 +143,15 @@ func (w *world) zonesAway(c *candidate) bool {
 		return true
 	}
 	limit := w.zoneLimit()
-	if limit == 0 || c.outside || w.outage() || w.shutdown(c.Pod) || w.away(c.Pod) && !w.mayWellServe(c.Pod) {
+	if limit == 0 || c.outside || w.outage() || w.shutdown(c.Pod) ||
+		w.away(c.Pod) && !w.mayWellServe(c.Pod) && !w.awayNotSettled(c.Pod) {
 		return false
 	}
-	zones := w.zonesOf(w.awayOrChosen, everyClaim)
+	counted := w.awayOrChosen
+	if w.awayNotSettled(c.Pod) {
+		counted = func(p *policy.Pod) bool { return w.claimed(p) || w.isChosen(p) }
+	}
+	zones := w.zonesOf(counted, everyClaim)
 	among := w.zone(c.Pod) != "" && zones["zone "+w.zone(c.Pod)]
-	return !(len(zones) < limit || len(zones) == limit && (w.away(c.Pod) || among))
+	return !(len(zones) < limit || len(zones) == limit && (w.mayWellServe(c.Pod) || among))
 }

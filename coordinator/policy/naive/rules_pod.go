@@ -172,7 +172,8 @@ func (w *world) notItsTurn(c *candidate) bool {
 			return false
 		}
 		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""
-		return !((c.broken || w.early == c) && (p.Ordinal > c.Ordinal || stands))
+		waitsLess := c.broken || w.early == c || w.noAgents() && w.late(c.Pod)
+		return !(waitsLess && (p.Ordinal > c.Ordinal || stands))
 	})
 }
 
