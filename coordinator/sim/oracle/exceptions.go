@@ -2,8 +2,11 @@ package oracle
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
 // Exception is a removal of which not everything is asked. What it rests on is
@@ -49,6 +52,15 @@ var Exceptions = []Exception{
 		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.db.Ails(pod.Name) },
 	},
 	{
+		Name:     "a copy on it is not back, and nothing has gone on for long",
+		Document: "deploy/docs/policy.md",
+		Says:     "The same is true of one that is Recovering, once the rollout has made no progress for `progressSeconds`",
+		Skips:    []string{"I8"},
+		is: func(o *Oracle, pod *corev1.Pod) bool {
+			return o.db.Up(pod.Name) && !o.db.Whole(pod.Name) && o.quietFor() >= progress(o.server.Cluster(o.limits.Cluster))
+		},
+	},
+	{
 		Name:     "it has no agent that tells of what kind it is",
 		Document: "deploy/docs/policy.md",
 		Says:     "Without one, rank is 0 and `last` false",
@@ -80,6 +92,19 @@ const (
 	// primaries is that of I8 which is about the primary.
 	primaries = "I8 of the primary"
 )
+
+// quietFor is how long no pod has gone by Rollcall's hand.
+func (o *Oracle) quietFor() time.Duration {
+	if len(o.gone) == 0 {
+		return o.loop.Now()
+	}
+	return time.Since(o.gone[len(o.gone)-1])
+}
+
+// progress is what people call too long without any.
+func progress(cluster *v1alpha1.DatabaseCluster) time.Duration {
+	return time.Duration(cluster.Spec.Policy.ProgressSeconds) * time.Second
+}
 
 // asks tells whether an invariant is asked of the removal of a pod.
 func (o *Oracle) asks(pod *corev1.Pod, invariant string) bool {

@@ -101,8 +101,7 @@ var followers = []follower{
 	{
 		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "Any other group holds when after is less than least."},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
-			above := o.setOf(pod.Name) == o.setOf(first.Name) && workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
-			return above && o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true})
+			return o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true})
 		},
 	},
 }
@@ -123,12 +122,17 @@ func (o *Oracle) waits() (pod, why string) {
 			pod, why = p.Name, Waits[at].Name
 		}
 	}
-	for _, p := range others {
-		if !slices.ContainsFunc(followers, func(f follower) bool {
-			return slices.ContainsFunc(first, func(of *corev1.Pod) bool { return f.behind(o, p, of) })
-		}) {
+	for len(others) > 0 { // who waits for one that waits, waits
+		left := slices.DeleteFunc(slices.Clone(others), func(p *corev1.Pod) bool { return o.follows(p, first) })
+		if len(left) == len(others) {
 			return "", ""
 		}
+		for _, p := range others {
+			if !slices.Contains(left, p) {
+				first = append(first, p)
+			}
+		}
+		others = left
 	}
 	for _, name := range o.Desired() {
 		if o.server.Pod(name) == nil && !o.uncreated(name) {
@@ -136,6 +140,13 @@ func (o *Oracle) waits() (pod, why string) {
 		}
 	}
 	return pod, why
+}
+
+// follows: the pod waits for one of the first.
+func (o *Oracle) follows(pod *corev1.Pod, first []*corev1.Pod) bool {
+	return slices.ContainsFunc(followers, func(f follower) bool {
+		return slices.ContainsFunc(first, func(of *corev1.Pod) bool { return f.behind(o, pod, of) })
+	})
 }
 
 // MustWait tells whether the rollout cannot end before a person has done something,
