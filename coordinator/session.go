@@ -304,8 +304,9 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 	s.basis = basis
 	s.noticed = view.Conditions(snapshot, now)
 	s.notLive = view.NotLive(snapshot)
+	before := s.groups
 	if s.groups = nil; s.reporting {
-		s.groups = snapshot.Groups
+		s.groups = view.Remember(before, snapshot.Groups)
 	}
 	known := &snapshot.Cluster.Status
 	known.LastDeparture, known.LastProgress = nil, nil

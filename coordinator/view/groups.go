@@ -98,6 +98,25 @@ func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// Remember is what is to be known at the next look: the groups as they are now, and
+// those of which nobody can tell what they are (their kind means nothing) as they were
+// known before. What a broken agent says holds everybody while it says that, and not
+// after it is gone.
+func Remember(known, now []policy.Group) []policy.Group {
+	out := slices.Clone(now)
+	for i, g := range out {
+		if slices.Contains(kinds, g.Kind) {
+			continue
+		}
+		if at := slices.IndexFunc(known, func(k policy.Group) bool { return k.ID == g.ID }); at >= 0 {
+			out[i] = known[at]
+		}
+	}
+	return out
+}
+
+var kinds = []policy.GroupKind{policy.Shard, policy.Quorum, policy.Acks, policy.Role}
+
 // missing tells whether one of those who were in the group cannot be heard.
 func (w *world) missing(g policy.Group) bool {
 	return slices.ContainsFunc(g.Members, func(m policy.Member) bool {

@@ -82,3 +82,17 @@ func without(groups []policy.Group, pod string) []policy.Group {
 	}
 	return []policy.Group{g}
 }
+
+// What means nothing is not remembered: when its agent is gone nobody could take it back.
+func TestRememberWhatMakesSense(t *testing.T) {
+	known := Join(made()).Groups
+	require.Len(t, known, 1)
+	mad := Join(made(allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups[0].Kind = 42 }))).Groups
+	require.Len(t, mad, 1)
+	require.NotEqual(t, known[0].Kind, mad[0].Kind)
+	require.Equal(t, known, Remember(known, mad))
+	require.Equal(t, mad, Remember(nil, mad), "it was never known otherwise")
+	require.Equal(t, known, Remember(mad, known))
+	require.Empty(t, Remember(known, nil))
+	require.NotEqual(t, known[0].Kind, mad[0].Kind, "what was said is not changed")
+}

@@ -188,6 +188,17 @@ func TestClaimsThatWaitedForEverEnd(t *testing.T) {
 	}
 }
 
+// What is remembered of a database whose agents are gone does not keep it from the next template for
+// ever: nobody could contradict it, whether it meant something (1529, 9322) or nothing (202).
+func TestWhatNobodyCanContradict(t *testing.T) {
+	for _, seed := range []uint64{202, 1529, 9322} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		require.Empty(t, r.Stuck, "seed %d", seed)
+	}
+}
+
 // Who says that all is done while pods run an old template is found out.
 func TestOldTemplateIsNoticed(t *testing.T) {
 	i := slices.IndexFunc(Bugs, func(b Bug) bool { return b.Finds == "L2" })
