@@ -79,8 +79,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 			r.recheckAt = at.Now.Add(successor.recheck)
 		}
 	case c.Behind && !c.GiveUp:
-		if other, ok := unclaimed(at.Snapshot, first); ok {
-			why = other + " goes first, and has no claim"
+		if why = a.deadlock(at, claim, first); why != "" {
 			r.held(at.Now, why)
 			c.GiveUp = r.giveUp != ""
 		} else {
