@@ -92,9 +92,9 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			at.Cluster.Status.Shared[0].Claims = []string{"a", "b", "c"}
 			at.Cluster.Status.Claims = []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
-		"its prepare writes another setting":   {func(a *Actor, _ *Situation) { a.runs["c"].heard.Shared.Knob = "other" }, ""},
-		"nothing is known of its prepare":      {func(a *Actor, _ *Situation) { delete(a.runs, "c") }, ""},
-		"this claim needs no setting":          {func(_ *Actor, at *Situation) { at.Cluster.Status.Shared[0].Claims = []string{"a"} }, ""},
+		"its prepare writes another setting": {func(a *Actor, _ *Situation) { a.runs["c"].heard.Shared.Knob = "other" }, ""},
+		"nothing is known of its prepare":    {func(a *Actor, _ *Situation) { delete(a.runs, "c") }, ""},
+		"this claim needs no setting":        {func(_ *Actor, at *Situation) { at.Cluster.Status.Shared[0].Claims = []string{"a"} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, at := listed()

@@ -45,7 +45,7 @@ func (o *Oracle) included(pod, id string) {
 		o.Accuse("V2", "%s gets data again under claim %s, which is not open and has left nothing", pod, id)
 		return
 	}
-	if p := o.server.Pod(pod); claim.EmptiedAt == nil && p != nil && string(p.UID) == claim.UID {
+	if p := o.server.Pod(pod); claim.EmptiedAt == nil && (left || p != nil && string(p.UID) == claim.UID) {
 		return
 	}
 	for _, v := range claim.Volumes {
