@@ -304,9 +304,8 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 	s.basis = basis
 	s.noticed = view.Conditions(snapshot, now)
 	s.notLive = view.NotLive(snapshot)
-	before := s.groups
 	if s.groups = nil; s.reporting {
-		s.groups = view.Remember(before, snapshot.Groups)
+		s.groups = snapshot.Groups
 	}
 	known := &snapshot.Cluster.Status
 	known.LastDeparture, known.LastProgress = nil, nil

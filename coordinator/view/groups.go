@@ -98,25 +98,6 @@ func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Remember is what is to be known at the next look: the groups as they are now, and
-// those of which nobody can tell what they are (their kind means nothing) as they were
-// known before. What a broken agent says holds everybody while it says that, and not
-// after it is gone.
-func Remember(known, now []policy.Group) []policy.Group {
-	out := slices.Clone(now)
-	for i, g := range out {
-		if slices.Contains(kinds, g.Kind) {
-			continue
-		}
-		if at := slices.IndexFunc(known, func(k policy.Group) bool { return k.ID == g.ID }); at >= 0 {
-			out[i] = known[at]
-		}
-	}
-	return out
-}
-
-var kinds = []policy.GroupKind{policy.Shard, policy.Quorum, policy.Acks, policy.Role}
-
 // missing tells whether one of those who were in the group cannot be heard.
 func (w *world) missing(g policy.Group) bool {
 	return slices.ContainsFunc(g.Members, func(m policy.Member) bool {
@@ -128,9 +109,14 @@ func (w *world) missing(g policy.Group) bool {
 // forgotten is a group of which nobody speaks: nothing good is known of it. What
 // is on a pod whose database does not run, or is no member, is served by nobody:
 // were it unknown, the only pod of a group that could not start would be kept
-// from its correction.
+// from its correction. What made no sense held everything while it was said. Nobody says it
+// any more, and nobody may ever take it back: the group counts as copies of data, all of
+// which are needed, until somebody speaks of it.
 func (w *world) forgotten(g policy.Group) policy.Group {
 	g.Members = slices.Clone(g.Members)
+	if !sensible(g) {
+		g.Kind, g.MinAvailable = policy.Shard, new(int32(len(g.Members)))
+	}
 	for i := range g.Members {
 		m := &g.Members[i]
 		m.Leader, m.Progress, m.State = false, nil, policy.UnknownState
@@ -139,6 +125,17 @@ func (w *world) forgotten(g policy.Group) policy.Group {
 		}
 	}
 	return g
+}
+
+// sensible: the group is of a kind that there is, and says what that kind has to say.
+func sensible(g policy.Group) bool {
+	switch g.Kind {
+	case policy.Shard:
+		return g.MinAvailable == nil || *g.MinAvailable >= 0
+	case policy.Quorum, policy.Acks, policy.Role:
+		return g.MinAvailable != nil && *g.MinAvailable >= 0
+	}
+	return false
 }
 
 // mayServe tells whether the pod's database runs and does not deny to be a member.

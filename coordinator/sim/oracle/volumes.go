@@ -48,7 +48,7 @@ func (o *Oracle) included(pod, id string) {
 	}
 	p := o.server.Pod(pod)
 	stays, removed := p != nil && string(p.UID) == claim.UID, p == nil && !o.wanted(pod)
-	if claim.EmptiedAt == nil && (stays || removed) {
+	if claim.EmptiedAt == nil && (left || stays || removed) {
 		return
 	}
 	for _, v := range claim.Volumes {

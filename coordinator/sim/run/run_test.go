@@ -186,7 +186,7 @@ func TestAppliedAgainIsTheNewestTemplate(t *testing.T) {
 
 // Rollouts in which a claim once waited for ever.
 func TestClaimsThatWaitedForEverEnd(t *testing.T) {
-	for _, seed := range []uint64{1939, 4295, 8717} {
+	for _, seed := range []uint64{202, 1939, 2809, 3424, 3649, 4242, 4295, 8717, 9943} {
 		r, err := Seed(seed, Options{})
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
