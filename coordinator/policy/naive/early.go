@@ -26,10 +26,15 @@ func (w *world) mayComeBackAlone(p *policy.Pod) bool {
 	return w.away(p) && !w.hasBrokenCopy(p) && w.evidence(p) == "" && (p.Phase == policy.Ready || !w.overdue(p))
 }
 
-// beforeItsTurn chooses at most one pod when nobody was chosen, nobody is claimed, and
-// nobody may come back alone: the first of those with such a copy that passes.
+// nothingElseGoes: nobody was chosen, nobody is claimed, and nobody may come back alone.
+func (w *world) nothingElseGoes() bool {
+	return len(w.chosen) == 0 && w.podsClaimed() == 0 && !slices.ContainsFunc(w.pods, w.mayComeBackAlone)
+}
+
+// beforeItsTurn chooses at most one pod when nothing else goes: the first of those with
+// such a copy that passes.
 func (w *world) beforeItsTurn() *candidate {
-	if len(w.chosen) > 0 || w.podsClaimed() > 0 || slices.ContainsFunc(w.pods, w.mayComeBackAlone) {
+	if !w.nothingElseGoes() {
 		return nil
 	}
 	heldByLine := maps.Clone(w.heldByLine)

@@ -7,6 +7,9 @@ import "github.com/rollcall-dev/rollcall/coordinator/policy"
 func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	w := newWorld(&s)
 	w.barrier = pod
+	if w.makesNoSense() {
+		return nil, &policy.Hold{Pod: pod, Rule: policy.BadInput} // whatever else is true of it
+	}
 	w.order = w.candidates()
 	c := find(w.order, w.podNamed(pod))
 	if c == nil {
