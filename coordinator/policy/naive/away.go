@@ -110,8 +110,12 @@ func (w *world) podLimitFor(c *candidate) int {
 		return 1
 	}
 	limit := resolve(w.spec.Policy.MaxUnavailable, w.wanted())
-	anotherUnit := func(p *policy.Pod) bool { return w.awayOrChosen(p) && w.unitOf(p) != w.unitOf(c.Pod) }
-	if len(w.unknownClaims()) > 0 || slices.ContainsFunc(w.pods, anotherUnit) {
+	anotherUnit := func(p *policy.Pod) bool { return w.unitOf(p) != w.unitOf(c.Pod) }
+	anotherUnitClaimed := func(claim *policy.Claim) bool {
+		return anotherUnit(&policy.Pod{Name: claim.Pod, Zone: claim.Zone})
+	}
+	if slices.ContainsFunc(w.unknownClaims(), anotherUnitClaimed) ||
+		slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return w.awayOrChosen(p) && anotherUnit(p) }) {
 		return limit
 	}
 	return max(limit, w.unitSize(c.Pod))
