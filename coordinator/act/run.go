@@ -23,6 +23,8 @@ type run struct {
 	// retryAt is when the next move may be tried, errors how many failed in a row.
 	retryAt time.Time
 	errors  int
+	// unanswered: a write that opens the guard or lowers the line may still be carried out.
+	unanswered bool
 	// refusedUntil is when a removal that a budget refused may be tried again.
 	refusedUntil time.Time
 	// problem is the last failure, for people.
