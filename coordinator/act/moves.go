@@ -63,7 +63,7 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 	}
 	return func(r *run) {
 		a.outrun(err)
-		r.notAfter = order.NotAfter
+		r.ordered(order, err)
 		if r.prepareBegan.IsZero() {
 			r.prepareBegan = began
 		}
@@ -90,10 +90,12 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 // The snapshot of the next pass contains what they saw, and is decided on again.
 func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
 	b := barrierOf(at.Snapshot, claim)
+	var sent *Order
 	what, missing := a.lookAnew(ctx, b)
 	if !missing {
-		lost, again := a.stillPrepared(ctx, at, claim, known)
-		if lost != nil {
+		var lost func(*run)
+		var again bool
+		if lost, again, sent = a.stillPrepared(ctx, at, claim, known); lost != nil {
 			return lost
 		}
 		if again { // what they saw may be older than what was done since
@@ -101,6 +103,9 @@ func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, k
 		}
 	}
 	return func(r *run) {
+		if sent != nil {
+			r.ordered(*sent, nil)
+		}
 		if missing {
 			r.backToBarrier()
 			r.failed(errors.New(what))
