@@ -9,21 +9,23 @@ import (
 
 // Section "Before their turn".
 
-// hasCopy of such a state, on a live pod.
+// hasCopy of such a state.
 func (w *world) hasCopy(p *policy.Pod, states ...policy.MemberState) bool {
-	return w.live(p) && w.members(p, func(m *policy.Member) bool { return slices.Contains(states, m.State) }) > 0
+	return w.members(p, func(m *policy.Member) bool { return slices.Contains(states, m.State) }) > 0
 }
 
-// hasBrokenCopy: one that is Down on a live pod; or Recovering, once the rollout has
-// made no progress for progressSeconds.
-func (w *world) hasBrokenCopy(p *policy.Pod) bool {
-	return w.hasCopy(p, policy.Down) || w.noProgress() && w.hasCopy(p, policy.Recovering)
+// hasBrokenCopy, being live: its report says settled, and a member on it is Down; or the
+// rollout is stuck, and one is Down or Recovering, or its report says not settled.
+func (w *world) hasBrokenCopy(p *policy.Pod, stuck bool) bool {
+	r := report(p)
+	return w.live(p) && (r != nil && r.Settled && w.hasCopy(p, policy.Down) ||
+		stuck && (w.hasCopy(p, policy.Down, policy.Recovering) || r != nil && !r.Settled))
 }
 
-// mayComeBackAlone: it is away, is not live or has no such copy, is not broken, and is
-// Ready or not overdue.
+// mayComeBackAlone: it is away, has no broken copy, is not broken, and is Ready or not
+// overdue.
 func (w *world) mayComeBackAlone(p *policy.Pod) bool {
-	return w.away(p) && !w.hasBrokenCopy(p) && w.evidence(p) == "" && (p.Phase == policy.Ready || !w.overdue(p))
+	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == policy.Ready || !w.overdue(p))
 }
 
 // nothingElseGoes: nobody was chosen, nobody is claimed, and nobody may come back alone.
@@ -32,7 +34,7 @@ func (w *world) nothingElseGoes() bool {
 }
 
 // beforeItsTurn chooses at most one pod when nothing else goes: the first of those with
-// such a copy that passes.
+// a broken copy that passes.
 func (w *world) beforeItsTurn() *candidate {
 	if !w.nothingElseGoes() {
 		return nil
@@ -40,7 +42,7 @@ func (w *world) beforeItsTurn() *candidate {
 	heldByLine := maps.Clone(w.heldByLine)
 	defer func() { w.heldByLine, w.early = heldByLine, nil }()
 	for _, c := range w.order {
-		if !w.hasBrokenCopy(c.Pod) {
+		if !w.hasBrokenCopy(c.Pod, w.noProgress()) {
 			continue
 		}
 		w.early = c

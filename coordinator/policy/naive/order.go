@@ -79,15 +79,20 @@ func (w *world) unitOf(p *policy.Pod) string {
 func (w *world) largestUnit() int {
 	largest := 0
 	for _, p := range w.pods {
-		n := 0
-		for _, q := range w.pods {
-			if w.desired(q) && w.unitOf(q) == w.unitOf(p) {
-				n++
-			}
-		}
-		largest = max(largest, n)
+		largest = max(largest, w.unitSize(p))
 	}
 	return largest
+}
+
+// unitSize is the number of desired pods of the pod's unit.
+func (w *world) unitSize(p *policy.Pod) int {
+	n := 0
+	for _, q := range w.pods {
+		if w.desired(q) && w.unitOf(q) == w.unitOf(p) {
+			n++
+		}
+	}
+	return n
 }
 
 // unitHasBegun: one of its desired pods is claimed, or not in the order, in a
