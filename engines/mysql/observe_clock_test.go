@@ -32,6 +32,9 @@ func (p elsewhere) Look(ctx context.Context, _ string, fresh bool) ([]byte, erro
 	if !s.Halted.IsZero() {
 		s.Halted = s.Halted.Add(p.ahead)
 	}
+	if s.Switch != nil {
+		s.Switch.Until = s.Switch.Until.Add(p.ahead)
+	}
 	return json.Marshal(s)
 }
 
@@ -44,6 +47,7 @@ func TestALookIsAsOldAsItsAgentSays(t *testing.T) {
 			other.newest = v.others[0].state
 			other.newest.Looked = time.Now()
 			other.newest.Halted = time.Now().Add(-time.Minute)
+			other.note = &Switch{From: nodeOf(2), Until: time.Now().Add(30 * time.Second)}
 			e := newEngine(nil, Options{Peers: elsewhere{member: other, ahead: ahead}})
 			seen := func() (sight, member) {
 				v.others[0] = e.lookAt(t.Context(), v.others[0].peer, false)
@@ -60,6 +64,9 @@ func TestALookIsAsOldAsItsAgentSays(t *testing.T) {
 				require.True(t, m.known, "a look of %s ago by a clock that is %s ahead: %s", age, ahead, m.why)
 				require.Equal(t, time.Minute, m.state.Looked.Sub(m.state.Halted), "as its agent saw it")
 				require.Nil(t, m.state.Age)
+				if m.state.Switch != nil {
+					require.WithinDuration(t, other.note.Until, m.state.Switch.Until, 0, "when a switchover ends does not depend on a clock either")
+				}
 			}
 			time.Sleep(2 * time.Second)
 			s, m := seen()
@@ -87,4 +94,37 @@ func TestALookIsNotYoungerThanItsJourney(t *testing.T) {
 func TestALookWithoutAnAge(t *testing.T) {
 	looked := time.Now().Add(-30 * time.Second)
 	require.Equal(t, looked, State{Looked: looked}.heard(time.Now()).Looked)
+}
+
+// A member notes a try, and takes over, though the clock of the one that hands over is off:
+// the steps bring their end by its own clock.
+func TestTriesEndByTheOwnClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-2 * time.Hour, -time.Minute, 2 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(simSetup{flavor: MySQL, members: 3}, false)
+			n := Switch{Claim: "c", From: "db-0", At: time.Now().Add(ahead), Until: time.Now().Add(ahead + 30*time.Second)}
+			end := time.Now().Add(30 * time.Second)
+			ask := func(step string) (a answer) {
+				data, err := json.Marshal(body{Switch: n})
+				require.NoError(t, err)
+				data, err = w.agents[1].engine.Step(t.Context(), engines.Step{Name: step, Claim: n.Claim, NotAfter: end, Body: data})
+				require.NoError(t, err)
+				require.NoError(t, json.Unmarshal(data, &a))
+				return a
+			}
+			a := ask(stepIntend)
+			require.Empty(t, a.Refused)
+			require.True(t, a.State.Switch.same(&n))
+			require.True(t, a.State.Switch.Until.Equal(end), "it is forgotten in time")
+
+			w.list[0].writes = RefusedBySQL
+			n.To, n.Frozen = "db-1", w.text(w.list[0].log)
+			for range 100 {
+				w.tick()
+			}
+			a = ask(stepPromote)
+			require.Empty(t, a.Refused)
+			require.Equal(t, Allowed, a.State.Writes)
+		})
+	}
 }

@@ -75,6 +75,7 @@ func (s State) told(now time.Time) State {
 		s.Halted = now.Add(s.Halted.Sub(s.Looked) - age)
 	}
 	s.Looked, s.Age = now.Add(-age), &age
+	s.Switch = s.Switch.endsAt(func(until time.Time) time.Time { return now.Add(until.Sub(now)) })
 	return s
 }
 
@@ -88,6 +89,8 @@ func (s State) heard(asked time.Time) State {
 	if !s.Halted.IsZero() {
 		s.Halted = looked.Add(s.Halted.Sub(s.Looked))
 	}
+	ahead := s.Looked.Sub(looked)
+	s.Switch = s.Switch.endsAt(func(until time.Time) time.Time { return until.Add(-ahead) })
 	s.Looked, s.Age = looked, nil
 	return s
 }
@@ -200,6 +203,18 @@ type Switch struct {
 	Frozen string `json:"frozen,omitempty"`
 	// Promoting: To was told to take over.
 	Promoting bool `json:"promoting,omitempty"`
-	// Until: past that it can be forgotten, unless Promoting.
+	// Until: past that it can be forgotten, unless Promoting. By the clock of who tells it
+	// (see heard).
 	Until time.Time `json:"until"`
+}
+
+// endsAt is the same try with its end by another clock. When it began tells it from
+// others, and stays.
+func (s *Switch) endsAt(by func(until time.Time) time.Time) *Switch {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.Until = by(s.Until)
+	return &c
 }
