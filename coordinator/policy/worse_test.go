@@ -157,7 +157,9 @@ func mayBeBolder(before, after *naive.Judge, name string, rule policy.Rule) bool
 	case after.Outside(q) && !before.Outside(p):
 		return true // broken, with nothing left to lose: outside of the budget
 	case !after.CountedOn(q) && (before.CountedOn(p) || before.OnlySoaks(p) && !after.OnlySoaks(q)):
-		return rule == policy.PodsAway || rule == policy.ZonesAway // it is away already and costs nothing more
+		// It is away already and costs nothing more. Of an OrderedReady pool it waits for
+		// nobody who is Ready, neither claimed nor chosen: two would wait for each other.
+		return rule == policy.PodsAway || rule == policy.ZonesAway || rule == policy.InOrder
 	}
 	// A group in which all that the pod hosts is down does not hold it back.
 	return after.Serves(q) < before.Serves(p)
