@@ -54,6 +54,8 @@ type world struct {
 	released chan struct{}
 	// provision is what coordinators do for a cluster's pods; nil: nothing.
 	provision func(Key)
+	// onClient may change a coordinator's access to the API server.
+	onClient func(*kubetest.Client)
 	// firstLooks of coordinators; 0: their default.
 	firstLooks int
 	// answered is when an agent was last asked for its report, and gave it.
@@ -438,6 +440,7 @@ type process struct {
 
 	mu     sync.Mutex
 	writes map[string]int
+	lists  int
 	// sequence of the writes, each with " while claimed" when it was sent after a claim.
 	sequence []string
 }
@@ -460,14 +463,20 @@ func (w *world) start() *process {
 			<-w.released
 			return nil, errors.New("the connection was lost")
 		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if c.Verb == "list" {
+			p.lists++
+		}
 		if c.Write() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
 			p.writes[c.Verb+" "+c.Resource]++
 			p.sequence = append(p.sequence, c.Verb+" "+c.Resource+w.whileClaimed())
 		}
 		return nil, nil
 	})
+	if w.onClient != nil {
+		w.onClient(p.client)
+	}
 	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	if testing.Short() {
 		log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -536,6 +545,13 @@ func (p *process) total() int {
 		n += count
 	}
 	return n
+}
+
+// listed counts the lists so far.
+func (p *process) listed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lists
 }
 
 // object is the DatabaseCluster; nil when it is gone.

@@ -38,6 +38,8 @@ type run struct {
 	// conflicts and refusals in a row.
 	conflicts int
 	refusals  int
+	// behinds counts how often the cache was behind when the pod was to go.
+	behinds int
 
 	// recheckAt is when a clock will change what is said of the successor.
 	recheckAt    time.Time
@@ -127,7 +129,7 @@ func (r *run) due(move Move) time.Time {
 
 // sent notes that the pod goes, or has gone.
 func (r *run) sent(now time.Time) {
-	r.conflicts, r.refusals = 0, 0
+	r.conflicts, r.refusals, r.behinds = 0, 0, 0
 	r.heard.Sent, r.sentAt = true, now
 }
 

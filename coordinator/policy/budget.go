@@ -114,7 +114,7 @@ type ledger struct {
 	most      int             // pods that may be away
 	units     map[unitKey]int // desired pods of each
 	limit     int             // the same, or a whole unit if that is more
-	away      []*pod // in canonical order, before the pass
+	away      []*pod          // in canonical order, before the pass
 	claimed   int
 	serving   int    // those of away that still serve, as long as they are not chosen
 	chosen    []*pod // what the pass has added

@@ -161,12 +161,6 @@ func (c *candidate) bringsNoUpdate() bool {
 	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
 }
 
-// givesUpData: what is on it is gone with it. A pod that never started has nothing on a
-// disk that goes with the pod.
-func (c *candidate) givesUpData() bool {
-	return c.action == Replace || c.action == Remove || c.lost && c.reason == ReasonFailed
-}
-
 // rolls: who is of a higher rank waits for it. One that is scaled away, adopted, or replaced on
 // the same template, brings nothing that the others would have to be ready for.
 func (c *candidate) rolls() bool {

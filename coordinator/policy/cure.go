@@ -45,11 +45,10 @@ func (d *decision) goBeforeTheirTurn(held []Hold) {
 // hasBroken: a copy on the live pod is down, and its member says that it waits for nothing any
 // more; or, where that has lasted, it is down, recovers, or the pod is not settled.
 func (p *pod) hasBroken(lasting bool) bool {
-	unsettled := p.report != nil && !p.report.Settled
-	if !p.live || unsettled && !lasting {
+	if !p.live || p.report == nil || !p.report.Settled && !lasting {
 		return false
 	}
-	return unsettled || slices.ContainsFunc(p.hosts, func(h hosting) bool {
+	return !p.report.Settled || slices.ContainsFunc(p.hosts, func(h hosting) bool {
 		return h.notDown < h.total || lasting && h.recovering > 0
 	})
 }

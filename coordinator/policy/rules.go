@@ -84,7 +84,7 @@ func (r *rule) spares(c *candidate) bool {
 	if r.aboutUpdates && c.bringsNoUpdate() {
 		return true
 	}
-	return r.sparesBroken && c.outside && !(r.guardsData && c.givesUpData())
+	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == Replace || c.action == Remove))
 }
 
 // Rules are the names of all rules, in the order in which they are asked first.

@@ -280,7 +280,7 @@ func (x *index) running() (pools []versionSpan, all versionSpan) {
 	}
 	for i := range x.pods {
 		p := &x.pods[i]
-		blip := p.Phase == Ready && !x.deniesLive(p)
+		blip := p.Phase == Ready && p.mayLive
 		if p.report != nil && (p.report.Member != NotLive || blip) {
 			pools[p.poolPos].add(p.report.EngineVersion, p.pool.Pool)
 		}

@@ -235,7 +235,7 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	}
 	moves := c.prepare == PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
 	least := int32(1)
-	if o.group.Kind == Quorum && o.own.total < o.group.total {
+	if o.group.Kind == Quorum && int(o.own.total) < len(o.group.Members) {
 		least = o.group.least
 	}
 	if others >= least || moves {

@@ -89,6 +89,7 @@ func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) memb
 	// not answer.
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
 	defer cancel()
+	asked := time.Now()
 	data, err := e.options.Peers.Look(ctx, peer.Node, fresh)
 	if err == nil {
 		err = json.Unmarshal(data, &m.state)
@@ -99,7 +100,7 @@ func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) memb
 	case m.state.Node != peer.Node:
 		return member{peer: peer, why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.state.Node))}
 	}
-	m.known = true
+	m.known, m.state = true, m.state.heard(asked)
 	return m
 }
 
