@@ -343,7 +343,7 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Go:
 		return a.let(ctx, at, claim, r.opened)
 	case Shut:
-		return a.shut(ctx, at, claim)
+		return a.shut(ctx, at, claim, r.unanswered)
 	case Undo:
 		return a.undo(ctx, at, claim, r)
 	case Confirm:

@@ -131,8 +131,8 @@ func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
 	switch needless := c.Rejoined || c.Claim.Action == policy.Remove || !at.Now.Before(late); {
 	case !needless:
 		out.wake(late)
-	case !r.heard.Prepared && at.Now.Before(r.notAfter):
-		out.wake(r.notAfter) // its agent may be writing still, on a node that is cut off
+	case at.Now.Before(r.mayWriteUntil()):
+		out.wake(r.mayWriteUntil()) // its agent may be writing still, on a node that is cut off
 	default:
 		r.over = true
 	}

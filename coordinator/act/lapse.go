@@ -71,10 +71,10 @@ func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byt
 }
 
 // stillPrepared has the pod confirm its prepare. It answers what to learn when that does not
-// last, else whether the pod and the witnesses must look once more.
-func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool) {
+// last, else whether the pod and the witnesses must look once more, and the order that was sent.
+func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool, sent *Order) {
 	if !a.mustLast(at, claim, &known) {
-		return nil, false
+		return nil, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -85,11 +85,11 @@ func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Cl
 		progress, atOnce, err = a.askAgain(ctx, to, order, claim.Undo)
 	}
 	if err == nil && progress.State == policy.DrainPrepared {
-		return nil, !atOnce
+		return nil, !atOnce, &order
 	}
 	return func(r *run) {
 		a.outrun(err)
-		r.notAfter = order.NotAfter
+		r.ordered(order, err)
 		switch {
 		case err != nil:
 			r.backToBarrier()
@@ -100,7 +100,7 @@ func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Cl
 		default:
 			r.lapse(progress.Detail)
 		}
-	}, false
+	}, false, nil
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.

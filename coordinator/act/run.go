@@ -18,11 +18,14 @@ type run struct {
 	// opened is the pod when its guard was opened.
 	opened Seen
 	sentAt time.Time
-	// notAfter is the time past which no agent of the claimed pod starts a write.
-	notAfter time.Time
+	// notAfter is the time past which no agent of the claimed pod starts a write, lostTill
+	// the same as far as orders go that nobody has answered.
+	notAfter, lostTill time.Time
 	// retryAt is when the next move may be tried, errors how many failed in a row.
 	retryAt time.Time
 	errors  int
+	// unanswered: a write that opens the guard or lowers the line may still be carried out.
+	unanswered bool
 	// refusedUntil is when a removal that a budget refused may be tried again.
 	refusedUntil time.Time
 	// problem is the last failure, for people.
@@ -80,6 +83,7 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 		r.heard.Ajar = r.inherited
 		if r.inherited {
 			r.notAfter, r.takenAt = now.Add(writeAhead), now
+			r.lostTill = r.notAfter
 		}
 		a.runs[claim.ID] = r
 	}
@@ -161,4 +165,21 @@ func (r *run) say(log *slog.Logger, claim policy.Claim, c Case, move Move, why s
 	}
 	r.said = what
 	log.Info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(phase(c)), "whereabouts", c.Pod.String(), "why", why)
+}
+
+// mayWriteUntil is until when the agent of the pod may still be carrying out an order. One
+// that has said that the pod is prepared has carried out what it was asked before that,
+// unless it was never heard of.
+func (r *run) mayWriteUntil() time.Time {
+	if !r.heard.Prepared || r.overdue || r.spared {
+		return r.notAfter
+	}
+	return r.lostTill
+}
+
+// ordered notes an order to the agent of the pod, and what came of it.
+func (r *run) ordered(order Order, err error) {
+	if r.notAfter = order.NotAfter; err != nil {
+		r.lostTill = order.NotAfter
+	}
 }
