@@ -142,12 +142,19 @@ func requireNoBolder(t testing.TB, g policy.Generator, s policy.Snapshot, w wors
 		if v.Rule != "" && i == 0 && naive.NewJudge(&worse).BeforeItsTurn(name) {
 			v = j.AskBeforeItsTurn(name) // only now nobody else goes: but for the order it was free to go
 		}
-		if v.Rule != "" && name == pod && mayBeBolder(j, naive.NewJudge(&worse), name, v.Rule) {
+		now := naive.NewJudge(&worse)
+		if v.Rule == policy.NoLeader && now.DeadDatabase() && !j.DeadDatabase() {
+			continue // there any leader is one
+		}
+		if v.Rule != "" && name == pod && mayBeBolder(j, now, name, v.Rule) {
 			continue
 		}
 		require.Empty(t, v.Rule, "%s goes because of %s, %s; was held by %s %s", name, w.name, pod, v.Rule, v.Group)
 	}
 }
+
+// ofGroups ask nothing of a pod that is denied.
+var ofGroups = []policy.Rule{policy.ShardsAway, policy.QuorumLost, policy.AcksLost, policy.RoleLost, policy.NoneEligible, policy.SoleCopy, policy.CatchingUp}
 
 // mayBeBolder are the exceptions that the policy makes, all for the pod itself
 // that is worse off.
@@ -157,10 +164,12 @@ func mayBeBolder(before, after *naive.Judge, name string, rule policy.Rule) bool
 	case after.Outside(q) && !before.Outside(p):
 		return true // broken, with nothing left to lose: outside of the budget
 	case !after.CountedOn(q) && (before.CountedOn(p) || before.OnlySoaks(p) && !after.OnlySoaks(q)):
-		return rule == policy.PodsAway || rule == policy.ZonesAway // it is away already and costs nothing more
+		// It is away already and costs nothing more. Of an OrderedReady pool it waits for
+		// nobody who is Ready, neither claimed nor chosen: two would wait for each other.
+		return rule == policy.PodsAway || rule == policy.ZonesAway || rule == policy.InOrder
 	}
-	// A group in which all that the pod hosts is down does not hold it back.
-	return after.Serves(q) < before.Serves(p)
+	// Nor does a group hold back who is denied, or of whose members all are down.
+	return after.Denied(q) && !before.Denied(p) && slices.Contains(ofGroups, rule) || after.Serves(q) < before.Serves(p)
 }
 
 // TestNothingBadOrMissingPermits, beside the exceptions named above. Which
