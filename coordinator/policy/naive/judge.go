@@ -94,9 +94,6 @@ func (j *Judge) Live(p *policy.Pod) bool { return j.w.live(p) }
 // Denied: it is known not to serve.
 func (j *Judge) Denied(p *policy.Pod) bool { return j.w.denied(p) }
 
-// DeadDatabase: no pod is live.
-func (j *Judge) DeadDatabase() bool { return j.w.deadDatabase() }
-
 // CountedOn: it serves, and its copies count.
 func (j *Judge) CountedOn(p *policy.Pod) bool { return j.w.way(p) == countedOn }
 
