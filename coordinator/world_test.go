@@ -54,6 +54,8 @@ type world struct {
 	released chan struct{}
 	// provision is what coordinators do for a cluster's pods; nil: nothing.
 	provision func(Key)
+	// deaf are the revisions whose agents' ports refuse.
+	deaf map[string]bool
 	// firstLooks of coordinators; 0: their default.
 	firstLooks int
 	// answered is when an agent was last asked for its report, and gave it.
@@ -478,7 +480,7 @@ func (w *world) start() *process {
 		ip, _, _ := net.SplitHostPort(address)
 		w.mu.Lock()
 		m := w.byIP[ip]
-		if m == nil {
+		if m == nil || w.deaf[m.revision] {
 			w.mu.Unlock()
 			return nil, errors.New("connection refused")
 		}
