@@ -108,8 +108,12 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	if renewing(c) && where == Gone && r.problem != "" {
 		why = r.problem // what the successor is waited for with
 	}
-	if r.problem != "" && why == "" {
+	switch {
+	case r.problem == "":
+	case why == "":
 		why = r.problem
+	case undoing(c):
+		why += "; what was prepared is not undone yet: " + r.problem
 	}
 	return c, why
 }
