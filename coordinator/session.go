@@ -70,6 +70,8 @@ type session struct {
 	differsSince time.Time
 	// freeSince is since when no claim has needed the finalizer that is there.
 	freeSince time.Time
+	// unshown counts the pods that there are of a DatabaseCluster that is being deleted.
+	unshown   int
 	estimates estimates
 
 	// anew: agents are to look, for nothing seen before the take-over is fresh.
@@ -154,6 +156,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	if string(objects.Cluster.UID) != s.uid {
 		return wake, fmt.Errorf("the DatabaseCluster is another one now, with UID %s", objects.Cluster.UID)
 	}
+	s.showUnlabelled(ctx, now, &objects, &wake)
 	s.look(ctx, now, objects, &wake)
 	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims))
 
