@@ -91,6 +91,9 @@ func (j *Judge) Broken(p *policy.Pod) bool {
 // Live in the database.
 func (j *Judge) Live(p *policy.Pod) bool { return j.w.live(p) }
 
+// Claimed: a claim names it.
+func (j *Judge) Claimed(p *policy.Pod) bool { return j.w.claimed(p) }
+
 // GoesBackUp: so does the hold line of the pod's pool.
 func (j *Judge) GoesBackUp(p *policy.Pod) bool { return j.w.goesBackUp(j.w.pool(p)) }
 
