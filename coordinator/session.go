@@ -300,26 +300,33 @@ func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []pol
 }
 
 func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
-	snapshot, basis := view.Look(s.input(now, objects))
+	in := s.input(now, objects)
+	snapshot, basis := view.Look(in)
 	s.basis = basis
 	s.noticed = view.Conditions(snapshot, now)
-	s.notLive = view.NotLive(snapshot)
+	s.notLive = view.NotLive(snapshot, in)
 	if s.groups = nil; s.reporting {
 		s.groups = snapshot.Groups
 	}
-	known := &snapshot.Cluster.Status
-	known.LastDeparture, known.LastProgress = nil, nil
-	if last := s.departures.last(); !last.IsZero() {
-		at := policy.At(last)
-		known.LastDeparture = &at
-	}
-	if !s.progress.at.IsZero() {
-		at := policy.At(s.progress.at)
-		known.LastProgress = &at
-	}
+	s.remember(now, &snapshot.Cluster.Status)
 	s.actor.Annotate(&snapshot)
 	s.refuseEvictions(&snapshot)
 	return snapshot
+}
+
+// remember puts into a snapshot what is known better here than the object has it.
+func (s *session) remember(now time.Time, known *policy.Status) {
+	known.LastDeparture, known.LastProgress = asOf(now, s.departures.last()), asOf(now, s.progress.at)
+}
+
+// asOf is a moment as far before now as it was, however the clock has been set since;
+// nil for none.
+func asOf(now, at time.Time) *policy.Time {
+	if at.IsZero() {
+		return nil
+	}
+	t := policy.At(now.Add(-now.Sub(at)))
+	return &t
 }
 
 // later is the newer of the cache's object and our own. API servers count

@@ -153,11 +153,8 @@ func requireNoBolder(t testing.TB, g policy.Generator, s policy.Snapshot, w wors
 // mayBeBolder are the exceptions that the policy makes for others than the pod that is worse off.
 func mayBeBolder(before, after *naive.Judge, name string, rule policy.Rule) bool {
 	p, q := before.Pod(name), after.Pod(name)
-	switch dies := after.DeadDatabase() && !before.DeadDatabase(); {
-	case dies && rule == policy.NoLeader:
-		return true // in a dead database whoever led leads
-	case dies && after.Denied(q) && !before.Denied(p):
-		return slices.Contains(notOfTheDenied, rule) // and nobody contradicts that a pod is not live
+	if after.DeadDatabase() && !before.DeadDatabase() && after.Denied(q) && !before.Denied(p) {
+		return slices.Contains(notOfTheDenied, rule) // nobody contradicts any more that it is not live
 	}
 	// The line does not go back up over a pod that does not serve.
 	return rule == policy.InOrder && before.GoesBackUp(p) && !after.GoesBackUp(q)
