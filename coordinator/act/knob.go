@@ -256,12 +256,12 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 	case err != nil && !errors.Is(err, errChanged):
 		return false, err
 	}
-	ctx, cancel = context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	shared, notAfter := Shared{Knob: record.Knob, Undo: record.Undo}, time.Now().Add(callTimeout)
 	err = errors.New("no agent is there to put it back")
 	for _, target := range targets {
-		done, err = by(ctx, target, shared, a.options.Epoch, notAfter)
+		bounded, cancel := context.WithTimeout(ctx, callTimeout/time.Duration(len(targets)))
+		done, err = by(bounded, target, shared, a.options.Epoch, notAfter)
+		cancel()
 		if err == nil {
 			return done, nil
 		}

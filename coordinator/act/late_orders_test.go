@@ -75,6 +75,20 @@ func (p *process) startWith(agents Agents) {
 	require.NoError(p.w.t, err)
 }
 
+// untilUndone answers what was said of s-2 until somebody had undone something.
+func (p *process) untilUndone(c *cutOff) string {
+	words := map[string]bool{}
+	for began := time.Now(); len(c.by) == 0 && time.Since(began) < 10*time.Minute; {
+		out, leads := p.pass()
+		require.True(p.w.t, leads)
+		words[out.Waits["s-2"]] = true
+		time.Sleep(100 * time.Millisecond)
+	}
+	p.kill()
+	p.actor.Wait()
+	return fmt.Sprint(words)
+}
+
 // Each look sends an order that its agent may carry out for a while. Another agent undoes
 // only after the last of them.
 func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
@@ -87,9 +101,9 @@ func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 		began := time.Now()
 		c := &cutOff{agents: p.agents, pod: "s-2", cut: func() bool { return time.Since(began) > 29*time.Second }}
 		p.startWith(c)
-		p.run(2 * time.Minute)
+		words := p.untilUndone(c)
 		require.Equal(t, []string{"s-0 true"}, c.by)
-		require.Empty(t, w.claims())
+		require.Contains(t, words, "; what was prepared is not undone yet: undo the prepare through s-2: cut off")
 		require.Equal(t, []string{"restore of a pod that is there, by another's agent"}, w.wrong, "by then it may be")
 		require.Empty(t, w.applied)
 	})
@@ -129,4 +143,22 @@ func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
 	at.Now = r.lostTill
 	new(Actor).noteOver(at, c, r, &out)
 	require.True(t, r.over)
+}
+
+// The node of a prepared pod is cut off, so that calls to its agent last for as long as they
+// may. Its claim is given up, and another agent undoes it once the orders are over.
+func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		prepared := false
+		w.onPrepare = func(to Target, _ Order) (Progress, error) {
+			prepared = prepared || to.Pod == "s-2"
+			return Progress{State: policy.DrainPrepared}, nil
+		}
+		p := newProcess(w, 0, false)
+		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}
+		p.startWith(c)
+		p.untilUndone(c)
+		require.Equal(t, []string{"s-0 true"}, c.by)
+		require.Empty(t, w.applied)
+	})
 }

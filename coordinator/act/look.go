@@ -108,8 +108,12 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	if renewing(c) && where == Gone && r.problem != "" {
 		why = r.problem // what the successor is waited for with
 	}
-	if r.problem != "" && why == "" {
+	switch {
+	case r.problem == "":
+	case why == "":
 		why = r.problem
+	case undoing(c):
+		why += "; what was prepared is not undone yet: " + r.problem
 	}
 	return c, why
 }
@@ -227,17 +231,15 @@ func notBefore(have, want string) bool {
 }
 
 // timedOut does not count the time for which others were in front, or another
-// coordinator led.
+// coordinator led. It counts by how this process's time goes by: a clock that is set is
+// no reason to go unprepared.
 func timedOut(at Situation, claim policy.Claim, r *run) bool {
 	drain := at.Snapshot.Cluster.Spec.Drain
 	limit := drain.TimeoutSeconds
 	if claim.Prepare == policy.PrepareEvacuate {
 		limit = drain.EvacuateTimeoutSeconds
 	}
-	began := claim.StartedAt.Time
-	if r.inherited {
-		began = r.takenAt
-	}
+	began := r.takenAt
 	if r.queuedTill.After(began) {
 		began = r.queuedTill
 	}

@@ -66,12 +66,13 @@ type run struct {
 	overdue, spared bool
 	// byOthers: another pod's agent has emptied the pod.
 	byOthers bool
-	// inherited: the claim is a predecessor's, taken over at that time. When it says that
-	// the claim was made is by another clock than this process's.
+	// inherited: the claim is a predecessor's.
 	inherited bool
-	takenAt   time.Time
-	done      bool
-	said      string
+	// takenAt is when this process took the claim up. When it says that it was made is by
+	// a clock that may be another's, or may have been set since.
+	takenAt time.Time
+	done    bool
+	said    string
 }
 
 // runOf is the run of a claim. One that is not known was made by a predecessor,
@@ -79,10 +80,10 @@ type run struct {
 func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 	r := a.runs[claim.ID]
 	if r == nil {
-		r = &run{inherited: a.inherits(claim)}
+		r = &run{inherited: a.inherits(claim), takenAt: now}
 		r.heard.Ajar = r.inherited
 		if r.inherited {
-			r.notAfter, r.takenAt = now.Add(writeAhead), now
+			r.notAfter = now.Add(writeAhead)
 			r.lostTill = r.notAfter
 		}
 		a.runs[claim.ID] = r

@@ -129,7 +129,7 @@ func (x *index) mayLead(at int32) bool {
 		return true
 	}
 	p := &x.pods[at]
-	return x.dead || runs(p.Phase) && (p.report == nil || p.report.Member != NotLive)
+	return runs(p.Phase) && (p.report == nil || p.report.Member != NotLive)
 }
 
 // noteWithPods lets the pods of an unusual group know of it, so that all

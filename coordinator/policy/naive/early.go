@@ -14,12 +14,12 @@ func (w *world) hasCopy(p *policy.Pod, states ...policy.MemberState) bool {
 	return w.members(p, func(m *policy.Member) bool { return slices.Contains(states, m.State) }) > 0
 }
 
-// hasBrokenCopy, being live: its report says settled, and a member on it is Down; or the
-// rollout is stuck, and one is Down or Recovering, or its report says not settled.
+// hasBrokenCopy, being live and having a report: it says settled, and a member on it is Down;
+// or the rollout is stuck, and one is Down or Recovering, or it says not settled.
 func (w *world) hasBrokenCopy(p *policy.Pod, stuck bool) bool {
 	r := report(p)
-	return w.live(p) && (r != nil && r.Settled && w.hasCopy(p, policy.Down) ||
-		stuck && (w.hasCopy(p, policy.Down, policy.Recovering) || r != nil && !r.Settled))
+	return w.live(p) && r != nil && (r.Settled && w.hasCopy(p, policy.Down) ||
+		stuck && (w.hasCopy(p, policy.Down, policy.Recovering) || !r.Settled))
 }
 
 // mayComeBackAlone: it is away, has no broken copy, is not broken, and is Ready or not

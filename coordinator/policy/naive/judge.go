@@ -91,6 +91,18 @@ func (j *Judge) Broken(p *policy.Pod) bool {
 // Live in the database.
 func (j *Judge) Live(p *policy.Pod) bool { return j.w.live(p) }
 
+// DeadDatabase: no pod is live.
+func (j *Judge) DeadDatabase() bool { return j.w.deadDatabase() }
+
+// Claimed: a claim names it.
+func (j *Judge) Claimed(p *policy.Pod) bool { return j.w.claimed(p) }
+
+// GoesBackUp: so does the hold line of the pod's pool.
+func (j *Judge) GoesBackUp(p *policy.Pod) bool { return j.w.goesBackUp(j.w.pool(p)) }
+
+// Denied: it is known not to serve.
+func (j *Judge) Denied(p *policy.Pod) bool { return j.w.denied(p) }
+
 // CountedOn: it serves, and its copies count.
 func (j *Judge) CountedOn(p *policy.Pod) bool { return j.w.way(p) == countedOn }
 

@@ -2,6 +2,7 @@ package naive
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -72,7 +73,7 @@ func (w *world) unitOf(p *policy.Pod) string {
 			return "zone " + zone + " unit " + p.Unit
 		}
 	}
-	return "pod " + p.Name
+	return fmt.Sprintf("pod %s at %d", p.Name, p.Ordinal)
 }
 
 // largestUnit is the number of desired pods of the largest unit.

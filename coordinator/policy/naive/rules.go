@@ -11,11 +11,12 @@ const (
 	_ spares = iota // nobody: it is asked of all
 	// corrections: a pod outside the budget; a correction always gets through.
 	corrections
-	// keepsData: the same, unless its action is Replace or Remove, or its data are lost
-	// and its reason is Failed.
-	keepsData
+	// restartsOnly: the same, unless its action is Replace or Remove.
+	restartsOnly
 	// correctionsAndNoUpdate: the same as corrections, and a pod that brings no update.
 	correctionsAndNoUpdate
+	// correctionsAndDead: the same as corrections, and a dead pod.
+	correctionsAndDead
 )
 
 // rule holds a pod, or all that it does not spare. A group is named where it is about one.
@@ -46,12 +47,12 @@ func rules() []rule {
 		{name: policy.CanaryFirst, spares: corrections, pod: simply((*world).waitsForCanary)},
 		{name: policy.PoolUnobserved, whole: plainly((*world).poolUnobserved)},
 		{name: policy.LineStopped, spares: correctionsAndNoUpdate, whole: plainly((*world).lineStopped)},
-		{name: policy.ViewSplit, spares: keepsData, whole: plainly((*world).viewSplit)},
-		{name: policy.NoLeader, spares: corrections, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
+		{name: policy.ViewSplit, spares: restartsOnly, whole: plainly((*world).viewSplit)},
+		{name: policy.NoLeader, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
 		{name: policy.TwoLeaders, spares: corrections, whole: (*world).twoLeaders},
 		{name: policy.VersionRefused, pod: simply((*world).versionRefused)},
-		{name: policy.Unhealthy, spares: keepsData, whole: plainly((*world).unhealthy)},
-		{name: policy.Settling, spares: keepsData, whole: plainly((*world).settling)},
+		{name: policy.Unhealthy, spares: restartsOnly, whole: plainly((*world).unhealthy)},
+		{name: policy.Settling, spares: restartsOnly, whole: plainly((*world).settling)},
 		{name: policy.OtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
 		{name: policy.Shutdown, pod: simply((*world).shutdownNotMeant)},
 		{name: policy.InOrder, pod: simply((*world).wouldComeBackOld), firm: true},
@@ -100,9 +101,10 @@ func (w *world) spared(r *rule, c *candidate) bool {
 	switch r.spares {
 	case corrections:
 		return c.outside
-	case keepsData:
-		return c.outside && c.action != policy.Replace && c.action != policy.Remove &&
-			!(c.lost && c.reason == policy.ReasonFailed)
+	case correctionsAndDead:
+		return c.outside || c.dead
+	case restartsOnly:
+		return c.outside && c.action != policy.Replace && c.action != policy.Remove
 	case correctionsAndNoUpdate:
 		return c.outside || w.bringsNoUpdate(c)
 	}

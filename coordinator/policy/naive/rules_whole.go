@@ -91,12 +91,12 @@ func count(g *policy.Group, so func(*policy.Member) bool) int {
 }
 
 // leaderless: no member with leader that is Active or Moving, elsewhere, on an unknown
-// pod, or on one that runs and does not say NotLive (in a dead database on any).
+// pod, or on one that runs and does not say NotLive.
 func (w *world) leaderless(g *policy.Group) bool {
 	return g.NeedsLeader && count(g, func(m *policy.Member) bool {
 		p := w.podNamed(m.Pod)
 		return m.Leader && serving(m) &&
-			(p == nil || w.deadDatabase() || runs(p) && (report(p) == nil || report(p).Member != policy.NotLive))
+			(p == nil || runs(p) && (report(p) == nil || report(p).Member != policy.NotLive))
 	}) == 0
 }
 
