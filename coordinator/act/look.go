@@ -110,6 +110,8 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		why = r.problem // what the successor is waited for with
 	}
 	switch {
+	case r.problem == "" && why == "" && where == Here:
+		why = r.refusal // nothing has failed since, and the removal is yet to be tried again
 	case r.problem == "":
 	case why == "":
 		why = r.problem

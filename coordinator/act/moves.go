@@ -263,15 +263,18 @@ func (a *Actor) refused(r *run, err error) {
 		}
 	case errors.Is(err, errBudget):
 		r.refusals++
-		r.refusedUntil = time.Now().Add(refusalPause)
-		r.problem = err.Error()
+		r.refusedFor(refusalPause, err)
 		if r.refusals >= maxRefusals {
 			r.abandon(err.Error(), policy.ForeignBudget)
 		}
 	case errors.Is(err, errChanged), errors.Is(err, errSetChanged):
 		// Decide again on what it is now.
 	default:
-		r.failed(err)
+		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
+		r.refusedFor(min(firstRetry<<min(r.rejections, 10), refusalPause), err)
+		if r.rejections++; r.rejections >= maxRejections {
+			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), policy.Vetoed)
+		}
 	}
 	r.backToBarrier()
 }
