@@ -227,11 +227,7 @@ func notBefore(have, want string) bool {
 // timedOut does not count the time for which others were in front, or another
 // coordinator led.
 func timedOut(at Situation, claim policy.Claim, r *run) bool {
-	drain := at.Snapshot.Cluster.Spec.Drain
-	limit := drain.TimeoutSeconds
-	if claim.Prepare == policy.PrepareEvacuate {
-		limit = drain.EvacuateTimeoutSeconds
-	}
+	limit := prepareTimeout(at, claim)
 	began := claim.StartedAt.Time
 	if r.inherited {
 		began = r.takenAt
@@ -239,7 +235,16 @@ func timedOut(at Situation, claim policy.Claim, r *run) bool {
 	if r.queuedTill.After(began) {
 		began = r.queuedTill
 	}
-	return limit > 0 && at.Now.Sub(began) > time.Duration(limit)*time.Second
+	return limit > 0 && at.Now.Sub(began) > limit
+}
+
+// prepareTimeout is how long a claim's prepare may take; 0 means for ever.
+func prepareTimeout(at Situation, claim policy.Claim) time.Duration {
+	drain := at.Snapshot.Cluster.Spec.Drain
+	if claim.Prepare == policy.PrepareEvacuate {
+		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
+	}
+	return time.Duration(drain.TimeoutSeconds) * time.Second
 }
 
 // mayProceed: a pod whose data would be lost never goes without its prepare.

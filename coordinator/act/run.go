@@ -57,6 +57,9 @@ type run struct {
 	// the setting of the whole database no more.
 	goneAt time.Time
 	over   bool
+	// confirming is since when the agent looks whether the pod is still prepared; zero: it has
+	// said so, or was not asked. askedAt is when it was asked last.
+	confirming, askedAt time.Time
 	// lapses counts the prepares that did not last; led are the groups that the pod led
 	// when it was looked at last.
 	lapses int
