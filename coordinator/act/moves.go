@@ -91,14 +91,19 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
 	b := barrierOf(at.Snapshot, claim)
 	var sent *Order
-	what, missing := a.lookAnew(ctx, b)
+	var what string
+	var missing bool
+	goesOn := known.goesOn(time.Now()) // then all look when it is confirmed
+	if !goesOn {
+		what, missing = a.lookAnew(ctx, b)
+	}
 	if !missing {
 		var lost func(*run)
 		var again bool
 		if lost, again, sent = a.stillPrepared(ctx, at, claim, known); lost != nil {
 			return lost
 		}
-		if again { // what they saw may be older than what was done since
+		if again || goesOn { // what they saw may be older than what was done since
 			what, missing = a.lookAnew(ctx, b)
 		}
 	}
@@ -113,7 +118,7 @@ func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, k
 			return
 		}
 		r.succeeded()
-		r.heard.Observed, r.observedAt, r.led = true, time.Now(), nil
+		r.heard.Observed, r.observedAt, r.led, r.confirming = true, time.Now(), nil, time.Time{}
 	}
 }
 
@@ -270,8 +275,7 @@ func (a *Actor) refused(r *run, err error) {
 		}
 	case errors.Is(err, errBudget):
 		r.refusals++
-		r.refusedUntil = time.Now().Add(refusalPause)
-		r.problem = err.Error()
+		r.refusedFor(refusalPause, err)
 		if r.refusals >= maxRefusals {
 			r.abandon(err.Error(), policy.ForeignBudget)
 		}
@@ -280,7 +284,11 @@ func (a *Actor) refused(r *run, err error) {
 	case errors.Is(err, errChanged), errors.Is(err, errSetChanged):
 		// Decide again on what it is now.
 	default:
-		r.failed(err)
+		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
+		r.refusedFor(min(firstRetry<<min(r.rejections, 10), refusalPause), err)
+		if r.rejections++; r.rejections >= maxRejections {
+			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), policy.Vetoed)
+		}
 	}
 	r.backToBarrier()
 }
