@@ -54,6 +54,8 @@ type world struct {
 	released chan struct{}
 	// provision is what coordinators do for a cluster's pods; nil: nothing.
 	provision func(Key)
+	// stuck are pods whose objects stay when they are deleted.
+	stuck map[string]bool
 	// deaf are the revisions whose agents' ports refuse.
 	deaf map[string]bool
 	// firstLooks of coordinators; 0: their default.
@@ -351,6 +353,9 @@ func (w *world) removed(pod *corev1.Pod) {
 		delete(db.members, m.pod)
 		w.mu.Unlock()
 		m.server.Stop()
+		if w.stuck[pod.Name] {
+			return
+		}
 		w.server.EndPod(namespace, pod.Name, pod.UID)
 		time.Sleep(time.Second)
 		w.mu.Lock()
