@@ -23,6 +23,7 @@ func (s *session) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	was := s.uid
 	taken, err := s.takeOver(ctx)
 	if err != nil {
 		return err
@@ -34,7 +35,9 @@ func (s *session) lead(ctx context.Context) error {
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
 	s.stalled = s.newest.Status.Phase == policy.ClusterStalled
 	s.estimates = estimatesOf(s.newest.Status)
-	s.groups = nil
+	if s.uid != was {
+		s.groups = nil
+	}
 	s.anew, s.reportingSince, s.workedAt, s.lookedAt = true, time.Now(), time.Time{}, time.Now()
 	defer func() { s.turns.leave(time.Now(), s.key) }()
 	s.turn, _ = s.turns.ask(s.lookedAt, s.key, len(objects.Pods), false)

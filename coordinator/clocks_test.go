@@ -3,11 +3,13 @@ package coordinator
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -57,6 +59,30 @@ func TestClocksOfNodesDecideNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What this process remembers is as old in a snapshot as it is, though its own clock is set meanwhile:
+// a database that may not have noticed a departure yet is not given less time for it.
+func TestAClockThatIsSetAgesNothing(t *testing.T) {
+	began := time.Now()
+	require.Nil(t, asOf(began, time.Time{}))
+	for _, step := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
+		now := stepped(began.Add(3*time.Second), step)
+		s := policy.Status{}
+		(&session{departures: &departures{open: map[string]departure{"search-2": {at: began}}}, progress: progress{at: began}}).remember(now, &s)
+		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastDeparture.Time))
+		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastProgress.Time))
+	}
+}
+
+// stepped is t as a process reads it whose wall clock was set ahead by d; its monotonic clock is as it was.
+func stepped(t time.Time, d time.Duration) time.Time {
+	if t.String() == t.Round(0).String() {
+		panic("no monotonic reading")
+	}
+	wall := (*uint64)(unsafe.Pointer(&t))
+	*wall += uint64(d/time.Second) << 30
+	return t
 }
 
 // An agent restarts, and gets a lower number than before: its node's clock was set

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 const (
@@ -27,6 +30,33 @@ const (
 func forsaken(now time.Time, cluster *v1alpha1.DatabaseCluster, pods int) bool {
 	deleted := cluster.DeletionTimestamp
 	return deleted != nil && (pods == 0 || now.Sub(deleted.Time) >= undoFor)
+}
+
+// unlabelledEvery is how often pods that no watch shows are looked at.
+const unlabelledEvery = time.Second
+
+// showUnlabelled adds what a DatabaseCluster that is being deleted has prepared in pools that
+// are not shown, because they have lost their label as well: the pods run on with it. While
+// it is not being deleted the label is waited for.
+func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *kube.ClusterObjects, wake *time.Time) {
+	cluster := objects.Cluster
+	shown := func(pod string) bool {
+		return slices.ContainsFunc(objects.Pools, func(p kube.Pool) bool { return strings.HasPrefix(pod, p.Name+"-") })
+	}
+	hidden := len(objects.Pools) == 0 ||
+		slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return !shown(c.Pod) }) ||
+		slices.ContainsFunc(cluster.Status.Leftovers, func(l v1alpha1.Leftover) bool { return !shown(l.Pod) })
+	if s.unshown = 0; cluster.DeletionTimestamp == nil || toUndo(&cluster.Status) == 0 || !hidden {
+		return
+	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	sooner(wake, now.Add(unlabelledEvery))
+	var err error
+	if s.unshown, err = kube.Unlabelled(ctx, s.options.Kubernetes, objects); err != nil {
+		s.log.Warn("the pods of a DatabaseCluster that is being deleted are not known", "error", err)
+		s.unshown = 1 // as far as is known
+	}
 }
 
 // toUndo counts what is to be undone before the object may go: claims, settings of the

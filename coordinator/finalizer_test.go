@@ -93,3 +93,84 @@ func TestForsaken(t *testing.T) {
 	require.True(t, forsaken(now, c, 0))
 	require.True(t, forsaken(now.Add(time.Second), c, 3))
 }
+
+// A database is taken out of Rollcall in mid rollout: its StatefulSet loses the label and the
+// DatabaseCluster is deleted (as when a chart that has both is rolled back). Its pods run on.
+func TestDeletedWhileTheStatefulSetIsNotShown(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		t.Run(fmt.Sprint("label removed ", hidden), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				db := w.add("search", 3)
+				db.allocation = "all"
+				p := w.start()
+				defer p.end()
+				time.Sleep(20 * time.Second)
+				db.roll("v2")
+				for range 100 { // until something is prepared
+					if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.away() == 1 {
+						break
+					}
+				}
+				require.NotEmpty(t, db.left())
+				if hidden {
+					sets := w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
+					set, err := sets.Get(t.Context(), "search", metav1.GetOptions{})
+					require.NoError(t, err)
+					delete(set.Labels, v1alpha1.LabelCluster)
+					_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
+					require.NoError(t, err)
+				}
+				db.delete(t)
+				deleted := time.Now()
+				for db.object() != nil && time.Since(deleted) < 5*time.Minute {
+					time.Sleep(100 * time.Millisecond)
+				}
+				require.Less(t, time.Since(deleted), undoFor)
+				time.Sleep(time.Minute)
+				require.Empty(t, db.left())
+				require.Equal(t, "all", db.allocation)
+				require.Nil(t, db.object())
+			})
+		})
+	}
+}
+
+// The StatefulSet is deleted without its pods, and then the DatabaseCluster: what is prepared in them can not be
+// undone, and is waited for as with agents that do not answer. When the pods go, too, nothing is waited for.
+func TestDeletedWithPodsThatNobodyOwns(t *testing.T) {
+	for _, stay := range []bool{true, false} {
+		t.Run(fmt.Sprint("pods stay ", stay), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				db := w.add("search", 3)
+				p := w.start()
+				defer p.end()
+				time.Sleep(20 * time.Second)
+				db.roll("v2")
+				for range 100 {
+					if time.Sleep(20 * time.Millisecond); len(db.status().Claims) > 0 {
+						break
+					}
+				}
+				require.NotEmpty(t, db.status().Claims)
+				orphan := metav1.DeletePropagationOrphan
+				require.NoError(t, w.admin.Kubernetes.AppsV1().StatefulSets(namespace).Delete(t.Context(), "search", metav1.DeleteOptions{PropagationPolicy: &orphan}))
+				db.delete(t)
+				time.Sleep(undoFor / 2)
+				require.NotNil(t, db.object())
+				require.NotEmpty(t, db.status().Claims)
+				if !stay {
+					pods := w.admin.Kubernetes.CoreV1().Pods(namespace)
+					list, err := pods.List(t.Context(), metav1.ListOptions{})
+					require.NoError(t, err)
+					for i := range list.Items {
+						w.server.EndPod(namespace, list.Items[i].Name, list.Items[i].UID)
+					}
+					time.Sleep(2 * time.Second)
+					require.Nil(t, db.object())
+				}
+				time.Sleep(undoFor)
+				require.Nil(t, db.object())
+			})
+		})
+	}
+}

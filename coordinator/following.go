@@ -2,14 +2,17 @@ package coordinator
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// followingOf says which agents of a cluster to hold streams to.
-func followingOf(objects kube.ClusterObjects, reports bool) agents.Following {
-	following := agents.Following{ClusterUID: string(objects.Cluster.UID), Reports: reports}
+// followingOf says which agents of a cluster to hold streams to. With somebody blind the
+// others are asked for what is on that pod, too.
+func followingOf(objects kube.ClusterObjects, reports, blind bool) agents.Following {
+	following := agents.Following{ClusterUID: string(objects.Cluster.UID), Reports: reports, AllGroups: blind}
 	following.Agents = make([]agents.Target, 0, len(objects.Pods))
 	zoneKey := cmp.Or(objects.Cluster.Spec.Policy.ZoneKey, "topology.kubernetes.io/zone")
 	for i := range objects.Pods {
@@ -23,4 +26,25 @@ func followingOf(objects kube.ClusterObjects, reports bool) agents.Following {
 		})
 	}
 	return following
+}
+
+// anyBlind tells whether some pod's database does not run well, so that its agent can not
+// say what is on it. Who comes back from a restart by a claim is no such pod.
+func anyBlind(objects kube.ClusterObjects) bool {
+	return slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool {
+		return (p.Phase == kube.Started || p.Phase == kube.Failed) &&
+			!slices.ContainsFunc(objects.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == p.Name && c.UID != string(p.UID) })
+	})
+}
+
+// unseen are the groups of which not all copies are known to be there. What a pod has of
+// them that does not answer may be all there is.
+func unseen(groups []policy.Group) []policy.Group {
+	var out []policy.Group
+	for _, g := range groups {
+		if slices.ContainsFunc(g.Members, func(m policy.Member) bool { return m.State == policy.Down || m.State == policy.UnknownState }) {
+			out = append(out, g)
+		}
+	}
+	return out
 }

@@ -189,3 +189,52 @@ func TestRefusalsAreOneStall(t *testing.T) {
 		db.requireDone(30*time.Minute, "v2")
 	})
 }
+
+// A RollingUpdate pool is held back by nothing but the guards of its pods. Its label vanishes for a second in mid
+// rollout: the StatefulSet controller works on, and takes whatever outdated pod has no closed guard.
+func TestGuardsStayWhenTheLabelIsAwayForASecond(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installGuard()
+		db := w.add("search", 3)
+		db.becomeRollingUpdate(0)
+		p := w.start()
+		defer p.end()
+		time.Sleep(30 * time.Second)
+		require.Equal(t, map[string]int{v1alpha1.GuardClosed: 3}, w.guards())
+		db.roll("v2")
+		db.observe("")
+		for range 300 { // the first one is away
+			if time.Sleep(20 * time.Millisecond); len(w.gone()) == 1 && db.away() == 1 {
+				break
+			}
+		}
+		require.Equal(t, []string{"search-2 v1"}, w.gone())
+		sets := w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
+		relabel := func(cluster string) {
+			set := db.set(db.pools[0])
+			if delete(set.Labels, v1alpha1.LabelCluster); cluster != "" {
+				set.Labels[v1alpha1.LabelCluster] = cluster
+			}
+			_, err := sets.Update(t.Context(), set, metav1.UpdateOptions{})
+			require.NoError(t, err)
+		}
+		free := map[string]time.Duration{}
+		relabel("")
+		began := time.Now()
+		for i := range 100 {
+			time.Sleep(50 * time.Millisecond)
+			if i == 20 {
+				relabel("search")
+			}
+			for _, name := range []string{"search-1", "search-0"} {
+				pod, ok := w.server.Pod(namespace, name)
+				if ok && pod.DeletionTimestamp == nil && pod.Labels["controller-revision-hash"] == "v1" && pod.Labels[v1alpha1.LabelGuard] != v1alpha1.GuardClosed {
+					if _, known := free[name]; !known {
+						free[name] = time.Since(began)
+					}
+				}
+			}
+		}
+		require.Empty(t, free, "nobody has let them go, and nobody has prepared them; search-2 is away")
+	})
+}

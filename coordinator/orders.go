@@ -21,7 +21,7 @@ func poolsOf(pools []kube.Pool) []act.Pool {
 	for i := range pools {
 		p := &pools[i]
 		out = append(out, act.Pool{Name: p.Name, UID: string(p.UID), Generation: p.Generation,
-			CurrentRevision: p.CurrentRevision, Foreign: p.Ordered()})
+			CurrentRevision: p.CurrentRevision, Selector: p.Selector(), Foreign: p.Ordered()})
 	}
 	return out
 }

@@ -53,8 +53,11 @@ type session struct {
 	progress   progress
 	// stalled: the phase of the newest decision.
 	stalled bool
-	// groups are those of the last look; nil while no reports are held.
+	// groups are those of the last look; while no reports are held, those of which not all
+	// copies were there.
 	groups []policy.Group
+	// blind: since reports are held, some pod did not run well.
+	blind bool
 	// noticed are the conditions of pods at the last look.
 	noticed []v1alpha1.PodCondition
 	// notLive is since when others say of pods without an agent that they are not live.
@@ -67,6 +70,8 @@ type session struct {
 	differsSince time.Time
 	// freeSince is since when no claim has needed the finalizer that is there.
 	freeSince time.Time
+	// unshown counts the pods that there are of a DatabaseCluster that is being deleted.
+	unshown   int
 	estimates estimates
 
 	// anew: agents are to look, for nothing seen before the take-over is fresh.
@@ -151,6 +156,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	if string(objects.Cluster.UID) != s.uid {
 		return wake, fmt.Errorf("the DatabaseCluster is another one now, with UID %s", objects.Cluster.UID)
 	}
+	s.showUnlabelled(ctx, now, &objects, &wake)
 	s.look(ctx, now, objects, &wake)
 	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims))
 
@@ -233,7 +239,8 @@ func remaining(claims []policy.Claim, drop []string) []policy.Claim {
 
 // look brings up to date whose reports are held and what may be taken for fresh.
 func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
-	s.options.Agents.Follow(s.key, followingOf(objects, s.reporting))
+	s.blind = s.reporting && (s.blind || anyBlind(objects))
+	s.options.Agents.Follow(s.key, followingOf(objects, s.reporting, s.blind))
 	if s.turnOver {
 		s.turnOver = false
 		s.turns.leave(now, s.key)
@@ -279,9 +286,13 @@ func (s *session) provide(ctx context.Context, now time.Time, objects kube.Clust
 
 func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
+	known := s.groups
+	if !s.reporting {
+		known = nil // rosters tell of no group
+	}
 	return view.Input{
 		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: s.groups, Noticed: s.noticed, NotLive: s.notLive, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Unlisted: facts.Unlisted,
+		Barrier: s.departures.barrier, Known: known, Noticed: s.noticed, NotLive: s.notLive, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Unlisted: facts.Unlisted,
 		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
 	}
 }
@@ -300,26 +311,35 @@ func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []pol
 }
 
 func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
-	snapshot, basis := view.Look(s.input(now, objects))
+	in := s.input(now, objects)
+	snapshot, basis := view.Look(in)
 	s.basis = basis
 	s.noticed = view.Conditions(snapshot, now)
-	s.notLive = view.NotLive(snapshot)
-	if s.groups = nil; s.reporting {
+	s.notLive = view.NotLive(snapshot, in)
+	if s.reporting {
 		s.groups = snapshot.Groups
+	} else {
+		s.groups = unseen(s.groups)
 	}
-	known := &snapshot.Cluster.Status
-	known.LastDeparture, known.LastProgress = nil, nil
-	if last := s.departures.last(); !last.IsZero() {
-		at := policy.At(last)
-		known.LastDeparture = &at
-	}
-	if !s.progress.at.IsZero() {
-		at := policy.At(s.progress.at)
-		known.LastProgress = &at
-	}
+	s.remember(now, &snapshot.Cluster.Status)
 	s.actor.Annotate(&snapshot)
 	s.refuseEvictions(&snapshot)
 	return snapshot
+}
+
+// remember puts into a snapshot what is known better here than the object has it.
+func (s *session) remember(now time.Time, known *policy.Status) {
+	known.LastDeparture, known.LastProgress = asOf(now, s.departures.last()), asOf(now, s.progress.at)
+}
+
+// asOf is a moment as far before now as it was, however the clock has been set since;
+// nil for none.
+func asOf(now, at time.Time) *policy.Time {
+	if at.IsZero() {
+		return nil
+	}
+	t := policy.At(now.Add(-now.Sub(at)))
+	return &t
 }
 
 // later is the newer of the cache's object and our own. API servers count

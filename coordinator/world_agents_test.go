@@ -98,23 +98,24 @@ func (m *member) report() *rollcallv1.Report {
 	return r
 }
 
-// answer is what arrives of a report. mu is held.
-func (m *member) answer() *rollcallv1.Report {
+// answer is what arrives of a report, with all groups or its own. mu is held.
+func (m *member) answer(all bool) *rollcallv1.Report {
 	r := m.report()
+	r.AllGroups = all
 	if m.db.said != nil {
 		return m.db.said(m.pod, r)
 	}
 	return r
 }
 
-func (m *member) GetReport(context.Context, *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
+func (m *member) GetReport(_ context.Context, request *rollcallv1.GetReportRequest) (*rollcallv1.Report, error) {
 	m.db.w.mu.Lock()
 	defer m.db.w.mu.Unlock()
 	m.db.w.answered = time.Now()
-	return m.answer(), nil
+	return m.answer(request.GetAllGroups()), nil
 }
 
-func (m *member) WatchReport(_ *rollcallv1.WatchReportRequest, stream grpc.ServerStreamingServer[rollcallv1.Report]) error {
+func (m *member) WatchReport(request *rollcallv1.WatchReportRequest, stream grpc.ServerStreamingServer[rollcallv1.Report]) error {
 	wake := make(chan struct{}, 1)
 	m.db.w.mu.Lock()
 	m.changed[wake] = struct{}{}
@@ -130,7 +131,7 @@ func (m *member) WatchReport(_ *rollcallv1.WatchReportRequest, stream grpc.Serve
 	defer heartbeat.Stop()
 	for {
 		m.db.w.mu.Lock()
-		r := m.answer()
+		r := m.answer(request.GetAllGroups())
 		m.db.w.mu.Unlock()
 		if err := stream.Send(r); err != nil {
 			return err

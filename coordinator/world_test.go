@@ -56,6 +56,8 @@ type world struct {
 	provision func(Key)
 	// stuck are pods whose objects stay when they are deleted.
 	stuck map[string]bool
+	// onClient may change a coordinator's access to the API server.
+	onClient func(*kubetest.Client)
 	// deaf are the revisions whose agents' ports refuse.
 	deaf map[string]bool
 	// firstLooks of coordinators; 0: their default.
@@ -445,6 +447,7 @@ type process struct {
 
 	mu     sync.Mutex
 	writes map[string]int
+	lists  int
 	// sequence of the writes, each with " while claimed" when it was sent after a claim.
 	sequence []string
 }
@@ -467,14 +470,20 @@ func (w *world) start() *process {
 			<-w.released
 			return nil, errors.New("the connection was lost")
 		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if c.Verb == "list" {
+			p.lists++
+		}
 		if c.Write() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
 			p.writes[c.Verb+" "+c.Resource]++
 			p.sequence = append(p.sequence, c.Verb+" "+c.Resource+w.whileClaimed())
 		}
 		return nil, nil
 	})
+	if w.onClient != nil {
+		w.onClient(p.client)
+	}
 	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	if testing.Short() {
 		log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -543,6 +552,13 @@ func (p *process) total() int {
 		n += count
 	}
 	return n
+}
+
+// listed counts the lists so far.
+func (p *process) listed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lists
 }
 
 // object is the DatabaseCluster; nil when it is gone.

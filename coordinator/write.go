@@ -40,7 +40,7 @@ const (
 func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits act.Edits, wake *time.Time) error {
 	next := s.statusOf(now, cluster, d, edits)
 	urgent := edits.Urgent()
-	if forsaken(now, cluster, len(d.Snapshot.Pods)) && toUndo(&next) > 0 {
+	if forsaken(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
 		s.log.Warn("the DatabaseCluster is being deleted, and not all that was prepared could be undone", "claims", len(next.Claims))
 		next.Claims, next.Shared, next.Leftovers, urgent = nil, nil, nil, true
 	}

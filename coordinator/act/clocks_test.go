@@ -3,6 +3,7 @@ package act
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,22 +16,19 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		started, taken, queued time.Duration // ago
-		inherited, out         bool
+		out                    bool
 	}{
-		"its own, in time":                         {started: 59 * time.Second},
-		"its own, too late":                        {started: 61 * time.Second, out: true},
-		"its own, others were in front":            {started: 61 * time.Second, queued: 30 * time.Second},
-		"of one whose clock was 5 min behind":      {started: 5 * time.Minute, taken: 10 * time.Second, inherited: true},
-		"of one whose clock was 5 min ahead":       {started: -5 * time.Minute, taken: 10 * time.Second, inherited: true},
-		"of one who was ahead, waited for by both": {started: -5 * time.Minute, taken: 61 * time.Second, inherited: true, out: true},
+		"its own, in time":                         {started: 59 * time.Second, taken: 59 * time.Second},
+		"its own, too late":                        {started: 61 * time.Second, taken: 61 * time.Second, out: true},
+		"its own, others were in front":            {started: 61 * time.Second, taken: 61 * time.Second, queued: 30 * time.Second},
+		"of one whose clock was 5 min behind":      {started: 5 * time.Minute, taken: 10 * time.Second},
+		"of one whose clock was 5 min ahead":       {started: -5 * time.Minute, taken: 10 * time.Second},
+		"of one who was ahead, waited for by both": {started: -5 * time.Minute, taken: 61 * time.Second, out: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := Situation{Now: now}
 			at.Snapshot.Cluster.Spec.Drain.TimeoutSeconds = 60
-			r := &run{inherited: c.inherited}
-			if c.inherited {
-				r.takenAt = now.Add(-c.taken)
-			}
+			r := &run{takenAt: now.Add(-c.taken)}
 			if c.queued != 0 {
 				r.queuedTill = now.Add(-c.queued)
 			}
@@ -38,4 +36,30 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 			require.Equal(t, c.out, timedOut(at, claim, r))
 		})
 	}
+}
+
+// The coordinator's clock is set ahead by ten minutes a second after it has made a claim.
+func TestAPrepareIsNotLateThoughTheClockIsSet(t *testing.T) {
+	began := time.Now()
+	claim := policy.Claim{ID: "c", StartedAt: policy.At(began), Prepare: policy.PrepareHandoff}
+	a := &Actor{runs: map[string]*run{}, made: map[string]bool{"c": true}}
+	r := a.runOf(began, claim)
+	for _, step := range []time.Duration{0, 10 * time.Minute} {
+		at := Situation{Now: stepped(began.Add(time.Second), step)}
+		at.Snapshot.Cluster.Spec = policy.Spec{Drain: policy.Drain{OnTimeout: policy.TimeoutProceed}}.WithDefaults()
+		require.Equal(t, time.Second, at.Now.Sub(began), "by the monotonic clock")
+		require.False(t, timedOut(at, claim, r), "a prepare of 1 s is no late one")
+		at.Now = stepped(began.Add(6*time.Minute), -step)
+		require.True(t, timedOut(at, claim, r), "6 min have gone by")
+	}
+}
+
+// stepped is t as a process reads it whose wall clock was set ahead by d; its monotonic clock is as it was.
+func stepped(t time.Time, d time.Duration) time.Time {
+	if t.String() == t.Round(0).String() {
+		panic("no monotonic reading")
+	}
+	wall := (*uint64)(unsafe.Pointer(&t))
+	*wall += uint64(d/time.Second) << 30
+	return t
 }

@@ -65,7 +65,7 @@ func (w *world) becomeRolling(by policy.RollingUpdate, guarded bool, partition i
 	})
 	replicas := int32(len(w.pods))
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", Generation: 1, Annotations: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", Generation: 1, Annotations: map[string]string{}, Labels: map[string]string{v1alpha1.LabelCluster: name}},
 		Spec: appsv1.StatefulSetSpec{Replicas: &replicas, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 			Type:          appsv1.RollingUpdateStatefulSetStrategyType,
 			RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition},

@@ -133,12 +133,12 @@ func TestAheadOfAClaim(t *testing.T) {
 	claim := policy.Claim{Pod: "s-1", Action: policy.LowerPartition}
 	behind := func() bool { return len(ahead(s, claim)) > 0 }
 	require.True(t, behind(), "no guard is enforced")
-	name, ok := unclaimed(s, ahead(s, claim))
-	require.True(t, ok)
-	require.Equal(t, "s-2", name)
+	deadlock := func() string {
+		return (&Actor{}).deadlock(Situation{Snapshot: s, Cluster: &v1alpha1.DatabaseCluster{}}, claim, ahead(s, claim))
+	}
+	require.Equal(t, "s-2 goes first, and has no claim", deadlock())
 	s.Cluster.Status.Claims = []policy.Claim{{Pod: "s-2", UID: s.Pods[1].UID}}
-	_, ok = unclaimed(s, ahead(s, claim))
-	require.False(t, ok)
+	require.Empty(t, deadlock())
 	s.Cluster.GuardEnforcing = true
 	require.False(t, behind())
 	s.Pods[1].Guard = policy.GuardOpen

@@ -79,8 +79,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 			r.recheckAt = at.Now.Add(successor.recheck)
 		}
 	case c.Behind && !c.GiveUp:
-		if other, ok := unclaimed(at.Snapshot, first); ok {
-			why = other + " goes first, and has no claim"
+		if why = a.deadlock(at, claim, first); why != "" {
 			r.held(at.Now, why)
 			c.GiveUp = r.giveUp != ""
 		} else {
@@ -136,6 +135,10 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 		return "the removal was accepted"
 	}
 	going := judgeGoing(at.Snapshot, claim)
+	hopeless, passes := a.hopeless(at.Snapshot, claim)
+	if replaces(claim) && hopeless == "" && !r.heard.Prepared {
+		r.heldSince = time.Time{}
+	}
 	switch {
 	case at.Cluster.DeletionTimestamp != nil:
 		return r.stop(claim, "the DatabaseCluster is being deleted")
@@ -145,6 +148,11 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 		return r.stop(claim, fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason))
 	case unforced(at.Snapshot, claim):
 		return r.stop(claim, "it was claimed by force, and is forced no more")
+	case hopeless != "" && passes:
+		r.held(at.Now, hopeless)
+		return hopeless
+	case hopeless != "":
+		return r.stop(claim, hopeless)
 	case r.spared && going.hold == nil && !going.unasked:
 		r.unprepare("it is well again")
 	case prepares(claim) && !r.heard.Prepared && going.unasked:
@@ -225,13 +233,11 @@ func notBefore(have, want string) bool {
 }
 
 // timedOut does not count the time for which others were in front, or another
-// coordinator led.
+// coordinator led. It counts by how this process's time goes by: a clock that is set is
+// no reason to go unprepared.
 func timedOut(at Situation, claim policy.Claim, r *run) bool {
 	limit := prepareTimeout(at, claim)
-	began := claim.StartedAt.Time
-	if r.inherited {
-		began = r.takenAt
-	}
+	began := r.takenAt
 	if r.queuedTill.After(began) {
 		began = r.queuedTill
 	}

@@ -219,6 +219,11 @@ func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim,
 	if err := a.stillOurs(ctx, at, claim); err != nil {
 		return Seen{}, err
 	}
+	if wide && seen.Guard == v1alpha1.GuardClosed && !forced(at.Snapshot, claim) {
+		if err := a.stillThere(ctx, at); err != nil {
+			return Seen{}, err
+		}
+	}
 	if !wide {
 		return a.pods.note(ctx, seen, claim.ID, a.options.Epoch)
 	}
@@ -232,7 +237,9 @@ func (a *Actor) let(ctx context.Context, at Situation, claim policy.Claim, opene
 	defer cancel()
 	var drawn *SeenSet
 	var err error
-	if pool := poolOf(at.Snapshot, claim.Pod); rolls(pool) {
+	if err = a.stillThere(ctx, at); err != nil {
+		// Nothing is taken away.
+	} else if pool := poolOf(at.Snapshot, claim.Pod); rolls(pool) {
 		drawn, err = a.release(ctx, at, claim, opened)
 	} else {
 		err = a.pods.remove(ctx, at.Snapshot.Cluster.Spec.Update.Method, opened)
@@ -272,6 +279,8 @@ func (a *Actor) refused(r *run, err error) {
 		if r.refusals >= maxRefusals {
 			r.abandon(err.Error(), policy.ForeignBudget)
 		}
+	case errors.Is(err, errBehind):
+		r.behind(time.Now(), err)
 	case errors.Is(err, errChanged), errors.Is(err, errSetChanged):
 		// Decide again on what it is now.
 	default:

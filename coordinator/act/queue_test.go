@@ -73,6 +73,40 @@ func TestQueueOfASharedSetting(t *testing.T) {
 	}
 }
 
+// A pod that goes first by the line, whose new claim waits until a setting is put back,
+// waits for the claim of the pod that waits for it. One of the two has to be given up.
+func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(a *Actor, at *Situation)
+		why    string
+	}{
+		"it joins a record of which one is over": {func(*Actor, *Situation) {}, "c goes first, and its prepare waits until " + knobName + " is put back, which this claim still needs"},
+		"it has no claim": {func(_ *Actor, at *Situation) {
+			at.Snapshot.Cluster.Status.Claims = at.Snapshot.Cluster.Status.Claims[:2]
+		}, "c goes first, and has no claim"},
+		"it may join": {func(a *Actor, at *Situation) {
+			a.runs["a"].heard.Prepared = true
+			at.Cluster.Status.Claims = []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
+		}, ""},
+		"it is listed, and waits for its turn": {func(_ *Actor, at *Situation) {
+			at.Cluster.Status.Shared[0].Claims = []string{"a", "b", "c"}
+			at.Cluster.Status.Claims = []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
+		}, ""},
+		"its prepare writes another setting": {func(a *Actor, _ *Situation) { a.runs["c"].heard.Shared.Knob = "other" }, ""},
+		"nothing is known of its prepare":    {func(a *Actor, _ *Situation) { delete(a.runs, "c") }, ""},
+		"this claim needs no setting":        {func(_ *Actor, at *Situation) { at.Cluster.Status.Shared[0].Claims = []string{"a"} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, at := listed()
+			a.runs["b"].heard.Prepared = true
+			at.Snapshot.Cluster.Status.Claims = at.Cluster.Status.Claims
+			at.Cluster.Status.Claims = at.Cluster.Status.Claims[1:] // that of a is over
+			c.change(a, &at)
+			require.Equal(t, c.why, a.deadlock(at, policy.Claim{ID: "b", Pod: "b", UID: "b"}, at.Snapshot.Pods[2:]))
+		})
+	}
+}
+
 // Nobody needs a setting no more whose pod is not back, for as long as a start may
 // take, or whose agent may still write it.
 func TestOverForASharedSetting(t *testing.T) {

@@ -94,16 +94,27 @@ func ahead(s policy.Snapshot, claim policy.Claim) []policy.Pod {
 	return all
 }
 
-// unclaimed is the first of them that nobody is about to take. When the claim was
-// made all of them had one, or the policy would have held the pod; one that was
-// given up since may wait for this very claim to end.
-func unclaimed(s policy.Snapshot, ahead []policy.Pod) (string, bool) {
+// deadlock says in which way one of those that go first waits for this very claim to
+// end, or empty. When the claim was made all of them were on their way, or the policy would
+// have held the pod. One that was given up since may have no claim, or a new one whose
+// prepare writes a setting that is put back first, and is not while this claim needs it.
+func (a *Actor) deadlock(at Situation, claim policy.Claim, ahead []policy.Pod) string {
+	claims := at.Snapshot.Cluster.Status.Claims
+	record := sharedBy(&at.Cluster.Status, claim.ID)
 	for _, o := range ahead {
-		if !slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == o.UID }) {
-			return o.Name, true
+		its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == o.UID })
+		if its < 0 {
+			return o.Name + " goes first, and has no claim"
+		}
+		r := a.runs[claims[its].ID]
+		if record == nil || r == nil || r.heard.Shared.Knob != record.Knob || slices.Contains(record.Claims, claims[its].ID) {
+			continue
+		}
+		if a.queued(at, claims[its], r) {
+			return fmt.Sprintf("%s goes first, and its prepare waits until %s is put back, which this claim still needs", o.Name, record.Knob)
 		}
 	}
-	return "", false
+	return ""
 }
 
 // release takes away what keeps the controller from the pod, and removes the pod

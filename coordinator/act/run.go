@@ -43,6 +43,8 @@ type run struct {
 	conflicts  int
 	refusals   int
 	rejections int
+	// behinds counts how often the cache was behind when the pod was to go.
+	behinds int
 
 	// recheckAt is when a clock will change what is said of the successor.
 	recheckAt    time.Time
@@ -69,12 +71,13 @@ type run struct {
 	overdue, spared bool
 	// byOthers: another pod's agent has emptied the pod.
 	byOthers bool
-	// inherited: the claim is a predecessor's, taken over at that time. When it says that
-	// the claim was made is by another clock than this process's.
+	// inherited: the claim is a predecessor's.
 	inherited bool
-	takenAt   time.Time
-	done      bool
-	said      string
+	// takenAt is when this process took the claim up. When it says that it was made is by
+	// a clock that may be another's, or may have been set since.
+	takenAt time.Time
+	done    bool
+	said    string
 }
 
 // runOf is the run of a claim. One that is not known was made by a predecessor,
@@ -82,10 +85,10 @@ type run struct {
 func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 	r := a.runs[claim.ID]
 	if r == nil {
-		r = &run{inherited: a.inherits(claim)}
+		r = &run{inherited: a.inherits(claim), takenAt: now}
 		r.heard.Ajar = r.inherited
 		if r.inherited {
-			r.notAfter, r.takenAt = now.Add(writeAhead), now
+			r.notAfter = now.Add(writeAhead)
 			r.lostTill = r.notAfter
 		}
 		a.runs[claim.ID] = r
@@ -141,7 +144,7 @@ func (r *run) due(move Move) time.Time {
 
 // sent notes that the pod goes, or has gone.
 func (r *run) sent(now time.Time) {
-	r.conflicts, r.refusals, r.rejections, r.refusal = 0, 0, 0, ""
+	r.conflicts, r.refusals, r.rejections, r.behinds, r.refusal = 0, 0, 0, 0, ""
 	r.heard.Sent, r.sentAt = true, now
 }
 

@@ -98,7 +98,7 @@ func TestRecreatedStatefulSetIsRolledOn(t *testing.T) {
 		require.NoError(t, sets.Delete(t.Context(), "s", metav1.DeleteOptions{PropagationPolicy: &orphan}))
 		none := int32(0)
 		_, err := sets.Create(t.Context(), &appsv1.StatefulSet{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", Generation: 1, Annotations: map[string]string{}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", Generation: 1, Annotations: map[string]string{}, Labels: old.Labels},
 			Spec: appsv1.StatefulSetSpec{Replicas: old.Spec.Replicas, Template: old.Spec.Template, UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 				Type:          appsv1.RollingUpdateStatefulSetStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &none},

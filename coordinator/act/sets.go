@@ -25,6 +25,8 @@ type Pool struct {
 	Generation int64
 	// CurrentRevision is what pods below the partition come back on.
 	CurrentRevision string
+	// Selector finds its pods.
+	Selector string
 	// Foreign: its partition is another than a coordinator has written.
 	Foreign bool
 }

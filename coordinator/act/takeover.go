@@ -29,8 +29,9 @@ type Taken struct {
 // TakeOver makes a database cluster this coordinator's: it raises the epoch
 // above the status's and above seen, the highest that any agent is known to
 // have heard of, takes over the open claims, and then touches their pods, so
-// that a write of the former coordinator which is still on its way fails. So are
-// the StatefulSets whose hold line a claim may lower.
+// that a write of the former coordinator which is still on its way fails, and shuts
+// guards that it has left open: no decision of the new one stands behind them. So are
+// touched the StatefulSets whose hold line a claim may lower.
 //
 // A conflict with another writer is an error; begin again with the newer object.
 func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, seen int64) (Taken, error) {
@@ -54,6 +55,10 @@ func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.
 		switch {
 		case err == nil:
 			taken.Standing[claim.UID] = !pod.Leaving
+			if pod.Guard == v1alpha1.GuardOpen && !pod.Leaving {
+				// Who finds that it has changed, or cannot tell, leaves it to the actor's first look.
+				_, _ = pods.shut(ctx, pod)
+			}
 		case !errors.Is(err, errGone) && !errors.Is(err, errConflict):
 			return Taken{}, fmt.Errorf("take over claim %s: %w", claim.ID, err)
 		}

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -139,5 +140,57 @@ func TestWithoutItsClaimNothingGoes(t *testing.T) {
 		p.run(10 * time.Second)
 		require.True(t, robbed)
 		require.Empty(t, w.gone())
+	})
+}
+
+// A guard that the former leader has opened is shut by the take-over itself: until the
+// new leader has decided, its pod would else be in its controller's hands.
+func TestTakeOverShutsAnOpenGuard(t *testing.T) {
+	inRollingWorld(t, policy.ByGuard, true, func(t *testing.T, w *world) {
+		var second *process
+		var before, after bool
+		first := intercepted(w, func(c kubetest.Call) error {
+			if c.Verb == "evict" && second == nil {
+				w.set.sleep(true)
+				before = w.isOpen("s-2")
+				second = newProcess(w, 0, false)
+				require.NoError(t, second.start())
+				after = w.isOpen("s-2")
+				w.set.sleep(false)
+			}
+			return nil
+		})
+		first.run(10 * time.Second)
+		require.True(t, before)
+		require.False(t, after, "it is open, and the second leader has decided nothing yet")
+		require.Empty(t, w.gone(), "the former leader or the controller removed a pod")
+		second.run(5 * time.Minute)
+		w.requireClean()
+		require.True(t, w.done(), w.describe())
+	})
+}
+
+// A pod that changes between its touch and that stays as it is, for the actor to look at.
+func TestTakeOverLeavesAGuardThatChanges(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.patchPod("s-0", `{"metadata":{"labels":{"`+v1alpha1.LabelGuard+`":"open"}}}`)
+		patches := 0
+		c := w.server.Client(func(c kubetest.Call) (func() error, error) {
+			if c.Verb == "patch" && c.Resource == "pods" {
+				if patches++; patches == 2 {
+					w.patchPod("s-0", `{"metadata":{"annotations":{"changed":"true"}}}`)
+				}
+			}
+			return nil, nil
+		})
+		cluster, _ := w.server.Cluster(namespace, name)
+		cluster = cluster.DeepCopy()
+		object, _ := w.server.Pod(namespace, "s-0")
+		cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-0", UID: string(object.UID), Phase: policy.PhaseOpened}}
+		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0)
+		require.NoError(t, err)
+		require.True(t, taken.Standing[string(object.UID)])
+		require.Equal(t, 2, patches)
+		require.True(t, w.isOpen("s-0"))
 	})
 }

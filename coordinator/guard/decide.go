@@ -88,13 +88,7 @@ type Decision struct {
 // Decide says what has to be written for one database cluster.
 func Decide(f Facts) Decision {
 	cluster := f.Objects.Cluster
-	asked := ModeOf(cluster)
-	mode := asked
-	if !f.Admission.Usable() {
-		// Labels that nobody heeds would mislead people, and a budget without the
-		// policy stops only those who ask politely.
-		mode = Unguarded
-	}
+	asked, mode := ModeOf(cluster), modeFor(f)
 	d := Decision{Labels: labelChanges(mode, cluster.Name, cluster.Status.Claims, f.Objects.Pods), Own: own(f.Budgets, cluster)}
 	d.State.Refused = refusals(f.Budgets, f.Objects.Pods)
 	var other *Budget
@@ -118,6 +112,16 @@ func Decide(f Facts) Decision {
 		d.State.Enforcing = d.State.Why == ""
 	}
 	return d
+}
+
+// modeFor is what a DatabaseCluster asks for, as far as it can be had.
+func modeFor(f Facts) Mode {
+	if !f.Admission.Usable() {
+		// Labels that nobody heeds would mislead people, and a budget without the
+		// policy stops only those who ask politely.
+		return Unguarded
+	}
+	return ModeOf(f.Objects.Cluster)
 }
 
 // missing is the first thing without which nothing is enforced.

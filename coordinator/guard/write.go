@@ -34,10 +34,13 @@ type writer struct {
 	// written is when pods were labelled, and when the budget of a DatabaseCluster was
 	// made, by their UIDs, of the last moments.
 	written map[types.UID]time.Time
+	// strays are since when pods with a guard have belonged to nobody, by the
+	// DatabaseCluster that the guard is of.
+	strays map[kube.Key]map[types.UID]time.Time
 }
 
 func newWriter(g *Guard, bound Bound) *writer {
-	return &writer{Guard: g, bound: bound, written: map[types.UID]time.Time{}}
+	return &writer{Guard: g, bound: bound, written: map[types.UID]time.Time{}, strays: map[kube.Key]map[types.UID]time.Time{}}
 }
 
 func (w *writer) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[kube.Key]) {
@@ -66,10 +69,11 @@ func (w *writer) reconcile(ctx context.Context, key kube.Key) error {
 	if err := w.rearm(ctx); err != nil {
 		return err
 	}
-	if err := w.unlabel(ctx, key); err != nil {
+	facts, ok := w.facts(key)
+	mayReturn := w.options.Cache.Exists(key) && (!ok || modeFor(facts) != Unguarded)
+	if err := w.unlabel(ctx, key, mayReturn); err != nil {
 		return err
 	}
-	facts, ok := w.facts(key)
 	if !ok {
 		if !w.options.Cache.Exists(key) {
 			w.forget(key)
@@ -196,22 +200,6 @@ func (w *writer) updateBudget(ctx context.Context, cluster *v1alpha1.DatabaseClu
 func (w *writer) label(ctx context.Context, key kube.Key, changes []LabelChange) error {
 	for _, change := range changes {
 		if err := w.set(ctx, key, change); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unlabel takes the guard off pods that belong to no DatabaseCluster any more.
-func (w *writer) unlabel(ctx context.Context, key kube.Key) error {
-	if !w.Synced() {
-		return nil
-	}
-	for _, l := range w.watches.labelledOf(key.String()) {
-		if l.belongs(w.options.Cache.Pool, w.options.Cache.Exists) {
-			continue
-		}
-		if err := w.set(ctx, key, LabelChange{Pod: l.Name, UID: l.UID}); err != nil {
 			return err
 		}
 	}

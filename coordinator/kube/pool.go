@@ -67,6 +67,9 @@ func (p Pool) Ordered() bool {
 	return p.PartitionNote != "" && p.PartitionNote != strconv.Itoa(p.Partition)
 }
 
+// Selector finds the pool's pods.
+func (p Pool) Selector() string { return p.selector }
+
 func poolOf(set *appsv1.StatefulSet) *Pool {
 	p := &Pool{
 		Namespace: set.Namespace, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion,

@@ -109,9 +109,14 @@ func (w *world) missing(g policy.Group) bool {
 // forgotten is a group of which nobody speaks: nothing good is known of it. What
 // is on a pod whose database does not run, or is no member, is served by nobody:
 // were it unknown, the only pod of a group that could not start would be kept
-// from its correction.
+// from its correction. What made no sense held everything while it was said. Nobody says it
+// any more, and nobody may ever take it back: the group counts as copies of data, all of
+// which are needed, until somebody speaks of it.
 func (w *world) forgotten(g policy.Group) policy.Group {
 	g.Members = slices.Clone(g.Members)
+	if !sensible(g) {
+		g.Kind, g.MinAvailable = policy.Shard, new(int32(len(g.Members)))
+	}
 	for i := range g.Members {
 		m := &g.Members[i]
 		m.Leader, m.Progress, m.State = false, nil, policy.UnknownState
@@ -120,6 +125,17 @@ func (w *world) forgotten(g policy.Group) policy.Group {
 		}
 	}
 	return g
+}
+
+// sensible: the group is of a kind that there is, and says what that kind has to say.
+func sensible(g policy.Group) bool {
+	switch g.Kind {
+	case policy.Shard:
+		return g.MinAvailable == nil || *g.MinAvailable >= 0
+	case policy.Quorum, policy.Acks, policy.Role:
+		return g.MinAvailable != nil && *g.MinAvailable >= 0
+	}
+	return false
 }
 
 // mayServe tells whether the pod's database runs and does not deny to be a member.

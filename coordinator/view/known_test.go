@@ -82,3 +82,30 @@ func without(groups []policy.Group, pod string) []policy.Group {
 	}
 	return []policy.Group{g}
 }
+
+// What an agent said that made no sense is not remembered as it was: nobody who is left could
+// take it back, and as bad input it would hold everything for ever, even a correction.
+func TestWhatMadeNoSenseIsNotRemembered(t *testing.T) {
+	for name, spoil := range map[string]func(*policy.Group){
+		"an unknown kind":           func(g *policy.Group) { g.Kind, g.MinAvailable = "Unknown", new(int32(7)) },
+		"fewer than none":           func(g *policy.Group) { g.MinAvailable = new(int32(-1)) },
+		"a quorum without a number": func(g *policy.Group) { g.Kind, g.MinAvailable = policy.Quorum, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := Join(made()).Groups
+			spoil(&known[0])
+			s := Join(made(func(in *Input) { in.Known = known }, allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups = nil }), missing(2)))
+			require.Len(t, s.Groups, 1)
+			require.Equal(t, policy.Shard, s.Groups[0].Kind)
+			require.Equal(t, int32(3), *s.Groups[0].MinAvailable)
+			require.Empty(t, policy.Validate(&s))
+		})
+	}
+	t.Run("what makes sense is", func(t *testing.T) {
+		known := Join(made()).Groups
+		known[0].Kind, known[0].MinAvailable = policy.Quorum, new(int32(2))
+		s := Join(made(func(in *Input) { in.Known = known }, allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups = nil }), missing(2)))
+		require.Equal(t, policy.Quorum, s.Groups[0].Kind)
+		require.Equal(t, int32(2), *s.Groups[0].MinAvailable)
+	})
+}

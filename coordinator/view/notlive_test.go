@@ -46,7 +46,7 @@ func TestNotLiveByTheOthers(t *testing.T) {
 		}
 		in.Now = in.Now.Add(after)
 		s := Join(in)
-		in.NotLive = NotLive(s)
+		in.NotLive = NotLive(s, in)
 		return reportOfPod(t, s, "search-2")
 	}
 	r := look(0)

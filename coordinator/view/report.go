@@ -120,13 +120,18 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 }
 
 // NotLive is since when the others have said of pods without an agent that they are not
-// live. Their agents do not tell for how long, so whoever looks at snapshot after
-// snapshot counts; a coordinator that starts anew begins anew.
-func NotLive(s policy.Snapshot) map[string]time.Time {
+// live, after the snapshot that was made of in. Their agents do not tell for how long, so
+// whoever looks at snapshot after snapshot counts; a coordinator that starts anew begins
+// anew. The times are those of Now, never read off a snapshot: those tell how the clock
+// was set, and not how much time went by.
+func NotLive(s policy.Snapshot, in Input) map[string]time.Time {
 	since := map[string]time.Time{}
 	for i := range s.Pods {
 		if r := s.Pods[i].Report; r != nil && !r.Self && r.Member == policy.NotLive {
-			since[r.UID] = s.Now.Add(-time.Duration(r.NotLiveSeconds * float64(time.Second)))
+			since[r.UID] = in.Now
+			if at, known := in.NotLive[r.UID]; known {
+				since[r.UID] = at
+			}
 		}
 	}
 	return since

@@ -204,6 +204,23 @@ func (k setClient) Get(ctx context.Context, name string, _ metav1.GetOptions) (*
 	})
 }
 
+// List answers the StatefulSets that a label selects, as the server has them and no cache.
+func (k setClient) List(ctx context.Context, options metav1.ListOptions) (*appsv1.StatefulSetList, error) {
+	selector, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, k.c, "list", "set", options.LabelSelector, false, func() (*appsv1.StatefulSetList, error) {
+		list := &appsv1.StatefulSetList{}
+		for _, name := range k.c.server.Names(Sets) {
+			if set := k.c.server.Set(name); selector.Matches(labels.Set(set.Labels)) {
+				list.Items = append(list.Items, *set.DeepCopy())
+			}
+		}
+		return list, nil
+	})
+}
+
 func (k setClient) Patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*appsv1.StatefulSet, error) {
 	return call(ctx, k.c, "patch", "set", name, true, func() (*appsv1.StatefulSet, error) { return k.c.server.patchSet(name, data) })
 }

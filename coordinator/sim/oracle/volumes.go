@@ -31,8 +31,9 @@ func (o *Oracle) discarding(volume *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// included is V2: data comes back to a pod that stays, having not been called
-// empty, or to one with volumes of its own.
+// included is V2: data comes back to a pod that stays or that nobody wants any more,
+// having not been called empty, or to one with volumes of its own. No volume is deleted
+// before that.
 func (o *Oracle) included(pod, id string) {
 	cluster := o.server.Cluster(o.limits.Cluster)
 	if cluster == nil {
@@ -45,7 +46,9 @@ func (o *Oracle) included(pod, id string) {
 		o.Accuse("V2", "%s gets data again under claim %s, which is not open and has left nothing", pod, id)
 		return
 	}
-	if p := o.server.Pod(pod); claim.EmptiedAt == nil && p != nil && string(p.UID) == claim.UID {
+	p := o.server.Pod(pod)
+	stays, removed := p != nil && string(p.UID) == claim.UID, p == nil && !o.wanted(pod)
+	if claim.EmptiedAt == nil && (left || stays || removed) {
 		return
 	}
 	for _, v := range claim.Volumes {

@@ -57,7 +57,7 @@ var Waits = []Wait{
 	},
 }
 
-// follower is why a pod waits until a person has put another right.
+// follower is why a pod waits until another goes, which waits for a person.
 type follower struct {
 	Wait
 	behind func(o *Oracle, pod, first *corev1.Pod) bool
@@ -101,7 +101,8 @@ var followers = []follower{
 	{
 		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "Any other group holds when after is less than least."},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
-			return o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true})
+			before := o.setOf(pod.Name) != o.setOf(first.Name) || workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
+			return before && o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true})
 		},
 	},
 }
@@ -109,7 +110,7 @@ var followers = []follower{
 // waits is a pod that may be left as it is, and why, if everybody else who is not
 // through waits, too, or for such a one. Empty: somebody need not wait.
 func (o *Oracle) waits() (pod, why string) {
-	var first, others []*corev1.Pod
+	var waiting, others []*corev1.Pod
 	for _, name := range o.server.Names(api.Pods) {
 		p := o.server.Pod(name)
 		if o.through(p) {
@@ -118,21 +119,17 @@ func (o *Oracle) waits() (pod, why string) {
 		if at := slices.IndexFunc(Waits, func(w Wait) bool { return w.is(o, p) }); at < 0 {
 			others = append(others, p)
 		} else {
-			first = append(first, p)
+			waiting = append(waiting, p)
 			pod, why = p.Name, Waits[at].Name
 		}
 	}
-	for len(others) > 0 { // who waits for one that waits, waits
-		left := slices.DeleteFunc(slices.Clone(others), func(p *corev1.Pod) bool { return o.follows(p, first) })
-		if len(left) == len(others) {
+	for len(others) > 0 {
+		at := slices.IndexFunc(others, func(p *corev1.Pod) bool { return o.follows(p, waiting) })
+		if at < 0 {
 			return "", ""
 		}
-		for _, p := range others {
-			if !slices.Contains(left, p) {
-				first = append(first, p)
-			}
-		}
-		others = left
+		waiting = append(waiting, others[at])
+		others = slices.Delete(others, at, at+1)
 	}
 	for _, name := range o.Desired() {
 		if o.server.Pod(name) == nil && !o.uncreated(name) {
@@ -142,10 +139,10 @@ func (o *Oracle) waits() (pod, why string) {
 	return pod, why
 }
 
-// follows: the pod waits for one of the first.
-func (o *Oracle) follows(pod *corev1.Pod, first []*corev1.Pod) bool {
+// follows: a pod waits for one of these.
+func (o *Oracle) follows(pod *corev1.Pod, waiting []*corev1.Pod) bool {
 	return slices.ContainsFunc(followers, func(f follower) bool {
-		return slices.ContainsFunc(first, func(of *corev1.Pod) bool { return f.behind(o, pod, of) })
+		return slices.ContainsFunc(waiting, func(of *corev1.Pod) bool { return f.behind(o, pod, of) })
 	})
 }
 
@@ -273,13 +270,16 @@ func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
 // tooMany: more may be away with these pods than is allowed, or none of a shard would
 // be left.
 func (o *Oracle) tooMany(with map[string]bool) bool {
-	away := 0
+	away, zones := 0, map[string]bool{}
 	for _, name := range o.Desired() {
 		if with[name] || !o.db.Whole(name) {
 			away++
+			if o.limits.Zones > 0 {
+				zones[o.Zone(name)] = true
+			}
 		}
 	}
-	if away > o.limits.Pods {
+	if away > o.limits.Pods || o.limits.Zones > 0 && len(zones) > o.limits.Zones {
 		return true
 	}
 	for _, shard := range o.db.Truth() {

@@ -203,6 +203,16 @@ func TestWaits(t *testing.T) {
 			s.db.Rank("db-2", 1)
 		}, nil},
 
+		"by line, those above wait for the next": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+			s.db.AddShard("books/s2", "db-0", "db-2")
+			brokenBelow(true, policy.ClusterStalled, "db-1")(s)
+			s.old("db-2")
+		}, nil},
+		"by line, the next could go": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+			brokenBelow(true, policy.ClusterStalled, "db-1")(s)
+			s.old("db-2")
+		}, stuck},
+
 		"the last copies would be gone":                                 {Limits{Ephemeral: true}, lost, nil},
 		"the last copies are on disks that stay":                        {Limits{}, lost, stuck},
 		"a copy serves elsewhere":                                       {Limits{Ephemeral: true}, func(s *scene) { s.fails("db-0") }, stuck},

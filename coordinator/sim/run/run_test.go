@@ -124,13 +124,17 @@ func TestHandoversUndisturbed(t *testing.T) {
 	require.Len(t, ways, 3)
 }
 
-// A rollout that nothing disturbs takes every pod once.
+// A rollout that nothing disturbs takes every pod once. Where only the line keeps pods from their
+// controller, those that it takes in the first moments of a template are not counted.
 func TestUndisturbed(t *testing.T) {
 	for seed := *from; seed < *from+5; seed++ {
 		r, err := Seed(seed, Options{Quiet: true})
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
-		require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d", seed)
+		require.LessOrEqual(t, r.Removals, r.Scenario.Replicas, "seed %d", seed)
+		if r.Scenario.Rolls != policy.ByPartition {
+			require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d", seed)
+		}
 	}
 }
 
@@ -156,8 +160,8 @@ func TestSameSeedSameLog(t *testing.T) {
 
 // Seeds in which something was wrong once, such as two claims of one pool that
 // wait for each other below a hold line, a removal between a take-over and its
-// touch, a pod that never started and is scaled away, and a last copy that was
-// forgotten because nobody had an agent any more.
+// touch, a pod that never started and is scaled away, a last copy that was
+// forgotten because nobody had an agent any more, and a guard that a take-over left open.
 func TestSeedsThatBrokeOnce(t *testing.T) {
 	for wide, seeds := range map[bool][]uint64{true: {616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655}, false: {3709, 5034, 9268}} {
 		for _, seed := range seeds {
@@ -165,6 +169,11 @@ func TestSeedsThatBrokeOnce(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, r.Breaks, "seed %d, wide: %t", seed, wide)
 		}
+	}
+	for _, seed := range []uint64{897, 2349, 3383, 4491, 5898, 5928, 7206, 8290, 8449, 9103, 22733} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
 	}
 }
 
@@ -181,10 +190,21 @@ func TestAppliedAgainIsTheNewestTemplate(t *testing.T) {
 
 // Rollouts in which a claim once waited for ever.
 func TestClaimsThatWaitedForEverEnd(t *testing.T) {
-	for _, seed := range []uint64{1939, 4295, 8717} {
+	for _, seed := range []uint64{202, 1939, 2809, 3424, 3649, 4242, 4295, 8717, 9943} {
 		r, err := Seed(seed, Options{})
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
+	}
+}
+
+// What is remembered of a database whose agents are gone does not keep it from the next template for
+// ever: nobody could contradict it, whether it meant something (1529, 9322) or nothing (202).
+func TestWhatNobodyCanContradict(t *testing.T) {
+	for _, seed := range []uint64{202, 1529, 9322} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		require.Empty(t, r.Stuck, "seed %d", seed)
 	}
 }
 

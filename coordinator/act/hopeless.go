@@ -1,0 +1,37 @@
+package act
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A pod that is to be replaced may come to a state in which nobody can empty it: deleted by
+// somebody before its volumes were, it is followed by a successor without an agent, or by one
+// that a template of meanwhile keeps from starting. Its claim would mark it for its replacement
+// for ever, and so keep from it the restart that gives it an agent, or another template.
+
+// hopeless says why a replacement can not be carried out, or empty. passes: it may be otherwise
+// in a moment.
+func (a *Actor) hopeless(s policy.Snapshot, claim policy.Claim) (why string, passes bool) {
+	pod := podNamed(s, claim.Pod)
+	switch {
+	case !replaces(claim) || committed(claim) || pod == nil:
+	case correctedFirst(s, claim, pod):
+		return "a restart corrects it first", false
+	case !hasAgent(pod) && !a.emptiedByOthers(pod):
+		return "no agent runs in it that could empty it", true
+	}
+	return "", false
+}
+
+// correctedFirst: if it had no claim, the pod would be let go at once by a restart that
+// corrects it, and that takes nothing away.
+func correctedFirst(s policy.Snapshot, claim policy.Claim, pod *policy.Pod) bool {
+	if pod.Report != nil && pod.Report.Member == policy.Live {
+		return false
+	}
+	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c policy.Claim) bool { return c.ID == claim.ID })
+	step, _ := policy.Recheck(s, claim.Pod)
+	return step != nil && !replaces(policy.Claim{Action: step.Action}) && step.OutsideBudget
+}

@@ -1,0 +1,75 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// Unlabelled finds, with the API server itself, the pods that say by their label that they
+// are of a database, and adds the pools of those that have lost theirs to what is known of
+// it. It answers how many such pods there are. A StatefulSet that is labelled as another
+// database's, or that is gone, is left alone.
+func Unlabelled(ctx context.Context, client kubernetes.Interface, o *ClusterObjects) (pods int, err error) {
+	cluster := o.Cluster
+	list, err := client.CoreV1().Pods(cluster.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + cluster.Name})
+	if err != nil {
+		return 0, fmt.Errorf("list the pods of %s: %w", cluster.Name, err)
+	}
+	looked := map[string]*Pool{}
+	for i := range o.Pools {
+		looked[o.Pools[i].Name] = nil // its pods are known
+	}
+	for i := range list.Items {
+		owner := metav1.GetControllerOf(&list.Items[i])
+		if owner == nil || owner.Kind != "StatefulSet" {
+			continue
+		}
+		pool, known := looked[owner.Name]
+		if !known {
+			if pool, err = unlabelled(ctx, client, cluster, owner.Name); err != nil {
+				return 0, err
+			}
+			if looked[owner.Name] = pool; pool != nil {
+				o.Pools = append(o.Pools, *pool)
+			}
+		}
+		if pool == nil {
+			continue
+		}
+		if pod := podOf(&list.Items[i], *pool); pod != nil {
+			o.Pods = append(o.Pods, *pod)
+			if _, known := o.Nodes[pod.Node]; !known && pod.Node != "" {
+				o.Nodes[pod.Node] = Node{Name: pod.Node}
+			}
+		}
+	}
+	slices.SortFunc(o.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	sortPods(o.Pods)
+	return len(list.Items), nil
+}
+
+// unlabelled is a StatefulSet as a pool of a database whose label it has lost; nil for one
+// that is not.
+func unlabelled(ctx context.Context, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, name string) (*Pool, error) {
+	set, err := client.AppsV1().StatefulSets(cluster.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read StatefulSet %s: %w", name, err)
+	}
+	pool := poolOf(set)
+	if pool.Cluster != "" && pool.Cluster != cluster.Name {
+		return nil, nil
+	}
+	pool.Cluster = cluster.Name
+	return pool, nil
+}

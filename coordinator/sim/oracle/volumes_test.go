@@ -1,0 +1,51 @@
+package oracle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+)
+
+// When data may come to a pod again that was being emptied, on the volume that it had.
+func TestIncluded(t *testing.T) {
+	emptied := func(claim *policy.Claim) { at := policy.At(time.Now()); claim.EmptiedAt = &at }
+	gone := func(s *scene) { s.server.Drop(api.Pods, "db-2") }
+	scaledAway := func(s *scene) {
+		gone(s)
+		set := workload.NewSet("prod", "db", "db", "v2", 2)
+		s.server.Put(api.Sets, set)
+	}
+	for name, c := range map[string]struct {
+		claim  func(claim *policy.Claim)
+		story  func(s *scene)
+		broken []string
+	}{
+		"it stays":                       {},
+		"it stays, and was called empty": {claim: emptied, broken: []string{"V2"}},
+		"it has gone":                    {story: gone, broken: []string{"V2"}},
+		"another has its name":           {story: func(s *scene) { s.pod("db-2", "db-2-new") }, broken: []string{"V2"}},
+		"it has gone and is not wanted":  {story: scaledAway},
+		"it has gone, is not wanted and was called empty": {claim: emptied, story: scaledAway, broken: []string{"V2"}},
+	} {
+		broken := play(t, Limits{}, nil, func(s *scene) {
+			cluster := s.server.Cluster("db").DeepCopy()
+			claim := &cluster.Status.Claims[2]
+			require.Equal(s, "db-2", claim.Pod)
+			claim.Volumes = []policy.VolumeClaim{{Name: "data-db-2", UID: "old"}}
+			if c.claim != nil {
+				c.claim(claim)
+			}
+			s.server.Put(api.Clusters, cluster)
+			if c.story != nil {
+				c.story(s)
+			}
+			s.o.included("db-2", "claim-db-2-old")
+		})
+		require.Equal(t, c.broken, broken, name)
+	}
+}
