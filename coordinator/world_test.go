@@ -54,6 +54,8 @@ type world struct {
 	released chan struct{}
 	// provision is what coordinators do for a cluster's pods; nil: nothing.
 	provision func(Key)
+	// stuck are pods whose objects stay when they are deleted.
+	stuck map[string]bool
 	// onClient may change a coordinator's access to the API server.
 	onClient func(*kubetest.Client)
 	// deaf are the revisions whose agents' ports refuse.
@@ -353,6 +355,9 @@ func (w *world) removed(pod *corev1.Pod) {
 		delete(db.members, m.pod)
 		w.mu.Unlock()
 		m.server.Stop()
+		if w.stuck[pod.Name] {
+			return
+		}
 		w.server.EndPod(namespace, pod.Name, pod.UID)
 		time.Sleep(time.Second)
 		w.mu.Lock()

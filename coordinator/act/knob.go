@@ -115,20 +115,26 @@ func claimByID(claims []policy.Claim, id string) *policy.Claim {
 }
 
 // noteOver notes whether a claim needs its setting no more: its pod's successor
-// is live again, or has had the time that a start may take.
+// is live again, or has had the time that a start may take. A pod that terminates for that
+// long may do so for ever, as on a dead node, and copies are to be made elsewhere.
 func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
 	r.over = false
-	if c.Pod != Gone || !c.Heard.Confirmed || !c.Listed {
+	gone := c.Pod == Gone && c.Heard.Confirmed
+	if !c.Listed || !gone && c.Pod != Leaving {
 		return
 	}
-	if r.goneAt.IsZero() {
-		r.goneAt = at.Now
+	since := r.wentAt
+	if gone {
+		if r.goneAt.IsZero() {
+			r.goneAt = at.Now
+		}
+		since = r.goneAt
 	}
-	late := r.goneAt.Add(time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
+	late := since.Add(time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
 	if deleted := at.Cluster.DeletionTimestamp; deleted != nil && deleted.Add(undoShared).Before(late) {
 		late = deleted.Add(undoShared)
 	}
-	switch needless := c.Rejoined || c.Claim.Action == policy.Remove || !at.Now.Before(late); {
+	switch needless := gone && (c.Rejoined || c.Claim.Action == policy.Remove) || !at.Now.Before(late); {
 	case !needless:
 		out.wake(late)
 	case at.Now.Before(r.mayWriteUntil()):

@@ -115,9 +115,13 @@ func TestOverForASharedSetting(t *testing.T) {
 		change func(c *Case, r *run, at *Situation)
 		over   bool
 	}{
-		"back":                     {func(*Case, *run, *Situation) {}, true},
-		"here":                     {func(c *Case, _ *run, _ *Situation) { c.Pod = Here }, false},
-		"leaving":                  {func(c *Case, _ *run, _ *Situation) { c.Pod = Leaving }, false},
+		"back":                      {func(*Case, *run, *Situation) {}, true},
+		"here":                      {func(c *Case, _ *run, _ *Situation) { c.Pod = Here }, false},
+		"leaving, with time left":   {func(c *Case, r *run, at *Situation) { c.Pod, r.wentAt = Leaving, at.Now.Add(-99*time.Second) }, false},
+		"leaving, perhaps for ever": {func(c *Case, r *run, at *Situation) { c.Pod, r.wentAt = Leaving, at.Now.Add(-100*time.Second) }, true},
+		"leaving, and its agent may write": {func(c *Case, r *run, at *Situation) {
+			c.Pod, r.wentAt, r.notAfter = Leaving, at.Now.Add(-100*time.Second), at.Now.Add(1)
+		}, false},
 		"gone, says the cache":     {func(c *Case, _ *run, _ *Situation) { c.Heard.Confirmed = false }, false},
 		"not listed":               {func(c *Case, _ *run, _ *Situation) { c.Listed = false }, false},
 		"not back":                 {func(c *Case, _ *run, _ *Situation) { c.Rejoined = false }, false},
