@@ -58,6 +58,10 @@ func (j *job) told() rollcallv1.Drain {
 
 func (j *job) running() bool { return j.state == rollcallv1.Drain_DRAIN_PREPARING }
 
+// over tells whether the time of its order has passed, and with it all that is known of
+// its claim: others may have undone it since.
+func (j *job) over(now time.Time) bool { return !j.notAfter.IsZero() && now.After(j.notAfter) }
+
 // order is what the adapter is told.
 type order struct {
 	claim    string
@@ -81,7 +85,7 @@ func (d *drainer) conflict(o order, now time.Time) string {
 		return ""
 	case j.resting:
 		return fmt.Sprintf("claim %s is being undone on this pod", j.claim)
-	case !j.notAfter.IsZero() && now.After(j.notAfter):
+	case j.over(now):
 		return ""
 	}
 	return fmt.Sprintf("claim %s is open on this pod (%s); it must be restored first", j.claim, j.state)

@@ -9,12 +9,18 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// minGap is the least time between two looks that were asked for, so that nobody
-// can make the agent a load on its database.
-const minGap = 50 * time.Millisecond
+const (
+	// minGap is the least time between two looks that were asked for, so that nobody
+	// can make the agent a load on its database.
+	minGap = 50 * time.Millisecond
+	// patience is how long who asks for a look waits for one that nobody has asked for.
+	patience = 500 * time.Millisecond
+)
 
 // prober looks at the database at every interval, and when somebody wants to know
-// what is true from now on. Looks never overlap.
+// what is true from now on. Looks never overlap. Who asks has time for one slow look
+// and not for two, so a look at an interval is broken off for it after patience; not
+// while the member is not live, since only what looks have covered counts for how long.
 type prober struct {
 	engine   *slot
 	interval time.Duration
@@ -27,6 +33,7 @@ type prober struct {
 
 	mu      sync.Mutex
 	waiting []chan sighting // for the next look to start
+	giveUp  func()          // breaks off the look under way; nil while there is none that may be
 }
 
 func newProber(engine *slot, interval, timeout time.Duration, m *metrics, seen func(sighting)) *prober {
@@ -36,6 +43,7 @@ func newProber(engine *slot, interval, timeout time.Duration, m *metrics, seen f
 // run looks until ctx ends.
 func (p *prober) run(ctx context.Context) {
 	var last sighting
+	var begun time.Time // when the newest look began, also one that was broken off
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -48,7 +56,7 @@ func (p *prober) run(ctx context.Context) {
 			default:
 			}
 		case <-p.wake:
-			if wait := minGap - time.Since(last.started); last.sequence > 0 && wait > 0 {
+			if wait := minGap - time.Since(begun); wait > 0 {
 				select {
 				case <-ctx.Done():
 					return
@@ -56,18 +64,23 @@ func (p *prober) run(ctx context.Context) {
 				}
 			}
 		}
-		p.mu.Lock()
-		answer := p.waiting
-		p.waiting = nil
-		p.mu.Unlock()
-
+		looking, giveUp := context.WithCancel(ctx)
+		answer := p.begin(giveUp, last.notLiveSince.IsZero())
 		started := time.Now()
-		if started.Sub(last.started) > p.longestGap() {
+		if started.Sub(begun) > p.longestGap() {
 			last = last.interrupted()
 		}
-		observation, err := p.look(ctx)
-		if ctx.Err() != nil {
+		begun = started
+		observation, err := p.look(looking)
+		p.end()
+		brokenOff := looking.Err() != nil
+		giveUp()
+		switch {
+		case ctx.Err() != nil:
 			return
+		case brokenOff: // whatever it says; who asked has sent a wake
+			timer.Reset(p.interval)
+			continue
 		}
 		last = last.follow(started, observation, err)
 		p.metrics.probed(time.Since(started), err)
@@ -76,6 +89,34 @@ func (p *prober) run(ctx context.Context) {
 			c <- last
 		}
 		timer.Reset(max(0, p.interval-time.Since(started)))
+	}
+}
+
+// begin answers who waits for the look that begins. One that nobody waits for may be
+// given up.
+func (p *prober) begin(giveUp func(), mayGiveUp bool) []chan sighting {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer := p.waiting
+	p.waiting = nil
+	if len(answer) == 0 && mayGiveUp {
+		p.giveUp = giveUp
+	}
+	return answer
+}
+
+func (p *prober) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.giveUp = nil
+}
+
+// hurry breaks off the look under way if nobody has asked for it.
+func (p *prober) hurry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.giveUp != nil {
+		p.giveUp()
 	}
 }
 
@@ -104,10 +145,16 @@ func (p *prober) fresh(ctx context.Context) (sighting, error) {
 	case p.wake <- struct{}{}:
 	default: // it will look anyway
 	}
-	select {
-	case s := <-answer:
-		return s, nil
-	case <-ctx.Done():
-		return sighting{}, fmt.Errorf("the database did not answer in time: %w", ctx.Err())
+	slow := time.NewTimer(patience)
+	defer slow.Stop()
+	for {
+		select {
+		case s := <-answer:
+			return s, nil
+		case <-slow.C:
+			p.hurry()
+		case <-ctx.Done():
+			return sighting{}, fmt.Errorf("the database did not answer in time: %w", ctx.Err())
+		}
 	}
 }

@@ -62,8 +62,8 @@ func TestLooksAtEveryInterval(t *testing.T) {
 }
 
 func TestFreshStartsAfterTheRequest(t *testing.T) {
-	probing(t, time.Hour, 2*time.Second, func(t *testing.T, p *prober, seen func() []sighting) {
-		time.Sleep(time.Second) // in the middle of the first look
+	probing(t, time.Hour, 400*time.Millisecond, func(t *testing.T, p *prober, seen func() []sighting) {
+		time.Sleep(200 * time.Millisecond) // in the middle of the first look
 		asked := time.Now()
 		var tasks sync.WaitGroup
 		for range 20 {
@@ -75,7 +75,7 @@ func TestFreshStartsAfterTheRequest(t *testing.T) {
 			})
 		}
 		tasks.Wait()
-		require.Equal(t, 3*time.Second, time.Since(asked))
+		require.Equal(t, 600*time.Millisecond, time.Since(asked))
 		require.Len(t, seen(), 2)
 	})
 }

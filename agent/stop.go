@@ -41,8 +41,8 @@ const (
 
 // stopper is the stop hook, and what follows when the pod was not stopped.
 //
-// Invariants: the hook does nothing when the pod was prepared under a claim; it
-// ends within the grace period less a margin, within answerTimeout when the
+// Invariants: the hook does nothing when the pod was prepared under a claim whose order
+// is still good; it ends within the grace period less a margin, within answerTimeout when the
 // database does not answer, and, when its data stays, within aloneFor when it is
 // no member any more and within lonelyFor when all others leave too; only what it did itself is undone, and only after the database
 // is live again in this same pod.
@@ -168,7 +168,7 @@ func (s *stopper) perform(ctx context.Context) (result, line string) {
 		if j.running() {
 			j = s.await(ctx)
 		}
-		if j.state == rollcallv1.Drain_DRAIN_PREPARED && j.claim != "" {
+		if j.state == rollcallv1.Drain_DRAIN_PREPARED && j.claim != "" && !j.over(time.Now()) {
 			return stopPrepared, "prepared under claim " + j.claim
 		}
 	}

@@ -56,6 +56,8 @@ type world struct {
 	provision func(Key)
 	// onClient may change a coordinator's access to the API server.
 	onClient func(*kubetest.Client)
+	// deaf are the revisions whose agents' ports refuse.
+	deaf map[string]bool
 	// firstLooks of coordinators; 0: their default.
 	firstLooks int
 	// answered is when an agent was last asked for its report, and gave it.
@@ -487,7 +489,7 @@ func (w *world) start() *process {
 		ip, _, _ := net.SplitHostPort(address)
 		w.mu.Lock()
 		m := w.byIP[ip]
-		if m == nil {
+		if m == nil || w.deaf[m.revision] {
 			w.mu.Unlock()
 			return nil, errors.New("connection refused")
 		}

@@ -84,10 +84,13 @@ const (
 	observedFor = 2 * time.Second
 	// patience is how long a prepared pod may be held before its claim is given up.
 	patience = 30 * time.Second
-	// maxConflicts in a row, or maxRefusals by a foreign budget, end a claim.
-	maxConflicts = 5
-	maxRefusals  = 6
-	// refusalPause lies between two evictions that a budget refuses.
+	// maxConflicts in a row, maxRefusals by a foreign budget, or maxRejections for any other
+	// reason end a claim.
+	maxConflicts  = 5
+	maxRefusals   = 6
+	maxRejections = 10
+	// refusalPause lies between two evictions that a budget refuses, and at most between two
+	// that anything else does.
 	refusalPause = 5 * time.Second
 	// sentFor is how long the cache may take to show an accepted removal.
 	sentFor = 30 * time.Second
@@ -343,7 +346,7 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Go:
 		return a.let(ctx, at, claim, r.opened)
 	case Shut:
-		return a.shut(ctx, at, claim)
+		return a.shut(ctx, at, claim, r.unanswered)
 	case Undo:
 		return a.undo(ctx, at, claim, r)
 	case Confirm:

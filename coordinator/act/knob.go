@@ -131,8 +131,8 @@ func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
 	switch needless := c.Rejoined || c.Claim.Action == policy.Remove || !at.Now.Before(late); {
 	case !needless:
 		out.wake(late)
-	case !r.heard.Prepared && at.Now.Before(r.notAfter):
-		out.wake(r.notAfter) // its agent may be writing still, on a node that is cut off
+	case at.Now.Before(r.mayWriteUntil()):
+		out.wake(r.mayWriteUntil()) // its agent may be writing still, on a node that is cut off
 	default:
 		r.over = true
 	}
@@ -256,12 +256,12 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 	case err != nil && !errors.Is(err, errChanged):
 		return false, err
 	}
-	ctx, cancel = context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	shared, notAfter := Shared{Knob: record.Knob, Undo: record.Undo}, time.Now().Add(callTimeout)
 	err = errors.New("no agent is there to put it back")
 	for _, target := range targets {
-		done, err = by(ctx, target, shared, a.options.Epoch, notAfter)
+		bounded, cancel := context.WithTimeout(ctx, callTimeout/time.Duration(len(targets)))
+		done, err = by(bounded, target, shared, a.options.Epoch, notAfter)
+		cancel()
 		if err == nil {
 			return done, nil
 		}

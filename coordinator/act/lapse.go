@@ -22,7 +22,7 @@ const (
 
 // unprepare notes that the pod is not prepared any more.
 func (r *run) unprepare(why string) {
-	r.heard.Prepared, r.spared, r.byOthers = false, false, false
+	r.heard.Prepared, r.spared, r.byOthers, r.confirming = false, false, false, time.Time{}
 	r.backToBarrier()
 	r.problem = "it is not prepared any more: " + why
 }
@@ -51,12 +51,12 @@ func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
 	return true
 }
 
-// askAgain has the agent confirm the prepare as of now. A database that is merely slow
-// gets some time for that; at once says whether it needed none.
-func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byte) (progress Progress, atOnce bool, err error) {
-	order.Anew = true
+// askAgain has the agent confirm the prepare as of now, or go on with confirming it. A database
+// that is merely slow gets some time for that; at once says whether it needed none.
+func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byte, anew bool) (progress Progress, atOnce bool, err error) {
+	order.Anew = anew
 	deadline := time.Now().Add(confirmFor)
-	for atOnce = true; ; atOnce = false {
+	for atOnce = anew; ; atOnce = false {
 		progress, err = a.options.Agents.Prepare(ctx, to, order, undo)
 		if err != nil || progress.State != policy.DrainPreparing || time.Now().After(deadline) {
 			return progress, atOnce, err
@@ -71,10 +71,10 @@ func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byt
 }
 
 // stillPrepared has the pod confirm its prepare. It answers what to learn when that does not
-// last, else whether the pod and the witnesses must look once more.
-func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool) {
+// last or is not known yet, else whether the pod and the witnesses must look once more, and the order that was sent.
+func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool, sent *Order) {
 	if !a.mustLast(at, claim, &known) {
-		return nil, false
+		return nil, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -82,25 +82,50 @@ func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Cl
 	var progress Progress
 	atOnce := true
 	if err == nil {
-		progress, atOnce, err = a.askAgain(ctx, to, order, claim.Undo)
+		progress, atOnce, err = a.askAgain(ctx, to, order, claim.Undo, !known.goesOn(time.Now()))
 	}
 	if err == nil && progress.State == policy.DrainPrepared {
-		return nil, !atOnce
+		return nil, !atOnce, &order
 	}
 	return func(r *run) {
 		a.outrun(err)
-		r.notAfter = order.NotAfter
+		r.ordered(order, err)
 		switch {
 		case err != nil:
 			r.backToBarrier()
+			r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
 			r.failed(fmt.Errorf("ask whether it is still prepared: %w", err))
 			r.held(time.Now(), r.problem)
 		case progress.State == policy.DrainRefused:
 			r.abandon("prepare refused: "+progress.Detail, policy.Vetoed)
 		default:
-			r.lapse(progress.Detail)
+			r.unconfirmed(progress.Detail, prepareTimeout(at, claim))
 		}
-	}, false
+	}, false, nil
+}
+
+// goesOn: the agent looks whether the pod is still prepared, and was asked a moment ago, so
+// that what it says now is no older than a look may be.
+func (r *run) goesOn(now time.Time) bool {
+	return !r.confirming.IsZero() && now.Sub(r.askedAt) <= observedFor
+}
+
+// unconfirmed notes that the agent looks whether the pod is still prepared. That is no word of
+// its end, however slow the database is; but a prepare that nobody confirms for as long as one
+// may take does not count.
+func (r *run) unconfirmed(detail string, limit time.Duration) {
+	now := time.Now()
+	if r.confirming.IsZero() {
+		r.confirming = now
+	}
+	if limit > 0 && now.Sub(r.confirming) > limit {
+		r.lapse(fmt.Sprintf("nobody has confirmed it for %s: %s", limit, detail))
+		return
+	}
+	r.askedAt = now
+	r.backToBarrier()
+	r.succeeded()
+	r.problem, r.retryAt = "its agent looks whether it is still prepared: "+detail, now.Add(firstRetry)
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.
@@ -110,6 +135,10 @@ func (a *Actor) lookAgain(at Situation, claim policy.Claim, r *run) {
 	}
 	if why := drainLost(at.Snapshot, claim); why != "" {
 		r.lapse(why)
+		return
+	}
+	if drainAnew(at.Snapshot, claim) {
+		r.backToBarrier()
 		return
 	}
 	leads := ledBy(at.Snapshot, claim.Pod)
@@ -128,18 +157,31 @@ func (a *Actor) lookAgain(at Situation, claim policy.Claim, r *run) {
 // drainLost says what the pod's own fresh report says of its prepare, if that is not
 // that it is there.
 func drainLost(s policy.Snapshot, claim policy.Claim) string {
-	pod := podNamed(s, claim.Pod)
-	if pod == nil || pod.UID != claim.UID || pod.Report == nil {
-		return ""
-	}
-	switch r := pod.Report; {
-	case !r.Self || !r.Fresh || r.Drain == policy.DrainPrepared:
+	r := freshReport(s, claim)
+	switch {
+	case r == nil || r.Drain == policy.DrainPrepared || r.Drain == policy.DrainPreparing:
 		return ""
 	case r.DrainDetail != "":
 		return fmt.Sprintf("its agent says %s: %s", orNoDrain(r.Drain), r.DrainDetail)
 	default:
 		return fmt.Sprintf("its agent says %s", orNoDrain(r.Drain))
 	}
+}
+
+// drainAnew: the pod's own fresh report says that it is being prepared, so a look is to be
+// waited for that began after the one that was confirmed.
+func drainAnew(s policy.Snapshot, claim policy.Claim) bool {
+	r := freshReport(s, claim)
+	return r != nil && r.Drain == policy.DrainPreparing
+}
+
+// freshReport is what the claimed pod itself has said last, nil when that is no news.
+func freshReport(s policy.Snapshot, claim policy.Claim) *policy.Report {
+	pod := podNamed(s, claim.Pod)
+	if pod == nil || pod.UID != claim.UID || pod.Report == nil || !pod.Report.Self || !pod.Report.Fresh {
+		return nil
+	}
+	return pod.Report
 }
 
 func orNoDrain(d policy.DrainState) policy.DrainState {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -92,21 +93,62 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 	})
 }
 
-// A database that is merely slow to confirm is waited for, and goes.
+// A database that is merely slow to confirm is waited for, and goes: it is asked once, and
+// not for the same again and again.
 func TestASlowConfirmationIsWaitedFor(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		var began time.Time
-		w.onPrepare = func(_ Target, order Order) (Progress, error) {
-			if order.Anew {
-				began = time.Now()
-			}
-			if time.Since(began) < 3*time.Second {
-				return Progress{State: policy.DrainPreparing, Detail: "looks"}, nil
-			}
-			return Progress{State: policy.DrainPrepared}, nil
+	for _, takes := range []time.Duration{3 * time.Second, 6 * time.Second, 25 * time.Second,
+		confirmFor + 3*firstRetry/2, // it is over between two calls
+	} {
+		t.Run(takes.String(), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				anew := w.slowToConfirm(takes)
+				newProcess(w, 0, false).run(5 * time.Minute)
+				w.requireRolled(1)
+				require.Equal(t, 3, *anew, "once for each pod")
+			})
+		})
+	}
+}
+
+// slowToConfirm makes every look at a prepare take so long, and counts them.
+func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
+	var began time.Time
+	anew = new(int)
+	w.onPrepare = func(_ Target, order Order) (Progress, error) {
+		if order.Anew && time.Since(began) >= takes { // an agent that looks already goes on
+			began = time.Now()
+			*anew++
 		}
-		newProcess(w, 0, false).run(5 * time.Minute)
-		w.requireRolled(1)
+		if time.Since(began) < takes {
+			return Progress{State: policy.DrainPreparing, Detail: "looks"}, nil
+		}
+		return Progress{State: policy.DrainPrepared}, nil
+	}
+	return anew
+}
+
+// A database that does not confirm in the time that a prepare may take counts as one that is
+// not prepared any more.
+func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.slowToConfirm(time.Hour)
+		w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Drain.TimeoutSeconds = 60 })
+		p := newProcess(w, 0, false)
+		require.NoError(t, p.start())
+		words := map[string]bool{}
+		for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(100 * time.Millisecond) {
+			out, leads := p.pass()
+			require.True(t, leads)
+			words[out.Waits["s-2"]] = true
+			if time.Since(began) < 55*time.Second {
+				require.NotContains(t, fmt.Sprint(words), "not prepared any more")
+			}
+		}
+		require.Contains(t, fmt.Sprint(words), "its agent looks whether it is still prepared: looks")
+		require.Contains(t, fmt.Sprint(words), "it is not prepared any more: nobody has confirmed it for 1m0s: looks")
+		require.Empty(t, w.gone())
+		p.kill()
+		p.actor.Wait()
 	})
 }
 
@@ -120,6 +162,9 @@ func TestAnAgentThatForgotIsAskedAgain(t *testing.T) {
 	require.Equal(t, "its agent says None", drainLost(s, claim))
 	report.Drain, report.DrainDetail = policy.DrainRefused, "it is undone"
 	require.Equal(t, "its agent says Refused: it is undone", drainLost(s, claim))
-	report.Fresh = false
+	report.Drain = policy.DrainPreparing
+	require.Empty(t, drainLost(s, claim), "that is no word of its end")
+	require.True(t, drainAnew(s, claim))
+	report.Fresh, report.Drain = false, policy.DrainRefused
 	require.Empty(t, drainLost(s, claim), "what it said before is no news")
 }

@@ -92,10 +92,11 @@ func (a *Actor) undoLeftover(ctx context.Context, at Situation, left v1alpha1.Le
 	case err != nil && !errors.Is(err, errChanged):
 		return false, err
 	}
-	ctx, cancel = context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	for _, target := range targets {
-		if done, err = a.options.Agents.Restore(ctx, target, left.Claim, a.options.Epoch, left.Undo); err == nil {
+		bounded, cancel := context.WithTimeout(ctx, callTimeout/time.Duration(len(targets)))
+		done, err = a.options.Agents.Restore(bounded, target, left.Claim, a.options.Epoch, left.Undo)
+		cancel()
+		if err == nil {
 			return done, nil
 		}
 		err = fmt.Errorf("undo it through %s: %w", target.Pod, err)

@@ -108,8 +108,14 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	if renewing(c) && where == Gone && r.problem != "" {
 		why = r.problem // what the successor is waited for with
 	}
-	if r.problem != "" && why == "" {
+	switch {
+	case r.problem == "" && why == "" && where == Here:
+		why = r.refusal // nothing has failed since, and the removal is yet to be tried again
+	case r.problem == "":
+	case why == "":
 		why = r.problem
+	case undoing(c):
+		why += "; what was prepared is not undone yet: " + r.problem
 	}
 	return c, why
 }
@@ -230,16 +236,21 @@ func notBefore(have, want string) bool {
 // coordinator led. It counts by how this process's time goes by: a clock that is set is
 // no reason to go unprepared.
 func timedOut(at Situation, claim policy.Claim, r *run) bool {
-	drain := at.Snapshot.Cluster.Spec.Drain
-	limit := drain.TimeoutSeconds
-	if claim.Prepare == policy.PrepareEvacuate {
-		limit = drain.EvacuateTimeoutSeconds
-	}
+	limit := prepareTimeout(at, claim)
 	began := r.takenAt
 	if r.queuedTill.After(began) {
 		began = r.queuedTill
 	}
-	return limit > 0 && at.Now.Sub(began) > time.Duration(limit)*time.Second
+	return limit > 0 && at.Now.Sub(began) > limit
+}
+
+// prepareTimeout is how long a claim's prepare may take; 0 means for ever.
+func prepareTimeout(at Situation, claim policy.Claim) time.Duration {
+	drain := at.Snapshot.Cluster.Spec.Drain
+	if claim.Prepare == policy.PrepareEvacuate {
+		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
+	}
+	return time.Duration(drain.TimeoutSeconds) * time.Second
 }
 
 // mayProceed: a pod whose data would be lost never goes without its prepare.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -61,7 +63,7 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 	}
 	return func(r *run) {
 		a.outrun(err)
-		r.notAfter = order.NotAfter
+		r.ordered(order, err)
 		if r.prepareBegan.IsZero() {
 			r.prepareBegan = began
 		}
@@ -88,17 +90,27 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 // The snapshot of the next pass contains what they saw, and is decided on again.
 func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
 	b := barrierOf(at.Snapshot, claim)
-	what, missing := a.lookAnew(ctx, b)
+	var sent *Order
+	var what string
+	var missing bool
+	goesOn := known.goesOn(time.Now()) // then all look when it is confirmed
+	if !goesOn {
+		what, missing = a.lookAnew(ctx, b)
+	}
 	if !missing {
-		lost, again := a.stillPrepared(ctx, at, claim, known)
-		if lost != nil {
+		var lost func(*run)
+		var again bool
+		if lost, again, sent = a.stillPrepared(ctx, at, claim, known); lost != nil {
 			return lost
 		}
-		if again { // what they saw may be older than what was done since
+		if again || goesOn { // what they saw may be older than what was done since
 			what, missing = a.lookAnew(ctx, b)
 		}
 	}
 	return func(r *run) {
+		if sent != nil {
+			r.ordered(*sent, nil)
+		}
 		if missing {
 			r.backToBarrier()
 			r.failed(errors.New(what))
@@ -106,7 +118,7 @@ func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, k
 			return
 		}
 		r.succeeded()
-		r.heard.Observed, r.observedAt, r.led = true, time.Now(), nil
+		r.heard.Observed, r.observedAt, r.led, r.confirming = true, time.Now(), nil, time.Time{}
 	}
 }
 
@@ -247,6 +259,7 @@ func (a *Actor) let(ctx context.Context, at Situation, claim policy.Claim, opene
 // is gone leads back to the barrier: look, decide and read again, never only
 // write again.
 func (a *Actor) refused(r *run, err error) {
+	r.unanswered = r.unanswered || !answered(err)
 	switch {
 	case errors.Is(err, errGone):
 		a.log.Info("somebody else removed the pod", "error", err)
@@ -262,8 +275,7 @@ func (a *Actor) refused(r *run, err error) {
 		}
 	case errors.Is(err, errBudget):
 		r.refusals++
-		r.refusedUntil = time.Now().Add(refusalPause)
-		r.problem = err.Error()
+		r.refusedFor(refusalPause, err)
 		if r.refusals >= maxRefusals {
 			r.abandon(err.Error(), policy.ForeignBudget)
 		}
@@ -272,9 +284,29 @@ func (a *Actor) refused(r *run, err error) {
 	case errors.Is(err, errChanged), errors.Is(err, errSetChanged):
 		// Decide again on what it is now.
 	default:
-		r.failed(err)
+		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
+		r.refusedFor(min(firstRetry<<min(r.rejections, 10), refusalPause), err)
+		if r.rejections++; r.rejections >= maxRejections {
+			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), policy.Vetoed)
+		}
 	}
 	r.backToBarrier()
+}
+
+// answered says whether a request has failed for certain: it will not be carried out
+// later. A server that is too slow, or that is not heard, says nothing of the kind.
+func answered(err error) bool {
+	for _, known := range []error{errGone, errConflict, errBudget, errDeposed, errChanged, errSetChanged} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
 // What reading the DatabaseCluster before going can come to.
@@ -320,18 +352,20 @@ func holds(claims []policy.Claim, claim policy.Claim) bool {
 
 // shut closes the guard of a pod that stays, or that nobody has decided on anew,
 // and puts the hold line above a pod without one. Only when the answer says that
-// the pod is not terminating may the prepare be undone.
-func (a *Actor) shut(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+// the pod is not terminating may the prepare be undone. After a write that was not
+// answered it writes even what is shut: that write may be carried out later, and fails
+// only on a new resourceVersion.
+func (a *Actor) shut(ctx context.Context, at Situation, claim policy.Claim, unanswered bool) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	var drawn *SeenSet
 	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
 	if err == nil && !seen.Leaving && onlyLineKeeps(at.Snapshot, claim) {
-		if drawn, err = a.raise(ctx, at, claim); err == nil {
+		if drawn, err = a.raise(ctx, at, claim, unanswered); err == nil {
 			seen, err = a.pods.read(ctx, claim.Pod, claim.UID)
 		}
 	}
-	if err == nil && !seen.Leaving && (seen.Claim != "" || seen.Guard == v1alpha1.GuardOpen) {
+	if err == nil && !seen.Leaving && (unanswered || seen.Claim != "" || seen.Guard == v1alpha1.GuardOpen) {
 		seen, err = a.pods.shut(ctx, seen)
 	}
 	return func(r *run) {
@@ -347,7 +381,7 @@ func (a *Actor) shut(ctx context.Context, at Situation, claim policy.Claim) func
 			r.failed(fmt.Errorf("close the guard: %w", err))
 		default:
 			r.succeeded()
-			r.heard.Closed, r.heard.Opened, r.heard.Ajar = true, false, false
+			r.heard.Closed, r.heard.Opened, r.heard.Ajar, r.unanswered = true, false, false, false
 		}
 	}
 }

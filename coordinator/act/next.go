@@ -284,6 +284,9 @@ func settle(c Case) Move {
 	return Wait
 }
 
+// undoing: the next move about the claim is to undo its prepare.
+func undoing(c Case) bool { return next(c) == Undo }
+
 // mustUndo: a prepare whose undo was never stored has changed nothing; but an
 // agent whose pod stays must hear that the claim is over.
 func mustUndo(c Case) bool {

@@ -2,13 +2,16 @@ package act
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -142,6 +145,61 @@ func TestBusyAPIServerIsNotABudget(t *testing.T) {
 			return nil
 		})
 		p.run(5 * time.Minute)
+		w.requireRolled(1)
+	})
+}
+
+// The API server refuses every eviction for a reason that is no budget's, as when the right is
+// missing, or somebody's webhook says no. It is not asked all the time, every pod gets its
+// turn, and whoever looks is told why nothing goes.
+func TestAnEvictionThatIsAlwaysRefusedIsNamed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		evicted, patches, early, refuse := map[string]int{}, 0, 0, true
+		began, silent := time.Now(), 0
+		p := intercepted(w, func(c kubetest.Call) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			switch {
+			case c.Verb == "patch" && c.Resource == "pods":
+				patches++
+			case c.Verb == "evict" && refuse:
+				if evicted[c.Name]++; time.Since(began) < time.Second {
+					early++
+				}
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods/eviction"}, c.Name, errors.New("change freeze"))
+			}
+			return nil
+		})
+		require.NoError(t, p.start())
+		for time.Since(began) < 30*time.Minute {
+			out, leads := p.pass()
+			require.True(t, leads)
+			told := p.found("s-2") == policy.Vetoed
+			for _, why := range out.Waits {
+				told = told || strings.Contains(why, "change freeze")
+			}
+			if !told && time.Since(began) > 10*time.Second {
+				silent++
+			}
+			select {
+			case <-p.notify:
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+		total := evicted["s-0"] + evicted["s-1"] + evicted["s-2"]
+		require.LessOrEqual(t, early, 5)
+		require.LessOrEqual(t, total, 500)
+		require.LessOrEqual(t, patches, 3*total)
+		require.Len(t, evicted, 3)
+		require.Less(t, silent, 100, "nobody is told why nothing goes")
+		for _, pod := range w.pods {
+			w.requireShut(pod)
+		}
+
+		w.mu.Lock()
+		refuse = false
+		w.mu.Unlock()
+		p.run(10 * time.Minute)
 		w.requireRolled(1)
 	})
 }

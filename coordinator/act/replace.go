@@ -189,5 +189,5 @@ func (r *run) later(why string) {
 func (r *run) keepOn() {
 	r.problem, r.retryAt = r.giveUp, time.Now().Add(lastRetry)
 	r.giveUp, r.rest, r.heldSince = "", "", time.Time{}
-	r.conflicts, r.refusals = 0, 0
+	r.conflicts, r.refusals, r.rejections = 0, 0, 0
 }

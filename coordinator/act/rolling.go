@@ -212,10 +212,15 @@ func onlyLineKeeps(s policy.Snapshot, claim policy.Claim) bool {
 }
 
 // raise puts the line above a pod that stays, and answers nil when the controller
-// knows.
-func (a *Actor) raise(ctx context.Context, at Situation, claim policy.Claim) (*SeenSet, error) {
+// knows. While a write that lowers it may still be carried out, it is touched before it
+// is looked at.
+func (a *Actor) raise(ctx context.Context, at Situation, claim policy.Claim, unanswered bool) (*SeenSet, error) {
 	pool, pod := poolOf(at.Snapshot, claim.Pod), podNamed(at.Snapshot, claim.Pod)
-	set, err := a.sets.read(ctx, pool.Name)
+	look := a.sets.read
+	if unanswered {
+		look = func(ctx context.Context, set string) (SeenSet, error) { return a.sets.touch(ctx, set, a.options.Epoch) }
+	}
+	set, err := look(ctx, pool.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -18,13 +18,17 @@ type run struct {
 	// opened is the pod when its guard was opened.
 	opened Seen
 	sentAt time.Time
-	// notAfter is the time past which no agent of the claimed pod starts a write.
-	notAfter time.Time
+	// notAfter is the time past which no agent of the claimed pod starts a write, lostTill
+	// the same as far as orders go that nobody has answered.
+	notAfter, lostTill time.Time
 	// retryAt is when the next move may be tried, errors how many failed in a row.
 	retryAt time.Time
 	errors  int
-	// refusedUntil is when a removal that a budget refused may be tried again.
+	// unanswered: a write that opens the guard or lowers the line may still be carried out.
+	unanswered bool
+	// refusedUntil is when a removal that was refused may be tried again, refusal why it was.
 	refusedUntil time.Time
+	refusal      string
 	// problem is the last failure, for people.
 	problem string
 	// heldSince is when a prepared pod was first held without a break.
@@ -35,9 +39,10 @@ type run struct {
 	stopped string
 	// rest is the rule under which the pod is left alone afterwards; empty = none.
 	rest policy.Rule
-	// conflicts and refusals in a row.
-	conflicts int
-	refusals  int
+	// conflicts, and refusals by a budget and others, in a row.
+	conflicts  int
+	refusals   int
+	rejections int
 	// behinds counts how often the cache was behind when the pod was to go.
 	behinds int
 
@@ -54,6 +59,9 @@ type run struct {
 	// the setting of the whole database no more.
 	goneAt time.Time
 	over   bool
+	// confirming is since when the agent looks whether the pod is still prepared; zero: it has
+	// said so, or was not asked. askedAt is when it was asked last.
+	confirming, askedAt time.Time
 	// lapses counts the prepares that did not last; led are the groups that the pod led
 	// when it was looked at last.
 	lapses int
@@ -81,6 +89,7 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 		r.heard.Ajar = r.inherited
 		if r.inherited {
 			r.notAfter = now.Add(writeAhead)
+			r.lostTill = r.notAfter
 		}
 		a.runs[claim.ID] = r
 	}
@@ -119,10 +128,15 @@ func (r *run) backToBarrier() {
 	r.heard.Opened = false
 }
 
-// due is when a move may be tried. A guard is shut without waiting for the
-// budget that keeps its pod.
+// refusedFor notes that the removal was refused, and why.
+func (r *run) refusedFor(pause time.Duration, err error) {
+	r.refusedUntil, r.refusal, r.problem = time.Now().Add(pause), err.Error(), err.Error()
+}
+
+// due is when a move may be tried. A guard is shut without waiting for what keeps
+// its pod.
 func (r *run) due(move Move) time.Time {
-	if move == Observe && r.refusedUntil.After(r.retryAt) {
+	if (move == Observe || move == Open) && r.refusedUntil.After(r.retryAt) {
 		return r.refusedUntil
 	}
 	return r.retryAt
@@ -130,7 +144,7 @@ func (r *run) due(move Move) time.Time {
 
 // sent notes that the pod goes, or has gone.
 func (r *run) sent(now time.Time) {
-	r.conflicts, r.refusals, r.behinds = 0, 0, 0
+	r.conflicts, r.refusals, r.rejections, r.behinds, r.refusal = 0, 0, 0, 0, ""
 	r.heard.Sent, r.sentAt = true, now
 }
 
@@ -162,4 +176,21 @@ func (r *run) say(log *slog.Logger, claim policy.Claim, c Case, move Move, why s
 	}
 	r.said = what
 	log.Info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(phase(c)), "whereabouts", c.Pod.String(), "why", why)
+}
+
+// mayWriteUntil is until when the agent of the pod may still be carrying out an order. One
+// that has said that the pod is prepared has carried out what it was asked before that,
+// unless it was never heard of.
+func (r *run) mayWriteUntil() time.Time {
+	if !r.heard.Prepared || r.overdue || r.spared {
+		return r.notAfter
+	}
+	return r.lostTill
+}
+
+// ordered notes an order to the agent of the pod, and what came of it.
+func (r *run) ordered(order Order, err error) {
+	if r.notAfter = order.NotAfter; err != nil {
+		r.lostTill = order.NotAfter
+	}
 }

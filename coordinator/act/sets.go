@@ -99,9 +99,8 @@ func (s *Sets) move(ctx context.Context, seen SeenSet, line int32) (SeenSet, err
 }
 
 // touch changes the resourceVersion and nothing that matters.
-func (s *Sets) touch(ctx context.Context, name string, epoch int64) error {
-	_, err := s.patch(ctx, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{AnnotationEpoch: stamp(epoch)}}})
-	return err
+func (s *Sets) touch(ctx context.Context, name string, epoch int64) (SeenSet, error) {
+	return s.patch(ctx, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{AnnotationEpoch: stamp(epoch)}}})
 }
 
 // errSetChanged: the StatefulSet is not what was decided on, or read, any more.

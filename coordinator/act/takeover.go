@@ -70,7 +70,7 @@ func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.
 		}
 		// A late write must not move the line that this claim waits for.
 		pool := claim.Pod[:max(0, strings.LastIndexByte(claim.Pod, '-'))]
-		if err := sets.touch(ctx, pool, epoch); err != nil && !errors.Is(err, errSetChanged) {
+		if _, err := sets.touch(ctx, pool, epoch); err != nil && !errors.Is(err, errSetChanged) {
 			return Taken{}, fmt.Errorf("take over claim %s: %w", claim.ID, err)
 		}
 	}

@@ -11,14 +11,16 @@ import (
 )
 
 // undo has an agent undo the prepare: while the pod is there only its own, and
-// another once no agent of the pod can still be writing.
+// another once no agent of the pod can still be writing. Each has its share of the time,
+// so that one that hangs leaves some to the others.
 func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	here := whereabouts(at.Snapshot, claim) == Here
 	var problem error = errors.New("no agent is there to undo the prepare")
-	for _, target := range undoers(at, claim, here, known.notAfter) {
-		done, err := a.options.Agents.Restore(ctx, target, claim.ID, a.options.Epoch, claim.Undo)
+	targets := undoers(at, claim, here, known.notAfter)
+	for _, target := range targets {
+		bounded, cancel := context.WithTimeout(ctx, callTimeout/time.Duration(len(targets)))
+		done, err := a.options.Agents.Restore(bounded, target, claim.ID, a.options.Epoch, claim.Undo)
+		cancel()
 		switch {
 		case err != nil:
 			problem = fmt.Errorf("undo the prepare through %s: %w", target.Pod, err)

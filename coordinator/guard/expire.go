@@ -7,6 +7,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -20,8 +21,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// secondLook is how long a Lease that is missing is given to come back: somebody
-// may just have deleted it, and coordinators make it anew within seconds.
+// secondLook is how long a Lease that is missing or old is given to be written: who leads
+// does that every few seconds. Somebody may just have deleted it, and how old it is says
+// the clock of another node, which may be off.
 const secondLook = 20 * time.Second
 
 // ExpireOptions are for Expire.
@@ -30,7 +32,8 @@ type ExpireOptions struct {
 	Clusters v1alpha1.Clients
 	// Namespace and Lease of the coordinators.
 	Namespace, Lease string
-	// After is how long nobody may have led.
+	// After is how long nobody may have led. 0: a person wants the guard to end, and the
+	// Lease is not looked at twice.
 	After time.Duration
 	// Reporter is who writes Events: the name of this pod.
 	Reporter string
@@ -54,11 +57,10 @@ type Expired struct {
 // from being done; calling it again is harmless.
 func Expire(ctx context.Context, o ExpireOptions) (Expired, error) {
 	var done Expired
-	last, err := lastLed(ctx, o)
-	if err != nil {
+	var err error
+	if done.Silent, err = silence(ctx, o); err != nil {
 		return done, err
 	}
-	done.Silent = time.Since(last)
 	if done.Silent < o.After {
 		return done, nil
 	}
@@ -70,35 +72,62 @@ func Expire(ctx context.Context, o ExpireOptions) (Expired, error) {
 	return done, errors.Join(bindingErr, budgetErr, freeErr)
 }
 
-// lastLed is when a coordinator led last. Without a Lease none has led since the
-// binding was made.
-func lastLed(ctx context.Context, o ExpireOptions) (time.Time, error) {
-	for attempt := 0; ; attempt++ {
-		lease, err := o.Client.CoordinationV1().Leases(o.Namespace).Get(ctx, o.Lease, metav1.GetOptions{})
-		switch {
-		case err == nil && lease.Spec.RenewTime != nil:
-			return lease.Spec.RenewTime.Time, nil
-		case err == nil:
-			return lease.CreationTimestamp.Time, nil
-		case !apierrors.IsNotFound(err):
-			return time.Time{}, fmt.Errorf("read Lease %s/%s: %w", o.Namespace, o.Lease, err)
-		}
-		if attempt > 0 {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return time.Time{}, ctx.Err()
-		case <-time.After(secondLook):
-		}
+// silence is how long no coordinator has led. Without a Lease none has since the binding
+// was made.
+func silence(ctx context.Context, o ExpireOptions) (time.Duration, error) {
+	first, err := readLease(ctx, o)
+	if err != nil {
+		return 0, err
 	}
+	if first != nil && (o.After == 0 || age(first) < o.After) {
+		return age(first), nil
+	}
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(secondLook):
+	}
+	second, err := readLease(ctx, o)
+	switch {
+	case err != nil:
+		return 0, err
+	case second == nil:
+		return sinceGuarded(ctx, o)
+	case first == nil || !first.Spec.RenewTime.Equal(second.Spec.RenewTime):
+		return 0, nil // somebody leads, whatever his clock says
+	}
+	return age(second), nil
+}
+
+// readLease of the coordinators; nil: there is none.
+func readLease(ctx context.Context, o ExpireOptions) (*coordinationv1.Lease, error) {
+	lease, err := o.Client.CoordinationV1().Leases(o.Namespace).Get(ctx, o.Lease, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("read Lease %s/%s: %w", o.Namespace, o.Lease, err)
+	}
+	return lease, nil
+}
+
+// age of a Lease by the clock here; no clock makes it negative.
+func age(lease *coordinationv1.Lease) time.Duration {
+	last := lease.CreationTimestamp.Time
+	if lease.Spec.RenewTime != nil {
+		last = lease.Spec.RenewTime.Time
+	}
+	return max(0, time.Since(last))
+}
+
+// sinceGuarded is the age of the binding; for ever, if there is none.
+func sinceGuarded(ctx context.Context, o ExpireOptions) (time.Duration, error) {
 	b, err := o.Client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Get(ctx, v1alpha1.GuardPolicy, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return time.Time{}, nil
+		return time.Since(time.Time{}), nil
 	} else if err != nil {
-		return time.Time{}, fmt.Errorf("read ValidatingAdmissionPolicyBinding %s: %w", v1alpha1.GuardPolicy, err)
+		return 0, fmt.Errorf("read ValidatingAdmissionPolicyBinding %s: %w", v1alpha1.GuardPolicy, err)
 	}
-	return b.CreationTimestamp.Time, nil
+	return time.Since(b.CreationTimestamp.Time), nil
 }
 
 func expireBinding(ctx context.Context, client kubernetes.Interface, since string, done *Expired) error {

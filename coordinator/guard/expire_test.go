@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,6 +103,56 @@ func TestLeaseThatSaysLittle(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.True(t, w.expire(time.Hour).Binding)
 	})
+}
+
+// A coordinator leads and renews its Lease every two seconds. The clock of its node is two
+// hours behind that of the node on which the guard's end is decided, or as much ahead.
+func TestGuardDoesNotExpireBecauseOfAClock(t *testing.T) {
+	for _, behind := range []time.Duration{2 * time.Hour, -2 * time.Hour} {
+		inWorld(t, func(t *testing.T, w *world) {
+			w.installed()
+			w.add("search", 2)
+			w.renewed(&behind)
+			ctx, cancel := context.WithCancel(t.Context())
+			var leading sync.WaitGroup
+			leading.Go(func() {
+				leases := w.admin.Kubernetes.CoordinationV1().Leases("rollcall-system")
+				for ctx.Err() == nil {
+					time.Sleep(2 * time.Second)
+					lease, err := leases.Get(t.Context(), "rollcall-coordinator", metav1.GetOptions{})
+					require.NoError(t, err)
+					at := metav1.NewMicroTime(time.Now().Add(-behind))
+					lease.Spec.RenewTime = &at
+					_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
+					require.NoError(t, err)
+				}
+			})
+			time.Sleep(time.Minute)
+			for range 3 {
+				done := w.expire(time.Hour)
+				require.False(t, done.Binding, "somebody leads")
+				require.Zero(t, done.Silent)
+				time.Sleep(5 * time.Minute)
+			}
+			cancel()
+			leading.Wait()
+			time.Sleep(4 * time.Hour)
+			require.True(t, w.expire(time.Hour).Binding, "nobody leads any more")
+		})
+	}
+}
+
+// A person who wants the guard to end is not made to wait, whatever the clocks say.
+func TestAPersonEndsTheGuardAtOnce(t *testing.T) {
+	for _, ago := range []time.Duration{time.Second, -2 * time.Hour} {
+		inWorld(t, func(t *testing.T, w *world) {
+			w.installed()
+			w.renewed(&ago)
+			asked := time.Now()
+			require.True(t, w.expire(0).Binding)
+			require.Zero(t, time.Since(asked))
+		})
+	}
 }
 
 // A coordinator that comes back has all of it refuse again; what a person has

@@ -111,8 +111,10 @@ func isOutdated(p *pod) bool {
 
 // ledger is what may be away, what is, and what a pass has added to it.
 type ledger struct {
-	limit     int
-	away      []*pod // in canonical order, before the pass
+	most      int             // pods that may be away
+	units     map[unitKey]int // desired pods of each
+	limit     int             // the same, or a whole unit if that is more
+	away      []*pod          // in canonical order, before the pass
 	claimed   int
 	serving   int    // those of away that still serve, as long as they are not chosen
 	chosen    []*pod // what the pass has added
@@ -124,11 +126,14 @@ type ledger struct {
 }
 
 func newLedger(x *index) *ledger {
-	b := &ledger{}
-	b.limit, _ = x.spec.Policy.MaxUnavailable.Resolve(x.desired)
-	b.limit = max(b.limit, x.largestUnit())
+	b := &ledger{units: x.unitSizes()}
+	b.most, _ = x.spec.Policy.MaxUnavailable.Resolve(x.desired)
+	b.limit = b.most
+	for _, size := range b.units {
+		b.limit = max(b.limit, size)
+	}
 	if x.noAgents {
-		b.limit = 1 // nobody can say what a second one would take away
+		b.most, b.limit = 1, 1 // nobody can say what a second one would take away
 	}
 	known := map[string]bool{}
 	for i := range x.pods {
@@ -147,6 +152,7 @@ func newLedger(x *index) *ledger {
 		}
 	}
 	for _, p := range x.claimedUnseen() {
+		p.unit = x.unitOf(p)
 		b.claimed++
 		b.handZones.add(p)
 		b.away = append(b.away, p)
@@ -192,6 +198,20 @@ func (b *ledger) choose(p *pod) {
 	b.chosen = append(b.chosen, p)
 	b.text = ""
 	b.zones.add(p)
+}
+
+// limitFor is how many may be away with the pod: a whole unit only where nobody else is.
+func (b *ledger) limitFor(p *pod) int {
+	size := b.units[p.unit]
+	if size <= b.most || b.limit <= b.most {
+		return b.most
+	}
+	for _, list := range [][]*pod{b.away, b.chosen} {
+		if slices.ContainsFunc(list, func(o *pod) bool { return o.unit != p.unit }) {
+			return b.most
+		}
+	}
+	return size
 }
 
 func (b *ledger) used() int { return len(b.away) + len(b.chosen) }

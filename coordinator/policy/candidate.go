@@ -128,7 +128,7 @@ func (x *index) chooseAction(c *candidate) {
 
 func (x *index) choosePrepare(c *candidate) {
 	switch {
-	case c.pool.shutdown:
+	case c.pool.shutdown, x.outage() && !c.lost:
 		c.prepare = PrepareNone // everybody goes, so nobody is left to take over
 	case c.action == Replace:
 		c.prepare = PrepareEvacuate // the database itself must say that nothing is left on it
@@ -161,10 +161,10 @@ func (c *candidate) bringsNoUpdate() bool {
 	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
 }
 
-// rolls: who is of a higher rank waits for it. One that is scaled away, or replaced on
+// rolls: who is of a higher rank waits for it. One that is scaled away, adopted, or replaced on
 // the same template, brings nothing that the others would have to be ready for.
 func (c *candidate) rolls() bool {
-	return c.reason != ReasonScaleDown && (c.reason != ReasonReplacement || isOutdated(c.pod))
+	return c.reason != ReasonScaleDown && c.reason != ReasonAdopt && (c.reason != ReasonReplacement || isOutdated(c.pod))
 }
 
 // cannotBeDone: nobody is there who could empty the pod.

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A copy that is down on a live pod is broken, and the restart of its own pod may be all
+// A copy that stays down on a live pod is broken, and the restart of its own pod may be all
 // that brings it back; so is one that recovers, and recovers, and is not back. Until then it
-// counts as missing in its group, and mostly its pod as away, so others may wait for a pod
-// that the order sends after them. An order is worth less than an end: while nobody else can go or
-// is on the way, the pod goes before its turn.
+// counts as missing in its group, or its pod as away, so others may wait for a pod that the
+// order sends after them. An order is worth less than an end: while nobody else can go or is
+// on the way, the pod goes before its turn.
 
 // goBeforeTheirTurn: the first with a broken copy that only the order holds is taken.
 func (d *decision) goBeforeTheirTurn(held []Hold) {
@@ -42,9 +42,13 @@ func (d *decision) goBeforeTheirTurn(held []Hold) {
 	d.explained, d.curing = explained, false
 }
 
-// hasBroken: a copy on the live pod is down; or recovers, where that has lasted.
+// hasBroken: a copy on the live pod is down, and its member says that it waits for nothing any
+// more; or, where that has lasted, it is down, recovers, or the pod is not settled.
 func (p *pod) hasBroken(lasting bool) bool {
-	return p.live && slices.ContainsFunc(p.hosts, func(h hosting) bool {
+	if !p.live || p.report == nil || !p.report.Settled && !lasting {
+		return false
+	}
+	return !p.report.Settled || slices.ContainsFunc(p.hosts, func(h hosting) bool {
 		return h.notDown < h.total || lasting && h.recovering > 0
 	})
 }

@@ -103,8 +103,10 @@ func (d *decision) look() {
 	d.turns = make([][]*pod, len(d.x.pools))
 	d.canary = make([]canaryPool, len(d.x.pools))
 	for i := range d.order {
-		c := &d.order[i]
-		if c.rolls() {
+		d.outdated[d.order[i].poolPos] = d.outdated[d.order[i].poolPos] || isOutdated(d.order[i].pod)
+	}
+	for i := range d.order {
+		if c := &d.order[i]; c.rolls() && d.wouldComeBackOld(c) == nil {
 			lower(&d.lowest, c.pod)
 		}
 	}

@@ -38,3 +38,6 @@ func RequireSound(t testing.TB, s Snapshot, p Plan) { requireSound(t, s, p) }
 
 // WithoutVersions leaves nothing to compare.
 func WithoutVersions(s *Snapshot) { withoutVersions(s) }
+
+// GoldenSnapshots are those of the scripts in testdata, by their names.
+func GoldenSnapshots(t testing.TB) map[string]Snapshot { return goldenSnapshots(t) }

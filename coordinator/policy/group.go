@@ -99,7 +99,7 @@ func (c *counter) countGroup(i int32) {
 		m := &g.Members[j]
 		if m.Leader && m.State != Down {
 			g.claimants++
-			g.leaders += int32(count(isAvailable(m.State)))
+			g.leaders += int32(count(isAvailable(m.State) && c.x.mayLead(x.placeOf(g, j))))
 		}
 		switch at := x.placeOf(g, j); at {
 		case elsewhere: // nothing that is done here takes it away
@@ -120,6 +120,16 @@ func (c *counter) countGroup(i int32) {
 	}
 	g.limit = x.limitOf(g)
 	g.least = g.leastOf()
+}
+
+// mayLead: nothing shows that who is at this place is no member of the database. One
+// that has lost its session leads nobody, whatever the last view says.
+func (x *index) mayLead(at int32) bool {
+	if at < 0 {
+		return true
+	}
+	p := &x.pods[at]
+	return runs(p.Phase) && (p.report == nil || p.report.Member != NotLive)
 }
 
 // noteWithPods lets the pods of an unusual group know of it, so that all

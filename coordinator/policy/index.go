@@ -123,8 +123,9 @@ func newIndex(s *Snapshot, ownClaim string) *index {
 	x.addNodes()
 	x.addPods()
 	x.judgePods()
-	x.addGroups()
 	x.dead = x.nobodyLive()
+	x.addGroups()
+	x.hearContradictions()
 	return x
 }
 
@@ -335,8 +336,21 @@ func (x *index) mayServe(p *pod) bool {
 	return x.comesBack(p) || p.Phase == Ready && (p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents)
 }
 
-// comesBack: it has started, is live in the database, and has time to be Ready.
-func (x *index) comesBack(p *pod) bool { return p.Phase == Started && p.live && !x.overdue(p) }
+// comesBack: it has started, nothing shows that it is not live, and it has time to be
+// Ready. While there are no agents nothing ever shows that.
+func (x *index) comesBack(p *pod) bool {
+	return p.Phase == Started && (p.live || p.mayLive && !x.noAgents) && !x.overdue(p)
+}
+
+// hearContradictions: a pod says that it is no member, and others that what is on it is
+// Active. While somebody is live who may be right, nothing shows that it is not.
+func (x *index) hearContradictions() {
+	for i := range x.pods {
+		if p := &x.pods[i]; !x.dead && runs(p.Phase) && x.deniesLive(p) && !p.Problem.loops() && !takesNothing(p, false) {
+			p.mayLive = true
+		}
+	}
+}
 
 // nodeGone: what runs on it, runs unseen.
 func (x *index) nodeGone(p *pod) bool {

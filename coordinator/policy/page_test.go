@@ -37,6 +37,9 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 		if r.aboutUpdates {
 			spares += " u"
 		}
+		if r.sparesDead {
+			spares += " d"
+		}
 		require.Equal(t, string(r.name), named[i][1])
 		require.Equal(t, spares, strings.TrimSpace(named[i][2]), "%s", r.name)
 	}

@@ -21,6 +21,7 @@ type finding struct {
 type rule struct {
 	name         Rule
 	sparesBroken bool
+	sparesDead   bool // not asked of one in a dead database: nobody is left who could lead
 	guardsData   bool // asked even of those when their volume is given up
 	aboutUpdates bool // not asked of those that bring no other template
 	cluster      func(*decision) *finding
@@ -40,7 +41,7 @@ var rules = []rule{
 	{name: PoolUnobserved, cluster: (*decision).poolUnobserved},
 	{name: LineStopped, sparesBroken: true, aboutUpdates: true, cluster: (*decision).lineStopped},
 	{name: ViewSplit, sparesBroken: true, guardsData: true, cluster: (*decision).viewSplit},
-	{name: NoLeader, sparesBroken: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
+	{name: NoLeader, sparesBroken: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
 	{name: TwoLeaders, sparesBroken: true, cluster: (*decision).twoLeaders},
 	{name: VersionRefused, pod: (*decision).versionRefused},
 	{name: Unhealthy, sparesBroken: true, guardsData: true, cluster: (*decision).unhealthy},
@@ -81,7 +82,7 @@ var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, 
 
 // spares a candidate that the rule does not mean.
 func (r *rule) spares(c *candidate) bool {
-	if r.aboutUpdates && c.bringsNoUpdate() {
+	if r.aboutUpdates && c.bringsNoUpdate() || r.sparesDead && c.dead {
 		return true
 	}
 	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == Replace || c.action == Remove))

@@ -279,7 +279,9 @@ func (x *index) running() (pools []versionSpan, all versionSpan) {
 		pools[i].add(x.pools[i].RunningVersion, x.pools[i].Pool)
 	}
 	for i := range x.pods {
-		if p := &x.pods[i]; p.report != nil && p.report.Member != NotLive {
+		p := &x.pods[i]
+		blip := p.Phase == Ready && p.mayLive
+		if p.report != nil && (p.report.Member != NotLive || blip) {
 			pools[p.poolPos].add(p.report.EngineVersion, p.pool.Pool)
 		}
 	}

@@ -21,7 +21,9 @@ func (d *decision) inOrder(c *candidate) *finding {
 		// are to be corrected themselves.
 		stands := p.Phase == Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
 		first := (c.broken || d.curing || d.x.noAgents && d.late(c.pod)) && (p.Ordinal > c.Ordinal || stands)
-		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first {
+		// Two that are away by themselves would wait for each other.
+		both := c.away && p.Phase == Ready && p.claim == nil && !d.isChosen[p.at]
+		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first && !both {
 			other = p
 			break
 		}
@@ -59,6 +61,8 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
 	if c.serves {
 		low = d.lowAway
+	} else if low != nil && waitsFor(low, c) {
+		low = d.lowestBut(c) // else neither could ever go
 	}
 	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() || d.curing {
 		return nil
@@ -71,6 +75,23 @@ func (d *decision) rankOrder(c *candidate) *finding {
 		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.howAway(), c.rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back")
+}
+
+// lowestBut is the lowest rank that is outdated, away or chosen, without those that wait
+// for the candidate because of the line.
+func (d *decision) lowestBut(c *candidate) *pod {
+	var low *pod
+	for i := range d.order {
+		if o := &d.order[i]; o.rolls() && d.wouldComeBackOld(o) == nil && !waitsFor(o.pod, c) {
+			lower(&low, o.pod)
+		}
+	}
+	for i := range d.x.pods {
+		if p := &d.x.pods[i]; p.desired && (p.away || d.isChosen[i]) && !waitsFor(p, c) {
+			lower(&low, p)
+		}
+	}
+	return low
 }
 
 // leaderLast waits for everybody who is considered earlier to be up to date,

@@ -132,7 +132,7 @@ func (d *decision) canaryFirst(c *candidate) *finding {
 }
 
 func (d *decision) otherOperation(c *candidate) *finding {
-	if c.pool.Operation == NoOperation || c.reason == ReasonScaleDown || c.reason == ReasonReplacement {
+	if c.pool.Operation == NoOperation || d.curing || c.reason == ReasonScaleDown || c.reason == ReasonReplacement {
 		return nil
 	}
 	return found(fmt.Sprintf("pool %s has an operation under way: %s", c.pool.Name, c.pool.Operation),
@@ -303,6 +303,7 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return d.oneAtATime(c)
 	}
 	b := d.ledger
+	limit := b.limitFor(c.pod)
 	mayServe := d.x.mayServe(c.pod)
 	used, needed := b.used(), max(d.needed, 1)
 	if !c.desired {
@@ -319,13 +320,13 @@ func (d *decision) podsAway(c *candidate) *finding {
 			used -= count(d.late(&d.x.pods[i]))
 		}
 	}
-	if c.outside || c.pool.shutdown || used+needed <= b.limit {
+	if c.outside || c.pool.shutdown || used+needed <= limit {
 		return nil
 	}
 	if c.away && !c.serves && !mayServe && !d.x.noAgents {
-		return d.notSettledBesides(c) // else it costs nothing more
+		return d.notSettledBesides(c, limit) // else it costs nothing more
 	}
-	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, b.limit)
+	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, limit)
 	if away := b.awayText(); away != "" {
 		text += ": " + away
 	}
@@ -335,12 +336,12 @@ func (d *decision) podsAway(c *candidate) *finding {
 // notSettledBesides: pods that are not settled are mostly back in a moment, such as all of them after a
 // blip. So no more of them are taken than Rollcall may have away itself; that some never settle
 // keeps none of them.
-func (d *decision) notSettledBesides(c *candidate) *finding {
+func (d *decision) notSettledBesides(c *candidate, limit int) *finding {
 	b := d.ledger
-	if !c.unsettled || b.byHand < b.limit {
+	if !c.unsettled || b.byHand < limit {
 		return nil
 	}
-	return found(fmt.Sprintf("%s or chosen, the limit is %d, and it may settle by itself", counted(b.byHand, "pod is claimed", "pods are claimed"), b.limit), b.unblocks())
+	return found(fmt.Sprintf("%s or chosen, the limit is %d, and it may settle by itself", counted(b.byHand, "pod is claimed", "pods are claimed"), limit), b.unblocks())
 }
 
 // late: it should long be Ready, and nobody has taken it yet.
@@ -397,7 +398,12 @@ func (x *index) unheard(p *pod) bool {
 // servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
 // nothing is taken from it, and there is nothing to wait for.
 func (d *decision) servesUnseen(p *pod) bool {
-	return p.Phase == Ready && !p.Agent && p.report == nil && p.claim == nil && !d.x.nodeGone(p)
+	return p.Phase == Ready && !p.Agent && p.report == nil && !d.x.nodeGone(p) && p.claim.hasGone(p)
+}
+
+// hasGone: there is no claim, or the pod came after the one that was claimed.
+func (c *Claim) hasGone(p *pod) bool {
+	return c == nil || c.UID != "" && p.UID != "" && c.UID != p.UID
 }
 
 // waitsForALivePod: there is no claim, or the pod is to be replaced, which it cannot be

@@ -44,6 +44,20 @@ func TestNaiveTwinAgrees(t *testing.T) {
 	}
 }
 
+// TestNaiveTwinAgreesOnTheScripts, in which is what no random snapshot has. They are asked in
+// the order: the twin knows no other sequence.
+func TestNaiveTwinAgreesOnTheScripts(t *testing.T) {
+	for name, s := range policy.GoldenSnapshots(t) {
+		t.Run(name, func(t *testing.T) {
+			s.Cluster.Spec.Update.Schedule = policy.Ordered
+			require.Equal(t, naive.Decide(s), told(policy.Decide(s)))
+			for _, claim := range s.Cluster.Status.Claims {
+				requireRechecked(t, s, claim.Pod)
+			}
+		})
+	}
+}
+
 // nothingCanBeCounted: without a time, with a number of replicas that makes no sense,
 // with two pools of a name or with a pod of none all that can be said is that nothing goes.
 func nothingCanBeCounted(g policy.Generator) bool {

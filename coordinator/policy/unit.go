@@ -35,21 +35,19 @@ func (x *index) byUnit() bool { return x.spec.Policy.Unit != UnitPod }
 // outage: everything goes at once, because a person announced and approved it.
 func (x *index) outage() bool { return x.spec.Policy.Unit == UnitAll }
 
-// largestUnit is the number of desired pods of the largest unit; the limit of
-// pods is at least that, or no unit could ever go.
-func (x *index) largestUnit() int {
+// unitSizes are the numbers of desired pods of the units; as many may be away of
+// one, or no unit could ever go.
+func (x *index) unitSizes() map[unitKey]int {
 	if !x.byUnit() {
-		return 1
+		return nil
 	}
 	sizes := map[unitKey]int{}
-	most := 1
 	for i := range x.pods {
 		if p := &x.pods[i]; p.desired && p.unit != (unitKey{}) {
 			sizes[p.unit]++
-			most = max(most, sizes[p.unit])
 		}
 	}
-	return most
+	return sizes
 }
 
 // begun are the units of which some pod is claimed, or has nothing to do any more while

@@ -211,7 +211,7 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	for i := range c.hosts {
 		h := &c.hosts[i]
 		o, asked := d.whatIf(c, h)
-		if c.lost && o.group.Kind != Role && c.reason != ReasonNeverStarted {
+		if c.lost && o.group.Kind != Role && (c.reason != ReasonNeverStarted || c.leaves) {
 			if f := d.lastCopy(c, o); f != nil {
 				return f
 			}
@@ -234,8 +234,16 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 		others -= o.group.loss(c.at, o.own)
 	}
 	moves := c.prepare == PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
-	if others > 0 || moves {
+	least := int32(1)
+	if o.group.Kind == Quorum && int(o.own.total) < len(o.group.Members) {
+		least = o.group.least
+	}
+	if others >= least || moves {
 		return nil
+	}
+	if others > 0 {
+		return found(fmt.Sprintf("%s has %s elsewhere, needs %d, and the data on this pod does not survive", o.group.ID, counted(int(others), "Active member", "Active members"), least),
+			d.whoIsMissing(c, o.group)).of(o.group.ID)
 	}
 	return found(fmt.Sprintf("%s has no Active copy elsewhere, and the data on this pod does not survive", o.group.ID),
 		d.whoIsMissing(c, o.group)).of(o.group.ID)

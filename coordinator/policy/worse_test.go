@@ -139,22 +139,45 @@ func requireNoBolder(t testing.TB, g policy.Generator, s policy.Snapshot, w wors
 			continue // it should not even go: that is news, and not bolder
 		}
 		v := j.Ask(name, after[:i])
-		if v.Rule != "" && name == pod && mayBeBolder(j, naive.NewJudge(&worse), name, v.Rule) {
+		if v.Rule != "" && i == 0 && naive.NewJudge(&worse).BeforeItsTurn(name) {
+			v = j.AskBeforeItsTurn(name) // only now nobody else goes: but for the order it was free to go
+		}
+		now := naive.NewJudge(&worse)
+		if v.Rule != "" && (mayBeBolder(j, now, name, v.Rule) || name == pod && mayBeBolderItself(j, now, name, v.Rule)) {
 			continue
 		}
 		require.Empty(t, v.Rule, "%s goes because of %s, %s; was held by %s %s", name, w.name, pod, v.Rule, v.Group)
 	}
 }
 
-// mayBeBolder are the exceptions that the policy makes, all for the pod itself
-// that is worse off.
+// mayBeBolder are the exceptions that the policy makes for others than the pod that is worse off.
 func mayBeBolder(before, after *naive.Judge, name string, rule policy.Rule) bool {
+	p, q := before.Pod(name), after.Pod(name)
+	if after.DeadDatabase() && !before.DeadDatabase() && after.Denied(q) && !before.Denied(p) {
+		return slices.Contains(notOfTheDenied, rule) // nobody contradicts any more that it is not live
+	}
+	// The line does not go back up over a pod that does not serve.
+	return rule == policy.InOrder && before.GoesBackUp(p) && !after.GoesBackUp(q)
+}
+
+// notOfTheDenied are the rules that ask nothing, or less, of a pod that is known not to serve.
+var notOfTheDenied = []policy.Rule{
+	policy.PodsAway, policy.ZonesAway, policy.ShardsAway, policy.QuorumLost, policy.AcksLost, policy.RoleLost,
+	policy.NoneEligible, policy.SoleCopy, policy.CatchingUp,
+}
+
+// mayBeBolderItself are the exceptions for the pod that is worse off.
+func mayBeBolderItself(before, after *naive.Judge, name string, rule policy.Rule) bool {
 	p, q := before.Pod(name), after.Pod(name)
 	switch {
 	case after.Outside(q) && !before.Outside(p):
 		return true // broken, with nothing left to lose: outside of the budget
 	case !after.CountedOn(q) && (before.CountedOn(p) || before.OnlySoaks(p) && !after.OnlySoaks(q)):
-		return rule == policy.PodsAway || rule == policy.ZonesAway // it is away already and costs nothing more
+		// It is away already and costs nothing more. Of an OrderedReady pool it waits for
+		// nobody who is Ready, neither claimed nor chosen: two would wait for each other.
+		return rule == policy.PodsAway || rule == policy.ZonesAway || rule == policy.InOrder
+	case after.Denied(q) && !before.Denied(p):
+		return slices.Contains(notOfTheDenied, rule)
 	}
 	// A group in which all that the pod hosts is down does not hold it back.
 	return after.Serves(q) < before.Serves(p)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -116,6 +117,9 @@ func claimWait(d Decision, c policy.Claim) policy.Hold {
 	}
 	if pod, _ := d.pod(c.Pod); c.Phase == policy.PhaseOpened || HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
+			if why := d.Waiting[c.Pod]; strings.HasPrefix(why, r.Why.Reason) {
+				r.Why.Reason = why // and why what was prepared is not undone
+			}
 			return r.Why
 		}
 	} else if _, hold := policy.Recheck(d.Snapshot, c.Pod); hold != nil {

@@ -12,6 +12,7 @@ var cases = []testCase{
 	{"hand over and restore", false, handOver},
 	{"hand over to eligible members", false, handOverToEligible},
 	{"hand over for another member", false, handOverForAnother},
+	{"hand over all members", false, handOverAll},
 	{"the same prepare twice", false, prepareTwice},
 	{"prepare by two agents at once", false, prepareByTwo},
 	{"prepare after a partial failure", false, prepareAfterPartialFailure},

@@ -55,6 +55,9 @@ type Database struct {
 	// Leftovers names what prepares have put into the database and nobody has
 	// restored, nil when it is as it was.
 	Leftovers func() []string
+	// Leaves has the others told that a member is prepared, as the agents of a Peered
+	// engine do. Nil: they do nothing together.
+	Leaves func(member int)
 	// Foreign puts something into the database that looks like what a prepare would
 	// write, but is somebody else's. Nil: there is nothing of the kind.
 	Foreign func() (stillThere func() bool)

@@ -96,11 +96,7 @@ func (s *suite) others() any {
 		return true
 	}
 	require.Empty(s, s.db.Leftovers())
-	var leads []int
-	for i := range s.db.Members {
-		leads = append(leads, s.db.Leads(i))
-	}
-	return leads
+	return s.leads()
 }
 
 func foreignStays(s *suite) {

@@ -218,20 +218,31 @@ func (e *Engine) handOver(order engines.Order) {
 	}
 }
 
+// successor is on an eligible node if there is one, and else on none that has given the
+// group away itself for a claim that is open.
 func (c *Cluster) successor(g *group, order engines.Order) string {
 	fallback := ""
 	for _, m := range g.members {
 		if m.node == g.leader || m.state != engines.Active || c.nodes[m.node].state != engines.Live {
 			continue
 		}
-		if len(order.Eligible) == 0 || slices.Contains(order.Eligible, m.node) {
+		if slices.Contains(order.Eligible, m.node) {
 			return m.node
 		}
-		if fallback == "" {
+		if fallback == "" && !c.givenAwayBy(m.node, g) {
 			fallback = m.node
 		}
 	}
 	return fallback
+}
+
+func (c *Cluster) givenAwayBy(node string, g *group) bool {
+	for m := range c.marks {
+		if m.node == node && m.group == g.id {
+			return true
+		}
+	}
+	return false
 }
 
 // moveOff moves one copy to a live node that has none of its group.

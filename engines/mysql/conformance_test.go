@@ -62,6 +62,7 @@ func modelled(t *testing.T, flavor Flavor) enginetest.Database {
 		Engine:      func(i int) engines.Engine { return c.engine(i) },
 		Fault:       func(i int, f enginetest.Fault) { m.alone(func() { m.faults[i] = f }) },
 		FailChanges: func(after int) { m.alone(func() { m.changes = after }) },
+		Leaves:      c.leaves,
 		Leads:       leads,
 		Hosts:       func(int) int { return 2 },
 		Leftovers: func() []string {

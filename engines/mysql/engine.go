@@ -98,7 +98,7 @@ func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 			return nil, ctx.Err()
 		}
 	}
-	return json.Marshal(s)
+	return json.Marshal(s.told(time.Now()))
 }
 
 // local looks at the own server now.

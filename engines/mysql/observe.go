@@ -48,7 +48,7 @@ const (
 	replicaRole = "replica"
 )
 
-// staleAfter a look says nothing any more. It is long because clocks differ.
+// staleAfter a look says nothing any more. The agent of a slow server looks seldom.
 const staleAfter = time.Minute
 
 // sight is a view with what is concluded from it.

@@ -112,6 +112,8 @@ type wired struct{ *Engine }
 // Look: agents look all the time.
 func (w wired) Look(ctx context.Context, _ bool) ([]byte, error) { return w.Engine.Look(ctx, true) }
 
+func (c *conformant) leaves(i int) { c.wire.Leaving(c.names[i], true) }
+
 func (c *conformant) close() {
 	c.wire.Wait()
 	for _, e := range c.first {
@@ -165,6 +167,7 @@ func (r *realServers) database(t *testing.T) enginetest.Database {
 		Engine:      func(i int) engines.Engine { return c.engine(i) },
 		Fault:       func(i int, f enginetest.Fault) { r.fronts[i].Set(f) },
 		FailChanges: func(after int) { r.changes.Store(int64(after)) },
+		Leaves:      c.leaves,
 		Leads:       r.leads,
 		Hosts:       func(int) int { return 2 },
 		Leftovers:   func() []string { return append(r.unrest(), c.noted()...) },

@@ -22,8 +22,12 @@ type State struct {
 	// Down: no server listens.
 	Down bool `json:"down,omitempty"`
 	// Problem says why it does not serve, or what could not be learned.
-	Problem string    `json:"problem,omitempty"`
-	Looked  time.Time `json:"looked"`
+	Problem string `json:"problem,omitempty"`
+	// Looked is when the look began, also of another member's by the own clock (see heard).
+	Looked time.Time `json:"looked"`
+	// Age of the look when another member told it. Nil: it is the own look, or its agent
+	// is of a version that does not tell, whose clock has to be believed.
+	Age *time.Duration `json:"age,omitempty"`
 	// Started of the server.
 	Started time.Time `json:"started"`
 
@@ -61,6 +65,34 @@ type State struct {
 	// Predecessor is the member that this one took over from, as long as somebody may
 	// still follow that one because of it.
 	Predecessor string `json:"predecessor,omitempty"`
+}
+
+// told is the state as another member gets it: the look has an age. Its instants are as
+// the clock has them by now, in case that was set since.
+func (s State) told(now time.Time) State {
+	age := now.Sub(s.Looked)
+	if !s.Halted.IsZero() {
+		s.Halted = now.Add(s.Halted.Sub(s.Looked) - age)
+	}
+	s.Looked, s.Age = now.Add(-age), &age
+	s.Switch = s.Switch.endsAt(func(until time.Time) time.Time { return now.Add(until.Sub(now)) })
+	return s
+}
+
+// heard is the state of another member by the own clock. It was asked for at that time,
+// so that what it saw is not taken for newer than it is: no two nodes need the same time.
+func (s State) heard(asked time.Time) State {
+	if s.Age == nil {
+		return s
+	}
+	looked := asked.Add(-max(0, *s.Age))
+	if !s.Halted.IsZero() {
+		s.Halted = looked.Add(s.Halted.Sub(s.Looked))
+	}
+	ahead := s.Looked.Sub(looked)
+	s.Switch = s.Switch.endsAt(func(until time.Time) time.Time { return until.Add(-ahead) })
+	s.Looked, s.Age = looked, nil
+	return s
 }
 
 // Flavor of the server.
@@ -171,6 +203,18 @@ type Switch struct {
 	Frozen string `json:"frozen,omitempty"`
 	// Promoting: To was told to take over.
 	Promoting bool `json:"promoting,omitempty"`
-	// Until: past that it can be forgotten, unless Promoting.
+	// Until: past that it can be forgotten, unless Promoting. By the clock of who tells it
+	// (see heard).
 	Until time.Time `json:"until"`
+}
+
+// endsAt is the same try with its end by another clock. When it began tells it from
+// others, and stays.
+func (s *Switch) endsAt(by func(until time.Time) time.Time) *Switch {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.Until = by(s.Until)
+	return &c
 }

@@ -31,6 +31,15 @@ type body struct {
 	Primary string `json:"primary,omitempty"`
 }
 
+// until is the end of the try by the clock here, which the step brings along. A step
+// without an end leaves what the clock of the member says that hands over.
+func (b body) until(step engines.Step) time.Time {
+	if step.NotAfter.IsZero() {
+		return b.Switch.Until
+	}
+	return step.NotAfter
+}
+
 // answer to a step: what the member looks like after it.
 type answer struct {
 	State State `json:"state"`
@@ -105,8 +114,8 @@ func (e *Engine) Step(ctx context.Context, step engines.Step) ([]byte, error) {
 }
 
 // intend notes a try, if no other is noted.
-func (e *Engine) intend(_ context.Context, _ engines.Step, b body, own State) (refused string, err error) {
-	n := Switch{Claim: b.Switch.Claim, At: b.Switch.At, From: b.Switch.From, FromID: b.Switch.FromID, Until: b.Switch.Until}
+func (e *Engine) intend(_ context.Context, step engines.Step, b body, own State) (refused string, err error) {
+	n := Switch{Claim: b.Switch.Claim, At: b.Switch.At, From: b.Switch.From, FromID: b.Switch.FromID, Until: b.until(step)}
 	e.mu.Lock()
 	over := e.over[n.From]
 	e.mu.Unlock()
@@ -116,7 +125,7 @@ func (e *Engine) intend(_ context.Context, _ engines.Step, b body, own State) (r
 	case !n.At.After(over):
 		return fmt.Sprintf("%s knows that this try is over, or the clock of %s was set back: the last one began at %s", own.Node, engines.OneLine(n.From), over.UTC().Format(time.RFC3339)), nil
 	case !time.Now().Before(n.Until):
-		return fmt.Sprintf("by the clock of %s the time of this try is over: it, or that of %s, may be wrong", own.Node, engines.OneLine(n.From)), nil
+		return "the time of this try is over", nil
 	case open != nil && open.From != n.From:
 		return fmt.Sprintf("%s has noted that %s is handing over", own.Node, engines.OneLine(open.From)), nil
 	case open != nil && open.Promoting && !open.same(&n):
@@ -169,10 +178,7 @@ func (e *Engine) caughtUp(ctx context.Context, _ engines.Step, b body, own State
 func (e *Engine) promoted(ctx context.Context, step engines.Step, b body, own State) (refused string, err error) {
 	n := b.Switch
 	open := own.Switch
-	end := n.Until
-	if !step.NotAfter.IsZero() && step.NotAfter.Before(end) {
-		end = step.NotAfter
-	}
+	end := b.until(step)
 	self := member{state: own, known: true}
 	switch {
 	case !open.same(&n):

@@ -89,6 +89,7 @@ func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) memb
 	// not answer.
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
 	defer cancel()
+	asked := time.Now()
 	data, err := e.options.Peers.Look(ctx, peer.Node, fresh)
 	if err == nil {
 		err = json.Unmarshal(data, &m.state)
@@ -99,7 +100,7 @@ func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) memb
 	case m.state.Node != peer.Node:
 		return member{peer: peer, why: fmt.Sprintf("it calls itself %q", engines.OneLine(m.state.Node))}
 	}
-	m.known = true
+	m.known, m.state = true, m.state.heard(asked)
 	return m
 }
 
@@ -166,6 +167,8 @@ func (e *Engine) start(ctx context.Context, v view, t task) error {
 	n := Switch{Claim: t.claim, At: v.now, From: v.self.name(), FromID: v.self.state.ID, Until: v.until()}
 	e.keep(&n)
 	e.closing()
+	intend := t
+	intend.notAfter = n.Until
 	refusals, errs := make([]string, len(v.others)), make([]error, len(v.others))
 	e.each(len(v.others), func(i int) {
 		errs[i] = errAway
@@ -173,7 +176,7 @@ func (e *Engine) start(ctx context.Context, v view, t task) error {
 			return
 		}
 		var a answer
-		a, errs[i] = e.ask(ctx, v.others[i].peer.Node, stepIntend, body{Switch: n}, t)
+		a, errs[i] = e.ask(ctx, v.others[i].peer.Node, stepIntend, body{Switch: n}, intend)
 		refusals[i] = a.Refused
 	})
 	if i := slices.IndexFunc(refusals, func(s string) bool { return s != "" }); i >= 0 {

@@ -142,20 +142,6 @@ func TestForeignExclusionsAreRemembered(t *testing.T) {
 	require.Empty(t, c.leftovers())
 }
 
-func TestFlushOncePerClaim(t *testing.T) {
-	c := newFakeCluster(t, 3, "data", "cluster_manager")
-	c.add("books/0", 1, 2)
-	e := mustNew(t, testOptions(c.options(1)))
-	for range 2 {
-		do(t, e, handoffOf("c1"))
-	}
-	require.Equal(t, 1, c.asked("POST "+pathFlush))
-	do(t, e, handoffOf("c2"))
-	require.Equal(t, 2, c.asked("POST "+pathFlush))
-	do(t, mustNew(t, testOptions(c.options(0))), handoffOf("c3"))
-	require.Equal(t, 2, c.asked("POST "+pathFlush), "a node without copies has nothing to flush")
-}
-
 func TestThrottle(t *testing.T) {
 	for name, c := range map[string]struct {
 		persistent, transient, wantPersistent, wantTransient any

@@ -18,9 +18,10 @@ type Engine struct {
 	api      *api
 	observer *observer
 
-	mu      sync.Mutex
-	flushed string   // the claim for which a flush was made
-	moved   []string // archived settings that were moved aside, until somebody is told
+	flushed engines.Once
+
+	mu    sync.Mutex
+	moved []string // archived settings that were moved aside, until somebody is told
 }
 
 var _ engines.Sharer = (*Engine)(nil)

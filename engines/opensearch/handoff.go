@@ -33,22 +33,16 @@ func (e *Engine) handoff(ctx context.Context, order engines.Order, node string, 
 	return engines.Progress{State: engines.Done, Detail: joinWords(words)}, nil
 }
 
-// flushOnce makes the copies durable, once per claim, so that the restart has
-// little to replay. A failure costs time later, nothing else; it is answered as
+// flushOnce makes the copies durable, so that the restart has little to replay. It
+// is tried once per claim: a failure costs time later, nothing else. It is answered as
 // words.
 func (e *Engine) flushOnce(ctx context.Context, order engines.Order) string {
-	e.mu.Lock()
-	again := e.flushed == order.Claim
-	e.mu.Unlock()
-	if again || engines.InTime(order.NotAfter) != nil {
+	if engines.InTime(order.NotAfter) != nil {
 		return ""
 	}
-	if err := e.api.flush(ctx); err != nil {
+	if err := e.flushed.Do(ctx, order.Claim, e.api.flush); err != nil {
 		return fmt.Sprintf("flush failed: %v", err)
 	}
-	e.mu.Lock()
-	e.flushed = order.Claim
-	e.mu.Unlock()
 	return ""
 }
 

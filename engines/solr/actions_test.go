@@ -74,6 +74,33 @@ func TestHandoffSurvivesAFailedCommit(t *testing.T) {
 	require.Equal(t, "commit failed: /solr/books/update: solr answered 403 Forbidden: Unauthorized request", p.Detail)
 }
 
+// The coordinator asks with each of its looks whether the handoff still stands, and
+// waits for the answer for a few seconds only.
+func TestSlowCommitIsPaidForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(t, 3)
+		c.add("books", "shard1", "nn", 0, 1)
+		served := c.servers[0].Handler
+		c.servers[0].Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/update") {
+				<-r.Context().Done()
+				return
+			}
+			served.ServeHTTP(w, r)
+		})
+		e := mustNew(t, testOptions(c.options(0)))
+		undo := begin(t, e, handoffOrder())
+		for _, most := range []time.Duration{commitTime, 0, 0} {
+			asked := time.Now()
+			p, err := e.Apply(t.Context(), handoffOrder(), undo)
+			require.NoError(t, err)
+			require.Equal(t, engines.Done, p.State)
+			require.Contains(t, p.Detail, "commit failed", "it is said as long as the claim lasts")
+			require.LessOrEqual(t, time.Since(asked), most+time.Second)
+		}
+	})
+}
+
 func TestHandoffWithoutPermission(t *testing.T) {
 	c := newFakeCluster(t, 3)
 	c.add("books", "shard1", "nn", 0, 1)

@@ -11,24 +11,20 @@ import (
 // commitTime bounds all commits of one round; a longer one goes on in Solr.
 const commitTime = 10 * time.Second
 
-// commitOnce makes the node's collections durable, once per claim, so that the
-// restart has little to replay. A failure costs time later, nothing else; it is
-// answered as words.
+// commitOnce makes the node's collections durable, so that the restart has little
+// to replay. It is tried once per claim: a failure costs time later, nothing else. It
+// is answered as words.
 func (e *Engine) commitOnce(ctx context.Context, order engines.Order, collections []string) string {
-	e.mu.Lock()
-	again := e.committed == order.Claim
-	e.mu.Unlock()
-	if again || engines.InTime(order.NotAfter) != nil {
+	if engines.InTime(order.NotAfter) != nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, commitTime)
-	defer cancel()
-	err := e.each(collections, func(name string) error { return e.api.commit(ctx, name) })
+	err := e.committed.Do(ctx, order.Claim, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, commitTime)
+		defer cancel()
+		return e.each(collections, func(name string) error { return e.api.commit(ctx, name) })
+	})
 	if err != nil {
 		return fmt.Sprintf("commit failed: %v", err)
 	}
-	e.mu.Lock()
-	e.committed = order.Claim
-	e.mu.Unlock()
 	return ""
 }

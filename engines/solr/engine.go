@@ -17,9 +17,10 @@ type Engine struct {
 	api      *api
 	observer *observer
 
-	mu        sync.Mutex
-	committed string          // the claim for which a commit was made
-	balanced  map[string]bool // claims whose balance has ended
+	committed engines.Once
+
+	mu       sync.Mutex
+	balanced map[string]bool // claims whose balance has ended
 }
 
 var _ engines.Engine = (*Engine)(nil)

@@ -26,9 +26,10 @@ type handoffPlan struct {
 func (p handoffPlan) done() bool { return len(p.moves) == 0 && len(p.leaderless) == 0 }
 
 // planHandoff decides who takes over each shard that the node leads: an active
-// copy that can lead, on an eligible node if there is one; of those the copy that
-// is marked for this claim already or that people prefer, else the one whose node
-// leads the least.
+// copy that can lead, on an eligible node if there is one, and else on none that has
+// itself given the shard away and is to leave as well: two nodes would hand it to each
+// other for ever. Of those the copy that is marked for this claim already or that people
+// prefer, else the one whose node leads the least.
 func planHandoff(state *clusterState, node, claim string, eligible []string) handoffPlan {
 	var plan handoffPlan
 	leads := map[string]int{}
@@ -74,6 +75,15 @@ func (s shard) markedFor(claim string) bool {
 	})
 }
 
+// givenAwayBy tells whether the node has handed the shard over for a claim that nobody
+// has restored yet.
+func (s shard) givenAwayBy(node string) bool {
+	return slices.ContainsFunc(s.replicas, func(r replica) bool {
+		m, ok := parseMark(r.mark)
+		return ok && m.node == node
+	})
+}
+
 // moveTo keeps the prior that an unfinished attempt has written: by now the
 // preferred replica is our own choice.
 func (s shard) moveTo(collection string, target replica, m mark) move {
@@ -95,13 +105,11 @@ func successor(state *clusterState, s shard, node, claim string, eligible []stri
 			fit = append(fit, r)
 		}
 	}
-	if len(eligible) > 0 {
-		updated := slices.DeleteFunc(slices.Clone(fit), func(r replica) bool { return !slices.Contains(eligible, r.node) })
-		if len(updated) > 0 {
-			fit = updated
-		}
+	best := slices.DeleteFunc(slices.Clone(fit), func(r replica) bool { return !slices.Contains(eligible, r.node) })
+	if len(best) == 0 {
+		best = slices.DeleteFunc(fit, func(r replica) bool { return s.givenAwayBy(r.node) })
 	}
-	if len(fit) == 0 {
+	if fit = best; len(fit) == 0 {
 		return replica{}, false
 	}
 	rank := func(r replica) int {

@@ -102,6 +102,25 @@ func (w *world) podLimit() int {
 	return max(resolve(w.spec.Policy.MaxUnavailable, w.wanted()), w.largestUnit())
 }
 
+// podLimitFor is what counts for a pod that is asked about: maxUnavailable, or the number
+// of desired pods of its unit, if that is more and all that are away or chosen are of
+// that unit.
+func (w *world) podLimitFor(c *candidate) int {
+	if w.noAgents() {
+		return 1
+	}
+	limit := resolve(w.spec.Policy.MaxUnavailable, w.wanted())
+	anotherUnit := func(p *policy.Pod) bool { return w.unitOf(p) != w.unitOf(c.Pod) }
+	anotherUnitClaimed := func(claim *policy.Claim) bool {
+		return anotherUnit(&policy.Pod{Name: claim.Pod, Zone: claim.Zone})
+	}
+	if slices.ContainsFunc(w.unknownClaims(), anotherUnitClaimed) ||
+		slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return w.awayOrChosen(p) && anotherUnit(p) }) {
+		return limit
+	}
+	return max(limit, w.unitSize(c.Pod))
+}
+
 // zoneLimit is a percentage of the different zones of all pods; 0 when it is not set.
 func (w *world) zoneLimit() int {
 	if w.spec.Policy.MaxZonesUnavailable == nil {
@@ -150,12 +169,23 @@ func (w *world) budget() policy.Budget {
 }
 
 // denied: its report says NotLive, has done so for startSeconds, and is fresh; or
-// there is other evidence that it has failed; or it does not run.
+// there is other evidence that it has failed; or it does not run. But not when that
+// is contradicted.
 func (w *world) denied(p *policy.Pod) bool {
 	r := report(p)
-	return r != nil && r.Fresh && r.Member == policy.NotLive && w.notLiveLong(r) ||
-		w.evidence(p) == policy.ReasonFailed ||
-		!runs(p)
+	return !w.contradicted(p) &&
+		(r != nil && r.Fresh && r.Member == policy.NotLive && w.notLiveLong(r) ||
+			w.evidence(p) == policy.ReasonFailed ||
+			!runs(p))
+}
+
+// contradicted: it says NotLive for that long and runs, its problem is neither CrashLoop
+// nor StartupProbe, the database is not dead, and a member on it is Active, Moving or of
+// unknown state.
+func (w *world) contradicted(p *policy.Pod) bool {
+	r := report(p)
+	return r != nil && r.Member == policy.NotLive && w.notLiveLong(r) && runs(p) &&
+		!slices.Contains(failing, p.Problem) && !w.deadDatabase() && !w.takesNothingAway(p, true)
 }
 
 func (w *world) notLiveLong(r *policy.Report) bool {
@@ -171,7 +201,7 @@ func (w *world) mayWellServe(p *policy.Pod) bool {
 	case w.nodeGone(p):
 		return !w.denied(p) && report(p) != nil
 	case p.Phase == policy.Started:
-		return w.live(p) && !w.overdue(p)
+		return !w.overdue(p) && (w.live(p) || !w.noAgents() && !w.denied(p))
 	case p.Phase == policy.Ready && !w.live(p):
 		return !w.denied(p)
 	}

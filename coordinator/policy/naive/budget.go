@@ -51,7 +51,7 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	if c.action == policy.Replace && !w.marked(c.Pod) && w.tooManyInFlight(c) {
 		return true
 	}
-	used, needed, limit := w.used(), w.needed(c), w.podLimit()
+	used, needed, limit := w.used(), w.needed(c), w.podLimitFor(c)
 	switch {
 	case c.dead:
 		return w.someoneMayComeBack(c)
@@ -107,9 +107,12 @@ func (w *world) doesNotComeBack(p *policy.Pod) bool {
 	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == policy.Missing || unheard)
 }
 
-// servesUnheard: Ready, its node is not gone, and it has no agent, no report and no claim.
+// servesUnheard: Ready, its node is not gone, it has no agent and no report, and no claim,
+// or one of another known UID.
 func (w *world) servesUnheard(p *policy.Pod) bool {
-	return p.Phase == policy.Ready && !w.nodeGone(p) && !p.Agent && report(p) == nil && !w.claimed(p)
+	claim := w.claim(p)
+	another := claim != nil && claim.UID != "" && p.UID != "" && claim.UID != p.UID
+	return p.Phase == policy.Ready && !w.nodeGone(p) && !p.Agent && report(p) == nil && (!w.claimed(p) || another)
 }
 
 // notCreatedYet: in an OrderedReady pool of which a lower desired ordinal is not Ready.

@@ -9,33 +9,40 @@ import (
 
 // Section "Before their turn".
 
-// hasCopy of such a state, on a live pod.
+// hasCopy of such a state.
 func (w *world) hasCopy(p *policy.Pod, states ...policy.MemberState) bool {
-	return w.live(p) && w.members(p, func(m *policy.Member) bool { return slices.Contains(states, m.State) }) > 0
+	return w.members(p, func(m *policy.Member) bool { return slices.Contains(states, m.State) }) > 0
 }
 
-// hasBrokenCopy: one that is Down on a live pod; or Recovering, once the rollout has
-// made no progress for progressSeconds.
-func (w *world) hasBrokenCopy(p *policy.Pod) bool {
-	return w.hasCopy(p, policy.Down) || w.noProgress() && w.hasCopy(p, policy.Recovering)
+// hasBrokenCopy, being live and having a report: it says settled, and a member on it is Down;
+// or the rollout is stuck, and one is Down or Recovering, or it says not settled.
+func (w *world) hasBrokenCopy(p *policy.Pod, stuck bool) bool {
+	r := report(p)
+	return w.live(p) && r != nil && (r.Settled && w.hasCopy(p, policy.Down) ||
+		stuck && (w.hasCopy(p, policy.Down, policy.Recovering) || !r.Settled))
 }
 
-// mayComeBackAlone: it is away, is not live or has no such copy, is not broken, and is
-// Ready or not overdue.
+// mayComeBackAlone: it is away, has no broken copy, is not broken, and is Ready or not
+// overdue.
 func (w *world) mayComeBackAlone(p *policy.Pod) bool {
-	return w.away(p) && !w.hasBrokenCopy(p) && w.evidence(p) == "" && (p.Phase == policy.Ready || !w.overdue(p))
+	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == policy.Ready || !w.overdue(p))
 }
 
-// beforeItsTurn chooses at most one pod when nobody was chosen, nobody is claimed, and
-// nobody may come back alone: the first of those with such a copy that passes.
+// nothingElseGoes: nobody was chosen, nobody is claimed, and nobody may come back alone.
+func (w *world) nothingElseGoes() bool {
+	return len(w.chosen) == 0 && w.podsClaimed() == 0 && !slices.ContainsFunc(w.pods, w.mayComeBackAlone)
+}
+
+// beforeItsTurn chooses at most one pod when nothing else goes: the first of those with
+// a broken copy that passes.
 func (w *world) beforeItsTurn() *candidate {
-	if len(w.chosen) > 0 || w.podsClaimed() > 0 || slices.ContainsFunc(w.pods, w.mayComeBackAlone) {
+	if !w.nothingElseGoes() {
 		return nil
 	}
 	heldByLine := maps.Clone(w.heldByLine)
 	defer func() { w.heldByLine, w.early = heldByLine, nil }()
 	for _, c := range w.order {
-		if !w.hasBrokenCopy(c.Pod) {
+		if !w.hasBrokenCopy(c.Pod, w.noProgress()) {
 			continue
 		}
 		w.early = c

@@ -186,17 +186,21 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	later := w.barrier == "" && c.prepare == policy.PrepareEvacuate && w.live(c.Pod) && !w.outage()
 	for _, g := range w.hosted(c) {
 		x := w.whatIf(g, c.Pod)
-		if x.after > 0 {
-			continue
-		}
-		if c.lost && g.Kind != policy.Role && c.reason != policy.ReasonNeverStarted && !later {
+		hasData := c.reason != policy.ReasonNeverStarted || w.toBeLeft(c.Pod)
+		if c.lost && g.Kind != policy.Role && hasData && !later && w.lastCopy(g, c, x) {
 			return g.ID, true
 		}
-		if w.asks(g, c) && !x.unprotectable {
+		if x.after == 0 && w.asks(g, c) && !x.unprotectable {
 			return g.ID, true
 		}
 	}
 	return "", false
+}
+
+// lastCopy: after is 0; of a Quorum with other members it is less than least.
+func (w *world) lastCopy(g *policy.Group, c *candidate, x whatIf) bool {
+	others := count(g, func(m *policy.Member) bool { return m.Pod != c.Name })
+	return x.after == 0 || g.Kind == policy.Quorum && others > 0 && x.after < x.least
 }
 
 // catchingUp: it asks, a member on the pod is Recovering or of unknown state, and

@@ -31,8 +31,27 @@ func (j *Judge) Order() []string {
 }
 
 // Ask is the rule that would hold a pod of the order, by itself and with others
-// chosen before it; an empty one if it may go.
+// chosen before it; an empty one if it may go, in its turn or before it.
 func (j *Judge) Ask(name string, chosen []string) policy.Hold {
+	w := j.with(chosen)
+	c := find(w.order, w.podNamed(name))
+	hold := w.holdOf(c)
+	if hold.Rule != "" && w.nothingElseGoes() && w.hasBrokenCopy(c.Pod, w.noProgress()) {
+		return j.AskBeforeItsTurn(name)
+	}
+	return hold
+}
+
+// AskBeforeItsTurn is the rule that would hold a pod of the order with nobody chosen
+// before it, were it asked before its turn.
+func (j *Judge) AskBeforeItsTurn(name string) policy.Hold {
+	w := j.with(nil)
+	w.early = find(w.order, w.podNamed(name))
+	return w.holdOf(w.early)
+}
+
+// with others chosen.
+func (j *Judge) with(chosen []string) *world {
 	w := *j.w
 	w.chosen = nil
 	for _, other := range chosen {
@@ -40,10 +59,21 @@ func (j *Judge) Ask(name string, chosen []string) policy.Hold {
 			w.chosen = append(w.chosen, c)
 		}
 	}
-	c := find(w.order, w.podNamed(name))
+	return &w
+}
+
+// holdOf a pod that is asked alone.
+func (w *world) holdOf(c *candidate) policy.Hold {
 	w.batch = []*candidate{c}
 	rule, group, _ := w.firstHold(c)
-	return policy.Hold{Pod: name, Rule: rule, Group: group}
+	return policy.Hold{Pod: c.Name, Rule: rule, Group: group}
+}
+
+// BeforeItsTurn: the pod goes so when nobody else does.
+func (j *Judge) BeforeItsTurn(name string) bool {
+	w := j.with(nil)
+	c := find(w.order, w.podNamed(name))
+	return w.holdOf(c).Rule != "" && w.nothingElseGoes() && w.hasBrokenCopy(c.Pod, w.noProgress())
 }
 
 // Outside of the budget: broken, and taking it takes nothing away.
@@ -60,6 +90,18 @@ func (j *Judge) Broken(p *policy.Pod) bool {
 
 // Live in the database.
 func (j *Judge) Live(p *policy.Pod) bool { return j.w.live(p) }
+
+// DeadDatabase: no pod is live.
+func (j *Judge) DeadDatabase() bool { return j.w.deadDatabase() }
+
+// Claimed: a claim names it.
+func (j *Judge) Claimed(p *policy.Pod) bool { return j.w.claimed(p) }
+
+// GoesBackUp: so does the hold line of the pod's pool.
+func (j *Judge) GoesBackUp(p *policy.Pod) bool { return j.w.goesBackUp(j.w.pool(p)) }
+
+// Denied: it is known not to serve.
+func (j *Judge) Denied(p *policy.Pod) bool { return j.w.denied(p) }
 
 // CountedOn: it serves, and its copies count.
 func (j *Judge) CountedOn(p *policy.Pod) bool { return j.w.way(p) == countedOn }

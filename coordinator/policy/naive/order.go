@@ -2,6 +2,7 @@ package naive
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -72,22 +73,27 @@ func (w *world) unitOf(p *policy.Pod) string {
 			return "zone " + zone + " unit " + p.Unit
 		}
 	}
-	return "pod " + p.Name
+	return fmt.Sprintf("pod %s at %d", p.Name, p.Ordinal)
 }
 
 // largestUnit is the number of desired pods of the largest unit.
 func (w *world) largestUnit() int {
 	largest := 0
 	for _, p := range w.pods {
-		n := 0
-		for _, q := range w.pods {
-			if w.desired(q) && w.unitOf(q) == w.unitOf(p) {
-				n++
-			}
-		}
-		largest = max(largest, n)
+		largest = max(largest, w.unitSize(p))
 	}
 	return largest
+}
+
+// unitSize is the number of desired pods of the pod's unit.
+func (w *world) unitSize(p *policy.Pod) int {
+	n := 0
+	for _, q := range w.pods {
+		if w.desired(q) && w.unitOf(q) == w.unitOf(p) {
+			n++
+		}
+	}
+	return n
 }
 
 // unitHasBegun: one of its desired pods is claimed, or not in the order, in a

@@ -33,10 +33,10 @@ func (w *world) phase(v *Verdict) policy.ClusterPhase {
 	return policy.ClusterWaiting
 }
 
-// allRevisionsKnown: there are pools, all with a revision or without pods.
+// allRevisionsKnown: there are pools, all with a revision, or with all their pods Missing.
 func (w *world) allRevisionsKnown() bool {
 	return len(w.s.Pools) > 0 && !slices.ContainsFunc(w.s.Pools, func(pool policy.Pool) bool {
-		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name })
+		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name && p.Phase != policy.Missing })
 	})
 }
 

@@ -7,13 +7,16 @@ import "github.com/rollcall-dev/rollcall/coordinator/policy"
 func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	w := newWorld(&s)
 	w.barrier = pod
+	if w.makesNoSense() {
+		return nil, &policy.Hold{Pod: pod, Rule: policy.BadInput} // whatever else is true of it
+	}
 	w.order = w.candidates()
 	c := find(w.order, w.podNamed(pod))
 	if c == nil {
 		return nil, nil
 	}
 	w.batch = []*candidate{c}
-	if w.hasCopy(c.Pod, policy.Down, policy.Recovering) {
+	if stuck := true; w.hasBrokenCopy(c.Pod, stuck) {
 		w.early = c // by now others may wait for its claim
 	}
 	if rule, group, held := w.firstHold(c); held {

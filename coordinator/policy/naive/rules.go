@@ -15,6 +15,8 @@ const (
 	restartsOnly
 	// correctionsAndNoUpdate: the same as corrections, and a pod that brings no update.
 	correctionsAndNoUpdate
+	// correctionsAndDead: the same as corrections, and a dead pod.
+	correctionsAndDead
 )
 
 // rule holds a pod, or all that it does not spare. A group is named where it is about one.
@@ -46,12 +48,12 @@ func rules() []rule {
 		{name: policy.PoolUnobserved, whole: plainly((*world).poolUnobserved)},
 		{name: policy.LineStopped, spares: correctionsAndNoUpdate, whole: plainly((*world).lineStopped)},
 		{name: policy.ViewSplit, spares: restartsOnly, whole: plainly((*world).viewSplit)},
-		{name: policy.NoLeader, spares: corrections, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
+		{name: policy.NoLeader, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
 		{name: policy.TwoLeaders, spares: corrections, whole: (*world).twoLeaders},
 		{name: policy.VersionRefused, pod: simply((*world).versionRefused)},
 		{name: policy.Unhealthy, spares: restartsOnly, whole: plainly((*world).unhealthy)},
 		{name: policy.Settling, spares: restartsOnly, whole: plainly((*world).settling)},
-		{name: policy.OtherOperation, spares: corrections, pod: simply((*world).otherOperation)},
+		{name: policy.OtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
 		{name: policy.Shutdown, pod: simply((*world).shutdownNotMeant)},
 		{name: policy.InOrder, pod: simply((*world).wouldComeBackOld), firm: true},
 		{name: policy.InOrder, pod: simply((*world).notItsTurn)},
@@ -99,6 +101,8 @@ func (w *world) spared(r *rule, c *candidate) bool {
 	switch r.spares {
 	case corrections:
 		return c.outside
+	case correctionsAndDead:
+		return c.outside || c.dead
 	case restartsOnly:
 		return c.outside && c.action != policy.Replace && c.action != policy.Remove
 	case correctionsAndNoUpdate:

@@ -14,6 +14,9 @@ func (w *world) otherOperation(c *candidate) bool {
 		c.reason != policy.ReasonScaleDown && c.reason != policy.ReasonReplacement
 }
 
+// anotherFirst is not asked of a pod before its turn.
+func (w *world) anotherFirst(c *candidate) bool { return w.early != c && w.otherOperation(c) }
+
 // shutdownNotMeant: its pool ends at none without allowShutdown.
 func (w *world) shutdownNotMeant(c *candidate) bool {
 	pool := w.pool(c.Pod)
@@ -98,23 +101,32 @@ func (w *world) versionOrder(c *candidate) bool {
 	})
 }
 
-// rankOrder: a pod of a lower rank is desired and away, or in the order (not
-// ScaleDown; Replacement only when outdated). A pod that serves though left open
+// rankOrder: a pod of a lower rank is desired and away, or in the order (not ScaleDown,
+// nor Adopt; Replacement only when outdated; none that would come back old). Of its own
+// pool none counts that waits for it by the line. A pod that serves though left open
 // waits for those away only. Not asked of a pod before its turn.
 func (w *world) rankOrder(c *candidate) bool {
 	if c.reason == policy.ReasonScaleDown || w.outage() || w.early == c {
 		return false
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		if rank(p) >= rank(c.Pod) {
+		if rank(p) >= rank(c.Pod) || w.waitsByTheLine(p, c) {
 			return false
 		}
 		if w.desired(p) && w.awayOrChosen(p) {
 			return true
 		}
 		q := find(w.order, p)
-		return q != nil && !w.servesLeftOpen(c.Pod) && q.reason != policy.ReasonScaleDown &&
-			(q.reason != policy.ReasonReplacement || w.outdated(p))
+		if q == nil || w.servesLeftOpen(c.Pod) || w.wouldComeBackOld(q) {
+			return false
+		}
+		switch q.reason {
+		case policy.ReasonScaleDown, policy.ReasonAdopt:
+			return false
+		case policy.ReasonReplacement:
+			return w.outdated(p)
+		}
+		return true
 	})
 }
 
@@ -173,7 +185,8 @@ func (w *world) notItsTurn(c *candidate) bool {
 		}
 		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""
 		waitsLess := c.broken || w.early == c || w.noAgents() && w.late(c.Pod)
-		return !(waitsLess && (p.Ordinal > c.Ordinal || stands))
+		untouched := p.Phase == policy.Ready && !w.claimed(p) && !w.isChosen(p)
+		return !(waitsLess && (p.Ordinal > c.Ordinal || stands) || w.away(c.Pod) && untouched)
 	})
 }
 

@@ -90,15 +90,20 @@ func count(g *policy.Group, so func(*policy.Member) bool) int {
 	return n
 }
 
-// leaderless: no member with leader that is Active or Moving.
-func leaderless(g *policy.Group) bool {
-	return g.NeedsLeader && count(g, func(m *policy.Member) bool { return m.Leader && serving(m) }) == 0
+// leaderless: no member with leader that is Active or Moving, elsewhere, on an unknown
+// pod, or on one that runs and does not say NotLive.
+func (w *world) leaderless(g *policy.Group) bool {
+	return g.NeedsLeader && count(g, func(m *policy.Member) bool {
+		p := w.podNamed(m.Pod)
+		return m.Leader && serving(m) &&
+			(p == nil || runs(p) && (report(p) == nil || report(p).Member != policy.NotLive))
+	}) == 0
 }
 
 // noLeader: a group that needs a leader has none.
 func (w *world) noLeader() (string, bool) {
 	for _, g := range w.groups() {
-		if leaderless(g) && !w.inOnePlace(g) {
+		if w.leaderless(g) && !w.inOnePlace(g) {
 			return g.ID, true
 		}
 	}
@@ -109,7 +114,7 @@ func (w *world) noLeader() (string, bool) {
 // member there is not Down.
 func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 	for _, g := range w.groups() {
-		if leaderless(g) && w.inOnePlace(g) &&
+		if w.leaderless(g) && w.inOnePlace(g) &&
 			count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State != policy.Down }) > 0 {
 			return g.ID, true
 		}

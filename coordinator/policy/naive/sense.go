@@ -1,6 +1,7 @@
 package naive
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -20,7 +21,8 @@ func (w *world) makesNoSense() bool {
 		slices.ContainsFunc(w.s.Groups, oddGroup)
 }
 
-// twoAreOne: two things claim to be one, so that nobody can be told from the other.
+// twoAreOne: two things claim to be one, so that nobody can be told from the other. A pod
+// without a name may be any.
 func (w *world) twoAreOne() bool {
 	seen := map[string]bool{}
 	twice := func(kind, name string) bool {
@@ -40,7 +42,7 @@ func (w *world) twoAreOne() bool {
 		}
 	}
 	for _, p := range w.s.Pods {
-		if twice("pod", p.Name) || p.UID != "" && twice("uid", p.UID) ||
+		if p.Name == "" || twice("pod", p.Name) || p.UID != "" && twice("uid", p.UID) ||
 			twice("place", fmt.Sprintf("%d of %s", p.Ordinal, p.Pool)) {
 			return true
 		}
@@ -119,6 +121,7 @@ func (w *world) oddSpec() bool {
 	u, p, d, r := w.spec.Update, w.spec.Policy, w.spec.Drain, w.spec.Replacement
 	for _, n := range []int64{
 		p.StartSeconds, p.ProgressSeconds, d.TimeoutSeconds, d.EvacuateTimeoutSeconds,
+		cmp.Or(w.spec.Connection.MaxLagSeconds, 10),
 		r.FailureDetectionSeconds, r.TaintReplacementSeconds,
 	} {
 		if !within(n, 1, tenYears) {

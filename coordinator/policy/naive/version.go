@@ -39,7 +39,8 @@ func parse(text string) (version, bool) {
 }
 
 // running is what runs in a pool, or in any with an empty name: runningVersion of
-// the pool, and engineVersion of its pods' reports, except those that say NotLive.
+// the pool, and engineVersion of its pods' reports, except those that say NotLive,
+// unless the pod is Ready and not denied.
 func (w *world) running(pool string) []version {
 	var versions []version
 	add := func(text string) {
@@ -53,7 +54,8 @@ func (w *world) running(pool string) []version {
 		}
 	}
 	for _, p := range w.pods {
-		if r := report(p); r != nil && r.Member != policy.NotLive && (pool == "" || p.Pool == pool) {
+		blip := p.Phase == policy.Ready && !w.denied(p)
+		if r := report(p); r != nil && (r.Member != policy.NotLive || blip) && (pool == "" || p.Pool == pool) {
 			add(r.EngineVersion)
 		}
 	}

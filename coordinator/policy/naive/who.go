@@ -143,7 +143,7 @@ func (w *world) decideAction(c *candidate) {
 		c.action, c.lost, c.leaves = policy.Restart, w.restartLosesData(c.Pod), w.toBeLeft(c.Pod)
 	}
 	switch {
-	case w.shutdown(c.Pod):
+	case w.shutdown(c.Pod) || w.outage() && !c.lost: // nobody is left to take over
 		c.prepare = policy.PrepareNone
 	case c.action == policy.Replace:
 		c.prepare = policy.PrepareEvacuate

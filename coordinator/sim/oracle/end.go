@@ -38,8 +38,11 @@ func (o *Oracle) End(done bool, why string) {
 	if len(cluster.Status.Shared) > 0 {
 		o.Accuse("I11", "the status still has a setting to put back: %v", cluster.Status.Shared)
 	}
-	if len(cluster.Status.Leftovers) > 0 {
-		o.Accuse("I11", "the status still has something to undo: %v", cluster.Status.Leftovers)
+	for _, left := range cluster.Status.Leftovers {
+		if o.Stuck != "" && !o.tended(left.Pod) {
+			continue // as with marks
+		}
+		o.Accuse("I11", "the status still has something of claim %s to undo on %s", left.Claim, left.Pod)
 	}
 	if len(o.db.Foreign()) != 1 {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())

@@ -270,13 +270,16 @@ func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
 // tooMany: more may be away with these pods than is allowed, or none of a shard would
 // be left.
 func (o *Oracle) tooMany(with map[string]bool) bool {
-	away := 0
+	away, zones := 0, map[string]bool{}
 	for _, name := range o.Desired() {
 		if with[name] || !o.db.Whole(name) {
 			away++
+			if o.limits.Zones > 0 {
+				zones[o.Zone(name)] = true
+			}
 		}
 	}
-	if away > o.limits.Pods {
+	if away > o.limits.Pods || o.limits.Zones > 0 && len(zones) > o.limits.Zones {
 		return true
 	}
 	for _, shard := range o.db.Truth() {

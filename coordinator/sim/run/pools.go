@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-
-	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // Pool is one StatefulSet of the database.
@@ -51,14 +49,6 @@ func (w *world) sets() []*appsv1.StatefulSet {
 
 // whole: all pools are there.
 func (w *world) complete() bool { return len(w.sets()) == len(w.scenario.pools()) }
-
-// template is the revision that all pods are to run.
-func (w *world) template() string {
-	for _, set := range w.sets() {
-		return workload.Template(set)
-	}
-	return ""
-}
 
 func (s Scenario) setNames() []string {
 	var out []string

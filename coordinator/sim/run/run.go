@@ -96,7 +96,7 @@ const (
 	settle = 2 * time.Second
 	// patience bounds a run after the last fault and edit.
 	patience = 15 * time.Minute
-	// resigned is how long one is waited for where only a person can help, once all pods
+	// resigned is how long one is waited for where only a person can help, since all pods
 	// have agents: those without are restarted after a while.
 	resigned = 3 * time.Minute
 )
@@ -184,9 +184,12 @@ func (w *world) play() {
 func (w *world) watch(last time.Duration) {
 	const every = 250 * time.Millisecond
 	var look func()
-	well := time.Duration(0)
+	well, unjoined := time.Duration(0), last
 	look = func() {
 		at := w.loop.Now()
+		if !w.adopted() {
+			unjoined = at
+		}
 		switch {
 		case at < last || !w.done() || !w.current() && !w.contented():
 			well = 0
@@ -198,7 +201,7 @@ func (w *world) watch(last time.Duration) {
 			w.loop.Stop()
 			return
 		}
-		if at > last+patience || at > last+resigned && w.oracle.MustWait() && w.adopted() {
+		if at > last+patience || at > unjoined+resigned && w.oracle.MustWait() {
 			w.oracle.End(false, w.holds())
 			w.loop.Stop()
 			return

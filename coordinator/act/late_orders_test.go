@@ -1,0 +1,164 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// cutOff is an agent that cannot be reached for a while, and may carry out until then what
+// it was told last. A silent one lets each call last until its context ends.
+type cutOff struct {
+	*agents
+	pod    string
+	cut    func() bool
+	silent bool
+	until  time.Time // of the last order that it got
+	by     []string  // who undid, with what was left of that time
+}
+
+func (c *cutOff) away(ctx context.Context, to Target) error {
+	switch {
+	case to.Pod != c.pod || !c.cut():
+		return ctx.Err() // as over a network: nobody is asked when the time is up
+	case c.silent:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return errors.New("cut off")
+}
+
+func (c *cutOff) Prepare(ctx context.Context, to Target, o Order, undo []byte) (Progress, error) {
+	if err := c.away(ctx, to); err != nil {
+		return Progress{}, err
+	}
+	if to.Pod == c.pod {
+		c.w.mu.Lock()
+		c.until = o.NotAfter
+		c.w.mu.Unlock()
+	}
+	return c.agents.Prepare(ctx, to, o, undo)
+}
+
+func (c *cutOff) Fresh(ctx context.Context, to Target) error {
+	if err := c.away(ctx, to); err != nil {
+		return err
+	}
+	return c.agents.Fresh(ctx, to)
+}
+
+func (c *cutOff) Restore(ctx context.Context, to Target, claim string, epoch int64, undo []byte) (bool, error) {
+	if err := c.away(ctx, to); err != nil {
+		return false, err
+	}
+	c.w.mu.Lock()
+	c.by = append(c.by, fmt.Sprintf("%s %v", to.Pod, time.Now().After(c.until)))
+	c.w.mu.Unlock()
+	return c.agents.Restore(ctx, to, claim, epoch, undo)
+}
+
+// startWith is start with other agents.
+func (p *process) startWith(agents Agents) {
+	require.NoError(p.w.t, p.start())
+	cluster, _ := p.w.server.Cluster(namespace, name)
+	var err error
+	p.actor, err = New(Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Agents: agents, Namespace: namespace, Name: name,
+		UID: string(cluster.UID), Epoch: cluster.Status.Epoch, Notify: p.poke, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(p.w.t, err)
+}
+
+// untilUndone answers what was said of s-2 until somebody had undone something.
+func (p *process) untilUndone(c *cutOff) string {
+	words := map[string]bool{}
+	for began := time.Now(); len(c.by) == 0 && time.Since(began) < 10*time.Minute; {
+		out, leads := p.pass()
+		require.True(p.w.t, leads)
+		words[out.Waits["s-2"]] = true
+		time.Sleep(100 * time.Millisecond)
+	}
+	p.kill()
+	p.actor.Wait()
+	return fmt.Sprint(words)
+}
+
+// Each look sends an order that its agent may carry out for a while. Another agent undoes
+// only after the last of them.
+func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.onPrepare = func(Target, Order) (Progress, error) {
+			w.verdict = policy.Red // so it is held
+			return Progress{State: policy.DrainPrepared}, nil
+		}
+		p := newProcess(w, 0, false)
+		began := time.Now()
+		c := &cutOff{agents: p.agents, pod: "s-2", cut: func() bool { return time.Since(began) > 29*time.Second }}
+		p.startWith(c)
+		words := p.untilUndone(c)
+		require.Equal(t, []string{"s-0 true"}, c.by)
+		require.Contains(t, words, "; what was prepared is not undone yet: undo the prepare through s-2: cut off")
+		require.Equal(t, []string{"restore of a pod that is there, by another's agent"}, w.wrong, "by then it may be")
+		require.Empty(t, w.applied)
+	})
+}
+
+// What is known of the orders to an agent says until when it may still be writing.
+func TestUntilWhenAnAgentMayWrite(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	soon, later := now.Add(time.Second), now.Add(time.Minute)
+	for name, c := range map[string]struct {
+		run  run
+		want time.Time
+	}{
+		"it was asked nothing":                    {run{}, time.Time{}},
+		"it prepares":                             {run{notAfter: soon}, soon},
+		"it has prepared":                         {run{notAfter: soon, heard: Heard{Prepared: true}}, time.Time{}},
+		"it has prepared, and one order was lost": {run{notAfter: later, lostTill: soon, heard: Heard{Prepared: true}}, soon},
+		"its time was up":                         {run{notAfter: soon, overdue: true, heard: Heard{Prepared: true}}, soon},
+		"its pod broke meanwhile":                 {run{notAfter: soon, spared: true, heard: Heard{Prepared: true}}, soon},
+		"it prepares, and one order was lost":     {run{notAfter: later, lostTill: soon}, later},
+	} {
+		require.Equal(t, c.want, c.run.mayWriteUntil(), name)
+	}
+}
+
+// A setting is put back after the last order to an agent that nobody has answered.
+func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	at := Situation{Now: now, Cluster: &v1alpha1.DatabaseCluster{}}
+	at.Snapshot.Cluster.Spec.Policy.StartSeconds = 600
+	c := Case{Pod: Gone, Listed: true, Rejoined: true, Heard: Heard{Confirmed: true, Prepared: true}}
+	r := &run{heard: c.Heard, lostTill: now.Add(20 * time.Second)}
+	out := Outcome{}
+	new(Actor).noteOver(at, c, r, &out)
+	require.False(t, r.over)
+	require.Equal(t, r.lostTill, out.Wake)
+	at.Now = r.lostTill
+	new(Actor).noteOver(at, c, r, &out)
+	require.True(t, r.over)
+}
+
+// The node of a prepared pod is cut off, so that calls to its agent last for as long as they
+// may. Its claim is given up, and another agent undoes it once the orders are over.
+func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		prepared := false
+		w.onPrepare = func(to Target, _ Order) (Progress, error) {
+			prepared = prepared || to.Pod == "s-2"
+			return Progress{State: policy.DrainPrepared}, nil
+		}
+		p := newProcess(w, 0, false)
+		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}
+		p.startWith(c)
+		p.untilUndone(c)
+		require.Equal(t, []string{"s-0 true"}, c.by)
+		require.Empty(t, w.applied)
+	})
+}
