@@ -65,8 +65,10 @@ func (s *session) objects(ctx context.Context) (kube.ClusterObjects, error) {
 	for {
 		objects, ok := s.options.Cache.Cluster(s.key)
 		if ok {
+			s.unknown = unseenSince{}
 			return objects, nil
 		}
+		s.tellUnknown(ctx, time.Now())
 		if !s.exists() {
 			return kube.ClusterObjects{}, errOver
 		}

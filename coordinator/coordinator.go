@@ -28,6 +28,8 @@ type Cache interface {
 	Claims() map[Key]int
 	// Cluster answers false while not all is known of a cluster.
 	Cluster(key Key) (kube.ClusterObjects, bool)
+	// Missing says what is not known of a cluster; empty where all is.
+	Missing(key Key) string
 	Subscribe(f func(Key))
 }
 

@@ -73,6 +73,8 @@ type session struct {
 	// unshown counts the pods that there are of a DatabaseCluster that is being deleted.
 	unshown   int
 	estimates estimates
+	// unknown notes for how long the cache has not known all about the cluster.
+	unknown unseenSince
 
 	// anew: agents are to look, for nothing seen before the take-over is fresh.
 	anew           bool
@@ -150,8 +152,10 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		if !s.exists() {
 			return wake, errOver
 		}
+		s.tellUnknown(ctx, now)
 		return now.Add(time.Second), nil
 	}
+	s.unknown = unseenSince{}
 	objects.Cluster = s.later(objects.Cluster)
 	if string(objects.Cluster.UID) != s.uid {
 		return wake, fmt.Errorf("the DatabaseCluster is another one now, with UID %s", objects.Cluster.UID)

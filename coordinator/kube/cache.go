@@ -87,6 +87,8 @@ type podWatch struct {
 	synced cache.InformerSynced
 	cancel context.CancelFunc
 	ended  chan struct{}
+	// problem is why the watch ended last.
+	problem error
 }
 
 // New makes a cache that is empty until Run.
@@ -104,9 +106,10 @@ func New(opts Options) (*Cache, error) {
 		starting:     make(chan struct{}, startTogether),
 		pods:         map[types.UID]*podWatch{},
 	}
-	onWatchError(c.clusters, c.log, "databaseclusters")
-	onWatchError(c.pools, c.log, "statefulsets")
-	onWatchError(c.nodes, c.log, "nodes")
+	nobody := func(error) {} // without these there is nobody to be told
+	onWatchError(c.clusters, c.log, "databaseclusters", nobody)
+	onWatchError(c.pools, c.log, "statefulsets", nobody)
+	onWatchError(c.nodes, c.log, "nodes", nobody)
 
 	_, err1 := c.clusters.AddEventHandler(clusterHandler(func(k Key) { c.checkPools(); c.changed(k) }))
 	_, err2 := onChange(c.pools, func(p *Pool) { p.ResourceVersion = "" }, func(p *Pool) {
@@ -219,6 +222,28 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 	return o, true
 }
 
+// Missing says what of a DatabaseCluster is not known, for which Cluster answers false; empty
+// where all is.
+func (c *Cache) Missing(key Key) string {
+	for _, pool := range c.poolsOf(key) {
+		c.mu.Lock()
+		watch := c.pods[pool.UID]
+		var problem error
+		if watch != nil {
+			problem = watch.problem
+		}
+		c.mu.Unlock()
+		switch {
+		case watch != nil && watch.synced():
+		case problem != nil:
+			return fmt.Sprintf("the pods of StatefulSet %s are not known: %v", pool.Name, problem)
+		default:
+			return fmt.Sprintf("the pods of StatefulSet %s are not known: the API server has not listed them", pool.Name)
+		}
+	}
+	return ""
+}
+
 func (c *Cache) poolsOf(key Key) []Pool {
 	objects, err := c.pools.GetIndexer().ByIndex(byCluster, key.String())
 	if err != nil {
@@ -285,7 +310,11 @@ func (c *Cache) startPods(ctx context.Context, pool Pool) {
 		pool: pool, cluster: Key{Namespace: pool.Namespace, Name: pool.Cluster},
 		informer: watchPods(c.client, pool), cancel: cancel, ended: make(chan struct{}),
 	}
-	onWatchError(w.informer, c.log, "pods of "+pool.Namespace+"/"+pool.Name)
+	onWatchError(w.informer, c.log, "pods of "+pool.Namespace+"/"+pool.Name, func(err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		w.problem = err
+	})
 	handler, err := onChange(w.informer, func(p *Pod) { p.ResourceVersion = "" }, func(*Pod) { c.changed(w.cluster) })
 	if err != nil {
 		panic(fmt.Sprintf("handler of an informer that has not started: %v", err))

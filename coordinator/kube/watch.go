@@ -94,11 +94,12 @@ func informerOf(
 	return informer
 }
 
-// onWatchError logs why a watch ended; the informer tries again with back-off.
-func onWatchError(informer cache.SharedIndexInformer, log *slog.Logger, what string) {
+// onWatchError logs why a watch ended, and tells; the informer tries again with back-off.
+func onWatchError(informer cache.SharedIndexInformer, log *slog.Logger, what string, tell func(error)) {
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		if ctx.Err() == nil {
 			log.Warn("watch ended", "of", what, "error", err)
+			tell(err)
 		}
 	})
 }

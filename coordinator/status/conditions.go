@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ const (
 	reasonNoBudget    = "NoForeignBudget"
 	reasonSelected    = "SelectsPods"
 	reasonUnspecified = "Unknown"
+	reasonPodsUnknown = "PodsUnknown"
 )
 
 // ReasonPodsAway is that of Ready while pods are away at rest, and of Available while
@@ -45,13 +47,28 @@ const AwayForLong = "away for longer than policy.startSeconds: "
 // wait for an object need not know this kind: an up-to-date cluster is Ready,
 // one in mid-rollout is Reconciling, and one that cannot go on is Stalled.
 func Conditions(d Decision, have []v1alpha1.Condition, generation int64) []v1alpha1.Condition {
-	list := make([]metav1.Condition, 0, len(have)+7)
+	return with(have, generation, d.DecidedAt, ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d), partitionReset(d))
+}
+
+// Unknown are the conditions of an object of which not enough is known for a decision.
+func Unknown(have []v1alpha1.Condition, why string, isStalled bool, generation int64, now time.Time) []v1alpha1.Condition {
+	ready := condition(v1alpha1.ConditionReady, false, reasonPodsUnknown, why)
+	ready.Status = metav1.ConditionUnknown
+	if !isStalled {
+		return with(have, generation, now, ready)
+	}
+	return with(have, generation, now, ready, condition(v1alpha1.ConditionStalled, true, reasonPodsUnknown, why))
+}
+
+// with are the conditions with others in the place of those of the same types.
+func with(have []v1alpha1.Condition, generation int64, at time.Time, next ...metav1.Condition) []v1alpha1.Condition {
+	list := make([]metav1.Condition, 0, len(have)+len(next))
 	for _, c := range have {
 		list = append(list, metav1.Condition(c))
 	}
-	for _, c := range []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d), partitionReset(d)} {
+	for _, c := range next {
 		c.ObservedGeneration = generation
-		c.LastTransitionTime = metav1.NewTime(d.DecidedAt)
+		c.LastTransitionTime = metav1.NewTime(at)
 		meta.SetStatusCondition(&list, c)
 	}
 	out := make([]v1alpha1.Condition, 0, len(list))

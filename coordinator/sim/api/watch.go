@@ -150,6 +150,9 @@ func (w *Watch) Claims() map[kube.Key]int {
 	return counts
 }
 
+// Missing says nothing: what there is of a database cluster is shown at once.
+func (w *Watch) Missing(kube.Key) string { return "" }
+
 // Cluster is what is known of a database cluster.
 func (w *Watch) Cluster(key kube.Key) (kube.ClusterObjects, bool) {
 	w.mu.Lock()
