@@ -47,14 +47,14 @@ var Exceptions = []Exception{
 	{
 		Name:     "a copy on it is broken, and its restart may be all that brings it back",
 		Document: "deploy/docs/policy.md",
-		Says:     "A copy that is Down on a live pod is broken, and the restart of its own pod may be all that brings it back.",
+		Says:     "A copy that stays Down on a live pod is broken, and the restart of its own pod may be all that brings it back.",
 		Skips:    []string{"I8"},
 		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.db.Ails(pod.Name) },
 	},
 	{
 		Name:     "a copy on it is not back, and nothing has gone on for long",
 		Document: "deploy/docs/policy.md",
-		Says:     "The same is true of one that is Recovering, once the rollout has made no progress for `progressSeconds`",
+		Says:     "or the rollout has made no progress for `progressSeconds` (`lastProgress` is known, and at least that long ago), and a member on it is Down or Recovering",
 		Skips:    []string{"I8"},
 		is: func(o *Oracle, pod *corev1.Pod) bool {
 			return o.db.Up(pod.Name) && !o.db.Whole(pod.Name) && o.quietFor() >= progress(o.server.Cluster(o.limits.Cluster))
