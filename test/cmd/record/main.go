@@ -43,7 +43,7 @@ type scene struct {
 }
 
 var scenes = []scene{
-	{args: []string{"rehearse", "--fault", "kill-leader@10.75s"}, parts: [][2]string{
+	{args: []string{"rehearse", "--fault", "kill-leader@9.5s"}, parts: [][2]string{
 		{"6 pods in 3 zones", "6 pods in 3 zones"},
 		{"makes the template v2", "evict pod db-5"},
 		{"go     db-4", "evict pod db-4"},
