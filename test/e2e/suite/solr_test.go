@@ -93,7 +93,8 @@ func (s *solr) upgrade(t *testing.T) {
 }
 
 // cheap: an undisturbed restart costs the API server five writes, a rollout four
-// more, and nothing is listed. The API server itself says so.
+// more. Before the guard is opened and before the pod goes the StatefulSets and the pods
+// are listed once each, live, and nothing else ever is. The API server itself says so.
 func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
 	t.Helper()
 	file, ok := s.bed.AuditLog()
@@ -107,7 +108,7 @@ func (s *solr) cheap(t *testing.T, began time.Time, restarts int) {
 	t.Logf("API server: %d writes for %d restarts, Events aside, and %d LISTs", len(spent.Writes), restarts, len(spent.Lists))
 	require.NotEmpty(t, spent.Writes)
 	require.LessOrEqual(t, len(spent.Writes), 5*restarts+4, strings.Join(spent.Writes, "\n"))
-	require.Empty(t, spent.Lists)
+	require.LessOrEqual(t, len(spent.Lists), 4*restarts, strings.Join(spent.Lists, "\n"))
 }
 
 // wellBehaved is what every undisturbed rollout must keep to.
