@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,10 +76,17 @@ func (p *process) startWith(agents Agents) {
 	require.NoError(p.w.t, err)
 }
 
+// undone answers who has undone something.
+func (c *cutOff) undone() []string {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return slices.Clone(c.by)
+}
+
 // untilUndone answers what was said of s-2 until somebody had undone something.
 func (p *process) untilUndone(c *cutOff) string {
 	words := map[string]bool{}
-	for began := time.Now(); len(c.by) == 0 && time.Since(began) < 10*time.Minute; {
+	for began := time.Now(); len(c.undone()) == 0 && time.Since(began) < 10*time.Minute; {
 		out, leads := p.pass()
 		require.True(p.w.t, leads)
 		words[out.Waits["s-2"]] = true
@@ -102,7 +110,7 @@ func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 		c := &cutOff{agents: p.agents, pod: "s-2", cut: func() bool { return time.Since(began) > 29*time.Second }}
 		p.startWith(c)
 		words := p.untilUndone(c)
-		require.Equal(t, []string{"s-0 true"}, c.by)
+		require.Equal(t, []string{"s-0 true"}, c.undone())
 		require.Contains(t, words, "; what was prepared is not undone yet: undo the prepare through s-2: cut off")
 		require.Equal(t, []string{"restore of a pod that is there, by another's agent"}, w.wrong, "by then it may be")
 		require.Empty(t, w.applied)
@@ -158,7 +166,7 @@ func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}
 		p.startWith(c)
 		p.untilUndone(c)
-		require.Equal(t, []string{"s-0 true"}, c.by)
+		require.Equal(t, []string{"s-0 true"}, c.undone())
 		require.Empty(t, w.applied)
 	})
 }
