@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,12 +55,7 @@ func (a *Actor) stillThere(ctx context.Context, at Situation) error {
 
 // charged: the pod has a claim, and so counts as away anyhow.
 func charged(at Situation, uid string) bool {
-	for i := range at.Cluster.Status.Claims {
-		if at.Cluster.Status.Claims[i].UID == uid {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(at.Cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == uid })
 }
 
 // standing adds the UIDs of the pods that nobody has deleted.
@@ -72,7 +67,7 @@ func (p *Pods) standing(ctx context.Context, selector string, there map[string]b
 			return fmt.Errorf("list pods: %w", err)
 		}
 		for i := range list.Items {
-			if pod := &list.Items[i]; stands(pod) {
+			if pod := &list.Items[i]; pod.DeletionTimestamp == nil {
 				there[string(pod.UID)] = true
 			}
 		}
@@ -81,8 +76,6 @@ func (p *Pods) standing(ctx context.Context, selector string, there map[string]b
 		}
 	}
 }
-
-func stands(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil }
 
 // stillAs compares the StatefulSets of a database with those that were decided on.
 func (s *Sets) stillAs(ctx context.Context, cluster string, at Situation) error {

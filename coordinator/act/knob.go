@@ -250,8 +250,16 @@ func (a *Actor) startPuttingBack(ctx context.Context, at Situation, record v1alp
 // restorer puts a setting back through one pod.
 type restorer func(ctx context.Context, pod Target, shared Shared, epoch int64, notAfter time.Time) (done bool, err error)
 
-// restoreShared asks one pod after the other. A former leader asks nobody.
 func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1.SharedSetting, targets []Target, by restorer) (done bool, err error) {
+	shared, notAfter := Shared{Knob: record.Knob, Undo: record.Undo}, time.Now().Add(callTimeout)
+	return a.throughOne(ctx, at, fmt.Sprintf("put %s back", record.Knob), targets, func(ctx context.Context, target Target) (bool, error) {
+		return by(ctx, target, shared, a.options.Epoch, notAfter)
+	})
+}
+
+// throughOne has one pod after the other try something, until one has answered; each has
+// its share of the time. A former leader asks nobody.
+func (a *Actor) throughOne(ctx context.Context, at Situation, what string, targets []Target, try func(context.Context, Target) (bool, error)) (done bool, err error) {
 	bounded, cancel := a.bound(ctx)
 	err = a.stillLeads(bounded, at)
 	cancel()
@@ -262,16 +270,15 @@ func (a *Actor) restoreShared(ctx context.Context, at Situation, record v1alpha1
 	case err != nil && !errors.Is(err, errChanged):
 		return false, err
 	}
-	shared, notAfter := Shared{Knob: record.Knob, Undo: record.Undo}, time.Now().Add(callTimeout)
-	err = errors.New("no agent is there to put it back")
+	err = errors.New("no agent is there to " + what)
 	for _, target := range targets {
 		bounded, cancel := context.WithTimeout(ctx, callTimeout/time.Duration(len(targets)))
-		done, err = by(bounded, target, shared, a.options.Epoch, notAfter)
+		done, err = try(bounded, target)
 		cancel()
 		if err == nil {
 			return done, nil
 		}
-		err = fmt.Errorf("put %s back through %s: %w", record.Knob, target.Pod, err)
+		err = fmt.Errorf("%s through %s: %w", what, target.Pod, err)
 		if errors.Is(err, ErrStaleEpoch) {
 			return false, err
 		}

@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -80,29 +79,8 @@ func (a *Actor) startClearing(ctx context.Context, at Situation, left v1alpha1.L
 	})
 }
 
-// undoLeftover asks one agent after the other. A former leader asks nobody.
 func (a *Actor) undoLeftover(ctx context.Context, at Situation, left v1alpha1.Leftover, targets []Target) (done bool, err error) {
-	bounded, cancel := a.bound(ctx)
-	err = a.stillLeads(bounded, at)
-	cancel()
-	switch {
-	case errors.Is(err, errDeposed):
-		a.depose()
-		return false, err
-	case err != nil && !errors.Is(err, errChanged):
-		return false, err
-	}
-	for _, target := range targets {
-		bounded, cancel := context.WithTimeout(ctx, callTimeout/time.Duration(len(targets)))
-		done, err = a.options.Agents.Restore(bounded, target, left.Claim, a.options.Epoch, left.Undo)
-		cancel()
-		if err == nil {
-			return done, nil
-		}
-		err = fmt.Errorf("undo it through %s: %w", target.Pod, err)
-		if errors.Is(err, ErrStaleEpoch) {
-			return false, err
-		}
-	}
-	return false, err
+	return a.throughOne(ctx, at, "undo it", targets, func(ctx context.Context, target Target) (bool, error) {
+		return a.options.Agents.Restore(ctx, target, left.Claim, a.options.Epoch, left.Undo)
+	})
 }

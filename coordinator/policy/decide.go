@@ -106,7 +106,7 @@ func (d *decision) look() {
 		d.outdated[d.order[i].poolPos] = d.outdated[d.order[i].poolPos] || isOutdated(d.order[i].pod)
 	}
 	for i := range d.order {
-		if c := &d.order[i]; c.rolls() && d.wouldComeBackOld(c) == nil {
+		if c := &d.order[i]; d.holdsRanks(c) {
 			lower(&d.lowest, c.pod)
 		}
 	}

@@ -77,12 +77,15 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	return found(why, "all pods of a lower rank up to date and back")
 }
 
+// holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
+func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldComeBackOld(c) == nil }
+
 // lowestBut is the lowest rank that is outdated, away or chosen, without those that wait
 // for the candidate because of the line.
 func (d *decision) lowestBut(c *candidate) *pod {
 	var low *pod
 	for i := range d.order {
-		if o := &d.order[i]; o.rolls() && d.wouldComeBackOld(o) == nil && !waitsFor(o.pod, c) {
+		if o := &d.order[i]; d.holdsRanks(o) && !waitsFor(o.pod, c) {
 			lower(&low, o.pod)
 		}
 	}

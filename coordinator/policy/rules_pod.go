@@ -278,11 +278,10 @@ func (d *decision) zonesAway(c *candidate) *finding {
 		return nil
 	}
 	zones := &b.zones
-	ownIsAway := zones.known[c.zone] || c.away
 	if c.unsettled {
 		zones = &b.handZones
-		ownIsAway = zones.known[c.zone]
 	}
+	ownIsAway := zones.known[c.zone] || c.away && !c.unsettled
 	away := zones.number()
 	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
 		return nil
