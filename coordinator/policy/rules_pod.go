@@ -315,8 +315,9 @@ func (d *decision) podsAway(c *candidate) *finding {
 		used -= b.serving // it costs nothing, but all like it at once would
 	}
 	if d.x.noAgents && d.late(c.pod) {
-		for i := range d.x.pods { // those that are not back in time wait for each other, and for themselves, no longer
-			used -= count(d.late(&d.x.pods[i]))
+		for i := range d.x.pods { // who is not back in time waits for itself, for others like it, and for those made only after it, no longer
+			p := &d.x.pods[i]
+			used -= count(d.late(p) || p.away && d.x.notYetCreated(p))
 		}
 	}
 	if c.outside || c.pool.shutdown || used+needed <= limit {

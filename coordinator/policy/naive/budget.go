@@ -68,7 +68,7 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	}
 	if w.noAgents() && w.late(c.Pod) {
 		for _, p := range w.pods {
-			if w.late(p) {
+			if w.late(p) || w.away(p) && p.Phase == policy.Missing && w.notCreatedYet(p) {
 				used--
 			}
 		}
