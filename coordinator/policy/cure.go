@@ -9,9 +9,9 @@ import (
 // that brings it back; so is one that recovers, and recovers, and is not back. Until then it
 // counts as missing in its group, or its pod as away, so others may wait for a pod that the
 // order sends after them. An order is worth less than an end: while nobody else can go or is
-// on the way, the pod goes before its turn.
+// on the way, the pod goes before its turn, and so does whom the line must free before it.
 
-// goBeforeTheirTurn: the first with a broken copy that only the order holds is taken.
+// goBeforeTheirTurn: the first with a broken copy that only the order holds is taken, or who must go before it.
 func (d *decision) goBeforeTheirTurn(held []Hold) {
 	if len(d.steps) > 0 || len(d.x.claims) > 0 {
 		return
@@ -25,13 +25,13 @@ func (d *decision) goBeforeTheirTurn(held []Hold) {
 	d.curing = true
 	explained := d.explained
 	for i := range d.order {
-		c := &d.order[i]
-		if d.isChosen[c.at] || !c.hasBroken(lasting) {
+		if !d.order[i].hasBroken(lasting) {
 			continue
 		}
+		c := d.firstByLine(&d.order[i])
 		d.needed = cost([]*candidate{c})
 		if hold, notes := d.ask(c); hold == nil {
-			held[i] = Hold{}
+			held[c.place] = Hold{}
 			d.take(c, notes)
 			if c.Name == d.explain {
 				explained = nil
@@ -40,6 +40,34 @@ func (d *decision) goBeforeTheirTurn(held []Hold) {
 		}
 	}
 	d.explained, d.curing = explained, false
+}
+
+// firstByLine is who must go before the line comes down to a pod with a broken copy: the highest of
+// those in between, unless their guards keep them.
+func (d *decision) firstByLine(c *candidate) *candidate {
+	if c.action != LowerPartition || c.forced {
+		return c
+	}
+	between := d.between(c)
+	if len(between) == 0 || d.shut(between) {
+		return c
+	}
+	for i := range d.order {
+		if d.order[i].pod == between[0] {
+			return &d.order[i]
+		}
+	}
+	return c
+}
+
+// isFirstByLine: the line comes down to a pod with a broken copy only after this one.
+func (d *decision) isFirstByLine(c *candidate) bool {
+	for i := range d.order {
+		if o := &d.order[i]; o != c && o.pool == c.pool && o.hasBroken(true) && d.firstByLine(o) == c {
+			return true
+		}
+	}
+	return false
 }
 
 // hasBroken: a copy on the live pod is down, and its member says that it waits for nothing any

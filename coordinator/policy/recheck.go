@@ -33,7 +33,7 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 			continue
 		}
 		d.needed = cost([]*candidate{c})
-		d.curing = c.hasBroken(true) // others may wait for its claim by now
+		d.curing = c.hasBroken(true) || d.isFirstByLine(c) // others may wait for its claim by now
 		hold, notes := d.ask(c)
 		if empty {
 			hold = firstOfEmptied(d.explained, s.Health.Verdict)

@@ -244,3 +244,17 @@ func TestReturned(t *testing.T) {
 		})
 	}
 }
+
+// Others wait for its claim by now, and it for nobody but them.
+func TestRecheckOfWhomTheLineFreesBeforeABrokenCopy(t *testing.T) {
+	s := scripted(t, "partition_broken_copy_below_a_higher_rank")
+	s.Cluster.Status.Claims = []Claim{{ID: "k1", Pod: "solr-1", UID: "u1", Action: LowerPartition, Phase: PhasePrepared, To: "v2"}}
+	require.Equal(t, Claimed, Decide(s).Holds[2].Rule)
+	step, hold := Recheck(s, "solr-1")
+	require.Nil(t, hold)
+	require.Equal(t, LowerPartition, step.Action)
+
+	s.Groups[0].Members[0].State = Active
+	_, hold = Recheck(s, "solr-1")
+	require.Equal(t, RankOrder, hold.Rule, "no copy is broken any more")
+}

@@ -33,6 +33,24 @@ func (w *world) nothingElseGoes() bool {
 	return len(w.chosen) == 0 && w.podsClaimed() == 0 && !slices.ContainsFunc(w.pods, w.mayComeBackAlone)
 }
 
+// inItsPlace: where it is to be freed by LowerPartition, and others are between that not
+// all guards hold back, the highest of them is asked in its place.
+func (w *world) inItsPlace(c *candidate) *candidate {
+	if between := w.between(c); w.freed(c) && len(between) > 0 && !w.heldByGuards(between) {
+		if first := find(w.order, between[0]); first != nil {
+			return first
+		}
+	}
+	return c
+}
+
+// goesBeforeItsTurn: it has a broken copy, or is asked in the place of one that has.
+func (w *world) goesBeforeItsTurn(c *candidate, stuck bool) bool {
+	return w.hasBrokenCopy(c.Pod, stuck) || slices.ContainsFunc(w.order, func(q *candidate) bool {
+		return w.hasBrokenCopy(q.Pod, stuck) && w.inItsPlace(q) == c
+	})
+}
+
 // beforeItsTurn chooses at most one pod when nothing else goes: the first of those with
 // a broken copy that passes.
 func (w *world) beforeItsTurn() *candidate {
@@ -45,9 +63,9 @@ func (w *world) beforeItsTurn() *candidate {
 		if !w.hasBrokenCopy(c.Pod, w.noProgress()) {
 			continue
 		}
-		w.early = c
-		if len(w.ask([]*candidate{c})) == 0 {
-			return c
+		w.early = w.inItsPlace(c)
+		if len(w.ask([]*candidate{w.early})) == 0 {
+			return w.early
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func (j *Judge) Ask(name string, chosen []string) policy.Hold {
 	w := j.with(chosen)
 	c := find(w.order, w.podNamed(name))
 	hold := w.holdOf(c)
-	if hold.Rule != "" && w.nothingElseGoes() && w.hasBrokenCopy(c.Pod, w.noProgress()) {
+	if hold.Rule != "" && w.nothingElseGoes() && w.goesBeforeItsTurn(c, w.noProgress()) {
 		return j.AskBeforeItsTurn(name)
 	}
 	return hold
@@ -73,7 +73,7 @@ func (w *world) holdOf(c *candidate) policy.Hold {
 func (j *Judge) BeforeItsTurn(name string) bool {
 	w := j.with(nil)
 	c := find(w.order, w.podNamed(name))
-	return w.holdOf(c).Rule != "" && w.nothingElseGoes() && w.hasBrokenCopy(c.Pod, w.noProgress())
+	return w.holdOf(c).Rule != "" && w.nothingElseGoes() && w.goesBeforeItsTurn(c, w.noProgress())
 }
 
 // Outside of the budget: broken, and taking it takes nothing away.

@@ -16,7 +16,7 @@ func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 		return nil, nil
 	}
 	w.batch = []*candidate{c}
-	if stuck := true; w.hasBrokenCopy(c.Pod, stuck) {
+	if stuck := true; w.goesBeforeItsTurn(c, stuck) {
 		w.early = c // by now others may wait for its claim
 	}
 	if rule, group, held := w.firstHold(c); held {
