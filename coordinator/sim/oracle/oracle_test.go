@@ -51,6 +51,18 @@ func TestRemovals(t *testing.T) {
 		s.look("db-0", "db-1", "db-2")
 		s.goes("db-2")
 	}
+	// outranked has a pod go before one of a lower rank, while a copy on another is broken.
+	outranked := func(pod, broken string, guarded bool) func(s *scene) {
+		return func(s *scene) {
+			s.server.Enforce = guarded
+			s.line(2)
+			s.db.Rank(pod, 1)
+			s.db.Ail(broken, "books/s1", true, false) // where it has one
+			s.wait(shown + 1)
+			s.look("db-0", "db-1", "db-2")
+			s.goes(pod)
+		}
+	}
 	// rolls has its controller take db-0 when its claim has been changed.
 	rolls := func(s *scene, change func(claim *policy.Claim)) {
 		s.server.Enforce = false
@@ -109,6 +121,10 @@ func TestRemovals(t *testing.T) {
 			s.o.Look()
 			s.goes("db-0")
 		}},
+		"a higher rank":                                     {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-1", "db-2", false)},
+		"a higher rank above a broken copy":                 {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: outranked("db-2", "db-0", false)},
+		"a higher rank above a broken copy, guarded":        {limits: Limits{Pods: 2, Shard: 1, Line: true}, broken: []string{"I8"}, story: outranked("db-2", "db-0", true)},
+		"a higher rank above a broken copy, without a line": {limits: Limits{Pods: 2, Shard: 1}, broken: []string{"I8"}, story: outranked("db-2", "db-0", false)},
 		"the primary": {limits: two, broken: []string{"I8"}, before: (*scene).primary, story: primaryGoes},
 		"the primary, and no pod has an agent": {limits: two, before: func(s *scene) {
 			s.primary()

@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
@@ -99,10 +98,10 @@ var followers = []follower{
 		},
 	},
 	{
-		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "Any other group holds when after is less than least."},
+		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "R = the room that the rest of the pod's unit needs"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			before := o.setOf(pod.Name) != o.setOf(first.Name) || workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
-			return before && o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true})
+			return before && o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true}, o.restOfUnit(pod))
 		},
 	},
 }
@@ -234,63 +233,6 @@ func (o *Oracle) uncreated(name string) bool {
 	}
 	for n := workload.First(set); n < workload.Ordinal(name); n++ {
 		if pod := o.server.Pod(workload.PodName(set, n)); pod == nil || !workload.Ready(pod) {
-			return true
-		}
-	}
-	return false
-}
-
-// belowTheLine: a pod does not work, and nobody may correct it: where no guard
-// enforces, the hold line would free those above it as well, and they may not all go
-// with it. Only a person can weigh that; the phase must say Stalled.
-func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
-	set := o.setOf(pod.Name)
-	if !o.limits.Line || o.server.Enforce || set == nil || o.server.Cluster(o.limits.Cluster).Status.Phase != policy.ClusterStalled {
-		return false
-	}
-	template := workload.Template(set)
-	line := workload.First(set) + int(workload.Partition(set)) // Kubernetes counts it from the first ordinal on
-	waits := func(n int) bool {
-		pod := o.server.Pod(workload.PodName(set, n))
-		return n < line && pod != nil && workload.Revision(pod) != template
-	}
-	n := workload.Ordinal(pod.Name)
-	if !o.wanted(pod.Name) || !waits(n) || o.db.Whole(pod.Name) {
-		return false
-	}
-	with := map[string]bool{}
-	for above := n + 1; above < workload.First(set)+int(*set.Spec.Replicas); above++ {
-		if waits(above) {
-			with[workload.PodName(set, above)] = true
-		}
-	}
-	return len(with) > 0 && o.tooMany(with)
-}
-
-// tooMany: more may be away with these pods than is allowed, or none of a shard would
-// be left.
-func (o *Oracle) tooMany(with map[string]bool) bool {
-	away, zones := 0, map[string]bool{}
-	for _, name := range o.Desired() {
-		if with[name] || !o.db.Whole(name) {
-			away++
-			if o.limits.Zones > 0 {
-				zones[o.Zone(name)] = true
-			}
-		}
-	}
-	if away > o.limits.Pods || o.limits.Zones > 0 && len(zones) > o.limits.Zones {
-		return true
-	}
-	for _, shard := range o.db.Truth() {
-		out, takes := 0, false
-		for _, c := range shard.Copies {
-			if with[c.Pod] || !c.Active {
-				out++
-			}
-			takes = takes || with[c.Pod] && c.Active
-		}
-		if out > o.limits.Shard || takes && out == len(shard.Copies) && out > 1 {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,13 +20,38 @@ import (
 // brokenBelow: db-0 does not work, and another would be freed with it.
 func brokenBelow(unguarded bool, phase policy.ClusterPhase, with string) func(s *scene) {
 	return func(s *scene) {
-		s.server.Enforce = !unguarded
-		s.line(policy.RestLine)
-		s.pod("db-0", "db-0-old")
-		s.pod(with, types.UID(with+"-old"))
+		below(s, unguarded, phase, "db-0", with)
 		s.db.Stop("db-0", false)
+	}
+}
+
+// below the line are these pods.
+func below(s *scene, unguarded bool, phase policy.ClusterPhase, pods ...string) {
+	s.server.Enforce = !unguarded
+	s.line(policy.RestLine)
+	for _, name := range pods {
+		s.pod(name, types.UID(name+"-old"))
+	}
+	cluster := s.server.Cluster("db").DeepCopy()
+	cluster.Status.Phase = phase
+	s.server.Put(api.Clusters, cluster)
+}
+
+// recoversBelow: all are below the line, and a copy on db-0 never recovers, but by a restart.
+func recoversBelow(s *scene) {
+	below(s, true, policy.ClusterStalled, "db-0", "db-1", "db-2")
+	s.db.Ail("db-0", "books/s1", true, false)
+}
+
+// zoned: db-0 does not work below the line, and the others are in another zone.
+func zoned(unit policy.Unit) func(s *scene) {
+	return func(s *scene) {
+		brokenBelow(true, policy.ClusterStalled, "db-1")(s)
+		s.old("db-2")
+		s.o.Zone = func(pod string) string { return map[bool]string{true: "a", false: "b"}[pod == "db-0"] }
 		cluster := s.server.Cluster("db").DeepCopy()
-		cluster.Status.Phase = phase
+		limit := policy.Count(int64(s.o.limits.Pods))
+		cluster.Spec.Policy.Unit, cluster.Spec.Policy.MaxUnavailable = unit, &limit
 		s.server.Put(api.Clusters, cluster)
 	}
 }
@@ -213,6 +239,15 @@ func TestWaits(t *testing.T) {
 			s.old("db-2")
 		}, stuck},
 
+		"by line, a copy recovers for ever, and the highest above it could go": {Limits{Shard: 1, Pods: 3, Line: true}, recoversBelow, stuck},
+		"by line, a copy recovers for ever, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
+			s.db.AddShard("books/s2", "db-0", "db-2")
+			recoversBelow(s)
+		}, nil},
+		"by line, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitPod), stuck},
+		"by line, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitZone), nil},
+		"by line, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(policy.UnitZone), stuck},
+
 		"the last copies would be gone":                                 {Limits{Ephemeral: true}, lost, nil},
 		"the last copies are on disks that stay":                        {Limits{}, lost, stuck},
 		"a copy serves elsewhere":                                       {Limits{Ephemeral: true}, func(s *scene) { s.fails("db-0") }, stuck},
@@ -248,6 +283,6 @@ func TestWaits(t *testing.T) {
 		"restarted, without an agent":  {Limits{}, func(s *scene) { s.agentless("db-2"); s.old("db-2") }, stuck},
 		"up to date, without an agent": {Limits{Replaced: true}, func(s *scene) { s.agentless("db-2") }, stuck},
 	} {
-		require.Equal(t, c.broken, ends(t, c.limits, false, c.story), name)
+		assert.Equal(t, c.broken, ends(t, c.limits, false, c.story), name)
 	}
 }
