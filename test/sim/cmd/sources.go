@@ -98,7 +98,17 @@ func overlay(changes []change, dir string) (string, error) {
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// infested builds this command with all bugs in its sources, and runs it.
+// build makes a program of this command with all bugs in its sources.
+func build(changes []change, dir string) (string, error) {
+	path, err := overlay(changes, dir)
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "sim")
+	return binary, execute("go", "build", "-overlay", path, "-o", binary, "./test/sim/cmd")
+}
+
+// infested builds that and runs it.
 func infested(args ...string) error {
 	changes, err := parse(list)
 	if err != nil {
@@ -109,19 +119,18 @@ func infested(args ...string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	path, err := overlay(changes, dir)
+	binary, err := build(changes, dir)
 	if err != nil {
 		return err
 	}
-	binary := filepath.Join(dir, "sim")
-	for _, command := range []*exec.Cmd{
-		exec.Command("go", "build", "-overlay", path, "-o", binary, "./test/sim/cmd"),
-		exec.Command(binary, append([]string{"-infested"}, args...)...),
-	} {
-		command.Stdout, command.Stderr = os.Stdout, os.Stderr
-		if err := command.Run(); err != nil {
-			return fmt.Errorf("%s: %w", command.Args[0], err)
-		}
+	return execute(binary, append([]string{"-infested"}, args...)...)
+}
+
+func execute(program string, args ...string) error {
+	command := exec.Command(program, args...)
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s: %w", program, err)
 	}
 	return nil
 }

@@ -1,24 +1,19 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// Every bug in the list still fits the sources.
+// Every bug in the list still fits the sources, which compile with all of them.
 func TestBugsApply(t *testing.T) {
 	t.Chdir("../../..")
 	changes, err := parse(list)
 	require.NoError(t, err)
 	require.Greater(t, len(changes), 20)
-	path, err := overlay(changes, t.TempDir())
+	_, err = build(changes, t.TempDir())
 	require.NoError(t, err)
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Contains(t, string(text), filepath.Join("policy", "budget.go"))
 }
 
 func TestBugsThatDoNotFit(t *testing.T) {
