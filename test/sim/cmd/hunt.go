@@ -68,12 +68,11 @@ func hunt(h Hunt) error {
 			continue
 		}
 		tried++
-		p.plant()
 		hint := known[p.name]
 		if h.Fresh {
 			hint = 0
 		}
-		seed, b, others, err := p.track(order(hint, h.Seeds))
+		seed, b, others, err := p.find(order(hint, h.Seeds))
 		switch {
 		case err != nil:
 			return err
@@ -112,6 +111,29 @@ func hunt(h Hunt) error {
 // pods are replaced.
 func (p prey) world() run.Options {
 	return run.Options{Bug: p.bug, Enough: p.noticed, Replace: strings.Contains(p.finds, " V1 ") || strings.Contains(p.finds, " V2 ")}
+}
+
+// find tracks the bug to a seed that breaks nothing without it: a bug in the sources that
+// takes part before it is planted, or a seed that is known to break, would find all of them.
+func (p prey) find(seeds []uint64) (uint64, oracle.Break, map[string]int, error) {
+	for {
+		p.plant()
+		seed, broken, others, err := p.track(seeds)
+		if err != nil || seed == 0 {
+			return 0, broken, others, err
+		}
+		planted("")
+		healthy := prey{finds: p.finds}
+		r, err := run.Seed(seed, healthy.world())
+		if err != nil {
+			return 0, broken, others, err
+		}
+		if !slices.ContainsFunc(r.Breaks, p.noticed) {
+			return seed, broken, others, nil
+		}
+		fmt.Fprintf(os.Stderr, "seed %d breaks %s without a bug, too\n", seed, broken.Invariant)
+		seeds = seeds[slices.Index(seeds, seed)+1:]
+	}
 }
 
 // plant has the bug take part if it is in the sources, and no other one.
