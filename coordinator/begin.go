@@ -85,9 +85,9 @@ func (s *session) exists() bool { return slices.Contains(s.options.Cache.Cluster
 
 // takeOver makes the cluster ours in a new epoch.
 func (s *session) takeOver(ctx context.Context) (act.Taken, error) {
-	ctx, cancel := s.bound(ctx)
-	defer cancel()
-	live, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Get(ctx, s.key.Name, metav1.GetOptions{})
+	bounded, cancel := s.bound(ctx)
+	live, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).Get(bounded, s.key.Name, metav1.GetOptions{})
+	cancel()
 	if apierrors.IsNotFound(err) {
 		return act.Taken{}, errOver
 	}
@@ -95,7 +95,7 @@ func (s *session) takeOver(ctx context.Context) (act.Taken, error) {
 		return act.Taken{}, fmt.Errorf("read the DatabaseCluster: %w", err)
 	}
 	seen := s.options.Agents.State(s.key).Epoch()
-	taken, err := act.TakeOver(ctx, s.options.Clusters, s.options.Kubernetes, live, seen)
+	taken, err := act.TakeOver(ctx, s.options.Clusters, s.options.Kubernetes, live, seen, s.bound)
 	if err != nil {
 		return act.Taken{}, err
 	}

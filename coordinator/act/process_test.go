@@ -84,7 +84,7 @@ func (p *process) start() error {
 		if err != nil {
 			return err
 		}
-		taken, err := TakeOver(p.ctx, p.client.Clusters, p.client.Kubernetes, cluster, 0)
+		taken, err := TakeOver(p.ctx, p.client.Clusters, p.client.Kubernetes, cluster, 0, context.WithCancel)
 		if apierrors.IsConflict(err) {
 			continue
 		}

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -66,13 +67,13 @@ func TestTakeOverGoesAboveTheHighestEpochSeen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		c := w.server.Client(nil)
 		cluster, _ := w.server.Cluster(namespace, name)
-		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 41)
+		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 41, context.WithCancel)
 		require.NoError(t, err)
 		require.EqualValues(t, 42, taken.Cluster.Status.Epoch)
 
-		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0)
+		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0, context.WithCancel)
 		require.True(t, apierrors.IsConflict(err), "an older object must not be enough: %v", err)
-		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, taken.Cluster, 1<<60)
+		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, taken.Cluster, 1<<60, context.WithCancel)
 		require.ErrorIs(t, err, ErrEpochsUsedUp)
 	})
 }
@@ -91,7 +92,7 @@ func TestTakeOverTellsWhoStands(t *testing.T) {
 		cluster.Status.Claims[1].UID = "of-its-predecessor"
 		require.NoError(t, c.Kubernetes.CoreV1().Pods(namespace).Delete(t.Context(), w.pods[2], metav1.DeleteOptions{}))
 
-		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0)
+		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0, context.WithCancel)
 		require.NoError(t, err)
 		require.True(t, taken.Standing[uid(0)])
 		require.False(t, taken.Standing[uid(1)], "another pod has its name")
@@ -114,7 +115,7 @@ func TestAgentOfALaterEpochDeposes(t *testing.T) {
 
 		cluster, _ := w.server.Cluster(namespace, name)
 		c := w.server.Client(nil)
-		_, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 7)
+		_, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 7, context.WithCancel)
 		require.NoError(t, err)
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
@@ -187,7 +188,7 @@ func TestTakeOverLeavesAGuardThatChanges(t *testing.T) {
 		cluster = cluster.DeepCopy()
 		object, _ := w.server.Pod(namespace, "s-0")
 		cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-0", UID: string(object.UID), Phase: policy.PhaseOpened}}
-		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0)
+		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0, context.WithCancel)
 		require.NoError(t, err)
 		require.True(t, taken.Standing[string(object.UID)])
 		require.Equal(t, 2, patches)

@@ -58,7 +58,7 @@ func (l *leader) lead(ctx context.Context) {
 		cancel()
 		return
 	}
-	taken, err := act.TakeOver(ctx, clusters{l: l}, client{l: l, taking: true}, live, 0)
+	taken, err := act.TakeOver(ctx, clusters{l: l}, client{l: l, taking: true}, live, 0, context.WithCancel)
 	if err != nil {
 		cancel()
 		return

@@ -1,0 +1,106 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Bound gives one request a deadline of its own.
+type Bound func(context.Context) (context.Context, context.CancelFunc)
+
+const (
+	// touchesAtOnce is how many claims are taken over beside each other.
+	touchesAtOnce = 16
+	// touchTries is how often a request is sent that gets no answer in its time.
+	touchTries = 3
+)
+
+// toucher changes what claims are about, so that late writes of the former leader fail.
+type toucher struct {
+	pods  *Pods
+	sets  *Sets
+	epoch int64
+	bound Bound
+}
+
+// touchAll takes over the claims, and answers the UIDs of the pods that stand. The
+// first failure ends it.
+func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing map[string]bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	standing = map[string]bool{}
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	turns := make(chan struct{}, touchesAtOnce)
+	for _, claim := range claims {
+		running.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			stands, known, err := t.touch(ctx, claim)
+			if err != nil {
+				cancel(fmt.Errorf("take over claim %s: %w", claim.ID, err))
+				return
+			}
+			if known {
+				mu.Lock()
+				standing[claim.UID] = stands
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return standing, context.Cause(ctx)
+}
+
+// touch takes one claim over. Whether its pod stands is not known of one that is gone.
+func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands, known bool, err error) {
+	var pod Seen
+	err = t.try(ctx, func(ctx context.Context) (err error) {
+		pod, err = t.pods.touch(ctx, claim.Pod, claim.UID, t.epoch)
+		return err
+	})
+	switch {
+	case err == nil:
+		stands, known = !pod.Leaving, true
+		if pod.Guard == v1alpha1.GuardOpen && !pod.Leaving {
+			// Who finds that it has changed, or cannot tell, leaves it to the actor's first look.
+			bounded, cancel := t.bound(ctx)
+			_, _ = t.pods.shut(bounded, pod)
+			cancel()
+		}
+	case !errors.Is(err, errGone) && !errors.Is(err, errConflict):
+		return false, false, err
+	}
+	if claim.Action != policy.LowerPartition {
+		return stands, known, nil
+	}
+	// A late write must not move the line that this claim waits for.
+	pool := claim.Pod[:max(0, strings.LastIndexByte(claim.Pod, '-'))]
+	err = t.try(ctx, func(ctx context.Context) error {
+		_, err := t.sets.touch(ctx, pool, t.epoch)
+		return err
+	})
+	if err != nil && !errors.Is(err, errSetChanged) {
+		return false, false, err
+	}
+	return stands, known, nil
+}
+
+// try sends a request that may be repeated, and once more when it has had no answer in its time.
+func (t toucher) try(ctx context.Context, request func(context.Context) error) (err error) {
+	for range touchTries {
+		bounded, cancel := t.bound(ctx)
+		err = request(bounded)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
