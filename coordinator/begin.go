@@ -43,12 +43,13 @@ func (s *session) lead(ctx context.Context) error {
 	s.turn, _ = s.turns.ask(s.lookedAt, s.key, len(objects.Pods), false)
 	s.turnOver = !s.turn
 	s.reporting, s.turnOver = s.turn, false
+	facts := engineFacts(s.newest.Spec.Engine)
 	s.actor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
-		EvacuatesOthers: engineFacts(s.newest.Spec.Engine).EvacuatesOthers,
-		Bound:           s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
+		EvacuatesOthers: facts.EvacuatesOthers, OwnAgentOnly: facts.OwnAgentOnly,
+		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
 		Grant: func(open int) bool { return s.fleet.grant(s.key, open) }, NewID: s.options.NewID,
 	})
 	if err != nil {

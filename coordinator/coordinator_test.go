@@ -250,12 +250,7 @@ func TestAdoption(t *testing.T) {
 		require.Empty(t, w.gone())
 		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.NeedsApproval }), "%+v", db.status().Holds)
 
-		clusters := w.admin.Clusters.DatabaseClusters(namespace)
-		cluster, err := clusters.Get(t.Context(), "search", metav1.GetOptions{})
-		require.NoError(t, err)
-		cluster.Status.Approvals = []policy.Approval{{What: policy.ApprovedAdopt, By: "a person", At: policy.At(time.Now())}}
-		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
-		require.NoError(t, err)
+		db.approveAdoption()
 		most := 0
 		for range 3000 {
 			time.Sleep(100 * time.Millisecond)

@@ -98,6 +98,9 @@ type Facts struct {
 	SameMinor bool
 	// EvacuatesOthers: any member can empty another one whose process does not run.
 	EvacuatesOthers bool
+	// OwnAgentOnly: for a member that leads only its own agent can hand over, and more
+	// than an election would be lost without.
+	OwnAgentOnly bool
 	// NamedByPod: a member's name is that of its pod.
 	NamedByPod bool
 	// Unlisted: members need not know of each other, but for one that leads. While no

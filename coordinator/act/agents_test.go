@@ -36,7 +36,7 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 		a.w.mu.Lock()
 		defer a.w.mu.Unlock()
 		pod, ok := a.w.server.Pod(namespace, to.Pod)
-		if !ok || string(pod.UID) != to.UID || a.w.stranded[pod.UID] || a.w.agentless && epoch > 0 {
+		if !ok || string(pod.UID) != to.UID || a.w.stranded[pod.UID] || a.w.bare[pod.UID] || a.w.agentless && epoch > 0 {
 			return errors.New("no agent is there")
 		}
 		if epoch > 0 {
@@ -105,7 +105,7 @@ func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byt
 func (a *agents) Relieve(ctx context.Context, to Target, order Order, member string) (p Progress, err error) {
 	err = a.call(ctx, "relieve", to, order.Epoch, func() error {
 		a.w.relieved = append(a.w.relieved, member+" by "+to.Pod)
-		p = Progress{State: policy.DrainPrepared}
+		p = a.w.relieve(member)
 		return nil
 	})
 	return p, err

@@ -36,6 +36,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	if where == Here {
 		r.shown()
 		a.lookAgain(at, claim, r)
+		a.lookAtRelieved(at, claim, r)
 		c.Heard = r.heard
 		c.GiveUp = r.giveUp != ""
 	}
@@ -58,7 +59,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		first = ahead(at.Snapshot, claim)
 	}
 	c.Behind = len(first) > 0
-	c.Alone = where == Here && !prepares(claim) && alone(at, claim)
+	c.Alone = where == Here && !prepares(claim) && a.alone(at, claim)
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
 	c.Vanished = where == Gone && vanished(at.Snapshot, claim)
 	if !c.Vanished {

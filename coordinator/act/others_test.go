@@ -33,7 +33,7 @@ func newStrandedWorld(t *testing.T) *world {
 
 // names are those that the database has for the pods.
 func (w *world) names() map[string]string {
-	if w.stranded == nil {
+	if w.stranded == nil && w.bare == nil {
 		return nil
 	}
 	names := map[string]string{}

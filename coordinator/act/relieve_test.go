@@ -2,12 +2,20 @@ package act
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -24,13 +32,13 @@ func adopting() (Situation, policy.Claim) {
 
 func TestANeighbourHandsOverUpdatedOnesFirst(t *testing.T) {
 	at, claim := adopting()
-	require.True(t, alone(at, claim))
+	require.True(t, new(Actor).alone(at, claim))
 	require.Equal(t, []Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, relievers(at, claim))
 
 	at.Snapshot.Pods[2].Report.Member = policy.NotLive
 	at.Snapshot.Pods[1].Phase = policy.Started
 	require.Empty(t, relievers(at, claim))
-	require.False(t, alone(at, claim), "there are agents, but none that can")
+	require.False(t, new(Actor).alone(at, claim), "there are agents, but none that can")
 }
 
 func TestWhoIsNotAlone(t *testing.T) {
@@ -44,7 +52,7 @@ func TestWhoIsNotAlone(t *testing.T) {
 	} {
 		at, claim := adopting()
 		change(&at, &claim)
-		require.False(t, alone(at, claim), name)
+		require.False(t, new(Actor).alone(at, claim), name)
 	}
 }
 
@@ -63,7 +71,7 @@ func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
 	a := &Actor{options: Options{Agents: unrelieved{&agents{}}}}
 	for _, began := range []time.Time{{}, time.Now(), time.Now().Add(-time.Hour)} {
 		r := run{prepareBegan: began}
-		a.relieve(t.Context(), at, claim)(&r)
+		a.relieve(t.Context(), at, claim, r)(&r)
 		require.False(t, r.heard.Relieved)
 		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
 		require.Equal(t, policy.Vetoed, r.rest)
@@ -80,6 +88,194 @@ func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 	for i := range at.Snapshot.Pods {
 		at.Snapshot.Pods[i].Agent = false
 	}
-	require.True(t, alone(at, claim))
+	require.True(t, new(Actor).alone(at, claim))
 	require.Empty(t, relievers(at, claim))
+}
+
+// adopt makes s-2 a pod that ran before agents did.
+func (w *world) adopt() {
+	object, _ := w.server.Pod(namespace, "s-2")
+	w.bare = map[types.UID]bool{object.UID: true}
+	clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
+	cluster, err := clusters.Get(w.t.Context(), name, metav1.GetOptions{})
+	require.NoError(w.t, err)
+	cluster.Spec.Update.Adopt = policy.AdoptAllow
+	_, err = clusters.Update(w.t.Context(), cluster, metav1.UpdateOptions{})
+	require.NoError(w.t, err)
+}
+
+// relieve is what a neighbour does for a pod without an agent. The world is locked.
+func (w *world) relieve(member string) Progress {
+	object, ok := w.server.Pod(namespace, strings.TrimPrefix(member, "n-"))
+	if !ok {
+		return Progress{State: policy.DrainPrepared}
+	}
+	w.prepared[string(object.UID)] = true
+	return w.handOver(Target{UID: string(object.UID)}, 2)
+}
+
+// Somebody makes a pod that was relieved the leader again at any moment before it is
+// removed: it is relieved again, and never goes as the leader.
+func TestAPodThatLeadsAgainIsRelievedAgain(t *testing.T) {
+	for at := 1; at < 25; at++ {
+		inWorld(t, func(t *testing.T, w *world) {
+			w.adopt()
+			w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
+			calls, given := 0, false
+			var p *process
+			before := func(what string) (func() error, error) {
+				if calls++; calls >= at && !given && !strings.HasPrefix(what, "evict") {
+					given = w.handBack()
+				}
+				return p.count(what)
+			}
+			p = newProcess(w, 0, false)
+			p.agents.before = before
+			p.client = w.server.Client(func(c kubetest.Call) (func() error, error) { return before(c.Verb + " " + c.Resource) })
+			p.run(5 * time.Minute)
+			w.requireRolled(1)
+			require.True(t, given)
+			require.NotEmpty(t, w.relieved)
+		})
+	}
+}
+
+// neighbours are agents of which some do not answer.
+type neighbours struct {
+	Agents
+	silent  []string
+	answers policy.DrainState
+	asked   []string
+}
+
+func (n *neighbours) Relieve(ctx context.Context, to Target, _ Order, _ string) (Progress, error) {
+	n.asked = append(n.asked, to.Pod)
+	if slices.Contains(n.silent, to.Pod) {
+		<-ctx.Done()
+		return Progress{}, ctx.Err()
+	}
+	return Progress{State: n.answers, Detail: "1 left"}, nil
+}
+
+func (n *neighbours) Unaided(context.Context, Target, Order) (Progress, error) {
+	return Progress{}, errors.New("the database asks for credentials")
+}
+
+// One silent neighbour decides nothing: the next one is asked. Where none answers, a pod goes
+// as it is that others would follow in a moment; one for which only its own agent could
+// hand over stays, and says so.
+func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
+	both, prepared := []string{"s-1", "s-2"}, policy.DrainPrepared
+	nobody := func(at *Situation) {
+		at.Snapshot.Pods[1].Report.Member, at.Snapshot.Pods[2].Phase = policy.NotLive, policy.Started
+	}
+	first := func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[2].Agent = false, false }
+	for name, c := range map[string]struct {
+		own     bool
+		silent  []string
+		answers policy.DrainState
+		change  func(*Situation)
+		alone   bool
+		asked   []string
+		by      string // who has answered
+		stays   string // why
+	}{
+		"one is silent":                      {false, both[1:], prepared, nil, true, []string{"s-2", "s-1"}, "s-1", ""},
+		"one is silent, and it may lead":     {true, both[1:], prepared, nil, true, []string{"s-2", "s-1"}, "s-1", ""},
+		"all are silent":                     {false, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", ""},
+		"all are silent, and it may lead":    {true, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", "through s-2: context deadline exceeded"},
+		"it takes for ever":                  {false, nil, policy.DrainPreparing, nil, true, nil, "", ""},
+		"it takes for ever, and it may lead": {true, nil, policy.DrainPreparing, nil, true, nil, "", "has said that it may go: 1 left"},
+		"nobody is well":                     {false, nil, prepared, nobody, false, nil, "", ""},
+		"nobody is well, and it may lead":    {true, nil, prepared, nobody, true, nil, "", nobodyKnows},
+		"its name is not known":              {false, nil, prepared, func(at *Situation) { at.Names = nil }, false, nil, "", ""},
+		"its name is not known, may lead":    {true, nil, prepared, func(at *Situation) { at.Names = nil }, true, nil, "", nameUnknown},
+		"it is the first":                    {false, nil, prepared, first, true, nil, "", ""},
+		"it is the first, and it may lead":   {true, nil, prepared, first, true, nil, "", ""},
+		"who has an agent is away for a moment": {true, nil, prepared, func(at *Situation) {
+			first(at)
+			at.Snapshot.Pods[2].Phase = policy.Missing
+		}, true, nil, "", nobodyKnows},
+		"it serves no more for a moment": {true, nil, prepared, func(at *Situation) { at.Snapshot.Pods[0].Phase = policy.Started }, true, []string{"s-2"}, "s-2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				at, claim := adopting()
+				at.Cluster = &v1alpha1.DatabaseCluster{}
+				if c.change != nil {
+					c.change(&at)
+				}
+				agents := &neighbours{silent: c.silent, answers: c.answers}
+				a := &Actor{log: slog.New(slog.DiscardHandler), options: Options{Agents: agents, OwnAgentOnly: c.own}}
+				require.Equal(t, c.alone, a.alone(at, claim))
+				if !c.alone {
+					return
+				}
+				var r run
+				for began := time.Now(); !r.heard.Relieved && r.giveUp == ""; time.Sleep(time.Until(r.retryAt)) {
+					require.Less(t, time.Since(began), 2*relieveFor)
+					a.relieve(t.Context(), at, claim, r)(&r)
+				}
+				require.Equal(t, c.by, r.relievedBy)
+				require.Equal(t, c.stays != "", r.giveUp != "", r.giveUp)
+				require.Equal(t, c.stays != "", r.rest == policy.Vetoed)
+				require.Contains(t, r.giveUp, c.stays)
+				if c.asked != nil {
+					require.Equal(t, c.asked, agents.asked[:min(len(c.asked), len(agents.asked))])
+				}
+			})
+		})
+	}
+}
+
+// A pod that was broken when it was claimed, and serves again, may be the primary.
+func TestABrokenPodThatServesAgainMustBeAnswered(t *testing.T) {
+	at, claim := adopting()
+	claim.Reason = policy.ReasonFailed
+	a := &Actor{options: Options{OwnAgentOnly: true}}
+	require.True(t, a.alone(at, claim))
+	at.Snapshot.Pods[0].Phase = policy.Started
+	require.False(t, a.alone(at, claim), "a correction must get through")
+}
+
+// Where an engine lets a pod go though it leads, because others are elected, it is asked
+// twice and no more.
+func TestAPodThatMayGoAsTheLeaderIsRelievedTwice(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.adopt()
+		object, _ := w.server.Pod(namespace, "s-2")
+		w.onLook = func(s *policy.Snapshot) {
+			for i := range s.Groups[0].Members {
+				m := &s.Groups[0].Members[i]
+				m.Leader = m.Leader && !w.bare[object.UID] || m.Pod == "s-2" && w.live[object.UID]
+			}
+		}
+		newProcess(w, 0, false).run(5 * time.Minute)
+		w.requireRolled(1)
+		require.Len(t, w.relieved, 2)
+	})
+}
+
+// Somebody makes it the leader again and again: where only an answer frees it, it stays.
+func TestAReliefThatNeverLasts(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		at, claim := adopting()
+		at.Snapshot.Groups = []policy.Group{{ID: "primary", Members: []policy.Member{
+			{Pod: "s-0", State: policy.Active}, {Pod: "s-1", State: policy.Active, Eligible: true}}}}
+		led := &at.Snapshot.Groups[0].Members[0].Leader
+		a := &Actor{log: slog.New(slog.DiscardHandler), options: Options{OwnAgentOnly: own}}
+		var r run
+		for r.giveUp == "" {
+			r.relieved("s-1")
+			for _, *led = range []bool{false, true} {
+				r.heard.Observed = true
+				a.lookAtRelieved(at, claim, &r)
+			}
+			if r.heard.Relieved {
+				break
+			}
+		}
+		require.Equal(t, own, r.giveUp != "")
+		require.Equal(t, maxLapses+1, r.lapses)
+	}
 }

@@ -69,6 +69,12 @@ type run struct {
 	// overdue: the pod goes unprepared, because its time is up and the spec says so;
 	// spared: because it is broken by now.
 	overdue, spared bool
+	// passedOver is how many agents gave no answer when they were asked to hand over for
+	// the pod, relievedBy the one that has; empty: none, and retained are the groups that it
+	// still led after that.
+	passedOver int
+	relievedBy string
+	retained   map[string]bool
 	// byOthers: another pod's agent has emptied the pod.
 	byOthers bool
 	// inherited: the claim is a predecessor's.

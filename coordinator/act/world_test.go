@@ -66,6 +66,8 @@ type world struct {
 	// can empty them. nil: nobody empties others.
 	stranded map[types.UID]bool
 
+	// bare are the pods that have no agent yet, by UID, while others have.
+	bare map[types.UID]bool
 	// agentless: no pod has an agent any more.
 	agentless bool
 	// plain: the database asks for no credentials.
@@ -233,6 +235,9 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 			if w.stranded[object.UID] && object.DeletionTimestamp == nil {
 				p.Phase, p.Problem, p.Report, p.Node = policy.Pending, policy.Unschedulable, nil, ""
 			}
+		}
+		if ok && w.bare[object.UID] {
+			p.Agent, p.Report.Self = false, false
 		}
 		if w.agentless {
 			p.Agent, p.Report, p.Since = false, nil, policy.At(time.Now().Add(-time.Minute)) // and so soaked

@@ -35,7 +35,7 @@ func (e *Engine) Facts() engines.Facts { return FactsOf(e.options.Flavor) }
 
 // FactsOf a flavor. Empty: of MySQL.
 func FactsOf(flavor Flavor) engines.Facts {
-	f := engines.Facts{Name: string(cmp.Or(flavor, MySQL)), SettleSeconds: 5, Unlisted: true}
+	f := engines.Facts{Name: string(cmp.Or(flavor, MySQL)), SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}
 	if flavor != MariaDB {
 		f.MaxMajorStep, f.MinSource = 1, map[int]string{9: "8.4.0"}
 	}
