@@ -3,6 +3,8 @@ package act
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,26 +40,34 @@ func (w *world) handOver(to Target, rounds int) Progress {
 	return Progress{State: policy.DrainPreparing, Detail: "still leads books/1"}
 }
 
+// handingBack is a process during which that happens once, at the given request or soon after.
+func (w *world) handingBack(at int) (p *process, given *atomic.Bool) {
+	var mu sync.Mutex
+	calls, given := 0, new(atomic.Bool)
+	before := func(what string) (func() error, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if calls++; calls >= at && !given.Load() && !strings.HasPrefix(what, "evict") {
+			given.Store(w.handBack())
+		}
+		return p.count(what)
+	}
+	p = newProcess(w, 0, false)
+	p.agents.before = before
+	p.client = w.server.Client(func(c kubetest.Call) (func() error, error) { return before(c.Verb + " " + c.Resource) })
+	return p, given
+}
+
 // Somebody makes a prepared pod the leader again at any moment before it is removed:
 // it is prepared again, and never goes as the leader.
 func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
-			calls, given := 0, false
-			var p *process
-			before := func(what string) (func() error, error) {
-				if calls++; calls >= at && !given && !strings.HasPrefix(what, "evict") {
-					given = w.handBack()
-				}
-				return p.count(what)
-			}
-			p = newProcess(w, 0, false)
-			p.agents.before = before
-			p.client = w.server.Client(func(c kubetest.Call) (func() error, error) { return before(c.Verb + " " + c.Resource) })
+			p, given := w.handingBack(at)
 			p.run(5 * time.Minute)
 			w.requireRolled(1)
-			require.True(t, given)
+			require.True(t, given.Load())
 		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -121,20 +120,10 @@ func TestAPodThatLeadsAgainIsRelievedAgain(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.adopt()
 			w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
-			calls, given := 0, false
-			var p *process
-			before := func(what string) (func() error, error) {
-				if calls++; calls >= at && !given && !strings.HasPrefix(what, "evict") {
-					given = w.handBack()
-				}
-				return p.count(what)
-			}
-			p = newProcess(w, 0, false)
-			p.agents.before = before
-			p.client = w.server.Client(func(c kubetest.Call) (func() error, error) { return before(c.Verb + " " + c.Resource) })
+			p, given := w.handingBack(at)
 			p.run(5 * time.Minute)
 			w.requireRolled(1)
-			require.True(t, given)
+			require.True(t, given.Load())
 			require.NotEmpty(t, w.relieved)
 		})
 	}
