@@ -317,7 +317,7 @@ func TestGalera(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	require.Equal(t, map[int]string{9: "8.4.0"}, newEngine(nil, Options{}).Facts().MinSource)
-	require.Equal(t, engines.Facts{Name: "MariaDB", SettleSeconds: 5, Unlisted: true}, newEngine(nil, Options{Flavor: MariaDB}).Facts())
+	require.Equal(t, engines.Facts{Name: "MariaDB", SettleSeconds: 5, Unlisted: true, OwnAgentOnly: true}, newEngine(nil, Options{Flavor: MariaDB}).Facts())
 }
 
 // TestAdoptedBeforeTheirPrimary: replicas have agents, and the primary gets its own last.
