@@ -189,7 +189,7 @@ func (p *pod) howAway() string { return cmp.Or(p.awayWhy, "chosen") }
 // choose charges a pod that a pass has chosen. A pod that is away already
 // costs nothing more.
 func (b *ledger) choose(p *pod) {
-	b.byHand++
+	b.byHand += count(p.claim == nil) // a broken successor is counted by its claim
 	b.handZones.add(p)
 	if p.away {
 		b.serving -= count(p.serves)

@@ -147,7 +147,7 @@ func (d *decision) countCanary(p *pod) {
 		return
 	}
 	current := p.Phase != Missing && p.Revision == to
-	if current || p.claim != nil && p.claim.To == to {
+	if current || p.claim != nil && p.claim.To == to && p.claim.Action != Remove {
 		d.canary[p.poolPos].gone++
 	}
 	if current && !p.away {
@@ -230,7 +230,7 @@ func (d *decision) take(c *candidate, notes []string) {
 		lower(&d.lowest, c.pod)
 		lower(&d.lowAway, c.pod)
 	}
-	if isOutdated(c.pod) {
+	if isOutdated(c.pod) && !c.bringsNoUpdate() {
 		d.canary[c.poolPos].chosen++
 	}
 	d.isChosen[c.at] = true

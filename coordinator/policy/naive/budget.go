@@ -30,6 +30,17 @@ func (w *world) leftOpenNotChosen() int {
 	return n
 }
 
+// byHand is H: pods claimed, unknown ones, too, or chosen.
+func (w *world) byHand() int {
+	n := len(w.unknownClaims())
+	for _, p := range w.pods {
+		if w.claimed(p) || w.isChosen(p) {
+			n++
+		}
+	}
+	return n
+}
+
 // needed is R: the room that the rest of the pod's unit needs, itself included:
 // those desired that are neither away nor outside the budget. One that is not
 // desired needs room only for itself. What was reserved for one that is then held
@@ -62,7 +73,7 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	case w.away(c.Pod) && w.servesLeftOpen(c.Pod):
 		return used-w.leftOpenNotChosen()+max(needed, 1) > limit
 	case w.awayNotSettled(c.Pod) && !w.noAgents():
-		return w.podsClaimed()+len(w.chosen) >= limit
+		return w.byHand() >= limit
 	case w.away(c.Pod) && !w.noAgents():
 		return false
 	}

@@ -233,7 +233,8 @@ func (w *world) waitsForCanary(c *candidate) bool {
 		}
 		claim := w.claim(p)
 		updated := w.desired(p) && w.onRevision(p)
-		if updated || w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision || w.isChosen(p) && w.outdated(p) {
+		onItsWay := w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
+		if updated || onItsWay || w.isChosen(p) && w.outdated(p) && !w.bringsNoUpdate(find(w.chosen, p)) {
 			gone++
 		}
 		if updated && !w.away(p) && w.settledFor(p, float64(w.spec.Update.Canary.SoakSeconds)) {
