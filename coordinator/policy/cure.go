@@ -24,13 +24,21 @@ func (d *decision) goBeforeTheirTurn(held []Hold) {
 	}
 	d.curing = true
 	explained := d.explained
+	var counting *decision
 	for i := range d.order {
-		if !d.order[i].hasBroken(lasting) {
+		if !d.goesEarly(&d.order[i], lasting) {
 			continue
 		}
-		c := d.firstByLine(&d.order[i])
-		d.needed = cost([]*candidate{c})
-		if hold, notes := d.ask(c); hold == nil {
+		c, asked := d.firstByLine(&d.order[i]), d
+		if d.x.standsUnready(c.pod) {
+			if counting == nil {
+				counting = d.countingUnready()
+			}
+			asked = counting
+		}
+		asked.needed = cost([]*candidate{c})
+		if hold, notes := asked.ask(&asked.order[c.place]); hold == nil {
+			d.retry(asked.retryAt)
 			held[c.place] = Hold{}
 			d.take(c, notes)
 			if c.Name == d.explain {
@@ -60,10 +68,15 @@ func (d *decision) firstByLine(c *candidate) *candidate {
 	return c
 }
 
-// isFirstByLine: the line comes down to a pod with a broken copy only after this one.
+// goesEarly: the pod may go before its turn.
+func (d *decision) goesEarly(c *candidate, lasting bool) bool {
+	return c.hasBroken(lasting) || d.x.standsUnready(c.pod)
+}
+
+// isFirstByLine: the line comes down to a pod that may go early only after this one.
 func (d *decision) isFirstByLine(c *candidate) bool {
 	for i := range d.order {
-		if o := &d.order[i]; o != c && o.pool == c.pool && o.hasBroken(true) && d.firstByLine(o) == c {
+		if o := &d.order[i]; o != c && o.pool == c.pool && d.goesEarly(o, true) && d.firstByLine(o) == c {
 			return true
 		}
 	}

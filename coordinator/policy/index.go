@@ -71,6 +71,7 @@ type pod struct {
 	awayWhy string
 	// unsettled: it is away for that alone, and mostly serves or will in a moment.
 	unsettled bool
+	notInTime bool      // live, and not Ready in time
 	serves    bool      // away only because its controller may take it
 	soakTill  time.Time // when it stops being away, if soaking is all that is missing
 
@@ -283,6 +284,7 @@ func (x *index) judgePods() {
 		p.counted = p.awayWhy == ""
 		p.away = !p.counted && (p.desired || p.claim != nil)
 		p.unsettled = p.unsettled && p.away
+		p.notInTime = p.away && x.standsUnready(p)
 		x.onDuty[i] = p.counted
 	}
 }

@@ -33,7 +33,10 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 			continue
 		}
 		d.needed = cost([]*candidate{c})
-		d.curing = c.hasBroken(true) || d.isFirstByLine(c) // others may wait for its claim by now
+		d.curing = d.goesEarly(c, true) || d.isFirstByLine(c) // others may wait for its claim by now
+		if d.x.standsUnready(c.pod) {
+			d.x.countUnready()
+		}
 		hold, notes := d.ask(c)
 		if empty {
 			hold = firstOfEmptied(d.explained, s.Health.Verdict)

@@ -39,6 +39,9 @@ func (d *decision) retryHeld() {
 		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
 			d.retry(p.Since.Add(d.x.startSeconds()))
 		}
+		if p.Phase == Started && p.live && len(d.steps) == 0 { // it may go before its turn
+			d.retry(p.Since.Add(d.x.startSeconds()))
+		}
 	}
 }
 

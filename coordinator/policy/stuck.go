@@ -97,7 +97,11 @@ func about(p *pod) string {
 // orAdvice adds to what would end a wait what a person can do about the pod that
 // is waited for.
 func orAdvice(unblocks string, p *pod) string {
-	if advice := p.Problem.Advice(); advice != "" {
+	advice := p.Problem.Advice()
+	if p.notInTime {
+		advice = cmp.Or(advice, unreadyAdvice)
+	}
+	if advice != "" {
 		return unblocks + "; to do: " + advice
 	}
 	return unblocks

@@ -241,6 +241,14 @@ var themesOfTheCluster = []theme{
 			s.Groups = nil
 		}
 	},
+	func(g *generator, s *Snapshot) { // no pod becomes Ready
+		s.Cluster.Status.Claims = nil
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.Phase == Ready {
+				p.Phase, p.Since = Started, pick(g, Time{}, Time{}, p.Since)
+			}
+		}
+	},
 	func(g *generator, s *Snapshot) { // a drained node
 		s.Cluster.Spec.Update.NodeDrains = NodeDrains{Follow: !g.rarely(4), Taints: []string{"leave"}}
 		s.Cluster.Spec.Drain.Data.NodeDrain = pick(g, DataFate(""), Keep, Lose)

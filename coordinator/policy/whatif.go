@@ -177,7 +177,7 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 	}
 	switch {
 	case best >= 0:
-		return d.x.pods[best].Name + " back and caught up"
+		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
 	case outside != "":
 		return "member " + outside + " of " + g.ID + " back and caught up"
 	}

@@ -22,6 +22,19 @@ func (w *world) hasBrokenCopy(p *policy.Pod, stuck bool) bool {
 		stuck && (w.hasCopy(p, policy.Down, policy.Recovering) || !r.Settled))
 }
 
+// liveUnready: Started, overdue, live, its report fresh and settled, unclaimed, its problem
+// neither CrashLoop nor StartupProbe, and its node not gone.
+func (w *world) liveUnready(p *policy.Pod) bool {
+	r := report(p)
+	return p.Phase == policy.Started && w.overdue(p) && w.live(p) && r != nil && r.Fresh && r.Settled &&
+		!w.claimed(p) && !slices.Contains(failing, p.Problem) && !w.nodeGone(p)
+}
+
+// goesEarly: who may be asked before its turn.
+func (w *world) goesEarly(p *policy.Pod, stuck bool) bool {
+	return w.hasBrokenCopy(p, stuck) || w.liveUnready(p)
+}
+
 // mayComeBackAlone: it is away, has no broken copy, is not broken, and is Ready or not
 // overdue.
 func (w *world) mayComeBackAlone(p *policy.Pod) bool {
@@ -44,15 +57,15 @@ func (w *world) inItsPlace(c *candidate) *candidate {
 	return c
 }
 
-// goesBeforeItsTurn: it has a broken copy, or is asked in the place of one that has.
+// goesBeforeItsTurn: it goes early, or is asked in the place of one that does.
 func (w *world) goesBeforeItsTurn(c *candidate, stuck bool) bool {
-	return w.hasBrokenCopy(c.Pod, stuck) || slices.ContainsFunc(w.order, func(q *candidate) bool {
-		return w.hasBrokenCopy(q.Pod, stuck) && w.inItsPlace(q) == c
+	return w.goesEarly(c.Pod, stuck) || slices.ContainsFunc(w.order, func(q *candidate) bool {
+		return w.goesEarly(q.Pod, stuck) && w.inItsPlace(q) == c
 	})
 }
 
-// beforeItsTurn chooses at most one pod when nothing else goes: the first of those with
-// a broken copy that passes.
+// beforeItsTurn chooses at most one pod when nothing else goes: the first of those that go
+// early that passes.
 func (w *world) beforeItsTurn() *candidate {
 	if !w.nothingElseGoes() {
 		return nil
@@ -60,7 +73,7 @@ func (w *world) beforeItsTurn() *candidate {
 	heldByLine := maps.Clone(w.heldByLine)
 	defer func() { w.heldByLine, w.early = heldByLine, nil }()
 	for _, c := range w.order {
-		if !w.hasBrokenCopy(c.Pod, w.noProgress()) {
+		if !w.goesEarly(c.Pod, w.noProgress()) {
 			continue
 		}
 		w.early = w.inItsPlace(c)

@@ -5,7 +5,8 @@ import "github.com/rollcall-dev/rollcall/coordinator/policy"
 // Section "Groups: what if".
 
 // available: Active or Moving, and elsewhere or on a pod that is counted on and not
-// chosen. On a pod that the snapshot does not have it is not.
+// chosen. On a pod that the snapshot does not have it is not. For a pod that is live
+// unready, and asked before its turn, others like it are counted on, too.
 func (w *world) available(m *policy.Member) bool {
 	if !serving(m) {
 		return false
@@ -14,7 +15,10 @@ func (w *world) available(m *policy.Member) bool {
 		return true
 	}
 	p := w.podNamed(m.Pod)
-	return p != nil && w.way(p) == countedOn && !w.isChosen(p)
+	if p == nil || w.isChosen(p) {
+		return false
+	}
+	return w.way(p) == countedOn || w.early != nil && w.liveUnready(w.early.Pod) && w.liveUnready(p)
 }
 
 // whatIf is one group when one pod is away.
