@@ -1,0 +1,49 @@
+package policy
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// neverReady: no pod becomes Ready, though all are live, since a while.
+func neverReady(t *testing.T, since time.Duration) Snapshot {
+	s := goldenSnapshots(t)["started_never_ready"]
+	for i := range s.Pods {
+		s.Pods[i].Since = At(s.Now.Add(-since))
+	}
+	all := Count(3)
+	s.Cluster.Spec.Policy.MaxUnavailable = &all
+	return s
+}
+
+// A clock says when the first of them may go.
+func TestLiveUnreadyAfterAWhile(t *testing.T) {
+	p := Decide(neverReady(t, 590*time.Second))
+	require.Empty(t, p.Steps)
+	require.Equal(t, int64(10), p.RetryAfterSeconds)
+	require.Len(t, Decide(neverReady(t, 600*time.Second)).Steps, 1)
+}
+
+// What was chosen so may go at the barrier, too, and only while the others are as they were.
+func TestRecheckOfAPodThatIsLiveUnready(t *testing.T) {
+	s := neverReady(t, time.Hour)
+	chosen := Decide(s).Steps[0]
+	s.Cluster.Status.Claims = []Claim{{ID: "k", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: PhasePrepared, To: "v3"}}
+	step, hold := Recheck(s, chosen.Pod)
+	require.Nil(t, hold)
+	require.NotNil(t, step)
+	s.Groups[0].Members[1].State = Recovering
+	_, hold = Recheck(s, chosen.Pod)
+	require.Equal(t, ShardsAway, hold.Rule)
+}
+
+// The words say what to do about a pod that is live and not Ready in time.
+func TestLiveUnreadyHasAdvice(t *testing.T) {
+	holds := Decide(neverReady(t, time.Hour)).Holds
+	require.Len(t, holds, 2)
+	for _, h := range holds {
+		require.Contains(t, h.Unblocks, unreadyAdvice)
+	}
+}
