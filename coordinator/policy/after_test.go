@@ -99,6 +99,14 @@ func requireEnough(t testing.TB, s *policy.Snapshot, j *naive.Judge, g *policy.G
 	if g.Kind == policy.Quorum {
 		require.Greater(t, 2*after, all, "%s has no majority", g.ID)
 	}
+	for _, name := range gone {
+		if p := j.Pod(name); g.NeedsLeader && j.LedOnlyFrom(g, p) {
+			own, _ := j.Unprotectable(g, p)
+			require.NotEqual(t, policy.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s has no other leader", g.ID)
+			require.Equal(t, all-own, after, "%s has no other leader, and more of it is away than %s", g.ID, name)
+			return
+		}
+	}
 	if g.NeedsLeader {
 		require.Positive(t, j.Leaders(g, gone), "%s has nobody left who may lead", g.ID)
 	}

@@ -321,7 +321,7 @@ type Member struct {
 	// members is. Empty = it fails by itself.
 	Domain string `json:"domain,omitempty"`
 	Leader bool   `json:"leader"`
-	// Eligible: may lead. Default: true.
+	// Eligible: may lead; of a Shard by its kind, whatever its state. Default: true.
 	Eligible bool `json:"eligible"`
 	// Progress of a recovery, 0 to 1; null = unknown.
 	Progress *float64 `json:"progress,omitempty"`

@@ -159,7 +159,7 @@ var themesOfGroups = []theme{
 			gr.Members[i].Leader = i < 2
 		}
 	},
-	noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads,
+	noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads,
 	noneElseServes, noneElseServes,
 	noneElseServes,
 	recovers, recovers, recovers,
@@ -203,6 +203,13 @@ func noneElseLeads(g *generator, s *Snapshot) {
 	g.spread(s, &gr, 3)
 	for i := range gr.Members {
 		gr.Members[i].Eligible = i == 0
+	}
+	switch g.IntN(8) {
+	case 0: // nobody else ever may
+	case 1, 2, 3:
+		s.Cluster.Spec.Policy.Unprotected = HoldAlways
+	default: // another one may, and does not now
+		gr.Members[1].Eligible, gr.Members[1].State = true, pick(g, Recovering, Down)
 	}
 	g.only(s, gr)
 }

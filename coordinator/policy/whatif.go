@@ -116,8 +116,12 @@ func (d *decision) unprotectedNotes(c *candidate) []string {
 	var notes []string
 	for i := range c.hosts {
 		o, asked := d.whatIf(c, &c.hosts[i])
-		if asked && o.group.unprotectable(o.share) {
+		switch {
+		case !asked:
+		case o.group.unprotectable(o.share):
 			notes = append(notes, fmt.Sprintf("unprotected: %s has %s on this pod%s", o.group.ID, o.words(), o.meanwhile(c)))
+		case o.group.NeedsLeader && o.eligible <= 0 && d.ledOnlyFrom(c.pod, o.group):
+			notes = append(notes, fmt.Sprintf("unprotected: %s has no member elsewhere that may lead: nobody leads it meanwhile", o.group.ID))
 		}
 	}
 	return notes
@@ -182,18 +186,6 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 		return "member " + outside + " of " + g.ID + " back and caught up"
 	}
 	return "more copies of " + g.ID
-}
-
-func (d *decision) noneEligible(c *candidate) *finding {
-	for i := range c.hosts {
-		o, asked := d.whatIf(c, &c.hosts[i])
-		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(o.share) {
-			continue
-		}
-		return found(fmt.Sprintf("%s would have no Active member that may lead", o.group.ID),
-			"another member of "+o.group.ID+" that may lead").of(o.group.ID)
-	}
-	return nil
 }
 
 // soleCopy asks that an Active copy is left of every group that can be

@@ -165,17 +165,26 @@ func (w *world) groupHolds(x whatIf) bool {
 }
 
 // noneEligible: it asks, needs a leader, is not unprotectable, and no available
-// member that is eligible is left without the pod's own.
+// member that is eligible is left without the pod's own. One that is led only from the
+// pod holds as one that cannot be protected.
 func (w *world) noneEligible(c *candidate) (string, bool) {
 	for _, g := range w.hosted(c) {
-		if !g.NeedsLeader || !w.asks(g, c) || w.whatIf(g, c.Pod).unprotectable {
+		x := w.whatIf(g, c.Pod)
+		if !g.NeedsLeader || !w.asks(g, c) || x.unprotectable ||
+			count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod != c.Name && w.available(m) }) > 0 {
 			continue
 		}
-		if count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod != c.Name && w.available(m) }) == 0 {
+		if !ledOnlyFrom(g, c.Pod) || w.spec.Policy.Unprotected == policy.HoldAlways || x.missing > 0 {
 			return g.ID, true
 		}
 	}
 	return "", false
+}
+
+// ledOnlyFrom: of a Shard, all members that are eligible, in whatever state, are on the pod.
+func ledOnlyFrom(g *policy.Group, p *policy.Pod) bool {
+	all := count(g, func(m *policy.Member) bool { return m.Eligible })
+	return g.Kind == policy.Shard && all > 0 && all == count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod == p.Name })
 }
 
 // soleCopy: the last copy would go.

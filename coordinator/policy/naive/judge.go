@@ -187,6 +187,9 @@ func (j *Judge) Leaders(g *policy.Group, gone []string) int {
 	})
 }
 
+// LedOnlyFrom the pod: no other place ever has a leader of the group.
+func (j *Judge) LedOnlyFrom(g *policy.Group, p *policy.Pod) bool { return ledOnlyFrom(g, p) }
+
 // Serves is how many members on the pod are not Down.
 func (j *Judge) Serves(p *policy.Pod) int {
 	return j.w.members(p, func(m *policy.Member) bool { return m.State != policy.Down })

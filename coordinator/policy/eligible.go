@@ -1,0 +1,65 @@
+package policy
+
+import "fmt"
+
+// noneEligible asks that a member is left that may lead, of every group that needs a leader and
+// can be protected.
+func (d *decision) noneEligible(c *candidate) *finding {
+	for i := range c.hosts {
+		o, asked := d.whatIf(c, &c.hosts[i])
+		if !asked || !o.group.NeedsLeader || o.eligible > 0 || o.group.unprotectable(o.share) {
+			continue
+		}
+		if f := d.leaderless(c, o); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// leaderless: nobody is left who may lead. Where nobody else ever could, no order of restarts
+// keeps a leader, and it is as with any other group that cannot be protected.
+func (d *decision) leaderless(c *candidate, o outcome) *finding {
+	g := o.group
+	switch only := d.ledOnlyFrom(c.pod, g); {
+	case only && d.x.spec.Policy.Unprotected == HoldAlways:
+		return found(fmt.Sprintf("%s has no member elsewhere that may lead, and policy.unprotected is Hold", g.ID),
+			"another member of "+g.ID+" that may lead, or policy.unprotected: Allow").of(g.ID)
+	case only && o.othersMissing() > 0:
+		return found(fmt.Sprintf("%s has no member elsewhere that may lead, and %d of its %d other %s are missing already",
+			g.ID, o.othersMissing(), g.total-o.share, g.noun()), d.whoIsMissing(c, g)).of(g.ID)
+	case only:
+		return nil
+	}
+	return found(g.ID+" would have no Active member that may lead", d.whoMayLead(c, g)).of(g.ID)
+}
+
+// ledOnlyFrom: of a group of data whether a member may lead is of its kind, and no other place has
+// one. Elsewhere it is a matter of the moment, such as of how far a replica lags.
+func (d *decision) ledOnlyFrom(p *pod, g *group) bool {
+	own := false
+	for j := range g.Members {
+		if !g.Members[j].Eligible {
+			continue
+		}
+		if d.x.placeOf(g, j) != p.at {
+			return false
+		}
+		own = true
+	}
+	return own && g.Kind == Shard
+}
+
+// whoMayLead names a pod whose return would let it lead.
+func (d *decision) whoMayLead(c *candidate, g *group) string {
+	best := int32(-1)
+	for j := range g.Members {
+		if at := d.x.placeOf(g, j); at >= 0 && at != c.at && g.Members[j].Eligible && (best < 0 || at < best) {
+			best = at
+		}
+	}
+	if best >= 0 {
+		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
+	}
+	return "another member of " + g.ID + " that may lead; or an override of eligible for " + c.Name + ": nobody leads " + g.ID + " then while it is away"
+}
