@@ -47,6 +47,8 @@ type decision struct {
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
 	refusals []refusal  // of new versions, in the order of the pools
+	crossing []bool     // by pool: what runs does not talk to its new version, and all go at once
+	behind   *behind    // nil: nobody would stay behind then
 	lowest   *pod       // the lowest rank that is outdated, away or chosen
 	lowAway  *pod       // the lowest rank that is away or chosen
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
@@ -87,6 +89,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	}
 	d.look()
 	d.refusals = d.refuseVersions()
+	d.crossing = d.changesLine()
 	d.addWaiting()
 	d.findings = make([]*finding, len(rules))
 	for i := range rules {
@@ -157,6 +160,14 @@ func (d *decision) countCanary(p *pod) {
 
 // pass walks the candidates once and takes what still passes.
 func (d *decision) pass() {
+	d.behind = d.leftBehind()
+	held := d.askAll()
+	d.goBeforeTheirTurn(held)
+	d.holds = slices.DeleteFunc(held, func(h Hold) bool { return h.Rule == "" })
+}
+
+// askAll asks each once, in the sequence, and answers the holds by place in the order.
+func (d *decision) askAll() []Hold {
 	d.sequence = d.schedule()
 	held := make([]Hold, len(d.order)) // none has no rule
 	asked := make([]bool, len(d.order))
@@ -179,8 +190,7 @@ func (d *decision) pass() {
 			d.take(c, notes)
 		}
 	}
-	d.goBeforeTheirTurn(held)
-	d.holds = slices.DeleteFunc(held, func(h Hold) bool { return h.Rule == "" })
+	return held
 }
 
 // ask asks every rule about a candidate. It returns the hold of the first rule

@@ -233,7 +233,7 @@ func (d *decision) versionRefused(c *candidate) *finding {
 			return found(fmt.Sprintf("pool %s: %s", r.pool.Name, r.why), "another version in the template of "+r.pool.Name)
 		}
 	}
-	return nil
+	return d.allAtOnce(c)
 }
 
 // refuseVersion: a pod may not become older than one of its own pool, or where

@@ -159,7 +159,7 @@ var themesOfGroups = []theme{
 			gr.Members[i].Leader = i < 2
 		}
 	},
-	noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads,
+	noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads, noneElseLeads,
 	noneElseServes, noneElseServes,
 	noneElseServes,
 	recovers, recovers, recovers,
@@ -209,6 +209,9 @@ func noneElseLeads(g *generator, s *Snapshot) {
 	case 1, 2, 3:
 		s.Cluster.Spec.Policy.Unprotected = HoldAlways
 	default: // another one may, and does not now
+		if len(gr.Members) < 2 {
+			break
+		}
 		gr.Members[1].Eligible, gr.Members[1].State = true, pick(g, Recovering, Down)
 	}
 	g.only(s, gr)

@@ -225,6 +225,19 @@ var themesOfTheCluster = []theme{
 			s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, Approval{What: ApprovedOutage, Revision: pick(g, "", "v1", "v2")})
 		}
 	},
+	func(g *generator, s *Snapshot) { // an outage for a version that does not talk to what runs
+		s.Cluster.Spec.Policy.Unit, s.Cluster.Engine.SameMinor = UnitAll, true
+		s.Cluster.Status.Claims = nil
+		s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, Approval{What: ApprovedOutage})
+		for i := range s.Pools {
+			s.Pools[i].Version, s.Pools[i].RunningVersion = pick(g, "7.3.1", "7.3.1", "7.3.2", "7.4.0", ""), ""
+		}
+		for i := range s.Pods {
+			if r := s.Pods[i].Report; r != nil {
+				r.EngineVersion = pick(g, "7.1.9", "7.1.9", "7.1.9", "7.1.8", "7.3.1")
+			}
+		}
+	},
 	func(g *generator, s *Snapshot) { // nobody has an agent yet
 		s.Cluster.Spec.Update.Adopt = pick(g, AdoptAllow, AdoptAsk)
 		for i := range s.Pods {

@@ -26,7 +26,7 @@ func (x *index) countUnready() {
 func (d *decision) countingUnready() *decision {
 	trial := newDecision(d.x.s, d.own, d.prepared)
 	trial.x.countUnready()
-	trial.curing = true
+	trial.behind, trial.curing = d.behind, true
 	return trial
 }
 

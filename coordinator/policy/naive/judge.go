@@ -14,6 +14,7 @@ func NewJudge(s *policy.Snapshot) *Judge {
 	w := newWorld(s)
 	if !w.twoAreOne() {
 		w.order = w.candidates()
+		w.lookBehind()
 	}
 	return &Judge{w}
 }

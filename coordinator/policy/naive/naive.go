@@ -1,6 +1,7 @@
 package naive
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -36,6 +37,10 @@ type world struct {
 	early *candidate
 	// tried are the pools in which a correction below the line was tried.
 	tried map[string]bool
+	// anyBehind: somebody would not go along in an outage that all must go in; heldBehind are
+	// those of them that something else holds.
+	anyBehind  bool
+	heldBehind []*policy.Pod
 	// heldByLine are those that the last rule held.
 	heldByLine map[*candidate]bool
 }
@@ -58,15 +63,8 @@ func Decide(s policy.Snapshot) Verdict {
 		}
 	}
 	holds := w.wholeHolds()
-	podHolds := map[*candidate]policy.Hold{}
-	for _, c := range w.order {
-		if w.asked[c] || w.correctBelowTheLine(c) {
-			continue
-		}
-		for q, hold := range w.ask(w.together(c)) {
-			podHolds[q] = hold
-		}
-	}
+	w.lookBehind()
+	podHolds := w.askAll()
 	if c := w.beforeItsTurn(); c != nil {
 		delete(podHolds, c)
 	}
@@ -83,6 +81,18 @@ func Decide(s policy.Snapshot) Verdict {
 	v.Lines = w.lines()
 	v.Phase = w.phase(&v)
 	return v
+}
+
+// askAll asks everybody once, unit by unit, and answers the holds.
+func (w *world) askAll() map[*candidate]policy.Hold {
+	holds := map[*candidate]policy.Hold{}
+	for _, c := range w.order {
+		if w.asked[c] || w.correctBelowTheLine(c) {
+			continue
+		}
+		maps.Copy(holds, w.ask(w.together(c)))
+	}
+	return holds
 }
 
 // ask asks each of a unit: it passes all rules and is chosen at once, or is held

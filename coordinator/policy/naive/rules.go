@@ -51,6 +51,7 @@ func rules() []rule {
 		{name: policy.NoLeader, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
 		{name: policy.TwoLeaders, spares: corrections, whole: (*world).twoLeaders},
 		{name: policy.VersionRefused, pod: simply((*world).versionRefused)},
+		{name: policy.VersionRefused, pod: simply((*world).notAllAtOnce)},
 		{name: policy.Unhealthy, spares: restartsOnly, whole: plainly((*world).unhealthy)},
 		{name: policy.Settling, spares: restartsOnly, whole: plainly((*world).settling)},
 		{name: policy.OtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
