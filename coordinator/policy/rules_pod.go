@@ -156,7 +156,7 @@ func (d *decision) noReport(c *candidate) *finding {
 	case c.report == nil && d.x.noAgents:
 		return nil // nobody is there to say anything
 	case c.report == nil && !c.Agent:
-		return found("it has no agent, and no majority of the others speaks for it", "the other agents reporting")
+		return d.unheard(c, "it has no agent, and no majority of the others speaks for it", "the other agents reporting")
 	case c.report == nil && c.Report != nil:
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
 	case c.report == nil:
@@ -172,10 +172,26 @@ func (d *decision) noReport(c *candidate) *finding {
 
 // unheard: nothing new can come from a pod whose node does not answer, so that is what a person should see to.
 func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
+	if c.reason == ReasonScaleDown && c.broken {
+		return d.cannotEmpty(c, what)
+	}
 	if d.x.nodeGone(c.pod) && (c.report == nil || !c.report.Fresh) {
 		return found(what+", and "+nameOr(c.Node, "its node")+", its node, does not answer", "the node back")
 	}
 	return found(what, unblocks)
+}
+
+// cannotEmpty: a pod that does not start is scaled away, and the database still has members on it. No
+// report may ever come, and nobody but a person can move or give up what it has.
+func (d *decision) cannotEmpty(c *candidate, what string) *finding {
+	const most = 3
+	var ids []string
+	for i := range c.hosts[:min(most, len(c.hosts))] {
+		ids = append(ids, d.x.groups[c.hosts[i].group].ID)
+	}
+	on := fewOf(ids, len(c.hosts))
+	return found(fmt.Sprintf("%s, it does not start, and the database has members of %s on it, which it cannot move away%s", what, on, about(c.pod)),
+		orAdvice(fmt.Sprintf("its members of %s moved or taken out of the database by a person, or %s started", on, c.Name), c.pod))
 }
 
 // neverRuns: no process that could be a member of the database runs in this phase.
