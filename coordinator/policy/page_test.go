@@ -3,6 +3,7 @@ package policy
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,6 +44,40 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 		require.Equal(t, string(r.name), named[i][1])
 		require.Equal(t, spares, strings.TrimSpace(named[i][2]), "%s", r.name)
 	}
+}
+
+// TestThePolicyPageNamesTheFieldsOfUpdate: its table has every field of the spec's update.
+func TestThePolicyPageNamesTheFieldsOfUpdate(t *testing.T) {
+	page, err := os.ReadFile(policyPage)
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## The fields of `update`")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	var named []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Za-z.\\[\\]]+)` \\|").FindAllStringSubmatch(section, -1) {
+		if row[1] != "windows" { // which are its fields
+			named = append(named, row[1])
+		}
+	}
+	require.Equal(t, leavesOf(reflect.TypeFor[Update](), ""), named)
+}
+
+// leavesOf are the fields of a type, as people write them.
+func leavesOf(of reflect.Type, path string) []string {
+	var names []string
+	for i := range of.NumField() {
+		f := of.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch kind := f.Type; {
+		case kind.Kind() == reflect.Struct:
+			names = append(names, leavesOf(kind, path+name+".")...)
+		case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct:
+			names = append(names, leavesOf(kind.Elem(), path+name+"[].")...)
+		default:
+			names = append(names, path+name)
+		}
+	}
+	return names
 }
 
 // TestThePolicyPageNamesWhatHoldsIt: each section says which tests and scripts hold

@@ -141,7 +141,7 @@ func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string
 	}
 	switch {
 	case p.Phase != Ready:
-		return joined("its successor is live in the database and "+string(p.Phase), "it becoming Ready")
+		return joined("its successor is live in the database and "+string(p.Phase), orAdvice("it becoming Ready", p))
 	case x.nodeGone(p):
 		return joined("its successor is on a node that is gone", "another successor")
 	case r != nil && p.Agent && !r.Fresh:

@@ -47,3 +47,12 @@ func TestLiveUnreadyHasAdvice(t *testing.T) {
 		require.Contains(t, h.Unblocks, unreadyAdvice)
 	}
 }
+
+// So do those about a successor that is waited for.
+func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
+	s := neverReady(t, time.Hour)
+	r := Returned(s, Claim{Pod: "solr-2", UID: "before"})
+	require.True(t, r.Joined)
+	require.False(t, r.Done)
+	require.Contains(t, r.Why.Unblocks, unreadyAdvice)
+}
