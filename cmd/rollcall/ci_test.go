@@ -53,7 +53,7 @@ func TestStatusWaitAsAStepOfCI(t *testing.T) {
 			shell := exec.CommandContext(ctx, "sh", "-c", step)
 			shell.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(w.dir, "kubeconfig"), "HOME="+w.dir, "TIMEOUT="+c.timeout)
 			shell.Stdout, shell.Stderr = &r.out, &r.errOut
-			shell.WaitDelay = time.Second
+			shell.WaitDelay = time.Minute
 			require.NoError(t, shell.Start())
 			if c.after != nil { // it waits: nothing has ended yet
 				r.says("Rolling: 0 of 3 updated")

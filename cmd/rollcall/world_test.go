@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -140,6 +141,22 @@ func (w *world) runUntil(ctx context.Context, args ...string) (code int, stdout,
 	w.t.Helper()
 	r := w.start(ctx, args...)
 	return r.end(), r.out.String(), r.errOut.String()
+}
+
+// waits runs the program until its --timeout is over. It gives it as long as it
+// needs to write what it waits for, however slow the machine is.
+func (w *world) waits(text string, args ...string) (timeout, stdout, stderr string) {
+	w.t.Helper()
+	for limit := time.Second; ; limit *= 4 {
+		timeout = limit.String()
+		var code int
+		code, stdout, stderr = w.run(append(slices.Clone(args), "--timeout", timeout)...)
+		require.Equal(w.t, exitTimedOut, code, stderr)
+		if limit > time.Minute || strings.Contains(stdout+stderr, text) {
+			require.Contains(w.t, stdout+stderr, text)
+			return timeout, stdout, stderr
+		}
+	}
 }
 
 // running is a program that runs.

@@ -357,23 +357,25 @@ func TestNothingIsLeftAfterRun(t *testing.T) {
 }
 
 func TestReportAgeMetric(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	h := start(t, func(o *Options) { o.Registerer = registry })
-	f := newFakeAgent("search-0", "u0")
-	f.report.Age, f.report.ObservedAt = durationpb.New(90*time.Second), timestamppb.New(time.Now().Add(-90*time.Second))
-	h.serve("10.0.0.1", search, f)
-	h.Follow(search, following(zero))
-	eventually(t, func() bool { return h.State(search).Reports["u0"].Report != nil })
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	require.Equal(t, "rollcall_report_age_seconds", families[1].GetName())
-	metric := families[1].GetMetric()[0]
-	require.InDelta(t, 90, metric.GetGauge().GetValue(), 5)
-	require.Equal(t, "prod/search", metric.GetLabel()[0].GetValue())
-	h.Forget(search)
-	families, err = registry.Gather()
-	require.NoError(t, err)
-	require.Empty(t, families)
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewRegistry()
+		h := start(t, func(o *Options) { o.Registerer = registry })
+		f := newFakeAgent("search-0", "u0")
+		f.report.Age, f.report.ObservedAt = durationpb.New(90*time.Second), timestamppb.New(time.Now().Add(-90*time.Second))
+		h.serve("10.0.0.1", search, f)
+		h.Follow(search, following(zero))
+		eventually(t, func() bool { return h.State(search).Reports["u0"].Report != nil })
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		require.Equal(t, "rollcall_report_age_seconds", families[1].GetName())
+		metric := families[1].GetMetric()[0]
+		require.InDelta(t, 90, metric.GetGauge().GetValue(), 5)
+		require.Equal(t, "prod/search", metric.GetLabel()[0].GetValue())
+		h.Forget(search)
+		families, err = registry.Gather()
+		require.NoError(t, err)
+		require.Empty(t, families)
+	})
 }
 
 func TestOptionsAreValidated(t *testing.T) {

@@ -120,15 +120,17 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 // TestOneAtATime: two callers never have two processes.
 func TestOneAtATime(t *testing.T) {
 	e, _ := scripted(t, "mkdir $d/running || echo two; sleep 0.2; rmdir $d/running\n", func(o *Options) { o.Timeout = time.Minute })
-	results := make(chan string)
+	results, failures := make(chan string), make(chan error, 3)
 	for range 3 {
 		go func() {
-			a, _ := e.client.run(context.Background(), "coordinators")
+			a, err := e.client.run(context.Background(), "coordinators")
+			failures <- err
 			results <- a.stdout
 		}()
 	}
 	for range 3 {
 		require.Empty(t, <-results)
+		require.NoError(t, <-failures)
 	}
 }
 
