@@ -62,15 +62,17 @@ func (o *Options) validate() error {
 // measurements that these were chosen by.
 const (
 	gossipInterval = 200 * time.Millisecond
-	gossipNodes    = 4
-	probeInterval  = time.Second
-	probeTimeout   = 500 * time.Millisecond
-	suspicionMult  = 4
+	// gossipNodes is how many others are told in one interval. With 8 as many resends,
+	// each of a ring of nine tells all others, and nobody is missed by chance.
+	gossipNodes   = 8
+	probeInterval = time.Second
+	probeTimeout  = 500 * time.Millisecond
+	suspicionMult = 4
 	// resends times the number of digits of the ring's size is how often each member
-	// passes news on. With memberlist's 4 one news in fourteen misses somebody of a
-	// hundred when 10 % is lost, and then waits minutes for an exchange; with 6 it is
-	// one in five hundred.
-	resends = 6
+	// passes news on. Who is missed by chance waits minutes for an exchange: with
+	// memberlist's 4 and 10 % loss that is somebody of a hundred in one news of fourteen;
+	// with 6 and no loss it was one of nine in one news of three hundred.
+	resends = gossipNodes
 	// indirectChecks is how many are asked to try before a member is suspected. With
 	// memberlist's 3 suspicions are most of the traffic when 10 % is lost.
 	indirectChecks = 5

@@ -192,7 +192,7 @@ func processorTime(t *testing.T) time.Duration {
 const missed = 10 * time.Minute
 
 // butOne is the longest without the very longest: who hears of news is chance, and
-// among n members one news in e^12/n (with 10 % loss e^10.8/n) misses somebody, who
+// among n members one news in e^16/n (with 10 % loss e^14.4/n) misses somebody, who
 // waits for an exchange. Two of so few never do.
 func butOne(spans []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(spans))

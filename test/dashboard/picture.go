@@ -54,7 +54,7 @@ func Picture(ctx context.Context, page []byte, height int) (picture []byte, prob
 		_, _ = w.Write(page)
 	}))
 	defer server.Close()
-	allocator, cancel := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox)...)
+	allocator, cancel := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WSURLReadTimeout(2*time.Minute))...)
 	defer cancel()
 	browser, cancel := chromedp.NewContext(allocator)
 	defer cancel()

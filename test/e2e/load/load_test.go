@@ -30,7 +30,7 @@ func run(t *testing.T, handler http.HandlerFunc, requests int64) load.Stats {
 	t.Cleanup(server.Close)
 	c, err := load.New(load.Options{
 		Targets: func() []string { return []string{server.URL} }, Collections: []string{"books", "logs"},
-		Pause: time.Millisecond, Think: time.Millisecond, Timeout: time.Second,
+		Pause: time.Millisecond, Think: time.Millisecond, Timeout: time.Minute,
 	})
 	require.NoError(t, err)
 	return c.Run(ctx)

@@ -97,16 +97,16 @@ func TestFoundationDBPodsMakeADatabase(t *testing.T) {
 		start(expand(set.Spec.Template.Spec.Containers[0].Args, replace))
 	}
 	require.Eventually(t, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var v wire.View
 		err := wire.Post(ctx, wire.NewClient(), at, wire.PathControl, wire.Command{Op: wire.Look}, &v)
 		return err == nil && v.Available && len(v.Up) == 9
-	}, 60*time.Second, 50*time.Millisecond)
+	}, 5*time.Minute, 50*time.Millisecond)
 	require.Eventually(t, func() bool {
 		connection, err := wire.ReadClusterFile(filepath.Join(dir, "0", "shared", "fdb.cluster"))
 		return err == nil && connection.ID != "new" && len(connection.Addresses) == 3 && strings.HasSuffix(connection.Addresses[0], ".fdb:"+port)
-	}, 20*time.Second, 50*time.Millisecond, "coordinators have names")
+	}, 5*time.Minute, 50*time.Millisecond, "coordinators have names")
 }
 
 // An agent finds fdbcli and the cluster file on the volume that is mounted into it for its name, where it looks for them when
