@@ -32,7 +32,7 @@ unit() {
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test -count=1 -run Twin ./coordinator/policy
   timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
   timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 2000
-  timed "the same world twice" go run ./test/sim/cmd -seeds 60 -twice 60
+  timed "the same world twice" go run ./test/sim/cmd -worlds old -seeds 30 -twice 30
   timed "unit tests of the local cluster" go -C test/cluster test ./...
   timed "the dashboard with a recording of a rollout" env -u ROLLCALL_REQUIRE go -C test/dashboard test -count=1 ./... # not cached: what it reads is outside its module
 }

@@ -263,48 +263,52 @@ func TestOrdersReachTheirPod(t *testing.T) {
 
 // An idle cluster costs two rosters, from two zones, and no reports; one with work three and all reports.
 func TestIdleClusterHasRostersOnly(t *testing.T) {
-	h := start(t, nil)
-	var targets []Target
-	var fakes []*fakeAgent
-	for i := range 6 {
-		target := Target{Pod: fmt.Sprintf("search-%d", i), UID: fmt.Sprintf("u%d", i), IP: fmt.Sprintf("10.0.0.%d", i), Zone: fmt.Sprintf("z%d", i/2)}
-		f := newFakeAgent(target.Pod, target.UID)
-		h.serve(target.IP, search, f)
-		targets, fakes = append(targets, target), append(fakes, f)
-	}
-	idle := following(targets...)
-	idle.Reports = false
-	h.Follow(search, idle)
-	eventually(t, func() bool { return len(h.State(search).Rosters) == 2 })
-	require.Equal(t, []string{"search-0", "search-2"}, podsOf(h.State(search).Rosters))
-	require.Empty(t, h.State(search).Reports)
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, nil)
+		var targets []Target
+		var fakes []*fakeAgent
+		for i := range 6 {
+			target := Target{Pod: fmt.Sprintf("search-%d", i), UID: fmt.Sprintf("u%d", i), IP: fmt.Sprintf("10.0.0.%d", i), Zone: fmt.Sprintf("z%d", i/2)}
+			f := newFakeAgent(target.Pod, target.UID)
+			h.serve(target.IP, search, f)
+			targets, fakes = append(targets, target), append(fakes, f)
+		}
+		idle := following(targets...)
+		idle.Reports = false
+		h.Follow(search, idle)
+		eventually(t, func() bool { return len(h.State(search).Rosters) == 2 })
+		require.Equal(t, []string{"search-0", "search-2"}, podsOf(h.State(search).Rosters))
+		require.Empty(t, h.State(search).Reports)
 
-	h.Follow(search, following(targets...))
-	eventually(t, func() bool { return len(h.State(search).Reports) == 6 && len(h.State(search).Rosters) == 3 })
-	require.Equal(t, []string{"search-0", "search-2", "search-4"}, podsOf(h.State(search).Rosters))
-	all := following(targets...)
-	all.AllGroups = true
-	h.Follow(search, all)
-	eventually(t, func() bool { return fakes[5].open("all") == 1 && fakes[5].open("reports") == 0 })
-	h.Follow(search, idle)
-	eventually(t, func() bool { return fakes[5].open("all") == 0 && fakes[0].open("roster") == 1 })
-	require.Empty(t, h.State(search).Reports, "what nobody follows is not kept")
+		h.Follow(search, following(targets...))
+		eventually(t, func() bool { return len(h.State(search).Reports) == 6 && len(h.State(search).Rosters) == 3 })
+		require.Equal(t, []string{"search-0", "search-2", "search-4"}, podsOf(h.State(search).Rosters))
+		all := following(targets...)
+		all.AllGroups = true
+		h.Follow(search, all)
+		eventually(t, func() bool { return fakes[5].open("all") == 1 && fakes[5].open("reports") == 0 })
+		h.Follow(search, idle)
+		eventually(t, func() bool { return fakes[5].open("all") == 0 && fakes[0].open("roster") == 1 })
+		require.Empty(t, h.State(search).Reports, "what nobody follows is not kept")
 
-	h.Forget(search)
-	eventually(t, func() bool { return fakes[0].open("roster") == 0 })
-	require.Empty(t, h.State(search).Rosters)
+		h.Forget(search)
+		eventually(t, func() bool { return fakes[0].open("roster") == 0 })
+		require.Empty(t, h.State(search).Rosters)
+	})
 }
 
 // A witness that does not answer is replaced.
 func TestWitnessThatFailsIsReplaced(t *testing.T) {
-	h := start(t, func(o *Options) { o.Witnesses = 1 })
-	one := Target{Pod: "search-1", UID: "u1", IP: "10.0.0.2", Zone: "z1"}
-	h.serve(one.IP, search, newFakeAgent("search-1", "u1"))
-	idle := following(zero, one)
-	idle.Reports = false
-	h.Follow(search, idle)
-	eventually(t, func() bool { return len(h.State(search).Rosters) == 1 })
-	require.Equal(t, []string{"search-1"}, podsOf(h.State(search).Rosters))
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, func(o *Options) { o.Witnesses = 1 })
+		one := Target{Pod: "search-1", UID: "u1", IP: "10.0.0.2", Zone: "z1"}
+		h.serve(one.IP, search, newFakeAgent("search-1", "u1"))
+		idle := following(zero, one)
+		idle.Reports = false
+		h.Follow(search, idle)
+		eventually(t, func() bool { return len(h.State(search).Rosters) == 1 })
+		require.Equal(t, []string{"search-1"}, podsOf(h.State(search).Rosters))
+	})
 }
 
 func podsOf(rosters []ReceivedRoster) []string {
