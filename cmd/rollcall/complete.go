@@ -15,7 +15,7 @@ import (
 )
 
 // completionTimeout bounds how long a shell waits for names: a person has pressed a key.
-const completionTimeout = 3 * time.Second
+var completionTimeout = 3 * time.Second
 
 // names are what a shell offers; when they cannot be read, it offers nothing.
 type names = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)

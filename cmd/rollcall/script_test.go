@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
+	patience, completionTimeout = 2*time.Minute, 2*time.Minute
 	program := func() { os.Exit(rollcall()) }
 	testscript.Main(m, map[string]func(){"rollcall": program, "kubectl-rollcall": program})
 }
