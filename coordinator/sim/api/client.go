@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,6 +18,7 @@ import (
 	typedpolicy "k8s.io/client-go/kubernetes/typed/policy/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 )
 
 func secondsOf(n int64) time.Duration { return time.Duration(n) * time.Second }
@@ -57,28 +59,50 @@ func (c *Client) Kubernetes() kubernetes.Interface { return clientset{c: c} }
 // Clusters is the client for DatabaseClusters.
 func (c *Client) Clusters() v1alpha1.Clients { return clusters{c} }
 
-// call carries one request; serve runs on the loop, at most once.
+// answer is that of one request, or of some that were made in the same words at one instant.
+type answer[T any] struct {
+	out    T
+	failed error
+	told   []func()
+}
+
+// call carries one request; serve runs on the loop, at most once. What follows
+// clock.Apart in the name is the order of writes that are made together.
 func call[T any](ctx context.Context, c *Client, verb, kind, name string, write bool, serve func() (T, error)) (T, error) {
-	var out, none T
-	var failed error
-	what := verb + " " + kind + " " + name
-	err := c.server.loop.Call(ctx, c.user+" "+what, func(answer func()) {
+	var none T
+	var to *answer[T]
+	loop, key := c.server.loop, verb+" "+kind+" "+name
+	what, _, _ := strings.Cut(key, clock.Apart)
+	err := loop.Call(ctx, c.user+" "+key, func(told func()) {
+		first := true
+		if write {
+			to = &answer[T]{}
+		} else {
+			to, first = clock.Twin[answer[T]](loop, c.user+" "+key)
+		}
+		if to.told = append(to.told, told); !first {
+			return
+		}
 		c.way.Carry(c.user, what, func() {
 			if c.server.Refuse != nil {
-				failed = c.server.Refuse(c.user, verb, write)
+				to.failed = c.server.Refuse(c.user, verb, write)
 			}
-			if failed == nil {
-				out, failed = serve()
+			if to.failed == nil {
+				to.out, to.failed = serve()
 			}
 			if write {
-				c.server.loop.Log(c.user, "%s: %s", what, result(failed))
+				loop.Log(c.user, "%s: %s", what, result(to.failed))
 			}
-		}, answer)
+		}, func() {
+			for _, told := range to.told {
+				told()
+			}
+		})
 	})
 	if err != nil {
 		return none, err
 	}
-	return out, failed
+	return to.out, to.failed
 }
 
 func result(err error) string {
@@ -140,7 +164,7 @@ func (p podClient) List(ctx context.Context, options metav1.ListOptions) (*corev
 }
 
 func (p podClient) Patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.Pod, error) {
-	return call(ctx, p.c, "patch", "pod", name, true, func() (*corev1.Pod, error) {
+	return call(ctx, p.c, "patch", "pod", name+clock.Apart+string(data), true, func() (*corev1.Pod, error) {
 		return p.c.server.patchPod(name, data)
 	})
 }
@@ -222,7 +246,7 @@ func (k setClient) List(ctx context.Context, options metav1.ListOptions) (*appsv
 }
 
 func (k setClient) Patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*appsv1.StatefulSet, error) {
-	return call(ctx, k.c, "patch", "set", name, true, func() (*appsv1.StatefulSet, error) { return k.c.server.patchSet(name, data) })
+	return call(ctx, k.c, "patch", "set", name+clock.Apart+string(data), true, func() (*appsv1.StatefulSet, error) { return k.c.server.patchSet(name, data) })
 }
 
 type clusters struct{ c *Client }
@@ -245,7 +269,7 @@ func (k clusterClient) Get(ctx context.Context, name string, _ metav1.GetOptions
 }
 
 func (k clusterClient) Patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*v1alpha1.DatabaseCluster, error) {
-	return call(ctx, k.c, "patch", "cluster", name, true, func() (*v1alpha1.DatabaseCluster, error) { return k.c.server.patchCluster(name, data) })
+	return call(ctx, k.c, "patch", "cluster", name+clock.Apart+string(data), true, func() (*v1alpha1.DatabaseCluster, error) { return k.c.server.patchCluster(name, data) })
 }
 
 func (k clusterClient) UpdateStatus(ctx context.Context, cluster *v1alpha1.DatabaseCluster, _ metav1.UpdateOptions) (*v1alpha1.DatabaseCluster, error) {

@@ -39,6 +39,8 @@ type Loop struct {
 	counted uint64
 	stopped bool
 	log     []byte
+	twins   map[string]any
+	twinsAt time.Duration
 
 	mu    sync.Mutex
 	asked []ask
@@ -53,7 +55,7 @@ type ask struct {
 // New makes a loop that starts now.
 func New(seed uint64) *Loop {
 	chances := rand.NewPCG(seed, 0)
-	return &Loop{Rand: rand.New(chances), seed: seed, chances: chances, start: time.Now(), poke: make(chan struct{}, 1)}
+	return &Loop{Rand: rand.New(chances), seed: seed, chances: chances, start: time.Now(), twins: map[string]any{}, poke: make(chan struct{}, 1)}
 }
 
 // begin is the start of an event, or of a request by its name.

@@ -48,8 +48,7 @@ func (c *client) next(what string) int {
 // waits for one, as gRPC does when it is told to, until ctx ends.
 //
 // A process that asks the same twice at one instant, in goroutines of its own, is served
-// once: which of them asks first is nobody's choice, and the agent would answer one
-// later than the other.
+// once.
 func unary[Request proto.Message, Response any](ctx context.Context, c *client, what string, request Request,
 	serve func(*Agent, context.Context, Request) (Response, error)) (Response, error) {
 	var none Response
@@ -58,7 +57,7 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 	var shared *served[Response]
 	err := h.loop.Call(ctx, key+clock.Apart+c.ip+wire(request), func(answered func()) {
 		var first bool
-		shared, first = twin[Response](h, key+c.ip+wire(request))
+		shared, first = clock.Twin[served[Response]](h.loop, key+c.ip+wire(request))
 		if shared.done = append(shared.done, answered); !first {
 			return
 		}
@@ -145,7 +144,7 @@ func (c *client) Relieve(ctx context.Context, r *rollcallv1.RelieveRequest, _ ..
 }
 
 func (c *client) WatchReport(ctx context.Context, r *rollcallv1.WatchReportRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[rollcallv1.Report], error) {
-	s := newStream[rollcallv1.Report](ctx, c, "reports")
+	s := newStream[rollcallv1.Report](ctx, c, "reports", r)
 	s.onWay = func(a *Agent, r *rollcallv1.Report) []*rollcallv1.Report {
 		return c.hub.Tamper(c.process, c.pod, c.hub.Misread(a.skewed(r)))
 	}
@@ -157,7 +156,7 @@ func (c *client) WatchReport(ctx context.Context, r *rollcallv1.WatchReportReque
 }
 
 func (c *client) WatchRoster(ctx context.Context, r *rollcallv1.WatchRosterRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[rollcallv1.Roster], error) {
-	s := newStream[rollcallv1.Roster](ctx, c, "roster")
+	s := newStream[rollcallv1.Roster](ctx, c, "roster", r)
 	s.open(func(a *Agent, to grpc.ServerStreamingServer[rollcallv1.Roster]) error {
 		return a.service.WatchRoster(r, to)
 	})

@@ -25,9 +25,6 @@ type Hub struct {
 	loop   *clock.Loop
 	agents map[string]*Agent // by IP
 	gossip *Gossip
-	// twins is what was asked for at one instant, by request.
-	twins   map[string]any
-	twinsAt time.Duration
 	// ConfigDir is what all agents read.
 	ConfigDir string
 
@@ -48,7 +45,7 @@ type Hub struct {
 // New makes a hub without agents.
 func New(loop *clock.Loop, configDir string) *Hub {
 	h := &Hub{
-		loop: loop, agents: map[string]*Agent{}, twins: map[string]any{}, ConfigDir: configDir, Seen: map[string]map[string]time.Time{},
+		loop: loop, agents: map[string]*Agent{}, ConfigDir: configDir, Seen: map[string]map[string]time.Time{},
 		Blocked: func(string, string) bool { return false }, Slow: func(string, string) time.Duration { return 0 },
 		Misread: func(r *rollcallv1.Report) *rollcallv1.Report { return r },
 		Tamper:  func(_, _ string, r *rollcallv1.Report) []*rollcallv1.Report { return []*rollcallv1.Report{r} },

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 )
 
 // stream is both ends of one server stream. What is sent arrives in order; where
@@ -15,7 +18,9 @@ type stream[T any] struct {
 	grpc.ClientStream
 	ctx     context.Context
 	c       *client
-	key     string
+	name    string
+	asked   string        // the request, as it is sent
+	key     string        // the name and a number
 	newest  *T            // of this instant
 	last    time.Duration // when the last message on its way arrives
 	onWay   func(*Agent, *T) []*T
@@ -27,37 +32,48 @@ type stream[T any] struct {
 	arrival chan struct{}
 }
 
-func newStream[T any](ctx context.Context, c *client, what string) *stream[T] {
+func newStream[T any](ctx context.Context, c *client, what string, request proto.Message) *stream[T] {
 	return &stream[T]{
-		ctx: ctx, c: c, key: fmt.Sprintf("%s %s %s %d", c.process, c.pod, what, c.next(what)), arrival: make(chan struct{}, 1),
+		ctx: ctx, c: c, name: c.process + " " + c.pod + " " + what, asked: wire(request), arrival: make(chan struct{}, 1),
 		onWay: func(_ *Agent, m *T) []*T { return []*T{m} }, arrived: func(*Agent, *T) {},
 	}
 }
 
-// open has the agent serve the stream.
+// open has the agent serve the stream. Which of two that begin at one instant is the
+// first is nobody's choice, so they are numbered in the order of what they ask for, and
+// one that has ended by then was never there.
 func (s *stream[T]) open(serve func(*Agent, grpc.ServerStreamingServer[T]) error) {
 	h := s.c.hub
-	h.loop.Ask(s.key, func() {
-		h.carry(s.c.process, s.c.pod, func() {
-			a := h.agents[s.c.ip]
-			switch {
-			case a == nil || a.service == nil:
-				s.arrive(func() { s.failed = errRefused })
-				return
-			case a.Stuck:
-				return
-			}
-			ctx, cancel := context.WithCancel(a.ctx)
-			stop := context.AfterFunc(s.ctx, func() {
-				h.loop.Ask(s.key+" cancelled", func() { h.carry(s.c.process, s.c.pod, cancel) })
-			})
-			go func() {
-				err := serve(a, &server[T]{stream: s, ctx: ctx, agent: a})
-				stop()
-				cancel()
-				h.loop.Ask(s.key+" ended", func() { s.later(func() { s.arrive(func() { s.failed = err }) }) })
-			}()
+	h.loop.Ask(s.name+clock.Apart+s.asked, func() {
+		if s.ctx.Err() != nil {
+			return
+		}
+		s.key = fmt.Sprintf("%s %d", s.name, s.c.next(s.name))
+		h.loop.Ask(s.key, func() { s.begin(serve) })
+	})
+}
+
+func (s *stream[T]) begin(serve func(*Agent, grpc.ServerStreamingServer[T]) error) {
+	h := s.c.hub
+	h.carry(s.c.process, s.c.pod, func() {
+		a := h.agents[s.c.ip]
+		switch {
+		case a == nil || a.service == nil:
+			s.arrive(func() { s.failed = errRefused })
+			return
+		case a.Stuck:
+			return
+		}
+		ctx, cancel := context.WithCancel(a.ctx)
+		stop := context.AfterFunc(s.ctx, func() {
+			h.loop.Ask(s.key+" cancelled", func() { h.carry(s.c.process, s.c.pod, cancel) })
 		})
+		go func() {
+			err := serve(a, &server[T]{stream: s, ctx: ctx, agent: a})
+			stop()
+			cancel()
+			h.loop.Ask(s.key+" ended", func() { s.later(func() { s.arrive(func() { s.failed = err }) }) })
+		}()
 	})
 }
 
