@@ -99,6 +99,8 @@ const (
 	// resigned is how long one is waited for where only a person can help, since all pods
 	// have agents: those without are restarted after a while.
 	resigned = 3 * time.Minute
+	// farewell is longer than anybody sleeps or waits for an answer whose world has ended.
+	farewell = 10 * time.Minute
 )
 
 // shared is the directory that the agents of all runs read.
@@ -143,16 +145,16 @@ func play(s Scenario, with Options, o *Observer) (Result, error) {
 		w.plant(with.Bug)
 		w.oracle.Enough = with.Enough
 		w.observe(o)
-		w.play()
-		result.Breaks, result.Log, result.Took, result.Removals = w.oracle.Breaks, w.loop.Text(), w.loop.Now(), w.oracle.Removals
+		result.Took = w.play()
+		result.Breaks, result.Log, result.Removals = w.oracle.Breaks, w.loop.Text(), w.oracle.Removals
 		result.Handovers, result.Discards = w.db.Handovers(), w.oracle.Discards
 		result.Hits, result.Tally, result.Stuck = w.hits, w.tally, w.oracle.Stuck
 	})
 	return result, nil
 }
 
-// play is the whole story.
-func (w *world) play() {
+// play is the whole story, and answers how long it took.
+func (w *world) play() time.Duration {
 	w.loop.Log("world", "%s", w.scenario)
 	w.loop.In(begin/4, func() { w.lead(0) })
 	w.loop.In(begin, func() { w.edit() })
@@ -173,11 +175,13 @@ func (w *world) play() {
 	w.loop.In(last, w.oneLeader)
 	w.watch(last)
 	w.loop.Run()
+	took := w.loop.Now()
 	for _, p := range w.processes {
 		p.kill()
 	}
 	w.kubelets.End()
-	synctest.Wait()
+	time.Sleep(farewell) // when a bubble ends its time stands still, and nobody may be asleep
+	return took
 }
 
 // watch ends the run when all has been well for a while, or when time is up.

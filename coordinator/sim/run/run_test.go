@@ -2,15 +2,18 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 var (
@@ -136,6 +139,23 @@ func TestUndisturbed(t *testing.T) {
 			require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d", seed)
 		}
 	}
+}
+
+// A run ends whatever its processes are at: asleep, or waiting for an answer that nobody gives any more.
+func TestARunEndsThoughSomebodySleeps(t *testing.T) {
+	sleepy := &Bug{decision: func(w *world, _ *status.Decision) {
+		go func() {
+			time.Sleep(4 * time.Second)
+			ctx, end := context.WithTimeout(context.Background(), 5*time.Second)
+			defer end()
+			_ = w.loop.Call(ctx, "late", func(func()) {})
+		}()
+	}}
+	r, err := Seed(50, Options{Bug: sleepy})
+	require.NoError(t, err)
+	awake, err := Seed(50, Options{})
+	require.NoError(t, err)
+	require.Equal(t, awake.Took, r.Took)
 }
 
 // The same seed gives the same log, to the byte.
