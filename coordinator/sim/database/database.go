@@ -74,8 +74,9 @@ type node struct {
 	name string
 	// run counts processes, so that what was scheduled for an earlier one is void.
 	run int
-	// up: a process runs. listed: the register has it as live.
+	// up: a process runs. listed: the register has it as live, in the session that counts them.
 	up, listed bool
+	session    int
 	// frozen: the process is paused, for so many times; silent says what who asks it
 	// learns. apart is how many have it lose its session.
 	frozen, silent bool
@@ -226,7 +227,6 @@ func (d *Database) Stop(pod string, graceful bool) {
 	defer d.change()()
 	n := d.nodeOf(pod)
 	n.run++
-	run := n.run
 	if !n.up {
 		return
 	}
@@ -243,9 +243,10 @@ func (d *Database) Stop(pod string, graceful bool) {
 		d.unlist(n)
 		return
 	}
+	session := n.session // is over then, unless the next process has joined
 	d.loop.In(d.draw(d.times.Notice), func() {
 		defer d.change()()
-		if n.run == run {
+		if n.session == session && n.listed {
 			d.loop.Log("db", "%s is found to be gone", pod)
 			d.unlist(n)
 		}

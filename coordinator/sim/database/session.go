@@ -121,6 +121,7 @@ func (d *Database) relist(n *node) {
 // join puts a node whose process runs into the register, and brings its copies back.
 func (d *Database) join(n *node) {
 	n.listed = true
+	n.session++
 	d.loop.Log("db", "%s is a member", PodName(n.name))
 	d.electOverseer()
 	for _, s := range d.shards {
