@@ -216,8 +216,10 @@ func TestWaits(t *testing.T) {
 			s.db.Ail("db-0", "books/s2", false, true)
 			s.old("db-1")
 		}, stuck},
-		"it is broken for ever, and its own pod has not gone": {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-0") }, stuck},
-		"it is broken for ever, and a third pod has not gone": {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1", "db-2") }, stuck},
+		"it is broken for ever, and its own pod has no agent":    {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.agentless("db-0") }, stuck},
+		"it is broken for ever, and the pod beside has no agent": {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.agentless("db-1") }, nil},
+		"it is broken for ever, and its own pod has not gone":    {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-0") }, stuck},
+		"it is broken for ever, and a third pod has not gone":    {Limits{Shard: 1}, func(s *scene) { s.db.Ail("db-0", "books/s1", false, true); s.old("db-1", "db-2") }, stuck},
 		"it is broken for ever, and a third pod goes last": {Limits{Shard: 1}, func(s *scene) {
 			s.db.Ail("db-0", "books/s1", false, true)
 			s.old("db-1", "db-2")
