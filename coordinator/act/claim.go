@@ -20,6 +20,7 @@ func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) polic
 		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now,
 	}
 	claim.Groups, claim.Broken = notFull(s, step.Pod)
+	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Report != nil && p.Report.Member == policy.Live })
 	if pod := podNamed(s, step.Pod); pod != nil {
 		claim.From, claim.Zone = pod.Revision, pod.Zone
 		for _, pool := range s.Pools {

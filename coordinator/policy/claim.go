@@ -45,6 +45,10 @@ type Claim struct {
 	// it was claimed: as many may not be when it is back.
 	// +optional
 	Broken map[string]int32 `json:"broken,omitempty"`
+	// unseen: no report said Live when the pod was claimed, so nobody could tell which of its
+	// members were not Active.
+	// +optional
+	Unseen bool `json:"unseen,omitempty"`
 	// undo is what the agent needs to undo its prepare; opaque, at most 4 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464

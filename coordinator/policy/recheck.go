@@ -163,7 +163,7 @@ func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string
 }
 
 // notFull is the first group that is less full than the claim asks for. The pod's own
-// members must be as good as they were. Those on other pods that are away are asked for
+// members must be as good as they were; where nobody could tell, those that are down are not asked for. Those on other pods that are away are asked for
 // when those come back; those that are down on a live pod are broken, and no longer wait
 // will mend them. A group that vanished, or shrank, asks for what it has now.
 func (x *index) notFull(p *pod, claim *Claim) (id string, have, want int) {
@@ -177,7 +177,7 @@ func (x *index) notFull(p *pod, claim *Claim) (id string, have, want int) {
 		if !partly && !in[int32(i)] {
 			continue
 		}
-		own, others := x.fill(g, p)
+		own, others := x.fill(g, p, claim.Unseen)
 		broken := int(claim.Broken[g.ID])
 		if partly { // the others need not be more than there were
 			others.want = min(others.want, max(0, int(noted)-max(0, own.want-broken)))
@@ -193,13 +193,16 @@ func (x *index) notFull(p *pod, claim *Claim) (id string, have, want int) {
 // filled is how many members of a group are available, and how many could be.
 type filled struct{ have, want int }
 
-// fill counts a group's members on a pod, and on all others.
-func (x *index) fill(g *group, p *pod) (own, others filled) {
+// fill counts a group's members on a pod, and on all others. unseen: nobody knows whether those
+// of its own that are down were so before.
+func (x *index) fill(g *group, p *pod, unseen bool) (own, others filled) {
 	for j := range g.Members {
 		m := &g.Members[j]
 		at := x.placeOf(g, j)
 		part := &others
 		switch {
+		case m.Pod == p.Name && unseen && m.State == Down:
+			continue
 		case m.Pod == p.Name:
 			part = &own
 		case at >= 0 && (x.pods[at].away || m.State == Down && x.pods[at].live):

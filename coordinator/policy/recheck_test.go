@@ -186,6 +186,12 @@ func TestReturned(t *testing.T) {
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
 			s.Cluster.Status.Claims[0].Broken = map[string]int32{"books/s1": 1}
 		}, done: true, joined: true},
+		{name: "own member is down, and nobody could tell of it before", change: func(s *Snapshot) {
+			s.Groups[0].Members[2].State, s.Cluster.Status.Claims[0].Unseen = Down, true
+		}, done: true, joined: true},
+		{name: "own member recovers, and nobody could tell of it before", change: func(s *Snapshot) {
+			s.Groups[0].Members[2].State, s.Cluster.Status.Claims[0].Unseen = Recovering, true
+		}, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
 		{name: "own member was down before, and another broke meanwhile", change: func(s *Snapshot) {
 			s.Groups[0].Members[2].State, s.Groups[0].Members[1].State = Down, Down
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}

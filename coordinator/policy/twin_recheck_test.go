@@ -59,6 +59,7 @@ func TestNaiveTwinWaitsForTheReturn(t *testing.T) {
 		}
 		for _, claim := range s.Cluster.Status.Claims {
 			claim.UID = []string{claim.UID, "before"}[g.IntN(2)]
+			claim.Unseen = g.IntN(4) == 0
 			for _, group := range s.Groups {
 				switch g.IntN(4) {
 				case 0:

@@ -50,7 +50,7 @@ func (w *world) backForGood(p *policy.Pod, claim policy.Claim) bool {
 }
 
 // isFull: of its own as many as there are, less those that were broken when it was
-// claimed; of the others as many as there are, and not more than was noted.
+// claimed, and without those that are down where that was not known; of the others as many as there are, and not more than was noted.
 func (w *world) isFull(g *policy.Group, p *policy.Pod, claim policy.Claim) bool {
 	var own, ownServe, others, othersServe int
 	for i := range g.Members {
@@ -58,6 +58,7 @@ func (w *world) isFull(g *policy.Group, p *policy.Pod, claim policy.Claim) bool 
 		q := w.podNamed(m.Pod)
 		serves := serving(m) && (m.Pod == "" || q != nil && w.live(q))
 		switch {
+		case m.Pod == p.Name && claim.Unseen && m.State == policy.Down:
 		case m.Pod == p.Name:
 			own++
 			ownServe += lowerFirst(serves)
