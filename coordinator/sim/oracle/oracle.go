@@ -321,7 +321,6 @@ func (o *Oracle) Look() {
 		}
 		mark(o.since, name, !o.db.There(name))
 		mark(o.unlisted, name, !o.db.Listed(name))
-		mark(o.vetoed, name, o.db.Veto(name) != "")
 		if pod == nil {
 			continue
 		}
@@ -334,6 +333,9 @@ func (o *Oracle) Look() {
 			o.well[pod.UID] = at
 		}
 		o.follow(pod, ready, whole)
+	}
+	for _, name := range o.server.Names(api.Pods) {
+		mark(o.vetoed, name, o.db.Veto(name) != "") // those that leave may ask, too
 	}
 	for name := range o.ours {
 		if o.server.Pod(name) == nil && !o.wanted(name) {

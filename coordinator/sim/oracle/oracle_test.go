@@ -262,6 +262,22 @@ func TestRemovals(t *testing.T) {
 			s.wait(26 * time.Second)
 			s.goes("db-0")
 		}},
+		"a veto of one who leaves": {limits: two, broken: []string{"I9"}, story: func(s *scene) {
+			s.scale(2)
+			s.db.SetVeto("db-2", "a backup runs")
+			s.o.Look()
+			s.wait(26 * time.Second)
+			s.goes("db-2")
+		}},
+		"a veto that is over since its pod is to leave": {limits: two, story: func(s *scene) {
+			s.db.SetVeto("db-2", "a backup runs")
+			s.o.Look()
+			s.wait(26 * time.Second)
+			s.scale(2)
+			s.db.SetVeto("db-2", "")
+			s.o.Look()
+			s.goes("db-2")
+		}},
 		"not looked at since its claim": {limits: two, broken: []string{"I10"}, story: func(s *scene) {
 			s.wait(30 * time.Second)
 			delete(s.o.Seen["c1"], "db-0-old")
