@@ -19,7 +19,7 @@ var Invariants = []Invariant{
 	{"I12", "no secret in the log or the status"},
 	{"I13", "nobody goes while a person has paused everything, only looks on or has closed the windows"},
 	{"V1", "no volume is deleted that has data, or that no claim calls empty"},
-	{"V2", "data comes back to a pod only under its claim, if it stays, or has gone and is not wanted any more, and was not called empty, or if it has new volumes"},
+	{"V2", "data comes back to a pod only under its claim, if it stays, or has gone and is not wanted any more, and was not called empty or has lost its volumes, or if it has new ones"},
 	{"V3", "no pod goes with copies whose data is gone with it"},
 	{"L1", "once faults and edits are over, the rollout ends"},
 	{"L2", "on the last template"},

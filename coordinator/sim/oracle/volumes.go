@@ -33,7 +33,8 @@ func (o *Oracle) discarding(volume *corev1.PersistentVolumeClaim) {
 
 // included is V2: data comes back to a pod that stays or that nobody wants any more,
 // having not been called empty, or to one with volumes of its own. No volume is deleted
-// before that.
+// before that. One that was called empty and that nobody wants any more gets no volumes:
+// it is enough that those it had are gone, or are being deleted, as no pod starts on such.
 func (o *Oracle) included(pod, id string) {
 	cluster := o.server.Cluster(o.limits.Cluster)
 	if cluster == nil {
@@ -52,7 +53,11 @@ func (o *Oracle) included(pod, id string) {
 		return
 	}
 	for _, v := range claim.Volumes {
-		if now := o.server.Volume(v.Name); now == nil || string(now.UID) == v.UID || now.DeletionTimestamp != nil {
+		now := o.server.Volume(v.Name)
+		if removed && (now == nil || string(now.UID) != v.UID || now.DeletionTimestamp != nil) {
+			continue
+		}
+		if now == nil || string(now.UID) == v.UID || now.DeletionTimestamp != nil {
 			o.Accuse("V2", "%s gets data again before %s is a new one", pod, v.Name)
 		}
 	}

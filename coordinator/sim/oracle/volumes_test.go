@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
@@ -20,6 +22,14 @@ func TestIncluded(t *testing.T) {
 		set := workload.NewSet("prod", "db", "db", "v2", 2)
 		s.server.Put(api.Sets, set)
 	}
+	volume := func(s *scene, uid types.UID, leaving bool) {
+		s.server.MakeVolume("prod", "data-db-2")
+		v := s.server.Volume("data-db-2")
+		if v.UID = uid; leaving {
+			now := metav1.Now()
+			v.DeletionTimestamp = &now
+		}
+	}
 	for name, c := range map[string]struct {
 		claim  func(claim *policy.Claim)
 		story  func(s *scene)
@@ -30,7 +40,18 @@ func TestIncluded(t *testing.T) {
 		"it has gone":                    {story: gone, broken: []string{"V2"}},
 		"another has its name":           {story: func(s *scene) { s.pod("db-2", "db-2-new") }, broken: []string{"V2"}},
 		"it has gone and is not wanted":  {story: scaledAway},
-		"it has gone, is not wanted and was called empty": {claim: emptied, story: scaledAway, broken: []string{"V2"}},
+		"it has gone, is not wanted and was called empty": {claim: emptied, story: func(s *scene) { scaledAway(s); volume(s, "old", false) }, broken: []string{"V2"}},
+		"and its volume is being deleted":                 {claim: emptied, story: func(s *scene) { scaledAway(s); volume(s, "old", true) }},
+		"and its volume is gone":                          {claim: emptied, story: scaledAway},
+		"its volume is gone, and it is wanted":            {claim: emptied, story: gone, broken: []string{"V2"}},
+		"another has its name, on a volume that is being deleted": {claim: emptied, story: func(s *scene) {
+			s.pod("db-2", "db-2-new")
+			volume(s, "old", true)
+		}, broken: []string{"V2"}},
+		"another has its name, and new volumes": {claim: emptied, story: func(s *scene) {
+			s.pod("db-2", "db-2-new")
+			volume(s, "new", false)
+		}},
 	} {
 		broken := play(t, Limits{}, nil, func(s *scene) {
 			cluster := s.server.Cluster("db").DeepCopy()
