@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // Exception is a removal of which not everything is asked. What it rests on is
@@ -82,6 +83,17 @@ var Exceptions = []Exception{
 		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.agentless() },
 	},
 	{
+		Name:     "it, or the one before it, was out of date when it was claimed to be replaced",
+		Document: "deploy/docs/policy.md",
+		Says:     "That is for good, whatever has become of the cause.",
+		Skips:    []string{doomed},
+		is: func(o *Oracle, pod *corev1.Pod) bool {
+			return o.limits.Replaced && slices.ContainsFunc(o.server.Cluster(o.limits.Cluster).Status.Claims, func(c policy.Claim) bool {
+				return c.UID == string(pod.UID) && o.meant[c.ID]
+			})
+		},
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -98,6 +110,8 @@ const (
 	members = "I1 of what members tell"
 	// primaries is that of I8 which is about the primary.
 	primaries = "I8 of the primary"
+	// doomed is I7 itself, and not the windows that hold for who is well.
+	doomed = "I7 of who is well now"
 )
 
 // quietFor is how long no pod has gone by Rollcall's hand.

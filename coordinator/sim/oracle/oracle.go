@@ -121,6 +121,8 @@ type Oracle struct {
 	written map[string]policy.Claim
 	// born is the epoch in which a claim was made. Every newer leader takes it over.
 	born map[string]int64
+	// meant are the claims to replace a pod that were made when it was out of date.
+	meant map[string]bool
 	// revised is when the template changed last, vetoed since when a pod asks not to
 	// be disturbed, overseer since when the present one is.
 	revised time.Duration
@@ -154,7 +156,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
 		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
-		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
+		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
 	}
 	for _, name := range limits.Sets {
 		o.sets = append(o.sets, server.Set(name))
@@ -185,6 +187,9 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 			o.written[claim.ID] = claim
 			if _, known := o.claimed[claim.ID]; !known {
 				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
+				pod := o.server.Pod(claim.Pod)
+				o.meant[claim.ID] = claim.Action == policy.Replace && pod != nil && string(pod.UID) == claim.UID &&
+					(o.outdated(pod) || o.loop.Now()-o.revised <= shown)
 			}
 		}
 	case *corev1.Pod:

@@ -45,6 +45,28 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-2")
 		}
 	}
+	// rolledBack has db-2 go, which was claimed before the rollback to its template, or long after.
+	replaced := Limits{Pods: 2, Shard: 1, Replaced: true}
+	rolledBack := func(action policy.Action, before bool) func(s *scene) {
+		return func(s *scene) {
+			claim := func() {
+				cluster := s.server.Cluster("db").DeepCopy()
+				cluster.Status.Claims = append(cluster.Status.Claims[:2:2], policy.Claim{ID: "c", Pod: "db-2", UID: "db-2-old", Action: action, Epoch: 1})
+				s.server.Put(api.Clusters, cluster)
+			}
+			if before {
+				claim()
+			}
+			s.server.Put(api.Sets, workload.NewSet("prod", "db", "db", "v1", 3))
+			s.wait(shown + time.Second)
+			if !before {
+				claim()
+			}
+			s.wait(time.Second)
+			s.look("db-0", "db-1", "db-2")
+			s.goes("db-2")
+		}
+	}
 	// primaryGoes has it go, having led for long.
 	primaryGoes := func(s *scene) {
 		s.wait(shown)
@@ -227,6 +249,10 @@ func TestRemovals(t *testing.T) {
 			s.look("db-0", "db-1")
 			s.goes("db-1")
 		}},
+		"rolled back, when claimed to be replaced":                 {limits: replaced, story: rolledBack(policy.Replace, true)},
+		"rolled back, when claimed to be restarted":                {limits: replaced, story: rolledBack(policy.Restart, true), broken: []string{"I7"}},
+		"claimed to be replaced, long after it was rolled back":    {limits: replaced, story: rolledBack(policy.Replace, false), broken: []string{"I7"}},
+		"rolled back, when claimed to be replaced where nobody is": {limits: two, story: rolledBack(policy.Replace, true), broken: []string{"I7"}},
 		"a veto from the beginning": {
 			limits: two, broken: []string{"I9"},
 			before: func(s *scene) { s.db.SetVeto("db-0", "a backup runs") },

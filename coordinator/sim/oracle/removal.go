@@ -234,7 +234,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	settled := at-o.revised > shown
 	well, healthy := o.well[pod.UID]
 	outdated := o.outdated(pod)
-	if settled && !outdated && healthy && at-well > told && !o.askedToGo(pod) {
+	if settled && !outdated && healthy && at-well > told && !o.askedToGo(pod) && o.asks(pod, doomed) {
 		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
 	}
 	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") {
