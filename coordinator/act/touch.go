@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -32,30 +34,25 @@ type toucher struct {
 // touchAll takes over the claims, and answers the UIDs of the pods that stand. The
 // first failure ends it.
 func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing map[string]bool, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	standing = map[string]bool{}
 	var mu sync.Mutex
-	var running sync.WaitGroup
-	turns := make(chan struct{}, touchesAtOnce)
+	touches, ctx := errgroup.WithContext(ctx)
+	touches.SetLimit(touchesAtOnce)
 	for _, claim := range claims {
-		running.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
+		touches.Go(func() error {
 			stands, known, err := t.touch(ctx, claim)
 			if err != nil {
-				cancel(fmt.Errorf("take over claim %s: %w", claim.ID, err))
-				return
+				return fmt.Errorf("take over claim %s: %w", claim.ID, err)
 			}
 			if known {
 				mu.Lock()
 				standing[claim.UID] = stands
 				mu.Unlock()
 			}
+			return nil
 		})
 	}
-	running.Wait()
-	return standing, context.Cause(ctx)
+	return standing, touches.Wait()
 }
 
 // touch takes one claim over. Whether its pod stands is not known of one that is gone.
