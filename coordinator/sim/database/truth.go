@@ -1,6 +1,10 @@
 package database
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
 
 // Copy is one replica as it really is.
 type Copy struct {
@@ -74,6 +78,25 @@ func (d *Database) Frozen(pod string) bool {
 // Whole tells whether a pod serves and all its copies are active that can be.
 func (d *Database) Whole(pod string) bool {
 	return d.every(pod, (*node).serves, func(r *replica) bool { return r.active || r.forEver })
+}
+
+// RecoversForEver tells whether a copy on a pod, while that serves, tries to recover and
+// never will, whatever is restarted. Its member is never settled.
+func (d *Database) RecoversForEver(pod string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.nodes[NodeName(pod)]
+	if n == nil || !n.serves() {
+		return false
+	}
+	for _, s := range d.shards {
+		for _, r := range s.copies {
+			if r.node == n.name && r.ails && r.forEver && r.state == engines.Recovering {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // There tells whether a pod's member serves all that it could: what is broken on it is

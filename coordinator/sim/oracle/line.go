@@ -15,7 +15,18 @@ import (
 // with it. Where only a copy on it is broken they go one after the other, and the
 // highest may not. Only a person can weigh that; the phase must say Stalled.
 func (o *Oracle) belowTheLine(pod *corev1.Pod) bool {
-	if o.server.Cluster(o.limits.Cluster).Status.Phase != policy.ClusterStalled || !o.wanted(pod.Name) || o.db.Whole(pod.Name) {
+	return !o.db.Whole(pod.Name) && o.keptBelow(pod)
+}
+
+// recoversBelow: the same of a pod that would serve all that it can, if a copy on it did
+// not recover for ever: so it is away for ever.
+func (o *Oracle) recoversBelow(pod *corev1.Pod) bool {
+	return o.db.RecoversForEver(pod.Name) && o.keptBelow(pod)
+}
+
+// keptBelow: who is to go before a pod that is away below the line may not, while that is.
+func (o *Oracle) keptBelow(pod *corev1.Pod) bool {
+	if o.server.Cluster(o.limits.Cluster).Status.Phase != policy.ClusterStalled || !o.wanted(pod.Name) {
 		return false
 	}
 	above := o.freedBefore(pod)
@@ -78,7 +89,7 @@ func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 	away, zones := besides, map[string]bool{}
 	limit, units := o.apart()
 	for _, name := range o.Desired() {
-		if with[name] || !o.db.Whole(name) {
+		if with[name] || o.away(name) {
 			away++
 			if o.limits.Zones > 0 || units {
 				zones[o.Zone(name)] = true
@@ -94,7 +105,7 @@ func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 	for _, shard := range o.db.Truth() {
 		out, takes := 0, false
 		for _, c := range shard.Copies {
-			if with[c.Pod] || !c.Active || !o.db.Whole(c.Pod) {
+			if with[c.Pod] || !c.Active || o.away(c.Pod) {
 				out++
 			}
 			takes = takes || with[c.Pod] && c.Alive
@@ -105,6 +116,9 @@ func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 	}
 	return false
 }
+
+// away: a pod does not serve all that it can, or is never settled.
+func (o *Oracle) away(pod string) bool { return !o.db.Whole(pod) || o.db.RecoversForEver(pod) }
 
 // apart is how many pods may be away that are not of one unit, and whether whole units go.
 func (o *Oracle) apart() (pods int, units bool) {

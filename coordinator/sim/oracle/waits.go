@@ -35,6 +35,12 @@ var Waits = []Wait{
 		is:       (*Oracle).belowTheLine,
 	},
 	{
+		Name:     "it is below the hold line, and away as a copy on it recovers for ever",
+		Document: "deploy/docs/policy.md",
+		Says:     "its report says that it is not `settled`",
+		is:       (*Oracle).recoversBelow,
+	},
+	{
 		Name:     "it may have the last copy, and its data would be gone",
 		Document: "deploy/docs/runbook.md",
 		Says:     "or the last at all, and its disk would not survive",
@@ -101,7 +107,7 @@ var followers = []follower{
 		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "R = the room that the rest of the pod's unit needs"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			before := o.setOf(pod.Name) != o.setOf(first.Name) || workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
-			return before && o.belowTheLine(first) && o.tooMany(map[string]bool{pod.Name: true}, o.restOfUnit(pod))
+			return before && (o.belowTheLine(first) || o.recoversBelow(first)) && o.tooMany(map[string]bool{pod.Name: true}, o.restOfUnit(pod))
 		},
 	},
 }

@@ -43,6 +43,14 @@ func recoversBelow(s *scene) {
 	s.db.Ail("db-0", "books/s1", true, false)
 }
 
+// incurableBelow: a copy on db-0 is broken for ever, and these are below the line.
+func incurableBelow(recovering bool, pods ...string) func(s *scene) {
+	return func(s *scene) {
+		below(s, true, policy.ClusterStalled, pods...)
+		s.db.Ail("db-0", "books/s1", recovering, true)
+	}
+}
+
 // zoned: db-0 does not work below the line, and the others are in another zone.
 func zoned(unit policy.Unit) func(s *scene) {
 	return func(s *scene) {
@@ -203,6 +211,7 @@ func TestWaits(t *testing.T) {
 	stuck := []string{"L1"}
 	all := []string{"db-0", "db-1", "db-2"}
 	lost := func(s *scene) { s.fails("db-0", "db-1") }
+	oneByLine := Limits{Shard: 1, Pods: 1, Line: true}
 	for name, c := range map[string]struct {
 		limits Limits
 		story  func(s *scene)
@@ -246,6 +255,31 @@ func TestWaits(t *testing.T) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			recoversBelow(s)
 		}, nil},
+		"by line, no restart ends that a copy recovers, and its pod takes the whole budget": {oneByLine, incurableBelow(true, all...), nil},
+		"by line, the same, and the copy is down":                                           {oneByLine, incurableBelow(false, all...), stuck},
+		"by line, the same, and another may be away":                                        {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, all...), stuck},
+		"by line, the same, and the highest above it shares another with it": {Limits{Shard: 1, Pods: 2, Line: true}, func(s *scene) {
+			s.db.AddShard("books/s2", "db-0", "db-2")
+			incurableBelow(true, all...)(s)
+		}, nil},
+		"by line, the same, and nobody is above it": {oneByLine, incurableBelow(true, "db-0"), stuck},
+		"by line, the same, and it is no longer below": {oneByLine, func(s *scene) {
+			incurableBelow(true, all...)(s)
+			s.line(0)
+		}, stuck},
+		"by line, the same, and guards enforce": {oneByLine, func(s *scene) {
+			incurableBelow(true, all...)(s)
+			s.server.Enforce = true
+		}, stuck},
+		"by line, the same, and nobody is told": {oneByLine, func(s *scene) {
+			incurableBelow(true, all...)(s)
+			below(s, true, policy.ClusterWaiting)
+		}, stuck},
+		"not by line, no restart ends that a copy recovers": {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
+		"by line, a copy recovers on a pod that is up to date": {oneByLine, func(s *scene) {
+			incurableBelow(true, "db-1", "db-2")(s)
+		}, stuck},
+
 		"by line, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitPod), stuck},
 		"by line, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitZone), nil},
 		"by line, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(policy.UnitZone), stuck},
