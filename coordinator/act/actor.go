@@ -276,6 +276,9 @@ func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, 
 	case Find:
 		return a.find(ctx, claim)
 	case Discard:
+		if whereabouts(at.Snapshot, claim) == Gone {
+			return a.discardUnwanted(ctx, at, claim)
+		}
 		return a.discard(ctx, at, claim)
 	case Renew:
 		return a.renew(ctx, claim)

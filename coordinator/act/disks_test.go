@@ -104,7 +104,8 @@ func (d *disks) discarded(claim *corev1.PersistentVolumeClaim) {
 	defer d.w.mu.Unlock()
 	d.lost[claim.UID] = true
 	for uid, is := range d.of {
-		if is == claim.UID && d.w.stranded[uid] { // no kubelet uses it
+		_, there := d.w.server.Pod(namespace, d.names[uid])
+		if is == claim.UID && (d.w.stranded[uid] || !there) { // no kubelet uses it
 			go func() {
 				time.Sleep(100 * time.Millisecond)
 				d.w.server.EndVolumeClaim(namespace, claim.Name)

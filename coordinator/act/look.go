@@ -76,6 +76,10 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		successor := judgeReturn(at, claim)
 		c.Rejoined, c.Back, c.Failed, c.Superseded = successor.rejoined, successor.back, successor.failed, successor.superseded
 		r.recheckAt, why = time.Time{}, successor.why
+		if renewing(c) && leftForGood(c) {
+			why = mayNotDiscard(at)
+			c.Stopped = why != ""
+		}
 		if successor.recheck > 0 {
 			r.recheckAt = at.Now.Add(successor.recheck)
 		}

@@ -98,7 +98,8 @@ type Case struct {
 	Queued bool
 	// Held: deciding again for this pod alone, it may not go now.
 	Held bool
-	// Stopped: the claim can not be given up any more, and is not to be carried out now.
+	// Stopped: the claim can not be given up any more, and is not to be carried out now;
+	// or the volumes of a pod that has gone for good are not to be deleted now.
 	Stopped bool
 	// Empty: pod and witnesses agree that the database has nothing left on the pod.
 	Empty bool
@@ -166,11 +167,15 @@ func replaces(c policy.Claim) bool { return c.Action == policy.Replace }
 // of a predecessor. Nothing may come back to them, so it is not given up.
 func committed(c policy.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
 
+// leftForGood: the pod is not wanted any more, and none of its name is there.
+func leftForGood(c Case) bool { return c.Back && !c.Succeeded }
+
 // renewing: it is not yet known that nothing is left of the claimed volumes. Where
-// no successor is wanted any more, none will get at them.
+// no successor is wanted any more, it is enough that none gets at them: those that may
+// be deleted late have been deleted.
 func renewing(c Case) bool {
-	leftForGood := c.Back && !c.Succeeded
-	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && !leftForGood
+	discarded := !committed(c.Claim) || c.Heard.Discarded
+	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && !(leftForGood(c) && discarded)
 }
 
 // next is the step machine. It leaves no guard open that no decision stands
@@ -268,6 +273,8 @@ func settle(c Case) Move {
 		return Seek
 	case renewing(c):
 		switch {
+		case leftForGood(c) && !c.Stopped:
+			return Discard
 		case !c.Succeeded:
 			return Wait
 		case c.Heard.Heir != "":

@@ -103,7 +103,10 @@ func TestNext(t *testing.T) {
 		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Succeeded: true, Failed: true, Superseded: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
 		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Succeeded: true, Heard: Heard{Confirmed: true, Heir: "w"}}, Follow, policy.PhaseGone},
 		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true, Renewed: true}}, Undo, policy.PhaseRestoring},
-		"nobody comes in its place":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
+		"nobody comes in its place":       {Case{Claim: swapped, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
+		"nobody comes to its volumes":     {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Discard, policy.PhaseGone},
+		"they are not to be deleted now":  {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Stopped: true, Held: true, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
+		"its volumes are gone, too":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Discarded: true}}, Undo, policy.PhaseRestoring},
 		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
 		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, Open, policy.PhaseClaimed},
 		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Heard: opened}, Wait, policy.PhaseOpened},
@@ -198,7 +201,7 @@ func breach(c Case) string {
 	looked := (c.Heard.Prepared || !prepares(c.Claim)) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
 	switch move {
 	case Find, Ask, Store, Apply, Relieve, Observe, Attest, Discard, Open, Go:
-		if c.Pod != Here || stays {
+		if unwanted := move == Discard && c.Pod == Gone && c.Back && !c.Succeeded; c.Pod != Here && !unwanted || stays {
 			return "a claim goes on whose pod has gone or stays"
 		}
 	case Renew, Follow, Confirm, Seek:
@@ -220,6 +223,12 @@ func breach(c Case) string {
 			return "a look before there is anything to see"
 		}
 	case Discard:
+		if c.Pod == Gone {
+			if c.Claim.EmptiedAt == nil || !c.Heard.Confirmed || c.Vanished && !c.Heard.Ended || c.Stopped {
+				return "a volume is deleted of a pod that may be there, may have data, or is to be left as it is"
+			}
+			break
+		}
 		if c.Claim.EmptiedAt == nil || !c.Empty && !c.Heard.Opened || !looked || c.Held {
 			return "a volume is deleted that may have data"
 		}
@@ -265,7 +274,7 @@ func breach(c Case) string {
 			return "applied out of its turn, or before the value of a setting is recorded"
 		}
 	case Undo:
-		if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
+		if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed && (c.Succeeded || !c.Back || c.Claim.EmptiedAt != nil && !c.Heard.Discarded)) {
 			return "data comes back before the volumes are new"
 		}
 		if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed {
@@ -275,7 +284,7 @@ func breach(c Case) string {
 			return "undone before the pod is back"
 		}
 	case Release:
-		if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back)) {
+		if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back || c.Claim.EmptiedAt != nil && !c.Heard.Discarded)) {
 			return "released with volumes that may go"
 		}
 		if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone && !c.Heard.Left {

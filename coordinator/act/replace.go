@@ -138,6 +138,10 @@ func (a *Actor) discardVolumes(ctx context.Context, at Situation, claim policy.C
 	if seen.Leaving {
 		return errGone
 	}
+	return a.deleteVolumes(ctx, at, claim)
+}
+
+func (a *Actor) deleteVolumes(ctx context.Context, at Situation, claim policy.Claim) error {
 	if err := a.stillOurs(ctx, at, claim); err != nil {
 		return err
 	}

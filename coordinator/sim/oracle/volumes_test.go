@@ -35,11 +35,12 @@ func TestIncluded(t *testing.T) {
 		story  func(s *scene)
 		broken []string
 	}{
-		"it stays":                       {},
-		"it stays, and was called empty": {claim: emptied, broken: []string{"V2"}},
-		"it has gone":                    {story: gone, broken: []string{"V2"}},
-		"another has its name":           {story: func(s *scene) { s.pod("db-2", "db-2-new") }, broken: []string{"V2"}},
-		"it has gone and is not wanted":  {story: scaledAway},
+		"it stays":                                        {},
+		"it stays, and was called empty":                  {claim: emptied, broken: []string{"V2"}},
+		"it has gone":                                     {story: gone, broken: []string{"V2"}},
+		"another has its name":                            {story: func(s *scene) { s.pod("db-2", "db-2-new") }, broken: []string{"V2"}},
+		"it has gone and is not wanted":                   {story: scaledAway},
+		"it is not wanted, and its volume is there":       {story: func(s *scene) { scaledAway(s); volume(s, "old", false) }},
 		"it has gone, is not wanted and was called empty": {claim: emptied, story: func(s *scene) { scaledAway(s); volume(s, "old", false) }, broken: []string{"V2"}},
 		"and its volume is being deleted":                 {claim: emptied, story: func(s *scene) { scaledAway(s); volume(s, "old", true) }},
 		"and its volume is gone":                          {claim: emptied, story: scaledAway},
