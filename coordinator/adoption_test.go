@@ -10,6 +10,14 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
+// rollWithAgents changes the template, whose pods have an agent from now on.
+func (db *database) rollWithAgents(to string) {
+	db.w.mu.Lock()
+	db.bare = false
+	db.w.mu.Unlock()
+	db.roll(to)
+}
+
 func (db *database) approveAdoption() {
 	clusters := db.w.admin.Clusters.DatabaseClusters(namespace)
 	cluster, err := clusters.Get(db.w.t.Context(), db.name, metav1.GetOptions{})
@@ -29,10 +37,7 @@ func TestOnlyTheirOwnAgentsHandOver(t *testing.T) {
 				db := w.addPools("search", engine, true, &pool{name: "search", replicas: 3})
 				p := w.start()
 				defer p.end()
-				w.mu.Lock()
-				db.bare = false
-				w.mu.Unlock()
-				db.roll("v2")
+				db.rollWithAgents("v2")
 				db.approveAdoption()
 				vetoed := ""
 				for range 900 {

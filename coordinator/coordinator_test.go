@@ -242,10 +242,7 @@ func TestAdoption(t *testing.T) {
 		db := w.addWith("search", 3, true)
 		p := w.start()
 		defer p.end()
-		w.mu.Lock()
-		db.bare = false
-		w.mu.Unlock()
-		db.roll("v2")
+		db.rollWithAgents("v2")
 		time.Sleep(2 * time.Minute)
 		require.Empty(t, w.gone())
 		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.NeedsApproval }), "%+v", db.status().Holds)

@@ -198,6 +198,8 @@ func breach(c Case) string {
 	case c.Pod == Gone && c.Heard.Hidden && !c.Heard.Confirmed && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened) && move != Shut:
 		return "the guard of a pod stays open that is only out of sight"
 	}
+	// haunted: the pod has gone, and one of its volumes may be met again, or deleted late.
+	haunted := c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back || c.Claim.EmptiedAt != nil && !c.Heard.Discarded)
 	looked := (c.Heard.Prepared || !prepares(c.Claim)) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
 	switch move {
 	case Find, Ask, Store, Apply, Relieve, Observe, Attest, Discard, Open, Go:
@@ -274,7 +276,7 @@ func breach(c Case) string {
 			return "applied out of its turn, or before the value of a setting is recorded"
 		}
 	case Undo:
-		if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && !c.Heard.Renewed && (c.Succeeded || !c.Back || c.Claim.EmptiedAt != nil && !c.Heard.Discarded)) {
+		if replaces(c.Claim) && len(c.Claim.Volumes) > 0 && (c.Pod == Here && c.Claim.EmptiedAt != nil || haunted) {
 			return "data comes back before the volumes are new"
 		}
 		if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed {
@@ -284,7 +286,7 @@ func breach(c Case) string {
 			return "undone before the pod is back"
 		}
 	case Release:
-		if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back || c.Claim.EmptiedAt != nil && !c.Heard.Discarded)) {
+		if replaces(c.Claim) && (c.Pod == Here && c.Claim.EmptiedAt != nil || haunted) {
 			return "released with volumes that may go"
 		}
 		if len(c.Claim.Undo) > 0 && prepares(c.Claim) && !c.Heard.Undone && !c.Heard.Left {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -95,12 +94,7 @@ func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 func (w *world) adopt() {
 	object, _ := w.server.Pod(namespace, "s-2")
 	w.bare = map[types.UID]bool{object.UID: true}
-	clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
-	cluster, err := clusters.Get(w.t.Context(), name, metav1.GetOptions{})
-	require.NoError(w.t, err)
-	cluster.Spec.Update.Adopt = policy.AdoptAllow
-	_, err = clusters.Update(w.t.Context(), cluster, metav1.UpdateOptions{})
-	require.NoError(w.t, err)
+	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
 }
 
 // relieve is what a neighbour does for a pod without an agent. The world is locked.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -40,23 +39,21 @@ func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing 
 	touches.SetLimit(touchesAtOnce)
 	for _, claim := range claims {
 		touches.Go(func() error {
-			stands, known, err := t.touch(ctx, claim)
+			stands, err := t.touch(ctx, claim)
 			if err != nil {
 				return fmt.Errorf("take over claim %s: %w", claim.ID, err)
 			}
-			if known {
-				mu.Lock()
-				standing[claim.UID] = stands
-				mu.Unlock()
-			}
+			mu.Lock()
+			standing[claim.UID] = stands
+			mu.Unlock()
 			return nil
 		})
 	}
 	return standing, touches.Wait()
 }
 
-// touch takes one claim over. Whether its pod stands is not known of one that is gone.
-func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands, known bool, err error) {
+// touch takes one claim over, and answers whether its pod stands.
+func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, err error) {
 	var pod Seen
 	err = t.try(ctx, func(ctx context.Context) (err error) {
 		pod, err = t.pods.touch(ctx, claim.Pod, claim.UID, t.epoch)
@@ -64,29 +61,28 @@ func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands, known b
 	})
 	switch {
 	case err == nil:
-		stands, known = !pod.Leaving, true
-		if pod.Guard == v1alpha1.GuardOpen && !pod.Leaving {
+		stands = !pod.Leaving
+		if pod.Guard == v1alpha1.GuardOpen && stands {
 			// Who finds that it has changed, or cannot tell, leaves it to the actor's first look.
 			bounded, cancel := t.bound(ctx)
 			_, _ = t.pods.shut(bounded, pod)
 			cancel()
 		}
 	case !errors.Is(err, errGone) && !errors.Is(err, errConflict):
-		return false, false, err
+		return false, err
 	}
 	if claim.Action != policy.LowerPartition {
-		return stands, known, nil
+		return stands, nil
 	}
 	// A late write must not move the line that this claim waits for.
-	pool := claim.Pod[:max(0, strings.LastIndexByte(claim.Pod, '-'))]
 	err = t.try(ctx, func(ctx context.Context) error {
-		_, err := t.sets.touch(ctx, pool, t.epoch)
+		_, err := t.sets.touch(ctx, setOf(claim), t.epoch)
 		return err
 	})
 	if err != nil && !errors.Is(err, errSetChanged) {
-		return false, false, err
+		return false, err
 	}
-	return stands, known, nil
+	return stands, nil
 }
 
 // try sends a request that may be repeated, and once more when it has had no answer in its time.

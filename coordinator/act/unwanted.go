@@ -15,18 +15,14 @@ import (
 
 // mayNotDiscard says why nothing is deleted now; empty: it may be.
 func mayNotDiscard(at Situation) string {
-	update := at.Snapshot.Cluster.Spec.Update
-	switch {
-	case at.Cluster.DeletionTimestamp != nil:
-		return "its volumes are left: the DatabaseCluster is being deleted"
-	case update.Paused || at.Snapshot.Cluster.Paused:
-		return "its volumes are left: everything is paused"
-	case update.Mode == policy.Observe:
-		return "its volumes are left: update.mode is Observe"
-	case len(policy.Validate(&at.Snapshot)) > 0:
-		return "its volumes are left: the input makes no sense"
+	why := policy.Forbidden(&at.Snapshot)
+	if at.Cluster.DeletionTimestamp != nil {
+		why = "the DatabaseCluster is being deleted"
 	}
-	return ""
+	if why == "" {
+		return ""
+	}
+	return "its volumes are left: " + why
 }
 
 // discardUnwanted deletes the claimed volumes of a pod that has gone for good. Once they are
@@ -36,9 +32,10 @@ func (a *Actor) discardUnwanted(ctx context.Context, at Situation, claim policy.
 	defer cancel()
 	err := a.deleteVolumes(ctx, at, claim)
 	if err == nil {
-		if _, err = a.pods.find(ctx, claim.Pod); err == nil {
+		switch _, err = a.pods.find(ctx, claim.Pod); {
+		case err == nil:
 			err = fmt.Errorf("there is a pod %s again", claim.Pod)
-		} else if errors.Is(err, errGone) {
+		case errors.Is(err, errGone):
 			err = nil
 		}
 	}

@@ -247,6 +247,16 @@ func (b *ledger) listAway() string {
 	return fewOf(names, b.used())
 }
 
+// firstFew names the first few of all, and says how many more there are.
+func firstFew[T any](all []T, name func(T) string) string {
+	const most = 3
+	var names []string
+	for _, one := range all[:min(most, len(all))] {
+		names = append(names, name(one))
+	}
+	return fewOf(names, len(all))
+}
+
 // fewOf joins the first few of so many.
 func fewOf(few []string, all int) string {
 	if left := all - len(few); left > 0 {

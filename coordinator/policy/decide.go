@@ -100,6 +100,13 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	return d
 }
 
+// trial is a decision of its own on the same snapshot, in which nobody has been chosen.
+func (d *decision) trial() *decision {
+	trial := newDecision(d.x.s, d.own, d.prepared)
+	trial.behind = d.behind
+	return trial
+}
+
 // look gathers what rules compare a candidate with.
 func (d *decision) look() {
 	d.outdated = make([]bool, len(d.x.pools))

@@ -167,8 +167,7 @@ func (d *decision) correction(c *candidate, asked []bool) []*candidate {
 
 // mayAllGo tries on a decision of its own, which has taken what this one has.
 func (d *decision) mayAllGo(unit []*candidate) bool {
-	trial := newDecision(d.x.s, d.own, d.prepared)
-	trial.behind = d.behind
+	trial := d.trial()
 	for _, place := range d.taken {
 		trial.take(&trial.order[place], nil)
 	}

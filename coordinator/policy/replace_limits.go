@@ -115,12 +115,7 @@ func (f *flights) unblocks() string {
 
 // text lists who is in flight, at most a few of them.
 func (f *flights) text() string {
-	const most = 3
-	var names []string
-	for _, p := range f.pods[:min(most, len(f.pods))] {
-		names = append(names, p.Name)
-	}
-	return fewOf(names, len(f.pods))
+	return firstFew(f.pods, func(p *pod) string { return p.Name })
 }
 
 // fly charges a chosen pod.

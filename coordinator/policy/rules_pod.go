@@ -184,12 +184,7 @@ func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
 // cannotEmpty: a pod that does not start is scaled away, and the database still has members on it. No
 // report may ever come, and nobody but a person can move or give up what it has.
 func (d *decision) cannotEmpty(c *candidate, what string) *finding {
-	const most = 3
-	var ids []string
-	for i := range c.hosts[:min(most, len(c.hosts))] {
-		ids = append(ids, d.x.groups[c.hosts[i].group].ID)
-	}
-	on := fewOf(ids, len(c.hosts))
+	on := firstFew(c.hosts, func(h hosting) string { return d.x.groups[h.group].ID })
 	return found(fmt.Sprintf("%s, it does not start, and the database has members of %s on it, which it cannot move away%s", what, on, about(c.pod)),
 		orAdvice(fmt.Sprintf("its members of %s moved or taken out of the database by a person, or %s started", on, c.Name), c.pod))
 }

@@ -6,6 +6,20 @@ import "cmp"
 // stays for ever, and with it the name that its successor needs.
 func (x *index) neverEnds(p *pod) bool { return p.Phase == Terminating && x.nodeGone(p) }
 
+// Forbidden says why nothing may be taken away, whatever it is; empty: it may.
+func Forbidden(s *Snapshot) string {
+	update := &s.Cluster.Spec.Update
+	switch {
+	case update.Paused || s.Cluster.Paused:
+		return "everything is paused"
+	case update.Mode == Observe:
+		return "update.mode is Observe"
+	case len(Validate(s)) > 0:
+		return "the input makes no sense"
+	}
+	return ""
+}
+
 // ForceDeletes are the pods whose objects are to be deleted without anybody
 // knowing that their containers have ended: those that are terminating on a node
 // that is gone, and that a person has named in an override of node-gone. They
@@ -16,7 +30,7 @@ func ForceDeletes(s Snapshot) []Pod {
 		return nil
 	}
 	x := newIndex(&s, "")
-	if x.spec.Update.Mode == Observe || x.spec.Update.Paused || s.Cluster.Paused || len(Validate(&s)) > 0 {
+	if Forbidden(&s) != "" {
 		return nil
 	}
 	var list []Pod

@@ -16,11 +16,14 @@ type behind struct {
 func (d *decision) changesLine() []bool {
 	x := d.x
 	changes := make([]bool, len(x.pools))
+	if !x.outage() || !x.s.Cluster.Engine.SameMinor {
+		return changes
+	}
 	pools, all := x.running()
 	for i := range x.pools {
 		next, ok := parseVersion(x.pools[i].Version)
 		stays := pools[i].known && next.compare(pools[i].oldest.version) == 0
-		changes[i] = x.outage() && x.s.Cluster.Engine.SameMinor && ok && d.outdated[i] && all.known && !stays && !next.talksTo(all)
+		changes[i] = ok && d.outdated[i] && all.known && !stays && !next.talksTo(all)
 	}
 	return changes
 }
@@ -52,7 +55,7 @@ func (d *decision) leftBehind() *behind {
 		return nil
 	}
 	to, _ := parseVersion(first.pool.Version)
-	held := newDecision(d.x.s, d.own, d.prepared).askAll()
+	held := d.trial().askAll()
 	b := &behind{held: map[*pod]bool{}}
 	for i := range d.order {
 		c := &d.order[i]

@@ -24,9 +24,9 @@ func (x *index) countUnready() {
 
 // countingUnready is a decision of its own that does so, in which nobody has been chosen.
 func (d *decision) countingUnready() *decision {
-	trial := newDecision(d.x.s, d.own, d.prepared)
+	trial := d.trial()
 	trial.x.countUnready()
-	trial.behind, trial.curing = d.behind, true
+	trial.curing = true
 	return trial
 }
 

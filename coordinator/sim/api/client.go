@@ -59,50 +59,39 @@ func (c *Client) Kubernetes() kubernetes.Interface { return clientset{c: c} }
 // Clusters is the client for DatabaseClusters.
 func (c *Client) Clusters() v1alpha1.Clients { return clusters{c} }
 
-// answer is that of one request, or of some that were made in the same words at one instant.
-type answer[T any] struct {
-	out    T
-	failed error
-	told   []func()
-}
-
 // call carries one request; serve runs on the loop, at most once. What follows
 // clock.Apart in the name is the order of writes that are made together.
 func call[T any](ctx context.Context, c *Client, verb, kind, name string, write bool, serve func() (T, error)) (T, error) {
 	var none T
-	var to *answer[T]
+	var served *clock.Served[T]
 	loop, key := c.server.loop, verb+" "+kind+" "+name
 	what, _, _ := strings.Cut(key, clock.Apart)
 	err := loop.Call(ctx, c.user+" "+key, func(told func()) {
 		first := true
 		if write {
-			to = &answer[T]{}
+			served = &clock.Served[T]{}
 		} else {
-			to, first = clock.Twin[answer[T]](loop, c.user+" "+key)
+			served, first = clock.Twin[T](loop, c.user+" "+key)
 		}
-		if to.told = append(to.told, told); !first {
+		if served.Wait(told); !first {
 			return
 		}
 		c.way.Carry(c.user, what, func() {
 			if c.server.Refuse != nil {
-				to.failed = c.server.Refuse(c.user, verb, write)
+				served.Err = c.server.Refuse(c.user, verb, write)
 			}
-			if to.failed == nil {
-				to.out, to.failed = serve()
+			if served.Err == nil {
+				served.Response, served.Err = serve()
 			}
 			if write {
-				loop.Log(c.user, "%s: %s", what, result(to.failed))
+				loop.Log(c.user, "%s: %s", what, result(served.Err))
 			}
-		}, func() {
-			for _, told := range to.told {
-				told()
-			}
-		})
+		}, served.Tell)
 	})
 	if err != nil {
 		return none, err
 	}
-	return to.out, to.failed
+	return served.Response, served.Err
 }
 
 func result(err error) string {

@@ -54,11 +54,11 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 	var none Response
 	h := c.hub
 	key := c.process + " " + c.pod + " " + what
-	var shared *served[Response]
+	var shared *clock.Served[Response]
 	err := h.loop.Call(ctx, key+clock.Apart+c.ip+wire(request), func(answered func()) {
 		var first bool
-		shared, first = clock.Twin[served[Response]](h.loop, key+c.ip+wire(request))
-		if shared.done = append(shared.done, answered); !first {
+		shared, first = clock.Twin[Response](h.loop, key+c.ip+wire(request))
+		if shared.Wait(answered); !first {
 			return
 		}
 		h.carry(c.process, c.pod, func() {
@@ -82,7 +82,8 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 						if r, ok := any(response).(*rollcallv1.Report); ok && err == nil {
 							h.told(c.process, a, r)
 						}
-						shared.answer(response, err)
+						shared.Response, shared.Err = response, err
+						shared.Tell()
 					})
 				})
 			}()
@@ -91,7 +92,7 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 	if err != nil {
 		return none, err
 	}
-	return shared.response, shared.err
+	return shared.Response, shared.Err
 }
 
 func outcome(response any, err error) string {

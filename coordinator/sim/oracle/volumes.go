@@ -54,10 +54,8 @@ func (o *Oracle) included(pod, id string) {
 	}
 	for _, v := range claim.Volumes {
 		now := o.server.Volume(v.Name)
-		if removed && (now == nil || string(now.UID) != v.UID || now.DeletionTimestamp != nil) {
-			continue
-		}
-		if now == nil || string(now.UID) == v.UID || now.DeletionTimestamp != nil {
+		there := now != nil && now.DeletionTimestamp == nil
+		if old := there && string(now.UID) == v.UID; old || !there && !removed {
 			o.Accuse("V2", "%s gets data again before %s is a new one", pod, v.Name)
 		}
 	}

@@ -107,7 +107,7 @@ var followers = []follower{
 		Wait: Wait{Name: "it may not go while one below the hold line does not work", Document: "deploy/docs/policy.md", Says: "R = the room that the rest of the pod's unit needs"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			before := o.setOf(pod.Name) != o.setOf(first.Name) || workload.Ordinal(pod.Name) > workload.Ordinal(first.Name)
-			return before && (o.belowTheLine(first) || o.recoversBelow(first)) && o.tooMany(map[string]bool{pod.Name: true}, o.restOfUnit(pod))
+			return before && o.away(first.Name) && o.keptBelow(first) && o.tooMany(map[string]bool{pod.Name: true}, o.restOfUnit(pod))
 		},
 	},
 }
