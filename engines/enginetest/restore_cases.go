@@ -59,7 +59,7 @@ func restoreAfterPartialFailure(s *suite) {
 func restoreLeavesOthers(s *suite) {
 	first, second := s.engine(0), s.engine(2)
 	one, two := s.order(s.marking()), s.order(s.marking())
-	one.Eligible = s.successor() // so that there is something to hand over again
+	one.Eligible, two.Eligible = s.successor(2), s.successor(0) // so that there is something to hand over each time
 	undoOne := s.plan(first, one)
 	s.apply(first, one, undoOne)
 	undoTwo := s.plan(second, two)
@@ -79,12 +79,12 @@ func (s *suite) marking() engines.Kind {
 	return engines.Handoff
 }
 
-// successor is who takes over, and so has something to hand over next.
-func (s *suite) successor() []string {
+// successor is the member that takes over, though it has handed over itself.
+func (s *suite) successor(member int) []string {
 	if s.h.Leaderless {
 		return nil
 	}
-	return []string{s.db.Members[2]}
+	return []string{s.db.Members[member]}
 }
 
 // others is what is there of a prepare that is done: its entries in the database, or
@@ -117,7 +117,7 @@ func foreignStays(s *suite) {
 func sweep(s *suite) {
 	first, second := s.engine(0), s.engine(2)
 	mine, theirs := s.order(s.marking()), s.order(s.marking())
-	mine.Eligible = s.successor() // so that there is something to hand over again
+	mine.Eligible, theirs.Eligible = s.successor(2), s.successor(0) // so that there is something to hand over each time
 	undoMine := s.plan(first, mine)
 	s.apply(first, mine, undoMine)
 	there := s.others()
