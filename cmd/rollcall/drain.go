@@ -31,6 +31,10 @@ and goes when the policy lets it, as in a rollout. Other pods are left to kubect
 which can follow. Nothing is cordoned when a database would not go: its DatabaseCluster
 has to say spec.update.nodeDrains.follow: true.
 
+Set spec.drain.data.nodeDrain: Keep where volumes follow their pod to another node, as
+network volumes do. The default, Lose, is for local disks: all copies are moved off each
+pod first. Where they have nowhere to go, the pod stays.
+
 The exit status is 0 when none is left, 3 when some are after --timeout; the node stays
 cordoned then, and kubectl uncordon takes it back.`,
 		Example:           fmt.Sprintf("  %[1]s drain node-7 && kubectl drain node-7 --ignore-daemonsets", a.name),

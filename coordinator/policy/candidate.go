@@ -7,6 +7,7 @@ type candidate struct {
 	*pod
 	reason  Reason
 	broken  bool // by itself: never started, or failed
+	failed  bool // to return, on its pool's revision
 	outside bool // broken, and taking it takes nothing away: outside the budget
 	dead    bool // one of a database in which nobody is live
 	lost    bool // its data does not survive
@@ -27,7 +28,7 @@ func (x *index) candidates() []candidate {
 		if reason == "" {
 			continue
 		}
-		c := candidate{pod: p, reason: reason}
+		c := candidate{pod: p, reason: reason, failed: x.failedToReturn(p)}
 		if reason == ReasonReplacement {
 			c.replace = x.whyReplace(p)
 		}
@@ -39,7 +40,7 @@ func (x *index) candidates() []candidate {
 		case ReasonReplacement:
 			c.broken = p.Phase == Missing || x.whyBroken(p) != ""
 			c.outside = c.broken && takesNothing(p, false)
-		case ReasonOutdated, ReasonRestartRequested:
+		case ReasonOutdated, ReasonRestartRequested, ReasonNodeDrain:
 			if why := x.whyBroken(p); why != "" {
 				c.reason, c.broken = why, true
 				c.outside = x.nothingLost(&c, why)
@@ -156,9 +157,10 @@ func (x *index) choosePrepare(c *candidate) {
 	}
 }
 
-// bringsNoUpdate: nothing comes back, or only what ran before.
+// bringsNoUpdate: nothing comes back, or what ran before comes back elsewhere. A restart that was
+// asked for may bring what the template only refers to.
 func (c *candidate) bringsNoUpdate() bool {
-	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
+	return c.action == Remove || (c.action == Replace || c.leaves) && !isOutdated(c.pod)
 }
 
 // rolls: who is of a higher rank waits for it. One that is scaled away, adopted, or replaced on
@@ -231,7 +233,7 @@ func (x *index) timeTells(p *pod, dead bool) bool {
 	if p.Phase == Missing {
 		return p.claim != nil || dead
 	}
-	if x.nodeGone(p) || x.whyBroken(p) != "" {
+	if x.nodeGone(p) || x.whyBroken(p) != "" && !x.mayYetStart(p) {
 		return false
 	}
 	switch p.Phase {

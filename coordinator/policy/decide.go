@@ -51,6 +51,7 @@ type decision struct {
 	behind   *behind    // nil: nobody would stay behind then
 	lowest   *pod       // the lowest rank that is outdated, away or chosen
 	lowAway  *pod       // the lowest rank that is away or chosen
+	lowSame  *pod       // the same, or to go and not outdated
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
@@ -118,6 +119,9 @@ func (d *decision) look() {
 	for i := range d.order {
 		if c := &d.order[i]; d.holdsRanks(c) {
 			lower(&d.lowest, c.pod)
+			if !isOutdated(c.pod) {
+				lower(&d.lowSame, c.pod)
+			}
 		}
 	}
 	for i := range d.x.pods {
@@ -125,8 +129,7 @@ func (d *decision) look() {
 		if p.away {
 			d.turn(p)
 			if p.desired {
-				lower(&d.lowest, p)
-				lower(&d.lowAway, p)
+				d.lowerAll(p)
 			}
 		}
 		if isOutdated(p) {
@@ -142,12 +145,6 @@ func (d *decision) look() {
 func (d *decision) turn(p *pod) {
 	if p.pool.Management == OrderedReady {
 		d.turns[p.poolPos] = append(d.turns[p.poolPos], p)
-	}
-}
-
-func lower(lowest **pod, p *pod) {
-	if *lowest == nil || p.rank < (*lowest).rank {
-		*lowest = p
 	}
 }
 
@@ -244,8 +241,7 @@ func (d *decision) take(c *candidate, notes []string) {
 	d.x.take(c.pod)
 	d.turn(c.pod)
 	if c.desired {
-		lower(&d.lowest, c.pod)
-		lower(&d.lowAway, c.pod)
+		d.lowerAll(c.pod)
 	}
 	if isOutdated(c.pod) && !c.bringsNoUpdate() {
 		d.canary[c.poolPos].chosen++

@@ -101,6 +101,10 @@ func TestRetryOnlyForClocks(t *testing.T) {
 		{"starting", func(s *Snapshot) {
 			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = NotStarted, *at(-590 * time.Second), nil
 		}, 10},
+		{"no node takes it", func(s *Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = Pending, *at(-590 * time.Second), nil
+			s.Pods[1].Problem = Unschedulable
+		}, 10},
 		{"starting, and paused", func(s *Snapshot) {
 			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = NotStarted, *at(-590 * time.Second), nil
 			s.Cluster.Paused = true

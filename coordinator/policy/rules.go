@@ -22,6 +22,7 @@ type rule struct {
 	name         Rule
 	sparesBroken bool
 	sparesDead   bool // not asked of one in a dead database: nobody is left who could lead
+	sparesFailed bool // not asked of one that failed to return itself
 	guardsData   bool // asked even of those when their volume is given up
 	aboutUpdates bool // not asked of those that bring no other template
 	cluster      func(*decision) *finding
@@ -39,7 +40,7 @@ var rules = []rule{
 	{name: NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
 	{name: CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
 	{name: PoolUnobserved, cluster: (*decision).poolUnobserved},
-	{name: LineStopped, sparesBroken: true, aboutUpdates: true, cluster: (*decision).lineStopped},
+	{name: LineStopped, sparesBroken: true, sparesFailed: true, aboutUpdates: true, cluster: (*decision).lineStopped},
 	{name: ViewSplit, sparesBroken: true, guardsData: true, cluster: (*decision).viewSplit},
 	{name: NoLeader, sparesBroken: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
 	{name: TwoLeaders, sparesBroken: true, cluster: (*decision).twoLeaders},
@@ -57,7 +58,7 @@ var rules = []rule{
 	{name: Vetoed, pod: (*decision).vetoed},
 	{name: Busy, pod: (*decision).isBusy},
 	{name: VersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
-	{name: RankOrder, sparesBroken: true, pod: (*decision).rankOrder},
+	{name: RankOrder, sparesBroken: true, aboutUpdates: true, pod: (*decision).rankOrder},
 	{name: LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
 	{name: ZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
 	{name: ZonesAway, pod: (*decision).zonesAway},
@@ -82,7 +83,7 @@ var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, 
 
 // spares a candidate that the rule does not mean.
 func (r *rule) spares(c *candidate) bool {
-	if r.aboutUpdates && c.bringsNoUpdate() || r.sparesDead && c.dead {
+	if r.aboutUpdates && c.bringsNoUpdate() || r.sparesDead && c.dead || r.sparesFailed && c.failed {
 		return true
 	}
 	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == Replace || c.action == Remove))

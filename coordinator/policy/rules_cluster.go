@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -90,9 +91,13 @@ func (d *decision) poolUnobserved() *finding {
 }
 
 // lineStopped counts the new pods of each pool's update revision that did not
-// come back. It looks at what is, so it ends by itself when they do.
+// come back. It looks at what is, so it ends by itself when they do. Where nobody is
+// to go whom it holds, there is no line.
 func (d *decision) lineStopped() *finding {
 	x := d.x
+	if !slices.ContainsFunc(d.order, func(c candidate) bool { return c.inLine() }) {
+		return nil
+	}
 	failed := make([]int, len(x.pools))
 	example := make([]*pod, len(x.pools))
 	for i := range x.pods {
@@ -117,6 +122,9 @@ func (d *decision) lineStopped() *finding {
 	return nil
 }
 
+// inLine: a line that is stopped holds it.
+func (c *candidate) inLine() bool { return !c.forced && !c.outside && !c.failed && !c.bringsNoUpdate() }
+
 // lastGood names the revision to which a person can go back.
 func lastGood(p *Pool) string {
 	if p.FinishedRevision == "" || p.FinishedRevision == p.Revision {
@@ -138,11 +146,17 @@ func (x *index) failedToReturn(p *pod) bool {
 	if p.Revision != to || p.live {
 		return false
 	}
-	if x.whyBroken(p) != "" {
+	if x.whyBroken(p) != "" && !x.mayYetStart(p) {
 		return true
 	}
 	starting := p.Phase == Pending || p.Phase == NotStarted || p.Phase == Started
 	return starting && !x.nodeGone(p) && x.overdue(p)
+}
+
+// mayYetStart: what keeps a broken pod from starting often ends by itself, as when nodes are added
+// or the registry answers again. A correction does not wait for that.
+func (x *index) mayYetStart(p *pod) bool {
+	return (p.Phase == Pending || p.Phase == NotStarted) && (p.Problem == Unschedulable || p.Problem == ImagePull) && !x.overdue(p)
 }
 
 func (d *decision) viewSplit() *finding {

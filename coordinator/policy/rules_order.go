@@ -53,18 +53,22 @@ func (d *decision) versionOrder(c *candidate) *finding {
 	return nil
 }
 
-// rankOrder is about who carries a new version first. A pod that is scaled away
-// carries none, and who waits for the scale-down to end would wait for ever. One
+// rankOrder is about who carries a new version first. A pod that is scaled away, or leaves as it
+// is, carries none, and would wait for whoever holds the others. One
 // that its controller may take at any time is charged for already: those that stay
-// for want of room wait for it, so it waits only for who is away itself.
+// for want of room wait for it, so it waits only for who is away itself. A restart that was asked
+// for waits for no rollout.
 func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
-	if c.serves {
+	switch {
+	case c.serves:
 		low = d.lowAway
-	} else if low != nil && waitsFor(low, c) {
+	case !isOutdated(c.pod):
+		low = d.lowSame
+	case low != nil && waitsFor(low, c):
 		low = d.lowestBut(c) // else neither could ever go
 	}
-	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() || d.curing {
+	if low == nil || low.rank >= c.rank || d.x.outage() || d.curing {
 		return nil
 	}
 	why := fmt.Sprintf("%s has the lower rank %d and is outdated or away; its own rank is %d", low.Name, low.rank, c.rank)
@@ -79,6 +83,19 @@ func (d *decision) rankOrder(c *candidate) *finding {
 
 // holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
 func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldComeBackOld(c) == nil }
+
+func lower(lowest **pod, p *pod) {
+	if *lowest == nil || p.rank < (*lowest).rank {
+		*lowest = p
+	}
+}
+
+// lowerAll is for a pod that is away or chosen.
+func (d *decision) lowerAll(p *pod) {
+	lower(&d.lowest, p)
+	lower(&d.lowAway, p)
+	lower(&d.lowSame, p)
+}
 
 // lowestBut is the lowest rank that is outdated, away or chosen, without those that wait
 // for the candidate because of the line.
@@ -110,6 +127,9 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		if waitsFor(earlier, c) || waitsForOperation(&d.order[i], c) || d.waitsForRevision(&d.order[i], c) {
 			continue // else neither could ever go
 		}
+		if isOutdated(earlier) && (!isOutdated(c.pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(&d.order[i])) {
+			continue // it is no part of that rollout, or leaves in spite of it
+		}
 		if c.serves && !earlier.away {
 			continue
 		}
@@ -134,6 +154,9 @@ func (d *decision) leaderLast(c *candidate) *finding {
 func (d *decision) waitsForRevision(o, c *candidate) bool {
 	return o.pool == c.pool && isOutdated(c.pod) && d.wouldComeBackOld(o) != nil
 }
+
+// waitsForCanary: a person, or a clock, says when it goes on.
+func (d *decision) waitsForCanary(o *candidate) bool { return !o.outside && d.canaryFirst(o) != nil }
 
 // waitsForOperation: o may go only when the scale-down is over for which c goes.
 func waitsForOperation(o, c *candidate) bool {

@@ -15,6 +15,8 @@ const (
 	restartsOnly
 	// correctionsAndNoUpdate: the same as corrections, and a pod that brings no update.
 	correctionsAndNoUpdate
+	// correctionsNoUpdateAndFailed: the same, and a pod that failed to return itself.
+	correctionsNoUpdateAndFailed
 	// correctionsAndDead: the same as corrections, and a dead pod.
 	correctionsAndDead
 )
@@ -46,7 +48,7 @@ func rules() []rule {
 		{name: policy.NeedsApproval, spares: corrections, pod: simply((*world).lacksApproval)},
 		{name: policy.CanaryFirst, spares: corrections, pod: simply((*world).waitsForCanary)},
 		{name: policy.PoolUnobserved, whole: plainly((*world).poolUnobserved)},
-		{name: policy.LineStopped, spares: correctionsAndNoUpdate, whole: plainly((*world).lineStopped)},
+		{name: policy.LineStopped, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).lineStopped)},
 		{name: policy.ViewSplit, spares: restartsOnly, whole: plainly((*world).viewSplit)},
 		{name: policy.NoLeader, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
 		{name: policy.TwoLeaders, spares: corrections, whole: (*world).twoLeaders},
@@ -67,7 +69,7 @@ func rules() []rule {
 		{name: policy.Vetoed, pod: simply((*world).nobodyCanEmpty), firm: true},
 		{name: policy.Busy, pod: simply((*world).busy)},
 		{name: policy.VersionOrder, spares: corrections, pod: simply((*world).versionOrder)},
-		{name: policy.RankOrder, spares: corrections, pod: simply((*world).rankOrder)},
+		{name: policy.RankOrder, spares: correctionsAndNoUpdate, pod: simply((*world).rankOrder)},
 		{name: policy.LeaderLast, spares: corrections, pod: simply((*world).leaderLast)},
 		{name: policy.ZoneUnknown, pod: simply((*world).zoneUnknown)},
 		{name: policy.ZonesAway, pod: simply((*world).zonesAway)},
@@ -108,6 +110,8 @@ func (w *world) spared(r *rule, c *candidate) bool {
 		return c.outside && c.action != policy.Replace && c.action != policy.Remove
 	case correctionsAndNoUpdate:
 		return c.outside || w.bringsNoUpdate(c)
+	case correctionsNoUpdateAndFailed:
+		return c.outside || w.bringsNoUpdate(c) || w.failedToReturn(c.Pod)
 	}
 	return false
 }

@@ -102,11 +102,12 @@ func (w *world) versionOrder(c *candidate) bool {
 }
 
 // rankOrder: a pod of a lower rank is desired and away, or in the order (not ScaleDown,
-// nor Adopt; Replacement only when outdated; none that would come back old). Of its own
-// pool none counts that waits for it by the line. A pod that serves though left open
-// waits for those away only. Not asked of a pod before its turn.
+// nor Adopt; Replacement only when outdated; none that would come back old; none that is
+// outdated, when it is not itself). Of its own pool none counts that waits for it by the
+// line. A pod that serves though left open waits for those away only. Not asked of a pod
+// before its turn.
 func (w *world) rankOrder(c *candidate) bool {
-	if c.reason == policy.ReasonScaleDown || w.outage() || w.early == c {
+	if w.outage() || w.early == c {
 		return false
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
@@ -117,7 +118,7 @@ func (w *world) rankOrder(c *candidate) bool {
 			return true
 		}
 		q := find(w.order, p)
-		if q == nil || w.servesLeftOpen(c.Pod) || w.wouldComeBackOld(q) {
+		if q == nil || w.servesLeftOpen(c.Pod) || w.wouldComeBackOld(q) || w.outdated(p) && !w.outdated(c.Pod) {
 			return false
 		}
 		switch q.reason {
@@ -163,6 +164,10 @@ func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	case w.outdated(c.Pod) && before.Pool == c.Pool && w.wouldComeBackOld(before):
 		return true
 	case w.servesLeftOpen(c.Pod) && !w.awayOrChosen(before.Pod):
+		return true
+	case w.outdated(before.Pod) && (!w.outdated(c.Pod) || w.bringsNoUpdate(c)):
+		return true
+	case c.leaves && !before.outside && w.waitsForCanary(before):
 		return true
 	}
 	return before.reason == policy.ReasonAdopt && c.reason != policy.ReasonAdopt && w.lacksApproval(before)

@@ -34,8 +34,14 @@ func (w *world) poolUnobserved() bool {
 	return slices.ContainsFunc(w.s.Pools, func(p policy.Pool) bool { return !p.Observed })
 }
 
-// lineStopped: in some pool at least maxFailed desired pods failed to return.
+// lineStopped: in some pool at least maxFailed desired pods failed to return, and somebody
+// is to go of whom that is asked.
 func (w *world) lineStopped() bool {
+	if !slices.ContainsFunc(w.order, func(c *candidate) bool {
+		return !w.spared(&rule{spares: correctionsNoUpdateAndFailed}, c)
+	}) {
+		return false
+	}
 	for i := range w.s.Pools {
 		pool := &w.s.Pools[i]
 		if !pool.Observed || pool.Revision == "" {
@@ -54,16 +60,25 @@ func (w *world) lineStopped() bool {
 	return false
 }
 
-// failedToReturn: on the pool's revision, not live, and broken, or overdue in phase
-// Pending, NotStarted or Started on a node that is not gone; or Missing, overdue,
-// with a claim whose to is that revision and whose action is not Remove.
+// failedToReturn: on the pool's revision, not live, and broken (by ImagePull or Unschedulable
+// only once it is overdue), or overdue in phase Pending, NotStarted or Started on a node that
+// is not gone; or Missing, overdue, with a claim whose to is that revision and whose action is
+// not Remove.
 func (w *world) failedToReturn(p *policy.Pod) bool {
+	if pool := w.pool(p); !pool.Observed || pool.Revision == "" {
+		return false
+	}
 	if p.Phase == policy.Missing {
 		claim := w.claim(p)
 		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
 	}
 	return w.onRevision(p) && !w.live(p) &&
-		(w.evidence(p) != "" || w.overdue(p) && starts(p) && !w.nodeGone(p))
+		(w.evidence(p) != "" && !w.mayEndByItself(p) || w.overdue(p) && starts(p) && !w.nodeGone(p))
+}
+
+func (w *world) mayEndByItself(p *policy.Pod) bool {
+	return (p.Phase == policy.Pending || p.Phase == policy.NotStarted) && !w.overdue(p) &&
+		(p.Problem == policy.ImagePull || p.Problem == policy.Unschedulable)
 }
 
 func starts(p *policy.Pod) bool {

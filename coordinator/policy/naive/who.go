@@ -84,7 +84,7 @@ func (w *world) candidate(p *policy.Pod) *candidate {
 	case policy.ReasonReplacement:
 		c.broken = p.Phase == policy.Missing || evidence != ""
 		c.outside = c.broken && w.takesNothingAway(p, true)
-	case policy.ReasonRestartRequested, policy.ReasonOutdated:
+	case policy.ReasonRestartRequested, policy.ReasonOutdated, policy.ReasonNodeDrain:
 		if evidence != "" {
 			c.reason, c.broken = evidence, true
 			c.outside = w.restartTakesNothingAway(p)
@@ -183,9 +183,10 @@ func (w *world) isForced(c *candidate) bool {
 // freed by LowerPartition, and not forced.
 func (w *world) freed(c *candidate) bool { return c.action == policy.LowerPartition && !w.isForced(c) }
 
-// bringsNoUpdate: Remove, and Replace of a pod that is not outdated.
+// bringsNoUpdate: Remove, Replace of a pod that is not outdated, and any other that leaves
+// and is not outdated.
 func (w *world) bringsNoUpdate(c *candidate) bool {
-	return c.action == policy.Remove || c.action == policy.Replace && !w.outdated(c.Pod)
+	return c.action == policy.Remove || (c.action == policy.Replace || c.leaves) && !w.outdated(c.Pod)
 }
 
 // restores: a pod that is claimed and should not go any more, is neither Missing

@@ -69,6 +69,13 @@ var Exceptions = []Exception{
 		is:       (*Oracle).beforeABrokenCopy,
 	},
 	{
+		Name:     "the others wait for a canary that nobody has approved of, and its node is to be left",
+		Document: "deploy/docs/policy.md",
+		Says:     "one within the budget that `canary` holds, when its own node is to be left",
+		Skips:    []string{overseers},
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return o.toBeLeft(pod) && o.canaryWaits() },
+	},
+	{
 		Name:     "it has no agent that tells of what kind it is",
 		Document: "deploy/docs/policy.md",
 		Says:     "Without one, rank is 0 and `last` false",
@@ -110,6 +117,8 @@ const (
 	members = "I1 of what members tell"
 	// primaries is that of I8 which is about the primary.
 	primaries = "I8 of the primary"
+	// overseers is that of I8 which is about the overseer.
+	overseers = "I8 of the overseer"
 	// doomed is I7 itself, and not the windows that hold for who is well.
 	doomed = "I7 of who is well now"
 )
@@ -125,6 +134,20 @@ func (o *Oracle) quietFor() time.Duration {
 // progress is what people call too long without any.
 func progress(cluster *v1alpha1.DatabaseCluster) time.Duration {
 	return time.Duration(cluster.Spec.Policy.ProgressSeconds) * time.Second
+}
+
+// canaryWaits: others go only once a person has approved of the canary, and none has, or only just now.
+func (o *Oracle) canaryWaits() bool {
+	cluster := o.server.Cluster(o.limits.Cluster)
+	return cluster.Spec.Update.Canary.Pods > 0 && !slices.ContainsFunc(cluster.Status.Approvals, func(a policy.Approval) bool {
+		return a.What == policy.ApprovedCanary && time.Since(a.At.Time) > shown
+	})
+}
+
+// toBeLeft: people have said that pods leave its node.
+func (o *Oracle) toBeLeft(pod *corev1.Pod) bool {
+	cluster, node := o.server.Cluster(o.limits.Cluster), o.server.Node(pod.Spec.NodeName)
+	return cluster != nil && cluster.Spec.Update.NodeDrains.Follow && (node == nil || node.Spec.Unschedulable)
 }
 
 // asks tells whether an invariant is asked of the removal of a pod.

@@ -240,7 +240,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") {
 		o.ranks(pod)
 	}
-	if o.asks(pod, "I8") && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
+	if o.asks(pod, "I8") && o.asks(pod, overseers) && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
 		for _, name := range o.server.Names(api.Pods) {
 			other := o.server.Pod(name)
 			waits := o.limits.Line && o.setOf(name) == o.setOf(pod.Name) && workload.Ordinal(name) < workload.Ordinal(pod.Name) // because of the line
@@ -269,9 +269,7 @@ func (o *Oracle) ranks(pod *corev1.Pod) {
 
 // askedToGo: there is another reason than its template for which a pod is to go.
 func (o *Oracle) askedToGo(pod *corev1.Pod) bool {
-	cluster, node := o.server.Cluster(o.limits.Cluster), o.server.Node(pod.Spec.NodeName)
-	left := cluster != nil && cluster.Spec.Update.NodeDrains.Follow && (node == nil || node.Spec.Unschedulable)
-	return !o.wanted(pod.Name) || len(pod.Spec.InitContainers) == 0 || left
+	return !o.wanted(pod.Name) || len(pod.Spec.InitContainers) == 0 || o.toBeLeft(pod)
 }
 
 // fresh is I10: the pod itself, and for each of its shards somebody else, has
