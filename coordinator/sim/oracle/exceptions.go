@@ -39,6 +39,13 @@ var Exceptions = []Exception{
 		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.outage },
 	},
 	{
+		Name:     "nobody has to have copies in an outage of which a person has approved",
+		Document: "deploy/docs/policy.md",
+		Says:     "all Down; or in a shutdown or an outage.",
+		Skips:    []string{others},
+		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.outage },
+	},
+	{
 		Name:     "it has no agent that could move its data",
 		Document: "deploy/docs/policy.md",
 		Says:     "or without an agent: None",
@@ -110,6 +117,8 @@ const (
 	members = "I1 of what members tell"
 	// primaries is that of I8 which is about the primary.
 	primaries = "I8 of the primary"
+	// others is that of I10 which is about the looks of other pods.
+	others = "I10 of other pods"
 	// doomed is I7 itself, and not the windows that hold for who is well.
 	doomed = "I7 of who is well now"
 )

@@ -291,8 +291,11 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
 	if len(pod.Spec.InitContainers) > 0 && !seen(pod.Name) {
 		o.Accuse("I10", "%s goes and has not been looked at since it was claimed, or the last pod went", pod.Name)
 	}
+	if !o.asks(pod, others) {
+		return
+	}
 	for _, shard := range o.db.Truth() {
-		hosts, others, spoke := false, false, false
+		hosts, another, spoke := false, false, false
 		for _, c := range shard.Copies {
 			p := o.server.Pod(c.Pod)
 			switch {
@@ -301,10 +304,10 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
 			case p != nil && workload.Ready(p) && p.DeletionTimestamp == nil && len(p.Spec.InitContainers) > 0:
 				// One who is well only since now may be asked, and need not.
 				well, is := o.well[p.UID]
-				others, spoke = others || is && o.loop.Now()-well > shown, spoke || seen(c.Pod)
+				another, spoke = another || is && o.loop.Now()-well > shown, spoke || seen(c.Pod)
 			}
 		}
-		if hosts && others && !spoke {
+		if hosts && another && !spoke {
 			o.Accuse("I10", "%s goes and nobody else has looked at %s since it was claimed, or the last pod went", pod.Name, shard.ID)
 		}
 	}
