@@ -17,14 +17,14 @@ type outcome struct {
 }
 
 // whatIf answers for one group of a candidate. The second value is false when
-// the group does not hold the candidate back: it is known not to be live, or
-// is live and all of its members of the group are down.
+// the group does not hold the candidate back: it is known not to be live, or is live
+// and settled, and all of its members of the group are down.
 func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 	g := &d.x.groups[h.group]
 	o := outcome{group: g, own: h, share: g.units(c.at, h), available: g.available, eligible: g.eligible}
-	// Of a pod that is not live for a moment the database says that its members are down,
-	// and has them back with it.
-	isDown := h.notDown == 0 && c.live
+	// Of a pod that is not live for a moment, or has just come back, the database says that
+	// its members are down, and has them back soon.
+	isDown := h.notDown == 0 && c.live && c.report != nil && c.report.Settled
 	if !c.mayLive || isDown || c.pool.shutdown || d.x.outage() {
 		return o, false
 	}
