@@ -98,6 +98,14 @@ var followers = []follower{
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool { return o.db.RankOf(first.Name) < o.db.RankOf(pod.Name) },
 	},
 	{
+		Wait: Wait{Name: "its controller would not make it anew", Document: "deploy/docs/policy.md", Says: "creates none before all lower ordinals are Ready"},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
+			set := o.setOf(pod.Name)
+			return set == o.setOf(first.Name) && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement &&
+				workload.Ordinal(first.Name) < workload.Ordinal(pod.Name) && !workload.Ready(first)
+		},
+	},
+	{
 		Wait: Wait{Name: "the hold line comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
 			return o.limits.Line && o.setOf(pod.Name) == o.setOf(first.Name) && o.outdated(first) && workload.Ordinal(pod.Name) < workload.Ordinal(first.Name)

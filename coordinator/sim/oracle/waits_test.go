@@ -300,6 +300,12 @@ func TestWaits(t *testing.T) {
 		}, stuck},
 		"a mark is on a pod that does not run":       {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-1") }, nil},
 		"a mark is on a pod that could take it back": {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-2") }, []string{"I11"}},
+		"the last copies would be gone, and one above them is to be corrected, which would not be made anew": {Limits{Ephemeral: true}, func(s *scene) {
+			s.fails(all...)
+			s.set = s.set.DeepCopy()
+			s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+			s.server.Put(api.Sets, s.set)
+		}, nil},
 		"one above is not created": {Limits{Ephemeral: true}, func(s *scene) {
 			lost(s)
 			s.removed("db-2")
