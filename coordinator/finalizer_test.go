@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 func (db *database) delete(t *testing.T) {
@@ -173,4 +174,38 @@ func TestDeletedWithPodsThatNobodyOwns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// So it is when another of its StatefulSets, which is shown, has a name with which that of the first begins.
+func TestDeletedWhileOneOfItsStatefulSetsIsNotShown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.addPools("search", policy.Solr, false, &pool{name: "search", replicas: 2, rank: 60}, &pool{name: "search-hot", replicas: 2, rank: 50})
+		db.allocation = "all"
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.roll("v2")
+		for range 100 { // until something is prepared
+			if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.away() == 1 {
+				break
+			}
+		}
+		require.NotEmpty(t, db.left())
+		require.Contains(t, db.status().Claims[0].Pod, "search-hot-")
+		sets := w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
+		set, err := sets.Get(t.Context(), "search-hot", metav1.GetOptions{})
+		require.NoError(t, err)
+		delete(set.Labels, v1alpha1.LabelCluster)
+		_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		db.delete(t)
+		deleted := time.Now()
+		for db.object() != nil && time.Since(deleted) < 5*time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Less(t, time.Since(deleted), undoFor)
+		time.Sleep(time.Minute)
+		require.Empty(t, db.left())
+		require.Equal(t, "all", db.allocation)
+	})
 }
