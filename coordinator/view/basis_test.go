@@ -44,6 +44,7 @@ func TestBasis(t *testing.T) {
 		"one is too old, and was": {before: []edit{observedAt(0, noon.Add(-time.Minute))},
 			after: []edit{observedAt(0, noon.Add(-time.Minute)), later(time.Second)}, stands: true},
 		"one had been too old":                 {before: []edit{observedAt(0, noon.Add(-time.Minute))}},
+		"data are kept off it":                 {after: []edit{says(0, func(r *rollcallv1.Report) { r.Excluded = true })}},
 		"a bit of data came":                   {after: []edit{says(0, func(r *rollcallv1.Report) { r.DataBytes = 7 })}, stands: true},
 		"a copy recovers":                      {after: []edit{says(0, hasCopy(2, recovering))}},
 		"a copy comes closer":                  {before: []edit{says(0, hasCopy(2, recovering))}, after: []edit{says(0, hasCopy(2, recovering)), says(0, func(r *rollcallv1.Report) { r.Groups[0].Members[2].Progress = 0.5 })}},
@@ -94,6 +95,7 @@ func TestBasisStandsOnlyWhereNothingIsNew(t *testing.T) {
 		{barrier, unsettled, observedAt(0, noon.Add(-time.Minute))},
 		{allSay([]int{0, 1}, leads(1)), observedAt(1, noon)},
 		{allSay([]int{0, 1, 2}, hasCopy(1, recovering))},
+		{func(in *Input) { in.Kube.Cluster.Spec.Replacement.Enabled = true }},
 		{func(in *Input) {
 			in.Kube.Cluster.Spec.Update.Windows = []policy.Window{{Schedule: "0 12 * * *", Duration: "10s"}}
 		}},
