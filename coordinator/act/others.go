@@ -2,6 +2,7 @@ package act
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -19,6 +20,12 @@ const (
 // have started.
 func hasAgent(pod *policy.Pod) bool {
 	return pod.Agent && pod.UID != "" && pod.Phase != policy.Missing && pod.Phase != policy.Pending
+}
+
+// othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
+// can, the others are adopted first.
+func othersHaveAgents(s policy.Snapshot, pod string) bool {
+	return slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Name != pod && p.Agent })
 }
 
 // emptiedByOthers: nothing of the pod runs, so that its member is away, and any other

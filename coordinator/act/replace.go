@@ -20,7 +20,7 @@ import (
 const renewEvery = time.Second
 
 // refuseReplacements notes of every pod that should be replaced and has nobody
-// who could empty it. The policy then holds such pods in words, and what they
+// who could empty it, or say that it is empty. The policy then holds such pods in words, and what they
 // would have taken of a budget is there for others.
 func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 	wanted := map[string]bool{}
@@ -28,7 +28,7 @@ func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 		wanted[name] = true
 	}
 	for i := range s.Pods {
-		if pod := &s.Pods[i]; wanted[pod.Name] && !hasAgent(pod) && !a.emptiedByOthers(pod) {
+		if pod := &s.Pods[i]; wanted[pod.Name] && (!hasAgent(pod) && !a.emptiedByOthers(pod) || !othersHaveAgents(*s, pod.Name)) {
 			pod.Refused = policy.Vetoed
 		}
 	}

@@ -268,6 +268,24 @@ func TestARestartDoesNotStandInForAReplacement(t *testing.T) {
 	})
 }
 
+// Who would be emptied while no other pod has an agent that could say so is not: the others could not be
+// adopted beside its claim, and it would wait for them.
+func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := newProcess(w, 0, false)
+		require.NoError(t, p.start())
+		for _, alone := range []bool{false, true} {
+			s := w.snapshotNow()
+			podNamed(s, "s-2").MustReplace = []string{"volume"}
+			for i := range s.Pods[:2] {
+				s.Pods[i].Agent, s.Pods[i].Report.Self = !alone, !alone
+			}
+			p.actor.Annotate(&s)
+			require.Equal(t, alone, podNamed(s, "s-2").Refused == policy.Vetoed)
+		}
+	})
+}
+
 // Whom nobody could empty is held in words, is not restarted instead, and holds up
 // nobody else.
 func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
