@@ -22,6 +22,16 @@ func hasAgent(pod *policy.Pod) bool {
 	return pod.Agent && pod.UID != "" && pod.Phase != policy.Missing && pod.Phase != policy.Pending
 }
 
+// isWrittenEmpty: a claim says of this very pod that it is empty.
+func isWrittenEmpty(s policy.Snapshot, pod *policy.Pod) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
+}
+
+// onlyAgent: others run, and none of them has an agent.
+func onlyAgent(s policy.Snapshot, pod string) bool {
+	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Name != pod && p.Phase == policy.Ready })
+}
+
 // othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
 // can, the others are adopted first.
 func othersHaveAgents(s policy.Snapshot, pod string) bool {
