@@ -227,6 +227,13 @@ func TestNobodyBelowALineHoldsUpWhoGoesBeforeIt(t *testing.T) {
 	}
 }
 
+// A person has switched its rank off for a pod.
+func TestWhoNeedNotWaitForLowerRanks(t *testing.T) {
+	r, err := Seed(12100, Options{})
+	require.NoError(t, err)
+	require.Empty(t, r.Breaks)
+}
+
 // What is remembered of a database whose agents are gone does not keep it from the next template for
 // ever: nobody could contradict it, whether it meant something (1529, 9322) or nothing (202).
 func TestWhatNobodyCanContradict(t *testing.T) {
