@@ -115,6 +115,8 @@ type Oracle struct {
 	// ours are the pods that are away by Rollcall's hand.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
+	// dismissed are those of them that were not wanted any more.
+	dismissed map[string]bool
 	// touched is the highest epoch whose coordinator has written to a pod.
 	touched map[types.UID]int64
 	epochs  map[string]int64
@@ -159,7 +161,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
-		freed: map[string]time.Duration{}, stale: true,
+		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, stale: true,
 	}
 	for _, name := range limits.Sets {
 		o.sets = append(o.sets, server.Set(name))

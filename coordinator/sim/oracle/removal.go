@@ -57,6 +57,7 @@ func (o *Oracle) removing(r api.Removal) {
 	}
 	o.ours[pod.Name] = departure{uid: pod.UID, outside: !o.asks(pod, "I3")}
 	o.gone = append(o.gone, time.Now())
+	o.dismissed[pod.Name] = !o.wanted(pod.Name)
 }
 
 // wasDown: when the pod was looked at last it was not whole, or not ready.

@@ -227,6 +227,16 @@ func TestNobodyBelowALineHoldsUpWhoGoesBeforeIt(t *testing.T) {
 	}
 }
 
+// A person has scaled a pod away to which copies had been moved: the only others stay until a person acts.
+func TestCopiesThatWereScaledAwayWaitForAPerson(t *testing.T) {
+	for seed, pod := range map[uint64]string{11531: "db-0", 16940: "db-2"} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		require.Equal(t, pod, r.Stuck, "seed %d", seed)
+	}
+}
+
 // A person has switched its rank off for a pod.
 func TestWhoNeedNotWaitForLowerRanks(t *testing.T) {
 	r, err := Seed(12100, Options{})
