@@ -164,11 +164,16 @@ func needs(least int32) string {
 func (d *decision) whoIsMissing(c *candidate, g *group) string {
 	best := int32(-1)
 	outside := ""
+	var gone *Member // on a pod that was scaled away
 	for j := range g.Members {
 		m := &g.Members[j]
 		at := d.x.placeOf(g, j)
 		switch {
 		case at == c.at:
+		case at == nowhere:
+			if gone == nil || m.ID < gone.ID {
+				gone = m
+			}
 		case at >= 0:
 			if missing := !isAvailable(m.State) || !d.x.onDuty[at]; missing && (best < 0 || at < best) {
 				best = at
@@ -182,6 +187,8 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 	switch {
 	case best >= 0:
 		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
+	case gone != nil:
+		return fmt.Sprintf("%s, which is not there any more, scaled out again; or its member %s of %s taken out of the database", gone.Pod, gone.ID, g.ID)
 	case outside != "":
 		return "member " + outside + " of " + g.ID + " back and caught up"
 	}

@@ -83,6 +83,13 @@ var Exceptions = []Exception{
 		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
 	},
 	{
+		Name:     "a person has switched off that it waits for lower ranks",
+		Document: "deploy/docs/policy.md",
+		Says:     "An override switches a rule off for the pods that it names",
+		Skips:    []string{ofRanks},
+		is:       (*Oracle).isUnranked,
+	},
+	{
 		Name:     "no pod has an agent that could tell what only the database shows",
 		Document: "deploy/docs/policy.md",
 		Says:     "**While there are no agents** nobody can be asked: the unit is Pod, the limit 1, Ready counts as live",
@@ -115,8 +122,9 @@ const (
 	// is about what only members of the database tell.
 	pods    = "I1 of pods"
 	members = "I1 of what members tell"
-	// primaries is that of I8 which is about the primary.
+	// primaries is that of I8 which is about the primary, ofRanks that which is about ranks.
 	primaries = "I8 of the primary"
+	ofRanks   = "I8 of ranks"
 	// others is that of I10 which is about the looks of other pods.
 	others = "I10 of other pods"
 	// doomed is I7 itself, and not the windows that hold for who is well.

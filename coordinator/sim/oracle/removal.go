@@ -57,6 +57,7 @@ func (o *Oracle) removing(r api.Removal) {
 	}
 	o.ours[pod.Name] = departure{uid: pod.UID, outside: !o.asks(pod, "I3")}
 	o.gone = append(o.gone, time.Now())
+	o.dismissed[pod.Name] = !o.wanted(pod.Name)
 }
 
 // wasDown: when the pod was looked at last it was not whole, or not ready.
@@ -237,7 +238,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if settled && !outdated && healthy && at-well > told && !o.askedToGo(pod) && o.asks(pod, doomed) {
 		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
 	}
-	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") {
+	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") && o.asks(pod, ofRanks) {
 		o.ranks(pod)
 	}
 	if o.asks(pod, "I8") && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
