@@ -65,8 +65,6 @@ func (d *decision) rankOrder(c *candidate) *finding {
 		low = d.lowAway
 	case !isOutdated(c.pod):
 		low = d.lowSame
-	case low != nil && waitsFor(low, c):
-		low = d.lowestBut(c) // else neither could ever go
 	}
 	if low == nil || low.rank >= c.rank || d.x.outage() || d.curing {
 		return nil
@@ -95,23 +93,6 @@ func (d *decision) lowerAll(p *pod) {
 	lower(&d.lowest, p)
 	lower(&d.lowAway, p)
 	lower(&d.lowSame, p)
-}
-
-// lowestBut is the lowest rank that is outdated, away or chosen, without those that wait
-// for the candidate because of the line.
-func (d *decision) lowestBut(c *candidate) *pod {
-	var low *pod
-	for i := range d.order {
-		if o := &d.order[i]; d.holdsRanks(o) && !waitsFor(o.pod, c) {
-			lower(&low, o.pod)
-		}
-	}
-	for i := range d.x.pods {
-		if p := &d.x.pods[i]; p.desired && (p.away || d.isChosen[i]) && !waitsFor(p, c) {
-			lower(&low, p)
-		}
-	}
-	return low
 }
 
 // leaderLast waits for everybody who is considered earlier to be up to date,
