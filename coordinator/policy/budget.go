@@ -39,7 +39,6 @@ func (x *index) whyAbsent(p *pod) string {
 		return "outdated with its guard open"
 	}
 	if p.report != nil && !p.report.Settled {
-		p.unsettled = true
 		return "not settled"
 	}
 	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {
