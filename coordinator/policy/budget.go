@@ -36,6 +36,9 @@ func (x *index) whyAbsent(p *pod) string {
 		if !x.guards || p.pool.Force {
 			return "outdated and left to its controller"
 		}
+		if p.Guard == GuardNone {
+			return "outdated without a guard"
+		}
 		return "outdated with its guard open"
 	}
 	if p.report != nil && !p.report.Settled {
