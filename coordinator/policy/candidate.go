@@ -161,6 +161,12 @@ func (c *candidate) bringsNoUpdate() bool {
 	return c.action == Remove || c.action == Replace && !isOutdated(c.pod)
 }
 
+// spreadsNothing: it brings no update, or has that already and is what failed, though live: its
+// restart may be all that makes it Ready.
+func (c *candidate) spreadsNothing() bool {
+	return c.bringsNoUpdate() || c.notInTime && !isOutdated(c.pod)
+}
+
 // rolls: who is of a higher rank waits for it. One that is scaled away, adopted, or replaced on
 // the same template, brings nothing that the others would have to be ready for.
 func (c *candidate) rolls() bool {

@@ -23,7 +23,7 @@ type rule struct {
 	sparesBroken bool
 	sparesDead   bool // not asked of one in a dead database: nobody is left who could lead
 	guardsData   bool // asked even of those when their volume is given up
-	aboutUpdates bool // not asked of those that bring no other template
+	aboutUpdates bool // not asked of those that spread no other template
 	cluster      func(*decision) *finding
 	pod          func(*decision, *candidate) *finding
 }
@@ -82,7 +82,7 @@ var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, 
 
 // spares a candidate that the rule does not mean.
 func (r *rule) spares(c *candidate) bool {
-	if r.aboutUpdates && c.bringsNoUpdate() || r.sparesDead && c.dead {
+	if r.aboutUpdates && c.spreadsNothing() || r.sparesDead && c.dead {
 		return true
 	}
 	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == Replace || c.action == Remove))

@@ -13,7 +13,8 @@ const (
 	corrections
 	// restartsOnly: the same, unless its action is Replace or Remove.
 	restartsOnly
-	// correctionsAndNoUpdate: the same as corrections, and a pod that brings no update.
+	// correctionsAndNoUpdate: the same as corrections, and a pod that brings no update, or is not
+	// outdated and away, and is itself live unready.
 	correctionsAndNoUpdate
 	// correctionsAndDead: the same as corrections, and a dead pod.
 	correctionsAndDead
@@ -107,7 +108,7 @@ func (w *world) spared(r *rule, c *candidate) bool {
 	case restartsOnly:
 		return c.outside && c.action != policy.Replace && c.action != policy.Remove
 	case correctionsAndNoUpdate:
-		return c.outside || w.bringsNoUpdate(c)
+		return c.outside || w.bringsNoUpdate(c) || !w.outdated(c.Pod) && w.away(c.Pod) && w.liveUnready(c.Pod)
 	}
 	return false
 }
