@@ -84,6 +84,8 @@ type database struct {
 	leader   string
 	hung     bool // agents take orders and do not answer
 	bare     bool // new pods get no agent
+	// unreadyOn is the revision whose pods join and never become Ready.
+	unreadyOn string
 
 	// stranded are the pods that find no node, by name.
 	stranded   map[string]types.UID
@@ -306,7 +308,7 @@ func (db *database) goLive(m *member) {
 		db.leader = m.pod
 	}
 	if pod, ok := db.w.server.Pod(namespace, m.pod); ok && pod.UID == m.uid {
-		setState(pod, false, true)
+		setState(pod, false, m.revision != db.unreadyOn)
 		if _, err := db.w.admin.Kubernetes.CoreV1().Pods(namespace).UpdateStatus(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
 			db.w.t.Errorf("%s Ready: %v", m.pod, err)
 		}
@@ -314,9 +316,9 @@ func (db *database) goLive(m *member) {
 	db.told()
 }
 
-// mayLead: managers lead where there are any.
+// mayLead: managers lead where there are any, else who holds data.
 func (db *database) mayLead(m *member) bool {
-	return m.pool.manages || !slices.ContainsFunc(db.pools, func(p *pool) bool { return p.manages })
+	return m.pool.manages || !m.pool.empty && !slices.ContainsFunc(db.pools, func(p *pool) bool { return p.manages })
 }
 
 // told wakes all report streams. mu is held.

@@ -36,10 +36,12 @@ func (x *index) whyAbsent(p *pod) string {
 		if !x.guards || p.pool.Force {
 			return "outdated and left to its controller"
 		}
+		if p.Guard == GuardNone {
+			return "outdated without a guard"
+		}
 		return "outdated with its guard open"
 	}
 	if p.report != nil && !p.report.Settled {
-		p.unsettled = true
 		return "not settled"
 	}
 	if till := x.settledSince(p).Add(x.soak); x.soak > 0 && till.After(x.now) {

@@ -94,7 +94,7 @@ func TestAnEmptiedPodIsNotHeldByWhatRations(t *testing.T) {
 		"it becomes the overseer":        {func(s *Snapshot) { s.Pods[2].Report.Last, s.Pods[0].Revision = true, "v1" }, LeaderLast, true},
 		"an approval for the leader":     {func(s *Snapshot) { s.Pods[2].Report.Last, s.Cluster.Spec.Update.ApproveLeader = true, true }, NeedsApproval, true},
 		"a lower rank is out of date":    {func(s *Snapshot) { s.Pods[2].Report.Rank, s.Pods[0].Revision = 1, "v1" }, RankOrder, true},
-		"the pool has an order":          {func(s *Snapshot) { s.Pools[0].Management, s.Pods[0].Phase = OrderedReady, Started }, InOrder, true},
+		"the pool has an order":          {func(s *Snapshot) { s.Pools[0].Management, s.Pods[0].Phase = OrderedReady, Terminating }, InOrder, true},
 		"copies are missing":             {func(s *Snapshot) { s.Health.Verdict = Yellow }, Unhealthy, true},
 		"a pod that failed to come back": {func(s *Snapshot) { s.Pods[0].Phase, s.Pods[0].Problem = Failed, CrashLoop }, LineStopped, true},
 		"zones are limited": {func(s *Snapshot) {

@@ -66,12 +66,10 @@ type pod struct {
 	rank    int     // the lowest while nothing is known; of one below a line see rankByLine
 	last    bool    // goes last
 
-	live    bool
-	mayLive bool // nothing shows that it is not live
-	away    bool // not counted on, and charged to the budget
-	awayWhy string
-	// unsettled: it is away for that alone, and mostly serves or will in a moment.
-	unsettled bool
+	live      bool
+	mayLive   bool // nothing shows that it is not live
+	away      bool // not counted on, and charged to the budget
+	awayWhy   string
 	notInTime bool      // live, and not Ready in time
 	serves    bool      // away only because its controller may take it
 	soakTill  time.Time // when it stops being away, if soaking is all that is missing
@@ -286,7 +284,6 @@ func (x *index) judgePods() {
 		p.awayWhy = x.whyAbsent(p)
 		p.counted = p.awayWhy == ""
 		p.away = !p.counted && (p.desired || p.claim != nil)
-		p.unsettled = p.unsettled && p.away
 		p.notInTime = p.away && x.standsUnready(p)
 		x.onDuty[i] = p.counted
 	}
@@ -330,7 +327,7 @@ func (x *index) deniesLive(p *pod) bool {
 // mayServe: it is away only because nobody knows whether it is live, because it
 // has not served for long enough, or because Kubernetes has not found it Ready
 // yet; so it may well be there, and all like it at once would take more than the
-// budget. One that Kubernetes does not find Ready in time serves nobody.
+// budget. One that Kubernetes does not find Ready in time does not wait for others that are away.
 func (x *index) mayServe(p *pod) bool {
 	switch {
 	case !p.away || p.claim != nil:

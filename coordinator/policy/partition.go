@@ -97,7 +97,7 @@ func (d *decision) lineOrder(c *candidate) *finding {
 		return nil
 	}
 	f := found(fmt.Sprintf("the partition of pool %s is %d and goes down by one at a time: %s, which is outdated, goes first",
-		pool.Name, pool.Partition, between[0].Name), between[0].Name+" on its way")
+		pool.Name, pool.Partition, between[0].Name), between[0].Name+" on its way"+d.orForce(c))
 	if c.outside {
 		d.stuck = true
 		f = found(fmt.Sprintf("it is broken and below the partition %d of pool %s: lowering that to %d would free %s with it, such as %s, and not all of them may go now",
@@ -106,6 +106,15 @@ func (d *decision) lineOrder(c *candidate) *finding {
 	}
 	f.firm = true
 	return f
+}
+
+// orForce: without guards a pod that is live and not Ready in time may wait for one that the line frees
+// with it, and that one for it. So only a person ends that for sure.
+func (d *decision) orForce(c *candidate) string {
+	if c.notInTime && c.action == LowerPartition && !c.forced && !d.x.guards {
+		return ", or " + allowForce
+	}
+	return ""
 }
 
 // shut: lowering the line past these frees none of them, because their guards keep

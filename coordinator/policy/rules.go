@@ -22,7 +22,7 @@ type rule struct {
 	name         Rule
 	sparesBroken bool
 	sparesDead   bool // not asked of one in a dead database: nobody is left who could lead
-	sparesFailed bool // not asked of one that failed to return itself
+	sparesFailed bool // not asked of one that failed to return itself: its restart may be all it needs
 	guardsData   bool // asked even of those when their volume is given up
 	aboutUpdates bool // not asked of those that bring no other template
 	cluster      func(*decision) *finding

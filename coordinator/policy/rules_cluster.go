@@ -133,8 +133,8 @@ func lastGood(p *Pool) string {
 	return fmt.Sprintf("; revision %s of %s finished last", p.FinishedRevision, p.Name)
 }
 
-// failedToReturn: a pod of its pool's update revision that is broken, or has
-// not joined in the time that a start may take.
+// failedToReturn: a pod of its pool's update revision that is broken, or is not Ready in
+// the time that a start may take, though it waits for nothing in the database.
 func (x *index) failedToReturn(p *pod) bool {
 	to := p.pool.Revision
 	if to == "" || !p.pool.Observed {
@@ -143,14 +143,15 @@ func (x *index) failedToReturn(p *pod) bool {
 	if p.Phase == Missing {
 		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && x.overdue(p)
 	}
-	if p.Revision != to || p.live {
+	if p.Revision != to {
 		return false
 	}
 	if x.whyBroken(p) != "" && !x.mayYetStart(p) {
 		return true
 	}
 	starting := p.Phase == Pending || p.Phase == NotStarted || p.Phase == Started
-	return starting && !x.nodeGone(p) && x.overdue(p)
+	recovers := p.live && p.report != nil && !p.report.Settled
+	return starting && !recovers && !x.nodeGone(p) && x.overdue(p)
 }
 
 // mayYetStart: what keeps a broken pod from starting often ends by itself, as when nodes are added

@@ -31,7 +31,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if other == nil {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), other.Name+" back")
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other))
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {
@@ -47,6 +47,9 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case waitsFor(&d.x.pods[at], c) && c.prepare == PrepareHandoff && !d.prepared:
 			// One of the two must go first. It is asked again when it has handed over.
 		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
+			if goesForGood(&d.x.pods[at]) {
+				return found(name+", which is to be removed, must have gone first", name+" gone")
+			}
 			return found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
 		}
 	}

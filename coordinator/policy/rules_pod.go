@@ -285,14 +285,14 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	}
 	b := d.ledger
 	mayServe := d.x.mayServe(c.pod)
-	if b.zoneLimit == 0 || c.away && !mayServe && !c.unsettled || c.pool.shutdown || d.x.outage() {
+	if b.zoneLimit == 0 || c.away && !c.mayLive || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
 	zones := &b.zones
-	if c.unsettled {
+	if c.away && !mayServe { // it costs nothing more, but all like it at once would
 		zones = &b.handZones
 	}
-	ownIsAway := zones.known[c.zone] || c.away && !c.unsettled
+	ownIsAway := zones.known[c.zone] || mayServe
 	away := zones.number()
 	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
 		return nil
@@ -335,7 +335,7 @@ func (d *decision) podsAway(c *candidate) *finding {
 		return nil
 	}
 	if c.away && !c.serves && !mayServe && !d.x.noAgents {
-		return d.notSettledBesides(c, limit) // else it costs nothing more
+		return d.byHandBesides(c, limit) // else it costs nothing more
 	}
 	text := fmt.Sprintf("%d of %d pods would be away, the limit is %d", used+needed, d.x.desired, limit)
 	if away := b.awayText(); away != "" {
@@ -344,15 +344,31 @@ func (d *decision) podsAway(c *candidate) *finding {
 	return d.whileItComesBack(c, found(text, b.unblocks()))
 }
 
-// notSettledBesides: pods that are not settled are mostly back in a moment, such as all of them after a
-// blip. So no more of them are taken than Rollcall may have away itself; that some never settle
-// keeps none of them.
-func (d *decision) notSettledBesides(c *candidate, limit int) *finding {
+// byHandBesides: pods that are not settled are mostly back in a moment, such as all of them after a
+// blip, and those that are live and not Ready serve whoever asks the database where they are. So no more
+// of them are taken than Rollcall may have away itself; that some never come back keeps none of them.
+func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 	b := d.ledger
-	if !c.unsettled || b.byHand < limit {
+	if !c.mayLive || b.byHand < limit {
 		return nil
 	}
-	return found(fmt.Sprintf("%s or chosen, the limit is %d, and it may settle by itself", counted(b.byHand, "pod is claimed", "pods are claimed"), limit), b.unblocks())
+	why := "nothing shows that it does not serve"
+	if c.live && c.Phase == Ready {
+		why = "it may settle by itself"
+	} else if c.live {
+		why = "it is live, though not Ready"
+	}
+	return found(fmt.Sprintf("%s or chosen, the limit is %d, and %s", counted(b.byHand, "pod is claimed", "pods are claimed"), limit, why), d.unblocksByHand())
+}
+
+// unblocksByHand names a pod that is claimed or chosen, whose return would make room.
+func (d *decision) unblocksByHand() string {
+	for _, p := range d.ledger.away {
+		if p.claim != nil || d.isChosen[p.at] {
+			return orAdvice(p.Name+" back", p)
+		}
+	}
+	return d.ledger.unblocks()
 }
 
 // late: it should long be Ready, and nobody has taken it yet.

@@ -170,7 +170,7 @@ type Policy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	SoakSeconds int64 `json:"soakSeconds,omitempty"`
-	// startSeconds is the time within which a new pod must have joined. Default: 600.
+	// startSeconds is the time within which a new pod must be Ready. Default: 600.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=600
@@ -180,7 +180,7 @@ type Policy struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=600
 	ProgressSeconds int64 `json:"progressSeconds,omitempty"`
-	// maxFailed is the number of failed new pods that stop the line. Default: 1.
+	// maxFailed is the number of failed new pods that stop the line: they are broken, or not Ready in startSeconds. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=1

@@ -1,11 +1,11 @@
 package policy
 
-// A pod that is live and settled, and that Kubernetes does not have Ready in time, serves no client, and the
-// database has its copies all the same. Where no pod becomes Ready, as with a wrong readiness
+// A pod that is live and settled, and that Kubernetes does not have Ready in time, serves no client who goes
+// by that, and the database has its copies all the same. Where no pod becomes Ready, as with a wrong readiness
 // probe, none would be counted on, and a correction would wait for all for ever. So while nobody
 // else can go, one of them is taken by what the database says of the others.
 
-// standsUnready: it serves in the database, and to nobody else.
+// standsUnready: it serves in the database, and to nobody who goes by readiness.
 func (x *index) standsUnready(p *pod) bool {
 	r := p.report
 	return p.Phase == Started && p.live && r != nil && r.Fresh && r.Settled && p.claim == nil &&

@@ -56,3 +56,20 @@ func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
 	require.False(t, r.Done)
 	require.Contains(t, r.Why.Unblocks, unreadyAdvice)
 }
+
+// Without guards one that is live unready waits for what the line frees with it, and that for it: a person is told
+// of the annotation.
+func TestLiveUnreadyBelowTheLineHasForce(t *testing.T) {
+	s := neverReady(t, time.Hour)
+	s.Cluster.Spec.Update.RollingUpdate, s.Cluster.Spec.Guard = ByPartition, GuardOff
+	s.Cluster.Status.Initialized = true
+	s.Pools[0].Strategy, s.Pools[0].Management, s.Pools[0].Partition = RollingUpdateStrategy, OrderedReady, RestLine
+	p := Decide(s)
+	require.Empty(t, p.Steps)
+	require.Len(t, p.Holds, 3)
+	for _, h := range p.Holds {
+		require.Equal(t, InOrder, h.Rule)
+		require.Contains(t, h.Unblocks, allowForce)
+		require.Contains(t, h.Unblocks, unreadyAdvice)
+	}
+}

@@ -185,12 +185,14 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 		}
 	}
 	switch {
+	case best >= 0 && d.x.pods[best].serves && d.x.guards:
+		return "the guard of " + d.x.pods[best].Name + " closed, or the pod restarted and caught up"
 	case best >= 0:
 		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
 	case gone != nil:
 		return fmt.Sprintf("%s, which is not there any more, scaled out again; or its member %s of %s taken out of the database", gone.Pod, gone.ID, g.ID)
 	case outside != "":
-		return "member " + outside + " of " + g.ID + " back and caught up"
+		return "member " + outside + " of " + g.ID + " back and caught up, or taken out of it where it is gone for good"
 	}
 	return "more copies of " + g.ID
 }

@@ -72,10 +72,10 @@ func (w *world) podsAwayHold(c *candidate) bool {
 		return used+needed > limit
 	case w.away(c.Pod) && w.servesLeftOpen(c.Pod):
 		return used-w.leftOpenNotChosen()+max(needed, 1) > limit
-	case w.awayNotSettled(c.Pod) && !w.noAgents():
-		return w.byHand() >= limit
-	case w.away(c.Pod) && !w.noAgents():
+	case w.away(c.Pod) && !w.noAgents() && w.denied(c.Pod):
 		return false
+	case w.away(c.Pod) && !w.noAgents():
+		return w.byHand() >= limit
 	}
 	if w.noAgents() && w.late(c.Pod) {
 		for _, p := range w.pods {
@@ -86,9 +86,6 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	}
 	return used+max(needed, 1) > limit
 }
-
-// awayNotSettled: that is the first line of away that is true of it.
-func (w *world) awayNotSettled(p *policy.Pod) bool { return w.away(p) && w.way(p) == notSettled }
 
 // late: away, unclaimed, not chosen, Started and overdue.
 func (w *world) late(p *policy.Pod) bool {
@@ -157,12 +154,11 @@ func (w *world) zonesAway(c *candidate) bool {
 		return true
 	}
 	limit := w.zoneLimit()
-	if limit == 0 || c.outside || w.outage() || w.shutdown(c.Pod) ||
-		w.away(c.Pod) && !w.mayWellServe(c.Pod) && !w.awayNotSettled(c.Pod) {
+	if limit == 0 || c.outside || w.outage() || w.shutdown(c.Pod) || w.away(c.Pod) && w.denied(c.Pod) {
 		return false
 	}
 	counted := w.awayOrChosen
-	if w.awayNotSettled(c.Pod) {
+	if w.away(c.Pod) && !w.mayWellServe(c.Pod) {
 		counted = func(p *policy.Pod) bool { return w.claimed(p) || w.isChosen(p) }
 	}
 	zones := w.zonesOf(counted, everyClaim)

@@ -60,10 +60,10 @@ func (w *world) lineStopped() bool {
 	return false
 }
 
-// failedToReturn: on the pool's revision, not live, and broken (by ImagePull or Unschedulable
-// only once it is overdue), or overdue in phase Pending, NotStarted or Started on a node that
-// is not gone; or Missing, overdue, with a claim whose to is that revision and whose action is
-// not Remove.
+// failedToReturn: on the pool's revision, and broken (by ImagePull or Unschedulable only once
+// it is overdue), or overdue in phase Pending, NotStarted or Started on a node that is not
+// gone, unless it is live and not settled; or Missing, overdue, with a claim whose to is that
+// revision and whose action is not Remove.
 func (w *world) failedToReturn(p *policy.Pod) bool {
 	if pool := w.pool(p); !pool.Observed || pool.Revision == "" {
 		return false
@@ -72,8 +72,9 @@ func (w *world) failedToReturn(p *policy.Pod) bool {
 		claim := w.claim(p)
 		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
 	}
-	return w.onRevision(p) && !w.live(p) &&
-		(w.evidence(p) != "" && !w.mayEndByItself(p) || w.overdue(p) && starts(p) && !w.nodeGone(p))
+	recovers := w.live(p) && report(p) != nil && !report(p).Settled
+	return w.onRevision(p) &&
+		(w.evidence(p) != "" && !w.mayEndByItself(p) || w.overdue(p) && starts(p) && !w.nodeGone(p) && !recovers)
 }
 
 func (w *world) mayEndByItself(p *policy.Pod) bool {

@@ -197,6 +197,16 @@ func TestRemovals(t *testing.T) {
 			s.look("db-0")
 			s.goes("db-0")
 		}},
+		"a third pod, which serves and has long not been ready": {limits: one, broken: []string{"I2"}, story: func(s *scene) {
+			s.ready("db-0", false)
+			s.look("db-0")
+			s.wait(11 * time.Minute)
+			s.claims()
+			s.wait(time.Second)
+			s.look("db-0", "db-1", "db-2")
+			s.goes("db-2")
+			s.goes("db-0")
+		}},
 		"a third pod, which has ended and is started anew": {limits: one, story: func(s *scene) {
 			s.goes("db-2")
 			s.db.Stop("db-0", false)
