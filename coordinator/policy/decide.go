@@ -47,6 +47,7 @@ type decision struct {
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
 	refusals []refusal  // of new versions, in the order of the pools
+	begun    bool       // an outage has, and some have yet to follow
 	crossing []bool     // by pool: what runs does not talk to its new version, and all go at once
 	behind   *behind    // nil: nobody would stay behind then
 	lowest   *pod       // the lowest rank that is outdated, away or chosen
@@ -90,6 +91,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	d.look()
 	d.refusals = d.refuseVersions()
 	d.crossing = d.changesLine()
+	d.begun = d.outageBegun()
 	d.addWaiting()
 	d.findings = make([]*finding, len(rules))
 	for i := range rules {
@@ -207,7 +209,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 	var hold *Hold
 	for i := range rules {
 		r := &rules[i]
-		if r.spares(c) || c.forced && !asksForced[r.name] {
+		if r.spares(c) || r.sparesBegun && d.follows(c) || c.forced && !asksForced[r.name] {
 			continue
 		}
 		f := d.findings[i]
@@ -335,7 +337,7 @@ func (d *decision) clusterHolds() []Hold {
 		if f == nil || len(d.order) == 0 && name != BadInput && name != PoolUnobserved {
 			continue
 		}
-		if d.over.of(name, "") != nil {
+		if d.over.of(name, "") != nil || rules[i].sparesBegun && d.allFollow() {
 			continue
 		}
 		holds = append(holds, Hold{Rule: name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks})

@@ -97,7 +97,7 @@ func (d *decision) lineStopped() *finding {
 	example := make([]*pod, len(x.pools))
 	for i := range x.pods {
 		p := &x.pods[i]
-		if p.desired && x.failedToReturn(p) {
+		if p.desired && x.failedToReturn(p) && !d.cannotJoin(p) {
 			failed[p.poolPos]++
 			example[p.poolPos] = p
 		}

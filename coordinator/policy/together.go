@@ -62,6 +62,7 @@ func (d *decision) leftBehind() *behind {
 		next, _ := parseVersion(c.pool.Version)
 		switch h := held[i]; {
 		case !goes[c.pod] || !d.x.stands(c.pod):
+		case h.Rule != "" && d.begun:
 		case h.Rule != "":
 			b.held[c.pod] = true
 			b.add(c.pod, fmt.Sprintf("held by %s: %s", h.Rule, h.Reason), h.Unblocks)

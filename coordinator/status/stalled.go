@@ -33,8 +33,19 @@ const (
 // for, in the order of the plan; claims last.
 func Waits(d Decision) []Wait {
 	waits := ruleWaits(d)
+	var behind []string
+	if len(d.Claims) > 0 {
+		behind = policy.YetToFollow(d.Snapshot)
+	}
 	for _, c := range d.Claims {
-		waits = append(waits, Wait{Hold: claimWait(d, c), Key: claimKey(c), rank: ownReason})
+		w := Wait{Hold: claimWait(d, c), Key: claimKey(c), rank: ownReason}
+		if pod, _ := d.pod(c.Pod); len(behind) > 0 && HasGone(c, pod.UID) {
+			// It is no half of a database that it could join.
+			w.rank = follows
+			w.Reason += "; the outage has begun, and has yet to take " + few(behind)
+			w.Unblocks = "all others gone, too"
+		}
+		waits = append(waits, w)
 	}
 	return append(waits, settingWaits(d)...)
 }

@@ -43,7 +43,7 @@ func (w *world) lineStopped() bool {
 		}
 		n := 0
 		for _, p := range w.pods {
-			if p.Pool == pool.Name && w.desired(p) && w.failedToReturn(p) {
+			if p.Pool == pool.Name && w.desired(p) && w.failedToReturn(p) && !w.excusedByOutage(p) {
 				n++
 			}
 		}
