@@ -62,6 +62,7 @@ type decision struct {
 	needed   int    // room that the rest of the unit that is asked about needs
 	taken    []int  // places in the order
 	steps    []Step
+	waits    []wait // of those held, by place in the order
 	holds    []Hold
 	retryAt  time.Time
 
@@ -73,6 +74,8 @@ type decision struct {
 type canaryPool struct {
 	gone, chosen int
 	back         []time.Time // since when those that are back are settled, the longest first
+	soaking      int         // that is all that those lack
+	lost         []*pod      // those that are not back for another reason
 }
 
 // newDecision prepares a run. The claim of the pod own, if there is one, does
@@ -88,6 +91,7 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
 		d.order = d.x.sorted(d.x.candidates())
 	}
+	d.waits = make([]wait, len(d.order))
 	d.look()
 	d.refusals = d.refuseVersions()
 	d.crossing = d.changesLine()
@@ -162,8 +166,14 @@ func (d *decision) countCanary(p *pod) {
 	if current || p.claim != nil && p.claim.To == to && p.claim.Action != Remove {
 		d.canary[p.poolPos].gone++
 	}
-	if current && !p.away {
-		d.canary[p.poolPos].back = append(d.canary[p.poolPos].back, d.x.settledSince(p))
+	pool := &d.canary[p.poolPos]
+	switch {
+	case current && !p.away:
+		pool.back = append(pool.back, d.x.settledSince(p))
+	case current && !p.soakTill.IsZero():
+		pool.soaking++
+	case current:
+		pool.lost = append(pool.lost, p)
 	}
 }
 
@@ -228,6 +238,9 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 		h := Hold{Pod: c.Name, Rule: r.name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks}
 		if hold == nil {
 			hold = &h
+			if !d.curing { // else it keeps the hold that it had
+				d.waits[c.place] = wait{onRequest: d.onRequest(r.name, c), others: f.others}
+			}
 		}
 		if c.Name != d.explain {
 			return hold, nil
@@ -345,15 +358,6 @@ func (d *decision) clusterHolds() []Hold {
 	return holds
 }
 
-// waitsForOthers are the rules by which a person or a clock said when to go
-// on: waiting for them is no stall.
-var waitsForOthers = map[Rule]bool{
-	ObserveOnly: true, Paused: true, OutsideWindow: true, FleetFull: true, NeedsApproval: true, CanaryFirst: true,
-}
-
-// OnRequest says whether a rule holds because a person or a clock said when to go on.
-func OnRequest(rule Rule) bool { return waitsForOthers[rule] }
-
 func (d *decision) phase(p *Plan) ClusterPhase {
 	claims := len(d.x.s.Cluster.Status.Claims)
 	if d.x.spec.Update.Paused || d.x.s.Cluster.Paused {
@@ -394,5 +398,5 @@ func (d *decision) stalled(p *Plan, claims int) bool {
 	if claims > 0 {
 		return true
 	}
-	return len(p.Steps) == 0 && slices.ContainsFunc(p.Holds, func(h Hold) bool { return !waitsForOthers[h.Rule] })
+	return len(p.Steps) == 0 && d.inVain(p.Holds)
 }

@@ -41,6 +41,9 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 		if r.sparesDead {
 			spares += " d"
 		}
+		if r.sparesBegun {
+			spares += " o"
+		}
 		require.Equal(t, string(r.name), named[i][1])
 		require.Equal(t, spares, strings.TrimSpace(named[i][2]), "%s", r.name)
 	}

@@ -13,6 +13,7 @@ type finding struct {
 	unblocks string
 	retryAt  time.Time // when a clock ends it, else zero
 	firm     bool      // no override switches it off
+	others   bool      // it waits only for others of the order, or for who is away
 }
 
 // rule is one question. A rule of the whole cluster is asked once for a plan,
@@ -105,6 +106,12 @@ func found(reason, unblocks string) *finding { return &finding{reason: reason, u
 // until is a finding that a clock ends.
 func (f *finding) until(t time.Time) *finding {
 	f.retryAt = t
+	return f
+}
+
+// forOthers is a finding that lasts only as long as others of the order are held, or somebody is away.
+func (f *finding) forOthers() *finding {
+	f.others = true
 	return f
 }
 

@@ -105,13 +105,15 @@ func claimKey(c policy.Claim) string { return c.ID + " " + string(c.Phase) }
 // ruleWaits are those for rules of the plan.
 func ruleWaits(d Decision) []Wait {
 	var waits []Wait
+	lost := lostCanaries(d)
 	for _, h := range d.Plan.Holds {
-		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) {
+		canary := h.Rule == policy.CanaryFirst && lost[h.Pod]
+		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) && !canary {
 			continue
 		}
 		w := Wait{Hold: h, Key: string(h.Rule), rank: ownReason}
 		switch {
-		case Passing(h.Rule):
+		case canary: // a claim on its pod says more; who waits in turn says less
 			w.rank = follows
 		case h.Pod == "":
 			w.rank = stopsAll
@@ -119,6 +121,19 @@ func ruleWaits(d Decision) []Wait {
 		waits = append(waits, w)
 	}
 	return waits
+}
+
+// lostCanaries are the pods that a canary holds whose own pods are not back.
+func lostCanaries(d Decision) map[string]bool {
+	pods := map[string]bool{}
+	if !slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Rule == policy.CanaryFirst }) {
+		return pods
+	}
+	pools := policy.LostCanaries(d.Snapshot)
+	for _, p := range d.Snapshot.Pods {
+		pods[p.Name] = pools[p.Pool]
+	}
+	return pods
 }
 
 // claimWait is what keeps a claim from going on.

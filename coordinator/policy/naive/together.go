@@ -48,6 +48,7 @@ func (w *world) lookBehind() {
 		if i >= 0 {
 			next, _ := parse(w.pool(p).Version)
 			staysHeld := held[p.Name] && !w.outageBegun()
+			w.staysByTemplate = w.staysByTemplate || !held[p.Name] && otherMinor(next, to)
 			w.anyBehind = w.anyBehind || staysHeld || !held[p.Name] && otherMinor(next, to)
 			if staysHeld {
 				w.heldBehind = append(w.heldBehind, p)
@@ -58,7 +59,7 @@ func (w *world) lookBehind() {
 			continue
 		}
 		if v, ok := parse(report(p).EngineVersion); ok && otherMinor(v, to) {
-			w.anyBehind = true
+			w.anyBehind, w.staysByTemplate = true, true
 		}
 	}
 }
