@@ -14,9 +14,8 @@ func (d *decision) outageBegun() bool {
 	through, left, alive, gone := 0, 0, false, false
 	for i := range x.pods {
 		p := &x.pods[i]
-		to := p.pool.Revision
 		switch {
-		case !p.desired || !p.pool.Observed || to == "":
+		case !p.desired || !p.pool.Observed || p.pool.Revision == "":
 			continue
 		case isOutdated(p):
 			left++
@@ -24,7 +23,7 @@ func (d *decision) outageBegun() bool {
 		case p.Phase != Missing:
 			through++
 		}
-		gone = gone || p.claim != nil && p.claim.Reason == ReasonOutdated && p.claim.To == to && p.claim.left(p)
+		gone = gone || p.claim != nil && p.claim.Reason == ReasonOutdated && p.claim.left(p)
 	}
 	verdict := healthRank[x.s.Health.Verdict]
 	down := verdict == 0 || verdict == healthRank[Red]

@@ -8,8 +8,8 @@ import (
 
 // Section "Units", "An outage that has begun".
 
-// outageBegun: somebody desired is outdated, and a desired pod has gone by a claim of reason Outdated to its
-// pool's revision; or at least as many desired pods are on their pool's revision as are outdated, and the verdict is
+// outageBegun: somebody desired is outdated, and a desired pod has gone by a claim of reason Outdated; or
+// at least as many desired pods are on their pool's revision as are outdated, and the verdict is
 // Red or unknown, or none of the outdated is live.
 func (w *world) outageBegun() bool {
 	var outdated, through []*policy.Pod
@@ -27,7 +27,7 @@ func (w *world) outageBegun() bool {
 		if w.claimed(p) {
 			c := w.claim(p)
 			away := p.Phase == policy.Missing || p.Phase == policy.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
-			gone = gone || away && c.Reason == policy.ReasonOutdated && c.To == w.pool(p).Revision
+			gone = gone || away && c.Reason == policy.ReasonOutdated
 		}
 	}
 	if !w.outage() || len(outdated) == 0 {
