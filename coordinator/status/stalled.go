@@ -113,7 +113,7 @@ func ruleWaits(d Decision) []Wait {
 		}
 		w := Wait{Hold: h, Key: string(h.Rule), rank: ownReason}
 		switch {
-		case canary: // a claim on its pod says more; who waits in turn says less
+		case canary, Passing(h.Rule): // a claim on the pod of a canary says more
 			w.rank = follows
 		case h.Pod == "":
 			w.rank = stopsAll
