@@ -22,6 +22,12 @@ func TestHeldInVain(t *testing.T) {
 		{"a canary recovers in vain", "canary_lost_recovers", func(*Snapshot) {}, ClusterStalled},
 		{"a lower rank waits for a person", "canary_approve_of_ranks", func(*Snapshot) {}, ClusterWaiting},
 		{"and somebody is away", "canary_approve_of_ranks", func(s *Snapshot) { s.Pods[2].Report.Settled = false; s.Cluster.Spec.Update.Canary.Pods = 0 }, ClusterStalled},
+		{"and another that is through is away", "canary_approve_of_ranks", func(s *Snapshot) {
+			s.Pools[0].Replicas++
+			away := s.Pods[2]
+			away.Name, away.UID, away.Ordinal, away.Report = "data-3", "u9", 3, nil
+			s.Pods = append(s.Pods, away)
+		}, ClusterStalled},
 		{"and another of the rank is busy", "canary_approve_of_ranks", func(s *Snapshot) { s.Pods[3].Report.Rank, s.Pods[3].Report.Busy = 0, "backup" }, ClusterStalled},
 		{"a lower rank is busy", "rule_rank_order_holds", func(*Snapshot) {}, ClusterStalled},
 		{"the last waits for a person", "canary_approve", func(s *Snapshot) { s.Pods[0].Report.Last = true }, ClusterWaiting},
