@@ -59,7 +59,17 @@ func TestIdleClusterWritesNothing(t *testing.T) {
 		defer p.end()
 		time.Sleep(5 * time.Minute)
 		before, version := p.total(), db.version()
+		streams := func() (now, most int) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			now, most, w.mostWatching = w.watching, w.mostWatching, 0
+			return now, most
+		}
+		open, _ := streams()
+		require.Zero(t, open)
 		time.Sleep(time.Hour)
+		_, opened := streams()
+		require.Zero(t, opened, "report streams")
 		require.Equal(t, before, p.total(), "%v", p.writes)
 		require.Equal(t, version, db.version())
 		require.Equal(t, policy.ClusterDone, db.status().Phase)
@@ -176,22 +186,6 @@ func TestPauseInTheMiddleOfARollout(t *testing.T) {
 		require.Equal(t, policy.ClusterPaused, db.status().Phase)
 		db.annotate(v1alpha1.AnnotationPaused, "")
 		db.requireDone(3*time.Minute, "v2")
-	})
-}
-
-func TestObserveNeverActs(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		db := w.add("search", 3)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe })
-		p := w.start()
-		defer p.end()
-		time.Sleep(20 * time.Second)
-		db.roll("v2")
-		time.Sleep(5 * time.Minute)
-		require.Empty(t, w.gone())
-		require.Empty(t, db.status().Claims)
-		require.Zero(t, p.writes["patch pods"])
-		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.ObserveOnly }))
 	})
 }
 

@@ -82,14 +82,19 @@ func TestDepartures(t *testing.T) {
 			return policy.Claim{Pod: "s-1", UID: "u1", Phase: phase, StartedAt: policy.At(at(5))}
 		}
 		standing, went := map[string]bool{"u1": true}, map[string]bool{}
+		const longAgo = -700
+		old := claim(policy.PhaseGone)
+		old.StartedAt = policy.At(at(longAgo - 50))
 		for name, c := range map[string]struct {
 			taken act.Taken
 			last  int
 		}{
-			"it stands":                      {act.Taken{Cluster: before(0, claim(policy.PhasePrepared)), Standing: standing}, 10},
-			"it went while nobody looked":    {act.Taken{Cluster: before(0, claim(policy.PhasePrepared)), Standing: went}, 10},
-			"its departure was noted":        {act.Taken{Cluster: before(6, claim(policy.PhaseGone)), Standing: went}, 10},
-			"the claim knows more than that": {act.Taken{Cluster: before(4, claim(policy.PhaseGone)), Standing: went}, 10},
+			"it stands":                              {act.Taken{Cluster: before(longAgo, claim(policy.PhasePrepared)), Standing: standing}, longAgo},
+			"it went while nobody looked":            {act.Taken{Cluster: before(longAgo, claim(policy.PhasePrepared)), Standing: went}, 10},
+			"its departure was noted, a moment ago":  {act.Taken{Cluster: before(6, claim(policy.PhaseGone)), Standing: went}, 10},
+			"its departure was noted, long ago":      {act.Taken{Cluster: before(longAgo, old), Standing: went}, longAgo},
+			"the claim knows more than that":         {act.Taken{Cluster: before(longAgo, claim(policy.PhaseGone)), Standing: went}, 10},
+			"one stands, and another went meanwhile": {act.Taken{Cluster: before(longAgo, policy.Claim{Pod: "s-0", UID: "u0", Phase: policy.PhaseOpened}, claim(policy.PhasePrepared)), Standing: standing}, 10},
 		} {
 			t.Run(name, func(t *testing.T) {
 				d := newDepartures(at(10), c.taken)

@@ -41,7 +41,8 @@ const unlabelledEvery = time.Second
 func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *kube.ClusterObjects, wake *time.Time) {
 	cluster := objects.Cluster
 	shown := func(pod string) bool {
-		return slices.ContainsFunc(objects.Pools, func(p kube.Pool) bool { return strings.HasPrefix(pod, p.Name+"-") })
+		set := pod[:max(0, strings.LastIndexByte(pod, '-'))]
+		return slices.ContainsFunc(objects.Pools, func(p kube.Pool) bool { return p.Name == set })
 	}
 	hidden := len(objects.Pools) == 0 ||
 		slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return !shown(c.Pod) }) ||

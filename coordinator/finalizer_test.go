@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 func (db *database) delete(t *testing.T) {
@@ -23,6 +26,13 @@ func TestFinalizerWhileAClaimIsOpen(t *testing.T) {
 		defer p.end()
 		time.Sleep(20 * time.Second)
 		require.Empty(t, db.object().Finalizers)
+		var without atomic.Int32
+		w.hangs = func(kubetest.Call) bool { // what the request before this one has left
+			if object := db.object(); len(object.Status.Claims) > 0 && len(object.Finalizers) == 0 {
+				without.Add(1)
+			}
+			return false
+		}
 		db.roll("v2")
 		open := 0
 		for range 900 {
@@ -33,6 +43,7 @@ func TestFinalizerWhileAClaimIsOpen(t *testing.T) {
 			}
 		}
 		require.Positive(t, open)
+		require.Zero(t, without.Load())
 		db.requireDone(time.Minute, "v2")
 		require.Empty(t, db.object().Finalizers)
 	})
@@ -63,23 +74,38 @@ func TestDeletionInMidRollout(t *testing.T) {
 	}
 }
 
-// Agents that do not answer hold a deletion up for a minute.
+// Agents that do not answer hold a deletion up for a minute, whether they are to prepare or to undo.
 func TestDeletionDoesNotHang(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		db := w.add("search", 3)
-		p := w.start()
-		defer p.end()
-		time.Sleep(20 * time.Second)
-		db.hang(true)
-		db.roll("v2")
-		time.Sleep(5 * time.Second)
-		require.Len(t, db.status().Claims, 1)
-		db.delete(t)
-		require.NotNil(t, db.object())
-		time.Sleep(undoFor + 15*time.Second)
-		require.Nil(t, db.object())
-		require.Empty(t, w.gone())
-	})
+	for _, prepared := range []bool{false, true} {
+		t.Run(fmt.Sprint("something is prepared ", prepared), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				db := w.add("search", 3)
+				p := w.start()
+				defer p.end()
+				time.Sleep(20 * time.Second)
+				db.hang(!prepared)
+				db.roll("v2")
+				if prepared {
+					for len(db.left()) == 0 {
+						time.Sleep(time.Millisecond)
+					}
+					db.hang(true)
+				}
+				time.Sleep(5 * time.Second)
+				require.Len(t, db.status().Claims, 1)
+				removals := w.gone()
+				db.delete(t)
+				require.NotNil(t, db.object())
+				if prepared {
+					time.Sleep(undoFor - 5*time.Second)
+					require.NotNil(t, db.object(), "an agent may answer yet")
+				}
+				time.Sleep(undoFor + 15*time.Second)
+				require.Nil(t, db.object())
+				require.Equal(t, removals, w.gone())
+			})
+		})
+	}
 }
 
 // Nobody who deletes a namespace waits for Rollcall: no pod is left that
@@ -173,4 +199,38 @@ func TestDeletedWithPodsThatNobodyOwns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// So it is when another of its StatefulSets, which is shown, has a name with which that of the first begins.
+func TestDeletedWhileOneOfItsStatefulSetsIsNotShown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db := w.addPools("search", policy.Solr, false, &pool{name: "search", replicas: 2, rank: 60}, &pool{name: "search-hot", replicas: 2, rank: 50})
+		db.allocation = "all"
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.roll("v2")
+		for range 100 { // until something is prepared
+			if time.Sleep(20 * time.Millisecond); len(db.left()) > 0 && db.away() == 1 {
+				break
+			}
+		}
+		require.NotEmpty(t, db.left())
+		require.Contains(t, db.status().Claims[0].Pod, "search-hot-")
+		sets := w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
+		set, err := sets.Get(t.Context(), "search-hot", metav1.GetOptions{})
+		require.NoError(t, err)
+		delete(set.Labels, v1alpha1.LabelCluster)
+		_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		db.delete(t)
+		deleted := time.Now()
+		for db.object() != nil && time.Since(deleted) < 5*time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		require.Less(t, time.Since(deleted), undoFor)
+		time.Sleep(time.Minute)
+		require.Empty(t, db.left())
+		require.Equal(t, "all", db.allocation)
+	})
 }

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,7 +89,8 @@ func TestObservedPodsHaveNoGuard(t *testing.T) {
 	})
 }
 
-// A coordinator that comes back to an expired guard closes it before it claims.
+// A coordinator that comes back to an expired guard closes it before it claims, however
+// long that takes.
 func TestArmsBeforeTheFirstClaim(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
@@ -99,8 +101,18 @@ func TestArmsBeforeTheFirstClaim(t *testing.T) {
 		_, err := guard.Expire(t.Context(), guard.ExpireOptions{Client: w.admin.Kubernetes, Clusters: w.admin.Clusters, Namespace: "none", Lease: "none"})
 		require.NoError(t, err)
 		db.roll("v2")
+		var answers atomic.Bool
+		w.released = make(chan struct{})
+		w.hangs = func(c kubetest.Call) bool {
+			return c.Verb == "patch" && c.Resource == "validatingadmissionpolicybindings" && !answers.Load()
+		}
 		p = w.start()
 		defer p.end()
+		time.Sleep(time.Minute)
+		require.Empty(t, db.status().Claims, "nothing refuses yet")
+		require.Empty(t, w.gone())
+		answers.Store(true)
+		close(w.released)
 		db.requireDone(3*time.Minute, "v2")
 		p.mu.Lock()
 		defer p.mu.Unlock()

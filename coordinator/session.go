@@ -347,8 +347,8 @@ func asOf(now, at time.Time) *policy.Time {
 }
 
 // later is the newer of the cache's object and our own. API servers count
-// resourceVersions up; where one does not, ours is kept until the cache has
-// another.
+// resourceVersions up; where one does not, the cache's counts, and a write to
+// one that is behind fails.
 func (s *session) later(cached *v1alpha1.DatabaseCluster) *v1alpha1.DatabaseCluster {
 	if s.newest == nil || cached.UID != s.newest.UID {
 		return cached

@@ -131,4 +131,14 @@ func TestTurns(t *testing.T) {
 	require.False(t, ask(d, 1, true))
 	turns.leave(now, c)
 	require.Equal(t, []Key{c, d}, told())
+	turns.leave(now, d)
+	require.True(t, ask(a, 100, true))
+	for _, key := range []Key{c, b, d} {
+		require.False(t, ask(key, 60, true))
+	}
+	told()
+	for i, key := range []Key{c, b, d} {
+		turns.leave(now, []Key{a, c, b}[i])
+		require.Equal(t, []Key{key}, told(), "in the order in which they came")
+	}
 }

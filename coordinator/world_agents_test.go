@@ -261,7 +261,14 @@ func (db *database) node(pod string) string {
 	return pod + ":8983_solr"
 }
 
-func (m *member) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+func (m *member) Restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*rollcallv1.RestoreResponse, error) {
+	m.db.w.mu.Lock()
+	hung := m.db.hung
+	m.db.w.mu.Unlock()
+	if hung {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	m.db.w.mu.Lock()
 	defer m.db.w.mu.Unlock()
 	switch {

@@ -120,8 +120,16 @@ func TestTimeoutFreesNoCharge(t *testing.T) {
 			return Progress{State: policy.DrainPreparing, Detail: "slow"}, nil
 		}
 		p := newProcess(w, 0, false)
-		p.run(time.Hour)
-		require.Len(t, w.claims(), 1, "the charge stays however long it takes")
+		go p.run(time.Hour)
+		time.Sleep(time.Second)
+		begun := w.claims()
+		require.Len(t, begun, 1)
+		for range 3500 {
+			time.Sleep(time.Second)
+			now := w.claims()
+			require.Len(t, now, 1, "the charge stays however long it takes")
+			require.Equal(t, begun[0].ID, now[0].ID, "and so does its claim")
+		}
 		require.Empty(t, w.gone())
 	})
 }

@@ -21,6 +21,8 @@ func (a *Actor) hopeless(s policy.Snapshot, claim policy.Claim) (why string, pas
 		return "a restart corrects it first", false
 	case !hasAgent(pod) && !a.emptiedByOthers(pod):
 		return "no agent runs in it that could empty it", true
+	case !othersHaveAgents(s, claim.Pod):
+		return "no other pod has an agent that could say that nothing is left on it", true
 	}
 	return "", false
 }

@@ -60,6 +60,10 @@ func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
 			at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Report.Self = false, false
 		}, false, "no agent runs in it that could empty it", true},
 		"it has an agent": {func(at *Situation, _ *policy.Claim) { serves(&at.Snapshot.Pods[1]) }, false, "", false},
+		"no other pod has an agent": {func(at *Situation, _ *policy.Claim) {
+			serves(&at.Snapshot.Pods[1])
+			at.Snapshot.Pods[0].Agent, at.Snapshot.Pods[0].Report.Self = false, false
+		}, false, "no other pod has an agent that could say that nothing is left on it", true},
 		"it starts": {func(at *Situation, _ *policy.Claim) {
 			serves(&at.Snapshot.Pods[1])
 			at.Snapshot.Pods[1].Phase = policy.Started

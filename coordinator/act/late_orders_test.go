@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -168,5 +170,47 @@ func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 		p.untilUndone(c)
 		require.Equal(t, []string{"s-0 true"}, c.undone())
 		require.Empty(t, w.applied)
+	})
+}
+
+// unheard is an agent whose first answer is lost, and that is cut off after it.
+type unheard struct{ *cutOff }
+
+func (u unheard) Prepare(ctx context.Context, to Target, o Order, undo []byte) (Progress, error) {
+	p, err := u.cutOff.Prepare(ctx, to, o, undo)
+	if err == nil && to.Pod == u.pod {
+		err = errors.New("cut off")
+	}
+	return p, err
+}
+
+// Another pod's agent may be carrying out the order to empty a pod though that pod has gone: nobody undoes before.
+func TestAnOrderToEmptyAnotherOutlastsItsPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer time.Sleep(10 * time.Second)
+		w := newStrandedWorld(t)
+		p := newProcess(w, 0, false)
+		c := &cutOff{agents: p.agents, pod: "s-0", silent: true}
+		c.cut = func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return !c.until.IsZero()
+		}
+		require.NoError(t, p.start())
+		p.actor.options.Agents = unheard{c}
+		var ordered time.Time
+		for began := time.Now(); len(c.undone()) == 0 && time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) {
+			if c.cut() && ordered.IsZero() { // a person gives up its volume, and the pod
+				ordered = time.Now()
+				admin := w.server.Client(nil).Kubernetes.CoreV1()
+				require.NoError(t, admin.PersistentVolumeClaims(namespace).Delete(t.Context(), diskOf("s-1"), metav1.DeleteOptions{}))
+				require.NoError(t, admin.Pods(namespace).Delete(t.Context(), "s-1", metav1.DeleteOptions{}))
+			}
+			_, leads := p.pass()
+			require.True(t, leads)
+		}
+		p.kill()
+		p.actor.Wait()
+		require.Equal(t, []string{"s-1 true"}, c.undone(), "%s after the order", time.Since(ordered))
 	})
 }

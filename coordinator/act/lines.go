@@ -134,6 +134,11 @@ func (a *Actor) drawLine(ctx context.Context, at Situation, to policy.Line) (*Se
 	if rests(at.Snapshot, pool, to) && (set.Current != set.Update || set.Update != pool.Revision) {
 		return nil, fmt.Errorf("%w: its current revision is %s", errSetChanged, set.Current)
 	}
+	if to.Partition < pool.Partition { // a pod that has gone since came back on the old revision
+		if err := a.stillThere(ctx, at); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.stillLeads(ctx, at); err != nil {
 		return nil, err
 	}

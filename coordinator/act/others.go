@@ -2,6 +2,7 @@ package act
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -19,6 +20,22 @@ const (
 // have started.
 func hasAgent(pod *policy.Pod) bool {
 	return pod.Agent && pod.UID != "" && pod.Phase != policy.Missing && pod.Phase != policy.Pending
+}
+
+// isWrittenEmpty: a claim says of this very pod that it is empty.
+func isWrittenEmpty(s policy.Snapshot, pod *policy.Pod) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
+}
+
+// onlyAgent: others run, and none of them has an agent.
+func onlyAgent(s policy.Snapshot, pod string) bool {
+	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Name != pod && p.Phase == policy.Ready })
+}
+
+// othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
+// can, the others are adopted first.
+func othersHaveAgents(s policy.Snapshot, pod string) bool {
+	return slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Name != pod && p.Agent })
 }
 
 // emptiedByOthers: nothing of the pod runs, so that its member is away, and any other

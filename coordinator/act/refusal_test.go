@@ -242,9 +242,11 @@ func TestNothingGoesWhileTheCacheIsBehind(t *testing.T) {
 			s := behind
 			s.Now = policy.At(time.Now())
 			s.Cluster.Status.Claims, s.Cluster.Status.Epoch = cluster.Status.Claims, cluster.Status.Epoch
+			w.tellDrains(&s)
 			p.advance(cluster, s, versions)
 			time.Sleep(100 * time.Millisecond)
 		}
+		require.Positive(t, p.writes["patch pods"], "a guard was opened")
 		require.Equal(t, map[string]int{"s-0": 1}, w.gone())
 		p.kill()
 		p.actor.Wait()

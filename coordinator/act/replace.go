@@ -20,7 +20,7 @@ import (
 const renewEvery = time.Second
 
 // refuseReplacements notes of every pod that should be replaced and has nobody
-// who could empty it. The policy then holds such pods in words, and what they
+// who could empty it, or say that it is empty. The policy then holds such pods in words, and what they
 // would have taken of a budget is there for others.
 func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 	wanted := map[string]bool{}
@@ -28,7 +28,10 @@ func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 		wanted[name] = true
 	}
 	for i := range s.Pods {
-		if pod := &s.Pods[i]; wanted[pod.Name] && !hasAgent(pod) && !a.emptiedByOthers(pod) {
+		pod := &s.Pods[i]
+		nobodyEmpties := !hasAgent(pod) && !a.emptiedByOthers(pod)
+		nobodySays := !othersHaveAgents(*s, pod.Name) && !isWrittenEmpty(*s, pod)
+		if wanted[pod.Name] && (nobodyEmpties || nobodySays) {
 			pod.Refused = policy.Vetoed
 		}
 	}
@@ -40,9 +43,12 @@ func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 // one in whatever state is data. A pod whose member is away cannot look by itself:
 // then its agent must say that it is empty, or the one that emptied it have said so
 // (byOthers), and its name in the database be certain, or what others see there would
-// look like somebody else's.
+// look like somebody else's. Where no other pod has an agent any more, the pod's own look is
+// enough for a claim that says that it is empty, as others said when that was written: they
+// wait for that claim to be adopted.
 func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, byOthers bool) string {
 	own, others, members := "its own agent has not looked since", 0, 0
+	looked := false
 	if byOthers {
 		if own = ""; names[claim.Pod] == "" {
 			own = nameUnknown
@@ -58,7 +64,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 				others++
 			}
 		case spoke:
-			own = ""
+			own, looked = "", true
 		case r != nil && r.Self && r.Fresh && r.Member == policy.NotLive && r.Drain == policy.DrainPrepared && names[claim.Pod] != "":
 			own = ""
 		case r != nil && r.Self && r.Fresh:
@@ -68,7 +74,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 	if own != "" {
 		return own
 	}
-	if others == 0 {
+	if alone := claim.EmptiedAt != nil && looked && onlyAgent(s, claim.Pod); others == 0 && !alone {
 		return "no other member of the database has looked since"
 	}
 	first := ""

@@ -2,6 +2,7 @@ package act
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -268,6 +269,29 @@ func TestARestartDoesNotStandInForAReplacement(t *testing.T) {
 	})
 }
 
+// Who would be emptied while no other pod has an agent that could say so is not: the others could not be
+// adopted beside its claim, and it would wait for them.
+func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := newProcess(w, 0, false)
+		require.NoError(t, p.start())
+		for _, alone := range []bool{false, true} {
+			s := w.snapshotNow()
+			podNamed(s, "s-2").MustReplace = []string{"volume"}
+			for i := range s.Pods[:2] {
+				s.Pods[i].Agent, s.Pods[i].Report.Self = !alone, !alone
+			}
+			p.actor.Annotate(&s)
+			require.Equal(t, alone, podNamed(s, "s-2").Refused == policy.Vetoed)
+			at := policy.At(s.Now.Time)
+			podNamed(s, "s-2").Refused = ""
+			s.Cluster.Status.Claims = []policy.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: policy.Replace, EmptiedAt: &at}}
+			p.actor.Annotate(&s)
+			require.Empty(t, podNamed(s, "s-2").Refused, "others have said so, and it is written down")
+		}
+	})
+}
+
 // Whom nobody could empty is held in words, is not restarted instead, and holds up
 // nobody else.
 func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
@@ -346,12 +370,32 @@ func TestNotEmpty(t *testing.T) {
 		"two are left": {func(s *policy.Snapshot) {
 			s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{Pod: "s-1", State: policy.Moving}, policy.Member{Pod: "s-1", State: policy.UnknownState})
 		}, "books/1 has a member on it that is Moving, and 1 more have"},
-		"its own report is old":     {func(s *policy.Snapshot) { s.Pods[1].Report.Fresh = false }, "its own agent has not looked since"},
-		"it has no report":          {func(s *policy.Snapshot) { s.Pods[1].Report = nil }, "its own agent has not looked since"},
-		"others speak for it":       {func(s *policy.Snapshot) { s.Pods[1].Report.Self = false }, "its own agent has not looked since"},
-		"it is no member":           {func(s *policy.Snapshot) { s.Pods[1].Report.Member = policy.NotLive }, "the database does not have it as a member, and so cannot say what is on it"},
-		"another pod has its name":  {func(s *policy.Snapshot) { s.Pods[1].UID = "u9" }, "its own agent has not looked since"},
-		"nobody else has looked":    {func(s *policy.Snapshot) { s.Pods[0].Report.Fresh = false }, "no other member of the database has looked since"},
+		"its own report is old":    {func(s *policy.Snapshot) { s.Pods[1].Report.Fresh = false }, "its own agent has not looked since"},
+		"it has no report":         {func(s *policy.Snapshot) { s.Pods[1].Report = nil }, "its own agent has not looked since"},
+		"others speak for it":      {func(s *policy.Snapshot) { s.Pods[1].Report.Self = false }, "its own agent has not looked since"},
+		"it is no member":          {func(s *policy.Snapshot) { s.Pods[1].Report.Member = policy.NotLive }, "the database does not have it as a member, and so cannot say what is on it"},
+		"another pod has its name": {func(s *policy.Snapshot) { s.Pods[1].UID = "u9" }, "its own agent has not looked since"},
+		"nobody else has looked":   {func(s *policy.Snapshot) { s.Pods[0].Report.Fresh = false }, "no other member of the database has looked since"},
+		"nobody else has an agent": {func(s *policy.Snapshot) {
+			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
+		}, "no other member of the database has looked since"},
+		"written down as empty, and nobody else has an agent any more": {func(s *policy.Snapshot) {
+			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
+		}, ""},
+		"written down as empty, nobody else has an agent, and it has not looked": {func(s *policy.Snapshot) {
+			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
+			byOthers(s)
+		}, "no other member of the database has looked since"},
+		"written down as empty, nobody else has an agent, and it has a copy": {func(s *policy.Snapshot) {
+			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
+			s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down}
+		}, "books/1 has a member on it that is Down"},
+		"written down as empty, and the agent of another is silent": {func(s *policy.Snapshot) {
+			s.Pods[0].Report.Fresh = false
+		}, "no other member of the database has looked since"},
+		"written down as empty, and others are only on their way": {func(s *policy.Snapshot) {
+			s.Pods[0].Agent, s.Pods[0].Report, s.Pods[0].Phase = false, nil, policy.Pending
+		}, "no other member of the database has looked since"},
 		"nobody else is a member":   {func(s *policy.Snapshot) { s.Pods[0].Report.Member = policy.UnknownMember }, "no other member of the database has looked since"},
 		"it is alone in its world":  {func(s *policy.Snapshot) { s.Pods = s.Pods[1:] }, "no other member of the database has looked since"},
 		"the copy of another stays": {func(s *policy.Snapshot) { s.Groups[0].Members[0].State = policy.Recovering }, ""},
@@ -366,6 +410,10 @@ func TestNotEmpty(t *testing.T) {
 			}
 			c.change(&s)
 			claim := claim
+			if strings.HasPrefix(name, "written down") {
+				at := policy.At(time.Unix(1, 0))
+				claim.EmptiedAt = &at
+			}
 			claim.Pod = s.Pods[len(s.Pods)-1].Name
 			others := s.Pods[len(s.Pods)-1].Phase == policy.Pending
 			require.Equal(t, c.want, notEmpty(s, claim, map[string]string{"s-1": "node-1"}, others))

@@ -1,6 +1,8 @@
 package act
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/test/race"
@@ -126,6 +129,38 @@ func TestLateWriteInARollingPoolFails(t *testing.T) {
 	}
 }
 
+// Somebody else leads, or has changed the template, when the StatefulSet is read whose line is to be lowered: it
+// stays where it is.
+func TestALineIsLoweredOnlyAsItWasDecided(t *testing.T) {
+	for how, way := range ways {
+		if way.by == policy.ByGuard {
+			continue
+		}
+		for what, happen := range map[string]func(w *world){
+			"another leads":    func(w *world) { require.NoError(w.t, newProcess(w, 0, false).start()) },
+			"another template": func(w *world) { w.retemplate("v3") },
+		} {
+			t.Run(how+", "+what, func(t *testing.T) {
+				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+					happened := false
+					p := intercepted(w, func(c kubetest.Call) error {
+						if c.Verb+" "+c.Resource == "get statefulsets" && !happened {
+							happened = true
+							w.set.sleep(true)
+							happen(w)
+						}
+						return nil
+					})
+					p.run(10 * time.Second)
+					require.True(t, happened)
+					require.Equal(t, policy.RestLine, partitionIn(w.set.get()))
+					require.Empty(t, w.gone())
+				})
+			})
+		}
+	}
+}
+
 // A controller that is first is no conflict: it is the same removal.
 func TestControllerIsFirst(t *testing.T) {
 	for how, way := range ways {
@@ -149,29 +184,65 @@ func TestControllerIsFirst(t *testing.T) {
 // Nothing is freed on a cache that is behind: neither opened nor below a line.
 func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
 	for how, way := range ways {
-		t.Run(how, func(t *testing.T) {
-			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
-				p := newProcess(w, 0, false)
-				require.NoError(t, p.start())
-				behind, versions := w.snapshotNow(), w.versions()
-				admin := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace)
-				require.NoError(t, admin.Delete(t.Context(), "s-0", metav1.DeleteOptions{}))
-				w.wrong = nil
-				for range 600 {
-					cluster, _ := w.server.Cluster(namespace, name)
-					s := behind
-					s.Now = policy.At(time.Now())
-					s.Cluster.Status.Claims, s.Cluster.Status.Epoch = cluster.Status.Claims, cluster.Status.Epoch
-					p.advance(cluster, s, versions)
-					time.Sleep(100 * time.Millisecond)
-				}
-				require.Equal(t, map[string]int{"s-0": 1}, w.gone())
-				lines, _, _ := w.set.seen()
-				require.Len(t, lines, 1)
-				p.kill()
-				p.actor.Wait()
+		for _, deleted := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, deleted %t", how, deleted), func(t *testing.T) {
+				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+					p := newProcess(w, 0, false)
+					require.NoError(t, p.start())
+					behind, versions := w.snapshotNow(), w.versions()
+					gone := map[string]int{}
+					if deleted {
+						admin := w.server.Client(nil).Kubernetes.CoreV1().Pods(namespace)
+						require.NoError(t, admin.Delete(t.Context(), "s-0", metav1.DeleteOptions{}))
+						gone["s-0"] = 1
+					} else { // it has left the database, which no object of Kubernetes tells
+						pod, _ := w.server.Pod(namespace, "s-0")
+						w.mu.Lock()
+						w.live[pod.UID] = false
+						w.mu.Unlock()
+					}
+					w.wrong = nil
+					for range 600 {
+						cluster, _ := w.server.Cluster(namespace, name)
+						s := behind
+						s.Now = policy.At(time.Now())
+						s.Cluster.Status.Claims, s.Cluster.Status.Epoch = cluster.Status.Claims, cluster.Status.Epoch
+						w.tellDrains(&s)
+						p.advance(cluster, s, versions)
+						time.Sleep(100 * time.Millisecond)
+						for _, name := range w.pods {
+							if pod, ok := w.server.Pod(namespace, name); ok {
+								require.NotEqual(t, v1alpha1.GuardOpen, pod.Labels[v1alpha1.LabelGuard], name)
+							}
+						}
+					}
+					require.Positive(t, p.writes["patch pods"], "a claim was noted")
+					require.Equal(t, gone, w.gone())
+					lines, _, _ := w.set.seen()
+					require.Len(t, lines, 1)
+					p.kill()
+					p.actor.Wait()
+				})
 			})
-		})
+		}
+	}
+}
+
+// tellDrains has a snapshot of before say what agents say of their prepares by now.
+func (w *world) tellDrains(s *policy.Snapshot) {
+	drains := map[string]policy.DrainState{}
+	for _, pod := range w.snapshotNow().Pods {
+		if pod.Report != nil {
+			drains[pod.UID] = pod.Report.Drain
+		}
+	}
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		if r := s.Pods[i].Report; r != nil {
+			report := *r
+			report.Drain = drains[s.Pods[i].UID]
+			s.Pods[i].Report = &report
+		}
 	}
 }
 

@@ -21,6 +21,9 @@ type run struct {
 	// notAfter is the time past which no agent of the claimed pod starts a write, lostTill
 	// the same as far as orders go that nobody has answered.
 	notAfter, lostTill time.Time
+	// othersTill is the time past which no other pod's agent starts a write for the claimed one,
+	// by an order that it has not answered.
+	othersTill time.Time
 	// retryAt is when the next move may be tried, errors how many failed in a row.
 	retryAt time.Time
 	errors  int
@@ -96,6 +99,9 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 		if r.inherited {
 			r.notAfter = now.Add(writeAhead)
 			r.lostTill = r.notAfter
+			if a.options.EvacuatesOthers && replaces(claim) {
+				r.othersTill = r.notAfter
+			}
 		}
 		a.runs[claim.ID] = r
 	}
@@ -198,5 +204,8 @@ func (r *run) mayWriteUntil() time.Time {
 func (r *run) ordered(order Order, err error) {
 	if r.notAfter = order.NotAfter; err != nil {
 		r.lostTill = order.NotAfter
+	}
+	if err != nil && order.For != (Subject{}) {
+		r.othersTill = order.NotAfter
 	}
 }

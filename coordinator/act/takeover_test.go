@@ -40,6 +40,41 @@ func TestLateWriteOfAFormerLeaderFails(t *testing.T) {
 	}
 }
 
+// The former leader has opened a guard, and knows of nothing that came after: what it then
+// removes is the pod as it opened it, and so nothing.
+func TestARemovalIsOfWhatWasOpened(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		first := newProcess(w, 0, false)
+		require.NoError(t, first.start())
+		opened := func() bool {
+			pod, ok := w.server.Pod(namespace, "s-2")
+			return ok && pod.Annotations[v1alpha1.AnnotationClaim] != ""
+		}
+		for range 100 {
+			if opened() {
+				break
+			}
+			first.pass()
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.True(t, opened())
+		require.Empty(t, w.gone())
+		cluster, _ := w.server.Cluster(namespace, name)
+		s, versions := w.snapshot(cluster), w.versions()
+		second := newProcess(w, 0, false)
+		require.NoError(t, second.start())
+		for range 20 {
+			first.advance(cluster, s, versions)
+			time.Sleep(50 * time.Millisecond)
+		}
+		require.Empty(t, w.gone())
+		first.kill()
+		first.actor.Wait()
+		second.run(5 * time.Minute)
+		w.requireRolled(1)
+	})
+}
+
 // rolledByTwo has two processes act at once, neither of which knows of the other.
 func rolledByTwo(t *testing.T, w *world) {
 	t.Helper()

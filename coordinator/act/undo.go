@@ -15,6 +15,12 @@ import (
 // so that one that hangs leaves some to the others.
 func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
 	here := whereabouts(at.Snapshot, claim) == Here
+	if till := known.othersTill; !here && !till.IsZero() && !at.Now.After(till) { // they live on when the pod has gone
+		return func(r *run) {
+			r.succeeded()
+			r.problem, r.retryAt = "another pod's agent may still be emptying it", till.Add(1)
+		}
+	}
 	var problem error = errors.New("no agent is there to undo the prepare")
 	targets := undoers(at, claim, here, known.notAfter)
 	for _, target := range targets {

@@ -137,6 +137,11 @@ func app(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 }
 
+// named selects one pod, by its name.
+func named(pod string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"statefulset.kubernetes.io/pod-name": pod}}
+}
+
 func TestBudget(t *testing.T) {
 	own := func(edit ...func(*policyv1.PodDisruptionBudget)) []*policyv1.PodDisruptionBudget {
 		return []*policyv1.PodDisruptionBudget{shut(edit...)}
@@ -176,13 +181,17 @@ func TestBudget(t *testing.T) {
 		"foreign, after":         {database(), both(charts(app("search"))), DeleteBudget, "search-pdb selects search-0"},
 		"foreign, selects all":   {database(), both(charts(&metav1.LabelSelector{})), DeleteBudget, "search-pdb selects search-0"},
 		"foreign, selects none":  {database(), both(charts(nil)), KeepBudget, ""},
-		"foreign, one pod":       {database(), both(charts(&metav1.LabelSelector{MatchLabels: map[string]string{"statefulset.kubernetes.io/pod-name": "search-0"}})), DeleteBudget, "search-pdb"},
+		"foreign, one pod":       {database(), both(charts(named("search-0"))), DeleteBudget, "search-pdb selects search-0"},
+		"foreign, another pod":   {database(), both(charts(named("search-1"))), DeleteBudget, "search-pdb selects search-1"},
+		"foreign, no pod of it":  {database(), both(charts(named("search-2"))), KeepBudget, ""},
 		"of another application": {database(), both(charts(app("shop"))), KeepBudget, ""},
 		"foreign, guard off":     {database(guards(policy.GuardOff)), []*policyv1.PodDisruptionBudget{charts(app("search"))}, KeepBudget, ""},
 		"has taken our name": {database(), own(func(p *policyv1.PodDisruptionBudget) { p.Labels = nil; p.Spec.Selector = app("shop") }), KeepBudget,
 			"search-rollcall has the name"},
 	} {
-		f := Facts{Objects: kube.ClusterObjects{Cluster: c.cluster, Pods: []kube.Pod{pod("closed", "search")}}, Admission: working}
+		pods := []kube.Pod{pod("closed", "search"), pod("closed", "search")}
+		pods[1].Name, pods[1].UID = "search-1", "u1"
+		f := Facts{Objects: kube.ClusterObjects{Cluster: c.cluster, Pods: pods}, Admission: working}
 		for _, b := range c.budgets {
 			f.Budgets = append(f.Budgets, *budgetOf(b))
 		}

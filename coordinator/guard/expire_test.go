@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -179,6 +180,30 @@ func TestRearms(t *testing.T) {
 		require.Zero(t, standby.writes())
 		standby.end()
 		p.end()
+	})
+}
+
+// What a person has relaxed is neither made to refuse again nor taken for expired.
+func TestWhatAPersonHasRelaxedStays(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 1)
+		bindings := w.admin.Kubernetes.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+		b, err := bindings.Get(t.Context(), v1alpha1.GuardPolicy, metav1.GetOptions{})
+		require.NoError(t, err)
+		b.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Warn}
+		_, err = bindings.Update(t.Context(), b, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		p := w.lead()
+		require.NoError(t, p.Arm(t.Context(), unbound, search))
+		time.Sleep(time.Hour)
+		require.Equal(t, "[Warn]map[]", w.actions())
+		require.False(t, p.State(search).Enforcing)
+		p.end()
+		require.False(t, w.expire(0).Binding)
+		require.Equal(t, "[Warn]map[]", w.actions(), "else the next leader would take it for expired")
+		w.lead().end()
+		require.Equal(t, "[Warn]map[]", w.actions())
 	})
 }
 

@@ -209,6 +209,22 @@ func TestOneUser(t *testing.T) {
 		time.Sleep(userEvery + aWhile)
 		require.Equal(t, "search-0=closed/search", w.labels())
 		require.True(t, p.Armed())
+
+		answer := func(err error) {
+			p.refuses(func(c kubetest.Call) error {
+				if c.Resource == "serviceaccounts" {
+					return err
+				}
+				return nil
+			})
+			time.Sleep(userEvery + aWhile)
+		}
+		answer(errors.New("not now"))
+		require.Equal(t, "search-0=closed/search", w.labels(), "no answer changes nothing")
+		answer(errForbidden)
+		require.Empty(t, w.labels(), "nobody may ask any more, so it is not known")
+		require.Empty(t, w.budgets())
+		require.False(t, p.Armed())
 	})
 }
 
@@ -249,6 +265,27 @@ func TestLabelsAreWrittenToWhatWasSeen(t *testing.T) {
 		other.ResourceVersion, other.UID = "", "another"
 		require.Error(t, setLabels(t.Context(), w.admin.Kubernetes, "prod", other))
 		require.Equal(t, "search-0=open/", w.labels())
+	})
+}
+
+// A budget of the same name that somebody has made since is not deleted.
+func TestABudgetIsDeletedAsItWasSeen(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.installed()
+		w.add("search", 1, guards(policy.GuardOff))
+		p := w.watch()
+		defer p.end()
+		w.create(shut())
+		facts, ok := p.facts(search)
+		require.True(t, ok)
+		writes := newWriter(p.Guard, unbound)
+		remove := func(seen *Budget) error {
+			return writes.budget(t.Context(), facts, Decision{Budget: DeleteBudget, Own: seen})
+		}
+		require.Error(t, remove(&Budget{UID: "of before"}))
+		require.Equal(t, "search-rollcall!", w.budgets())
+		require.NoError(t, remove(budgetOf(shut())))
+		require.Empty(t, w.budgets())
 	})
 }
 

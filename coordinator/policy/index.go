@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ type pod struct {
 	zone    string
 	unit    unitKey
 	report  *Report // of this very pod, else nil
-	rank    int     // the lowest while nothing is known
+	rank    int     // the lowest while nothing is known; of one below a line see rankByLine
 	last    bool    // goes last
 
 	live    bool
@@ -269,6 +270,7 @@ func (x *index) judgePods() {
 		x.soak = max(x.soak, leastAdoptionSoak)
 	}
 	x.onDuty = make([]bool, len(x.pods))
+	above := slices.Repeat([]int{math.MinInt}, len(x.pools))
 	for i := range x.pods {
 		p := &x.pods[i]
 		p.at = int32(i)
@@ -278,6 +280,7 @@ func (x *index) judgePods() {
 		if r := p.Report; r != nil && (r.UID == "" || p.UID == "" || r.UID == p.UID) {
 			p.report, p.rank, p.last = r, r.Rank, r.Last
 		}
+		p.rankByLine(&above[p.poolPos])
 		p.live = x.isLive(p)
 		p.mayLive = runs(p.Phase) && !x.deniesLive(p) && x.whyBroken(p) == ""
 		p.awayWhy = x.whyAbsent(p)

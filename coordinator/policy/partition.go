@@ -195,6 +195,15 @@ func waitsFor(o *pod, c *candidate) bool {
 	return c.action == LowerPartition && !c.forced && o.pool == c.pool && isOutdated(o) && o.Ordinal < c.Ordinal
 }
 
+// rankByLine: a pod that the line frees only after others goes with their rank. Of a lower
+// one, which a pod has of which nothing is known, too, it would hold up for whom it waits.
+func (p *pod) rankByLine(above *int) {
+	if p.pool.byLine && p.desired && isOutdated(p) && p.Ordinal < p.pool.Partition {
+		*above = max(*above, p.rank)
+		p.rank = *above
+	}
+}
+
 // isStarting: the line waits for a pod that clones or recovers, as long as a start
 // may take; what is broken shows that earlier.
 func (d *decision) isStarting(c *candidate) *finding {

@@ -178,7 +178,7 @@ func TestWhatCannotBeReplacedIsHeld(t *testing.T) {
 	for _, h := range p.Holds {
 		require.Equal(t, Vetoed, h.Rule)
 	}
-	require.Equal(t, "it is to be replaced (volume changed), and no agent of its own runs that could empty it", p.Holds[0].Reason)
+	require.Equal(t, "it is to be replaced (volume changed), and no agent of its own runs that could empty it, or none elsewhere that could say that it is empty", p.Holds[0].Reason)
 }
 
 // TestReplacementsAreThoseOfThePlan, and the generator makes all kinds.

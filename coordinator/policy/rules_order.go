@@ -73,8 +73,6 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	low := d.lowest
 	if c.serves {
 		low = d.lowAway
-	} else if low != nil && waitsFor(low, c) {
-		low = d.lowestBut(c) // else neither could ever go
 	}
 	if low == nil || low.rank >= c.rank || c.reason == ReasonScaleDown || d.x.outage() || d.curing {
 		return nil
@@ -91,23 +89,6 @@ func (d *decision) rankOrder(c *candidate) *finding {
 
 // holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
 func (d *decision) holdsRanks(c *candidate) bool { return c.rolls() && d.wouldComeBackOld(c) == nil }
-
-// lowestBut is the lowest rank that is outdated, away or chosen, without those that wait
-// for the candidate because of the line.
-func (d *decision) lowestBut(c *candidate) *pod {
-	var low *pod
-	for i := range d.order {
-		if o := &d.order[i]; d.holdsRanks(o) && !waitsFor(o.pod, c) {
-			lower(&low, o.pod)
-		}
-	}
-	for i := range d.x.pods {
-		if p := &d.x.pods[i]; p.desired && (p.away || d.isChosen[i]) && !waitsFor(p, c) {
-			lower(&low, p)
-		}
-	}
-	return low
-}
 
 // leaderLast waits for everybody who is considered earlier to be up to date,
 // and for everybody to be back. A pod that lacks its agent and nothing else is up

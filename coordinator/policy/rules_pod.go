@@ -248,8 +248,8 @@ func (d *decision) isClaimed(c *candidate) *finding {
 
 func (d *decision) vetoed(c *candidate) *finding {
 	if c.cannotBeDone() {
-		return found(fmt.Sprintf("it is to be replaced (%s), and no agent of its own runs that could empty it", d.replaceText(c)),
-			"its agent running, or its replacement by hand")
+		return found(fmt.Sprintf("it is to be replaced (%s), and no agent of its own runs that could empty it, or none elsewhere that could say that it is empty", d.replaceText(c)),
+			"agents running there, or its replacement by hand")
 	}
 	if c.report == nil || c.report.Veto == "" {
 		return nil

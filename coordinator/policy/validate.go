@@ -174,7 +174,7 @@ func (v *validator) pools(s *Snapshot, spec *Spec) {
 			case spec.Guard != GuardEnforce:
 				v.add(field+"strategy", "is RollingUpdate, which needs guard Enforce, and cluster.spec.guard is %s: OnDelete needs no guard, nor does update.rollingUpdate Partition", spec.Guard)
 			case !s.Cluster.GuardEnforcing && s.Cluster.Status.Initialized: // before that there is nothing to guard, and a wrong first template must be corrected
-				v.add(field+"strategy", "is RollingUpdate, which needs the guard, and cluster.guardEnforcing is false: OnDelete needs no guard, nor does update.rollingUpdate Partition")
+				v.add(field+"strategy", "is RollingUpdate, which needs the guard, and cluster.guardEnforcing is false: the condition GuardLost says what is missing; OnDelete needs no guard, nor does update.rollingUpdate Partition")
 			}
 		}
 	}

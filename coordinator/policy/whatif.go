@@ -17,14 +17,14 @@ type outcome struct {
 }
 
 // whatIf answers for one group of a candidate. The second value is false when
-// the group does not hold the candidate back: it is known not to be live, or
-// is live and all of its members of the group are down.
+// the group does not hold the candidate back: it is known not to be live, or is live
+// and settled, and all of its members of the group are down.
 func (d *decision) whatIf(c *candidate, h *hosting) (outcome, bool) {
 	g := &d.x.groups[h.group]
 	o := outcome{group: g, own: h, share: g.units(c.at, h), available: g.available, eligible: g.eligible}
-	// Of a pod that is not live for a moment the database says that its members are down,
-	// and has them back with it.
-	isDown := h.notDown == 0 && c.live
+	// Of a pod that is not live for a moment, or has just come back, the database says that
+	// its members are down, and has them back soon.
+	isDown := h.notDown == 0 && c.live && c.report != nil && c.report.Settled
 	if !c.mayLive || isDown || c.pool.shutdown || d.x.outage() {
 		return o, false
 	}
@@ -164,11 +164,16 @@ func needs(least int32) string {
 func (d *decision) whoIsMissing(c *candidate, g *group) string {
 	best := int32(-1)
 	outside := ""
+	var gone *Member // on a pod that was scaled away
 	for j := range g.Members {
 		m := &g.Members[j]
 		at := d.x.placeOf(g, j)
 		switch {
 		case at == c.at:
+		case at == nowhere:
+			if gone == nil || m.ID < gone.ID {
+				gone = m
+			}
 		case at >= 0:
 			if missing := !isAvailable(m.State) || !d.x.onDuty[at]; missing && (best < 0 || at < best) {
 				best = at
@@ -182,6 +187,8 @@ func (d *decision) whoIsMissing(c *candidate, g *group) string {
 	switch {
 	case best >= 0:
 		return orAdvice(d.x.pods[best].Name+" back and caught up", &d.x.pods[best])
+	case gone != nil:
+		return fmt.Sprintf("%s, which is not there any more, scaled out again; or its member %s of %s taken out of the database", gone.Pod, gone.ID, g.ID)
 	case outside != "":
 		return "member " + outside + " of " + g.ID + " back and caught up"
 	}

@@ -61,8 +61,14 @@ func TestConditions(t *testing.T) {
 
 func TestReasonIsTheRule(t *testing.T) {
 	d := search(t, func(s *policy.Snapshot) { s.Health.Verdict = policy.Red })
-	c := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionReconciling)
-	require.Equal(t, string(policy.Unhealthy), c.Reason)
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling} {
+		require.Equal(t, string(policy.Unhealthy), conditionOf(t, Conditions(d, nil, 1), kind).Reason, kind)
+	}
+	long := d
+	long.Phase = policy.ClusterStalled
+	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
+		require.Equal(t, string(policy.Unhealthy), conditionOf(t, Conditions(long, nil, 1), kind).Reason, kind)
+	}
 	available := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, metav1.ConditionFalse, available.Status)
 	require.Equal(t, string(policy.Unhealthy), available.Reason)
@@ -113,10 +119,21 @@ func TestReasonsFitTheSchema(t *testing.T) {
 		require.Regexp(t, fits, string(rule))
 	}
 	for _, phase := range []policy.ClusterPhase{"", "Idle", "Rolling", "Waiting", "Paused", "Stalled", "Done"} {
-		d := Decision{Phase: phase}
-		for _, c := range Conditions(d, nil, 1) {
-			require.Regexp(t, fits, c.Reason)
+		for _, d := range []Decision{
+			{Phase: phase},
+			{Phase: phase, Pods: PodCounts{Desired: 3, Away: 1}},
+			{Phase: phase, Pods: PodCounts{Desired: 3}, Resets: map[string]int{"search": 3}},
+			{Phase: phase, Guard: Guard{ForeignBudget: "PodDisruptionBudget charts selects search-1"}},
+			{Phase: phase, Claims: []policy.Claim{{Pod: "search-1"}}, SpecError: errors.New("no")},
+			{Phase: phase, Snapshot: policy.Snapshot{Cluster: policy.Cluster{Status: policy.Status{Initialized: true}}, Health: policy.Health{Verdict: policy.Green}}},
+		} {
+			for _, c := range Conditions(d, nil, 1) {
+				require.Regexp(t, fits, c.Reason, c.Type)
+			}
 		}
+	}
+	for _, c := range Unknown(nil, "the pods are not known", true, 1, time.Unix(1, 0)) {
+		require.Regexp(t, fits, c.Reason, c.Type)
 	}
 }
 

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,6 +51,31 @@ func TestTheJournalNotesWhatDiffers(t *testing.T) {
 
 	b.Follow("")
 	require.Empty(t, entriesOf(t, b, d.Key, 0), "a standby shows nothing of before")
+}
+
+// All journals together are bounded, too, however many clusters there are.
+func TestJournalsShareTheirRoom(t *testing.T) {
+	const clusters = 40
+	b := leading()
+	for i := range 30 {
+		for c := range clusters {
+			d := search(t)
+			d.Key.Name = fmt.Sprint(c)
+			d.Plan.Order = []string{fmt.Sprint(i)}
+			for h := range 200 { // that a compressor makes nothing of
+				d.Plan.Holds = append(d.Plan.Holds, policy.Hold{Pod: fmt.Sprint(h), Reason: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, i, c, h)))})
+			}
+			b.Publish(d)
+		}
+	}
+	total := 0
+	for c := range clusters {
+		for _, entry := range b.histories[Key{Namespace: "prod", Name: fmt.Sprint(c)}].newest(0) {
+			total += len(entry)
+		}
+	}
+	require.Greater(t, total, historiesBytes/2)
+	require.LessOrEqual(t, total, historiesBytes)
 }
 
 func TestTheJournalIsBounded(t *testing.T) {

@@ -46,6 +46,39 @@ rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
 	require.Zero(t, testutil.CollectAndCount(m.partition), "an OnDelete pool has no partition")
 }
 
+// TestLabelsAreNoTexts: what a database or a person says is no value of a label.
+func TestLabelsAreNoTexts(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	d := search(t, rolling(policy.ByPartition, 2), func(s *policy.Snapshot) {
+		s.Health.Verdict, s.Health.Reason = policy.Red, "the database says so"
+		podOf(s, "search-1").Report.Veto = "a person says so"
+	})
+	d.Phase = policy.ClusterStalled
+	newMetrics(registry).Decided(nil, d)
+	known := map[string][]string{
+		"cluster": {"prod/search"}, "pool": {"search"}, "verdict": {verdictGo, verdictHold, verdictIdle}, "rule": {noRule}, "state": {stateOverdue},
+	}
+	for _, rule := range policy.Rules() {
+		known["rule"] = append(known["rule"], string(rule))
+	}
+	for _, s := range states {
+		known["state"] = append(known["state"], s.name)
+	}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, f := range families {
+		for _, series := range f.GetMetric() {
+			for _, l := range series.GetLabel() {
+				seen[f.GetName()] = true
+				require.Contains(t, known[l.GetName()], l.GetValue(), "%s, label %s", f.GetName(), l.GetName())
+			}
+		}
+	}
+	require.True(t, seen["rollcall_stalled"])
+	require.Len(t, seen, 9)
+}
+
 // TestLastMoveOfALine: who has not seen the last move knows when there was progress.
 func TestLastMoveOfALine(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
@@ -165,6 +198,10 @@ func TestSeriesOfWhatIsGoneAreDeleted(t *testing.T) {
 	require.Zero(t, testutil.CollectAndCount(m.partition))
 	require.Zero(t, testutil.CollectAndCount(m.moved))
 
+	stalled := search(t)
+	stalled.Phase = policy.ClusterStalled
+	m.Decided(nil, stalled)
+	require.Equal(t, 1, testutil.CollectAndCount(m.stalled))
 	m.Gone(two.Key)
 	families, err := registry.Gather()
 	require.NoError(t, err)

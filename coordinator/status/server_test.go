@@ -93,9 +93,13 @@ func TestServerAnswers(t *testing.T) {
 	require.NotEmpty(t, e.GetFacts())
 }
 
-// What is saved can be decided on again, and gives the same plan.
+// What is saved can be decided on again, and gives the same plan: also when a claim was
+// made since.
 func TestSnapshotReproducesThePlan(t *testing.T) {
-	conn, _ := serve(t, leading(search(t)))
+	d := search(t)
+	d.Claims = search(t, claimed(policy.PhaseClaimed)).Claims
+	require.NotEqual(t, d.Snapshot.Cluster.Status.Claims, d.Claims)
+	conn, _ := serve(t, leading(d))
 	resp, err := rollcallv1.NewCoordinatorServiceClient(conn).GetSnapshot(t.Context(), &rollcallv1.GetSnapshotRequest{Namespace: "prod", Name: "search"})
 	require.NoError(t, err)
 	snapshot, err := policy.Decode([]byte(resp.GetSnapshotJson()))

@@ -121,7 +121,7 @@ func sameReport(x, y agents.Received) bool {
 		slices.Equal(a.GetRoles(), b.GetRoles()) && a.GetRank() == b.GetRank() && a.GetLast() == b.GetLast() &&
 		a.GetSettled() == b.GetSettled() && (!a.GetSettled() || sameSince(x, y, settledSince)) &&
 		(a.GetMember() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE || sameSince(x, y, notLiveSince)) &&
-		a.GetBusy() == b.GetBusy() && a.GetVeto() == b.GetVeto() && slices.Equal(a.GetAfter(), b.GetAfter()) && a.GetDrain() == b.GetDrain() && a.GetDrainDetail() == b.GetDrainDetail() &&
+		a.GetBusy() == b.GetBusy() && a.GetExcluded() == b.GetExcluded() && a.GetVeto() == b.GetVeto() && slices.Equal(a.GetAfter(), b.GetAfter()) && a.GetDrain() == b.GetDrain() && a.GetDrainDetail() == b.GetDrainDetail() &&
 		a.GetVerdict() == b.GetVerdict() && a.GetVerdictReason() == b.GetVerdictReason() &&
 		slices.EqualFunc(a.GetGroups(), b.GetGroups(), sameGroup) && slices.EqualFunc(a.GetNodes(), b.GetNodes(), sameNode)
 }

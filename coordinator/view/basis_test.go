@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -44,11 +45,13 @@ func TestBasis(t *testing.T) {
 		"one is too old, and was": {before: []edit{observedAt(0, noon.Add(-time.Minute))},
 			after: []edit{observedAt(0, noon.Add(-time.Minute)), later(time.Second)}, stands: true},
 		"one had been too old":                 {before: []edit{observedAt(0, noon.Add(-time.Minute))}},
+		"data are kept off it":                 {after: []edit{says(0, func(r *rollcallv1.Report) { r.Excluded = true })}},
 		"a bit of data came":                   {after: []edit{says(0, func(r *rollcallv1.Report) { r.DataBytes = 7 })}, stands: true},
 		"a copy recovers":                      {after: []edit{says(0, hasCopy(2, recovering))}},
 		"a copy comes closer":                  {before: []edit{says(0, hasCopy(2, recovering))}, after: []edit{says(0, hasCopy(2, recovering)), says(0, func(r *rollcallv1.Report) { r.Groups[0].Members[2].Progress = 0.5 })}},
 		"who leads is told by who looked last": {before: []edit{allSay([]int{0, 1}, leads(1)), observedAt(1, noon.Add(-500*time.Millisecond))}, after: []edit{allSay([]int{0, 1}, leads(1)), observedAt(1, noon.Add(-500*time.Millisecond)), observedAt(2, noon.Add(-400*time.Millisecond))}},
 		"before the barrier, but not so old":   {before: []edit{barrier, unsettled, observedAt(0, noon.Add(-time.Minute))}, after: []edit{barrier, unsettled}},
+		"looked since the barrier":             {before: []edit{barrier, unsettled}, after: []edit{barrier, unsettled, observedAt(0, noon)}},
 		"another leads":                        {after: []edit{says(0, leads(1))}},
 		"settled anew":                         {after: []edit{says(0, func(r *rollcallv1.Report) { r.SettledFor = nil })}},
 		"no report any more":                   {after: []edit{noReport(1)}},
@@ -94,6 +97,7 @@ func TestBasisStandsOnlyWhereNothingIsNew(t *testing.T) {
 		{barrier, unsettled, observedAt(0, noon.Add(-time.Minute))},
 		{allSay([]int{0, 1}, leads(1)), observedAt(1, noon)},
 		{allSay([]int{0, 1, 2}, hasCopy(1, recovering))},
+		{func(in *Input) { in.Kube.Cluster.Spec.Replacement.Enabled = true }},
 		{func(in *Input) {
 			in.Kube.Cluster.Spec.Update.Windows = []policy.Window{{Schedule: "0 12 * * *", Duration: "10s"}}
 		}},
@@ -118,6 +122,108 @@ func TestBasisStandsOnlyWhereNothingIsNew(t *testing.T) {
 	require.Greater(t, fell, 300)
 }
 
+// Whatever field another input has: each of every report, headline, pod and pool by itself.
+func TestNoFieldIsOverlooked(t *testing.T) {
+	rumour := headline(1, func(*rollcallv1.RosterEntry) {})
+	begin := [][]edit{
+		{rumour}, {idle, rumour, noReport(1)}, {noAgent(1), rumour}, {missing(2), headline(2, func(*rollcallv1.RosterEntry) {})},
+		{rumour, says(1, func(r *rollcallv1.Report) { r.Member, r.NotLive = notLive, durationpb.New(time.Minute) })},
+		{missing(2), headline(2, func(e *rollcallv1.RosterEntry) { e.Headline.Node = nodeName("search-2") }), // nothing else tells its name
+			allSay([]int{0, 1}, func(r *rollcallv1.Report) { r.Nodes[2].Address = "10.9.9.9:8983" })},
+		{allSay([]int{0, 1, 2}, hasCopy(1, recovering))}, {allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups[0].MinAvailable = 2 })},
+		{editPod(1, func(p *kube.Pod) { p.Phase, p.Deleted = kube.Terminating, noon })},
+	}
+	fell := 0
+	for _, edits := range begin {
+		edits = append([]edit{reread}, edits...)
+		for i := 0; ; i++ {
+			was, is := made(edits...), made(edits...)
+			all := every(&is)
+			if i == len(all) {
+				break
+			}
+			all[i].apply()
+			before, basis := Look(was)
+			if !basis.Stands(is) {
+				fell++
+				continue
+			}
+			require.Equal(t, timeless(before), timeless(Join(is)), all[i].name)
+		}
+	}
+	require.Greater(t, fell, 300)
+}
+
+// difference is one by which an input can differ from another.
+type difference struct {
+	name  string
+	apply func()
+}
+
+// every difference that reports, rosters and objects can have in one field.
+func every(in *Input) []difference {
+	var all []difference
+	for i := range 3 {
+		if received, known := in.Agents.Reports[fmt.Sprintf("u%d", i)]; known {
+			all = append(all, differences(received.Report.ProtoReflect())...)
+		}
+	}
+	for _, r := range in.Agents.Rosters {
+		all = append(all, differences(r.Roster.ProtoReflect())...)
+	}
+	for i := range in.Kube.Pods {
+		pod := reflect.ValueOf(&in.Kube.Pods[i]).Elem()
+		for f := range pod.NumField() {
+			all = append(all, difference{"Pod." + pod.Type().Field(f).Name, func() { varyField(pod, f, noon) }})
+		}
+	}
+	pool := reflect.ValueOf(&in.Kube.Pools[0]).Elem()
+	for f := range pool.NumField() {
+		all = append(all, difference{"Pool." + pool.Type().Field(f).Name, func() { varyField(pool, f, noon) }})
+	}
+	return all
+}
+
+// differences of a message in one of its fields, and of the messages in it.
+func differences(m protoreflect.Message) []difference {
+	var all []difference
+	for i := range m.Descriptor().Fields().Len() {
+		f := m.Descriptor().Fields().Get(i)
+		set := func(v protoreflect.Value) {
+			all = append(all, difference{string(f.FullName()), func() { m.Set(f, v) }})
+		}
+		switch {
+		case f.IsList():
+			list := m.Get(f).List()
+			if n := list.Len(); n > 0 {
+				all = append(all, difference{"fewer " + string(f.FullName()), func() { m.Mutable(f).List().Truncate(n - 1) }})
+			}
+			if f.Message() == nil {
+				all = append(all, difference{"more " + string(f.FullName()), func() { m.Mutable(f).List().Append(protoreflect.ValueOfString("x")) }})
+				continue
+			}
+			for j := range list.Len() {
+				all = append(all, differences(list.Get(j).Message())...)
+			}
+		case f.Message() != nil:
+			part := m.NewField(f).Message()
+			if m.Has(f) {
+				part = m.Get(f).Message()
+			}
+			for _, d := range differences(part) {
+				all = append(all, difference{d.name, func() { d.apply(); m.Set(f, protoreflect.ValueOfMessage(part)) }})
+			}
+		case f.Kind() == protoreflect.EnumKind:
+			for v := range f.Enum().Values().Len() {
+				set(protoreflect.ValueOfEnum(f.Enum().Values().Get(v).Number()))
+			}
+		default:
+			set(another(f, m.Get(f)))
+		}
+	}
+	return all
+}
+
 // timeless leaves out what a Basis does not answer for.
 func timeless(s policy.Snapshot) policy.Snapshot {
 	s.Now = policy.Time{}
@@ -126,6 +232,7 @@ func timeless(s policy.Snapshot) policy.Snapshot {
 		if s.Pods[i].Report != nil {
 			report := *s.Pods[i].Report
 			report.AgeSeconds, report.SettledSince = 0, nil
+			report.NotLiveSeconds = math.Round(report.NotLiveSeconds)
 			s.Pods[i].Report = &report
 		}
 	}
@@ -182,27 +289,41 @@ func disturb(r *rand.Rand, m protoreflect.Message) string {
 		m.Mutable(f).List().Append(protoreflect.ValueOfString("x"))
 	case f.Message() != nil:
 		return disturb(r, m.Mutable(f).Message())
-	case f.Kind() == protoreflect.BoolKind:
-		m.Set(f, protoreflect.ValueOfBool(!m.Get(f).Bool()))
-	case f.Kind() == protoreflect.StringKind:
-		m.Set(f, protoreflect.ValueOfString(m.Get(f).String()+"x"))
 	case f.Kind() == protoreflect.EnumKind:
 		m.Set(f, protoreflect.ValueOfEnum(protoreflect.EnumNumber(r.IntN(f.Enum().Values().Len()))))
-	case f.Kind() == protoreflect.DoubleKind:
-		m.Set(f, protoreflect.ValueOfFloat64(0.5))
-	case f.Kind() == protoreflect.Int32Kind:
-		m.Set(f, protoreflect.ValueOfInt32(int32(m.Get(f).Int())+1))
-	case f.Kind() == protoreflect.Int64Kind:
-		m.Set(f, protoreflect.ValueOfInt64(m.Get(f).Int()+1))
-	case f.Kind() == protoreflect.Uint64Kind:
-		m.Set(f, protoreflect.ValueOfUint64(m.Get(f).Uint()+1))
+	default:
+		m.Set(f, another(f, m.Get(f)))
 	}
 	return name
 }
 
+// another value of a field.
+func another(f protoreflect.FieldDescriptor, v protoreflect.Value) protoreflect.Value {
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(!v.Bool())
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(v.String() + "x")
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64(0.5)
+	case protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(int32(v.Int()) + 1)
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(v.Int() + 1)
+	case protoreflect.Uint64Kind:
+		return protoreflect.ValueOfUint64(v.Uint() + 1)
+	}
+	return v
+}
+
 // vary changes an exported field of an object.
 func vary(r *rand.Rand, object reflect.Value) string {
-	field := object.Type().Field(r.IntN(object.NumField()))
+	return varyField(object, r.IntN(object.NumField()), noon.Add(time.Duration(r.IntN(300)-150)*time.Second))
+}
+
+// varyField changes one field, if it is exported; a time to at.
+func varyField(object reflect.Value, i int, at time.Time) string {
+	field := object.Type().Field(i)
 	v := object.FieldByIndex(field.Index)
 	switch {
 	case !field.IsExported():
@@ -215,7 +336,7 @@ func vary(r *rand.Rand, object reflect.Value) string {
 	case v.CanUint():
 		v.SetUint(v.Uint() + 1)
 	case v.Type() == reflect.TypeFor[time.Time]():
-		v.Set(reflect.ValueOf(noon.Add(time.Duration(r.IntN(300)-150) * time.Second)))
+		v.Set(reflect.ValueOf(at))
 	}
 	return object.Type().Name() + "." + field.Name
 }

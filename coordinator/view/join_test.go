@@ -1,9 +1,7 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -235,14 +231,6 @@ func expand(healthy []string, want string) string {
 	return strings.Join(lines, "\n")
 }
 
-func shuffled(in Input) Input {
-	in.Kube.Pods = slices.Clone(in.Kube.Pods)
-	rand.Shuffle(len(in.Kube.Pods), func(i, j int) {
-		in.Kube.Pods[i], in.Kube.Pods[j] = in.Kube.Pods[j], in.Kube.Pods[i]
-	})
-	return in
-}
-
 func TestSnapshotOfAHealthyPod(t *testing.T) {
 	in := made(says(0, func(r *rollcallv1.Report) {
 		r.Roles, r.Last, r.Rank, r.Busy, r.Veto = []string{"overseer"}, true, 3, "backup", "no"
@@ -369,35 +357,6 @@ func TestZoneKey(t *testing.T) {
 }
 
 // What is written down can be read again, and every snapshot makes sense to the policy.
-func TestSnapshotIsValidAndSurvivesJSON(t *testing.T) {
-	in := made(noAgent(2), says(0, func(r *rollcallv1.Report) { r.SettledFor = durationpb.New(0) }), missing(1))
-	s := Join(in)
-	require.Empty(t, policy.Validate(&s))
-	data, err := json.Marshal(s)
-	require.NoError(t, err)
-	again, err := policy.Decode(data)
-	require.NoError(t, err)
-	require.Equal(t, summary(s), summary(again))
-	second, err := json.Marshal(again)
-	require.NoError(t, err)
-	require.JSONEq(t, string(data), string(second))
-	require.Equal(t, policy.Decide(s), policy.Decide(again))
-}
-
-// Join changes nothing of what it is given, and what it gives shares nothing that
-// the next decision could change.
-func TestJoinLeavesItsInput(t *testing.T) {
-	in := made(func(in *Input) {
-		in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c1", Groups: map[string]int32{"g": 1}}}
-	})
-	s := Join(in)
-	s.Cluster.Status.Claims[0].Groups["g"] = 9
-	s.Pods[0].Report.Roles = append(s.Pods[0].Report.Roles, "x")
-	require.EqualValues(t, 1, in.Kube.Cluster.Status.Claims[0].Groups["g"])
-	require.Empty(t, in.Agents.Reports["u0"].Report.GetRoles())
-	require.Equal(t, summary(Join(made())), summary(Join(in)))
-}
-
 // big is a cluster of n pods, each hosting ten copies of shards of three.
 func big(n int) Input {
 	in := made()

@@ -44,6 +44,7 @@ func TestNames(t *testing.T) {
 		"nobody sees it":                       {[]edit{stranded, unseen}, ""},
 		"by its pod":                           {[]edit{stranded, namedByPod}, "search-1"},
 		"by its pod, and nobody sees it":       {[]edit{stranded, unseen, namedByPod}, "search-1"},
+		"by its pod, though that is missing":   {[]edit{missing(1), unseen, namedByPod}, "search-1"},
 		"another says that it has the name":    {[]edit{stranded, namedByPod, says(2, func(r *rollcallv1.Report) { r.Node = "search-1" })}, ""},
 		"somebody else is seen at its address": {[]edit{noReport(1), namedByPod, says(0, func(r *rollcallv1.Report) { r.Nodes[1].Name, r.Nodes[1].Address = "other", "10.0.0.1:4500" })}, ""},
 		"another pod's is seen at its address": {[]edit{noReport(1), noReport(2), namedByPod, says(0, func(r *rollcallv1.Report) { r.Nodes[2].Address = "10.0.0.1:4500" })}, "search-1"},

@@ -93,8 +93,7 @@ func TestNamedCasesExist(t *testing.T) {
 
 // heldOtherwise are promises that no single test holds, and how they are held.
 var heldOtherwise = []string{
-	"Held by the race detector over all tests here.",                        // agent/gossip
-	"every test: a goroutine that is left over is an error in virtual time", // coordinator
+	"Held by the race detector over all tests here.", // agent/gossip
 	"`make mutate", // policy, engines/mysql
 	"`enginetest.Run`, called by each adapter", // engines
 }

@@ -134,14 +134,15 @@ func (w *world) hosted(c *candidate) []*policy.Group {
 	return groups
 }
 
-// asks: not of a pod that is denied; nor of one that is live and whose members of
-// the group are all Down; nor in a shutdown or an outage.
+// asks: not of a pod that is denied; nor of one that is live, whose report says
+// settled, and whose members of the group are all Down; nor in a shutdown or an outage.
 func (w *world) asks(g *policy.Group, c *candidate) bool {
 	if w.denied(c.Pod) || w.shutdown(c.Pod) || w.outage() {
 		return false
 	}
 	notDown := count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State != policy.Down })
-	return !w.live(c.Pod) || notDown > 0
+	r := report(c.Pod)
+	return !w.live(c.Pod) || r == nil || !r.Settled || notDown > 0
 }
 
 func ofKind(kind policy.GroupKind) func(*world, *candidate) (string, bool) {

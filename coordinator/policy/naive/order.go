@@ -42,7 +42,7 @@ func (w *world) keys(c *candidate, all []*candidate) []int {
 
 func (w *world) otherKeys(c *candidate, all []*candidate, place int) []int {
 	return []int{
-		rank(c.Pod),
+		w.rank(c.Pod),
 		lowerFirst(last(c.Pod)),
 		lowerFirst(w.live(c.Pod)),
 		lowerFirst(!w.unitHasBegun(c, all)),
@@ -139,7 +139,7 @@ func (w *world) together(c *candidate) []*candidate {
 		if q != c && (w.asked[q] || w.unitOf(q.Pod) != w.unitOf(c.Pod)) {
 			continue
 		}
-		if w.outage() || rank(q.Pod) == rank(c.Pod) && last(q.Pod) == last(c.Pod) {
+		if w.outage() || w.rank(q.Pod) == w.rank(c.Pod) && last(q.Pod) == last(c.Pod) {
 			unit = append(unit, q)
 		}
 	}

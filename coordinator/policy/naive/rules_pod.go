@@ -102,15 +102,14 @@ func (w *world) versionOrder(c *candidate) bool {
 }
 
 // rankOrder: a pod of a lower rank is desired and away, or in the order (not ScaleDown,
-// nor Adopt; Replacement only when outdated; none that would come back old). Of its own
-// pool none counts that waits for it by the line. A pod that serves though left open
-// waits for those away only. Not asked of a pod before its turn.
+// nor Adopt; Replacement only when outdated; none that would come back old). A pod that
+// serves though left open waits for those away only. Not asked of a pod before its turn.
 func (w *world) rankOrder(c *candidate) bool {
 	if c.reason == policy.ReasonScaleDown || w.outage() || w.early == c {
 		return false
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		if rank(p) >= rank(c.Pod) || w.waitsByTheLine(p, c) {
+		if w.rank(p) >= w.rank(c.Pod) {
 			return false
 		}
 		if w.desired(p) && w.awayOrChosen(p) {

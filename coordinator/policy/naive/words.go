@@ -116,12 +116,29 @@ func report(p *policy.Pod) *policy.Report {
 	return nil
 }
 
-// rank is 0 without a report.
-func rank(p *policy.Pod) int {
+// rank is 0 without a report. Of a pod that waits below the line it is at least that of
+// each such pod of its pool with a higher ordinal.
+func (w *world) rank(p *policy.Pod) int {
+	rank := ownRank(p)
+	for _, q := range w.pods {
+		if w.waitsBelow(p) && w.waitsBelow(q) && q.Pool == p.Pool && q.Ordinal > p.Ordinal {
+			rank = max(rank, ownRank(q))
+		}
+	}
+	return rank
+}
+
+func ownRank(p *policy.Pod) int {
 	if r := report(p); r != nil {
 		return r.Rank
 	}
 	return 0
+}
+
+// waitsBelow: by line, a desired outdated pod below the line.
+func (w *world) waitsBelow(p *policy.Pod) bool {
+	pool := w.pool(p)
+	return w.byLine(pool) && w.desired(p) && w.outdated(p) && p.Ordinal < pool.Partition
 }
 
 // last is false without a report.

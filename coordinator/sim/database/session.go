@@ -66,9 +66,13 @@ func (d *Database) Thaw(pod string) {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == n.name && r.alive && r.state == engines.Active {
+			switch {
+			case r.node != n.name:
+			case r.alive && r.state == engines.Active:
 				r.active = true
 				d.elect(s)
+			case r.waits && !d.heldBack(s, r): // allocation was put back meanwhile
+				d.recover(n, s, r)
 			}
 		}
 	}

@@ -30,3 +30,32 @@ func TestADeadMemberIsNoticedThoughItsPodIsStoppedAgain(t *testing.T) {
 		require.Equal(t, NodeName("db-1"), d.shards[0].leader)
 	})
 }
+
+// A copy that waits until allocation is put back recovers also when its process is paused
+// at that moment and goes on later.
+func TestACopyThatWaitedRecoversWhenItsPausedProcessGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := clock.New(1)
+		d := New(loop, DefaultTimes())
+		for _, pod := range []string{"db-0", "db-1"} {
+			d.AddLive(pod, "9.9.0")
+		}
+		d.AddShard("books/s1", "db-0", "db-1")
+		copy := d.shards[0].copies[1]
+		loop.In(0, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.allocation, copy.state, copy.active, copy.waits = throttled, engines.Down, false, true
+		})
+		loop.In(time.Second, func() { d.Freeze("db-1", false) })
+		loop.In(2*time.Second, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.allocate("all")
+		})
+		loop.In(3*time.Second, func() { d.Thaw("db-1") })
+		loop.In(time.Minute, loop.Stop)
+		loop.Run()
+		require.Equal(t, engines.Active, copy.state)
+	})
+}

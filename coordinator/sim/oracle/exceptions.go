@@ -39,6 +39,13 @@ var Exceptions = []Exception{
 		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.outage },
 	},
 	{
+		Name:     "nobody has to have copies in an outage of which a person has approved",
+		Document: "deploy/docs/policy.md",
+		Says:     "all Down; or in a shutdown or an outage.",
+		Skips:    []string{others},
+		is:       func(o *Oracle, _ *corev1.Pod) bool { return o.outage },
+	},
+	{
 		Name:     "it has no agent that could move its data",
 		Document: "deploy/docs/policy.md",
 		Says:     "or without an agent: None",
@@ -76,6 +83,13 @@ var Exceptions = []Exception{
 		is:       func(_ *Oracle, pod *corev1.Pod) bool { return len(pod.Spec.InitContainers) == 0 },
 	},
 	{
+		Name:     "a person has switched off that it waits for lower ranks",
+		Document: "deploy/docs/policy.md",
+		Says:     "An override switches a rule off for the pods that it names",
+		Skips:    []string{ofRanks},
+		is:       (*Oracle).isUnranked,
+	},
+	{
 		Name:     "no pod has an agent that could tell what only the database shows",
 		Document: "deploy/docs/policy.md",
 		Says:     "**While there are no agents** nobody can be asked: the unit is Pod, the limit 1, Ready counts as live",
@@ -108,8 +122,11 @@ const (
 	// is about what only members of the database tell.
 	pods    = "I1 of pods"
 	members = "I1 of what members tell"
-	// primaries is that of I8 which is about the primary.
+	// primaries is that of I8 which is about the primary, ofRanks that which is about ranks.
 	primaries = "I8 of the primary"
+	ofRanks   = "I8 of ranks"
+	// others is that of I10 which is about the looks of other pods.
+	others = "I10 of other pods"
 	// doomed is I7 itself, and not the windows that hold for who is well.
 	doomed = "I7 of who is well now"
 )

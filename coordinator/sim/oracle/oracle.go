@@ -98,6 +98,8 @@ type Oracle struct {
 	// but corrections; zero: nobody has.
 	forbidden, closed time.Duration
 	outage            bool // was announced
+	// freed is until when pods do not wait for those of a lower rank, as a person has asked.
+	freed map[string]time.Duration
 	// sets are the StatefulSets as they were seen last.
 	sets []*appsv1.StatefulSet
 	// since is since when a copy or pod has not been all right, by name; absent = it is.
@@ -113,6 +115,8 @@ type Oracle struct {
 	// ours are the pods that are away by Rollcall's hand.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
+	// dismissed are those of them that were not wanted any more.
+	dismissed map[string]bool
 	// touched is the highest epoch whose coordinator has written to a pod.
 	touched map[types.UID]int64
 	epochs  map[string]int64
@@ -156,7 +160,8 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
 		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
-		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{}, stale: true,
+		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
+		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, stale: true,
 	}
 	for _, name := range limits.Sets {
 		o.sets = append(o.sets, server.Set(name))
@@ -261,7 +266,7 @@ func (o *Oracle) Announce() { o.outage = true }
 // Surprise notes that somebody has undone what kept a controller from pods.
 func (o *Oracle) Surprise() { o.revised = o.loop.Now() }
 
-// heard notes since when a person has forbidden that pods go.
+// heard notes since when a person has forbidden that pods go, and who may go before its turn.
 func (o *Oracle) heard(spec policy.Spec) {
 	since := func(at *time.Duration, is bool) {
 		if !is {
@@ -272,6 +277,7 @@ func (o *Oracle) heard(spec policy.Spec) {
 	}
 	since(&o.forbidden, spec.Update.Paused || spec.Update.Mode == policy.Observe)
 	since(&o.closed, len(spec.Update.Windows) > 0) // all of them are at another time of the day
+	o.unranked(spec.Overrides)
 }
 
 // keep has a StatefulSet as it is now.

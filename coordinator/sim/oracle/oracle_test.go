@@ -325,6 +325,20 @@ func TestRemovals(t *testing.T) {
 			s.look("db-0")
 			s.goes("db-0")
 		}},
+		"nobody else has looked, in an outage of which a person has approved": {limits: two, story: func(s *scene) {
+			s.o.Announce()
+			s.wait(30 * time.Second)
+			delete(s.o.Seen["c1"], "db-1-old")
+			s.look("db-0")
+			s.goes("db-0")
+		}},
+		"not looked at, in an outage of which a person has approved": {limits: two, broken: []string{"I10"}, story: func(s *scene) {
+			s.o.Announce()
+			s.wait(30 * time.Second)
+			delete(s.o.Seen["c1"], "db-0-old")
+			s.look("db-1")
+			s.goes("db-0")
+		}},
 		"nobody has looked since another went": {limits: two, broken: []string{"I10", "I10"}, story: func(s *scene) {
 			s.wait(30 * time.Second)
 			s.look("db-0", "db-1")

@@ -57,6 +57,7 @@ func (o *Oracle) removing(r api.Removal) {
 	}
 	o.ours[pod.Name] = departure{uid: pod.UID, outside: !o.asks(pod, "I3")}
 	o.gone = append(o.gone, time.Now())
+	o.dismissed[pod.Name] = !o.wanted(pod.Name)
 }
 
 // wasDown: when the pod was looked at last it was not whole, or not ready.
@@ -237,7 +238,7 @@ func (o *Oracle) manners(pod *corev1.Pod) {
 	if settled && !outdated && healthy && at-well > told && !o.askedToGo(pod) && o.asks(pod, doomed) {
 		o.Accuse("I7", "%s goes although it is well and up to date", pod.Name)
 	}
-	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") {
+	if outdated && settled && o.wanted(pod.Name) && o.asks(pod, "I8") && o.asks(pod, ofRanks) {
 		o.ranks(pod)
 	}
 	if o.asks(pod, "I8") && o.overseer == pod.Name && at-o.overseerAt > shown && settled && outdated && o.wanted(pod.Name) {
@@ -291,8 +292,11 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
 	if len(pod.Spec.InitContainers) > 0 && !seen(pod.Name) {
 		o.Accuse("I10", "%s goes and has not been looked at since it was claimed, or the last pod went", pod.Name)
 	}
+	if !o.asks(pod, others) {
+		return
+	}
 	for _, shard := range o.db.Truth() {
-		hosts, others, spoke := false, false, false
+		hosts, another, spoke := false, false, false
 		for _, c := range shard.Copies {
 			p := o.server.Pod(c.Pod)
 			switch {
@@ -301,10 +305,10 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
 			case p != nil && workload.Ready(p) && p.DeletionTimestamp == nil && len(p.Spec.InitContainers) > 0:
 				// One who is well only since now may be asked, and need not.
 				well, is := o.well[p.UID]
-				others, spoke = others || is && o.loop.Now()-well > shown, spoke || seen(c.Pod)
+				another, spoke = another || is && o.loop.Now()-well > shown, spoke || seen(c.Pod)
 			}
 		}
-		if hosts && others && !spoke {
+		if hosts && another && !spoke {
 			o.Accuse("I10", "%s goes and nobody else has looked at %s since it was claimed, or the last pod went", pod.Name, shard.ID)
 		}
 	}

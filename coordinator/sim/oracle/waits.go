@@ -23,10 +23,10 @@ type Wait struct {
 // Waits are all of them.
 var Waits = []Wait{
 	{
-		Name:     "another copy of what it has is broken for ever",
+		Name:     "another copy of what it has is broken for ever, or was scaled away by a person",
 		Document: "deploy/docs/policy.md",
-		Says:     "missing = n - own - after: others that are not available.",
-		is:       (*Oracle).besideIncurable,
+		Says:     "is missing until a person brings it back or takes it out of the database",
+		is:       (*Oracle).besideLost,
 	},
 	{
 		Name:     "it is below the hold line, and would not go alone",
@@ -96,6 +96,14 @@ var followers = []follower{
 	{
 		Wait:   Wait{Name: "its rank is higher", Document: "deploy/docs/policy.md", Says: "a pod of a lower rank is desired and away, or in the order"},
 		behind: func(o *Oracle, pod, first *corev1.Pod) bool { return o.db.RankOf(first.Name) < o.db.RankOf(pod.Name) },
+	},
+	{
+		Wait: Wait{Name: "its controller would not make it anew", Document: "deploy/docs/policy.md", Says: "creates none before all lower ordinals are Ready"},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool {
+			set := o.setOf(pod.Name)
+			return set == o.setOf(first.Name) && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement &&
+				workload.Ordinal(first.Name) < workload.Ordinal(pod.Name) && !workload.Ready(first)
+		},
 	},
 	{
 		Wait: Wait{Name: "the hold line comes to it later", Document: "deploy/docs/policy.md", Says: "or while outdated pods are *between*"},
@@ -168,17 +176,17 @@ func (o *Oracle) through(pod *corev1.Pod) bool {
 	return o.wanted(pod.Name) && !o.outdated(pod) && len(pod.Spec.InitContainers) > 0 && workload.Ready(pod) && o.db.There(pod.Name)
 }
 
-// besideIncurable: a pod is to go and has a copy of a shard of which another is broken
-// for ever. With it more would be away than may, or none be left.
-func (o *Oracle) besideIncurable(pod *corev1.Pod) bool {
+// besideLost: a pod is to go and has a copy of a shard of which another is broken for
+// ever, or was scaled away. With it more would be away than may, or none be left.
+func (o *Oracle) besideLost(pod *corev1.Pod) bool {
 	broken := o.db.Incurable()
 	for _, shard := range o.db.Truth() {
 		away, left, hosts := 1, 0, false
 		for _, c := range shard.Copies {
-			switch c.Pod {
-			case pod.Name:
+			switch {
+			case c.Pod == pod.Name:
 				hosts = c.Active
-			case broken[shard.ID]:
+			case c.Pod == broken[shard.ID], o.scaledAway(c.Pod):
 				away++
 			default:
 				left++
@@ -190,6 +198,9 @@ func (o *Oracle) besideIncurable(pod *corev1.Pod) bool {
 	}
 	return false
 }
+
+// scaledAway: a pod is not wanted any more, and does not go by Rollcall's hand.
+func (o *Oracle) scaledAway(pod string) bool { return !o.wanted(pod) && !o.dismissed[pod] }
 
 // hasTheLast: a pod cannot come back by itself, and has a copy of a shard of which
 // none serves elsewhere. Its database has run, and its data would be gone with it.

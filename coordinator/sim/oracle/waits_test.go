@@ -3,6 +3,7 @@ package oracle
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -126,9 +127,7 @@ func TestEnd(t *testing.T) {
 // and nobody is claimed, but for the story.
 func ends(t *testing.T, limits Limits, done bool, story func(s *scene)) []string {
 	return play(t, limits, nil, func(s *scene) {
-		cluster := s.server.Cluster("db").DeepCopy()
-		cluster.Status.Claims = nil
-		s.server.Put(api.Clusters, cluster)
+		s.noClaims()
 		for _, name := range s.server.Names(api.Pods) {
 			s.edit(name, func(pod *corev1.Pod) { pod.Labels[workload.LabelRevision] = "v2" })
 		}
@@ -137,6 +136,12 @@ func ends(t *testing.T, limits Limits, done bool, story func(s *scene)) []string
 		}
 		s.o.End(done, "")
 	})
+}
+
+func (s *scene) noClaims() {
+	cluster := s.server.Cluster("db").DeepCopy()
+	cluster.Status.Claims = nil
+	s.server.Put(api.Clusters, cluster)
 }
 
 func (s *scene) edit(name string, edit func(pod *corev1.Pod)) {
@@ -178,6 +183,26 @@ func (s *scene) scale(replicas int32) {
 	s.server.Put(api.Sets, s.set)
 }
 
+// scaledAway: db-2, which has a copy of what db-1 has, is not wanted and, unless it is there yet,
+// gone. These have not gone for the template.
+func scaledAway(there bool, old ...string) func(s *scene) {
+	return func(s *scene) {
+		s.db.AddShard("books/s2", "db-1", "db-2")
+		s.old(old...)
+		s.scale(2)
+		if !there {
+			s.leaves("db-2")
+		}
+	}
+}
+
+// leaves has a pod be gone, and its member with it.
+func (s *scene) leaves(name string) {
+	s.db.Stop(name, true)
+	s.server.Drop(api.Pods, name)
+	s.o.Look()
+}
+
 // removed has a pod be gone, under its claim.
 func (s *scene) removed(name string) {
 	cluster := s.server.Cluster("db").DeepCopy()
@@ -197,9 +222,7 @@ func TestMustWait(t *testing.T) {
 			s.fails("db-0", "db-1", "db-2")
 			s.agentless("db-0", "db-1", "db-2")
 			if !claimed {
-				cluster := s.server.Cluster("db").DeepCopy()
-				cluster.Status.Claims = nil
-				s.server.Put(api.Clusters, cluster)
+				s.noClaims()
 			}
 			require.Equal(t, !claimed, s.o.MustWait())
 		})
@@ -239,6 +262,24 @@ func TestWaits(t *testing.T) {
 			s.old("db-1", "db-2")
 			s.db.Rank("db-2", 1)
 		}, nil},
+
+		"another copy was on a pod that a person has scaled away":             {Limits{Shard: 1}, scaledAway(false, "db-1"), nil},
+		"it was, and its own pod is there yet":                                {Limits{Shard: 1}, scaledAway(true, "db-1"), stuck},
+		"it was, and all others of its shard may be away, which would be all": {Limits{Shard: 2}, scaledAway(false, "db-1"), nil},
+		"it was, and the pod that has not gone has no copy of the shard":      {Limits{Shard: 1}, scaledAway(false, "db-0"), stuck},
+		"it was, and Rollcall took the pod": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
+			s.old("db-1")
+			s.db.AddShard("books/s2", "db-1", "db-2")
+			s.wait(shown + told + 1)
+			s.look("db-0", "db-1", "db-2")
+			s.scale(2)
+			s.claims()
+			s.wait(time.Second)
+			s.look("db-0", "db-1", "db-2")
+			s.goes("db-2")
+			s.leaves("db-2")
+			s.noClaims()
+		}, stuck},
 
 		"by line, those above wait for the next": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
@@ -300,6 +341,12 @@ func TestWaits(t *testing.T) {
 		}, stuck},
 		"a mark is on a pod that does not run":       {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-1") }, nil},
 		"a mark is on a pod that could take it back": {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.mark("db-2") }, []string{"I11"}},
+		"the last copies would be gone, and one above them is to be corrected, which would not be made anew": {Limits{Ephemeral: true}, func(s *scene) {
+			s.fails(all...)
+			s.set = s.set.DeepCopy()
+			s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+			s.server.Put(api.Sets, s.set)
+		}, nil},
 		"one above is not created": {Limits{Ephemeral: true}, func(s *scene) {
 			lost(s)
 			s.removed("db-2")

@@ -217,6 +217,33 @@ func TestClaimsThatWaitedForEverEnd(t *testing.T) {
 	}
 }
 
+// Rollouts that once never ended, as pods waited for each other: one below a hold line, of which nobody
+// knew the rank, and those above it.
+func TestNobodyBelowALineHoldsUpWhoGoesBeforeIt(t *testing.T) {
+	for _, seed := range []uint64{10072, 19094} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+	}
+}
+
+// A person has scaled a pod away to which copies had been moved: the only others stay until a person acts.
+func TestCopiesThatWereScaledAwayWaitForAPerson(t *testing.T) {
+	for seed, pod := range map[uint64]string{11531: "db-0", 16940: "db-2"} {
+		r, err := Seed(seed, Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Breaks, "seed %d", seed)
+		require.Equal(t, pod, r.Stuck, "seed %d", seed)
+	}
+}
+
+// A person has switched its rank off for a pod.
+func TestWhoNeedNotWaitForLowerRanks(t *testing.T) {
+	r, err := Seed(12100, Options{})
+	require.NoError(t, err)
+	require.Empty(t, r.Breaks)
+}
+
 // What is remembered of a database whose agents are gone does not keep it from the next template for
 // ever: nobody could contradict it, whether it meant something (1529, 9322) or nothing (202).
 func TestWhatNobodyCanContradict(t *testing.T) {
