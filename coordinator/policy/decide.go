@@ -389,14 +389,3 @@ func (d *decision) upToDate() bool {
 	}
 	return len(d.ledger.away) == 0
 }
-
-// stalled: no progress for too long, and not because somebody said so.
-func (d *decision) stalled(p *Plan, claims int) bool {
-	if !d.noProgress() {
-		return false
-	}
-	if claims > 0 {
-		return true
-	}
-	return len(p.Steps) == 0 && d.inVain(p.Holds)
-}

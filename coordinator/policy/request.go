@@ -22,6 +22,17 @@ func (d *decision) onRequest(rule Rule, c *candidate) bool {
 	return onRequest[rule] && !(rule == CanaryFirst && d.lostCanary(c.poolPos))
 }
 
+// stalled: no progress for too long, and not because somebody said so.
+func (d *decision) stalled(p *Plan, claims int) bool {
+	if !d.noProgress() {
+		return false
+	}
+	if claims > 0 {
+		return true
+	}
+	return len(p.Steps) == 0 && d.inVain(p.Holds)
+}
+
 // inVain: somebody is held, and not on request. Who waits only for others of the order is left out while
 // somebody is held on request, and nobody else is away: they wait for that.
 func (d *decision) inVain(holds []Hold) bool {
