@@ -19,10 +19,10 @@ type progress struct {
 	// is given up and made again gets nowhere.
 	stages map[string]int
 	// stands are the UIDs of the pods that there are.
-	stands    map[string]bool
-	claims    []policy.Claim
-	pods      status.PodCounts
-	well      int
+	stands map[string]bool
+	claims []policy.Claim
+	// best is the furthest that the rollout has come.
+	best      marks
 	busy      bool
 	revisions map[string]string
 	// asked: it waits because a person or a clock said so.
@@ -33,15 +33,27 @@ type progress struct {
 	away map[string]time.Time
 }
 
+// marks are how many pods are up to date, Ready, and back in the database. Who is back from a blip is not further
+// than the rollout was before it, so they are compared with the most that there were.
+type marks struct{ updated, ready, well int32 }
+
+func (m marks) above(o marks) bool {
+	return m.updated > o.updated || m.ready > o.ready || m.well > o.well
+}
+
+func (m marks) or(o marks) marks {
+	return marks{max(m.updated, o.updated), max(m.ready, o.ready), max(m.well, o.well)}
+}
+
 func newProgress(last time.Time) progress { return progress{at: last} }
 
 // note answers whether something became better, or there is something new to
 // wait for, so that no wait has lasted for long yet.
 func (p *progress) note(now time.Time, d status.Decision) bool {
 	next := progress{
-		at: p.at, known: true, stages: map[string]int{}, stands: map[string]bool{}, claims: d.Claims, pods: d.Pods, well: well(d.Snapshot),
+		at: p.at, known: true, stages: map[string]int{}, stands: map[string]bool{}, claims: d.Claims, best: marks{d.Pods.Updated, d.Pods.Ready, int32(well(d.Snapshot))},
 		busy: len(d.Plan.Order)+len(d.Claims) > 0, revisions: revisions(d.Snapshot),
-		asked: onRequest(d), held: map[string]time.Time{}, away: p.awayOf(now, d),
+		asked: onRequest(now, d), held: map[string]time.Time{}, away: p.awayOf(now, d),
 	}
 	for _, wait := range status.WaitKeys(d) {
 		next.held[wait] = now
@@ -63,11 +75,14 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 	switch {
 	case next.at.IsZero(),
 		p.known && p.wentOn(next),
-		p.known && (next.pods.Updated > p.pods.Updated || next.pods.Ready > p.pods.Ready || next.well > p.well),
+		p.known && next.best.above(p.best),
 		p.known && next.busy && !p.busy,
 		p.known && p.asked && !next.asked, // what was waited for on request is no stall afterwards
 		p.known && !maps.Equal(p.revisions, next.revisions):
 		next.at = now
+	}
+	if p.known && next.busy && p.busy && maps.Equal(p.revisions, next.revisions) {
+		next.best = next.best.or(p.best)
 	}
 	better := !next.at.Equal(p.at)
 	*p = next
@@ -123,8 +138,14 @@ func (p *progress) gone(c policy.Claim) bool {
 	return status.HasGone(c, uid)
 }
 
-// onRequest: a person or a clock said that nobody goes.
-func onRequest(d status.Decision) bool {
+// onRequest: a person or a clock said that nobody goes; or nothing has got better for long, and that is what was
+// waited for.
+func onRequest(now time.Time, d status.Decision) bool {
+	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
+	last := d.Snapshot.Cluster.Status.LastProgress
+	if d.Plan.Phase == policy.ClusterWaiting && last != nil && !last.Add(patience).After(now) {
+		return true
+	}
 	return slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Pod == "" && policy.OnRequest(h.Rule) })
 }
 

@@ -47,6 +47,7 @@ type decision struct {
 	findings []*finding // of the rules of the whole cluster, by place in rules
 	outdated []bool     // by pool
 	refusals []refusal  // of new versions, in the order of the pools
+	begun    bool       // an outage has, and some have yet to follow
 	crossing []bool     // by pool: what runs does not talk to its new version, and all go at once
 	behind   *behind    // nil: nobody would stay behind then
 	lowest   *pod       // the lowest rank that is outdated, away or chosen
@@ -62,6 +63,7 @@ type decision struct {
 	needed   int    // room that the rest of the unit that is asked about needs
 	taken    []int  // places in the order
 	steps    []Step
+	waits    []wait // of those held, by place in the order
 	holds    []Hold
 	retryAt  time.Time
 
@@ -73,6 +75,8 @@ type decision struct {
 type canaryPool struct {
 	gone, chosen int
 	back         []time.Time // since when those that are back are settled, the longest first
+	soaking      int         // that is all that those lack
+	lost         []*pod      // those that are not back for another reason
 }
 
 // newDecision prepares a run. The claim of the pod own, if there is one, does
@@ -88,9 +92,11 @@ func newDecision(s *Snapshot, own string, prepared bool) *decision {
 	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
 		d.order = d.x.sorted(d.x.candidates())
 	}
+	d.waits = make([]wait, len(d.order))
 	d.look()
 	d.refusals = d.refuseVersions()
 	d.crossing = d.changesLine()
+	d.begun = d.outageBegun()
 	d.addWaiting()
 	d.findings = make([]*finding, len(rules))
 	for i := range rules {
@@ -157,8 +163,14 @@ func (d *decision) countCanary(p *pod) {
 	if current || p.claim != nil && p.claim.To == to && p.claim.Action != Remove {
 		d.canary[p.poolPos].gone++
 	}
-	if current && !p.away {
-		d.canary[p.poolPos].back = append(d.canary[p.poolPos].back, d.x.settledSince(p))
+	pool := &d.canary[p.poolPos]
+	switch {
+	case current && !p.away:
+		pool.back = append(pool.back, d.x.settledSince(p))
+	case current && !p.soakTill.IsZero():
+		pool.soaking++
+	case current:
+		pool.lost = append(pool.lost, p)
 	}
 }
 
@@ -204,7 +216,7 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 	var hold *Hold
 	for i := range rules {
 		r := &rules[i]
-		if r.spares(c) || c.forced && !asksForced[r.name] {
+		if r.spares(c) || r.sparesBegun && d.follows(c) || c.forced && !asksForced[r.name] {
 			continue
 		}
 		f := d.findings[i]
@@ -223,6 +235,9 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 		h := Hold{Pod: c.Name, Rule: r.name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks}
 		if hold == nil {
 			hold = &h
+			if !d.curing { // else it keeps the hold that it had
+				d.waits[c.place] = wait{onRequest: d.onRequest(r.name, c), others: f.others}
+			}
 		}
 		if c.Name != d.explain {
 			return hold, nil
@@ -331,22 +346,13 @@ func (d *decision) clusterHolds() []Hold {
 		if f == nil || len(d.order) == 0 && name != BadInput && name != PoolUnobserved {
 			continue
 		}
-		if d.over.of(name, "") != nil {
+		if d.over.of(name, "") != nil || rules[i].sparesBegun && d.allFollow() {
 			continue
 		}
 		holds = append(holds, Hold{Rule: name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks})
 	}
 	return holds
 }
-
-// waitsForOthers are the rules by which a person or a clock said when to go
-// on: waiting for them is no stall.
-var waitsForOthers = map[Rule]bool{
-	ObserveOnly: true, Paused: true, OutsideWindow: true, FleetFull: true, NeedsApproval: true, CanaryFirst: true,
-}
-
-// OnRequest says whether a rule holds because a person or a clock said when to go on.
-func OnRequest(rule Rule) bool { return waitsForOthers[rule] }
 
 func (d *decision) phase(p *Plan) ClusterPhase {
 	claims := len(d.x.s.Cluster.Status.Claims)
@@ -378,15 +384,4 @@ func (d *decision) upToDate() bool {
 		}
 	}
 	return len(d.ledger.away) == 0
-}
-
-// stalled: no progress for too long, and not because somebody said so.
-func (d *decision) stalled(p *Plan, claims int) bool {
-	if !d.noProgress() {
-		return false
-	}
-	if claims > 0 {
-		return true
-	}
-	return len(p.Steps) == 0 && slices.ContainsFunc(p.Holds, func(h Hold) bool { return !waitsForOthers[h.Rule] })
 }

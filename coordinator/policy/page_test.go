@@ -44,6 +44,9 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 		if r.sparesFailed {
 			spares += " f"
 		}
+		if r.sparesBegun {
+			spares += " o"
+		}
 		require.Equal(t, string(r.name), named[i][1])
 		require.Equal(t, spares, strings.TrimSpace(named[i][2]), "%s", r.name)
 	}

@@ -89,7 +89,7 @@ func (d *decision) lineOrder(c *candidate) *finding {
 	if raised := d.raised[c.poolPos]; raised != nil {
 		f := found(fmt.Sprintf("the partition of pool %s goes back up first, as nothing keeps the controller from %s", pool.Name, raised.Name),
 			"the partition back at rest")
-		f.firm = true
+		f.firm, f.others = true, true
 		return f
 	}
 	between := d.between(c)
@@ -104,7 +104,7 @@ func (d *decision) lineOrder(c *candidate) *finding {
 			pool.Partition, pool.Name, c.Ordinal, counted(len(between), "outdated pod", "outdated pods"), between[0].Name),
 			fmt.Sprintf("%s on its way, or %s", between[0].Name, allowForce))
 	}
-	f.firm = true
+	f.firm, f.others = true, true
 	return f
 }
 
@@ -136,7 +136,7 @@ func (d *decision) wouldComeBackOld(c *candidate) *finding {
 	}
 	f := found(fmt.Sprintf("the partition of pool %s is %d and the pool in mid-rollout: it would come back on the old revision",
 		c.pool.Name, c.pool.Partition), fmt.Sprintf("a partition of at most %d, or all of the pool on its update revision", c.Ordinal))
-	f.firm = true
+	f.firm, f.others = true, true
 	return f
 }
 

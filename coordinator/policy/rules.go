@@ -13,6 +13,7 @@ type finding struct {
 	unblocks string
 	retryAt  time.Time // when a clock ends it, else zero
 	firm     bool      // no override switches it off
+	others   bool      // it waits only for others of the order, or for who is away
 }
 
 // rule is one question. A rule of the whole cluster is asked once for a plan,
@@ -25,6 +26,7 @@ type rule struct {
 	sparesFailed bool // not asked of one that failed to return itself: its restart may be all it needs
 	guardsData   bool // asked even of those when their volume is given up
 	aboutUpdates bool // not asked of those that bring no other template
+	sparesBegun  bool // not asked of those that follow in an outage that has begun
 	cluster      func(*decision) *finding
 	pod          func(*decision, *candidate) *finding
 }
@@ -35,24 +37,24 @@ var rules = []rule{
 	{name: BadInput, cluster: (*decision).badInput},
 	{name: ObserveOnly, cluster: (*decision).observeOnly},
 	{name: Paused, cluster: (*decision).paused, pod: (*decision).belowPartition},
-	{name: OutsideWindow, sparesBroken: true, cluster: (*decision).outsideWindow},
-	{name: FleetFull, sparesBroken: true, cluster: (*decision).fleetFull, pod: (*decision).fleetFilled},
+	{name: OutsideWindow, sparesBroken: true, sparesBegun: true, cluster: (*decision).outsideWindow},
+	{name: FleetFull, sparesBroken: true, sparesBegun: true, cluster: (*decision).fleetFull, pod: (*decision).fleetFilled},
 	{name: NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
 	{name: CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
 	{name: PoolUnobserved, cluster: (*decision).poolUnobserved},
 	{name: LineStopped, sparesBroken: true, sparesFailed: true, aboutUpdates: true, cluster: (*decision).lineStopped},
-	{name: ViewSplit, sparesBroken: true, guardsData: true, cluster: (*decision).viewSplit},
-	{name: NoLeader, sparesBroken: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
-	{name: TwoLeaders, sparesBroken: true, cluster: (*decision).twoLeaders},
+	{name: ViewSplit, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).viewSplit},
+	{name: NoLeader, sparesBroken: true, sparesBegun: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
+	{name: TwoLeaders, sparesBroken: true, sparesBegun: true, cluster: (*decision).twoLeaders},
 	{name: VersionRefused, pod: (*decision).versionRefused},
-	{name: Unhealthy, sparesBroken: true, guardsData: true, cluster: (*decision).unhealthy},
-	{name: Settling, sparesBroken: true, guardsData: true, cluster: (*decision).settling},
+	{name: Unhealthy, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).unhealthy},
+	{name: Settling, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).settling},
 	{name: OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
 	{name: Shutdown, pod: (*decision).shutdown},
 	{name: InOrder, pod: (*decision).inOrder},
 	{name: OnDeadNode, pod: (*decision).onDeadNode},
-	{name: NoReport, sparesBroken: true, pod: (*decision).noReport},
-	{name: StaleReport, sparesBroken: true, pod: (*decision).staleReport},
+	{name: NoReport, sparesBroken: true, sparesBegun: true, pod: (*decision).noReport},
+	{name: StaleReport, sparesBroken: true, sparesBegun: true, pod: (*decision).staleReport},
 	{name: OnItsWay, pod: (*decision).onItsWay},
 	{name: Claimed, pod: (*decision).isClaimed},
 	{name: Vetoed, pod: (*decision).vetoed},
@@ -62,8 +64,8 @@ var rules = []rule{
 	{name: LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
 	{name: ZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
 	{name: ZonesAway, pod: (*decision).zonesAway},
-	{name: PodsAway, pod: (*decision).podsAway},
-	{name: BeingMoved, sparesBroken: true, pod: (*decision).beingMoved},
+	{name: PodsAway, sparesBegun: true, pod: (*decision).podsAway},
+	{name: BeingMoved, sparesBroken: true, sparesBegun: true, pod: (*decision).beingMoved},
 	{name: ShardsAway, pod: kindBudget(Shard)},
 	{name: QuorumLost, pod: kindBudget(Quorum)},
 	{name: AcksLost, pod: kindBudget(Acks)},
@@ -105,6 +107,12 @@ func found(reason, unblocks string) *finding { return &finding{reason: reason, u
 // until is a finding that a clock ends.
 func (f *finding) until(t time.Time) *finding {
 	f.retryAt = t
+	return f
+}
+
+// forOthers is a finding that lasts only as long as others of the order are held, or somebody is away.
+func (f *finding) forOthers() *finding {
+	f.others = true
 	return f
 }
 

@@ -102,7 +102,7 @@ func (d *decision) lineStopped() *finding {
 	example := make([]*pod, len(x.pools))
 	for i := range x.pods {
 		p := &x.pods[i]
-		if p.desired && x.failedToReturn(p) {
+		if p.desired && x.failedToReturn(p) && !d.cannotJoin(p) {
 			failed[p.poolPos]++
 			example[p.poolPos] = p
 		}
@@ -154,10 +154,10 @@ func (x *index) failedToReturn(p *pod) bool {
 	return starting && !recovers && !x.nodeGone(p) && x.overdue(p)
 }
 
-// mayYetStart: what keeps a broken pod from starting often ends by itself, as when nodes are added
-// or the registry answers again. A correction does not wait for that.
+// mayYetStart: that no node takes a broken pod often ends by itself, when nodes are added. A
+// correction does not wait for that.
 func (x *index) mayYetStart(p *pod) bool {
-	return (p.Phase == Pending || p.Phase == NotStarted) && (p.Problem == Unschedulable || p.Problem == ImagePull) && !x.overdue(p)
+	return (p.Phase == Pending || p.Phase == NotStarted) && p.Problem == Unschedulable && !x.overdue(p)
 }
 
 func (d *decision) viewSplit() *finding {

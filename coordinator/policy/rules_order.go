@@ -31,7 +31,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if other == nil {
 		return nil
 	}
-	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other))
+	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {
@@ -47,13 +47,25 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case waitsFor(&d.x.pods[at], c) && c.prepare == PrepareHandoff && !d.prepared:
 			// One of the two must go first. It is asked again when it has handed over.
 		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
+			f := found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
 			if goesForGood(&d.x.pods[at]) {
-				return found(name+", which is to be removed, must have gone first", name+" gone")
+				f = found(name+", which is to be removed, must have gone first", name+" gone")
 			}
-			return found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
+			f.others = d.knowsAll(c.report.After)
+			return f
 		}
 	}
 	return nil
+}
+
+// knowsAll: the snapshot has all of those pods.
+func (d *decision) knowsAll(names []string) bool {
+	for _, name := range names {
+		if _, known := d.x.byName[name]; !known {
+			return false
+		}
+	}
+	return true
 }
 
 // rankOrder is about who carries a new version first. A pod that is scaled away, or leaves as it
@@ -79,7 +91,7 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	case low.report.Member != Live && low.rank == 0:
 		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.howAway(), c.rank)
 	}
-	return found(why, "all pods of a lower rank up to date and back")
+	return found(why, "all pods of a lower rank up to date and back").forOthers()
 }
 
 // holdsRanks: those of a higher rank wait for the candidate, unless it waits for its pool itself.
@@ -121,13 +133,13 @@ func (d *decision) leaderLast(c *candidate) *finding {
 			continue
 		}
 		return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
-			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back")
+			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back").forOthers()
 	}
 	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
 		onItsWay := p.claim != nil || p.at != unseen && d.isChosen[p.at]
 		if p != c.pod && !(onItsWay && p.Phase == Ready && waitsFor(p, c)) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
-				p.Name+" back")
+				p.Name+" back").forOthers()
 		}
 	}
 	return nil

@@ -121,7 +121,12 @@ func (d *decision) canaryFirst(c *candidate) *finding {
 		f := found(fmt.Sprintf("%d of %d canary pods of revision %s are back and soaked for %s",
 			soaked, canary.Pods, c.pool.Revision, seconds(soak)), "the canary pods soaked")
 		if len(pool.back) >= int(canary.Pods) {
-			f = f.until(next)
+			return f.until(next)
+		}
+		if d.lostCanary(c.poolPos) && len(pool.lost) > 0 {
+			p := pool.lost[0]
+			f.reason += fmt.Sprintf("; %s is away (%s)%s", p.Name, p.awayWhy, about(p))
+			f.unblocks = orAdvice(p.Name+" back", p)
 		}
 		return f
 	}

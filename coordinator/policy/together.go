@@ -9,6 +9,7 @@ import "fmt"
 type behind struct {
 	held map[*pod]bool // by something else
 	why  string        // the first of them does
+	only bool          // nobody stays behind but for being held
 	ends string
 }
 
@@ -56,16 +57,18 @@ func (d *decision) leftBehind() *behind {
 	}
 	to, _ := parseVersion(first.pool.Version)
 	held := d.trial().askAll()
-	b := &behind{held: map[*pod]bool{}}
+	b := &behind{held: map[*pod]bool{}, only: true}
 	for i := range d.order {
 		c := &d.order[i]
 		next, _ := parseVersion(c.pool.Version)
 		switch h := held[i]; {
 		case !goes[c.pod] || !d.x.stands(c.pod):
+		case h.Rule != "" && d.begun:
 		case h.Rule != "":
 			b.held[c.pod] = true
 			b.add(c.pod, fmt.Sprintf("held by %s: %s", h.Rule, h.Reason), h.Unblocks)
 		case next.line() != to.line():
+			b.only = false
 			b.add(c.pod, "to come back with "+c.pool.Version, "another version in the template of "+c.pool.Name)
 		}
 	}
@@ -75,6 +78,7 @@ func (d *decision) leftBehind() *behind {
 			continue
 		}
 		if runs, ok := parseVersion(p.report.EngineVersion); ok && runs.line() != to.line() {
+			b.only = false
 			b.add(p, "to stay on "+p.report.EngineVersion, "the new version in the template of "+p.pool.Name)
 		}
 	}
@@ -98,5 +102,7 @@ func (d *decision) allAtOnce(c *candidate) *finding {
 	if d.behind == nil || !d.crosses(c) || d.behind.held[c.pod] && !d.curing {
 		return nil
 	}
-	return found(fmt.Sprintf("%s; members of another minor version than %s do not talk to each other, so all go at once or none does", d.behind.why, c.pool.Version), d.behind.ends)
+	f := found(fmt.Sprintf("%s; members of another minor version than %s do not talk to each other, so all go at once or none does", d.behind.why, c.pool.Version), d.behind.ends)
+	f.others = d.behind.only
+	return f
 }

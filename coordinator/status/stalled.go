@@ -33,8 +33,19 @@ const (
 // for, in the order of the plan; claims last.
 func Waits(d Decision) []Wait {
 	waits := ruleWaits(d)
+	var behind []string
+	if len(d.Claims) > 0 {
+		behind = policy.YetToFollow(d.Snapshot)
+	}
 	for _, c := range d.Claims {
-		waits = append(waits, Wait{Hold: claimWait(d, c), Key: claimKey(c), rank: ownReason})
+		w := Wait{Hold: claimWait(d, c), Key: claimKey(c), rank: ownReason}
+		if pod, _ := d.pod(c.Pod); len(behind) > 0 && HasGone(c, pod.UID) {
+			// It is no half of a database that it could join.
+			w.rank = follows
+			w.Reason += "; the outage has begun, and has yet to take " + few(behind)
+			w.Unblocks = "all others gone, too"
+		}
+		waits = append(waits, w)
 	}
 	return append(waits, settingWaits(d)...)
 }
@@ -94,13 +105,15 @@ func claimKey(c policy.Claim) string { return c.ID + " " + string(c.Phase) }
 // ruleWaits are those for rules of the plan.
 func ruleWaits(d Decision) []Wait {
 	var waits []Wait
+	lost := lostCanaries(d)
 	for _, h := range d.Plan.Holds {
-		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) {
+		canary := h.Rule == policy.CanaryFirst && lost[h.Pod]
+		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) && !canary {
 			continue
 		}
 		w := Wait{Hold: h, Key: string(h.Rule), rank: ownReason}
 		switch {
-		case Passing(h.Rule):
+		case canary, Passing(h.Rule): // a claim on the pod of a canary says more
 			w.rank = follows
 		case h.Pod == "":
 			w.rank = stopsAll
@@ -108,6 +121,19 @@ func ruleWaits(d Decision) []Wait {
 		waits = append(waits, w)
 	}
 	return waits
+}
+
+// lostCanaries are the pods that a canary holds whose own pods are not back.
+func lostCanaries(d Decision) map[string]bool {
+	pods := map[string]bool{}
+	if !slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Rule == policy.CanaryFirst }) {
+		return pods
+	}
+	pools := policy.LostCanaries(d.Snapshot)
+	for _, p := range d.Snapshot.Pods {
+		pods[p.Name] = pools[p.Pool]
+	}
+	return pods
 }
 
 // claimWait is what keeps a claim from going on.

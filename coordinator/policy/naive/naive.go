@@ -41,6 +41,8 @@ type world struct {
 	// those of them that something else holds.
 	anyBehind  bool
 	heldBehind []*policy.Pod
+	// staysByTemplate: somebody would stay behind for another reason than being held.
+	staysByTemplate bool
 	// heldByLine are those that the last rule held.
 	heldByLine map[*candidate]bool
 }

@@ -23,7 +23,7 @@ func (w *world) phase(v *Verdict) policy.ClusterPhase {
 		return policy.ClusterDone
 	case nobody && !step && !claim:
 		return policy.ClusterIdle
-	case w.noProgress() && (claim || !step && unwantedHold(v)):
+	case w.noProgress() && (claim || !step && w.inVain(v)):
 		return policy.ClusterStalled
 	case !step && !claim && w.correctionBlocked(v):
 		return policy.ClusterStalled
@@ -47,8 +47,55 @@ func (w *world) noProgress() bool {
 		!at.Add(seconds(float64(w.spec.Policy.ProgressSeconds))).After(w.now())
 }
 
-func unwantedHold(v *Verdict) bool {
-	return slices.ContainsFunc(v.Holds, func(h policy.Hold) bool { return !slices.Contains(onRequest, h.Rule) })
+// inVain: somebody is held, and not on request, nor only for want of those who are.
+func (w *world) inVain(v *Verdict) bool {
+	asked, left := map[string]bool{}, false
+	anybodyAsked := false
+	for _, h := range v.Holds {
+		if w.isOnRequest(h) {
+			asked[h.Pod], anybodyAsked = true, true
+		}
+	}
+	for _, h := range v.Holds {
+		switch {
+		case w.isOnRequest(h):
+		case h.Pod != "" && w.waitsForOthers(h):
+			left = true
+		default:
+			return true
+		}
+	}
+	othersAway := slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return w.away(p) && !asked[p.Name] })
+	return left && (!anybodyAsked || othersAway)
+}
+
+// isOnRequest: canary only if at least k of the desired pods on the pool's revision are not away, or only soak.
+func (w *world) isOnRequest(h policy.Hold) bool {
+	if h.Rule != policy.CanaryFirst {
+		return slices.Contains(onRequest, h.Rule)
+	}
+	back := 0
+	for _, p := range w.pods {
+		if p.Pool == w.podNamed(h.Pod).Pool && w.desired(p) && w.onRevision(p) && (!w.away(p) || w.way(p) == isSoaking) {
+			back++
+		}
+	}
+	return back >= int(w.spec.Update.Canary.Pods)
+}
+
+// waitsForOthers: rank-order, leader-last, ordered-ready; version-order if all pods of after are known; and
+// version-refused as others would stay behind for being held only.
+func (w *world) waitsForOthers(h policy.Hold) bool {
+	p := w.podNamed(h.Pod)
+	switch h.Rule {
+	case policy.RankOrder, policy.LeaderLast, policy.InOrder:
+		return true
+	case policy.VersionOrder:
+		return !slices.ContainsFunc(report(p).After, func(name string) bool { return w.podNamed(name) == nil })
+	case policy.VersionRefused:
+		return !w.versionRefused(find(w.order, p)) && !w.staysByTemplate
+	}
+	return false
 }
 
 // correctionBlocked: a correction below the line that ordered-ready holds in its last

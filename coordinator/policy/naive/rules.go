@@ -1,6 +1,10 @@
 package naive
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
 
 // Section "The rules".
 
@@ -27,6 +31,8 @@ type rule struct {
 	spares spares
 	whole  func(*world) (group string, holds bool)
 	pod    func(*world, *candidate) (group string, holds bool)
+	// untilBegun: not asked of a pod that follows in an outage that has begun.
+	untilBegun bool
 	// forced: asked of a forced pod, too: that much of it which is whole.
 	forced bool
 	// firm: no override helps.
@@ -43,26 +49,26 @@ func rules() []rule {
 		{name: policy.ObserveOnly, whole: plainly((*world).observes), forced: true},
 		{name: policy.Paused, whole: plainly((*world).paused), forced: true},
 		{name: policy.Paused, pod: simply((*world).belowTheLine)},
-		{name: policy.OutsideWindow, spares: corrections, whole: plainly((*world).windowClosed)},
-		{name: policy.FleetFull, spares: corrections, whole: plainly((*world).fleetFull), pod: simply((*world).fleetFilled)},
+		{name: policy.OutsideWindow, untilBegun: true, spares: corrections, whole: plainly((*world).windowClosed)},
+		{name: policy.FleetFull, untilBegun: true, spares: corrections, whole: plainly((*world).fleetFull), pod: simply((*world).fleetFilled)},
 		{name: policy.NeedsApproval, spares: corrections, pod: simply((*world).lacksApproval)},
 		{name: policy.CanaryFirst, spares: corrections, pod: simply((*world).waitsForCanary)},
 		{name: policy.PoolUnobserved, whole: plainly((*world).poolUnobserved)},
 		{name: policy.LineStopped, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).lineStopped)},
-		{name: policy.ViewSplit, spares: restartsOnly, whole: plainly((*world).viewSplit)},
-		{name: policy.NoLeader, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
-		{name: policy.TwoLeaders, spares: corrections, whole: (*world).twoLeaders},
+		{name: policy.ViewSplit, untilBegun: true, spares: restartsOnly, whole: plainly((*world).viewSplit)},
+		{name: policy.NoLeader, untilBegun: true, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
+		{name: policy.TwoLeaders, untilBegun: true, spares: corrections, whole: (*world).twoLeaders},
 		{name: policy.VersionRefused, pod: simply((*world).versionRefused)},
 		{name: policy.VersionRefused, pod: simply((*world).notAllAtOnce)},
-		{name: policy.Unhealthy, spares: restartsOnly, whole: plainly((*world).unhealthy)},
-		{name: policy.Settling, spares: restartsOnly, whole: plainly((*world).settling)},
+		{name: policy.Unhealthy, untilBegun: true, spares: restartsOnly, whole: plainly((*world).unhealthy)},
+		{name: policy.Settling, untilBegun: true, spares: restartsOnly, whole: plainly((*world).settling)},
 		{name: policy.OtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
 		{name: policy.Shutdown, pod: simply((*world).shutdownNotMeant)},
 		{name: policy.InOrder, pod: simply((*world).wouldComeBackOld), firm: true},
 		{name: policy.InOrder, pod: simply((*world).notItsTurn)},
 		{name: policy.OnDeadNode, pod: simply((*world).endsOnGoneNode), forced: true},
-		{name: policy.NoReport, spares: corrections, pod: simply((*world).noReport)},
-		{name: policy.StaleReport, spares: corrections, pod: simply((*world).staleReport)},
+		{name: policy.NoReport, untilBegun: true, spares: corrections, pod: simply((*world).noReport)},
+		{name: policy.StaleReport, untilBegun: true, spares: corrections, pod: simply((*world).staleReport)},
 		{name: policy.OnItsWay, pod: simply((*world).onItsWay), forced: true, firm: true},
 		{name: policy.Claimed, pod: simply((*world).claimedAlready), forced: true, firm: true},
 		{name: policy.Vetoed, pod: simply((*world).vetoed)},
@@ -73,8 +79,8 @@ func rules() []rule {
 		{name: policy.LeaderLast, spares: corrections, pod: simply((*world).leaderLast)},
 		{name: policy.ZoneUnknown, pod: simply((*world).zoneUnknown)},
 		{name: policy.ZonesAway, pod: simply((*world).zonesAway)},
-		{name: policy.PodsAway, pod: simply((*world).podsAwayHold)},
-		{name: policy.BeingMoved, spares: corrections, pod: (*world).beingMoved},
+		{name: policy.PodsAway, untilBegun: true, pod: simply((*world).podsAwayHold)},
+		{name: policy.BeingMoved, untilBegun: true, spares: corrections, pod: (*world).beingMoved},
 		{name: policy.ShardsAway, pod: ofKind(policy.Shard)},
 		{name: policy.QuorumLost, pod: ofKind(policy.Quorum)},
 		{name: policy.AcksLost, pod: ofKind(policy.Acks)},
@@ -100,6 +106,9 @@ func simply(holds func(*world, *candidate) bool) func(*world, *candidate) (strin
 func (w *world) spared(r *rule, c *candidate) bool {
 	if w.isForced(c) {
 		return !r.forced
+	}
+	if r.untilBegun && w.follows(c) {
+		return true
 	}
 	switch r.spares {
 	case corrections:
@@ -147,6 +156,9 @@ func (w *world) wholeHolds() []policy.Hold {
 			continue
 		}
 		if len(w.order) == 0 && r.name != policy.BadInput && r.name != policy.PoolUnobserved {
+			continue
+		}
+		if r.untilBegun && len(w.order) > 0 && !slices.ContainsFunc(w.order, func(c *candidate) bool { return !w.follows(c) }) {
 			continue
 		}
 		if group, holds1 := r.whole(w); holds1 {

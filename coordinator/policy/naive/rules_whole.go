@@ -49,7 +49,7 @@ func (w *world) lineStopped() bool {
 		}
 		n := 0
 		for _, p := range w.pods {
-			if p.Pool == pool.Name && w.desired(p) && w.failedToReturn(p) {
+			if p.Pool == pool.Name && w.desired(p) && w.failedToReturn(p) && !w.excusedByOutage(p) {
 				n++
 			}
 		}
@@ -60,7 +60,7 @@ func (w *world) lineStopped() bool {
 	return false
 }
 
-// failedToReturn: on the pool's revision, and broken (by ImagePull or Unschedulable only once
+// failedToReturn: on the pool's revision, and broken (by Unschedulable only once
 // it is overdue), or overdue in phase Pending, NotStarted or Started on a node that is not
 // gone, unless it is live and not settled; or Missing, overdue, with a claim whose to is that
 // revision and whose action is not Remove.
@@ -78,8 +78,7 @@ func (w *world) failedToReturn(p *policy.Pod) bool {
 }
 
 func (w *world) mayEndByItself(p *policy.Pod) bool {
-	return (p.Phase == policy.Pending || p.Phase == policy.NotStarted) && !w.overdue(p) &&
-		(p.Problem == policy.ImagePull || p.Problem == policy.Unschedulable)
+	return (p.Phase == policy.Pending || p.Phase == policy.NotStarted) && !w.overdue(p) && p.Problem == policy.Unschedulable
 }
 
 func starts(p *policy.Pod) bool {

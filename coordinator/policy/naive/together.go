@@ -47,8 +47,10 @@ func (w *world) lookBehind() {
 		i := slices.IndexFunc(cross, func(c *candidate) bool { return c.Pod == p })
 		if i >= 0 {
 			next, _ := parse(w.pool(p).Version)
-			w.anyBehind = w.anyBehind || held[p.Name] || otherMinor(next, to)
-			if held[p.Name] {
+			staysHeld := held[p.Name] && !w.outageBegun()
+			w.staysByTemplate = w.staysByTemplate || !held[p.Name] && otherMinor(next, to)
+			w.anyBehind = w.anyBehind || staysHeld || !held[p.Name] && otherMinor(next, to)
+			if staysHeld {
 				w.heldBehind = append(w.heldBehind, p)
 			}
 			continue
@@ -57,7 +59,7 @@ func (w *world) lookBehind() {
 			continue
 		}
 		if v, ok := parse(report(p).EngineVersion); ok && otherMinor(v, to) {
-			w.anyBehind = true
+			w.anyBehind, w.staysByTemplate = true, true
 		}
 	}
 }

@@ -29,10 +29,6 @@ import (
 // patience of these tests, instead of ten minutes: policy.progressSeconds.
 const patience = 75 * time.Second
 
-// starts is how long a pod of these tests may take to start: policy.startSeconds. Before that, no node and no
-// image is no failure.
-const starts = 60 * time.Second
-
 // TestStuckRollouts sticks a rollout in five ways. Whatever a person looks at then
 // names the same rule, the same facts and the same way out, and a CI job that waits
 // for the rollout ends with the exit status that says what became of it.
@@ -43,7 +39,7 @@ func TestStuckRollouts(t *testing.T) {
 	s := &stuckTest{sqlTest: sqlTest{bed: b, flavor: sqlcluster.MariaDB, life: t.Context()}}
 	t.Setenv("PATH", b.Path("bin")+string(os.PathListSeparator)+os.Getenv("PATH")) // kubectl finds its plugin there
 	s.strategy(t, "null", sqlcluster.OnDelete)
-	require.NoError(t, s.spec(t.Context(), fmt.Sprintf(`{"policy":{"startSeconds":%d,"progressSeconds":%d}}`, int(starts.Seconds()), int(patience.Seconds()))))
+	require.NoError(t, s.spec(t.Context(), fmt.Sprintf(`{"policy":{"progressSeconds":%d}}`, int(patience.Seconds()))))
 	walk(t, []step{
 		{"ForeignBudget", s.foreignBudget},
 		{"BadImage", s.badImage},

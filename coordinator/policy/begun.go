@@ -1,0 +1,71 @@
+package policy
+
+// An outage is approved for all pods of a revision. Interrupted halfway it leaves two halves, which may not
+// talk to each other, and neither is a database: waiting helps nobody. So once it has begun, the
+// others follow, and only what people ordered, or what is in the way of the removal itself, holds them.
+
+// outageBegun: a pod has gone by a claim of it; or at least half are through, and the database does not work, or
+// has none of the others.
+func (d *decision) outageBegun() bool {
+	x := d.x
+	if !x.outage() {
+		return false
+	}
+	through, left, alive, gone := 0, 0, false, false
+	for i := range x.pods {
+		p := &x.pods[i]
+		switch {
+		case !p.desired || !p.pool.Observed || p.pool.Revision == "":
+			continue
+		case isOutdated(p):
+			left++
+			alive = alive || p.live
+		case p.Phase != Missing:
+			through++
+		}
+		gone = gone || p.claim != nil && p.claim.Reason == ReasonOutdated && p.claim.left(p)
+	}
+	verdict := healthRank[x.s.Health.Verdict]
+	down := verdict == 0 || verdict == healthRank[Red]
+	return left > 0 && (gone || through >= left && (down || !alive))
+}
+
+// YetToFollow are the pods that have yet to go in an outage that has begun, and that those which have gone may
+// need to come back.
+func YetToFollow(s Snapshot) []string {
+	d := newDecision(&s, "", false)
+	var names []string
+	for i := range d.order {
+		if c := &d.order[i]; d.follows(c) && (c.claim == nil || !c.claim.left(c.pod)) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// left: the pod of the claim has been removed, or is being so.
+func (c *Claim) left(p *pod) bool {
+	return p.Phase == Missing || p.Phase == Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
+}
+
+// follows: the candidate goes along in an outage that has begun. A volume is given up only where the
+// database can be asked.
+func (d *decision) follows(c *candidate) bool {
+	return d.begun && isOutdated(c.pod) && !c.bringsNoUpdate() && !c.lost && !c.leaves
+}
+
+// allFollow: rules that spare who follows hold nobody.
+func (d *decision) allFollow() bool {
+	for i := range d.order {
+		if !d.follows(&d.order[i]) {
+			return false
+		}
+	}
+	return d.begun
+}
+
+// cannotJoin: it runs, in a half of a database whose versions do not talk to each other. That it is not live
+// is no evidence against its revision before the others have followed.
+func (d *decision) cannotJoin(p *pod) bool {
+	return d.begun && d.x.s.Cluster.Engine.SameMinor && (p.Phase == Started || p.Phase == Ready) && !p.Problem.loops()
+}

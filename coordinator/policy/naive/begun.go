@@ -1,0 +1,51 @@
+package naive
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Section "Units", "An outage that has begun".
+
+// outageBegun: somebody desired is outdated, and a desired pod has gone by a claim of reason Outdated; or
+// at least as many desired pods are on their pool's revision as are outdated, and the verdict is
+// Red or unknown, or none of the outdated is live.
+func (w *world) outageBegun() bool {
+	var outdated, through []*policy.Pod
+	gone := false
+	for _, p := range w.pods {
+		if !w.desired(p) || !w.pool(p).Observed || w.pool(p).Revision == "" {
+			continue
+		}
+		switch {
+		case w.outdated(p):
+			outdated = append(outdated, p)
+		case p.Phase != policy.Missing:
+			through = append(through, p)
+		}
+		if w.claimed(p) {
+			c := w.claim(p)
+			away := p.Phase == policy.Missing || p.Phase == policy.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
+			gone = gone || away && c.Reason == policy.ReasonOutdated
+		}
+	}
+	if !w.outage() || len(outdated) == 0 {
+		return false
+	}
+	known := []policy.Verdict{policy.Yellow, policy.Recoverable, policy.Green}
+	works := slices.Contains(known, w.s.Health.Verdict)
+	return gone || len(through) >= len(outdated) && (!works || !slices.ContainsFunc(outdated, w.live))
+}
+
+// follows: it is outdated, brings an update, comes back in its place, and keeps its data.
+func (w *world) follows(c *candidate) bool {
+	return w.outageBegun() && w.outdated(c.Pod) && !w.bringsNoUpdate(c) && !c.lost && !c.leaves
+}
+
+// excusedByOutage: under sameMinor, in such an outage, it is Started or Ready, and its problem is neither CrashLoop
+// nor StartupProbe.
+func (w *world) excusedByOutage(p *policy.Pod) bool {
+	return w.s.Cluster.Engine.SameMinor && w.outageBegun() && (p.Phase == policy.Started || p.Phase == policy.Ready) &&
+		p.Problem != policy.CrashLoop && p.Problem != policy.StartupProbe
+}

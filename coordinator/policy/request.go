@@ -1,0 +1,87 @@
+package policy
+
+// What waits because a person, a window or a limit said so is no stall, nor is what waits only for that.
+
+// onRequest are the rules by which a person or a clock said when to go on.
+var onRequest = map[Rule]bool{
+	ObserveOnly: true, Paused: true, OutsideWindow: true, FleetFull: true, NeedsApproval: true, CanaryFirst: true,
+}
+
+// OnRequest says whether a rule holds because a person or a clock said when to go on. Of canary see LostCanaries.
+func OnRequest(rule Rule) bool { return onRequest[rule] }
+
+// wait is what kind of hold a pod has.
+type wait struct {
+	onRequest bool
+	others    bool
+}
+
+// onRequest: the rule holds the candidate because a person or a clock said so. Canary pods that are not back
+// are nothing that anybody asked for.
+func (d *decision) onRequest(rule Rule, c *candidate) bool {
+	return onRequest[rule] && !(rule == CanaryFirst && d.lostCanary(c.poolPos))
+}
+
+// stalled: no progress for too long, and not because somebody said so.
+func (d *decision) stalled(p *Plan, claims int) bool {
+	if !d.noProgress() {
+		return false
+	}
+	if claims > 0 {
+		return true
+	}
+	return len(p.Steps) == 0 && d.inVain(p.Holds)
+}
+
+// inVain: somebody is held, and not on request. Who waits only for others of the order is left out while
+// somebody is held on request, and nobody else is away: they wait for that.
+func (d *decision) inVain(holds []Hold) bool {
+	asked, waiting := false, false
+	for _, h := range holds {
+		switch {
+		case h.Pod != "":
+		case !onRequest[h.Rule]:
+			return true
+		default:
+			asked = true
+		}
+	}
+	heldOnRequest := make([]bool, len(d.x.pods))
+	for i := range d.order {
+		c, w := &d.order[i], d.waits[i]
+		switch {
+		case d.isChosen[c.at]:
+		case w.onRequest:
+			asked, heldOnRequest[c.at] = true, true
+		case w.others:
+			waiting = true
+		default:
+			return true
+		}
+	}
+	if !waiting {
+		return false
+	}
+	for _, p := range d.ledger.away {
+		if p.at == unseen || !heldOnRequest[p.at] {
+			return true
+		}
+	}
+	return !asked
+}
+
+// lostCanary: too few canary pods of a pool are back, and that they soak is not why.
+func (d *decision) lostCanary(pool int32) bool {
+	most := int(d.x.spec.Update.Canary.Pods)
+	return most > 0 && len(d.canary[pool].back)+d.canary[pool].soaking < most
+}
+
+// LostCanaries are the pools whose canary waits for pods that are not back, which is no wait that anybody asked for.
+func LostCanaries(s Snapshot) map[string]bool {
+	d := newDecision(&s, "", false)
+	lost := map[string]bool{}
+	for i := range d.x.pools {
+		lost[d.x.pools[i].Name] = d.lostCanary(int32(i))
+	}
+	return lost
+}

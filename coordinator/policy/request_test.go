@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Who waits for a person, a window, a limit or a clock, and who waits only for those, is not stalled. All
+// else is, also where somebody else waits for a person.
+func TestHeldInVain(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		change       func(*Snapshot)
+		want         ClusterPhase
+	}{
+		{"a canary waits for a person", "canary_approve", func(*Snapshot) {}, ClusterWaiting},
+		{"a canary soaks", "canary_soaks_by_the_policy", func(*Snapshot) {}, ClusterWaiting},
+		{"a canary's node is gone", "canary_lost_node_gone", func(*Snapshot) {}, ClusterStalled},
+		{"a canary's agent is silent", "canary_lost_silent", func(*Snapshot) {}, ClusterStalled},
+		{"a canary is never Ready", "canary_lost_unready", func(*Snapshot) {}, ClusterStalled},
+		{"a canary recovers in vain", "canary_lost_recovers", func(*Snapshot) {}, ClusterStalled},
+		{"a lower rank waits for a person", "canary_approve_of_ranks", func(*Snapshot) {}, ClusterWaiting},
+		{"and somebody is away", "canary_approve_of_ranks", func(s *Snapshot) { s.Pods[2].Report.Settled = false; s.Cluster.Spec.Update.Canary.Pods = 0 }, ClusterStalled},
+		{"and another that is through is away", "canary_approve_of_ranks", func(s *Snapshot) {
+			s.Pools[0].Replicas++
+			away := s.Pods[2]
+			away.Name, away.UID, away.Ordinal, away.Report = "data-3", "u9", 3, nil
+			s.Pods = append(s.Pods, away)
+		}, ClusterStalled},
+		{"and another of the rank is busy", "canary_approve_of_ranks", func(s *Snapshot) { s.Pods[3].Report.Rank, s.Pods[3].Report.Busy = 0, "backup" }, ClusterStalled},
+		{"a lower rank is busy", "rule_rank_order_holds", func(*Snapshot) {}, ClusterStalled},
+		{"the last waits for a person", "canary_approve", func(s *Snapshot) { s.Pods[0].Report.Last = true }, ClusterWaiting},
+		{"a pod that waits for a person must carry the version first", "canary_approve_of_ranks", func(s *Snapshot) { s.Pods[3].Report.After = []string{"data-0"} }, ClusterWaiting},
+		{"a pod that nobody knows must carry it first", "canary_approve_of_ranks", func(s *Snapshot) { s.Pods[3].Report.After = []string{"data-0", "data-9"} }, ClusterStalled},
+		{"one that must go along in an outage waits for a person", "version_all_or_none_asked", func(*Snapshot) {}, ClusterWaiting},
+		{"one that must go along is held", "version_all_or_none", func(*Snapshot) {}, ClusterStalled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, _ := readGolden(t, "testdata/"+c.script+".txt")
+			s := decodeYAML(t, text)
+			progress(&s, 3600)
+			c.change(&s)
+			require.Equal(t, c.want, Decide(s).Phase, Decide(s).Text())
+		})
+	}
+}
