@@ -69,15 +69,13 @@ func (a *Actor) Claim(at Situation, out *Outcome) {
 	if at.Cluster.DeletionTimestamp != nil {
 		return
 	}
-	for _, step := range at.Plan.Steps {
-		if a.resting(at.Now, step.UID) || !a.canDo(at, step) {
-			continue
-		}
-		taken := func(c policy.Claim) bool { return c.Pod == step.Pod }
-		if slices.ContainsFunc(at.Snapshot.Cluster.Status.Claims, taken) || slices.ContainsFunc(out.Edits.Add, taken) {
-			continue
-		}
-		if !a.options.Grant(len(out.Claims) + 1) {
+	steps := a.unclaimed(at, out)
+	together := 1
+	if outage(at.Snapshot) {
+		together = len(steps) // all of them, or none
+	}
+	for i, step := range steps {
+		if i%together == 0 && !a.options.Grant(len(out.Claims)+together) {
 			return // told again when another cluster's restart has ended
 		}
 		claim := newClaim(a.options.NewID(), a.options.Epoch, at.Snapshot, step)
@@ -85,6 +83,15 @@ func (a *Actor) Claim(at Situation, out *Outcome) {
 		out.Edits.Add = append(out.Edits.Add, claim)
 		out.Claims = append(out.Claims, claim)
 	}
+}
+
+// unclaimed are the plan's steps that can be carried out now, and of which nobody has a claim.
+func (a *Actor) unclaimed(at Situation, out *Outcome) []policy.Step {
+	return slices.DeleteFunc(slices.Clone(at.Plan.Steps), func(step policy.Step) bool {
+		taken := func(c policy.Claim) bool { return c.Pod == step.Pod }
+		return a.resting(at.Now, step.UID) || !a.canDo(at, step) ||
+			slices.ContainsFunc(at.Snapshot.Cluster.Status.Claims, taken) || slices.ContainsFunc(out.Edits.Add, taken)
+	})
 }
 
 // canDo refuses steps that this version cannot carry out, and any healthy pod

@@ -4,14 +4,15 @@ package policy
 // talk to each other, and neither is a database: waiting helps nobody. So once it has begun, the
 // others follow, and only what people ordered, or what is in the way of the removal itself, holds them.
 
-// outageBegun: a pod has gone by a claim of it; or at least half are through, and the database does not work, or
-// has none of the others.
+// outageBegun: a pod has gone by a claim of it; or the database does not work, or has none of the others, and at
+// least half are through, or one is and others are claimed for it.
 func (d *decision) outageBegun() bool {
 	x := d.x
 	if !x.outage() {
 		return false
 	}
-	through, left, alive, gone := 0, 0, false, false
+	through, left := 0, 0
+	alive, gone, claimed := false, false, false
 	for i := range x.pods {
 		p := &x.pods[i]
 		switch {
@@ -20,6 +21,7 @@ func (d *decision) outageBegun() bool {
 		case isOutdated(p):
 			left++
 			alive = alive || p.live
+			claimed = claimed || p.claim != nil && p.claim.Reason == ReasonOutdated
 		case p.Phase != Missing:
 			through++
 		}
@@ -27,7 +29,8 @@ func (d *decision) outageBegun() bool {
 	}
 	verdict := healthRank[x.s.Health.Verdict]
 	down := verdict == 0 || verdict == healthRank[Red]
-	return left > 0 && (gone || through >= left && (down || !alive))
+	most := through >= left || claimed && through > 0
+	return left > 0 && (gone || most && (down || !alive))
 }
 
 // YetToFollow are the pods that have yet to go in an outage that has begun, and that those which have gone may

@@ -9,8 +9,8 @@ import (
 // Section "Units", "An outage that has begun".
 
 // outageBegun: somebody desired is outdated, and a desired pod has gone by a claim of reason Outdated; or
-// at least as many desired pods are on their pool's revision as are outdated, and the verdict is
-// Red or unknown, or none of the outdated is live.
+// the verdict is Red or unknown, or none of the outdated is live, and at least as many desired pods are on
+// their pool's revision as are outdated, or one is and one of the outdated is claimed with reason Outdated.
 func (w *world) outageBegun() bool {
 	var outdated, through []*policy.Pod
 	gone := false
@@ -35,7 +35,9 @@ func (w *world) outageBegun() bool {
 	}
 	known := []policy.Verdict{policy.Yellow, policy.Recoverable, policy.Green}
 	works := slices.Contains(known, w.s.Health.Verdict)
-	return gone || len(through) >= len(outdated) && (!works || !slices.ContainsFunc(outdated, w.live))
+	claimed := slices.ContainsFunc(outdated, func(p *policy.Pod) bool { return w.claimed(p) && w.claim(p).Reason == policy.ReasonOutdated })
+	enough := len(through) >= len(outdated) || len(through) > 0 && claimed
+	return gone || enough && (!works || !slices.ContainsFunc(outdated, w.live))
 }
 
 // follows: it is outdated, brings an update, comes back in its place, and keeps its data.
