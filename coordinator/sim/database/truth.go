@@ -83,6 +83,15 @@ func (d *Database) Whole(pod string) bool {
 // RecoversForEver tells whether a copy on a pod, while that serves, tries to recover and
 // never will, whatever is restarted. Its member is never settled.
 func (d *Database) RecoversForEver(pod string) bool {
+	return d.recovers(pod, func(r *replica) bool { return r.forEver })
+}
+
+// RecoversInVain is the same of one that only a restart would end.
+func (d *Database) RecoversInVain(pod string) bool {
+	return d.recovers(pod, func(*replica) bool { return true })
+}
+
+func (d *Database) recovers(pod string, which func(*replica) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.nodes[NodeName(pod)]
@@ -91,7 +100,7 @@ func (d *Database) RecoversForEver(pod string) bool {
 	}
 	for _, s := range d.shards {
 		for _, r := range s.copies {
-			if r.node == n.name && r.ails && r.forEver && r.state == engines.Recovering {
+			if r.node == n.name && r.ails && r.state == engines.Recovering && which(r) {
 				return true
 			}
 		}

@@ -41,6 +41,12 @@ var Waits = []Wait{
 		is:       (*Oracle).recoversBelow,
 	},
 	{
+		Name:     "who is up to date is away as a copy on it recovers in vain, and no other may be",
+		Document: "deploy/docs/policy.md",
+		Says:     "One that is up to date is not restarted for its broken copy: a person must see to it.",
+		is:       (*Oracle).besideRecovering,
+	},
+	{
 		Name:     "it may have the last copy, and its data would be gone",
 		Document: "deploy/docs/runbook.md",
 		Says:     "or the last at all, and its disk would not survive",
@@ -201,6 +207,18 @@ func (o *Oracle) besideLost(pod *corev1.Pod) bool {
 
 // scaledAway: a pod is not wanted any more, and does not go by Rollcall's hand.
 func (o *Oracle) scaledAway(pod string) bool { return !o.wanted(pod) && !o.dismissed[pod] }
+
+// besideRecovering: a copy on a pod that need not go recovers in vain, so that is away until a
+// person has seen to it, and this one may not be away, too.
+func (o *Oracle) besideRecovering(pod *corev1.Pod) bool {
+	set := o.setOf(pod.Name)
+	inOrder := set != nil && set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+	return slices.ContainsFunc(o.Desired(), func(name string) bool {
+		other := o.server.Pod(name)
+		return name != pod.Name && other != nil && o.through(other) && o.db.RecoversInVain(name) &&
+			(inOrder && o.setOf(name) == set || o.tooMany(map[string]bool{pod.Name: true, name: true}, o.restOfUnit(pod)))
+	})
+}
 
 // hasTheLast: a pod cannot come back by itself, and has a copy of a shard of which
 // none serves elsewhere. Its database has run, and its data would be gone with it.

@@ -316,15 +316,34 @@ func TestWaits(t *testing.T) {
 			incurableBelow(true, all...)(s)
 			below(s, true, policy.ClusterWaiting)
 		}, stuck},
-		"not by line, no restart ends that a copy recovers": {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
-		"by line, a copy recovers on a pod that is up to date": {oneByLine, func(s *scene) {
-			incurableBelow(true, "db-1", "db-2")(s)
-		}, stuck},
+		"not by line, no restart ends that a copy recovers":                                {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
+		"by line, a copy recovers on a pod that is up to date, and takes the whole budget": {oneByLine, incurableBelow(true, "db-1", "db-2"), nil},
+		"by line, a copy recovers on a pod that is up to date, and one more may be away":   {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, "db-2"), stuck},
 
 		"by line, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitPod), stuck},
 		"by line, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitZone), nil},
 		"by line, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(policy.UnitZone), stuck},
 
+		"a copy recovers in vain on a pod that is up to date, and one may be away": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
+			s.db.Ail("db-0", "books/s1", true, false)
+			s.old("db-2")
+		}, nil},
+		"a copy recovers in vain on a pod that is up to date, and two may be away": {Limits{Shard: 1, Pods: 2}, func(s *scene) {
+			s.db.Ail("db-0", "books/s1", true, false)
+			s.old("db-2")
+		}, stuck},
+		"the same, and its controller takes one at a time": {Limits{Shard: 1, Pods: 2}, func(s *scene) {
+			s.db.Ail("db-0", "books/s1", true, false)
+			s.old("db-2")
+			s.set = s.set.DeepCopy()
+			s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+			s.server.Put(api.Sets, s.set)
+		}, nil},
+		"a copy recovers in vain on a pod that is outdated": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
+			s.db.Ail("db-0", "books/s1", true, false)
+			s.old("db-0")
+			s.old("db-2")
+		}, stuck},
 		"the last copies would be gone":                                 {Limits{Ephemeral: true}, lost, nil},
 		"the last copies are on disks that stay":                        {Limits{}, lost, stuck},
 		"a copy serves elsewhere":                                       {Limits{Ephemeral: true}, func(s *scene) { s.fails("db-0") }, stuck},
