@@ -54,6 +54,7 @@ type decision struct {
 	lowAway  *pod       // the lowest rank that is away or chosen
 	lowSame  *pod       // the same, or to go and not outdated
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
+	lasts    []int      // places in the order of those that go last
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
 	raised   []*pod    // by pool: for whom its hold line goes back up
@@ -123,6 +124,9 @@ func (d *decision) look() {
 		d.outdated[d.order[i].poolPos] = d.outdated[d.order[i].poolPos] || isOutdated(d.order[i].pod)
 	}
 	for i := range d.order {
+		if d.order[i].last {
+			d.lasts = append(d.lasts, i)
+		}
 		if c := &d.order[i]; d.holdsRanks(c) {
 			lower(&d.lowest, c.pod)
 			if !isOutdated(c.pod) {

@@ -18,6 +18,23 @@ func (g generator) partitions(s *Snapshot) {
 	}
 }
 
+// lastOnLines has a pod that goes last on the line of each pool.
+func (g generator) lastOnLines(s *Snapshot) {
+	s.Cluster.Spec.Update.RollingUpdate = ByPartition
+	for i := range s.Pools {
+		s.Pools[i].Strategy, s.Pools[i].Partition = RollingUpdateStrategy, RestLine
+	}
+	seen := map[string]bool{}
+	for _, i := range g.Perm(len(s.Pods)) {
+		p := &s.Pods[i]
+		if p.Report != nil && p.Revision != "v2" && !seen[p.Pool] {
+			p.Report.Last, seen[p.Pool] = true, true
+		} else if g.rarely(6) {
+			p.Restart = true
+		}
+	}
+}
+
 func (g generator) replacements(s *Snapshot) {
 	r := &s.Cluster.Spec.Replacement
 	r.Enabled = !g.rarely(4)

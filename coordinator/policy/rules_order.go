@@ -119,21 +119,10 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		return nil
 	}
 	for i := range d.order[:c.place] {
-		earlier := d.order[i].pod
-		if waitsFor(earlier, c) || waitsForOperation(&d.order[i], c) || d.waitsForRevision(&d.order[i], c) {
-			continue // else neither could ever go
+		if earlier := &d.order[i]; d.lastWaitsFor(c, earlier) && !d.behindAnotherLast(earlier, c) {
+			return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
+				rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back").forOthers()
 		}
-		if isOutdated(earlier) && (!isOutdated(c.pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(&d.order[i])) {
-			continue // it is no part of that rollout, or leaves in spite of it
-		}
-		if c.serves && !earlier.away {
-			continue
-		}
-		if c.reason != ReasonAdopt && d.order[i].reason == ReasonAdopt && d.asksToAdopt(&d.order[i]) {
-			continue
-		}
-		return found(fmt.Sprintf("it holds %s and goes last: %s before it, such as %s",
-			rolesText(c.report), counted(c.place, "pod goes", "pods go"), earlier.Name), "everybody else up to date and back").forOthers()
 	}
 	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
 		onItsWay := p.claim != nil || p.at != unseen && d.isChosen[p.at]
@@ -143,6 +132,33 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		}
 	}
 	return nil
+}
+
+// lastWaitsFor: the candidate, which goes last, waits for one before it in the order.
+func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
+	switch {
+	case waitsFor(earlier.pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
+		return false // else neither could ever go
+	case isOutdated(earlier.pod) && (!isOutdated(c.pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(earlier)):
+		return false // it is no part of that rollout, or leaves in spite of it
+	case c.serves && !earlier.away:
+		return false
+	}
+	return c.reason == ReasonAdopt || earlier.reason != ReasonAdopt || !d.asksToAdopt(earlier)
+}
+
+// behindAnotherLast: the line of its pool frees o only after another pod that goes last, which comes
+// after c and waits for it. All three would wait for each other, so c does not wait for o.
+func (d *decision) behindAnotherLast(o, c *candidate) bool {
+	if o.action != LowerPartition && d.wouldComeBackOld(o) == nil {
+		return false // the line does not keep it
+	}
+	return slices.ContainsFunc(d.lasts, func(place int) bool {
+		l := &d.order[place]
+		above := l.pool == o.pool && l.Ordinal > o.Ordinal && l.action == LowerPartition && !l.forced
+		waits := place > c.place && l.report.Fresh && d.over.of(LeaderLast, l.Name) == nil
+		return above && waits && d.lastWaitsFor(l, c)
+	})
 }
 
 // waitsForRevision: o would come back on the old revision, until all of the pool, and so c, is on

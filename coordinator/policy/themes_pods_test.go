@@ -24,7 +24,13 @@ var themesOfPods = []theme{
 		r.After = []string{g.some(s).Name, pick(g, g.some(s).Name, "nobody")}
 	},
 	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Rank = 1 + g.IntN(2) },
-	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Last = true },
+	func(g *generator, s *Snapshot) {
+		r, _ := g.heard(s)
+		r.Last = true
+		if g.rarely(2) {
+			g.lastOnLines(s)
+		}
+	},
 	func(g *generator, s *Snapshot) { // it holds the role that a person wants to approve
 		r, _ := g.heard(s)
 		r.Last, s.Cluster.Spec.Update.ApproveLeader = true, true

@@ -143,7 +143,7 @@ func (w *world) leaderLast(c *candidate) bool {
 		if q == c {
 			break
 		}
-		if !w.leaderDoesNotWaitFor(c, q) {
+		if !w.leaderDoesNotWaitFor(c, q) && !w.freedAfterAnotherLast(c, q) {
 			return true
 		}
 	}
@@ -170,6 +170,28 @@ func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 		return true
 	}
 	return before.reason == policy.ReasonAdopt && c.reason != policy.ReasonAdopt && w.lacksApproval(before)
+}
+
+// freedAfterAnotherLast: the line frees before only after another pod that goes last and
+// waits for this one.
+func (w *world) freedAfterAnotherLast(c, before *candidate) bool {
+	if !w.freed(before) && !w.wouldComeBackOld(before) {
+		return false
+	}
+	laterInOrder := false
+	for _, other := range w.order {
+		if other == c {
+			laterInOrder = true
+			continue
+		}
+		onTheLine := other.Pool == before.Pool && other.Ordinal > before.Ordinal && w.freed(other)
+		freshlyLast := last(other.Pod) && report(other.Pod).Fresh
+		if laterInOrder && onTheLine && freshlyLast && !w.overridden(policy.LeaderLast, other.Name) &&
+			!w.leaderDoesNotWaitFor(other, c) {
+			return true
+		}
+	}
+	return false
 }
 
 func refusedAs(rule policy.Rule) func(*world, *candidate) bool {
