@@ -55,6 +55,7 @@ type decision struct {
 	lowSame  *pod       // the same, or to go and not outdated
 	turns    [][]*pod   // of pools that are OrderedReady: who is away or chosen
 	lasts    []int      // places in the order of those that go last
+	freed    []bool     // by pod: the line is to come down to it
 	canary   []canaryPool
 	waiting  []waiting // by pool: who is below its hold line
 	raised   []*pod    // by pool: for whom its hold line goes back up
@@ -120,7 +121,9 @@ func (d *decision) look() {
 	d.outdated = make([]bool, len(d.x.pools))
 	d.turns = make([][]*pod, len(d.x.pools))
 	d.canary = make([]canaryPool, len(d.x.pools))
+	d.freed = make([]bool, len(d.x.pods))
 	for i := range d.order {
+		d.freed[d.order[i].at] = d.order[i].frees()
 		d.outdated[d.order[i].poolPos] = d.outdated[d.order[i].poolPos] || isOutdated(d.order[i].pod)
 	}
 	for i := range d.order {

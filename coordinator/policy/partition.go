@@ -199,9 +199,20 @@ func sortByOrdinal(unit []*candidate) {
 	}
 }
 
+// frees: the line comes down to the candidate, and to nobody below it before.
+func (c *candidate) frees() bool { return c.action == LowerPartition && !c.forced }
+
+// onLine: the line comes to nobody below before the candidate is on its way, whatever is done to it.
+func (c *candidate) onLine() bool {
+	return c.pool.byLine && !c.forced && c.desired && isOutdated(c.pod) && c.Ordinal < c.pool.Partition
+}
+
 // waitsFor: o can go only after c, because of the line.
-func waitsFor(o *pod, c *candidate) bool {
-	return c.action == LowerPartition && !c.forced && o.pool == c.pool && isOutdated(o) && o.Ordinal < c.Ordinal
+func (d *decision) waitsFor(o *pod, c *candidate) bool {
+	if o.pool != c.pool || !isOutdated(o) || o.Ordinal >= c.Ordinal {
+		return false
+	}
+	return c.frees() || c.onLine() && d.freed[o.at]
 }
 
 // rankByLine: a pod that the line frees only after others goes with their rank. Of a lower

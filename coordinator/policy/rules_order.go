@@ -44,7 +44,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case name == c.Name:
 		case !known:
 			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
-		case waitsFor(&d.x.pods[at], c) && c.prepare == PrepareHandoff && !d.prepared:
+		case d.waitsFor(&d.x.pods[at], c) && c.prepare == PrepareHandoff && !d.prepared:
 			// One of the two must go first. It is asked again when it has handed over.
 		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
 			f := found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
@@ -126,7 +126,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	}
 	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
 		onItsWay := p.claim != nil || p.at != unseen && d.isChosen[p.at]
-		if p != c.pod && !(onItsWay && p.Phase == Ready && waitsFor(p, c)) {
+		if p != c.pod && !(onItsWay && p.Phase == Ready && c.frees() && d.waitsFor(p, c)) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
 				p.Name+" back").forOthers()
 		}
@@ -137,7 +137,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 // lastWaitsFor: the candidate, which goes last, waits for one before it in the order.
 func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	switch {
-	case waitsFor(earlier.pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
+	case d.waitsFor(earlier.pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
 		return false // else neither could ever go
 	case isOutdated(earlier.pod) && (!isOutdated(c.pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(earlier)):
 		return false // it is no part of that rollout, or leaves in spite of it
@@ -150,12 +150,12 @@ func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 // behindAnotherLast: the line of its pool frees o only after another pod that goes last, which comes
 // after c and waits for it. All three would wait for each other, so c does not wait for o.
 func (d *decision) behindAnotherLast(o, c *candidate) bool {
-	if o.action != LowerPartition && d.wouldComeBackOld(o) == nil {
+	if !o.frees() && d.wouldComeBackOld(o) == nil {
 		return false // the line does not keep it
 	}
 	return slices.ContainsFunc(d.lasts, func(place int) bool {
 		l := &d.order[place]
-		above := l.pool == o.pool && l.Ordinal > o.Ordinal && l.action == LowerPartition && !l.forced
+		above := l.pool == o.pool && l.Ordinal > o.Ordinal && l.onLine()
 		waits := place > c.place && l.report.Fresh && d.over.of(LeaderLast, l.Name) == nil
 		return above && waits && d.lastWaitsFor(l, c)
 	})

@@ -83,10 +83,15 @@ func (w *world) lineNotThereYet(c *candidate) bool {
 	return len(between) > 0 && !((c.outside || w.early == c) && w.heldByGuards(between))
 }
 
-// waitsByTheLine: p waits for one that is to be freed by LowerPartition, when it is
-// in the same pool, outdated, and of a lower ordinal.
+// waitsByTheLine: p waits for one of its pool with a higher ordinal, when both are outdated,
+// and either that one is to be freed by LowerPartition, or p is, and that one is desired and
+// below the line.
 func (w *world) waitsByTheLine(p *policy.Pod, c *candidate) bool {
-	return w.freed(c) && p.Pool == c.Pool && w.outdated(p) && p.Ordinal < c.Ordinal
+	if p.Pool != c.Pool || c.Ordinal <= p.Ordinal || !w.outdated(p) || !w.outdated(c.Pod) {
+		return false
+	}
+	q := find(w.order, p)
+	return w.freed(c) || q != nil && w.freed(q) && w.desired(c.Pod) && c.Ordinal < w.pool(c.Pod).Partition
 }
 
 // correctBelowTheLine: a correction takes the pods between with it, tried once for

@@ -149,7 +149,7 @@ func (w *world) leaderLast(c *candidate) bool {
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
 		return p != c.Pod && w.awayOrChosen(p) &&
-			!((w.claimed(p) || w.isChosen(p)) && p.Phase == policy.Ready && w.waitsByTheLine(p, c))
+			!((w.claimed(p) || w.isChosen(p)) && p.Phase == policy.Ready && w.freed(c) && w.waitsByTheLine(p, c))
 	})
 }
 
@@ -184,7 +184,7 @@ func (w *world) freedAfterAnotherLast(c, before *candidate) bool {
 			laterInOrder = true
 			continue
 		}
-		onTheLine := other.Pool == before.Pool && other.Ordinal > before.Ordinal && w.freed(other)
+		onTheLine := other.Pool == before.Pool && other.Ordinal > before.Ordinal && w.waitsBelow(other.Pod) && !w.isForced(other)
 		freshlyLast := last(other.Pod) && report(other.Pod).Fresh
 		if laterInOrder && onTheLine && freshlyLast && !w.overridden(policy.LeaderLast, other.Name) &&
 			!w.leaderDoesNotWaitFor(other, c) {
