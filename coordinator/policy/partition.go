@@ -199,7 +199,7 @@ func sortByOrdinal(unit []*candidate) {
 	}
 }
 
-// frees: the line comes down to the candidate, and to nobody below it before.
+// frees: the line is to come down to the candidate.
 func (c *candidate) frees() bool { return c.action == LowerPartition && !c.forced }
 
 // onLine: the line comes to nobody below before the candidate is on its way, whatever is done to it.
