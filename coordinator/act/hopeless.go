@@ -27,13 +27,44 @@ func (a *Actor) hopeless(s policy.Snapshot, claim policy.Claim) (why string, pas
 	return "", false
 }
 
+// cameWithoutAgent: the pod of a replacement that can not be given up any more went before its
+// volumes, and has come back without an agent. It would wait for that one in vain, so it is
+// restarted for one, and keeps what it has.
+func (a *Actor) cameWithoutAgent(claim policy.Claim, pod *policy.Pod) bool {
+	return committed(claim) && pod != nil && pod.UID == claim.UID && !pod.Agent && !a.emptiedByOthers(pod)
+}
+
+// holdOf decides again for a claimed pod alone: for what it was claimed, or for a restart that
+// brings an agent.
+func holdOf(s policy.Snapshot, claim policy.Claim, noAgent bool) *policy.Hold {
+	if !noAgent {
+		return judgeGoing(s, claim).hold
+	}
+	s = withoutClaim(s, claim)
+	s.Pods = slices.Clone(s.Pods)
+	pod := podNamed(s, claim.Pod)
+	pod.Refused = ""
+	if till := pod.Since.Add(policy.AdoptAgain); till.After(s.Now.Time) {
+		return &policy.Hold{Pod: claim.Pod, Rule: policy.NeedsApproval, Reason: "it has come without an agent, and is not restarted for one so soon"}
+	}
+	step, hold := policy.Recheck(s, claim.Pod)
+	if step == nil && hold == nil {
+		hold = &policy.Hold{Pod: claim.Pod, Rule: policy.Vetoed, Reason: "it has come without an agent, and is not to have any"}
+	}
+	return hold
+}
+
+func withoutClaim(s policy.Snapshot, claim policy.Claim) policy.Snapshot {
+	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c policy.Claim) bool { return c.ID == claim.ID })
+	return s
+}
+
 // correctedFirst: if it had no claim, the pod would be let go at once by a restart that
 // corrects it, and that takes nothing away.
 func correctedFirst(s policy.Snapshot, claim policy.Claim, pod *policy.Pod) bool {
 	if pod.Report != nil && pod.Report.Member == policy.Live {
 		return false
 	}
-	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c policy.Claim) bool { return c.ID == claim.ID })
-	step, _ := policy.Recheck(s, claim.Pod)
+	step, _ := policy.Recheck(withoutClaim(s, claim), claim.Pod)
 	return step != nil && !replaces(policy.Claim{Action: step.Action}) && step.OutsideBudget
 }

@@ -46,6 +46,9 @@ func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
 		return false
 	case committed(claim):
 		pod := podNamed(at.Snapshot, claim.Pod)
+		if a.cameWithoutAgent(claim, pod) {
+			return false // it is restarted and keeps what it has
+		}
 		return notEmpty(at.Snapshot, claim, at.Names, pod != nil && a.emptiedByOthers(pod)) != ""
 	}
 	return true

@@ -112,6 +112,11 @@ func TestNext(t *testing.T) {
 		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Heard: opened}, Wait, policy.PhaseOpened},
 		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, policy.PhaseClaimed},
 		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
+		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, NoAgent: true}, Observe, policy.PhaseEmptied},
+		"and another hands over":          {Case{Claim: emptied, Pod: Here, NoAgent: true, Alone: true}, Relieve, policy.PhaseEmptied},
+		"and it may not go":               {Case{Claim: emptied, Pod: Here, NoAgent: true, Held: true, Heard: Heard{Observed: true}}, Wait, policy.PhaseEmptied},
+		"and it may":                      {Case{Claim: emptied, Pod: Here, NoAgent: true, Heard: Heard{Observed: true}}, Open, policy.PhaseEmptied},
+		"and is shown with it":            {Case{Claim: emptied, Pod: Here, NoAgent: true, CaughtUp: true, Heard: Heard{Observed: true, Opened: true}}, Go, policy.PhaseOpened},
 		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: Heard{Found: true}}, Wait, policy.PhaseEmptied},
 		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Heard: ready}, Shut, policy.PhasePrepared},
 		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, Confirm, policy.PhaseGone},
@@ -200,7 +205,9 @@ func breach(c Case) string {
 	}
 	// haunted: the pod has gone, and one of its volumes may be met again, or deleted late.
 	haunted := c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back || c.Claim.EmptiedAt != nil && !c.Heard.Discarded)
-	looked := (c.Heard.Prepared || !prepares(c.Claim)) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
+	// bare: it is restarted for an agent, with all that it has.
+	bare := c.NoAgent && committed(c.Claim)
+	looked := (c.Heard.Prepared || !prepares(c.Claim) || bare) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
 	switch move {
 	case Find, Ask, Store, Apply, Relieve, Observe, Attest, Discard, Open, Go:
 		if unwanted := move == Discard && c.Pod == Gone && c.Back && !c.Succeeded; c.Pod != Here && !unwanted || stays {
@@ -216,12 +223,18 @@ func breach(c Case) string {
 		}
 	}
 	switch move {
+	case Find, Ask, Store, Apply, Attest, Discard:
+		if bare && c.Pod == Here {
+			return "a pod in which no agent runs is emptied"
+		}
+	}
+	switch move {
 	case Relieve:
 		if !c.Alone || c.Heard.Relieved {
 			return "another pod hands over for one that needs none"
 		}
 	case Observe:
-		if prepares(c.Claim) && !c.Heard.Prepared || c.Alone && !c.Heard.Relieved || c.Behind {
+		if prepares(c.Claim) && !c.Heard.Prepared && !bare || c.Alone && !c.Heard.Relieved || c.Behind {
 			return "a look before there is anything to see"
 		}
 	case Discard:
@@ -252,7 +265,7 @@ func breach(c Case) string {
 		if c.Forced {
 			break // by its controller, and nothing else is asked
 		}
-		if replaces(c.Claim) && (c.Claim.EmptiedAt == nil || len(c.Claim.Volumes) > 0 && !c.Heard.Discarded) {
+		if replaces(c.Claim) && !bare && (c.Claim.EmptiedAt == nil || len(c.Claim.Volumes) > 0 && !c.Heard.Discarded) {
 			return "a pod goes before its volumes"
 		}
 		if !looked {

@@ -34,6 +34,13 @@ func (w *world) judge(pod *corev1.Pod) {
 	if away > max(1, w.mayBeAway) && !w.broken[pod.Labels[revision]] {
 		w.accuse("%d pods away after %s", away, pod.Name)
 	}
+	if w.bare[pod.UID] && w.disks != nil {
+		// Nobody in it could empty or prepare it, and it keeps its volume.
+		if w.disks.lost[w.disks.of[pod.UID]] {
+			w.accuse("the volume of %s was deleted, which nobody could empty", pod.Name)
+		}
+		return
+	}
 	if w.disks != nil {
 		w.disks.judge(pod)
 	}

@@ -68,6 +68,8 @@ type world struct {
 
 	// bare are the pods that have no agent yet, by UID, while others have.
 	bare map[types.UID]bool
+	// bareNext: the next pod comes without one.
+	bareNext bool
 	// agentless: no pod has an agent any more.
 	agentless bool
 	// plain: the database asks for no credentials.
@@ -119,9 +121,11 @@ func (w *world) create(pod, rev string, live bool) {
 		object.Labels[v1alpha1.LabelGuard] = w.guard
 	}
 	w.mu.Lock()
-	if w.agentless {
+	bare := w.bareNext
+	if w.agentless || bare {
 		object.Spec.InitContainers = nil
 	}
+	w.bareNext = false
 	w.mu.Unlock()
 	if w.disks != nil {
 		w.disks.attach(object)
@@ -134,6 +138,9 @@ func (w *world) create(pod, rev string, live bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.live[made.UID] = live
+	if bare {
+		w.bare = map[types.UID]bool{made.UID: true}
+	}
 	if w.disks != nil {
 		w.disks.use(made)
 	}

@@ -42,10 +42,10 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	case !c.Agent && (restarts(c.action) || c.action == Replace && !c.leaves) && d.asksToAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
 			d.approve(ApprovedAdopt))
-	case c.reason == ReasonAdopt && !c.Since.IsZero() && c.Since.Add(adoptAgain).After(d.x.now):
+	case c.reason == ReasonAdopt && !c.Since.IsZero() && c.Since.Add(AdoptAgain).After(d.x.now):
 		return found("it has come without an agent, and is not restarted for one again so soon",
 			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or wait").
-			until(c.Since.Add(adoptAgain))
+			until(c.Since.Add(AdoptAgain))
 	case u.ApproveLeader && c.last && !d.approved(ApprovedLeader, c.pool.Revision):
 		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person", rolesText(c.report)),
 			d.approve(ApprovedLeader))
@@ -53,9 +53,9 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	return nil
 }
 
-// adoptAgain is how long a pod must have run without an agent before it is
+// AdoptAgain is how long a pod must have run without an agent before it is
 // restarted for nothing else: one that has just come would come without again.
-const adoptAgain = 5 * time.Minute
+const AdoptAgain = 5 * time.Minute
 
 // approve is the command with which a person consents.
 func (d *decision) approve(what Approved) string {

@@ -24,9 +24,9 @@ func TestNoticed(t *testing.T) {
 	require.False(t, p.noticed(oracle.Break{Invariant: "L1"}))
 }
 
-// Every bug has a name of its own, and only invariants that there are; every
-// invariant is one by which some bug may be noticed, and every seed is one of a bug.
-func TestBugsAndTheirSeeds(t *testing.T) {
+// Every bug has a name of its own, a seed that finds it, and only invariants that there are;
+// every invariant is one by which some bug may be noticed, and every seed is one of a bug.
+func TestEveryBugHasItsSeed(t *testing.T) {
 	all, err := allPrey()
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(all), 60)
@@ -35,6 +35,7 @@ func TestBugsAndTheirSeeds(t *testing.T) {
 	names, may := map[string]bool{}, map[string]bool{}
 	for _, p := range all {
 		require.False(t, names[p.name], "two bugs are named %s", p.name)
+		require.Positive(t, seeds[p.name], "no seed is known to find: %s", p.name)
 		names[p.name] = true
 		for _, invariant := range strings.Fields(p.finds) {
 			may[invariant] = true
