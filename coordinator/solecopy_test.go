@@ -76,7 +76,17 @@ func TestTheOnlyCopyIsNotForgotten(t *testing.T) {
 				db.roll("v2")
 				time.Sleep(2 * time.Minute)
 				require.NotContains(t, w.gone(), "search-2 v1", "with it the only copy of logs/1 is lost")
-				require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Pod == "search-2" && h.Rule == policy.SoleCopy }), db.status().Holds)
+				held := func() bool {
+					return slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Pod == "search-2" && h.Rule == policy.SoleCopy })
+				}
+				for range 60 { // what holds for a moment is told first
+					if held() {
+						break
+					}
+					time.Sleep(time.Second)
+				}
+				require.True(t, held(), db.status().Holds)
+				require.NotContains(t, w.gone(), "search-2 v1")
 			})
 		})
 	}
