@@ -46,7 +46,7 @@ func (s *session) lead(ctx context.Context) error {
 	facts := engineFacts(s.newest.Spec.Engine)
 	s.actor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
-		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, key: s.key, clusterUID: s.uid},
+		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, reach: s.options.Reach, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
 		EvacuatesOthers: facts.EvacuatesOthers, OwnAgentOnly: facts.OwnAgentOnly,
 		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,

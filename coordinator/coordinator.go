@@ -14,7 +14,9 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 // Key names a DatabaseCluster.
@@ -67,6 +69,9 @@ type Options struct {
 	// Authorities is closed when the certificate authorities change after the
 	// call. Default: they do not.
 	Authorities func() <-chan struct{}
+	// Reach opens the database of the pod that has an address, over the pod network, for what
+	// must be done while no pod has an agent. Default: as anybody could, without credentials.
+	Reach func(ctx context.Context, spec policy.Spec, ip string) (engines.Engine, error)
 	// Guard has Kubernetes refuse that others remove pods. It must not be running
 	// yet. Default: nothing is guarded.
 	Guard Guard
@@ -93,6 +98,11 @@ func (o *Options) validate() error {
 	}
 	if o.Authorities == nil {
 		o.Authorities = func() <-chan struct{} { return nil }
+	}
+	if o.Reach == nil {
+		o.Reach = func(_ context.Context, spec policy.Spec, ip string) (engines.Engine, error) {
+			return plainAdapter(spec, ip)
+		}
 	}
 	if o.MaxRestarts < 0 {
 		return errors.New("coordinator: MaxRestarts is negative: 0 for no limit, or how many is wanted")

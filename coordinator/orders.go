@@ -12,6 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -30,6 +31,7 @@ func poolsOf(pools []kube.Pool) []act.Pool {
 type orders struct {
 	agents     *agents.Agents
 	cache      Cache
+	reach      func(ctx context.Context, spec policy.Spec, ip string) (engines.Engine, error)
 	key        Key
 	clusterUID string
 }

@@ -20,7 +20,7 @@ var errNotUnaided = errors.New("the database asks for credentials or TLS, which 
 // life of a database and only where that takes no credentials. Agents do all
 // that comes after.
 func (o orders) Unaided(ctx context.Context, pod act.Target, order act.Order) (act.Progress, error) {
-	engine, _, err := o.unaided(pod)
+	engine, _, err := o.unaided(ctx, pod)
 	if err != nil {
 		return act.Progress{}, err
 	}
@@ -40,7 +40,7 @@ var errNotRestoredUnaided = errors.New("no pod has an agent, and the coordinator
 // RestoreUnaided puts a setting of the whole database back while no agent is there that
 // could, over the pod network, where that takes no credentials.
 func (o orders) RestoreUnaided(ctx context.Context, pod act.Target, shared act.Shared, notAfter time.Time) (bool, error) {
-	engine, spec, err := o.unaided(pod)
+	engine, spec, err := o.unaided(ctx, pod)
 	if errors.Is(err, errNotUnaided) {
 		return false, errNotRestoredUnaided
 	}
@@ -57,7 +57,7 @@ func (o orders) RestoreUnaided(ctx context.Context, pod act.Target, shared act.S
 }
 
 // unaided reaches a pod's own database over the pod network, as anybody could.
-func (o orders) unaided(pod act.Target) (engines.Engine, policy.Spec, error) {
+func (o orders) unaided(ctx context.Context, pod act.Target) (engines.Engine, policy.Spec, error) {
 	objects, ok := o.cache.Cluster(o.key)
 	if !ok {
 		return nil, policy.Spec{}, fmt.Errorf("%s is not known", o.key)
@@ -66,7 +66,7 @@ func (o orders) unaided(pod act.Target) (engines.Engine, policy.Spec, error) {
 	if ip == "" {
 		return nil, policy.Spec{}, fmt.Errorf("%s has no address", pod.Pod)
 	}
-	engine, err := plainAdapter(objects.Cluster.Spec, ip)
+	engine, err := o.reach(ctx, objects.Cluster.Spec, ip)
 	return engine, objects.Cluster.Spec, err
 }
 

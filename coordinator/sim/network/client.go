@@ -61,7 +61,7 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 		if shared.Wait(answered); !first {
 			return
 		}
-		h.carry(c.process, c.pod, func() {
+		h.Carry(c.process, c.pod, func() {
 			a := h.agents[c.ip]
 			if a == nil || a.service == nil || a.Stuck {
 				return
@@ -78,7 +78,7 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 					if what != "fresh" && what != "report" {
 						h.loop.Log(c.process, "%s of %s: %s", what, c.pod, outcome(response, err))
 					}
-					h.carry(c.pod, c.process, func() {
+					h.Carry(c.pod, c.process, func() {
 						if r, ok := any(response).(*rollcallv1.Report); ok && err == nil {
 							h.told(c.process, a, r)
 						}

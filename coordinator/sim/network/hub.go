@@ -129,8 +129,8 @@ func (h *Hub) StopHook(a *Agent, grace time.Duration, done func(line string)) {
 	}()
 }
 
-// carry has deliver called after a journey, if there is a way.
-func (h *Hub) carry(from, to string, deliver func()) {
+// Carry has deliver called after a journey, if there is a way.
+func (h *Hub) Carry(from, to string, deliver func()) {
 	if h.Blocked(from, to) {
 		return
 	}

@@ -55,7 +55,7 @@ func (s *stream[T]) open(serve func(*Agent, grpc.ServerStreamingServer[T]) error
 
 func (s *stream[T]) begin(serve func(*Agent, grpc.ServerStreamingServer[T]) error) {
 	h := s.c.hub
-	h.carry(s.c.process, s.c.pod, func() {
+	h.Carry(s.c.process, s.c.pod, func() {
 		a := h.agents[s.c.ip]
 		switch {
 		case a == nil || a.service == nil:
@@ -66,7 +66,7 @@ func (s *stream[T]) begin(serve func(*Agent, grpc.ServerStreamingServer[T]) erro
 		}
 		ctx, cancel := context.WithCancel(a.ctx)
 		stop := context.AfterFunc(s.ctx, func() {
-			h.loop.Ask(s.key+" cancelled", func() { h.carry(s.c.process, s.c.pod, cancel) })
+			h.loop.Ask(s.key+" cancelled", func() { h.Carry(s.c.process, s.c.pod, cancel) })
 		})
 		go func() {
 			err := serve(a, &server[T]{stream: s, ctx: ctx, agent: a})

@@ -49,6 +49,7 @@ func (w *world) lead(behind int) *process {
 	}
 	c, err := coordinator.New(coordinator.Options{
 		Kubernetes: client.Kubernetes(), Clusters: client.Clusters(), Cache: cache, Agents: hold, Board: p.board, Guard: guarding{w},
+		Reach: p.reach,
 		NewID: p.newID, Logger: quiet,
 	})
 	if err != nil {

@@ -237,6 +237,16 @@ func TestCopiesThatWereScaledAwayWaitForAPerson(t *testing.T) {
 	}
 }
 
+// All pods have come without agents, and a person must say whether one may go: the coordinator itself
+// puts the setting of the whole database back.
+func TestASettingIsPutBackWithoutAgents(t *testing.T) {
+	r, err := Seed(114933, Options{})
+	require.NoError(t, err)
+	require.Empty(t, r.Breaks)
+	require.Equal(t, "db-4", r.Stuck)
+	require.Contains(t, string(r.Log), "c1       asks the database of")
+}
+
 // A person has switched its rank off for a pod.
 func TestWhoNeedNotWaitForLowerRanks(t *testing.T) {
 	r, err := Seed(12100, Options{})

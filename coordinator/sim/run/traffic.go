@@ -1,8 +1,16 @@
 package run
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
+	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -65,6 +73,40 @@ func (w *world) Carry(user, _ string, serve, back func()) {
 		}
 		w.loop.In(w.loop.Between(200*time.Microsecond, w.scenario.Trip)+w.slow("api", user), back)
 	})
+}
+
+// reach is the way of a process to the database of the pod that has an address, which asks
+// for no credentials. Without a pod there, or a way, nothing is answered.
+func (p *process) reach(ctx context.Context, _ policy.Spec, ip string) (engines.Engine, error) {
+	w, key := p.w, p.name+" reaches "+ip
+	var shared *clock.Served[engines.Engine]
+	err := w.loop.Call(ctx, key, func(answered func()) {
+		var first bool
+		shared, first = clock.Twin[engines.Engine](w.loop, key)
+		if shared.Wait(answered); !first {
+			return
+		}
+		pods := w.pods()
+		at := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Status.PodIP == ip })
+		if at < 0 {
+			return
+		}
+		pod := pods[at].Name
+		w.loop.Log(p.name, "asks the database of %s itself", pod)
+		w.hub.Carry(p.name, pod, func() {
+			w.hub.Carry(pod, p.name, func() {
+				shared.Response = w.db.Engine(pod)
+				if !w.db.Up(pod) {
+					shared.Err = errors.New("connection refused")
+				}
+				shared.Tell()
+			})
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return shared.Response, shared.Err
 }
 
 // tamper sends reports twice, and old ones again.
