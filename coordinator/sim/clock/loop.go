@@ -39,6 +39,7 @@ type Loop struct {
 	counted uint64
 	stopped bool
 	log     []byte
+	course  uint64
 	twins   map[string]any
 	twinsAt time.Duration
 
@@ -143,6 +144,7 @@ func (l *Loop) Run() {
 			continue
 		}
 		e := l.events.pop()
+		l.course = (l.course ^ uint64(e.at)) * 0x100000001b3
 		l.begin("")
 		e.do()
 		l.after()
@@ -189,6 +191,9 @@ func (l *Loop) Log(who, format string, args ...any) {
 
 // Text is the log so far.
 func (l *Loop) Text() []byte { return l.log }
+
+// Course is a digest of when all events were: most of them are in no log.
+func (l *Loop) Course() uint64 { return l.course }
 
 type event struct {
 	at    time.Duration
