@@ -241,7 +241,11 @@ func (a *Agents) hold(c *cluster) {
 		speaks[t.UID] = true
 	}
 	for uid, g := range c.agents {
+		handed := func() {}
 		if g.stopReports != nil && (!c.following.Reports || g.allGroups != c.following.AllGroups) {
+			if c.following.Reports {
+				handed = sync.OnceFunc(a.use(&g.line)) // the stream that follows gets its connection
+			}
 			g.stopReports()
 			g.stopReports = nil
 			delete(g.problems, reports)
@@ -252,7 +256,7 @@ func (a *Agents) hold(c *cluster) {
 		if g.stopReports == nil && c.following.Reports {
 			all := c.following.AllGroups
 			g.allGroups = all
-			g.stopReports = a.start(func(ctx context.Context) { a.followReports(ctx, g, all) })
+			g.stopReports = a.start(func(ctx context.Context) { a.followReports(ctx, g, all, handed) })
 		}
 		if g.stopRoster != nil && !speaks[uid] {
 			g.stopRoster()

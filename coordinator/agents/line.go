@@ -57,14 +57,19 @@ func (a *Agents) borrowLocked(g *agent) (client rollcallv1.AgentServiceClient, d
 			return nil, nil, fmt.Errorf("agent of %s/%s at %s: %w", g.cluster.key.Namespace, g.target.Pod, g.target.IP, err)
 		}
 	}
+	return l.client, a.use(l), nil
+}
+
+// use keeps a line open until done is called. mu is held.
+func (a *Agents) use(l *line) (done func()) {
 	l.users++
-	return l.client, func() {
+	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if l.users--; l.users == 0 {
 			l.close()
 		}
-	}, nil
+	}
 }
 
 // close ends what is under way, too. mu is held.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/test/bufconn"
@@ -49,6 +51,28 @@ func TestOnlyWhoIsTalkedToHasAConnection(t *testing.T) {
 	_, err := h.Fresh(t.Context(), search, "u5")
 	require.NoError(t, err, "and an order opens one")
 	eventually(t, func() bool { return h.open(search) == 2 })
+}
+
+// Nor is it made anew when the agents are to tell of all groups, or no longer.
+func TestConnectionsStayWhenMoreIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dials atomic.Int64
+		h := start(t, func(o *Options) {
+			dial := o.Dial
+			o.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+				dials.Add(1)
+				return dial(ctx, address)
+			}
+		})
+		targets := following(h.many(6)...)
+		for range 10 {
+			h.Follow(search, targets)
+			time.Sleep(time.Second)
+			require.Len(t, h.State(search).Reports, 6)
+			targets.AllGroups = !targets.AllGroups
+		}
+		require.EqualValues(t, 6, dials.Load())
+	})
 }
 
 // Thousands of agents may have to be reached at once.

@@ -19,12 +19,14 @@ const (
 	rosters = "rosters"
 )
 
-// followReports keeps a report stream open until ctx ends.
-func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool) {
+// followReports keeps a report stream open until ctx ends. It calls handed when it has
+// the connection.
+func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool, handed func()) {
 	a.keep(ctx, g, reports, func(ctx context.Context, alive func()) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		client, done, err := a.borrow(g)
+		handed()
 		if err != nil {
 			return err
 		}

@@ -39,6 +39,7 @@ type Loop struct {
 	counted uint64
 	stopped bool
 	log     []byte
+	course  uint64
 	twins   map[string]any
 	twinsAt time.Duration
 
@@ -104,10 +105,16 @@ func (l *Loop) Ask(key string, do func()) {
 }
 
 // Call is for goroutines of the code under test: it asks the loop to begin
-// something and waits until that is answered, or ctx ends.
+// something and waits until that is answered, or ctx ends. What is asked for at the
+// instant at which ctx ends was never asked: whether a goroutine has heard of the end by
+// then is nobody's choice.
 func (l *Loop) Call(ctx context.Context, key string, begin func(answer func())) error {
 	done := make(chan struct{})
-	l.Ask(key, func() { begin(func() { close(done) }) })
+	l.Ask(key, func() {
+		if ctx.Err() == nil {
+			begin(func() { close(done) })
+		}
+	})
 	select {
 	case <-done:
 		return nil
@@ -137,6 +144,7 @@ func (l *Loop) Run() {
 			continue
 		}
 		e := l.events.pop()
+		l.course = (l.course ^ uint64(e.at)) * 0x100000001b3
 		l.begin("")
 		e.do()
 		l.after()
@@ -183,6 +191,9 @@ func (l *Loop) Log(who, format string, args ...any) {
 
 // Text is the log so far.
 func (l *Loop) Text() []byte { return l.log }
+
+// Course is a digest of when all events were: most of them are in no log.
+func (l *Loop) Course() uint64 { return l.course }
 
 type event struct {
 	at    time.Duration

@@ -35,6 +35,8 @@ type Engine struct {
 	node    string
 	answers Answers
 	stale   *engines.Observation
+	// gaveUp is when somebody last gave up waiting for an answer.
+	gaveUp time.Time
 }
 
 var _ engines.Sharer = (*Engine)(nil)
@@ -63,7 +65,7 @@ var errBroken = errors.New("500 internal server error")
 // enter waits for the answer of a member, which takes a moment where it changes something.
 func (e *Engine) enter(ctx context.Context, what string, slow bool) error {
 	e.d.mu.Lock()
-	answers := e.answers
+	answers, gaveUp := e.answers, e.gaveUp
 	if e.d.nodes[e.node].frozen {
 		answers = Hung
 	}
@@ -71,9 +73,16 @@ func (e *Engine) enter(ctx context.Context, what string, slow bool) error {
 	switch answers {
 	case Hung:
 		<-ctx.Done()
+		e.d.mu.Lock()
+		defer e.d.mu.Unlock()
+		e.gaveUp = time.Now()
 		return ctx.Err()
 	case Broken:
 		return errBroken
+	}
+	// Who has given up asks again at once: that there was no answer is told before there is one.
+	if time.Now().Equal(gaveUp) {
+		time.Sleep(time.Microsecond)
 	}
 	if !slow {
 		return ctx.Err()

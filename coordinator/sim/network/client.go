@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,7 +18,7 @@ import (
 // Connect makes what a process uses instead of gRPC; see agents.Options.
 func (h *Hub) Connect(process string) func(agents.Key, agents.Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
 	return func(_ agents.Key, to agents.Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
-		c := &client{hub: h, process: process, pod: to.Pod, ip: to.IP, number: map[string]int{}}
+		c := &client{hub: h, process: process, pod: to.Pod, ip: to.IP}
 		return c, c, nil
 	}
 }
@@ -29,20 +28,9 @@ type client struct {
 	rollcallv1.AgentServiceClient
 	hub              *Hub
 	process, pod, ip string
-
-	mu     sync.Mutex
-	number map[string]int
 }
 
 func (c *client) Close() error { return nil }
-
-// next numbers the streams of a kind.
-func (c *client) next(what string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.number[what]++
-	return c.number[what]
-}
 
 // unary carries a request to the agent and its answer back. Without an agent it
 // waits for one, as gRPC does when it is told to, until ctx ends.

@@ -25,6 +25,8 @@ type Hub struct {
 	loop   *clock.Loop
 	agents map[string]*Agent // by IP
 	gossip *Gossip
+	// streams counts those of a kind that a process has opened to an address.
+	streams map[string]int
 	// ConfigDir is what all agents read.
 	ConfigDir string
 
@@ -45,7 +47,7 @@ type Hub struct {
 // New makes a hub without agents.
 func New(loop *clock.Loop, configDir string) *Hub {
 	h := &Hub{
-		loop: loop, agents: map[string]*Agent{}, ConfigDir: configDir, Seen: map[string]map[string]time.Time{},
+		loop: loop, agents: map[string]*Agent{}, streams: map[string]int{}, ConfigDir: configDir, Seen: map[string]map[string]time.Time{},
 		Blocked: func(string, string) bool { return false }, Slow: func(string, string) time.Duration { return 0 },
 		Misread: func(r *rollcallv1.Report) *rollcallv1.Report { return r },
 		Tamper:  func(_, _ string, r *rollcallv1.Report) []*rollcallv1.Report { return []*rollcallv1.Report{r} },

@@ -41,14 +41,17 @@ func newStream[T any](ctx context.Context, c *client, what string, request proto
 
 // open has the agent serve the stream. Which of two that begin at one instant is the
 // first is nobody's choice, so they are numbered in the order of what they ask for, and
-// one that has ended by then was never there.
+// one that has ended by then was never there. Nor is it anybody's choice whether one that
+// follows another has its connection or a new one: both are counted alike.
 func (s *stream[T]) open(serve func(*Agent, grpc.ServerStreamingServer[T]) error) {
 	h := s.c.hub
-	h.loop.Ask(s.name+clock.Apart+s.asked, func() {
+	h.loop.Ask(s.name+clock.Apart+s.c.ip+s.asked, func() {
 		if s.ctx.Err() != nil {
 			return
 		}
-		s.key = fmt.Sprintf("%s %d", s.name, s.c.next(s.name))
+		kind := s.name + " " + s.c.ip
+		h.streams[kind]++
+		s.key = fmt.Sprintf("%s %d", s.name, h.streams[kind])
 		h.loop.Ask(s.key, func() { s.begin(serve) })
 	})
 }

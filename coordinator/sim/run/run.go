@@ -4,6 +4,7 @@
 package run
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -73,6 +74,8 @@ type Result struct {
 	// Hits are the classes of faults that took effect.
 	Hits map[Class]bool
 	Log  []byte
+	// Course is a digest of when all events were, also those that are not in the log.
+	Course uint64
 	// Took is virtual time, Removals how many pods went by Rollcall's hand.
 	Took     time.Duration
 	Removals int
@@ -85,6 +88,9 @@ type Result struct {
 	// Tally is kept of runs that are Watched.
 	Tally Tally
 }
+
+// Same tells whether two runs went alike in all that happened.
+func (r Result) Same(o Result) bool { return r.Course == o.Course && bytes.Equal(r.Log, o.Log) }
 
 // Sum of the log.
 func (r Result) Sum() string { return fmt.Sprintf("%x", sha256.Sum256(r.Log))[:16] }
@@ -147,6 +153,7 @@ func play(s Scenario, with Options, o *Observer) (Result, error) {
 		w.observe(o)
 		result.Took = w.play()
 		result.Breaks, result.Log, result.Removals = w.oracle.Breaks, w.loop.Text(), w.oracle.Removals
+		result.Course = w.loop.Course()
 		result.Handovers, result.Discards = w.db.Handovers(), w.oracle.Discards
 		result.Hits, result.Tally, result.Stuck = w.hits, w.tally, w.oracle.Stuck
 	})

@@ -30,7 +30,7 @@ func main() {
 	replace := flag.Bool("replace", false, "databases whose pods are replaced, on volumes of their own")
 	worlds := flag.String("worlds", "all", "all, or old: those that were drawn first, as -wide, -primary and -replace do")
 	fault := flag.String("fault", "", "only faults of the class whose name begins so")
-	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the logs")
+	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the runs")
 	only := flag.String("only", "", "bugs whose name contains this")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
 	inside := flag.Bool("infested", false, "this build has the bugs in its sources")
@@ -101,7 +101,7 @@ func timeline(seed uint64, o run.Options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s%d pods went by Rollcall's hand in %s; log %s\n", r.Log, r.Removals, r.Took.Round(time.Millisecond), r.Sum())
+	fmt.Printf("%s%d pods went by Rollcall's hand in %s; log %s, course %x\n", r.Log, r.Removals, r.Took.Round(time.Millisecond), r.Sum(), r.Course)
 	if len(r.Breaks) > 0 {
 		return fmt.Errorf("seed %d: %s", seed, r.Breaks[0])
 	}
@@ -139,7 +139,7 @@ func all(from, seeds, twice uint64, o run.Options) error {
 				if err == nil && seed < from+twice {
 					var again run.Result
 					again, err = run.Seed(seed, o)
-					same = again.Sum() == r.Sum()
+					same = again.Same(r)
 				}
 				mu.Lock()
 				if err != nil {
@@ -149,7 +149,7 @@ func all(from, seeds, twice uint64, o run.Options) error {
 					alike++
 				}
 				if !same {
-					broken = append(broken, fmt.Sprintf("seed %d: two logs", seed))
+					broken = append(broken, fmt.Sprintf("seed %d: two runs that differ", seed))
 				}
 				for class := range r.Hits {
 					hits[string(class)]++
@@ -176,7 +176,7 @@ func all(from, seeds, twice uint64, o run.Options) error {
 	fmt.Printf("%d seeds, %d pods went by Rollcall's hand, %s of virtual time in %s\n",
 		seeds, removals, virtual.Round(time.Second), time.Since(began).Round(time.Second/10))
 	if twice = min(twice, seeds); twice > 0 {
-		fmt.Printf("same log %d of %d\n", alike, twice)
+		fmt.Printf("same run %d of %d\n", alike, twice)
 	}
 	var list map[uint64]string
 	if isDefault(o) {
