@@ -32,8 +32,9 @@ const (
 var errBehind = errors.New("the cache is behind")
 
 // stillThere asks the API server itself for what could have gone since the snapshot. That
-// is one request for the StatefulSets and one for the pods of each of them.
-func (a *Actor) stillThere(ctx context.Context, at Situation) error {
+// is one request for the StatefulSets and one for the pods of each of them. going is the
+// pod that is to be freed or removed, if it is one.
+func (a *Actor) stillThere(ctx context.Context, at Situation, going string) error {
 	if err := a.sets.stillAs(ctx, a.options.Name, at); err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (a *Actor) stillThere(ctx context.Context, at Situation) error {
 	}
 	for i := range at.Snapshot.Pods {
 		p := &at.Snapshot.Pods[i]
-		if p.Phase == policy.Missing || p.Phase == policy.Terminating || there[p.UID] || charged(at, p.UID) || at.pool(p.Pool) == nil {
+		if p.Phase == policy.Missing || p.Phase == policy.Terminating || there[p.UID] || charged(at.Snapshot, p.UID, going) || at.pool(p.Pool) == nil {
 			continue
 		}
 		return fmt.Errorf("%w: %s is gone or being deleted, and that is not shown yet", errBehind, p.Name)
@@ -53,9 +54,12 @@ func (a *Actor) stillThere(ctx context.Context, at Situation) error {
 	return nil
 }
 
-// charged: the pod has a claim, and so counts as away anyhow.
-func charged(at Situation, uid string) bool {
-	return slices.ContainsFunc(at.Cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == uid })
+// charged: the pod has a claim, and so counts as away anyhow. One that the hold line frees only after
+// the pod that goes does not.
+func charged(s policy.Snapshot, uid, going string) bool {
+	claims := s.Cluster.Status.Claims
+	its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == uid })
+	return its >= 0 && !slices.ContainsFunc(ahead(s, claims[its]), func(p policy.Pod) bool { return p.Name == going })
 }
 
 // standing adds the UIDs of the pods that nobody has deleted.

@@ -135,7 +135,7 @@ func (a *Actor) drawLine(ctx context.Context, at Situation, to policy.Line) (*Se
 		return nil, fmt.Errorf("%w: its current revision is %s", errSetChanged, set.Current)
 	}
 	if to.Partition < pool.Partition { // a pod that has gone since came back on the old revision
-		if err := a.stillThere(ctx, at); err != nil {
+		if err := a.stillThere(ctx, at, ""); err != nil {
 			return nil, err
 		}
 	}

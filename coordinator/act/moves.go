@@ -220,7 +220,7 @@ func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim,
 		return Seen{}, err
 	}
 	if wide && seen.Guard == v1alpha1.GuardClosed && !forced(at.Snapshot, claim) {
-		if err := a.stillThere(ctx, at); err != nil {
+		if err := a.stillThere(ctx, at, claim.Pod); err != nil {
 			return Seen{}, err
 		}
 	}
@@ -237,7 +237,7 @@ func (a *Actor) let(ctx context.Context, at Situation, claim policy.Claim, opene
 	defer cancel()
 	var drawn *SeenSet
 	var err error
-	if err = a.stillThere(ctx, at); err != nil {
+	if err = a.stillThere(ctx, at, claim.Pod); err != nil {
 		// Nothing is taken away.
 	} else if pool := poolOf(at.Snapshot, claim.Pod); rolls(pool) {
 		drawn, err = a.release(ctx, at, claim, opened)

@@ -20,6 +20,9 @@ func (g generator) Broken() string { return g.broken }
 // Snapshot that is drawn.
 func (g *generator) Snapshot() Snapshot { return g.snapshot() }
 
+// ClaimedByLine claims what goes by the hold line, several at once.
+func (g generator) ClaimedByLine(s *Snapshot) []Claim { return g.claimedByLine(s) }
+
 // Snapshots is on how many the properties are tried.
 func Snapshots() int { return *snapshots }
 

@@ -35,6 +35,32 @@ func (g generator) lastOnLines(s *Snapshot) {
 	}
 }
 
+// claimedByLine makes the snapshot one whose pools are driven by the line, with room for several pods at once
+// and copies that recover, and answers the claims of what goes.
+func (g generator) claimedByLine(s *Snapshot) []Claim {
+	g.partitions(s)
+	three := Count(3)
+	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &three, &three
+	for i := range s.Groups {
+		if m := s.Groups[i].Members; len(m) > 0 && g.rarely(3) {
+			m[g.IntN(len(m))].State = pick(g, Recovering, UnknownState)
+		}
+	}
+	return claimsOf(Decide(*s))
+}
+
+// claimsOf are the claims of a plan's steps, prepared.
+func claimsOf(p Plan) []Claim {
+	var all []Claim
+	for _, step := range p.Steps {
+		all = append(all, Claim{
+			ID: "of " + step.Pod, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason,
+			Prepare: step.Prepare, Phase: PhasePrepared, From: "v1", To: "v2",
+		})
+	}
+	return all
+}
+
 func (g generator) replacements(s *Snapshot) {
 	r := &s.Cluster.Spec.Replacement
 	r.Enabled = !g.rarely(4)

@@ -215,6 +215,29 @@ func (d *decision) waitsFor(o *pod, c *candidate) bool {
 	return c.frees() || c.onLine() && d.freed[o.at]
 }
 
+// withoutWhoWaits are the claims but for those on pods that can go only after a claimed one, because of the
+// line, and are asked again when it has gone. Else neither it nor they might ever go.
+func (d *decision) withoutWhoWaits(claimed string) []Claim {
+	claims := d.x.s.Cluster.Status.Claims
+	at := slices.IndexFunc(d.order, func(c candidate) bool { return c.Name == claimed })
+	if at < 0 || d.x.outage() {
+		return claims
+	}
+	var left []Claim
+	for _, claim := range claims {
+		if o, known := d.x.byName[claim.Pod]; !known || !d.standsBehind(&d.x.pods[o], &d.order[at]) {
+			left = append(left, claim)
+		}
+	}
+	return left
+}
+
+// standsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.
+func (d *decision) standsBehind(o *pod, c *candidate) bool {
+	return o.claim != nil && o.claim.Action == LowerPartition && o.Phase != Terminating && d.waitsFor(o, c) &&
+		!(d.x.guards && c.Guard == GuardClosed)
+}
+
 // rankByLine: a pod that the line frees only after others goes with their rank. Of a lower
 // one, which a pod has of which nothing is known, too, it would hold up for whom it waits.
 func (p *pod) rankByLine(above *int) {

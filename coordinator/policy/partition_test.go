@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,4 +207,115 @@ func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 			require.Empty(t, Decide(s).Lines)
 		})
 	}
+}
+
+// TestRecheckCountsOnWhoStandsBehind: a pod of which a copy recovers, and one below that was claimed
+// with it, would hold each other for ever.
+func TestRecheckCountsOnWhoStandsBehind(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Snapshot)
+		held   bool
+	}{
+		"it waits, and serves":     {func(*Snapshot) {}, false},
+		"the own state is unknown": {func(s *Snapshot) { s.Groups[0].Members[3].State = UnknownState }, false},
+		"it has gone after all":    {func(s *Snapshot) { s.Pods[2].Phase = Terminating }, true},
+		"it is not settled":        {func(s *Snapshot) { s.Pods[2].Report.Settled = false }, true},
+		"its copy recovers, too":   {func(s *Snapshot) { s.Groups[0].Members[2].State = Recovering }, true},
+		"it is up to date":         {func(s *Snapshot) { s.Pods[2].Revision = "v2" }, true},
+		"it is to be replaced":     {func(s *Snapshot) { s.Cluster.Status.Claims[1].Action = Replace }, true},
+		"another is missing":       {func(s *Snapshot) { s.Groups[0].Members[1].State = Down }, true},
+		"another's pod is unknown": {func(s *Snapshot) { s.Groups[0].Members[1].Pod = "solr-7" }, true},
+		"the guard lets it pass": {func(s *Snapshot) {
+			s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing, s.Pods[3].Guard = GuardEnforce, true, GuardClosed
+		}, true},
+		"the guard is open": {func(s *Snapshot) {
+			s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing, s.Pods[3].Guard = GuardEnforce, true, GuardOpen
+		}, false},
+		"all in domains": {func(s *Snapshot) { inDomains(s, "a", "b", "c", "d") }, false},
+		"half of a domain is missing": {func(s *Snapshot) {
+			inDomains(s, "a", "b", "b", "d")
+			s.Groups[0].Members[1].State = Down
+		}, true},
+		"half of the own domain is missing": {func(s *Snapshot) {
+			inDomains(s, "a", "b", "c", "b")
+			s.Groups[0].Members[1].State = Down
+		}, false},
+		"half of a role's domain is missing": {func(s *Snapshot) {
+			inDomains(s, "a", "b", "b", "d")
+			one := int32(1)
+			s.Groups[0].Kind, s.Groups[0].MinAvailable = Role, &one
+			s.Groups[0].Members[1].State = Down
+		}, false},
+		"half of the own domain of a role is missing": {func(s *Snapshot) {
+			inDomains(s, "a", "b", "c", "b")
+			one := int32(1)
+			s.Groups[0].Kind, s.Groups[0].MinAvailable = Role, &one
+			s.Groups[0].Members[1].State = Down
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scripted(t, "partition_catching_up")
+			require.Equal(t, map[string]int32{"solr-3": 3, "solr-2": 2}, targets(Decide(s)))
+			s.Cluster.Status.Claims = claimsOf(Decide(s))
+			c.change(&s)
+			step, hold := Recheck(s, "solr-3")
+			if c.held {
+				require.Nil(t, step)
+				require.Equal(t, CatchingUp, hold.Rule, hold.Reason)
+				return
+			}
+			require.Nil(t, hold)
+			require.Equal(t, LowerPartition, step.Action)
+		})
+	}
+}
+
+// inDomains puts the members of the first group into domains.
+func inDomains(s *Snapshot, domains ...string) {
+	for i := range domains {
+		s.Groups[0].Members[i].Domain = domains[i]
+	}
+}
+
+// TestWhoStandsBehindHoldsNobody: of those that one plan takes by a line, each passes at the
+// barrier as well beside the claims of those below it, which can go only after it.
+func TestWhoStandsBehindHoldsNobody(t *testing.T) {
+	together, recovering := 0, 0
+	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+		if g.broken != "" {
+			return
+		}
+		claims, before := g.claimedByLine(&s), s.Cluster.Status.Claims
+		for i, first := range claims {
+			s.Cluster.Status.Claims = slices.Concat(before, claims[:i+1])
+			if _, hold := Recheck(s, first.Pod); hold != nil || first.Action != LowerPartition {
+				continue
+			}
+			n := len(s.Cluster.Status.Claims)
+			for _, later := range claims[i+1:] {
+				o, p := podOf(s, later.Pod), podOf(s, first.Pod)
+				if later.Action == LowerPartition && o.Pool == p.Pool && o.Ordinal < p.Ordinal {
+					s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, later)
+				}
+			}
+			if len(s.Cluster.Status.Claims) == n {
+				continue
+			}
+			kept := s.Cluster.Spec.Guard == GuardEnforce && s.Cluster.GuardEnforcing && podOf(s, first.Pod).Guard == GuardClosed
+			if kept {
+				continue // these need not wait for it
+			}
+			_, hold := Recheck(s, first.Pod)
+			require.Nil(t, hold, "%s beside %d below it", first.Pod, len(s.Cluster.Status.Claims)-n)
+			together++
+			for _, group := range s.Groups {
+				recovering += count(slices.ContainsFunc(group.Members, func(m Member) bool {
+					return m.Pod == first.Pod && !isAvailable(m.State) && m.State != Down
+				}))
+			}
+		}
+	})
+	t.Logf("%d, with %d copies that recover or may", together, recovering)
+	require.Greater(t, together, *snapshots/100)
+	require.Positive(t, recovering)
 }

@@ -7,7 +7,8 @@ import (
 
 // Recheck decides again for one claimed pod alone, after its prepare and on a
 // snapshot made after it: may it still go? Its own claim counts neither as
-// away nor as claimed; everything else does, and nobody else is chosen.
+// away nor as claimed; everything else does, and nobody else is chosen. Nor do the
+// claims of those count that the line frees only after it.
 //
 // Exactly one of the results is set when the pod should still go: the step, if
 // it may, or else the hold. Both are nil when it should not go any more, so
@@ -24,6 +25,10 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 		s.Cluster.Status.Claims = withoutLaterEmptied(&s, pod)
 	}
 	d := newDecision(&s, pod, true)
+	if claims := d.withoutWhoWaits(pod); len(claims) < len(s.Cluster.Status.Claims) {
+		s.Cluster.Status.Claims = claims
+		d = newDecision(&s, pod, true)
+	}
 	if empty {
 		d.explain = pod
 	}

@@ -34,6 +34,23 @@ func TestNaiveTwinRechecks(t *testing.T) {
 	}
 }
 
+// TestNaiveTwinRechecksWhoIsClaimedTogether, by the line, as the policy does.
+func TestNaiveTwinRechecksWhoIsClaimedTogether(t *testing.T) {
+	together := 0
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+		if g.Broken() != "" {
+			return
+		}
+		claims := g.ClaimedByLine(&s)
+		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, claims...)
+		for _, claim := range claims {
+			requireRechecked(t, s, claim.Pod)
+			together += len(claims) - 1
+		}
+	})
+	require.NotZero(t, together)
+}
+
 // requireRechecked: both say the same of a claimed pod at the barrier.
 func requireRechecked(t *testing.T, s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	wantStep, wantHold := naive.Recheck(s, pod)

@@ -15,6 +15,10 @@ func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	if c == nil {
 		return nil, nil
 	}
+	if left := w.withoutWhoStandsBehind(c); len(left) < len(s.Cluster.Status.Claims) {
+		s.Cluster.Status.Claims = left
+		return Recheck(s, pod)
+	}
 	w.batch = []*candidate{c}
 	if stuck := true; w.goesBeforeItsTurn(c, stuck) {
 		w.early = c // by now others may wait for its claim
@@ -24,4 +28,23 @@ func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	}
 	step := w.step(c)
 	return &step, nil
+}
+
+// withoutWhoStandsBehind are the claims that count for the pod that is asked again.
+func (w *world) withoutWhoStandsBehind(c *candidate) []policy.Claim {
+	var left []policy.Claim
+	for _, claim := range w.s.Cluster.Status.Claims {
+		if p := w.podNamed(claim.Pod); p == nil || !w.standsBehind(p, claim, c) {
+			left = append(left, claim)
+		}
+	}
+	return left
+}
+
+// standsBehind: claimed with action LowerPartition, not Terminating, and it waits for the
+// pod that is asked again by the line, unless guards keep the controller from that one.
+// Nobody does in an outage.
+func (w *world) standsBehind(p *policy.Pod, claim policy.Claim, c *candidate) bool {
+	return claim.Action == policy.LowerPartition && p.Phase != policy.Terminating && w.waitsByTheLine(p, c) &&
+		!w.heldByGuards([]*policy.Pod{c.Pod}) && !w.outage()
 }
