@@ -17,7 +17,7 @@ func newID() string { return "rc" + uuid.NewString()[:13] }
 func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
 	claim := policy.Claim{
 		ID: id, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now,
+		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
 	}
 	claim.Groups, claim.Broken = notFull(s, step.Pod)
 	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Report != nil && p.Report.Member == policy.Live })

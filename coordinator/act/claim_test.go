@@ -25,3 +25,10 @@ func TestAClaimSaysThatNobodyCouldTell(t *testing.T) {
 		require.Equal(t, c.unseen, newClaim("c1", 1, s, step).Unseen, name)
 	}
 }
+
+// At the barrier it is known who was claimed before its turn.
+func TestAClaimSaysWhetherItsPodWentBeforeItsTurn(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		require.Equal(t, early, newClaim("c1", 1, policy.Snapshot{}, policy.Step{Pod: "db-1", BeforeTurn: early}).BeforeTurn)
+	}
+}

@@ -91,7 +91,7 @@ func Differs(a, b policy.Plan) bool {
 
 func sameStep(x, y policy.Step) bool {
 	return x.Pod == y.Pod && x.UID == y.UID && x.Unit == y.Unit && x.Action == y.Action && x.Prepare == y.Prepare &&
-		x.Reason == y.Reason && x.OutsideBudget == y.OutsideBudget
+		x.Reason == y.Reason && x.OutsideBudget == y.OutsideBudget && x.BeforeTurn == y.BeforeTurn
 }
 
 // Replay decides an entry again. The plan is byte for byte the one in the

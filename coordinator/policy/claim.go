@@ -49,6 +49,9 @@ type Claim struct {
 	// members were not Active.
 	// +optional
 	Unseen bool `json:"unseen,omitempty"`
+	// beforeTurn: the pod was claimed before its turn, as nobody else could go.
+	// +optional
+	BeforeTurn bool `json:"beforeTurn,omitempty"`
 	// undo is what the agent needs to undo its prepare; opaque, at most 4 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=5464

@@ -279,7 +279,7 @@ func (d *decision) step(c *candidate, notes []string) Step {
 	}
 	s := Step{
 		Pod: c.Name, UID: c.UID, Unit: c.unit.name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
-		OutsideBudget: c.outside, Notes: all,
+		OutsideBudget: c.outside, BeforeTurn: d.curing, Notes: all,
 	}
 	if c.action == LowerPartition {
 		target := c.Ordinal

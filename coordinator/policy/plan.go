@@ -71,6 +71,8 @@ type Step struct {
 	Reason  Reason  `json:"reason"`
 	// OutsideBudget: the pod is broken by itself, and taking it takes nothing away.
 	OutsideBudget bool `json:"outsideBudget"`
+	// BeforeTurn: the order would have others go first, and nobody else can go.
+	BeforeTurn bool `json:"beforeTurn,omitempty"`
 	// Partition is the target of LowerPartition.
 	Partition *int32 `json:"partition"`
 	// Notes are overrides in force and groups that cannot be protected.

@@ -313,6 +313,7 @@ func (g generator) status(s *Snapshot) {
 			st.Claims = append(st.Claims, Claim{
 				ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, "before"), To: "v2", Zone: pick(g, "", "z1"),
 				Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseEmptied, PhaseGone, PhaseSettling), Reason: ReasonOutdated,
+				BeforeTurn: g.apart.IntN(4) > 0,
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -38,8 +39,8 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 			continue
 		}
 		d.needed = cost([]*candidate{c})
-		d.curing = d.goesEarly(c, true) || d.isFirstByLine(c) // others may wait for its claim by now
-		if d.x.standsUnready(c.pod) {
+		d.curing = wasEarly(&s, pod) && (d.goesEarly(c, true) || d.isFirstByLine(c)) // others may wait for its claim by now
+		if d.curing && d.x.standsUnready(c.pod) {
 			d.x.countUnready()
 		}
 		hold, notes := d.ask(c)
@@ -57,6 +58,13 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 		return nil, &Hold{Pod: pod, Rule: BadInput, Reason: f.reason, Unblocks: f.unblocks}
 	}
 	return nil, nil
+}
+
+// wasEarly: the pod was claimed before its turn, or it has no claim. Any other waits for its turn, as one that
+// was claimed while it was away, and nobody knew of which kind it is.
+func wasEarly(s *Snapshot, pod string) bool {
+	at := slices.IndexFunc(s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == pod })
+	return at < 0 || s.Cluster.Status.Claims[at].BeforeTurn
 }
 
 // Return says whether a pod that went is back.

@@ -254,7 +254,7 @@ func TestReturned(t *testing.T) {
 // Others wait for its claim by now, and it for nobody but them.
 func TestRecheckOfWhomTheLineFreesBeforeABrokenCopy(t *testing.T) {
 	s := scripted(t, "partition_broken_copy_below_a_higher_rank")
-	s.Cluster.Status.Claims = []Claim{{ID: "k1", Pod: "solr-1", UID: "u1", Action: LowerPartition, Phase: PhasePrepared, To: "v2"}}
+	s.Cluster.Status.Claims = []Claim{{ID: "k1", Pod: "solr-1", UID: "u1", Action: LowerPartition, Phase: PhasePrepared, To: "v2", BeforeTurn: true}}
 	require.Equal(t, Claimed, Decide(s).Holds[2].Rule)
 	step, hold := Recheck(s, "solr-1")
 	require.Nil(t, hold)
@@ -263,4 +263,29 @@ func TestRecheckOfWhomTheLineFreesBeforeABrokenCopy(t *testing.T) {
 	s.Groups[0].Members[0].State = Active
 	_, hold = Recheck(s, "solr-1")
 	require.Equal(t, RankOrder, hold.Rule, "no copy is broken any more")
+}
+
+// A pod that was claimed while it was away had told nobody of which kind it is. When it is back it waits for its turn like
+// any other, though it still recovers; one that was claimed before its turn does not.
+func TestRecheckOfWhoWasNotClaimedBeforeItsTurn(t *testing.T) {
+	s := scripted(t, "broken_copy_of_a_higher_rank")
+	chosen := Decide(s).Steps[0]
+	require.True(t, chosen.BeforeTurn)
+	s.Cluster.Status.LastProgress = &s.Now
+	for i := range s.Pods {
+		if s.Pods[i].Name == chosen.Pod {
+			s.Pods[i].Report.Settled = false
+		}
+	}
+	claim := Claim{ID: "k1", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: PhasePrepared, To: "v2"}
+	s.Cluster.Status.Claims = []Claim{claim}
+	_, hold := Recheck(s, chosen.Pod)
+	require.NotNil(t, hold)
+	require.Equal(t, RankOrder, hold.Rule)
+
+	claim.BeforeTurn = true
+	s.Cluster.Status.Claims = []Claim{claim}
+	step, hold := Recheck(s, chosen.Pod)
+	require.Nil(t, hold)
+	require.True(t, step.BeforeTurn)
 }

@@ -30,7 +30,7 @@ func TestLiveUnreadyAfterAWhile(t *testing.T) {
 func TestRecheckOfAPodThatIsLiveUnready(t *testing.T) {
 	s := neverReady(t, time.Hour)
 	chosen := Decide(s).Steps[0]
-	s.Cluster.Status.Claims = []Claim{{ID: "k", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: PhasePrepared, To: "v3"}}
+	s.Cluster.Status.Claims = []Claim{{ID: "k", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: PhasePrepared, To: "v3", BeforeTurn: chosen.BeforeTurn}}
 	step, hold := Recheck(s, chosen.Pod)
 	require.Nil(t, hold)
 	require.NotNil(t, step)

@@ -78,6 +78,7 @@ func planProto(p policy.Plan) *rollcallv1.Plan {
 			OutsideBudget: s.OutsideBudget,
 			Partition:     s.Partition,
 			Notes:         s.Notes,
+			BeforeTurn:    s.BeforeTurn,
 		})
 	}
 	for _, h := range p.Holds {

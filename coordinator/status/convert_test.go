@@ -22,7 +22,7 @@ func TestPlanIsWholeOnTheWire(t *testing.T) {
 		Order:  []string{"order-0", "order-1"},
 		Steps: []policy.Step{{
 			Pod: "step-pod", UID: "step-uid", Unit: "step-unit", Action: policy.LowerPartition, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonNodeDrain,
-			OutsideBudget: true, Partition: &partition, Notes: []string{"note-0"},
+			OutsideBudget: true, BeforeTurn: true, Partition: &partition, Notes: []string{"note-0"},
 		}},
 		Holds:             []policy.Hold{{Pod: "hold-pod", Rule: policy.SoleCopy, Group: "hold-group", Reason: "hold-reason", Unblocks: "hold-unblocks"}},
 		RetryAfterSeconds: 107,

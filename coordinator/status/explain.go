@@ -107,6 +107,9 @@ func goText(s policy.Step) string {
 	if s.OutsideBudget {
 		lines = append(lines, "outside of the budget: it is broken, and taking it takes nothing away")
 	}
+	if s.BeforeTurn {
+		lines = append(lines, "before its turn: nobody else can go, and its restart may be what they wait for")
+	}
 	return strings.Join(append(lines, fewNotes(s.Notes)...), "\n")
 }
 

@@ -67,9 +67,8 @@ func Decide(s policy.Snapshot) Verdict {
 	holds := w.wholeHolds()
 	w.lookBehind()
 	podHolds := w.askAll()
-	if c := w.beforeItsTurn(); c != nil {
-		delete(podHolds, c)
-	}
+	early := w.beforeItsTurn()
+	delete(podHolds, early)
 	for _, c := range w.order {
 		v.Order = append(v.Order, c.Name)
 		if hold, held := podHolds[c]; held {
@@ -77,7 +76,9 @@ func Decide(s policy.Snapshot) Verdict {
 		}
 	}
 	for _, c := range w.chosen {
-		v.Steps = append(v.Steps, w.step(c))
+		step := w.step(c)
+		step.BeforeTurn = c == early
+		v.Steps = append(v.Steps, step)
 	}
 	v.Holds = holds
 	v.Lines = w.lines()

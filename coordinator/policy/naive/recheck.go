@@ -1,6 +1,10 @@
 package naive
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
 
 // Recheck asks a claimed pod once more, alone: section "Asked again at the barrier".
 // It may go, or is held, or, with neither, should not go any more.
@@ -20,13 +24,14 @@ func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 		return Recheck(s, pod)
 	}
 	w.batch = []*candidate{c}
-	if stuck := true; w.goesBeforeItsTurn(c, stuck) {
+	if stuck := true; w.claimedBeforeItsTurn(c.Pod) && w.goesBeforeItsTurn(c, stuck) {
 		w.early = c // by now others may wait for its claim
 	}
 	if rule, group, held := w.firstHold(c); held {
 		return nil, &policy.Hold{Pod: pod, Rule: rule, Group: group}
 	}
 	step := w.step(c)
+	step.BeforeTurn = w.early == c
 	return &step, nil
 }
 
@@ -47,4 +52,9 @@ func (w *world) withoutWhoStandsBehind(c *candidate) []policy.Claim {
 func (w *world) standsBehind(p *policy.Pod, claim policy.Claim, c *candidate) bool {
 	return claim.Action == policy.LowerPartition && p.Phase != policy.Terminating && w.waitsByTheLine(p, c) &&
 		!w.heldByGuards([]*policy.Pod{c.Pod}) && !w.outage()
+}
+
+// claimedBeforeItsTurn: its own claim says so.
+func (w *world) claimedBeforeItsTurn(p *policy.Pod) bool {
+	return slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == p.Name && c.BeforeTurn })
 }

@@ -1507,6 +1507,7 @@ type Step struct {
 	OutsideBudget bool                   `protobuf:"varint,7,opt,name=outside_budget,json=outsideBudget,proto3" json:"outside_budget,omitempty"`
 	Partition     *int32                 `protobuf:"varint,8,opt,name=partition,proto3,oneof" json:"partition,omitempty"`
 	Notes         []string               `protobuf:"bytes,9,rep,name=notes,proto3" json:"notes,omitempty"`
+	BeforeTurn    bool                   `protobuf:"varint,10,opt,name=before_turn,json=beforeTurn,proto3" json:"before_turn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1602,6 +1603,13 @@ func (x *Step) GetNotes() []string {
 		return x.Notes
 	}
 	return nil
+}
+
+func (x *Step) GetBeforeTurn() bool {
+	if x != nil {
+		return x.BeforeTurn
+	}
+	return false
 }
 
 type Hold struct {
@@ -1863,7 +1871,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\n" +
 	"zone_limit\x18\x05 \x01(\x05R\tzoneLimit\x12\x1d\n" +
 	"\n" +
-	"zones_away\x18\x06 \x01(\x05R\tzonesAway\"\xf6\x01\n" +
+	"zones_away\x18\x06 \x01(\x05R\tzonesAway\"\x97\x02\n" +
 	"\x04Step\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -1873,7 +1881,10 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12%\n" +
 	"\x0eoutside_budget\x18\a \x01(\bR\routsideBudget\x12!\n" +
 	"\tpartition\x18\b \x01(\x05H\x00R\tpartition\x88\x01\x01\x12\x14\n" +
-	"\x05notes\x18\t \x03(\tR\x05notesB\f\n" +
+	"\x05notes\x18\t \x03(\tR\x05notes\x12\x1f\n" +
+	"\vbefore_turn\x18\n" +
+	" \x01(\bR\n" +
+	"beforeTurnB\f\n" +
 	"\n" +
 	"_partition\"v\n" +
 	"\x04Hold\x12\x10\n" +
