@@ -349,7 +349,7 @@ func (o *Oracle) Look() {
 		mark(o.vetoed, name, o.db.Veto(name) != "") // those that leave may ask, too
 	}
 	for name := range o.ours {
-		if o.server.Pod(name) == nil && !o.wanted(name) {
+		if o.server.Pod(name) == nil && (!o.wanted(name) || o.forgotten(name)) {
 			delete(o.ours, name)
 		}
 	}
@@ -366,6 +366,14 @@ func (o *Oracle) wanted(name string) bool {
 	}
 	n := workload.Ordinal(name) - workload.First(set)
 	return n >= 0 && n < int(*set.Spec.Replicas)
+}
+
+// forgotten: somebody has deleted the pod's StatefulSet, and none of its pods is there. The pod was
+// Rollcall's to bring back until then; now nothing tells of it (coordinator/act/DESIGN.md, 19).
+func (o *Oracle) forgotten(name string) bool {
+	set := o.setOf(name)
+	return set != nil && o.server.Set(set.Name) == nil &&
+		!slices.ContainsFunc(o.server.Names(api.Pods), func(pod string) bool { return o.setOf(pod) == set })
 }
 
 // Decided judges a decision as the coordinator shows it.

@@ -14,6 +14,31 @@ import (
 
 func TestRemovals(t *testing.T) {
 	one, two := Limits{Pods: 1, Shard: 1}, Limits{Pods: 2, Shard: 1}
+	other := one
+	other.Sets = []string{"dbx"}
+	// deleted has a second pod go after the only one of another StatefulSet, which somebody deletes.
+	deleted := func(ended bool, set string) func(s *scene) {
+		return func(s *scene) {
+			s.pod("dbx-0", "dbx-0-old")
+			pod := s.server.Pod("dbx-0").DeepCopy()
+			pod.Labels[workload.LabelRevision] = "v0"
+			s.server.Put(api.Pods, pod)
+			s.db.AddLive("dbx-0", "9.9.0")
+			s.claims()
+			s.wait(time.Second)
+			s.look("dbx-0", "db-0", "db-1", "db-2")
+			s.goes("dbx-0")
+			if ended {
+				s.server.Drop(api.Pods, "dbx-0")
+			}
+			if set != "" {
+				s.server.Drop(api.Sets, set)
+			}
+			s.wait(time.Second)
+			s.look("db-0", "db-1", "db-2")
+			s.goes("db-2")
+		}
+	}
 	// comesBack has a second pod go so long after it came back.
 	comesBack := func(after time.Duration) func(s *scene) {
 		return func(s *scene) {
@@ -181,6 +206,9 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-0")
 			s.goes("db-2")
 		}},
+		"a third pod, and of the first nothing is left":                              {limits: other, story: deleted(true, "dbx")},
+		"a third pod, and the StatefulSet of the first is deleted":                   {limits: other, broken: []string{"I2"}, story: deleted(false, "dbx")},
+		"a third pod, and of the first its StatefulSet is left":                      {limits: other, broken: []string{"I2"}, story: deleted(true, "")},
 		"a third pod, which came back since the last look at it":                     {limits: one, story: comesBack(glance)},
 		"a third pod, which came back before":                                        {limits: one, broken: []string{"I2"}, story: comesBack(glance + 1)},
 		"a third pod, which is whole again since the last look at it, and not ready": {limits: one, story: wholeAgain(glance)},

@@ -120,7 +120,7 @@ func (o *Oracle) budget(removed *corev1.Pod) {
 	pod, ours, away := removed.Name, 0, 0
 	may, _ := o.may()
 	for _, name := range o.Desired() {
-		if name == pod {
+		if name == pod || o.forgotten(name) {
 			continue
 		}
 		gone, hand := o.ours[name]
