@@ -87,6 +87,14 @@ var followers = []follower{
 	},
 	{
 		Wait: Wait{
+			Name:     "a shard has nobody who could lead it, and nobody can tell that the pod is broken",
+			Document: "deploy/docs/policy.md",
+			Says:     "broken** only by direct evidence. A missing report is none",
+		},
+		behind: func(o *Oracle, pod, first *corev1.Pod) bool { return o.hasTheLast(first) && o.untold(pod) },
+	},
+	{
+		Wait: Wait{
 			Name:     "its pool is scaled down first",
 			Document: "deploy/docs/policy.md",
 			Says:     "its pool has an `operation`, and its reason is neither ScaleDown nor Replacement",
@@ -244,6 +252,15 @@ func hasRun(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name == workload.Database && (c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
 	})
+}
+
+// untold: a pod has no agent, Kubernetes shows that its database runs, and no agent
+// beside a member that runs could say more.
+func (o *Oracle) untold(pod *corev1.Pod) bool {
+	runs := slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == workload.Database && c.State.Running != nil && c.LastTerminationState.Terminated == nil
+	})
+	return runs && !o.hasAgent(pod.Name) && !slices.ContainsFunc(o.server.Names(api.Pods), o.tended)
 }
 
 // loses: what is on a pod is gone with it.

@@ -177,6 +177,15 @@ func (s *scene) agentless(pods ...string) {
 	}
 }
 
+// untold: db-0 has failed with the only copy of a shard, and db-2 beside it. These have no agent.
+func untold(agentless ...string) func(s *scene) {
+	return func(s *scene) {
+		s.db.AddShard("books/s2", "db-0")
+		s.fails("db-0", "db-2")
+		s.agentless(agentless...)
+	}
+}
+
 func (s *scene) scale(replicas int32) {
 	s.set = s.set.DeepCopy()
 	s.set.Spec.Replicas = &replicas
@@ -374,6 +383,17 @@ func TestWaits(t *testing.T) {
 			s.server.Put(api.Sets, s.set)
 		}, nil},
 		"one above is not created, though its controller would": {Limits{Ephemeral: true}, func(s *scene) { lost(s); s.removed("db-2") }, stuck},
+
+		"the last copy would be gone, and nobody can tell that a third is broken": {Limits{Ephemeral: true}, untold("db-1", "db-2"), nil},
+		"the same, and Kubernetes tells": {Limits{Ephemeral: true}, func(s *scene) {
+			untold("db-1", "db-2")(s)
+			s.edit("db-2", func(pod *corev1.Pod) {
+				pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
+			})
+		}, stuck},
+		"the same, and its own agent tells":       {Limits{Ephemeral: true}, untold("db-1"), stuck},
+		"the same, and another's agent tells":     {Limits{Ephemeral: true}, untold("db-2"), stuck},
+		"the same, and nobody's copy is the last": {Limits{Ephemeral: true}, func(s *scene) { s.fails("db-0", "db-2"); s.agentless("db-1", "db-2") }, stuck},
 
 		"nobody has an agent, and the data would be gone": {Limits{Ephemeral: true}, func(s *scene) { s.agentless(all...); s.old("db-1") }, nil},
 		"nobody has an agent, and the data stay":          {Limits{}, func(s *scene) { s.agentless(all...); s.old("db-1") }, stuck},
