@@ -212,10 +212,10 @@ func (d *Database) recover(n *node, s *shard, r *replica) {
 	recovery := r.recoveries
 	d.loop.In(d.draw(takes), func() {
 		defer d.change()()
-		if n.run != run || !n.up || r.recoveries != recovery || r.state != engines.Recovering {
-			return
+		if n.run != run || !n.up || n.frozen || r.recoveries != recovery || r.state != engines.Recovering {
+			return // one that is paused begins again when it goes on
 		}
-		r.state, r.active, r.alive, r.lost = engines.Active, !n.frozen, true, false
+		r.state, r.active, r.alive, r.lost = engines.Active, true, true, false
 		d.loop.Log("db", "%s of %s is active on %s", r.id, s.id, PodName(n.name))
 		d.elect(s)
 	})

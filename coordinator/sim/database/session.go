@@ -71,7 +71,7 @@ func (d *Database) Thaw(pod string) {
 			case r.alive && r.state == engines.Active:
 				r.active = true
 				d.elect(s)
-			case r.waits && !d.heldBack(s, r): // allocation was put back meanwhile
+			case r.state == engines.Recovering && !r.ails, r.waits && !d.heldBack(s, r): // allocation was put back meanwhile
 				d.recover(n, s, r)
 			}
 		}

@@ -59,3 +59,33 @@ func TestACopyThatWaitedRecoversWhenItsPausedProcessGoesOn(t *testing.T) {
 		require.Equal(t, engines.Active, copy.state)
 	})
 }
+
+// A copy does not become active while the process that has it is paused: it begins again when
+// that goes on.
+func TestACopyDoesNotRecoverWhileItsProcessIsPaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loop := clock.New(1)
+		d := New(loop, DefaultTimes())
+		for _, pod := range []string{"db-0", "db-1"} {
+			d.AddLive(pod, "9.9.0")
+		}
+		d.AddShard("books/s1", "db-0", "db-1")
+		copy := d.shards[0].copies[1]
+		paused := copy.state
+		loop.In(0, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.times.Notice = [2]time.Duration{time.Hour, time.Hour} // its session lasts
+			d.recover(d.nodes[NodeName("db-1")], d.shards[0], copy)
+		})
+		loop.In(time.Millisecond, func() { d.Freeze("db-1", true) })
+		loop.In(time.Minute, func() {
+			paused = copy.state
+			d.Thaw("db-1")
+		})
+		loop.In(2*time.Minute, loop.Stop)
+		loop.Run()
+		require.Equal(t, engines.Recovering, paused)
+		require.Equal(t, engines.Active, copy.state)
+	})
+}
