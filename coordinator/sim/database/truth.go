@@ -67,6 +67,11 @@ func (d *Database) Listed(pod string) bool {
 	return n != nil && n.listed
 }
 
+// Serves tells whether the process in a pod runs, is not paused, and is a member.
+func (d *Database) Serves(pod string) bool {
+	return d.every(pod, (*node).serves, func(*replica) bool { return true })
+}
+
 // Frozen tells whether the process in a pod is paused.
 func (d *Database) Frozen(pod string) bool {
 	d.mu.Lock()

@@ -115,6 +115,13 @@ var Exceptions = []Exception{
 		},
 	},
 	{
+		Name:     "somebody else has undone the hold line, which cannot go back up yet",
+		Document: "deploy/docs/policy.md",
+		Says:     "one that is away in any other way keeps the line where it is, too",
+		Skips:    []string{byLine},
+		is:       (*Oracle).leftByOthers,
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -138,6 +145,8 @@ const (
 	overseers = "I8 of the overseer"
 	// doomed is I7 itself, and not the windows that hold for who is well.
 	doomed = "I7 of who is well now"
+	// byLine is all of who goes because no hold line keeps its controller from it.
+	byLine = "all of whom the line leaves to its controller"
 )
 
 // quietFor is how long no pod has gone by Rollcall's hand.

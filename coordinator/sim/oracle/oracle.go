@@ -131,6 +131,8 @@ type Oracle struct {
 	// be disturbed, overseer since when the present one is.
 	revised time.Duration
 	vetoed  map[string]time.Duration
+	// undone are hold lines that others than Rollcall have undone, by StatefulSet.
+	undone map[string]undone
 	// back is since when a pod that was not whole is whole again.
 	back     map[string]time.Duration
 	overseer string
@@ -161,7 +163,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
-		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, stale: true,
+		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true,
 	}
 	for _, name := range limits.Sets {
 		o.sets = append(o.sets, server.Set(name))
@@ -209,8 +211,12 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 		o.keep(set)
 	}
 	if kind == api.Sets && before != nil && after != nil {
-		if workload.Template(before.(*appsv1.StatefulSet)) != workload.Template(after.(*appsv1.StatefulSet)) {
-			o.revised = o.loop.Now()
+		was, is := before.(*appsv1.StatefulSet), after.(*appsv1.StatefulSet)
+		if workload.Partition(was) != workload.Partition(is) {
+			o.moved(is.Name)
+		}
+		if workload.Template(was) != workload.Template(is) {
+			o.Surprise(is.Name)
 		}
 	}
 }
@@ -262,9 +268,6 @@ func (o *Oracle) may() (pods, shard int) {
 
 // Announce notes that a person has approved of an outage, in which all may be away.
 func (o *Oracle) Announce() { o.outage = true }
-
-// Surprise notes that somebody has undone what kept a controller from pods.
-func (o *Oracle) Surprise() { o.revised = o.loop.Now() }
 
 // heard notes since when a person has forbidden that pods go, and who may go before its turn.
 func (o *Oracle) heard(spec policy.Spec) {
@@ -348,6 +351,7 @@ func (o *Oracle) Look() {
 	for _, name := range o.server.Names(api.Pods) {
 		mark(o.vetoed, name, o.db.Veto(name) != "") // those that leave may ask, too
 	}
+	o.lines()
 	for name := range o.ours {
 		if o.server.Pod(name) == nil && (!o.wanted(name) || o.forgotten(name)) {
 			delete(o.ours, name)

@@ -72,7 +72,8 @@ func (o *Oracle) wasDown(pod *corev1.Pod) bool {
 // rolled: the StatefulSet controller takes an outdated pod because nothing keeps
 // it from that any more. That is Rollcall's doing, except for a pod that has come
 // without the label by which it would have been kept, and except for a new
-// template while nothing but the line keeps the pods above it.
+// template while nothing but the line keeps the pods above it, or for as long
+// as the line could not go back up since.
 func (o *Oracle) rolled(r api.Removal) bool {
 	set := o.setOf(r.Pod.Name)
 	if set == nil {
@@ -83,7 +84,7 @@ func (o *Oracle) rolled(r api.Removal) bool {
 		return false
 	}
 	_, labelled := r.Pod.Labels[v1alpha1.LabelGuard]
-	surprised := !o.server.Enforce && o.loop.Now()-o.revised <= shown
+	surprised := !o.server.Enforce && o.loop.Now()-o.revised <= shown || !o.asks(r.Pod, byLine)
 	return workload.Revision(r.Pod) != workload.Template(set) && !surprised && (labelled || !o.server.Enforce)
 }
 

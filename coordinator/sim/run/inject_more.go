@@ -45,7 +45,7 @@ func unowned(w *world, f Fault) func() {
 	apply := workload.Orphan(w.server, set, func() string { return w.wanted })
 	return func() {
 		w.loop.Log("user", "applies %s again", set)
-		w.oracle.Surprise()
+		w.oracle.Surprise(set)
 		apply()
 	}
 }

@@ -1,0 +1,69 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
+)
+
+// undone is a hold line that keeps pods no more, by somebody else's hand: a new template
+// met it low, or its StatefulSet was made anew. Rollcall puts it back up, but not while a
+// pod above it does not serve.
+type undone struct {
+	// last is when something was last in the way of that; away whether it is now.
+	last time.Duration
+	away bool
+}
+
+// Surprise notes that somebody has undone what kept a controller from the pods of a StatefulSet.
+func (o *Oracle) Surprise(set string) {
+	o.revised = o.loop.Now()
+	o.undone[set] = undone{last: o.revised}
+}
+
+// moved notes that a hold line was moved: what goes because of that is not somebody else's doing.
+func (o *Oracle) moved(set string) { delete(o.undone, set) }
+
+// lines brings to date which lines could not go back up in time. One that could, and was
+// left, has become Rollcall's doing for good.
+func (o *Oracle) lines() {
+	at := o.loop.Now()
+	for set, line := range o.undone {
+		away := slices.ContainsFunc(o.Desired(), func(pod string) bool { return o.setOf(pod).Name == set && o.keepsLineDown(o.server.Pod(pod)) })
+		switch {
+		case !line.away && at-line.last > shown:
+			delete(o.undone, set)
+			continue
+		case line.away || away:
+			line.last = at
+		}
+		line.away = away
+		o.undone[set] = line
+	}
+}
+
+// keepsLineDown: nobody has asked for a pod to go, nothing keeps its controller from it, and it does not serve.
+func (o *Oracle) keepsLineDown(pod *corev1.Pod) bool {
+	if pod == nil || pod.DeletionTimestamp != nil || !o.outdated(pod) || o.claimOf(pod) != nil {
+		return false
+	}
+	set := o.setOf(pod.Name)
+	if workload.Ordinal(pod.Name) < workload.First(set)+int(workload.Partition(set)) {
+		return false
+	}
+	return !workload.Ready(pod) || !o.db.Serves(pod.Name)
+}
+
+// leftByOthers: the controller takes a pod because of a line that Rollcall did not lower, and
+// could not put back up.
+func (o *Oracle) leftByOthers(pod *corev1.Pod) bool {
+	set := o.setOf(pod.Name)
+	if set == nil || !o.limits.Line || o.server.Enforce {
+		return false
+	}
+	line, is := o.undone[set.Name]
+	return is && (line.away || o.loop.Now()-line.last <= shown)
+}
