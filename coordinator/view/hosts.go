@@ -21,13 +21,14 @@ type host struct {
 // A pod knows its own name, so its own report decides, and a fresh one before a
 // stale one. A pod that has not said its name (it has no agent, is starting, or
 // is gone) is found by its own name where members are named by their pods, by the address that the others see, and at last by what the
-// gossip remembers of it. Finding a pod that way only ever takes away: a member
+// gossip remembers of it. What is left over then may belong to a pod whose word of its
+// name is doubtful. Finding a pod that way only ever takes away: a member
 // of a pod that is away is not available, one that is hosted elsewhere may be.
 // A name that fits two pods, and a pod that fits two living names, is unsure.
 func (w *world) nameHosts() {
 	claims := map[string][]int{}
 	w.claim(claims)
-	alive := w.findSilent(claims)
+	alive := w.findOthers(claims)
 	w.hosts = make(map[string]host, len(claims))
 	living := map[int]int{}
 	for name, pods := range claims {
@@ -41,7 +42,7 @@ func (w *world) nameHosts() {
 			if len(pods) > 1 {
 				w.pods[i].ambiguous = true
 			}
-			if alive[name] && w.silent(i) {
+			if alive[name] {
 				living[i]++
 			}
 		}
@@ -62,6 +63,20 @@ func (w *world) nameHosts() {
 
 // silent tells whether a pod has not said its name.
 func (w *world) silent(i int) bool { return w.pods[i].report.GetNode() == "" }
+
+// doubtful tells of each pod whether it says a name that need not be its own: the
+// report is stale, another pod says the same, or nobody sees it alive.
+func (w *world) doubtful(claims map[string][]int) []bool {
+	doubtful := make([]bool, len(w.pods))
+	for i := range w.pods {
+		name := w.pods[i].report.GetNode()
+		doubtful[i] = name != "" && (!w.pods[i].fresh || len(claims[name]) > 1 || !slices.ContainsFunc(w.lists, func(l *list) bool {
+			n := l.byName[name]
+			return n != nil && n.GetMember() != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
+		}))
+	}
+	return doubtful
+}
 
 // claim adds the pods that say of a name that it is theirs, in order.
 func (w *world) claim(claims map[string][]int) {
@@ -84,37 +99,48 @@ func (w *world) claim(claims map[string][]int) {
 	}
 }
 
-// findSilent adds the silent pods that may be behind names that nobody claims,
-// and answers which names anybody sees alive. Where no pod is silent it does not look.
-func (w *world) findSilent(claims map[string][]int) (alive map[string]bool) {
-	byIP := map[string][]int{}
-	some := false
+// findOthers adds the pods that may be behind names that nobody claims: those that are
+// silent, and for what is left those whose word is doubtful. It answers which names
+// anybody sees alive. Where no pod is either it does not look.
+func (w *world) findOthers(claims map[string][]int) (alive map[string]bool) {
+	silent := make([]bool, len(w.pods))
 	for i := range w.pods {
-		p := &w.pods[i]
-		if !w.silent(i) {
-			continue
-		}
-		some = true
-		if p.kube != nil && p.kube.IP != "" && p.kube.Phase != kube.Failed {
-			byIP[p.kube.IP] = append(byIP[p.kube.IP], i)
-		}
+		silent[i] = w.silent(i)
 	}
-	if !some {
+	doubtful := w.doubtful(claims)
+	if !slices.Contains(silent, true) && !slices.Contains(doubtful, true) {
 		return nil
 	}
 	for i := range w.pods {
-		if name := w.pods[i].name; w.in.NamedByPod && w.silent(i) && len(claims[name]) == 0 {
+		if name := w.pods[i].name; w.in.NamedByPod && silent[i] && len(claims[name]) == 0 {
 			claims[name] = []int{i}
 		}
 	}
 	places, alive := w.addresses()
+	remembered := w.remembered()
+	w.find(claims, silent, places, remembered)
+	if w.in.Unlisted {
+		w.claimUnlisted(claims)
+	}
+	w.find(claims, doubtful, places, remembered)
+	return alive
+}
+
+// find adds those of the wanted pods that may be behind names that nobody claims yet.
+func (w *world) find(claims map[string][]int, wanted []bool, places map[string][]string, remembered map[string][]int) {
+	byIP := map[string][]int{}
+	for i := range w.pods {
+		if k := w.pods[i].kube; wanted[i] && k != nil && k.IP != "" && k.Phase != kube.Failed {
+			byIP[k.IP] = append(byIP[k.IP], i)
+		}
+	}
 	for name, hosts := range places {
 		if len(claims[name]) > 0 {
 			continue
 		}
 		for _, h := range hosts {
 			found := byIP[h]
-			if i, ok := w.podAt(h); ok && w.silent(i) {
+			if i, ok := w.podAt(h); ok && wanted[i] {
 				found = append(slices.Clone(found), i)
 			}
 			for _, i := range found {
@@ -124,15 +150,16 @@ func (w *world) findSilent(claims map[string][]int) (alive map[string]bool) {
 			}
 		}
 	}
-	for name, pods := range w.remembered() {
-		if len(claims[name]) == 0 {
-			claims[name] = slices.DeleteFunc(pods, func(i int) bool { return !w.silent(i) })
+	for name, pods := range remembered {
+		if len(claims[name]) > 0 {
+			continue
+		}
+		for _, i := range pods {
+			if wanted[i] {
+				claims[name] = append(claims[name], i)
+			}
 		}
 	}
-	if w.in.Unlisted {
-		w.claimUnlisted(claims)
-	}
-	return alive
 }
 
 // claimUnlisted gives the pods that have no name yet their own.

@@ -162,10 +162,10 @@ func TestJoin(t *testing.T) {
 			"search-2 Ready Unknown others unsettled\nbooks/s1 core0@search-0=Active* core1@search-1=Active core2@=Active"},
 		{"two pods say that they are one node", []edit{says(2, func(r *rollcallv1.Report) { r.Node = nodeName("search-1") })},
 			"search-1 Ready Unknown\nsearch-2 Ready Unknown\n" +
-				"books/s1 core0@search-0=Active* core1@search-1=Unknown core2@=Active"},
+				"books/s1 core0@search-0=Active* core1@search-1=Unknown core2@search-2=Unknown"},
 		{"a fresh report's name beats a stale one's", []edit{
 			says(2, func(r *rollcallv1.Report) { r.Node = nodeName("search-1") }), observedAt(2, noon.Add(-time.Minute))},
-			"search-2 Ready Unknown stale\nbooks/s1 core0@search-0=Active* core1@search-1=Active core2@=Active"},
+			"search-2 Ready Unknown stale\nbooks/s1 core0@search-0=Active* core1@search-1=Active core2@search-2=Active"},
 		{"a node that was renamed: members under the new name are the pod's", []edit{
 			allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Nodes[2].Name = "new"; r.Groups[0].Members[2].Node = "new" }),
 			says(2, func(r *rollcallv1.Report) { r.Node = "new" })}, ""},

@@ -3,6 +3,7 @@ package view
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,6 +53,40 @@ func TestNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, Names(made(c.edits...))["search-1"])
+		})
+	}
+}
+
+// TestDoubtfulNames: a pod whose word of its name cannot be taken has the members that are
+// seen where it is, and is no better for that.
+func TestDoubtfulNames(t *testing.T) {
+	all, both, longAgo := []int{0, 1, 2}, []int{0, 1}, observedAt(2, noon.Add(-time.Minute))
+	garbled := says(2, func(r *rollcallv1.Report) { r.Node = "garbled" })
+	beside := allSay(all, func(r *rollcallv1.Report) {
+		r.Groups[0].Members[2].Node = "beside"
+		r.Nodes = append(r.Nodes, &rollcallv1.MemberNode{Name: "beside", Address: "10.0.0.2:7574", Member: live})
+	})
+	for name, c := range map[string]struct {
+		edits          []edit
+		member, copied string
+	}{
+		"nobody has it": {[]edit{garbled}, "Unknown", "search-2 Active"},
+		"nobody has it, and it was said long ago": {[]edit{garbled, longAgo}, "Unknown", "search-2 Active"},
+		"nobody has it, and the address is not its own": {[]edit{garbled, headline(2, func(*rollcallv1.RosterEntry) {}),
+			allSay(all, func(r *rollcallv1.Report) { r.Nodes[2].Address = "lb.example:80" })}, "Unknown", "search-2 Active"},
+		"nobody has it any more": {[]edit{longAgo,
+			allSay(both, func(r *rollcallv1.Report) { r.Nodes[2].Name, r.Groups[0].Members[2].Node = "new", "new" })}, "Unknown", "search-2 Unknown"},
+		"all see it: what is seen beside it is somebody else's": {[]edit{beside}, "Live", " Active"},
+		"a silent pod is at the address, too":                   {[]edit{garbled, beside, noReport(1), editPod(1, func(p *kube.Pod) { p.IP = "10.0.0.2" })}, "Unknown", "search-1 Unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := made(c.edits...)
+			for range 5 {
+				s := Join(shuffled(in))
+				require.Equal(t, c.member, string(s.Pods[2].Report.Member))
+				m := s.Groups[0].Members[2]
+				require.Equal(t, c.copied, m.Pod+" "+string(m.State))
+			}
 		})
 	}
 }

@@ -184,7 +184,8 @@ func contradicted(opinions []*opinion) []string {
 }
 
 // vote counts, among the witnesses other than the pod itself, who has any of its
-// names as a living member and who has none of them.
+// names as a living member and who has none of them. Of a pod that says its name only
+// that one counts: to be seen under another does not make its word good.
 func (w *world) vote(i int) (live, notLive, total int) {
 	p := &w.pods[i]
 	for _, l := range w.opinions {
@@ -195,6 +196,9 @@ func (w *world) vote(i int) (live, notLive, total int) {
 		total += n
 		best := rollcallv1.Membership_MEMBERSHIP_NOT_LIVE
 		for _, name := range p.names {
+			if said := p.report.GetNode(); said != "" && said != name {
+				continue
+			}
 			if state := l.state(name); state != rollcallv1.Membership_MEMBERSHIP_NOT_LIVE && best != rollcallv1.Membership_MEMBERSHIP_LIVE {
 				best = state
 			}
