@@ -122,6 +122,13 @@ var Exceptions = []Exception{
 		is:       (*Oracle).leftByOthers,
 	},
 	{
+		Name:     "its database has not been a member for as long as a start may take",
+		Document: "deploy/docs/policy.md",
+		Says:     "it *says NotLive*, and `report.notLiveSeconds` is at least `startSeconds`",
+		Skips:    []string{"I2", pods},
+		is:       (*Oracle).longOut,
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -185,6 +192,16 @@ func (o *Oracle) asks(pod *corev1.Pod, invariant string) bool {
 func (o *Oracle) broken(pod *corev1.Pod) bool {
 	at, was := o.ailed[pod.UID]
 	return o.Broken(pod) || was && o.loop.Now()-at <= shown && !o.db.Whole(pod.Name)
+}
+
+// longOut: the register has not had the pod for as long as a start may take.
+func (o *Oracle) longOut(pod *corev1.Pod) bool {
+	cluster := o.server.Cluster(o.limits.Cluster)
+	since, out := o.unlisted[pod.Name]
+	if !out || cluster == nil || cluster.Spec.Policy.StartSeconds == 0 {
+		return false
+	}
+	return o.loop.Now()-since >= time.Duration(cluster.Spec.Policy.StartSeconds)*time.Second
 }
 
 // willServe: the pod does not serve and will by itself: it has lost its session, or

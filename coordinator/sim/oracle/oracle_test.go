@@ -39,6 +39,20 @@ func TestRemovals(t *testing.T) {
 			s.goes("db-2")
 		}
 	}
+	// lasts has a second pod go when it has been without a session for so long.
+	lasts := func(without time.Duration) func(s *scene) {
+		return func(s *scene) {
+			cluster := s.server.Cluster("db").DeepCopy()
+			cluster.Spec.Policy.StartSeconds = 60
+			s.server.Put(api.Clusters, cluster)
+			s.goes("db-2")
+			s.db.LoseSession("db-0")
+			s.look("db-0")
+			s.wait(without)
+			s.look("db-0", "db-1")
+			s.goes("db-0")
+		}
+	}
 	// comesBack has a second pod go so long after it came back.
 	comesBack := func(after time.Duration) func(s *scene) {
 		return func(s *scene) {
@@ -219,6 +233,8 @@ func TestRemovals(t *testing.T) {
 			s.look("db-0")
 			s.goes("db-0")
 		}},
+		"a third pod, which has lost its session for as long as a start may take":  {limits: one, story: lasts(60 * time.Second)},
+		"a third pod, which has lost its session for less time than a start takes": {limits: one, broken: []string{"I2"}, story: lasts(59 * time.Second)},
 		"a third pod, which is paused": {limits: one, broken: []string{"I2"}, story: func(s *scene) {
 			s.goes("db-2")
 			s.db.Freeze("db-0", true)
