@@ -12,8 +12,8 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Gossip spreads headlines among the agents. A headline that is lost comes later,
-// as in a mesh that exchanges everything now and then.
+// Gossip spreads headlines among the agents. A headline that is lost comes later, after a
+// cut of any length, too, as in a mesh that exchanges everything now and then.
 type Gossip struct {
 	hub    *Hub
 	meshes map[string]*mesh // by UID
@@ -185,15 +185,27 @@ func (m *mesh) tell() {
 	for _, peer := range m.peers() {
 		after := loop.Between(20*time.Millisecond, 400*time.Millisecond)
 		if loop.Chance(5) || m.g.hub.Blocked(m.agent.Pod, peer.agent.Pod) {
-			after += loop.Between(5*time.Second, 15*time.Second)
+			after += m.later()
 		}
-		loop.In(after, func() {
-			if m.here && peer.here && !m.g.hub.Blocked(m.agent.Pod, peer.agent.Pod) {
-				peer.take(m.latest()...)
-			}
-		})
+		m.tellLater(peer, after)
 	}
 }
+
+// tellLater tells a peer the newest headline after a while, and goes on to try until there is a way.
+func (m *mesh) tellLater(peer *mesh, after time.Duration) {
+	m.g.hub.loop.In(after, func() {
+		switch {
+		case !m.here || !peer.here:
+		case m.g.hub.Blocked(m.agent.Pod, peer.agent.Pod):
+			m.tellLater(peer, m.later())
+		default:
+			peer.take(m.latest()...)
+		}
+	})
+}
+
+// later is after how long what was lost is told again.
+func (m *mesh) later() time.Duration { return m.g.hub.loop.Between(5*time.Second, 15*time.Second) }
 
 func (m *mesh) latest() []gossip.Entry {
 	m.mu.Lock()
