@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
@@ -172,6 +173,7 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 	for at := 1; at < 20; at++ {
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls, went := 0, time.Time{}
+			w.bare = map[types.UID]bool{}
 			w.onLook = func(s *policy.Snapshot) {
 				s.Pools[0].Agents = true
 				for i := range s.Pods {
@@ -183,9 +185,8 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 			w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
 			p := intercepted(w, func(kubetest.Call) error {
 				if calls++; calls == at {
-					went = time.Now()
 					w.mu.Lock()
-					w.bareNext = true
+					went, w.bareNext = time.Now(), true
 					w.mu.Unlock()
 					w.vanish("s-2")
 				}
@@ -193,7 +194,10 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 			})
 			p.run(4 * time.Minute)
 			object, _ := w.server.Pod(namespace, "s-2")
-			if !w.bare[object.UID] || !slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil }) {
+			w.mu.Lock()
+			bare := w.bare[object.UID]
+			w.mu.Unlock()
+			if !bare || !slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil }) {
 				return // it went with its volume, or was not called empty: then a person sees to it
 			}
 			restarted++

@@ -139,7 +139,7 @@ func (w *world) create(pod, rev string, live bool) {
 	defer w.mu.Unlock()
 	w.live[made.UID] = live
 	if bare {
-		w.bare = map[types.UID]bool{made.UID: true}
+		w.bare[made.UID] = true
 	}
 	if w.disks != nil {
 		w.disks.use(made)

@@ -55,7 +55,8 @@ func (o *Oracle) included(pod, id string) {
 	for _, v := range claim.Volumes {
 		now := o.server.Volume(v.Name)
 		there := now != nil && now.DeletionTimestamp == nil
-		if old := there && string(now.UID) == v.UID; old || !there && !removed {
+		ended := left && p == nil // nobody wanted the pod when the claim ended, and none can start on that volume
+		if old := there && string(now.UID) == v.UID; old || !there && !removed && !ended {
 			o.Accuse("V2", "%s gets data again before %s is a new one", pod, v.Name)
 		}
 	}

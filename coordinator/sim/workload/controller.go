@@ -164,6 +164,7 @@ func (c *Controller) create(set *appsv1.StatefulSet, ordinal int) {
 		revision = set.Status.CurrentRevision
 	}
 	pod := newPod(set, ordinal, revision, c.Webhook)
+	c.outlived(pod)
 	if !provide(c.server, pod) {
 		c.later(set.Name, 4*c.Slow)
 		return

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
@@ -21,10 +23,24 @@ func provide(server *api.Server, pod *corev1.Pod) bool {
 	return true
 }
 
+// released is how long it takes at most until a volume claim that is being deleted, and that no
+// pod uses any more, is gone.
+func (c *Controller) released() time.Duration { return 8 * c.Slow }
+
+// outlived: a volume claim was deleted when its pod had long gone. It goes, too.
+func (c *Controller) outlived(pod *corev1.Pod) {
+	for _, v := range pod.Spec.Volumes {
+		name := v.PersistentVolumeClaim.ClaimName
+		if have := c.server.Volume(name); have != nil && have.DeletionTimestamp != nil && time.Since(have.DeletionTimestamp.Time) > c.released() {
+			c.server.EndVolume(name)
+		}
+	}
+}
+
 // release lets the volume claims of a pod go that are to be deleted, a while after
 // it has gone, if none of its name is there by then.
 func (c *Controller) release(pod *corev1.Pod) {
-	c.loop.In(c.loop.Between(c.Slow/4, 8*c.Slow), func() {
+	c.loop.In(c.loop.Between(c.Slow/4, c.released()), func() {
 		if c.server.Pod(pod.Name) != nil {
 			return
 		}
