@@ -129,6 +129,13 @@ var Exceptions = []Exception{
 		is:       (*Oracle).longOut,
 	},
 	{
+		Name:     "it is a member and not settled, as its agent tells",
+		Document: "deploy/docs/policy.md",
+		Says:     "or not `settled`: it may serve clients who do not go by readiness. It waits for none that are away for another cause",
+		Skips:    []string{pods},
+		is:       (*Oracle).isUnsettled,
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -202,6 +209,11 @@ func (o *Oracle) longOut(pod *corev1.Pod) bool {
 		return false
 	}
 	return o.loop.Now()-since >= time.Duration(cluster.Spec.Policy.StartSeconds)*time.Second
+}
+
+// isUnsettled: the pod's database is a member, and a copy on it is not back yet.
+func (o *Oracle) isUnsettled(pod *corev1.Pod) bool {
+	return o.wasDown(pod) && o.hasAgent(pod.Name) && o.db.Serves(pod.Name)
 }
 
 // willServe: the pod does not serve and will by itself: it has lost its session, or
