@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 )
 
 // Exception is a removal of which not everything is asked. What it rests on is
@@ -129,6 +130,13 @@ var Exceptions = []Exception{
 		is:       (*Oracle).longOut,
 	},
 	{
+		Name:     "its copies have not served for as long as a start may take, and stay on its disk",
+		Document: "deploy/docs/policy.md",
+		Says:     "The group **asks** nothing of a pod that is denied",
+		Skips:    []string{"I1", "I3"},
+		is:       (*Oracle).longOutWithCopies,
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -202,6 +210,14 @@ func (o *Oracle) longOut(pod *corev1.Pod) bool {
 		return false
 	}
 	return o.loop.Now()-since >= time.Duration(cluster.Spec.Policy.StartSeconds)*time.Second
+}
+
+// longOutWithCopies: a pod is out for so long, so is each copy that it has, and they are not gone with it.
+func (o *Oracle) longOutWithCopies(pod *corev1.Pod) bool {
+	serves := slices.ContainsFunc(o.db.Truth(), func(s database.Shard) bool {
+		return slices.ContainsFunc(s.Copies, func(c database.Copy) bool { return c.Pod == pod.Name && c.Active })
+	})
+	return o.longOut(pod) && !serves && !o.loses(pod) && !o.limits.Replaced
 }
 
 // willServe: the pod does not serve and will by itself: it has lost its session, or
