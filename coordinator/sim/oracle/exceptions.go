@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // Exception is a removal of which not everything is asked. What it rests on is
@@ -137,6 +138,13 @@ var Exceptions = []Exception{
 		is:       (*Oracle).longOutWithCopies,
 	},
 	{
+		Name:     "its database does not run, as it has ended again and again, and nothing on it is alive",
+		Document: "coordinator/act/DESIGN.md",
+		Says:     "A pod whose database runs is asked itself before it goes",
+		Skips:    []string{itself},
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return waitsForAStart(pod) && o.hostsNothing(pod.Name) },
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -154,8 +162,9 @@ const (
 	// primaries is that of I8 which is about the primary, ofRanks that which is about ranks.
 	primaries = "I8 of the primary"
 	ofRanks   = "I8 of ranks"
-	// others is that of I10 which is about the looks of other pods.
+	// others is that of I10 which is about the looks of other pods, itself that which is about its own.
 	others = "I10 of other pods"
+	itself = "I10 of the pod itself"
 	// overseers is that of I8 which is about the overseer.
 	overseers = "I8 of the overseer"
 	// doomed is I7 itself, and not the windows that hold for who is well.
@@ -218,6 +227,13 @@ func (o *Oracle) longOutWithCopies(pod *corev1.Pod) bool {
 		return slices.ContainsFunc(s.Copies, func(c database.Copy) bool { return c.Pod == pod.Name && c.Active })
 	})
 	return o.longOut(pod) && !serves && !o.loses(pod) && !o.limits.Replaced
+}
+
+// waitsForAStart: Kubernetes shows that the kubelet lets time pass before it starts the database once more.
+func waitsForAStart(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == workload.Database && c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
+	})
 }
 
 // willServe: the pod does not serve and will by itself: it has lost its session, or

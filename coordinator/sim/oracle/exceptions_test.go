@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // A pod that the database has not had for as long as a start may take has failed, and with it
@@ -53,9 +56,44 @@ func TestCopiesThatHaveNotServedForLong(t *testing.T) {
 	}
 }
 
+// A pod whose database waits to be started once more has nothing to say of itself; others look all the same.
+func TestWhoWaitsForAStartIsNotAsked(t *testing.T) {
+	backOff := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	runs := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	for name, c := range map[string]struct {
+		container string
+		state     corev1.ContainerState
+		stops     bool
+		looks     []string
+		broken    []string
+	}{
+		"waits for a start":                     {workload.Database, backOff, true, []string{"db-1"}, nil},
+		"waits, and nobody else looks":          {workload.Database, backOff, true, nil, []string{"I10"}},
+		"waits, and serves as far as is known":  {workload.Database, backOff, false, []string{"db-1"}, []string{"I10"}},
+		"runs":                                  {workload.Database, runs, true, []string{"db-1"}, []string{"I10"}},
+		"another container of it waits":         {v1alpha1.AgentContainer, backOff, true, []string{"db-1"}, []string{"I10"}},
+		"runs, and is looked at, as all others": {workload.Database, runs, true, []string{"db-0", "db-1"}, nil},
+	} {
+		require.Equal(t, c.broken, play(t, Limits{Pods: 2, Shard: 1}, nil, func(s *scene) {
+			s.wait(30 * time.Second)
+			if c.stops {
+				s.db.Stop("db-0", false)
+			}
+			pod := s.server.Pod("db-0").DeepCopy()
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: c.container, State: c.state}}
+			s.server.Put(api.Pods, pod)
+			for uid := range s.o.Seen["c1"] {
+				delete(s.o.Seen["c1"], uid)
+			}
+			s.look(c.looks...)
+			s.goes("db-0")
+		}), name)
+	}
+}
+
 // Every exception is one that a document allows in these words.
 func TestDocumentsAllowTheExceptions(t *testing.T) {
-	known := []string{pods, members, primaries, ofRanks, overseers, others, doomed, byLine}
+	known := []string{pods, members, primaries, ofRanks, overseers, others, itself, doomed, byLine}
 	for _, i := range Invariants {
 		known = append(known, i.Name)
 	}
