@@ -8,6 +8,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // Exception is a removal of which not everything is asked. What it rests on is
@@ -136,6 +138,20 @@ var Exceptions = []Exception{
 		is:       (*Oracle).isUnsettled,
 	},
 	{
+		Name:     "its copies have not served for as long as a start may take, and stay on its disk",
+		Document: "deploy/docs/policy.md",
+		Says:     "The group **asks** nothing of a pod that is denied",
+		Skips:    []string{"I1", "I3"},
+		is:       (*Oracle).longOutWithCopies,
+	},
+	{
+		Name:     "its database does not run, as it has ended again and again, and nothing on it is alive",
+		Document: "coordinator/act/DESIGN.md",
+		Says:     "A pod whose database runs is asked itself before it goes",
+		Skips:    []string{itself},
+		is:       func(o *Oracle, pod *corev1.Pod) bool { return waitsForAStart(pod) && o.hostsNothing(pod.Name) },
+	},
+	{
 		Name:     "it is away already, whoever caused that",
 		Document: "coordinator/policy/DESIGN.md",
 		Says:     "it is away now, and costs nothing more",
@@ -153,8 +169,9 @@ const (
 	// primaries is that of I8 which is about the primary, ofRanks that which is about ranks.
 	primaries = "I8 of the primary"
 	ofRanks   = "I8 of ranks"
-	// others is that of I10 which is about the looks of other pods.
+	// others is that of I10 which is about the looks of other pods, itself that which is about its own.
 	others = "I10 of other pods"
+	itself = "I10 of the pod itself"
 	// overseers is that of I8 which is about the overseer.
 	overseers = "I8 of the overseer"
 	// doomed is I7 itself, and not the windows that hold for who is well.
@@ -214,6 +231,21 @@ func (o *Oracle) longOut(pod *corev1.Pod) bool {
 // isUnsettled: the pod's database is a member, and a copy on it is not back yet.
 func (o *Oracle) isUnsettled(pod *corev1.Pod) bool {
 	return o.wasDown(pod) && o.hasAgent(pod.Name) && o.db.Serves(pod.Name)
+}
+
+// longOutWithCopies: a pod is out for so long, so is each copy that it has, and they are not gone with it.
+func (o *Oracle) longOutWithCopies(pod *corev1.Pod) bool {
+	serves := slices.ContainsFunc(o.db.Truth(), func(s database.Shard) bool {
+		return slices.ContainsFunc(s.Copies, func(c database.Copy) bool { return c.Pod == pod.Name && c.Active })
+	})
+	return o.longOut(pod) && !serves && !o.loses(pod) && !o.limits.Replaced
+}
+
+// waitsForAStart: Kubernetes shows that the kubelet lets time pass before it starts the database once more.
+func waitsForAStart(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == workload.Database && c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
+	})
 }
 
 // willServe: the pod does not serve and will by itself: it has lost its session, or

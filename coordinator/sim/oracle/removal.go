@@ -288,7 +288,7 @@ func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
 		p := o.server.Pod(name)
 		return p != nil && o.Seen[process][string(p.UID)].After(last)
 	}
-	if len(pod.Spec.InitContainers) > 0 && !seen(pod.Name) {
+	if len(pod.Spec.InitContainers) > 0 && !seen(pod.Name) && o.asks(pod, itself) {
 		o.Accuse("I10", "%s goes and has not been looked at since it was claimed, or the last pod went", pod.Name)
 	}
 	if !o.asks(pod, others) {
