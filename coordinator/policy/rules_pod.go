@@ -297,6 +297,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	if c.away && !mayServe { // it costs nothing more, but all like it at once would
 		zones = &b.handZones
 	}
+	zones = d.withoutUncreated(zones, c)
 	ownIsAway := zones.known[c.zone] || mayServe
 	away := zones.number()
 	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {

@@ -34,3 +34,21 @@ func (z *zoneSet) names() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// withoutUncreated leaves out the zones of pods that nobody creates before a late pod is back: it
+// does not wait for them while there are no agents.
+func (d *decision) withoutUncreated(zones *zoneSet, c *candidate) *zoneSet {
+	if !d.x.noAgents || !d.late(c.pod) {
+		return zones
+	}
+	var z zoneSet
+	for _, list := range [][]*pod{d.ledger.away, d.ledger.chosen} {
+		for _, p := range list {
+			counts := zones == &d.ledger.zones || p.claim != nil || d.isChosen[p.at]
+			if counts && (p.at == unseen || !d.x.notYetCreated(p)) {
+				z.add(p)
+			}
+		}
+	}
+	return &z
+}

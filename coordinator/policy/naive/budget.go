@@ -161,6 +161,11 @@ func (w *world) zonesAway(c *candidate) bool {
 	if w.away(c.Pod) && !w.mayWellServe(c.Pod) {
 		counted = func(p *policy.Pod) bool { return w.claimed(p) || w.isChosen(p) }
 	}
+	if of := counted; w.noAgents() && w.late(c.Pod) {
+		counted = func(p *policy.Pod) bool {
+			return of(p) && !(p.Phase == policy.Missing && w.notCreatedYet(p))
+		}
+	}
 	zones := w.zonesOf(counted, everyClaim)
 	among := w.zone(c.Pod) != "" && zones["zone "+w.zone(c.Pod)]
 	return !(len(zones) < limit || len(zones) == limit && (w.mayWellServe(c.Pod) || among))
