@@ -1,12 +1,15 @@
 package act
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -108,4 +111,49 @@ func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
 	at.Snapshot.Pods[1].Phase, at.Snapshot.Pods[1].Problem = policy.Started, ""
 	a.lookAhead(at, claim, r)
 	require.True(t, r.heldSince.IsZero())
+}
+
+// The pod goes by itself while nothing gives new pods an agent. Its successor, on the volume that
+// was called empty, can neither be emptied nor left as it is: it is restarted for an agent, not
+// sooner than any other pod would be, and then replaced.
+func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
+	restarted := 0
+	for at := 1; at < 20; at++ {
+		inDiskWorld(t, func(t *testing.T, w *world) {
+			calls, went := 0, time.Time{}
+			w.bare = map[types.UID]bool{}
+			w.onLook = func(s *policy.Snapshot) {
+				s.Pools[0].Agents = true
+				for i := range s.Pods {
+					if !s.Pods[i].Agent {
+						s.Pods[i].Since = policy.At(went)
+					}
+				}
+			}
+			w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+			p := intercepted(w, func(kubetest.Call) error {
+				if calls++; calls == at {
+					w.mu.Lock()
+					went, w.bareNext = time.Now(), true
+					w.mu.Unlock()
+					w.vanish("s-2")
+				}
+				return nil
+			})
+			p.run(4 * time.Minute)
+			object, _ := w.server.Pod(namespace, "s-2")
+			w.mu.Lock()
+			bare := w.bare[object.UID]
+			w.mu.Unlock()
+			if !bare || !slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil }) {
+				return // it went with its volume, or was not called empty: then a person sees to it
+			}
+			restarted++
+			newProcess(w, 0, false).run(8 * time.Minute)
+			w.requireClean()
+			require.True(t, w.done(), "gone at call %d: %s %+v", at, w.describe(), w.disks)
+			require.Empty(t, w.relieved)
+		})
+	}
+	require.Positive(t, restarted)
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// A member that has died without a word leaves the register in time, though its pod has
-// been stopped once more and its next process has begun and never joins.
-func TestADeadMemberIsNoticedThoughItsPodIsStoppedAgain(t *testing.T) {
+// withTwoCopies is a database of two members with a shard on both.
+func withTwoCopies(t *testing.T, story func(loop *clock.Loop, d *Database)) {
 	synctest.Test(t, func(t *testing.T) {
 		loop := clock.New(1)
 		d := New(loop, DefaultTimes())
@@ -21,6 +20,14 @@ func TestADeadMemberIsNoticedThoughItsPodIsStoppedAgain(t *testing.T) {
 			d.AddLive(pod, "9.9.0")
 		}
 		d.AddShard("books/s1", "db-0", "db-1")
+		story(loop, d)
+	})
+}
+
+// A member that has died without a word leaves the register in time, though its pod has
+// been stopped once more and its next process has begun and never joins.
+func TestADeadMemberIsNoticedThoughItsPodIsStoppedAgain(t *testing.T) {
+	withTwoCopies(t, func(loop *clock.Loop, d *Database) {
 		loop.In(0, func() { d.Stop("db-0", false) })
 		loop.In(time.Second, func() { d.Stop("db-0", true) })
 		loop.In(30*time.Second, loop.Stop)
@@ -34,13 +41,7 @@ func TestADeadMemberIsNoticedThoughItsPodIsStoppedAgain(t *testing.T) {
 // A copy that waits until allocation is put back recovers also when its process is paused
 // at that moment and goes on later.
 func TestACopyThatWaitedRecoversWhenItsPausedProcessGoesOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		loop := clock.New(1)
-		d := New(loop, DefaultTimes())
-		for _, pod := range []string{"db-0", "db-1"} {
-			d.AddLive(pod, "9.9.0")
-		}
-		d.AddShard("books/s1", "db-0", "db-1")
+	withTwoCopies(t, func(loop *clock.Loop, d *Database) {
 		copy := d.shards[0].copies[1]
 		loop.In(0, func() {
 			d.mu.Lock()
@@ -63,13 +64,7 @@ func TestACopyThatWaitedRecoversWhenItsPausedProcessGoesOn(t *testing.T) {
 // A copy does not become active while the process that has it is paused: it begins again when
 // that goes on.
 func TestACopyDoesNotRecoverWhileItsProcessIsPaused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		loop := clock.New(1)
-		d := New(loop, DefaultTimes())
-		for _, pod := range []string{"db-0", "db-1"} {
-			d.AddLive(pod, "9.9.0")
-		}
-		d.AddShard("books/s1", "db-0", "db-1")
+	withTwoCopies(t, func(loop *clock.Loop, d *Database) {
 		copy := d.shards[0].copies[1]
 		paused := copy.state
 		loop.In(0, func() {

@@ -9,7 +9,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
-	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // Exception is a removal of which not everything is asked. What it rests on is
@@ -243,8 +242,8 @@ func (o *Oracle) longOutWithCopies(pod *corev1.Pod) bool {
 
 // waitsForAStart: Kubernetes shows that the kubelet lets time pass before it starts the database once more.
 func waitsForAStart(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.Name == workload.Database && c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
+	return showsDatabase(pod, func(c corev1.ContainerStatus) bool {
+		return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
 	})
 }
 

@@ -249,16 +249,21 @@ func (o *Oracle) hasTheLast(pod *corev1.Pod) bool {
 
 // hasRun: the container of the database was started.
 func hasRun(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.Name == workload.Database && (c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
+	return showsDatabase(pod, func(c corev1.ContainerStatus) bool {
+		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 	})
+}
+
+// showsDatabase: Kubernetes shows of the database's container what is asked.
+func showsDatabase(pod *corev1.Pod, is func(c corev1.ContainerStatus) bool) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == workload.Database && is(c) })
 }
 
 // untold: a pod has no agent, Kubernetes shows that its database runs, and no agent
 // beside a member that runs could say more.
 func (o *Oracle) untold(pod *corev1.Pod) bool {
-	runs := slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.Name == workload.Database && c.State.Running != nil && c.LastTerminationState.Terminated == nil
+	runs := showsDatabase(pod, func(c corev1.ContainerStatus) bool {
+		return c.State.Running != nil && c.LastTerminationState.Terminated == nil
 	})
 	return runs && !o.hasAgent(pod.Name) && !slices.ContainsFunc(o.server.Names(api.Pods), o.tended)
 }
