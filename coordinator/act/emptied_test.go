@@ -2,6 +2,7 @@ package act
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,16 +63,15 @@ func TestReplacementsPastEmptiedAlwaysEnd(t *testing.T) {
 				w.edit(func(c *v1alpha1.DatabaseCluster) {
 					c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two
 				})
-				changed := false
+				var changed atomic.Bool // two claims are carried out at once
 				p := intercepted(w, func(kubetest.Call) error {
-					if !changed && w.writtenEmpty() == 2 {
-						changed = true
+					if w.writtenEmpty() == 2 && changed.CompareAndSwap(false, true) {
 						change(w)
 					}
 					return nil
 				})
 				p.run(5 * time.Minute)
-				require.True(t, changed)
+				require.True(t, changed.Load())
 				w.requireRolled(1)
 			})
 		})

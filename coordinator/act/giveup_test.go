@@ -5,22 +5,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// edit changes the DatabaseCluster as a person would.
+// edit changes the DatabaseCluster as a person would, who tries again when a coordinator
+// has written between. It may be called from any goroutine.
 func (w *world) edit(change func(*v1alpha1.DatabaseCluster)) {
 	clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
-	cluster, err := clusters.Get(w.t.Context(), name, metav1.GetOptions{})
-	require.NoError(w.t, err)
-	change(cluster)
-	_, err = clusters.Update(w.t.Context(), cluster, metav1.UpdateOptions{})
-	require.NoError(w.t, err)
+	assert.NoError(w.t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		cluster, err := clusters.Get(w.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(cluster)
+		_, err = clusters.Update(w.t.Context(), cluster, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 // gone says how often each pod was removed.

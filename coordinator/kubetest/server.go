@@ -102,9 +102,7 @@ func (s *Server) Client(intercept func(Call) (after func() error, err error)) *C
 		return func(action k8stesting.Action) (bool, runtime.Object, error) {
 			after := func() error { return nil }
 			if intercept != nil {
-				fake.Unlock() // a fake clientset holds it while it reacts
-				done, err := intercept(callOf(action))
-				fake.Lock()
+				done, err := unlocked(fake, func() (func() error, error) { return intercept(callOf(action)) })
 				if err != nil {
 					return true, nil, err
 				}
@@ -130,6 +128,13 @@ func (s *Server) Client(intercept func(Call) (after func() error, err error)) *C
 		return true, w, err
 	})
 	return c
+}
+
+// unlocked calls f without the lock that a fake clientset holds while it reacts.
+func unlocked(fake *k8stesting.Fake, f func() (func() error, error)) (func() error, error) {
+	fake.Unlock()
+	defer fake.Lock() // also if f ends its test
+	return f()
 }
 
 func callOf(action k8stesting.Action) Call {
