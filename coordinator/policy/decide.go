@@ -39,6 +39,8 @@ type decision struct {
 	own      string // the pod whose claim does not count
 	prepared bool   // asked again after the prepare
 	curing   bool   // who is asked has a broken copy, and goes before its turn
+	// corrected: who is asked goes with the correction of this pod, which the line frees after it
+	corrected *pod
 
 	simulated        *forecaster
 	simulatedSeconds float64 // of the sequence, 0 when it was not simulated
@@ -198,8 +200,8 @@ func (d *decision) askAll() []Hold {
 		if asked[i] {
 			continue
 		}
-		unit := d.correction(&d.order[i], asked)
-		if unit == nil {
+		unit, corrected := d.correction(&d.order[i], asked)
+		if d.corrected = corrected; corrected == nil {
 			unit = d.together(int(i), asked)
 		}
 		d.needed = cost(unit)
@@ -212,6 +214,7 @@ func (d *decision) askAll() []Hold {
 			}
 			d.take(c, notes)
 		}
+		d.corrected = nil
 	}
 	return held
 }

@@ -144,39 +144,54 @@ func (d *decision) wouldComeBackOld(c *candidate) *finding {
 // nothing away by itself: every outdated pod in between. It answers nothing
 // unless all of them may go now, together. That is tried once for a pool and
 // plan, as it costs a decision.
-func (d *decision) correction(c *candidate, asked []bool) []*candidate {
+func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, corrected *pod) {
 	w := &d.waiting[c.poolPos]
-	if !c.outside || c.action != LowerPartition || c.forced || w.tried {
-		return nil
+	if !c.outside || !c.frees() || w.tried {
+		return nil, nil
 	}
+	c = d.firstCorrected(c)
 	between := d.between(c)
-	if len(between) == 0 || d.shut(between) {
-		return nil
+	if len(between) == 0 || d.shut(between) || d.inOrder(c) != nil && d.over.of(InOrder, c.Name) == nil {
+		return nil, nil
 	}
 	with := map[*pod]bool{c.pod: true}
 	for _, p := range between {
 		with[p] = !d.isChosen[p.at] // one may go without the line
 	}
-	var unit []*candidate
 	for i := range d.order {
 		if o := &d.order[i]; with[o.pod] {
 			if asked[i] {
-				return nil // it was held
+				return nil, nil // it was held
 			}
 			unit = append(unit, o)
 		}
 	}
 	sortByOrdinal(unit)
 	w.tried = true
-	if !d.mayAllGo(unit) {
-		return nil
+	if !d.mayAllGo(unit, c) {
+		return nil, nil
 	}
-	return unit
+	return unit, c.pod
+}
+
+// firstCorrected is whose correction a pool's controller comes to first: of an OrderedReady one, that of the
+// lowest that is broken.
+func (d *decision) firstCorrected(c *candidate) *candidate {
+	if c.pool.Management != OrderedReady {
+		return c
+	}
+	for i := range d.order {
+		if o := &d.order[i]; o.pool == c.pool && o.outside && o.frees() && o.Ordinal < c.Ordinal {
+			c = o
+		}
+	}
+	return c
 }
 
 // mayAllGo tries on a decision of its own, which has taken what this one has.
-func (d *decision) mayAllGo(unit []*candidate) bool {
+func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
 	trial := d.trial()
+	trial.corrected = trial.order[corrected.place].pod
 	for _, place := range d.taken {
 		trial.take(&trial.order[place], nil)
 	}
@@ -189,6 +204,19 @@ func (d *decision) mayAllGo(unit []*candidate) bool {
 		trial.take(own, nil)
 	}
 	return true
+}
+
+// correctedBehind is the lowest of the pods to be corrected whose claims do not count for the candidate,
+// because the line frees them after it.
+func (d *decision) correctedBehind(c *candidate, behind []Claim) (lowest *pod) {
+	for i := range d.order {
+		o := &d.order[i]
+		claimed := slices.ContainsFunc(behind, func(claim Claim) bool { return claim.Pod == o.Name })
+		if claimed && o.pool == c.pool && o.outside && o.frees() && (lowest == nil || o.Ordinal < lowest.Ordinal) {
+			lowest = o.pod
+		}
+	}
+	return lowest
 }
 
 // sortByOrdinal is how pods below a line are asked, if several are asked
@@ -215,21 +243,19 @@ func (d *decision) waitsFor(o *pod, c *candidate) bool {
 	return c.frees() || c.onLine() && d.freed[o.at]
 }
 
-// withoutWhoWaits are the claims but for those on pods that can go only after a claimed one, because of the
-// line, and are asked again when it has gone. Else neither it nor they might ever go.
-func (d *decision) withoutWhoWaits(claimed string) []Claim {
-	claims := d.x.s.Cluster.Status.Claims
+// withoutWhoWaits parts the claims: behind are those on pods that can go only after a claimed one, because of
+// the line, and are asked again when it has gone. Else neither it nor they might ever go.
+func (d *decision) withoutWhoWaits(claimed string) (claims, behind []Claim) {
 	at := slices.IndexFunc(d.order, func(c candidate) bool { return c.Name == claimed })
-	if at < 0 || d.x.outage() {
-		return claims
-	}
-	var left []Claim
-	for _, claim := range claims {
-		if o, known := d.x.byName[claim.Pod]; !known || !d.standsBehind(&d.x.pods[o], &d.order[at]) {
-			left = append(left, claim)
+	for _, claim := range d.x.s.Cluster.Status.Claims {
+		o, known := d.x.byName[claim.Pod]
+		if known && at >= 0 && !d.x.outage() && d.standsBehind(&d.x.pods[o], &d.order[at]) {
+			behind = append(behind, claim)
+		} else {
+			claims = append(claims, claim)
 		}
 	}
-	return left
+	return claims, behind
 }
 
 // standsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.

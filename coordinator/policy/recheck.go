@@ -26,7 +26,8 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 		s.Cluster.Status.Claims = withoutLaterEmptied(&s, pod)
 	}
 	d := newDecision(&s, pod, true)
-	if claims := d.withoutWhoWaits(pod); len(claims) < len(s.Cluster.Status.Claims) {
+	claims, behind := d.withoutWhoWaits(pod)
+	if len(behind) > 0 {
 		s.Cluster.Status.Claims = claims
 		d = newDecision(&s, pod, true)
 	}
@@ -39,6 +40,7 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 			continue
 		}
 		d.needed = cost([]*candidate{c})
+		d.corrected = d.correctedBehind(c, behind)
 		d.curing = wasEarly(&s, pod) && (d.goesEarly(c, true) || d.isFirstByLine(c)) // others may wait for its claim by now
 		if d.curing && d.x.standsUnready(c.pod) {
 			d.x.countUnready()

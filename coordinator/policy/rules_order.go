@@ -23,7 +23,9 @@ func (d *decision) inOrder(c *candidate) *finding {
 		first := (c.broken || d.curing || d.x.noAgents && d.late(c.pod)) && (p.Ordinal > c.Ordinal || stands)
 		// Two that are away by themselves would wait for each other.
 		both := c.away && p.Phase == Ready && p.claim == nil && !d.isChosen[p.at]
-		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first && !both {
+		// Nor does it come to those above a pod that is to be corrected before that has gone.
+		with := d.corrected != nil && p.pool == d.corrected.pool && p.Ordinal >= d.corrected.Ordinal
+		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first && !both && !with {
 			other = p
 			break
 		}
