@@ -289,3 +289,40 @@ func TestRecheckOfWhoWasNotClaimedBeforeItsTurn(t *testing.T) {
 	require.Nil(t, hold)
 	require.True(t, step.BeforeTurn)
 }
+
+// Pods of an OrderedReady pool that go with the correction of one that the line frees after them wait neither for
+// it nor for each other: its controller makes none of them before it is Ready. They do wait for a lower one that is
+// away, and for one that nobody corrects.
+func TestRecheckOfWhoGoesWithACorrection(t *testing.T) {
+	s := scripted(t, "partition_ordered_ready_broken_below_two")
+	at := map[string]int{}
+	for i, pod := range s.Pods {
+		at[pod.Name] = i
+	}
+	for _, step := range Decide(s).Steps {
+		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, Claim{ID: step.UID, Pod: step.Pod, UID: step.UID, Action: step.Action,
+			Prepare: step.Prepare, Reason: step.Reason, Phase: PhasePrepared, To: "v2"})
+	}
+	require.Len(t, s.Cluster.Status.Claims, 3)
+	held := func(pod string) Rule {
+		step, hold := Recheck(s, pod)
+		require.NotEqual(t, step == nil, hold == nil)
+		if hold == nil {
+			return ""
+		}
+		return hold.Rule
+	}
+	for _, pod := range []string{"db-5", "db-4"} {
+		require.Empty(t, held(pod))
+		below := s.Pods[at["db-2"]]
+		s.Pods[at["db-2"]].Phase = Pending
+		require.Equal(t, InOrder, held(pod), "a lower one is away")
+		s.Pods[at["db-2"]] = below
+		claims := s.Cluster.Status.Claims
+		s.Cluster.Status.Claims = claims[:2]
+		require.Equal(t, InOrder, held(pod), "nobody corrects what is broken")
+		s.Cluster.Status.Claims = claims
+		s.Pods[at[pod]] = Pod{Name: pod, Pool: "db", Ordinal: s.Pods[at[pod]].Ordinal, Phase: Missing, Agent: true}
+	}
+	require.Empty(t, held("db-3"))
+}

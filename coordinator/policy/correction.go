@@ -1,0 +1,84 @@
+package policy
+
+import "slices"
+
+// A broken pod below the hold line is corrected together with those that the line frees before it.
+
+// correction is what goes with a broken pod below the line, which takes
+// nothing away by itself: every outdated pod in between. It answers nothing
+// unless all of them may go now, together. That is tried once for a pool and
+// plan, as it costs a decision.
+func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, corrected *pod) {
+	w := &d.waiting[c.poolPos]
+	if !c.outside || !c.frees() || w.tried {
+		return nil, nil
+	}
+	c = d.firstCorrected(c)
+	between := d.between(c)
+	if len(between) == 0 || d.shut(between) || d.inOrder(c) != nil && d.over.of(InOrder, c.Name) == nil {
+		return nil, nil
+	}
+	with := map[*pod]bool{c.pod: true}
+	for _, p := range between {
+		with[p] = !d.isChosen[p.at] // one may go without the line
+	}
+	for i := range d.order {
+		if o := &d.order[i]; with[o.pod] {
+			if asked[i] {
+				return nil, nil // it was held
+			}
+			unit = append(unit, o)
+		}
+	}
+	sortByOrdinal(unit)
+	w.tried = true
+	if !d.mayAllGo(unit, c) {
+		return nil, nil
+	}
+	return unit, c.pod
+}
+
+// firstCorrected is whose correction a pool's controller comes to first: of an OrderedReady one, that of the
+// lowest that is broken.
+func (d *decision) firstCorrected(c *candidate) *candidate {
+	if c.pool.Management != OrderedReady {
+		return c
+	}
+	for i := range d.order {
+		if o := &d.order[i]; o.pool == c.pool && o.outside && o.frees() && o.Ordinal < c.Ordinal {
+			c = o
+		}
+	}
+	return c
+}
+
+// mayAllGo tries on a decision of its own, which has taken what this one has.
+func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
+	trial := d.trial()
+	trial.corrected = trial.order[corrected.place].pod
+	for _, place := range d.taken {
+		trial.take(&trial.order[place], nil)
+	}
+	trial.needed = cost(unit)
+	for _, c := range unit {
+		own := &trial.order[c.place]
+		if hold, _ := trial.ask(own); hold != nil {
+			return false
+		}
+		trial.take(own, nil)
+	}
+	return true
+}
+
+// correctedBehind is the lowest of the pods to be corrected whose claims do not count for the candidate,
+// because the line frees them after it.
+func (d *decision) correctedBehind(c *candidate, behind []Claim) (lowest *pod) {
+	for i := range d.order {
+		o := &d.order[i]
+		claimed := slices.ContainsFunc(behind, func(claim Claim) bool { return claim.Pod == o.Name })
+		if claimed && o.pool == c.pool && o.outside && o.frees() && (lowest == nil || o.Ordinal < lowest.Ordinal) {
+			lowest = o.pod
+		}
+	}
+	return lowest
+}
