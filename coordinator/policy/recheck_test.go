@@ -322,6 +322,11 @@ func TestRecheckOfWhoGoesWithACorrection(t *testing.T) {
 		s.Cluster.Status.Claims = claims[:2]
 		require.Equal(t, InOrder, held(pod), "nobody corrects what is broken")
 		s.Cluster.Status.Claims = claims
+		broken := s.Pods[at["db-3"]]
+		s.Pods[at["db-3"]].Phase, s.Pods[at["db-3"]].Problem, s.Pods[at["db-3"]].Since = Started, "", s.Now
+		s.Pods[at["db-3"]].Report = &Report{UID: broken.UID, Self: true, Fresh: true, Member: NotLive}
+		require.Equal(t, InOrder, held(pod), "it is not broken any more, and may come back")
+		s.Pods[at["db-3"]] = broken
 		s.Pods[at[pod]] = Pod{Name: pod, Pool: "db", Ordinal: s.Pods[at[pod]].Ordinal, Phase: Missing, Agent: true}
 	}
 	require.Empty(t, held("db-3"))
