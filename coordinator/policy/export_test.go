@@ -23,6 +23,12 @@ func (g *generator) Snapshot() Snapshot { return g.snapshot() }
 // ClaimedByLine claims what goes by the hold line, several at once.
 func (g generator) ClaimedByLine(s *Snapshot) []Claim { return g.claimedByLine(s) }
 
+// BrokenBelow makes it one with corrections below the line.
+func (g generator) BrokenBelow(s *Snapshot) { g.brokenBelow(s) }
+
+// ClaimedBelow answers the claims of some that are to be freed by lowering the line.
+func (g generator) ClaimedBelow(s *Snapshot) []Claim { return g.claimedBelow(s) }
+
 // Snapshots is on how many the properties are tried.
 func Snapshots() int { return *snapshots }
 

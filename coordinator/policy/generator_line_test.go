@@ -1,5 +1,10 @@
 package policy
 
+import (
+	"fmt"
+	"slices"
+)
+
 // partitions makes the snapshot one whose pools are driven by the line.
 func (g generator) partitions(s *Snapshot) {
 	s.Cluster.Spec.Update.RollingUpdate = ByPartition
@@ -47,6 +52,89 @@ func (g generator) claimedByLine(s *Snapshot) []Claim {
 		}
 	}
 	return claimsOf(Decide(*s))
+}
+
+// brokenBelow makes the snapshot one with pools by line, most of them OrderedReady and without guards, of which
+// one or two outdated pods are broken, below others that serve.
+func (g generator) brokenBelow(s *Snapshot) {
+	g.partitions(s)
+	s.Cluster.Spec.Guard = pick(g, GuardOff, GuardOff, GuardOff, GuardEnforce)
+	s.Cluster.Window.Open, s.Cluster.Status.Initialized, s.Health.Verdict = true, true, Green
+	pods, shards := Count(int64(2+g.IntN(5))), Count(int64(1+g.IntN(4)))
+	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &pods, &shards
+	for i := range s.Pools {
+		p := &s.Pools[i]
+		p.Strategy, p.Force, p.Observed, p.Revision = RollingUpdateStrategy, false, true, "v2"
+		p.Management = pick(g, OrderedReady, OrderedReady, OrderedReady, Parallel)
+		p.Partition = pick(g, RestLine, RestLine, RestLine, p.Start+1+int32(g.IntN(int(p.Replicas)+1)))
+		if g.rarely(2) {
+			g.morePods(s, p)
+		}
+		for left := 1 + g.IntN(2); left > 0 && p.Replicas > 1; left-- {
+			g.breakPod(s, p.Name, p.Start+int32(g.IntN(int(p.Replicas))))
+		}
+	}
+}
+
+// morePods of a pool, on top.
+func (g generator) morePods(s *Snapshot, pool *Pool) {
+	i := slices.IndexFunc(s.Pods, func(p Pod) bool { return p.Pool == pool.Name && p.Ordinal == pool.Start && p.Report != nil })
+	for more := 1 + g.IntN(3); i >= 0 && more > 0; more-- {
+		p, report := s.Pods[i], *s.Pods[i].Report
+		p.Ordinal = pool.Start + pool.Replicas
+		p.Name = fmt.Sprintf("%s-%d", pool.Name, p.Ordinal)
+		if slices.ContainsFunc(s.Pods, func(q Pod) bool { return q.Name == p.Name }) {
+			return
+		}
+		p.UID = "u-" + p.Name
+		report.UID, p.Report = p.UID, &report
+		s.Pods = append(s.Pods, p)
+		pool.Replicas++
+	}
+}
+
+// breakPod makes most others of its pool outdated pods that serve.
+func (g generator) breakPod(s *Snapshot, pool string, ordinal int32) {
+	for i := range s.Pods {
+		switch p := &s.Pods[i]; {
+		case p.Pool != pool || p.Phase == Missing:
+		case p.Ordinal == ordinal:
+			p.Phase, p.Problem, p.Revision = pick(g, Failed, NotStarted), pick(g, CrashLoop, ImagePull), "v1"
+			p.Report = &Report{UID: p.UID, Member: NotLive, Fresh: true, NotLiveSeconds: 86400}
+			if g.rarely(5) && !slices.ContainsFunc(s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == p.Name }) {
+				s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, Claim{
+					ID: "of " + p.Name, Pod: p.Name, UID: pick(g, "before", p.UID), Action: LowerPartition, Reason: ReasonOutdated, Phase: PhaseGone,
+				})
+			}
+			for k := range s.Groups {
+				for m := range s.Groups[k].Members {
+					if s.Groups[k].Members[m].Pod == p.Name {
+						s.Groups[k].Members[m].State = Down
+					}
+				}
+			}
+		case p.Report != nil && (p.Phase != Failed && p.Phase != NotStarted) && !g.rarely(8):
+			p.Phase, p.Problem, p.Revision = Ready, "", "v1"
+			p.Report.UID, p.Report.Member, p.Report.Fresh, p.Report.Settled, p.Report.Rank = p.UID, Live, true, true, 0
+		}
+	}
+}
+
+// claimedBelow are claims on some of the pods that are to be freed by lowering the line, as a coordinator
+// may have made them a while ago, and of what goes by the plan.
+func (g generator) claimedBelow(s *Snapshot) []Claim {
+	plan := Decide(*s)
+	if len(plan.Steps) > 0 && g.rarely(2) {
+		return claimsOf(plan)
+	}
+	var steps []Step
+	for _, p := range s.Pods {
+		if p.Revision == "v1" && p.Phase != Missing && !g.rarely(4) {
+			reason := pick(g, ReasonOutdated, ReasonFailed)
+			steps = append(steps, Step{Pod: p.Name, UID: pick(g, p.UID, p.UID, p.UID, "before"), Action: LowerPartition, Reason: reason})
+		}
+	}
+	return claimsOf(Plan{Steps: steps})
 }
 
 // claimsOf are the claims of a plan's steps, prepared.

@@ -51,6 +51,32 @@ func TestNaiveTwinRechecksWhoIsClaimedTogether(t *testing.T) {
 	require.NotZero(t, together)
 }
 
+// TestNaiveTwinRechecksWhoGoesWithACorrection below the line as the policy does: one that is claimed, with others behind it
+// of which one is broken.
+func TestNaiveTwinRechecksWhoGoesWithACorrection(t *testing.T) {
+	goes, held := 0, 0
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+		if g.Broken() != "" {
+			return
+		}
+		g.BrokenBelow(&s)
+		s.Cluster.Status.Claims = g.ClaimedBelow(&s)
+		for _, claim := range s.Cluster.Status.Claims {
+			step, hold := requireRechecked(t, s, claim.Pod)
+			switch corrected := naive.NewJudge(&s).GoesWith(claim.Pod); {
+			case corrected == nil:
+			case step != nil:
+				goes++
+			case hold != nil:
+				held++
+			}
+		}
+	})
+	t.Logf("of those that go with a correction below the line %d go, %d are held", goes, held)
+	require.NotZero(t, goes)
+	require.NotZero(t, held)
+}
+
 // requireRechecked: both say the same of a claimed pod at the barrier.
 func requireRechecked(t *testing.T, s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	wantStep, wantHold := naive.Recheck(s, pod)

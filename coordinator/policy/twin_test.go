@@ -58,6 +58,47 @@ func TestNaiveTwinAgreesOnTheScripts(t *testing.T) {
 	}
 }
 
+// TestNaiveTwinAgreesOnCorrectionsBelowTheLine: with whom a broken pod of a pool by line goes, above all in an
+// OrderedReady one.
+func TestNaiveTwinAgreesOnCorrectionsBelowTheLine(t *testing.T) {
+	together, two := 0, 0
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+		if g.Broken() != "" {
+			return
+		}
+		g.BrokenBelow(&s)
+		plan := told(policy.Decide(s))
+		require.Equal(t, naive.Decide(s), plan)
+		others, broken := goTogether(s, plan.Steps)
+		together += min(others, 1)
+		two += max(min(broken, 2)-1, 0)
+	})
+	t.Logf("in an OrderedReady pool others go with a correction in %d snapshots, of two that are broken in %d", together, two)
+	require.NotZero(t, together)
+	require.NotZero(t, two)
+}
+
+// goTogether counts the pods of an OrderedReady pool that are freed with a broken one below them, and the broken ones of
+// such a pool that are freed at once.
+func goTogether(s policy.Snapshot, steps []policy.Step) (others, broken int) {
+	for _, pool := range s.Pools {
+		var here, outside int
+		for _, step := range steps {
+			if pool.Management != policy.OrderedReady || step.Action != policy.LowerPartition || !strings.HasPrefix(step.Pod, pool.Name+"-") {
+				continue
+			}
+			here++
+			if step.OutsideBudget {
+				outside++
+			}
+		}
+		if outside > 0 {
+			others, broken = max(others, here-outside), max(broken, outside)
+		}
+	}
+	return others, broken
+}
+
 // nothingCanBeCounted: without a time, with a number of replicas that makes no sense,
 // with two pools of a name or with a pod of none all that can be said is that nothing goes.
 func nothingCanBeCounted(g policy.Generator) bool {

@@ -195,3 +195,15 @@ func (j *Judge) LedOnlyFrom(g *policy.Group, p *policy.Pod) bool { return ledOnl
 func (j *Judge) Serves(p *policy.Pod) int {
 	return j.w.members(p, func(m *policy.Member) bool { return m.State != policy.Down })
 }
+
+// GoesWith is the broken pod of an OrderedReady pool with whose correction a claimed pod goes when it is asked again.
+func (j *Judge) GoesWith(name string) *policy.Pod {
+	w := *j.w
+	w.barrier = name
+	c := find(w.order, w.podNamed(name))
+	if c == nil || w.pool(c.Pod).Management != policy.OrderedReady {
+		return nil
+	}
+	_, corrected := w.withoutWhoStandsBehind(c)
+	return w.podNamed(corrected)
+}

@@ -94,11 +94,36 @@ func (w *world) waitsByTheLine(p *policy.Pod, c *candidate) bool {
 	return w.freed(c) || q != nil && w.freed(q) && w.desired(c.Pod) && c.Ordinal < w.pool(c.Pod).Partition
 }
 
-// correctBelowTheLine: a correction takes the pods between with it, tried once for
-// a pool and plan, if none of those not yet chosen has been asked. All of them pass,
-// and go; or none is chosen by that.
-func (w *world) correctBelowTheLine(c *candidate) bool {
-	if !c.outside || !w.freed(c) || w.tried[c.Pool] {
+// correction: outside the budget, and to be freed by LowerPartition.
+func (w *world) correction(c *candidate) bool { return c.outside && w.freed(c) }
+
+// correctionTriedFor: in an OrderedReady pool it is the lowest of such pods, when the first
+// of them is asked, one with nobody between, too; and nil unless it is that one's turn.
+func (w *world) correctionTriedFor(c *candidate) *candidate {
+	if w.pool(c.Pod).Management != policy.OrderedReady {
+		return c
+	}
+	lowest := c
+	for _, q := range w.order {
+		if q.Pool == c.Pool && q.Ordinal < lowest.Ordinal && w.correction(q) {
+			lowest = q
+		}
+	}
+	if w.notItsTurn(lowest) && !w.overridden(policy.InOrder, lowest.Name) {
+		return nil
+	}
+	return lowest
+}
+
+// correctBelowTheLine: a correction takes the pods between with it, unless all guards hold
+// them back, tried once for a pool and plan, if none of those not yet chosen has been asked.
+// All of them pass, and go; or none is chosen by that.
+func (w *world) correctBelowTheLine(first *candidate) bool {
+	if !w.correction(first) || w.tried[first.Pool] {
+		return false
+	}
+	c := w.correctionTriedFor(first)
+	if c == nil || w.asked[c] {
 		return false
 	}
 	between := w.between(c)
@@ -118,8 +143,10 @@ func (w *world) correctBelowTheLine(c *candidate) bool {
 	w.tried[c.Pool] = true
 	w.sortByPods(batch)
 	chosen, asked := slices.Clone(w.chosen), maps.Clone(w.asked)
+	w.corrected = c.Pod
+	defer func() { w.corrected = nil }()
 	if len(w.ask(batch)) == 0 {
-		return true
+		return w.asked[first]
 	}
 	w.chosen, w.asked = chosen, asked
 	return false

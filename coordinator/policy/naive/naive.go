@@ -33,6 +33,8 @@ type world struct {
 	asked  map[*candidate]bool
 	// batch is the unit that is asked together now.
 	batch []*candidate
+	// corrected is the pod below the line with whose correction those go that are asked now.
+	corrected *policy.Pod
 	// early is asked before its turn.
 	early *candidate
 	// tried are the pools in which a correction below the line was tried.

@@ -9,6 +9,11 @@ import (
 // Recheck asks a claimed pod once more, alone: section "Asked again at the barrier".
 // It may go, or is held, or, with neither, should not go any more.
 func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
+	return recheck(s, pod, "")
+}
+
+// recheck of a pod that goes with the correction of another one, where that has a name.
+func recheck(s policy.Snapshot, pod, corrected string) (*policy.Step, *policy.Hold) {
 	w := newWorld(&s)
 	w.barrier = pod
 	if w.makesNoSense() {
@@ -19,11 +24,11 @@ func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	if c == nil {
 		return nil, nil
 	}
-	if left := w.withoutWhoStandsBehind(c); len(left) < len(s.Cluster.Status.Claims) {
+	if left, corrected := w.withoutWhoStandsBehind(c); len(left) < len(s.Cluster.Status.Claims) {
 		s.Cluster.Status.Claims = left
-		return Recheck(s, pod)
+		return recheck(s, pod, corrected)
 	}
-	w.batch = []*candidate{c}
+	w.batch, w.corrected = []*candidate{c}, w.podNamed(corrected)
 	if stuck := true; w.claimedBeforeItsTurn(c.Pod) && w.goesBeforeItsTurn(c, stuck) {
 		w.early = c // by now others may wait for its claim
 	}
@@ -35,15 +40,23 @@ func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
 	return &step, nil
 }
 
-// withoutWhoStandsBehind are the claims that count for the pod that is asked again.
-func (w *world) withoutWhoStandsBehind(c *candidate) []policy.Claim {
-	var left []policy.Claim
+// withoutWhoStandsBehind are the claims that count for the pod that is asked again, and the
+// lowest pod of the others that is outside the budget and to be freed by LowerPartition: it
+// goes with the correction of that one.
+func (w *world) withoutWhoStandsBehind(c *candidate) (left []policy.Claim, corrected string) {
+	var lowest *candidate
 	for _, claim := range w.s.Cluster.Status.Claims {
-		if p := w.podNamed(claim.Pod); p == nil || !w.standsBehind(p, claim, c) {
+		p := w.podNamed(claim.Pod)
+		if p == nil || !w.standsBehind(p, claim, c) {
 			left = append(left, claim)
+			continue
+		}
+		q := find(w.order, p)
+		if q != nil && q.outside && w.freed(q) && (lowest == nil || q.Ordinal < lowest.Ordinal) {
+			lowest, corrected = q, q.Name
 		}
 	}
-	return left
+	return left, corrected
 }
 
 // standsBehind: claimed with action LowerPartition, not Terminating, and it waits for the

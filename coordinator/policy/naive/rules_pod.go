@@ -212,7 +212,8 @@ func (w *world) notItsTurn(c *candidate) bool {
 		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""
 		waitsLess := c.broken || w.early == c || w.noAgents() && w.late(c.Pod)
 		untouched := p.Phase == policy.Ready && !w.claimed(p) && !w.isChosen(p)
-		return !(waitsLess && (p.Ordinal > c.Ordinal || stands) || w.away(c.Pod) && untouched)
+		notBefore := w.corrected != nil && p.Pool == w.corrected.Pool && p.Ordinal >= w.corrected.Ordinal
+		return !(waitsLess && (p.Ordinal > c.Ordinal || stands) || w.away(c.Pod) && untouched || notBefore)
 	})
 }
 
