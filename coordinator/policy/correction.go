@@ -15,7 +15,7 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 	}
 	c = d.firstCorrected(c)
 	between := d.between(c)
-	if len(between) == 0 || d.shut(between) || d.inOrder(c) != nil && d.over.of(InOrder, c.Name) == nil {
+	if len(between) == 0 || d.shut(between) {
 		return nil, nil
 	}
 	with := map[*pod]bool{c.pod: true}

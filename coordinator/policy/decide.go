@@ -200,23 +200,29 @@ func (d *decision) askAll() []Hold {
 		if asked[i] {
 			continue
 		}
-		unit, corrected := d.correction(&d.order[i], asked)
-		if d.corrected = corrected; corrected == nil {
-			unit = d.together(int(i), asked)
+		if unit, corrected := d.correction(&d.order[i], asked); unit != nil {
+			d.corrected = corrected
+			d.askUnit(unit, asked, held)
+			d.corrected = nil
 		}
-		d.needed = cost(unit)
-		for _, c := range unit {
-			asked[c.place] = true
-			hold, notes := d.ask(c)
-			if hold != nil {
-				held[c.place] = *hold
-				continue
-			}
-			d.take(c, notes)
+		if !asked[i] {
+			d.askUnit(d.together(int(i), asked), asked, held)
 		}
-		d.corrected = nil
 	}
 	return held
+}
+
+func (d *decision) askUnit(unit []*candidate, asked []bool, held []Hold) {
+	d.needed = cost(unit)
+	for _, c := range unit {
+		asked[c.place] = true
+		hold, notes := d.ask(c)
+		if hold != nil {
+			held[c.place] = *hold
+			continue
+		}
+		d.take(c, notes)
+	}
 }
 
 // ask asks every rule about a candidate. It returns the hold of the first rule
