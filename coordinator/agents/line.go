@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -27,9 +26,6 @@ const (
 	connectTimeout = 3 * time.Second
 	// turnTimeout is how long a connection waits for its handshake's turn, both included.
 	turnTimeout = time.Minute
-	// deadAfter is how long what was sent to an agent may stay without an answer of its kernel. Else the kernel
-	// would go on sending it for a quarter of an hour, and all that is sent later would wait behind it.
-	deadAfter = 20 * time.Second
 )
 
 // line is the connection to one agent. It is there only while somebody uses it: most agents are followed and not talked
@@ -105,8 +101,6 @@ func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.C
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
 		grpc.WithIdleTimeout(0),
-		// Not the ping, which an agent's process would have to answer: gRPC tells the kernel the timeout only along with one.
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: time.Hour, Timeout: deadAfter}),
 		grpc.WithReadBufferSize(bufferBytes),
 		grpc.WithUserAgent("rollcall-coordinator"),
 		grpc.WithConnectParams(grpc.ConnectParams{

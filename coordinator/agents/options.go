@@ -74,7 +74,7 @@ func (o *Options) validate() error {
 	}
 	if o.Dial == nil {
 		// The kernel notices a peer that vanished without a word within 20 s.
-		dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		dialer := net.Dialer{Control: giveUp, KeepAliveConfig: net.KeepAliveConfig{
 			Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3,
 		}}
 		o.Dial = func(ctx context.Context, address string) (net.Conn, error) {
