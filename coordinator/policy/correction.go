@@ -10,10 +10,12 @@ import "slices"
 // plan, as it costs a decision.
 func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, corrected *pod) {
 	w := &d.waiting[c.poolPos]
-	if !c.outside || !c.frees() || w.tried {
+	if !c.outside || w.tried {
 		return nil, nil
 	}
-	c = d.firstCorrected(c)
+	if c = d.firstCorrected(c); !c.frees() {
+		return nil, nil
+	}
 	between := d.between(c)
 	if len(between) == 0 || d.shut(between) {
 		return nil, nil
@@ -39,9 +41,9 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 }
 
 // firstCorrected is whose correction a pool's controller comes to first: of an OrderedReady one, that of the
-// lowest that is broken.
+// lowest that is broken, also for one above it that leaves its node without the line.
 func (d *decision) firstCorrected(c *candidate) *candidate {
-	if c.pool.Management != OrderedReady {
+	if c.pool.Management != OrderedReady || !c.frees() && !c.onLine() {
 		return c
 	}
 	for i := range d.order {
@@ -81,4 +83,15 @@ func (d *decision) correctedBehind(c *candidate, behind []Claim) (lowest *pod) {
 		}
 	}
 	return lowest
+}
+
+// goesWith: who is asked goes with the correction of a pod of an OrderedReady pool, and this one is that pod
+// or above it. The controller makes none of them before that one is back.
+func (d *decision) goesWith(p *pod) bool {
+	return d.corrected != nil && p.pool == d.corrected.pool && p.pool.Management == OrderedReady && p.Ordinal >= d.corrected.Ordinal
+}
+
+// corrects: the line is to come down to the pod for its correction.
+func (d *decision) corrects(p *pod) bool {
+	return slices.ContainsFunc(d.order, func(o candidate) bool { return o.pod == p && o.outside && o.frees() })
 }

@@ -14,6 +14,8 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		switch {
 		case p == c.pod || !p.desired:
 			continue
+		case d.goesWith(p) && d.x.knownDead(p):
+			continue // its controller makes none of them before the lowest is corrected
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")

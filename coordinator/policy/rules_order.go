@@ -23,8 +23,9 @@ func (d *decision) inOrder(c *candidate) *finding {
 		first := (c.broken || d.curing || d.x.noAgents && d.late(c.pod)) && (p.Ordinal > c.Ordinal || stands)
 		// Two that are away by themselves would wait for each other.
 		both := c.away && p.Phase == Ready && p.claim == nil && !d.isChosen[p.at]
-		// Nor does it come to those above a pod that is to be corrected before that has gone.
-		with := d.corrected != nil && p.pool == d.corrected.pool && p.Ordinal >= d.corrected.Ordinal
+		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
+		// again only if all of them go, too.
+		with := d.goesWith(p) && (c.outside || p.Phase == Missing || p.Phase == Terminating || isOutdated(p))
 		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first && !both && !with {
 			other = p
 			break
@@ -128,7 +129,8 @@ func (d *decision) leaderLast(c *candidate) *finding {
 	}
 	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
 		onItsWay := p.claim != nil || p.at != unseen && d.isChosen[p.at]
-		if p != c.pod && !(onItsWay && p.Phase == Ready && c.frees() && d.waitsFor(p, c)) {
+		waits := d.waitsFor(p, c) && (onItsWay && p.Phase == Ready && c.frees() || d.corrects(p))
+		if p != c.pod && !waits && !d.goesWith(p) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
 				p.Name+" back").forOthers()
 		}
@@ -141,6 +143,8 @@ func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	switch {
 	case d.waitsFor(earlier.pod, c) || waitsForOperation(earlier, c) || d.waitsForRevision(earlier, c):
 		return false // else neither could ever go
+	case d.goesWith(earlier.pod):
+		return false // nor could either be made again without the other
 	case isOutdated(earlier.pod) && (!isOutdated(c.pod) || c.bringsNoUpdate() || c.leaves && d.waitsForCanary(earlier)):
 		return false // it is no part of that rollout, or leaves in spite of it
 	case c.serves && !earlier.away:

@@ -94,23 +94,32 @@ func (w *world) late(p *policy.Pod) bool {
 
 // someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
 // pod is not chosen, and does not come back by itself, or is not created yet, or
-// serves as far as anybody can tell.
+// serves as far as anybody can tell; or it goes with the same correction of an
+// OrderedReady pool, and does not come back by itself.
 func (w *world) someoneMayComeBack(c *candidate) bool {
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
 		if p == c.Pod || !w.desired(p) {
 			return false
 		}
 		missing := p.Phase == policy.Missing
+		if w.goesWith(p) && w.knownNotToComeBack(p) {
+			return false
+		}
 		return w.isChosen(p) || !(w.doesNotComeBack(p) || missing && w.notCreatedYet(p) || w.servesUnheard(p))
 	})
 }
 
-// doesNotComeBack: not claimed, or claimed to be replaced (with its UID); and broken, or
-// Missing and overdue, or Started and overdue without an agent and a report.
+// doesNotComeBack: known for that, and not claimed, or claimed to be replaced (with its UID).
 func (w *world) doesNotComeBack(p *policy.Pod) bool {
 	if claim := w.claim(p); w.claimed(p) && (claim.Action != policy.Replace || claim.UID != p.UID) {
 		return false
 	}
+	return w.knownNotToComeBack(p)
+}
+
+// knownNotToComeBack: broken, or Missing and overdue, or Started and overdue without an
+// agent and a report.
+func (w *world) knownNotToComeBack(p *policy.Pod) bool {
 	unheard := p.Phase == policy.Started && !p.Agent && report(p) == nil
 	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == policy.Missing || unheard)
 }

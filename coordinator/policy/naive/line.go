@@ -98,16 +98,23 @@ func (w *world) waitsByTheLine(p *policy.Pod, c *candidate) bool {
 func (w *world) correction(c *candidate) bool { return c.outside && w.freed(c) }
 
 // correctionTriedFor: in an OrderedReady pool it is the lowest of such pods, when the first
-// of them is asked, one with nobody between, too; and nil unless it is that one's turn.
+// of them is asked, one with nobody between, too, or one outside the budget above it that is
+// outdated, desired, below the line and not forced; and nil unless it is that one's turn.
 func (w *world) correctionTriedFor(c *candidate) *candidate {
 	if w.pool(c.Pod).Management != policy.OrderedReady {
-		return c
+		if w.correction(c) {
+			return c
+		}
+		return nil
 	}
-	lowest := c
+	var lowest *candidate
 	for _, q := range w.order {
-		if q.Pool == c.Pool && q.Ordinal < lowest.Ordinal && w.correction(q) {
+		if q.Pool == c.Pool && q.Ordinal <= c.Ordinal && w.correction(q) && (lowest == nil || q.Ordinal < lowest.Ordinal) {
 			lowest = q
 		}
+	}
+	if lowest == nil || !w.waitsBelow(c.Pod) || !c.outside || w.isForced(c) {
+		return nil
 	}
 	if w.notItsTurn(lowest) && !w.overridden(policy.InOrder, lowest.Name) {
 		return nil
@@ -119,7 +126,7 @@ func (w *world) correctionTriedFor(c *candidate) *candidate {
 // them back, tried once for a pool and plan, if none of those not yet chosen has been asked.
 // All of them pass, and go; or none is chosen by that.
 func (w *world) correctBelowTheLine(first *candidate) bool {
-	if !w.correction(first) || w.tried[first.Pool] {
+	if !first.outside || w.tried[first.Pool] {
 		return false
 	}
 	c := w.correctionTriedFor(first)
@@ -150,6 +157,13 @@ func (w *world) correctBelowTheLine(first *candidate) bool {
 	}
 	w.chosen, w.asked = chosen, asked
 	return false
+}
+
+// goesWith: p is of the OrderedReady pool of a pod with whose correction those go that are
+// asked now, and not below it.
+func (w *world) goesWith(p *policy.Pod) bool {
+	return w.corrected != nil && w.pool(w.corrected).Management == policy.OrderedReady &&
+		p.Pool == w.corrected.Pool && p.Ordinal >= w.corrected.Ordinal
 }
 
 // moves: whether lines of the plan are about this pool.

@@ -148,15 +148,17 @@ func (w *world) leaderLast(c *candidate) bool {
 		}
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		return p != c.Pod && w.awayOrChosen(p) &&
-			!((w.claimed(p) || w.isChosen(p)) && p.Phase == policy.Ready && w.freed(c) && w.waitsByTheLine(p, c))
+		stillReady := (w.claimed(p) || w.isChosen(p)) && p.Phase == policy.Ready && w.freed(c)
+		q := find(w.order, p)
+		waitsForIt := w.waitsByTheLine(p, c) && (stillReady || q != nil && w.correction(q))
+		return p != c.Pod && w.awayOrChosen(p) && !waitsForIt && !w.goesWith(p)
 	})
 }
 
 // leaderDoesNotWaitFor: section "Who goes last".
 func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	switch {
-	case w.waitsByTheLine(before.Pod, c):
+	case w.waitsByTheLine(before.Pod, c), w.goesWith(before.Pod):
 		return true
 	case c.reason == policy.ReasonScaleDown && before.Pool == c.Pool && w.otherOperation(before):
 		return true
@@ -211,9 +213,9 @@ func (w *world) notItsTurn(c *candidate) bool {
 		}
 		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""
 		waitsLess := c.broken || w.early == c || w.noAgents() && w.late(c.Pod)
+		willBeMade := c.outside || p.Phase == policy.Missing || p.Phase == policy.Terminating || w.outdated(p)
 		untouched := p.Phase == policy.Ready && !w.claimed(p) && !w.isChosen(p)
-		notBefore := w.corrected != nil && p.Pool == w.corrected.Pool && p.Ordinal >= w.corrected.Ordinal
-		return !(waitsLess && (p.Ordinal > c.Ordinal || stands) || w.away(c.Pod) && untouched || notBefore)
+		return !(waitsLess && (p.Ordinal > c.Ordinal || stands) || w.away(c.Pod) && untouched || w.goesWith(p) && willBeMade)
 	})
 }
 

@@ -1,0 +1,194 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lineWorld is a pool that is driven by its hold line, played to its end: who decides, who acts, and the
+// controller of a StatefulSet. A letter for each pod, from ordinal 0 up: u is up to date, o outdated, b outdated
+// and broken on that template, x up to date and broken, d outdated on a node to be left, e the same and broken,
+// l outdated and last.
+type lineWorld struct {
+	*lasts
+	pods    string
+	line    int32
+	limit   int
+	ordered bool // OrderedReady, else Parallel
+	guarded bool
+	pace    int // 0: pods come and go at once, 1: while nobody acts, 2: one step of each in turn
+
+	current string // revision of what is made below the line
+	made    int
+	fault   string
+	log     *strings.Builder
+}
+
+func (w *lineWorld) String() string {
+	return fmt.Sprintf("%s line %d limit %d ordered %v guarded %v pace %d", w.pods, w.line, w.limit, w.ordered, w.guarded, w.pace)
+}
+
+func (w *lineWorld) start(t *testing.T) {
+	w.lasts = newLasts(t, layout{strings.NewReplacer("b", "o", "e", "d").Replace(w.pods), true})
+	s, limit := &w.s, Count(int64(w.limit))
+	w.current = "v1"
+	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &limit, &limit
+	s.Cluster.Status.LastProgress = &Time{s.Now.Time}
+	s.Pools[0].Partition = w.line
+	if w.ordered {
+		s.Pools[0].Management = OrderedReady
+	}
+	group := defaultGroup()
+	group.ID = "data"
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if w.guarded {
+			p.Guard = GuardClosed
+		}
+		if w.pods[i] == 'l' {
+			p.Revision = "v1"
+		}
+		w.come(i)
+		m := defaultMember()
+		m.ID, m.Pod = p.Name, p.Name
+		group.Members = append(group.Members, m)
+	}
+	s.Groups = []Group{group}
+	if w.guarded {
+		s.Cluster.Spec.Guard = GuardEnforce
+	}
+	w.elect()
+}
+
+// come is a pod that starts: on the template on which it is broken it fails.
+func (w *lineWorld) come(i int) {
+	p, r := &w.s.Pods[i], defaultReport()
+	r.UID, r.Last = p.UID, w.pods[i] == 'l'
+	p.Phase, p.Report, p.Problem = Ready, &r, ""
+	if w.pods[i] == 'x' || strings.IndexByte("be", w.pods[i]) >= 0 && p.Revision == "v1" {
+		p.Phase, p.Problem = Failed, CrashLoop
+		r.Member, r.NotLiveSeconds, r.Settled = NotLive, 86400, false
+	}
+}
+
+// elect says of the members what the database would. Who is claimed hands over.
+func (w *lineWorld) elect() {
+	leader := -1
+	for i := range w.s.Pods {
+		m := &w.s.Groups[0].Members[i]
+		m.Leader, m.State = false, Down
+		if w.s.Pods[i].Phase == Ready {
+			m.State = Active
+			if leader < 0 || w.claimOf(w.s.Pods[leader].Name) >= 0 {
+				leader = i
+			}
+		}
+	}
+	if leader >= 0 {
+		w.s.Groups[0].Members[leader].Leader = true
+	}
+}
+
+func (w *lineWorld) claimOf(pod string) int {
+	return slices.IndexFunc(w.s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == pod })
+}
+
+func (w *lineWorld) say(format string, args ...any) {
+	if w.log != nil {
+		fmt.Fprintf(w.log, "\n\t"+format, args...)
+	}
+}
+
+func (w *lineWorld) wrong(format string, args ...any) {
+	w.fault = fmt.Sprintf(format, args...)
+	w.say("%s", w.fault)
+}
+
+// turn is one step of the pods, or of the controller; false when there is none to take.
+func (w *lineWorld) turn() bool {
+	s, pool := &w.s, &w.s.Pools[0]
+	s.Now = At(s.Now.Add(time.Second))
+	defer w.elect()
+	for i := range s.Pods {
+		switch p := &s.Pods[i]; p.Phase {
+		case Terminating:
+			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = Missing, nil, s.Now, "", "", ""
+			return true
+		case NotStarted:
+			w.come(i)
+			p.Since, s.Cluster.Status.LastProgress = s.Now, &Time{s.Now.Time}
+			w.say("%s is %s on %s", p.Name, p.Phase, p.Revision)
+			return true
+		}
+	}
+	updated := true
+	for i := range s.Pods { // it makes what is missing
+		p := &s.Pods[i]
+		if p.Phase == Missing {
+			w.made++
+			p.Phase, p.Since, p.UID, p.Revision = NotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2"
+			if p.Ordinal < pool.Partition {
+				p.Revision = w.current
+			}
+			if w.guarded {
+				p.Guard = GuardClosed
+			}
+			return true
+		}
+		if w.ordered && p.Phase != Ready {
+			return false
+		}
+		updated = updated && p.Phase == Ready && p.Revision == "v2"
+	}
+	if updated && w.current == "v1" {
+		w.current = "v2"
+		return true
+	}
+	for i := len(s.Pods) - 1; i >= 0 && s.Pods[i].Ordinal >= pool.Partition; i-- { // it takes what is outdated
+		p := &s.Pods[i]
+		switch {
+		case p.Revision == "v1" && w.guarded:
+			return false // that is refused
+		case p.Revision == "v1":
+			w.say("the controller takes %s", p.Name)
+			p.Phase, p.Since = Terminating, s.Now
+			return true
+		case p.Phase != Ready:
+			return false
+		}
+	}
+	return false
+}
+
+// free are the pods that serve and that nothing keeps from the controller.
+func (w *lineWorld) free() (free []string) {
+	for i := range w.s.Pods {
+		if p := &w.s.Pods[i]; !w.guarded && p.Phase == Ready && p.Revision == "v1" && p.Ordinal >= w.s.Pools[0].Partition {
+			free = append(free, p.Name)
+		}
+	}
+	return free
+}
+
+// away are all that do not serve, or are free.
+func (w *lineWorld) away() int {
+	n := len(w.free())
+	for i := range w.s.Pods {
+		n += count(w.s.Pods[i].Phase != Ready)
+	}
+	return n
+}
+
+// to moves the line, which frees nobody.
+func (w *lineWorld) to(line int32) {
+	free := w.free()
+	w.s.Pools[0].Partition = line
+	for _, name := range w.free() {
+		if !slices.Contains(free, name) {
+			w.wrong("%s is free with the line at %d", name, line)
+		}
+	}
+}
