@@ -109,12 +109,16 @@ func (d *decision) lineOrder(c *candidate) *finding {
 }
 
 // orForce: without guards a pod that is live and not Ready in time may wait for one that the line frees
-// with it, and that one for it. So only a person ends that for sure.
+// with it, and that one for it. So only a person ends that for sure. The controller of an OrderedReady pool
+// takes nobody meanwhile, whatever the line is.
 func (d *decision) orForce(c *candidate) string {
-	if c.notInTime && c.action == LowerPartition && !c.forced && !d.x.guards {
-		return ", or " + allowForce
+	switch {
+	case !c.notInTime || c.action != LowerPartition || c.forced || d.x.guards:
+		return ""
+	case c.pool.Management == OrderedReady:
+		return fmt.Sprintf(", or %s, and then %s deleted", allowForce, c.Name)
 	}
-	return ""
+	return ", or " + allowForce
 }
 
 // shut: lowering the line past these frees none of them, because their guards keep
@@ -211,9 +215,10 @@ func (d *decision) isStarting(c *candidate) *finding {
 }
 
 // inHands: nothing keeps the StatefulSet controller from this pod, and it
-// takes it when it likes.
+// takes it when it likes. That of an OrderedReady pool takes nobody while one is not Ready.
 func (d *decision) inHands(c *candidate) *finding {
-	if !d.x.leftOpen(c.pod) || c.outside || c.claim != nil || d.prepared || d.x.guards && !c.forced {
+	if !d.x.leftOpen(c.pod) || c.outside || c.claim != nil || d.prepared || d.x.guards && !c.forced ||
+		d.curing && c.pool.Management == OrderedReady && c.Phase != Ready {
 		return nil
 	}
 	why := "no guard refuses that"

@@ -69,7 +69,7 @@ func TestLiveUnreadyBelowTheLineHasForce(t *testing.T) {
 	require.Len(t, p.Holds, 3)
 	for _, h := range p.Holds {
 		require.Equal(t, InOrder, h.Rule)
-		require.Contains(t, h.Unblocks, allowForce)
+		require.Contains(t, h.Unblocks, allowForce+", and then "+h.Pod+" deleted")
 		require.Contains(t, h.Unblocks, unreadyAdvice)
 	}
 }

@@ -46,10 +46,14 @@ func (w *world) noReport(c *candidate) bool {
 func (w *world) staleReport(c *candidate) bool { return report(c.Pod) != nil && !report(c.Pod).Fresh }
 
 // onItsWay: it is Terminating; or it is left open, within the budget, without a
-// claim, and there are no guards or it is forced. At the barrier only the first.
+// claim, and there are no guards or it is forced. At the barrier only the first. Before its
+// turn a pod of an OrderedReady pool that is not Ready is not in its controller's hands.
 func (w *world) onItsWay(c *candidate) bool {
 	if c.Phase == policy.Terminating {
 		return true
+	}
+	if w.early == c && w.pool(c.Pod).Management == policy.OrderedReady && c.Phase != policy.Ready {
+		return false
 	}
 	return w.barrier == "" && w.leftOpen(c.Pod) && !c.outside && !w.claimed(c.Pod) && (!w.guards() || w.isForced(c))
 }
