@@ -49,13 +49,31 @@ func (d *Database) moveAway(s *shard, r *replica, mark Mark) {
 		if !slices.Contains(d.marks, mark) || r.node != mark.Node || !d.takes(to, s) || !s.readable() {
 			return
 		}
-		r.node, r.state, r.active, r.alive, r.lost, r.waits = to, engines.Active, true, true, false, false
-		r.ails, r.forEver = false, false
-		if s.leader == mark.Node {
-			s.leader = to
-		}
-		d.loop.Log("db", "%s of %s has moved from %s to %s", r.id, s.id, PodName(mark.Node), PodName(to))
+		d.relocate(s, r, to)
 	})
+}
+
+// relocate has a copy be on another node, where it serves.
+func (d *Database) relocate(s *shard, r *replica, to string) {
+	from := r.node
+	r.node, r.state, r.active, r.alive, r.lost, r.waits = to, engines.Active, true, true, false, false
+	r.ails, r.forEver = false, false
+	if s.leader == from {
+		s.leader = to
+	}
+	d.loop.Log("db", "%s of %s has moved from %s to %s", r.id, s.id, PodName(from), PodName(to))
+}
+
+// Relocate moves the copy of a shard from one pod to another at once.
+func (d *Database) Relocate(id, from, to string) {
+	defer d.change()()
+	for _, s := range d.shards {
+		for _, r := range s.copies {
+			if s.id == id && r.node == NodeName(from) {
+				d.relocate(s, r, NodeName(to))
+			}
+		}
+	}
 }
 
 // readable: there is a copy to copy from.

@@ -143,6 +143,7 @@ type Oracle struct {
 	overseerAt time.Duration
 	// leads is who leads each shard, and since when.
 	leads map[string]leader
+	moves
 }
 
 type leader struct {
@@ -163,7 +164,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
-		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true,
+		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true, moves: moves{left: map[place]time.Duration{}},
 	}
 	for _, name := range limits.Sets {
 		o.sets = append(o.sets, server.Set(name))
@@ -317,7 +318,9 @@ func (o *Oracle) Look() {
 			m[name] = at
 		}
 	}
-	for _, shard := range o.db.Truth() {
+	truth := o.db.Truth()
+	o.places(truth)
+	for _, shard := range truth {
 		for _, c := range shard.Copies {
 			mark(o.since, c.Pod+"/"+shard.ID, !c.Active)
 		}

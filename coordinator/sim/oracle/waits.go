@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
@@ -51,6 +52,12 @@ var Waits = []Wait{
 		Document: "deploy/docs/runbook.md",
 		Says:     "or the last at all, and its disk would not survive",
 		is:       (*Oracle).hasTheLast,
+	},
+	{
+		Name:     "it had the last copy, and nobody is left who could tell that this was moved away a moment before",
+		Document: "coordinator/view/DESIGN.md",
+		Says:     "One of which nobody speaks any more is kept, with nothing good known of it, until all who were in it have spoken",
+		is:       (*Oracle).hadTheLast,
 	},
 	{
 		Name:     "nobody has an agent that could say where its copies are, and its data would be gone",
@@ -231,20 +238,19 @@ func (o *Oracle) besideRecovering(pod *corev1.Pod) bool {
 // hasTheLast: a pod cannot come back by itself, and has a copy of a shard of which
 // none serves elsewhere. Its database has run, and its data would be gone with it.
 func (o *Oracle) hasTheLast(pod *corev1.Pod) bool {
+	return o.losesTheLast(pod, func(shard database.Shard) bool {
+		return slices.ContainsFunc(shard.Copies, func(c database.Copy) bool { return c.Pod == pod.Name })
+	})
+}
+
+// losesTheLast is the same, where hosts tells whether the pod has a copy of a shard.
+func (o *Oracle) losesTheLast(pod *corev1.Pod, hosts func(shard database.Shard) bool) bool {
 	if !o.limits.Ephemeral || !o.Broken(pod) || !hasRun(pod) {
 		return false
 	}
-	for _, shard := range o.db.Truth() {
-		hosts, elsewhere := false, false
-		for _, c := range shard.Copies {
-			hosts = hosts || c.Pod == pod.Name
-			elsewhere = elsewhere || c.Pod != pod.Name && c.Active
-		}
-		if hosts && !elsewhere {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.db.Truth(), func(shard database.Shard) bool {
+		return hosts(shard) && !slices.ContainsFunc(shard.Copies, func(c database.Copy) bool { return c.Pod != pod.Name && c.Active })
+	})
 }
 
 // hasRun: the container of the database was started.
