@@ -144,6 +144,13 @@ var Exceptions = []Exception{
 		is:       (*Oracle).longOutWithCopies,
 	},
 	{
+		Name:     "it has failed with copies that stay on its disk, and its correction waits for no rank",
+		Document: "deploy/docs/policy.md",
+		Says:     "not asked of a pod outside the budget: a correction always gets through",
+		Skips:    []string{ofRanks},
+		is:       (*Oracle).longOutWithCopies,
+	},
+	{
 		Name:     "its database does not run, as it has ended again and again, and nothing on it is alive",
 		Document: "coordinator/act/DESIGN.md",
 		Says:     "A pod whose database runs is asked itself before it goes",
@@ -217,14 +224,18 @@ func (o *Oracle) broken(pod *corev1.Pod) bool {
 	return o.Broken(pod) || was && o.loop.Now()-at <= shown && !o.db.Whole(pod.Name)
 }
 
-// longOut: the register has not had the pod for as long as a start may take.
+// longOut: the register has not had the pod for as long as a start may take, when the pod was looked at last.
 func (o *Oracle) longOut(pod *corev1.Pod) bool {
 	cluster := o.server.Cluster(o.limits.Cluster)
-	since, out := o.unlisted[pod.Name]
-	if !out || cluster == nil || cluster.Spec.Policy.StartSeconds == 0 {
+	if cluster == nil || cluster.Spec.Policy.StartSeconds == 0 {
 		return false
 	}
-	return o.loop.Now()-since >= time.Duration(cluster.Spec.Policy.StartSeconds)*time.Second
+	at, start := o.loop.Now(), time.Duration(cluster.Spec.Policy.StartSeconds)*time.Second
+	if since, out := o.unlisted[pod.Name]; out {
+		return at-since >= start
+	}
+	back, again := o.relisted[pod.Name]
+	return again && at-back.at <= glance && back.without >= start
 }
 
 // isUnsettled: the pod's database is a member, and a copy on it is not back yet.

@@ -31,15 +31,13 @@ func TestCopiesThatHaveNotServedForLong(t *testing.T) {
 	}{
 		"for as long as a start may take":        {limits: two, without: 60 * time.Second},
 		"for less":                               {limits: two, without: 59 * time.Second, broken: []string{"I1", "I3"}},
-		"and is a member again":                  {limits: two, without: 60 * time.Second, again: true, broken: []string{"I1", "I3"}},
+		"and has been a member again":            {limits: two, without: 60 * time.Second, again: true, broken: []string{"I1", "I3"}},
 		"and is removed":                         {limits: two, without: 60 * time.Second, scaled: true, broken: []string{"I1", "I3"}},
 		"and its data is gone with it":           {limits: ephemeral, without: 60 * time.Second, broken: []string{"V3", "V3", "I1", "I3"}},
 		"and it is replaced, and so its volumes": {limits: replaced, without: 60 * time.Second, broken: []string{"I1", "I3"}},
 	} {
 		require.Equal(t, c.broken, play(t, c.limits, nil, func(s *scene) {
-			cluster := s.server.Cluster("db").DeepCopy()
-			cluster.Spec.Policy.StartSeconds = 60
-			s.server.Put(api.Clusters, cluster)
+			s.starts(60)
 			s.goes("db-0")
 			s.db.LoseSession("db-1")
 			s.look("db-1")
@@ -49,8 +47,65 @@ func TestCopiesThatHaveNotServedForLong(t *testing.T) {
 			}
 			if c.again {
 				s.db.AddLive("db-1", "9.9.0")
+				s.look("db-1")
+				s.wait(glance + 1)
 			}
 			s.look("db-1", "db-2")
+			s.goes("db-1")
+		}), name)
+	}
+}
+
+// Who removes a pod has looked at it a moment before. That it has become a member since, though
+// its copies do not serve yet, nobody can know.
+func TestWhoIsAMemberAgainSinceTheLastLook(t *testing.T) {
+	two := Limits{Pods: 2, Shard: 1}
+	for name, c := range map[string]struct {
+		without, since time.Duration
+		broken         []string
+	}{
+		"since then":                {60 * time.Second, glance, nil},
+		"since before":              {60 * time.Second, glance + 1, []string{"I1", "I3"}},
+		"since then, and soon":      {57 * time.Second, glance, []string{"I1", "I3"}},
+		"for the second time since": {60 * time.Second, 0, []string{"I1", "I3"}},
+	} {
+		require.Equal(t, c.broken, play(t, two, nil, func(s *scene) {
+			s.starts(60)
+			s.goes("db-0")
+			s.db.LoseSession("db-1")
+			s.look("db-1")
+			s.wait(c.without)
+			s.rejoins("db-1")
+			s.look("db-1", "db-2")
+			if c.since == 0 {
+				s.db.LoseSession("db-1")
+				s.look("db-1")
+				s.rejoins("db-1")
+			}
+			s.wait(c.since)
+			s.goes("db-1")
+		}), name)
+	}
+}
+
+// A pod that has failed is outside the budget, and waits for no lower rank.
+func TestWhoHasFailedWaitsForNoRank(t *testing.T) {
+	ephemeral := Limits{Pods: 2, Shard: 1, Ephemeral: true}
+	for name, c := range map[string]struct {
+		limits  Limits
+		without time.Duration
+		broken  []string
+	}{
+		"for as long as a start may take": {Limits{Pods: 2, Shard: 1}, 60 * time.Second, nil},
+		"for less":                        {Limits{Pods: 2, Shard: 1}, 59 * time.Second, []string{"I8"}},
+		"and its data is gone with it":    {ephemeral, 60 * time.Second, []string{"V3", "I8"}},
+	} {
+		require.Equal(t, c.broken, play(t, c.limits, func(s *scene) { s.db.Rank("db-1", 1) }, func(s *scene) {
+			s.starts(60)
+			s.db.LoseSession("db-1")
+			s.look("db-1")
+			s.wait(c.without)
+			s.look("db-0", "db-1", "db-2")
 			s.goes("db-1")
 		}), name)
 	}

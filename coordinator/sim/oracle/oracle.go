@@ -110,6 +110,8 @@ type Oracle struct {
 	well map[types.UID]time.Duration
 	// unlisted is since when the register does not have a pod.
 	unlisted map[string]time.Duration
+	// relisted is when it had one again, and for how long it had not.
+	relisted map[string]relisted
 	// ailed is when a pod could not come back by itself, at the last look at which that was so.
 	ailed map[types.UID]time.Duration
 	// ours are the pods that are away by Rollcall's hand.
@@ -151,6 +153,8 @@ type leader struct {
 	at  time.Duration
 }
 
+type relisted struct{ at, without time.Duration }
+
 // earlier are limits that were asked for until then.
 type earlier struct {
 	pods, shard int
@@ -161,7 +165,7 @@ type earlier struct {
 func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Limits) *Oracle {
 	o := &Oracle{
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
-		unlisted: map[string]time.Duration{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
+		unlisted: map[string]time.Duration{}, relisted: map[string]relisted{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
 		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true, moves: moves{left: map[place]time.Duration{}},
@@ -337,7 +341,11 @@ func (o *Oracle) Look() {
 			o.back[name] = at
 		}
 		mark(o.since, name, !o.db.There(name))
-		mark(o.unlisted, name, !o.db.Listed(name))
+		listed := o.db.Listed(name)
+		if since, was := o.unlisted[name]; was && listed {
+			o.relisted[name] = relisted{at, at - since}
+		}
+		mark(o.unlisted, name, !listed)
 		if pod == nil {
 			continue
 		}

@@ -42,9 +42,7 @@ func TestRemovals(t *testing.T) {
 	// lasts has a second pod go when it has been without a session for so long.
 	lasts := func(without time.Duration) func(s *scene) {
 		return func(s *scene) {
-			cluster := s.server.Cluster("db").DeepCopy()
-			cluster.Spec.Policy.StartSeconds = 60
-			s.server.Put(api.Clusters, cluster)
+			s.starts(60)
 			s.goes("db-2")
 			s.db.LoseSession("db-0")
 			s.look("db-0")

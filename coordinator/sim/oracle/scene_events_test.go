@@ -19,6 +19,13 @@ func (s *scene) noClaims() {
 	s.server.Put(api.Clusters, cluster)
 }
 
+// starts writes how long a start may take, which is less than a rollout may stand still.
+func (s *scene) starts(seconds int64) {
+	cluster := s.server.Cluster("db").DeepCopy()
+	cluster.Spec.Policy.StartSeconds, cluster.Spec.Policy.ProgressSeconds = seconds, 10*seconds
+	s.server.Put(api.Clusters, cluster)
+}
+
 func (s *scene) edit(name string, edit func(pod *corev1.Pod)) {
 	pod := s.server.Pod(name).DeepCopy()
 	edit(pod)
