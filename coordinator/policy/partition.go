@@ -215,10 +215,12 @@ func (d *decision) isStarting(c *candidate) *finding {
 }
 
 // inHands: nothing keeps the StatefulSet controller from this pod, and it
-// takes it when it likes. That of an OrderedReady pool takes nobody while one is not Ready.
+// takes it when it likes. An OrderedReady one waits for a pod that is not Ready, and never takes it.
 func (d *decision) inHands(c *candidate) *finding {
-	if !d.x.leftOpen(c.pod) || c.outside || c.claim != nil || d.prepared || d.x.guards && !c.forced ||
-		d.curing && c.pool.Management == OrderedReady && c.Phase != Ready {
+	if !d.x.leftOpen(c.pod) || c.outside || c.claim != nil || d.prepared || d.x.guards && !c.forced {
+		return nil
+	}
+	if c.pool.Management == OrderedReady && c.Phase != Ready && !c.forced {
 		return nil
 	}
 	why := "no guard refuses that"

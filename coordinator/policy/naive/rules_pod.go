@@ -46,16 +46,17 @@ func (w *world) noReport(c *candidate) bool {
 func (w *world) staleReport(c *candidate) bool { return report(c.Pod) != nil && !report(c.Pod).Fresh }
 
 // onItsWay: it is Terminating; or it is left open, within the budget, without a
-// claim, and there are no guards or it is forced. At the barrier only the first. Before its
-// turn a pod of an OrderedReady pool that is not Ready is not in its controller's hands.
+// claim, and there are no guards or it is forced, unless its controller waits for it. At
+// the barrier only the first.
 func (w *world) onItsWay(c *candidate) bool {
 	if c.Phase == policy.Terminating {
 		return true
 	}
-	if w.early == c && w.pool(c.Pod).Management == policy.OrderedReady && c.Phase != policy.Ready {
+	if w.barrier != "" || !w.leftOpen(c.Pod) || c.outside || w.claimed(c.Pod) {
 		return false
 	}
-	return w.barrier == "" && w.leftOpen(c.Pod) && !c.outside && !w.claimed(c.Pod) && (!w.guards() || w.isForced(c))
+	waitedFor := w.pool(c.Pod).Management == policy.OrderedReady && c.Phase != policy.Ready
+	return w.isForced(c) || !w.guards() && !waitedFor
 }
 
 // claimedAlready: not of a pod outside the budget whose UID and the claim's are
