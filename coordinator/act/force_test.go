@@ -1,6 +1,7 @@
 package act
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -42,6 +43,36 @@ func TestForce(t *testing.T) {
 				require.True(t, w.done(), w.describe())
 			})
 		})
+	}
+}
+
+// The controller of an OrderedReady pool takes nobody while a pod is not Ready. So what is broken there is
+// removed by Rollcall, once, and the controller takes the others.
+func TestForceCorrectsWhatItsControllerWaitsFor(t *testing.T) {
+	for how, way := range ways {
+		for _, ordered := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, ordered %t", how, ordered), func(t *testing.T) {
+				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
+					w.set.ordered.Store(ordered)
+					object, _ := w.server.Pod(namespace, "s-0")
+					w.mu.Lock()
+					w.byForce, w.mayBeAway = true, 2 // itself, and whom the controller takes
+					w.live[object.UID] = false
+					w.onLook = func(s *policy.Snapshot) {
+						if p := podNamed(*s, "s-0"); p.UID == string(object.UID) && p.Phase == policy.Started {
+							p.Phase, p.Problem = policy.Failed, policy.CrashLoop
+						}
+					}
+					w.mu.Unlock()
+					w.annotateSet(v1alpha1.AnnotationForce, "true")
+					p := newProcess(w, 0, false)
+					p.run(2 * time.Minute)
+					require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone())
+					require.Equal(t, map[bool]int{true: 1}[ordered], p.writes["evict pods/eviction"])
+					require.Empty(t, w.wrong)
+				})
+			})
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		}
 	}
 	c.Forced = where == Here && forced(at.Snapshot, claim)
+	c.Awaited = c.Forced && broken(claim) && poolOf(at.Snapshot, claim.Pod).Management == policy.OrderedReady
 	var first []policy.Pod
 	if where == Here {
 		first = ahead(at.Snapshot, claim)

@@ -86,6 +86,8 @@ type Case struct {
 	// Forced: a person has handed the pod to its controller, which takes it when it
 	// likes: no line, no guard, and nothing else is asked.
 	Forced bool
+	// Awaited: the controller takes nobody before this pod is Ready, which it can not become.
+	Awaited bool
 	// Behind: others in its pool, which the hold line would free with it, go first.
 	Behind bool
 	// CaughtUp: the cache shows the pod as it is since its guard was opened, and so
@@ -206,8 +208,11 @@ func advance(c Case) Move {
 	case c.Heard.Sent:
 		return Wait
 	case c.Forced && !c.Held:
-		if !c.Heard.Opened {
+		switch {
+		case !c.Heard.Opened:
 			return Open
+		case c.Awaited && c.CaughtUp:
+			return Go
 		}
 		return Wait
 	case c.Heard.Ajar, c.Heard.Opened && c.Held:

@@ -110,6 +110,8 @@ func TestNext(t *testing.T) {
 		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
 		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, Open, policy.PhaseClaimed},
 		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Heard: opened}, Wait, policy.PhaseOpened},
+		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Heard: opened}, Go, policy.PhaseOpened},
+		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Heard: opened}, Wait, policy.PhaseOpened},
 		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, policy.PhaseClaimed},
 		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
 		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, NoAgent: true}, Observe, policy.PhaseEmptied},
@@ -198,7 +200,7 @@ func breach(c Case) string {
 		return "something is done about a pod that is removed already"
 	case c.Pod == Here && !stays && c.Stopped && move != Wait && move != Shut:
 		return "a claim that has been stopped goes on"
-	case c.Pod == Here && !stays && c.Forced && move != Wait && move != Shut && move != Open:
+	case c.Pod == Here && !stays && c.Forced && !c.Awaited && move != Wait && move != Shut && move != Open:
 		return "more is done about a pod that is its controller's than to open its guard"
 	case c.Pod == Gone && c.Heard.Hidden && !c.Heard.Confirmed && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened) && move != Shut:
 		return "the guard of a pod stays open that is only out of sight"
