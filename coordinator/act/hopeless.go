@@ -9,7 +9,8 @@ import (
 // A pod that is to be replaced may come to a state in which nobody can empty it: deleted by
 // somebody before its volumes were, it is followed by a successor without an agent, or by one
 // that a template of meanwhile keeps from starting. Its claim would mark it for its replacement
-// for ever, and so keep from it the restart that gives it an agent, or another template.
+// for ever, and so keep from it the restart that gives it an agent, or another template. Where the
+// claim can be given up it is; one that says that the pod is empty has it restarted.
 
 // hopeless says why a replacement can not be carried out, or empty. passes: it may be otherwise
 // in a moment.
@@ -27,24 +28,44 @@ func (a *Actor) hopeless(s policy.Snapshot, claim policy.Claim) (why string, pas
 	return "", false
 }
 
-// cameWithoutAgent: the pod of a replacement that can not be given up any more went before its
-// volumes, and has come back without an agent. It would wait for that one in vain, so it is
-// restarted for one, and keeps what it has.
-func (a *Actor) cameWithoutAgent(claim policy.Claim, pod *policy.Pod) bool {
-	return committed(claim) && pod != nil && pod.UID == claim.UID && !pod.Agent && !a.emptiedByOthers(pod)
+// restartsFirst: the pod of a replacement that can not be given up any more went before its
+// volumes, and has come back without an agent, or from a template that it does not start from. It
+// would wait for its agent in vain, so it is restarted, and keeps what it has.
+func (a *Actor) restartsFirst(s policy.Snapshot, claim policy.Claim) bool {
+	pod := podNamed(s, claim.Pod)
+	if !committed(claim) || pod == nil || pod.UID != claim.UID {
+		return false
+	}
+	return !pod.Agent && !a.emptiedByOthers(pod) || correctedFirst(s, claim, pod) && !keptByLine(s, pod)
+}
+
+// keptByLine: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
+func keptByLine(s policy.Snapshot, pod *policy.Pod) bool {
+	pool := poolOf(s, pod.Name)
+	return rolls(pool) && byLine(s) && pod.Ordinal < pool.Partition
+}
+
+// changeWay: what was looked at and decided for the one way to go says nothing of the other. A pod that
+// was to be restarted as it is may have started after all, and is emptied then.
+func (r *run) changeWay(restarts bool) {
+	if r.restarts != restarts {
+		r.restarts = restarts
+		r.backToBarrier()
+	}
 }
 
 // holdOf decides again for a claimed pod alone: for what it was claimed, or for a restart that
-// brings an agent.
-func holdOf(s policy.Snapshot, claim policy.Claim, noAgent bool) *policy.Hold {
-	if !noAgent {
+// comes first.
+func holdOf(s policy.Snapshot, claim policy.Claim, restarts bool) *policy.Hold {
+	if !restarts {
 		return judgeGoing(s, claim).hold
 	}
 	s = withoutClaim(s, claim)
 	s.Pods = slices.Clone(s.Pods)
 	pod := podNamed(s, claim.Pod)
-	pod.Refused = ""
-	if till := pod.Since.Add(policy.AdoptAgain); till.After(s.Now.Time) {
+	pod.Refused, pod.MustReplace = "", nil // the replacement comes after it
+	s.Cluster.Spec.Replacement.UpdateStrategy = policy.UpdateDelete
+	if till := pod.Since.Add(policy.AdoptAgain); !pod.Agent && till.After(s.Now.Time) {
 		return &policy.Hold{Pod: claim.Pod, Rule: policy.NeedsApproval, Reason: "it has come without an agent, and is not restarted for one so soon"}
 	}
 	step, hold := policy.Recheck(s, claim.Pod)

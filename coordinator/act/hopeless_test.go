@@ -157,3 +157,156 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 	}
 	require.Positive(t, restarted)
 }
+
+// A pod that is written down as empty is restarted first where nobody in it can empty it and a restart
+// puts that right. When it starts after all, what was decided for that counts no more.
+func TestWhoIsRestartedFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(at *Situation, claim *policy.Claim)
+		want   bool
+	}{
+		"its template finds no node, and there is a newer one": {func(*Situation, *policy.Claim) {}, true},
+		"its template is the newest":                           {func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Revision = "v3" }, false},
+		"it can be given up":                                   {func(_ *Situation, claim *policy.Claim) { claim.EmptiedAt = nil }, false},
+		"another pod has its name":                             {func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].UID = "2" }, false},
+		"a correction is held":                                 {func(at *Situation, _ *policy.Claim) { at.Snapshot.Cluster.Paused = true }, false},
+		"it came without an agent": {func(at *Situation, _ *policy.Claim) {
+			at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase, at.Snapshot.Pods[1].Revision = false, policy.Ready, "v3"
+		}, true},
+		"it is below the hold line": {func(at *Situation, _ *policy.Claim) {
+			at.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
+			at.Snapshot.Pools[0].Strategy, at.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 2
+		}, false},
+		"it is above the hold line": {func(at *Situation, _ *policy.Claim) {
+			at.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
+			at.Snapshot.Pools[0].Strategy, at.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 1
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, claim := replacing()
+			emptied := policy.At(time.Unix(9000, 0))
+			claim.EmptiedAt = &emptied
+			c.change(&at, &claim)
+			at.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+			require.Equal(t, c.want, (&Actor{}).restartsFirst(at.Snapshot, claim))
+		})
+	}
+
+	at, claim := replacing()
+	emptied := policy.At(time.Unix(9000, 0))
+	claim.EmptiedAt = &emptied
+	at.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	a, r := &Actor{}, &run{}
+	restarting, _ := a.look(at, claim, r)
+	require.Equal(t, Observe, next(restarting))
+	r.heard.Observed, r.heard.Opened, r.observedAt = true, true, at.Now
+	restarting, _ = a.look(at, claim, r)
+	require.True(t, restarting.Heard.Opened, "nothing has changed")
+	pod := &at.Snapshot.Pods[1]
+	pod.Phase, pod.Problem = policy.Ready, ""
+	pod.Report = &policy.Report{UID: "1", Self: true, Fresh: true, Member: policy.Live, Settled: true}
+	started, _ := a.look(at, claim, r)
+	require.Equal(t, Shut, next(started))
+	r.heard.Ajar, r.heard.Found = false, true
+	started, _ = a.look(at, claim, r)
+	require.Equal(t, Apply, next(started))
+}
+
+// Whatever else its pod is to be restarted for: without an agent it came a moment ago, and might again.
+func TestWhoCameWithoutAnAgentIsNotRestartedAtOnce(t *testing.T) {
+	at, claim := replacing()
+	emptied := policy.At(time.Unix(9000, 0))
+	claim.EmptiedAt = &emptied
+	pod := &at.Snapshot.Pods[1]
+	pod.Agent, pod.Phase, pod.Problem = false, policy.Ready, ""
+	pod.Report = &policy.Report{UID: "1", Fresh: true, Member: policy.Live, Settled: true} // as the other says
+	at.Snapshot.Cluster.Spec.Update.Adopt = policy.AdoptAllow
+	at.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	require.Nil(t, holdOf(at.Snapshot, claim, true))
+	pod.Since = policy.At(at.Now.Add(1 - policy.AdoptAgain))
+	require.Equal(t, policy.NeedsApproval, holdOf(at.Snapshot, claim, true).Rule)
+}
+
+// All agents are gone when the pod goes by itself, as no webhook answers. Nobody else can have looked at its
+// successor, nor is one of them adopted while that is claimed, so it goes without.
+func TestASuccessorWithoutAnAgentIsRestartedThoughNobodyElseHasOne(t *testing.T) {
+	inDiskWorld(t, func(t *testing.T, w *world) {
+		went := time.Time{}
+		w.bare = map[types.UID]bool{}
+		w.onLook = func(s *policy.Snapshot) {
+			s.Pools[0].Agents = true
+			for i := range s.Pods {
+				if !s.Pods[i].Agent {
+					s.Pods[i].Since = policy.At(went)
+				}
+			}
+		}
+		w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+		p := intercepted(w, func(kubetest.Call) error {
+			if w.writtenEmpty() > 0 && went.IsZero() {
+				w.mu.Lock()
+				went, w.bareNext = time.Now(), true
+				for _, other := range []string{"s-0", "s-1"} {
+					object, _ := w.server.Pod(namespace, other)
+					w.bare[object.UID] = true
+				}
+				w.mu.Unlock()
+				w.vanish("s-2")
+			}
+			return nil
+		})
+		p.run(4 * time.Minute)
+		require.Equal(t, 1, w.writtenEmpty())
+		require.Empty(t, w.gone(), "not sooner than any other pod would be")
+		newProcess(w, 0, false).run(8 * time.Minute)
+		w.requireClean()
+		require.Empty(t, w.claims(), w.describe())
+		volume, _ := w.server.VolumeClaim(namespace, diskOf("s-2"))
+		require.False(t, w.disks.first[volume.UID])
+		require.Equal(t, map[string]int{"s-2": 2}, w.gone(), "once for an agent, once for a volume")
+	})
+}
+
+// The pod goes by itself when its newest template finds no node. Its successor, on the volume that was
+// called empty, is corrected by the next template like any other pod, keeps its volume, and is then replaced.
+func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
+	corrected := 0
+	for at := 1; at < 20; at++ {
+		inDiskWorld(t, func(t *testing.T, w *world) {
+			calls := 0
+			w.bare, w.broken["v2"] = map[types.UID]bool{}, true
+			w.onLook = func(s *policy.Snapshot) {
+				for i := range s.Pods {
+					if pod := &s.Pods[i]; w.bare[types.UID(pod.UID)] && pod.Phase != policy.Terminating {
+						pod.Agent, pod.Phase, pod.Problem, pod.Report, pod.MustReplace = true, policy.Pending, policy.Unschedulable, nil, nil
+					}
+				}
+			}
+			p := intercepted(w, func(kubetest.Call) error {
+				if calls++; calls == at {
+					w.mu.Lock()
+					w.update, w.bareNext = "v2", true
+					w.mu.Unlock()
+					w.vanish("s-2")
+				}
+				return nil
+			})
+			p.run(time.Minute)
+			object, _ := w.server.Pod(namespace, "s-2")
+			emptied := slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil })
+			before := w.gone()["s-2"]
+			w.mu.Lock()
+			w.update = "v3"
+			w.mu.Unlock()
+			newProcess(w, 0, false).run(8 * time.Minute)
+			if !emptied {
+				return
+			}
+			corrected++
+			w.requireClean()
+			require.True(t, w.done(), "gone at call %d: %s %+v", at, w.describe(), w.disks)
+			require.Equal(t, before+2, w.gone()["s-2"], "once for its template, once for a volume")
+		})
+	}
+	require.Positive(t, corrected)
+}

@@ -45,10 +45,10 @@ func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
 	case !prepares(claim) || r.overdue || r.spared || judgeGoing(at.Snapshot, claim).unasked:
 		return false
 	case committed(claim):
-		pod := podNamed(at.Snapshot, claim.Pod)
-		if a.cameWithoutAgent(claim, pod) {
-			return false // it is restarted and keeps what it has
+		if a.restartsFirst(at.Snapshot, claim) {
+			return false // it keeps what it has
 		}
+		pod := podNamed(at.Snapshot, claim.Pod)
 		return notEmpty(at.Snapshot, claim, at.Names, pod != nil && a.emptiedByOthers(pod)) != ""
 	}
 	return true

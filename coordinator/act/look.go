@@ -34,7 +34,8 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	c.Stopped = where == Here && r.stopped != ""
 	c.Held = c.Stopped
 	if where == Here {
-		c.NoAgent = a.cameWithoutAgent(claim, pod)
+		c.Restarts = a.restartsFirst(at.Snapshot, claim)
+		r.changeWay(c.Restarts)
 		r.shown()
 		a.lookAgain(at, claim, r)
 		a.lookAtRelieved(at, claim, r)
@@ -61,7 +62,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		first = ahead(at.Snapshot, claim)
 	}
 	c.Behind = len(first) > 0
-	c.Alone = where == Here && (!prepares(claim) || c.NoAgent && a.mustBeAnswered(at.Snapshot)) && a.alone(at, claim)
+	c.Alone = where == Here && (!prepares(claim) || c.Restarts && a.mustBeAnswered(at.Snapshot)) && a.alone(at, claim)
 	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
 	c.Vanished = where == Gone && vanished(at.Snapshot, claim)
 	if !c.Vanished {
@@ -94,7 +95,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 		}
 	case c.Stopped:
 	case where == Here && !c.GiveUp && (c.Heard.Observed || c.Heard.Opened || c.Forced):
-		if hold := holdOf(at.Snapshot, claim, c.NoAgent); hold != nil {
+		if hold := holdOf(at.Snapshot, claim, c.Restarts); hold != nil {
 			c.Held, why = true, string(hold.Rule)+": "+hold.Reason
 			r.held(at.Now, why)
 			c.GiveUp = r.giveUp != ""

@@ -89,7 +89,11 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 // observe has the pod and the witnesses look anew, and the pod confirm its prepare.
 // The snapshot of the next pass contains what they saw, and is decided on again.
 func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
-	b := barrierOf(at.Snapshot, claim)
+	going := claim
+	if a.restartsFirst(at.Snapshot, claim) {
+		going = asRestart(claim) // nobody need call it empty
+	}
+	b := barrierOf(at.Snapshot, going)
 	var sent *Order
 	var what string
 	var missing bool

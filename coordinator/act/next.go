@@ -103,9 +103,9 @@ type Case struct {
 	// Stopped: the claim can not be given up any more, and is not to be carried out now;
 	// or the volumes of a pod that has gone for good are not to be deleted now.
 	Stopped bool
-	// NoAgent: the pod has come without an agent that could prepare it. Where the claim can
-	// not be given up any more, a restart brings one.
-	NoAgent bool
+	// Restarts: the pod has come without an agent that could prepare it, or from a template that
+	// it does not start from. The claim can not be given up any more, so a restart puts that right first.
+	Restarts bool
 	// Empty: pod and witnesses agree that the database has nothing left on the pod.
 	Empty bool
 	// Succeeded: there is a pod of that name with another UID.
@@ -219,7 +219,7 @@ func advance(c Case) Move {
 		return Shut
 	case c.Forced, c.Stopped:
 		return Wait
-	case c.NoAgent && committed(c.Claim):
+	case c.Restarts && committed(c.Claim):
 		return restart(c)
 	case replaces(c.Claim) && !c.Heard.Found:
 		return Find
@@ -262,8 +262,13 @@ func advance(c Case) Move {
 // restart leads to the removal of a pod that keeps its volumes, as if it had been claimed for
 // that. It stays excluded: nobody hands over for it where that would include it again.
 func restart(c Case) Move {
-	c.Claim.Action, c.Claim.Prepare = policy.Restart, policy.PrepareNone
+	c.Claim = asRestart(c.Claim)
 	return advance(c)
+}
+
+func asRestart(claim policy.Claim) policy.Claim {
+	claim.Action, claim.Prepare = policy.Restart, policy.PrepareNone
+	return claim
 }
 
 // abandon leads back to a pod that stays. The guard comes first: a prepare may

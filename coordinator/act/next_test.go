@@ -114,11 +114,11 @@ func TestNext(t *testing.T) {
 		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Heard: opened}, Wait, policy.PhaseOpened},
 		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, policy.PhaseClaimed},
 		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
-		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, NoAgent: true}, Observe, policy.PhaseEmptied},
-		"and another hands over":          {Case{Claim: emptied, Pod: Here, NoAgent: true, Alone: true}, Relieve, policy.PhaseEmptied},
-		"and it may not go":               {Case{Claim: emptied, Pod: Here, NoAgent: true, Held: true, Heard: Heard{Observed: true}}, Wait, policy.PhaseEmptied},
-		"and it may":                      {Case{Claim: emptied, Pod: Here, NoAgent: true, Heard: Heard{Observed: true}}, Open, policy.PhaseEmptied},
-		"and is shown with it":            {Case{Claim: emptied, Pod: Here, NoAgent: true, CaughtUp: true, Heard: Heard{Observed: true, Opened: true}}, Go, policy.PhaseOpened},
+		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, Observe, policy.PhaseEmptied},
+		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, Relieve, policy.PhaseEmptied},
+		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Heard: Heard{Observed: true}}, Wait, policy.PhaseEmptied},
+		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Heard: Heard{Observed: true}}, Open, policy.PhaseEmptied},
+		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Heard: Heard{Observed: true, Opened: true}}, Go, policy.PhaseOpened},
 		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: Heard{Found: true}}, Wait, policy.PhaseEmptied},
 		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Heard: ready}, Shut, policy.PhasePrepared},
 		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, Confirm, policy.PhaseGone},
@@ -207,8 +207,8 @@ func breach(c Case) string {
 	}
 	// haunted: the pod has gone, and one of its volumes may be met again, or deleted late.
 	haunted := c.Pod == Gone && len(c.Claim.Volumes) > 0 && !c.Heard.Renewed && (c.Succeeded || !c.Back || c.Claim.EmptiedAt != nil && !c.Heard.Discarded)
-	// bare: it is restarted for an agent, with all that it has.
-	bare := c.NoAgent && committed(c.Claim)
+	// bare: it is restarted for an agent or by its new template, with all that it has.
+	bare := c.Restarts && committed(c.Claim)
 	looked := (c.Heard.Prepared || !prepares(c.Claim) || bare) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
 	switch move {
 	case Find, Ask, Store, Apply, Relieve, Observe, Attest, Discard, Open, Go:

@@ -80,6 +80,8 @@ type run struct {
 	retained   map[string]bool
 	// byOthers: another pod's agent has emptied the pod.
 	byOthers bool
+	// restarts: it is restarted before it can be replaced.
+	restarts bool
 	// inherited: the claim is a predecessor's.
 	inherited bool
 	// takenAt is when this process took the claim up. When it says that it was made is by
