@@ -113,6 +113,9 @@ func (j *Judge) OnlySoaks(p *policy.Pod) bool { return j.w.way(p) == isSoaking }
 // NoAgents: nobody can be asked.
 func (j *Judge) NoAgents() bool { return j.w.noAgents() }
 
+// Begun: an outage has begun, and the others follow.
+func (j *Judge) Begun() bool { return j.w.outage() && j.w.outageBegun() }
+
 // Outage: all go together.
 func (j *Judge) Outage() bool { return j.w.outage() }
 
