@@ -53,8 +53,8 @@ func (o *Oracle) End(done bool, why string) {
 		}
 	}
 	for _, claim := range cluster.Status.Claims {
-		if o.Stuck != "" && o.uncreated(claim.Pod) {
-			continue // its controller creates it once those below it are ready
+		if o.Stuck != "" && (o.uncreated(claim.Pod) || o.unconfirmed(claim)) {
+			continue // its controller creates it once those below it are ready, or somebody tells that it is back
 		}
 		o.Accuse("I11", "claim %s on %s is left behind", claim.ID, claim.Pod)
 	}

@@ -102,6 +102,18 @@ func (s *scene) removed(name string) {
 	s.server.Drop(api.Pods, name)
 }
 
+// followed: db-2 has come after one that went under its claim. Others have failed with the last copies.
+func followed(failed []string, agentless ...string) func(s *scene) {
+	return func(s *scene) {
+		s.db.AddShard("books/s2", "db-0")
+		s.fails(failed...)
+		s.agentless(agentless...)
+		cluster := s.server.Cluster("db").DeepCopy()
+		cluster.Status.Claims = []policy.Claim{{ID: "claim", Pod: "db-2", UID: "db-2-before", Epoch: 1}}
+		s.server.Put(api.Clusters, cluster)
+	}
+}
+
 func (s *scene) mark(pod string) {
 	s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName(pod), Shard: "books/s1"})
 }

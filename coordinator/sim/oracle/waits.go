@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -72,6 +73,17 @@ var Waits = []Wait{
 		is: func(o *Oracle, pod *corev1.Pod) bool {
 			return o.limits.Replaced && len(pod.Spec.InitContainers) == 0 && o.outdated(pod)
 		},
+	},
+}
+
+// Unconfirmed is why the claim of a pod that has gone may stay open at the end: nobody
+// can tell that the one after it is back, which waits for a person.
+var Unconfirmed = Wait{
+	Name:     "its pod has come back without an agent, and no agent beside a member that runs could speak for it",
+	Document: "deploy/docs/policy.md",
+	Says:     "and one without a report not at all.",
+	is: func(o *Oracle, pod *corev1.Pod) bool {
+		return o.wanted(pod.Name) && workload.Ready(pod) && o.unheard(pod.Name) && !o.nobodySpeaks()
 	},
 }
 
@@ -271,7 +283,18 @@ func (o *Oracle) untold(pod *corev1.Pod) bool {
 	runs := showsDatabase(pod, func(c corev1.ContainerStatus) bool {
 		return c.State.Running != nil && c.LastTerminationState.Terminated == nil
 	})
-	return runs && !o.hasAgent(pod.Name) && !slices.ContainsFunc(o.server.Names(api.Pods), o.tended)
+	return runs && o.unheard(pod.Name)
+}
+
+// unheard: a pod has no agent, and no other's beside a member that runs could speak for it.
+func (o *Oracle) unheard(pod string) bool {
+	return !o.hasAgent(pod) && !slices.ContainsFunc(o.server.Names(api.Pods), o.tended)
+}
+
+// unconfirmed: a claim is open as nobody can tell that its pod is back.
+func (o *Oracle) unconfirmed(claim policy.Claim) bool {
+	pod := o.server.Pod(claim.Pod)
+	return pod != nil && string(pod.UID) != claim.UID && Unconfirmed.is(o, pod)
 }
 
 // loses: what is on a pod is gone with it.

@@ -321,3 +321,37 @@ func TestWaits(t *testing.T) {
 		assert.Equal(t, c.broken, ends(t, c.limits, false, c.story), name)
 	}
 }
+
+// A claim may stay open at the end where nobody can tell that its pod is back, and in nothing that is near to it.
+func TestClaimsThatNobodyCanEnd(t *testing.T) {
+	both := []string{"db-0", "db-1"}
+	left := []string{"I11"}
+	for name, c := range map[string]struct {
+		story  func(s *scene)
+		broken []string
+	}{
+		"its pod has no agent, and no other runs": {followed(both, "db-2"), nil},
+		"its own agent tells":                     {followed(both), left},
+		"another's agent tells":                   {followed(both[:1], "db-2"), left},
+		"nobody has an agent":                     {followed(both, "db-0", "db-1", "db-2"), left},
+		"its pod is not ready": {func(s *scene) {
+			followed(both, "db-2")(s)
+			s.ready("db-2", false)
+		}, left},
+		"its pod has not gone": {func(s *scene) {
+			followed(both, "db-2")(s)
+			s.edit("db-2", func(pod *corev1.Pod) { pod.UID = "db-2-before" })
+		}, left},
+		"its pod is not wanted any more": {func(s *scene) {
+			followed(both, "db-2")(s)
+			s.scale(2)
+		}, left},
+		"its pod is not there": {func(s *scene) {
+			followed(both, "db-2")(s)
+			s.scale(2)
+			s.leaves("db-2")
+		}, left},
+	} {
+		assert.Equal(t, c.broken, ends(t, Limits{Ephemeral: true}, false, c.story), name)
+	}
+}
