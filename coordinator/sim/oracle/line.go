@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
+	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
@@ -84,7 +85,7 @@ func (o *Oracle) beforeABrokenCopy(pod *corev1.Pod) bool {
 }
 
 // tooMany: more may be away with these pods, and so many besides, than is allowed, or none
-// of a shard would be left.
+// of a shard would be left, or no majority of those who vote.
 func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 	away, zones := besides, map[string]bool{}
 	limit, units := o.apart()
@@ -110,11 +111,19 @@ func (o *Oracle) tooMany(with map[string]bool, besides int) bool {
 			}
 			takes = takes || with[c.Pod] && c.Alive
 		}
-		if takes && (out > o.limits.Shard || out == len(shard.Copies) && out > 1) {
+		if takes && out > 1 && (out > o.spares(shard) || out == len(shard.Copies)) {
 			return true
 		}
 	}
 	return false
+}
+
+// spares is how many copies of a shard may be away: of a quorum, as many as leave a majority.
+func (o *Oracle) spares(shard database.Shard) int {
+	if shard.Least > 0 {
+		return len(shard.Copies) - shard.Least
+	}
+	return o.limits.Shard
 }
 
 // away: a pod does not serve all that it can, or is never settled.

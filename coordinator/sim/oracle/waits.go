@@ -225,7 +225,7 @@ func (o *Oracle) besideLost(pod *corev1.Pod) bool {
 				left++
 			}
 		}
-		if hosts && away > 1 && (o.outdated(pod) || !o.hasAgent(pod.Name)) && (away > o.limits.Shard || left == 0) {
+		if hosts && away > 1 && (o.outdated(pod) || !o.hasAgent(pod.Name)) && (away > o.spares(shard) || left == 0) {
 			return true
 		}
 	}

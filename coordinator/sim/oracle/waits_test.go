@@ -43,6 +43,20 @@ func recoversBelow(s *scene) {
 	s.db.Ail("db-0", "books/s1", true, false)
 }
 
+// recoversBesideVoters: these vote, and db-3 and db-4 are up to date.
+func recoversBesideVoters(voters ...string) func(s *scene) {
+	return func(s *scene) {
+		s.scale(5)
+		for _, name := range []string{"db-3", "db-4"} {
+			s.pod(name, types.UID(name+"-new"))
+			s.edit(name, func(pod *corev1.Pod) { pod.Labels[workload.LabelRevision] = "v2" })
+			s.db.AddLive(name, "9.9.0")
+		}
+		s.db.Vote(voters...)
+		recoversBelow(s)
+	}
+}
+
 // incurableBelow: a copy on db-0 is broken for ever, and these are below the line.
 func incurableBelow(recovering bool, pods ...string) func(s *scene) {
 	return func(s *scene) {
@@ -189,6 +203,12 @@ func TestWaits(t *testing.T) {
 		"it was, and its own pod is there yet":                                {Limits{Shard: 1}, scaledAway(true, "db-1"), stuck},
 		"it was, and all others of its shard may be away, which would be all": {Limits{Shard: 2}, scaledAway(false, "db-1"), nil},
 		"it was, and the pod that has not gone has no copy of the shard":      {Limits{Shard: 1}, scaledAway(false, "db-0"), stuck},
+		"another voter of three was, which a majority may not miss": {Limits{Shard: 2}, func(s *scene) {
+			s.db.Vote(all...)
+			s.old("db-0")
+			s.scale(2)
+			s.leaves("db-2")
+		}, nil},
 		"it was, and Rollcall took the pod": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
 			s.old("db-1")
 			s.db.AddShard("books/s2", "db-1", "db-2")
@@ -218,6 +238,10 @@ func TestWaits(t *testing.T) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
 			recoversBelow(s)
 		}, nil},
+		"by line, a copy recovers for ever, and the highest above it has a vote that three need": {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters(all...), nil},
+		"by line, the same, and that one has no vote":                                            {Limits{Shard: 2, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-3"), stuck},
+		"by line, the same, and five vote":                                                       {Limits{Shard: 1, Pods: 3, Line: true}, recoversBesideVoters("db-0", "db-1", "db-2", "db-3", "db-4"), stuck},
+
 		"by line, no restart ends that a copy recovers, and its pod takes the whole budget": {oneByLine, incurableBelow(true, all...), nil},
 		"by line, the same, and the copy is down":                                           {oneByLine, incurableBelow(false, all...), stuck},
 		"by line, the same, and another may be away":                                        {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, all...), stuck},
