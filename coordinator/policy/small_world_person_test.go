@@ -17,7 +17,9 @@ func (w *smallWorld) asksPerson() bool {
 	return true
 }
 
-func (w *smallWorld) is(p *Pod, letters string) bool { return strings.IndexByte(letters, w.kinds[p.Name]) >= 0 }
+func (w *smallWorld) is(p *Pod, letters string) bool {
+	return strings.IndexByte(letters, w.kinds[p.Name]) >= 0
+}
 
 // waitsForLower: its controller makes it only when a lower one is Ready.
 func (w *smallWorld) waitsForLower(p *Pod) bool {

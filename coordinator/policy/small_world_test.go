@@ -32,9 +32,10 @@ type smallWorld struct {
 	kinds map[string]byte   // of pods, as they are now
 	words map[string]Report // what agents say of them
 
-	made  int
-	fault string
-	log   *strings.Builder
+	made   int
+	turned bool
+	fault  string
+	log    *strings.Builder
 }
 
 // smallSet is how a small world is run.
@@ -45,15 +46,16 @@ type smallSet struct {
 	zones   bool // unit Zone, of which there are two; a copy in each domain, else of each pod
 	part    bool // a second group on all but the first pod
 	pace    int  // 0: pods come at once, 1: while nobody acts
+	turns   byte // when the first has gone, the lowest that serves and is outdated turns to this; 0: it does not
 }
 
 func (w *smallWorld) String() string {
-	return fmt.Sprintf("%s limit %d ordered %v guarded %v zones %v part %v pace %d", strings.Join(w.pools, " "),
-		w.limit, w.ordered, w.guarded, w.zones, w.part, w.pace)
+	return fmt.Sprintf("%s limit %d ordered %v guarded %v zones %v part %v pace %d turns %q", strings.Join(w.pools, " "),
+		w.limit, w.ordered, w.guarded, w.zones, w.part, w.pace, w.turns)
 }
 
 func (w *smallWorld) start() {
-	w.s, w.kinds, w.words, w.made, w.fault = defaultSnapshot(), map[string]byte{}, map[string]Report{}, 0, ""
+	w.s, w.kinds, w.words, w.made, w.turned, w.fault = defaultSnapshot(), map[string]byte{}, map[string]Report{}, 0, false, ""
 	s, limit := &w.s, Count(int64(w.limit))
 	s.Now = At(noon)
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "shop"
@@ -229,6 +231,7 @@ func (w *smallWorld) turn() bool {
 				s.Pods = slices.Delete(s.Pods, i, i+1)
 				return true
 			}
+			w.turnOne(p)
 			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = Missing, nil, s.Now, "", "", ""
 			return true
 		case NotStarted:
@@ -251,6 +254,19 @@ func (w *smallWorld) turn() bool {
 		return true
 	}
 	return false
+}
+
+// turnOne: while one is away, another one becomes unwell.
+func (w *smallWorld) turnOne(gone *Pod) {
+	for i := range w.s.Pods {
+		p := &w.s.Pods[i]
+		if w.turns != 0 && !w.turned && p != gone && p.Phase == Ready && w.kinds[p.Name] == 'o' {
+			w.turned, w.kinds[p.Name] = true, w.turns
+			w.come(p, p.Revision)
+			p.Since = w.s.Now
+			w.say("%s turns to %c", p.Name, w.turns)
+		}
+	}
 }
 
 // mended is what a pod is after a restart: H and L keep rank and role.

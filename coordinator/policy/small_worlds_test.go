@@ -10,7 +10,7 @@ import (
 // what only a person can do; and on its way no more are away by Rollcall than may be, and no copy is that must stay.
 func TestSmallPoolsEnd(t *testing.T) {
 	n, faults := 0, 0
-	play := func(pools []string, step int) {
+	play := func(pools []string, turns byte, step int) {
 		for _, letters := range pools { // those to be removed are above the others, of which there are some
 			if rest := strings.TrimRight(letters, "z"); rest == "" || strings.Contains(rest, "z") {
 				return
@@ -19,7 +19,7 @@ func TestSmallPoolsEnd(t *testing.T) {
 		for set := range 1 << 6 {
 			bit := func(n int) bool { return set>>n&1 > 0 }
 			w := smallWorld{pools: pools, smallSet: smallSet{
-				limit: 1 + count(bit(0)), ordered: bit(1), guarded: bit(2), zones: bit(3), part: bit(4), pace: count(bit(5)),
+				limit: 1 + count(bit(0)), ordered: bit(1), guarded: bit(2), zones: bit(3), part: bit(4), pace: count(bit(5)), turns: turns,
 			}}
 			if n++; n%step > 0 || faults > 5 {
 				continue
@@ -34,21 +34,24 @@ func TestSmallPoolsEnd(t *testing.T) {
 			t.Errorf("%v:%s\n%s", &w, w.log, Decide(w.s).Text())
 		}
 	}
-	each := func(letters string, length, step int) {
+	each := func(letters string, length int, turns byte, step int) {
 		if os.Getenv("ROLLCALL_WORLDS") == "all" {
-			step = 1 + step/1000 // all, or each second of very many
+			step = 1 + step/1000 // all, or each third of very many
 		}
 		for _, pods := range words(letters, length) {
-			play([]string{pods}, step)
+			play([]string{pods}, turns, step)
 			for cut := 1; cut < length; cut++ {
-				play([]string{pods[:cut], pods[cut:]}, step)
+				play([]string{pods[:cut], pods[cut:]}, turns, step)
 			}
 		}
 	}
 	const some = "uobcswihlatdnrz"
-	each(some, 2, 13)
-	each("ocsibw", 3, 23)
-	each("oclhfy", 3, 53)
-	each(some+"jqgmexkvfyp", 3, 1009)
-	each("ocswz", 4, 211)
+	each(some, 2, 0, 29)
+	each("ocsibw", 3, 0, 53)
+	each("oclhfy", 3, 0, 53)
+	each(some+"jqgmexkvfyp", 3, 0, 2003)
+	each("ocswz", 4, 0, 307)
+	for _, turns := range []byte("bcswi") {
+		each("ouclb", 3, turns, 101)
+	}
 }
