@@ -13,7 +13,7 @@ import (
 
 // goBeforeTheirTurn: the first with a broken copy that only the order holds is taken, or who must go before it.
 func (d *decision) goBeforeTheirTurn(held []Hold) {
-	if len(d.steps) > 0 || len(d.x.claims) > 0 {
+	if len(d.steps) > 0 || d.isSomebodyClaimed() {
 		return
 	}
 	lasting := d.noProgress()
@@ -48,6 +48,16 @@ func (d *decision) goBeforeTheirTurn(held []Hold) {
 		}
 	}
 	d.explained, d.curing = explained, false
+}
+
+// isSomebodyClaimed who is on the way; one that its controller makes only after a pod that is not Ready is not.
+func (d *decision) isSomebodyClaimed() bool {
+	n := len(d.x.claims)
+	for i := range d.x.pods {
+		p := &d.x.pods[i]
+		n -= count(p.claim != nil && d.x.notYetCreated(p))
+	}
+	return n > 0
 }
 
 // firstByLine is who must go before the line comes down to a pod with a broken copy: the highest of

@@ -141,7 +141,7 @@ func (x *index) failedToReturn(p *pod) bool {
 		return false
 	}
 	if p.Phase == Missing {
-		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && x.overdue(p)
+		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && x.overdue(p) && !x.notYetCreated(p)
 	}
 	if p.Revision != to {
 		return false

@@ -26,7 +26,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
 		// again only if all of them go, too.
 		with := d.goesWith(p) && (c.outside || p.Phase == Missing || p.Phase == Terminating || isOutdated(p))
-		if p != c.pod && !(p.unit == c.unit && c.unit != unitKey{}) && !first && !both && !with {
+		if p != c.pod && !d.goesInUnit(p, c) && !first && !both && !with {
 			other = p
 			break
 		}
@@ -35,6 +35,13 @@ func (d *decision) inOrder(c *candidate) *finding {
 		return nil
 	}
 	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
+}
+
+// goesInUnit: the pod is of the candidate's unit, all of which may be away at once. But the controller does not make
+// the candidate again above one that is not Ready and stays as it is.
+func (d *decision) goesInUnit(p *pod, c *candidate) bool {
+	stays := p.Ordinal < c.Ordinal && p.Phase != Ready && p.claim == nil && !d.isChosen[p.at]
+	return p.unit == c.unit && c.unit != unitKey{} && (!stays || c.action == Remove || d.x.outage())
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {

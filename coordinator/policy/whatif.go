@@ -252,14 +252,15 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 
 // catchingUp: restarting a member that recovers, while others of its group are
 // missing, would undo the group's next hope. One of which nothing is known may
-// be recovering.
+// be recovering. One that has recovered in vain is no hope: two of them would wait for each other.
 func (d *decision) catchingUp(c *candidate) *finding {
 	if !c.recovering {
 		return nil
 	}
+	inVain := d.curing && (d.prepared || d.noProgress())
 	for i := range c.hosts {
 		h := &c.hosts[i]
-		if h.recovering+h.maybe == 0 {
+		if h.maybe == 0 && (h.recovering == 0 || inVain) {
 			continue
 		}
 		if o, asked := d.whatIf(c, h); asked && o.othersMissing() > 0 {

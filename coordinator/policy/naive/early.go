@@ -41,9 +41,16 @@ func (w *world) mayComeBackAlone(p *policy.Pod) bool {
 	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == policy.Ready || !w.overdue(p))
 }
 
-// nothingElseGoes: nobody was chosen, nobody is claimed, and nobody may come back alone.
+// nothingElseGoes: nobody was chosen, nobody is claimed but for who is not created yet, and
+// nobody may come back alone.
 func (w *world) nothingElseGoes() bool {
-	return len(w.chosen) == 0 && w.podsClaimed() == 0 && !slices.ContainsFunc(w.pods, w.mayComeBackAlone)
+	uncreated := 0
+	for _, p := range w.pods {
+		if w.claimed(p) && p.Phase == policy.Missing && w.notCreatedYet(p) {
+			uncreated++
+		}
+	}
+	return len(w.chosen) == 0 && w.podsClaimed() == uncreated && !slices.ContainsFunc(w.pods, w.mayComeBackAlone)
 }
 
 // inItsPlace: where it is to be freed by LowerPartition, and others are between that not

@@ -218,11 +218,12 @@ func (w *world) lastCopy(g *policy.Group, c *candidate, x whatIf) bool {
 }
 
 // catchingUp: it asks, a member on the pod is Recovering or of unknown state, and
-// missing is above 0.
+// missing is above 0. Before its turn, without progress, of unknown state only.
 func (w *world) catchingUp(c *candidate) (string, bool) {
+	inVain := w.early == c && (w.barrier != "" || w.noProgress())
 	for _, g := range w.hosted(c) {
 		recovering := count(g, func(m *policy.Member) bool {
-			return m.Pod == c.Name && (m.State == policy.Recovering || unknownState(m))
+			return m.Pod == c.Name && (m.State == policy.Recovering && !inVain || unknownState(m))
 		})
 		if recovering > 0 && w.asks(g, c) && w.whatIf(g, c.Pod).missing > 0 {
 			return g.ID, true

@@ -213,7 +213,12 @@ func (w *world) notItsTurn(c *candidate) bool {
 		return false
 	}
 	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		if p == c.Pod || p.Pool != c.Pool || !w.awayOrChosen(p) || w.unitOf(p) == w.unitOf(c.Pod) {
+		if p == c.Pod || p.Pool != c.Pool || !w.awayOrChosen(p) {
+			return false
+		}
+		staysBelow := p.Ordinal < c.Ordinal && p.Phase != policy.Ready && !w.claimed(p) && !w.isChosen(p)
+		comesBack := c.action != policy.Remove && !w.outage()
+		if w.unitOf(p) == w.unitOf(c.Pod) && !(staysBelow && comesBack) {
 			return false
 		}
 		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""

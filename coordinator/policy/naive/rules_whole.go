@@ -68,6 +68,9 @@ func (w *world) failedToReturn(p *policy.Pod) bool {
 	if pool := w.pool(p); !pool.Observed || pool.Revision == "" {
 		return false
 	}
+	if p.Phase == policy.Missing && w.notCreatedYet(p) {
+		return false
+	}
 	if p.Phase == policy.Missing {
 		claim := w.claim(p)
 		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove

@@ -1,0 +1,173 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pursue does the next thing about a claim, as act does.
+func (w *smallWorld) pursue(claim Claim) (acted, over bool) {
+	at := slices.IndexFunc(w.s.Pods, func(p Pod) bool { return p.Name == claim.Pod })
+	if at < 0 || w.s.Pods[at].UID != claim.UID {
+		r := Returned(w.s, claim)
+		over = r.Done || r.Failed && w.s.Pods[at].Phase != Missing && slices.Contains(Decide(w.s).Order, claim.Pod)
+		return over, over
+	}
+	p := &w.s.Pods[at]
+	if p.Phase == Terminating {
+		return false, false
+	}
+	step, hold := Recheck(w.s, p.Name)
+	switch {
+	case hold != nil:
+		w.say("%s is held by %s: %s", p.Name, hold.Rule, hold.Reason)
+		return false, false
+	case step == nil, step.Prepare == PrepareHandoff && claim.Prepare != PrepareHandoff, step.Prepare == PrepareEvacuate && claim.Prepare != PrepareEvacuate:
+		w.say("the claim on %s is given up", p.Name)
+		return true, true
+	}
+	w.mustBeSafe(p, step)
+	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = Terminating, w.s.Now, &Time{w.s.Now.Time}
+	w.s.Cluster.Status.Claims[w.claimOf(p.Name)].Phase = PhaseGone
+	w.say("%s goes: %s %s", p.Name, step.Action, step.Reason)
+	w.elect()
+	return true, false
+}
+
+// pass is one of the coordinator: its claims, then new ones.
+func (w *smallWorld) pass() (acted bool) {
+	claims := &w.s.Cluster.Status.Claims
+	for _, claim := range slices.Clone(*claims) {
+		did, over := w.pursue(claim)
+		if over {
+			*claims = slices.DeleteFunc(*claims, func(c Claim) bool { return c.ID == claim.ID })
+		}
+		w.elect()
+		for did && w.pace == 0 && w.turn() {
+		}
+		acted = acted || did
+	}
+	for _, step := range Decide(w.s).Steps {
+		if step.Action == Restore || w.claimOf(step.Pod) >= 0 {
+			continue
+		}
+		acted = true
+		w.made++
+		p := w.s.Pods[slices.IndexFunc(w.s.Pods, func(p Pod) bool { return p.Name == step.Pod })]
+		claim := Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
+			From: p.Revision, To: "v2", Phase: PhasePrepared, Zone: p.Zone, BeforeTurn: step.BeforeTurn,
+			Groups: map[string]int32{}, Broken: map[string]int32{}, Unseen: p.Report == nil || p.Report.Member != Live}
+		for _, g := range w.s.Groups {
+			n := 0
+			for _, m := range g.Members {
+				n += count(m.State == Active)
+				claim.Broken[g.ID] += int32(count(m.State != Active && m.Pod == p.Name))
+			}
+			if n < len(g.Members) {
+				claim.Groups[g.ID] = int32(n)
+			}
+		}
+		*claims = append(*claims, claim)
+		w.s.Cluster.Status.LastProgress = &Time{w.s.Now.Time}
+		w.say("%s is claimed, before its turn %v", p.Name, step.BeforeTurn)
+	}
+	w.elect()
+	return acted
+}
+
+// serves: nothing is wrong with the pod.
+func (w *smallWorld) serves(p *Pod) bool {
+	return p.Phase == Ready && (p.Report == nil || p.Report.Member == Live && p.Report.Settled)
+}
+
+// mustBeSafe: of what serves no more goes by Rollcall than may be away, whatever else is.
+func (w *smallWorld) mustBeSafe(p *Pod, step *Step) {
+	away, gone, unit, others := 0, 0, 0, false
+	for i := range w.s.Pods {
+		o := &w.s.Pods[i]
+		unit += count(o.Zone == p.Zone)
+		if o.Name == p.Name {
+			continue
+		}
+		desired := o.Ordinal < w.s.Pools[int(o.Pool[0]-'a')].Replicas
+		if at := w.claimOf(o.Name); at >= 0 && w.s.Cluster.Status.Claims[at].Phase == PhaseGone {
+			gone++
+			others = others || o.Zone != p.Zone
+			away += count(!desired)
+		}
+		if desired && !w.serves(o) {
+			away++
+			others = others || o.Zone != p.Zone
+		}
+	}
+	limit := w.limit
+	if w.zones && !others {
+		limit = max(limit, unit)
+	}
+	switch {
+	case w.serves(p) && away+1 > limit:
+		w.wrong("%s goes, and %d others are away", p.Name, away)
+	case !step.OutsideBudget && !w.serves(p) && gone+1 > limit && len(w.s.Groups) > 0:
+		w.wrong("%s goes, and %d others have gone", p.Name, gone)
+	}
+	if w.serves(p) && w.kinds[p.Name] != 'z' {
+		w.copiesMustBeSafe(p)
+	}
+}
+
+// copiesMustBeSafe: nor does more of a group, nor its last copy.
+func (w *smallWorld) copiesMustBeSafe(p *Pod) {
+	for i := range w.s.Groups {
+		g := &w.s.Groups[i]
+		if !slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && m.State == Active }) {
+			continue
+		}
+		if total, missing := w.missing(g, p); total > 1 && (missing+1 > w.limit || missing+1 == total) {
+			w.wrong("%s goes, and of %s %d others of %d are missing", p.Name, g.ID, missing, total-1)
+		}
+	}
+}
+
+// seen changes with everything but claims.
+func (w *smallWorld) seen() string {
+	var b strings.Builder
+	for i := range w.s.Pods {
+		b.WriteString(w.s.Pods[i].UID + string(w.s.Pods[i].Phase))
+	}
+	return b.String()
+}
+
+// play it until it ends, or stands still though what is held for long is given up, and clocks go on.
+func (w *smallWorld) play() (ended bool) {
+	for idle, passes := 0, 0; idle < 6 && w.fault == ""; passes++ {
+		if passes > 200 {
+			w.wrong("it does not end")
+		}
+		before := w.seen()
+		acted := w.pass()
+		if w.pace == 0 || !acted {
+			for w.turn() {
+				acted = true
+				if w.pace != 0 {
+					break
+				}
+			}
+		}
+		switch {
+		case w.seen() != before:
+			idle = 0
+		case acted && idle > 0:
+			idle++
+		case !acted:
+			w.s.Cluster.Status.Claims = slices.DeleteFunc(w.s.Cluster.Status.Claims, func(c Claim) bool {
+				return slices.ContainsFunc(w.s.Pods, func(p Pod) bool { return p.UID == c.UID })
+			})
+			w.s.Now = At(w.s.Now.Add(time.Minute << (2 * idle)))
+			w.elect()
+			idle++
+		}
+	}
+	return w.fault == "" && len(Decide(w.s).Order) == 0 && len(w.s.Cluster.Status.Claims) == 0
+}

@@ -1,0 +1,108 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// asksPerson: the world stands, and the page says that only a person ends that: whoever should go is barred.
+func (w *smallWorld) asksPerson() bool {
+	order := Decide(w.s).Order
+	for i := range w.s.Pods {
+		p := &w.s.Pods[i]
+		if p.Phase == Missing && !w.waitsForLower(p) || slices.Contains(order, p.Name) && !w.barred(p, order) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *smallWorld) is(p *Pod, letters string) bool {
+	return strings.IndexByte(letters, w.kinds[p.Name]) >= 0
+}
+
+// waitsForLower: its controller makes it only when a lower one is Ready.
+func (w *smallWorld) waitsForLower(p *Pod) bool {
+	return w.ordered && slices.ContainsFunc(w.s.Pods, func(o Pod) bool {
+		return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != Ready
+	})
+}
+
+// barred: there is no room for the pod, nobody knows of it, or somebody that is barred goes before it.
+func (w *smallWorld) barred(p *Pod, order []string) bool {
+	if w.waitsForLower(p) || !p.Agent && p.Phase == Started && p.Report == nil {
+		return true
+	}
+	if p.Phase == Failed || w.is(p, "t") {
+		return false // a correction always gets through
+	}
+	away, first, failed := 0, false, false
+	alone, unit := true, 1 // of those away all are of its unit
+	for i := range w.s.Pods {
+		o := &w.s.Pods[i]
+		failed = failed || o.Phase == Failed && o.Revision == "v2"
+		if o.Name == p.Name {
+			continue
+		}
+		unit += count(o.Zone == p.Zone)
+		goes := slices.Contains(order, o.Name)
+		if !w.serves(o) {
+			away++
+			goes, alone = true, alone && o.Zone == p.Zone
+			first = first || w.ordered && o.Pool == p.Pool
+		}
+		first = first || goes && (w.is(p, "lL") || w.is(p, "h") && !w.is(o, "hHfp"))
+	}
+	limit := w.limit
+	if w.zones && alone {
+		limit = max(limit, unit)
+	}
+	// Somebody goes before it; but who has a broken copy, or never becomes Ready, goes before its turn.
+	first = first && !w.is(p, "cgfsywip")
+	return failed && !w.is(p, "nz") || w.groupBars(p) || w.serves(p) && away+1 > limit || first
+}
+
+// groupBars: a group of the pod, or of all, has no leader; or without what the pod has there too many are missing.
+func (w *smallWorld) groupBars(p *Pod) bool {
+	for i := range w.s.Groups {
+		g := &w.s.Groups[i]
+		state := Down
+		for _, m := range g.Members {
+			if m.Pod == p.Name {
+				state = m.State
+			}
+		}
+		total, missing := w.missing(g, p)
+		led := slices.ContainsFunc(g.Members, func(m Member) bool { return m.Leader })
+		if !led || state != Down && missing > 0 && (missing+1 > w.limit || missing+1 == total) {
+			return true
+		}
+	}
+	return false
+}
+
+// missing are the copies of a group that cannot be counted on, or domains, without that of the pod. Among those that
+// never become Ready one counts on the others.
+func (w *smallWorld) missing(g *Group, p *Pod) (total, missing int) {
+	domain := func(m *Member) string {
+		if m.Domain != "" {
+			return m.Domain
+		}
+		return m.ID
+	}
+	there, own := map[string]bool{}, ""
+	for i := range g.Members {
+		m := &g.Members[i]
+		at := slices.IndexFunc(w.s.Pods, func(o Pod) bool { return o.Name == m.Pod })
+		counts := m.State == Active && at >= 0 && (w.serves(&w.s.Pods[at]) || w.is(p, "ip") && w.is(&w.s.Pods[at], "ip"))
+		before, seen := there[domain(m)]
+		there[domain(m)] = counts && (!seen || before)
+		if m.Pod == p.Name {
+			own = domain(m)
+		}
+	}
+	for name, ok := range there {
+		missing += count(!ok && name != own)
+	}
+	return len(there), missing
+}

@@ -1,0 +1,220 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// smallWorld is a database of one or two small pools without a hold line, played to its end: who decides, who acts,
+// and the controllers of the StatefulSets. A word for each pool, a letter for each pod, from ordinal 0 up:
+//
+//	u up to date                           o outdated
+//	b outdated, broken on that template    x up to date, broken
+//	c outdated, a copy stays Down          k up to date, a copy stays Down
+//	s outdated, recovers for ever          v up to date, recovers for ever
+//	w outdated, never settled              i outdated, live, never Ready
+//	h outdated, of a higher rank           l outdated, last
+//	a outdated, no agent                   j up to date, no agent
+//	t outdated, no agent, late             d outdated, node to be left
+//	n up to date, node to be left          e up to date, node to be left, broken
+//	r asked to restart                     q asked to restart, broken
+//	g asked to restart, a copy stays Down  z to be removed
+//	m Missing                              f outdated, of a higher rank, a copy stays Down
+//	y outdated, last, recovers for ever    p outdated, of a higher rank, live, never Ready
+//
+// A restart mends all but x.
+type smallWorld struct {
+	s     Snapshot
+	pools []string
+	smallSet
+	kinds map[string]byte   // of pods, as they are now
+	words map[string]Report // what agents say of them
+
+	made   int
+	turned bool
+	fault  string
+	log    *strings.Builder
+}
+
+// smallSet is how a small world is run.
+type smallSet struct {
+	limit   int
+	ordered bool // OrderedReady, else Parallel
+	guarded bool // RollingUpdate by guard, else OnDelete
+	zones   bool // unit Zone, of which there are two; a copy in each domain, else of each pod
+	part    bool // a second group on all but the first pod
+	pace    int  // 0: pods come at once, 1: while nobody acts
+	turns   byte // when the first has gone, the lowest that serves and is outdated turns to this; 0: it does not
+}
+
+func (w *smallWorld) String() string {
+	return fmt.Sprintf("%s limit %d ordered %v guarded %v zones %v part %v pace %d turns %q", strings.Join(w.pools, " "),
+		w.limit, w.ordered, w.guarded, w.zones, w.part, w.pace, w.turns)
+}
+
+func (w *smallWorld) start() {
+	w.s, w.kinds, w.words, w.made, w.turned, w.fault = defaultSnapshot(), map[string]byte{}, map[string]Report{}, 0, false, ""
+	s, limit := &w.s, Count(int64(w.limit))
+	s.Now = At(noon)
+	s.Cluster.Namespace, s.Cluster.Name = "prod", "shop"
+	s.Cluster.Status.LastProgress = &Time{noon.Add(-24 * time.Hour)}
+	spec := &s.Cluster.Spec
+	spec.Engine, spec.Update.Adopt, spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = Solr, AdoptAllow, true, Keep
+	spec.Policy.MaxUnavailable, spec.Policy.MaxShardUnavailable = &limit, &limit
+	if w.zones {
+		spec.Policy.Unit = UnitZone
+	}
+	s.Nodes = []Node{{Name: "cordoned", Cordoned: true}}
+	for i, letters := range w.pools {
+		pool := defaultPool()
+		pool.Name, pool.Replicas, pool.Revision = string(rune('a'+i)), int32(len(letters)-strings.Count(letters, "z")), "v2"
+		if w.ordered {
+			pool.Management = OrderedReady
+		}
+		if w.guarded {
+			pool.Strategy = RollingUpdateStrategy
+		}
+		s.Pools = append(s.Pools, pool)
+		for n := range letters {
+			p := defaultPod()
+			p.Name, p.Pool, p.Ordinal, p.Since = fmt.Sprintf("%s-%d", pool.Name, n), pool.Name, int32(n), Time{noon.Add(-48 * time.Hour)}
+			p.UID, p.Zone = "u"+p.Name, "zone-"+string(rune('a'+n%2))
+			w.kinds[p.Name] = letters[n]
+			w.come(&p, "v2")
+			s.Pods = append(s.Pods, p)
+		}
+	}
+	w.elect()
+}
+
+// come is a pod as its letter says.
+func (w *smallWorld) come(p *Pod, revision string) {
+	kind, r := w.kinds[p.Name], defaultReport()
+	is := func(letters string) bool { return strings.IndexByte(letters, kind) >= 0 }
+	p.Phase, p.Problem, p.Revision = Ready, "", revision
+	if is("obcswhlatdifyp") {
+		p.Revision = "v1"
+	}
+	if is("dne") {
+		p.Node = "cordoned"
+	}
+	p.Restart, p.Agent = is("rqg"), !is("atj")
+	r.UID, r.Last = p.UID, is("lLy")
+	if is("hHfp") {
+		r.Rank = 1
+	}
+	switch {
+	case is("bxeq"):
+		p.Phase, p.Problem = Failed, CrashLoop
+		r.Member, r.NotLiveSeconds, r.Settled = NotLive, 86400, false
+	case is("svwy"):
+		r.Settled = false
+	case is("ip"):
+		p.Phase = Started
+	case is("t"):
+		p.Phase = Started
+		r.Member, r.NotLiveSeconds, r.Settled = NotLive, 86400, false
+	case is("m"):
+		p.Phase, p.UID, p.Revision, p.Report = Missing, "", "", nil
+		return
+	}
+	p.Report, w.words[p.Name] = &r, r
+}
+
+// elect says of the members what the database would, and of pods without an agent what the others do. Who is
+// claimed hands over.
+func (w *smallWorld) elect() {
+	s := &w.s
+	agents := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent && (p.Phase == Ready || p.Phase == Started) })
+	led := map[string]string{}
+	for _, g := range s.Groups {
+		for _, m := range g.Members {
+			if m.Leader {
+				led[g.ID] = m.Pod
+			}
+		}
+	}
+	s.Groups, s.Health.Verdict = nil, Green
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		switch {
+		case p.Agent || p.Phase == Missing || p.Phase == NotStarted || p.Phase == Terminating:
+		case !agents:
+			p.Report = nil
+		default:
+			r := w.words[p.Name]
+			r.Self, p.Report = false, &r
+		}
+	}
+	if !slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent && p.Phase != Missing }) {
+		s.Health.Verdict = UnknownHealth
+		return
+	}
+	for n, id := range []string{"all", "part"}[:1+count(w.part)] {
+		g := defaultGroup()
+		g.ID = id
+		leader := -1
+		better := func(i int) int {
+			name := g.Members[i].Pod
+			return 2*count(w.claimOf(name) < 0) + count(led[id] == name)
+		}
+		for i := range s.Pods {
+			if p := &s.Pods[i]; i >= n && !w.emptied(p) {
+				m := defaultMember()
+				m.ID, m.Pod, m.State = p.Name, p.Name, w.stateOf(p)
+				if w.zones {
+					m.Domain = p.Zone
+				}
+				g.Members = append(g.Members, m)
+				if k := len(g.Members) - 1; m.State == Active && (leader < 0 || better(k) > better(leader)) {
+					leader = k
+				}
+				if m.State != Active && s.Health.Verdict == Green {
+					s.Health.Verdict = Recoverable
+				}
+			}
+		}
+		switch {
+		case leader >= 0:
+			g.Members[leader].Leader = true
+		case len(g.Members) > 0:
+			s.Health.Verdict = Red
+		}
+		if len(g.Members) > 0 {
+			s.Groups = append(s.Groups, g)
+		}
+	}
+}
+
+// emptied: it is to be removed, and what it had is elsewhere.
+func (w *smallWorld) emptied(p *Pod) bool {
+	at := w.claimOf(p.Name)
+	return w.kinds[p.Name] == 'z' && at >= 0
+}
+
+func (w *smallWorld) stateOf(p *Pod) MemberState {
+	switch kind := w.kinds[p.Name]; {
+	case p.Phase != Ready && p.Phase != Started || strings.IndexByte("ckgtf", kind) >= 0:
+		return Down
+	case strings.IndexByte("svy", kind) >= 0:
+		return Recovering
+	}
+	return Active
+}
+
+func (w *smallWorld) claimOf(pod string) int {
+	return slices.IndexFunc(w.s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == pod })
+}
+
+func (w *smallWorld) say(format string, args ...any) {
+	if w.log != nil {
+		fmt.Fprintf(w.log, "\n\t"+format, args...)
+	}
+}
+
+func (w *smallWorld) wrong(format string, args ...any) {
+	w.fault = fmt.Sprintf(format, args...)
+	w.say("%s", w.fault)
+}
