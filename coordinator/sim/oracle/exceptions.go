@@ -207,12 +207,6 @@ func (o *Oracle) canaryWaits() bool {
 	})
 }
 
-// toBeLeft: people have said that pods leave its node.
-func (o *Oracle) toBeLeft(pod *corev1.Pod) bool {
-	cluster, node := o.server.Cluster(o.limits.Cluster), o.server.Node(pod.Spec.NodeName)
-	return cluster != nil && cluster.Spec.Update.NodeDrains.Follow && (node == nil || node.Spec.Unschedulable)
-}
-
 // asks tells whether an invariant is asked of the removal of a pod.
 func (o *Oracle) asks(pod *corev1.Pod, invariant string) bool {
 	return !slices.ContainsFunc(Exceptions, func(e Exception) bool { return slices.Contains(e.Skips, invariant) && e.is(o, pod) })

@@ -114,6 +114,8 @@ type Oracle struct {
 	relisted map[string]relisted
 	// ailed is when a pod could not come back by itself, at the last look at which that was so.
 	ailed map[types.UID]time.Duration
+	// drained are pods that were to leave their nodes.
+	drained map[types.UID]drained
 	// ours are the pods that are away by Rollcall's hand.
 	ours map[string]departure
 	gone []time.Time // when pods went by Rollcall's hand
@@ -165,7 +167,7 @@ type earlier struct {
 func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Limits) *Oracle {
 	o := &Oracle{
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
-		unlisted: map[string]time.Duration{}, relisted: map[string]relisted{}, ailed: map[types.UID]time.Duration{}, Broken: func(*corev1.Pod) bool { return false },
+		unlisted: map[string]time.Duration{}, relisted: map[string]relisted{}, ailed: map[types.UID]time.Duration{}, drained: map[types.UID]drained{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
 		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
 		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true, moves: moves{left: map[place]time.Duration{}},
@@ -352,6 +354,7 @@ func (o *Oracle) Look() {
 		if o.Broken(pod) {
 			o.ailed[pod.UID] = at
 		}
+		o.drains(pod)
 		if !ready || !whole {
 			delete(o.well, pod.UID)
 		} else if _, known := o.well[pod.UID]; !known {
