@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -98,12 +99,34 @@ func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// missing tells whether one of those who were in the group cannot be heard.
+// missing tells whether one of those who were in the group cannot be heard. Pods of a
+// StatefulSet that is not shown may still be there, and come back with it: of a group that
+// is on such pods alone nobody can be heard. If others were in it, too, it is they who
+// tell, unless a claim says that one of those pods is away.
 func (w *world) missing(g policy.Group) bool {
-	return slices.ContainsFunc(g.Members, func(m policy.Member) bool {
+	shown, hidden := false, false
+	for _, m := range g.Members {
 		i, ok := w.byName[m.Pod]
-		return ok && !slices.Contains(w.witnesses, i)
-	})
+		switch {
+		case ok && !slices.Contains(w.witnesses, i):
+			return true
+		case ok:
+			shown = true
+		case w.hidden(m.Pod):
+			if w.claimed(m.Pod) {
+				return true
+			}
+			hidden = true
+		}
+	}
+	return hidden && !shown
+}
+
+// hidden: the StatefulSet that a pod is of is not shown. One that has lost its label, or
+// was deleted without its pods, hides them.
+func (w *world) hidden(pod string) bool {
+	set := pod[:max(0, strings.LastIndexByte(pod, '-'))]
+	return pod != "" && !slices.ContainsFunc(w.in.Kube.Pools, func(p kube.Pool) bool { return p.Name == set })
 }
 
 // forgotten is a group of which nobody speaks: nothing good is known of it. What

@@ -72,6 +72,59 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	require.Equal(t, policy.Active, known[0].Members[0].State, "what was known is not changed")
 }
 
+// A StatefulSet that loses its label, or is deleted without its pods, hides them for a while.
+// Nobody of a group has spoken then, and when it is back one of them may leave the group out
+// while the other is away.
+func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
+	silent := func(r *rollcallv1.Report) { r.Groups = nil }
+	known := Join(made()).Groups
+	remember := func(groups []policy.Group) edit { return func(in *Input) { in.Known = groups } }
+	hide := func(in *Input) { in.Kube.Pools, in.Kube.Pods = nil, nil }
+	claimed := func(i int) edit {
+		return func(in *Input) {
+			in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c1", Pod: podName(i), UID: "u", Phase: policy.PhaseGone}}
+		}
+	}
+	// The third pod, on a pool of its own that is not shown.
+	apart := func(in *Input) {
+		in.Known = []policy.Group{{ID: "books/s1", Kind: policy.Shard, NeedsLeader: true, Members: []policy.Member{
+			{ID: "core0", Pod: podName(0), State: policy.Active, Leader: true}, {ID: "other", Pod: "hot-0", State: policy.Down},
+		}}}
+	}
+	claimedApart := func(in *Input) {
+		in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c1", Pod: "hot-0", UID: "u", Phase: policy.PhaseGone}}
+	}
+	t.Run("it outlasts that", func(t *testing.T) {
+		kept := known
+		for range 3 {
+			kept = Join(made(remember(kept), hide)).Groups
+			require.Len(t, kept, 1)
+			for _, m := range kept[0].Members {
+				require.Equal(t, policy.UnknownState, m.State, m.Pod)
+			}
+		}
+		back := Join(made(remember(kept), allSay([]int{0, 1, 2}, silent), missing(2), claimed(2))).Groups
+		require.Len(t, back, 1, "nobody has heard the third")
+		require.Equal(t, policy.Down, back[0].Members[2].State)
+	})
+	t.Run("until all have spoken", func(t *testing.T) {
+		require.Empty(t, Join(made(remember(known), allSay([]int{0, 1, 2}, silent))).Groups)
+	})
+	t.Run("pods that were scaled away are not there", func(t *testing.T) {
+		require.Empty(t, Join(made(remember(known), func(in *Input) { in.Kube.Pods, in.Kube.Pools[0].Replicas = nil, 0 })).Groups)
+	})
+	t.Run("a member elsewhere is on no pod", func(t *testing.T) {
+		elsewhere := []policy.Group{{ID: "books/s1", Kind: policy.Shard, Members: []policy.Member{{ID: "core0", State: policy.Active}}}}
+		require.Empty(t, Join(made(remember(elsewhere), hide)).Groups)
+	})
+	t.Run("who is shown tells for who is not", func(t *testing.T) {
+		require.Empty(t, Join(made(apart, allSay([]int{0, 1, 2}, silent))).Groups)
+	})
+	t.Run("not for one that is away by a claim", func(t *testing.T) {
+		require.Len(t, Join(made(apart, allSay([]int{0, 1, 2}, silent), claimedApart)).Groups, 1)
+	})
+}
+
 func without(groups []policy.Group, pod string) []policy.Group {
 	g := groups[0]
 	g.Members = nil

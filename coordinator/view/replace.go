@@ -94,7 +94,8 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 	return list
 }
 
-// claimed: it may be Rollcall that keeps data off the pod, and has yet to undo that.
+// claimed: it may be Rollcall that keeps data off the pod, and has yet to undo that; or
+// that has taken it, and waits for its return.
 func (w *world) claimed(name string) bool {
 	return slices.ContainsFunc(w.in.Kube.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == name })
 }

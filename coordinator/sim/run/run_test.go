@@ -193,7 +193,7 @@ func TestSeedsThatBrokeOnce(t *testing.T) {
 			require.Empty(t, r.Breaks, "seed %d, wide: %t", seed, wide)
 		}
 	}
-	for _, seed := range []uint64{897, 2349, 3383, 4491, 5898, 5928, 7206, 8290, 8449, 9103, 22733, 48002, 123235, 125825, 158722} {
+	for _, seed := range []uint64{897, 2349, 3383, 4491, 5898, 5928, 7206, 8290, 8449, 9103, 22733, 48002, 84142, 123235, 125825, 158722} {
 		r, err := Seed(seed, Options{})
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
