@@ -19,7 +19,8 @@ type barrier struct {
 
 // barrierOf is the barrier of a claimed pod. A pod whose database does not run need
 // not speak for itself: its agent may not have started either. One that is said to be
-// broken while it runs must: it may have been slow, and be well again.
+// broken while it runs must: it may have been slow, and be well again. So must one that is
+// not shown as started and whose agent speaks: what is shown may be late.
 func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 	var b barrier
 	agents := map[string]Target{}
@@ -32,7 +33,7 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}
 		if pod.UID == claim.UID {
-			if runs(pod) && !byOthers {
+			if (runs(pod) || speaks(pod)) && !byOthers {
 				b.own = &target
 			}
 			continue
@@ -122,4 +123,14 @@ func runs(pod *policy.Pod) bool {
 		return !looping || pod.Report != nil
 	}
 	return true
+}
+
+// speaks says whether the agent of a pod that has not been shown as started says what the pod is
+// to the database. The database may have started since, and be a member by now.
+func speaks(pod *policy.Pod) bool {
+	if pod.Phase != policy.Pending && pod.Phase != policy.NotStarted {
+		return false
+	}
+	r := pod.Report
+	return r != nil && r.Self && r.Fresh && r.UID == pod.UID && r.Member != policy.UnknownMember
 }
