@@ -30,6 +30,9 @@ import (
 
 var search = Key{Namespace: "prod", Name: "search"}
 
+// heartbeat is after what time a roster is sent again.
+const heartbeat = 5 * time.Second
+
 // fakeAgent is an agent whose report and roster a test sets.
 type fakeAgent struct {
 	rollcallv1.UnimplementedAgentServiceServer
@@ -124,11 +127,21 @@ func (f *fakeAgent) WatchReport(r *rollcallv1.WatchReportRequest, stream grpc.Se
 func (f *fakeAgent) WatchRoster(_ *rollcallv1.WatchRosterRequest, stream grpc.ServerStreamingServer[rollcallv1.Roster]) error {
 	f.count("roster", 1)
 	defer f.count("roster", -1)
-	if err := stream.Send(f.roster); err != nil {
-		return err
+	for {
+		f.mu.Lock()
+		roster, hang := f.roster, f.hang
+		f.mu.Unlock()
+		if !hang {
+			if err := stream.Send(roster); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		case <-time.After(heartbeat):
+		}
 	}
-	<-stream.Context().Done()
-	return stream.Context().Err()
 }
 
 func (f *fakeAgent) Prepare(_ context.Context, r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareResponse, error) {

@@ -28,8 +28,8 @@ type Options struct {
 	// Witnesses is how many rosters are followed per cluster while its reports are, and RestingWitnesses while they are
 	// not: then nothing is decided by them, and one more is there for when one fails. Default: 3 and 2.
 	Witnesses, RestingWitnesses int
-	// Silence is how long a report stream may be without a message before it is
-	// started anew; agents send one every 5 s at least. Default: 15 s.
+	// Silence is how long a stream may be without a message before it is started
+	// anew; agents send one every 5 s at least. Default: 15 s.
 	Silence time.Duration
 	// BackoffMin and BackoffMax bound the pause before a stream is started anew.
 	// Default: 200 ms and 5 s.

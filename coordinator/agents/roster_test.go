@@ -2,6 +2,8 @@ package agents
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -48,5 +50,31 @@ func TestSameRoster(t *testing.T) {
 		now := roster(change)
 		require.False(t, proto.Equal(was, now), name)
 		require.False(t, sameRoster(was, now), name)
+	}
+}
+
+// An agent that hangs may have a kernel that answers for it.
+func TestWitnessThatFallsSilentIsReplaced(t *testing.T) {
+	for name, after := range map[string]time.Duration{"from the beginning": 0, "later": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := start(t, func(o *Options) { o.Witnesses = 1 })
+				f := newFakeAgent("search-0", "u0")
+				f.hang = after == 0
+				h.serve(zero.IP, search, f)
+				one := Target{Pod: "search-1", UID: "u1", IP: "10.0.0.2", Zone: "z1"}
+				h.serve(one.IP, search, newFakeAgent("search-1", "u1"))
+				idle := following(zero, one)
+				idle.Reports = false
+				h.Follow(search, idle)
+				if after > 0 {
+					time.Sleep(after)
+					require.Equal(t, []string{"search-0"}, podsOf(h.State(search).Rosters), "it speaks")
+					f.say(func(*rollcallv1.Report) { f.hang = true })
+				}
+				time.Sleep(20 * time.Second)
+				require.Equal(t, []string{"search-1"}, podsOf(h.State(search).Rosters))
+			})
+		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc"
+
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -23,8 +25,6 @@ const (
 // the connection.
 func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool, handed func()) {
 	a.keep(ctx, g, reports, func(ctx context.Context, alive func()) error {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
 		client, done, err := a.borrow(g)
 		handed()
 		if err != nil {
@@ -34,29 +34,17 @@ func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool, ha
 		a.mu.Lock()
 		asked := g.heard.incarnation
 		a.mu.Unlock()
-		stream, err := client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
-		if err != nil {
-			return err
+		open := func(ctx context.Context) (grpc.ServerStreamingClient[rollcallv1.Report], error) {
+			return client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
 		}
-		silence := time.AfterFunc(a.opts.Silence, func() {
-			cancel(fmt.Errorf("no report for %s", a.opts.Silence))
-		})
-		defer silence.Stop()
-		for {
-			report, err := stream.Recv()
-			if err != nil {
-				if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
-					return cause
-				}
-				return err
-			}
+		return listen(ctx, a.opts.Silence, "report", open, func(report *rollcallv1.Report) error {
 			at := a.dated(g, report, time.Now())
 			if err := a.take(ctx, g, Received{Report: report, At: at}, asked); err != nil {
 				return err
 			}
-			silence.Reset(a.opts.Silence)
 			alive()
-		}
+			return nil
+		})
 	})
 }
 
@@ -83,15 +71,10 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 		return err
 	}
 	defer done()
-	stream, err := client.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
-	if err != nil {
-		return err
+	open := func(ctx context.Context) (grpc.ServerStreamingClient[rollcallv1.Roster], error) {
+		return client.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
 	}
-	for {
-		roster, err := stream.Recv()
-		if err != nil {
-			return err
-		}
+	return listen(ctx, a.opts.Silence, "roster", open, func(roster *rollcallv1.Roster) error {
 		if err := a.isMeant(g, roster.GetIdentity()); err != nil {
 			return err
 		}
@@ -107,6 +90,34 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 		if news {
 			a.changed(g.cluster.key)
 		}
+		return nil
+	})
+}
+
+// listen takes the messages of a stream until it ends, or has brought none for as long as it
+// may be silent: the kernel of an agent that hangs still answers for it.
+func listen[Message any](ctx context.Context, silence time.Duration, what string,
+	open func(context.Context) (grpc.ServerStreamingClient[Message], error), take func(*Message) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("no %s for %s", what, silence)) })
+	defer timer.Stop()
+	for {
+		message, err := stream.Recv()
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				return cause
+			}
+			return err
+		}
+		if err := take(message); err != nil {
+			return err
+		}
+		timer.Reset(silence)
 	}
 }
 

@@ -184,7 +184,8 @@ func TestSameSeedSameLog(t *testing.T) {
 // Seeds in which something was wrong once, such as two claims of one pool that
 // wait for each other below a hold line, a removal between a take-over and its
 // touch, a pod that never started and is scaled away, a last copy that was
-// forgotten because nobody had an agent any more, and a guard that a take-over left open.
+// forgotten because nobody had an agent any more, a guard that a take-over left open,
+// and rosters that were waited for in vain.
 func TestSeedsThatBrokeOnce(t *testing.T) {
 	for wide, seeds := range map[bool][]uint64{true: {616, 751, 898, 993, 1750, 2295, 2829, 8923, 9655}, false: {3709, 5034, 9268}} {
 		for _, seed := range seeds {
@@ -193,7 +194,7 @@ func TestSeedsThatBrokeOnce(t *testing.T) {
 			require.Empty(t, r.Breaks, "seed %d, wide: %t", seed, wide)
 		}
 	}
-	for _, seed := range []uint64{897, 2349, 3383, 4491, 5898, 5928, 7206, 8290, 8449, 9103, 22733, 48002, 84142, 123235, 125825, 158722} {
+	for _, seed := range []uint64{897, 2349, 3383, 4491, 5898, 5928, 7206, 8290, 8449, 9103, 22733, 48002, 84142, 87512, 89043, 123235, 125825, 158722, 168379} {
 		r, err := Seed(seed, Options{})
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
