@@ -113,6 +113,20 @@ func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
 	require.True(t, r.heldSince.IsZero())
 }
 
+// adopts: pods without an agent are restarted for one. They have been ready since one went.
+func (w *world) adopts(went *time.Time) {
+	w.bare = map[types.UID]bool{}
+	w.onLook = func(s *policy.Snapshot) {
+		s.Pools[0].Agents = true
+		for i := range s.Pods {
+			if !s.Pods[i].Agent {
+				s.Pods[i].Since = policy.At(*went)
+			}
+		}
+	}
+	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+}
+
 // The pod goes by itself while nothing gives new pods an agent. Its successor, on the volume that
 // was called empty, can neither be emptied nor left as it is: it is restarted for an agent, not
 // sooner than any other pod would be, and then replaced.
@@ -121,16 +135,7 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 	for at := 1; at < 20; at++ {
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls, went := 0, time.Time{}
-			w.bare = map[types.UID]bool{}
-			w.onLook = func(s *policy.Snapshot) {
-				s.Pools[0].Agents = true
-				for i := range s.Pods {
-					if !s.Pods[i].Agent {
-						s.Pods[i].Since = policy.At(went)
-					}
-				}
-			}
-			w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+			w.adopts(&went)
 			p := intercepted(w, func(kubetest.Call) error {
 				if calls++; calls == at {
 					w.mu.Lock()
@@ -232,16 +237,7 @@ func TestWhoCameWithoutAnAgentIsNotRestartedAtOnce(t *testing.T) {
 func TestASuccessorWithoutAnAgentIsRestartedThoughNobodyElseHasOne(t *testing.T) {
 	inDiskWorld(t, func(t *testing.T, w *world) {
 		went := time.Time{}
-		w.bare = map[types.UID]bool{}
-		w.onLook = func(s *policy.Snapshot) {
-			s.Pools[0].Agents = true
-			for i := range s.Pods {
-				if !s.Pods[i].Agent {
-					s.Pods[i].Since = policy.At(went)
-				}
-			}
-		}
-		w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+		w.adopts(&went)
 		p := intercepted(w, func(kubetest.Call) error {
 			if w.writtenEmpty() > 0 && went.IsZero() {
 				w.mu.Lock()
