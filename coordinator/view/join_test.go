@@ -163,6 +163,10 @@ func TestJoin(t *testing.T) {
 		{"two pods say that they are one node", []edit{says(2, func(r *rollcallv1.Report) { r.Node = nodeName("search-1") })},
 			"search-1 Ready Unknown\nsearch-2 Ready Unknown\n" +
 				"books/s1 core0@search-0=Active* core1@search-1=Unknown core2@search-2=Unknown"},
+		{"two pods say that they are one node, and nobody knows of another one", []edit{
+			says(2, func(r *rollcallv1.Report) { r.Node = nodeName("search-1") }),
+			allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Nodes, r.Groups[0].Members = r.Nodes[:2], r.Groups[0].Members[:2] })},
+			"search-1 Ready Unknown\nsearch-2 Ready Unknown\nbooks/s1 core0@search-0=Active* core1@search-1=Unknown"},
 		{"a fresh report's name beats a stale one's", []edit{
 			says(2, func(r *rollcallv1.Report) { r.Node = nodeName("search-1") }), observedAt(2, noon.Add(-time.Minute))},
 			"search-2 Ready Unknown stale\nbooks/s1 core0@search-0=Active* core1@search-1=Active core2@search-2=Active"},
