@@ -47,12 +47,15 @@ func (d *decision) firstCorrected(c *candidate) *candidate {
 		return c
 	}
 	for i := range d.order {
-		if o := &d.order[i]; o.pool == c.pool && o.outside && o.frees() && o.Ordinal < c.Ordinal {
+		if o := &d.order[i]; o.pool == c.pool && o.isCorrection() && o.Ordinal < c.Ordinal {
 			c = o
 		}
 	}
 	return c
 }
+
+// isCorrection: it is broken, and the line is to come down to it.
+func (c *candidate) isCorrection() bool { return c.outside && c.frees() }
 
 // mayAllGo tries on a decision of its own, which has taken what this one has.
 func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
@@ -78,7 +81,7 @@ func (d *decision) correctedBehind(c *candidate, behind []Claim) (lowest *pod) {
 	for i := range d.order {
 		o := &d.order[i]
 		claimed := slices.ContainsFunc(behind, func(claim Claim) bool { return claim.Pod == o.Name })
-		if claimed && o.pool == c.pool && o.outside && o.frees() && (lowest == nil || o.Ordinal < lowest.Ordinal) {
+		if claimed && o.pool == c.pool && o.isCorrection() && (lowest == nil || o.Ordinal < lowest.Ordinal) {
 			lowest = o.pod
 		}
 	}
@@ -93,5 +96,5 @@ func (d *decision) goesWith(p *pod) bool {
 
 // corrects: the line is to come down to the pod for its correction.
 func (d *decision) corrects(p *pod) bool {
-	return slices.ContainsFunc(d.order, func(o candidate) bool { return o.pod == p && o.outside && o.frees() })
+	return slices.ContainsFunc(d.order, func(o candidate) bool { return o.pod == p && o.isCorrection() })
 }

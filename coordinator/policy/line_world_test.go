@@ -14,6 +14,7 @@ import (
 // l outdated and last.
 type lineWorld struct {
 	*lasts
+	played
 	pods    string
 	line    int32
 	limit   int
@@ -22,9 +23,6 @@ type lineWorld struct {
 	pace    int // 0: pods come and go at once, 1: while nobody acts, 2: one step of each in turn
 
 	current string // revision of what is made below the line
-	made    int
-	fault   string
-	log     *strings.Builder
 }
 
 func (w *lineWorld) String() string {
@@ -34,7 +32,7 @@ func (w *lineWorld) String() string {
 func (w *lineWorld) start(t *testing.T) {
 	w.lasts = newLasts(t, layout{strings.NewReplacer("b", "o", "e", "d").Replace(w.pods), true})
 	s, limit := &w.s, Count(int64(w.limit))
-	w.current = "v1"
+	w.current, w.played = "v1", played{at: s, log: w.log}
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &limit, &limit
 	s.Cluster.Status.LastProgress = &Time{s.Now.Time}
 	s.Pools[0].Partition = w.line
@@ -90,21 +88,6 @@ func (w *lineWorld) elect() {
 	if leader >= 0 {
 		w.s.Groups[0].Members[leader].Leader = true
 	}
-}
-
-func (w *lineWorld) claimOf(pod string) int {
-	return slices.IndexFunc(w.s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == pod })
-}
-
-func (w *lineWorld) say(format string, args ...any) {
-	if w.log != nil {
-		fmt.Fprintf(w.log, "\n\t"+format, args...)
-	}
-}
-
-func (w *lineWorld) wrong(format string, args ...any) {
-	w.fault = fmt.Sprintf(format, args...)
-	w.say("%s", w.fault)
 }
 
 // turn is one step of the pods, or of the controller; false when there is none to take.

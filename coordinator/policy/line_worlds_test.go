@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // pursue does the next thing about a claim, as act does.
@@ -49,16 +48,11 @@ func (w *lineWorld) pursue(claim Claim) (acted, over bool) {
 // pass is one of the coordinator: its claims, its lines, new claims.
 func (w *lineWorld) pass() (acted bool) {
 	claims := &w.s.Cluster.Status.Claims
-	for _, claim := range slices.Clone(*claims) {
-		did, over := w.pursue(claim)
-		if over {
-			*claims = slices.DeleteFunc(*claims, func(c Claim) bool { return c.ID == claim.ID })
-		}
+	acted = w.pursueAll(w.pursue, func(did bool) {
 		w.elect()
 		for did && w.pace == 0 && w.turn() {
 		}
-		acted = acted || did
-	}
+	})
 	plan := Decide(w.s)
 	for _, l := range plan.Lines {
 		old := slices.ContainsFunc(w.s.Pods, func(p Pod) bool { return p.Revision == "v1" })
@@ -89,38 +83,18 @@ func (w *lineWorld) pass() (acted bool) {
 
 // seen changes with everything but claims.
 func (w *lineWorld) seen() string {
-	var b strings.Builder
-	for i := range w.s.Pods {
-		b.WriteString(w.s.Pods[i].UID + string(w.s.Pods[i].Phase))
-	}
-	return fmt.Sprint(b.String(), w.s.Pools[0].Partition, w.current)
+	return fmt.Sprint(w.played.seen(), w.s.Pools[0].Partition, w.current)
 }
 
 // play it until it ends, or stands still though what is held for long is given up, and clocks go on.
 func (w *lineWorld) play() (ended bool) {
-	for idle, passes := 0, 0; idle < 6 && w.fault == ""; passes++ {
-		if passes > 200 {
-			w.wrong("it does not end")
-		}
-		before := w.seen()
+	w.until(w.seen, func() bool {
 		acted := w.pass()
 		if w.pace == 0 || w.pace == 2 || !acted {
 			acted = w.turn() || acted
 		}
-		switch {
-		case w.seen() != before:
-			idle = 0
-		case acted && idle > 0:
-			idle++
-		case !acted:
-			w.s.Cluster.Status.Claims = slices.DeleteFunc(w.s.Cluster.Status.Claims, func(c Claim) bool {
-				return slices.ContainsFunc(w.s.Pods, func(p Pod) bool { return p.UID == c.UID })
-			})
-			w.s.Now = At(w.s.Now.Add(time.Minute << (2 * idle)))
-			w.elect()
-			idle++
-		}
-	}
+		return acted
+	}, w.elect)
 	return w.fault == "" && Decide(w.s).Phase == ClusterDone && w.s.Pools[0].Partition == RestLine
 }
 
@@ -194,7 +168,7 @@ func TestSmallPoolsByLineEnd(t *testing.T) {
 					}
 					faults++
 					again := w
-					again.log, again.fault, again.made = &strings.Builder{}, "", 0
+					again.log = &strings.Builder{}
 					again.start(t)
 					again.play()
 					t.Errorf("%v:%s\n%s", &w, again.log, Decide(w.s).Text())

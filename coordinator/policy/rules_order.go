@@ -22,7 +22,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 		stands := p.Phase == Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
 		first := (c.broken || d.curing || d.x.noAgents && d.late(c.pod)) && (p.Ordinal > c.Ordinal || stands)
 		// Two that are away by themselves would wait for each other.
-		both := c.away && p.Phase == Ready && p.claim == nil && !d.isChosen[p.at]
+		both := c.away && p.Phase == Ready && !d.byHand(p)
 		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
 		// again only if all of them go, too.
 		with := d.goesWith(p) && (c.outside || p.Phase == Missing || p.Phase == Terminating || isOutdated(p))
@@ -37,10 +37,13 @@ func (d *decision) inOrder(c *candidate) *finding {
 	return found(fmt.Sprintf("pool %s is OrderedReady and %s is away (%s)", c.pool.Name, other.Name, other.howAway()), orAdvice(other.Name+" back"+d.orForce(c), other)).forOthers()
 }
 
+// byHand: the pod is claimed or chosen.
+func (d *decision) byHand(p *pod) bool { return p.claim != nil || p.at != unseen && d.isChosen[p.at] }
+
 // goesInUnit: the pod is of the candidate's unit, all of which may be away at once. But the controller does not make
 // the candidate again above one that is not Ready and stays as it is.
 func (d *decision) goesInUnit(p *pod, c *candidate) bool {
-	stays := p.Ordinal < c.Ordinal && p.Phase != Ready && p.claim == nil && !d.isChosen[p.at]
+	stays := p.Ordinal < c.Ordinal && p.Phase != Ready && !d.byHand(p)
 	return p.unit == c.unit && c.unit != unitKey{} && (!stays || c.action == Remove || d.x.outage())
 }
 
@@ -135,8 +138,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		}
 	}
 	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
-		onItsWay := p.claim != nil || p.at != unseen && d.isChosen[p.at]
-		waits := d.waitsFor(p, c) && (onItsWay && p.Phase == Ready && c.frees() || d.corrects(p))
+		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == Ready && c.frees() || d.corrects(p))
 		if p != c.pod && !waits && !d.goesWith(p) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
 				p.Name+" back").forOthers()

@@ -293,11 +293,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 	if b.zoneLimit == 0 || c.away && !c.mayLive || c.pool.shutdown || d.x.outage() {
 		return nil
 	}
-	zones := &b.zones
-	if c.away && !mayServe { // it costs nothing more, but all like it at once would
-		zones = &b.handZones
-	}
-	zones = d.withoutUncreated(zones, c)
+	zones := d.zonesAgainst(c, c.away && !mayServe) // then it costs nothing more, but all like it at once would
 	ownIsAway := zones.known[c.zone] || mayServe
 	away := zones.number()
 	if away < b.zoneLimit || away == b.zoneLimit && ownIsAway {
@@ -370,7 +366,7 @@ func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 // unblocksByHand names a pod that is claimed or chosen, whose return would make room.
 func (d *decision) unblocksByHand() string {
 	for _, p := range d.ledger.away {
-		if p.claim != nil || d.isChosen[p.at] {
+		if d.byHand(p) {
 			return orAdvice(p.Name+" back", p)
 		}
 	}
@@ -379,7 +375,7 @@ func (d *decision) unblocksByHand() string {
 
 // late: it should long be Ready, and nobody has taken it yet.
 func (d *decision) late(p *pod) bool {
-	return p.away && p.claim == nil && p.Phase == Started && d.x.overdue(p) && !d.isChosen[p.at]
+	return p.away && p.Phase == Started && d.x.overdue(p) && !d.byHand(p)
 }
 
 // whileItComesBack: a pod that is not Ready in time costs nothing more.

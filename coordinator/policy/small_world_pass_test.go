@@ -3,8 +3,6 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 )
 
 // pursue does the next thing about a claim, as act does.
@@ -39,16 +37,11 @@ func (w *smallWorld) pursue(claim Claim) (acted, over bool) {
 // pass is one of the coordinator: its claims, then new ones.
 func (w *smallWorld) pass() (acted bool) {
 	claims := &w.s.Cluster.Status.Claims
-	for _, claim := range slices.Clone(*claims) {
-		did, over := w.pursue(claim)
-		if over {
-			*claims = slices.DeleteFunc(*claims, func(c Claim) bool { return c.ID == claim.ID })
-		}
+	acted = w.pursueAll(w.pursue, func(did bool) {
 		w.elect()
 		for did && w.pace == 0 && w.turn() {
 		}
-		acted = acted || did
-	}
+	})
 	for _, step := range Decide(w.s).Steps {
 		if step.Action == Restore || w.claimOf(step.Pod) >= 0 {
 			continue
@@ -130,22 +123,9 @@ func (w *smallWorld) copiesMustBeSafe(p *Pod) {
 	}
 }
 
-// seen changes with everything but claims.
-func (w *smallWorld) seen() string {
-	var b strings.Builder
-	for i := range w.s.Pods {
-		b.WriteString(w.s.Pods[i].UID + string(w.s.Pods[i].Phase))
-	}
-	return b.String()
-}
-
 // play it until it ends, or stands still though what is held for long is given up, and clocks go on.
 func (w *smallWorld) play() (ended bool) {
-	for idle, passes := 0, 0; idle < 6 && w.fault == ""; passes++ {
-		if passes > 200 {
-			w.wrong("it does not end")
-		}
-		before := w.seen()
+	w.until(w.seen, func() bool {
 		acted := w.pass()
 		if w.pace == 0 || !acted {
 			for w.turn() {
@@ -155,19 +135,7 @@ func (w *smallWorld) play() (ended bool) {
 				}
 			}
 		}
-		switch {
-		case w.seen() != before:
-			idle = 0
-		case acted && idle > 0:
-			idle++
-		case !acted:
-			w.s.Cluster.Status.Claims = slices.DeleteFunc(w.s.Cluster.Status.Claims, func(c Claim) bool {
-				return slices.ContainsFunc(w.s.Pods, func(p Pod) bool { return p.UID == c.UID })
-			})
-			w.s.Now = At(w.s.Now.Add(time.Minute << (2 * idle)))
-			w.elect()
-			idle++
-		}
-	}
+		return acted
+	}, w.elect)
 	return w.fault == "" && len(Decide(w.s).Order) == 0 && len(w.s.Cluster.Status.Claims) == 0
 }

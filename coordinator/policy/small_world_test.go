@@ -26,16 +26,14 @@ import (
 //
 // A restart mends all but x.
 type smallWorld struct {
+	played
 	s     Snapshot
 	pools []string
 	smallSet
 	kinds map[string]byte   // of pods, as they are now
 	words map[string]Report // what agents say of them
 
-	made   int
 	turned bool
-	fault  string
-	log    *strings.Builder
 }
 
 // smallSet is how a small world is run.
@@ -55,7 +53,8 @@ func (w *smallWorld) String() string {
 }
 
 func (w *smallWorld) start() {
-	w.s, w.kinds, w.words, w.made, w.turned, w.fault = defaultSnapshot(), map[string]byte{}, map[string]Report{}, 0, false, ""
+	w.s, w.kinds, w.words, w.turned = defaultSnapshot(), map[string]byte{}, map[string]Report{}, false
+	w.played = played{at: &w.s, log: w.log}
 	s, limit := &w.s, Count(int64(w.limit))
 	s.Now = At(noon)
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "shop"
@@ -202,19 +201,4 @@ func (w *smallWorld) stateOf(p *Pod) MemberState {
 		return Recovering
 	}
 	return Active
-}
-
-func (w *smallWorld) claimOf(pod string) int {
-	return slices.IndexFunc(w.s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == pod })
-}
-
-func (w *smallWorld) say(format string, args ...any) {
-	if w.log != nil {
-		fmt.Fprintf(w.log, "\n\t"+format, args...)
-	}
-}
-
-func (w *smallWorld) wrong(format string, args ...any) {
-	w.fault = fmt.Sprintf(format, args...)
-	w.say("%s", w.fault)
 }

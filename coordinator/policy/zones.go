@@ -35,16 +35,21 @@ func (z *zoneSet) names() string {
 	return strings.Join(names, ", ")
 }
 
-// withoutUncreated leaves out the zones of pods that nobody creates before a late pod is back: it
-// does not wait for them while there are no agents.
-func (d *decision) withoutUncreated(zones *zoneSet, c *candidate) *zoneSet {
-	if !d.x.noAgents || !d.late(c.pod) {
-		return zones
+// zonesAgainst are the zones that count against a candidate: those with a pod away, or only those with one
+// claimed or chosen. While there are no agents a late pod does not wait for pods that nobody creates before
+// it is back, so their zones are left out.
+func (d *decision) zonesAgainst(c *candidate, onlyByHand bool) *zoneSet {
+	switch {
+	case d.x.noAgents && d.late(c.pod):
+	case onlyByHand:
+		return &d.ledger.handZones
+	default:
+		return &d.ledger.zones
 	}
 	var z zoneSet
 	for _, list := range [][]*pod{d.ledger.away, d.ledger.chosen} {
 		for _, p := range list {
-			counts := zones == &d.ledger.zones || p.claim != nil || d.isChosen[p.at]
+			counts := !onlyByHand || d.byHand(p)
 			if counts && (p.at == unseen || !d.x.notYetCreated(p)) {
 				z.add(p)
 			}
