@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,10 +39,7 @@ const unlabelledEvery = time.Second
 // it is not being deleted the label is waited for.
 func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *kube.ClusterObjects, wake *time.Time) {
 	cluster := objects.Cluster
-	shown := func(pod string) bool {
-		set := pod[:max(0, strings.LastIndexByte(pod, '-'))]
-		return slices.ContainsFunc(objects.Pools, func(p kube.Pool) bool { return p.Name == set })
-	}
+	shown := func(pod string) bool { return kube.HasSetOf(objects.Pools, pod) }
 	hidden := len(objects.Pools) == 0 ||
 		slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return !shown(c.Pod) }) ||
 		slices.ContainsFunc(cluster.Status.Leftovers, func(l v1alpha1.Leftover) bool { return !shown(l.Pod) })

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -72,7 +73,7 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	case c.Vanished && !c.Heard.Ended:
 		r.recheckAt = time.Time{}
 		if why = r.problem; why == "" {
-			why = "nothing is shown of StatefulSet " + setOf(claim)
+			why = "nothing is shown of StatefulSet " + kube.SetOf(claim.Pod)
 		}
 	case where == Gone:
 		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != policy.Missing

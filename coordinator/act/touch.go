@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -76,7 +77,7 @@ func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, er
 	}
 	// A late write must not move the line that this claim waits for.
 	err = t.try(ctx, func(ctx context.Context) error {
-		_, err := t.sets.touch(ctx, setOf(claim), t.epoch)
+		_, err := t.sets.touch(ctx, kube.SetOf(claim.Pod), t.epoch)
 		return err
 	})
 	if err != nil && !errors.Is(err, errSetChanged) {

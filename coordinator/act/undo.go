@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -93,7 +94,7 @@ func (a *Actor) confirm(ctx context.Context, at Situation, claim policy.Claim) f
 	_, err := a.pods.read(ctx, claim.Pod, claim.UID)
 	why := ""
 	if err == nil && vanished(at.Snapshot, claim) {
-		why, err = a.whyVanished(ctx, setOf(claim))
+		why, err = a.whyVanished(ctx, kube.SetOf(claim.Pod))
 	}
 	return func(r *run) {
 		switch {

@@ -35,14 +35,11 @@ func isOf(pod, set string) bool {
 	return ok && err == nil && strconv.Itoa(n) == ordinal && n >= 0
 }
 
-// setOf is the name of the StatefulSet that a claimed pod is of.
-func setOf(claim policy.Claim) string { return claim.Pod[:max(0, strings.LastIndex(claim.Pod, "-"))] }
-
 // seek asks what has become of a pool that is not shown.
 func (a *Actor) seek(ctx context.Context, claim policy.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
-	why, err := a.whyVanished(ctx, setOf(claim))
+	why, err := a.whyVanished(ctx, kube.SetOf(claim.Pod))
 	return func(r *run) {
 		switch {
 		case err != nil:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -124,10 +123,7 @@ func (w *world) missing(g policy.Group) bool {
 
 // hidden: the StatefulSet that a pod is of is not shown. One that has lost its label, or
 // was deleted without its pods, hides them.
-func (w *world) hidden(pod string) bool {
-	set := pod[:max(0, strings.LastIndexByte(pod, '-'))]
-	return pod != "" && !slices.ContainsFunc(w.in.Kube.Pools, func(p kube.Pool) bool { return p.Name == set })
-}
+func (w *world) hidden(pod string) bool { return pod != "" && !kube.HasSetOf(w.in.Kube.Pools, pod) }
 
 // forgotten is a group of which nobody speaks: nothing good is known of it. What
 // is on a pod whose database does not run, or is no member, is served by nobody:

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // Upgrade brings one image into the agents of one database, one pod at a time.
@@ -92,12 +93,10 @@ func (u *Upgrade) pods(ctx context.Context) ([]corev1.Pod, error) {
 		return nil, fmt.Errorf("no pod in namespace %s has the label %s=%s", u.Namespace, v1alpha1.LabelCluster, u.Name)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
-		return cmp.Or(cmp.Compare(setOf(a.Name), setOf(b.Name)), cmp.Compare(ordinalOf(b.Name), ordinalOf(a.Name)))
+		return cmp.Or(cmp.Compare(kube.SetOf(a.Name), kube.SetOf(b.Name)), cmp.Compare(ordinalOf(b.Name), ordinalOf(a.Name)))
 	})
 	return list.Items, nil
 }
-
-func setOf(pod string) string { return pod[:max(0, strings.LastIndexByte(pod, '-'))] }
 
 func ordinalOf(pod string) int {
 	n, _ := strconv.Atoi(pod[strings.LastIndexByte(pod, '-')+1:])
