@@ -45,7 +45,7 @@ func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
 	case !prepares(claim) || r.overdue || r.spared || judgeGoing(at.Snapshot, claim).unasked:
 		return false
 	case committed(claim):
-		if a.restartsFirst(at.Snapshot, claim) {
+		if r.restarts {
 			return false // it keeps what it has
 		}
 		pod := podNamed(at.Snapshot, claim.Pod)

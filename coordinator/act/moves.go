@@ -90,7 +90,7 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 // The snapshot of the next pass contains what they saw, and is decided on again.
 func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
 	going := claim
-	if a.restartsFirst(at.Snapshot, claim) {
+	if known.restarts {
 		going = asRestart(claim) // nobody need call it empty
 	}
 	b := barrierOf(at.Snapshot, going)
