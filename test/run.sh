@@ -28,7 +28,7 @@ unit() {
   # now and then in synctest (golang/go#78156). One package more than there are
   # processors: adapters wait most of the time.
   timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v /test/e2e/suite)
-  timed "every crash and break that the race detector had a part of" env -u ROLLCALL_REQUIRE go test -count=1 ./coordinator/act ./engines/mysql ./engines/foundationdb
+  timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test -count=1 ./coordinator/act ./coordinator/policy ./engines/mysql ./engines/foundationdb
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test -count=1 -run Twin ./coordinator/policy
   timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
   timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 2000
