@@ -221,12 +221,13 @@ func (p *peers) Step(ctx context.Context, node string, step engines.Step) ([]byt
 	return []byte(answer.GetBody()), nil
 }
 
-// link answers the connection to the agent of the node, made when it is needed.
+// link answers the connection to the agent of the node, made when it is needed. One that
+// has not learned its node is known by its pod: it answers looks, and refuses steps.
 func (p *peers) link(node string) (*link, error) {
 	var to *known
 	for _, k := range p.known() {
 		switch {
-		case node == "" || k.Node != node || !k.Alive:
+		case node == "" || k.Name() != node || !k.Alive:
 		case to != nil:
 			return nil, fmt.Errorf("both %s and %s say that they are %s", to.Pod, k.Pod, engines.OneLine(node))
 		default:

@@ -91,6 +91,18 @@ func TestWhoIsListed(t *testing.T) {
 		_, err := p.link(e.Headline.Node)
 		require.ErrorContains(t, err, what)
 	}
+	// The database of a pod that was made anew has not answered yet: its agent is known by
+	// the pod.
+	mesh.entries = []gossip.Entry{entry("p3", "3b", "", "127.0.0.1:3", true), entry("p4", "4", "", "127.0.0.1:4", false)}
+	link, err := p.link("p3")
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:3", link.address)
+	_, err = p.link("p4")
+	require.ErrorContains(t, err, "no agent that is alive")
+	mesh.entries[0].Headline.Node = "n3"
+	_, err = p.link("p3")
+	require.ErrorContains(t, err, "no agent that is alive", "as soon as its node is known, only by that")
+
 	mesh.entries = nil
 	require.Empty(t, names())
 	require.Empty(t, p.nodes, "nobody is remembered for ever")

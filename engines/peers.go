@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -16,7 +17,8 @@ type Peers interface {
 	// sorted by pod. A member that is away stays in it for a while.
 	List() []Peer
 	// Look answers what the member on the node says of itself, as its adapter's Look
-	// does. It changes nothing, and waits for nothing that is written there.
+	// does. It changes nothing, and waits for nothing that is written there. A member
+	// whose node is not known yet is looked at by its pod: Peer.Name.
 	Look(ctx context.Context, node string, fresh bool) ([]byte, error)
 	// Step has the member on the node take a step, as its adapter's Step does. One
 	// that writes something else for more than a moment refuses. An error says
@@ -37,6 +39,10 @@ type Peer struct {
 	// (also: is being prepared). One that is not alive said so before.
 	Leaving bool
 }
+
+// Name by which the member is looked at: its node, and its pod until its agent has told
+// the node. A server that has never answered since its pod was made has told none.
+func (p Peer) Name() string { return cmp.Or(p.Node, p.Pod) }
 
 // Step is something that another member is asked to do.
 type Step struct {

@@ -28,6 +28,17 @@ case $code in
 esac
 `
 
+// Whoever ends a wait by Ctrl-C reads that it was interrupted.
+func TestAnInterruptedWait(t *testing.T) {
+	w := newWorld(t, rolling(t))
+	ctx, interrupt := context.WithCancel(t.Context())
+	r := w.start(ctx, "status", "search", "--wait")
+	r.says("Rolling: 0 of 3 updated")
+	interrupt()
+	require.Equal(t, exitFailed, r.end())
+	require.Equal(t, "error: interrupted\n", r.errOut.String())
+}
+
 // The program as a process of its own, in a script that ends at the first
 // error: each exit status is reached, and says what the contract says.
 func TestStatusWaitAsAStepOfCI(t *testing.T) {

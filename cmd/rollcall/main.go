@@ -55,6 +55,9 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	if err == nil {
 		return exitDone
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
 	fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
 	var exit *exitError
 	if errors.As(err, &exit) {

@@ -95,6 +95,24 @@ func TestEventsOfSkippedPhases(t *testing.T) {
 	require.Equal(t, []string{PodReturned}, without(reasons(Events(&gone, released)), RestartHeld))
 }
 
+// A claim that is given up because the new pod does not start says so, and not that the
+// pod is back.
+func TestEventsOfAPodThatDoesNotReturn(t *testing.T) {
+	crashes := func(s *policy.Snapshot) {
+		back(s)
+		p := podOf(s, "search-1")
+		p.Phase, p.Problem, p.Report.Member = policy.Failed, policy.CrashLoop, policy.NotLive
+	}
+	gone, restoring, over := search(t, claimed(policy.PhaseGone), crashes), search(t, claimed(policy.PhaseRestoring), crashes), search(t, crashes)
+	events := slices.DeleteFunc(Events(&gone, restoring), func(e Event) bool { return e.Reason == RestartHeld })
+	require.Len(t, events, 1)
+	require.Equal(t, PodNotReturned, events[0].Reason)
+	require.True(t, events[0].Warning)
+	require.Contains(t, events[0].Note, "on revision v2: CrashLoop")
+	require.NotContains(t, reasons(Events(&restoring, over)), PodNotReturned, "once")
+	require.Equal(t, []string{PodNotReturned}, without(reasons(Events(&gone, over)), RestartHeld))
+}
+
 func without(list []string, out string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == out })
 }

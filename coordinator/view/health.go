@@ -21,7 +21,7 @@ func (w *world) health() policy.Health {
 	}
 	if worst == rollcallv1.Verdict_VERDICT_UNSPECIFIED {
 		if len(w.witnesses) > 0 {
-			h.Reason = "no agent gives a verdict"
+			h.Reason = "no agent gives a verdict" + w.doubts()
 		}
 		return h
 	}
@@ -33,6 +33,16 @@ func (w *world) health() policy.Health {
 	}
 	h.Verdict = verdicts[worst]
 	return h
+}
+
+// doubts is what the first witness that says why gives for having no verdict.
+func (w *world) doubts() string {
+	for _, i := range w.witnesses {
+		if why := w.pods[i].report.GetVerdictReason(); why != "" {
+			return ": " + why
+		}
+	}
+	return ""
 }
 
 var verdicts = map[rollcallv1.Verdict]policy.Verdict{

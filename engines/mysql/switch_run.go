@@ -90,7 +90,7 @@ func (e *Engine) lookAt(ctx context.Context, peer engines.Peer, fresh bool) memb
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout*5/4)
 	defer cancel()
 	asked := time.Now()
-	data, err := e.options.Peers.Look(ctx, peer.Node, fresh)
+	data, err := e.options.Peers.Look(ctx, peer.Name(), fresh)
 	if err == nil {
 		err = json.Unmarshal(data, &m.state)
 	}
@@ -176,7 +176,7 @@ func (e *Engine) start(ctx context.Context, v view, t task) error {
 			return
 		}
 		var a answer
-		a, errs[i] = e.ask(ctx, v.others[i].peer.Node, stepIntend, body{Switch: n}, intend)
+		a, errs[i] = e.ask(ctx, v.others[i].peer.Name(), stepIntend, body{Switch: n}, intend)
 		refusals[i] = a.Refused
 	})
 	if i := slices.IndexFunc(refusals, func(s string) bool { return s != "" }); i >= 0 {
@@ -325,7 +325,7 @@ func (e *Engine) drop(ctx context.Context, v view, t task) error {
 	t.undo()
 	e.each(len(v.others), func(i int) {
 		if peer := v.others[i].peer; peer.Alive {
-			_, _ = e.ask(ctx, peer.Node, stepForget, body{Switch: *n}, t)
+			_, _ = e.ask(ctx, peer.Name(), stepForget, body{Switch: *n}, t)
 		}
 	})
 	return ctx.Err()

@@ -62,7 +62,7 @@ type member struct {
 	why   string
 }
 
-func (m member) name() string { return cmp.Or(m.state.Node, m.peer.Node, m.peer.Pod) }
+func (m member) name() string { return cmp.Or(m.state.Node, m.peer.Name()) }
 
 // serves: all that was asked for is known.
 func (m member) serves() bool { return m.known && m.state.Serving }

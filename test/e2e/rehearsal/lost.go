@@ -24,6 +24,15 @@ func (r Rehearsal) lost(ctx context.Context, client Client, out *Outcome) error 
 		if err != nil {
 			return err
 		}
+		if r.Excused != nil {
+			gone = slices.DeleteFunc(slices.Clone(gone), func(d load.Doc) bool {
+				excused := r.Excused(collection, d)
+				if excused {
+					out.Excused = append(out.Excused, fmt.Sprintf("%s: %s", collection, d))
+				}
+				return excused
+			})
+		}
 		if len(gone) > 0 {
 			out.Lost[collection] = len(gone)
 			out.Gone = append(out.Gone, r.whereabouts(ctx, collection, gone)...)

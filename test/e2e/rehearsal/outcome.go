@@ -21,6 +21,8 @@ type Outcome struct {
 	Witness witness.Report `json:"witness"`
 	// Lost are acknowledged documents that are not there afterwards, by collection.
 	Lost map[string]int `json:"lost"`
+	// Excused are those that Rehearsal.Excused takes for the database's own fault.
+	Excused []string `json:"excused,omitempty"`
 	// Gone says which these are, and which copies have them.
 	Gone []string `json:"gone,omitempty"`
 }
@@ -64,10 +66,16 @@ func (o Outcome) Explain(w io.Writer) {
 	for _, g := range o.Gone {
 		_, _ = fmt.Fprintln(w, "  gone:", g)
 	}
+	for _, g := range o.Excused {
+		_, _ = fmt.Fprintln(w, "  gone by the database's own fault:", g)
+	}
 	for i, x := range o.Witness.Restarts {
 		only := ""
 		if len(x.Only) > 0 {
 			only = " with the only copy of " + strings.Join(x.Only, ", ")
+		}
+		if len(x.Led) > 0 {
+			only += " leading " + strings.Join(x.Led, ", ")
 		}
 		_, _ = fmt.Fprintf(w, "  restart %d: %s at %s elected=%t%s\n", i+1, x.Pod, x.At.Format("15:04:05"), x.Elected, only)
 	}

@@ -50,6 +50,9 @@ type Rehearsal struct {
 	Before, After time.Duration
 	// Live, when set, receives the load and the witness once they run.
 	Live func(Client, *witness.Witness)
+	// Excused, when set, says of an acknowledged document that is gone that the database
+	// loses it in what During does, whoever rolls it.
+	Excused func(collection string, d load.Doc) bool
 }
 
 // Run starts load and witness, makes the change, waits, and judges.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,11 @@ var Collections = []Collection{
 	{Name: "logs", Shards: 3, TLOG: 2},
 	{Name: "users", Shards: 2, NRT: 3},
 	{Name: "catalog", Shards: 2, TLOG: 2, PULL: 1},
+}
+
+// HasTLOG tells whether followers in the collection fetch the index from their leader.
+func HasTLOG(collection string) bool {
+	return slices.ContainsFunc(Collections, func(c Collection) bool { return c.Name == collection && c.TLOG > 0 })
 }
 
 // Names of the collections.

@@ -28,6 +28,7 @@ func TestOrderedReady(t *testing.T) {
 		{"FirstInstallWithABrokenImage", func(t *testing.T) { s.firstInstall(t, sqlcluster.RollingUpdate(0)) }},
 		{"BrokenImageThenCorrection", s.brokenImage},
 	}, []step{
+		{"BrokenImageInAQuietDatabase", s.brokenQuietly},
 		{"FirstInstallOnDelete", func(t *testing.T) { s.firstInstall(t, sqlcluster.OnDelete) }},
 	})
 	require.NoError(t, s.cluster.Delete(t.Context()), "a namespace with Rollcall in it can be deleted")
@@ -77,29 +78,12 @@ func (s *sqlTest) firstInstall(t *testing.T, strategy func(*appsv1.StatefulSet))
 // brokenImage: the first pod of a rollout does not start, and the line stops with
 // all others there. The corrected template goes through, that pod first.
 func (s *sqlTest) brokenImage(t *testing.T) {
-	if s.cluster == nil {
-		s.apply(t)
-		cluster, err := sqlcluster.Deploy(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered)
-		require.NoError(t, err)
-		s.cluster = cluster
-		s.approve(t)
-	}
-	s.strategy(t, "null", sqlcluster.RollingUpdate(0))
+	s.ordered(t)
 	broken := ""
 	out := s.roll(t, "Rollcall, OrderedReady, a broken image and its correction", 1, rehearsal.Rehearsal{
 		Change: func(ctx context.Context) error { return s.cluster.SetImage(ctx, sqlcluster.BrokenTag) },
 		During: func(ctx context.Context, w *witness.Witness) error {
-			if err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
-				plan, err := s.plan(ctx)
-				if err == nil && !strings.Contains(plan, "line-stopped") {
-					err = fmt.Errorf("not stopped:\n%s", plan)
-				}
-				return err
-			}); err != nil {
-				return err
-			}
-			// Long enough for somebody who would go to go.
-			if err := testbed.Pause(ctx, 10*time.Second); err != nil {
+			if err := s.stopped(ctx); err != nil {
 				return err
 			}
 			went := w.Report().Restarts
@@ -116,5 +100,57 @@ func (s *sqlTest) brokenImage(t *testing.T) {
 	require.Equal(t, broken, out.Witness.Restarts[1].Pod, "the broken one is corrected before another goes")
 	for pod, n := range counts {
 		require.Equal(t, map[bool]int{true: 2, false: 1}[pod == broken], n, "restarts of %s", pod)
+	}
+}
+
+// ordered is a database whose pods Kubernetes makes one after the other, and replaces.
+func (s *sqlTest) ordered(t *testing.T) {
+	t.Helper()
+	if s.cluster == nil {
+		s.apply(t)
+		cluster, err := sqlcluster.Deploy(s.life, s.bed, s.flavor, sqlcluster.Labelled, ordered)
+		require.NoError(t, err)
+		s.cluster = cluster
+		s.approve(t)
+	}
+	s.strategy(t, "null", sqlcluster.RollingUpdate(0))
+}
+
+// stopped waits until the line is, and then long enough for somebody who would go to go.
+func (s *sqlTest) stopped(ctx context.Context) error {
+	if err := s.bed.Eventually(ctx, "the line to stop", 4*time.Minute, func(ctx context.Context) error {
+		plan, err := s.plan(ctx)
+		if err == nil && !strings.Contains(plan, "line-stopped") {
+			err = fmt.Errorf("not stopped:\n%s", plan)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return testbed.Pause(ctx, 10*time.Second)
+}
+
+// brokenQuietly is brokenImage where nobody writes. A primary that sends nothing keeps
+// the connection of a replica that has gone, and says that it is there; without
+// semi-synchronous replication it expects no answer on it either.
+func (s *sqlTest) brokenQuietly(t *testing.T) {
+	ctx := t.Context()
+	s.ordered(t)
+	primary, replicas, err := s.replicas(ctx)
+	require.NoError(t, err)
+	for _, replica := range replicas {
+		require.NoError(t, s.cluster.Exec(ctx, replica, "STOP SLAVE", "SET GLOBAL rpl_semi_sync_slave_enabled = OFF", "START SLAVE"))
+	}
+	require.NoError(t, s.cluster.Exec(ctx, primary, "SET GLOBAL rpl_semi_sync_master_enabled = OFF"))
+	require.NoError(t, s.guarded(ctx))
+	require.NoError(t, s.cluster.SetImage(ctx, sqlcluster.BrokenTag))
+	require.NoError(t, s.stopped(ctx))
+	listed, err := s.cluster.Ask(ctx, primary, "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Binlog Dump'")
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprint(len(replicas)), listed, "the primary still lists the replica that has gone")
+	require.NoError(t, s.cluster.SetImage(ctx, sqlcluster.OldTag))
+	if err := s.cluster.RolledOut(ctx, 5*time.Minute); err != nil {
+		s.describe(t)
+		require.NoError(t, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/test/e2e/load"
 	"github.com/rollcall-dev/rollcall/test/e2e/observer"
 	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
@@ -24,6 +25,9 @@ import (
 const (
 	// paused is longer than a session of Solr with its ZooKeeper, which is 15 s.
 	paused = 16500 * time.Millisecond
+	// unfetched is how long a follower of type TLOG can lack what was acknowledged: its
+	// leader commits after 15 s, and it fetches after half of that.
+	unfetched = 25 * time.Second
 	// zookeeperPort of the ensemble's clients.
 	zookeeperPort = 2181
 	zookeepers    = "app=zk"
@@ -123,11 +127,22 @@ func (s *solr) zookeeperRestarted(t *testing.T) {
 	startsWithin(t, s.bed, solrcloud.Name, startSeconds)
 	o := s.observed(t)
 	defer o.judged(t)
+	var still, on time.Time
 	out := unseen(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "zookeeper-restarted") },
+		// Where all sessions end, a follower of type TLOG can lead without what it has not
+		// fetched yet: engines/solr/DESIGN.md, "Acknowledged, and gone".
+		Excused: func(collection string, d load.Doc) bool {
+			return solrcloud.HasTLOG(collection) && d.Acked.After(still.Add(-unfetched)) && d.Acked.Before(on)
+		},
 		During: func(ctx context.Context, w *witness.Witness) error {
-			for n, trouble := range []func(ctx context.Context) error{s.zookeepersOneByOne, s.zookeepersAtOnce, s.zookeepersPaused} {
+			pausedTogether := func(ctx context.Context) error {
+				still = time.Now()
+				defer func() { on = time.Now() }()
+				return s.zookeepersPaused(ctx)
+			}
+			for n, trouble := range []func(ctx context.Context) error{s.zookeepersOneByOne, s.zookeepersAtOnce, pausedTogether} {
 				if err := restarted(ctx, s.bed, w, 1+n); err != nil {
 					return err
 				}

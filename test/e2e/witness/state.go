@@ -29,15 +29,19 @@ type Shard struct {
 	// Unbuilt replicas have been on no node yet. They are not away.
 	Unbuilt int
 	// On are the hosts with an active replica.
-	On     []string
+	On []string
+	// Leader: one of them leads, LedBy is its host.
 	Leader bool
+	LedBy  string
 }
 
 // has counts an active replica.
 func (s *Shard) has(host string, leads bool) {
 	s.Replicas++
 	s.On = append(s.On, host)
-	s.Leader = s.Leader || leads
+	if leads {
+		s.Leader, s.LedBy = true, host
+	}
 }
 
 // misses counts one that is not.

@@ -64,6 +64,9 @@ type Restart struct {
 	// Only are the shards of which the pod had the only active replica when they
 	// were last seen, though they have several.
 	Only []string `json:"only,omitempty"`
+	// Led are the shards with another active replica that the pod led when they were
+	// last seen. One that hands over has given them away by then; a look may be older.
+	Led []string `json:"led,omitempty"`
 	// Bare: the pod that went had no agent, as nobody gave it one.
 	Bare bool `json:"bare,omitempty"`
 }
@@ -280,8 +283,12 @@ func (w *Witness) pods(pods []Pod) {
 func (w *Witness) restarted(name, host string) {
 	x := Restart{Pod: name, At: time.Now(), Elected: w.elected[host] || w.elected[name], Bare: w.bare[w.uids[name]]}
 	for _, shard := range slices.Sorted(maps.Keys(w.last.Shards)) {
-		if s := w.last.Shards[shard]; s.Replicas > 1 && len(s.On) == 1 && (s.On[0] == host || s.On[0] == name) {
+		s := w.last.Shards[shard]
+		if s.Replicas > 1 && len(s.On) == 1 && (s.On[0] == host || s.On[0] == name) {
 			x.Only = append(x.Only, shard)
+		}
+		if len(s.On) > 1 && (s.LedBy == host || s.LedBy == name) {
+			x.Led = append(x.Led, shard)
 		}
 	}
 	w.report.Restarts = append(w.report.Restarts, x)

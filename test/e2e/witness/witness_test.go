@@ -38,6 +38,21 @@ func TestSeesOrderAndElected(t *testing.T) {
 	require.Zero(t, r.Misses)
 }
 
+func TestSeesWhatThoseWhoGoStillLed(t *testing.T) {
+	now := pods("a", "b", "")
+	two := func(leader string) Shard { return Shard{Replicas: 2, On: []string{"solr-0", "solr-1"}, Leader: true, LedBy: leader} }
+	w := New(Options{Desired: 2, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
+		return State{Shards: map[string]Shard{
+			"books/s1": two("solr-1"), "books/s2": two("solr-0"), "logs/s1": {Replicas: 2, Away: 1, On: []string{"solr-1"}, Leader: true, LedBy: "solr-1"},
+		}}, nil
+	}})
+	w.look(t.Context())
+	now = pods("a", "", "")
+	w.look(t.Context())
+	require.Len(t, w.Report().Restarts, 1)
+	require.Equal(t, []string{"books/s1"}, w.Report().Restarts[0].Led, "another could have led that")
+}
+
 func TestADeletionCountsOnceAndWhenItIsAskedFor(t *testing.T) {
 	now, elected := pods("a", "b", "c"), "solr-1"
 	w := New(Options{Desired: 3, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
@@ -120,7 +135,7 @@ func TestReadSolr(t *testing.T) {
 	t.Cleanup(server.Close)
 	s, err := ReadSolr(t.Context(), server.URL)
 	require.NoError(t, err)
-	require.Equal(t, map[string]Shard{"books/s1": {Replicas: 2, Away: 1, Missing: []string{"b of n2 active"}, On: []string{"n0"}, Leader: true}}, s.Shards)
+	require.Equal(t, map[string]Shard{"books/s1": {Replicas: 2, Away: 1, Missing: []string{"b of n2 active"}, On: []string{"n0"}, Leader: true, LedBy: "n0"}}, s.Shards)
 	require.False(t, s.AllActive())
 	require.Equal(t, "solr-0", s.Elected)
 }
@@ -187,8 +202,8 @@ func TestReadOpenSearch(t *testing.T) {
 	require.Equal(t, "os-manager-0", s.Elected)
 	require.ElementsMatch(t, []string{"os-manager-0", "os-data-0"}, s.Live)
 	require.Equal(t, map[string]Shard{
-		"books/0": {Replicas: 2, Away: 1, Missing: []string{`primary=false on "" UNASSIGNED since NODE_LEFT`}, On: []string{"os-data-0"}, Leader: true},
-		"books/1": {Replicas: 2, Unbuilt: 1, On: []string{"os-data-0"}, Leader: true},
+		"books/0": {Replicas: 2, Away: 1, Missing: []string{`primary=false on "" UNASSIGNED since NODE_LEFT`}, On: []string{"os-data-0"}, Leader: true, LedBy: "os-data-0"},
+		"books/1": {Replicas: 2, Unbuilt: 1, On: []string{"os-data-0"}, Leader: true, LedBy: "os-data-0"},
 		"books/2": {Replicas: 2, Away: 2, Missing: []string{`primary=true on "" UNASSIGNED since INDEX_CREATED`, `primary=false on "os-data-0" INITIALIZING`}},
 	}, s.Shards)
 	require.False(t, s.AllActive())

@@ -1,0 +1,30 @@
+package view
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// TestWhyThereIsNoVerdict: whoever waits for a verdict reads what the agents wait for.
+func TestWhyThereIsNoVerdict(t *testing.T) {
+	silent := func(why string) func(r *rollcallv1.Report) {
+		return func(r *rollcallv1.Report) {
+			r.Verdict, r.VerdictReason = rollcallv1.Verdict_VERDICT_UNSPECIFIED, why
+		}
+	}
+	for name, c := range map[string]struct {
+		edits []edit
+		want  policy.Health
+	}{
+		"one says why":    {[]edit{says(0, silent("")), says(1, silent("not known: search-2 does not answer")), says(2, silent(""))}, policy.Health{Verdict: policy.UnknownHealth, Reason: "no agent gives a verdict: not known: search-2 does not answer"}},
+		"nobody says why": {[]edit{says(0, silent("")), says(1, silent("")), says(2, silent(""))}, policy.Health{Verdict: policy.UnknownHealth, Reason: "no agent gives a verdict"}},
+		"another has one": {[]edit{says(1, silent("not known: search-2 does not answer"))}, policy.Health{Verdict: policy.Green}},
+		"nobody is heard": {[]edit{noReport(0), noReport(1), noReport(2)}, policy.Health{Verdict: policy.UnknownHealth, Reason: "no fresh report of a live member"}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Join(made(c.edits...)).Health) })
+	}
+}

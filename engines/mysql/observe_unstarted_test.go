@@ -1,0 +1,57 @@
+package mysql
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/engines"
+)
+
+// unstarted is the only other agent that answers: that of a pod whose server has never
+// run in it. It has not learned its node, so it is reached by its pod.
+type unstarted struct {
+	engines.Peers
+	pod   string
+	state State
+}
+
+func (p unstarted) Look(_ context.Context, name string, _ bool) ([]byte, error) {
+	if name != p.pod {
+		return nil, errors.New("nobody is called " + name)
+	}
+	return json.Marshal(p.state)
+}
+
+// TestAServerThatHasNeverStarted: its pod was made anew, with an image that does not
+// start. The primary has written nothing since, so it still lists the connection of the
+// server before; but the member's own agent says that nobody listens there.
+func TestAServerThatHasNeverStarted(t *testing.T) {
+	down := State{Down: true, Problem: "no server listens: connection refused", Looked: observedAt}
+	for name, c := range map[string]struct {
+		state State
+		want  engines.Membership
+		copy  engines.MemberState
+		says  engines.Verdict
+	}{
+		"nobody listens":          {down, engines.NotLive, engines.Down, engines.Recoverable},
+		"it does not answer":      {State{Problem: "too many connections", Looked: observedAt}, engines.MembershipUnknown, engines.StateUnknown, engines.VerdictUnknown},
+		"it has just told a name": {State{Node: nodeOf(1) + ".db", Serving: true, Looked: observedAt}, engines.Live, engines.StateUnknown, engines.VerdictUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := fromPrimary()
+			v.self.state.Replicas[0].Host += ".db"
+			e := newEngine(nil, Options{Peers: unstarted{pod: nodeOf(1), state: c.state}})
+			v.others[1] = e.lookAt(t.Context(), engines.Peer{Pod: nodeOf(1), Alive: true, Since: observedAt.Add(-time.Minute)}, true)
+			o := observation(v)
+			require.Equal(t, c.says, o.Health.Verdict, o.Health.Reason)
+			require.Len(t, o.Nodes, 3, "whom the primary lists is the pod, by a longer name")
+			require.Contains(t, o.Nodes, engines.Node{Name: nodeOf(1), Address: nodeOf(1), State: c.want})
+			require.Equal(t, c.copy, states(t, o, "data")[nodeOf(1)])
+		})
+	}
+}
