@@ -156,7 +156,21 @@ func initialized(d Decision) metav1.Condition {
 	if d.Pods.Desired == 0 {
 		return condition(v1alpha1.ConditionInitialized, false, reasonNoPods, "no StatefulSet with the label rollcall.dev/cluster="+d.Key.Name+" wants a pod")
 	}
-	return condition(v1alpha1.ConditionInitialized, false, reasonNotYet, "the database has not been healthy yet")
+	return condition(v1alpha1.ConditionInitialized, false, reasonNotYet, "the database has not been healthy yet: "+unhealthy(d))
+}
+
+// unhealthy is what is missing until the database is healthy for the first time.
+func unhealthy(d Decision) string {
+	p := d.Pods
+	if p.Away > 0 || p.Ready < p.Desired {
+		return fmt.Sprintf("%d of %d pods are Ready, %d away", p.Ready, p.Desired, p.Away)
+	}
+	h := d.Snapshot.Health
+	text := "its health is " + string(cmp.Or(h.Verdict, policy.UnknownHealth)) + ", not Green"
+	if h.Reason != "" {
+		text += ": " + h.Reason
+	}
+	return text
 }
 
 func foreignBudget(d Decision) metav1.Condition {

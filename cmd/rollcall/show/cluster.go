@@ -152,7 +152,7 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	}
 	head.Row(Plain, "pods", count)
 	if f := c.GetPlan().GetForecast(); f.GetSeconds() > 0 {
-		head.Row(Plain, "forecast", fmt.Sprintf("%s, in %d waves", status.Age(seconds(f.GetSeconds())), f.GetWaves()))
+		head.Row(Plain, "forecast", fmt.Sprintf("%s, in %d waves%s", status.Age(seconds(f.GetSeconds())), f.GetWaves(), condition(phase)))
 	}
 	decided := source
 	if at := c.GetDecidedAt(); at != nil {
@@ -341,3 +341,12 @@ func planLines(c *rollcallv1.Cluster) []string {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// condition under which the forecast begins to count.
+func condition(phase string) string {
+	switch policy.ClusterPhase(phase) {
+	case policy.ClusterWaiting, policy.ClusterStalled, policy.ClusterPaused:
+		return " once it goes on"
+	}
+	return ""
+}

@@ -155,3 +155,16 @@ StatefulSets:
   managers     3/3      3/3    ?            3.4.0
 `)
 }
+
+// A forecast counts from when the rollout goes on.
+func TestForecastOfARolloutThatWaits(t *testing.T) {
+	for phase, want := range map[string]string{
+		"Rolling": "3m, in 3 waves\n", "Waiting": "3m, in 3 waves once it goes on\n", "Stalled": "3m, in 3 waves once it goes on\n", "Paused": "3m, in 3 waves once it goes on\n",
+	} {
+		c := sample()
+		c.Phase = phase
+		var out strings.Builder
+		Cluster(&out, Palette{}, c, "by the coordinator", noon)
+		require.Contains(t, out.String(), "forecast  "+want)
+	}
+}
