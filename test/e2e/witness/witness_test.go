@@ -40,7 +40,9 @@ func TestSeesOrderAndElected(t *testing.T) {
 
 func TestSeesWhatThoseWhoGoStillLed(t *testing.T) {
 	now := pods("a", "b", "")
-	two := func(leader string) Shard { return Shard{Replicas: 2, On: []string{"solr-0", "solr-1"}, Leader: true, LedBy: leader} }
+	two := func(leader string) Shard {
+		return Shard{Replicas: 2, On: []string{"solr-0", "solr-1"}, Leader: true, LedBy: leader}
+	}
 	w := New(Options{Desired: 2, Pods: func() []Pod { return now }, Read: func(context.Context, string) (State, error) {
 		return State{Shards: map[string]Shard{
 			"books/s1": two("solr-1"), "books/s2": two("solr-0"), "logs/s1": {Replicas: 2, Away: 1, On: []string{"solr-1"}, Leader: true, LedBy: "solr-1"},
