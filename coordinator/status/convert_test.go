@@ -2,6 +2,7 @@ package status
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,10 @@ func TestPlanIsWholeOnTheWire(t *testing.T) {
 	leaves = func(v any) {
 		switch v := v.(type) {
 		case map[string]any:
-			for _, child := range v {
+			for name, child := range v {
+				if yes, is := child.(bool); is { // one says no more than that there is one
+					require.Regexp(t, fmt.Sprintf(`"%s":\s*%t`, name, yes), string(message))
+				}
 				leaves(child)
 			}
 		case []any:
