@@ -213,19 +213,11 @@ func (t *transition) returned(c policy.Claim) {
 	if !ok || !exists(pod) || pod.UID == c.UID {
 		return
 	}
-	if !isBack(pod) {
+	if policy.Returned(t.to.Snapshot, c).Failed {
 		t.add(c.Pod, pod.UID, true, PodNotReturned, "%s: given up %s, on revision %s: %s", c.Pod, t.sinceClaim(c), pod.Revision, cmp.Or(pod.Problem, "not live in the database"))
 		return
 	}
 	t.add(c.Pod, pod.UID, false, PodReturned, "%s: back in the database %s, on revision %s", c.Pod, t.sinceClaim(c), pod.Revision)
-}
-
-// isBack says whether a pod serves, as its agent has it, or the kubelet where it has none.
-func isBack(pod policy.Pod) bool {
-	if pod.Report == nil || pod.Report.Member == policy.UnknownMember {
-		return pod.Phase == policy.Ready
-	}
-	return pod.Report.Member == policy.Live
 }
 
 func (t *transition) sinceClaim(c policy.Claim) string {

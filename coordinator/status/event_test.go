@@ -113,6 +113,17 @@ func TestEventsOfAPodThatDoesNotReturn(t *testing.T) {
 	require.Equal(t, []string{PodNotReturned}, without(reasons(Events(&gone, over)), RestartHeld))
 }
 
+// Nor is a pod given up that has no session for a moment when its claim ends.
+func TestABlipIsNoFailureToReturn(t *testing.T) {
+	blip := func(s *policy.Snapshot) {
+		back(s)
+		r := podOf(s, "search-1").Report
+		r.Member, r.NotLiveSeconds = policy.NotLive, 1
+	}
+	gone, over := search(t, claimed(policy.PhaseGone), back), search(t, blip)
+	require.Equal(t, []string{PodReturned}, without(reasons(Events(&gone, over)), RestartHeld))
+}
+
 func without(list []string, out string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == out })
 }
