@@ -117,7 +117,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		Desired: d.Pods.Desired, Current: d.Pods.Current, Updated: d.Pods.Updated,
 		Ready: d.Pods.Ready, Away: d.Pods.Away, Failed: d.Pods.Failed,
 	}
-	if !d.Idle && wasHealthy(d) { // what rosters tell is not enough
+	if !d.Idle && d.Pods.Desired > 0 && status.Unhealthy(d) == "" { // what rosters tell is not enough
 		d.Snapshot.Cluster.Status.Initialized = true
 	}
 	if !s.reporting {
@@ -184,18 +184,6 @@ func healthByRoster(state agents.State) policy.Health {
 		return policy.Health{Verdict: verdict}
 	}
 	return policy.Health{Verdict: policy.UnknownHealth}
-}
-
-// wasHealthy: nothing is away and the database says that it is complete, or,
-// while nobody is there to say so, all pods are Ready.
-func wasHealthy(d status.Decision) bool {
-	if d.Pods.Desired == 0 || d.Pods.Away > 0 || d.Pods.Ready < d.Pods.Desired {
-		return false
-	}
-	if d.Snapshot.Health.Verdict == policy.Green {
-		return true
-	}
-	return !slices.ContainsFunc(d.Snapshot.Pods, func(p policy.Pod) bool { return p.Agent })
 }
 
 // finished is what each pool's pods have all run last. Pools end one after the

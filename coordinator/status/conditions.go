@@ -156,16 +156,23 @@ func initialized(d Decision) metav1.Condition {
 	if d.Pods.Desired == 0 {
 		return condition(v1alpha1.ConditionInitialized, false, reasonNoPods, "no StatefulSet with the label rollcall.dev/cluster="+d.Key.Name+" wants a pod")
 	}
-	return condition(v1alpha1.ConditionInitialized, false, reasonNotYet, "the database has not been healthy yet: "+unhealthy(d))
+	text := "the database has not been healthy yet"
+	if why := Unhealthy(d); why != "" {
+		text += ": " + why
+	}
+	return condition(v1alpha1.ConditionInitialized, false, reasonNotYet, text)
 }
 
-// unhealthy is what is missing until the database is healthy for the first time.
-func unhealthy(d Decision) string {
-	p := d.Pods
-	if p.Away > 0 || p.Ready < p.Desired {
+// Unhealthy is what is missing until nothing is away and the database says that it is
+// complete, or, while nobody is there to say so, until all pods are Ready. Empty: nothing.
+func Unhealthy(d Decision) string {
+	p, h := d.Pods, d.Snapshot.Health
+	switch {
+	case p.Away > 0 || p.Ready < p.Desired:
 		return fmt.Sprintf("%d of %d pods are Ready, %d away", p.Ready, p.Desired, p.Away)
+	case h.Verdict == policy.Green, !slices.ContainsFunc(d.Snapshot.Pods, func(p policy.Pod) bool { return p.Agent }):
+		return ""
 	}
-	h := d.Snapshot.Health
 	text := "its health is " + string(cmp.Or(h.Verdict, policy.UnknownHealth)) + ", not Green"
 	if h.Reason != "" {
 		text += ": " + h.Reason

@@ -159,12 +159,13 @@ func TestWhyItHasNotBeenHealthyYet(t *testing.T) {
 		edit func(d *Decision)
 		want string
 	}{
-		"pods are not Ready":                    {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 2, 1 }, "2 of 3 pods are Ready, 1 away"},
-		"pods are Ready and not counted on yet": {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 3, 3 }, "3 of 3 pods are Ready, 3 away"},
-		"no verdict":                            {func(d *Decision) { d.Snapshot.Health.Reason = "no agent gives a verdict" }, "its health is Unknown, not Green: no agent gives a verdict"},
+		"pods are not Ready":                      {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 2, 1 }, ": 2 of 3 pods are Ready, 1 away"},
+		"pods are Ready and not counted on yet":   {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 3, 3 }, ": 3 of 3 pods are Ready, 3 away"},
+		"rosters alone tell, which is not enough": {func(d *Decision) { d.Snapshot.Health.Verdict = policy.Green }, ""},
+		"no verdict": {func(d *Decision) { d.Snapshot.Health.Reason = "no agent gives a verdict" }, ": its health is Unknown, not Green: no agent gives a verdict"},
 		"copies are missing": {func(d *Decision) {
 			d.Snapshot.Health = policy.Health{Verdict: policy.Recoverable, Reason: "db-2 is broken"}
-		}, "its health is Recoverable, not Green: db-2 is broken"},
+		}, ": its health is Recoverable, not Green: db-2 is broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := search(t)
@@ -172,7 +173,7 @@ func TestWhyItHasNotBeenHealthyYet(t *testing.T) {
 			d.Snapshot.Health = policy.Health{Verdict: policy.UnknownHealth}
 			d.Pods.Desired, d.Pods.Ready, d.Pods.Away = 3, 3, 0
 			c.edit(&d)
-			require.Equal(t, "the database has not been healthy yet: "+c.want, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionInitialized).Message)
+			require.Equal(t, "the database has not been healthy yet"+c.want, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionInitialized).Message)
 		})
 	}
 }
