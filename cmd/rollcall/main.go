@@ -55,10 +55,11 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	if err == nil {
 		return exitDone
 	}
+	text := err.Error()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted")
+		text = "interrupted"
 	}
-	fmt.Fprintf(streams.ErrOut, "error: %v\n", err)
+	fmt.Fprintf(streams.ErrOut, "error: %s\n", text)
 	var exit *exitError
 	if errors.As(err, &exit) {
 		return exit.status
