@@ -30,6 +30,7 @@ unit() {
   timed "unit tests with the race detector" env -u ROLLCALL_REQUIRE go test -race -cpu 1 -p $(($(nproc) + 1)) -timeout 25m $(go list ./... | grep -v /test/e2e/suite)
   timed "all that the race detector had a part of" env -u ROLLCALL_REQUIRE go test -count=1 ./coordinator/act ./coordinator/policy ./engines/mysql ./engines/foundationdb
   timed "the policy and its second implementation" env ROLLCALL_TWIN=100000 go test -count=1 -run Twin ./coordinator/policy
+  timed "each incident of other systems comes back without what prevents it" go run ./test/cmd/mutate -list test/cmd/mutate/incidents.txt
   timed "all orders in which two leaders can act" go run ./test/sim/search/cmd
   timed "rollouts in a simulated world" go run ./test/sim/cmd -seeds 2000
   timed "the same world twice" go run ./test/sim/cmd -worlds old -seeds 30 -twice 30
