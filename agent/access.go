@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,14 +17,18 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/trust"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// keys are the certificate and the authorities of now. A connection is judged by
-// what was there when it was made.
+// keys are the certificate and the authorities of now. A connection is judged when it is made,
+// each call on it again, and the connection whenever the keys are looked at.
 type keys struct {
 	current atomic.Pointer[tls.Config] // for serving
 	asking  atomic.Pointer[tls.Config] // for asking other agents
+
+	callers trust.Connections
+	asked   trust.Connections
 }
 
 // set takes new ones; name is that of the agents, which is verified when another
@@ -45,11 +50,30 @@ func (k *keys) set(certificate *tls.Certificate, authorities *x509.CertPool, nam
 	})
 }
 
+// sweep closes the connections of those for whom the authorities of now do not vouch any more, or
+// whose certificates have ended.
+func (k *keys) sweep() int {
+	now := time.Now()
+	asked := k.asked.Sweep(now, func(shown []*x509.Certificate) error {
+		return trust.Verify(shown, k.asking.Load().RootCAs, x509.ExtKeyUsageServerAuth, now)
+	})
+	return asked + k.callers.Sweep(now, k.refuses)
+}
+
+// refuses says why a caller with these certificates is not one of now.
+func (k *keys) refuses(shown []*x509.Certificate) error {
+	c := k.current.Load()
+	if c == nil {
+		return errors.New("no certificate yet")
+	}
+	return trust.Verify(shown, c.ClientCAs, x509.ExtKeyUsageClientAuth, time.Now())
+}
+
 func (k *keys) loaded() bool { return k.current.Load() != nil }
 
 // server answers credentials that follow every change of the keys.
 func (k *keys) server() credentials.TransportCredentials {
-	return credentials.NewTLS(&tls.Config{
+	return k.callers.Credentials(credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13,
 		NextProtos: []string{"h2"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -58,13 +82,13 @@ func (k *keys) server() credentials.TransportCredentials {
 			}
 			return nil, errors.New("no certificate yet")
 		},
-	})
+	}))
 }
 
 // client answers credentials that follow every change of the keys, for asking
 // other agents of this database cluster.
 func (k *keys) client() credentials.TransportCredentials {
-	return following{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), k}
+	return k.asked.Credentials(following{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), k})
 }
 
 // following makes each handshake with the keys of that moment.
@@ -103,6 +127,7 @@ var readingRoles = []string{config.RoleCoordinator, config.RoleReader}
 // agents, config.ServerName.
 type access struct {
 	name    string
+	keys    *keys
 	callers *callers
 }
 
@@ -127,18 +152,18 @@ func (a access) authorize(ctx context.Context, method string) error {
 	return err
 }
 
-// rolesOf reads the roles of a verified client certificate. One authority signs
+// rolesOf reads the roles of a client certificate for which the authorities of now vouch. One authority signs
 // for the agents of all database clusters: another's agent has no role here.
 func (a access) rolesOf(ctx context.Context) []string {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return nil
 	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 {
+	shown := trust.Shown(p.AuthInfo)
+	if a.keys.refuses(shown) != nil {
 		return nil
 	}
-	leaf := info.State.VerifiedChains[0][0]
+	leaf := shown[0]
 	var roles []string
 	for _, uri := range leaf.URIs {
 		role, ok := strings.CutPrefix(uri.String(), config.RolePrefix)

@@ -53,7 +53,7 @@ type Options struct {
 	ProbeInterval  time.Duration // default 1 s
 	ProbeTimeout   time.Duration // default 10 s
 	Heartbeat      time.Duration // of streams, default 5 s
-	ConfigInterval time.Duration // default 10 s
+	ConfigInterval time.Duration // default 1 s
 	// SyncTimeout is how long orders wait for the peers' epochs after the start of
 	// gossip. Default 30 s.
 	SyncTimeout time.Duration
@@ -71,8 +71,6 @@ type Options struct {
 }
 
 const (
-	firstConfigInterval = 2 * time.Second
-
 	// maxRequestBytes has room for the largest request of another agent.
 	maxRequestBytes = engines.MaxStep + 16<<10
 	maxStreams      = 64
@@ -88,7 +86,7 @@ func (o *Options) complete() {
 	set(&o.ProbeInterval, time.Second)
 	set(&o.ProbeTimeout, 10*time.Second)
 	set(&o.Heartbeat, 5*time.Second)
-	set(&o.ConfigInterval, 10*time.Second)
+	set(&o.ConfigInterval, time.Second)
 	set(&o.SyncTimeout, 30*time.Second)
 	if o.Peers == nil {
 		o.Peers = resolve(o.GossipPort)
@@ -246,7 +244,7 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 		a.logger.Warn("INSECURE: gRPC and gossip are open to everybody, without encryption; for development only")
 	} else {
 		callers := newCallers(a.metrics.callers, a.logger)
-		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster), callers}
+		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster), &a.keys, callers}
 		options = append(options, grpc.Creds(guarded{a.keys.server(), callers}), grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
 	}
 	server := grpc.NewServer(options...)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,6 +50,7 @@ func (s *settings) run(ctx context.Context, polled func()) {
 	defer s.mesh.stop()
 	for {
 		problem := s.poll(ctx)
+		s.keys.sweep()
 		polled()
 		s.mu.Lock()
 		if problem != s.problem {
@@ -59,26 +61,26 @@ func (s *settings) run(ctx context.Context, polled func()) {
 			}
 		}
 		s.problem = problem
-		wait := s.options.ConfigInterval
-		if !s.applied {
-			wait = min(wait, firstConfigInterval)
-		}
 		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-time.After(s.options.ConfigInterval):
 		}
 	}
 }
 
 func (s *settings) poll(ctx context.Context) (problem string) {
-	m, err := config.Read(s.options.ConfigDir, s.options.Insecure)
-	if err != nil {
-		return err.Error()
+	var known [sha256.Size]byte
+	if s.trouble() == "" {
+		known = s.current.Fingerprint
 	}
-	if m.Fingerprint == s.current.Fingerprint && s.trouble() == "" {
+	m, err := config.Read(s.options.ConfigDir, s.options.Insecure, known)
+	switch {
+	case errors.Is(err, config.ErrUnchanged):
 		return ""
+	case err != nil:
+		return err.Error()
 	}
 	if err := s.apply(ctx, m); err != nil {
 		return err.Error()

@@ -270,7 +270,7 @@ func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterO
 func (s *session) provide(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
 	wanted := fmt.Sprint(objects.Cluster.Generation)
 	for i := range objects.Pools {
-		wanted += " " + objects.Pools[i].Name + "/" + objects.Pools[i].Service
+		wanted += " " + objects.Pools[i].Name
 	}
 	if s.stale.Swap(false) || wanted != s.provided || !now.Before(s.due) {
 		ctx, cancel := s.bound(ctx)

@@ -28,6 +28,9 @@ const (
 // answers means that a file is there and wrong.
 var ErrIncomplete = errors.New("configuration incomplete")
 
+// ErrUnchanged says that the files are those that were read before.
+var ErrUnchanged = errors.New("nothing has changed")
+
 // Material is the content of Dir, read at one moment and checked.
 type Material struct {
 	File File
@@ -44,8 +47,9 @@ type Material struct {
 // Read loads the directory. With insecure, keys and certificates are not asked
 // for (and not read). The files of a mounted Secret are swapped together, so a
 // mixture of old and new ones is possible only for an instant; it shows as a key
-// that does not belong to its certificate and the next Read is right.
-func Read(dir string, insecure bool) (Material, error) {
+// that does not belong to its certificate and the next Read is right. ErrUnchanged answers for
+// files of which all has the fingerprint since: reading them often costs little.
+func Read(dir string, insecure bool, since [sha256.Size]byte) (Material, error) {
 	var m Material
 	files := []string{KeyConfig}
 	if !insecure {
@@ -70,6 +74,9 @@ func Read(dir string, insecure bool) (Material, error) {
 		return m, fmt.Errorf("%w: %s has no %v", ErrIncomplete, dir, missing)
 	}
 	sum.Sum(m.Fingerprint[:0])
+	if m.Fingerprint == since {
+		return m, ErrUnchanged
+	}
 
 	var err error
 	if m.File, err = ParseFile(content[KeyConfig]); err != nil {

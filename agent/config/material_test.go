@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
@@ -33,7 +34,7 @@ func write(t *testing.T, dir, name string, data []byte) {
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
-	_, err := Read(dir, false)
+	_, err := Read(dir, false, [sha256.Size]byte{})
 	require.ErrorIs(t, err, ErrIncomplete)
 	require.ErrorContains(t, err, KeyGossip)
 
@@ -45,12 +46,12 @@ func TestRead(t *testing.T) {
 	for name, data := range good {
 		write(t, dir, name, data)
 	}
-	m, err := Read(dir, false)
+	m, err := Read(dir, false, [sha256.Size]byte{})
 	require.NoError(t, err)
 	require.Equal(t, "Solr", m.File.Engine)
 	require.Equal(t, 8983, m.File.Connection.Port)
 	require.Len(t, m.GossipKeys, 1)
-	again, err := Read(dir, false)
+	again, err := Read(dir, false, [sha256.Size]byte{})
 	require.NoError(t, err)
 	require.Equal(t, m.Fingerprint, again.Fingerprint)
 
@@ -74,14 +75,14 @@ func TestRead(t *testing.T) {
 		"too large":           {KeyConfig, make([]byte, maxFileBytes+1), "larger than"},
 	} {
 		write(t, dir, c.file, c.data)
-		_, err := Read(dir, false)
+		_, err := Read(dir, false, [sha256.Size]byte{})
 		require.ErrorContains(t, err, c.want, name)
 		require.NotErrorIs(t, err, ErrIncomplete)
 		write(t, dir, c.file, good[c.file])
 	}
 
 	write(t, dir, KeyGossip, bytes.Repeat([]byte{1}, 64))
-	two, err := Read(dir, false)
+	two, err := Read(dir, false, [sha256.Size]byte{})
 	require.NoError(t, err)
 	require.Len(t, two.GossipKeys, 2)
 	require.NotEqual(t, m.Fingerprint, two.Fingerprint)
@@ -89,7 +90,7 @@ func TestRead(t *testing.T) {
 	for _, name := range []string{KeyGossip, KeyCert, KeyKey, KeyCA} {
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}
-	open, err := Read(dir, true)
+	open, err := Read(dir, true, [sha256.Size]byte{})
 	require.NoError(t, err)
 	require.Empty(t, open.GossipKeys)
 	require.Nil(t, open.Certificate)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
 // newHandler serves health and metrics. ready answers why the coordinator is not.
@@ -32,16 +35,17 @@ func newHandler(gatherer prometheus.Gatherer, ready func() error) http.Handler {
 // serveHTTP serves until ctx ends, and returns when all requests have ended. It
 // closes the listener.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		BaseContext:       func(net.Listener) context.Context { return ctx }, // what never ends by itself ends with it
-	}
+	return serve(ctx, listener, &http.Server{Handler: handler}, log)
+}
+
+func serve(ctx context.Context, listener net.Listener, server *http.Server, log *slog.Logger) error {
+	server.ReadHeaderTimeout = 5 * time.Second
+	server.ReadTimeout = 10 * time.Second
+	server.WriteTimeout = 30 * time.Second
+	server.IdleTimeout = time.Minute
+	server.MaxHeaderBytes = 16 << 10
+	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	server.BaseContext = func(net.Listener) context.Context { return ctx } // what never ends by itself ends with it
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -60,10 +64,30 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 
 // servePage serves the page to those who show the certificate of a reader or
 // of a coordinator. Without a listener there is no page.
-func servePage(ctx context.Context, listener net.Listener, conf *tls.Config, handler http.Handler, log *slog.Logger) error {
+func servePage(ctx context.Context, listener net.Listener, keeper *pki.Keeper, handler http.Handler, log *slog.Logger) error {
 	if listener == nil {
 		<-ctx.Done()
 		return nil
 	}
-	return serveHTTP(ctx, tls.NewListener(listener, conf), handler, log)
+	server := &http.Server{Handler: vouchedFor(keeper.Refuses, handler), ConnState: func(conn net.Conn, state http.ConnState) {
+		switch secure, ok := conn.(*tls.Conn); {
+		case state == http.StateClosed:
+			keeper.Callers.Remove(conn)
+		case state == http.StateActive && ok:
+			keeper.Callers.Add(conn, secure.NetConn(), secure.ConnectionState().PeerCertificates)
+		}
+	}}
+	return serve(ctx, tls.NewListener(listener, keeper.ServerTLS()), server, log)
+}
+
+// vouchedFor answers only those whose certificate counts at this moment.
+func vouchedFor(refuses func([]*x509.Certificate) error, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := refuses(r.TLS.PeerCertificates); err != nil {
+			w.Header().Set("Connection", "close")
+			http.Error(w, "your certificate does not count any more; read the Secret again: "+err.Error(), http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
 }

@@ -187,6 +187,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		{"cache", cache.Run},
 		{"guard", guardian.Watch},
 		{"agents", streams.Run},
+		{"trust", func(ctx context.Context) error { return recheck(ctx, keeper, streams) }},
 		{"events", recorder.Run},
 		{"webhook", func(ctx context.Context) error {
 			return inject.Serve(ctx, sockets.webhook, keeper.WebhookTLS(), webhook, log)
@@ -194,11 +195,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		{"webhook registration", registration.Run},
 		{"traces", func(ctx context.Context) error { return sendTraces(ctx, traces, log) }},
 		{"page", func(ctx context.Context) error {
-			return servePage(ctx, sockets.page, keeper.ServerTLS(), web.NewHandler(board, timelines), log)
+			return servePage(ctx, sockets.page, keeper, web.NewHandler(board, timelines), log)
 		}},
 		{"grpc", func(ctx context.Context) error {
-			gate := people.NewGate(api.people)
-			return status.NewServer(board, keeper.GateTLS(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
+			gate := people.NewGate(api.people, keeper.Refuses)
+			return status.NewServer(board, keeper.GateCredentials(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
 		}},
 		{"election", func(ctx context.Context) error {
 			if !waitUntil(ctx, func() bool { return ready() == nil }) {
@@ -226,6 +227,21 @@ func keepCertificates(ctx context.Context, keeper *pki.Keeper, log *slog.Logger)
 		return err == nil
 	})
 	return keeper.Run(ctx)
+}
+
+// recheck ends connections to agents whose certificates do not count any more: as soon as the
+// authorities change, and each minute for those that have ended. The keeper does so for callers.
+func recheck(ctx context.Context, keeper *pki.Keeper, streams *agents.Agents) error {
+	for {
+		changed := keeper.Changed()
+		streams.Recheck()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-time.After(time.Minute):
+		}
+	}
 }
 
 // waitUntil asks again and again, and answers false when ctx ends before.
@@ -282,13 +298,7 @@ func tellRearmed(recorder *status.Recorder) func(kube.Key, string) {
 // provide makes what the agents of a database cluster need.
 func provide(provisioner *provision.Provisioner) func(context.Context, kube.ClusterObjects) (time.Time, error) {
 	return func(ctx context.Context, objects kube.ClusterObjects) (time.Time, error) {
-		var services []string
-		for _, pool := range objects.Pools {
-			if pool.Service != "" {
-				services = append(services, pool.Service)
-			}
-		}
-		result, err := provisioner.Ensure(ctx, objects.Cluster, services)
+		result, err := provisioner.Ensure(ctx, objects.Cluster)
 		return result.Next, err
 	}
 }

@@ -97,7 +97,7 @@ func newWorld(t *testing.T, decisions ...status.Decision) *world {
 	w.ports["7950"] = listener.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	server := status.NewServer(w.board, keeper.GateTLS(), people.NewGate(secrets).ServerOptions()...)
+	server := status.NewServer(w.board, keeper.GateCredentials(), people.NewGate(secrets, keeper.Refuses).ServerOptions()...)
 	go func() { ended <- server.Run(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()

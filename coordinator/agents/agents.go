@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/agent/term"
+	"github.com/rollcall-dev/rollcall/agent/trust"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -17,6 +18,7 @@ import (
 // any time, from anywhere.
 type Agents struct {
 	opts        Options
+	connections trust.Connections
 	subscribers []func(Key)
 	running     sync.WaitGroup
 

@@ -3,10 +3,14 @@ package agents
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
+	"time"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/rollcall-dev/rollcall/agent/trust"
 )
 
 // rotating asks for the TLS configuration anew at every handshake, so that
@@ -56,4 +60,23 @@ func (r rotating) Clone() credentials.TransportCredentials { return r }
 
 func (r rotating) OverrideServerName(string) error {
 	return fmt.Errorf("the server name of an agent is fixed")
+}
+
+// Recheck closes the connections to agents for which the authorities of now do not vouch any
+// more. Whoever needs one makes it anew.
+func (a *Agents) Recheck() {
+	if a.opts.TLS == nil {
+		return // plaintext, or no network at all
+	}
+	config, err := a.opts.TLS()
+	if err != nil {
+		return // before there are any certificates there are no connections
+	}
+	now := time.Now()
+	ended := a.connections.Sweep(now, func(shown []*x509.Certificate) error {
+		return trust.Verify(shown, config.RootCAs, x509.ExtKeyUsageServerAuth, now)
+	})
+	if ended > 0 {
+		a.opts.Logger.Info("connections to agents ended, as their certificates do not count any more", "connections", ended)
+	}
 }

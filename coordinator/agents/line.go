@@ -86,7 +86,7 @@ func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.C
 	name := config.ServerName(c.key.Namespace, c.key.Name)
 	var security credentials.TransportCredentials = insecure.NewCredentials()
 	if !a.opts.Plaintext {
-		security = rotating{serverName: name, config: a.opts.TLS, slots: c.slots}
+		security = a.connections.Credentials(rotating{serverName: name, config: a.opts.TLS, slots: c.slots})
 	}
 	address := net.JoinHostPort(t.IP, strconv.Itoa(a.opts.Port))
 	conn, err := grpc.NewClient("passthrough:///"+address,

@@ -37,8 +37,6 @@ type Pool struct {
 	NoPartition bool
 	// PartitionNote is the partition that was last written by Rollcall, empty if none.
 	PartitionNote string
-	// Service is the name of the set's governing Service; may be empty.
-	Service string
 	// Image of the database container in the new template.
 	Image  string
 	Unit   string
@@ -76,7 +74,6 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 		Cluster:    set.Labels[v1alpha1.LabelCluster],
 		Generation: set.Generation, ObservedGeneration: set.Status.ObservedGeneration,
 		Replicas: 1, Revision: set.Status.UpdateRevision, CurrentRevision: set.Status.CurrentRevision,
-		Service:  set.Spec.ServiceName,
 		Strategy: string(set.Spec.UpdateStrategy.Type), Management: string(set.Spec.PodManagementPolicy),
 		PartitionNote: set.Annotations[v1alpha1.AnnotationPartition], Unit: set.Annotations[v1alpha1.AnnotationUnit],
 		Paused: set.Annotations[v1alpha1.AnnotationPaused] == "true", Force: set.Annotations[v1alpha1.AnnotationForce] == "true",

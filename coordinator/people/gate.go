@@ -2,13 +2,13 @@ package people
 
 import (
 	"context"
+	"crypto/x509"
 	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	grpcstatus "google.golang.org/grpc/status"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/trust"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -32,16 +33,18 @@ const Header = "authorization"
 // Gate decides who may call what.
 type Gate struct {
 	client kubernetes.Interface
-	limit  flowcontrol.PassiveRateLimiter
-	now    func() time.Time
-	known  cache[digest, *person]
-	rights cache[right, bool]
+	// refuses says why certificates that the handshake took do not count any more.
+	refuses func(shown []*x509.Certificate) error
+	limit   flowcontrol.PassiveRateLimiter
+	now     func() time.Time
+	known   cache[digest, *person]
+	rights  cache[right, bool]
 }
 
-// NewGate asks the API server with this client. The gate limits itself; the
-// client need not.
-func NewGate(client kubernetes.Interface) *Gate {
-	return &Gate{client: client, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(rate, burst), now: time.Now}
+// NewGate asks the API server with this client, and refuses about certificates, such as
+// (*pki.Keeper).Refuses. The gate limits itself; the client need not.
+func NewGate(client kubernetes.Interface, refuses func(shown []*x509.Certificate) error) *Gate {
+	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(rate, burst), now: time.Now}
 }
 
 // ServerOptions put the gate before all methods of a server whose TLS is
@@ -124,7 +127,7 @@ func (g *Gate) enter(ctx context.Context, method string) (caller, error) {
 	if c.audience == Nobody {
 		return c, grpcstatus.Errorf(codes.PermissionDenied, "%s is not open to anybody at the coordinator", method)
 	}
-	if c.certified = certified(ctx); c.certified {
+	if c.certified = g.certified(ctx); c.certified {
 		return c, nil
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
@@ -146,17 +149,17 @@ func (g *Gate) enter(ctx context.Context, method string) (caller, error) {
 }
 
 // certified says whether the caller has shown a certificate with a role that
-// reads. TLS has verified it.
-func certified(ctx context.Context) bool {
+// reads, and for which the authorities of now vouch.
+func (g *Gate) certified(ctx context.Context) bool {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return false
 	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.VerifiedChains) == 0 {
+	shown := trust.Shown(p.AuthInfo)
+	if g.refuses(shown) != nil {
 		return false
 	}
-	role, _ := pki.Role(info.State.VerifiedChains[0][0])
+	role, _ := pki.Role(shown[0])
 	return role == config.RoleCoordinator || role == config.RoleReader
 }
 

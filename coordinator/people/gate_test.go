@@ -93,11 +93,11 @@ func (a *apiServer) react(action k8stesting.Action) (bool, runtime.Object, error
 	return false, nil, nil
 }
 
-func (a *apiServer) gate() *Gate {
+func (a *apiServer) gate(refuses func([]*x509.Certificate) error) *Gate {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "tokenreviews", a.react)
 	client.PrependReactor("create", "subjectaccessreviews", a.react)
-	return NewGate(client)
+	return NewGate(client, refuses)
 }
 
 // service has one database in each of three namespaces.
@@ -138,6 +138,7 @@ type world struct {
 	address   string
 	secrets   *fake.Clientset
 	roots     *x509.CertPool
+	keeper    *pki.Keeper
 	authority pki.Authority
 
 	mu  sync.Mutex
@@ -150,16 +151,16 @@ func newWorld(t *testing.T) *world {
 	keeper, err := pki.NewKeeper(w.secrets, pki.Options{Namespace: rollcallNamespace, Service: "rollcall-coordinator"})
 	require.NoError(t, err)
 	require.NoError(t, keeper.Ensure(t.Context()))
-	w.authority = keeper.Authority()
+	w.keeper, w.authority = keeper, keeper.Authority()
 	w.roots = x509.NewCertPool()
 	require.True(t, w.roots.AppendCertsFromPEM(w.secret(pki.SecretTrust)["ca.crt"]))
-	w.gate = w.api.gate()
+	w.gate = w.api.gate(keeper.Refuses)
 	w.gate.now = func() time.Time {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.now
 	}
-	server := grpc.NewServer(append(w.gate.ServerOptions(), grpc.Creds(credentials.NewTLS(keeper.GateTLS())))...)
+	server := grpc.NewServer(append(w.gate.ServerOptions(), grpc.Creds(keeper.GateCredentials()))...)
 	rollcallv1.RegisterCoordinatorServiceServer(server, w.service)
 	rollcallv1.RegisterAgentServiceServer(server, rollcallv1.UnimplementedAgentServiceServer{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -284,8 +285,8 @@ func TestCertificatesAndTokensAreApart(t *testing.T) {
 	foreign, err := pki.NewAuthority(time.Now())
 	require.NoError(t, err)
 	for profile, authority := range map[*pki.Profile]pki.Authority{
-		new(pki.AgentProfile("prod", "db", nil, "cluster.local")): w.authority,
-		new(pki.ClientProfile("reader")):                          foreign,
+		new(pki.AgentProfile("prod", "db")): w.authority,
+		new(pki.ClientProfile("reader")):    foreign,
 	} {
 		odd, err := authority.Issue(*profile, time.Now())
 		require.NoError(t, err)
@@ -378,4 +379,34 @@ func TestTheCacheIsBounded(t *testing.T) {
 	require.True(t, ok)
 	_, ok = c.get(3*maxEntries-1, now.Add(time.Minute))
 	require.False(t, ok)
+}
+
+// Somebody has deleted the authority's Secret, as a certificate was stolen. What was signed before is refused from
+// then on, on the connection that it was shown on, too, and so is the watch on it.
+func TestACertificateDoesNotOutliveItsAuthority(t *testing.T) {
+	w := newWorld(t)
+	defer close(w.service.next)
+	pair, err := pki.ParsePair(w.secret(pki.SecretReader)["tls.crt"], w.secret(pki.SecretReader)["tls.key"])
+	require.NoError(t, err)
+	conn := w.dial(pair.TLS())
+	client := rollcallv1.NewCoordinatorServiceClient(conn)
+	request := &rollcallv1.GetClusterRequest{Namespace: "prod", Name: "db"}
+	_, err = client.GetCluster(t.Context(), request)
+	require.NoError(t, err)
+	stream, err := client.WatchCluster(t.Context(), &rollcallv1.WatchClusterRequest{Namespace: "prod", Name: "db"})
+	require.NoError(t, err)
+	w.service.next <- struct{}{}
+	_, err = stream.Recv()
+	require.NoError(t, err)
+
+	require.NoError(t, w.keeper.Ensure(t.Context()))
+	_, err = client.GetCluster(t.Context(), request)
+	require.NoError(t, err, "nothing has changed")
+	require.NoError(t, w.secrets.CoreV1().Secrets(rollcallNamespace).Delete(t.Context(), pki.SecretAuthority, metav1.DeleteOptions{}))
+	require.NoError(t, w.keeper.Ensure(t.Context()))
+	_, err = client.GetCluster(t.Context(), request)
+	require.Error(t, err)
+	_, err = stream.Recv()
+	requireCode(t, codes.Unavailable, err)
+	require.Error(t, w.keeper.Refuses([]*x509.Certificate{pair.Certificate()}))
 }

@@ -38,18 +38,10 @@ type Profile struct {
 }
 
 // AgentProfile is the certificate that all agents of a database cluster share,
-// to serve with and to ask each other. Services are the headless Services of its StatefulSets; the
-// certificate is good for the names that their pods have in cluster DNS.
-func AgentProfile(namespace, cluster string, services []string, clusterDomain string) Profile {
+// to serve with and to ask each other. It has no name of cluster DNS: whoever may write a
+// StatefulSet chooses those of its pods.
+func AgentProfile(namespace, cluster string) Profile {
 	names := []string{config.ServerName(namespace, cluster), AgentName, "localhost"}
-	services = slices.Clone(services)
-	slices.Sort(services)
-	for _, service := range slices.Compact(services) {
-		if service == "" {
-			continue
-		}
-		names = append(names, inCluster("*."+service, namespace, clusterDomain)...)
-	}
 	return Profile{CommonName: short("agents of " + namespace + "/" + cluster), DNSNames: names, Role: config.RoleAgent}
 }
 

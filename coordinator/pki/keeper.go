@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/trust"
 )
 
 // Options configure a Keeper.
@@ -53,11 +55,16 @@ func (o Options) withDefaults() (Options, error) {
 // and server's certificates live in memory only; every replica issues its own.
 //
 // The TLS configurations that it hands out stay right for as long as Run runs:
-// each handshake uses the certificates and the authorities of that moment.
+// each handshake uses the certificates and the authorities of that moment. What they let in
+// is judged again: see Callers.
 type Keeper struct {
 	opts  Options
 	store *Store
 	now   func() time.Time
+
+	// Callers are the connections of those who have shown a certificate. Run closes them
+	// when the authorities of now do not vouch for it any more.
+	Callers trust.Connections
 
 	mu        sync.RWMutex
 	authority Authority
@@ -96,7 +103,22 @@ func (k *Keeper) Ensure(ctx context.Context) error {
 	if err := k.adopt(authority); err != nil {
 		return err
 	}
+	k.Callers.Sweep(k.now(), k.Refuses)
 	return errors.Join(k.store.Reader(ctx, authority, k.now()), k.store.Trust(ctx, authority))
+}
+
+// Refuses says why a caller who has shown these certificates is not one of now.
+func (k *Keeper) Refuses(shown []*x509.Certificate) error {
+	_, _, pool, err := k.current()
+	if err != nil {
+		return err
+	}
+	return trust.Verify(shown, pool, x509.ExtKeyUsageClientAuth, k.now())
+}
+
+// GateCredentials are GateTLS for gRPC.
+func (k *Keeper) GateCredentials() credentials.TransportCredentials {
+	return k.Callers.Credentials(credentials.NewTLS(k.GateTLS()))
 }
 
 // adopt takes over an authority and issues what is due under it.

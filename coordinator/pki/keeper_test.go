@@ -74,7 +74,7 @@ func TestKeeperHandshakes(t *testing.T) {
 	pool := k.Authority().Pool()
 
 	// Agents: the server's certificate comes from the Secret of their pods.
-	pair, err := k.Authority().Issue(AgentProfile("prod", "search", nil, ""), time.Now())
+	pair, err := k.Authority().Issue(AgentProfile("prod", "search"), time.Now())
 	require.NoError(t, err)
 	agent := &tls.Config{Certificates: []tls.Certificate{pair.TLS()}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}
 	clientErr, serverErr := handshake(t, k.AgentTLS("prod", "search"), agent)

@@ -97,19 +97,17 @@ func samePort(a, b corev1.ServicePort) bool {
 
 // secretInput is what the data of the Secret depends on, beside the cluster.
 type secretInput struct {
-	authority     pki.Authority
-	services      []string // of the pools, for the names of their pods
-	clusterDomain string
-	gossipCIDRs   []netip.Prefix
-	ca            []byte // certificates that the database's is verified with, PEM
-	key           func() []byte
-	now           time.Time
+	authority   pki.Authority
+	gossipCIDRs []netip.Prefix
+	ca          []byte // certificates that the database's is verified with, PEM
+	key         func() []byte
+	now         time.Time
 }
 
 // secretData is data as it should be, and whether that differs. The gossip key
 // is made once and never changed here: whoever lost it could not talk to the others.
 func secretData(data map[string][]byte, cluster *v1alpha1.DatabaseCluster, in secretInput) (map[string][]byte, bool, error) {
-	profile := pki.AgentProfile(cluster.Namespace, cluster.Name, in.services, in.clusterDomain)
+	profile := pki.AgentProfile(cluster.Namespace, cluster.Name)
 	out, changed, err := pki.Renew(data, in.authority, profile, in.now)
 	if err != nil {
 		return nil, false, err

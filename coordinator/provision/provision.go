@@ -23,8 +23,6 @@ type Options struct {
 	Client kubernetes.Interface
 	// Authority signs the agents' certificates, such as (*pki.Keeper).Authority.
 	Authority func() pki.Authority
-	// ClusterDomain of cluster DNS. Default: cluster.local.
-	ClusterDomain string
 	// GossipCIDRs are the networks from which agents take gossip. Default: any.
 	GossipCIDRs []netip.Prefix
 
@@ -35,9 +33,6 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	if o.Client == nil || o.Authority == nil {
 		return o, errors.New("provision: a client and an authority are needed")
-	}
-	if o.ClusterDomain == "" {
-		o.ClusterDomain = "cluster.local"
 	}
 	if o.now == nil {
 		o.now = time.Now
@@ -76,14 +71,13 @@ type Result struct {
 }
 
 // Ensure makes the Service and the Secret of a cluster what they should be,
-// and writes only what differs. Services are the names of the headless
-// Services of the cluster's StatefulSets (spec.serviceName). When the Secret
+// and writes only what differs. When the Secret
 // that connection.tls.caSecret names cannot be used, all the rest is done, and
 // the agents keep the certificates that they were given before.
 //
 // An object of our name that somebody else made is left alone: pki.ErrForeign.
 // A lost race is an error that apierrors.IsConflict knows; call again.
-func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseCluster, services []string) (Result, error) {
+func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseCluster) (Result, error) {
 	var result Result
 	if cluster.DeletionTimestamp != nil {
 		return result, nil // what we made goes with its owner
@@ -93,7 +87,7 @@ func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseClus
 	if serviceErr != nil {
 		serviceErr = fmt.Errorf("service %s/%s: %w", cluster.Namespace, name, serviceErr)
 	}
-	secretErr := p.ensureSecret(ctx, cluster, services, &result)
+	secretErr := p.ensureSecret(ctx, cluster, &result)
 	if secretErr != nil {
 		secretErr = fmt.Errorf("secret %s/%s: %w", cluster.Namespace, name, secretErr)
 	}
@@ -125,7 +119,7 @@ func (p *Provisioner) ensureService(ctx context.Context, cluster *v1alpha1.Datab
 	return count(result, err)
 }
 
-func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.DatabaseCluster, services []string, result *Result) error {
+func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.DatabaseCluster, result *Result) error {
 	authority := p.opts.Authority()
 	if authority.IsZero() {
 		return errors.New("there is no certificate authority yet")
@@ -148,13 +142,11 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 	}
 	ca, caErr := p.databaseCA(ctx, cluster, secret.Data)
 	data, changed, err := secretData(secret.Data, cluster, secretInput{
-		authority:     authority,
-		services:      services,
-		clusterDomain: p.opts.ClusterDomain,
-		gossipCIDRs:   p.opts.GossipCIDRs,
-		ca:            ca,
-		key:           p.opts.key,
-		now:           p.opts.now(),
+		authority:   authority,
+		gossipCIDRs: p.opts.GossipCIDRs,
+		ca:          ca,
+		key:         p.opts.key,
+		now:         p.opts.now(),
 	})
 	if err != nil {
 		return errors.Join(err, caErr)

@@ -32,7 +32,6 @@ type world struct {
 	authority pki.Authority
 	now       time.Time
 	cluster   *v1alpha1.DatabaseCluster
-	services  []string
 	p         *Provisioner
 }
 
@@ -41,7 +40,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	authority, err := pki.NewAuthority(start)
 	require.NoError(t, err)
 	w := &world{
-		t: t, client: fake.NewClientset(objects...), authority: authority, now: start, services: []string{"solr"},
+		t: t, client: fake.NewClientset(objects...), authority: authority, now: start,
 		cluster: &v1alpha1.DatabaseCluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search", UID: "u1"},
 			Spec:       policy.Spec{Engine: policy.Solr},
@@ -58,7 +57,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 
 func (w *world) ensure() Result {
 	w.t.Helper()
-	result, err := w.p.Ensure(w.t.Context(), w.cluster, w.services)
+	result, err := w.p.Ensure(w.t.Context(), w.cluster)
 	require.NoError(w.t, err)
 	return result
 }
@@ -107,7 +106,6 @@ func TestEnsureMakesAll(t *testing.T) {
 	require.Len(t, secret.Data[config.KeyGossip], 32)
 	require.Equal(t, w.authority.Bundle(), secret.Data[config.KeyCA])
 	require.NoError(t, w.cert().Certificate().VerifyHostname("search.prod.agent.rollcall"))
-	require.NoError(t, w.cert().Certificate().VerifyHostname("solr-0.solr.prod.svc.cluster.local"))
 	require.Equal(t, config.File{
 		ClusterUID: "u1",
 		Service:    "search-rollcall.prod.svc",
@@ -155,9 +153,6 @@ func TestGossipKeyNeverChanges(t *testing.T) {
 	w.now = next
 	require.Equal(t, 1, w.ensure().Writes, "the certificate is renewed")
 	require.NotEqual(t, cert, w.cert().CertPEM())
-	w.services = []string{"solr", "solr-tlog"}
-	require.Equal(t, 1, w.ensure().Writes, "another pool")
-	require.NoError(t, w.cert().Certificate().VerifyHostname("x-1.solr-tlog.prod"))
 	w.cluster.Spec.Connection.Port = 8984
 	require.Equal(t, 1, w.ensure().Writes, "another spec")
 	require.Equal(t, 8984, w.file().Connection.Port)
@@ -177,7 +172,7 @@ func TestGossipKeyNeverChanges(t *testing.T) {
 	secret.Data[config.KeyGossip] = []byte("short")
 	_, err = w.client.CoreV1().Secrets("prod").Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	_, err = w.p.Ensure(t.Context(), w.cluster, w.services)
+	_, err = w.p.Ensure(t.Context(), w.cluster)
 	require.ErrorContains(t, err, "secret prod/search-rollcall: key gossip.key has 5 bytes: want 32")
 	require.Equal(t, []byte("short"), w.secret().Data[config.KeyGossip])
 }
@@ -200,7 +195,7 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1"}}
 	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"mine": []byte("x")}}
 	w := newWorld(t, service, secret)
-	result, err := w.p.Ensure(t.Context(), w.cluster, nil)
+	result, err := w.p.Ensure(t.Context(), w.cluster)
 	require.ErrorIs(t, err, pki.ErrForeign)
 	require.ErrorContains(t, err, "service prod/search-rollcall: ")
 	require.ErrorContains(t, err, "secret prod/search-rollcall: ")
@@ -265,13 +260,13 @@ func TestDatabaseCA(t *testing.T) {
 		_, err = w.client.CoreV1().Secrets("prod").Update(t.Context(), source, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		w.cluster.Spec.Connection.Port++
-		_, err = w.p.Ensure(t.Context(), w.cluster, w.services)
+		_, err = w.p.Ensure(t.Context(), w.cluster)
 		require.ErrorContains(t, err, "spec.connection.tls.caSecret: key ca.crt of secret solr-tls: no certificate", name)
 		require.Equal(t, string(authority.Bundle()), w.file().Connection.TLS.CA, name)
 		require.EqualValues(t, w.cluster.Spec.Connection.Port, w.file().Connection.Port, name)
 	}
 	require.NoError(t, w.client.CoreV1().Secrets("prod").Delete(t.Context(), "solr-tls", metav1.DeleteOptions{}))
-	_, err = w.p.Ensure(t.Context(), w.cluster, w.services)
+	_, err = w.p.Ensure(t.Context(), w.cluster)
 	require.ErrorContains(t, err, `spec.connection.tls.caSecret: secrets "solr-tls" not found`)
 	require.True(t, apierrors.IsNotFound(err))
 }
@@ -286,7 +281,7 @@ func TestNothingIsMadeForWhatIsBeingDeleted(t *testing.T) {
 func TestWithoutAuthority(t *testing.T) {
 	w := newWorld(t)
 	w.authority = pki.Authority{}
-	result, err := w.p.Ensure(t.Context(), w.cluster, nil)
+	result, err := w.p.Ensure(t.Context(), w.cluster)
 	require.ErrorContains(t, err, "no certificate authority yet")
 	require.Equal(t, 1, result.Writes, "the service needs none")
 	_, err = New(Options{})
@@ -306,6 +301,6 @@ func TestLostRaces(t *testing.T) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "search-rollcall", errors.New("changed"))
 	})
 	w.cluster.Spec.Connection.Port = 1
-	_, err := w.p.Ensure(t.Context(), w.cluster, w.services)
+	_, err := w.p.Ensure(t.Context(), w.cluster)
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 }

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"bytes"
+	"crypto/x509"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/rollcall-dev/rollcall/agent/agenttest"
+	"github.com/rollcall-dev/rollcall/agent/config"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// The keys are changed because a certificate was stolen. Who holds a connection that was made with it is refused the
+// next call, and what streams on it ends. A coordinator of the new authority is obeyed.
+func TestAConnectionDoesNotOutliveItsAuthority(t *testing.T) {
+	r := three(t)
+	m := r.members[0]
+	key := bytes.Repeat([]byte{3}, 32)
+	old := m.as(config.RoleCoordinator)
+	_, err := old.GetReport(t.Context(), &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
+	require.NoError(t, err)
+	stream, err := old.WatchRoster(t.Context(), &rollcallv1.WatchRosterRequest{})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	require.Positive(t, m.agent.keys.callers.Len())
+
+	m.clients = map[string]*grpc.ClientConn{} // the thief's stay as they are
+	r.authority = agenttest.NewAuthority(t)
+	r.authority.Mount(m.dir, testNamespace, testCluster, r.file, key)
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	_, err = old.GetReport(t.Context(), &rollcallv1.GetReportRequest{})
+	require.Error(t, err)
+	_, err = m.as(config.RoleCoordinator).GetReport(t.Context(), &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
+	require.NoError(t, err)
+}
+
+// Between the change and the end of a connection each call is judged by itself.
+func TestEachCallIsJudgedByTheAuthoritiesOfNow(t *testing.T) {
+	authority, next := agenttest.NewAuthority(t), agenttest.NewAuthority(t)
+	var k keys
+	name := config.ServerName(testNamespace, testCluster)
+	for _, c := range []struct {
+		trusted *agenttest.Authority
+		counts  bool
+	}{{authority, true}, {next, false}, {authority, true}} {
+		own := c.trusted.Agent(name, name)
+		k.set(&own.Certificates[0], own.RootCAs, name)
+		leaf, err := x509.ParseCertificate(authority.Client(name, config.RoleCoordinator).Certificates[0].Certificate[0])
+		require.NoError(t, err)
+		require.Equal(t, c.counts, k.refuses([]*x509.Certificate{leaf}) == nil)
+	}
+	require.Error(t, k.refuses(nil))
+	require.Error(t, new(keys).refuses(nil))
+}
