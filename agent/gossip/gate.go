@@ -22,7 +22,7 @@ const (
 	openingTimeout = 2 * time.Second
 
 	lengthHeader = 5  // type and length of an encrypted message
-	sealVersion  = 1  // of memberlist's two, the one without padding
+	sealVersion  = 1  // of memberlist's two: it panics at a wrong padding of the other
 	sealNonce    = 12 // bytes behind the version
 	sealOverhead = 1 + sealNonce + 16
 	firstRead    = 4 << 10

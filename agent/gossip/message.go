@@ -33,13 +33,13 @@ const (
 	maxMessage = 2 << 10
 	// maxUserState: agents send one byte, see LocalState.
 	maxUserState = 64
-	// versions of protocols that each node has. memberlist reads as many without a look.
+	// nodeVersions are of protocols; each node has so many.
 	nodeVersions = 6
 )
 
 // checkStream answers why a decrypted message of a stream is refused, or "". Only
-// what agents send passes: memberlist makes room for as much as a message claims,
-// reads fields that may not be there, and decompresses up to 40 MiB.
+// what agents send passes: memberlist makes room for as many nodes and bytes as a
+// message claims, decompresses up to 40 MiB, and panics at one that is empty.
 func checkStream(b []byte) reason {
 	if len(b) == 0 {
 		return reasonContent

@@ -70,7 +70,7 @@ type table struct {
 	sequence uint64
 	synced   bool
 	named    map[netip.Addr]bool // addresses that the Service names
-	changed  chan struct{} // closed at the next change
+	changed  chan struct{}       // closed at the next change
 }
 
 func newTable() *table {

@@ -72,8 +72,12 @@ func compound(parts ...[]byte) []byte {
 }
 
 // bombs are what whoever has the key can send, and no agent does.
-func bombs() (streams, packets map[string][]byte) {
-	member := aliveState{Node: "x", Addr: []byte{127, 0, 0, 9}, Port: 1, Incarnation: 1, Vsn: versions}
+func bombs(m *member) (streams, packets map[string][]byte) {
+	meta, err := encode(m.tag, false, &rollcallv1.Headline{Pod: "x", PodUid: "y"})
+	if err != nil {
+		panic(err)
+	}
+	member := aliveState{Node: memberName("x", "y"), Addr: []byte{127, 0, 0, 9}, Port: 1, Incarnation: 1, Meta: meta, Vsn: versions}
 	short, ping := member, packed(messagePing, pingBody{SeqNo: 1})
 	short.Vsn = versions[:3]
 	zip := compressed(garbage[:1*mebi])
@@ -107,7 +111,7 @@ func bombs() (streams, packets map[string][]byte) {
 // agent dies of it, or holds more than the message.
 func TestBombsWithTheKeyAreRefused(t *testing.T) {
 	m := newPrey(t, 1).start()
-	streams, packets := bombs()
+	streams, packets := bombs(m)
 	tried := func(name string, bomb func()) {
 		t.Run(name, func(t *testing.T) {
 			before := m.strange()
@@ -144,8 +148,9 @@ func TestBombsWithTheKeyAreRefused(t *testing.T) {
 		tried("packet "+name, func() { packet(b) })
 	}
 	// memberlist takes off as much padding as the last byte says, whatever is there.
-	tried("stream padded", func() { stream(m.framed(0, []byte{messagePing, 200})) })
-	tried("packet padded", func() { packet(m.packet(0, []byte{messagePing, 200})) })
+	padded := append(bytes.Repeat([]byte{messagePing}, 31), 200)
+	tried("stream padded", func() { stream(m.framed(0, padded)) })
+	tried("packet padded", func() { packet(m.packet(0, padded)) })
 
 	require.Zero(t, m.rejected(reasonLabel))
 	require.EqualValues(t, 3, m.refused(reasonCompressed))
@@ -153,8 +158,8 @@ func TestBombsWithTheKeyAreRefused(t *testing.T) {
 
 // answers of an exchange that this agent began are held to the same.
 func TestBombsAsAnswersAreRefused(t *testing.T) {
-	streams, _ := bombs()
 	m := newPrey(t, 1).start()
+	streams, _ := bombs(m)
 	c := *m.config
 	network, err := listen(netip.MustParseAddrPort("127.0.0.8:0"), everybody, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
