@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"runtime"
@@ -71,13 +72,19 @@ func (said) SetReadDeadline(time.Time) error { return nil }
 func (said) Close() error                    { return nil }
 func (said) RemoteAddr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)} }
 
-// allocated is what is allocated meanwhile.
+// allocated is what is allocated meanwhile, by the try in which others allocate least.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	least := uint64(math.MaxUint64)
+	for range 5 {
+		runtime.ReadMemStats(&before)
+		do()
+		runtime.ReadMemStats(&after)
+		if least = min(least, after.TotalAlloc-before.TotalAlloc); least < 8<<10 {
+			break
+		}
+	}
+	return least
 }
 
 func testGate() *gate {
