@@ -216,6 +216,7 @@ func TestStrangersCostLittle(t *testing.T) {
 		})
 	}
 	try(3, "claims 20 MiB and sends them")
+	require.EqualValues(t, 3, m.refused(reasonSize), "by what they claim")
 	for name := range assaults {
 		try(3000, name)
 	}

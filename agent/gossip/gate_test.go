@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
@@ -100,6 +102,17 @@ func (g *gate) seal(plain []byte) []byte {
 	head := binary.BigEndian.AppendUint32([]byte{messageEncrypted}, uint32(len(plain)+sealOverhead))
 	body := sealed(sealVersion, plain, append(bytes.Clone(head), g.label[2:]...))
 	return append(append(bytes.Clone(g.label), head...), body...)
+}
+
+// A claim costs nothing.
+func TestClaimsCostNothing(t *testing.T) {
+	g := testGate()
+	claim := append(bytes.Clone(g.label), messageEncrypted, 0, 0x1f, 0xff, 0xff, 1)
+	require.Less(t, allocated(func() {
+		s := &incoming{Conn: said{Reader: bytes.NewReader(claim)}, gate: g, place: g.places.take(stranger, netip.Addr{}), label: g.label}
+		require.Equal(t, reasonUnfinished, s.receive())
+		require.NoError(t, s.Close())
+	}), uint64(64<<10))
 }
 
 // FuzzStream: what is allocated grows with what came, whatever it claims.
@@ -206,4 +219,72 @@ func TestInsecureStreamsAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, string(reasonBytes))
 	require.Less(t, n, int64(maxState+1*mebi))
 	require.Equal(t, reasonBytes, <-refusals)
+}
+
+// Who has taken all places of strangers keeps no member waiting.
+func TestMembersGoFirst(t *testing.T) {
+	p := newPrey(t, 2)
+	require.NoError(t, p.sockets[1].Shutdown()) // named, and not there
+	m := p.start()
+	require.Eventually(t, func() bool { return m.table.knows(p.peers[1].Addr()) }, 5*time.Second, time.Millisecond)
+	call := func(from [4]byte) net.Conn {
+		conn, err := m.call(from)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.SetDeadline(time.Now().Add(openingTimeout / 2))
+		return conn
+	}
+	for i := range limits[stranger].streams {
+		call([4]byte{127, 9, 1, byte(i + 1)})
+	}
+	ping := m.framed(sealVersion, packed(messagePing, pingBody{SeqNo: 1}))
+	late := call([4]byte{127, 9, 2, 1})
+	_, _ = late.Write(ping)
+	n, _ := late.Read(make([]byte, 100))
+	require.Zero(t, n)
+	require.EqualValues(t, 1, m.refused(reasonStreams))
+	known := call(p.peers[1].Addr().As4())
+	_, err := known.Write(ping)
+	require.NoError(t, err)
+	n, err = known.Read(make([]byte, 100))
+	require.NoError(t, err)
+	require.Positive(t, n, "an answer")
+}
+
+// Who is slow is let go: after 2 s without label and length, and after 5 in all.
+func TestSlowStreamsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		claims bool
+		after  time.Duration
+	}{
+		"silent":   {false, openingTimeout},
+		"dribbles": {true, streamTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRing(t, newNetwork(3))
+				defer r.stop()
+				m := r.add(0, func(o *Options) {
+					o.Peers = func(context.Context) ([]netip.AddrPort, error) { return []netip.AddrPort{address(0)}, nil }
+				})
+				conn, err := r.network.transport(address(9)).DialTimeout(m.address.String(), time.Second)
+				require.NoError(t, err)
+				defer conn.Close()
+				start := time.Now()
+				if c.claims {
+					_, err = conn.Write(m.claims(maxState))
+					require.NoError(t, err)
+					for err == nil {
+						time.Sleep(100 * time.Millisecond)
+						_, err = conn.Write([]byte{1})
+					}
+				} else {
+					_, err = conn.Read(make([]byte, 1))
+				}
+				require.Error(t, err)
+				require.InDelta(t, c.after.Seconds(), time.Since(start).Seconds(), 0.5)
+				require.EqualValues(t, 1, m.refused(reasonUnfinished))
+			})
+		})
+	}
 }
