@@ -271,6 +271,7 @@ func TestSlowStreamsEnd(t *testing.T) {
 				require.NoError(t, err)
 				defer conn.Close()
 				start := time.Now()
+				require.NoError(t, conn.SetDeadline(start.Add(4*streamTimeout)))
 				if c.claims {
 					_, err = conn.Write(m.claims(maxState))
 					require.NoError(t, err)
