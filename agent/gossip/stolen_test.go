@@ -151,6 +151,8 @@ func TestBombsWithTheKeyAreRefused(t *testing.T) {
 	padded := append(bytes.Repeat([]byte{messagePing}, 31), 200)
 	tried("stream padded", func() { stream(m.framed(0, padded)) })
 	tried("packet padded", func() { packet(m.packet(0, padded)) })
+	padded = packed(messagePing, pingBody{SeqNo: 1, Node: strings.Repeat("x", 30) + "\x01"})
+	tried("packet padded and sound", func() { packet(m.packet(0, padded)) })
 
 	require.Zero(t, m.rejected(reasonLabel))
 	require.EqualValues(t, 3, m.refused(reasonCompressed))
