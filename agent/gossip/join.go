@@ -79,6 +79,7 @@ func (j *joiner) attempt(ctx context.Context) result {
 		j.lost = true
 		return failed
 	}
+	j.mesh.table.setNamed(peers)
 	alive := j.mesh.table.aliveAt()
 	var strangers []netip.AddrPort
 	others, listed := 0, false

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 )
@@ -86,13 +87,17 @@ func (w *logWriter) Write(line []byte) (int, error) {
 // refused counts what a stranger sent, and logs the first of it: strangers go on
 // for as long as they have the address.
 func (w *logWriter) refused(why reason, line []byte) {
-	w.metrics.rejected.WithLabelValues(string(why)).Inc()
+	w.metrics.count(why)
 	w.mu.Lock()
 	last, now := w.heard[why], time.Now()
 	w.heard[why] = now
 	w.mu.Unlock()
 	if now.Sub(last) > strangerQuiet {
-		w.logger.Warn("gossip of a stranger is dropped; more of it is only counted", "reason", string(why), "detail", detail(line))
+		text := "gossip of a stranger is dropped; more of it is only counted"
+		if slices.Contains(refused, why) {
+			text = "gossip that no agent sends, or too much of it, is dropped; more of it is only counted"
+		}
+		w.logger.Warn(text, "reason", string(why), "detail", detail(line))
 	}
 }
 

@@ -142,7 +142,7 @@ func New(o Options) (*Mesh, error) {
 	c.DeadNodeReclaimTime = reclaim
 	c.GossipToTheDeadTime = toTheDead
 	// A compressor of memberlist is 72 KiB, made anew for each packet; DESIGN.md has
-	// what it spared. What others have compressed is read all the same.
+	// what it spared. What others have compressed is not read, see gate.
 	c.EnableCompression = false
 	m.log = newLog(o.Logger, o.Metrics)
 	c.Logger = m.log.lines()
@@ -195,11 +195,10 @@ func (m *Mesh) Run(ctx context.Context) error {
 		}
 		config.Transport, config.BindPort, config.AdvertisePort = network, int(network.own.Port()), int(network.own.Port())
 	}
+	config.Transport = m.gate(config.Transport)
 	list, err := memberlist.Create(&config)
 	if err != nil {
-		if config.Transport != m.config.Transport {
-			_ = config.Transport.Shutdown()
-		}
+		_ = config.Transport.Shutdown()
 		return fmt.Errorf("gossip: %w", err)
 	}
 	// Read once, before anything runs that makes memberlist write it.
@@ -233,6 +232,17 @@ func (m *Mesh) hears(from netip.Addr) bool {
 	}
 	m.log.refused(reasonAddress, []byte("from "+from.String()))
 	return false
+}
+
+// gate bounds what comes over the network.
+func (m *Mesh) gate(network memberlist.Transport) *gate {
+	var keys func() [][]byte
+	if m.keys != nil {
+		keys = m.keys.ring.GetKeys
+	}
+	return newGate(network, m.config.Label, keys, m.table.knows, func(why reason, from string) {
+		m.log.refused(why, []byte("from "+from))
+	})
 }
 
 func (m *Mesh) publishLoop(ctx context.Context, list *memberlist.Memberlist) {

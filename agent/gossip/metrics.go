@@ -1,6 +1,10 @@
 package gossip
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // reason why a member was not accepted; the set is closed, so no label comes
 // from a remote string.
@@ -18,10 +22,24 @@ const (
 	reasonAddress   reason = "address"
 )
 
+// Why something was refused before memberlist saw it, whoever sent it.
+const (
+	reasonStreams    reason = "streams"    // too many at once
+	reasonBytes      reason = "bytes"      // too much is held at once
+	reasonSize       reason = "size"       // longer than what agents send
+	reasonUnfinished reason = "unfinished" // it did not come in time, or ended too early
+	reasonCompressed reason = "compressed" // agents compress nothing
+	reasonContent    reason = "content"    // with the key, but nothing that agents send
+	reasonNothing    reason = "nothing"    // closed without a byte; not counted
+)
+
+var refused = []reason{reasonStreams, reasonBytes, reasonSize, reasonUnfinished, reasonCompressed, reasonContent}
+
 // Metrics outlive a Mesh: an agent that changes clusters keeps counting.
 type Metrics struct {
 	members  prometheus.Gauge
 	rejected *prometheus.CounterVec
+	refused  *prometheus.CounterVec
 	joins    *prometheus.CounterVec
 }
 
@@ -36,6 +54,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "rollcall_gossip_rejected_total",
 			Help: "Messages about members, or of strangers (label, key), that were not accepted.",
 		}, []string{"reason"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_gossip_refused_total",
+			Help: "Streams and packets that were dropped because they were too many, too long, too slow, or nothing that agents send.",
+		}, []string{"reason"}),
 		joins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_gossip_joins_total",
 			Help: "Attempts to exchange the roster with a peer found by name.",
@@ -44,11 +66,23 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	for _, r := range []reason{reasonMalformed, reasonVersion, reasonCluster, reasonIdentity, reasonFull, reasonMerge, reasonLabel, reasonKey, reasonAddress} {
 		m.rejected.WithLabelValues(string(r))
 	}
+	for _, r := range refused {
+		m.refused.WithLabelValues(string(r))
+	}
 	for _, r := range []string{"ok", "failed"} {
 		m.joins.WithLabelValues(r)
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.members, m.rejected, m.joins)
+		registerer.MustRegister(m.members, m.rejected, m.refused, m.joins)
 	}
 	return m
+}
+
+// count tells apart who is none of ours and what is too much.
+func (m *Metrics) count(why reason) {
+	if slices.Contains(refused, why) {
+		m.refused.WithLabelValues(string(why)).Inc()
+		return
+	}
+	m.rejected.WithLabelValues(string(why)).Inc()
 }

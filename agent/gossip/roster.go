@@ -69,7 +69,8 @@ type table struct {
 	entries  map[string]Entry // by member name
 	sequence uint64
 	synced   bool
-	changed  chan struct{} // closed at the next change
+	named    map[netip.Addr]bool // addresses that the Service names
+	changed  chan struct{}       // closed at the next change
 }
 
 func newTable() *table {
@@ -172,6 +173,32 @@ func (t *table) copy() (Roster, <-chan struct{}) {
 		return cmp.Or(cmp.Compare(a.Headline.Pod, b.Headline.Pod), cmp.Compare(a.Headline.PodUid, b.Headline.PodUid))
 	})
 	return r, t.changed
+}
+
+func (t *table) setNamed(peers []netip.AddrPort) {
+	named := map[netip.Addr]bool{}
+	for _, p := range peers[:min(len(peers), maxEntries)] {
+		named[p.Addr().Unmap()] = true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.named = named
+}
+
+// knows tells whether an address is a member's, also of one that is gone, or one
+// that the Service names.
+func (t *table) knows(ip netip.Addr) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.named[ip] {
+		return true
+	}
+	for _, e := range t.entries {
+		if e.address.Addr() == ip {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *table) alive() int {

@@ -176,6 +176,20 @@ func TestUnlabelledIsRefused(t *testing.T) {
 	})
 }
 
+// What is too much is told apart from who is none of ours, and logged once as well.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	var out bytes.Buffer
+	metrics := NewMetrics(nil)
+	l := newLog(slog.New(slog.NewTextHandler(&out, nil)), metrics)
+	for range 100 {
+		l.refused(reasonStreams, []byte("from 10.0.0.9"))
+	}
+	require.Equal(t, 1, strings.Count(out.String(), "\n"))
+	require.Contains(t, out.String(), "reason=streams")
+	require.Contains(t, out.String(), "10.0.0.9")
+	require.EqualValues(t, 100, testutil.ToFloat64(metrics.refused.WithLabelValues(string(reasonStreams))))
+}
+
 // What a stranger sends may look like anything; it counts by what refused it.
 func TestStrangersAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,7 @@ const root = "../.."
 var fuzzed = map[string][]string{
 	"agent":                {"FuzzState"},                                             // the state's files
 	"agent/config":         {"FuzzFiles"},                                             // what the coordinator's Secret holds
-	"agent/gossip":         {"FuzzDecode"},                                            // headlines of others
+	"agent/gossip":         {"FuzzDecode", "FuzzStream", "FuzzMessage"},               // headlines of others, and what carries them
 	"cmd/rollcall":         {"FuzzDecodeSnapshot"},                                    // documents that people pass
 	"cmd/rollcall/doctor":  {"FuzzManifest"},                                          // rendered charts
 	"coordinator/inject":   {"FuzzManifest", "FuzzReview"},                            // manifests, admission reviews
