@@ -19,7 +19,7 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	var (
 		state               = &clusterState{}
 		haveLive, haveColls bool
-		d                   = statusDecoder{web.NewDecoder(in)}
+		d                   = statusDecoder{web.NewDecoder(in), map[string]string{}, map[string]bool{}}
 	)
 	clusterKey := func(key string) error {
 		switch key {
@@ -86,9 +86,23 @@ const (
 	maxPiece = 64 << 10
 	// maxNames is the same for the list of live nodes.
 	maxNames = 1 << 20
+	// maxNodes that have replicas: SolrCloud is run with hundreds.
+	maxNodes = 4096
 )
 
-type statusDecoder struct{ *web.Decoder }
+type statusDecoder struct {
+	*web.Decoder
+	seen  map[string]string // one string for each text that comes again and again
+	nodes map[string]bool
+}
+
+func (d statusDecoder) one(text flexString) string {
+	if same, ok := d.seen[string(text)]; ok {
+		return same
+	}
+	d.seen[string(text)] = string(text)
+	return string(text)
+}
 
 // each walks an object that must be there; value must read the value of the key.
 func (d statusDecoder) each(value func(key string) error) error {
@@ -177,8 +191,13 @@ func (d statusDecoder) replica(name string) (replica, error) {
 	if len(r.Node) > web.MaxName {
 		return replica{}, fmt.Errorf("replica %q: node_name has %d bytes", engines.OneLine(name), len(r.Node))
 	}
+	node := d.one(r.Node)
+	if d.nodes[node] = true; len(d.nodes) > maxNodes {
+		engines.CountTooLarge()
+		return replica{}, fmt.Errorf("%w of %d nodes", web.ErrTooLarge, maxNodes)
+	}
 	return replica{
-		name: name, core: string(r.Core), node: string(r.Node), baseURL: string(r.BaseURL), state: string(r.State),
-		kind: string(r.Type), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
+		name: name, core: string(r.Core), node: node, baseURL: d.one(r.BaseURL), state: d.one(r.State),
+		kind: d.one(r.Type), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
 	}, nil
 }

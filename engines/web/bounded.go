@@ -19,7 +19,7 @@ type Limits struct {
 	Depth   int   // of objects and lists in each other
 	Objects int   // objects and lists
 	Values  int   // objects, lists and what is in them
-	Text    int   // bytes of one text, name or number
+	Text    int   // bytes of one text, name or number, with the spaces around it
 }
 
 // Small is for answers about one node or one task: thousands of cores or settings fit.
@@ -40,7 +40,7 @@ type Bounded struct {
 	read            int64
 	depth           int
 	objects, values int
-	text            int // bytes of the text or number so far
+	text            int // bytes of the text, number or spaces so far
 	quoted, escaped bool
 	failed          error
 }
@@ -118,8 +118,8 @@ func (b *Bounded) count(p []byte) {
 			b.values++
 		case '}', ']':
 			b.depth--
-		case ':', ' ', '\n', '\r', '\t':
-		default:
+		case ':':
+		default: // also spaces, of which a decoder may keep all until something follows
 			continue
 		}
 		b.text = 0
