@@ -38,10 +38,9 @@ type api struct {
 	read, changeTime time.Duration // bounds of one request
 }
 
-// large is for answers about all copies: 100,000 of them, in 50,000 indices of one shard
-// each, are 250,000 objects and lists of 700,000 values in 12 MiB, and twice as long when
-// it is said of each why it is nowhere.
-var large = web.Limits{Bytes: 32 << 20, Depth: 32, Objects: 1 << 18, Values: 1 << 20, Text: 64 << 10}
+// large is for answers about all copies: 100,000 of them, of 50,000 indices of one shard
+// each and half of them nowhere, are 300,000 objects and lists of 800,000 values in 20 MiB.
+var large = web.Limits{Bytes: 32 << 20, Depth: 32, Objects: 5 << 16, Values: 1 << 20, Text: 64 << 10}
 
 func (a *api) get(ctx context.Context, path string, params url.Values, into func(io.Reader) error) error {
 	return a.client.Do(ctx, web.Request{Path: path, Params: params, Timeout: a.read, Read: into})

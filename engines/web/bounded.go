@@ -18,7 +18,7 @@ type Limits struct {
 	Bytes   int64 // of the body, after decompression
 	Depth   int   // of objects and lists in each other
 	Objects int   // objects and lists
-	Values  int   // objects, lists and what is in them
+	Values  int   // objects, lists and the commas in them
 	Text    int   // bytes of one text, name or number, with the spaces around it
 }
 
