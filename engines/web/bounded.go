@@ -102,7 +102,7 @@ func (b *Bounded) count(p []byte) {
 			case c == '\\':
 				b.escaped = true
 			case c == '"':
-				b.quoted = false
+				b.quoted, b.text = false, 0
 			}
 			continue
 		}
