@@ -68,3 +68,26 @@ func TestInformerFollows(t *testing.T) {
 		<-ended
 	})
 }
+
+// TestManagedFieldsAreNotKept: nobody asks for them, and they may be larger than all else.
+func TestManagedFieldsAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := cluster("prod", "a")
+		large.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 900_000)}}}
+		informer := v1alpha1.NewInformer(New(large), "", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			informer.RunWithContext(ctx)
+		}()
+		require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+		kept, there, err := informer.GetStore().GetByKey("prod/a")
+		require.NoError(t, err)
+		require.True(t, there)
+		require.Empty(t, kept.(*v1alpha1.DatabaseCluster).ManagedFields)
+		require.Equal(t, policy.Solr, kept.(*v1alpha1.DatabaseCluster).Spec.Engine)
+		cancel()
+		<-ended
+	})
+}
