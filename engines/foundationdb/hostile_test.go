@@ -99,3 +99,19 @@ func TestTooMuchIsUnknown(t *testing.T) {
 	require.Contains(t, o.Health.Reason, "fdbcli printed too much: answer is larger than the limit of 64 levels of objects in each other")
 	require.Equal(t, refused+1, engines.TooLarge())
 }
+
+func TestProcessesAreBounded(t *testing.T) {
+	for n, fits := range map[int]bool{maxProcesses: true, maxProcesses + 1: false} {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `%s"%d":{}`, strings.Repeat(",", min(i, 1)), i)
+		}
+		_, err := decodeStatus(strings.NewReader(`{"client":{},"cluster":{"processes":{` + b.String() + `}}}`))
+		if fits {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrTooMuch)
+		require.ErrorContains(t, err, "more than 4096 processes")
+	}
+}

@@ -70,3 +70,35 @@ func TestHostileAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestCellsAreBounded: no answer that is asked for has as many, in bytes it would fit.
+func TestCellsAreBounded(t *testing.T) {
+	const columns = 200
+	for rows, fits := range map[int]bool{maxCells / columns: true, maxCells/columns + 1: false} {
+		o := listen(t, speaking(func(w *wire, _ string) error {
+			err := w.columns(columnNames(columns)...)
+			for range rows {
+				if err == nil {
+					err = w.send(make([]byte, columns)) // each is an empty text
+				}
+			}
+			if err != nil {
+				return err
+			}
+			return w.send(eof)
+		}))
+		c, err := connect(o.withDefaults())
+		require.NoError(t, err)
+		s, err := c.session(t.Context())
+		require.NoError(t, err)
+		out, err := s.rows(t.Context(), "", "SELECT 1")
+		if fits {
+			require.NoError(t, err)
+			require.Len(t, out, rows)
+		} else {
+			require.ErrorIs(t, err, errTooLarge)
+		}
+		s.end(false)
+		require.NoError(t, c.close())
+	}
+}

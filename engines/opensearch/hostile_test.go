@@ -141,3 +141,14 @@ func TestLargestStates(t *testing.T) {
 		})
 	}
 }
+
+// A name is part of what each shard is called.
+func TestLongNamesAreRefused(t *testing.T) {
+	state := func(name string) string {
+		return shardHead + `"` + name + `":{"shards":{"0":[{"state":"UNASSIGNED"}]}}}}}`
+	}
+	_, err := decodeState(strings.NewReader(state(strings.Repeat("i", 512))))
+	require.NoError(t, err)
+	_, err = decodeState(strings.NewReader(state(strings.Repeat("i", 513))))
+	require.ErrorContains(t, err, "answer is larger than the limit of 512 bytes in a name")
+}

@@ -125,3 +125,18 @@ func TestLargestStates(t *testing.T) {
 		})
 	}
 }
+
+func TestNodesAreBounded(t *testing.T) {
+	state := func(nodes int) string {
+		var b strings.Builder
+		b.WriteString(statusHead + `"c":{"shards":{"s":{"replicas":{`)
+		for i := range nodes {
+			fmt.Fprintf(&b, `%s"%d":{"node_name":"%d"}`, comma(i), i, i)
+		}
+		return b.String() + `}}}}}}}`
+	}
+	_, err := decodeClusterStatus(strings.NewReader(state(maxNodes)))
+	require.NoError(t, err)
+	_, err = decodeClusterStatus(strings.NewReader(state(maxNodes + 1)))
+	require.ErrorContains(t, err, "answer is larger than the limit of 4096 nodes")
+}
