@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -84,6 +86,7 @@ func TestLargestStatus(t *testing.T) {
 		require.NoError(t, err)
 	})
 	require.Len(t, s.processes, 2500)
+	t.Logf("of %d MiB", len(data)>>20)
 	require.Less(t, peak.Live-int64(len(data)), int64(webtest.AgentLimit/2))
 }
 
@@ -114,4 +117,18 @@ func TestProcessesAreBounded(t *testing.T) {
 		require.ErrorIs(t, err, ErrTooMuch)
 		require.ErrorContains(t, err, "more than 4096 processes")
 	}
+}
+
+// TestNothingIsInherited: fdbcli gets no file that the agent has open.
+func TestNothingIsInherited(t *testing.T) {
+	open, err := os.Create(filepath.Join(t.TempDir(), "key-of-the-agent"))
+	require.NoError(t, err)
+	defer open.Close()
+	e, _ := scripted(t, `for f in /proc/$$/fd/*; do readlink $f; done; readlink /proc/$$/cwd`, nil)
+	a, err := e.client.run(t.Context(), "coordinators")
+	require.NoError(t, err)
+	require.Contains(t, a.stdout, "/dev/null")
+	require.NotContains(t, a.stdout, "key-of-the-agent")
+	require.NotContains(t, a.stdout, "socket:")
+	require.Contains(t, a.stdout, e.client.file.dir)
 }
