@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -73,7 +74,7 @@ func TestInformerFollows(t *testing.T) {
 func TestManagedFieldsAreNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := cluster("prod", "a")
-		large.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 900_000)}}}
+		large.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", 900_000))}}
 		informer := v1alpha1.NewInformer(New(large), "", 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
