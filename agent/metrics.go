@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
 type metrics struct {
@@ -93,12 +95,16 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 	for _, r := range []string{stopPrepared, stopDone, stopSilent, stopRefused, stopTimeout, stopFailed} {
 		m.stopHooks.WithLabelValues(r)
 	}
+	tooLarge := prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "rollcall_agent_answers_too_large_total",
+		Help: "Answers of the local database that were not read, because they were larger than any that is legitimate.",
+	}, func() float64 { return float64(engines.TooLarge()) })
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "rollcall_build_info",
 		Help: "Always 1; the labels say what runs.",
 	}, []string{"version", "go"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.callers, m.expiry, m.reportAge, build)
+	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.callers, m.expiry, m.reportAge, tooLarge, build)
 	return m
 }
 

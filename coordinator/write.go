@@ -144,6 +144,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		if why := d.Waiting[h.Pod]; why != "" && h.Rule == policy.Claimed {
 			h.Reason += ": " + why
 		}
+		h.Group, h.Reason, h.Unblocks = v1alpha1.Cut(h.Group, v1alpha1.MaxGroup), v1alpha1.Cut(h.Reason, v1alpha1.MaxText), v1alpha1.Cut(h.Unblocks, v1alpha1.MaxText)
 	}
 	next.PodConditions = view.Conditions(d.Snapshot, now.Add(-noticedFor))
 	next.MoreHolds = int32(len(d.Plan.Holds) - shown)
@@ -196,7 +197,7 @@ func finished(noted []v1alpha1.FinishedRollout, d status.Decision) []v1alpha1.Fi
 		case at >= 0 && noted[at].Revision == pool.Revision && (d.Idle || pool.Version == ""):
 			out = append(out, noted[at]) // its version was read off the reports of then
 		case pool.Complete:
-			out = append(out, v1alpha1.FinishedRollout{Pool: pool.Name, Revision: pool.Revision, Version: pool.Version})
+			out = append(out, v1alpha1.FinishedRollout{Pool: pool.Name, Revision: pool.Revision, Version: v1alpha1.Cut(pool.Version, v1alpha1.MaxVersion)})
 		case at >= 0:
 			out = append(out, noted[at])
 		}

@@ -5,10 +5,13 @@ package policy
 // each other.
 type Claim struct {
 	// id is unique among the claims of the database cluster, ever.
+	// +kubebuilder:validation:MaxLength=253
 	ID string `json:"id"`
 	// pod is the name of the claimed pod.
+	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
 	// uid is that of the pod that was claimed, not of its successor.
+	// +kubebuilder:validation:MaxLength=253
 	UID string `json:"uid"`
 	// action is what is done to the pod.
 	// +optional
@@ -21,9 +24,11 @@ type Claim struct {
 	Prepare Prepare `json:"prepare,omitempty"`
 	// from is the revision of the claimed pod.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	From string `json:"from,omitempty"`
 	// to is the revision that its successor should have.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	To string `json:"to,omitempty"`
 	// epoch is that of the coordinator that wrote the claim last.
 	// +optional
@@ -36,14 +41,17 @@ type Claim struct {
 	StartedAt Time `json:"startedAt,omitzero"`
 	// podResourceVersion is what was read of the pod last.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	PodResourceVersion string `json:"podResourceVersion,omitempty"`
 	// groups maps those groups of the pod that were not full when it was
 	// claimed to the number of their Active members. All others must be full again.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=10000
 	Groups map[string]int32 `json:"groups,omitempty"`
 	// broken maps groups to the number of the pod's own members that were not Active when
 	// it was claimed: as many may not be when it is back.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=10000
 	Broken map[string]int32 `json:"broken,omitempty"`
 	// unseen: no report said Live when the pod was claimed, so nobody could tell which of its
 	// members were not Active.
@@ -58,6 +66,7 @@ type Claim struct {
 	Undo []byte `json:"undo,omitempty"`
 	// zone is that of the claimed pod, for the time in which there is no pod.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	Zone string `json:"zone,omitempty"`
 	// volumes are the pod's own volume claims, which a replacement deletes.
 	// +optional
@@ -73,8 +82,10 @@ type Claim struct {
 // VolumeClaim is a PersistentVolumeClaim as it was when its pod was claimed.
 type VolumeClaim struct {
 	// name of the PersistentVolumeClaim.
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// uid tells it from a later one of the same name.
+	// +kubebuilder:validation:MaxLength=253
 	UID string `json:"uid"`
 }
 
@@ -99,11 +110,13 @@ const (
 type Approval struct {
 	// revision is the update revision that was approved; empty means any.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision,omitempty"`
 	// what was approved: canary, leader, adopt or outage.
 	What Approved `json:"what"`
 	// by is who approved.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
 	// at is when.
 	// +optional

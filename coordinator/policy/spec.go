@@ -54,6 +54,7 @@ const (
 type Connection struct {
 	// host is the name or address to connect to. Default: the pod itself.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
 	// port is the database's port. Default: the engine's usual one.
 	// +optional
@@ -71,6 +72,7 @@ type Connection struct {
 	// credentialsSecret is the name of a Secret of type kubernetes.io/basic-auth
 	// in the database's namespace.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	CredentialsSecret string `json:"credentialsSecret,omitempty"`
 	// clusterFile is the path of the cluster file, for engines that have one.
 	// +optional
@@ -85,6 +87,7 @@ type Connection struct {
 	// the agents do; External: another manager does, and is waited for; a URL: that
 	// manager is asked there, and waited for.
 	// +optional
+	// +kubebuilder:validation:MaxLength=2048
 	Failover string `json:"failover,omitempty"`
 	// maxLagSeconds is how far a replica may be behind to count as a copy and as one
 	// that can take over, for engines whose replicas lag. Default: 10.
@@ -103,12 +106,14 @@ type ConnectionTLS struct {
 	Enabled bool `json:"enabled,omitempty"`
 	// caSecret is the name of a Secret with the key ca.crt.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	CASecret string `json:"caSecret,omitempty"`
 	// insecureSkipVerify accepts any certificate.
 	// +optional
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
 	// serverName is the name that the certificate must carry. Default: host.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
 }
 
@@ -155,6 +160,7 @@ type Policy struct {
 	// zoneKey is the node label that names a node's zone.
 	// +optional
 	// +kubebuilder:default="topology.kubernetes.io/zone"
+	// +kubebuilder:validation:MaxLength=317
 	ZoneKey string `json:"zoneKey,omitempty"`
 	// health is the least verdict about the database at which pods go:
 	// Green, Recoverable or Any. An unknown verdict never suffices.
@@ -332,6 +338,7 @@ type Replacement struct {
 type ReplacementTaint struct {
 	// key is the taint's key, or "*".
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key"`
 	// durationSeconds is how long the taint must have stood; with more than ten
 	// years the key leads to nothing. Left out: this option is switched off.
@@ -356,14 +363,17 @@ const (
 type Override struct {
 	// rule is the name of the rule.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	Rule Rule `json:"rule"`
 	// pods are names of pods, or "*" for all. The rules sole-copy, quorum and acks need names.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1000
 	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=253
 	Pods []string `json:"pods"`
 	// reason is why, for those who read it later.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 	// expires is when the rule holds again.
 	Expires Time `json:"expires"`

@@ -39,6 +39,7 @@ type Update struct {
 	// CRON_TZ=Europe/Oslo before it, in that zone. At each of its times all pods
 	// that are older are restarted, under all rules.
 	// +optional
+	// +kubebuilder:validation:MaxLength=256
 	RestartSchedule string `json:"restartSchedule,omitempty"`
 	// canary lets a few pods of a new revision go first.
 	// +optional
@@ -107,6 +108,7 @@ type NodeDrains struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MaxLength=317
 	Taints []string `json:"taints,omitempty"`
 }
 
@@ -114,13 +116,16 @@ type NodeDrains struct {
 type Window struct {
 	// schedule is the cron expression of the window's beginnings.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
 	Schedule string `json:"schedule"`
 	// duration is the window's length, such as 4h or 90m.
 	// +kubebuilder:validation:Pattern=`^([0-9]+h)?([0-9]+m)?([0-9]+s)?$`
 	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
 	Duration string `json:"duration"`
 	// timeZone is a name such as Europe/Oslo. Default: UTC.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
 }
 

@@ -223,6 +223,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
+		engines.CountTooLarge()
 		return 0, ErrTooMuch
 	}
 	if int64(len(p)) > b.left {

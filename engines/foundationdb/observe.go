@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
 // status asks for the document and reads it as it comes.
@@ -15,11 +16,15 @@ func (c *client) status(ctx context.Context) (*status, error) {
 	var s *status
 	_, err := c.start(ctx, "status json", func(stdout io.Reader) error {
 		var err error
-		in := &bounded{reader: stdout, left: c.options.MaxBytes}
-		if s, err = decodeStatus(in); err != nil {
-			return err
+		limits := statusLimits
+		limits.Bytes = min(limits.Bytes, c.options.MaxBytes)
+		in := web.NewBounded(stdout, limits)
+		if s, err = decodeStatus(in); err == nil {
+			_, err = io.Copy(io.Discard, in) // fdbcli ends by itself
 		}
-		_, err = io.Copy(io.Discard, in) // fdbcli ends by itself
+		if errors.Is(err, web.ErrTooLarge) {
+			return fmt.Errorf("%w: %w", ErrTooMuch, err)
+		}
 		return err
 	})
 	if err != nil {

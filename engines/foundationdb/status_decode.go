@@ -8,6 +8,20 @@ import (
 	"io"
 
 	"github.com/rollcall-dev/rollcall/engines"
+	"github.com/rollcall-dev/rollcall/engines/web"
+)
+
+// statusLimits are of a document of 3,000 processes with 300 counters each. Hardly
+// anything of it is kept, so more of it bounds what is kept.
+var statusLimits = web.Limits{Bytes: 64 << 20, Depth: 64, Objects: 1 << 20, Values: 1 << 22, Text: 256 << 10}
+
+const (
+	// maxPiece of a document is decoded at once: a process is some 25 KiB.
+	maxPiece = 1 << 20
+	// maxProcesses: FoundationDB is tried with 500.
+	maxProcesses = 4096
+	// maxRoles of a process, and its messages.
+	maxRoles = 64
 )
 
 // maxBefore is how much fdbcli may print before the document: warnings.
@@ -26,7 +40,7 @@ func decodeStatus(r io.Reader) (*status, error) {
 		if b == '{' {
 			_ = in.UnreadByte()
 			s := &status{}
-			d := &decoder{Decoder: json.NewDecoder(in)}
+			d := &decoder{web.NewDecoder(in)}
 			if err := d.document(s); err != nil {
 				return nil, err
 			}
@@ -45,60 +59,35 @@ func brokenOff(err error) error {
 }
 
 // decoder reads objects field by field.
-type decoder struct{ *json.Decoder }
+type decoder struct{ *web.Decoder }
 
 // fields reads an object, or null, which is as one that is not there. What is
 // not asked for is read over.
 func (d *decoder) fields(what string, known map[string]func() error) error {
-	token, err := d.Token()
-	if err != nil {
-		return wrap(what, err)
-	}
-	if token == nil {
-		return nil
-	}
-	if token != json.Delim('{') {
-		return fmt.Errorf("%w: %s: want an object", ErrStatus, what)
-	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return wrap(what, err)
-		}
-		name, _ := key.(string)
+	_, err := d.Object(func(name string) error {
 		read, ok := known[name]
 		if !ok {
 			read = known["*"]
 		}
 		if read == nil {
-			var skipped skip
-			read = func() error { return d.into(what+"."+name, &skipped) }
+			return wrap(what+"."+name, d.Skip())
 		}
-		if err := read(); err != nil {
-			return err
-		}
+		return read()
+	})
+	if errors.Is(err, web.ErrNotObject) {
+		return fmt.Errorf("%w: %s: %w", ErrStatus, what, web.ErrNotObject)
 	}
-	if _, err := d.Token(); err != nil {
-		return wrap(what, err)
-	}
-	return nil
+	return wrap(what, err)
 }
 
-// skip takes any value and keeps none.
-type skip struct{}
-
-func (*skip) UnmarshalJSON([]byte) error { return nil }
-
-func (d *decoder) into(what string, value any) error {
-	if err := d.Decode(value); err != nil {
-		return wrap(what, err)
-	}
-	return nil
-}
+func (d *decoder) into(what string, value any) error { return wrap(what, d.Value(maxPiece, value)) }
 
 // wrap tells which field is wrong. A reader's own error, such as too many bytes,
 // stays what it is.
 func wrap(what string, err error) error {
+	if err == nil || errors.Is(err, ErrStatus) {
+		return err
+	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	what = engines.OneLine(what)
@@ -284,31 +273,64 @@ func (d *decoder) logs(s *status) error {
 	return nil
 }
 
-func (d *decoder) process(s *status) error {
-	var v struct {
-		Address  string   `json:"address"`
-		Class    string   `json:"class_type"`
-		Version  string   `json:"version"`
-		Uptime   *float64 `json:"uptime_seconds"`
-		Excluded *bool    `json:"excluded"`
-		Messages []named  `json:"messages"`
-		Locality struct {
-			Instance string `json:"instance_id"`
-			Zone     string `json:"zoneid"`
-			DC       string `json:"dcid"`
-			Hall     string `json:"data_hall"`
-			DNS      string `json:"dns_name"`
-		} `json:"locality"`
-		Roles *[]struct {
-			Role   string  `json:"role"`
-			Stored float64 `json:"stored_bytes"`
-			Lag    struct {
-				Seconds float64 `json:"seconds"`
-			} `json:"data_lag"`
-		} `json:"roles"`
+type processJSON struct {
+	Address  string   `json:"address"`
+	Class    string   `json:"class_type"`
+	Version  string   `json:"version"`
+	Uptime   *float64 `json:"uptime_seconds"`
+	Excluded *bool    `json:"excluded"`
+	Messages []named  `json:"messages"`
+	Locality struct {
+		Instance string `json:"instance_id"`
+		Zone     string `json:"zoneid"`
+		DC       string `json:"dcid"`
+		Hall     string `json:"data_hall"`
+		DNS      string `json:"dns_name"`
+	} `json:"locality"`
+	Roles *[]struct {
+		Role   string  `json:"role"`
+		Stored float64 `json:"stored_bytes"`
+		Lag    struct {
+			Seconds float64 `json:"seconds"`
+		} `json:"data_lag"`
+	} `json:"roles"`
+}
+
+// tooMuch tells what of a process is more than any has; there are others already.
+func (p *processJSON) tooMuch(others int) string {
+	roles := 0
+	if p.Roles != nil {
+		roles = len(*p.Roles)
 	}
+	if others >= maxProcesses {
+		return fmt.Sprintf("more than %d processes", maxProcesses)
+	}
+	if roles > maxRoles || len(p.Messages) > maxRoles {
+		return fmt.Sprintf("a process with more than %d roles or messages", maxRoles)
+	}
+	texts := []string{p.Address, p.Class, p.Version, p.Locality.Instance, p.Locality.Zone, p.Locality.DC, p.Locality.Hall, p.Locality.DNS}
+	for _, m := range p.Messages {
+		texts = append(texts, m.Name)
+	}
+	for i := range roles {
+		texts = append(texts, (*p.Roles)[i].Role)
+	}
+	for _, t := range texts {
+		if len(t) > web.MaxName {
+			return fmt.Sprintf("a process with a name of %d bytes", len(t))
+		}
+	}
+	return ""
+}
+
+func (d *decoder) process(s *status) error {
+	var v processJSON
 	if err := d.into("cluster.processes", &v); err != nil {
 		return err
+	}
+	if problem := v.tooMuch(len(s.processes)); problem != "" {
+		engines.CountTooLarge()
+		return fmt.Errorf("%w: %s", ErrTooMuch, problem)
 	}
 	p := process{
 		address: v.Address, instance: v.Locality.Instance, zone: v.Locality.Zone, hall: v.Locality.Hall, dc: v.Locality.DC, dns: v.Locality.DNS,

@@ -13,6 +13,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/credentials"
 )
 
@@ -27,6 +28,9 @@ type connection struct {
 	unanswered unanswered
 	// anonymous: there were no credentials at the last login.
 	anonymous atomic.Bool
+	// refused: a session ended because an answer was too large, of which the driver says
+	// only that the session ended.
+	refused atomic.Bool
 
 	mu      sync.Mutex
 	secrets []credentials.Secret // that were sent to the server of late
@@ -64,7 +68,7 @@ func connect(o Options) (*connection, error) {
 			_ = to.Close()
 			return nil, err
 		}
-		return &budgeted{Conn: to, from: from, max: o.MaxBytes, left: o.MaxBytes}, nil
+		return &budgeted{Conn: to, from: from, max: o.MaxBytes, left: o.MaxBytes, refused: &c.refused}, nil
 	}
 	asked := driver.BeforeConnect(func(_ context.Context, config *driver.Config) error {
 		if o.Credentials == nil {
@@ -150,11 +154,16 @@ type budgeted struct {
 	net.Conn
 	from      io.Reader
 	max, left int64
+	// asked: what comes next is the beginning of an answer.
+	asked   bool
+	refused *atomic.Bool
 }
 
 // Write begins a request.
 func (b *budgeted) Write(p []byte) (int, error) {
 	b.left = b.max
+	const first, question = 0, 3 // of the packets of a request, and kind of request
+	b.asked = len(p) > 4 && p[3] == first && p[4] == question
 	return b.Conn.Write(p)
 }
 
@@ -169,7 +178,13 @@ func (b *budgeted) SyscallConn() (syscall.RawConn, error) {
 
 func (b *budgeted) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLarge
+		return 0, b.refuse()
+	}
+	if b.asked {
+		b.asked = false
+		if err := b.head(); err != nil {
+			return 0, err
+		}
 	}
 	if int64(len(p)) > b.left {
 		p = p[:b.left]
@@ -177,4 +192,30 @@ func (b *budgeted) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.left -= int64(n)
 	return n, err
+}
+
+func (b *budgeted) refuse() error {
+	engines.CountTooLarge()
+	b.refused.Store(true)
+	return errTooLarge
+}
+
+// maxColumns of an answer: the widest that is asked for has some 60.
+const maxColumns = 250
+
+// head looks at how an answer begins. The driver makes room for as many columns as the
+// server says that there are, and the runtime ends the process when there is none. Within
+// TLS it cannot be seen: there a server has proved who it is.
+func (b *budgeted) head() error {
+	first := make([]byte, 5)
+	n, err := io.ReadFull(b.from, first)
+	b.from = &prefixed{first[:n], b.from}
+	if err != nil {
+		return err
+	}
+	const file, failure = 0xfb, 0xff // and from here to there numbers of two bytes and more
+	if kind := first[4]; kind > maxColumns && kind != file && kind != failure {
+		return b.refuse()
+	}
+	return nil
 }

@@ -68,7 +68,7 @@ func TestServersThatMisbehave(t *testing.T) {
 				w.seq++
 			}
 			return err
-		}), "the connection ended"},
+		}), "the answer is longer than the limit"},
 		"no version":   {speaking(func(w *wire, _ string) error { return w.send(fail(1064, "You have "+wirePassword+"\nan error")) }), "error 1064: You have [hidden] an error"},
 		"an odd one":   {speaking(func(w *wire, _ string) error { return answerOne(w, "version", "hello") }), "version \"hello\""},
 		"another kind": {speaking(func(w *wire, _ string) error { return answerOne(w, "version", "10.11.2-MariaDB") }), "of another kind: MariaDB, and not MySQL"},

@@ -89,6 +89,9 @@ func (c *connection) failure(err error, needs string) error {
 	case errors.Is(err, errTooLarge):
 		return errTooLarge
 	case errors.Is(err, driver.ErrInvalidConn), errors.Is(err, sqldriver.ErrBadConn), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		if c.refused.Swap(false) {
+			return errTooLarge
+		}
 		return errors.New("the connection ended")
 	}
 	var timeout net.Error

@@ -18,6 +18,9 @@ type row map[string]string
 // maxRows of an answer that anything is concluded from.
 const maxRows = 4096
 
+// maxCells of all rows: one takes some 100 bytes, whatever is in it.
+const maxCells = 1 << 16
+
 // maxField of a value, in bytes.
 const maxField = 1 << 20
 
@@ -57,10 +60,17 @@ func read(answer *sql.Rows) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	tooLarge := func() ([]row, error) {
+		engines.CountTooLarge()
+		return nil, errTooLarge
+	}
+	if len(names) > maxColumns {
+		return tooLarge()
+	}
 	var out []row
 	for answer.Next() {
-		if len(out) == maxRows {
-			return nil, errTooLarge
+		if len(out) == maxRows || (len(out)+1)*len(names) > maxCells {
+			return tooLarge()
 		}
 		values, into := make([]sql.RawBytes, len(names)), make([]any, len(names))
 		for i := range values {
@@ -72,7 +82,7 @@ func read(answer *sql.Rows) ([]row, error) {
 		r := row{}
 		for i, v := range values {
 			if len(v) > maxField {
-				return nil, errTooLarge
+				return tooLarge()
 			}
 			if v != nil {
 				r[strings.ToLower(names[i])] = string(v)

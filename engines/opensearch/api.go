@@ -38,8 +38,16 @@ type api struct {
 	read, changeTime time.Duration // bounds of one request
 }
 
+// large is for answers about all copies: 100,000 of them, of 50,000 indices of one shard
+// each and half of them nowhere, are 300,000 objects and lists of 800,000 values in 20 MiB.
+var large = web.Limits{Bytes: 32 << 20, Depth: 32, Objects: 5 << 16, Values: 1 << 20, Text: 64 << 10}
+
 func (a *api) get(ctx context.Context, path string, params url.Values, into func(io.Reader) error) error {
 	return a.client.Do(ctx, web.Request{Path: path, Params: params, Timeout: a.read, Read: into})
+}
+
+func (a *api) getLarge(ctx context.Context, path string, params url.Values, into func(io.Reader) error) error {
+	return a.client.Do(ctx, web.Request{Path: path, Params: params, Timeout: a.read, Read: into, Limits: large})
 }
 
 // head is what tells one cluster state from another.
@@ -91,7 +99,7 @@ func (a *api) state(ctx context.Context) (state *clusterState, err error) {
 		shard + "unassigned_info.reason", shard + "unassigned_info.delayed", shard + "unassigned_info.details",
 		"snapshots.snapshots.repository", "snapshots.snapshots.snapshot",
 	}, ","))
-	err = a.get(ctx, pathState+"/version,master_node,nodes,routing_table,customs", params, func(r io.Reader) error {
+	err = a.getLarge(ctx, pathState+"/version,master_node,nodes,routing_table,customs", params, func(r io.Reader) error {
 		state, err = decodeState(r)
 		return err
 	})
@@ -272,7 +280,7 @@ func decodeOwnShards(r io.Reader, self string) (int, error) {
 // and the least that each keeps.
 func (a *api) autoExpanding(ctx context.Context) (least map[string]int, err error) {
 	params := web.Query("flat_settings", "true", "expand_wildcards", "all", "filter_path", "*.settings")
-	err = a.get(ctx, pathExpand, params, func(r io.Reader) error {
+	err = a.getLarge(ctx, pathExpand, params, func(r io.Reader) error {
 		least, err = decodeAutoExpanding(r)
 		return err
 	})
@@ -282,18 +290,26 @@ func (a *api) autoExpanding(ctx context.Context) (least map[string]int, err erro
 // decodeAutoExpanding reads "0-all" and "1-3"; "false" is no range, and neither is
 // what is not understood.
 func decodeAutoExpanding(r io.Reader) (map[string]int, error) {
-	var answer map[string]struct {
-		Settings map[string]string `json:"settings"`
-	}
-	if err := decode(r, "index settings", &answer); err != nil {
-		return nil, err
-	}
 	least := map[string]int{}
-	for index, s := range answer {
+	d := web.NewDecoder(r)
+	there, err := d.Object(func(index string) error {
+		var s struct {
+			Settings map[string]string `json:"settings"`
+		}
+		if err := d.Value(maxPiece, &s); err != nil {
+			return err
+		}
 		from, _, ok := strings.Cut(s.Settings["index.auto_expand_replicas"], "-")
 		if n, err := strconv.Atoi(from); ok && err == nil {
 			least[index] = n
 		}
+		return nil
+	})
+	if err == nil && !there {
+		err = web.ErrNotObject
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode index settings: %w", err)
 	}
 	return least, nil
 }

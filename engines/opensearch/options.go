@@ -25,7 +25,8 @@ type Options struct {
 	Timeout time.Duration
 	// WriteTimeout bounds each request that changes something. 0: 30 s.
 	WriteTimeout time.Duration
-	// MaxBytes bounds the body of each answer. 0: 64 MiB, some 300,000 shards.
+	// MaxBytes bounds the body of each answer. 0: 32 MiB, some 50,000 shards
+	// with a replica each; see large for what else bounds one.
 	MaxBytes int64
 
 	// dial connects. Nil: over the network.
@@ -46,7 +47,7 @@ func (o Options) withDefaults() Options {
 		o.WriteTimeout = 30 * time.Second
 	}
 	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 20
+		o.MaxBytes = large.Bytes
 	}
 	return o
 }

@@ -2,7 +2,6 @@ package opensearch
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,13 +9,21 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/sorted"
+	"github.com/rollcall-dev/rollcall/engines/web"
+)
+
+const (
+	// maxPiece of a state is decoded at once: a node, or the copies of one shard.
+	maxPiece = 64 << 10
+	// maxSnapshots is the same for the list of those that are being taken.
+	maxSnapshots = 1 << 20
 )
 
 // decodeState reads a cluster state as it comes, index by index, so that what is
 // kept is what is needed: a few dozen bytes for each copy.
 func decodeState(from io.Reader) (*clusterState, error) {
 	c := &clusterState{nodes: map[string]stateNode{}}
-	d := stateDecoder{json: json.NewDecoder(from), state: c, seen: map[string]string{}}
+	d := stateDecoder{json: web.NewDecoder(from), state: c, seen: map[string]string{}}
 	err := d.object(d.top)
 	if err == nil && c.id == "" {
 		err = fmt.Errorf("no state_uuid: %w", ErrNotOpenSearch)
@@ -34,30 +41,14 @@ func decodeState(from io.Reader) (*clusterState, error) {
 }
 
 type stateDecoder struct {
-	json  *json.Decoder
+	json  *web.Decoder
 	state *clusterState
 	seen  map[string]string // one string for each text that comes again and again
 }
 
-// object calls field for each key, which must read the value.
+// object calls field for each key, which must read the value. Null: nothing there.
 func (d *stateDecoder) object(field func(key string) error) error {
-	if t, err := d.json.Token(); err != nil {
-		return err
-	} else if t == nil {
-		return nil // null: nothing there
-	} else if t != json.Delim('{') {
-		return fmt.Errorf("%v: want an object", t)
-	}
-	for d.json.More() {
-		key, err := d.json.Token()
-		if err != nil {
-			return err
-		}
-		if err := field(key.(string)); err != nil { // a key is always a string
-			return err
-		}
-	}
-	_, err := d.json.Token()
+	_, err := d.json.Object(field)
 	return err
 }
 
@@ -65,12 +56,12 @@ func (d *stateDecoder) top(key string) error {
 	c := d.state
 	switch key {
 	case "state_uuid":
-		return d.json.Decode(&c.id)
+		return d.json.Value(maxPiece, &c.id)
 	case "cluster_uuid":
-		return d.json.Decode(&c.cluster)
+		return d.json.Value(maxPiece, &c.cluster)
 	case "cluster_manager_node", "master_node":
 		var id *string
-		err := d.json.Decode(&id)
+		err := d.json.Value(maxPiece, &id)
 		if id != nil {
 			c.elected = *id
 		}
@@ -90,7 +81,7 @@ func (d *stateDecoder) top(key string) error {
 	return d.skip()
 }
 
-func (d *stateDecoder) skip() error { return d.json.Decode(new(json.RawMessage)) }
+func (d *stateDecoder) skip() error { return d.json.Skip() }
 
 func (d *stateDecoder) node(id string) error {
 	var n struct {
@@ -98,7 +89,7 @@ func (d *stateDecoder) node(id string) error {
 		Process string `json:"ephemeral_id"`
 		Address string `json:"transport_address"`
 	}
-	if err := d.json.Decode(&n); err != nil {
+	if err := d.json.Value(maxPiece, &n); err != nil {
 		return err
 	}
 	if id == "" || n.Name == "" {
@@ -131,7 +122,7 @@ func (d *stateDecoder) index(name string) error {
 				return fmt.Errorf("index %q: shard %q: want a number", engines.OneLine(name), engines.OneLine(number))
 			}
 			var rows []routing
-			if err := d.json.Decode(&rows); err != nil {
+			if err := d.json.Value(maxPiece, &rows); err != nil {
 				return err
 			}
 			s := shard{index: name, number: d.one(number), copies: make([]shardCopy, 0, len(rows))}
@@ -206,7 +197,7 @@ func (d *stateDecoder) snapshots() error {
 			Snapshot   string `json:"snapshot"`
 		} `json:"snapshots"`
 	}
-	if err := d.json.Decode(&s); err != nil {
+	if err := d.json.Value(maxSnapshots, &s); err != nil {
 		return err
 	}
 	for _, one := range s.Snapshots {

@@ -87,21 +87,36 @@ func decodeIdentity(body []byte) (identity, error) {
 }
 
 // clusterStatus reads the state of one collection, or of all when name is empty.
-func (a *api) clusterStatus(ctx context.Context, name string) (*clusterState, error) {
-	var body bytes.Buffer
-	if err := a.clusterStatusBody(ctx, name, &body); err != nil {
-		return nil, err
-	}
-	return decodeClusterStatus(&body)
+func (a *api) clusterStatus(ctx context.Context, name string) (state *clusterState, err error) {
+	err = a.clusterStatusBody(ctx, name, func(body io.Reader) error {
+		state, err = decodeClusterStatus(body)
+		return err
+	})
+	return state, err
 }
 
-func (a *api) clusterStatusBody(ctx context.Context, name string, into *bytes.Buffer) error {
+// large is for the state of all collections: 60,000 replicas, three to a shard and 30 to
+// a collection, are 110,000 objects of 700,000 values in 22 MiB.
+var large = web.Limits{Bytes: 32 << 20, Depth: 32, Objects: 1 << 17, Values: 3 << 18, Text: 64 << 10}
+
+// clusterStatusBody has the answer read as it comes. What begins like a short one may be
+// a failure, which some versions answer with status 200.
+func (a *api) clusterStatusBody(ctx context.Context, name string, into func(io.Reader) error) error {
 	// Without the header the same state is the same bytes.
 	params := web.Query("action", "CLUSTERSTATUS", "wt", "json", "indent", "false", "omitHeader", "true")
 	if name != "" {
 		params.Set("collection", name)
 	}
-	return a.ask(ctx, web.Request{Path: pathCollections, Params: params, Timeout: a.read}, into)
+	return a.client.Do(ctx, web.Request{Path: pathCollections, Name: pathCollections + " CLUSTERSTATUS", Params: params, Timeout: a.read, Limits: large, Read: func(body io.Reader) error {
+		first, err := io.ReadAll(io.LimitReader(body, maxFailure))
+		if err != nil {
+			return err
+		}
+		if failure := bodyFailure(first); failure != nil {
+			return failure
+		}
+		return into(io.MultiReader(bytes.NewReader(first), body))
+	}})
 }
 
 // overseer answers the node name of the overseer; empty: the cluster runs

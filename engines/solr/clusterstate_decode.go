@@ -2,7 +2,6 @@ package solr
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,52 +9,47 @@ import (
 
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/sorted"
+	"github.com/rollcall-dev/rollcall/engines/web"
 )
 
-// decodeClusterStatus reads the answer of CLUSTERSTATUS, one collection at a
-// time. An answer without live_nodes or without collections is an error: later
+// decodeClusterStatus reads the answer of CLUSTERSTATUS, one replica at a time. An answer without live_nodes or without collections is an error: later
 // versions have calls that look alike and lack the one or the other, and a
 // missing list must not read as an empty one.
 func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	var (
-		state                 = &clusterState{}
-		haveLive, haveColls   bool
-		decoder               = json.NewDecoder(in)
-		decodeClusterKey      func(key string) error
-		decodeCollectionsBody func(key string) error
+		state               = &clusterState{}
+		haveLive, haveColls bool
+		d                   = statusDecoder{web.NewDecoder(in), map[string]string{}, map[string]bool{}}
 	)
-	decodeCollectionsBody = func(name string) error {
-		var c collectionJSON
-		if err := decoder.Decode(&c); err != nil {
-			return fmt.Errorf("collection %q: %w", engines.OneLine(name), err)
-		}
-		col, err := c.collection(name)
-		state.collections = append(state.collections, col)
-		return err
-	}
-	decodeClusterKey = func(key string) error {
+	clusterKey := func(key string) error {
 		switch key {
 		case "live_nodes":
 			if haveLive {
 				return errors.New("live_nodes occurs twice")
 			}
 			haveLive = true
-			return decoder.Decode(&state.live)
+			return d.Value(maxNames, &state.live)
 		case "collections":
 			if haveColls {
 				return errors.New("collections occurs twice")
 			}
 			haveColls = true
-			return eachKey(decoder, decodeCollectionsBody)
-		default:
-			return skip(decoder)
+			return d.each(func(name string) error {
+				c, err := d.collection(name)
+				state.collections = append(state.collections, c)
+				return err
+			})
 		}
+		return d.Skip()
 	}
-	err := eachKey(decoder, func(key string) error {
-		if key == "cluster" {
-			return eachKey(decoder, decodeClusterKey)
+	err := d.each(func(key string) error {
+		switch key {
+		case "cluster":
+			return d.each(clusterKey)
+		case "error", "exception":
+			return d.failure(key)
 		}
-		return skip(decoder)
+		return d.Skip()
 	})
 	switch {
 	case err != nil:
@@ -76,13 +70,6 @@ func decodeClusterStatus(in io.Reader) (*clusterState, error) {
 	return state, nil
 }
 
-type collectionJSON struct {
-	Shards map[string]struct {
-		State    flexString             `json:"state"`
-		Replicas map[string]replicaJSON `json:"replicas"`
-	} `json:"shards"`
-}
-
 type replicaJSON struct {
 	Core      flexString `json:"core"`
 	Node      flexString `json:"node_name"`
@@ -94,53 +81,123 @@ type replicaJSON struct {
 	Mark      flexString `json:"property.rollcall"`
 }
 
-func (c collectionJSON) collection(name string) (collection, error) {
-	out := collection{name: name, shards: make([]shard, 0, len(c.Shards))}
-	for shardName, s := range c.Shards {
-		sh := shard{name: shardName, state: string(s.State), replicas: make([]replica, 0, len(s.Replicas))}
-		for replicaName, r := range s.Replicas {
-			if r.Node == "" {
-				return out, fmt.Errorf("collection %q shard %q replica %q: no node_name", engines.OneLine(name), engines.OneLine(shardName), engines.OneLine(replicaName))
-			}
-			sh.replicas = append(sh.replicas, replica{
-				name: replicaName, core: string(r.Core), node: string(r.Node), baseURL: string(r.BaseURL), state: string(r.State),
-				kind: string(r.Type), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
-			})
-		}
-		sorted.By(sh.replicas, func(a, b replica) int { return cmp.Compare(a.name, b.name) })
-		out.shards = append(out.shards, sh)
-	}
-	sorted.By(out.shards, func(a, b shard) int { return cmp.Compare(a.name, b.name) })
-	return out, nil
+const (
+	// maxPiece of a status is decoded at once: one replica.
+	maxPiece = 64 << 10
+	// maxNames is the same for the list of live nodes.
+	maxNames = 1 << 20
+	// maxNodes that have replicas: SolrCloud is run with hundreds.
+	maxNodes = 4096
+)
+
+type statusDecoder struct {
+	*web.Decoder
+	seen  map[string]string // one string for each text that comes again and again
+	nodes map[string]bool
 }
 
-// eachKey walks one JSON object; value must consume the value of the key.
-func eachKey(decoder *json.Decoder, value func(key string) error) error {
-	open, err := decoder.Token()
-	if err != nil {
-		return err
+func (d statusDecoder) one(text flexString) string {
+	if same, ok := d.seen[string(text)]; ok {
+		return same
 	}
-	if open != json.Delim('{') {
-		return errors.New("want an object")
+	d.seen[string(text)] = string(text)
+	return string(text)
+}
+
+// each walks an object that must be there; value must read the value of the key.
+func (d statusDecoder) each(value func(key string) error) error {
+	there, err := d.Object(value)
+	if err == nil && !there {
+		err = web.ErrNotObject
 	}
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return err
-		}
-		name, ok := key.(string)
-		if !ok {
-			return errors.New("want a key")
-		}
-		if err := value(name); err != nil {
-			return err
-		}
-	}
-	_, err = decoder.Token() // the end; a body that broke off is an error here
 	return err
 }
 
-func skip(decoder *json.Decoder) error {
-	var ignored json.RawMessage
-	return decoder.Decode(&ignored)
+// failure is the error in an answer that has one.
+func (d statusDecoder) failure(key string) error {
+	var f any
+	if err := d.Value(maxPiece, &f); err != nil || f == nil {
+		return err
+	}
+	return fmt.Errorf("there is an %s in it", key)
+}
+
+func (d statusDecoder) collection(name string) (collection, error) {
+	out := collection{name: name}
+	err := d.each(func(key string) error {
+		if key != "shards" {
+			return d.Skip()
+		}
+		if out.shards != nil {
+			return errors.New("shards occurs twice")
+		}
+		out.shards = []shard{}
+		_, err := d.Object(func(shardName string) error {
+			s, err := d.shard(shardName)
+			out.shards = append(out.shards, s)
+			return err
+		})
+		return err
+	})
+	if err != nil {
+		return out, fmt.Errorf("collection %q: %w", engines.OneLine(name), err)
+	}
+	sorted.By(out.shards, func(a, b shard) int { return cmp.Compare(a.name, b.name) })
+	for i := 1; i < len(out.shards); i++ {
+		if out.shards[i].name == out.shards[i-1].name {
+			return out, fmt.Errorf("collection %q: shard %q occurs twice", engines.OneLine(name), engines.OneLine(out.shards[i].name))
+		}
+	}
+	return out, nil
+}
+
+func (d statusDecoder) shard(name string) (shard, error) {
+	out := shard{name: name, replicas: []replica{}}
+	err := d.each(func(key string) error {
+		switch key {
+		case "state":
+			return d.Value(maxPiece, (*flexString)(&out.state))
+		case "replicas":
+			_, err := d.Object(func(replicaName string) error {
+				r, err := d.replica(replicaName)
+				out.replicas = append(out.replicas, r)
+				return err
+			})
+			return err
+		}
+		return d.Skip()
+	})
+	if err != nil {
+		return out, fmt.Errorf("shard %q: %w", engines.OneLine(name), err)
+	}
+	out.replicas = slices.Clip(out.replicas)
+	sorted.By(out.replicas, func(a, b replica) int { return cmp.Compare(a.name, b.name) })
+	for i := 1; i < len(out.replicas); i++ {
+		if out.replicas[i].name == out.replicas[i-1].name {
+			return out, fmt.Errorf("shard %q: replica %q occurs twice", engines.OneLine(name), engines.OneLine(out.replicas[i].name))
+		}
+	}
+	return out, nil
+}
+
+func (d statusDecoder) replica(name string) (replica, error) {
+	var r replicaJSON
+	if err := d.Value(maxPiece, &r); err != nil {
+		return replica{}, err
+	}
+	if r.Node == "" {
+		return replica{}, fmt.Errorf("replica %q: no node_name", engines.OneLine(name))
+	}
+	if len(r.Node) > web.MaxName {
+		return replica{}, fmt.Errorf("replica %q: node_name has %d bytes", engines.OneLine(name), len(r.Node))
+	}
+	node := d.one(r.Node)
+	if d.nodes[node] = true; len(d.nodes) > maxNodes {
+		engines.CountTooLarge()
+		return replica{}, fmt.Errorf("%w of %d nodes", web.ErrTooLarge, maxNodes)
+	}
+	return replica{
+		name: name, core: string(r.Core), node: node, baseURL: d.one(r.BaseURL), state: d.one(r.State),
+		kind: d.one(r.Type), leader: bool(r.Leader), preferred: bool(r.Preferred), mark: string(r.Mark),
+	}, nil
 }

@@ -35,10 +35,13 @@ type failureBody struct {
 	Message flexString `json:"message"`
 }
 
+// maxFailure is how much of an answer is looked at for one.
+const maxFailure = 64 << 10
+
 // bodyFailure finds an error in an answer with status 200. Only short bodies are
 // looked at: an error is never long, and a large answer is decoded once, later.
 func bodyFailure(body []byte) *web.StatusError {
-	if len(body) > 64<<10 && !bytes.Contains(body[len(body)-4<<10:], []byte(`"error"`)) {
+	if len(body) > maxFailure && !bytes.Contains(body[len(body)-4<<10:], []byte(`"error"`)) {
 		return nil
 	}
 	var f failureBody

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"io"
 	"slices"
 	"sync"
 	"syscall"
@@ -116,7 +117,7 @@ const (
 	keepIdentity = 30 * time.Second // it changes with the process only
 	keepOverseer = 30 * time.Second // it changes with the live nodes, mostly
 	keepData     = time.Minute
-	keepBody     = 1 << 20 // larger buffers are given back
+	keepBody     = 1 << 20 // of an answer is in memory, some 3,000 replicas
 	// sideTime bounds the overseer call: it is answered by the overseer itself and
 	// hangs while one is elected.
 	sideTime = 2 * time.Second
@@ -190,25 +191,40 @@ func (b *observer) overseerOf(ctx context.Context, state *clusterState) (string,
 	return name, err
 }
 
-// clusterState decodes only what changed: most answers are those of a second ago.
-func (b *observer) clusterState(ctx context.Context) (*clusterState, error) {
-	b.body.Reset()
-	if err := b.api.clusterStatusBody(ctx, "", &b.body); err != nil {
+// clusterState decodes only what changed: most answers are those of a second ago. One
+// that is longer than keepBody is decoded as it comes.
+func (b *observer) clusterState(ctx context.Context) (state *clusterState, err error) {
+	err = b.api.clusterStatusBody(ctx, "", func(in io.Reader) error {
+		var sum maphash.Hash
+		sum.SetSeed(b.seed)
+		in = io.TeeReader(in, &sum)
+		b.body.Reset()
+		if _, err := b.body.ReadFrom(io.LimitReader(in, keepBody)); err != nil {
+			return err
+		}
+		if b.body.Len() < keepBody && b.state != nil && sum.Sum64() == b.sum {
+			state = b.state
+			return nil
+		}
+		state, err = decodeClusterStatus(io.MultiReader(bytes.NewReader(b.body.Bytes()), in))
+		if err != nil {
+			b.state, b.facts = nil, facts{}
+			return err
+		}
+		if _, err := io.Copy(io.Discard, in); err != nil {
+			return err
+		}
+		if b.state != nil && sum.Sum64() == b.sum {
+			state = b.state
+			return nil
+		}
+		b.state, b.sum, b.facts = state, sum.Sum64(), state.facts()
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	sum := maphash.Bytes(b.seed, b.body.Bytes())
-	if b.state != nil && sum == b.sum {
-		return b.state, nil
-	}
-	state, err := decodeClusterStatus(bytes.NewReader(b.body.Bytes()))
-	if b.body.Cap() > keepBody {
-		b.body = bytes.Buffer{}
-	}
-	b.state, b.sum, b.facts = state, sum, facts{}
-	if err == nil {
-		b.facts = state.facts()
-	}
-	return state, err
+	return state, nil
 }
 
 // timed keeps a value for a while; failures are not kept.

@@ -26,7 +26,8 @@ type Options struct {
 	// WriteTimeout bounds each request that changes something; moving leaders of
 	// one collection takes about 3 s. 0: 30 s.
 	WriteTimeout time.Duration
-	// MaxBytes bounds the body of each answer. 0: 32 MiB, some 90,000 replicas.
+	// MaxBytes bounds the body of each answer. 0: 32 MiB; see large for what else
+	// bounds one.
 	MaxBytes int64
 	// Parallel is how many collections are worked on at once. 0: 16.
 	Parallel int
@@ -54,7 +55,7 @@ func (o Options) withDefaults() Options {
 		o.WriteTimeout = 30 * time.Second
 	}
 	if o.MaxBytes == 0 {
-		o.MaxBytes = 32 << 20
+		o.MaxBytes = large.Bytes
 	}
 	if o.Parallel == 0 {
 		o.Parallel = 16

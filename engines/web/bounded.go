@@ -4,39 +4,135 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// ErrTooLarge: an answer is longer than Options.MaxBytes.
-var ErrTooLarge = errors.New("answer is longer than the limit")
+// ErrTooLarge: an answer is larger than its Limits.
+var ErrTooLarge = errors.New("answer is larger than the limit")
 
-// bounded is a body of at most so many bytes, which remembers why it ended.
-type bounded struct {
-	from      io.Reader
-	left, max int64
-	failed    error
+// Limits of one answer. Bytes alone bound nothing: {"1":{},"2":{} is seven bytes for an
+// entry that takes hundreds once it is decoded. So what makes values is counted, too,
+// as the bytes come and before anything is decoded.
+type Limits struct {
+	Bytes   int64 // of the body, after decompression
+	Depth   int   // of objects and lists in each other
+	Objects int   // objects and lists
+	Values  int   // objects, lists and the commas in them
+	Text    int   // bytes of one text, name or number, with the spaces around it
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+// Small is for answers about one node or one task: thousands of cores or settings fit.
+// Decoded into maps of texts it is some 20 MiB.
+var Small = Limits{Bytes: 4 << 20, Depth: 64, Objects: 1 << 16, Values: 1 << 17, Text: 256 << 10}
+
+// larger counts an answer that is larger than a limit, and is the error for it.
+func larger(limit int64, of string) error {
+	engines.CountTooLarge()
+	return fmt.Errorf("%w of %d %s", ErrTooLarge, limit, of)
+}
+
+// Bounded is a body within Limits, which remembers why it ended. What is no JSON is
+// bounded as well; a decoder says what is wrong with it.
+type Bounded struct {
+	from            io.Reader
+	limits          Limits
+	read            int64
+	depth           int
+	objects, values int
+	text            int // bytes of the text, number or spaces so far
+	quoted, escaped bool
+	failed          error
+}
+
+// NewBounded reads from, within the limits.
+func NewBounded(from io.Reader, limits Limits) *Bounded { return &Bounded{from: from, limits: limits} }
+
+// Failed is why it ended, if not at the end of what it reads.
+func (b *Bounded) Failed() error { return b.failed }
+
+func (b *Bounded) Read(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	left := b.limits.Bytes - b.read
+	if left <= 0 {
 		var one [1]byte
 		n, err := b.from.Read(one[:])
 		if n > 0 {
-			b.failed = fmt.Errorf("%w of %d bytes", ErrTooLarge, b.max)
-			return 0, b.failed
+			return 0, b.refuse(b.limits.Bytes, "bytes")
 		}
 		return 0, b.end(err)
 	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
+	if int64(len(p)) > left {
+		p = p[:left]
 	}
 	n, err := b.from.Read(p)
-	b.left -= int64(n)
+	b.read += int64(n)
+	if b.count(p[:n]); b.failed != nil {
+		return 0, b.failed
+	}
 	return n, b.end(err)
 }
 
-func (b *bounded) end(err error) error {
+func (b *Bounded) end(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.failed = err
 	}
 	return err
+}
+
+func (b *Bounded) refuse(limit int64, of string) error {
+	b.failed = larger(limit, of)
+	return b.failed
+}
+
+// count looks at the bytes as a scanner of JSON does: brackets and commas outside of
+// texts are all that makes values.
+func (b *Bounded) count(p []byte) {
+	for _, c := range p {
+		if b.text++; b.text > b.limits.Text+2 { // and its quotes
+			_ = b.refuse(int64(b.limits.Text), "bytes in one text")
+			return
+		}
+		if b.quoted {
+			switch {
+			case b.escaped:
+				b.escaped = false
+			case c == '\\':
+				b.escaped = true
+			case c == '"':
+				b.quoted, b.text = false, 0
+			}
+			continue
+		}
+		switch c {
+		case '"':
+			b.quoted, b.text = true, 1
+			continue
+		case '{', '[':
+			b.depth++
+			b.objects++
+			b.values++
+		case ',':
+			b.values++
+		case '}', ']':
+			b.depth--
+		case ':':
+		default: // also spaces, of which a decoder may keep all until something follows
+			continue
+		}
+		b.text = 0
+		switch {
+		case b.depth > b.limits.Depth:
+			_ = b.refuse(int64(b.limits.Depth), "levels of objects in each other")
+		case b.objects > b.limits.Objects:
+			_ = b.refuse(int64(b.limits.Objects), "objects and lists")
+		case b.values > b.limits.Values:
+			_ = b.refuse(int64(b.limits.Values), "values")
+		}
+		if b.failed != nil {
+			return
+		}
+	}
 }

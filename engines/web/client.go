@@ -21,8 +21,8 @@ var ErrClosed = errors.New("engine is closed")
 
 // Client asks one server.
 //
-// Invariants: an answer costs at most its request's timeout and Options.MaxBytes,
-// and can be decoded as it comes; credentials go to the configured server only (no
+// Invariants: an answer costs at most its request's timeout, its Limits and maxHeader
+// bytes of headers, and can be decoded as it comes; credentials go to the configured server only (no
 // redirect is followed, no proxy used) and never into an error.
 type Client struct {
 	options   Options
@@ -31,6 +31,9 @@ type Client struct {
 	http      *http.Client
 	closed    atomic.Bool
 }
+
+// maxHeader bounds the headers of an answer: databases send a few hundred bytes.
+const maxHeader = 64 << 10
 
 // New makes a client; it connects to nothing yet.
 func New(options Options) (*Client, error) {
@@ -48,6 +51,8 @@ func New(options Options) (*Client, error) {
 		IdleConnTimeout:       30 * time.Second,
 		TLSHandshakeTimeout:   options.Timeout,
 		ResponseHeaderTimeout: options.Timeout,
+
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	return &Client{
 		options:   options,
@@ -73,6 +78,7 @@ type Request struct {
 	Params  url.Values
 	Body    any           // as JSON; nil: none
 	Timeout time.Duration // of the whole call
+	Limits  Limits        // of the answer, as far as Options.MaxBytes allows them; zero: Small
 	// Name of the call in errors, never the parameters; empty: method and path.
 	Name string
 	// Read reads the body of a good answer; nil: nobody needs it. A *StatusError
@@ -119,7 +125,12 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 		return fmt.Errorf("%s: %w", r.name(), fit(bare(err), user, password))
 	}
 	defer answer.Body.Close()
-	body := &bounded{from: answer.Body, left: c.options.MaxBytes, max: c.options.MaxBytes}
+	limits := r.Limits
+	if limits == (Limits{}) {
+		limits = Small
+	}
+	limits.Bytes = min(limits.Bytes, c.options.MaxBytes)
+	body := NewBounded(answer.Body, limits)
 	var refusal *StatusError
 	if answer.StatusCode != http.StatusOK {
 		refusal = c.refusal(r, answer.StatusCode, body)
@@ -130,8 +141,8 @@ func (c *Client) Do(ctx context.Context, r Request) error {
 		return refusal.named(c.options.Server, r.name(), user, password)
 	}
 	switch {
-	case body.failed != nil: // a decoder says only that the text ends too early
-		return fmt.Errorf("%s: read the answer: %w", r.name(), fit(bare(body.failed), user, password))
+	case body.Failed() != nil: // a decoder says only that the text ends too early
+		return fmt.Errorf("%s: read the answer: %w", r.name(), fit(bare(body.Failed()), user, password))
 	case err != nil:
 		return fmt.Errorf("%s: %w", r.name(), fit(err, user, password))
 	}
@@ -152,7 +163,7 @@ func read(r Request, body io.Reader) error {
 // refusal reads the words of an answer that is none. The status says more than a
 // body that breaks off.
 func (c *Client) refusal(r Request, status int, body io.Reader) *StatusError {
-	const enough = 1 << 20
+	const enough = 256 << 10
 	text, _ := io.ReadAll(io.LimitReader(body, enough))
 	if r.ReadRefusal != nil {
 		r.ReadRefusal(text)

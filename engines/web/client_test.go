@@ -181,7 +181,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
-		require.EqualError(t, err, "GET /x: read the answer: answer is longer than the limit of 100 bytes")
+		require.EqualError(t, err, "GET /x: read the answer: answer is larger than the limit of 100 bytes")
 	}
 }
 

@@ -33,6 +33,7 @@ var fuzzed = map[string][]string{
 	"engines/mysql":        {"FuzzState"},                                             // text values of rows, states of peers
 	"engines/mysql/gtid":   {"FuzzSet", "FuzzDomains"},                                // GTIDs
 	"engines/opensearch":   {"FuzzDecoders", "FuzzDecodeAllocation", "FuzzParseMark"}, // answers over HTTP
+	"engines/web":          {"FuzzBounded"},                                           // any answer over HTTP
 	"engines/solr":         {"FuzzDecodeClusterStatus", "FuzzDecodeAnswers"},          // answers over HTTP
 }
 

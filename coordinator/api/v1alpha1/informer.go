@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,11 +12,12 @@ import (
 )
 
 // NewInformer watches the DatabaseClusters of one namespace, or of all with
-// the empty name. Its objects are of type *DatabaseCluster and must not be
-// changed.
+// the empty name. Its objects are of type *DatabaseCluster, without their managed
+// fields, and must not be changed. Whose fields these are nobody here asks, and they may
+// be larger than all else; an update without them leaves them as they are.
 func NewInformer(clients Clients, namespace string, resync time.Duration) cache.SharedIndexInformer {
 	clusters := clients.DatabaseClusters(namespace)
-	return cache.NewSharedIndexInformer(
+	informer := cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 				return clusters.List(ctx, opts)
@@ -28,4 +30,14 @@ func NewInformer(clients Clients, namespace string, resync time.Duration) cache.
 		resync,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 	)
+	err := informer.SetTransform(func(object any) (any, error) {
+		if cluster, ok := object.(*DatabaseCluster); ok {
+			cluster.ManagedFields = nil
+		}
+		return object, nil
+	})
+	if err != nil {
+		panic(fmt.Sprintf("transform of an informer that has not started: %v", err))
+	}
+	return informer
 }

@@ -33,6 +33,7 @@ type Status struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=100
 	Conditions []Condition `json:"conditions,omitempty"`
 	// epoch only grows. An order with a lower one than an agent has seen is refused.
 	// +optional
@@ -50,6 +51,7 @@ type Status struct {
 	// shared are settings of the whole database that claims have changed.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
 	Shared []SharedSetting `json:"shared,omitempty"`
 	// leftovers are what prepares have changed whose claims are over, and that nobody
 	// was there to undo. The first agent that is there undoes them.
@@ -66,6 +68,7 @@ type Status struct {
 	// lastFinished is what each pool last finished rolling out.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
 	LastFinished []FinishedRollout `json:"lastFinished,omitempty"`
 	// pods counts pods.
 	// +optional
@@ -85,12 +88,14 @@ type Status struct {
 	// poolEstimateSeconds is the same by pool, for those that exist and of
 	// which a pod has been away.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=1000
 	PoolEstimateSeconds map[string]int64 `json:"poolEstimateSeconds,omitempty"`
 	// restartSchedule is the schedule that is followed, and since when.
 	// +optional
 	RestartSchedule *RestartSchedule `json:"restartSchedule,omitempty"`
 	// updateRevisions maps each pool to the revision that is being rolled out.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=1000
 	UpdateRevisions map[string]string `json:"updateRevisions,omitempty"`
 	// holds say why pods wait; those of the whole cluster first.
 	// +optional
@@ -106,6 +111,7 @@ type Status struct {
 // that restart nothing.
 type RestartSchedule struct {
 	// schedule is spec.update.restartSchedule.
+	// +kubebuilder:validation:MaxLength=256
 	Schedule string `json:"schedule"`
 	// since is when it was first seen.
 	Since policy.Time `json:"since"`
@@ -114,35 +120,45 @@ type RestartSchedule struct {
 // SharedSetting is a setting of the whole database that claims have changed.
 type SharedSetting struct {
 	// knob names the setting, in the engine's words.
+	// +kubebuilder:validation:MaxLength=1024
 	Knob string `json:"knob"`
 	// undo is what an agent needs to put the setting back.
 	// +optional
+	// +kubebuilder:validation:MaxLength=5464
 	Undo []byte `json:"undo,omitempty"`
 	// claims are the ids of the claims that rely on the change.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=253
 	Claims []string `json:"claims,omitempty"`
 }
 
 // Leftover is what a prepare has changed that could not be undone when its claim ended.
 type Leftover struct {
 	// claim is the id of that claim.
+	// +kubebuilder:validation:MaxLength=253
 	Claim string `json:"claim"`
 	// pod is the one that was claimed.
+	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
 	// undo is what an agent needs to undo it.
+	// +kubebuilder:validation:MaxLength=5464
 	Undo []byte `json:"undo"`
 }
 
 // PodCondition is a condition of one pod, or of the place of one that is missing.
 type PodCondition struct {
 	// pod is its name.
+	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
 	// type is MissingProcesses, PodFailing, MissingPod, MissingPVC, PodPending,
 	// ProcessIsMarkedAsExcluded or NodeTaintDetected.
+	// +kubebuilder:validation:MaxLength=64
 	Type string `json:"type"`
 	// key of the taint that NodeTaintDetected is about.
 	// +optional
+	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key,omitempty"`
 	// since is when it was first seen.
 	Since policy.Time `json:"since"`
@@ -151,11 +167,14 @@ type PodCondition struct {
 // FinishedRollout is what a pool last finished rolling out.
 type FinishedRollout struct {
 	// pool is the name of the StatefulSet.
+	// +kubebuilder:validation:MaxLength=253
 	Pool string `json:"pool"`
 	// revision is its revision.
+	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision"`
 	// version is the engine version, where it is known.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	Version string `json:"version,omitempty"`
 }
 

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -64,6 +65,29 @@ func TestInformerFollows(t *testing.T) {
 		keys, err := informer.GetIndexer().IndexKeys(cache.NamespaceIndex, "test")
 		require.NoError(t, err)
 		require.Equal(t, []string{"test/b"}, keys)
+		cancel()
+		<-ended
+	})
+}
+
+// TestManagedFieldsAreNotKept: nobody asks for them, and they may be larger than all else.
+func TestManagedFieldsAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := cluster("prod", "a")
+		large.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", 900_000))}}
+		informer := v1alpha1.NewInformer(New(large), "", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			informer.RunWithContext(ctx)
+		}()
+		require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+		kept, there, err := informer.GetStore().GetByKey("prod/a")
+		require.NoError(t, err)
+		require.True(t, there)
+		require.Empty(t, kept.(*v1alpha1.DatabaseCluster).ManagedFields)
+		require.Equal(t, policy.Solr, kept.(*v1alpha1.DatabaseCluster).Spec.Engine)
 		cancel()
 		<-ended
 	})
