@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent"
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/cmd/printable"
 )
 
 // version is set by the linker.
@@ -37,12 +38,14 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	// Logs are looked at on terminals, and have words of databases in them.
+	stdout, stderr := printable.NewWriter(os.Stdout), printable.NewWriter(os.Stderr)
+	err := run(ctx, os.Args[1:], os.Getenv, stdout, stderr)
 	stop()
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "rollcall-agent:", err)
+		fmt.Fprintln(stderr, "rollcall-agent:", err)
 		os.Exit(1)
 	}
 }

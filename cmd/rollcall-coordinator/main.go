@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/rollcall-dev/rollcall/cmd/printable"
 )
 
 // collectPercent is how much garbage there may be beside what lives until it is collected. Most of what lives is facts of
@@ -17,14 +19,19 @@ import (
 // (deploy/docs/results.md).
 const collectPercent = 50
 
+// stderr is looked at on terminals, by kubectl logs, and has words of databases in it.
+var stderr = printable.NewWriter(os.Stderr)
+
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectPercent)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+	command := newCommand()
+	command.SetErr(stderr)
+	if err := command.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "error:", err)
 		os.Exit(1)
 	}
 }

@@ -75,7 +75,7 @@ func (a *app) inject(file string, opts inject.ManifestOptions) error {
 		defer f.Close()
 		in = f
 	}
-	result, err := inject.Manifest(in, a.streams.Out, opts)
+	result, err := inject.Manifest(in, a.asItIs(), opts)
 	if err != nil {
 		if errors.Is(err, inject.ErrPreStop) {
 			return fmt.Errorf("%w\nSee --keep-prestop, or annotate the pod template with %s: %s", err, v1alpha1.AnnotationPreStop, v1alpha1.PreStopChain)

@@ -85,6 +85,12 @@ func TestGetAndStatus(t *testing.T) {
 	require.Contains(t, w.must("status", "search", "-o", "json"), `"podLimit": 1`)
 }
 
+func TestStatusNamesOpenGuards(t *testing.T) {
+	w := newWorld(t, rolling(t, func(s *policy.Snapshot) { s.Pods[1].Guard = policy.GuardOpen }))
+	require.Contains(t, w.must("status", "search"), "guards    1 of 3 open: search-1\n")
+	require.Contains(t, w.must("status", "search", "-o", "json"), `"guard": "Open"`)
+}
+
 func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 	w := newWorld(t)
 	w.objects[leasePath] = &coordinationv1.Lease{}

@@ -6,13 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+
+	"github.com/rollcall-dev/rollcall/cmd/printable"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
 
 func main() { os.Exit(rollcall()) }
@@ -22,7 +29,17 @@ func rollcall() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	logTo(os.Stderr)
 	return run(ctx, os.Args, streams)
+}
+
+// logTo has libraries that log by themselves, such as warnings of an API server,
+// steer no terminal either.
+func logTo(w io.Writer) {
+	logs := printable.NewWriter(w)
+	log.SetOutput(logs)
+	klog.LogToStderr(false)
+	klog.SetOutput(logs)
 }
 
 // Exit statuses. Those of status --wait and of plan --snapshot are part of the
@@ -44,13 +61,19 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
+// run is the outermost place: all that the commands write, and cobra for them, goes
+// through what lets nothing steer a terminal.
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	out, errOut := printable.NewWriter(streams.Out), printable.NewWriter(streams.ErrOut)
+	defer out.Flush()
+	defer errOut.Flush()
+	streams.Out, streams.ErrOut = out, errOut
 	name := "rollcall"
 	if strings.HasPrefix(filepath.Base(args[0]), "kubectl-") {
 		name = "kubectl rollcall"
 	}
 	root := newRoot(name, streams)
-	root.SetArgs(args[1:])
+	root.SetArgs(completable(args[1:]))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
@@ -65,4 +88,17 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		return exit.status
 	}
 	return exitFailed
+}
+
+// completable are the arguments. Where they are to be completed cobra writes what is
+// wrong with them to the terminal past us, so those lose what steers it.
+func completable(args []string) []string {
+	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
+		return args
+	}
+	cleaned := make([]string, len(args))
+	for i, arg := range args {
+		cleaned[i] = show.Clean(arg)
+	}
+	return cleaned
 }

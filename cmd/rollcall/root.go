@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/rollcall-dev/rollcall/cmd/printable"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/reach"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -169,7 +170,8 @@ func terminalSize(w io.Writer) (columns, rows int, ok bool) {
 	if !isTerminal(w) {
 		return 0, 0, false
 	}
-	columns, rows, err := term.GetSize(int(w.(*os.File).Fd()))
+	f, _ := file(w)
+	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0, 0, true
 	}
@@ -177,8 +179,26 @@ func terminalSize(w io.Writer) (columns, rows int, ok bool) {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := file(w)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// file is the one that w writes to, if it is one.
+func file(w io.Writer) (*os.File, bool) {
+	if p, ok := w.(*printable.Writer); ok {
+		w = p.Unwrap()
+	}
+	f, ok := w.(*os.File)
+	return f, ok
+}
+
+// asItIs is standard output for documents of the user's own, which have to come out
+// as they went in. Only a terminal, where a person looks at them, does not get that.
+func (a *app) asItIs() io.Writer {
+	if p, ok := a.streams.Out.(*printable.Writer); ok && !isTerminal(p) {
+		return p.Unwrap()
+	}
+	return a.streams.Out
 }
 
 // format is an output format.

@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rollcall-dev/rollcall/cmd/printable"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // clearScreen moves to the upper left and clears what is below.
-const clearScreen = "\x1b[H\x1b[J"
+var clearScreen = printable.Escape + "[H" + printable.Escape + "[J"
 
 func newWatch(a *app) *cobra.Command {
 	var lines bool

@@ -146,6 +146,31 @@ func closeGuard(meta *metav1.ObjectMeta, cluster string) {
 	}
 }
 
+// broughtGuard is what is to be said about a label of a guard that a pod has at its
+// creation, or empty. It is the template's: the guard of a pod is opened by a person
+// who may patch the pod, and a template would open those of all. What this webhook
+// has set before, when it is asked again, is no template's.
+func broughtGuard(meta *metav1.ObjectMeta, cluster string) Warning {
+	value, there := meta.Labels[v1alpha1.LabelGuard]
+	if !there || value == v1alpha1.GuardClosed && meta.Labels[v1alpha1.LabelGuardCluster] == cluster {
+		return ""
+	}
+	return Warning(fmt.Sprintf("the label %s: %s of the pod template was ignored, and must be taken out of it: a guard is opened on a single pod (kubectl label pod)",
+		v1alpha1.LabelGuard, value))
+}
+
+// removeGuard takes the labels of a guard off, and answers how.
+func removeGuard(meta *metav1.ObjectMeta) []operation {
+	var removals []operation
+	for _, label := range []string{v1alpha1.LabelGuard, v1alpha1.LabelGuardCluster} {
+		if _, there := meta.Labels[label]; there {
+			delete(meta.Labels, label)
+			removals = append(removals, operation{Op: "remove", Path: "/metadata/labels/" + escape.Replace(label)})
+		}
+	}
+	return removals
+}
+
 // databaseContainer is the one that the annotation names, else the first.
 func databaseContainer(meta *metav1.ObjectMeta, spec *corev1.PodSpec) (*corev1.Container, error) {
 	if len(spec.Containers) == 0 {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// operation is one step of a JSON patch (RFC 6902). Injection only ever adds
-// and replaces.
+// operation is one step of a JSON patch (RFC 6902). Injection adds and replaces,
+// and takes nothing away but the labels of a guard.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -137,26 +138,40 @@ func (h *Webhook) admit(request *admissionv1.AdmissionRequest, response *admissi
 	if name == "" {
 		return resultUnchanged, nil
 	}
+	var removals []operation
+	var brought Warning
+	if ownedByStatefulSet(&pod) {
+		if brought = broughtGuard(&pod.ObjectMeta, name); brought != "" {
+			removals = removeGuard(&pod.ObjectMeta)
+		}
+	}
 	injected, warnings, refusal := Pod(&pod, h.options(request.Namespace, name))
+	if brought != "" {
+		warnings = append(warnings, brought)
+	}
 	result := resultInjected
+	var texts []string
 	if refusal != nil {
 		// The database comes first: its pod starts without an agent, and says why.
 		result = resultRefused
 		response.Warnings = append(response.Warnings, "rollcall: no agent was added: "+refusal.Error())
 		h.opts.Logger.Warn("a pod starts without an agent", "namespace", request.Namespace, "pod", pod.Name, "reason", refusal)
 		injected = pod.DeepCopy()
-		annotate(injected, "no agent: "+refusal.Error())
+		texts = append(texts, "no agent: "+refusal.Error())
 	}
 	for _, warning := range warnings {
 		response.Warnings = append(response.Warnings, "rollcall: "+string(warning))
-		h.opts.Logger.Warn("a pod got an agent with a reservation", "namespace", request.Namespace, "pod", pod.Name, "reason", string(warning))
-		annotate(injected, string(warning))
+		h.opts.Logger.Warn("a pod was let in with a reservation", "namespace", request.Namespace, "pod", pod.Name, "reason", string(warning))
+		texts = append(texts, string(warning))
+	}
+	if len(texts) > 0 {
+		annotate(injected, strings.Join(texts, "; "))
 	}
 	ops, err := diff(&pod, injected)
 	if err != nil {
 		return resultInvalid, err
 	}
-	if len(ops) == 0 {
+	if ops = append(removals, ops...); len(ops) == 0 {
 		return resultUnchanged, nil
 	}
 	patch, err := json.Marshal(ops)

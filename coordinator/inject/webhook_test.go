@@ -166,6 +166,49 @@ func TestWebhookClosesGuard(t *testing.T) {
 	}
 }
 
+// Who writes a template does not open the guards of its pods with it.
+func TestWebhookIgnoresGuardsOfTemplates(t *testing.T) {
+	for _, closes := range []bool{true, false} {
+		for _, value := range []string{v1alpha1.GuardOpen, v1alpha1.GuardAudit, v1alpha1.GuardClosed, "", "x"} {
+			for _, refused := range []bool{false, true} {
+				pod := readPod(t, "testdata/pod/plain.in.yaml")
+				pod.Labels[v1alpha1.LabelGuard], pod.Labels[v1alpha1.LabelGuardCluster] = value, "another"
+				if refused {
+					pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 7947}}
+				}
+				h, _ := newWebhook(t, database(func(c *v1alpha1.DatabaseCluster) {
+					if !closes {
+						c.Status.Conditions = nil
+					}
+				}))
+				response, got := ask(t, h, review(t, pod))
+				said := "the label rollcall.dev/guard: " + value + " of the pod template was ignored"
+				require.Contains(t, strings.Join(response.Warnings, "\n"), said)
+				require.Contains(t, got.Annotations[v1alpha1.AnnotationInjection], said)
+				if closes && !refused {
+					require.Equal(t, v1alpha1.GuardClosed, got.Labels[v1alpha1.LabelGuard])
+					require.Equal(t, got.Labels[v1alpha1.LabelCluster], got.Labels[v1alpha1.LabelGuardCluster])
+				} else {
+					require.NotContains(t, got.Labels, v1alpha1.LabelGuard)
+					require.NotContains(t, got.Labels, v1alpha1.LabelGuardCluster)
+				}
+				response, again := ask(t, h, review(t, got))
+				if !refused {
+					require.Nil(t, response.Patch, "asked again, it says no more")
+				}
+				require.Equal(t, got.Labels, again.Labels)
+			}
+		}
+	}
+
+	// A pod that no StatefulSet owns is a person's.
+	pod := readPod(t, "testdata/pod/plain.in.yaml")
+	pod.Labels[v1alpha1.LabelGuard], pod.OwnerReferences = v1alpha1.GuardOpen, nil
+	h, _ := newWebhook(t, database(nil))
+	response, _ := ask(t, h, review(t, pod))
+	require.Nil(t, response.Patch)
+}
+
 // Without an admission policy that heeds it a closed guard would mean nothing.
 func TestWebhookClosesNothingInVain(t *testing.T) {
 	h, _ := newWebhook(t, database(nil))

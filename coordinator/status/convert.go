@@ -117,6 +117,7 @@ func podProto(d Decision, pod policy.Pod) *rollcallv1.PodState {
 		Revision:         pod.Revision,
 		Updated:          updated(pod, pool),
 		ReportAgeSeconds: noReport,
+		Guard:            string(pod.Guard),
 	}
 	if r := pod.Report; r != nil {
 		state.Member = string(r.Member)

@@ -46,6 +46,30 @@ func TestGuardPolicyIsAboutClosedPods(t *testing.T) {
 	}
 }
 
+// Who may write StatefulSets does not open guards with that, webhook or not.
+func TestTemplatesBringNoGuard(t *testing.T) {
+	const name = v1alpha1.GuardPolicy + "-template"
+	var policy admissionregistrationv1.ValidatingAdmissionPolicy
+	load(t, "ValidatingAdmissionPolicy", name, &policy)
+	require.Equal(t, admissionregistrationv1.Ignore, *policy.Spec.FailurePolicy, "all StatefulSets of the cluster pass here")
+	require.Len(t, policy.Spec.MatchConstraints.ResourceRules, 1)
+	rule := policy.Spec.MatchConstraints.ResourceRules[0]
+	require.Equal(t, []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}, rule.Operations)
+	require.Equal(t, []string{"statefulsets"}, rule.Resources)
+	require.Equal(t, []string{"apps"}, rule.APIGroups)
+	for _, c := range policy.Spec.MatchConditions {
+		require.Contains(t, c.Expression, "'"+v1alpha1.LabelGuard+"'", c.Name)
+	}
+	require.Equal(t, "false", policy.Spec.Validations[0].Expression)
+	require.Contains(t, policy.Spec.Validations[0].Message, "kubectl label pod NAME "+v1alpha1.LabelGuard+"="+v1alpha1.GuardOpen)
+
+	var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	load(t, "ValidatingAdmissionPolicyBinding", name, &binding)
+	require.Equal(t, name, binding.Spec.PolicyName)
+	require.Equal(t, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, binding.Spec.ValidationActions)
+	require.Nil(t, binding.Spec.MatchResources)
+}
+
 func TestExpiryIsConfinedAndSelectedByNobody(t *testing.T) {
 	var job batchv1.CronJob
 	load(t, "CronJob", "rollcall-guard-expire", &job)

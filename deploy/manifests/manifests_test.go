@@ -228,6 +228,7 @@ func TestCoordinatorsAreConfined(t *testing.T) {
 	spec := deployment.Spec.Template.Spec
 	require.Equal(t, int32(2), *deployment.Spec.Replicas)
 	require.True(t, *spec.SecurityContext.RunAsNonRoot)
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, spec.SecurityContext.SeccompProfile.Type)
 	require.Len(t, spec.Containers, 1)
 	container := spec.Containers[0]
 	require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)

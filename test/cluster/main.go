@@ -17,14 +17,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/test/cluster/local"
+	"github.com/rollcall-dev/rollcall/test/cluster/printable"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := command().ExecuteContext(ctx)
+	// Programs that are run, files and API servers have words of their own.
+	stdout, stderr := printable.NewWriter(os.Stdout), printable.NewWriter(os.Stderr)
+	root := command()
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		fmt.Fprintln(stderr, "error:", err)
 		os.Exit(1)
 	}
 }

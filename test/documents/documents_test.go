@@ -118,6 +118,37 @@ func TestEveryPromiseNamesWhatHoldsIt(t *testing.T) {
 	require.Len(t, used, len(heldOtherwise))
 }
 
+// What security.md claims is held by tests, section by section, and row by row where a
+// table says by what it is shown. Where there is none, it says so.
+func TestSecuritySaysWhatHoldsIt(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "deploy/docs/security.md"))
+	require.NoError(t, err)
+	rows := 0
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		title, body, _ := strings.Cut(section, "\n")
+		if title != "Not there yet" {
+			require.NotEmpty(t, Named(body), "no test is named in %q", title)
+		}
+		require.Regexp(t, `[.:|)]\n*$`, body, "%q ends in the middle of a sentence", title)
+		shown := false
+		for line := range strings.Lines(body) {
+			cells := strings.Split(strings.TrimSpace(line), "|")
+			if len(cells) < 4 {
+				shown = false
+				continue
+			}
+			last := strings.TrimSpace(cells[len(cells)-2])
+			if last == "shown by" {
+				shown = true
+			} else if shown && !strings.HasPrefix(last, "---") {
+				rows++
+				require.True(t, len(Named(last)) > 0 || strings.Contains(last, "no test"), "nothing is named that shows %s", line)
+			}
+		}
+	}
+	require.Greater(t, rows, 20)
+}
+
 func TestReading(t *testing.T) {
 	require.Equal(t, []string{"TestA", "TestB...", "TestC*", "FuzzD", "BenchmarkE"},
 		Named("`TestA`, TestB..., `TestC*`; Testing, aTestX, FuzzD and `BenchmarkE` (Tests)"))

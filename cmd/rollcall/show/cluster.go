@@ -154,6 +154,13 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	if f := c.GetPlan().GetForecast(); f.GetSeconds() > 0 {
 		head.Row(Plain, "forecast", fmt.Sprintf("%s, in %d waves%s", status.Age(seconds(f.GetSeconds())), f.GetWaves(), condition(phase)))
 	}
+	if open := openGuards(c); len(open) > 0 {
+		named := open
+		if len(open) > maxRows {
+			named = append(slices.Clone(open[:maxRows]), fmt.Sprintf("and %d more", len(open)-maxRows))
+		}
+		head.Row(Waiting, "guards", fmt.Sprintf("%d of %d open: %s", len(open), len(c.GetPodStates()), Clean(strings.Join(named, ", "))))
+	}
 	decided := source
 	if at := c.GetDecidedAt(); at != nil {
 		decided = fmt.Sprintf("%s ago, %s", status.Age(now.Sub(at.AsTime())), source)
@@ -164,6 +171,23 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	for _, t := range []*Table{poolTable(c), claimTable(c, now), holdTable(c), podTable(c)} {
 		t.Write(w, p)
 	}
+}
+
+// openGuards are the pods that anybody may remove, and whether Rollcall itself has
+// let them go.
+func openGuards(c *rollcallv1.Cluster) []string {
+	var open []string
+	for _, s := range c.GetPodStates() {
+		if s.GetGuard() != string(policy.GuardOpen) {
+			continue
+		}
+		name := s.GetPod()
+		if s.GetClaimPhase() != "" {
+			name += " (on its way)"
+		}
+		open = append(open, name)
+	}
+	return open
 }
 
 // poolTable says how far each StatefulSet is, where there is more than one.

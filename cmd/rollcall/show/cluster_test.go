@@ -78,6 +78,24 @@ func TestAwayAndReady(t *testing.T) {
 	require.Contains(t, out.String(), "3 ready, 0 away (at most 1)\n")
 }
 
+// Whose guard is open anybody may remove: status says who that is.
+func TestOpenGuardsAreShown(t *testing.T) {
+	c := sample()
+	c.PodStates = append(c.PodStates,
+		&rollcallv1.PodState{Pod: "search-0", Guard: "Closed"}, &rollcallv1.PodState{Pod: "search-1", Guard: "Open"},
+		&rollcallv1.PodState{Pod: "search-4", Guard: "None"}, &rollcallv1.PodState{Pod: "search-5", Guard: "Open", ClaimPhase: "Approved"})
+	var out strings.Builder
+	Cluster(&out, Palette{}, c, "", noon)
+	require.Contains(t, out.String(), "guards    2 of 6 open: search-1, search-5 (on its way)\n")
+	for i := range 30 {
+		c.PodStates = append(c.PodStates, &rollcallv1.PodState{Pod: fmt.Sprint("p-", i), Guard: "Open"})
+	}
+	out.Reset()
+	Cluster(&out, Palette{}, c, "", noon)
+	require.Contains(t, strings.Join(strings.Fields(out.String()), " "), "guards 32 of 36 open: search-1, search-5 (on its way), p-0,")
+	require.Contains(t, strings.Join(strings.Fields(out.String()), " "), "p-22, and 7 more decided")
+}
+
 func TestLongListsAreCut(t *testing.T) {
 	c := sample()
 	for i := range 100 {

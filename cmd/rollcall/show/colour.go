@@ -1,6 +1,10 @@
 package show
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/cmd/printable"
+)
 
 // Mark says what a line means, which a terminal shows as a colour.
 type Mark int
@@ -29,15 +33,15 @@ func (p Palette) width() int {
 	return Width
 }
 
-// Terminal is a palette for a terminal.
+// Terminal is a palette for a terminal, to which a printable.Writer writes.
 var Terminal = Palette{colours: [5]string{
-	Good:    "\x1b[32m",
-	Waiting: "\x1b[33m",
-	Bad:     "\x1b[31m",
-	Faint:   "\x1b[2m",
+	Good:    printable.Escape + "[32m",
+	Waiting: printable.Escape + "[33m",
+	Bad:     printable.Escape + "[31m",
+	Faint:   printable.Escape + "[2m",
 }}
 
-const uncoloured = "\x1b[0m"
+var uncoloured = printable.Escape + "[0m"
 
 // Paint marks a text that ends before the end of its line.
 func (p Palette) Paint(mark Mark, text string) string {
@@ -48,12 +52,13 @@ func (p Palette) Paint(mark Mark, text string) string {
 }
 
 // Clean replaces what could steer a terminal. Words in holds and vetoes can
-// come from a database.
+// come from a database. What forgets it is still written by a printable.Writer;
+// this keeps the columns of a table.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
-			return r
+		if printable.Steers(r) || r == '\t' {
+			return '?'
 		}
-		return '?'
+		return r
 	}, text)
 }

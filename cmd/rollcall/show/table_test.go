@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/cmd/printable"
 )
 
 func TestTableFitsTheWidth(t *testing.T) {
@@ -44,7 +46,7 @@ func TestWrap(t *testing.T) {
 
 func TestColourOnlyWhereWanted(t *testing.T) {
 	require.Equal(t, "x", Palette{}.Paint(Bad, "x"))
-	require.Equal(t, "\x1b[31mx\x1b[0m", Terminal.Paint(Bad, "x"))
+	require.Equal(t, printable.Escape+"[31mx"+printable.Escape+"[0m", Terminal.Paint(Bad, "x"))
 	require.Equal(t, "x", Terminal.Paint(Plain, "x"))
 	require.Equal(t, "", Terminal.Paint(Bad, ""))
 	require.Equal(t, "x", Terminal.Paint(Mark(99), "x"))

@@ -1108,8 +1108,10 @@ type PodState struct {
 	Roles            []string               `protobuf:"bytes,8,rep,name=roles,proto3" json:"roles,omitempty"`
 	ReportAgeSeconds float64                `protobuf:"fixed64,9,opt,name=report_age_seconds,json=reportAgeSeconds,proto3" json:"report_age_seconds,omitempty"`
 	ClaimPhase       string                 `protobuf:"bytes,10,opt,name=claim_phase,json=claimPhase,proto3" json:"claim_phase,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Closed, Open or None; empty from coordinators that do not tell it.
+	Guard         string `protobuf:"bytes,11,opt,name=guard,proto3" json:"guard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodState) Reset() {
@@ -1208,6 +1210,13 @@ func (x *PodState) GetReportAgeSeconds() float64 {
 func (x *PodState) GetClaimPhase() string {
 	if x != nil {
 		return x.ClaimPhase
+	}
+	return ""
+}
+
+func (x *PodState) GetGuard() string {
+	if x != nil {
+		return x.Guard
 	}
 	return ""
 }
@@ -1830,7 +1839,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\aupdated\x18\x03 \x01(\x05R\aupdated\x12\x14\n" +
 	"\x05ready\x18\x04 \x01(\x05R\x05ready\x12\x12\n" +
 	"\x04away\x18\x05 \x01(\x05R\x04away\x12\x16\n" +
-	"\x06failed\x18\x06 \x01(\x05R\x06failed\"\x8b\x02\n" +
+	"\x06failed\x18\x06 \x01(\x05R\x06failed\"\xa1\x02\n" +
 	"\bPodState\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x12\n" +
@@ -1843,7 +1852,8 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x12report_age_seconds\x18\t \x01(\x01R\x10reportAgeSeconds\x12\x1f\n" +
 	"\vclaim_phase\x18\n" +
 	" \x01(\tR\n" +
-	"claimPhase\"\xec\x01\n" +
+	"claimPhase\x12\x14\n" +
+	"\x05guard\x18\v \x01(\tR\x05guard\"\xec\x01\n" +
 	"\x05Claim\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
 	"\x03pod\x18\x02 \x01(\tR\x03pod\x12\x10\n" +
