@@ -12,7 +12,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
 )
+
+// maxScrapes is how many may read metrics at a time: a Prometheus or two, and a person.
+const maxScrapes = 4
 
 // newHandler serves health and metrics. ready answers why the coordinator is not.
 func newHandler(gatherer prometheus.Gatherer, ready func() error) http.Handler {
@@ -25,7 +30,8 @@ func newHandler(gatherer prometheus.Gatherer, ready func() error) http.Handler {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	// All metrics of a hundred databases are some MiB, and what compresses them is another.
+	mux.Handle("GET /metrics", door.Newest(maxScrapes, promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{DisableCompression: true})))
 	return mux
 }
 
@@ -39,7 +45,9 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:          door.ErrorLog(log, slog.LevelWarn),
+		ConnContext:       door.ConnContext,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 32, MaxReadFrameSize: 16 << 10, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 16 << 10},
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // what never ends by itself ends with it
 	}
 	stopped := make(chan error, 1)
