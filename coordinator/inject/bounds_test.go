@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // of makes a review of a pod of a database with more in its metadata and its spec.
@@ -143,7 +144,7 @@ func TestWeightHolds(t *testing.T) {
 			}
 			require.LessOrEqual(t, took, int64(maxWeight), name)
 			require.NotEqual(t, http.StatusInternalServerError, w.Code)
-			if len(body) <= maxReview {
+			if len(body) <= maxReview && !race.Enabled { // the detector has pools forget
 				require.LessOrEqual(t, took, int64(seen.weight()), "%d of %s", n, name)
 			}
 		}

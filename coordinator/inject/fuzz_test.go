@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // Whoever reaches the port can send anything; a pod is always let in, and nothing takes
@@ -41,7 +42,7 @@ func FuzzReview(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		took, answer := allocated(h, body)
-		if seen, _ := lookAt(body); took > int64(seen.weight()) {
+		if seen, _ := lookAt(body); took > int64(seen.weight()) && !race.Enabled {
 			t.Fatalf("%d allocated, and %d were reckoned for %q", took, seen.weight(), body)
 		}
 		if answer.Code == http.StatusBadRequest || answer.Code == http.StatusRequestEntityTooLarge {
