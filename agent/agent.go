@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/agent/gossip"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -195,6 +196,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		_ = grpcListener.Close()
 		return fmt.Errorf("agent: HTTP: %w", err)
 	}
+
+	doors := door.New(a.metrics.connections, a.logger)
+	grpcListener, httpListener = doors.Limit("grpc", grpcListener, grpcLimits), doors.Limit("http", httpListener, httpLimits)
 
 	// The inner context ends after the servers have, so that nobody is served by
 	// parts that have stopped.

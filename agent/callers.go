@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
 // Why a caller was not served, in rollcall_agent_callers_refused_total.
@@ -65,6 +67,9 @@ func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	secure, info, err := g.TransportCredentials.ServerHandshake(conn)
 	if err != nil && !hungUp(err) {
 		g.callers.refuse(callerCertificate, conn.RemoteAddr(), err)
+	}
+	if err == nil {
+		door.KeepConn(conn)
 	}
 	return secure, info, err
 }

@@ -19,9 +19,11 @@ type metrics struct {
 	peerRequests *prometheus.CounterVec
 	tends        *prometheus.CounterVec
 	// callers were not let in at all.
-	callers   *prometheus.CounterVec
-	expiry    prometheus.Gauge
-	reportAge prometheus.GaugeFunc
+	callers *prometheus.CounterVec
+	// connections were ended to make room.
+	connections *prometheus.CounterVec
+	expiry      prometheus.Gauge
+	reportAge   prometheus.GaugeFunc
 }
 
 // Results that several metrics name.
@@ -64,6 +66,10 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 			Name: "rollcall_agent_callers_refused_total",
 			Help: "Callers that were not served, by what was wrong with them.",
 		}, []string{"reason"}),
+		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_connections_refused_total",
+			Help: "Connections that were ended to make room for others.",
+		}, []string{"listener", "reason"}),
 		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "rollcall_certificate_expiry_timestamp_seconds",
 			Help: "When the agent's own certificate ends; 0 without one.",
@@ -104,7 +110,7 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 		Help: "Always 1; the labels say what runs.",
 	}, []string{"version", "go"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.callers, m.expiry, m.reportAge, tooLarge, build)
+	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.callers, m.connections, m.expiry, m.reportAge, tooLarge, build)
 	return m
 }
 

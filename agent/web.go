@@ -14,11 +14,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
 const (
 	webTimeout     = 10 * time.Second
 	maxHeaderBytes = 8 << 10
+	maxScrapes     = 3
+)
+
+// Who comes to the agent's HTTP: the kubelet of the node, one connection for each
+// look, and a Prometheus or two, which keep one. Of gRPC strangers are only those
+// who have not shown a certificate yet; after it come coordinators, one connection
+// each, and members of the database in a handover.
+var (
+	httpLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 8}
+	grpcLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 256}
 )
 
 // web is the agent's HTTP: health, metrics and the stop hook.
@@ -46,9 +57,7 @@ func (w *web) server(address string) *http.Server {
 		}
 		fmt.Fprintln(rw, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(w.gatherer, promhttp.HandlerOpts{
-		MaxRequestsInFlight: 3, Timeout: webTimeout,
-	}))
+	mux.Handle("GET /metrics", door.Newest(maxScrapes, promhttp.HandlerFor(w.gatherer, promhttp.HandlerOpts{DisableCompression: true})))
 	mux.HandleFunc("GET "+config.StopPath, w.stop)
 	return &http.Server{
 		Addr:              address,
@@ -58,7 +67,8 @@ func (w *web) server(address string) *http.Server {
 		WriteTimeout:      2 * webTimeout,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(w.logger.Handler(), slog.LevelDebug),
+		ErrorLog:          door.ErrorLog(w.logger, slog.LevelDebug),
+		ConnContext:       door.ConnContext,
 	}
 }
 
@@ -70,6 +80,8 @@ func (w *web) stop(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "the header "+config.StopHeader+" does not carry this pod's token", http.StatusForbidden)
 		return
 	}
+	// The kubelet waits in silence, and a hook whose caller goes is given up.
+	door.Keep(r.Context())
 	// The hook ends by itself, within the pod's grace period.
 	_ = http.NewResponseController(rw).SetWriteDeadline(time.Time{})
 	fmt.Fprintln(rw, w.hook(r.Context()))

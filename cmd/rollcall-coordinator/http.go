@@ -14,8 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
+
+// maxScrapes is how many may read metrics at a time: a Prometheus or two, and a person.
+const maxScrapes = 4
 
 // newHandler serves health and metrics. ready answers why the coordinator is not.
 func newHandler(gatherer prometheus.Gatherer, ready func() error) http.Handler {
@@ -28,7 +32,8 @@ func newHandler(gatherer prometheus.Gatherer, ready func() error) http.Handler {
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	// All metrics of a hundred databases are some MiB, and what compresses them is another.
+	mux.Handle("GET /metrics", door.Newest(maxScrapes, promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{DisableCompression: true})))
 	return mux
 }
 
@@ -44,7 +49,9 @@ func serve(ctx context.Context, listener net.Listener, server *http.Server, log 
 	server.WriteTimeout = 30 * time.Second
 	server.IdleTimeout = time.Minute
 	server.MaxHeaderBytes = 16 << 10
-	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	server.ErrorLog = door.ErrorLog(log, slog.LevelWarn)
+	server.ConnContext = door.ConnContext
+	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 32, MaxReadFrameSize: 16 << 10, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 16 << 10}
 	server.BaseContext = func(net.Listener) context.Context { return ctx } // what never ends by itself ends with it
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

@@ -56,7 +56,7 @@ func TestFlags(t *testing.T) {
 	flags := newCommand().Flags()
 	for name, value := range map[string]string{
 		"namespace": "rollcall-system", "agent-image": "", "grpc-addr": ":7950", "http-addr": ":7951", "page-addr": ":7952",
-		"webhook-addr": ":9443", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0", "api-qps": "0", "gossip-cidrs": "[]",
+		"webhook-addr": ":9443", "webhook-client-ca": "", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0", "api-qps": "0", "gossip-cidrs": "[]",
 	} {
 		flag := flags.Lookup(name)
 		require.NotNil(t, flag, name)

@@ -13,6 +13,8 @@ import (
 type metrics struct {
 	leader prometheus.Gauge
 	writes *prometheus.CounterVec
+	// connections were ended to make room.
+	connections *prometheus.CounterVec
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -25,6 +27,10 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Name: "rollcall_api_writes_total",
 			Help: "Writes to the API server that were answered, Events and Leases aside.",
 		}, []string{"verb"}),
+		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_connections_refused_total",
+			Help: "Connections that were ended to make room for others.",
+		}, []string{"listener", "reason"}),
 	}
 	for _, verb := range []string{"create", "update", "patch", "delete", "evict"} {
 		m.writes.WithLabelValues(verb)
@@ -35,7 +41,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		ConstLabels: prometheus.Labels{"version": versionText(), "go": runtime.Version()},
 	})
 	build.Set(1)
-	registerer.MustRegister(m.leader, m.writes, build,
+	registerer.MustRegister(m.leader, m.writes, m.connections, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -38,6 +38,7 @@ type options struct {
 	httpAddr   string
 	pageAddr   string
 	webhook    string
+	webhookCA  string
 	service    string
 	kubeconfig string
 	logLevel   string
@@ -73,6 +74,7 @@ func newCommand() *cobra.Command {
 	f.StringVar(&o.httpAddr, "http-addr", ":7951", "address on which /healthz, /readyz and /metrics are served")
 	f.StringVar(&o.pageAddr, "page-addr", ":7952", "address on which the read-only page is served, to those who show a reader's certificate; empty = none")
 	f.StringVar(&o.webhook, "webhook-addr", ":9443", "address on which the webhook is served")
+	f.StringVar(&o.webhookCA, "webhook-client-ca", "", "file with the authorities, in PEM, of whose certificates API servers must show one to the webhook; empty = none is asked for")
 	f.StringVar(&o.service, "service-name", "rollcall-coordinator", "name of the coordinators' Service")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "how to reach the API server; without it, as a pod does")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
@@ -70,24 +70,6 @@ func newClients(o options, m *metrics) (clients, error) {
 	return c, nil
 }
 
-// listeners are opened before anything else, so that an address in use is
-// known at once.
-type listeners struct{ grpc, http, webhook, page net.Listener }
-
-func listen(ctx context.Context, o options) (l listeners, err error) {
-	open := func(addr string) (listener net.Listener) {
-		if err == nil {
-			listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
-		}
-		return listener
-	}
-	l = listeners{grpc: open(o.grpcAddr), http: open(o.httpAddr), webhook: open(o.webhook)}
-	if o.pageAddr != "" {
-		l.page = open(o.pageAddr)
-	}
-	return l, err
-}
-
 // run is the program: it wires the rooms of package coordinator's house and
 // runs them until ctx ends.
 func run(ctx context.Context, o options, log *slog.Logger) error {
@@ -98,11 +80,15 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	sockets, err := listen(ctx, o)
+	sockets, err := listen(ctx, o, door.New(m.connections, log))
 	if err != nil {
 		return err
 	}
 
+	callers, err := o.webhookCallers()
+	if err != nil {
+		return err
+	}
 	keeper, err := pki.NewKeeper(api.kubernetes, pki.Options{Namespace: o.namespace, Service: o.service, Logger: log, Registerer: registry})
 	if err != nil {
 		return err
@@ -190,7 +176,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		{"trust", func(ctx context.Context) error { return recheck(ctx, keeper, streams) }},
 		{"events", recorder.Run},
 		{"webhook", func(ctx context.Context) error {
-			return inject.Serve(ctx, sockets.webhook, keeper.WebhookTLS(), webhook, log)
+			return inject.Serve(ctx, sockets.webhook, webhookTLS(keeper.WebhookTLS(), callers), webhook, log)
 		}},
 		{"webhook registration", registration.Run},
 		{"traces", func(ctx context.Context) error { return sendTraces(ctx, traces, log) }},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,15 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
-// Whoever reaches the port can send anything; a pod is always let in.
+// Whoever reaches the port can send anything; a pod is always let in, and nothing takes
+// more memory than was reckoned before it was decoded.
 func FuzzReview(f *testing.F) {
 	for _, object := range []string{
 		`{"metadata":{"name":"a","labels":{"` + v1alpha1.LabelCluster + `":"search"}},"spec":{"containers":[{"name":"solr","image":"solr"}]}}`,
 		`{"metadata":{"labels":{"` + v1alpha1.LabelCluster + `":"search"}}}`, `{"metadata":{}}`, `[]`, `{"spec":{"containers":1}}`,
 	} {
 		f.Add([]byte(`{"request":{"uid":"u","namespace":"prod","operation":"CREATE","resource":{"version":"v1","resource":"pods"},"object":` + object + `}}`))
+	}
+	for _, n := range []int{1, 100} {
+		for _, body := range dense(n) {
+			f.Add(body)
+		}
 	}
 	f.Add([]byte(`{}`))
 	f.Add(bytes.Repeat([]byte(`{"request":{"object":`), 5_000))
@@ -35,9 +41,11 @@ func FuzzReview(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/inject", bytes.NewReader(body)))
-		if answer.Code == http.StatusBadRequest {
+		took, answer := allocated(h, body)
+		if seen, _ := lookAt(body); took > int64(seen.weight()) && !race.Enabled {
+			t.Fatalf("%d allocated, and %d were reckoned for %q", took, seen.weight(), body)
+		}
+		if answer.Code == http.StatusBadRequest || answer.Code == http.StatusRequestEntityTooLarge {
 			return
 		}
 		var review admissionv1.AdmissionReview

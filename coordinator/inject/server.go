@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
 // Serve answers at WebhookPath on the listener until ctx ends, and then lets
@@ -23,7 +25,15 @@ func Serve(ctx context.Context, listener net.Listener, conf *tls.Config, webhook
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		MaxHeaderBytes:    16 << 10,
+		// What a connection may have under way, and what it may have sent that nobody
+		// has read yet. An API server that needs more opens another.
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 16, MaxReadFrameSize: 16 << 10,
+			MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 64 << 10,
+		},
+		ErrorLog:    door.ErrorLog(logger, slog.LevelWarn),
+		ConnContext: door.ConnContext,
 	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

@@ -1,17 +1,18 @@
 package inject
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 )
@@ -19,9 +20,9 @@ import (
 // WebhookPath is where the webhook answers.
 const WebhookPath = "/inject"
 
-// maxReview bounds an admission review, in bytes. The API server takes no
-// objects that are larger.
-const maxReview = 4 << 20
+// maxReview bounds an admission review, in bytes. The API server keeps no
+// object that is larger than 1.5 MiB, and pods of databases have some 20 KiB.
+const maxReview = 2 << 20
 
 // Lookup finds a DatabaseCluster in memory. The webhook must answer fast and
 // while the API server is busy, so it asks nobody.
@@ -51,6 +52,10 @@ type WebhookOptions struct {
 type Webhook struct {
 	opts    WebhookOptions
 	results *prometheus.CounterVec
+	refused *prometheus.CounterVec
+	budget  *budget
+	quiet   *door.Quiet
+	lines   flowcontrol.RateLimiter
 }
 
 // Results of an injection, as the metric rollcall_injections_total counts them.
@@ -82,35 +87,17 @@ func NewWebhook(opts WebhookOptions) (*Webhook, error) {
 	for _, result := range []string{resultInjected, resultUnchanged, resultRefused, resultInvalid} {
 		results.WithLabelValues(result)
 	}
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rollcall_webhook_refused_total",
+		Help: "Reviews that the webhook let through without a look at the pod, by why.",
+	}, []string{"reason"})
+	for _, reason := range []string{refusedSize, refusedShape, refusedBusy, refusedSlow} {
+		refused.WithLabelValues(reason)
+	}
 	if opts.Registerer != nil {
-		opts.Registerer.MustRegister(results)
+		opts.Registerer.MustRegister(results, refused)
 	}
-	return &Webhook{opts: opts, results: results}, nil
-}
-
-// ServeHTTP implements http.Handler.
-func (h *Webhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		http.Error(w, "only POST is answered here", http.StatusMethodNotAllowed)
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReview))
-	if err != nil {
-		h.results.WithLabelValues(resultInvalid).Inc()
-		http.Error(w, "the request could not be read: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(body, &review); err != nil || review.Request == nil {
-		h.results.WithLabelValues(resultInvalid).Inc()
-		http.Error(w, "the body is not an AdmissionReview of admission.k8s.io/v1", http.StatusBadRequest)
-		return
-	}
-	answer := admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: h.Admit(review.Request)}
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(answer); err != nil {
-		h.opts.Logger.Warn("an admission review could not be answered", "err", err)
-	}
+	return &Webhook{opts: opts, results: results, refused: refused, budget: newBudget(), quiet: door.NewQuiet(), lines: flowcontrol.NewTokenBucketRateLimiter(1, 60)}, nil
 }
 
 // Admit answers one request. The answer always allows it.
@@ -121,7 +108,7 @@ func (h *Webhook) Admit(request *admissionv1.AdmissionRequest) *admissionv1.Admi
 	if err != nil {
 		response.Patch, response.PatchType = nil, nil
 		response.Warnings = append(response.Warnings, "rollcall: no agent was added: "+err.Error())
-		h.opts.Logger.Error("a pod could not be looked at", "namespace", request.Namespace, "pod", request.Name, "err", err)
+		h.log(slog.LevelError, "a pod could not be looked at", request.Namespace, request.Name, err.Error())
 	}
 	return response
 }
@@ -134,6 +121,8 @@ func (h *Webhook) admit(request *admissionv1.AdmissionRequest, response *admissi
 	if err := json.Unmarshal(request.Object.Raw, &pod); err != nil {
 		return resultInvalid, fmt.Errorf("the object is not a pod: %w", err)
 	}
+	// Not ours to change, and not to be compared at length.
+	pod.ManagedFields, pod.Status = nil, corev1.PodStatus{}
 	name := pod.Labels[v1alpha1.LabelCluster]
 	if name == "" {
 		return resultUnchanged, nil
@@ -155,13 +144,13 @@ func (h *Webhook) admit(request *admissionv1.AdmissionRequest, response *admissi
 		// The database comes first: its pod starts without an agent, and says why.
 		result = resultRefused
 		response.Warnings = append(response.Warnings, "rollcall: no agent was added: "+refusal.Error())
-		h.opts.Logger.Warn("a pod starts without an agent", "namespace", request.Namespace, "pod", pod.Name, "reason", refusal)
+		h.log(slog.LevelWarn, "a pod starts without an agent", request.Namespace, pod.Name, refusal.Error())
 		injected = pod.DeepCopy()
 		texts = append(texts, "no agent: "+refusal.Error())
 	}
 	for _, warning := range warnings {
 		response.Warnings = append(response.Warnings, "rollcall: "+string(warning))
-		h.opts.Logger.Warn("a pod was let in with a reservation", "namespace", request.Namespace, "pod", pod.Name, "reason", string(warning))
+		h.log(slog.LevelWarn, "a pod was let in with a reservation", request.Namespace, pod.Name, string(warning))
 		texts = append(texts, string(warning))
 	}
 	if len(texts) > 0 {
@@ -180,6 +169,23 @@ func (h *Webhook) admit(request *admissionv1.AdmissionRequest, response *admissi
 	}
 	response.Patch, response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
 	return result, nil
+}
+
+// log tells of a pod, 60 at once and one a second: whoever reaches the port can make
+// pods up. What is not told here the pod's annotation has.
+func (h *Webhook) log(level slog.Level, what, namespace, pod, reason string) {
+	if h.lines.TryAccept() {
+		h.opts.Logger.Log(context.Background(), level, what, "namespace", clip(namespace), "pod", clip(pod), "reason", clip(reason))
+	}
+}
+
+// clip bounds what a log has of others' words.
+func clip(text string) string {
+	const most = 512
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
 }
 
 // options are those for one pod, by what is known of its DatabaseCluster.

@@ -136,7 +136,7 @@ rollcall_injections_total{result="injected"} 1
 rollcall_injections_total{result="invalid"} 0
 rollcall_injections_total{result="refused"} 0
 rollcall_injections_total{result="unchanged"} 1
-`)))
+`), "rollcall_injections_total"))
 }
 
 func TestWebhookClosesGuard(t *testing.T) {
@@ -290,7 +290,7 @@ func TestWebhookRefusesGarbage(t *testing.T) {
 		"get":        {http.MethodGet, "", http.StatusMethodNotAllowed},
 		"empty":      {http.MethodPost, "", http.StatusBadRequest},
 		"no request": {http.MethodPost, "{}", http.StatusBadRequest},
-		"huge":       {http.MethodPost, strings.Repeat(" ", maxReview+1), http.StatusBadRequest},
+		"huge":       {http.MethodPost, strings.Repeat(" ", maxReview+1), http.StatusRequestEntityTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()

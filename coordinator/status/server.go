@@ -19,6 +19,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/rollcall-dev/rollcall/agent/door"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -45,12 +46,12 @@ func NewServer(board *Board, creds credentials.TransportCredentials, more ...grp
 		// Requests are names; nobody has a reason to send more.
 		grpc.MaxRecvMsgSize(64 << 10),
 		grpc.MaxHeaderListSize(64 << 10), // a token is the largest of them
-		grpc.MaxConcurrentStreams(256),
+		grpc.MaxConcurrentStreams(32),    // of one connection, and each command has its own
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 	}
 	if creds != nil {
-		options = append(options, grpc.Creds(creds))
+		options = append(options, grpc.Creds(keeping{creds}))
 	}
 	s := &Server{grpc: grpc.NewServer(append(options, more...)...), health: health.NewServer(), stopping: make(chan struct{})}
 	rollcallv1.RegisterCoordinatorServiceServer(s.grpc, &service{board: board, stopping: s.stopping})
@@ -58,6 +59,23 @@ func NewServer(board *Board, creds credentials.TransportCredentials, more ...grp
 	s.health.SetServingStatus(rollcallv1.CoordinatorService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	reflection.Register(s.grpc)
 	return s
+}
+
+// keeping tells the listener's door who has shown a certificate.
+type keeping struct {
+	credentials.TransportCredentials
+}
+
+func (k keeping) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secure, info, err := k.TransportCredentials.ServerHandshake(conn)
+	if who, ok := info.(credentials.TLSInfo); ok && err == nil && len(who.State.PeerCertificates) > 0 {
+		door.KeepConn(conn)
+	}
+	return secure, info, err
+}
+
+func (k keeping) Clone() credentials.TransportCredentials {
+	return keeping{k.TransportCredentials.Clone()}
 }
 
 // stopTimeout bounds how long calls may go on when the server stops.

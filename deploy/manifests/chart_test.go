@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -69,6 +70,33 @@ func TestGossipNetworks(t *testing.T) {
 	text, err = helm(t, "templates/deployment.yaml", "--set", "agent.gossipCIDRs={pods}")
 	require.Error(t, err)
 	require.Contains(t, string(text), "/agent/gossipCIDRs/0")
+}
+
+// TestWebhookClientCA: the authorities are mounted and named, and who changes them has
+// the coordinators start anew.
+func TestWebhookClientCA(t *testing.T) {
+	deployment := func(args ...string) (d appsv1.Deployment) {
+		text, err := helm(t, "templates/deployment.yaml", args...)
+		require.NoError(t, err, string(text))
+		require.NoError(t, yaml.UnmarshalStrict(text, &d))
+		return d
+	}
+	require.Empty(t, deployment().Spec.Template.Spec.Volumes)
+	const ca = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
+	d := deployment("--set-string", "webhook.clientCA="+ca)
+	container := d.Spec.Template.Spec.Containers[0]
+	require.Contains(t, container.Args, "--webhook-client-ca="+container.VolumeMounts[0].MountPath+"/ca.crt")
+	require.Equal(t, container.VolumeMounts[0].Name, d.Spec.Template.Spec.Volumes[0].Name)
+	require.NotEqual(t, d.Spec.Template.Annotations, deployment("--set-string", "webhook.clientCA="+ca+ca).Spec.Template.Annotations)
+
+	text, err := helm(t, "templates/webhook.yaml", "--set", "webhook.enabled=false", "--set-string", "webhook.clientCA="+ca)
+	require.NoError(t, err, string(text))
+	var object corev1.ConfigMap
+	require.NoError(t, yaml.UnmarshalStrict(text, &object))
+	require.Equal(t, d.Spec.Template.Spec.Volumes[0].ConfigMap.Name, object.Name)
+	require.Equal(t, ca, object.Data["ca.crt"])
+	_, err = helm(t, "templates/deployment.yaml", "--set-string", "webhook.clientCA=a")
+	require.Error(t, err)
 }
 
 // Labels and annotations that the chart sets may be given anew, but no key is

@@ -83,6 +83,15 @@ func TestNetworkPolicyTakesPeers(t *testing.T) {
 	require.Equal(t, tcp(intstr.FromInt32(16443)), all[0].Spec.Egress[1].Ports)
 }
 
+// TestNetworkPolicyOfTheWebhook: from anywhere, unless it is said from where.
+func TestNetworkPolicyOfTheWebhook(t *testing.T) {
+	p := policies(t, "--set-json", `networkPolicy.webhookFrom=[{"ipBlock":{"cidr":"10.0.0.0/24"}}]`)[0]
+	require.Equal(t, []networkingv1.NetworkPolicyIngressRule{
+		{Ports: tcp(intstr.FromString("webhook")), From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/24"}}}},
+		{Ports: tcp(intstr.FromString("http"))},
+	}, p.Spec.Ingress)
+}
+
 // TestNetworkPolicyReachesTheCollector: its port, or that which gRPC takes.
 func TestNetworkPolicyReachesTheCollector(t *testing.T) {
 	for url, port := range map[string]int32{

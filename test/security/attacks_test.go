@@ -186,6 +186,7 @@ func TestSilentCallersDoNotShutOutOthers(t *testing.T) {
 	v.eventually("it is counted", func() bool {
 		return number(t, v.metric(0, `rollcall_agent_callers_refused_total{reason="certificate"}`)) > 0
 	})
+	require.GreaterOrEqual(t, number(t, v.metric(0, `rollcall_connections_refused_total{listener="grpc",reason="peer"}`)), 190.0)
 }
 
 func follow(t *testing.T, v *victim, l net.Listener) *agents.Agents {

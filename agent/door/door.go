@@ -1,0 +1,222 @@
+package door
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Why a connection was ended, in the label reason.
+const (
+	reasonAll   = "all"   // the strangers' room is full
+	reasonPeer  = "peer"  // the room of one address is full
+	reasonKnown = "known" // the room of the known is full
+)
+
+// Limits of one listener.
+type Limits struct {
+	// Strangers are connections at a time of those who are not known, and of one
+	// address PerPeer of them.
+	Strangers, PerPeer int
+	// Known are connections at a time of those who are known.
+	Known int
+	// Local: who comes from the pod itself is known.
+	Local bool
+}
+
+// Doors are all listeners of a program.
+type Doors struct {
+	refused *prometheus.CounterVec
+	logger  *slog.Logger
+}
+
+// New makes the doors of a program. The counter has the labels listener and reason.
+func New(refused *prometheus.CounterVec, logger *slog.Logger) *Doors {
+	return &Doors{refused: refused, logger: logger}
+}
+
+// Limit bounds a listener.
+func (d *Doors) Limit(name string, inner net.Listener, limits Limits) net.Listener {
+	for _, reason := range []string{reasonAll, reasonPeer, reasonKnown} {
+		d.refused.WithLabelValues(name, reason)
+	}
+	return &listener{Listener: inner, name: name, limits: limits, doors: d, quiet: NewQuiet(), conns: map[*conn]bool{}}
+}
+
+type listener struct {
+	net.Listener
+	name   string
+	limits Limits
+	doors  *Doors
+	quiet  *Quiet
+
+	clock atomic.Int64 // counts reads
+	mu    sync.Mutex
+	conns map[*conn]bool
+}
+
+// conn is one of a listener's. Its peer and whether it is known are the listener's.
+type conn struct {
+	net.Conn
+	listener *listener
+	peer     netip.Prefix
+	known    bool
+	heard    atomic.Int64 // when it was last read from, by the listener's clock
+}
+
+// Accept waits for nobody but the next one.
+func (l *listener) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	peer := peerOf(raw.RemoteAddr())
+	c := &conn{Conn: raw, listener: l, peer: peer, known: l.limits.Local && peer.Addr().IsLoopback()}
+	c.heard.Store(l.clock.Add(1))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.admit(c)
+	return c, nil
+}
+
+// admit makes room for c, and takes it in.
+func (l *listener) admit(c *conn) {
+	held, ofPeer := 0, 0
+	for other := range l.conns {
+		if other.known != c.known {
+			continue
+		}
+		held++
+		if other.peer == c.peer {
+			ofPeer++
+		}
+	}
+	switch {
+	case c.known && held >= l.limits.Known:
+		l.end(l.silent(func(o *conn) bool { return o.known }), reasonKnown)
+	case !c.known && ofPeer >= l.limits.PerPeer:
+		l.end(l.silent(func(o *conn) bool { return !o.known && o.peer == c.peer }), reasonPeer)
+	case !c.known && held >= l.limits.Strangers:
+		most := l.most()
+		l.end(l.silent(func(o *conn) bool { return !o.known && o.peer == most }), reasonAll)
+	}
+	l.conns[c] = true
+}
+
+// silent is who has been silent for longest.
+func (l *listener) silent(among func(*conn) bool) (found *conn) {
+	for c := range l.conns {
+		if among(c) && (found == nil || c.heard.Load() < found.heard.Load()) {
+			found = c
+		}
+	}
+	return found
+}
+
+// most is the stranger with most connections; among equals, the one whose
+// connection has been silent for longest.
+func (l *listener) most() netip.Prefix {
+	counts := map[netip.Prefix]int{}
+	most := 0
+	for c := range l.conns {
+		if !c.known {
+			counts[c.peer]++
+			most = max(most, counts[c.peer])
+		}
+	}
+	return l.silent(func(c *conn) bool { return !c.known && counts[c.peer] == most }).peer
+}
+
+func (l *listener) end(c *conn, reason string) {
+	delete(l.conns, c)
+	l.doors.refused.WithLabelValues(l.name, reason).Inc()
+	// Not in the way of the next one: to close is to wait for a write that is under way.
+	go func() { _ = c.Conn.Close() }()
+	if l.quiet.Due(reason) {
+		l.doors.logger.Warn("connections are ended to make room for others; further ones of the next minute are only counted",
+			"listener", l.name, "reason", reason, "from", c.RemoteAddr().String())
+	}
+}
+
+// Read notes that the peer has said something.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard.Store(c.listener.clock.Add(1))
+	}
+	return n, err
+}
+
+// Close gives the room back.
+func (c *conn) Close() error {
+	c.listener.mu.Lock()
+	delete(c.listener.conns, c)
+	c.listener.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// keep makes a connection one of the known.
+func (c *conn) keep() {
+	l := c.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.known || !l.conns[c] {
+		return
+	}
+	delete(l.conns, c)
+	c.known = true
+	l.admit(c)
+}
+
+// KeepConn makes a connection, or that below TLS, one of the known: who it is was verified.
+func KeepConn(c net.Conn) {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	if own, ok := c.(*conn); ok {
+		own.keep()
+	}
+}
+
+type connKey struct{}
+
+// ConnContext is for http.Server, so that Keep finds the connection of a request.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// Keep is KeepConn for the connection of a request.
+func Keep(ctx context.Context) {
+	if c, ok := ctx.Value(connKey{}).(net.Conn); ok {
+		KeepConn(c)
+	}
+}
+
+// Peer is whom an address counts as: itself, or of IPv6 its network of 64 bits, of
+// which one machine mostly has all.
+func Peer(address netip.Addr) netip.Prefix {
+	address = address.Unmap().WithZone("")
+	bits := address.BitLen()
+	if address.Is6() && !address.IsLoopback() {
+		bits = 64
+	}
+	prefix, _ := address.Prefix(bits)
+	return prefix
+}
+
+func peerOf(address net.Addr) netip.Prefix {
+	if address == nil {
+		return netip.Prefix{}
+	}
+	where, err := netip.ParseAddrPort(address.String())
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return Peer(where.Addr())
+}

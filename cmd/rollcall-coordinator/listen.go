@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
+)
+
+// Who comes to each listener, and how often at most while all is well.
+var (
+	// The API servers, which keep a connection each, and send many reviews over it.
+	webhookLimits = door.Limits{Strangers: 64, PerPeer: 16, Known: 64}
+	// The kubelet of the node, one connection for each look; a Prometheus or two,
+	// which keep theirs; a person who forwards the port.
+	httpLimits = door.Limits{Strangers: 64, PerPeer: 16, Known: 16}
+	// People come by port-forward, from the pod itself. Strangers here are those who
+	// dial (networkPolicy.grpcFrom), until they have shown a certificate.
+	grpcLimits = door.Limits{Strangers: 16, PerPeer: 8, Known: 256, Local: true}
+	// A browser has half a dozen.
+	pageLimits = door.Limits{Strangers: 16, PerPeer: 8, Known: 64, Local: true}
+)
+
+// listeners are opened before anything else, so that an address in use is
+// known at once.
+type listeners struct{ grpc, http, webhook, page net.Listener }
+
+func listen(ctx context.Context, o options, doors *door.Doors) (l listeners, err error) {
+	open := func(name, addr string, limits door.Limits) (listener net.Listener) {
+		if err != nil {
+			return nil
+		}
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", addr); err != nil {
+			return nil
+		}
+		return doors.Limit(name, listener, limits)
+	}
+	l = listeners{
+		grpc:    open("grpc", o.grpcAddr, grpcLimits),
+		http:    open("http", o.httpAddr, httpLimits),
+		webhook: open("webhook", o.webhook, webhookLimits),
+	}
+	if o.pageAddr != "" {
+		l.page = open("page", o.pageAddr, pageLimits)
+	}
+	return l, err
+}
+
+// webhookCallers are the authorities of --webhook-client-ca; nil without it.
+func (o options) webhookCallers() (*x509.CertPool, error) {
+	if o.webhookCA == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(o.webhookCA)
+	if err != nil {
+		return nil, fmt.Errorf("--webhook-client-ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("--webhook-client-ca: there is no certificate in the file")
+	}
+	return pool, nil
+}
+
+// webhookTLS has the webhook demand a certificate of these authorities. Without
+// them it demands none, as an API server shows one only when it is told to.
+func webhookTLS(conf *tls.Config, callers *x509.CertPool) *tls.Config {
+	if callers == nil {
+		return conf
+	}
+	serve := conf.GetConfigForClient
+	conf.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		own, err := serve(hello)
+		if err != nil {
+			return nil, err
+		}
+		own.ClientAuth, own.ClientCAs = tls.RequireAndVerifyClientCert, callers
+		return own, nil
+	}
+	return conf
+}
