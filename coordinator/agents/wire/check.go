@@ -60,11 +60,19 @@ func Check(data []byte, into proto.Message) *Refusal {
 	return refusal
 }
 
+// Fits is the part of Check that needs no bytes.
+func Fits(bytes int, into proto.Message) *Refusal {
+	if most := boundsOf(into).bytes; bytes > most {
+		return refuse(Size, "%d bytes, where at most %d are taken", bytes, most)
+	}
+	return nil
+}
+
 // weigh is what decoding allocates at most.
 func weigh(data []byte, into proto.Message) (cost int, refusal *Refusal) {
 	limits := boundsOf(into)
-	if len(data) > limits.bytes {
-		return 0, refuse(Size, "%d bytes, where at most %d are taken", len(data), limits.bytes)
+	if refusal := Fits(len(data), into); refusal != nil {
+		return 0, refusal
 	}
 	s := shapeOf(into.ProtoReflect().Descriptor())
 	c := check{limits: limits, counts: map[*field]int{}, cost: s.size}
@@ -153,12 +161,12 @@ func (c *check) field(f *field, value []byte) *Refusal {
 	return c.message(f.inner, value)
 }
 
-// allocated is what the runtime takes for so many bytes: its steps are of at most an eighth.
+// allocated is what the runtime takes for so many bytes at most: its steps are of at most a quarter, the first one of 16.
 func allocated(n int) int {
 	if n == 0 {
 		return 0
 	}
-	return n + n/8 + 8
+	return n + n/4 + 16
 }
 
 var shapes sync.Map // protoreflect.FullName -> *shape

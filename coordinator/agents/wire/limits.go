@@ -30,7 +30,7 @@ const (
 
 // inflation is how many bytes of memory a byte on the wire may become; messages of up to slack
 // bytes of memory are not looked at for it. The shortest honest member of a group, with
-// names of two letters, becomes 12 times as long; an empty one 80 times.
+// names of two letters, becomes 16 times as long; an empty one 100 times.
 const (
 	inflation = 32
 	slack     = 64 << 10
