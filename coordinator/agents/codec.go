@@ -3,6 +3,7 @@ package agents
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"google.golang.org/grpc/encoding"
 	grpcproto "google.golang.org/grpc/encoding/proto"
@@ -65,4 +66,19 @@ func streamOf(message any) string {
 		return rosters
 	}
 	return answers
+}
+
+// compressed refuses what is: of a few bytes it would make megabytes, and no agent sends it. gRPC would take it, as the
+// exporter of traces has registered gzip, and nothing else is linked in.
+type compressed struct {
+	agents *Agents
+	from   *agent
+}
+
+func (compressed) Type() string { return "gzip" }
+
+func (c compressed) Do(io.Reader) ([]byte, error) {
+	refusal := &wire.Refusal{Reason: wire.Malformed, Text: "it is compressed"}
+	c.agents.refuse(c.from, connection, refusal)
+	return nil, refusal
 }

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/experimental"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -109,8 +108,8 @@ func (a *Agents) open(g *agent) (rollcallv1.AgentServiceClient, io.Closer, error
 			}
 			return m.wrap(conn), nil
 		}),
-		// Nothing compressed: it would be counted as what it came as.
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage), grpc.ForceCodecV2(a.codec(g, m)), experimental.AcceptCompressors()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage), grpc.ForceCodecV2(a.codec(g, m))),
+		grpc.WithDecompressor(compressed{a, g}), //nolint:staticcheck // what takes its place cannot refuse what others have registered
 		// Windows that do not grow; words of an error are all that comes in headers.
 		grpc.WithStaticStreamWindowSize(unsettled),
 		grpc.WithStaticConnWindowSize(unsettled),

@@ -180,12 +180,10 @@ func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ct
 			return
 		}
 		problem := cutOff(err.Error())
-		refused := a.refusal(g, what)
-		if refused == "" && strings.Contains(problem, "received message larger than max") {
-			refusal := &wire.Refusal{Reason: wire.Size, Text: problem}
-			a.refuse(g, what, refusal)
-			refused = refusal.Error()
+		if strings.Contains(problem, "received message larger than max") { // which gRPC has not even read
+			a.refuse(g, what, &wire.Refusal{Reason: wire.Size, Text: problem})
 		}
+		refused := a.refusal(g, what)
 		if refused != "" { // which was logged
 			problem, pause = refused, afterRefusal*a.opts.BackoffMax
 		}
