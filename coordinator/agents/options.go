@@ -39,9 +39,9 @@ type Options struct {
 	CallTimeout time.Duration
 	// MaxMessage bounds one message, in bytes. Default: wire.MaxReport, the largest that is taken.
 	MaxMessage int
-	// MaxHeld is how many bytes of memory what all agents say may take, see Agents.mayHold. Default: 48 MiB, which are
-	// the own shards of 400 members of databases with 100,000 shards in all; twice as much is three eighths of what the
-	// chart gives a coordinator.
+	// MaxHeld is how many bytes of memory what all agents say may take, see Agents.mayHold. Default: 32 MiB, which are
+	// 40,000 shards of two copies, whoever of their members tells of them. The pass before, its snapshot and what is made of that
+	// take as much again each, and all together are half of what the chart gives a coordinator.
 	MaxHeld int
 	// Dial replaces the network in tests.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -72,7 +72,7 @@ func (o *Options) validate() error {
 	setDefault(&o.BackoffMax, 5*time.Second)
 	setDefault(&o.CallTimeout, 10*time.Second)
 	setDefault(&o.MaxMessage, wire.MaxReport)
-	setDefault(&o.MaxHeld, 48<<20)
+	setDefault(&o.MaxHeld, 32<<20)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
