@@ -3,6 +3,7 @@ package coordinator
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -54,6 +56,38 @@ func TestReplayedReportHoldsTheRollout(t *testing.T) {
 
 		db.between(nil)
 		db.requireDone(5*time.Minute, "v2")
+	})
+}
+
+// What one agent sends is more than there can be: its pod does not go, explain says why, and another database rolls on.
+func TestRefusedReportHoldsItsPod(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		db, other := w.add("search", 3), w.add("orders", 3)
+		p := w.start()
+		defer p.end()
+		time.Sleep(20 * time.Second)
+		db.between(func(pod string, r *rollcallv1.Report) *rollcallv1.Report {
+			if pod == "search-2" {
+				r = proto.CloneOf(r)
+				r.Roles = make([]string, 1000)
+			}
+			return r
+		})
+		time.Sleep(2 * time.Minute)
+		db.roll("v2")
+		other.roll("v2")
+		other.requireDone(10*time.Minute, "v2")
+		require.True(t, db.heldBy("search-2", policy.NoReport), "%+v", db.status().Holds)
+		newest, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
+		require.True(t, ok)
+		e, err := status.Explain(newest, "search-2")
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(e.Facts, func(f status.Fact) bool {
+			return f.Name == "agent" && strings.Contains(f.Value, "more than 256 of rollcall.v1.Report.roles")
+		}), "%+v", e.Facts)
+
+		db.between(nil)
+		db.requireDone(15*time.Minute, "v2")
 	})
 }
 

@@ -187,6 +187,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
 		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
 		Guard: s.guarded(), Waiting: outcome.Waits, Settings: outcome.Settings,
+		Refused: s.basis.Agents().Refused,
 	}
 	switch better := s.progress.note(now, decision); {
 	case better && decision.Phase == policy.ClusterStalled:

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
 	"github.com/rollcall-dev/rollcall/agent/term"
 	"github.com/rollcall-dev/rollcall/agent/trust"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -27,6 +30,12 @@ type Agents struct {
 	mu       sync.Mutex
 	ctx      context.Context // of Run; nil before it
 	clusters map[Key]*cluster
+	// held is what the ledgers of all clusters say.
+	held int
+
+	refused *prometheus.CounterVec
+	// large are turns for messages that take much memory before they are whole, decoding one for those that are.
+	large, decoding chan struct{}
 }
 
 type cluster struct {
@@ -36,6 +45,12 @@ type cluster struct {
 	agents map[string]*agent
 	// slots are for handshakes.
 	slots chan struct{}
+	// large is its turn for a large message, bytes limits what is read of its agents.
+	large chan struct{}
+	bytes *rate.Limiter
+
+	ledger ledger
+	shared
 	// nodes is the membership that was reported last.
 	nodes []*rollcallv1.MemberNode
 	// entries of the roster that came last, by the UIDs of their pods.
@@ -61,6 +76,9 @@ type agent struct {
 	roster ReceivedRoster
 	// problems by stream: why there is none; nil without any.
 	problems map[string]string
+	// refusals by stream: why what came last was not taken; told to people once.
+	refusals    map[string]string
+	refusalTold bool
 	// rosterFailed is when its roster stream failed last.
 	rosterFailed time.Time
 
@@ -74,13 +92,16 @@ func New(opts Options) (*Agents, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	a := &Agents{opts: opts, clusters: map[Key]*cluster{}}
+	a := &Agents{opts: opts, clusters: map[Key]*cluster{}, refused: newRefused(), large: make(chan struct{}, largeInAll), decoding: make(chan struct{}, 1)}
 	if opts.Registerer != nil {
 		if err := opts.Registerer.Register(newAges(a)); err != nil {
 			return nil, fmt.Errorf("register rollcall_report_age_seconds: %w", err)
 		}
 		if err := opts.Registerer.Register(newSkews(a)); err != nil {
 			return nil, fmt.Errorf("register rollcall_agent_clock_skew_seconds: %w", err)
+		}
+		if err := opts.Registerer.Register(a.refused); err != nil {
+			return nil, fmt.Errorf("register rollcall_agent_messages_refused_total: %w", err)
 		}
 	}
 	return a, nil
@@ -125,7 +146,11 @@ func (a *Agents) Follow(key Key, following Following) {
 	}
 	c := a.clusters[key]
 	if c == nil {
-		c = &cluster{key: key, agents: map[string]*agent{}, slots: make(chan struct{}, handshakes)}
+		c = &cluster{
+			key: key, agents: map[string]*agent{}, slots: make(chan struct{}, handshakes),
+			large: make(chan struct{}, largePerCluster), bytes: rate.NewLimiter(bytesPerSecond, bytesAtOnce),
+			ledger: ledger{refs: map[any]int{}}, shared: newShared(),
+		}
 		a.clusters[key] = c
 	}
 	if following.Reports && !c.following.Reports {
@@ -143,6 +168,7 @@ func (a *Agents) Follow(key Key, following Following) {
 	for uid, g := range c.agents {
 		if t, ok := want[uid]; !ok || t.IP != g.target.IP {
 			g.close()
+			a.drop(g)
 			delete(c.agents, uid)
 		} else {
 			g.zone = t.Zone
@@ -171,6 +197,7 @@ func (a *Agents) forget(key Key) {
 	for _, g := range c.agents {
 		g.close()
 	}
+	a.held -= c.ledger.bytes
 	delete(a.clusters, key)
 }
 
@@ -200,6 +227,12 @@ func (a *Agents) State(key Key) State {
 		}
 		if g.roster.Roster != nil {
 			s.Rosters = append(s.Rosters, g.roster)
+		}
+		if refused := g.refusedText(); refused != "" {
+			if s.Refused == nil {
+				s.Refused = map[string]string{}
+			}
+			s.Refused[uid] = refused
 		}
 		for _, problem := range g.problems {
 			// The report stream's, if both have one.
@@ -253,6 +286,7 @@ func (a *Agents) hold(c *cluster) {
 			delete(g.problems, reports)
 		}
 		if !c.following.Reports {
+			a.release(c, g.received.Report)
 			g.received = Received{}
 		}
 		if g.stopReports == nil && c.following.Reports {
@@ -262,6 +296,7 @@ func (a *Agents) hold(c *cluster) {
 		}
 		if g.stopRoster != nil && !speaks[uid] {
 			g.stopRoster()
+			a.release(c, g.roster.Roster)
 			g.stopRoster, g.roster = nil, ReceivedRoster{}
 			delete(g.problems, rosters)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -152,13 +153,20 @@ func (f *fakeAgent) Restore(_ context.Context, r *rollcallv1.RestoreRequest) (*r
 	return f.restore(r)
 }
 
+// pipe is where an agent listens.
+type pipe interface {
+	net.Listener
+	DialContext(ctx context.Context) (net.Conn, error)
+}
+
 // network is where fake agents listen, by address.
 type network struct {
 	t         *testing.T
 	authority *authority
 
 	mu        sync.Mutex
-	listeners map[string]*bufconn.Listener
+	listeners map[string]pipe
+	stalls    int // after so many bytes connections of those served from now on say no more
 }
 
 func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
@@ -173,9 +181,12 @@ func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
 
 // serve puts an agent at an address, in place of the one that was there. The
 // certificate is for one database cluster.
-func (n *network) serve(ip string, cluster Key, f *fakeAgent) (stop func()) {
-	listener := bufconn.Listen(1 << 16)
-	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
+func (n *network) serve(ip string, cluster Key, f rollcallv1.AgentServiceServer) (stop func()) {
+	var listener pipe = bufconn.Listen(1 << 16)
+	if n.stalls > 0 {
+		listener = stalling{listener, n.stalls}
+	}
+	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{encoding.GetCodecV2("proto")}), grpc.Creds(credentials.NewTLS(&tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{n.authority.issue(n.t, config.ServerName(cluster.Namespace, cluster.Name))},
 		ClientAuth:   tls.RequireAndVerifyClientCert,
@@ -244,7 +255,7 @@ type harness struct {
 
 func start(t *testing.T, change func(*Options)) *harness {
 	t.Helper()
-	h := &harness{network: &network{t: t, authority: newAuthority(t), listeners: map[string]*bufconn.Listener{}}}
+	h := &harness{network: &network{t: t, authority: newAuthority(t), listeners: map[string]pipe{}}}
 	client := h.authority.issue(t, "coordinator")
 	opts := Options{
 		TLS: func() (*tls.Config, error) {

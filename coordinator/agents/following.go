@@ -61,6 +61,8 @@ type State struct {
 	Rosters []ReceivedRoster
 	// Problems by pod UID: why there is no stream where there should be one.
 	Problems map[string]string
+	// Refused by pod UID: why what the agent sent last was not taken.
+	Refused map[string]string
 	// Skews by pod UID: by how much the wall clock of the agent's node is ahead of ours,
 	// or behind, in whole seconds, where that is worth telling.
 	Skews map[string]time.Duration

@@ -21,6 +21,9 @@ import (
 // each of 10,000 connections would be more than all else together.
 const bufferBytes = 2 << 10
 
+// maxHeaders bounds the headers of an answer, in bytes; errors of agents are some hundred.
+const maxHeaders = 16 << 10
+
 const (
 	// connectTimeout is how long an agent's address, and then its handshake, may take.
 	connectTimeout = 3 * time.Second
@@ -34,6 +37,7 @@ type line struct {
 	client rollcallv1.AgentServiceClient
 	conn   io.Closer
 	users  int
+	meter  *meter // nil where gRPC is replaced
 }
 
 // borrow answers a client for an agent, until done is called.
@@ -50,7 +54,7 @@ func (a *Agents) borrowLocked(g *agent) (client rollcallv1.AgentServiceClient, d
 		if a.opts.Connect != nil {
 			l.client, l.conn, err = a.opts.Connect(g.cluster.key, g.target)
 		} else {
-			l.client, l.conn, err = a.open(g.cluster, g.target)
+			l.client, l.conn, err = a.open(g)
 		}
 		if err != nil {
 			l.client, l.conn = nil, nil
@@ -78,11 +82,14 @@ func (l *line) close() {
 		// An error here is that of a connection that was already closed.
 		_ = l.conn.Close()
 	}
-	l.client, l.conn = nil, nil
+	l.client, l.conn, l.meter = nil, nil, nil
 }
 
-// open makes a gRPC client.
-func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.Closer, error) {
+// open makes a gRPC client. mu is held.
+func (a *Agents) open(g *agent) (rollcallv1.AgentServiceClient, io.Closer, error) {
+	c, t := g.cluster, g.target
+	m := &meter{agents: a, from: g}
+	g.line.meter = m
 	name := config.ServerName(c.key.Namespace, c.key.Name)
 	var security credentials.TransportCredentials = insecure.NewCredentials()
 	if !a.opts.Plaintext {
@@ -95,9 +102,18 @@ func (a *Agents) open(c *cluster, t Target) (rollcallv1.AgentServiceClient, io.C
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 			defer cancel()
-			return a.opts.Dial(ctx, address)
+			conn, err := a.opts.Dial(ctx, address)
+			if err != nil {
+				return nil, err
+			}
+			return m.wrap(conn), nil
 		}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(a.opts.MaxMessage), grpc.ForceCodecV2(a.codec(g, m))),
+		grpc.WithDecompressor(compressed{a, g}), //nolint:staticcheck // what takes its place cannot refuse what others have registered
+		// Windows that do not grow; words of an error are all that comes in headers.
+		grpc.WithStaticStreamWindowSize(unsettled),
+		grpc.WithStaticConnWindowSize(unsettled),
+		grpc.WithMaxHeaderListSize(maxHeaders),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithNoProxy(),
 		grpc.WithIdleTimeout(0),

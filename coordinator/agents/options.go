@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/agents/wire"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -36,8 +37,12 @@ type Options struct {
 	BackoffMin, BackoffMax time.Duration
 	// CallTimeout bounds a call whose context has no earlier deadline. Default: 10 s.
 	CallTimeout time.Duration
-	// MaxMessage bounds one message, in bytes. Default: 16 MiB.
+	// MaxMessage bounds one message, in bytes. Default: wire.MaxReport, the largest that is taken.
 	MaxMessage int
+	// MaxHeld is how many bytes of memory what all agents say may take, see Agents.mayHold. Default: 32 MiB, which are
+	// 40,000 shards of two copies, whoever of their members tells of them. The pass before, its snapshot and what is made of that
+	// take as much again each, and all together are half of what the chart gives a coordinator.
+	MaxHeld int
 	// Dial replaces the network in tests.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Connect replaces gRPC in tests. It dials nothing; the client's calls do.
@@ -45,7 +50,8 @@ type Options struct {
 	// Jitter answers a pause of at most twice the one given. Default: a random one
 	// from half of it on.
 	Jitter func(pause time.Duration) time.Duration
-	// Registerer takes rollcall_report_age_seconds and rollcall_agent_clock_skew_seconds; nil: no metrics.
+	// Registerer takes rollcall_report_age_seconds, rollcall_agent_clock_skew_seconds and
+	// rollcall_agent_messages_refused_total; nil: no metrics.
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
@@ -65,7 +71,8 @@ func (o *Options) validate() error {
 	setDefault(&o.BackoffMin, 200*time.Millisecond)
 	setDefault(&o.BackoffMax, 5*time.Second)
 	setDefault(&o.CallTimeout, 10*time.Second)
-	setDefault(&o.MaxMessage, 16<<20)
+	setDefault(&o.MaxMessage, wire.MaxReport)
+	setDefault(&o.MaxHeld, 32<<20)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}

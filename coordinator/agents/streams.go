@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/rollcall-dev/rollcall/coordinator/agents/wire"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -37,7 +39,8 @@ func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool, ha
 		open := func(ctx context.Context) (grpc.ServerStreamingClient[rollcallv1.Report], error) {
 			return client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
 		}
-		return listen(ctx, a.opts.Silence, "report", open, func(report *rollcallv1.Report) error {
+		defer a.endedHere(ctx, g)
+		return listen(ctx, a.opts, "report", open, func(report *rollcallv1.Report) error {
 			at := a.dated(g, report, time.Now())
 			if err := a.take(ctx, g, Received{Report: report, At: at}, asked); err != nil {
 				return err
@@ -55,6 +58,7 @@ func (a *Agents) followRoster(ctx context.Context, g *agent) {
 		if ctx.Err() == nil {
 			// Another agent may be worth more.
 			a.mu.Lock()
+			a.release(g.cluster, g.roster.Roster)
 			g.rosterFailed, g.roster = time.Now(), ReceivedRoster{}
 			if a.clusters[g.cluster.key] == g.cluster {
 				a.hold(g.cluster)
@@ -74,7 +78,8 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 	open := func(ctx context.Context) (grpc.ServerStreamingClient[rollcallv1.Roster], error) {
 		return client.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
 	}
-	return listen(ctx, a.opts.Silence, "roster", open, func(roster *rollcallv1.Roster) error {
+	defer a.endedHere(ctx, g)
+	return listen(ctx, a.opts, "roster", open, func(roster *rollcallv1.Roster) error {
 		if err := a.isMeant(g, roster.GetIdentity()); err != nil {
 			return err
 		}
@@ -82,6 +87,13 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 		news := !sameRoster(g.roster.Roster, roster)
 		if ctx.Err() == nil {
 			g.cluster.shareEntries(roster)
+			former := g.roster.Roster
+			g.roster = ReceivedRoster{}
+			if refusal := a.replace(g.cluster, former, roster); refusal != nil {
+				a.refuseLocked(g, rosters, refusal)
+				a.mu.Unlock()
+				return refusal
+			}
 			g.roster = ReceivedRoster{Pod: g.target.Pod, UID: g.target.UID, Roster: roster, At: time.Now()}
 			g.rosterFailed = time.Time{}
 		}
@@ -96,7 +108,7 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 
 // listen takes the messages of a stream until it ends, or has brought none for as long as it
 // may be silent: the kernel of an agent that hangs still answers for it.
-func listen[Message any](ctx context.Context, silence time.Duration, what string,
+func listen[Message any](ctx context.Context, opts Options, what string,
 	open func(context.Context) (grpc.ServerStreamingClient[Message], error), take func(*Message) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,6 +116,7 @@ func listen[Message any](ctx context.Context, silence time.Duration, what string
 	if err != nil {
 		return err
 	}
+	silence, messages := opts.Silence, newMessages()
 	timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("no %s for %s", what, silence)) })
 	defer timer.Stop()
 	for {
@@ -117,7 +130,18 @@ func listen[Message any](ctx context.Context, silence time.Duration, what string
 		if err := take(message); err != nil {
 			return err
 		}
+		// Who says more than there is to say is not read on, and waits.
+		if opts.Connect == nil && messages.Wait(ctx) != nil {
+			return context.Cause(ctx)
+		}
 		timer.Reset(silence)
+	}
+}
+
+// endedHere is called when a stream has ended.
+func (a *Agents) endedHere(ctx context.Context, g *agent) {
+	if ctx.Err() != nil {
+		a.forgive(g)
 	}
 }
 
@@ -147,6 +171,7 @@ func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ct
 	for {
 		err := stream(ctx, func() {
 			pause = a.opts.BackoffMin
+			a.accepted(g, what)
 			if a.setProblem(ctx, g, what, "") {
 				log.Debug("agent answers")
 			}
@@ -154,8 +179,18 @@ func (a *Agents) keep(ctx context.Context, g *agent, what string, stream func(ct
 		if ctx.Err() != nil {
 			return
 		}
-		if a.setProblem(ctx, g, what, err.Error()) {
-			log.Info("agent does not answer", "error", err)
+		problem := cutOff(err.Error())
+		if strings.Contains(problem, "received message larger than max") { // which gRPC has not even read
+			a.refuse(g, what, &wire.Refusal{Reason: wire.Size, Text: problem})
+		}
+		refused := a.refusal(g, what)
+		if refused != "" { // which was logged
+			problem, pause = refused, afterRefusal*a.opts.BackoffMax
+		}
+		if a.setProblem(ctx, g, what, problem) {
+			if refused == "" {
+				log.Info("agent does not answer", "error", problem)
+			}
 			a.changed(g.cluster.key)
 		}
 		select {
@@ -203,8 +238,16 @@ func (a *Agents) take(ctx context.Context, g *agent, r Received, asked uint64) e
 		return err
 	}
 	a.mu.Lock()
-	if is := markOf(r.Report); ctx.Err() == nil && (g.heard.later(is, asked) || g.heard.mark == is && (g.received.Report == nil || r.At.After(g.received.At))) {
-		g.cluster.shareNodes(r.Report)
+	if is := markOf(r.Report); ctx.Err() == nil && g.cluster.agents[g.target.UID] == g && (g.heard.later(is, asked) || g.heard.mark == is && (g.received.Report == nil || r.At.After(g.received.At))) {
+		g.cluster.share(r.Report)
+		former := g.received.Report
+		g.received = Received{}
+		if refusal := a.replace(g.cluster, former, r.Report); refusal != nil {
+			a.refuseLocked(g, reports, refusal)
+			a.mu.Unlock()
+			a.changed(g.cluster.key)
+			return refusal
+		}
 		g.received = r
 		g.heard.advance(is)
 	}

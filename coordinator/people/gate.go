@@ -21,10 +21,10 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Questions to the API server: on average this many a second, and at once.
+// Questions to the API server about people who are known: on average this many a second, and at once.
 const (
-	rate  = 20
-	burst = 100
+	perSecond = 20
+	atOnce    = 100
 )
 
 // Header is the name of the metadata with the token, "Bearer " before it.
@@ -38,13 +38,16 @@ type Gate struct {
 	limit   flowcontrol.PassiveRateLimiter
 	now     func() time.Time
 	known   cache[digest, *person]
-	rights  cache[right, bool]
+	// vouched are tokens that the API server has known lately.
+	vouched   cache[digest, bool]
+	strangers strangers
+	rights    cache[right, bool]
 }
 
 // NewGate asks the API server with this client, and refuses about certificates, such as
 // (*pki.Keeper).Refuses. The gate limits itself; the client need not.
 func NewGate(client kubernetes.Interface, refuses func(shown []*x509.Certificate) error) *Gate {
-	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(rate, burst), now: time.Now}
+	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now}
 }
 
 // ServerOptions put the gate before all methods of a server whose TLS is

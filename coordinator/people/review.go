@@ -46,12 +46,15 @@ func (g *Gate) identify(ctx context.Context, token string) (digest, *person, err
 	}
 	// The token of an ordinary kubeconfig is made for the API server, which is
 	// what a review without audiences is about; then one made for us.
-	who, err := g.review(ctx, token, nil)
+	who, err := g.ask(ctx, key, token, nil)
 	if err == nil && who == nil {
-		who, err = g.review(ctx, token, []string{TokenAudience})
+		who, err = g.ask(ctx, key, token, []string{TokenAudience})
 	}
 	if err != nil {
 		return key, nil, err
+	}
+	if vouched, _ := g.vouched.get(key, g.now()); who != nil || vouched {
+		g.vouched.put(key, who != nil, g.now().Add(keepVouched), g.now())
 	}
 	g.known.put(key, who, g.until(who != nil), g.now())
 	return key, who, refuseNobody(who)
@@ -65,10 +68,20 @@ func refuseNobody(who *person) error {
 		"log in again, and see that `kubectl auth whoami` answers")
 }
 
-func (g *Gate) review(ctx context.Context, token string, audiences []string) (*person, error) {
-	if err := g.admit(); err != nil {
-		return nil, err
+// ask is review within the limit that the token has.
+func (g *Gate) ask(ctx context.Context, key digest, token string, audiences []string) (*person, error) {
+	if known, _ := g.vouched.get(key, g.now()); known {
+		if err := g.admit(); err != nil {
+			return nil, err
+		}
+	} else if !g.strangers.admit(ctx, g.now()) {
+		return nil, grpcstatus.Error(codes.ResourceExhausted, "more tokens that the coordinator does not know yet are shown than it asks the API server about: "+
+			"try again in some seconds")
 	}
+	return g.review(ctx, token, audiences)
+}
+
+func (g *Gate) review(ctx context.Context, token string, audiences []string) (*person, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewPatience)
 	defer cancel()
 	answer, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
@@ -124,7 +137,7 @@ func (g *Gate) admit() error {
 		return nil
 	}
 	return grpcstatus.Errorf(codes.ResourceExhausted, "more people ask than the coordinator asks the API server about (%d a second): try again in some seconds, "+
-		"or ask about one namespace", rate)
+		"or ask about one namespace", perSecond)
 }
 
 func (g *Gate) until(allowed bool) time.Time {

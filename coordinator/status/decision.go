@@ -47,6 +47,8 @@ type Decision struct {
 	// Waiting is, by pod, what an open claim waits for, in the words of whoever
 	// carries it out.
 	Waiting map[string]string
+	// Refused is, by pod UID, why what its agent sent last was not taken.
+	Refused map[string]string
 	// Settings of the whole database that could not be put back yet, with why.
 	Settings map[string]string
 }

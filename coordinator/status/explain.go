@@ -63,7 +63,7 @@ func Explain(d Decision, name string) (Explanation, error) {
 	default:
 		e.Verdict, e.Text = UpToDate, upToDateText(d, pod)
 	}
-	e.Facts = slices.Concat(podFacts(d, pod), reportFacts(pod), groupFacts(d, name), clusterFacts(d))
+	e.Facts = slices.Concat(podFacts(d, pod), reportFacts(pod), refusedFacts(d, pod), groupFacts(d, name), clusterFacts(d))
 	return e, nil
 }
 
@@ -272,6 +272,15 @@ func reportFacts(pod policy.Pod) []Fact {
 	}
 	if len(r.After) > 0 {
 		facts.add("after", r.AgeSeconds, "%s", strings.Join(r.After, ", "))
+	}
+	return facts
+}
+
+// refusedFacts says why an agent that speaks is not heard.
+func refusedFacts(d Decision, pod policy.Pod) []Fact {
+	var facts facts
+	if why := d.Refused[pod.UID]; why != "" {
+		facts.add("agent", timeless, "%s", why)
 	}
 	return facts
 }

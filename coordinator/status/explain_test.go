@@ -157,6 +157,11 @@ func TestExplainBadNews(t *testing.T) {
 	require.Equal(t, "Yellow, one copy is missing", factOf(t, e, "health").Value)
 	require.Equal(t, "search-2 sees another leader", factOf(t, e, "disagreement").Value)
 
+	d.Refused = map[string]string{podOf(&d.Snapshot, "search-1").UID: "its message is refused (hollow)"}
+	e, err = Explain(d, "search-1")
+	require.NoError(t, err)
+	require.Equal(t, "its message is refused (hollow)", factOf(t, e, "agent").Value)
+
 	e, err = Explain(d, "search-0")
 	require.NoError(t, err)
 	require.Equal(t, "by the agents of other pods, too old to decide on", factOf(t, e, "report").Value)

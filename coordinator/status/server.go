@@ -43,10 +43,13 @@ type Server struct {
 // answers whoever the options let through.
 func NewServer(board *Board, creds credentials.TransportCredentials, more ...grpc.ServerOption) *Server {
 	options := []grpc.ServerOption{
-		// Requests are names; nobody has a reason to send more.
-		grpc.MaxRecvMsgSize(64 << 10),
+		// Requests are names, of which Kubernetes bounds each to 253 bytes; nobody has a reason to send more. With
+		// these one connection holds 4 MiB at most, all windows full: they do not grow.
+		grpc.MaxRecvMsgSize(4 << 10),
 		grpc.MaxHeaderListSize(64 << 10), // a token is the largest of them
 		grpc.MaxConcurrentStreams(32),    // of one connection, and each command has its own
+		grpc.StaticStreamWindowSize(64 << 10),
+		grpc.StaticConnWindowSize(64 << 10),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 	}

@@ -49,7 +49,8 @@ func (b *Basis) Stands(is Input) bool {
 		is.GuardEnforcing != was.GuardEnforcing, is.Fleet != was.Fleet:
 		return false
 	}
-	return sameCluster(was.Kube.Cluster, is.Kube.Cluster) && b.objects == digest(is.Kube) && maps.Equal(was.Agents.Skews, is.Agents.Skews) && b.sameReports(is) && sameRosters(was, is)
+	return sameCluster(was.Kube.Cluster, is.Kube.Cluster) && b.objects == digest(is.Kube) && maps.Equal(was.Agents.Skews, is.Agents.Skews) &&
+		maps.Equal(was.Agents.Refused, is.Agents.Refused) && b.sameReports(is) && sameRosters(was, is)
 }
 
 func newBasis(in Input, contested bool, until time.Time) *Basis {

@@ -18,23 +18,24 @@ const root = "../.."
 
 // fuzzed are the packages that decode, each with its targets.
 var fuzzed = map[string][]string{
-	"agent":                {"FuzzState"},                                             // the state's files
-	"agent/config":         {"FuzzFiles"},                                             // what the coordinator's Secret holds
-	"agent/gossip":         {"FuzzDecode", "FuzzStream", "FuzzMessage"},               // headlines of others, and what carries them
-	"cmd/rollcall":         {"FuzzDecodeSnapshot"},                                    // documents that people pass
-	"cmd/rollcall/doctor":  {"FuzzManifest"},                                          // rendered charts
-	"coordinator/inject":   {"FuzzManifest", "FuzzReview"},                            // manifests, admission reviews
-	"coordinator/journal":  {"FuzzDecode"},                                            // saved journals
-	"coordinator/pki":      {"FuzzPEM"},                                               // certificates and keys in Secrets
-	"coordinator/policy":   {"FuzzDecode", "FuzzGarbage"},                             // snapshots
-	"coordinator/view":     {"FuzzJoin"},                                              // reports of agents
-	"engines":              {"FuzzDecodeUndo", "FuzzOneLine"},                         // undo notes, words of databases
-	"engines/foundationdb": {"FuzzDecodeStatus", "FuzzTexts"},                         // status json and fdbcli's texts
-	"engines/mysql":        {"FuzzState"},                                             // text values of rows, states of peers
-	"engines/mysql/gtid":   {"FuzzSet", "FuzzDomains"},                                // GTIDs
-	"engines/opensearch":   {"FuzzDecoders", "FuzzDecodeAllocation", "FuzzParseMark"}, // answers over HTTP
-	"engines/web":          {"FuzzBounded"},                                           // any answer over HTTP
-	"engines/solr":         {"FuzzDecodeClusterStatus", "FuzzDecodeAnswers"},          // answers over HTTP
+	"agent":                   {"FuzzState"},                                             // the state's files
+	"agent/config":            {"FuzzFiles"},                                             // what the coordinator's Secret holds
+	"agent/gossip":            {"FuzzDecode", "FuzzStream", "FuzzMessage"},               // headlines of others, and what carries them
+	"cmd/rollcall":            {"FuzzDecodeSnapshot"},                                    // documents that people pass
+	"cmd/rollcall/doctor":     {"FuzzManifest"},                                          // rendered charts
+	"coordinator/inject":      {"FuzzManifest", "FuzzReview"},                            // manifests, admission reviews
+	"coordinator/journal":     {"FuzzDecode"},                                            // saved journals
+	"coordinator/pki":         {"FuzzPEM"},                                               // certificates and keys in Secrets
+	"coordinator/policy":      {"FuzzDecode", "FuzzGarbage"},                             // snapshots
+	"coordinator/view":        {"FuzzJoin"},                                              // reports of agents
+	"engines":                 {"FuzzDecodeUndo", "FuzzOneLine"},                         // undo notes, words of databases
+	"engines/foundationdb":    {"FuzzDecodeStatus", "FuzzTexts"},                         // status json and fdbcli's texts
+	"engines/mysql":           {"FuzzState"},                                             // text values of rows, states of peers
+	"engines/mysql/gtid":      {"FuzzSet", "FuzzDomains"},                                // GTIDs
+	"engines/opensearch":      {"FuzzDecoders", "FuzzDecodeAllocation", "FuzzParseMark"}, // answers over HTTP
+	"engines/web":             {"FuzzBounded"},                                           // any answer over HTTP
+	"engines/solr":            {"FuzzDecodeClusterStatus", "FuzzDecodeAnswers"},          // answers over HTTP
+	"coordinator/agents/wire": {"FuzzDecode"},                                            // messages of agents
 }
 
 // inside are those that read only what Rollcall wrote itself, or that no program links.

@@ -1,0 +1,113 @@
+package agents
+
+import (
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents/wire"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// ledger is what is held of one cluster's agents, in bytes of memory. What several reports or rosters share counts once, and
+// for as long as one of them is there.
+type ledger struct {
+	refs  map[any]int
+	bytes int
+}
+
+// mayHold: MaxHeld of all clusters may be exceeded by those only that hold less than an equal share of it. So one that holds much
+// costs no other its reports, and all hold twice as much at most.
+func (a *Agents) mayHold(c *cluster) bool {
+	return a.held <= a.opts.MaxHeld || c.ledger.bytes <= a.opts.MaxHeld/len(a.clusters)
+}
+
+// replace holds a message in place of another one, either of which may be nil, and refuses it where that is too much: then
+// neither is held. mu is held.
+func (a *Agents) replace(c *cluster, former, next any) *wire.Refusal {
+	a.count(c, next, 1)
+	a.count(c, former, -1)
+	if a.mayHold(c) {
+		return nil
+	}
+	held := c.ledger.bytes
+	a.count(c, next, -1)
+	c.nodes, c.entries = nil, nil // they may be its
+	return &wire.Refusal{Reason: reasonMemory, Text: fmt.Sprintf("with it what the agents of this database say would take %d bytes of memory, "+
+		"which is more than its share of %d, and all together take what there is", held, a.opts.MaxHeld/len(a.clusters))}
+}
+
+// drop is for an agent that is not followed any more. mu is held.
+func (a *Agents) drop(g *agent) {
+	a.release(g.cluster, g.received.Report)
+	a.release(g.cluster, g.roster.Roster)
+	g.received, g.roster = Received{}, ReceivedRoster{}
+}
+
+// release is for a message that is not held any more. mu is held.
+func (a *Agents) release(c *cluster, message any) { a.count(c, message, -1) }
+
+func (a *Agents) count(c *cluster, message any, by int) {
+	if a.clusters[c.key] != c {
+		return // it is forgotten, with all that it held
+	}
+	before := c.ledger.bytes
+	items(message, func(item any, bytes int) {
+		was := c.ledger.refs[item]
+		switch is := was + by; {
+		case is > 0:
+			if c.ledger.refs[item] = is; was == 0 {
+				c.ledger.bytes += bytes
+			}
+		case was > 0:
+			delete(c.ledger.refs, item)
+			c.ledger.bytes -= bytes
+			c.unshare(item)
+		}
+	})
+	a.held += c.ledger.bytes - before
+}
+
+// items are what a message consists of and may share with others, with what each takes.
+// The figures are the structures' sizes, and what the ledger and the tables of shared ones need for each.
+func items(message any, f func(item any, bytes int)) {
+	switch m := message.(type) {
+	case *rollcallv1.Report:
+		if m == nil {
+			return
+		}
+		bytes := 1<<10 + 8*(len(m.GetGroups())+len(m.GetNodes())) + words(m.GetRoles()) + words(m.GetAfter()) + words([]string{
+			m.GetError(), m.GetEngineVersion(), m.GetBusy(), m.GetVeto(), m.GetDrainClaim(), m.GetDrainDetail(), m.GetVerdictReason(), m.GetTending(), m.GetNode(), m.GetEngine(),
+		})
+		f(m, bytes+identity(m.GetIdentity()))
+		for _, g := range m.GetGroups() {
+			bytes := 256 + len(g.GetId())
+			for _, copy := range g.GetMembers() {
+				bytes += 152 + len(copy.GetId()) + len(copy.GetNode()) + len(copy.GetDomain())
+			}
+			f(g, bytes)
+		}
+		for _, n := range m.GetNodes() {
+			f(n, 256+len(n.GetName())+len(n.GetAddress()))
+		}
+	case *rollcallv1.Roster:
+		if m == nil {
+			return
+		}
+		f(m, 256+8*len(m.GetEntries())+identity(m.GetIdentity()))
+		for _, e := range m.GetEntries() {
+			h := e.GetHeadline()
+			f(e, 512+words(h.GetRoles())+len(h.GetPod())+len(h.GetPodUid())+len(h.GetAddress())+len(h.GetNode())+len(h.GetZone()))
+		}
+	}
+}
+
+func identity(i *rollcallv1.Identity) int {
+	return words([]string{i.GetNamespace(), i.GetCluster(), i.GetClusterUid(), i.GetPod(), i.GetPodUid(), i.GetNode(), i.GetZone(), i.GetAgentVersion()})
+}
+
+func words(list []string) int {
+	bytes := 16 * len(list)
+	for _, s := range list {
+		bytes += len(s)
+	}
+	return bytes
+}

@@ -1,0 +1,175 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/rollcall-dev/rollcall/coordinator/agents/wire"
+)
+
+// Of what a connection may bring before it is read on. gRPC keeps what has come of a message until that is whole, and of
+// thousands of agents each may begin one of megabytes.
+const (
+	// unsettled is how many bytes without a message any connection may have brought: the window of a stream. Most reports
+	// are smaller.
+	unsettled = 64 << 10
+	// For more one of these is needed, of which each cluster has one, and all together eight: eight
+	// messages of 8 MiB are a quarter of the memory that the chart gives a coordinator.
+	largeInAll      = 8
+	largePerCluster = 1
+	// largeFor is how long the rest of a large message may take: 8 MiB at 1 MB/s.
+	largeFor = 10 * time.Second
+	// frames is what belongs to a message beside its bytes: headers of gRPC, HTTP/2, TLS, pings, windows.
+	frames = 256
+)
+
+// Of what is read of one cluster's agents in a second. 100 agents that report all of 5,000 shards each second send 60 MB. Beyond
+// that they wait: nothing is lost but time, and their reports say how old they are.
+const (
+	bytesPerSecond = 64 << 20
+	bytesAtOnce    = 16 << 20
+)
+
+// Messages of one stream. An agent looks once a second, tells each change at once, and its roster ten times a second at most.
+const (
+	messagesPerSecond = 20
+	messagesAtOnce    = 100
+)
+
+func newMessages() *rate.Limiter { return rate.NewLimiter(messagesPerSecond, messagesAtOnce) }
+
+var errBroken = errors.New("the connection was ended for what it brought")
+
+// meter counts what the connection of a line brings, and what of that were messages.
+type meter struct {
+	agents *Agents
+	from   *agent
+	newest atomic.Pointer[metered]
+}
+
+// settle notes a message that has come to its end.
+func (m *meter) settle(bytes int) {
+	if c := m.newest.Load(); c != nil {
+		c.settle(bytes)
+	}
+}
+
+// forgive is for a stream that was ended here: what had come of a message will not be one. A stream that the agent ends, or
+// that falls silent, is no reason.
+func (a *Agents) forgive(g *agent) {
+	a.mu.Lock()
+	m := g.line.meter
+	a.mu.Unlock()
+	if m != nil {
+		m.settle(math.MaxInt32)
+	}
+}
+
+func (m *meter) wrap(conn net.Conn) net.Conn {
+	c := &metered{Conn: conn, meter: m}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	m.newest.Store(c)
+	return c
+}
+
+// metered is a connection that is read only as far as it may bring more.
+type metered struct {
+	net.Conn
+	meter  *meter
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	pending int
+	large   *time.Timer // while it has a turn for a large message
+}
+
+func (c *metered) Read(p []byte) (int, error) {
+	if err := c.turn(); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.mu.Lock()
+		c.pending += n
+		flood := c.pending > c.meter.agents.opts.MaxMessage+2*unsettled
+		c.mu.Unlock()
+		if flood {
+			c.end(&wire.Refusal{Reason: reasonFlood, Text: "its connection brings bytes that belong to no message"})
+			return 0, errBroken
+		}
+		if c.meter.from.cluster.bytes.WaitN(c.ctx, n) != nil {
+			return 0, net.ErrClosed
+		}
+	}
+	return n, err
+}
+
+// turn waits until the connection may bring more.
+func (c *metered) turn() error {
+	c.mu.Lock()
+	wanted := c.pending >= unsettled && c.large == nil
+	c.mu.Unlock()
+	if !wanted {
+		return nil
+	}
+	slots := []chan struct{}{c.meter.from.cluster.large, c.meter.agents.large}
+	for i, s := range slots {
+		select {
+		case s <- struct{}{}:
+		case <-c.ctx.Done():
+			if i > 0 {
+				<-slots[0]
+			}
+			return net.ErrClosed
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.large = time.AfterFunc(largeFor, func() {
+		c.end(&wire.Refusal{Reason: reasonSlow, Text: "it has begun a large message and does not end it"})
+	})
+	if c.ctx.Err() != nil || c.pending < unsettled {
+		c.leave()
+	}
+	return nil
+}
+
+func (c *metered) settle(bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending = max(0, c.pending-bytes-frames); c.pending < unsettled {
+		c.leave()
+	}
+}
+
+// leave gives the turn to another. mu is held.
+func (c *metered) leave() {
+	if c.large != nil {
+		c.large.Stop()
+		c.large = nil
+		<-c.meter.agents.large
+		<-c.meter.from.cluster.large
+	}
+}
+
+// end is for a connection that brings too much.
+func (c *metered) end(why *wire.Refusal) {
+	c.meter.agents.refuse(c.meter.from, connection, why)
+	_ = c.Close()
+}
+
+func (c *metered) Close() error {
+	c.cancel()
+	c.mu.Lock()
+	c.leave()
+	c.mu.Unlock()
+	return c.Conn.Close()
+}

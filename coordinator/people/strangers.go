@@ -1,0 +1,74 @@
+package people
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/peer"
+)
+
+// Of tokens that nobody is known to have, the API server is asked on average this often in a second, and at once: from
+// one address, and from all. Whoever comes anew costs two questions at most. Those who are known have a limit
+// of their own, so that nobody who makes tokens up keeps them waiting.
+const (
+	strangersPerSecond, strangersAtOnce = 10, 50
+	addressPerSecond, addressAtOnce     = 5, 20
+	// maxAddresses are told apart; more have one limit together.
+	maxAddresses = 1024
+	// keepVouched is how long a token counts as known after the API server has known it last.
+	keepVouched = 15 * time.Minute
+)
+
+// strangers limits questions about tokens that are not known. The zero value is ready.
+type strangers struct {
+	mu        sync.Mutex
+	all, rest *rate.Limiter
+	addresses map[string]*rate.Limiter
+}
+
+func (s *strangers) admit(ctx context.Context, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = rate.NewLimiter(strangersPerSecond, strangersAtOnce)
+		s.rest = rate.NewLimiter(addressPerSecond, addressAtOnce)
+		s.addresses = map[string]*rate.Limiter{}
+	}
+	// In this order: who asks too much takes nothing from others.
+	return s.of(addressOf(ctx), now).AllowN(now, 1) && s.all.AllowN(now, 1)
+}
+
+// of is the limit of an address.
+func (s *strangers) of(address string, now time.Time) *rate.Limiter {
+	if l := s.addresses[address]; l != nil {
+		return l
+	}
+	if len(s.addresses) >= maxAddresses {
+		for a, l := range s.addresses {
+			if l.TokensAt(now) >= addressAtOnce { // it has not asked lately
+				delete(s.addresses, a)
+			}
+		}
+	}
+	if len(s.addresses) >= maxAddresses {
+		return s.rest
+	}
+	l := rate.NewLimiter(addressPerSecond, addressAtOnce)
+	s.addresses[address] = l
+	return l
+}
+
+func addressOf(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p.Addr == nil {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		return p.Addr.String()
+	}
+	return host
+}
