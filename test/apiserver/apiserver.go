@@ -111,7 +111,7 @@ func Start(t *testing.T) *Server {
 	s.Admin = &rest.Config{Host: "https://" + secure, QPS: -1, TLSClientConfig: rest.TLSClientConfig{
 		CAFile: s.path("ca.crt"), CertFile: s.path("admin.crt"), KeyFile: s.path("admin.key")}}
 	s.await()
-	s.kubeconfig()
+	s.Kubeconfig("admin", s.Admin)
 	_, number, err = net.SplitHostPort(manager)
 	require.NoError(t, err)
 	s.run("kube-controller-manager", "--kubeconfig="+s.path("admin.kubeconfig"), "--bind-address=127.0.0.1", "--secure-port="+number,
@@ -170,14 +170,17 @@ func (s *Server) await() {
 	}
 }
 
-// kubeconfig writes the administrator's.
-func (s *Server) kubeconfig() {
+// Kubeconfig writes one, and answers where it is.
+func (s *Server) Kubeconfig(name string, who *rest.Config) string {
+	s.t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["it"] = &clientcmdapi.Cluster{Server: s.Admin.Host, CertificateAuthority: s.Admin.CAFile}
-	config.AuthInfos["it"] = &clientcmdapi.AuthInfo{ClientCertificate: s.Admin.CertFile, ClientKey: s.Admin.KeyFile}
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: who.Host, CertificateAuthority: who.CAFile}
+	config.AuthInfos["it"] = &clientcmdapi.AuthInfo{ClientCertificate: who.CertFile, ClientKey: who.KeyFile, Token: who.BearerToken}
 	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it", AuthInfo: "it"}
 	config.CurrentContext = "it"
-	require.NoError(s.t, clientcmd.WriteToFile(*config, s.path("admin.kubeconfig")))
+	file := s.path(name + ".kubeconfig")
+	require.NoError(s.t, clientcmd.WriteToFile(*config, file))
+	return file
 }
 
 // Apply applies a manifest as kubectl does.

@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -48,8 +49,17 @@ const (
 		`"annotations":{"rollcall.dev/claim":"c1","rollcall.dev/epoch":"3"}}}`
 	partition = `{"metadata":{"annotations":{"rollcall.dev/partition":"3","rollcall.dev/epoch":"3"}},"spec":{"updateStrategy":{"rollingUpdate":{"partition":3}}}}`
 	finalizer = `{"metadata":{"finalizers":["rollcall.dev/claims"]}}`
+	everyPod  = `{"spec":{"matchResources":null}}`
 	anyone    = `{"kind":"ServiceAccount","name":"default","namespace":"prod"}`
 )
+
+// webhook is the chart's with this authority, resource and Service.
+func webhook(authority, resource, service string) string {
+	return fmt.Sprintf(`{"name":"pods.rollcall.dev","clientConfig":{"caBundle":%q,"service":{"name":%q,"namespace":"rollcall-system","path":"/inject","port":443}},
+"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":[%q],"operations":["CREATE"],"scope":"Namespaced"}],
+"objectSelector":{"matchExpressions":[{"key":"rollcall.dev/cluster","operator":"Exists"}]},"namespaceSelector":{},"failurePolicy":"Ignore",
+"reinvocationPolicy":"IfNeeded","matchPolicy":"Equivalent","sideEffects":"None","admissionReviewVersions":["v1"],"timeoutSeconds":5}`, authority, service, resource)
+}
 
 var table = []try{
 	// Pods.
@@ -169,11 +179,15 @@ var table = []try{
 	{"C G H", "GET", "/apis/rollcall.dev/v1alpha1/databaseclusters", ""},
 
 	// Admission.
-	{"C", "PUT", admits + "mutatingwebhookconfigurations/rollcall-coordinator", `{"metadata":{"annotations":{"a":"b"}}}`},
+	{"C", "PUT", admits + "mutatingwebhookconfigurations/rollcall-coordinator", `{"webhooks":[` + webhook("Q0EK", "pods", "rollcall-coordinator") + `]}`},
+	{"", "PUT", admits + "mutatingwebhookconfigurations/rollcall-coordinator", `{"webhooks":[` + webhook("Q0EK", "*", "rollcall-coordinator") + `]}`},
+	{"", "PUT", admits + "mutatingwebhookconfigurations/rollcall-coordinator", `{"webhooks":[` + webhook("Q0EK", "pods", "another") + `]}`},
 	{"", "PUT", admits + "mutatingwebhookconfigurations/another", `{"metadata":{"annotations":{"a":"b"}}}`},
 	{"", "POST", admits + "mutatingwebhookconfigurations", `{"metadata":{"name":"new"}}`},
 	{"", "POST", admits + "validatingwebhookconfigurations", `{"metadata":{"name":"new"}}`},
 	{"C G", "PATCH", admits + "validatingadmissionpolicybindings/rollcall-guard", `{"spec":{"validationActions":["Audit"]}}`},
+	// No policy is asked about this; what it comes to is tried below.
+	{"C G", "PATCH", admits + "validatingadmissionpolicybindings/rollcall-guard", everyPod},
 	{"", "PATCH", admits + "validatingadmissionpolicybindings/rollcall-accounts", `{"spec":{"validationActions":["Audit"]}}`},
 	{"", "PATCH", admits + "validatingadmissionpolicies/rollcall-accounts", `{"spec":{"failurePolicy":"Ignore"}}`},
 	{"", "PATCH", admits + "validatingadmissionpolicies/rollcall-guard", `{"spec":{"failurePolicy":"Ignore"}}`},
@@ -277,6 +291,25 @@ metadata: {name: rollcall-coordinator, namespace: rollcall-system}
 		}
 	}
 	typesAreRight(t, admin)
+	wideBindingKeepsNoOthers(t, s, configs["C"], configs["E"])
+}
+
+// wideBindingKeepsNoOthers: who has widened the guard's binding to all pods has the
+// guarded ones kept, and no others.
+func wideBindingKeepsNoOthers(t *testing.T, s *Server, coordinator, tenant *rest.Config) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(coordinator)
+	require.NoError(t, err)
+	_, err = client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Patch(t.Context(), "rollcall-guard", types.MergePatchType,
+		[]byte(everyPod), metav1.PatchOptions{})
+	require.NoError(t, err)
+	eventually(t, "the wide binding", func(ctx context.Context) error {
+		if err := request(ctx, s.Admin, tenant, try{method: "DELETE", path: core + "prod/pods/stray-0"}); !refused(err) {
+			return fmt.Errorf("it is not heeded yet: %v", err)
+		}
+		return nil
+	})
+	require.NoError(t, request(t.Context(), s.Admin, tenant, try{method: "DELETE", path: core + "prod/pods/web"}))
 }
 
 // withPod makes the pod that the controller of the StatefulSet would make.

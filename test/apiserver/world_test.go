@@ -188,7 +188,7 @@ func hook(t *testing.T) string {
 
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
-	deadline := time.Now().Add(15*time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		err := check(t.Context())
 		if err == nil {

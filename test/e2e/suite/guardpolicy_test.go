@@ -125,7 +125,7 @@ func (p *policyTest) load(t *testing.T) {
 			break
 		}
 		require.NoError(t, err)
-		if strings.Contains(string(document), "\nkind: ValidatingAdmissionPolicy\n") {
+		if strings.Contains(string(document), "\nkind: ValidatingAdmissionPolicy\nmetadata:\n  name: rollcall-guard\n") {
 			require.NoError(t, sigsyaml.UnmarshalStrict(document, &p.policy))
 			return
 		}
@@ -151,6 +151,7 @@ func (p *policyTest) variant(t *testing.T, exemption string) {
 	}
 	policy.ObjectMeta = metav1.ObjectMeta{Name: variantName(exemption)}
 	policy.Spec.MatchConditions = slices.DeleteFunc(policy.Spec.MatchConditions, func(c admissionv1.MatchCondition) bool { return c.Name == exemption })
+	policy.Spec.Validations[0].Expression = "false" // the pods here have no guard
 	_, err := admission.ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = admission.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{
