@@ -69,6 +69,7 @@ var table = []try{
 	{"C H E", "PATCH", core + "prod/pods/stray-0", `{"metadata":{"labels":{"rollcall.dev/guard":null,"rollcall.dev/guard-cluster":null},"annotations":{"rollcall.dev/claim":null}}}`},
 	{"E", "PATCH", core + "prod/pods/web", closed},
 	{"", "PATCH", core + "kube-system/pods/system", closed},
+	{"", "PATCH", core + "kube-system/pods/system", `{"metadata":{"annotations":{"rollcall.dev/claim":"c1"}}}`},
 	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"labels":{"app":"other"}}}`},
 	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"labels":{"rollcall.dev/cluster":"other"}}}`},
 	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"annotations":{"note":"other"}}}`},
