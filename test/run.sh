@@ -70,6 +70,7 @@ real() { # real PACKAGES_AT_ONCE PACKAGE...
 
 e2e() {
   timed "the local cluster's life, crashes included" env ROLLCALL_CLUSTER_TEST=1 go -C test/cluster test -count=1 -timeout 40m -run Lifecycle ./local
+  timed "what each token may do, on a real API server" go test -count=1 ./test/apiserver
   timed "real cluster" env ROLLCALL_E2E=1 go test -count=1 -v -timeout 90m ./test/e2e/suite/...
 }
 

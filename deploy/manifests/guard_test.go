@@ -10,7 +10,9 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/lead"
@@ -78,6 +80,7 @@ func TestExpiryIsConfinedAndSelectedByNobody(t *testing.T) {
 	container := pod.Spec.Containers[0]
 	require.Equal(t, []string{"/rollcall"}, container.Command)
 	require.Equal(t, []string{"guard-expire", "--install-namespace=" + Namespace, "--after=3600s"}, container.Args)
+	require.Equal(t, "rollcall-guard", pod.Spec.ServiceAccountName)
 	require.True(t, *pod.Spec.SecurityContext.RunAsNonRoot)
 	require.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
 	require.Equal(t, []corev1.Capability{"ALL"}, container.SecurityContext.Capabilities.Drop)
@@ -97,15 +100,51 @@ func TestHooksAreLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "helm.sh/hook:")
 	require.NotContains(t, string(text), "guard-remove]")
+	// The policy names the account, which is not there.
 	require.NotContains(t, string(text), "name: rollcall-guard-remove")
 }
 
-// The hook runs with the rights that the chart gives it, before anything is removed.
+// The hook runs before anything is removed, as an account that exists, with all its
+// rights, only while it runs: none of it is made by an installation.
 func TestChartRemovesGuardsFirst(t *testing.T) {
-	text, err := helm(t, "templates/guard-expire.yaml", "--namespace", "own", "--set", "guardExpirySeconds=120")
+	text, err := helm(t, "templates/guard-remove.yaml", "--namespace", "own")
 	require.NoError(t, err)
-	require.Contains(t, string(text), "helm.sh/hook: pre-delete")
-	require.Contains(t, string(text), "- guard-remove")
+	var made []string
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		var head metav1.PartialObjectMetadata
+		require.NoError(t, yaml.Unmarshal([]byte(document), &head))
+		require.Equal(t, "rollcall-guard-remove", head.Name)
+		require.Equal(t, "pre-delete", head.Annotations["helm.sh/hook"], head.Kind)
+		require.Equal(t, "before-hook-creation,hook-succeeded", head.Annotations["helm.sh/hook-delete-policy"], head.Kind)
+		made = append(made, head.Kind+" "+head.Annotations["helm.sh/hook-weight"])
+		switch head.Kind {
+		case "ClusterRole":
+			var role rbacv1.ClusterRole
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), &role))
+			require.Equal(t, strings.Join([]string{
+				"validatingadmissionpolicies.admissionregistration.k8s.io [rollcall-guard]: delete",
+				"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard rollcall-guard-audit]: delete",
+				"poddisruptionbudgets.policy: list delete",
+				"databaseclusters.rollcall.dev: list patch",
+				"pods: list patch",
+				"statefulsets.apps: list",
+			}, "\n"), rights(role.Rules))
+		case "Role":
+			var role rbacv1.Role
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), &role))
+			require.Equal(t, "own", role.Namespace)
+			require.Equal(t, "deployments/scale.apps [rollcall-coordinator]: get update", rights(role.Rules))
+		case "Job":
+			var job batchv1.Job
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), &job))
+			require.Equal(t, "rollcall-guard-remove", job.Spec.Template.Spec.ServiceAccountName)
+			require.Equal(t, []string{"guard-remove", "--install-namespace=own"}, job.Spec.Template.Spec.Containers[0].Args)
+		}
+	}
+	require.ElementsMatch(t, []string{"ServiceAccount -2", "ClusterRole -2", "Role -2", "ClusterRoleBinding -1", "RoleBinding -1", "Job 0"}, made)
+	text, err = helm(t, "templates/guard-expire.yaml", "--namespace", "own", "--set", "guardExpirySeconds=120")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "serviceAccountName: rollcall-guard\n")
 	require.Contains(t, string(text), "--install-namespace=own")
 	require.Contains(t, string(text), "--after=120s")
 
@@ -116,5 +155,28 @@ func TestChartRemovesGuardsFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "poddisruptionbudgets", "what was made before must still be found and removed")
 	_, err = helm(t, "templates/guard.yaml", "--set", "guard.enabled=false")
+	require.Error(t, err, "there is none")
+}
+
+// Nobody but Rollcall's own accounts is looked at, whatever goes wrong.
+func TestPolicyOfTheAccountsIsAboutThemOnly(t *testing.T) {
+	var policy admissionregistrationv1.ValidatingAdmissionPolicy
+	load(t, "ValidatingAdmissionPolicy", "rollcall-accounts", &policy)
+	require.Equal(t, admissionregistrationv1.Fail, *policy.Spec.FailurePolicy)
+	require.Nil(t, policy.Spec.ParamKind)
+	require.Equal(t, []admissionregistrationv1.MatchCondition{{Name: "by-rollcall", Expression: "request.userInfo.username in " +
+		"['system:serviceaccount:" + Namespace + ":rollcall-coordinator', 'system:serviceaccount:" + Namespace + ":rollcall-guard', " +
+		"'system:serviceaccount:" + Namespace + ":rollcall-guard-remove']"}}, policy.Spec.MatchConditions)
+	var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	load(t, "ValidatingAdmissionPolicyBinding", "rollcall-accounts", &binding)
+	require.Equal(t, policy.Name, binding.Spec.PolicyName)
+	require.Equal(t, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, binding.Spec.ValidationActions)
+	require.Nil(t, binding.Spec.MatchResources)
+
+	text, err := helm(t, "templates/accounts.yaml", "--namespace", "own")
+	require.NoError(t, err)
+	require.Contains(t, string(text), "'system:serviceaccount:own:rollcall-coordinator'")
+	require.Contains(t, string(text), "request.namespace == 'own'")
+	_, err = helm(t, "templates/accounts.yaml", "--set", "rbac.confine=false")
 	require.Error(t, err, "there is none")
 }

@@ -27,14 +27,14 @@ app.kubernetes.io/component: coordinator
 {{- end -}}
 {{- end }}
 
-{{- /* The template of a pod that runs the command line once, with these arguments. */ -}}
+{{- /* The template of a pod that runs the command line once, with these arguments, as this account. */ -}}
 {{- define "rollcall.guardPod" -}}
 {{- $ := index . 0 -}}
 metadata:
   labels:
     {{- include "rollcall.guardLabels" $ | nindent 4 }}
 spec:
-  serviceAccountName: rollcall-guard
+  serviceAccountName: {{ index . 2 }}
   automountServiceAccountToken: true
   restartPolicy: Never
   {{- with $.Values.priorityClassName }}
@@ -71,6 +71,13 @@ spec:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
         capabilities: { drop: [ALL] }
+{{- end }}
+
+{{- /* Annotations of a hook, which is made in the order of the weights, and gone when it has succeeded. */ -}}
+{{- define "rollcall.removeHook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: "{{ . }}"
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end }}
 
 {{- /* Names and the API server, as rules of a NetworkPolicy. */ -}}

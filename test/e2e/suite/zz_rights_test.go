@@ -25,7 +25,7 @@ var rarely = map[audit.Right]string{
 	"patch statefulsets.apps":             "update.rollingUpdate: Partition; make measure",
 	"delete pods":                         "update.method: Delete, and pods whose node is gone; make measure",
 	"update services":                     "somebody has changed the agents' Service; package provision has tests of it",
-	"patch databaseclusters.rollcall.dev": "guard-expire and guard-remove find a finalizer; TestChart, make measure",
+	"patch databaseclusters.rollcall.dev": "guard-expire finds a finalizer; TestAccountsDoTheirWork, make measure",
 }
 
 // listed: an API server that streams what there is (WatchList, as that of these

@@ -1,0 +1,412 @@
+package apiserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// holders of tokens, by the letter that stands for each in the table.
+var holders = map[string]struct{ namespace, account string }{
+	"C": {install, "rollcall-coordinator"},
+	"G": {install, "rollcall-guard"},        // the guard's expiry
+	"H": {install, "rollcall-guard-remove"}, // the hook of helm uninstall
+	"N": {"prod", "default"},                // an agent, were a token mounted
+	"A": {"prod", "asker"},
+	"R": {"prod", "reader"},
+	"E": {"prod", "editor"}, // a tenant with edit in prod
+	"V": {"prod", "viewer"}, // a tenant with view in prod
+}
+
+// try is one request, and who may make it: everybody else must be refused. The body of
+// a PUT is a merge patch of what is there.
+type try struct{ may, method, path, body string }
+
+const (
+	core    = "/api/v1/namespaces/"
+	apps    = "/apis/apps/v1/namespaces/"
+	budgets = "/apis/policy/v1/namespaces/"
+	ours    = "/apis/rollcall.dev/v1alpha1/namespaces/"
+	leases  = "/apis/coordination.k8s.io/v1/namespaces/"
+	roles   = "/apis/rbac.authorization.k8s.io/v1/"
+	admits  = "/apis/admissionregistration.k8s.io/v1/"
+	marked  = `"labels":{"app.kubernetes.io/part-of":"rollcall","rollcall.dev/cluster":"new"}`
+	closed  = `{"metadata":{"labels":{"rollcall.dev/guard":"closed","rollcall.dev/guard-cluster":"db"}}}`
+	claimed = `{"metadata":{"labels":{"rollcall.dev/guard":"open","rollcall.dev/guard-cluster":"db"},` +
+		`"annotations":{"rollcall.dev/claim":"c1","rollcall.dev/epoch":"3"}}}`
+	partition = `{"metadata":{"annotations":{"rollcall.dev/partition":"3","rollcall.dev/epoch":"3"}},"spec":{"updateStrategy":{"rollingUpdate":{"partition":3}}}}`
+	finalizer = `{"metadata":{"finalizers":["rollcall.dev/claims"]}}`
+	everyPod  = `{"spec":{"matchResources":null}}`
+	anyone    = `{"kind":"ServiceAccount","name":"default","namespace":"prod"}`
+)
+
+// webhook is the chart's with this authority, resource and Service.
+func webhook(authority, resource, service string) string {
+	return fmt.Sprintf(`{"name":"pods.rollcall.dev","clientConfig":{"caBundle":%q,"service":{"name":%q,"namespace":"rollcall-system","path":"/inject","port":443}},
+"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":[%q],"operations":["CREATE"],"scope":"Namespaced"}],
+"objectSelector":{"matchExpressions":[{"key":"rollcall.dev/cluster","operator":"Exists"}]},"namespaceSelector":{},"failurePolicy":"Ignore",
+"reinvocationPolicy":"IfNeeded","matchPolicy":"Equivalent","sideEffects":"None","admissionReviewVersions":["v1"],"timeoutSeconds":5}`, authority, service, resource)
+}
+
+var table = []try{
+	// Pods.
+	{"C H E", "PATCH", core + "prod/pods/db-0", closed},
+	{"C H E", "PATCH", core + "prod/pods/db-0", claimed},
+	{"C H", "PATCH", core + "other/pods/db-0", closed},
+	{"C H E", "PATCH", core + "prod/pods/stray-0", `{"metadata":{"labels":{"rollcall.dev/guard":null,"rollcall.dev/guard-cluster":null},"annotations":{"rollcall.dev/claim":null}}}`},
+	{"E", "PATCH", core + "prod/pods/web", closed},
+	{"", "PATCH", core + "kube-system/pods/system", closed},
+	{"", "PATCH", core + "kube-system/pods/system", `{"metadata":{"annotations":{"rollcall.dev/claim":"c1"}}}`},
+	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"labels":{"app":"other"}}}`},
+	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"labels":{"rollcall.dev/cluster":"other"}}}`},
+	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"annotations":{"note":"other"}}}`},
+	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"finalizers":["example.com/stay"]}}`},
+	{"E", "PATCH", core + "prod/pods/db-0", `{"metadata":{"ownerReferences":null}}`},
+	{"E", "PATCH", core + "prod/pods/db-0", `{"spec":{"containers":[{"name":"db","image":"evil"}]}}`},
+	{"", "PATCH", core + "other/pods/db-0", `{"spec":{"containers":[{"name":"db","image":"evil"}]}}`},
+	{"C E", "DELETE", core + "prod/pods/db-0", ""},
+	{"C", "DELETE", core + "other/pods/db-0", ""},
+	{"E", "DELETE", core + "prod/pods/web", ""},
+	{"", "DELETE", core + "kube-system/pods/system", ""},
+	{"C E", "POST", core + "prod/pods/db-0/eviction", `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"db-0","namespace":"prod"}}`},
+	// An eviction names its pod only, so no policy can tell which one it is.
+	{"C", "POST", core + "kube-system/pods/system/eviction", `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"system","namespace":"kube-system"}}`},
+	{"E", "POST", core + "prod/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new"},"spec":{"containers":[{"name":"a","image":"a"}]}}`},
+	{"", "POST", core + "kube-system/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new"},"spec":{"containers":[{"name":"a","image":"a"}]}}`},
+	{"", "POST", core + install + "/pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new"},"spec":{"containers":[{"name":"a","image":"a"}]}}`},
+	{"C H", "GET", "/api/v1/pods", ""},
+	{"C H E V", "GET", core + "prod/pods", ""},
+	{"C H R", "GET", core + install + "/pods", ""},
+	{"E", "POST", core + "prod/pods/db-0/exec?command=sh", ""},
+	{"A R", "POST", core + install + "/pods/coordinator/portforward", ""},
+	{"C", "GET", "/api/v1/nodes", ""},
+	{"", "PATCH", "/api/v1/nodes/node", `{"spec":{"unschedulable":true}}`},
+
+	// StatefulSets.
+	{"C E", "PATCH", apps + "prod/statefulsets/db", partition},
+	{"C", "PATCH", apps + "other/statefulsets/db", partition},
+	{"C E", "PATCH", apps + "prod/statefulsets/db", `{"metadata":{"annotations":{"rollcall.dev/epoch":"3"}}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"spec":{"replicas":0}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"spec":{"template":{"spec":{"containers":[{"name":"db","image":"evil"}]}}}}`},
+	{"", "PATCH", apps + "other/statefulsets/db", `{"spec":{"template":{"spec":{"containers":[{"name":"db","image":"evil"}]}}}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"spec":{"minReadySeconds":5}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"}}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"metadata":{"labels":{"rollcall.dev/cluster":"other"}}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"metadata":{"annotations":{"rollcall.dev/paused":"true"}}}`},
+	{"E", "PATCH", apps + "prod/statefulsets/db", `{"metadata":{"finalizers":["example.com/stay"]}}`},
+	{"E", "DELETE", apps + "prod/statefulsets/db", ""},
+	{"C H E V", "GET", apps + "prod/statefulsets", ""},
+
+	// Secrets. Who may get one by name is not told by its content.
+	{"C E", "GET", core + "prod/secrets/password", ""},
+	{"C", "GET", core + "other/secrets/password", ""},
+	{"E", "GET", core + "prod/secrets", ""},
+	{"", "GET", "/api/v1/secrets", ""},
+	{"", "GET", core + install + "/secrets", ""},
+	{"C", "GET", core + install + "/secrets/rollcall-ca", ""},
+	{"C R", "GET", core + install + "/secrets/rollcall-reader", ""},
+	{"C A", "GET", core + install + "/secrets/rollcall-trust", ""},
+	{"C", "PUT", core + install + "/secrets/rollcall-ca", `{"data":{"a":"YQ=="}}`},
+	{"C", "PUT", core + install + "/secrets/rollcall-reader", `{"data":{"a":"YQ=="}}`},
+	{"C", "PUT", core + install + "/secrets/rollcall-trust", `{"data":{"a":"YQ=="}}`},
+	{"C E", "PUT", core + "prod/secrets/db-rollcall", `{"data":{"a":"YQ=="}}`},
+	{"C", "PUT", core + "other/secrets/db-rollcall", `{"data":{"a":"YQ=="}}`},
+	{"E", "PUT", core + "prod/secrets/password", `{"data":{"password":"YQ=="}}`},
+	{"", "PUT", core + "other/secrets/password", `{"data":{"password":"YQ=="},"metadata":{"labels":{"app.kubernetes.io/part-of":"rollcall"}}}`},
+	{"E", "PUT", core + "prod/secrets/foreign-rollcall", `{"metadata":{"labels":{"app.kubernetes.io/part-of":"rollcall","rollcall.dev/cluster":"foreign"}}}`},
+	{"E", "PUT", core + "prod/secrets/db-rollcall", `{"metadata":{"labels":{"app.kubernetes.io/part-of":null}}}`},
+	{"C E", "POST", core + "prod/secrets", `{"metadata":{"name":"new-rollcall",` + marked + `},"type":"Opaque"}`},
+	{"E", "POST", core + "prod/secrets", `{"metadata":{"name":"new-rollcall"},"type":"Opaque"}`},
+	{"E", "POST", core + "prod/secrets", `{"metadata":{"name":"new",` + marked + `},"type":"Opaque"}`},
+	{"E", "POST", core + "prod/secrets", `{"metadata":{"name":"rollcall-ca",` + marked + `},"type":"Opaque"}`},
+	{"", "POST", core + install + "/secrets", `{"metadata":{"name":"other",` + marked + `},"type":"Opaque"}`},
+	{"", "POST", core + "kube-system/secrets", `{"metadata":{"name":"new-rollcall",` + marked + `,"annotations":{"kubernetes.io/service-account.name":"generic-garbage-collector"}},"type":"kubernetes.io/service-account-token"}`},
+	{"E", "DELETE", core + "prod/secrets/db-rollcall", ""},
+
+	// Services.
+	{"C E", "PUT", core + "prod/services/db-rollcall", `{"metadata":{"labels":{"a":"b"}}}`},
+	{"E", "PUT", core + "prod/services/db-rollcall", `{"spec":{"selector":{"app":"web"}}}`},
+	{"E", "PUT", core + "prod/services/db-rollcall", `{"spec":{"externalIPs":["192.0.2.1"]}}`},
+	{"E", "PUT", core + "prod/services/web", `{"spec":{"selector":{"app":"db"}}}`},
+	{"", "PUT", core + "other/services/web", `{"spec":{"selector":{"app":"db"}}}`},
+	{"C E", "POST", core + "prod/services", `{"metadata":{"name":"new-rollcall",` + marked + `},"spec":{"clusterIP":"None","selector":{"rollcall.dev/cluster":"new"},"ports":[{"port":1}]}}`},
+	{"E", "POST", core + "prod/services", `{"metadata":{"name":"new-rollcall",` + marked + `},"spec":{"selector":{"rollcall.dev/cluster":"new"},"ports":[{"port":1}]}}`},
+	{"", "POST", core + "kube-system/services", `{"metadata":{"name":"new-rollcall",` + marked + `},"spec":{"type":"ExternalName","externalName":"example.com"}}`},
+
+	// Budgets.
+	{"C G E", "PUT", budgets + "prod/poddisruptionbudgets/db-rollcall", `{"spec":{"minAvailable":null,"maxUnavailable":1},"metadata":{"annotations":{"rollcall.dev/guard-expired":"now"}}}`},
+	{"C G", "PUT", budgets + "other/poddisruptionbudgets/db-rollcall", `{"spec":{"minAvailable":5}}`},
+	{"E", "PUT", budgets + "prod/poddisruptionbudgets/db-rollcall", `{"spec":{"selector":{"matchLabels":{"rollcall.dev/guard-cluster":null}}}}`},
+	{"E", "PUT", budgets + "prod/poddisruptionbudgets/web", `{"spec":{"minAvailable":0}}`},
+	{"", "PUT", budgets + "other/poddisruptionbudgets/web", `{"spec":{"minAvailable":0}}`},
+	{"C H E", "DELETE", budgets + "prod/poddisruptionbudgets/db-rollcall", ""},
+	{"E", "DELETE", budgets + "prod/poddisruptionbudgets/web", ""},
+	{"", "DELETE", budgets + "other/poddisruptionbudgets/web", ""},
+	{"C E", "POST", budgets + "prod/poddisruptionbudgets", `{"metadata":{"name":"new-rollcall",` + marked + `},"spec":{"minAvailable":1,"selector":{"matchLabels":{"rollcall.dev/guard":"closed","rollcall.dev/guard-cluster":"new"}}}}`},
+	{"E", "POST", budgets + "prod/poddisruptionbudgets", `{"metadata":{"name":"new-rollcall",` + marked + `},"spec":{"minAvailable":1,"selector":{}}}`},
+	{"", "POST", budgets + "kube-system/poddisruptionbudgets", `{"metadata":{"name":"new-rollcall",` + marked + `},"spec":{"minAvailable":1,"selector":{}}}`},
+
+	// Volume claims: which belong to a database is not told by an object.
+	{"C E V", "GET", core + "prod/persistentvolumeclaims/data-db-0", ""},
+	{"E V", "GET", core + "prod/persistentvolumeclaims", ""},
+	{"C E", "DELETE", core + "prod/persistentvolumeclaims/data-db-0", ""},
+
+	// DatabaseClusters.
+	{"C G H E", "PATCH", ours + "prod/databaseclusters/db", finalizer},
+	{"C G H", "PATCH", ours + "other/databaseclusters/db", finalizer},
+	{"E", "PATCH", ours + "prod/databaseclusters/db", `{"metadata":{"finalizers":["example.com/stay"]}}`},
+	{"E", "PATCH", ours + "prod/databaseclusters/db", `{"spec":{"connection":{"host":"evil.example.com"}}}`},
+	{"", "PATCH", ours + "other/databaseclusters/db", `{"spec":{"connection":{"host":"evil.example.com"}}}`},
+	{"E", "PATCH", ours + "prod/databaseclusters/db", `{"metadata":{"annotations":{"rollcall.dev/restart":"2020-01-01T00:00:00Z"}}}`},
+	{"C E", "PUT", ours + "prod/databaseclusters/db/status", `{"status":{"observedGeneration":1}}`},
+	{"E", "POST", ours + "prod/databaseclusters", `{"apiVersion":"rollcall.dev/v1alpha1","kind":"DatabaseCluster","metadata":{"name":"new"},"spec":{"engine":"Solr"}}`},
+	{"E", "DELETE", ours + "prod/databaseclusters/db", ""},
+	{"C E V", "GET", ours + "prod/databaseclusters/db", ""},
+	{"C G H E V", "GET", ours + "prod/databaseclusters", ""},
+	{"C G H", "GET", "/apis/rollcall.dev/v1alpha1/databaseclusters", ""},
+
+	// Admission.
+	{"C", "PUT", admits + "mutatingwebhookconfigurations/rollcall-coordinator", `{"webhooks":[` + webhook("Q0EK", "pods", "rollcall-coordinator") + `]}`},
+	{"", "PUT", admits + "mutatingwebhookconfigurations/rollcall-coordinator", `{"webhooks":[` + webhook("Q0EK", "*", "rollcall-coordinator") + `]}`},
+	{"", "PUT", admits + "mutatingwebhookconfigurations/rollcall-coordinator", `{"webhooks":[` + webhook("Q0EK", "pods", "another") + `]}`},
+	{"", "PUT", admits + "mutatingwebhookconfigurations/another", `{"metadata":{"annotations":{"a":"b"}}}`},
+	{"", "POST", admits + "mutatingwebhookconfigurations", `{"metadata":{"name":"new"}}`},
+	{"", "POST", admits + "validatingwebhookconfigurations", `{"metadata":{"name":"new"}}`},
+	{"C G", "PATCH", admits + "validatingadmissionpolicybindings/rollcall-guard", `{"spec":{"validationActions":["Audit"]}}`},
+	// No policy is asked about this; what it comes to is tried below.
+	{"C G", "PATCH", admits + "validatingadmissionpolicybindings/rollcall-guard", everyPod},
+	{"", "PATCH", admits + "validatingadmissionpolicybindings/rollcall-accounts", `{"spec":{"validationActions":["Audit"]}}`},
+	{"", "PATCH", admits + "validatingadmissionpolicies/rollcall-accounts", `{"spec":{"failurePolicy":"Ignore"}}`},
+	{"", "PATCH", admits + "validatingadmissionpolicies/rollcall-guard", `{"spec":{"failurePolicy":"Ignore"}}`},
+	{"H", "DELETE", admits + "validatingadmissionpolicies/rollcall-guard", ""},
+	{"H", "DELETE", admits + "validatingadmissionpolicybindings/rollcall-guard", ""},
+	{"H", "DELETE", admits + "validatingadmissionpolicybindings/rollcall-guard-audit", ""},
+	{"", "DELETE", admits + "validatingadmissionpolicybindings/rollcall-accounts", ""},
+	{"", "PATCH", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/databaseclusters.rollcall.dev", `{"metadata":{"annotations":{"a":"b"}}}`},
+
+	// Accounts, roles, tokens.
+	{"", "POST", core + "kube-system/serviceaccounts/generic-garbage-collector/token", `{"spec":{"audiences":[]}}`},
+	{"", "POST", core + install + "/serviceaccounts/rollcall-coordinator/token", `{"spec":{"audiences":[]}}`},
+	{"", "POST", core + install + "/serviceaccounts/rollcall-guard-remove/token", `{"spec":{"audiences":[]}}`},
+	{"", "POST", roles + "clusterrolebindings", `{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[` + anyone + `]}`},
+	{"", "POST", roles + "namespaces/prod/rolebindings", `{"metadata":{"name":"new"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},"subjects":[` + anyone + `]}`},
+	{"", "PATCH", roles + "clusterroles/rollcall-coordinator", `{"rules":[]}`},
+	{"", "PATCH", roles + "clusterroles/view", `{"metadata":{"labels":{"a":"b"}}}`},
+	{"C", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", `{"spec":{"token":"t"}}`},
+	{"C", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"spec":{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}}`},
+
+	// What runs Rollcall.
+	{"C G A R", "GET", leases + install + "/leases/rollcall-coordinator", ""},
+	{"C", "PUT", leases + install + "/leases/rollcall-coordinator", `{"spec":{"holderIdentity":"me"}}`},
+	{"", "POST", leases + install + "/leases", `{"metadata":{"name":"other"}}`},
+	{"", "POST", leases + "kube-system/leases", `{"metadata":{"name":"rollcall-coordinator"}}`},
+	{"H", "PUT", apps + install + "/deployments/rollcall-coordinator/scale", `{"spec":{"replicas":0}}`},
+	{"", "PATCH", apps + install + "/deployments/rollcall-coordinator", `{"spec":{"template":{"spec":{"serviceAccountName":"default"}}}}`},
+	{"", "POST", "/apis/batch/v1/namespaces/" + install + "/jobs", `{"metadata":{"name":"new"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"a"}]}}}}`},
+	{"", "GET", core + "other/configmaps", ""},
+	{"E V", "GET", core + "prod/configmaps", ""},
+}
+
+// TestTokensDoNoMore tries each request of the table with each token, on a real API
+// server with its real authentication, RBAC and admission.
+func TestTokensDoNoMore(t *testing.T) {
+	s, admin := installed(t)
+	for _, namespace := range []string{"prod", "other"} {
+		s.Apply(strings.ReplaceAll(database, "NS", namespace))
+		withPod(t, admin, namespace)
+	}
+	s.Apply(people)
+	s.Apply(`
+apiVersion: v1
+kind: Pod
+metadata: {name: system, namespace: kube-system, labels: {app: system}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: system, uid: "1", controller: true}]}
+spec: {containers: [{name: a, image: a}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: coordinator, namespace: rollcall-system}
+spec:
+  securityContext: {runAsNonRoot: true, runAsUser: 1, seccompProfile: {type: RuntimeDefault}}
+  containers: [{name: a, image: a, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: another}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: rollcall-coordinator, namespace: rollcall-system}
+`)
+	for _, name := range []string{"rollcall-ca", "rollcall-reader", "rollcall-trust"} {
+		s.Apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s, labels: {app.kubernetes.io/part-of: rollcall}}\ntype: Opaque\n", name, install))
+	}
+	configs := map[string]*rest.Config{}
+	for letter, h := range holders {
+		configs[letter] = s.As(t.Context(), h.namespace, h.account)
+	}
+	eventually(t, "the tenants' roles and the policy", func(ctx context.Context) error {
+		if err := request(ctx, s.Admin, configs["E"], try{method: "GET", path: ours + "prod/databaseclusters"}); err != nil {
+			return err
+		}
+		if err := request(ctx, s.Admin, configs["C"], try{method: "DELETE", path: core + "kube-system/pods/system"}); !refused(err) {
+			return fmt.Errorf("the policy is not heeded yet: %v", err)
+		}
+		return nil
+	})
+	for _, try := range table {
+		for letter, h := range holders {
+			err := request(t.Context(), s.Admin, configs[letter], try)
+			what := fmt.Sprintf("%s of %s: %s %s %s", h.account, h.namespace, try.method, try.path, try.body)
+			switch may := strings.Contains(try.may, letter); {
+			case may && err != nil:
+				t.Errorf("is refused %s: %v", what, err)
+			case !may && !refused(err):
+				t.Errorf("may %s: %v", what, err)
+			}
+		}
+	}
+	// Nobody is somebody else.
+	for letter, config := range configs {
+		for _, user := range []string{"admin", "system:serviceaccount:" + install + ":rollcall-coordinator", "system:kube-controller-manager"} {
+			other := rest.CopyConfig(config)
+			other.Impersonate = rest.ImpersonationConfig{UserName: user}
+			require.True(t, refused(request(t.Context(), s.Admin, other, try{method: "GET", path: "/api/v1/nodes"})), "%s as %s", letter, user)
+		}
+	}
+	typesAreRight(t, admin)
+	wideBindingKeepsNoOthers(t, s, configs["C"], configs["E"])
+}
+
+// wideBindingKeepsNoOthers: who has widened the guard's binding to all pods has the
+// guarded ones kept, and no others.
+func wideBindingKeepsNoOthers(t *testing.T, s *Server, coordinator, tenant *rest.Config) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(coordinator)
+	require.NoError(t, err)
+	_, err = client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Patch(t.Context(), "rollcall-guard", types.MergePatchType,
+		[]byte(everyPod), metav1.PatchOptions{})
+	require.NoError(t, err)
+	eventually(t, "the wide binding", func(ctx context.Context) error {
+		if err := request(ctx, s.Admin, tenant, try{method: "DELETE", path: core + "prod/pods/stray-0"}); !refused(err) {
+			return fmt.Errorf("it is not heeded yet: %v", err)
+		}
+		return nil
+	})
+	require.NoError(t, request(t.Context(), s.Admin, tenant, try{method: "DELETE", path: core + "prod/pods/web"}))
+}
+
+// withPod makes the pod that the controller of the StatefulSet would make.
+func withPod(t *testing.T, admin *kubernetes.Clientset, namespace string) (*appsv1.StatefulSet, *corev1.Pod) {
+	t.Helper()
+	set, err := admin.AppsV1().StatefulSets(namespace).Get(t.Context(), "db", metav1.GetOptions{})
+	require.NoError(t, err)
+	pod, err := admin.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "db-0", Labels: map[string]string{"app": "db", appsv1.StatefulSetRevisionLabel: "db-1"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}},
+		Spec: set.Spec.Template.Spec,
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return set, pod
+}
+
+// request makes it without any effect.
+func request(ctx context.Context, admin, config *rest.Config, try try) error {
+	body := []byte(try.body)
+	if try.method == http.MethodPut {
+		present, err := send(ctx, admin, http.MethodGet, try.path, nil)
+		if err != nil {
+			return fmt.Errorf("as admin: %w", err)
+		}
+		if body, err = jsonpatch.MergePatch(present, body); err != nil {
+			return err
+		}
+	}
+	_, err := send(ctx, config, try.method, try.path, body)
+	return err
+}
+
+// answer is what the server says that is not a success.
+type answer struct {
+	code int
+	text string
+}
+
+func (a *answer) Error() string { return fmt.Sprintf("%d %s", a.code, a.text) }
+
+func refused(err error) bool {
+	a, ok := err.(*answer)
+	return ok && a.code == http.StatusForbidden
+}
+
+func send(ctx context.Context, config *rest.Config, method, path string, body []byte) ([]byte, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	connects := strings.Contains(path, "/exec?") || strings.HasSuffix(path, "/portforward")
+	address := config.Host + path
+	if method != http.MethodGet && !connects && !strings.Contains(path, "reviews") {
+		address += "?dryRun=All"
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(string(body)))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.Header.Set("Content-Type", "application/merge-patch+json")
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	// There is no kubelet, so what is let through to one fails there.
+	if response.StatusCode < 300 || connects && response.StatusCode != http.StatusForbidden {
+		return text, nil
+	}
+	var status metav1.Status
+	if json.Unmarshal(text, &status) == nil && status.Message != "" {
+		text = []byte(status.Message)
+	}
+	return nil, &answer{response.StatusCode, string(text)}
+}
+
+// typesAreRight: the API server finds nothing wrong with the expressions.
+func typesAreRight(t *testing.T, admin *kubernetes.Clientset) {
+	t.Helper()
+	for _, name := range []string{"rollcall-accounts", "rollcall-guard"} {
+		eventually(t, "the types of "+name, func(ctx context.Context) error {
+			policy, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
+			if err == nil && policy.Status.TypeChecking == nil {
+				return fmt.Errorf("they are not checked yet")
+			}
+			if err == nil && len(policy.Status.TypeChecking.ExpressionWarnings) > 0 {
+				t.Fatalf("%s: %v", name, policy.Status.TypeChecking.ExpressionWarnings)
+			}
+			return err
+		})
+	}
+}
