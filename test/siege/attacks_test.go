@@ -1,0 +1,222 @@
+package siege
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/rollcall-dev/rollcall/coordinator/inject"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// stranger knows nobody's authority, and has no certificate.
+func stranger() *tls.Config { return &tls.Config{InsecureSkipVerify: true} } //nolint:gosec // whoever attacks does not care whom
+
+// calm is what all others are compared with.
+func calm(*testing.T, *coordinator) { time.Sleep(5 * time.Second) }
+
+// send posts one review of 0.9 MB.
+func (s shape) send(t *testing.T, c *coordinator) {
+	body := s.make(900_000)
+	require.Less(t, len(body), 1_000_000)
+	t.Logf("%d bytes: %s", len(body), post(t.Context(), c, body))
+}
+
+func eightLarge(t *testing.T, c *coordinator) {
+	body := thirtyThousand()
+	require.Less(t, len(body), 4<<20)
+	var all sync.WaitGroup
+	answers := make([]string, 8)
+	for i := range answers {
+		all.Go(func() { answers[i] = post(t.Context(), c, body) })
+	}
+	all.Wait()
+	t.Logf("8 x %d bytes, %d containers: %s", len(body), strings.Count(body, `"image"`), strings.Join(answers, "; "))
+}
+
+// post sends a review over a connection of its own, and says what came of it.
+func post(ctx context.Context, c *coordinator, body string) string {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	transport := &http.Transport{TLSClientConfig: stranger()}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.webhook+inject.WebhookPath, strings.NewReader(body))
+	if err != nil {
+		return err.Error()
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
+	return fmt.Sprintf("%s, %d bytes %.100q %v", response.Status, len(text), text, err)
+}
+
+// listener is one of the coordinator's.
+type listener struct {
+	address  string
+	secured  bool
+	protocol string
+}
+
+func (c *coordinator) listener(name string) listener {
+	return map[string]listener{
+		"http":    {c.http, false, ""},
+		"webhook": {c.webhook, true, "http/1.1"},
+		"page":    {c.page, true, "http/1.1"},
+		"grpc":    {c.grpc, true, "h2"},
+	}[name]
+}
+
+// slowHeaders holds 6,000 connections on each listener for 20 seconds, as far as
+// there are files for them, and opens those anew that are closed. Every other
+// one shakes hands before.
+func slowHeaders(names ...string) func(*testing.T, *coordinator) {
+	return func(t *testing.T, c *coordinator) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for _, name := range names {
+			l := c.listener(name)
+			var opened, held, most atomic.Int64
+			for i := range min(6000, (c.world.files-1000)/len(names)) {
+				all.Go(func() {
+					for ctx.Err() == nil {
+						conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.address)
+						if err != nil {
+							time.Sleep(100 * time.Millisecond)
+							continue
+						}
+						opened.Add(1)
+						now := held.Add(1)
+						for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+						}
+						l.trickle(ctx, conn, i%2 == 0)
+						held.Add(-1)
+					}
+				})
+			}
+			defer func() { t.Logf("%s: %d connections opened, %d at once", name, opened.Load(), most.Load()) }()
+		}
+		all.Wait()
+	}
+}
+
+// trickle sends a byte each second until the other side or ctx ends it.
+func (l listener) trickle(ctx context.Context, conn net.Conn, handshake bool) {
+	defer conn.Close()
+	text := "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: " + strings.Repeat("a", 64)
+	switch {
+	case l.secured && handshake:
+		conf := stranger()
+		conf.NextProtos = []string{l.protocol}
+		client := tls.Client(conn, conf)
+		if client.HandshakeContext(ctx) != nil {
+			return
+		}
+		conn = client
+		if l.protocol == "h2" {
+			text = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+		}
+	case l.secured:
+		// The beginning of a TLS record of 16 KiB with a ClientHello in it.
+		text = "\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03" + strings.Repeat("r", 64)
+	}
+	first := len(text) / 2
+	if _, err := io.WriteString(conn, text[:first]); err != nil {
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	for ; first < len(text); first++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			return
+		case <-time.After(time.Second):
+		}
+		if _, err := io.WriteString(conn, text[first:first+1]); err != nil {
+			return
+		}
+	}
+}
+
+// handshakes does a hundred of them a second for 20 seconds, on two ports, and keeps the connections.
+func handshakes(t *testing.T, c *coordinator) {
+	var all sync.WaitGroup
+	var done, refused atomic.Int64
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 100 * 20 {
+		<-tick.C
+		for address, protocol := range map[string]string{c.webhook: "http/1.1", c.grpc: "h2"} {
+			all.Go(func() {
+				conf := stranger()
+				conf.NextProtos = []string{protocol}
+				conn, err := (&tls.Dialer{Config: conf}).DialContext(ctx, "tcp", address)
+				if err != nil {
+					refused.Add(1)
+					return
+				}
+				defer conn.Close()
+				done.Add(1)
+				<-ctx.Done()
+			})
+		}
+	}
+	cancel()
+	all.Wait()
+	t.Logf("%d handshakes, %d refused", done.Load(), refused.Load())
+}
+
+// madeUpTokens asks with 60 different tokens a second.
+func madeUpTokens(t *testing.T, c *coordinator) {
+	conn, err := grpc.NewClient(c.grpc, grpc.WithTransportCredentials(credentials.NewTLS(stranger())))
+	require.NoError(t, err)
+	defer conn.Close()
+	client := rollcallv1.NewCoordinatorServiceClient(conn)
+	before := c.world.served(t.Context(), "tokenreviews")
+	var mu sync.Mutex
+	answers := map[codes.Code]int{}
+	var all sync.WaitGroup
+	tick := time.NewTicker(time.Second / 60)
+	defer tick.Stop()
+	for i := range 60 * 10 {
+		<-tick.C
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", fmt.Sprintf("Bearer made-up-%d", i))
+			_, err := client.ListClusters(ctx, &rollcallv1.ListClustersRequest{Namespace: honestNamespace})
+			mu.Lock()
+			defer mu.Unlock()
+			answers[grpcstatus.Code(err)]++
+		})
+	}
+	all.Wait()
+	t.Logf("answers: %v; the API server was asked about %d tokens", answers, c.world.served(t.Context(), "tokenreviews")-before)
+	require.Zero(t, answers[codes.OK], "a made-up token was taken")
+}
