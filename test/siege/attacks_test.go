@@ -86,8 +86,8 @@ func (c *coordinator) listener(name string) listener {
 }
 
 // slowHeaders holds 6,000 connections on each listener for 20 seconds, as far as
-// there are files for them, and opens those anew that are closed. Every other
-// one shakes hands before.
+// there are files for them, and opens those anew, after a second, that are closed.
+// Every other one shakes hands before.
 func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 	return func(t *testing.T, c *coordinator) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -100,22 +100,28 @@ func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 				all.Go(func() {
 					for ctx.Err() == nil {
 						conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.address)
-						if err != nil {
-							time.Sleep(100 * time.Millisecond)
-							continue
+						if err == nil {
+							opened.Add(1)
+							now := held.Add(1)
+							for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+							}
+							l.trickle(ctx, conn, i%2 == 0)
+							held.Add(-1)
 						}
-						opened.Add(1)
-						now := held.Add(1)
-						for before := most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
-						}
-						l.trickle(ctx, conn, i%2 == 0)
-						held.Add(-1)
+						pause(ctx, time.Second)
 					}
 				})
 			}
 			defer func() { t.Logf("%s: %d connections opened, %d at once", name, opened.Load(), most.Load()) }()
 		}
 		all.Wait()
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
