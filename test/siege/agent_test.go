@@ -164,8 +164,6 @@ func (r *ring) sees(ctx context.Context) bool {
 // judged attacks the agent, and says what became of it.
 func (r *ring) judged(t *testing.T, attack func(ctx context.Context)) {
 	t.Helper()
-	// What a coordinator waits for an answer.
-	const patience = 5 * time.Second
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stopped := make(chan struct{})
@@ -175,7 +173,7 @@ func (r *ring) judged(t *testing.T, attack func(ctx context.Context)) {
 		defer close(stopped)
 		for ctx.Err() == nil {
 			peak = max(peak, r.attacked.group.used())
-			try, done := context.WithTimeout(ctx, patience)
+			try, done := context.WithTimeout(ctx, 5*time.Second) // what a coordinator waits
 			if _, err := r.attacked.client.GetReport(try, &rollcallv1.GetReportRequest{}); err == nil {
 				answered++
 			} else if ctx.Err() == nil {

@@ -200,7 +200,9 @@ func (j *judge) judged(t *testing.T) {
 	assert.True(t, j.c.alive(), "the coordinator ended: %v", j.c.how)
 	assert.Zero(t, j.c.group.kills(), "the kernel killed it for its memory")
 	assert.LessOrEqual(t, percent, most, "peak of memory in percent of the limit")
-	assert.Empty(t, j.failures, "reviews that were not answered while the attack went on")
+	if len(j.failures) > 0 {
+		t.Errorf("%d reviews were not answered while the attack went on, such as: %.200s", len(j.failures), j.failures[0])
+	}
 	assert.Empty(t, j.others, "the lease was somebody else's")
 	assert.Less(t, j.silence, leaseDuration, "the lease was not renewed")
 }

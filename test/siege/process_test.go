@@ -88,10 +88,10 @@ func (l *tail) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines += bytes.Count(p, []byte("\n"))
-	if len(l.head) < 8<<10 {
+	if len(l.head) < 1<<10 {
 		l.head = append(l.head, p...)
-	} else if l.last = append(l.last, p...); len(l.last) > 4<<10 {
-		l.last = l.last[len(l.last)-2<<10:]
+	} else if l.last = append(l.last, p...); len(l.last) > 2<<10 {
+		l.last = l.last[len(l.last)-1<<10:]
 	}
 	return len(p), nil
 }
@@ -99,5 +99,5 @@ func (l *tail) Write(p []byte) (int, error) {
 func (l *tail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return fmt.Sprintf("%.2000s\n...\n%s", l.head, l.last)
+	return fmt.Sprintf("%.1000s\n...\n%s", l.head, l.last)
 }
