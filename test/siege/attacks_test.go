@@ -19,6 +19,10 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -198,31 +202,72 @@ func handshakes(t *testing.T, c *coordinator) {
 	t.Logf("%d handshakes, %d refused", done.Load(), refused.Load())
 }
 
-// madeUpTokens asks with 60 different tokens a second.
+// madeUpTokens asks with 60 different tokens a second, from one address. A person
+// with a token of their own asks from another.
 func madeUpTokens(t *testing.T, c *coordinator) {
-	conn, err := grpc.NewClient(c.grpc, grpc.WithTransportCredentials(credentials.NewTLS(stranger())))
-	require.NoError(t, err)
-	defer conn.Close()
-	client := rollcallv1.NewCoordinatorServiceClient(conn)
+	client := c.asks(t, "127.0.0.66")
+	person := c.asks(t, "127.0.0.77")
+	token := c.world.person(t)
+	ask := func(client rollcallv1.CoordinatorServiceClient, token string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+		_, err := client.ListClusters(ctx, &rollcallv1.ListClustersRequest{Namespace: honestNamespace})
+		return err
+	}
+	require.NoError(t, ask(person, token))
 	before := c.world.served(t.Context(), "tokenreviews")
 	var mu sync.Mutex
-	answers := map[codes.Code]int{}
+	answers, heard := map[codes.Code]int{}, map[codes.Code]int{}
 	var all sync.WaitGroup
 	tick := time.NewTicker(time.Second / 60)
 	defer tick.Stop()
-	for i := range 60 * 10 {
+	for i := range 60 * 20 {
 		<-tick.C
-		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", fmt.Sprintf("Bearer made-up-%d", i))
-			_, err := client.ListClusters(ctx, &rollcallv1.ListClustersRequest{Namespace: honestNamespace})
-			mu.Lock()
-			defer mu.Unlock()
-			answers[grpcstatus.Code(err)]++
-		})
+		note := func(client rollcallv1.CoordinatorServiceClient, token string, answers map[codes.Code]int) {
+			all.Go(func() {
+				err := ask(client, token)
+				mu.Lock()
+				defer mu.Unlock()
+				answers[grpcstatus.Code(err)]++
+			})
+		}
+		note(client, fmt.Sprintf("made-up-%d", i), answers)
+		if i%30 == 0 {
+			note(person, token, heard)
+		}
 	}
 	all.Wait()
-	t.Logf("answers: %v; the API server was asked about %d tokens", answers, c.world.served(t.Context(), "tokenreviews")-before)
+	t.Logf("answers: %v; to a person meanwhile: %v; the API server was asked about %d tokens",
+		answers, heard, c.world.served(t.Context(), "tokenreviews")-before)
 	require.Zero(t, answers[codes.OK], "a made-up token was taken")
+	require.Eventually(t, func() bool { return ask(person, token) == nil }, 10*time.Second, time.Second, "a person is not answered after it")
+}
+
+// asks is a client at an address of its own.
+func (c *coordinator) asks(t *testing.T, from string) rollcallv1.CoordinatorServiceClient {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := grpc.NewClient("passthrough:///"+c.grpc, grpc.WithTransportCredentials(credentials.NewTLS(stranger())),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", address)
+		}))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return rollcallv1.NewCoordinatorServiceClient(conn)
+}
+
+// person answers the token of somebody who may read everything.
+func (w *world) person(t *testing.T) string {
+	t.Helper()
+	ctx := t.Context()
+	_, err := w.admin.CoreV1().ServiceAccounts(honestNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "person"}}, metav1.CreateOptions{})
+	require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
+	_, err = w.admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "person"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "rollcall-databaseclusters-view"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: honestNamespace, Name: "person"}},
+	}, metav1.CreateOptions{})
+	require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
+	return w.token(t, honestNamespace, "person")
 }

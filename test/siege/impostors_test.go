@@ -57,7 +57,7 @@ func impostors(clusters, pods int, m message) func(*testing.T, *coordinator) {
 		w.namespace(t, hostileNamespace)
 		var asked, sent atomic.Int64
 		for i := range clusters {
-			w.impostor(t, fmt.Sprintf("db-%d", i), i, pods, m, &asked, &sent)
+			w.impostor(t, c, i, pods, m, &asked, &sent)
 		}
 		for begin := time.Now(); time.Since(begin) < 20*time.Second && c.alive(); {
 			time.Sleep(100 * time.Millisecond)
@@ -67,9 +67,13 @@ func impostors(clusters, pods int, m message) func(*testing.T, *coordinator) {
 	}
 }
 
-func (w *world) impostor(t *testing.T, name string, number, count int, m message, asked, sent *atomic.Int64) {
+// impostor makes one database; none once the coordinator is gone, which makes certificates.
+func (w *world) impostor(t *testing.T, c *coordinator, number, count int, m message, asked, sent *atomic.Int64) {
 	t.Helper()
-	ctx := t.Context()
+	if !c.alive() {
+		return
+	}
+	ctx, name := t.Context(), fmt.Sprintf("db-%d", number)
 	cluster, err := w.clusters(hostileNamespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "rollcall.dev/v1alpha1", "kind": "DatabaseCluster",
 		"metadata": map[string]any{"name": name, "namespace": hostileNamespace}, "spec": map[string]any{"engine": "Solr"},
@@ -102,25 +106,31 @@ func (w *world) impostor(t *testing.T, name string, number, count int, m message
 	require.NoError(t, err)
 	_, err = w.admin.CoreV1().ServiceAccounts(hostileNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
 	require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
-	certificate := w.stolen(t, name)
+	t.Cleanup(func() { w.removeImpostor(t, name) })
+	certificate, ok := w.stolen(t, c, name)
+	if !ok {
+		return
+	}
 	for i := range count {
 		w.impostorPod(t, cluster, set, i, fmt.Sprintf("127.1.%d.%d", number+1, i+1), pod, certificate, m, asked, sent)
 	}
-	t.Cleanup(func() { w.removeImpostor(t, name) })
 }
 
 // stolen is the certificate that the coordinator gives to the agents of a database.
-func (w *world) stolen(t *testing.T, name string) tls.Certificate {
+func (w *world) stolen(t *testing.T, c *coordinator, name string) (tls.Certificate, bool) {
 	t.Helper()
 	var secret *corev1.Secret
 	require.Eventually(t, func() bool {
 		var err error
 		secret, err = w.admin.CoreV1().Secrets(hostileNamespace).Get(t.Context(), v1alpha1.DerivedName(name), metav1.GetOptions{})
-		return err == nil
+		return err == nil || !c.alive()
 	}, time.Minute, 100*time.Millisecond, "the agents are given nothing")
+	if !c.alive() {
+		return tls.Certificate{}, false
+	}
 	certificate, err := tls.X509KeyPair(secret.Data[config.KeyCert], secret.Data[config.KeyKey])
 	require.NoError(t, err)
-	return certificate
+	return certificate, true
 }
 
 // impostorPod makes a pod that runs and is ready, and a server at its address.
