@@ -1,6 +1,7 @@
 package siege
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -44,7 +45,11 @@ func (w *world) newCoordinator(t *testing.T) *coordinator {
 	require.True(t, err == nil || apierrors.IsNotFound(err), "%v", err)
 	env := []string{fmt.Sprintf("GOMEMLIMIT=%d", w.limit)} // as resourceFieldRef gives it
 	c.process = startLimited(t, w.limit, env, append([]string{w.program}, c.args(t)...)...)
-	require.Eventually(t, func() bool { return c.ready(t) }, 2*time.Minute, 200*time.Millisecond, "the coordinator does not lead: %s", c.log)
+	require.Eventually(t, func() bool { return !c.alive() || c.ready(t.Context()) }, 2*time.Minute, 200*time.Millisecond, "the coordinator does not lead: %s", c.log)
+	if !c.alive() {
+		t.Fatalf("FIGURES of %q: the coordinator ended before it led: %v (killed for memory: %d), at %s of %s",
+			t.Name(), c.how, c.group.kills(), mebibytes(c.group.peak()), mebibytes(c.limit))
+	}
 	return c
 }
 
@@ -95,18 +100,12 @@ func (w *world) token(t *testing.T, namespace, account string) string {
 }
 
 // ready: it leads, and the API server knows by which authority to know its webhook.
-func (c *coordinator) ready(t *testing.T) bool {
-	t.Helper()
-	select {
-	case <-c.ended:
-		t.Fatalf("the coordinator ended: %v\n%s", c.how, c.log)
-	default:
-	}
-	lease, err := c.world.admin.CoordinationV1().Leases(manifests.Namespace).Get(t.Context(), lead.LeaseName, metav1.GetOptions{})
+func (c *coordinator) ready(ctx context.Context) bool {
+	lease, err := c.world.admin.CoordinationV1().Leases(manifests.Namespace).Get(ctx, lead.LeaseName, metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity != c.identity {
 		return false
 	}
-	conf, err := c.world.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), inject.ConfigurationName, metav1.GetOptions{})
+	conf, err := c.world.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, inject.ConfigurationName, metav1.GetOptions{})
 	if err != nil {
 		return false
 	}

@@ -3,6 +3,7 @@ package siege
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -105,6 +107,8 @@ func (w *world) spread(t *testing.T, spec, status map[string]any) {
 			t.Logf("remove DatabaseClusters: %v", err)
 		}
 	})
+	patch, err := json.Marshal(map[string]any{"status": status})
+	require.NoError(t, err)
 	var size, refused atomic.Int64
 	var why atomic.Value
 	next := make(chan int)
@@ -118,8 +122,8 @@ func (w *world) spread(t *testing.T, spec, status map[string]any) {
 				}}
 				object, err := clusters.Create(t.Context(), wanted, metav1.CreateOptions{})
 				if err == nil && status != nil {
-					object.Object["status"] = status
-					object, err = clusters.UpdateStatus(t.Context(), object, metav1.UpdateOptions{})
+					// Without a version: the coordinator writes, too.
+					object, err = clusters.Patch(t.Context(), wanted.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 				}
 				if err != nil {
 					refused.Add(1)
