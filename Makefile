@@ -118,7 +118,7 @@ test-foundationdb: deps ## what may go of 100,000 random FoundationDB clusters, 
 	bash test/run.sh foundationdb
 
 .PHONY: test-siege
-test-siege: deps bin/rollcall-cluster ## what strangers and tenants send, against the real programs at their memory limits (root; a quarter of an hour)
+test-siege: deps bin/rollcall-cluster ## what strangers and tenants send, against the real programs at their memory limits (root; half an hour)
 	bash test/run.sh siege
 
 .PHONY: test-e2e

@@ -141,7 +141,7 @@ func (w *world) impostorPod(t *testing.T, cluster *unstructured.Unstructured, se
 	pods := w.admin.CoreV1().Pods(hostileNamespace)
 	name := set.Name + "-" + strconv.Itoa(ordinal)
 	// The label follows later: no Service leads to the webhook here.
-	pod, err := pods.Create(ctx, &corev1.Pod{
+	_, err := pods.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{"app": set.Name, "controller-revision-hash": set.Status.CurrentRevision},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))},
@@ -150,7 +150,7 @@ func (w *world) impostorPod(t *testing.T, cluster *unstructured.Unstructured, se
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, v1alpha1.LabelCluster, set.Name)
-	pod, err = pods.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	pod, err := pods.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(t, err)
 
 	who := &rollcallv1.Identity{
