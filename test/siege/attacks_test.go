@@ -89,9 +89,13 @@ func (c *coordinator) listener(name string) listener {
 	}[name]
 }
 
+// again is after how long an attacker comes back who was let go. Attackers share
+// the machine with the attacked: sooner, there is nothing left of it but handshakes.
+const again = 10 * time.Second
+
 // slowHeaders holds 6,000 connections on each listener for 20 seconds, as far as
-// there are files for them, and opens those anew, after a second, that are closed.
-// Every other one shakes hands before.
+// there are files for them, and opens those anew that are closed. Every other one
+// shakes hands before.
 func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 	return func(t *testing.T, c *coordinator) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -112,7 +116,7 @@ func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 							l.trickle(ctx, conn, i%2 == 0)
 							held.Add(-1)
 						}
-						pause(ctx, time.Second)
+						pause(ctx, again)
 					}
 				})
 			}

@@ -33,6 +33,9 @@ const (
 	// most is the share of its limit that a coordinator may reach under attack, in
 	// percent: the rest is for its own work on a fleet.
 	most = 70
+	// missed is the share of reviews that may come too late while an attack goes on,
+	// in percent: attackers and attacked share the processors here.
+	missed = 5
 	// leaseDuration is after how long without a renewal another coordinator takes the lease.
 	leaseDuration = 15 * time.Second
 
@@ -200,7 +203,7 @@ func (j *judge) judged(t *testing.T) {
 	assert.True(t, j.c.alive(), "the coordinator ended: %v", j.c.how)
 	assert.Zero(t, j.c.group.kills(), "the kernel killed it for its memory")
 	assert.LessOrEqual(t, percent, most, "peak of memory in percent of the limit")
-	if len(j.failures) > 0 {
+	if 100*len(j.failures) > missed*(len(j.failures)+len(j.answers)) {
 		t.Errorf("%d reviews were not answered while the attack went on, such as: %.200s", len(j.failures), j.failures[0])
 	}
 	assert.Empty(t, j.others, "the lease was somebody else's")
