@@ -31,6 +31,11 @@ import (
 // stranger knows nobody's authority, and has no certificate.
 func stranger() *tls.Config { return &tls.Config{InsecureSkipVerify: true} } //nolint:gosec // whoever attacks does not care whom
 
+// from dials from one of a few addresses, none of which is the API server's.
+func from(i int) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, 0, byte(1+i%16))}}
+}
+
 // calm is what all others are compared with.
 func calm(*testing.T, *coordinator) { time.Sleep(5 * time.Second) }
 
@@ -57,7 +62,7 @@ func eightLarge(t *testing.T, c *coordinator) {
 func post(ctx context.Context, c *coordinator, body string) string {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	transport := &http.Transport{TLSClientConfig: stranger()}
+	transport := &http.Transport{TLSClientConfig: stranger(), DialContext: from(0).DialContext}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.webhook+inject.WebhookPath, strings.NewReader(body))
 	if err != nil {
@@ -107,7 +112,7 @@ func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 			for i := range min(6000, (c.world.files-1000)/len(names)) {
 				all.Go(func() {
 					for ctx.Err() == nil {
-						conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.address)
+						conn, err := from(i).DialContext(ctx, "tcp", l.address)
 						if err == nil {
 							opened.Add(1)
 							now := held.Add(1)
@@ -184,13 +189,13 @@ func handshakes(t *testing.T, c *coordinator) {
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for range 100 * 20 {
+	for i := range 100 * 20 {
 		<-tick.C
 		for address, protocol := range map[string]string{c.webhook: "http/1.1", c.grpc: "h2"} {
 			all.Go(func() {
 				conf := stranger()
 				conf.NextProtos = []string{protocol}
-				conn, err := (&tls.Dialer{Config: conf}).DialContext(ctx, "tcp", address)
+				conn, err := (&tls.Dialer{NetDialer: from(i), Config: conf}).DialContext(ctx, "tcp", address)
 				if err != nil {
 					refused.Add(1)
 					return
@@ -249,12 +254,12 @@ func madeUpTokens(t *testing.T, c *coordinator) {
 }
 
 // asks is a client at an address of its own.
-func (c *coordinator) asks(t *testing.T, from string) rollcallv1.CoordinatorServiceClient {
+func (c *coordinator) asks(t *testing.T, address string) rollcallv1.CoordinatorServiceClient {
 	t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
 	conn, err := grpc.NewClient("passthrough:///"+c.grpc, grpc.WithTransportCredentials(credentials.NewTLS(stranger())),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "tcp", address)
+		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", to)
 		}))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
