@@ -117,6 +117,10 @@ test-mysql-all: deps bin/rollcall-images ## the same, with every break of a swit
 test-foundationdb: deps ## what may go of 100,000 random FoundationDB clusters, against the truth of a model
 	bash test/run.sh foundationdb
 
+.PHONY: test-siege
+test-siege: deps bin/rollcall-cluster ## what strangers and tenants send, against the real programs at their memory limits (root; half an hour)
+	bash test/run.sh siege
+
 .PHONY: test-e2e
 test-e2e: deps build ## the real-cluster tests only
 	bash test/run.sh e2e

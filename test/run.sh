@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh all|unit|solr|opensearch|mysql|foundationdb|e2e|nightly: the tests, with the time of each part.
+# run.sh all|unit|siege|solr|opensearch|mysql|foundationdb|e2e|nightly: the tests, with the time of each part.
 #
 # With CI=true, what cannot run is a failure instead of a skip: the tests ask
 # ROLLCALL_REQUIRE for what must be there. ROLLCALL_OPENSEARCH_ALL=1 runs the
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 part=${1:-all}
 if [ "${CI:-}" = true ]; then
-  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,mysql,mariadb,chromium,cluster}
+  export ROLLCALL_REQUIRE=${ROLLCALL_REQUIRE:-solr,opensearch,mysql,mariadb,chromium,cluster,siege}
 fi
 
 timed() { # timed NAME COMMAND...
@@ -68,6 +68,12 @@ real() { # real PACKAGES_AT_ONCE PACKAGE...
   timed "adapters against real servers: $*" go test -p "$at_once" -count=1 -timeout 40m -run Real "$@"
 }
 
+siege() {
+  local programs
+  programs=$(bin/rollcall-cluster programs)
+  timed "the siege: what strangers and tenants send, at the chart's memory limit" env ROLLCALL_CLUSTER_PROGRAMS="$programs" go test -count=1 -v -timeout 60m ./test/siege
+}
+
 e2e() {
   timed "the local cluster's life, crashes included" env ROLLCALL_CLUSTER_TEST=1 go -C test/cluster test -count=1 -timeout 40m -run Lifecycle ./local
   timed "what each token may do, on a real API server" go test -count=1 ./test/apiserver
@@ -76,6 +82,7 @@ e2e() {
 
 case $part in
 unit) unit ;;
+siege) siege ;;
 e2e) e2e ;;
 all)
   # One to a line: joined by && the shell would overlook failures inside of them.
@@ -85,6 +92,7 @@ all)
   timed "the page in a real browser" go test -count=1 -run RealBrowser ./coordinator/status/web
   timed "the dashboard in a real browser" go -C test/dashboard test -count=1 -run RealBrowser .
   real 2 $solr_packages $opensearch_packages $mysql_packages
+  siege
   e2e
   ;;
 mysql)
@@ -112,6 +120,6 @@ opensearch)
   homes
   real 1 $opensearch_packages
   ;;
-*) echo "usage: run.sh all|unit|solr|opensearch|mysql|foundationdb|e2e|nightly" >&2; exit 2 ;;
+*) echo "usage: run.sh all|unit|siege|solr|opensearch|mysql|foundationdb|e2e|nightly" >&2; exit 2 ;;
 esac
 echo "=== $part: all passed in $SECONDS s"

@@ -10,12 +10,15 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/test/cluster/build"
 	"github.com/rollcall-dev/rollcall/test/cluster/local"
 	"github.com/rollcall-dev/rollcall/test/cluster/printable"
 )
@@ -105,6 +108,10 @@ With CLUSTER=existing in the environment the cluster of $KUBECONFIG is used inst
 			})
 		}),
 	}
+	programs := &cobra.Command{
+		Use: "programs", Short: "Build what clusters are made of, and print the folders it is in, as in PATH", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return printPrograms(cmd, *o) },
+	}
 	node := &cobra.Command{Use: "node", Short: "Kill a node, or bring it back"}
 	node.AddCommand(
 		&cobra.Command{
@@ -120,7 +127,7 @@ With CLUSTER=existing in the environment the cluster of $KUBECONFIG is used inst
 			}),
 		},
 	)
-	root.AddCommand(up, down, load, status, kubeconfig, kubectl, node)
+	root.AddCommand(up, down, load, status, kubeconfig, kubectl, programs, node)
 	return root
 }
 
@@ -162,6 +169,28 @@ func up(cmd *cobra.Command, o local.Options) error {
 	fmt.Fprintf(cmd.OutOrStdout(), "export KUBECONFIG=%s\nexport PATH=%s:$PATH  # kubectl\n",
 		c.Plan.Kubeconfig(), c.Plan.Path("bin"))
 	return nil
+}
+
+// printPrograms is for who wants an API server alone. It needs neither root nor a cluster.
+func printPrograms(cmd *cobra.Command, o local.Options) error {
+	source, err := build.Source()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
+		return err
+	}
+	files, err := (build.Builder{Source: source, Cache: o.Cache, Say: o.Say}).All(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var dirs []string
+	for _, file := range files {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	slices.Sort(dirs)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(slices.Compact(dirs), string(filepath.ListSeparator)))
+	return err
 }
 
 func with(cmd *cobra.Command, o local.Options, do func(*local.Cluster) error) error {
