@@ -92,7 +92,6 @@ all)
   timed "the page in a real browser" go test -count=1 -run RealBrowser ./coordinator/status/web
   timed "the dashboard in a real browser" go -C test/dashboard test -count=1 -run RealBrowser .
   real 2 $solr_packages $opensearch_packages $mysql_packages
-  siege
   e2e
   ;;
 mysql)
@@ -108,6 +107,7 @@ nightly)
   ROLLCALL_OPENSEARCH_ALL=1 bash "$0" opensearch
   ROLLCALL_MYSQL_ALL=1 bash "$0" mysql
   bash "$0" foundationdb
+  bash "$0" siege
   ROLLCALL_E2E_MEASURE=1 bash "$0" e2e
   ;;
 solr)
