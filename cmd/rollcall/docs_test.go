@@ -180,6 +180,7 @@ func (p written) commands() [][]string {
 
 // foreign are flags that a page names by themselves, of programs that are not ours.
 var foreign = map[string]string{
+	"admission-control-config-file":      "kube-apiserver",
 	"force":                              "kubectl delete",
 	"use-service-account-credentials":    "kube-controller-manager",
 	"locality_zoneid":                    "fdbserver",
