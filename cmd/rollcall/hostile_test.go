@@ -102,7 +102,9 @@ func refusing(rw http.ResponseWriter, _ *http.Request) bool {
 // Each command with each of its flags, before an API server that is hostile, too.
 func TestArgumentsAndRefusalsDoNotSteerTheTerminal(t *testing.T) {
 	w := newWorld(t, rolling(t))
+	w.mu.Lock()
 	w.serving = refusing
+	w.mu.Unlock()
 	t.Chdir(t.TempDir())
 	tried := 0
 	try := func(args ...string) {
@@ -139,7 +141,9 @@ func TestArgumentsAndRefusalsDoNotSteerTheTerminal(t *testing.T) {
 // with a completion.
 func TestLibrariesDoNotSteerTheTerminal(t *testing.T) {
 	w := newWorld(t, rolling(t))
+	w.mu.Lock()
 	w.serving = refusing
+	w.mu.Unlock()
 	out, _ := terminal.Run(w.on(nil, "pause", "search"), 100, 40)
 	require.Contains(t, out, `a warning \u202eevil`)
 	for _, args := range [][]string{
