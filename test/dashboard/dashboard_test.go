@@ -28,6 +28,7 @@ var empty = map[string]string{
 	"Stop hooks":                     "an agent ends with its pod, and none was scraped in the seconds between its stop hook and its end",
 	"Clocks of agents' nodes":        "the recording was made before coordinators told of clocks",
 	"Agents: rejected":               "nobody sent agents anything wrong",
+	"Coordinators: refused":          "nobody sent coordinators anything wrong",
 	"Partition":                      "the StatefulSet of MariaDB has OnDelete",
 	"Time since the partition moved": "the StatefulSet of MariaDB has OnDelete",
 }
