@@ -2,8 +2,10 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"crypto/x509"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -22,7 +24,9 @@ func TestAConnectionDoesNotOutliveItsAuthority(t *testing.T) {
 	old := m.as(config.RoleCoordinator)
 	_, err := old.GetReport(t.Context(), &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))
 	require.NoError(t, err)
-	stream, err := old.WatchRoster(t.Context(), &rollcallv1.WatchRosterRequest{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	stream, err := old.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
@@ -34,6 +38,7 @@ func TestAConnectionDoesNotOutliveItsAuthority(t *testing.T) {
 	for err == nil {
 		_, err = stream.Recv()
 	}
+	require.NoError(t, ctx.Err(), "the stream goes on")
 	_, err = old.GetReport(t.Context(), &rollcallv1.GetReportRequest{})
 	require.Error(t, err)
 	_, err = m.as(config.RoleCoordinator).GetReport(t.Context(), &rollcallv1.GetReportRequest{}, grpc.WaitForReady(true))

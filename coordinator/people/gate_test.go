@@ -393,7 +393,9 @@ func TestACertificateDoesNotOutliveItsAuthority(t *testing.T) {
 	request := &rollcallv1.GetClusterRequest{Namespace: "prod", Name: "db"}
 	_, err = client.GetCluster(t.Context(), request)
 	require.NoError(t, err)
-	stream, err := client.WatchCluster(t.Context(), &rollcallv1.WatchClusterRequest{Namespace: "prod", Name: "db"})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	stream, err := client.WatchCluster(ctx, &rollcallv1.WatchClusterRequest{Namespace: "prod", Name: "db"})
 	require.NoError(t, err)
 	w.service.next <- struct{}{}
 	_, err = stream.Recv()
