@@ -235,33 +235,6 @@ func (n *Node) Collections(action string, pairs ...string) []byte {
 	return body
 }
 
-// creations is how often a collection is tried to be made.
-const creations = 3
-
-// Create makes a collection of which all replicas are active. Now and then Solr
-// waits for the last of them for ever; then what there is of it is removed and it is
-// made again, since no test is about that.
-func (n *Node) Create(name string, pairs ...string) {
-	t := n.cluster.t
-	t.Helper()
-	params := url.Values{"action": {"CREATE"}, "wt": {"json"}, "name": {name}, "waitForFinalState": {"true"}}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		params.Set(pairs[i], pairs[i+1])
-	}
-	for try := 1; ; try++ {
-		body, status, err := n.Try(http.MethodGet, "/solr/admin/collections", params)
-		if err == nil && status == http.StatusOK {
-			return
-		}
-		require.Less(t, try, creations, "CREATE %s: status %d, %s: %v", name, status, body, err)
-		t.Logf("CREATE %s, try %d: status %d, %s: %v", name, try, status, body, err)
-		// It may not be there, or be gone only after a while.
-		if _, _, err := n.Try(http.MethodGet, "/solr/admin/collections", url.Values{"action": {"DELETE"}, "wt": {"json"}, "name": {name}}); err != nil {
-			t.Logf("DELETE %s: %v", name, err)
-		}
-	}
-}
-
 // State is the collections tree of CLUSTERSTATUS: collection, shard, replica,
 // attribute. It is decoded apart from the adapter, to check it.
 func (n *Node) State() map[string]map[string]map[string]map[string]any {

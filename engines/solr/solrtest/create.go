@@ -1,0 +1,114 @@
+package solrtest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// creations is how often a collection is tried to be made.
+	creations = 3
+	// creation is how long one takes at most. On a machine of two processors it
+	// takes one or two seconds.
+	creation = 45 * time.Second
+)
+
+// Create makes a collection of which all replicas are active. Now and then a Solr
+// that made and removed many waits for a core for ever, and so does each further
+// try under the same name. No test is about that: the nodes say what they wait for,
+// are started anew, and the collection is made again.
+func (n *Node) Create(name string, pairs ...string) {
+	t := n.cluster.t
+	t.Helper()
+	params := url.Values{"action": {"CREATE"}, "wt": {"json"}, "name": {name}, "waitForFinalState": {"true"}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		params.Set(pairs[i], pairs[i+1])
+	}
+	for try := 1; ; try++ {
+		failure := n.attempt(params)
+		if failure == nil {
+			return
+		}
+		t.Logf("CREATE %s, try %d: %v\n%s", name, try, failure, n.cluster.waits())
+		require.Less(t, try, creations, "CREATE %s: %v", name, failure)
+		n.cluster.restart()
+		// Some of it may be there.
+		body, status, err := n.Try(http.MethodGet, "/solr/admin/collections", url.Values{"action": {"DELETE"}, "wt": {"json"}, "name": {name}})
+		t.Logf("DELETE %s: status %d, %s: %v", name, status, body, err)
+	}
+}
+
+func (n *Node) attempt(params url.Values) error {
+	ctx, cancel := context.WithTimeout(n.cluster.t.Context(), creation)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.URL()+"/solr/admin/collections?"+params.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	body, status, err := n.Do(req)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d, %s", status, body)
+	}
+	return err
+}
+
+// restart ends all nodes and starts them again.
+func (c *Cluster) restart() {
+	for _, n := range c.Nodes {
+		n.Kill()
+	}
+	for _, n := range c.Nodes {
+		n.Start()
+	}
+	for _, n := range c.Nodes {
+		n.AwaitUp()
+	}
+}
+
+// waits are the stacks of the nodes' threads that make, close or register cores.
+func (c *Cluster) waits() string {
+	var out strings.Builder
+	for _, n := range c.Nodes {
+		n.process.Signal(syscall.SIGQUIT)
+	}
+	time.Sleep(2 * time.Second) // until they have written
+	for _, n := range c.Nodes {
+		fmt.Fprintf(&out, "%s:\n", n.Name)
+		said, err := os.ReadFile(filepath.Join(c.dir, fmt.Sprintf("%s-start-%d.log", filepath.Base(n.home), n.starts)))
+		if err != nil {
+			fmt.Fprintln(&out, err)
+		}
+		for _, stack := range coreStacks(string(said)) {
+			fmt.Fprintf(&out, "%s\n", stack)
+		}
+	}
+	return out.String()
+}
+
+// coreStacks picks those stacks of a dump of all threads that are about cores.
+func coreStacks(said string) []string {
+	_, dump, found := strings.Cut(said, "Full thread dump")
+	if !found {
+		return []string{"no dump of threads"}
+	}
+	var out []string
+	for _, stack := range strings.Split(dump, "\n\n") {
+		for _, class := range []string{"core.", "handler.admin.", "cloud."} {
+			if strings.HasPrefix(stack, `"`) && strings.Contains(stack, "org.apache.solr."+class) {
+				lines := strings.Split(stack, "\n")
+				out = append(out, strings.Join(lines[:min(len(lines), 25)], "\n"))
+				break
+			}
+		}
+	}
+	return out
+}
