@@ -124,7 +124,9 @@ func TestOldConnectionsEndWithinASecond(t *testing.T) {
 	step("step 1 of 3")
 	require.Less(t, time.Since(began), 5*time.Second, "a rotation begins at once")
 	soon := func(d time.Duration) []byte { return []byte(time.Now().Add(d).UTC().Format(time.RFC3339)) }
-	data := func(key string, value []byte) string { return fmt.Sprintf(`{"data":{%q:%q}}`, key, base64.StdEncoding.EncodeToString(value)) }
+	data := func(key string, value []byte) string {
+		return fmt.Sprintf(`{"data":{%q:%q}}`, key, base64.StdEncoding.EncodeToString(value))
+	}
 	time.Sleep(3 * time.Second)
 	patch(data("next.signs", soon(2*time.Second)))
 	step("step 2 of 3")
