@@ -42,7 +42,9 @@ const refusedWithin = time.Second
 // call a second later; those of coordinators to the agent go on all the while.
 func TestOldConnectionsEndWithinASecond(t *testing.T) {
 	s, admin := installed(t)
-	s.Apply(guarded)
+	withAgent := strings.Replace(guarded, "spec: {containers:", "spec: {initContainers: [{name: rollcall-agent, image: agent, restartPolicy: Always}], containers:", 1)
+	require.NotEqual(t, guarded, withAgent)
+	s.Apply(withAgent)
 	w := &work{t: t, server: s, admin: admin}
 	w.build()
 	coordinators := []*running{w.start("coordinator-0"), w.start("coordinator-1")}
@@ -58,7 +60,7 @@ func TestOldConnectionsEndWithinASecond(t *testing.T) {
 	agent := w.agent()
 	eventually(t, "reports", func(ctx context.Context) error {
 		for _, c := range coordinators {
-			if age, err := c.reportAge(ctx); err == nil && age < 5 {
+			if age, err := c.reportAge(ctx); err == nil && age > 0 && age < 5 {
 				return nil
 			}
 		}
@@ -85,7 +87,7 @@ func TestOldConnectionsEndWithinASecond(t *testing.T) {
 	for _, o := range old {
 		callers.Go(func() { o.run(calling) })
 	}
-	var oldest atomic.Int64 // age of the leader's reports, in milliseconds
+	var oldest, looks atomic.Int64 // age of the leader's reports, in milliseconds
 	callers.Go(func() {
 		for ; calling.Err() == nil; time.Sleep(200 * time.Millisecond) {
 			least := -1.0
@@ -94,7 +96,10 @@ func TestOldConnectionsEndWithinASecond(t *testing.T) {
 					least = age
 				}
 			}
-			oldest.Store(max(oldest.Load(), int64(1000*least)))
+			if least > 0 {
+				looks.Add(1)
+				oldest.Store(max(oldest.Load(), int64(1000*least)))
+			}
 		}
 	})
 
@@ -175,8 +180,9 @@ func TestOldConnectionsEndWithinASecond(t *testing.T) {
 		require.False(t, first.IsZero(), "%s is answered for ever", o.what)
 		require.Less(t, last.Sub(since), refusedWithin, "%s", o.what)
 	}
-	t.Logf("reports of the leader were at most %d ms old", oldest.Load())
-	require.Less(t, oldest.Load(), int64(5000), "reports went on")
+	t.Logf("reports of the leader were at most %d ms old, in %d looks", oldest.Load(), looks.Load())
+	require.Greater(t, looks.Load(), int64(20))
+	require.Less(t, oldest.Load(), int64(10000), "reports went on: at rest there is one in 5 seconds")
 
 	// Who has the new ones is answered.
 	present, err := secrets.Get(t.Context(), pki.SecretReader, metav1.GetOptions{})
