@@ -139,6 +139,34 @@ func TestSlowHeadersTakeNothing(t *testing.T) {
 	t.Logf("%d KiB", took>>10)
 }
 
+// TestStrangersEndNoKeptConnection: an API server's connection, which it keeps between its reviews, outlives
+// strangers who come from the same address, as behind NAT.
+func TestStrangersEndNoKeptConnection(t *testing.T) {
+	p := newPort(t, nil)
+	apiserver := p.caller("127.0.0.2")
+	dialled := 0
+	transport := apiserver.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialled++
+		return dial(ctx, network, address)
+	}
+	for range 3 {
+		code, err := p.ask(apiserver)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, code)
+		for range 200 {
+			c, err := dial(t.Context(), "tcp", p.webhook)
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = c.Write(clientHello(t))
+			require.NoError(t, err)
+		}
+		require.Eventually(t, func() bool { return testutil.ToFloat64(p.m.connections.WithLabelValues("webhook", "peer")) > 150 }, time.Minute, 10*time.Millisecond)
+	}
+	require.Equal(t, 1, dialled)
+}
+
 // clientHello is the first message of a handshake.
 func clientHello(t *testing.T) []byte {
 	t.Helper()
