@@ -33,8 +33,12 @@ type Registration struct {
 	Logger *slog.Logger
 }
 
-// lookTime is how long one look may take.
-const lookTime = 10 * time.Second
+const (
+	// lookTime is how long one look may take.
+	lookTime = 10 * time.Second
+	// tryAgain is when the next one is after one that has failed.
+	tryAgain = time.Second
+)
 
 // Run keeps the bundle current until ctx ends. A configuration that is not
 // there means that pods are injected in their manifests, which is fine.
@@ -59,7 +63,11 @@ func (r Registration) Run(ctx context.Context) error {
 		case err == nil:
 			missing, failing = false, ""
 		}
-		wait := time.NewTimer(r.Wait())
+		next := r.Wait()
+		if failing != "" && !apierrors.IsForbidden(err) {
+			next = min(next, tryAgain)
+		}
+		wait := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
 		case <-r.Wake:

@@ -139,9 +139,25 @@ func TestRegistrationFollows(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, "two", bundleOf(t, client))
 
+		require.NotContains(t, log.String(), "level=ERROR")
+
+		// An API server that is away for a moment is asked again soon.
+		var down atomic.Bool
+		down.Store(true)
+		client.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return down.Load(), nil, errors.New("connection refused")
+		})
+		bundle.Store("three")
+		wake <- struct{}{}
+		time.Sleep(10 * time.Second)
+		down.Store(false)
+		time.Sleep(tryAgain)
+		synctest.Wait()
+		require.Equal(t, "three", bundleOf(t, client))
+		require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "it is said once")
+
 		cancel()
 		require.NoError(t, <-ended)
 		require.Equal(t, 1, strings.Count(log.String(), "no webhook configuration"))
-		require.NotContains(t, log.String(), "level=ERROR")
 	})
 }

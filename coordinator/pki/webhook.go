@@ -41,6 +41,7 @@ type Webhook struct {
 	state struct {
 		sync.Mutex
 		looked      bool
+		earlier     bool                 // at the last look
 		lastEarlier time.Time            // or when this began
 		registered  map[string]time.Time // since when an authority is trusted by the API server, by its key's identifier
 	}
@@ -81,6 +82,11 @@ func (w *Webhook) Bundle(registered []byte) []byte {
 	defer w.state.Unlock()
 	if earlier {
 		w.state.lastEarlier = now
+	}
+	if earlier != w.state.earlier {
+		w.state.earlier = earlier
+		w.opts.Logger.Info("coordinators of versions that serve the webhook with a certificate of "+SecretAuthority+
+			" have come or gone; the API server trusts both authorities as long as one is there, and for a while after", "there", earlier, "while", settle)
 	}
 	if earlier || trustsAny(registered, former) && now.Sub(w.state.lastEarlier) < settle {
 		return slices.Concat(own.Bundle(), former.Bundle())
