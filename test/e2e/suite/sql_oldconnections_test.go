@@ -105,7 +105,9 @@ func (s *sqlTest) askAgent(pod string, conf func(string) *tls.Config) func(conte
 				return err
 			}
 			address := net.JoinHostPort(present.Status.PodIP, strconv.Itoa(config.PortGRPC))
-			if conn, err = dialOnce(address, conf(config.ServerName(sqlcluster.Namespace, s.flavor.Name))); err != nil {
+			whoever := conf(config.ServerName(sqlcluster.Namespace, s.flavor.Name))
+			whoever.InsecureSkipVerify = true // of the next authority it knows nothing
+			if conn, err = dialOnce(address, whoever); err != nil {
 				return err
 			}
 		}
@@ -185,9 +187,11 @@ func (o *oldConnections) judge(t *testing.T) {
 		require.Positive(t, c.answers, c.what)
 		require.Less(t, late, limit, c.what)
 		require.Error(t, c.refusal, "%s is answered still", c.what)
-		if !c.agent {
-			require.Greater(t, late, -5*time.Second, "%s was refused while both authorities were trusted", c.what)
+		early := 5 * time.Second
+		if c.agent { // whose pod may be away
+			early = time.Minute
 		}
+		require.Greater(t, late, -early, "%s was refused while both authorities were trusted", c.what)
 		c.mu.Unlock()
 	}
 }
