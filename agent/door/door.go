@@ -1,11 +1,13 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -68,6 +70,7 @@ type conn struct {
 	peer     netip.Prefix
 	known    bool
 	heard    atomic.Int64 // when it was last read from, by the listener's clock
+	served   atomic.Int64 // when it last carried a good request; 0: never
 }
 
 // Accept waits for nobody but the next one.
@@ -101,10 +104,10 @@ func (l *listener) admit(c *conn) {
 	case c.known && held >= l.limits.Known:
 		l.end(l.silent(func(o *conn) bool { return o.known }), reasonKnown)
 	case !c.known && ofPeer >= l.limits.PerPeer:
-		l.end(l.silent(func(o *conn) bool { return !o.known && o.peer == c.peer }), reasonPeer)
+		l.end(l.least(func(o *conn) bool { return !o.known && o.peer == c.peer }), reasonPeer)
 	case !c.known && held >= l.limits.Strangers:
 		most := l.most()
-		l.end(l.silent(func(o *conn) bool { return !o.known && o.peer == most }), reasonAll)
+		l.end(l.least(func(o *conn) bool { return !o.known && o.peer == most }), reasonAll)
 	}
 	l.conns[c] = true
 }
@@ -119,6 +122,29 @@ func (l *listener) silent(among func(*conn) bool) (found *conn) {
 	return found
 }
 
+// least is who has been silent for longest, but for those that have carried a good request
+// of late. Of one address half of what it may have is spared, no more: who makes up good
+// requests must leave room for newcomers.
+func (l *listener) least(among func(*conn) bool) *conn {
+	spared := map[*conn]bool{}
+	served := map[netip.Prefix][]*conn{}
+	for c := range l.conns {
+		if !c.known && c.served.Load() > 0 {
+			served[c.peer] = append(served[c.peer], c)
+		}
+	}
+	for _, of := range served {
+		slices.SortFunc(of, func(a, b *conn) int { return cmp.Compare(b.served.Load(), a.served.Load()) })
+		for _, c := range of[:min(len(of), l.limits.PerPeer/2)] {
+			spared[c] = true
+		}
+	}
+	if found := l.silent(func(c *conn) bool { return among(c) && !spared[c] }); found != nil {
+		return found
+	}
+	return l.silent(among)
+}
+
 // most is the stranger with most connections; among equals, the one whose
 // connection has been silent for longest.
 func (l *listener) most() netip.Prefix {
@@ -130,7 +156,7 @@ func (l *listener) most() netip.Prefix {
 			most = max(most, counts[c.peer])
 		}
 	}
-	return l.silent(func(c *conn) bool { return !c.known && counts[c.peer] == most }).peer
+	return l.least(func(c *conn) bool { return !c.known && counts[c.peer] == most }).peer
 }
 
 func (l *listener) end(c *conn, reason string) {
@@ -195,6 +221,21 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 func Keep(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(net.Conn); ok {
 		KeepConn(c)
+	}
+}
+
+// Served notes that the connection of a request has carried a good one, which whoever asked
+// for nothing but a connection has not.
+func Served(ctx context.Context) {
+	c, ok := ctx.Value(connKey{}).(net.Conn)
+	if !ok {
+		return
+	}
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	if own, ok := c.(*conn); ok {
+		own.served.Store(own.listener.clock.Add(1))
 	}
 }
 

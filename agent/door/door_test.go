@@ -1,11 +1,13 @@
 package door
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -97,6 +99,51 @@ func TestStrangerKeepsNobodyOut(t *testing.T) {
 	require.True(t, answered(legitimate))
 	require.Zero(t, h.ended(reasonAll))
 	require.Equal(t, 1, strings.Count(h.log.String(), "make room"))
+}
+
+// serve notes that the connection has carried a good request.
+func serve(server net.Conn) {
+	Served(ConnContext(context.Background(), tls.Server(server, &tls.Config{})))
+}
+
+// TestServedGoLast: connections that say nothing of use make none go that has, from the very
+// same address.
+func TestServedGoLast(t *testing.T) {
+	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
+	kept, server := h.enter("127.0.0.2")
+	serve(server)
+	for range 20 {
+		stranger, _ := h.enter("127.0.0.2")
+		require.True(t, answered(stranger))
+	}
+	require.True(t, answered(kept))
+	require.Equal(t, 17, h.ended(reasonPeer))
+	for i := range 20 { // from everywhere
+		stranger, _ := h.enter("127.0.1." + strconv.Itoa(i+1))
+		require.True(t, answered(stranger))
+	}
+	require.True(t, answered(kept))
+	Served(context.Background()) // of another listener, or none
+}
+
+// TestServedLeaveRoom: who makes up good requests holds half of what one address may have,
+// and has no newcomer go before it can ask.
+func TestServedLeaveRoom(t *testing.T) {
+	h := newHouse(t, Limits{Strangers: 8, PerPeer: 4, Known: 4})
+	var all []net.Conn
+	for range 4 {
+		client, server := h.enter("127.0.0.2")
+		serve(server)
+		all = append(all, client)
+	}
+	first, _ := h.enter("127.0.0.2")
+	second, _ := h.enter("127.0.0.2")
+	require.True(t, answered(first))
+	require.True(t, answered(second))
+	require.False(t, answered(all[0]))
+	require.False(t, answered(all[1]))
+	require.True(t, answered(all[2]))
+	require.True(t, answered(all[3]))
 }
 
 // TestWhoHasMostMakesRoom: with all room taken, it is not the one with a single

@@ -29,14 +29,17 @@ const reviewOfNothing = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.i
 
 // port is a coordinator's webhook and its HTTP, as run has them.
 type port struct {
-	keeper        *pki.Keeper
+	keeper        *pki.Webhook
 	m             *metrics
 	webhook, http string
 }
 
 func newPort(t *testing.T, callers *x509.CertPool) *port {
 	t.Helper()
-	keeper, err := pki.NewKeeper(fake.NewClientset(), pki.Options{Namespace: "n", Service: "s"})
+	opts := pki.Options{Namespace: "n", Service: "s"}
+	former, err := pki.NewKeeper(fake.NewClientset(), opts)
+	require.NoError(t, err)
+	keeper, err := pki.NewWebhook(fake.NewClientset(), opts, former, func() (is, known bool) { return false, true })
 	require.NoError(t, err)
 	require.NoError(t, keeper.Ensure(t.Context()))
 	registry := prometheus.NewRegistry()
@@ -49,7 +52,7 @@ func newPort(t *testing.T, callers *x509.CertPool) *port {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	go func() {
-		ended <- inject.Serve(ctx, sockets.webhook, webhookTLS(keeper.WebhookTLS(), callers), webhook, quiet)
+		ended <- inject.Serve(ctx, sockets.webhook, webhookTLS(keeper.TLS(), callers), webhook, quiet)
 	}()
 	go func() {
 		ended <- serveHTTP(ctx, sockets.http, newHandler(registry, func() error { return nil }), quiet)
@@ -136,6 +139,34 @@ func TestSlowHeadersTakeNothing(t *testing.T) {
 	t.Logf("%d KiB", took>>10)
 }
 
+// TestStrangersEndNoKeptConnection: an API server's connection, which it keeps between its reviews, outlives
+// strangers who come from the same address, as behind NAT.
+func TestStrangersEndNoKeptConnection(t *testing.T) {
+	p := newPort(t, nil)
+	apiserver := p.caller("127.0.0.2")
+	dialled := 0
+	transport := apiserver.Transport.(*http.Transport)
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialled++
+		return dial(ctx, network, address)
+	}
+	for range 3 {
+		code, err := p.ask(apiserver)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, code)
+		for range 200 {
+			c, err := dial(t.Context(), "tcp", p.webhook)
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = c.Write(clientHello(t))
+			require.NoError(t, err)
+		}
+		require.Eventually(t, func() bool { return testutil.ToFloat64(p.m.connections.WithLabelValues("webhook", "peer")) > 150 }, time.Minute, 10*time.Millisecond)
+	}
+	require.Equal(t, 1, dialled)
+}
+
 // clientHello is the first message of a handshake.
 func clientHello(t *testing.T) []byte {
 	t.Helper()
@@ -158,7 +189,7 @@ func TestWebhookDemandsCertificates(t *testing.T) {
 	callers, err := options{webhookCA: file}.webhookCallers()
 	require.NoError(t, err)
 	p := newPort(t, callers)
-	issue := func(keeper *pki.Keeper) tls.Certificate {
+	issue := func(keeper interface{ Authority() pki.Authority }) tls.Certificate {
 		pair, err := keeper.Authority().Issue(pki.ClientProfile("apiserver"), time.Now())
 		require.NoError(t, err)
 		return pair.TLS()
@@ -169,7 +200,7 @@ func TestWebhookDemandsCertificates(t *testing.T) {
 	_, err = p.ask(p.caller("127.0.0.2"))
 	require.Error(t, err)
 	_, err = p.ask(p.caller("127.0.0.2", issue(p.keeper)))
-	require.Error(t, err, "the coordinators' own authority is not the API server's")
+	require.Error(t, err, "the webhook's own authority is not the API server's")
 }
 
 func TestWebhookCallersAreRead(t *testing.T) {

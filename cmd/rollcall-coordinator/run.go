@@ -89,10 +89,15 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	keeper, err := pki.NewKeeper(api.kubernetes, pki.Options{Namespace: o.namespace, Service: o.service, Logger: log, Registerer: registry})
+	keeper, err := pki.NewKeeper(api.kubernetes, pki.Options{Namespace: o.namespace, Service: o.service, Logger: log})
 	if err != nil {
 		return err
 	}
+	hook, err := newHook(api.kubernetes, o, keeper, log)
+	if err != nil {
+		return err
+	}
+	registry.MustRegister(pki.NewExpiry(keeper, hook.keeper))
 	networks, err := o.gossipCIDRs()
 	if err != nil {
 		return err
@@ -135,9 +140,6 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	registration := inject.Registration{
-		Client: api.kubernetes, Bundle: func() []byte { return bundle(keeper) }, Changed: keeper.Changed, Logger: log,
-	}
 	loop, err := coordinator.New(coordinator.Options{
 		Kubernetes: api.kubernetes, Clusters: api.clusters, Cache: cache, Agents: streams, Board: board,
 		Provision: provide(provisioner), Authorities: keeper.Changed, Metrics: act.NewMetrics(registry), Logger: log,
@@ -159,6 +161,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		switch {
 		case keeper.Authority().IsZero():
 			return errors.New("there are no certificates yet")
+		case !synced.Load() && hook.keeper.Ready() != nil:
+			return hook.keeper.Ready()
 		case synced.Load() || cache.Synced() && guardian.Synced():
 			// A database that is added later must not take the webhook away from others.
 			synced.Store(true)
@@ -170,15 +174,17 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	return runParts(ctx, log, []part{
 		{"http", func(ctx context.Context) error { return serveHTTP(ctx, sockets.http, newHandler(registry, ready), log) }},
 		{"certificates", func(ctx context.Context) error { return keepCertificates(ctx, keeper, log) }},
+		{"webhook certificates", func(ctx context.Context) error { return keepCertificates(ctx, hook.keeper, log) }},
 		{"cache", cache.Run},
 		{"guard", guardian.Watch},
 		{"agents", streams.Run},
 		{"trust", func(ctx context.Context) error { return recheck(ctx, keeper, streams) }},
 		{"events", recorder.Run},
 		{"webhook", func(ctx context.Context) error {
-			return inject.Serve(ctx, sockets.webhook, webhookTLS(keeper.WebhookTLS(), callers), webhook, log)
+			return inject.Serve(ctx, sockets.webhook, webhookTLS(hook.keeper.TLS(), callers), webhook, log)
 		}},
-		{"webhook registration", registration.Run},
+		{"coordinators", hook.coordinators.Run},
+		{"webhook registration", func(ctx context.Context) error { return hook.register(ctx, keeper) }},
 		{"traces", func(ctx context.Context) error { return sendTraces(ctx, traces, log) }},
 		{"page", func(ctx context.Context) error {
 			return servePage(ctx, sockets.page, keeper, web.NewHandler(board, timelines), log)
@@ -202,7 +208,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 }
 
 // keepCertificates gets the first certificates sooner than the keeper's own interval.
-func keepCertificates(ctx context.Context, keeper *pki.Keeper, log *slog.Logger) error {
+func keepCertificates(ctx context.Context, keeper interface {
+	Ensure(context.Context) error
+	Run(context.Context) error
+}, log *slog.Logger,
+) error {
 	waitUntil(ctx, func() bool {
 		try, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
@@ -256,14 +266,6 @@ func agentTLS(keeper *pki.Keeper) func() (*tls.Config, error) {
 			MinVersion: tls.VersionTLS13, RootCAs: authority.Pool(), GetClientCertificate: own.GetClientCertificate,
 		}, nil
 	}
-}
-
-func bundle(keeper *pki.Keeper) []byte {
-	authority := keeper.Authority()
-	if authority.IsZero() {
-		return nil
-	}
-	return authority.Bundle()
 }
 
 func lookup(cache *kube.Cache) inject.Lookup {

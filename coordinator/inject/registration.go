@@ -15,62 +15,83 @@ import (
 // ConfigurationName is the MutatingWebhookConfiguration that the chart makes.
 const ConfigurationName = "rollcall-coordinator"
 
-// Registration tells the API server by which authority to know the webhook,
+// Registration tells the API server by which authorities to know the webhook,
 // in the MutatingWebhookConfiguration. Every replica may do so: it writes only
 // when something differs.
 type Registration struct {
 	Client kubernetes.Interface
-	// Bundle is the authorities in PEM; empty = not known yet.
-	Bundle func() []byte
-	// Changed is closed when Bundle changes after the call.
-	Changed func() <-chan struct{}
-	// Interval between looks. Default: 5 minutes.
-	Interval time.Duration
+	// Bundle is what the configuration should have, given what it has, in PEM; empty = not known yet.
+	Bundle func(registered []byte) []byte
+	// Registered is told what it has, after each look that was answered; nothing, if there is no
+	// configuration of ours.
+	Registered func(bundle []byte)
+	// Wait is how long the next look may wait.
+	Wait func() time.Duration
+	// Wake has the next look be now.
+	Wake <-chan struct{}
 	// Logger. Default: slog.Default.
 	Logger *slog.Logger
 }
 
+const (
+	// lookTime is how long one look may take.
+	lookTime = 10 * time.Second
+	// tryAgain is when the next one is after one that has failed.
+	tryAgain = time.Second
+)
+
 // Run keeps the bundle current until ctx ends. A configuration that is not
 // there means that pods are injected in their manifests, which is fine.
 func (r Registration) Run(ctx context.Context) error {
-	if r.Interval <= 0 {
-		r.Interval = 5 * time.Minute
-	}
 	if r.Logger == nil {
 		r.Logger = slog.Default()
 	}
-	ticker := time.NewTicker(r.Interval)
-	defer ticker.Stop()
-	missing := false
+	missing, failing := false, ""
 	for {
-		changed := r.Changed()
-		err := r.Ensure(ctx)
+		err := r.look(ctx)
 		switch {
 		case apierrors.IsNotFound(err):
 			if !missing {
 				r.Logger.Info("there is no webhook configuration, so pods get agents only through their manifests", "configuration", ConfigurationName)
 			}
-			missing = true
+			missing, failing = true, ""
 		case err != nil && ctx.Err() == nil:
-			r.Logger.Error("the webhook could not be registered", "configuration", ConfigurationName, "err", err)
+			if err.Error() != failing {
+				r.Logger.Error("the webhook could not be registered; this is tried again", "configuration", ConfigurationName, "err", err)
+			}
+			failing = err.Error()
 		case err == nil:
-			missing = false
+			missing, failing = false, ""
 		}
+		next := r.Wait()
+		if failing != "" && !apierrors.IsForbidden(err) {
+			next = min(next, tryAgain)
+		}
+		wait := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
+		case <-r.Wake:
+		case <-wait.C:
+		}
+		wait.Stop()
+		if ctx.Err() != nil {
 			return nil
-		case <-changed:
-		case <-ticker.C:
 		}
 	}
 }
 
-// Ensure writes the bundle once, if it differs from what is there.
-func (r Registration) Ensure(ctx context.Context) error {
-	bundle := r.Bundle()
-	if len(bundle) == 0 {
-		return nil
+func (r Registration) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	err := r.Ensure(ctx)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		r.Registered(nil) // without the webhook there is no right to read it either
 	}
+	return err
+}
+
+// Ensure looks once, and writes the bundle if it differs from what is there.
+func (r Registration) Ensure(ctx context.Context) error {
 	configurations := r.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	for attempt := 0; ; attempt++ {
 		present, err := configurations.Get(ctx, ConfigurationName, metav1.GetOptions{})
@@ -79,14 +100,17 @@ func (r Registration) Ensure(ctx context.Context) error {
 		}
 		update := present.DeepCopy()
 		differs := false
+		var registered []byte
 		for i := range update.Webhooks {
 			conf := &update.Webhooks[i].ClientConfig
-			if !bytes.Equal(conf.CABundle, bundle) {
-				conf.CABundle = bundle
+			registered = conf.CABundle
+			if bundle := r.Bundle(registered); len(bundle) > 0 && !bytes.Equal(registered, bundle) {
+				conf.CABundle, registered = bundle, bundle
 				differs = true
 			}
 		}
 		if !differs {
+			r.Registered(registered)
 			return nil
 		}
 		_, err = configurations.Update(ctx, update, metav1.UpdateOptions{})
@@ -96,6 +120,7 @@ func (r Registration) Ensure(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("write %s: %w", ConfigurationName, err)
 		}
+		r.Registered(registered)
 		return nil
 	}
 }

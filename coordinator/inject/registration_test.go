@@ -47,15 +47,47 @@ func writes(client *fake.Clientset) (n int) {
 
 func TestRegistrationWritesOnlyDifferences(t *testing.T) {
 	client := fake.NewClientset(configuration())
-	r := Registration{Client: client, Bundle: func() []byte { return nil }}
+	var told []string
+	r := Registration{Client: client, Bundle: func([]byte) []byte { return nil }, Registered: func(b []byte) { told = append(told, string(b)) }}
 	require.NoError(t, r.Ensure(t.Context()))
-	require.Empty(t, client.Actions(), "nothing is known yet")
+	require.Zero(t, writes(client), "nothing is known yet")
 
-	r.Bundle = func() []byte { return []byte("one") }
+	var shown []string
+	r.Bundle = func(registered []byte) []byte {
+		shown = append(shown, string(registered))
+		return []byte("one")
+	}
 	require.NoError(t, r.Ensure(t.Context()))
 	require.NoError(t, r.Ensure(t.Context()))
 	require.Equal(t, "one", bundleOf(t, client))
 	require.Equal(t, 1, writes(client))
+	require.Equal(t, []string{"", "one"}, shown)
+	require.Equal(t, []string{"", "one", "one"}, told)
+}
+
+// Where there is no configuration, or no right to read it, nothing is registered: that is an answer.
+// An API server that does not answer has said nothing.
+func TestRegistrationOfNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		told int
+	}{
+		"none":     {apierrors.NewNotFound(schema.GroupResource{}, ConfigurationName), 1},
+		"no right": {apierrors.NewForbidden(schema.GroupResource{}, ConfigurationName, errors.New("no")), 1},
+		"down":     {errors.New("connection refused"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, c.err })
+			told := 0
+			r := Registration{Client: client, Registered: func(b []byte) {
+				told++
+				require.Empty(t, b)
+			}}
+			require.Error(t, r.look(t.Context()))
+			require.Equal(t, c.told, told)
+		})
+	}
 }
 
 func TestRegistrationTriesAgainOnConflict(t *testing.T) {
@@ -68,22 +100,25 @@ func TestRegistrationTriesAgainOnConflict(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	require.NoError(t, Registration{Client: client, Bundle: func() []byte { return []byte("one") }}.Ensure(t.Context()))
+	r := Registration{Client: client, Bundle: func([]byte) []byte { return []byte("one") }, Registered: func([]byte) {}}
+	require.NoError(t, r.Ensure(t.Context()))
 	require.Equal(t, "one", bundleOf(t, client))
 }
 
 func TestRegistrationFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
-		var bundle, changed atomic.Value
+		var bundle atomic.Value
 		bundle.Store("one")
-		changed.Store(make(chan struct{}))
+		wake := make(chan struct{})
 		var log bytes.Buffer
 		r := Registration{
-			Client:  client,
-			Bundle:  func() []byte { return []byte(bundle.Load().(string)) },
-			Changed: func() <-chan struct{} { return changed.Load().(chan struct{}) },
-			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
+			Client:     client,
+			Bundle:     func([]byte) []byte { return []byte(bundle.Load().(string)) },
+			Registered: func([]byte) {},
+			Wait:       func() time.Duration { return 5 * time.Minute },
+			Wake:       wake,
+			Logger:     slog.New(slog.NewTextHandler(&log, nil)),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -100,14 +135,29 @@ func TestRegistrationFollows(t *testing.T) {
 
 		// A change is followed at once.
 		bundle.Store("two")
-		old := changed.Swap(make(chan struct{}))
-		close(old.(chan struct{}))
+		wake <- struct{}{}
 		synctest.Wait()
 		require.Equal(t, "two", bundleOf(t, client))
+
+		require.NotContains(t, log.String(), "level=ERROR")
+
+		// An API server that is away for a moment is asked again soon.
+		var down atomic.Bool
+		down.Store(true)
+		client.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return down.Load(), nil, errors.New("connection refused")
+		})
+		bundle.Store("three")
+		wake <- struct{}{}
+		time.Sleep(10 * time.Second)
+		down.Store(false)
+		time.Sleep(tryAgain)
+		synctest.Wait()
+		require.Equal(t, "three", bundleOf(t, client))
+		require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "it is said once")
 
 		cancel()
 		require.NoError(t, <-ended)
 		require.Equal(t, 1, strings.Count(log.String(), "no webhook configuration"))
-		require.NotContains(t, log.String(), "level=ERROR")
 	})
 }

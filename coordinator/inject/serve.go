@@ -102,6 +102,7 @@ func (h *Webhook) review(w http.ResponseWriter, r *http.Request, body []byte) {
 		h.results.WithLabelValues(resultInvalid).Inc()
 		http.Error(w, "the body is not an AdmissionReview of admission.k8s.io/v1", http.StatusBadRequest)
 	default:
+		door.Served(r.Context())
 		h.send(w, answer)
 	}
 }

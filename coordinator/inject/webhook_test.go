@@ -309,7 +309,10 @@ func TestWebhookRefusesGarbage(t *testing.T) {
 // registration verifies under the name by which the API server calls it.
 func TestServe(t *testing.T) {
 	client := fake.NewClientset()
-	keeper, err := pki.NewKeeper(client, pki.Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"})
+	opts := pki.Options{Namespace: "rollcall-system", Service: "rollcall-coordinator"}
+	former, err := pki.NewKeeper(client, opts)
+	require.NoError(t, err)
+	keeper, err := pki.NewWebhook(client, opts, former, func() (is, known bool) { return false, true })
 	require.NoError(t, err)
 	require.NoError(t, keeper.Ensure(t.Context()))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -317,7 +320,7 @@ func TestServe(t *testing.T) {
 	h, _ := newWebhook(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, keeper.WebhookTLS(), h, slog.New(slog.DiscardHandler)) }()
+	go func() { served <- Serve(ctx, listener, keeper.TLS(), h, slog.New(slog.DiscardHandler)) }()
 
 	caller := &http.Client{Transport: &http.Transport{
 		ForceAttemptHTTP2: true,

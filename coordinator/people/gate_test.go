@@ -282,7 +282,7 @@ func TestCertificatesAndTokensAreApart(t *testing.T) {
 	require.Zero(t, w.api.count(""))
 
 	// A certificate of an agent, or of nobody's, does not become a person by a token.
-	foreign, err := pki.NewAuthority(time.Now())
+	foreign, err := pki.NewAuthority(pki.SecretAuthority, time.Now())
 	require.NoError(t, err)
 	for profile, authority := range map[*pki.Profile]pki.Authority{
 		new(pki.AgentProfile("prod", "db")): w.authority,

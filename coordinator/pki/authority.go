@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -38,18 +39,18 @@ type Authority struct {
 	drops time.Time
 }
 
-// NewAuthority makes an authority that is valid from now on.
-func NewAuthority(now time.Time) (Authority, error) {
-	signer, err := newSigner(now)
+// NewAuthority makes an authority that is valid from now on. The name is for people.
+func NewAuthority(name string, now time.Time) (Authority, error) {
+	signer, err := newSigner(name, now)
 	if err != nil {
 		return Authority{}, fmt.Errorf("make a certificate authority: %w", err)
 	}
 	return Authority{signer: signer}, nil
 }
 
-func newSigner(now time.Time) (Pair, error) {
+func newSigner(name string, now time.Time) (Pair, error) {
 	return sign(&x509.Certificate{
-		Subject:               pkix.Name{CommonName: "rollcall-ca " + now.UTC().Format("2006-01-02")},
+		Subject:               pkix.Name{CommonName: name + " " + now.UTC().Format("2006-01-02")},
 		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(AuthorityLife),
 		IsCA:                  true,
@@ -57,6 +58,12 @@ func newSigner(now time.Time) (Pair, error) {
 		MaxPathLenZero:        true,
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}, Pair{})
+}
+
+// name is what the signer's is, without the day.
+func (a Authority) name() string {
+	name, _, _ := strings.Cut(a.signer.cert.Subject.CommonName, " ")
+	return name
 }
 
 // IsZero says that there is no authority.
@@ -68,7 +75,7 @@ func (a Authority) IsZero() bool { return a.signer.IsZero() }
 func (a Authority) Advance(now time.Time) (Authority, bool, error) {
 	changed := false
 	if a.next.IsZero() && !now.Before(a.signer.RenewAt()) {
-		next, err := newSigner(now)
+		next, err := newSigner(a.name(), now)
 		if err != nil {
 			return a, false, fmt.Errorf("make the next certificate authority: %w", err)
 		}
@@ -102,7 +109,7 @@ func (a Authority) Advance(now time.Time) (Authority, bool, error) {
 // later all former authorities are trusted no more.
 func (a Authority) Rotate(now time.Time) (Authority, error) {
 	if a.next.IsZero() {
-		next, err := newSigner(now)
+		next, err := newSigner(a.name(), now)
 		if err != nil {
 			return a, fmt.Errorf("make the next certificate authority: %w", err)
 		}

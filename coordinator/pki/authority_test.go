@@ -13,7 +13,7 @@ var epoch = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func newAuthority(t *testing.T, now time.Time) Authority {
 	t.Helper()
-	a, err := NewAuthority(now)
+	a, err := NewAuthority(SecretAuthority, now)
 	require.NoError(t, err)
 	return a
 }

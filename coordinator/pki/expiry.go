@@ -4,15 +4,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// expiry reports when the certificates of a Keeper end.
+// expiry reports when certificates end.
 type expiry struct {
-	keeper *Keeper
-	desc   *prometheus.Desc
+	keeper  *Keeper
+	webhook *Webhook
+	desc    *prometheus.Desc
 }
 
-func newExpiry(k *Keeper) *expiry {
+// NewExpiry reports when the authorities and the certificates of a coordinator end.
+func NewExpiry(keeper *Keeper, webhook *Webhook) prometheus.Collector {
 	return &expiry{
-		keeper: k,
+		keeper: keeper, webhook: webhook,
 		desc: prometheus.NewDesc(
 			"rollcall_certificate_expiry_timestamp_seconds",
 			"When a certificate ends, in seconds since 1970.",
@@ -26,16 +28,26 @@ func (e *expiry) Describe(descs chan<- *prometheus.Desc) { descs <- e.desc }
 
 // Collect implements prometheus.Collector.
 func (e *expiry) Collect(metrics chan<- prometheus.Metric) {
-	client, server, _, err := e.keeper.current()
-	if err != nil {
-		return
+	report := func(name string, of Pair) {
+		metrics <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(of.cert.NotAfter.Unix()), name)
 	}
-	ends := map[string]float64{
-		"authority": float64(e.keeper.Authority().NotAfter().Unix()),
-		"client":    float64(client.cert.NotAfter.Unix()),
-		"server":    float64(server.cert.NotAfter.Unix()),
-	}
-	for name, end := range ends {
-		metrics <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, end, name)
+	for _, of := range []struct {
+		kept      *keeping
+		authority string
+		names     []string
+	}{
+		{&e.keeper.keeping, "authority", []string{profileClient: "client", profileServer: "server"}},
+		{&e.webhook.keeping, "webhook-authority", []string{"webhook"}},
+	} {
+		authority := of.kept.Authority()
+		if authority.IsZero() {
+			continue
+		}
+		report(of.authority, authority.signer)
+		for profile, name := range of.names {
+			if pair, _, err := of.kept.current(profile); err == nil {
+				report(name, pair)
+			}
+		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func FuzzPEM(f *testing.F) {
-	authority, err := NewAuthority(time.Unix(1_800_000_000, 0))
+	authority, err := NewAuthority(SecretAuthority, time.Unix(1_800_000_000, 0))
 	if err != nil {
 		f.Fatal(err)
 	}

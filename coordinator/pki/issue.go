@@ -45,8 +45,13 @@ func AgentProfile(namespace, cluster string) Profile {
 	return Profile{CommonName: short("agents of " + namespace + "/" + cluster), DNSNames: names, Role: config.RoleAgent}
 }
 
-// CoordinatorProfile is the server's certificate of coordinators, for gRPC,
-// HTTP and the webhook.
+// WebhookProfile is the certificate of the webhook: the name by which the API server calls it.
+func WebhookProfile(namespace, service string) Profile {
+	return Profile{CommonName: short("webhook in " + namespace), DNSNames: []string{service + "." + namespace + ".svc"}}
+}
+
+// CoordinatorProfile is the server's certificate of coordinators, for gRPC and HTTP. In
+// versions before it was the webhook's, too.
 func CoordinatorProfile(namespace, service, clusterDomain string) Profile {
 	names := append(inCluster(service, namespace, clusterDomain), CoordinatorName, "localhost")
 	return Profile{CommonName: short("coordinator in " + namespace), DNSNames: names}

@@ -67,7 +67,7 @@ func TestKeeperHandshakes(t *testing.T) {
 	client := fake.NewClientset()
 	k := newKeeper(t, client)
 
-	_, err := handshake(t, &tls.Config{InsecureSkipVerify: true}, k.WebhookTLS())
+	_, err := handshake(t, &tls.Config{InsecureSkipVerify: true}, k.GateTLS())
 	require.ErrorContains(t, err, "no certificate authority yet")
 
 	require.NoError(t, k.Ensure(t.Context()))
@@ -89,7 +89,7 @@ func TestKeeperHandshakes(t *testing.T) {
 	require.NoError(t, clientErr)
 	require.NoError(t, serverErr)
 
-	// Nobody without a role, nobody without a certificate; but the webhook takes any.
+	// Nobody without a role, nobody without a certificate.
 	odd, err := k.Authority().Issue(ClientProfile("gardener"), time.Now())
 	require.NoError(t, err)
 	_, serverErr = handshake(t, &tls.Config{RootCAs: pool, ServerName: CoordinatorName, Certificates: []tls.Certificate{odd.TLS()}}, k.ServerTLS())
@@ -99,9 +99,6 @@ func TestKeeperHandshakes(t *testing.T) {
 	anonymous := &tls.Config{RootCAs: pool, ServerName: "rollcall-coordinator.rollcall-system.svc"}
 	_, serverErr = handshake(t, anonymous, k.ServerTLS())
 	require.ErrorContains(t, serverErr, "didn't provide a certificate")
-	clientErr, serverErr = handshake(t, anonymous, k.WebhookTLS())
-	require.NoError(t, clientErr)
-	require.NoError(t, serverErr)
 }
 
 // TestRenewalWithoutRestart: configurations that were handed out once go on
@@ -110,10 +107,11 @@ func TestRenewalWithoutRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		registry := prometheus.NewPedanticRegistry()
-		k, err := NewKeeper(client, Options{
-			Namespace: "rollcall-system", Service: "rollcall-coordinator", Interval: 24 * time.Hour, Registerer: registry,
-		})
+		opts := Options{Namespace: "rollcall-system", Service: "rollcall-coordinator", Interval: 24 * time.Hour}
+		k, err := NewKeeper(client, opts)
 		require.NoError(t, err)
+		hook := newWebhook(t, client, k)
+		registry.MustRegister(NewExpiry(k, hook))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -124,6 +122,8 @@ func TestRenewalWithoutRestart(t *testing.T) {
 		}()
 		synctest.Wait()
 		require.Equal(t, 3, testutil.CollectAndCount(registry, "rollcall_certificate_expiry_timestamp_seconds"))
+		require.NoError(t, hook.Ensure(ctx))
+		require.Equal(t, 5, testutil.CollectAndCount(registry, "rollcall_certificate_expiry_timestamp_seconds"))
 
 		server := k.ServerTLS()
 		dial := k.clientTLS(CoordinatorName)

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
@@ -19,6 +21,9 @@ import (
 const (
 	// SecretAuthority has the authority's key. Coordinators alone may read it.
 	SecretAuthority = "rollcall-ca"
+	// SecretWebhook has the key of the authority that signs the webhook's certificates
+	// and nothing else. Coordinators alone may read it.
+	SecretWebhook = "rollcall-webhook-ca"
 	// SecretReader has a client's certificate for people and the command line:
 	// it may read everything and order nothing.
 	SecretReader = "rollcall-reader"
@@ -50,30 +55,31 @@ var ErrForeign = errors.New("an object of this name exists already and was not m
 type Store struct {
 	client    kubernetes.Interface
 	namespace string
+	name      string
 }
 
-// NewStore uses the namespace of the installation.
-func NewStore(client kubernetes.Interface, namespace string) *Store {
-	return &Store{client: client, namespace: namespace}
+// NewStore keeps the authority in a Secret of this name, in the namespace of the installation.
+func NewStore(client kubernetes.Interface, namespace, name string) *Store {
+	return &Store{client: client, namespace: namespace, name: name}
 }
 
 // Authority reads the authority and makes it if there is none. Any number of
 // coordinators may call it at once and get the same one.
 func (s *Store) Authority(ctx context.Context, now time.Time) (Authority, error) {
-	secret, err := s.get(ctx, SecretAuthority)
+	secret, err := s.get(ctx, s.name)
 	if apierrors.IsNotFound(err) {
-		fresh, newErr := NewAuthority(now)
+		fresh, newErr := NewAuthority(s.name, now)
 		if newErr != nil {
 			return Authority{}, newErr
 		}
-		secret, err = s.create(ctx, s.secret(SecretAuthority, fresh.Encode()))
+		secret, err = s.create(ctx, s.secret(s.name, fresh.Encode()))
 		if apierrors.IsAlreadyExists(err) {
 			// Another coordinator was first; its authority is the one.
-			secret, err = s.get(ctx, SecretAuthority)
+			secret, err = s.get(ctx, s.name)
 		}
 	}
 	if err != nil {
-		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, SecretAuthority, err)
+		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, s.name, err)
 	}
 	return s.decode(secret)
 }
@@ -82,7 +88,7 @@ func (s *Store) decode(secret *corev1.Secret) (Authority, error) {
 	authority, err := DecodeAuthority(secret.Data)
 	if err != nil {
 		return Authority{}, fmt.Errorf("secret %s/%s: %w (delete it to have a new authority made; all certificates are then issued anew)",
-			s.namespace, SecretAuthority, err)
+			s.namespace, s.name, err)
 	}
 	return authority, nil
 }
@@ -90,12 +96,12 @@ func (s *Store) decode(secret *corev1.Secret) (Authority, error) {
 // Advance brings the stored authority to what it should be now. A lost race
 // with another coordinator is no error: its result is returned.
 func (s *Store) Advance(ctx context.Context, now time.Time) (Authority, error) {
-	secret, err := s.get(ctx, SecretAuthority)
+	secret, err := s.get(ctx, s.name)
 	if apierrors.IsNotFound(err) {
 		return s.Authority(ctx, now)
 	}
 	if err != nil {
-		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, SecretAuthority, err)
+		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, s.name, err)
 	}
 	present, err := s.decode(secret)
 	if err != nil {
@@ -123,9 +129,16 @@ func (s *Store) Advance(ctx context.Context, now time.Time) (Authority, error) {
 		return s.Authority(ctx, now)
 	}
 	if err != nil {
-		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, SecretAuthority, err)
+		return Authority{}, fmt.Errorf("secret %s/%s: %w", s.namespace, s.name, err)
 	}
 	return next, nil
+}
+
+// Watch tells of each change of the authority's Secret, and first of the Secret as it is.
+func (s *Store) Watch(ctx context.Context) (watch.Interface, error) {
+	return s.client.CoreV1().Secrets(s.namespace).Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String(), TimeoutSeconds: new(int64(300)),
+	})
 }
 
 // annotate says on the Secret what was made of a person's wish.

@@ -37,7 +37,7 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	t.Helper()
-	authority, err := pki.NewAuthority(start)
+	authority, err := pki.NewAuthority(pki.SecretAuthority, start)
 	require.NoError(t, err)
 	w := &world{
 		t: t, client: fake.NewClientset(objects...), authority: authority, now: start,
@@ -236,7 +236,7 @@ func TestConnectionAndDrain(t *testing.T) {
 
 // TestDatabaseCA: certificates are passed on, and nothing else that is in the Secret.
 func TestDatabaseCA(t *testing.T) {
-	authority, err := pki.NewAuthority(start)
+	authority, err := pki.NewAuthority(pki.SecretAuthority, start)
 	require.NoError(t, err)
 	source := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "solr-tls"},

@@ -166,6 +166,7 @@ func TestRightsAreTheShortestList(t *testing.T) {
 	require.Equal(t, strings.Join([]string{
 		"leases.coordination.k8s.io: create",
 		"leases.coordination.k8s.io [" + lead.LeaseName + "]: get update",
+		"secrets [" + pki.SecretAuthority + " " + pki.SecretWebhook + "]: watch",
 	}, "\n"), rights(own.Rules))
 
 	var expiry rbacv1.ClusterRole
@@ -193,7 +194,9 @@ func TestRightsAreTheShortestList(t *testing.T) {
 	var reader rbacv1.Role
 	load(t, "Role", pki.SecretReader, &reader)
 	require.Contains(t, rights(reader.Rules), "secrets ["+pki.SecretReader+"]: get")
-	require.NotContains(t, rights(reader.Rules), pki.SecretAuthority)
+	for _, secret := range []string{pki.SecretAuthority, pki.SecretWebhook} {
+		require.NotContains(t, rights(reader.Rules), secret)
+	}
 }
 
 // rights are rules as text, one line for each resource.

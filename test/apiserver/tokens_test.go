@@ -118,9 +118,18 @@ var table = []try{
 	{"", "GET", "/api/v1/secrets", ""},
 	{"", "GET", core + install + "/secrets", ""},
 	{"C", "GET", core + install + "/secrets/rollcall-ca", ""},
+	{"C", "GET", core + install + "/secrets/rollcall-webhook-ca", ""},
+	{"C", "GET", core + install + "/secrets?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Drollcall-ca", ""},
+	{"C", "GET", core + install + "/secrets?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Drollcall-webhook-ca", ""},
+	{"", "GET", core + install + "/secrets?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Drollcall-reader", ""},
+	{"", "GET", core + install + "/secrets?watch=1&timeoutSeconds=1", ""},
+	{"", "GET", core + install + "/secrets?fieldSelector=metadata.name%3Drollcall-ca", ""},
 	{"C R", "GET", core + install + "/secrets/rollcall-reader", ""},
 	{"C A", "GET", core + install + "/secrets/rollcall-trust", ""},
 	{"C", "PUT", core + install + "/secrets/rollcall-ca", `{"data":{"a":"YQ=="}}`},
+	{"C", "PUT", core + install + "/secrets/rollcall-webhook-ca", `{"data":{"a":"YQ=="}}`},
+	{"", "PUT", core + install + "/secrets/rollcall-webhook-ca", `{"metadata":{"labels":{"app.kubernetes.io/part-of":null}}}`},
+	{"E", "POST", core + "prod/secrets", `{"metadata":{"name":"rollcall-webhook-ca",` + marked + `},"type":"Opaque"}`},
 	{"C", "PUT", core + install + "/secrets/rollcall-reader", `{"data":{"a":"YQ=="}}`},
 	{"C", "PUT", core + install + "/secrets/rollcall-trust", `{"data":{"a":"YQ=="}}`},
 	{"C E", "PUT", core + "prod/secrets/db-rollcall", `{"data":{"a":"YQ=="}}`},
@@ -255,7 +264,7 @@ apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: rollcall-coordinator, namespace: rollcall-system}
 `)
-	for _, name := range []string{"rollcall-ca", "rollcall-reader", "rollcall-trust"} {
+	for _, name := range []string{"rollcall-ca", "rollcall-webhook-ca", "rollcall-reader", "rollcall-trust"} {
 		s.Apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s, labels: {app.kubernetes.io/part-of: rollcall}}\ntype: Opaque\n", name, install))
 	}
 	configs := map[string]*rest.Config{}

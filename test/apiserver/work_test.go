@@ -159,7 +159,7 @@ func (w *work) coordinator() (stop func()) {
 
 // done: the coordinator has written all that a guarded database needs.
 func (w *work) done(ctx context.Context) error {
-	for namespace, names := range map[string][]string{install: {"rollcall-ca", "rollcall-reader", "rollcall-trust"}, "prod": {"db-rollcall"}} {
+	for namespace, names := range map[string][]string{install: {"rollcall-ca", "rollcall-webhook-ca", "rollcall-reader", "rollcall-trust"}, "prod": {"db-rollcall"}} {
 		for _, name := range names {
 			if _, err := w.admin.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
 				return err

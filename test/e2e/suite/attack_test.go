@@ -61,7 +61,7 @@ func (a *attack) secret(t *testing.T) map[string][]byte {
 // foreignCertificates: orders with the certificate of a coordinator of another
 // cluster, and with those of this one that may give none.
 func (a *attack) foreignCertificates(t *testing.T) {
-	other, err := pki.NewAuthority(time.Now())
+	other, err := pki.NewAuthority(pki.SecretAuthority, time.Now())
 	require.NoError(t, err)
 	foreign, err := other.Issue(pki.ClientProfile(config.RoleCoordinator), time.Now())
 	require.NoError(t, err)

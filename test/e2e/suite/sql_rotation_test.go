@@ -39,6 +39,7 @@ func (s *sqlTest) rotation(t *testing.T) {
 	require.NoError(t, err)
 	var gaps gaps
 	rollouts := 0
+	var old *oldConnections
 	session, err := s.cluster.Session()
 	require.NoError(t, err)
 	r := rehearsal.Rehearsal{
@@ -52,6 +53,15 @@ func (s *sqlTest) rotation(t *testing.T) {
 				defer close(watched)
 				gaps.watch(watching, s.bed)
 			}()
+			var err error
+			if old, err = s.oldConnections(ctx); err != nil {
+				return err
+			}
+			used := make(chan struct{})
+			go func() {
+				defer close(used)
+				old.use(watching, s)
+			}()
 			rotated := make(chan error, 1)
 			go func() { rotated <- s.rotate(ctx) }()
 			for {
@@ -63,6 +73,7 @@ func (s *sqlTest) rotation(t *testing.T) {
 				case err := <-rotated:
 					stop()
 					<-watched
+					<-used
 					return err
 				default:
 				}
@@ -83,6 +94,8 @@ func (s *sqlTest) rotation(t *testing.T) {
 	require.LessOrEqual(t, out.Witness.MaxPodsAway, 1, "pods away at once")
 	require.Greater(t, gaps.looks, 100, "nobody looked at the reports")
 	require.LessOrEqual(t, gaps.longest, reportGap, "reports were that old")
+	old.judge(t)
+	require.NoError(t, s.webhookAnswers(ctx))
 
 	after, err := s.secrets(ctx)
 	require.NoError(t, err)
@@ -94,29 +107,36 @@ func (s *sqlTest) rotation(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// rotate changes authority, gossip key and the passwords, in the way that security.md says.
+// rotate changes both authorities, gossip key and the passwords, in the way that security.md says.
 func (s *sqlTest) rotate(ctx context.Context) error {
-	ended := make(chan error, 3)
-	go func() { ended <- s.rotateAuthority(ctx) }()
+	ended := make(chan error, 4)
+	go func() {
+		err := s.rotateAuthority(ctx, pki.SecretAuthority)
+		if err == nil { // until the kubelet has told each agent
+			err = testbed.Pause(ctx, spread)
+		}
+		ended <- err
+	}()
+	go func() { ended <- s.rotateAuthority(ctx, pki.SecretWebhook) }()
 	go func() { ended <- s.rotateGossipKey(ctx) }()
 	go func() { ended <- s.rotatePasswords(ctx) }()
-	return errors.Join(<-ended, <-ended, <-ended)
+	return errors.Join(<-ended, <-ended, <-ended, <-ended)
 }
 
-func (s *sqlTest) rotateAuthority(ctx context.Context) error {
+func (s *sqlTest) rotateAuthority(ctx context.Context, name string) error {
 	asked := time.Now().UTC().Format(time.RFC3339)
-	if _, err := s.bed.Kubectl(ctx, "", "annotate", "secret", pki.SecretAuthority, "-n", testbed.InstallNamespace, "--overwrite", pki.AnnotationRotate+"="+asked); err != nil {
+	if _, err := s.bed.Kubectl(ctx, "", "annotate", "secret", name, "-n", testbed.InstallNamespace, "--overwrite", pki.AnnotationRotate+"="+asked); err != nil {
 		return err
 	}
 	last := ""
-	return s.bed.Eventually(ctx, "the authority's rotation", 4*pki.RotateOverlap, func(ctx context.Context) error {
-		secret, err := s.bed.Kube.CoreV1().Secrets(testbed.InstallNamespace).Get(ctx, pki.SecretAuthority, metav1.GetOptions{})
+	return s.bed.Eventually(ctx, "the rotation of "+name, 4*pki.RotateOverlap, func(ctx context.Context) error {
+		secret, err := s.bed.Kube.CoreV1().Secrets(testbed.InstallNamespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		said := secret.Annotations[pki.AnnotationRotation]
 		if said != last {
-			s.bed.Logf("authority: %s", said)
+			s.bed.Logf("%s: %s", name, said)
 			last = said
 		}
 		if secret.Annotations[pki.AnnotationRotated] != asked || said != "done" {
@@ -222,6 +242,7 @@ func (s *sqlTest) secrets(ctx context.Context) (map[string]string, error) {
 		keys            []string
 	}{
 		{testbed.InstallNamespace, pki.SecretAuthority, []string{"tls.crt", "tls.key", "ca.crt"}},
+		{testbed.InstallNamespace, pki.SecretWebhook, []string{"tls.crt", "tls.key", "ca.crt"}},
 		{testbed.InstallNamespace, pki.SecretReader, []string{"tls.crt", "tls.key", "ca.crt"}},
 		{testbed.InstallNamespace, pki.SecretTrust, []string{"ca.crt"}},
 		{sqlcluster.Namespace, s.flavor.Name + "-rollcall", []string{"tls.crt", "tls.key", "ca.crt", "gossip.key"}},

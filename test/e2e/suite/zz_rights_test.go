@@ -24,6 +24,7 @@ var rarely = map[audit.Right]string{
 	"get statefulsets.apps":               "update.rollingUpdate: Partition; make measure",
 	"patch statefulsets.apps":             "update.rollingUpdate: Partition; make measure",
 	"delete pods":                         "update.method: Delete, and pods whose node is gone; make measure",
+	"update secrets":                      "certificates are renewed, or an authority rotates; TestAccountsDoTheirWork, the step Rotation",
 	"update services":                     "somebody has changed the agents' Service; package provision has tests of it",
 	"patch databaseclusters.rollcall.dev": "guard-expire finds a finalizer; TestAccountsDoTheirWork, make measure",
 }
