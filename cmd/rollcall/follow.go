@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +41,8 @@ func (a *app) follow(ctx context.Context, namespace, name string, seen func(*rol
 			return stop.err
 		case over(ctx):
 			return ctx.Err()
+		case errors.Is(err, errAskAnew):
+			continue
 		}
 		if text := err.Error(); text != told {
 			told = text
@@ -72,6 +76,9 @@ func over(ctx context.Context) bool {
 	}
 	return ctx.Err() != nil
 }
+
+// errAskAnew: what shows who asks counts for some minutes only.
+var errAskAnew = errors.New("the proof of who asks has ended")
 
 // stopFollowing carries what seen returned past the errors of a connection.
 type stopFollowing struct{ err error }
@@ -118,6 +125,9 @@ func (a *app) followCoordinator(ctx context.Context, namespace, name string, see
 		case <-ctx.Done():
 			return ctx.Err()
 		case m := <-messages:
+			if m.err != nil && newest != nil && grpcstatus.Code(m.err) == codes.Unauthenticated {
+				return errAskAnew
+			}
 			if m.err != nil {
 				return fromCoordinator(m.err)
 			}
