@@ -41,14 +41,13 @@ func (a *app) follow(ctx context.Context, namespace, name string, seen func(*rol
 			return stop.err
 		case over(ctx):
 			return ctx.Err()
-		case errors.Is(err, errAskAnew):
-			continue
 		}
-		if text := err.Error(); text != told {
+		anew := errors.Is(err, errAskAnew)
+		if text := err.Error(); text != told && !anew {
 			told = text
 			fmt.Fprintf(a.streams.ErrOut, "note: %s\n", text)
 		}
-		if a.reach.Address == "" {
+		if a.reach.Address == "" && !anew {
 			list, err := a.readObjects(ctx, namespace, name)
 			if err != nil && over(ctx) {
 				return ctx.Err()
