@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
+
+// tokensOnly is how a coordinator begins that knows no other way.
+const tokensOnly = "neither a client certificate nor a token was shown"
 
 // fromCoordinator is the coordinator's answer as a person should read it.
 func fromCoordinator(err error) error {
@@ -30,6 +34,11 @@ func fromCoordinator(err error) error {
 		return fmt.Errorf("the coordinator could not be reached: %s", st.Message())
 	case codes.DeadlineExceeded:
 		return errors.New("the coordinator did not answer in time")
+	case codes.Unauthenticated:
+		if strings.HasPrefix(st.Message(), tokensOnly) {
+			return errors.New("the coordinator is of an older version than this program, and knows people by their token alone: " +
+				"upgrade it, or use --send-token, which shows it the token of your kubeconfig: whoever holds it may do all that you may")
+		}
 	case codes.Unimplemented:
 		return fmt.Errorf("the coordinator is of an older version than this program: %s", st.Message())
 	}

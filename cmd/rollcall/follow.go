@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,11 +42,12 @@ func (a *app) follow(ctx context.Context, namespace, name string, seen func(*rol
 		case over(ctx):
 			return ctx.Err()
 		}
-		if text := err.Error(); text != told {
+		anew := errors.Is(err, errAskAnew)
+		if text := err.Error(); text != told && !anew {
 			told = text
 			fmt.Fprintf(a.streams.ErrOut, "note: %s\n", text)
 		}
-		if a.reach.Address == "" {
+		if a.reach.Address == "" && !anew {
 			list, err := a.readObjects(ctx, namespace, name)
 			if err != nil && over(ctx) {
 				return ctx.Err()
@@ -72,6 +75,9 @@ func over(ctx context.Context) bool {
 	}
 	return ctx.Err() != nil
 }
+
+// errAskAnew: what shows who asks counts for some minutes only.
+var errAskAnew = errors.New("the proof of who asks has ended")
 
 // stopFollowing carries what seen returned past the errors of a connection.
 type stopFollowing struct{ err error }
@@ -118,6 +124,9 @@ func (a *app) followCoordinator(ctx context.Context, namespace, name string, see
 		case <-ctx.Done():
 			return ctx.Err()
 		case m := <-messages:
+			if m.err != nil && newest != nil && grpcstatus.Code(m.err) == codes.Unauthenticated {
+				return errAskAnew
+			}
 			if m.err != nil {
 				return fromCoordinator(m.err)
 			}

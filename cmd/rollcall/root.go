@@ -71,6 +71,7 @@ saved snapshot, and let people pause, resume and approve.`,
 	}
 	flags.StringVar(&a.reach.Namespace, "install-namespace", reach.DefaultNamespace, "namespace in which Rollcall is installed")
 	flags.StringVar(&a.reach.Address, "coordinator", "", "host:port of the coordinator; default: found through the API server")
+	flags.BoolVar(&a.reach.SendToken, "send-token", false, "show the coordinator the token of the kubeconfig; whoever holds it may do all that you may. Default: a proof that is of no use elsewhere")
 	flags.StringVar(&a.reach.CA, "ca", "", "PEM file with the authorities of the coordinator at --coordinator; without it the connection is not encrypted")
 	flags.StringVar(&a.reach.Cert, "cert", "", "PEM file with the certificate to show to the coordinator at --coordinator")
 	flags.StringVar(&a.reach.Key, "key", "", "PEM file with the key of --cert")

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,18 +54,22 @@ type world struct {
 	refuse  func(*http.Request) *metav1.Status            // what the API server does not allow
 	serving func(http.ResponseWriter, *http.Request) bool // answers what it says true to
 	patched map[string]string                             // bodies of writes by path
-	trust   *corev1.Secret                                // for those who show a token
+	trust   *corev1.Secret                                // for those who show who they are
+	kube    *fake.Clientset                               // what the coordinator finds in the API server
+	ends    bool                                          // the next message of a watch is refused
+	given   []string                                      // what the coordinator was shown of people
 	ports   map[string]string                             // addresses of the coordinator, by port of its pod
 }
 
 const (
-	leasePath  = "/apis/coordination.k8s.io/v1/namespaces/rollcall-system/leases/rollcall-coordinator"
-	secretPath = "/api/v1/namespaces/rollcall-system/secrets/rollcall-reader"
-	trustPath  = "/api/v1/namespaces/rollcall-system/secrets/rollcall-trust"
-	objectPath = "/apis/rollcall.dev/v1alpha1/namespaces/prod/databaseclusters/search"
-	listPath   = "/apis/rollcall.dev/v1alpha1/namespaces/prod/databaseclusters"
-	setsPath   = "/apis/apps/v1/namespaces/prod/statefulsets"
-	whoPath    = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+	leasePath    = "/apis/coordination.k8s.io/v1/namespaces/rollcall-system/leases/rollcall-coordinator"
+	secretPath   = "/api/v1/namespaces/rollcall-system/secrets/rollcall-reader"
+	trustPath    = "/api/v1/namespaces/rollcall-system/secrets/rollcall-trust"
+	objectPath   = "/apis/rollcall.dev/v1alpha1/namespaces/prod/databaseclusters/search"
+	listPath     = "/apis/rollcall.dev/v1alpha1/namespaces/prod/databaseclusters"
+	setsPath     = "/apis/apps/v1/namespaces/prod/statefulsets"
+	requestsPath = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	whoPath      = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 )
 
 func newWorld(t *testing.T, decisions ...status.Decision) *world {
@@ -86,6 +91,7 @@ func newWorld(t *testing.T, decisions ...status.Decision) *world {
 	reader, err := secrets.CoreV1().Secrets("rollcall-system").Get(t.Context(), pki.SecretReader, metav1.GetOptions{})
 	require.NoError(t, err)
 	w.objects[secretPath] = reader
+	w.kube = secrets
 	w.trust, err = secrets.CoreV1().Secrets("rollcall-system").Get(t.Context(), pki.SecretTrust, metav1.GetOptions{})
 	require.NoError(t, err)
 	for _, kind := range []string{"tokenreviews", "subjectaccessreviews"} {
@@ -97,7 +103,8 @@ func newWorld(t *testing.T, decisions ...status.Decision) *world {
 	w.ports["7950"] = listener.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	server := status.NewServer(w.board, keeper.GateCredentials(), people.NewGate(secrets, keeper.Refuses).ServerOptions()...)
+	options := append(people.NewGate(secrets, keeper.Refuses).ServerOptions(), grpc.InTapHandle(w.listen), grpc.ChainStreamInterceptor(w.endOnce))
+	server := status.NewServer(w.board, keeper.GateCredentials(), options...)
 	go func() { ended <- server.Run(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
@@ -235,6 +242,9 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case r.Method == http.MethodPost && r.URL.Path == requestsPath:
+		w.attest(rw, r)
+		return
 	case strings.HasSuffix(r.URL.Path, "/pods/rollcall-coordinator-7/portforward"):
 		w.forward(rw, r)
 		return

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -27,7 +28,7 @@ const (
 	atOnce    = 100
 )
 
-// Header is the name of the metadata with the token, "Bearer " before it.
+// Header is the name of the metadata that say who calls: "Request " and a proof, or "Bearer " and a token.
 const Header = "authorization"
 
 // Gate decides who may call what.
@@ -41,13 +42,15 @@ type Gate struct {
 	// vouched are tokens that the API server has known lately.
 	vouched   cache[digest, bool]
 	strangers strangers
+	attested  attested
 	rights    cache[right, bool]
 }
 
 // NewGate asks the API server with this client, and refuses about certificates, such as
 // (*pki.Keeper).Refuses. The gate limits itself; the client need not.
 func NewGate(client kubernetes.Interface, refuses func(shown []*x509.Certificate) error) *Gate {
-	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now}
+	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now,
+		attested: attested{reading: make(chan struct{}, readAtOnce), kept: rate.Sometimes{Interval: time.Minute}}}
 }
 
 // ServerOptions put the gate before all methods of a server whose TLS is
@@ -121,7 +124,13 @@ type caller struct {
 	method    string
 	audience  Audience
 	certified bool
-	token     string
+	shown     credential
+}
+
+// credential is what a person shows.
+type credential interface {
+	// identify says whose it is, and what stands for it where answers are remembered.
+	identify(ctx context.Context, g *Gate) (digest, *person, error)
 }
 
 // enter finds out how a caller shows who they are.
@@ -134,20 +143,28 @@ func (g *Gate) enter(ctx context.Context, method string) (caller, error) {
 		return c, nil
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
-	values := md.Get(Header)
-	if len(values) == 1 {
-		if scheme, token, ok := strings.Cut(values[0], " "); ok && strings.EqualFold(scheme, "Bearer") {
-			c.token = strings.TrimSpace(token)
-		}
+	var scheme, value string
+	if values := md.Get(Header); len(values) == 1 {
+		scheme, value, _ = strings.Cut(values[0], " ")
+		value = strings.TrimSpace(value)
 	}
+	proves := strings.EqualFold(scheme, requestScheme)
 	switch {
-	case c.token == "":
-		return c, grpcstatus.Error(codes.Unauthenticated, "neither a client certificate nor a token was shown: use a kubeconfig with a token "+
-			"(`kubectl auth whoami` answers with it), or send the metadata \"authorization: Bearer TOKEN\"")
+	case value == "" || !proves && !strings.EqualFold(scheme, "Bearer"):
+		return c, grpcstatus.Error(codes.Unauthenticated, "neither a client certificate, nor a proof by a CertificateSigningRequest, nor a token was shown: "+
+			"use `rollcall`, or send the metadata \"authorization: Bearer TOKEN\" with one made for audience "+TokenAudience)
 	case c.audience == Certificates:
-		return c, grpcstatus.Errorf(codes.PermissionDenied, "%s needs a client certificate with the URI name %s%s or %s: a token does not do",
+		return c, grpcstatus.Errorf(codes.PermissionDenied, "%s needs a client certificate with the URI name %s%s or %s: nothing else does",
 			method, config.RolePrefix, config.RoleReader, config.RoleCoordinator)
+	case !proves:
+		c.shown = bearer(value)
+		return c, nil
 	}
+	shown, err := readProof(ctx, value)
+	if err != nil {
+		return c, err
+	}
+	c.shown = shown
 	return c, nil
 }
 
@@ -179,7 +196,7 @@ func (c caller) ask(ctx context.Context, request any) error {
 	if namespace == "" && c.audience != Lister {
 		return grpcstatus.Error(codes.InvalidArgument, "namespace is empty: that of a DatabaseCluster is wanted")
 	}
-	token, who, err := c.gate.identify(ctx, c.token)
+	key, who, err := c.shown.identify(ctx, c.gate)
 	if err != nil || namespace == "" {
 		return err // about all namespaces: the answer is reduced
 	}
@@ -187,7 +204,7 @@ func (c caller) ask(ctx context.Context, request any) error {
 	if c.audience == Lister {
 		verb = "list"
 	}
-	allowed, err := c.gate.may(ctx, who, right{token, verb, namespace})
+	allowed, err := c.gate.may(ctx, who, right{key, verb, namespace})
 	if err == nil && !allowed {
 		err = forbidden(who, verb, namespace)
 	}
@@ -203,16 +220,16 @@ func (c caller) reduce(ctx context.Context, answer any) (any, error) {
 	if !ok {
 		return nil, grpcstatus.Errorf(codes.Internal, "%s answers with a %T, of which the gate does not know how to take away", c.method, answer)
 	}
-	token, who, err := c.gate.identify(ctx, c.token)
+	key, who, err := c.shown.identify(ctx, c.gate)
 	if err != nil {
 		return nil, err
 	}
-	if all, err := c.gate.may(ctx, who, right{token, "list", ""}); err != nil || all {
+	if all, err := c.gate.may(ctx, who, right{key, "list", ""}); err != nil || all {
 		return answer, err
 	}
 	seen := &rollcallv1.ListClustersResponse{}
 	for _, cluster := range list.GetClusters() {
-		allowed, err := c.gate.may(ctx, who, right{token, "list", cluster.GetNamespace()})
+		allowed, err := c.gate.may(ctx, who, right{key, "list", cluster.GetNamespace()})
 		if err != nil {
 			return nil, err
 		}

@@ -41,6 +41,7 @@ type apiServer struct {
 	asked  []string
 	broken error
 	deaf   bool // it does not look at audiences
+	client *fake.Clientset
 }
 
 func (a *apiServer) set(change func()) {
@@ -97,6 +98,8 @@ func (a *apiServer) gate(refuses func([]*x509.Certificate) error) *Gate {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "tokenreviews", a.react)
 	client.PrependReactor("create", "subjectaccessreviews", a.react)
+	client.PrependReactor("get", "certificatesigningrequests", a.reads)
+	a.client = client
 	return NewGate(client, refuses)
 }
 
@@ -227,8 +230,8 @@ func TestWhoMaySee(t *testing.T) {
 	requireCode(t, codes.PermissionDenied, get(as(t, "bob"), "prod"), `bob may not get databaseclusters.rollcall.dev in namespace "prod"`)
 	requireCode(t, codes.InvalidArgument, get(as(t, "ada"), ""), "namespace is empty")
 	requireCode(t, codes.Unauthenticated, get(as(t, "eve"), "prod"), "the API server does not know the token", "log in again")
-	requireCode(t, codes.Unauthenticated, get(t.Context(), "prod"), "neither a client certificate nor a token")
-	requireCode(t, codes.Unauthenticated, get(as(t, ""), "prod"), "neither a client certificate nor a token")
+	requireCode(t, codes.Unauthenticated, get(t.Context(), "prod"), "neither a client certificate, nor a proof by a CertificateSigningRequest, nor a token")
+	requireCode(t, codes.Unauthenticated, get(as(t, ""), "prod"), "neither a client certificate, nor a proof by a CertificateSigningRequest, nor a token")
 	requireCode(t, codes.Unauthenticated, get(metadata.AppendToOutgoingContext(as(t, "ada"), Header, "Bearer bob"), "prod"), "neither")
 	requireCode(t, codes.Unauthenticated, get(metadata.AppendToOutgoingContext(t.Context(), Header, "Basic ada"), "prod"), "neither")
 

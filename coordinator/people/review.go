@@ -2,7 +2,6 @@ package people
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,14 +32,18 @@ type person = authenticationv1.UserInfo
 
 // right is what is asked about a person. An empty namespace means all.
 type right struct {
-	token     digest
+	shown     digest
 	verb      string
 	namespace string
 }
 
+// bearer is a token.
+type bearer string
+
 // identify says whose token it is.
-func (g *Gate) identify(ctx context.Context, token string) (digest, *person, error) {
-	key := digest(sha256.Sum256([]byte(token)))
+func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) {
+	token := string(b)
+	key := digestOf([]byte(token))
 	if who, ok := g.known.get(key, g.now()); ok {
 		return key, who, refuseNobody(who)
 	}

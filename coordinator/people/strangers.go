@@ -10,9 +10,10 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Of tokens that nobody is known to have, the API server is asked on average this often in a second, and at once: from
-// one address, and from all. Whoever comes anew costs two questions at most. Those who are known have a limit
-// of their own, so that nobody who makes tokens up keeps them waiting.
+// About tokens that nobody is known to have, and requests that have not been read, the API server is asked on average this
+// often in a second, and at once: from one address, and from all. Whoever comes anew costs two questions at most. Those who
+// are known have a limit of their own, so that nobody who makes tokens up keeps them waiting. So have, together, those who
+// come through the API server: each command of a person shows a request that has not been read.
 const (
 	strangersPerSecond, strangersAtOnce = 10, 50
 	addressPerSecond, addressAtOnce     = 5, 20
@@ -26,6 +27,7 @@ const (
 type strangers struct {
 	mu        sync.Mutex
 	all, rest *rate.Limiter
+	forwarded *rate.Limiter // of loopback
 	addresses map[string]*rate.Limiter
 }
 
@@ -35,10 +37,16 @@ func (s *strangers) admit(ctx context.Context, now time.Time) bool {
 	if s.all == nil {
 		s.all = rate.NewLimiter(strangersPerSecond, strangersAtOnce)
 		s.rest = rate.NewLimiter(addressPerSecond, addressAtOnce)
+		s.forwarded = rate.NewLimiter(strangersPerSecond, strangersAtOnce)
 		s.addresses = map[string]*rate.Limiter{}
 	}
+	address := addressOf(ctx)
+	if net.ParseIP(address).IsLoopback() {
+		// A forwarded port: the API server knows them, and nobody else has such an address.
+		return s.forwarded.AllowN(now, 1)
+	}
 	// In this order: who asks too much takes nothing from others.
-	return s.of(addressOf(ctx), now).AllowN(now, 1) && s.all.AllowN(now, 1)
+	return s.of(address, now).AllowN(now, 1) && s.all.AllowN(now, 1)
 }
 
 // of is the limit of an address.

@@ -43,24 +43,25 @@ func TestMadeUpTokensKeepNobodyWaiting(t *testing.T) {
 func TestAddressesAreToldApart(t *testing.T) {
 	var s strangers
 	now := time.Now()
-	from := func(address string) context.Context {
-		return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: int(now.UnixNano() % 60000)}})
-	}
 	n := 0
 	for range 100 {
-		if s.admit(from("10.0.0.1"), now) {
+		if s.admit(from(t, "10.0.0.1"), now) {
 			n++
 		}
 	}
 	require.Equal(t, addressAtOnce, n)
-	require.True(t, s.admit(from("10.0.0.2"), now))
+	require.True(t, s.admit(from(t, "10.0.0.2"), now))
 	for i := range 3 * maxAddresses {
-		s.admit(from(fmt.Sprintf("10.1.%d.%d", i/256, i%256)), now)
+		s.admit(from(t, fmt.Sprintf("10.1.%d.%d", i/256, i%256)), now)
 		require.LessOrEqual(t, len(s.addresses), maxAddresses)
 	}
-	require.False(t, s.admit(from("10.9.0.1"), now))
+	require.False(t, s.admit(from(t, "10.9.0.1"), now))
 	now = now.Add(time.Minute)
-	require.True(t, s.admit(from("10.9.0.1"), now))
+	require.True(t, s.admit(from(t, "10.9.0.1"), now))
 	require.Less(t, len(s.addresses), 10, "who has not asked for a minute is forgotten")
 	require.True(t, s.admit(t.Context(), now))
+}
+
+func from(t *testing.T, address string) context.Context {
+	return peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: int(time.Now().UnixNano() % 60000)}})
 }

@@ -27,8 +27,8 @@ const (
 	// SecretReader has a client's certificate for people and the command line:
 	// it may read everything and order nothing.
 	SecretReader = "rollcall-reader"
-	// SecretTrust has the authorities' certificates and no key: with it people who
-	// show a token verify whom they show it to.
+	// SecretTrust has the authorities' certificates and no key: with it people verify
+	// whom they show who they are.
 	SecretTrust = "rollcall-trust"
 )
 

@@ -157,6 +157,7 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io [rollcall-guard]: list watch patch",
 		"tokenreviews.authentication.k8s.io: create",
 		"subjectaccessreviews.authorization.k8s.io: create",
+		"certificatesigningrequests.certificates.k8s.io: get delete",
 		"serviceaccounts [generic-garbage-collector]: get",
 		"mutatingwebhookconfigurations.admissionregistration.k8s.io [rollcall-coordinator]: get update",
 	}, "\n"), rights(cluster.Rules))
@@ -190,6 +191,10 @@ func TestRightsAreTheShortestList(t *testing.T) {
 		"pods: get",
 		"pods/portforward: get create",
 	}, "\n"), rights(asker.Rules))
+
+	var asks rbacv1.ClusterRole
+	load(t, "ClusterRole", "rollcall-asker", &asks)
+	require.Equal(t, "certificatesigningrequests.certificates.k8s.io: create", rights(asks.Rules))
 
 	var reader rbacv1.Role
 	load(t, "Role", pki.SecretReader, &reader)

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -11,6 +12,9 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 )
 
 // certificates writes those of the server, and of an administrator, with their
@@ -40,6 +44,21 @@ func (s *Server) certificates() error {
 		return err
 	}
 	return s.write("tokens.pub", "PUBLIC KEY", public)
+}
+
+// Certificate is a kubeconfig's of a person with a client's certificate and no token.
+func (s *Server) Certificate(name string, groups ...string) *rest.Config {
+	s.t.Helper()
+	pair, err := tls.LoadX509KeyPair(s.path("ca.crt"), s.path("ca.key"))
+	require.NoError(s.t, err)
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	require.True(s.t, ok)
+	_, err = s.issue(name, &x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, pair.Leaf, key)
+	require.NoError(s.t, err)
+	config := rest.AnonymousClientConfig(s.Admin)
+	config.CertFile, config.KeyFile = s.path(name+".crt"), s.path(name+".key")
+	return config
 }
 
 // issue writes a certificate and its key; without a parent it signs itself.

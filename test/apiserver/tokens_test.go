@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/rollcall-dev/rollcall/coordinator/people"
 )
 
 // holders of tokens, by the letter that stands for each in the table.
@@ -36,16 +38,17 @@ var holders = map[string]struct{ namespace, account string }{
 type try struct{ may, method, path, body string }
 
 const (
-	core    = "/api/v1/namespaces/"
-	apps    = "/apis/apps/v1/namespaces/"
-	budgets = "/apis/policy/v1/namespaces/"
-	ours    = "/apis/rollcall.dev/v1alpha1/namespaces/"
-	leases  = "/apis/coordination.k8s.io/v1/namespaces/"
-	roles   = "/apis/rbac.authorization.k8s.io/v1/"
-	admits  = "/apis/admissionregistration.k8s.io/v1/"
-	marked  = `"labels":{"app.kubernetes.io/part-of":"rollcall","rollcall.dev/cluster":"new"}`
-	closed  = `{"metadata":{"labels":{"rollcall.dev/guard":"closed","rollcall.dev/guard-cluster":"db"}}}`
-	claimed = `{"metadata":{"labels":{"rollcall.dev/guard":"open","rollcall.dev/guard-cluster":"db"},` +
+	core     = "/api/v1/namespaces/"
+	apps     = "/apis/apps/v1/namespaces/"
+	budgets  = "/apis/policy/v1/namespaces/"
+	ours     = "/apis/rollcall.dev/v1alpha1/namespaces/"
+	leases   = "/apis/coordination.k8s.io/v1/namespaces/"
+	roles    = "/apis/rbac.authorization.k8s.io/v1/"
+	requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	admits   = "/apis/admissionregistration.k8s.io/v1/"
+	marked   = `"labels":{"app.kubernetes.io/part-of":"rollcall","rollcall.dev/cluster":"new"}`
+	closed   = `{"metadata":{"labels":{"rollcall.dev/guard":"closed","rollcall.dev/guard-cluster":"db"}}}`
+	claimed  = `{"metadata":{"labels":{"rollcall.dev/guard":"open","rollcall.dev/guard-cluster":"db"},` +
 		`"annotations":{"rollcall.dev/claim":"c1","rollcall.dev/epoch":"3"}}}`
 	partition = `{"metadata":{"annotations":{"rollcall.dev/partition":"3","rollcall.dev/epoch":"3"}},"spec":{"updateStrategy":{"rollingUpdate":{"partition":3}}}}`
 	finalizer = `{"metadata":{"finalizers":["rollcall.dev/claims"]}}`
@@ -60,6 +63,9 @@ func webhook(authority, resource, service string) string {
 "objectSelector":{"matchExpressions":[{"key":"rollcall.dev/cluster","operator":"Exists"}]},"namespaceSelector":{},"failurePolicy":"Ignore",
 "reinvocationPolicy":"IfNeeded","matchPolicy":"Equivalent","sideEffects":"None","admissionReviewVersions":["v1"],"timeoutSeconds":5}`, authority, service, resource)
 }
+
+// asking is a request of a person.
+var asking = asRequest("new", people.RequestSigner)
 
 var table = []try{
 	// Pods.
@@ -218,6 +224,17 @@ var table = []try{
 	{"C", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", `{"spec":{"token":"t"}}`},
 	{"C", "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", `{"spec":{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}}`},
 
+	// Requests by which people show who they are. What role they need for them gives no more.
+	{"A", "POST", requests, asking},
+	{"C", "GET", requests + "/ours", ""},
+	{"C", "GET", requests + "/theirs", ""},
+	{"", "GET", requests, ""},
+	{"C", "DELETE", requests + "/ours", ""},
+	{"", "DELETE", requests + "/theirs", ""},
+	{"", "PATCH", requests + "/ours", `{"metadata":{"annotations":{"a":"b"}}}`},
+	{"", "PUT", requests + "/ours/approval", `{"status":{"conditions":[{"type":"Approved","status":"True","reason":"r","message":"m"}]}}`},
+	{"", "PUT", requests + "/ours/status", `{"status":{"certificate":""}}`},
+
 	// What runs Rollcall.
 	{"C G A R", "GET", leases + install + "/leases/rollcall-coordinator", ""},
 	{"C", "PUT", leases + install + "/leases/rollcall-coordinator", `{"spec":{"holderIdentity":"me"}}`},
@@ -238,7 +255,7 @@ func TestTokensDoNoMore(t *testing.T) {
 		s.Apply(strings.ReplaceAll(database, "NS", namespace))
 		withPod(t, admin, namespace)
 	}
-	s.Apply(people)
+	s.Apply(bindings)
 	s.Apply(`
 apiVersion: v1
 kind: Pod
@@ -266,6 +283,10 @@ metadata: {name: rollcall-coordinator, namespace: rollcall-system}
 `)
 	for _, name := range []string{"rollcall-ca", "rollcall-webhook-ca", "rollcall-reader", "rollcall-trust"} {
 		s.Apply(fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s, labels: {app.kubernetes.io/part-of: rollcall}}\ntype: Opaque\n", name, install))
+	}
+	for name, signer := range map[string]string{"ours": people.RequestSigner, "theirs": "example.com/signer"} {
+		_, err := send(t.Context(), s.Admin, http.MethodPost, requests, []byte(asRequest(name, signer)), false)
+		require.NoError(t, err)
 	}
 	configs := map[string]*rest.Config{}
 	for letter, h := range holders {
@@ -336,11 +357,30 @@ func withPod(t *testing.T, admin *kubernetes.Clientset, namespace string) (*apps
 	return set, pod
 }
 
+// asRequest is a CertificateSigningRequest, as JSON.
+func asRequest(name, signer string) string {
+	request, err := people.NewRequest()
+	if err != nil {
+		panic(err)
+	}
+	object, err := request.Object()
+	if err != nil {
+		panic(err)
+	}
+	object.Name, object.Spec.SignerName = name, signer
+	object.APIVersion, object.Kind = "certificates.k8s.io/v1", "CertificateSigningRequest"
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 // request makes it without any effect.
 func request(ctx context.Context, admin, config *rest.Config, try try) error {
 	body := []byte(try.body)
 	if try.method == http.MethodPut {
-		present, err := send(ctx, admin, http.MethodGet, try.path, nil)
+		present, err := send(ctx, admin, http.MethodGet, try.path, nil, true)
 		if err != nil {
 			return fmt.Errorf("as admin: %w", err)
 		}
@@ -348,7 +388,7 @@ func request(ctx context.Context, admin, config *rest.Config, try try) error {
 			return err
 		}
 	}
-	_, err := send(ctx, config, try.method, try.path, body)
+	_, err := send(ctx, config, try.method, try.path, body, true)
 	return err
 }
 
@@ -365,14 +405,14 @@ func refused(err error) bool {
 	return ok && a.code == http.StatusForbidden
 }
 
-func send(ctx context.Context, config *rest.Config, method, path string, body []byte) ([]byte, error) {
+func send(ctx context.Context, config *rest.Config, method, path string, body []byte, dry bool) ([]byte, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
 	connects := strings.Contains(path, "/exec?") || strings.HasSuffix(path, "/portforward")
 	address := config.Host + path
-	if method != http.MethodGet && !connects && !strings.Contains(path, "reviews") {
+	if dry && method != http.MethodGet && !connects && !strings.Contains(path, "reviews") {
 		address += "?dryRun=All"
 	}
 	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(string(body)))

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -50,28 +51,14 @@ spec:
 // TestAccountsDoTheirWork: what the coordinator, the guard's expiry and the hook do is
 // let through by the roles and the policy of the chart, each with its own token.
 func TestAccountsDoTheirWork(t *testing.T) {
-	s, admin := installed(t)
-	s.Apply(guarded)
-	set, pod := withPod(t, admin, "prod")
-	set.Status.ObservedGeneration, set.Status.Replicas, set.Status.CurrentRevision, set.Status.UpdateRevision = set.Generation, 1, "db-1", "db-1"
-	_, err := admin.AppsV1().StatefulSets("prod").UpdateStatus(t.Context(), set, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	clusters, err := v1alpha1.NewForConfig(s.Admin)
-	require.NoError(t, err)
-	cluster, err := clusters.DatabaseClusters("prod").Get(t.Context(), "db", metav1.GetOptions{})
-	require.NoError(t, err)
-	cluster.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue, Reason: "Healthy", LastTransitionTime: metav1.Now()}}
-	_, err = clusters.DatabaseClusters("prod").UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
-	require.NoError(t, err)
-
-	w := &work{t: t, server: s, admin: admin, clusters: clusters, pod: pod.Name}
-	w.build()
+	w := newWork(t)
+	clusters := w.clusters
 	stop := w.coordinator()
 	eventually(t, "a coordinator's work", w.done)
 	stop()
 
 	// A finalizer that is left behind.
-	_, err = clusters.DatabaseClusters("prod").Patch(t.Context(), "db", types.MergePatchType, []byte(finalizer), metav1.PatchOptions{})
+	_, err := clusters.DatabaseClusters("prod").Patch(t.Context(), "db", types.MergePatchType, []byte(finalizer), metav1.PatchOptions{})
 	require.NoError(t, err)
 	core, ofExpiry := w.as("rollcall-guard")
 	expired, err := guard.Expire(t.Context(), guard.ExpireOptions{Client: core, Clusters: ofExpiry, Namespace: install, Lease: lead.LeaseName, Reporter: "test"})
@@ -91,6 +78,28 @@ func TestAccountsDoTheirWork(t *testing.T) {
 	require.Equal(t, guard.Uninstalled{Stopped: 2, Budgets: 1, Pods: 1}, removed)
 }
 
+// newWork has a database that a coordinator has yet to see.
+func newWork(t *testing.T) *work {
+	t.Helper()
+	s, admin := installed(t)
+	s.Apply(guarded)
+	set, pod := withPod(t, admin, "prod")
+	set.Status.ObservedGeneration, set.Status.Replicas, set.Status.CurrentRevision, set.Status.UpdateRevision = set.Generation, 1, "db-1", "db-1"
+	_, err := admin.AppsV1().StatefulSets("prod").UpdateStatus(t.Context(), set, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	clusters, err := v1alpha1.NewForConfig(s.Admin)
+	require.NoError(t, err)
+	cluster, err := clusters.DatabaseClusters("prod").Get(t.Context(), "db", metav1.GetOptions{})
+	require.NoError(t, err)
+	cluster.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue, Reason: "Healthy", LastTransitionTime: metav1.Now()}}
+	_, err = clusters.DatabaseClusters("prod").UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
+	require.NoError(t, err)
+
+	w := &work{t: t, server: s, admin: admin, clusters: clusters, pod: pod.Name}
+	w.build()
+	return w
+}
+
 type work struct {
 	t        *testing.T
 	server   *Server
@@ -98,6 +107,7 @@ type work struct {
 	clusters v1alpha1.Clients
 	program  string
 	pod      string
+	grpc     string // where the coordinator answers; by default nobody knows
 }
 
 func (w *work) build() {
@@ -134,7 +144,7 @@ func (w *work) coordinator() (stop func()) {
 	w.t.Helper()
 	config := w.server.As(w.t.Context(), install, "rollcall-coordinator")
 	cmd := exec.Command(w.program, "--kubeconfig="+w.server.Kubeconfig("coordinator", rest.CopyConfig(config)), "--namespace="+install, "--identity=coordinator-0",
-		"--agent-image=agent", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", "--page-addr=127.0.0.1:0", "--webhook-addr=127.0.0.1:0")
+		"--agent-image=agent", "--grpc-addr="+cmp.Or(w.grpc, "127.0.0.1:0"), "--http-addr=127.0.0.1:0", "--page-addr=127.0.0.1:0", "--webhook-addr=127.0.0.1:0")
 	var said log
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

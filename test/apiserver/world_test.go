@@ -101,8 +101,8 @@ metadata: {name: data-db-0, namespace: NS}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 
-// people are bound as the documents say, in the namespace prod and in Rollcall's.
-const people = `
+// bindings of people, as the documents say, in the namespace prod and in Rollcall's.
+const bindings = `
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: editor, namespace: prod}
@@ -135,6 +135,12 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: asker, namespace: rollcall-system}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: rollcall-asker}
+subjects: [{kind: ServiceAccount, name: asker, namespace: prod}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: asker}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: rollcall-asker}
 subjects: [{kind: ServiceAccount, name: asker, namespace: prod}]
 ---
 apiVersion: rbac.authorization.k8s.io/v1

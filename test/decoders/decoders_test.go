@@ -25,6 +25,7 @@ var fuzzed = map[string][]string{
 	"cmd/rollcall/doctor":     {"FuzzManifest"},                                          // rendered charts
 	"coordinator/inject":      {"FuzzManifest", "FuzzReview"},                            // manifests, admission reviews
 	"coordinator/journal":     {"FuzzDecode"},                                            // saved journals
+	"coordinator/people":      {"FuzzProof"},                                             // what people show, and their requests
 	"coordinator/pki":         {"FuzzPEM"},                                               // certificates and keys in Secrets
 	"coordinator/policy":      {"FuzzDecode", "FuzzGarbage"},                             // snapshots
 	"coordinator/view":        {"FuzzJoin"},                                              // reports of agents

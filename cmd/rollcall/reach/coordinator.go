@@ -27,6 +27,9 @@ import (
 // DefaultNamespace is where Rollcall is installed unless told otherwise.
 const DefaultNamespace = "rollcall-system"
 
+// Asker is the name of the Role and of the ClusterRole of people who ask the coordinator.
+const Asker = "rollcall-asker"
+
 // port of the coordinator's gRPC service.
 const port = 7950
 
@@ -49,8 +52,11 @@ type Options struct {
 	// CA, Cert and Key are PEM files for Address. Without a CA the connection
 	// is not encrypted, which only loopback and tests should use.
 	CA, Cert, Key string
-	// Config says how to reach the API server, and has the token that people show.
+	// Config says how to reach the API server.
 	Config *rest.Config
+	// SendToken has the coordinator be shown the token of Config, which is as good for it as for
+	// this person. Without it nothing is shown that is of use elsewhere.
+	SendToken bool
 	// Namespace is where Rollcall is installed.
 	Namespace string
 }
@@ -60,6 +66,8 @@ func (o Options) Validate() error {
 	switch {
 	case o.Address == "" && (o.CA != "" || o.Cert != "" || o.Key != ""):
 		return errors.New("--ca, --cert and --key are for a coordinator at --coordinator host:port, which is not given")
+	case o.Address != "" && o.SendToken:
+		return errors.New("--send-token is for a coordinator that is found through the API server: to one at --coordinator no token is sent")
 	case (o.Cert == "") != (o.Key == ""):
 		return errors.New("--cert and --key belong together: give both or none")
 	case o.Cert != "" && o.CA == "":
@@ -102,12 +110,14 @@ func Dial(ctx context.Context, opts Options) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	identity, more, err := whoAmI(ctx, clients, opts)
+	// First the way there, then what is shown: a request that nobody reads would stay for a day.
+	tunnel, err := openTunnel(ctx, opts.Config, opts.Namespace, pod, port)
 	if err != nil {
 		return nil, err
 	}
-	tunnel, err := openTunnel(ctx, opts.Config, opts.Namespace, pod, port)
+	identity, more, err := whoAmI(ctx, clients, opts)
 	if err != nil {
+		tunnel.close()
 		return nil, err
 	}
 	c, err := connect("passthrough:///"+pod, credentials.NewTLS(identity), append(more, grpc.WithContextDialer(tunnel.dial))...)

@@ -2,70 +2,68 @@ package reach
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/rollcall-dev/rollcall/coordinator/people"
-	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
-// errNoToken: a client certificate, a password, or somebody else's name in the
-// kubeconfig, none of which can be shown to the coordinator.
-var errNoToken = errors.New("this kubeconfig gives no token that the coordinator could ask Kubernetes about")
+// tokenSeconds is how long a token for the coordinator is good, the least that Kubernetes gives.
+const tokenSeconds = 600
 
-// whoAmI is how a person shows who they are: by the token of their kubeconfig,
-// and where there is none, or its coordinator takes none, by the reader's
-// certificate, if they may read that.
-func whoAmI(ctx context.Context, clients kubernetes.Interface, opts Options) (*tls.Config, []grpc.DialOption, error) {
-	more, tokenErr := showToken(opts.Config)
-	if tokenErr == nil {
-		var config *tls.Config
-		if config, tokenErr = trusted(ctx, clients, opts.Namespace); tokenErr == nil {
-			return config, more, nil
-		}
-		if !errors.Is(tokenErr, ErrForbidden) && !errors.Is(tokenErr, ErrNotElected) {
-			return nil, nil, tokenErr
-		}
-	} else if !errors.Is(tokenErr, errNoToken) {
-		return nil, nil, tokenErr
+// errNoToken: a client certificate, a password, or somebody else's name in the kubeconfig.
+var errNoToken = errors.New("this kubeconfig gives no token of the one who asks, but a client certificate, a password or another's name: " +
+	"leave --send-token out")
+
+// accountToken is a token of a ServiceAccount for the coordinator alone. Nil: this is none, or it may not make one.
+func accountToken(ctx context.Context, clients kubernetes.Interface) (credentials.PerRPCCredentials, error) {
+	review, err := clients.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if withheld(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("create SelfSubjectReview: %w", err)
 	}
-	config, err := readerIdentity(ctx, clients, opts.Namespace)
-	if err == nil {
-		return config, nil, nil
+	name, ok := strings.CutPrefix(review.Status.UserInfo.Username, "system:serviceaccount:")
+	namespace, account, two := strings.Cut(name, ":")
+	if !ok || !two {
+		return nil, nil
 	}
-	if errors.Is(err, ErrForbidden) {
-		role := "rollcall-asker"
-		if errors.Is(tokenErr, errNoToken) {
-			role = pki.SecretReader
-		}
-		return nil, nil, fmt.Errorf("%w; nor with a token: %w (have somebody bind the Role %s of namespace %s to you)", err, tokenErr, role, opts.Namespace)
+	seconds := int64(tokenSeconds)
+	answer, err := clients.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: []string{people.TokenAudience}, ExpirationSeconds: &seconds},
+	}, metav1.CreateOptions{})
+	if withheld(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("create a token of ServiceAccount %s/%s: %w", namespace, account, err)
 	}
-	return nil, nil, err
+	return fixed("Bearer " + answer.Status.Token), nil
 }
 
-// trusted verifies the coordinator by what is public of its authority.
-func trusted(ctx context.Context, clients kubernetes.Interface, namespace string) (*tls.Config, error) {
-	secret, err := clients.CoreV1().Secrets(namespace).Get(ctx, pki.SecretTrust, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w: there is no Secret %s/%s, which a coordinator makes when it first starts", ErrNotElected, namespace, pki.SecretTrust)
-	case err != nil:
-		return nil, explain(err, fmt.Sprintf("get Secret %s/%s", namespace, pki.SecretTrust))
-	}
-	config, err := trust(secret.Data["ca.crt"])
-	if err != nil {
-		return nil, fmt.Errorf("secret %s/%s, key ca.crt: %w", namespace, pki.SecretTrust, err)
-	}
-	return config, nil
+// withheld: by the API server, which lets this person not do it, or does not have it.
+func withheld(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// fixed is the same for each call.
+type fixed string
+
+// RequireTransportSecurity keeps it from everybody but a verified coordinator.
+func (fixed) RequireTransportSecurity() bool { return true }
+
+// GetRequestMetadata is what each call carries.
+func (f fixed) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{people.Header: string(f)}, nil
 }
 
 // showToken has each call carry the token of a kubeconfig.

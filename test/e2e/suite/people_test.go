@@ -18,7 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
 
-// Two may reach the coordinator, and one of them may view the database's namespace.
+// Two may reach the coordinator and show it who they are, and one of them may view the database's namespace.
 const peopleManifest = `
 apiVersion: v1
 kind: List
@@ -29,6 +29,13 @@ items:
     kind: RoleBinding
     metadata: {name: people, namespace: ` + testbed.InstallNamespace + `}
     roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: rollcall-asker}
+    subjects:
+      - {kind: ServiceAccount, name: asks, namespace: ` + solrcloud.Namespace + `}
+      - {kind: ServiceAccount, name: stranger, namespace: ` + solrcloud.Namespace + `}
+  - apiVersion: rbac.authorization.k8s.io/v1
+    kind: ClusterRoleBinding
+    metadata: {name: people}
+    roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: rollcall-asker}
     subjects:
       - {kind: ServiceAccount, name: asks, namespace: ` + solrcloud.Namespace + `}
       - {kind: ServiceAccount, name: stranger, namespace: ` + solrcloud.Namespace + `}
@@ -64,7 +71,7 @@ func (s *solr) people(t *testing.T) {
 		}
 		return nil
 	}))
-	_, err = s.bed.Kubectl(ctx, "", "-n", testbed.InstallNamespace, "delete", "rolebinding", "people")
+	_, err = s.bed.Kubectl(ctx, "", "-n", testbed.InstallNamespace, "delete", "rolebinding/people", "clusterrolebinding/people")
 	require.NoError(t, err)
 }
 

@@ -1,0 +1,109 @@
+package reach
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/rollcall-dev/rollcall/coordinator/people"
+	"github.com/rollcall-dev/rollcall/coordinator/pki"
+)
+
+// errUnproven: this person may neither make a request nor have a token for the coordinator alone.
+var errUnproven = errors.New("nothing was found that shows the coordinator who you are and gives nothing away")
+
+// whoAmI is how a person shows who they are, and how they verify the coordinator. What comes first
+// gives away least, and what is worth something elsewhere is sent only when asked for:
+//
+//  1. a CertificateSigningRequest, into which the API server writes who has made it;
+//  2. a token that a ServiceAccount has made for the coordinator alone;
+//  3. the reader's certificate, for those who may read it: it reads about all databases.
+func whoAmI(ctx context.Context, clients kubernetes.Interface, opts Options) (*tls.Config, []grpc.DialOption, error) {
+	config, err := trusted(ctx, clients, opts.Namespace)
+	if opts.SendToken {
+		if err != nil {
+			return nil, nil, bindAsker(err, opts.Namespace)
+		}
+		more, err := showToken(opts.Config)
+		return config, more, err
+	}
+	why := err
+	if err == nil {
+		var shown credentials.PerRPCCredentials
+		if shown, why = prove(ctx, clients); why == nil {
+			return config, []grpc.DialOption{grpc.WithPerRPCCredentials(shown)}, nil
+		}
+	}
+	if !errors.Is(why, errUnproven) && !errors.Is(why, ErrForbidden) && !errors.Is(why, ErrNotElected) {
+		return nil, nil, why
+	}
+	reader, err := readerIdentity(ctx, clients, opts.Namespace)
+	switch {
+	case err == nil:
+		return reader, nil, nil
+	case !errors.Is(err, ErrForbidden):
+		return nil, nil, err
+	case errors.Is(why, errUnproven):
+		return nil, nil, fmt.Errorf("%w; and %w", why, err)
+	}
+	return nil, nil, fmt.Errorf("%w; nor as yourself: %w", err, bindAsker(why, opts.Namespace))
+}
+
+func bindAsker(err error, namespace string) error {
+	if errors.Is(err, ErrForbidden) {
+		return fmt.Errorf("%w (have somebody bind the Role %s of namespace %s to you)", err, Asker, namespace)
+	}
+	return err
+}
+
+// prove shows who this person is. The error is errUnproven when the API server lets them do neither.
+func prove(ctx context.Context, clients kubernetes.Interface) (credentials.PerRPCCredentials, error) {
+	request, err := people.NewRequest()
+	if err != nil {
+		return nil, err
+	}
+	object, err := request.Object()
+	if err != nil {
+		return nil, err
+	}
+	_, refused := clients.CertificatesV1().CertificateSigningRequests().Create(ctx, object, metav1.CreateOptions{})
+	if refused == nil {
+		return request, nil
+	}
+	if !withheld(refused) {
+		return nil, fmt.Errorf("create CertificateSigningRequest %s: %w", object.Name, refused)
+	}
+	token, err := accountToken(ctx, clients)
+	if err != nil || token != nil {
+		return token, err
+	}
+	todo := fmt.Sprintf("have somebody bind the ClusterRole %s to you", Asker)
+	if apierrors.IsNotFound(refused) {
+		todo = "have the API server serve certificates.k8s.io/v1"
+	}
+	return nil, fmt.Errorf("%w: create CertificateSigningRequest: %w (%s; or use --send-token, "+
+		"which shows the coordinator the token of your kubeconfig: whoever holds it may do all that you may)", errUnproven, refused, todo)
+}
+
+// trusted verifies the coordinator by what is public of its authority.
+func trusted(ctx context.Context, clients kubernetes.Interface, namespace string) (*tls.Config, error) {
+	secret, err := clients.CoreV1().Secrets(namespace).Get(ctx, pki.SecretTrust, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w: there is no Secret %s/%s, which a coordinator makes when it first starts", ErrNotElected, namespace, pki.SecretTrust)
+	case err != nil:
+		return nil, explain(err, fmt.Sprintf("get Secret %s/%s", namespace, pki.SecretTrust))
+	}
+	config, err := trust(secret.Data["ca.crt"])
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/%s, key ca.crt: %w", namespace, pki.SecretTrust, err)
+	}
+	return config, nil
+}
