@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -79,6 +80,9 @@ func Split(err error) (refused string, failed bool) {
 
 // Missing is for a Secret that is not there.
 func Missing(namespace, name, cluster string) Refusal {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return Refusal(fmt.Sprintf("%q can be the name of no Secret", name))
+	}
 	return Refusal(fmt.Sprintf("there is no Secret %s/%s: make it with the label %s=%s", namespace, name, v1alpha1.LabelCluster, cluster))
 }
 

@@ -60,6 +60,8 @@ func TestRefusalsHaveCommands(t *testing.T) {
 	require.Contains(t, NotGiven(secret(strings.Repeat("x", 60), ""), "mysql").Error(), "make a Secret of its own")
 	require.Contains(t, HostNotAllowed("host", "db", secret("mysql", "")).Error(), "kubectl -n prod annotate secret accounts rollcall.dev/allow-hosts=db")
 	require.Contains(t, HostNotAllowed("host", "db", secret("mysql", "a, b")).Error(), "rollcall.dev/allow-hosts=a,b,db --overwrite")
+	require.Equal(t, "there is no Secret prod/a: make it with the label rollcall.dev/cluster=mysql", Missing("prod", "a", "mysql").Error())
+	require.Equal(t, `"a;id" can be the name of no Secret`, Missing("prod", "a;id", "mysql").Error())
 	for _, host := range []string{"x;id", "$(id)", "a b", "`id`", "a\nb", "'"} {
 		require.NotContains(t, HostNotAllowed("host", host, secret("mysql", "")).Error(), "kubectl")
 		require.NotContains(t, HostWithoutSecret("host", host, secret("", ""), "mysql").Error(), "make it")
