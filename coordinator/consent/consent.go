@@ -27,11 +27,13 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,253}$`)
 // Given tells whether a Secret is for the DatabaseCluster: its label names it, alone or
 // among others with dots between them.
 func Given(secret *metav1.ObjectMeta, cluster string) bool {
-	return cluster != "" && !own(secret) && slices.Contains(strings.Split(secret.Labels[v1alpha1.LabelCluster], "."), cluster)
+	return cluster != "" && !Own(secret) && slices.Contains(strings.Split(secret.Labels[v1alpha1.LabelCluster], "."), cluster)
 }
 
-// own Secrets of Rollcall carry the label, too, and hold keys of agents.
-func own(secret *metav1.ObjectMeta) bool { return secret.Labels[pki.LabelPartOf] == pki.PartOf }
+// Own tells whether a Secret is Rollcall's own. Those carry the label, too, and hold keys of agents.
+func Own(secret *metav1.ObjectMeta) bool {
+	return secret.Labels[pki.LabelPartOf] == pki.PartOf
+}
 
 // Hosts are those to which agents may show what is in the Secret, beside their own pod.
 func Hosts(secret *metav1.ObjectMeta) []string {
@@ -88,11 +90,11 @@ func Missing(namespace, name, cluster string) Refusal {
 
 // NotGiven is for a Secret without the label.
 func NotGiven(secret *metav1.ObjectMeta, cluster string) Refusal {
-	if own(secret) {
-		return Refusal(fmt.Sprintf("Secret %s/%s is Rollcall's own and holds no credentials of a database: name another", secret.Namespace, secret.Name))
+	if Own(secret) {
+		return Refusal(fmt.Sprintf("Secret %s is Rollcall's own and holds no credentials of a database: name another", id(secret)))
 	}
-	return Refusal(fmt.Sprintf("Secret %s/%s has no label that allows it for DatabaseCluster %s; whoever may write the Secret allows it: %s",
-		secret.Namespace, secret.Name, cluster, LabelCommand(secret, cluster)))
+	return Refusal(fmt.Sprintf("Secret %s has no label that allows it for DatabaseCluster %s; whoever may write the Secret allows it: %s",
+		id(secret), cluster, LabelCommand(secret, cluster)))
 }
 
 // HostNotAllowed is for a host that the Secret does not name. field is that of the spec. Whoever
@@ -101,8 +103,8 @@ func HostNotAllowed(field, host string, secret *metav1.ObjectMeta) Refusal {
 	if !plain.MatchString(host) {
 		return Refusal(fmt.Sprintf("%s is %q, which is no name or address of a host", field, host))
 	}
-	return Refusal(fmt.Sprintf("%s is %s, which Secret %s/%s does not allow; whoever may write the Secret allows it: %s",
-		field, host, secret.Namespace, secret.Name, HostCommand(secret, host)))
+	return Refusal(fmt.Sprintf("%s is %s, which Secret %s does not allow; whoever may write the Secret allows it: %s",
+		field, host, id(secret), HostCommand(secret, host)))
 }
 
 // HostWithoutSecret is for a host where no Secret is there that could allow it.
@@ -110,20 +112,46 @@ func HostWithoutSecret(field, host string, secret *metav1.ObjectMeta, cluster st
 	if !plain.MatchString(host) {
 		return HostNotAllowed(field, host, secret)
 	}
-	return Refusal(fmt.Sprintf("%s is %s, which a Secret must allow, and there is no Secret %s/%s: make it, with the label %s=%s and the annotation %s=%s",
-		field, host, secret.Namespace, secret.Name, v1alpha1.LabelCluster, cluster, v1alpha1.AnnotationAllowHosts, host))
+	return Refusal(fmt.Sprintf("%s is %s, which a Secret must allow, and there is no Secret %s: make it, with the label %s=%s and the annotation %s=%s",
+		field, host, id(secret), v1alpha1.LabelCluster, cluster, v1alpha1.AnnotationAllowHosts, host))
 }
 
-// LabelCommand allows a Secret for the DatabaseCluster, beside those for which it is allowed.
-func LabelCommand(secret *metav1.ObjectMeta, cluster string) string {
-	value, overwrite := cluster, ""
-	if other := secret.Labels[v1alpha1.LabelCluster]; other != "" {
-		if len(other)+1+len(cluster) > maxLabel {
-			return "its label is full, so make a Secret of its own for this one, with the label " + v1alpha1.LabelCluster + "=" + cluster
-		}
-		value, overwrite = other+"."+cluster, " --overwrite"
+// id of a Secret. One of a chart often names no namespace.
+func id(secret *metav1.ObjectMeta) string {
+	if secret.Namespace == "" {
+		return secret.Name
 	}
-	return fmt.Sprintf("kubectl -n %s label secret %s %s=%s%s", secret.Namespace, secret.Name, v1alpha1.LabelCluster, value, overwrite)
+	return secret.Namespace + "/" + secret.Name
+}
+
+func within(secret *metav1.ObjectMeta) string {
+	if secret.Namespace == "" {
+		return ""
+	}
+	return " -n " + secret.Namespace
+}
+
+// Label is the value that allows a Secret for the DatabaseCluster, beside those for which it
+// is allowed. There may be no room.
+func Label(secret *metav1.ObjectMeta, cluster string) (value string, fits bool) {
+	value = cluster
+	if other := secret.Labels[v1alpha1.LabelCluster]; other != "" {
+		value = other + "." + cluster
+	}
+	return value, len(value) <= maxLabel
+}
+
+// LabelCommand does so.
+func LabelCommand(secret *metav1.ObjectMeta, cluster string) string {
+	value, fits := Label(secret, cluster)
+	if !fits {
+		return "its label is full, so make a Secret of its own for this one, with the label " + v1alpha1.LabelCluster + "=" + cluster
+	}
+	overwrite := ""
+	if value != cluster {
+		overwrite = " --overwrite"
+	}
+	return fmt.Sprintf("kubectl%s label secret %s %s=%s%s", within(secret), secret.Name, v1alpha1.LabelCluster, value, overwrite)
 }
 
 // HostCommand allows one host more.
@@ -132,7 +160,7 @@ func HostCommand(secret *metav1.ObjectMeta, host string) string {
 	if len(hosts) > 0 {
 		overwrite = " --overwrite"
 	}
-	return fmt.Sprintf("kubectl -n %s annotate secret %s %s=%s%s", secret.Namespace, secret.Name, v1alpha1.AnnotationAllowHosts,
+	return fmt.Sprintf("kubectl%s annotate secret %s %s=%s%s", within(secret), secret.Name, v1alpha1.AnnotationAllowHosts,
 		strings.Join(append(hosts, host), ","), overwrite)
 }
 
