@@ -22,7 +22,10 @@ func TestWithheldIsSaid(t *testing.T) {
 	}
 	require.Empty(t, withheld(Conditions(d, nil, 1)))
 
+	before := search(t)
 	d.Withheld = "kubectl label secret"
+	require.Equal(t, "kubectl label secret", eventOf(t, Events(&before, d), Withheld).Note)
+	require.Empty(t, Events(&d, d))
 	conditions := Conditions(d, nil, 1)
 	require.Equal(t, metav1.ConditionTrue, withheld(conditions).Status)
 	require.Equal(t, "NotAllowed", withheld(conditions).Reason)
