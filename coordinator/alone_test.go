@@ -44,11 +44,12 @@ func TestHungRequestsOfOneClusterHoldUpNoOther(t *testing.T) {
 		return false
 	}
 	w.released = make(chan struct{})
-	w.provision = func(key Key) {
+	w.provision = func(key Key) error {
 		if key.Name == "provision" {
 			note(key.Name)
 			<-w.released
 		}
+		return nil
 	}
 	var well *database
 	for _, name := range []string{"guard", "provision", "removal", "status", "takeover", "well"} {

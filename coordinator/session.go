@@ -24,10 +24,6 @@ const (
 	requestTimeout = 10 * time.Second
 	// beginAgain is the pause before a session that failed is begun anew.
 	beginAgain = time.Second
-	// provisionEvery is how often what the pods need is looked after, and
-	// provisionRetry how soon after a failure.
-	provisionEvery = 10 * time.Minute
-	provisionRetry = 5 * time.Second
 	// maxBreath bounds the pause after a pass, which is twice as long as the pass.
 	maxBreath = 50 * time.Millisecond
 )
@@ -56,6 +52,9 @@ type session struct {
 	// groups are those of the last look; while no reports are held, those of which not all
 	// copies were there.
 	groups []policy.Group
+	// withheld is what the DatabaseCluster names and is not used, and why, once asked.
+	withheld string
+	told     bool
 	// blind: since reports are held, some pod did not run well.
 	blind bool
 	// noticed are the conditions of pods at the last look.
@@ -187,7 +186,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
 		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
 		Guard: s.guarded(), Waiting: outcome.Waits, Settings: outcome.Settings,
-		Refused: s.basis.Agents().Refused,
+		Refused: s.basis.Agents().Refused, Withheld: s.refusedNow(objects.Cluster),
 	}
 	switch better := s.progress.note(now, decision); {
 	case better && decision.Phase == policy.ClusterStalled:
@@ -265,28 +264,6 @@ func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterO
 		})
 	}
 	s.provide(ctx, now, objects, wake)
-}
-
-// provide looks after what the pods need.
-func (s *session) provide(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
-	wanted := fmt.Sprint(objects.Cluster.Generation)
-	for i := range objects.Pools {
-		wanted += " " + objects.Pools[i].Name
-	}
-	if s.stale.Swap(false) || wanted != s.provided || !now.Before(s.due) {
-		ctx, cancel := s.bound(ctx)
-		defer cancel()
-		next, err := s.options.Provision(ctx, objects)
-		s.provided, s.due = wanted, now.Add(provisionEvery)
-		switch {
-		case err != nil:
-			s.log.Warn("what the agents need could not be provided", "error", err)
-			s.due = now.Add(provisionRetry)
-		case next.After(now) && next.Before(s.due):
-			s.due = next
-		}
-	}
-	sooner(wake, s.due)
 }
 
 func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {

@@ -53,7 +53,7 @@ type world struct {
 	hangs    func(kubetest.Call) bool
 	released chan struct{}
 	// provision is what coordinators do for a cluster's pods; nil: nothing.
-	provision func(Key)
+	provision func(Key) error
 	// stuck are pods whose objects stay when they are deleted.
 	stuck map[string]bool
 	// onClient may change a coordinator's access to the API server.
@@ -519,8 +519,7 @@ func (w *world) start() *process {
 	}
 	if w.provision != nil {
 		o.Provision = func(_ context.Context, objects kube.ClusterObjects) (time.Time, error) {
-			w.provision(Key{Namespace: objects.Cluster.Namespace, Name: objects.Cluster.Name})
-			return time.Time{}, nil
+			return time.Time{}, w.provision(Key{Namespace: objects.Cluster.Namespace, Name: objects.Cluster.Name})
 		}
 	}
 	c, err := New(o)

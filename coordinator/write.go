@@ -222,7 +222,9 @@ func patience(old, next v1alpha1.Status) (wait time.Duration, differs bool) {
 		conditionDiffers(old, next, v1alpha1.ConditionStalled),
 		conditionDiffers(old, next, v1alpha1.ConditionInitialized),
 		conditionDiffers(old, next, v1alpha1.ConditionForeignBudget),
-		conditionDiffers(old, next, v1alpha1.ConditionPartitionReset):
+		conditionDiffers(old, next, v1alpha1.ConditionPartitionReset),
+		conditionDiffers(old, next, v1alpha1.ConditionWithheld),
+		conditionOf(old, v1alpha1.ConditionWithheld).Message != conditionOf(next, v1alpha1.ConditionWithheld).Message:
 		return promptly, true
 	case !slices.EqualFunc(old.PodConditions, next.PodConditions, sameCondition), stallText(old) != stallText(next), absentText(old) != absentText(next):
 		return soon, true

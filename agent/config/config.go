@@ -19,6 +19,9 @@ const (
 	EnvZone         = "ROLLCALL_ZONE"          // label topology.kubernetes.io/zone of the pod, may be empty
 	EnvStopToken    = "ROLLCALL_STOP_TOKEN"    // expected in the header StopHeader of the stop hook
 	EnvGraceSeconds = "ROLLCALL_GRACE_SECONDS" // terminationGracePeriodSeconds of the pod
+
+	// EnvCredentialsSecret is the name of the Secret that is mounted at CredentialsDir.
+	EnvCredentialsSecret = "ROLLCALL_CREDENTIALS_SECRET"
 )
 
 // Where the two Secrets are mounted. Both mounts are optional: a pod starts
@@ -87,6 +90,9 @@ type File struct {
 	Engine     string     `json:"engine"`
 	Connection Connection `json:"connection"`
 	Drain      Drain      `json:"drain"`
+	// Secrets are those with credentials that pods of the database mount, or are to mount,
+	// by name. Nil: a coordinator from before, which does not say.
+	Secrets map[string]Secret `json:"secrets,omitempty"`
 	// GossipCIDRs are the networks from which gossip is taken; empty = any.
 	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`
 	// Observe: nothing is done that nobody asked for.

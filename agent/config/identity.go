@@ -19,6 +19,8 @@ type Identity struct {
 	Zone      string // may be empty
 	StopToken string // empty: the stop hook refuses everybody
 	Grace     time.Duration
+	// Credentials is the name of the Secret with them; empty: none is mounted, or it is not known.
+	Credentials string
 }
 
 // DefaultGrace is Kubernetes' own terminationGracePeriodSeconds.
@@ -36,6 +38,8 @@ func FromEnv(getenv func(string) string) (Identity, error) {
 		Zone:      getenv(EnvZone),
 		StopToken: getenv(EnvStopToken),
 		Grace:     DefaultGrace,
+
+		Credentials: getenv(EnvCredentialsSecret),
 	}
 	var errs []error
 	for _, required := range []struct{ name, value, from string }{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,33 +19,52 @@ type source struct {
 	// credentials is the directory of the database's credentials, which adapters read
 	// anew when they need them; state one that lives as long as the pod, or empty.
 	credentials, state string
-	pod                string
+	// secret is the name of the Secret whose files are in credentials, where it is known.
+	secret string
+	pod    string
 }
 
 // engineFrom answers what makes the adapter that a configuration asks for.
 func engineFrom(from source) func(config.File, engines.Peers) (engines.Engine, error) {
 	return func(f config.File, peers engines.Peers) (engines.Engine, error) {
-		dir := from.credentials
+		files := secretFiles{from.credentials, f.Withheld(from.secret)}
 		switch f.Engine {
 		case "Solr":
-			return solrEngine(f.Connection, dir)
+			return solrEngine(f.Connection, files)
 		case "OpenSearch":
-			return openSearchEngine(f.Connection, dir)
+			return openSearchEngine(f.Connection, files)
 		case string(mysql.MySQL), string(mysql.MariaDB):
-			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, dir, peers)
+			return sqlEngine(mysql.Flavor(f.Engine), f.Connection, files, peers)
 		case "FoundationDB":
-			return foundationDBEngine(f.Connection, from)
+			return foundationDBEngine(f.Connection, files, from)
 		default:
 			return nil, fmt.Errorf("engine %q is not supported by this version; supported: Solr, OpenSearch, MySQL, MariaDB, FoundationDB", f.Engine)
 		}
 	}
 }
 
-func solrEngine(c config.Connection, dir string) (engines.Engine, error) {
+// secretFiles are those of the mounted Secret, and why they must not be used, or empty.
+type secretFiles struct{ dir, withheld string }
+
+// user is who the files say the agent is.
+func (s secretFiles) user(prefix string) credentials.Source {
+	read := credentials.FromFiles(s.dir, prefix)
+	if s.withheld == "" {
+		return read
+	}
+	return func() (string, credentials.Secret, error) {
+		if user, _, err := read(); user == "" && err == nil {
+			return "", credentials.Secret{}, nil // there is nothing that could be withheld
+		}
+		return "", credentials.Secret{}, errors.New(s.withheld)
+	}
+}
+
+func solrEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
 	return solr.New(solr.Options{
 		Host:        c.Host,
 		Port:        c.Port,
-		Credentials: credentials.FromDir(dir),
+		Credentials: files.user(""),
 		TLS:         tlsOf(c.TLS),
 		// On unless it is turned off: what an evacuation moved away would else never
 		// come back.
@@ -52,14 +72,14 @@ func solrEngine(c config.Connection, dir string) (engines.Engine, error) {
 	})
 }
 
-func openSearchEngine(c config.Connection, dir string) (engines.Engine, error) {
-	return opensearch.New(opensearch.Options{Host: c.Host, Port: c.Port, Credentials: credentials.FromDir(dir), TLS: tlsOf(c.TLS)})
+func openSearchEngine(c config.Connection, files secretFiles) (engines.Engine, error) {
+	return opensearch.New(opensearch.Options{Host: c.Host, Port: c.Port, Credentials: files.user(""), TLS: tlsOf(c.TLS)})
 }
 
-func sqlEngine(flavor mysql.Flavor, c config.Connection, dir string, peers engines.Peers) (engines.Engine, error) {
+func sqlEngine(flavor mysql.Flavor, c config.Connection, files secretFiles, peers engines.Peers) (engines.Engine, error) {
 	return mysql.New(mysql.Options{
 		Host: c.Host, Port: c.Port, TLS: tlsOf(c.TLS), Flavor: flavor, Peers: peers, Failover: c.Failover,
-		Credentials: credentials.FromDir(dir), ReplicationCredentials: credentials.FromFiles(dir, "replication-"),
+		Credentials: files.user(""), ReplicationCredentials: files.user("replication-"),
 		Domain: podDomain(), MaxLag: time.Duration(c.MaxLagSeconds) * time.Second,
 	})
 }

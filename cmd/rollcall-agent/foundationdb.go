@@ -10,7 +10,7 @@ import (
 )
 
 // foundationDBEngine: certificate and key are those of the database's Secret.
-func foundationDBEngine(c config.Connection, from source) (engines.Engine, error) {
+func foundationDBEngine(c config.Connection, files secretFiles, from source) (engines.Engine, error) {
 	if c.TLS.ServerName != "" {
 		return nil, errors.New("connection.tls.serverName: FoundationDB verifies no name; leave it out")
 	}
@@ -28,7 +28,10 @@ func foundationDBEngine(c config.Connection, from source) (engines.Engine, error
 		options.StateDir = filepath.Join(from.state, "foundationdb")
 	}
 	if c.TLS.Enabled {
-		options.TLS.Certificate, options.TLS.Key = filepath.Join(from.credentials, "tls.crt"), filepath.Join(from.credentials, "tls.key")
+		if files.withheld != "" {
+			return nil, errors.New(files.withheld)
+		}
+		options.TLS.Certificate, options.TLS.Key = filepath.Join(files.dir, "tls.crt"), filepath.Join(files.dir, "tls.key")
 	}
 	return foundationdb.New(options)
 }

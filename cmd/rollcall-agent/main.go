@@ -123,7 +123,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	state := usable(f.stateDir, logger)
 	a, err := agent.New(agent.Options{
 		Identity:      identity,
-		NewEngine:     engineFrom(source{credentials: f.credentialsDir, state: state, pod: identity.Pod}),
+		NewEngine:     engineFrom(source{credentials: f.credentialsDir, secret: identity.Credentials, state: state, pod: identity.Pod}),
 		Version:       version,
 		ConfigDir:     f.configDir,
 		StateDir:      state,

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
@@ -21,6 +22,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/consent"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -39,6 +41,8 @@ type clients struct {
 	clusters   *v1alpha1.Client
 	// lease has a rate limit of its own: renewing must not wait behind other work.
 	lease kubernetes.Interface
+	// metadata is for Secrets of which nothing else is read.
+	metadata metadata.Interface
 	// people is for questions about those who ask: however many there are, other
 	// work does not wait behind them.
 	people kubernetes.Interface
@@ -59,11 +63,12 @@ func newClients(o options, m *metrics) (clients, error) {
 	}
 	config.Wrap(m.countWrites)
 	var c clients
-	var errs [4]error
+	var errs [5]error
 	c.kubernetes, errs[0] = kubernetes.NewForConfig(config)
 	c.clusters, errs[1] = v1alpha1.NewForConfig(config)
 	c.lease, errs[2] = kubernetes.NewForConfig(election)
 	c.people, errs[3] = kubernetes.NewForConfig(asking)
+	c.metadata, errs[4] = metadata.NewForConfig(config)
 	if err := errors.Join(errs[:]...); err != nil {
 		return clients{}, fmt.Errorf("client of the API server: %w", err)
 	}
@@ -102,7 +107,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Authority: keeper.Authority, GossipCIDRs: networks})
+	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Metadata: api.metadata, Authority: keeper.Authority, GossipCIDRs: networks})
 	if err != nil {
 		return err
 	}
@@ -135,7 +140,8 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	board := status.NewBoard(observers...)
 	webhook, err := inject.NewWebhook(inject.WebhookOptions{
-		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed, Logger: log, Registerer: registry,
+		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed,
+		Secret: consent.NewAsker(api.metadata).Secret, Logger: log, Registerer: registry,
 	})
 	if err != nil {
 		return err
@@ -286,7 +292,7 @@ func tellRearmed(recorder *status.Recorder) func(kube.Key, string) {
 // provide makes what the agents of a database cluster need.
 func provide(provisioner *provision.Provisioner) func(context.Context, kube.ClusterObjects) (time.Time, error) {
 	return func(ctx context.Context, objects kube.ClusterObjects) (time.Time, error) {
-		result, err := provisioner.Ensure(ctx, objects.Cluster)
+		result, err := provisioner.Ensure(ctx, objects.Cluster, coordinator.MountedSecrets(objects)...)
 		return result.Next, err
 	}
 }

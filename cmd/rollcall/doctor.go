@@ -140,21 +140,44 @@ func (a *app) readFacts(ctx context.Context) (facts *doctor.Facts, ns string, er
 
 // examineFacts reads what these facts call for besides, and examines all of it.
 func (a *app) examineFacts(ctx context.Context, f *doctor.Facts, ns string) (examined, error) {
-	_, core, err := a.clients()
-	if err != nil {
+	if err := a.readSecrets(ctx, f, ns); err != nil {
 		return examined{}, err
 	}
-	for _, name := range f.CredentialsSecrets() {
+	return a.examineRead(ctx, f), nil
+}
+
+// examineRead examines facts of which the Secrets have been read.
+func (a *app) examineRead(ctx context.Context, f *doctor.Facts) examined {
+	a.readSnapshots(ctx, f)
+	return examined{Checks: doctor.Names(), Findings: doctor.Examine(f), Unread: f.Live.Unread}
+}
+
+// readSecrets reads the Secrets that are named; of their content nothing is kept but which
+// keys have a value.
+func (a *app) readSecrets(ctx context.Context, f *doctor.Facts, ns string) error {
+	_, core, err := a.clients()
+	if err != nil {
+		return err
+	}
+	wanted := f.CredentialsSecrets()
+	f.SecretMetas = map[string]*metav1.ObjectMeta{}
+	for _, name := range f.NamedSecrets() {
 		secret, err := core.CoreV1().Secrets(ns).Get(ctx, name, metav1.GetOptions{})
-		if err == nil || !apierrors.IsNotFound(err) && !f.Live.Tried("secrets "+name, err) {
+		there := err == nil || !apierrors.IsNotFound(err) && !f.Live.Tried("secrets "+name, err)
+		if there && slices.Contains(wanted, name) {
 			f.Secrets = append(f.Secrets, ns+"/"+name)
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			f.Live.SecretKeys[ns+"/"+name] = filledKeys(secret)
+			f.SecretMetas[ns+"/"+name] = &metav1.ObjectMeta{
+				Namespace: ns, Name: name, UID: secret.UID, ResourceVersion: secret.ResourceVersion, Labels: secret.Labels, Annotations: secret.Annotations,
+			}
+		case !there:
+			f.SecretMetas[ns+"/"+name] = nil
 		}
 	}
-	a.readSnapshots(ctx, f)
-	return examined{Checks: doctor.Names(), Findings: doctor.Examine(f), Unread: f.Live.Unread}, nil
+	return nil
 }
 
 // filledKeys are the keys of a Secret that have a value.

@@ -39,7 +39,8 @@ func newEnroll(a *app) *cobra.Command {
 		Short: "Put StatefulSets that run under Rollcall, and say what is left to do",
 		Long: `Put the StatefulSets of one database, which run already, under Rollcall. They are examined
 first, as doctor does. Where nothing is in the way, what they lack is written: a partition
-where a RollingUpdate names none, the label rollcall.dev/cluster, and a DatabaseCluster.
+where a RollingUpdate names none, the label rollcall.dev/cluster, also of the Secret with the
+username and password that you name, and a DatabaseCluster.
 None of it restarts a pod, and what is there is left as it is. Then this waits until
 Kubernetes refuses to remove their pods, and says what is left for a person: the label in
 the pod template, and to approve that each pod restarts once for its agent.
@@ -104,10 +105,12 @@ func (a *app) enroll(ctx context.Context, e enrolling) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.examineFacts(ctx, plan.Facts(facts), ns)
-	if err != nil {
+	after := plan.Facts(facts)
+	if err := a.readSecrets(ctx, after, ns); err != nil {
 		return err
 	}
+	plan.Consent(after)
+	found := a.examineRead(ctx, after)
 	if plan.Image != "" {
 		fmt.Fprintf(a.streams.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
 	}
@@ -179,7 +182,7 @@ func (a *app) writeDryRun(plan *enroll.Plan, out format) error {
 		fmt.Fprintln(w, "# nothing would be written: all of it is there")
 	}
 	for _, s := range plan.Steps {
-		if s.Set != "" {
+		if s.Command != "" {
 			fmt.Fprintln(w, s.Command)
 			continue
 		}
@@ -242,6 +245,22 @@ func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, known 
 	clusters, core, err := a.clients()
 	if err != nil {
 		return err
+	}
+	if s.Secret != "" {
+		patch, err := s.PatchOf(s.ResourceVersion)
+		if err != nil {
+			return err
+		}
+		_, err = core.CoreV1().Secrets(plan.Namespace).Patch(ctx, s.Secret, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
+		switch {
+		case apierrors.IsConflict(err):
+			return fmt.Errorf("Secret %s in namespace %s %w: the same command looks anew (%s)", s.Secret, plan.Namespace, errChanged, err)
+		case apierrors.IsForbidden(err):
+			return fmt.Errorf("label Secret %s in namespace %s: %w\nWhoever may write the Secret allows it for the agents: %s", s.Secret, plan.Namespace, err, s.Command)
+		case err != nil:
+			return fmt.Errorf("label Secret %s in namespace %s: %w", s.Secret, plan.Namespace, err)
+		}
+		return nil
 	}
 	if s.Set == "" {
 		_, err := clusters.DatabaseClusters(plan.Namespace).Create(ctx, plan.Manifest(), metav1.CreateOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})

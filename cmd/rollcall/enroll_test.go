@@ -137,6 +137,46 @@ func TestEnrollStopsAtErrors(t *testing.T) {
 	require.Equal(t, "mine", e.made.Spec.Connection.CredentialsSecret)
 }
 
+// Who enrolls a database names the Secret with its password, and so allows it, if allowed to.
+func TestEnrollLabelsTheSecret(t *testing.T) {
+	secret := func() *corev1.Secret {
+		return &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "mine", Namespace: "prod", UID: "u9", ResourceVersion: "5", Labels: map[string]string{v1alpha1.LabelCluster: "logs"}},
+			Data:       map[string][]byte{"username": []byte("rollcall"), "password": []byte("secret")},
+		}
+	}
+	const command = "kubectl -n prod label secret mine rollcall.dev/cluster=logs.search --overwrite\n"
+	e := newEnrollWorld(t, rolling(t), solr("search"))
+	e.set(secretsPath+"mine", secret())
+	stdout := e.must("enroll", "search", "--credentials-secret", "mine", "--dry-run")
+	require.Contains(t, stdout, command+"kubectl apply -f - <<'EOF'\n")
+	require.Empty(t, e.writes)
+
+	e.denied = "dry PATCH mine"
+	code, _, stderr := e.run("enroll", "search", "--credentials-secret", "mine")
+	require.Equal(t, exitFailed, code)
+	require.Contains(t, stderr, "nothing was written: label Secret mine in namespace prod: ")
+	require.Contains(t, stderr, "Whoever may write the Secret allows it for the agents: "+command)
+
+	e.denied = ""
+	stdout = e.must("enroll", "search", "--credentials-secret", "mine")
+	require.Contains(t, stdout, "secret/mine labelled rollcall.dev/cluster=logs.search: agents of search may use it\ndatabasecluster/search created\n")
+	require.Equal(t, "logs.search", e.objects[secretsPath+"mine"].(*corev1.Secret).Labels[v1alpha1.LabelCluster])
+
+	// What somebody else's DatabaseCluster names nobody allows by enrolling.
+	e = newEnrollWorld(t, rolling(t), solr("search"))
+	e.set(secretsPath+"mine", secret())
+	e.made = &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod", UID: "c1"}, Spec: policy.Spec{Engine: policy.Solr}}
+	e.made.Spec.Connection.CredentialsSecret, e.made.Spec.Connection.Host = "mine", "evil.example"
+	e.show()
+	code, _, stderr = e.run("enroll", "search")
+	require.Equal(t, exitFindings, code)
+	said := strings.Join(strings.Fields(stderr), " ")
+	require.Contains(t, said, strings.TrimSpace(command))
+	require.Contains(t, said, "spec.connection.host is evil.example, which Secret prod/mine does not allow")
+	require.Empty(t, e.writes)
+}
+
 func TestEnrollSaysWhatItDoesNotStopAt(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), solr("search", func(s *appsv1.StatefulSet) {
 		s.Spec.Template.Spec.TerminationGracePeriodSeconds, s.Spec.Template.Spec.Containers[0].ReadinessProbe = nil, nil

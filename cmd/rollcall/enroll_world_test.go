@@ -101,7 +101,8 @@ func (e *enrollWorld) show() {
 func (e *enrollWorld) store(rw http.ResponseWriter, r *http.Request) bool {
 	name := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	patches := r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, setsPath+"/")
-	if !patches && (r.Method != http.MethodPost || r.URL.Path != listPath) {
+	labels := r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, secretsPath)
+	if !patches && !labels && (r.Method != http.MethodPost || r.URL.Path != listPath) {
 		return false
 	}
 	body, err := io.ReadAll(r.Body)
@@ -115,6 +116,18 @@ func (e *enrollWorld) store(rw http.ResponseWriter, r *http.Request) bool {
 	if write == e.denied {
 		answer(rw, apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, name, io.ErrNoProgress).Status())
 		return true
+	}
+	if labels {
+		was, err := json.Marshal(e.objects[r.URL.Path])
+		require.NoError(e.t, err)
+		is, err := jsonpatch.MergePatch(was, body)
+		require.NoError(e.t, err)
+		var secret corev1.Secret
+		require.NoError(e.t, json.Unmarshal(is, &secret))
+		if !dry {
+			e.objects[r.URL.Path] = &secret
+		}
+		return json.NewEncoder(rw).Encode(secret) == nil
 	}
 	if patches {
 		var at struct {

@@ -98,12 +98,14 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 		Spec: policy.Spec{Engine: policy.Solr},
 		Status: v1alpha1.Status{
 			Phase: policy.ClusterWaiting, Pods: v1alpha1.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
-			Claims: []policy.Claim{{ID: "k", Pod: "search-2", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated, Phase: policy.PhaseGone, StartedAt: policy.At(time.Now())}},
-			Holds:  []policy.Hold{{Pod: "search-1", Rule: policy.PodsAway, Reason: "one pod is away"}},
+			Claims:     []policy.Claim{{ID: "k", Pod: "search-2", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated, Phase: policy.PhaseGone, StartedAt: policy.At(time.Now())}},
+			Holds:      []policy.Hold{{Pod: "search-1", Rule: policy.PodsAway, Reason: "one pod is away"}},
+			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Message: "label the Secret"}},
 		},
 	})
 	code, stdout, stderr := w.run("status", "search")
 	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "withheld  label the Secret\n")
 	require.Contains(t, stderr, "no coordinator is elected: nobody holds Lease rollcall-system/rollcall-coordinator")
 	require.Contains(t, stderr, "showing what the DatabaseCluster says")
 	require.Contains(t, stdout, "1 of 3 updated, 2 ready, 1 away")

@@ -138,5 +138,16 @@ func fromObject(o *v1alpha1.DatabaseCluster) *rollcallv1.Cluster {
 		Claims: o.Status.Claims,
 		Pods:   o.Status.Pods,
 		Phase:  o.Status.Phase,
+
+		Withheld: withheld(o.Status.Conditions),
 	})
+}
+
+func withheld(conditions []v1alpha1.Condition) string {
+	for _, c := range conditions {
+		if c.Type == v1alpha1.ConditionWithheld && c.Status == metav1.ConditionTrue {
+			return c.Message
+		}
+	}
+	return ""
 }

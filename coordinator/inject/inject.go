@@ -91,10 +91,16 @@ func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warn
 		config:      v1alpha1.DerivedName(cluster),
 		credentials: credentialsSecret(meta, cluster, opts),
 	}
+	if opts.Withheld != nil {
+		if why := opts.Withheld(secrets.credentials); why != "" {
+			secrets.credentials = ""
+			warnings = append(warnings, Warning("the agent starts without username and password: "+why))
+		}
+	}
 	// Last of the init containers: what is there already starts as it always
 	// did, and sidecars are stopped in reverse, so that a network proxy among
 	// them is still there while the agent hands off.
-	spec.InitContainers = append(spec.InitContainers, agentContainer(spec, token, grace, opts))
+	spec.InitContainers = append(spec.InitContainers, agentContainer(spec, secrets.credentials, token, grace, opts))
 	spec.Volumes = append(spec.Volumes, volumes(secrets)...)
 	return warnings, nil
 }

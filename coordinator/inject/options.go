@@ -24,6 +24,8 @@ type Options struct {
 	// rollcall.dev/credentials-secret wins over it. Default: the name that
 	// v1alpha1.CredentialsSecretName gives; there need be no such Secret.
 	CredentialsSecret string
+	// Withheld is why a Secret with credentials is not mounted, or empty. Default: each is.
+	Withheld func(secret string) string
 	// ExistingPreStop says what becomes of a preStop hook that the database's
 	// container already has, where no annotation says it. Default: RefusePreStop.
 	ExistingPreStop ExistingPreStop

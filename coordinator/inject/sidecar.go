@@ -14,7 +14,7 @@ import (
 // Volumes that injection adds.
 const (
 	volumeConfig      = "rollcall-config"
-	volumeCredentials = "rollcall-credentials"
+	volumeCredentials = v1alpha1.CredentialsVolume
 	volumeState       = "rollcall-state"
 	volumeNoToken     = "rollcall-no-token"
 )
@@ -31,18 +31,19 @@ const tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 // userID of the agent: nonroot, as in distroless images.
 const userID = 65532
 
-// secretNames are the Secrets that a pod's agent reads.
+// secretNames are the Secrets that a pod's agent reads. Without the name of one with
+// credentials none is mounted.
 type secretNames struct{ config, credentials string }
 
 // agentContainer is the sidecar. No probe is on purpose: an agent that fails
 // must neither take traffic from the database nor keep it from starting.
-func agentContainer(spec *corev1.PodSpec, token string, grace int64, opts Options) corev1.Container {
+func agentContainer(spec *corev1.PodSpec, credentials, token string, grace int64, opts Options) corev1.Container {
 	return corev1.Container{
 		Name:            v1alpha1.AgentContainer,
 		Image:           opts.Image,
 		ImagePullPolicy: opts.PullPolicy,
 		RestartPolicy:   new(corev1.ContainerRestartPolicyAlways),
-		Env:             environment(token, grace),
+		Env:             environment(credentials, token, grace),
 		Ports:           ports(spec),
 		Resources:       resources(spec),
 		SecurityContext: &corev1.SecurityContext{
@@ -56,13 +57,18 @@ func agentContainer(spec *corev1.PodSpec, token string, grace int64, opts Option
 			SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		VolumeMounts: append([]corev1.VolumeMount{
-			{Name: volumeConfig, MountPath: config.Dir, ReadOnly: true},
-			{Name: volumeCredentials, MountPath: config.CredentialsDir, ReadOnly: true},
-			{Name: volumeState, MountPath: config.StateDir},
-			{Name: volumeNoToken, MountPath: tokenDir, ReadOnly: true},
-		}, client(spec)...),
+		VolumeMounts:             append(mounts(credentials), client(spec)...),
 	}
+}
+
+func mounts(credentials string) []corev1.VolumeMount {
+	list := []corev1.VolumeMount{{Name: volumeConfig, MountPath: config.Dir, ReadOnly: true}}
+	if credentials != "" {
+		list = append(list, corev1.VolumeMount{Name: volumeCredentials, MountPath: config.CredentialsDir, ReadOnly: true})
+	}
+	return append(list,
+		corev1.VolumeMount{Name: volumeState, MountPath: config.StateDir},
+		corev1.VolumeMount{Name: volumeNoToken, MountPath: tokenDir, ReadOnly: true})
 }
 
 // client is the mount of the database's own client program, where the pod has a
@@ -88,13 +94,13 @@ func ports(spec *corev1.PodSpec) []corev1.ContainerPort {
 	}
 }
 
-func environment(token string, grace int64) []corev1.EnvVar {
+func environment(credentials, token string, grace int64) []corev1.EnvVar {
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path},
 		}}
 	}
-	return []corev1.EnvVar{
+	list := []corev1.EnvVar{
 		field(config.EnvNamespace, "metadata.namespace"),
 		field(config.EnvCluster, "metadata.labels['"+v1alpha1.LabelCluster+"']"),
 		field(config.EnvPod, "metadata.name"),
@@ -108,6 +114,10 @@ func environment(token string, grace int64) []corev1.EnvVar {
 		// A little below the memory limit, so that the runtime collects before the kernel kills.
 		{Name: "GOMEMLIMIT", Value: "100MiB"},
 	}
+	if credentials != "" {
+		list = append(list, corev1.EnvVar{Name: config.EnvCredentialsSecret, Value: credentials})
+	}
+	return list
 }
 
 // resources of the agent. A pod of the class Guaranteed stays in it: the
@@ -179,10 +189,9 @@ func volumes(secrets secretNames) []corev1.Volume {
 			Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse(size)),
 		}}}
 	}
-	return []corev1.Volume{
-		secret(volumeConfig, secrets.config),
-		secret(volumeCredentials, secrets.credentials),
-		empty(volumeState, "1Mi"),
-		empty(volumeNoToken, "4Ki"),
+	list := []corev1.Volume{secret(volumeConfig, secrets.config)}
+	if secrets.credentials != "" {
+		list = append(list, secret(volumeCredentials, secrets.credentials))
 	}
+	return append(list, empty(volumeState, "1Mi"), empty(volumeNoToken, "4Ki"))
 }

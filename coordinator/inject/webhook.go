@@ -10,10 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/consent"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 )
 
@@ -36,6 +38,9 @@ type WebhookOptions struct {
 	// Lookup finds DatabaseClusters. Default: none is known. A pod whose
 	// DatabaseCluster is not there (yet) gets an agent all the same, which waits.
 	Lookup Lookup
+	// Secret is the metadata of a Secret, live, nil where there is none. It must answer or
+	// give up within a second. Default: every Secret may be mounted.
+	Secret func(ctx context.Context, namespace, name string) (*metav1.ObjectMeta, error)
 	// Armed: there is an admission policy that heeds a closed guard. Default: there is.
 	Armed func() bool
 	// Logger. Default: slog.Default.
@@ -196,6 +201,9 @@ func (h *Webhook) options(namespace, name string) Options {
 		ExistingPreStop: KeepPreStop,
 		Token:           h.opts.token,
 	}
+	if h.opts.Secret != nil {
+		opts.Withheld = func(secret string) string { return h.withheld(namespace, secret, name) }
+	}
 	cluster, known := h.opts.Lookup(namespace, name)
 	if !known {
 		return opts
@@ -204,6 +212,24 @@ func (h *Webhook) options(namespace, name string) Options {
 	// Those of a cluster that only audits are labelled on sight.
 	opts.CloseGuard = guard.ModeOf(cluster) == guard.Closed && h.opts.Armed()
 	return opts
+}
+
+// withheld is why a Secret is not for the agents of a DatabaseCluster. One that is not there
+// yet is mounted, and so is one of which the API server does not tell in time: agents
+// use what is in it only once the coordinator has seen that they may.
+func (h *Webhook) withheld(namespace, secret, cluster string) string {
+	meta, err := h.opts.Secret(context.Background(), namespace, secret)
+	switch {
+	case err != nil:
+		if h.quiet.Due("secret") {
+			h.opts.Logger.Warn("whether a Secret may be mounted is not known; agents use it only once that is known; further ones of the next minute are not told",
+				"namespace", clip(namespace), "secret", clip(secret), "error", clip(err.Error()))
+		}
+		return ""
+	case meta == nil || consent.Given(meta, cluster):
+		return ""
+	}
+	return string(consent.NotGiven(meta, cluster))
 }
 
 // annotate says on the pod what a person should know: what a webhook warns of

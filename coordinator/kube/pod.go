@@ -40,6 +40,8 @@ type Pod struct {
 	Problem Problem
 	// Agent: an agent's container is in this pod, running or not.
 	Agent bool
+	// Credentials is the Secret that its agent mounts; empty: none.
+	Credentials string
 	// Container is the database container; Image is what it was told to run.
 	Container string
 	Image     string
@@ -89,6 +91,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		Agent: HasAgent(&pod.Spec), Container: container, Image: image,
 	}
 	p.Shape, p.NoVolume = shapeOfPod(pod), lacksVolume(pod)
+	p.Credentials = credentialsOf(&pod.Spec)
 	p.Replace, p.NeverReplace = replaceAsked(pod)
 	p.Tolerations = tolerations(pod.Spec.Tolerations)
 	_, p.Restart = pod.Annotations[v1alpha1.AnnotationRestart]
@@ -102,6 +105,16 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		p.GraceSeconds = *g
 	}
 	return p
+}
+
+// credentialsOf is the name of the Secret with which the agent's volume was made.
+func credentialsOf(spec *corev1.PodSpec) string {
+	for i := range spec.Volumes {
+		if v := &spec.Volumes[i]; v.Name == v1alpha1.CredentialsVolume && v.Secret != nil {
+			return shared(v.Secret.SecretName)
+		}
+	}
+	return ""
 }
 
 // replaceAsked reads what somebody has noted on the pod about its replacement. One

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
 func claimed(name, claim string) corev1.Volume {
@@ -144,4 +146,10 @@ func TestTolerations(t *testing.T) {
 	require.Empty(t, tolerations(nil))
 	all := &Pod{Tolerations: tolerations([]corev1.Toleration{{Operator: corev1.TolerationOpExists}})}
 	require.True(t, all.Tolerates(Taint{Key: "any", Effect: corev1.TaintEffectNoExecute}))
+}
+
+func TestCredentialsOf(t *testing.T) {
+	secret := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "accounts"}}
+	require.Empty(t, credentialsOf(&corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: secret}}}))
+	require.Equal(t, "accounts", credentialsOf(&corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data"}, {Name: v1alpha1.CredentialsVolume, VolumeSource: secret}}}))
 }

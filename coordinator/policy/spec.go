@@ -52,7 +52,9 @@ const (
 // Connection says how an agent reaches the database in its own pod. All of it
 // is optional; an engine ignores what it has no use for.
 type Connection struct {
-	// host is the name or address to connect to. Default: the pod itself.
+	// host is the name or address to connect to. Default: the pod itself. Another one than
+	// localhost or a loopback address must be named by the annotation rollcall.dev/allow-hosts
+	// of the Secret with the credentials, or it is not used.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
@@ -70,7 +72,8 @@ type Connection struct {
 	// +optional
 	TLS ConnectionTLS `json:"tls,omitzero"`
 	// credentialsSecret is the name of a Secret of type kubernetes.io/basic-auth
-	// in the database's namespace.
+	// in the database's namespace. Its label rollcall.dev/cluster must be the name of this
+	// DatabaseCluster, or it is not used.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CredentialsSecret string `json:"credentialsSecret,omitempty"`
@@ -85,7 +88,8 @@ type Connection struct {
 	Client string `json:"client,omitempty"`
 	// failover says who moves the primary, for engines that have one: by default
 	// the agents do; External: another manager does, and is waited for; a URL: that
-	// manager is asked there, and waited for.
+	// manager is asked there, and waited for. The host of the URL needs the same
+	// annotation as host does.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Failover string `json:"failover,omitempty"`
@@ -104,7 +108,8 @@ type ConnectionTLS struct {
 	// enabled turns TLS on.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
-	// caSecret is the name of a Secret with the key ca.crt.
+	// caSecret is the name of a Secret with the key ca.crt. Its label rollcall.dev/cluster
+	// must be the name of this DatabaseCluster.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	CASecret string `json:"caSecret,omitempty"`

@@ -100,6 +100,7 @@ type secretInput struct {
 	authority   pki.Authority
 	gossipCIDRs []netip.Prefix
 	ca          []byte // certificates that the database's is verified with, PEM
+	allowed     consented
 	key         func() []byte
 	now         time.Time
 }
@@ -140,7 +141,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 		Service:    v1alpha1.DerivedName(cluster.Name) + "." + cluster.Namespace + ".svc",
 		Engine:     string(spec.Engine),
 		Connection: config.Connection{
-			Host: connection.Host,
+			Host: in.allowed.host,
 			Port: int(connection.Port),
 			TLS: config.ConnectionTLS{
 				Enabled:            connection.Scheme == "https" || (connection.Scheme == "" && connection.TLS.Enabled),
@@ -150,7 +151,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			},
 			ClusterFile: connection.ClusterFile,
 			Client:      connection.Client,
-			Failover:    connection.Failover,
+			Failover:    in.allowed.failover,
 
 			MaxLagSeconds: connection.MaxLagSeconds,
 		},
@@ -159,6 +160,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
 		Observe:     spec.Update.Mode == policy.Observe,
+		Secrets:     in.allowed.secrets,
 		GossipCIDRs: in.gossipCIDRs,
 	}
 	if file.Drain.Evacuate {

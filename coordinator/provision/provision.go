@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -21,6 +22,9 @@ import (
 // Options are for New.
 type Options struct {
 	Client kubernetes.Interface
+	// Metadata is for Secrets of which nothing but the metadata is asked for. Nil: whatever
+	// a DatabaseCluster names is allowed.
+	Metadata metadata.Interface
 	// Authority signs the agents' certificates, such as (*pki.Keeper).Authority.
 	Authority func() pki.Authority
 	// GossipCIDRs are the networks from which agents take gossip. Default: any.
@@ -73,11 +77,13 @@ type Result struct {
 // Ensure makes the Service and the Secret of a cluster what they should be,
 // and writes only what differs. When the Secret
 // that connection.tls.caSecret names cannot be used, all the rest is done, and
-// the agents keep the certificates that they were given before.
+// the agents keep the certificates that they were given before. mounted are the Secrets with
+// credentials that the cluster's pods mount. What those who may write a Secret do not allow
+// is a consent.Refusal among the errors.
 //
 // An object of our name that somebody else made is left alone: pki.ErrForeign.
 // A lost race is an error that apierrors.IsConflict knows; call again.
-func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseCluster) (Result, error) {
+func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted ...string) (Result, error) {
 	var result Result
 	if cluster.DeletionTimestamp != nil {
 		return result, nil // what we made goes with its owner
@@ -87,7 +93,7 @@ func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseClus
 	if serviceErr != nil {
 		serviceErr = fmt.Errorf("service %s/%s: %w", cluster.Namespace, name, serviceErr)
 	}
-	secretErr := p.ensureSecret(ctx, cluster, &result)
+	secretErr := p.ensureSecret(ctx, cluster, mounted, &result)
 	if secretErr != nil {
 		secretErr = fmt.Errorf("secret %s/%s: %w", cluster.Namespace, name, secretErr)
 	}
@@ -119,7 +125,7 @@ func (p *Provisioner) ensureService(ctx context.Context, cluster *v1alpha1.Datab
 	return count(result, err)
 }
 
-func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.DatabaseCluster, result *Result) error {
+func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted []string, result *Result) error {
 	authority := p.opts.Authority()
 	if authority.IsZero() {
 		return errors.New("there is no certificate authority yet")
@@ -140,16 +146,20 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 		}
 		secret = present.DeepCopy()
 	}
-	ca, caErr := p.databaseCA(ctx, cluster, secret.Data)
+	file := presentFile(secret.Data)
+	ca, partly := p.databaseCA(ctx, cluster, file)
+	allowed, consentErr := p.consents(ctx, cluster, mounted, file)
+	partly = errors.Join(partly, consentErr)
 	data, changed, err := secretData(secret.Data, cluster, secretInput{
 		authority:   authority,
 		gossipCIDRs: p.opts.GossipCIDRs,
 		ca:          ca,
+		allowed:     allowed,
 		key:         p.opts.key,
 		now:         p.opts.now(),
 	})
 	if err != nil {
-		return errors.Join(err, caErr)
+		return errors.Join(err, partly)
 	}
 	if pair, err := pki.ParsePair(data[config.KeyCert], data[config.KeyKey]); err == nil {
 		result.Next = pair.RenewAt()
@@ -162,9 +172,9 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 		}
 	} else {
-		return caErr
+		return partly
 	}
-	return errors.Join(count(result, err), caErr)
+	return errors.Join(count(result, err), partly)
 }
 
 // count notes a write. That somebody else made the object first is no error:

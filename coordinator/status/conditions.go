@@ -30,6 +30,8 @@ const (
 	reasonSelected    = "SelectsPods"
 	reasonUnspecified = "Unknown"
 	reasonPodsUnknown = "PodsUnknown"
+	reasonAllowed     = "Allowed"
+	reasonNotAllowed  = "NotAllowed"
 )
 
 // ReasonPodsAway is that of Ready while pods are away at rest, and of Available while
@@ -47,7 +49,11 @@ const AwayForLong = "away for longer than policy.startSeconds: "
 // wait for an object need not know this kind: an up-to-date cluster is Ready,
 // one in mid-rollout is Reconciling, and one that cannot go on is Stalled.
 func Conditions(d Decision, have []v1alpha1.Condition, generation int64) []v1alpha1.Condition {
-	return with(have, generation, d.DecidedAt, ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d), partitionReset(d))
+	next := []metav1.Condition{ready(d), reconciling(d), stalled(d), available(d), initialized(d), foreignBudget(d), partitionReset(d)}
+	if d.Withheld != "" || slices.ContainsFunc(have, func(c v1alpha1.Condition) bool { return c.Type == v1alpha1.ConditionWithheld }) {
+		next = append(next, withheld(d))
+	}
+	return with(have, generation, d.DecidedAt, next...)
 }
 
 // Unknown are the conditions of an object of which not enough is known for a decision.
@@ -190,6 +196,13 @@ func foreignBudget(d Decision) metav1.Condition {
 		return condition(v1alpha1.ConditionForeignBudget, true, reasonSelected, d.Guard.ForeignBudget)
 	}
 	return condition(v1alpha1.ConditionForeignBudget, false, reasonNoBudget, "no PodDisruptionBudget of somebody else is in the way")
+}
+
+func withheld(d Decision) metav1.Condition {
+	if d.Withheld == "" {
+		return condition(v1alpha1.ConditionWithheld, false, reasonAllowed, "all that the DatabaseCluster names is allowed by those who may write its Secrets")
+	}
+	return condition(v1alpha1.ConditionWithheld, true, reasonNotAllowed, v1alpha1.Cut(d.Withheld, v1alpha1.MaxText))
 }
 
 // why is the rule that holds the cluster, or else what the cluster is doing.

@@ -30,6 +30,7 @@ func ClusterProto(d Decision) *rollcallv1.Cluster {
 		},
 		Plan:      planProto(d.Plan),
 		DecidedAt: stamp(d.DecidedAt),
+		Withheld:  d.Withheld,
 	}
 	if s := StallOf(d); s != nil {
 		c.Stalled = &rollcallv1.Stall{Rule: s.Rule, Message: s.Message}

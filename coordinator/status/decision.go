@@ -49,6 +49,9 @@ type Decision struct {
 	Waiting map[string]string
 	// Refused is, by pod UID, why what its agent sent last was not taken.
 	Refused map[string]string
+	// Withheld is what the DatabaseCluster names and is not used, because those who may
+	// write the Secrets have not allowed it, and how they do; empty: nothing.
+	Withheld string
 	// Settings of the whole database that could not be put back yet, with why.
 	Settings map[string]string
 }

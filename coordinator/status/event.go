@@ -35,6 +35,7 @@ const (
 	GuardEnforced      = "GuardEnforced"
 	GuardExpired       = "GuardExpired"
 	ForeignBudget      = "ForeignBudget"
+	Withheld           = "Withheld"
 )
 
 // Event is something that happened to a database cluster, or to one of its
@@ -399,5 +400,8 @@ func (t *transition) guard() {
 	}
 	if budget := t.to.Guard.ForeignBudget; budget != "" && budget != t.from.Guard.ForeignBudget {
 		t.add("", "", true, ForeignBudget, "%s", budget)
+	}
+	if why := t.to.Withheld; why != "" && why != t.from.Withheld {
+		t.add("", "", true, Withheld, "%s", why)
 	}
 }

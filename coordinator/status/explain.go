@@ -332,6 +332,9 @@ func clusterFacts(d Decision) []Fact {
 	if stall := StallOf(d); stall != nil {
 		facts.add("stalled", timeless, "%s: %s", stall.Rule, stall.Message)
 	}
+	if d.Withheld != "" {
+		facts.add("withheld", timeless, "%s", d.Withheld)
+	}
 	b := d.Plan.Budget
 	facts.add("budget", timeless, "%d of at most %d pods away, of which %d claimed", b.Pods.Away, b.Pods.Limit, b.Pods.Claimed)
 	if b.Zones.Limit > 0 {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -23,6 +24,9 @@ type Facts struct {
 	Budgets  []policyv1.PodDisruptionBudget
 	Policies []networkingv1.NetworkPolicy
 	Secrets  []string // namespace/name
+	// SecretMetas are the labels and annotations of Secrets that were looked at, by
+	// namespace/name; nil: there is none.
+	SecretMetas map[string]*metav1.ObjectMeta
 	// Misread is what in a text is no part of the objects in it.
 	Misread []Finding
 	Live    *Live

@@ -56,6 +56,7 @@ var checks = []struct {
 	{"budget", budget},
 	{"network-policy", networkPolicy},
 	{"credentials", credentials},
+	{"consent", allowed},
 	{"client", client},
 	{"localities", localities},
 	{"reports", reports},

@@ -80,6 +80,16 @@ func (f *Facts) add(document []byte) error {
 		return appended(f, &f.Budgets, document)
 	case "networking.k8s.io/v1/NetworkPolicy":
 		return appended(f, &f.Policies, document)
+	case "v1/Secret":
+		var secret metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal(document, &secret); err != nil {
+			return err
+		}
+		if f.SecretMetas == nil {
+			f.SecretMetas = map[string]*metav1.ObjectMeta{}
+		}
+		f.SecretMetas[id(secret.Namespace, secret.Name)] = &secret.ObjectMeta
+		return nil
 	case v1alpha1.GroupVersion.String() + "/DatabaseCluster":
 		return appended(f, &f.Clusters, document)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/consent"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -45,6 +46,9 @@ type Plan struct {
 	Exists  bool
 	// Steps that are left, in the order in which they are safe.
 	Steps []Step
+	// gives: whoever asked for this has named the Secret with credentials, and not
+	// somebody who made the DatabaseCluster before.
+	gives bool
 	// Image that says which engine it is; empty: somebody else does.
 	Image string
 }
@@ -79,7 +83,7 @@ func Decide(f *doctor.Facts, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Steps = p.steps()
+	p.Steps, p.gives = p.steps(), !p.Exists || o.CredentialsSecret != ""
 	return p, nil
 }
 
@@ -177,6 +181,35 @@ func (p *Plan) describe(o Options) error {
 		Spec:       specOf(engine, o.CredentialsSecret, o.Observe),
 	}
 	return nil
+}
+
+// Consent adds to the steps that the Secret with credentials, which has been read, is for
+// this DatabaseCluster, and to the facts that it is. What somebody else's DatabaseCluster
+// names nobody has allowed by asking for this: the doctor says what is missing.
+func (p *Plan) Consent(f *doctor.Facts) {
+	name := v1alpha1.CredentialsSecretOf(&p.Cluster)
+	secret := f.SecretMetas[p.Namespace+"/"+name]
+	if secret == nil || !p.gives || consent.Own(secret) || consent.Given(secret, p.Name) {
+		return
+	}
+	value, fits := consent.Label(secret, p.Name)
+	if !fits {
+		return
+	}
+	step := Step{
+		Secret: name, UID: secret.UID, ResourceVersion: secret.ResourceVersion,
+		Patch:   fmt.Sprintf(`{"metadata":{"labels":{"%s":"%s"}}}`, v1alpha1.LabelCluster, value),
+		Said:    fmt.Sprintf("secret/%s labelled %s=%s: agents of %s may use it", name, v1alpha1.LabelCluster, value, p.Name),
+		Command: consent.LabelCommand(secret, p.Name),
+	}
+	last := len(p.Steps)
+	if !p.Exists {
+		last-- // the DatabaseCluster
+	}
+	p.Steps = slices.Insert(p.Steps, last, step)
+	given := secret.DeepCopy()
+	metav1.SetMetaDataLabel(given, v1alpha1.LabelCluster, value)
+	f.SecretMetas[p.Namespace+"/"+name] = given
 }
 
 // Manifest of the DatabaseCluster: what people would keep of it.

@@ -14,10 +14,12 @@ import (
 
 // Step is one write.
 type Step struct {
-	// Set is the StatefulSet that is patched; empty: the DatabaseCluster is made.
-	Set string
-	UID types.UID
-	// Patch of Set, of the kind that kubectl patch sends.
+	// Set is the StatefulSet that is patched, or Secret the Secret, which was looked at in
+	// ResourceVersion; neither: the DatabaseCluster is made.
+	Set, Secret     string
+	UID             types.UID
+	ResourceVersion string
+	// Patch of it, of the kind that kubectl patch sends.
 	Patch string
 	// Said is what was done, in words.
 	Said string
@@ -25,7 +27,7 @@ type Step struct {
 	Command string
 }
 
-// PatchOf exactly the StatefulSet that was looked at, as it was then: a person may have set a
+// PatchOf exactly the object that was looked at, as it was then: a person may have set a
 // partition or a label meanwhile.
 func (s Step) PatchOf(resourceVersion string) ([]byte, error) {
 	var patch map[string]any

@@ -140,6 +140,9 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	if s := c.GetStalled(); s != nil {
 		head.Row(Bad, "stalled", s.GetRule()+": "+Clean(s.GetMessage()))
 	}
+	if why := c.GetWithheld(); why != "" {
+		head.Row(Bad, "withheld", Clean(why))
+	}
 	count := fmt.Sprintf("%d of %d updated, %d ready, %d away", pods.GetUpdated(), pods.GetDesired(), pods.GetReady(), pods.GetAway())
 	if budget.GetPodLimit() > 0 {
 		count += fmt.Sprintf(" (at most %d)", budget.GetPodLimit())

@@ -3,7 +3,8 @@ package v1alpha1
 // Labels and annotations that Rollcall reads or writes.
 const (
 	// LabelCluster on a StatefulSet and in its pod template names the
-	// DatabaseCluster of the same namespace that it belongs to.
+	// DatabaseCluster of the same namespace that it belongs to. On a Secret it names the
+	// DatabaseCluster that may use it, or several with dots between them.
 	LabelCluster = "rollcall.dev/cluster"
 	// LabelGuard on a pod says whether Kubernetes refuses to remove it.
 	LabelGuard = "rollcall.dev/guard"
@@ -39,6 +40,9 @@ const (
 	// username and password that the agent uses. Default: what the
 	// DatabaseCluster says, and where that is unknown CredentialsSecretName.
 	AnnotationCredentialsSecret = "rollcall.dev/credentials-secret"
+	// AnnotationAllowHosts on a Secret with credentials names the hosts, with commas
+	// between them, to which agents may connect beside their own pod.
+	AnnotationAllowHosts = "rollcall.dev/allow-hosts"
 	// AnnotationPreStop on a pod template says what becomes of a preStop hook
 	// that the database's container already has: PreStopChain or PreStopKeep.
 	AnnotationPreStop = "rollcall.dev/prestop"
@@ -73,6 +77,9 @@ const (
 // AgentContainer is the name of the sidecar that injection adds.
 const AgentContainer = "rollcall-agent"
 
+// CredentialsVolume is the name of the volume with the agent's username and password.
+const CredentialsVolume = "rollcall-credentials"
+
 // Finalizer is on a DatabaseCluster only while it has an open claim.
 const Finalizer = "rollcall.dev/claims"
 
@@ -87,3 +94,11 @@ const GuardPolicy = "rollcall-guard"
 // CredentialsSecretName is the Secret that agents of the DatabaseCluster name
 // look for where none was named when their pods were made.
 func CredentialsSecretName(name string) string { return name + "-rollcall-credentials" }
+
+// CredentialsSecretOf is the Secret that a DatabaseCluster names for its agents.
+func CredentialsSecretOf(cluster *DatabaseCluster) string {
+	if name := cluster.Spec.Connection.CredentialsSecret; name != "" {
+		return name
+	}
+	return CredentialsSecretName(cluster.Name)
+}

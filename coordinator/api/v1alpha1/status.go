@@ -18,6 +18,9 @@ const (
 	ConditionForeignBudget = "ForeignBudget"
 	// ConditionPartitionReset: somebody keeps resetting the partition of a StatefulSet.
 	ConditionPartitionReset = "PartitionReset"
+	// ConditionWithheld: the DatabaseCluster names a Secret or a host that those who may
+	// write the Secret have not allowed, so it is not used. Not there until that happens.
+	ConditionWithheld = "Withheld"
 )
 
 // Status is what Rollcall sees and does. All that a coordinator must know of

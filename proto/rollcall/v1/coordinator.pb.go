@@ -743,7 +743,10 @@ type Cluster struct {
 	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
 	Pools     []*PoolState           `protobuf:"bytes,11,rep,name=pools,proto3" json:"pools,omitempty"`
 	// Set while the rollout is stalled: what the condition Stalled says.
-	Stalled       *Stall `protobuf:"bytes,12,opt,name=stalled,proto3" json:"stalled,omitempty"`
+	Stalled *Stall `protobuf:"bytes,12,opt,name=stalled,proto3" json:"stalled,omitempty"`
+	// What the DatabaseCluster names and is not used, because those who may write its
+	// Secrets have not allowed it, and how they do: what the condition Withheld says.
+	Withheld      string `protobuf:"bytes,13,opt,name=withheld,proto3" json:"withheld,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -860,6 +863,13 @@ func (x *Cluster) GetStalled() *Stall {
 		return x.Stalled
 	}
 	return nil
+}
+
+func (x *Cluster) GetWithheld() string {
+	if x != nil {
+		return x.Withheld
+	}
+	return ""
 }
 
 // What has held a stalled rollout longest.
@@ -1805,7 +1815,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1f\n" +
 	"\vage_seconds\x18\x03 \x01(\x01R\n" +
-	"ageSeconds\"\xcb\x03\n" +
+	"ageSeconds\"\xe7\x03\n" +
 	"\aCluster\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1821,7 +1831,8 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"decided_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12,\n" +
 	"\x05pools\x18\v \x03(\v2\x16.rollcall.v1.PoolStateR\x05pools\x12,\n" +
-	"\astalled\x18\f \x01(\v2\x12.rollcall.v1.StallR\astalled\"5\n" +
+	"\astalled\x18\f \x01(\v2\x12.rollcall.v1.StallR\astalled\x12\x1a\n" +
+	"\bwithheld\x18\r \x01(\tR\bwithheld\"5\n" +
 	"\x05Stall\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xbb\x01\n" +

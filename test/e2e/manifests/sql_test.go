@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/engines/mysql/mysqltest"
 )
 
@@ -37,6 +38,9 @@ func readSQL(t *testing.T, flavor mysqltest.Flavor) sqlManifest {
 			var secret corev1.Secret
 			require.NoError(t, yaml.UnmarshalStrict([]byte(doc), &secret))
 			m.secrets[secret.Name] = secret.StringData
+			if strings.HasSuffix(secret.Name, "-rollcall-credentials") {
+				require.Equal(t, m.name, secret.Labels[v1alpha1.LabelCluster], "the agents may use it")
+			}
 		case "StatefulSet":
 			require.NoError(t, yaml.UnmarshalStrict([]byte(doc), &m.set))
 		}

@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"net/url"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/consent"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// NamedSecrets are all Secrets that DatabaseClusters, or pods that are to be made, name.
+func (f *Facts) NamedSecrets() []string {
+	var names []string
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		names = append(names, f.credentialsOf(c)...)
+		if ca := c.Spec.Connection.TLS.CASecret; ca != "" {
+			names = append(names, ca)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// credentialsOf are the Secrets with credentials of a DatabaseCluster, the one that it names
+// itself first.
+func (f *Facts) credentialsOf(c *v1alpha1.DatabaseCluster) []string {
+	names := []string{v1alpha1.CredentialsSecretOf(c)}
+	for i := range f.Sets {
+		if f.clusterOf(&f.Sets[i]) != c {
+			continue
+		}
+		if name := f.credentialsSecret(&f.Sets[i]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// secret is what is known of a Secret; nil: there is none, if it was looked for.
+func (f *Facts) secret(namespace, name string) (meta *metav1.ObjectMeta, read bool) {
+	if meta, read = f.SecretMetas[id(namespace, name)]; read || f.Live != nil {
+		return meta, read
+	}
+	for _, meta := range f.SecretMetas {
+		if meta.Name == name && sameNamespace(meta.Namespace, namespace) {
+			return meta, true
+		}
+	}
+	return nil, false
+}
+
+// allowed: who may write a Secret says for which DatabaseCluster it is, and to which hosts
+// its password may be shown.
+func allowed(f *Facts) (out []Finding) {
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		add := func(found error, fix string) {
+			out = append(out, Finding{Severity: Error, Object: "DatabaseCluster " + id(c.Namespace, c.Name), Found: found.Error(), Fix: fix})
+		}
+		named := f.credentialsOf(c)
+		connection := &c.Spec.Connection
+		for _, name := range append(slices.Clone(named), connection.TLS.CASecret) {
+			if meta, _ := f.secret(c.Namespace, name); meta != nil && !consent.Given(meta, c.Name) {
+				add(consent.NotGiven(meta, c.Name), "that command, or the label in the manifest of the Secret; until then it is not used, and not mounted into new pods")
+			}
+		}
+		host := func(field, host string) {
+			if config.OwnHost(host) {
+				return
+			}
+			meta, read := f.secret(c.Namespace, named[0])
+			switch {
+			case meta == nil && read:
+				add(consent.HostWithoutSecret(field, host, &metav1.ObjectMeta{Namespace: c.Namespace, Name: named[0]}, c.Name), "that, or leave the field out: agents stay in their own pod")
+			case meta != nil && !consent.Of(meta, c.Name).Allows(host):
+				add(consent.HostNotAllowed(field, host, meta), "that command, or leave the field out: agents stay in their own pod")
+			}
+		}
+		host("spec.connection.host", connection.Host)
+		if u, err := url.Parse(connection.Failover); err == nil && connection.Failover != "" && connection.Failover != policy.FailoverExternal {
+			host("the host of spec.connection.failover", u.Hostname())
+		}
+	}
+	return out
+}

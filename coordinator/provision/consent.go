@@ -1,0 +1,137 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/consent"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// consented is what agents are told of what those who may write the Secrets allow.
+type consented struct {
+	secrets        map[string]config.Secret
+	host, failover string
+}
+
+// secretSeen is one Secret with credentials, as it is now.
+type secretSeen struct {
+	config.Secret
+	name string
+	// named: the spec names it, and not only pods that run.
+	named bool
+	// meta is nil where there is no such Secret.
+	meta *metav1.ObjectMeta
+}
+
+// consents looks at the Secrets with credentials: the one that the spec names, and those that
+// pods mount. What is not allowed is left out of what agents are told, with a consent.Refusal
+// among the errors. While the API server does not tell of each Secret, what agents have been
+// told stays.
+func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted []string, present config.File) (consented, error) {
+	connection := cluster.Spec.Connection
+	out := consented{host: connection.Host, failover: connection.Failover}
+	if p.opts.Metadata == nil {
+		return out, nil
+	}
+	seen, unknown, errs := p.look(ctx, cluster, mounted)
+	out.secrets = make(map[string]config.Secret, len(seen)+len(unknown))
+	for _, s := range seen {
+		out.secrets[s.name] = s.Secret
+	}
+	for _, name := range unknown {
+		told, known := present.Secrets[name]
+		if !known {
+			told.Refused = fmt.Sprintf("whether agents may use Secret %s/%s is not known yet", cluster.Namespace, name)
+		}
+		out.secrets[name] = told
+	}
+	if len(unknown) > 0 {
+		if present.ClusterUID == string(cluster.UID) {
+			out.host, out.failover = present.Connection.Host, present.Connection.Failover
+			return out, errors.Join(errs...)
+		}
+		if !config.OwnHost(out.host) {
+			out.host = ""
+		}
+		out.failover = uncalled(out.failover)
+		return out, errors.Join(errs...)
+	}
+	if err := hostAllowed("spec.connection.host", out.host, seen, cluster); err != nil {
+		out.host, errs = "", append(errs, err) // the pod itself
+	}
+	if uncalled(out.failover) != out.failover {
+		u, err := url.Parse(out.failover)
+		if err == nil {
+			err = hostAllowed("the host of spec.connection.failover", u.Hostname(), seen, cluster)
+		}
+		if err != nil {
+			// Somebody else moves the primary and is waited for, and nobody is called.
+			out.failover, errs = policy.FailoverExternal, append(errs, err)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// look asks about each Secret, and names those that are not known.
+func (p *Provisioner) look(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted []string) (seen []secretSeen, unknown []string, errs []error) {
+	named := v1alpha1.CredentialsSecretOf(cluster)
+	names := append(slices.Clone(mounted), named)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		meta, err := consent.Look(ctx, p.opts.Metadata, cluster.Namespace, name)
+		if err != nil {
+			unknown, errs = append(unknown, name), append(errs, fmt.Errorf("secret %s: %w", name, err))
+			continue
+		}
+		s := secretSeen{name: name, named: name == named, meta: meta}
+		if meta != nil {
+			s.Secret = consent.Of(meta, cluster.Name)
+		} else {
+			s.Refused = string(consent.Missing(cluster.Namespace, name, cluster.Name))
+		}
+		// Others than servers of SQL have credentials only where somebody says so.
+		if s.Refused != "" && (meta != nil || s.named && wantsCredentials(&cluster.Spec)) {
+			errs = append(errs, consent.Refusal(s.Refused))
+		}
+		seen = append(seen, s)
+	}
+	return seen, unknown, errs
+}
+
+func wantsCredentials(spec *policy.Spec) bool {
+	return spec.Connection.CredentialsSecret != "" || spec.Engine == policy.MySQL || spec.Engine == policy.MariaDB
+}
+
+// hostAllowed tells why agents may not connect to a host. Each Secret whose password they
+// could show to it has to name it, and so has the one that the spec names.
+func hostAllowed(field, host string, seen []secretSeen, cluster *v1alpha1.DatabaseCluster) error {
+	if config.OwnHost(host) {
+		return nil
+	}
+	var errs []error
+	for _, s := range seen {
+		switch {
+		case s.meta != nil && (s.Refused != "" || !s.Allows(host)):
+			errs = append(errs, consent.HostNotAllowed(field, host, s.meta))
+		case s.meta == nil && s.named:
+			errs = append(errs, consent.HostWithoutSecret(field, host, &metav1.ObjectMeta{Namespace: cluster.Namespace, Name: s.name}, cluster.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// uncalled is who moves the primary where no URL is called.
+func uncalled(failover string) string {
+	if failover == "" {
+		return failover
+	}
+	return policy.FailoverExternal
+}
