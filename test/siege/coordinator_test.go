@@ -28,6 +28,7 @@ type coordinator struct {
 	*process
 	world    *world
 	identity string
+	began    time.Time
 
 	grpc, http, page, webhook string // addresses
 	authority                 []byte // of the webhook, as the API server knows it
@@ -38,7 +39,7 @@ func (w *world) newCoordinator(t *testing.T) *coordinator {
 	t.Helper()
 	w.started++
 	c := &coordinator{
-		world: w, identity: fmt.Sprintf("siege-%d", w.started),
+		world: w, began: time.Now(), identity: fmt.Sprintf("siege-%d", w.started),
 		grpc: freeAddress(t), http: freeAddress(t), page: freeAddress(t), webhook: freeAddress(t),
 	}
 	err := w.admin.CoordinationV1().Leases(manifests.Namespace).Delete(t.Context(), lead.LeaseName, metav1.DeleteOptions{})

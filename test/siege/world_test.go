@@ -42,7 +42,8 @@ const (
 
 // world is an API server on loopback with Rollcall's manifest in it, and the program to attack.
 type world struct {
-	programs   string // as PATH
+	t          *testing.T // of all attacks
+	programs   string     // as PATH
 	dir        string
 	host       string // of the API server
 	admin      kubernetes.Interface
@@ -52,13 +53,14 @@ type world struct {
 	limit      int64  // of the coordinator's memory
 	files      int    // that a process may have
 	program    string // rollcall-coordinator
+	rolling    *rolling
 	coordinators
 }
 
 // newWorld skips, or fails where it is required, when this machine cannot have one.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{programs: os.Getenv(envPrograms)}
+	w := &world{t: t, programs: os.Getenv(envPrograms)}
 	unless(t, w.lacks())
 	w.files = files(t)
 	w.dir = t.TempDir()
