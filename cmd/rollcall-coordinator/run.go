@@ -185,6 +185,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		}},
 		{"grpc", func(ctx context.Context) error {
 			gate := people.NewGate(api.people, keeper.Refuses)
+			registry.MustRegister(gate.Metrics())
 			return status.NewServer(board, keeper.GateCredentials(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
 		}},
 		{"election", func(ctx context.Context) error {

@@ -31,20 +31,31 @@ type message struct {
 	name string
 	size int // of the unit, repeated
 	unit []byte
+	// pace is the time between two messages of a stream; 0: as fast as they are taken.
+	pace time.Duration
 }
 
 // largest is what the coordinator takes for one message, nearly.
 const largest = 15 << 20
 
+// often is how long agents wait between two messages, as an agent with news does.
+const often = 200 * time.Millisecond
+
 // messages are cheap on the wire and dear in memory. A Roster's field 2 is its
 // entries, of which 1 is the headline; a Report's 11 is roles, 24 groups, 26 nodes.
 var messages = []message{
-	{"empty entries", largest, []byte{0x12, 0x00}},
-	{"entries with empty headlines", largest, []byte{0x12, 0x02, 0x0a, 0x00}},
-	{"empty groups", largest, []byte{0xc2, 0x01, 0x00}},
-	{"empty nodes", largest, []byte{0xd2, 0x01, 0x00}},
-	{"empty roles", largest, []byte{0x5a, 0x00}},
-	{"unknown fields", largest, []byte{0xf8, 0x07, 0x01}},
+	{"empty entries", largest, []byte{0x12, 0x00}, often},
+	{"entries with empty headlines", largest, []byte{0x12, 0x02, 0x0a, 0x00}, often},
+	{"empty groups", largest, []byte{0xc2, 0x01, 0x00}, often},
+	{"empty nodes", largest, []byte{0xd2, 0x01, 0x00}, often},
+	{"empty roles", largest, []byte{0x5a, 0x00}, often},
+	{"unknown fields", largest, []byte{0xf8, 0x07, 0x01}, often},
+}
+
+// flood is a tenant whose agents send 3.6 million small messages in 12 seconds, if
+// they are taken: on two streams of each of ten pods.
+func flood(t *testing.T, c *coordinator) {
+	impostors(1, 10, message{"small ones", 0, nil, 0})(t, c)
 }
 
 // impostors is a tenant with databases whose agents are the tenant's own program:
@@ -57,7 +68,7 @@ func impostors(clusters, pods int, m message) func(*testing.T, *coordinator) {
 		for i := range clusters {
 			w.impostor(t, c, i, pods, m, &asked, &sent)
 		}
-		for begin := time.Now(); time.Since(begin) < 20*time.Second && c.alive(); {
+		for begin := time.Now(); time.Since(begin) < lasts() && c.alive(); {
 			time.Sleep(100 * time.Millisecond)
 		}
 		t.Logf("%d questions, %s sent", asked.Load(), mebibytes(sent.Load()))
@@ -135,8 +146,8 @@ func (w *world) impostorPod(t *testing.T, cluster *unstructured.Unstructured, se
 	}
 	head, err := proto.Marshal(&rollcallv1.Roster{Identity: who})
 	require.NoError(t, err)
-	answer := append(head, bytes.Repeat(m.unit, m.size/len(m.unit))...)
-	serveImpostor(t, net.JoinHostPort(ip, strconv.Itoa(config.PortGRPC)), certificate, answer, asked, sent)
+	answer := append(head, bytes.Repeat(m.unit, m.size/max(1, len(m.unit)))...)
+	serveImpostor(t, net.JoinHostPort(ip, strconv.Itoa(config.PortGRPC)), certificate, answer, m.pace, asked, sent)
 
 	require.NoError(t, w.readyPod(ctx, pod, ip))
 }
@@ -153,8 +164,8 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveImpostor answers each question with the same message, five times a second where it is a stream.
-func serveImpostor(t *testing.T, address string, certificate tls.Certificate, answer []byte, asked, sent *atomic.Int64) {
+// serveImpostor answers each question with the same message, again and again where it is a stream.
+func serveImpostor(t *testing.T, address string, certificate tls.Certificate, answer []byte, pace time.Duration, asked, sent *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	require.NoError(t, err)
@@ -171,7 +182,9 @@ func serveImpostor(t *testing.T, address string, certificate tls.Certificate, an
 					return err
 				}
 				sent.Add(int64(len(answer)))
-				pause(stream.Context(), 200*time.Millisecond)
+				if pace > 0 {
+					pause(stream.Context(), pace)
+				}
 			}
 			return nil
 		}))

@@ -52,7 +52,8 @@ const (
 type judge struct {
 	c       *coordinator
 	timeout time.Duration // of the webhook, as the chart says
-	kept    *http.Client  // with connections that were there before the attack, like the API server's
+	metrics *scraper
+	kept    *http.Client // with connections that were there before the attack, like the API server's
 	stop    func()
 	done    sync.WaitGroup
 	begin   time.Time
@@ -75,7 +76,9 @@ func (c *coordinator) judge(t *testing.T) *judge {
 	if c.world.rolling == nil {
 		c.world.rolling = c.world.newRolling(c.world.t, c)
 	}
-	j.requireGo(t, "before the attack", c.began)
+	j.requireGo(t, "before the attack", time.Now())
+	j.metrics = scrape(c.http, fmt.Sprintf("namespace=%q,pod=%q", manifests.Namespace, c.identity))
+	time.Sleep(2 * scrapeEvery)
 	j.begin = time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
 	j.stop = cancel
@@ -206,8 +209,8 @@ func (j *judge) requireGo(t *testing.T, when string, begin time.Time) {
 	}
 }
 
-// judged ends the attack: what became of the coordinator?
-func (j *judge) judged(t *testing.T) {
+// judged ends the attack: what became of the coordinator, and which alert was there?
+func (j *judge) judged(t *testing.T, alert string) {
 	t.Helper()
 	attack := time.Since(j.begin).Round(time.Second)
 	meanwhile, _ := j.c.world.rolling.since(j.begin)
@@ -218,6 +221,7 @@ func (j *judge) judged(t *testing.T) {
 	}
 	j.stop()
 	j.done.Wait()
+	j.metrics.judged(t, alert, faster())
 	peak := max(j.peak, j.c.group.peak())
 	percent := int(100 * peak / j.c.world.limit)
 	worst := time.Duration(0)
