@@ -36,7 +36,7 @@ import (
 // clients of the API server.
 type clients struct {
 	kubernetes kubernetes.Interface
-	clusters   *v1alpha1.Client
+	clusters   v1alpha1.Clients
 	// lease has a rate limit of its own: renewing must not wait behind other work.
 	lease kubernetes.Interface
 	// people is for questions about those who ask: however many there are, other
@@ -61,7 +61,8 @@ func newClients(o options, m *metrics) (clients, error) {
 	var c clients
 	var errs [4]error
 	c.kubernetes, errs[0] = kubernetes.NewForConfig(config)
-	c.clusters, errs[1] = v1alpha1.NewForConfig(config)
+	clusters, err := v1alpha1.NewForConfig(config)
+	c.clusters, errs[1] = v1alpha1.NewReduced(clusters), err
 	c.lease, errs[2] = kubernetes.NewForConfig(election)
 	c.people, errs[3] = kubernetes.NewForConfig(asking)
 	if err := errors.Join(errs[:]...); err != nil {
