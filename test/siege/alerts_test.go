@@ -157,6 +157,13 @@ func (s *scraper) judged(t *testing.T, alert string, faster int) {
 	file := filepath.Join(t.TempDir(), "test.yaml")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	out, err := exec.CommandContext(t.Context(), promtool(t), "test", "rules", file).CombinedOutput()
+	if err != nil {
+		for name, values := range s.series {
+			if strings.Contains(name, "_total") && slices.ContainsFunc(values, func(v string) bool { return v != "0" && v != "_" }) {
+				t.Logf("%s: %s", name, strings.Join(values, " "))
+			}
+		}
+	}
 	if assert.NoError(t, err, "Prometheus, about the alert %q over %d scrapes: %s", alert, s.ticks, out) {
 		t.Logf("Prometheus, after %d scrapes: %s", s.ticks, map[bool]string{true: "no alert about attacks", false: alert + " fired"}[alert == ""])
 	}
