@@ -36,7 +36,7 @@ type message struct {
 }
 
 // largest is what the coordinator takes for one message, nearly.
-const largest = 15 << 20
+const largest = 8<<20 - 1024
 
 // often is how long agents wait between two messages, as an agent with news does.
 const often = 200 * time.Millisecond

@@ -177,6 +177,9 @@ func build(t *testing.T, dir, name string, flags ...string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	argv := append([]string{"build", "-o", file}, flags...)
+	if overlay := os.Getenv("ROLLCALL_OVERLAY"); overlay != "" { // of test/cmd/mutate
+		argv = append(argv, "-overlay", overlay)
+	}
 	command := exec.CommandContext(t.Context(), "go", append(argv, "github.com/rollcall-dev/rollcall/cmd/"+name)...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := command.CombinedOutput()
