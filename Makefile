@@ -118,8 +118,8 @@ test-foundationdb: deps ## what may go of 100,000 random FoundationDB clusters, 
 	bash test/run.sh foundationdb
 
 .PHONY: test-siege
-test-siege: deps bin/rollcall-cluster ## what strangers and tenants send, against the real programs at their memory limits (root; half an hour)
-	bash test/run.sh siege
+test-siege: deps bin/rollcall-cluster ## what strangers and tenants send, against the real programs at their memory limits (root; half an hour, and as long without their defences)
+	ROLLCALL_SIEGE_ALL=1 bash test/run.sh siege
 
 .PHONY: test-e2e
 test-e2e: deps build ## the real-cluster tests only

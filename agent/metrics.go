@@ -114,9 +114,11 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 	return m
 }
 
-func (m *metrics) probed(took time.Duration, err error) {
+// probed: a look of which it is not known whether the database is there has failed, even
+// if something answered.
+func (m *metrics) probed(took time.Duration, learned bool) {
 	m.probeTime.Observe(took.Seconds())
-	if err != nil {
+	if !learned {
 		m.probes.WithLabelValues(resultFailed).Inc()
 		return
 	}

@@ -83,7 +83,7 @@ func (p *prober) run(ctx context.Context) {
 			continue
 		}
 		last = last.follow(started, observation, err)
-		p.metrics.probed(time.Since(started), err)
+		p.metrics.probed(time.Since(started), err == nil && observation.Member != engines.MembershipUnknown)
 		p.seen(last)
 		for _, c := range answer {
 			c <- last

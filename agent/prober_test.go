@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/engines"
@@ -117,6 +118,37 @@ func TestUnconfiguredProberSaysSo(t *testing.T) {
 		cancel()
 		tasks.Wait()
 	})
+}
+
+// TestALookThatLearnsNothingHasFailed: a database that answers, and not what it is asked,
+// raises the same alert as one that does not answer.
+func TestALookThatLearnsNothingHasFailed(t *testing.T) {
+	for name, observe := range map[string]func(context.Context) (engines.Observation, error){
+		"an error": func(context.Context) (engines.Observation, error) {
+			return engines.Observation{}, errors.New("no answer")
+		},
+		"odd answers": func(context.Context) (engines.Observation, error) { return engines.Observation{Node: "n"}, nil },
+		"not a member": func(context.Context) (engines.Observation, error) {
+			return engines.Observation{Member: engines.NotLive}, nil
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := testMetrics()
+			p := newProber(slotOf(&fakeEngine{observe: observe}), time.Second, time.Second, m, func(sighting) {})
+			ctx, cancel := context.WithCancel(t.Context())
+			var tasks sync.WaitGroup
+			tasks.Go(func() { p.run(ctx) })
+			time.Sleep(10*time.Second + time.Millisecond)
+			cancel()
+			tasks.Wait()
+			result, other := resultFailed, resultOK
+			if name == "not a member" {
+				result, other = resultOK, resultFailed
+			}
+			require.Greater(t, testutil.ToFloat64(m.probes.WithLabelValues(result)), 5.0, name)
+			require.Zero(t, testutil.ToFloat64(m.probes.WithLabelValues(other)), name)
+		})
+	}
 }
 
 func TestSightingsFollow(t *testing.T) {

@@ -38,7 +38,7 @@ import (
 // clients of the API server.
 type clients struct {
 	kubernetes kubernetes.Interface
-	clusters   *v1alpha1.Client
+	clusters   v1alpha1.Clients
 	// lease has a rate limit of its own: renewing must not wait behind other work.
 	lease kubernetes.Interface
 	// metadata is for Secrets of which nothing else is read.
@@ -65,7 +65,8 @@ func newClients(o options, m *metrics) (clients, error) {
 	var c clients
 	var errs [5]error
 	c.kubernetes, errs[0] = kubernetes.NewForConfig(config)
-	c.clusters, errs[1] = v1alpha1.NewForConfig(config)
+	clusters, err := v1alpha1.NewForConfig(config)
+	c.clusters, errs[1] = v1alpha1.NewReduced(clusters), err
 	c.lease, errs[2] = kubernetes.NewForConfig(election)
 	c.people, errs[3] = kubernetes.NewForConfig(asking)
 	c.metadata, errs[4] = metadata.NewForConfig(config)
@@ -197,6 +198,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		}},
 		{"grpc", func(ctx context.Context) error {
 			gate := people.NewGate(api.people, keeper.Refuses)
+			registry.MustRegister(gate.Metrics())
 			return status.NewServer(board, keeper.GateCredentials(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
 		}},
 		{"election", func(ctx context.Context) error {

@@ -34,6 +34,7 @@ type Agents struct {
 	held int
 
 	refused *prometheus.CounterVec
+	delayed prometheus.Counter
 	// large are turns for messages that take much memory before they are whole, decoding one for those that are.
 	large, decoding chan struct{}
 }
@@ -79,6 +80,8 @@ type agent struct {
 	// refusals by stream: why what came last was not taken; told to people once.
 	refusals    map[string]string
 	refusalTold bool
+	// delayTold: that its messages wait was told to people.
+	delayTold bool
 	// rosterFailed is when its roster stream failed last.
 	rosterFailed time.Time
 
@@ -92,13 +95,17 @@ func New(opts Options) (*Agents, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	a := &Agents{opts: opts, clusters: map[Key]*cluster{}, refused: newRefused(), large: make(chan struct{}, largeInAll), decoding: make(chan struct{}, 1)}
+	a := &Agents{opts: opts, clusters: map[Key]*cluster{}, refused: newRefused(), delayed: newDelayed(),
+		large: make(chan struct{}, largeInAll), decoding: make(chan struct{}, 1)}
 	if opts.Registerer != nil {
 		if err := opts.Registerer.Register(newAges(a)); err != nil {
 			return nil, fmt.Errorf("register rollcall_report_age_seconds: %w", err)
 		}
 		if err := opts.Registerer.Register(newSkews(a)); err != nil {
 			return nil, fmt.Errorf("register rollcall_agent_clock_skew_seconds: %w", err)
+		}
+		if err := opts.Registerer.Register(a.delayed); err != nil {
+			return nil, fmt.Errorf("register rollcall_agent_messages_delayed_total: %w", err)
 		}
 		if err := opts.Registerer.Register(a.refused); err != nil {
 			return nil, fmt.Errorf("register rollcall_agent_messages_refused_total: %w", err)

@@ -196,6 +196,7 @@ func TestWhoSendsTooMuchWaits(t *testing.T) {
 		time.Sleep(12 * time.Second)
 		require.LessOrEqual(t, bad.sent.Load()-under, int64(12*messagesPerSecond+100))
 		require.Empty(t, h.State(search).Problems)
+		require.Greater(t, testutil.ToFloat64(h.delayed), float64(20*messagesPerSecond), "they are counted")
 		h.Forget(search)
 	})
 }

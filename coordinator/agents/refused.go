@@ -40,6 +40,25 @@ func newRefused() *prometheus.CounterVec {
 	return c
 }
 
+func newDelayed() prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "rollcall_agent_messages_delayed_total",
+		Help: "Messages of agents that had to wait, because their stream had brought more than there is to send.",
+	})
+}
+
+// delay counts a message that waits for its turn.
+func (a *Agents) delay(g *agent, stream string) {
+	a.delayed.Inc()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !g.delayTold {
+		// Once for each pod, as refusals.
+		g.delayTold = true
+		a.opts.Logger.Warn("an agent sends more messages than there are to send: they wait", "cluster", g.cluster.key.String(), "pod", g.target.Pod, "stream", stream)
+	}
+}
+
 // refuse counts a message that is not taken. What that agent had reported before is
 // dropped: it counts as one that says nothing.
 func (a *Agents) refuse(g *agent, stream string, refusal *wire.Refusal) {

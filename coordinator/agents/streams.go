@@ -40,7 +40,7 @@ func (a *Agents) followReports(ctx context.Context, g *agent, allGroups bool, ha
 			return client.WatchReport(ctx, &rollcallv1.WatchReportRequest{AllGroups: allGroups})
 		}
 		defer a.endedHere(ctx, g)
-		return listen(ctx, a.opts, "report", open, func(report *rollcallv1.Report) error {
+		return listen(ctx, a, g, "report", open, func(report *rollcallv1.Report) error {
 			at := a.dated(g, report, time.Now())
 			if err := a.take(ctx, g, Received{Report: report, At: at}, asked); err != nil {
 				return err
@@ -79,7 +79,7 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 		return client.WatchRoster(ctx, &rollcallv1.WatchRosterRequest{})
 	}
 	defer a.endedHere(ctx, g)
-	return listen(ctx, a.opts, "roster", open, func(roster *rollcallv1.Roster) error {
+	return listen(ctx, a, g, "roster", open, func(roster *rollcallv1.Roster) error {
 		if err := a.isMeant(g, roster.GetIdentity()); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (a *Agents) streamRoster(ctx context.Context, g *agent, alive func()) error
 
 // listen takes the messages of a stream until it ends, or has brought none for as long as it
 // may be silent: the kernel of an agent that hangs still answers for it.
-func listen[Message any](ctx context.Context, opts Options, what string,
+func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 	open func(context.Context) (grpc.ServerStreamingClient[Message], error), take func(*Message) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -116,7 +116,7 @@ func listen[Message any](ctx context.Context, opts Options, what string,
 	if err != nil {
 		return err
 	}
-	silence, messages := opts.Silence, newMessages()
+	silence, messages := a.opts.Silence, newMessages()
 	timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("no %s for %s", what, silence)) })
 	defer timer.Stop()
 	for {
@@ -131,8 +131,11 @@ func listen[Message any](ctx context.Context, opts Options, what string,
 			return err
 		}
 		// Who says more than there is to say is not read on, and waits.
-		if opts.Connect == nil && messages.Wait(ctx) != nil {
-			return context.Cause(ctx)
+		if a.opts.Connect == nil && !messages.Allow() {
+			a.delay(g, what)
+			if messages.Wait(ctx) != nil {
+				return context.Cause(ctx)
+			}
 		}
 		timer.Reset(silence)
 	}

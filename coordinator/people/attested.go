@@ -66,9 +66,11 @@ func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 		return key, who, nil
 	}
 	if err, ok := g.attested.refused.get(key, g.now()); ok {
+		g.refused.WithLabelValues(reasonUnknown).Inc()
 		return key, nil, err
 	}
 	if !g.strangers.admit(ctx, g.now()) {
+		g.refused.WithLabelValues(reasonLimit).Inc()
 		return key, nil, grpcstatus.Error(codes.ResourceExhausted, "more people whom the coordinator does not know yet ask than it asks the API server about: "+
 			"try again in some seconds")
 	}
@@ -80,6 +82,7 @@ func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	}
 	who, err := g.readRequest(ctx, key)
 	if grpcstatus.Code(err) == codes.Unauthenticated {
+		g.refused.WithLabelValues(reasonUnknown).Inc()
 		g.attested.refused.put(key, err, g.now().Add(keepRefused), g.now())
 	}
 	return key, who, err

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -256,6 +257,7 @@ func TestMadeUpRequestsKeepNobodyWaiting(t *testing.T) {
 	}
 	_, _, err := proof{1}.identify(from(t, "10.9.9.9"), w.gate)
 	requireCode(t, codes.ResourceExhausted, err, "does not know yet")
+	require.Equal(t, 1.0, testutil.ToFloat64(w.gate.refused.WithLabelValues(reasonLimit)), "counted")
 	require.NoError(t, w.get(w.asks("ada"), "prod"), "through the API server")
 
 	// Who comes through it is bounded, too.

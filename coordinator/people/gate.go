@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -44,14 +45,36 @@ type Gate struct {
 	strangers strangers
 	attested  attested
 	rights    cache[right, bool]
+	refused   *prometheus.CounterVec
 }
 
 // NewGate asks the API server with this client, and refuses about certificates, such as
 // (*pki.Keeper).Refuses. The gate limits itself; the client need not.
 func NewGate(client kubernetes.Interface, refuses func(shown []*x509.Certificate) error) *Gate {
 	return &Gate{client: client, refuses: refuses, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, atOnce), now: time.Now,
-		attested: attested{reading: make(chan struct{}, readAtOnce), kept: rate.Sometimes{Interval: time.Minute}}}
+		attested: attested{reading: make(chan struct{}, readAtOnce), kept: rate.Sometimes{Interval: time.Minute}},
+		refused:  newRefused()}
 }
+
+// Why a token, or a request in its place, is refused, for the counter.
+const (
+	reasonUnknown = "unknown" // nobody's
+	reasonLimit   = "limit"   // more are shown than are asked about
+)
+
+func newRefused() *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rollcall_tokens_refused_total",
+		Help: "Tokens, and requests in place of one, that were shown to the coordinator and not taken.",
+	}, []string{"reason"})
+	for _, reason := range []string{reasonUnknown, reasonLimit} {
+		c.WithLabelValues(reason)
+	}
+	return c
+}
+
+// Metrics counts what the gate refuses.
+func (g *Gate) Metrics() prometheus.Collector { return g.refused }
 
 // ServerOptions put the gate before all methods of a server whose TLS is
 // pki.Keeper.GateTLS.

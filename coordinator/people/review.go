@@ -45,7 +45,7 @@ func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) 
 	token := string(b)
 	key := digestOf([]byte(token))
 	if who, ok := g.known.get(key, g.now()); ok {
-		return key, who, refuseNobody(who)
+		return key, who, g.refuseNobody(who)
 	}
 	// The token of an ordinary kubeconfig is made for the API server, which is
 	// what a review without audiences is about; then one made for us.
@@ -60,13 +60,14 @@ func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) 
 		g.vouched.put(key, who != nil, g.now().Add(keepVouched), g.now())
 	}
 	g.known.put(key, who, g.until(who != nil), g.now())
-	return key, who, refuseNobody(who)
+	return key, who, g.refuseNobody(who)
 }
 
-func refuseNobody(who *person) error {
+func (g *Gate) refuseNobody(who *person) error {
 	if who != nil {
 		return nil
 	}
+	g.refused.WithLabelValues(reasonUnknown).Inc()
 	return grpcstatus.Error(codes.Unauthenticated, "the API server does not know the token that was shown, or it has expired: "+
 		"log in again, and see that `kubectl auth whoami` answers")
 }
@@ -78,6 +79,7 @@ func (g *Gate) ask(ctx context.Context, key digest, token string, audiences []st
 			return nil, err
 		}
 	} else if !g.strangers.admit(ctx, g.now()) {
+		g.refused.WithLabelValues(reasonLimit).Inc()
 		return nil, grpcstatus.Error(codes.ResourceExhausted, "more tokens that the coordinator does not know yet are shown than it asks the API server about: "+
 			"try again in some seconds")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -36,6 +37,8 @@ func TestMadeUpTokensKeepNobodyWaiting(t *testing.T) {
 		w.pass(time.Second)
 	}
 	require.Equal(t, 60, refused)
+	counted := testutil.ToFloat64(w.gate.refused.WithLabelValues(reasonLimit))
+	require.InDelta(t, 60*60-60*addressPerSecond/2, counted, 60, "each is counted")
 	require.Less(t, w.api.count("token"), 60*strangersPerSecond+strangersAtOnce+20)
 }
 

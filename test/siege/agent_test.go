@@ -1,7 +1,6 @@
 package siege
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -48,6 +47,7 @@ type ring struct {
 type agentProcess struct {
 	*process
 	address string // of gRPC
+	http    string
 	client  rollcallv1.AgentServiceClient
 }
 
@@ -125,16 +125,16 @@ func (r *ring) start(ip string, ordinal int, limit int64, engine string, db *dat
 	r.authority.Mount(dir, "prod", "search", config.File{
 		ClusterUID: "cluster-uid", Service: "localhost", Engine: engine,
 		Connection: config.Connection{Host: "127.0.0.1", Port: port},
-	}, bytes.Repeat([]byte{5}, 32))
+	}, gossipKey)
 	_, grpcPort, _ := net.SplitHostPort(freeAddress(t))
 	_, httpPort, _ := net.SplitHostPort(freeAddress(t))
-	a := &agentProcess{address: net.JoinHostPort(ip, grpcPort)}
+	a := &agentProcess{address: net.JoinHostPort(ip, grpcPort), http: net.JoinHostPort(ip, httpPort)}
 	a.process = startLimited(t, limit, append([]string{
 		config.EnvNamespace + "=prod", config.EnvCluster + "=search", fmt.Sprintf("%s=search-%d", config.EnvPod, ordinal),
 		fmt.Sprintf("%s=uid-%d", config.EnvPodUID, ordinal), config.EnvPodIP + "=" + ip,
 		config.EnvStopToken + "=token", config.EnvGraceSeconds + "=30",
 	}, r.env...), r.program, "-config-dir", dir, "-state-dir", t.TempDir(), "-gossip-port", r.port,
-		"-grpc-addr", a.address, "-http-addr", net.JoinHostPort(ip, httpPort))
+		"-grpc-addr", a.address, "-http-addr", a.http)
 	conn, err := grpc.NewClient(a.address, grpc.WithTransportCredentials(
 		credentials.NewTLS(r.authority.Client(config.ServerName("prod", "search"), config.RoleCoordinator))))
 	require.NoError(t, err)
@@ -162,8 +162,10 @@ func (r *ring) sees(ctx context.Context) bool {
 }
 
 // judged attacks the agent, and says what became of it.
-func (r *ring) judged(t *testing.T, attack func(ctx context.Context)) {
+func (r *ring) judged(t *testing.T, a agentAttack, attack func(ctx context.Context)) {
 	t.Helper()
+	metrics := scrape(r.attacked.http, `namespace="prod",pod="search-0",database="prod/search"`)
+	time.Sleep(2 * scrapeEvery)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stopped := make(chan struct{})
@@ -197,6 +199,7 @@ func (r *ring) judged(t *testing.T, attack func(ctx context.Context)) {
 	}
 	cancel()
 	<-stopped
+	metrics.judged(t, a.alert, a.faster)
 	peak = max(peak, r.attacked.group.peak())
 	percent := int(100 * peak / r.limit)
 	t.Logf("FIGURES of %q: lives: %v (killed for memory: %d); peak %s of %s = %d %%; reports meanwhile: %d answered, %d not; not seen by its neighbour: %d times; works after it: %v; log: %d lines",
@@ -228,8 +231,18 @@ func (r *ring) eventually(t *testing.T, holds func(context.Context) bool) bool {
 	return false
 }
 
+// agentAttack is what is done to an agent.
+type agentAttack struct {
+	name   string
+	engine string
+	do     func(context.Context, *ring)
+	alert  string
+	faster int
+	short  bool
+}
+
 // TestSiegeOfAgent: neither strangers at the gossip's port nor a database that
-// answers whatever it likes take an agent away.
+// answers whatever it likes take an agent away, and Prometheus raises the alert that says so.
 func TestSiegeOfAgent(t *testing.T) {
 	if os.Getenv(envPrograms) == "" { // as for the coordinator, so that nobody attacks by accident
 		unless(t, envPrograms+" is not set")
@@ -237,78 +250,41 @@ func TestSiegeOfAgent(t *testing.T) {
 	unless(t, noGroups())
 	files(t)
 	program := build(t, t.TempDir(), "rollcall-agent", "-tags", tags)
-	for _, c := range []struct {
-		name string
-		do   func(context.Context, *ring)
-	}{
-		{"none", func(context.Context, *ring) { time.Sleep(5 * time.Second) }},
-		{"three streams of 20 MiB", gossipStreams(3, 20<<20-1, true)},
-		{"three streams of 20 MiB of another cluster", gossipStreams(3, 20<<20-1, false)},
-		{"300 streams of 1 MiB that end in the middle", gossipStreams(300, 1<<20, true)},
-		{"2000 silent streams", gossipStreams(2000, 0, true)},
+	const gossip = "RollcallGossipRejected"
+	try := func(t *testing.T, a agentAttack) {
+		r := newRing(t, program, a.engine)
+		r.judged(t, a, func(ctx context.Context) { a.do(ctx, r) })
+	}
+	for _, a := range []agentAttack{
+		{"none", "Solr", func(context.Context, *ring) { time.Sleep(5 * time.Second) }, "", faster(), false},
+		{"three streams of 20 MiB", "Solr", gossipStreams(3, 20<<20-1, true), gossip, faster(), true},
+		{"three streams of 20 MiB of another cluster", "Solr", gossipStreams(3, 20<<20-1, false), gossip, faster(), false},
+		{"300 streams of 1 MiB that end in the middle", "Solr", gossipStreams(300, 1<<20, true), gossip, faster(), false},
+		{"2000 silent streams", "Solr", gossipStreams(2000, 0, true), gossip, faster(), false},
+		{"three streams with the key", "Solr", keyedStreams, gossip, faster(), true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := newRing(t, program, "Solr")
-			r.judged(t, func(ctx context.Context) { c.do(ctx, r) })
-		})
+		if whole || a.short {
+			t.Run(a.name, func(t *testing.T) { try(t, a) })
+		}
 	}
 	for _, engine := range []string{"Solr", "OpenSearch"} {
-		for _, a := range answers {
-			t.Run(engine+" answers "+a.name, func(t *testing.T) {
-				r := newRing(t, program, engine)
-				r.judged(t, func(ctx context.Context) {
-					r.database.answer.Store(&a.write)
-					for begin := time.Now(); time.Since(begin) < 12*time.Second && r.attacked.alive(); {
-						time.Sleep(100 * time.Millisecond)
-					}
+		for _, answer := range answers {
+			// An alert waits for 10 minutes without, and 20 with nothing else: a slow answer
+			// takes ten seconds until it is no answer.
+			length, faster := 20*time.Second, 120
+			if answer.slow {
+				length, faster = 52*time.Second, 40
+			}
+			a := agentAttack{engine + " answers " + answer.name, engine, func(ctx context.Context, r *ring) {
+				r.database.answer.Store(&answer.write)
+				pause(ctx, length)
+			}, "RollcallDatabaseUnseen", faster, answer.short == engine}
+			if whole || a.short {
+				t.Run(a.name, func(t *testing.T) {
+					t.Parallel() // these wait most of the time
+					try(t, a)
 				})
-			})
+			}
 		}
 	}
-}
-
-// gossipStreams opens streams without the key that announce as much as is taken, send
-// so much of it, and stay open.
-func gossipStreams(count, send int, labelled bool) func(context.Context, *ring) {
-	return func(ctx context.Context, r *ring) {
-		ctx, cancel := context.WithTimeout(ctx, 12*time.Second)
-		defer cancel()
-		head := []byte{10, 0x01, 0x3f, 0xff, 0xff} // encrypted, 20 MiB less a byte
-		if labelled {
-			head = append(bytes.Clone(r.label), head...)
-		}
-		done := make(chan struct{})
-		for range count {
-			go func() {
-				defer func() { done <- struct{}{} }()
-				for ctx.Err() == nil && r.attacked.alive() {
-					stream(ctx, net.JoinHostPort("127.0.0.2", r.port), head, send)
-				}
-			}()
-		}
-		for range count {
-			<-done
-		}
-	}
-}
-
-func stream(ctx context.Context, address string, head []byte, send int) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		time.Sleep(50 * time.Millisecond)
-		return
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	defer conn.Close()
-	if _, err := conn.Write(head); err != nil {
-		return
-	}
-	part := make([]byte, 64<<10)
-	for ; send > 0; send -= len(part) {
-		if _, err := conn.Write(part[:min(send, len(part))]); err != nil {
-			return
-		}
-	}
-	_, _ = io.Copy(io.Discard, conn) // until the other side has enough
 }

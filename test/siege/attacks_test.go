@@ -96,20 +96,19 @@ func (c *coordinator) listener(name string) listener {
 
 // again is after how long an attacker comes back who was let go. Attackers share
 // the machine with the attacked: sooner, there is nothing left of it but handshakes.
-const again = 10 * time.Second
+func again() time.Duration { return lasts() / 3 }
 
-// slowHeaders holds 6,000 connections on each listener for 20 seconds, as far as
-// there are files for them, and opens those anew that are closed. Every other one
+// slowHeaders holds 6,000 connections in all, as far as there are files for them, and opens those anew that are closed. Every other one
 // shakes hands before.
 func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 	return func(t *testing.T, c *coordinator) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), lasts())
 		defer cancel()
 		var all sync.WaitGroup
 		for _, name := range names {
 			l := c.listener(name)
 			var opened, held, most atomic.Int64
-			for i := range min(6000, (c.world.files-1000)/len(names)) {
+			for i := range min(6000, c.world.files-1000) / len(names) {
 				all.Go(func() {
 					for ctx.Err() == nil {
 						conn, err := from(i).DialContext(ctx, "tcp", l.address)
@@ -121,7 +120,7 @@ func slowHeaders(names ...string) func(*testing.T, *coordinator) {
 							l.trickle(ctx, conn, i%2 == 0)
 							held.Add(-1)
 						}
-						pause(ctx, again)
+						pause(ctx, again())
 					}
 				})
 			}
@@ -181,15 +180,15 @@ func (l listener) trickle(ctx context.Context, conn net.Conn, handshake bool) {
 	}
 }
 
-// handshakes does a hundred of them a second for 20 seconds, on two ports, and keeps the connections.
+// handshakes does a hundred of them a second on each of two ports, and keeps the connections.
 func handshakes(t *testing.T, c *coordinator) {
 	var all sync.WaitGroup
 	var done, refused atomic.Int64
-	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), lasts()+5*time.Second)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for i := range 100 * 20 {
+	for i := range 100 * int(lasts()/time.Second) {
 		<-tick.C
 		for address, protocol := range map[string]string{c.webhook: "http/1.1", c.grpc: "h2"} {
 			all.Go(func() {
@@ -231,7 +230,7 @@ func madeUpTokens(t *testing.T, c *coordinator) {
 	var all sync.WaitGroup
 	tick := time.NewTicker(time.Second / 60)
 	defer tick.Stop()
-	for i := range 60 * 20 {
+	for i := range 60 * int(lasts()/time.Second) {
 		<-tick.C
 		note := func(client rollcallv1.CoordinatorServiceClient, token string, answers map[codes.Code]int) {
 			all.Go(func() {

@@ -96,6 +96,9 @@ func (g *group) used() int64 { return g.number("memory.usage_in_bytes", "memory.
 // peak is the most that was ever used; 0 where the kernel does not keep it.
 func (g *group) peak() int64 { return g.number("memory.max_usage_in_bytes", "memory.peak") }
 
+// restart forgets the peak, where the kernel can; it has a new one to be seen then.
+func (g *group) restart() { _ = g.write("memory.max_usage_in_bytes", 0) }
+
 func (g *group) number(v1, v2 string) int64 {
 	text, _ := os.ReadFile(filepath.Join(g.dir, map[bool]string{false: v1, true: v2}[g.unified]))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)

@@ -44,7 +44,7 @@ func (w *world) newCoordinator(t *testing.T) *coordinator {
 	err := w.admin.CoordinationV1().Leases(manifests.Namespace).Delete(t.Context(), lead.LeaseName, metav1.DeleteOptions{})
 	require.True(t, err == nil || apierrors.IsNotFound(err), "%v", err)
 	env := []string{fmt.Sprintf("GOMEMLIMIT=%d", w.limit)} // as resourceFieldRef gives it
-	c.process = startLimited(t, w.limit, env, append([]string{w.program}, c.args(t)...)...)
+	c.process = startLimited(w.t, w.limit, env, append([]string{w.program}, c.args(t)...)...)
 	require.Eventually(t, func() bool { return !c.alive() || c.ready(t.Context()) }, 2*time.Minute, 200*time.Millisecond, "the coordinator does not lead: %s", c.log)
 	if !c.alive() {
 		t.Fatalf("FIGURES of %q: the coordinator ended before it led: %v (killed for memory: %d), at %s of %s",

@@ -57,22 +57,24 @@ const identity = `"mode":"solrcloud","node":"` + node + `","lucene":{"solr-spec-
 var answers = []struct {
 	name  string
 	write func(http.ResponseWriter, *http.Request)
+	slow  bool
+	short string // the engine for which it is part of the short siege
 }{
-	{"deep arrays", endless(`{`+identity+`,"cluster":`, "[")},
-	{"deep objects", endless(`{`+identity+`,"cluster":`, `{"a":`)},
-	{"an endless list", endless(`{`+identity+`,"cluster":{"live_nodes":["a"`, `,""`)},
-	{"an endless word", endless(`{`+identity+`,"cluster":{"live_nodes":["`, "a")},
-	{"endless collections", counted(`{`+identity+`,"cluster":{"collections":{"c":{}`, `,"%x":{"shards":{"s":{"replicas":{"r":{}}}}}`)},
-	{"endless replicas", counted(`{`+identity+`,"cluster":{"live_nodes":["a"],"collections":{"c":{"shards":{"s":{"replicas":{"r":{}`, `,"%x":{}`)},
-	{"endless nodes", counted(`{`+identity+`,"nodes":{"n":{}`, `,"%x":{}`)},
-	{"endless shards", counted(`{`+identity+`,"routing_table":{"indices":{"i":{"shards":{"0":[{}]`, `,"%x":[{},{},{},{}]`)},
-	{"endless indices", counted(`{`+identity+`,"routing_table":{"indices":{"i":{}`, `,"%x":{"shards":{"0":[{}]}}`)},
-	{"endless unknown fields", counted(`{`+identity, `,"%x":{}`)},
-	{"a great deal that is compressed", compressed},
-	{"a great many headers", headers},
-	{"a long refusal", refusal},
-	{"a byte each second", slow},
-	{"nothing", silent},
+	{"deep arrays", endless(`{`+identity+`,"cluster":`, "["), false, "OpenSearch"},
+	{"deep objects", endless(`{`+identity+`,"cluster":`, `{"a":`), false, ""},
+	{"an endless list", endless(`{`+identity+`,"cluster":{"live_nodes":["a"`, `,""`), false, "Solr"},
+	{"an endless word", endless(`{`+identity+`,"cluster":{"live_nodes":["`, "a"), false, ""},
+	{"endless collections", counted(`{`+identity+`,"cluster":{"collections":{"c":{}`, `,"%x":{"shards":{"s":{"replicas":{"r":{}}}}}`), false, ""},
+	{"endless replicas", counted(`{`+identity+`,"cluster":{"live_nodes":["a"],"collections":{"c":{"shards":{"s":{"replicas":{"r":{}`, `,"%x":{}`), false, ""},
+	{"endless nodes", counted(`{`+identity+`,"nodes":{"n":{}`, `,"%x":{}`), false, ""},
+	{"endless shards", counted(`{`+identity+`,"routing_table":{"indices":{"i":{"shards":{"0":[{}]`, `,"%x":[{},{},{},{}]`), false, ""},
+	{"endless indices", counted(`{`+identity+`,"routing_table":{"indices":{"i":{}`, `,"%x":{"shards":{"0":[{}]}}`), false, ""},
+	{"endless unknown fields", counted(`{`+identity, `,"%x":{}`), false, ""},
+	{"a great deal that is compressed", compressed, false, ""},
+	{"a great many headers", headers, false, ""},
+	{"a long refusal", refusal, false, ""},
+	{"a byte each second", slow, true, "Solr"},
+	{"nothing", silent, true, ""},
 }
 
 const longest = 80 << 20 // more than any adapter reads

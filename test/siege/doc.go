@@ -1,7 +1,14 @@
 // Package siege attacks the real coordinator, under the memory limit of the chart
-// and beside a real API server, with what a stranger or a tenant can send. Its
-// judge believes the process, the control group, the API server's objects and the
-// answers, and nothing that the coordinator says about itself.
+// and beside a real API server, with what a stranger or a tenant can send, and the real
+// agent under the limit that injection gives it. Its judge believes the process, the
+// control group, the API server's objects and the answers, and nothing that the
+// coordinator says about itself, but for one thing: whether Prometheus, given the
+// metrics of the attacked program, raises the alert of the chart that says so. Time
+// goes faster there: the durations of the rules are divided, and nothing else of them
+// is changed.
+//
+// Without ROLLCALL_SIEGE_ALL there is one attack of each kind, for some seconds. For
+// each, test/cmd/mutate/siege.txt takes its defence away, and it is noticed.
 //
 // It runs as root, where ROLLCALL_CLUSTER_PROGRAMS lists the folders of
 // kube-apiserver and etcd, as `rollcall-cluster programs` prints them. It skips

@@ -18,10 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -33,20 +31,31 @@ type message struct {
 	name string
 	size int // of the unit, repeated
 	unit []byte
+	// pace is the time between two messages of a stream; 0: as fast as they are taken.
+	pace time.Duration
 }
 
 // largest is what the coordinator takes for one message, nearly.
-const largest = 15 << 20
+const largest = 8<<20 - 1024
+
+// often is how long agents wait between two messages, as an agent with news does.
+const often = 200 * time.Millisecond
 
 // messages are cheap on the wire and dear in memory. A Roster's field 2 is its
 // entries, of which 1 is the headline; a Report's 11 is roles, 24 groups, 26 nodes.
 var messages = []message{
-	{"empty entries", largest, []byte{0x12, 0x00}},
-	{"entries with empty headlines", largest, []byte{0x12, 0x02, 0x0a, 0x00}},
-	{"empty groups", largest, []byte{0xc2, 0x01, 0x00}},
-	{"empty nodes", largest, []byte{0xd2, 0x01, 0x00}},
-	{"empty roles", largest, []byte{0x5a, 0x00}},
-	{"unknown fields", largest, []byte{0xf8, 0x07, 0x01}},
+	{"empty entries", largest, []byte{0x12, 0x00}, often},
+	{"entries with empty headlines", largest, []byte{0x12, 0x02, 0x0a, 0x00}, often},
+	{"empty groups", largest, []byte{0xc2, 0x01, 0x00}, often},
+	{"empty nodes", largest, []byte{0xd2, 0x01, 0x00}, often},
+	{"empty roles", largest, []byte{0x5a, 0x00}, often},
+	{"unknown fields", largest, []byte{0xf8, 0x07, 0x01}, often},
+}
+
+// flood is a tenant whose agents send 3.6 million small messages in 12 seconds, if
+// they are taken: on two streams of each of ten pods.
+func flood(t *testing.T, c *coordinator) {
+	impostors(1, 10, message{"small ones", 0, nil, 0})(t, c)
 }
 
 // impostors is a tenant with databases whose agents are the tenant's own program:
@@ -59,7 +68,7 @@ func impostors(clusters, pods int, m message) func(*testing.T, *coordinator) {
 		for i := range clusters {
 			w.impostor(t, c, i, pods, m, &asked, &sent)
 		}
-		for begin := time.Now(); time.Since(begin) < 20*time.Second && c.alive(); {
+		for begin := time.Now(); time.Since(begin) < lasts() && c.alive(); {
 			time.Sleep(100 * time.Millisecond)
 		}
 		t.Logf("%d questions, %s sent", asked.Load(), mebibytes(sent.Load()))
@@ -80,20 +89,13 @@ func (w *world) impostor(t *testing.T, c *coordinator, number, count int, m mess
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	labels := map[string]string{"app": name, v1alpha1.LabelCluster: name}
-	pod := corev1.PodSpec{
-		AutomountServiceAccountToken: new(false), NodeName: "node-0",
-		InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer, Image: "agent", RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}},
-		Containers:     []corev1.Container{{Name: "database", Image: "solr:9"}},
-	}
-	template := pod
-	template.NodeName = ""
 	sets := w.admin.AppsV1().StatefulSets(hostileNamespace)
 	set, err := sets.Create(ctx, &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas: new(int32(count)), ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
-			Template:       corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: template},
+			Template:       corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec("")},
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -104,25 +106,24 @@ func (w *world) impostor(t *testing.T, c *coordinator, number, count int, m mess
 	}
 	set, err = sets.UpdateStatus(ctx, set, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	_, err = w.admin.CoreV1().ServiceAccounts(hostileNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-	require.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)
+	w.account(t, hostileNamespace)
 	t.Cleanup(func() { w.removeImpostor(t, name) })
-	certificate, ok := w.stolen(t, c, name)
+	certificate, ok := w.stolen(t, c, hostileNamespace, name)
 	if !ok {
 		return
 	}
 	for i := range count {
-		w.impostorPod(t, cluster, set, i, fmt.Sprintf("127.1.%d.%d", number+1, i+1), pod, certificate, m, asked, sent)
+		w.impostorPod(t, cluster, set, i, fmt.Sprintf("127.1.%d.%d", number+1, i+1), certificate, m, asked, sent)
 	}
 }
 
 // stolen is the certificate that the coordinator gives to the agents of a database.
-func (w *world) stolen(t *testing.T, c *coordinator, name string) (tls.Certificate, bool) {
+func (w *world) stolen(t *testing.T, c *coordinator, namespace, name string) (tls.Certificate, bool) {
 	t.Helper()
 	var secret *corev1.Secret
 	require.Eventually(t, func() bool {
 		var err error
-		secret, err = w.admin.CoreV1().Secrets(hostileNamespace).Get(t.Context(), v1alpha1.DerivedName(name), metav1.GetOptions{})
+		secret, err = w.admin.CoreV1().Secrets(namespace).Get(t.Context(), v1alpha1.DerivedName(name), metav1.GetOptions{})
 		return err == nil || !c.alive()
 	}, time.Minute, 100*time.Millisecond, "the agents are given nothing")
 	if !c.alive() {
@@ -135,46 +136,20 @@ func (w *world) stolen(t *testing.T, c *coordinator, name string) (tls.Certifica
 
 // impostorPod makes a pod that runs and is ready, and a server at its address.
 func (w *world) impostorPod(t *testing.T, cluster *unstructured.Unstructured, set *appsv1.StatefulSet, ordinal int, ip string,
-	spec corev1.PodSpec, certificate tls.Certificate, m message, asked, sent *atomic.Int64) {
+	certificate tls.Certificate, m message, asked, sent *atomic.Int64) {
 	t.Helper()
 	ctx := t.Context()
-	pods := w.admin.CoreV1().Pods(hostileNamespace)
-	name := set.Name + "-" + strconv.Itoa(ordinal)
-	// The label follows later: no Service leads to the webhook here.
-	_, err := pods.Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{"app": set.Name, "controller-revision-hash": set.Status.CurrentRevision},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))},
-		},
-		Spec: spec,
-	}, metav1.CreateOptions{})
+	pod, err := w.createPod(ctx, set, ordinal, set.Status.CurrentRevision, "node-0")
 	require.NoError(t, err)
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, v1alpha1.LabelCluster, set.Name)
-	pod, err := pods.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	require.NoError(t, err)
-
 	who := &rollcallv1.Identity{
-		Namespace: hostileNamespace, Cluster: set.Name, ClusterUid: string(cluster.GetUID()), Pod: name, PodUid: string(pod.UID),
+		Namespace: hostileNamespace, Cluster: set.Name, ClusterUid: string(cluster.GetUID()), Pod: pod.Name, PodUid: string(pod.UID),
 	}
 	head, err := proto.Marshal(&rollcallv1.Roster{Identity: who})
 	require.NoError(t, err)
-	answer := append(head, bytes.Repeat(m.unit, m.size/len(m.unit))...)
-	serveImpostor(t, net.JoinHostPort(ip, strconv.Itoa(config.PortGRPC)), certificate, answer, asked, sent)
+	answer := append(head, bytes.Repeat(m.unit, m.size/max(1, len(m.unit)))...)
+	serveImpostor(t, net.JoinHostPort(ip, strconv.Itoa(config.PortGRPC)), certificate, answer, m.pace, asked, sent)
 
-	now := metav1.Now()
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}
-	pod.Status = corev1.PodStatus{
-		Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}}, StartTime: &now,
-		Conditions: []corev1.PodCondition{
-			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
-			{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
-			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
-		},
-		InitContainerStatuses: []corev1.ContainerStatus{{Name: v1alpha1.AgentContainer, Ready: true, Started: new(true), State: running}},
-		ContainerStatuses:     []corev1.ContainerStatus{{Name: "database", Ready: true, Started: new(true), State: running}},
-	}
-	_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	require.NoError(t, w.readyPod(ctx, pod, ip))
 }
 
 // raw is a codec that leaves messages as they are.
@@ -189,8 +164,8 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// serveImpostor answers each question with the same message, five times a second where it is a stream.
-func serveImpostor(t *testing.T, address string, certificate tls.Certificate, answer []byte, asked, sent *atomic.Int64) {
+// serveImpostor answers each question with the same message, again and again where it is a stream.
+func serveImpostor(t *testing.T, address string, certificate tls.Certificate, answer []byte, pace time.Duration, asked, sent *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	require.NoError(t, err)
@@ -207,7 +182,9 @@ func serveImpostor(t *testing.T, address string, certificate tls.Certificate, an
 					return err
 				}
 				sent.Add(int64(len(answer)))
-				pause(stream.Context(), 200*time.Millisecond)
+				if pace > 0 {
+					pause(stream.Context(), pace)
+				}
 			}
 			return nil
 		}))

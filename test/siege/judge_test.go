@@ -39,6 +39,11 @@ const (
 	// leaseDuration is after how long without a renewal another coordinator takes the lease.
 	leaseDuration = 15 * time.Second
 
+	// patient is how long a pod of another database may take to go, and long an attack
+	// within which one has to.
+	patient = 30 * time.Second
+	long    = 8 * time.Second
+
 	honestNamespace = "honest"
 	honestCluster   = "db"
 )
@@ -47,7 +52,8 @@ const (
 type judge struct {
 	c       *coordinator
 	timeout time.Duration // of the webhook, as the chart says
-	kept    *http.Client  // with connections that were there before the attack, like the API server's
+	metrics *scraper
+	kept    *http.Client // with connections that were there before the attack, like the API server's
 	stop    func()
 	done    sync.WaitGroup
 	begin   time.Time
@@ -64,9 +70,16 @@ func (c *coordinator) judge(t *testing.T) *judge {
 	t.Helper()
 	conf, err := c.world.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), inject.ConfigurationName, metav1.GetOptions{})
 	require.NoError(t, err)
-	j := &judge{c: c, timeout: time.Duration(*conf.Webhooks[0].TimeoutSeconds) * time.Second, kept: c.apiServer(t), begin: time.Now()}
+	j := &judge{c: c, timeout: time.Duration(*conf.Webhooks[0].TimeoutSeconds) * time.Second, kept: c.apiServer(t)}
 	c.world.applyHonest(t, "zone")
 	j.require(t, "before the attack")
+	if c.world.rolling == nil {
+		c.world.rolling = c.world.newRolling(c.world.t, c)
+	}
+	j.requireGo(t, "before the attack", time.Now())
+	j.metrics = scrape(c.http, fmt.Sprintf("namespace=%q,pod=%q", manifests.Namespace, c.identity))
+	time.Sleep(2 * scrapeEvery)
+	j.begin = time.Now()
 	ctx, cancel := context.WithCancel(context.Background())
 	j.stop = cancel
 	every := func(interval time.Duration, do func(context.Context)) {
@@ -181,30 +194,51 @@ func (j *judge) require(t *testing.T, when string) {
 	}
 }
 
-// judged ends the attack: what became of the coordinator?
-func (j *judge) judged(t *testing.T) {
+// requireGo waits until the API server has a pod that the coordinator let go after a time.
+func (j *judge) requireGo(t *testing.T, when string, begin time.Time) {
+	t.Helper()
+	var count int
+	var problem error
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline) && j.c.alive(); time.Sleep(100 * time.Millisecond) {
+		if count, problem = j.c.world.rolling.since(begin); count > 0 {
+			return
+		}
+	}
+	if j.c.alive() {
+		t.Errorf("%s, no pod of another database was let go within %s: %s (%v)", when, patient, j.c.world.rolling.why(t), problem)
+	}
+}
+
+// judged ends the attack: what became of the coordinator, and which alert was there?
+func (j *judge) judged(t *testing.T, alert string) {
 	t.Helper()
 	attack := time.Since(j.begin).Round(time.Second)
+	meanwhile, _ := j.c.world.rolling.since(j.begin)
 	if j.c.alive() {
 		j.require(t, "after the attack")
+		j.requireGo(t, "since the attack began", j.begin)
 		time.Sleep(2 * time.Second) // what follows late
 	}
 	j.stop()
 	j.done.Wait()
+	j.metrics.judged(t, alert, faster())
 	peak := max(j.peak, j.c.group.peak())
 	percent := int(100 * peak / j.c.world.limit)
 	worst := time.Duration(0)
 	if len(j.answers) > 0 {
 		worst = slices.Max(j.answers)
 	}
-	t.Logf("FIGURES of %q, %s: lives: %v (killed for memory: %d); peak %s of %s = %d %%; reviews meanwhile: %d answered, the slowest in %s, %d not; lease silent for %s at most, held by others: %d; log: %d lines",
+	t.Logf("FIGURES of %q, %s: lives: %v (killed for memory: %d); peak %s of %s = %d %%; pods let go meanwhile: %d; reviews meanwhile: %d answered, the slowest in %s, %d not; lease silent for %s at most, held by others: %d; log: %d lines",
 		t.Name(), attack, j.c.alive(), j.c.group.kills(), mebibytes(peak), mebibytes(j.c.world.limit), percent,
-		len(j.answers), worst.Round(time.Millisecond), len(j.failures), j.silence.Round(100*time.Millisecond), len(j.others), j.c.log.lines)
+		meanwhile, len(j.answers), worst.Round(time.Millisecond), len(j.failures), j.silence.Round(100*time.Millisecond), len(j.others), j.c.log.lines)
 	assert.True(t, j.c.alive(), "the coordinator ended: %v", j.c.how)
 	assert.Zero(t, j.c.group.kills(), "the kernel killed it for its memory")
 	assert.LessOrEqual(t, percent, most, "peak of memory in percent of the limit")
 	if 100*len(j.failures) > missed*(len(j.failures)+len(j.answers)) {
 		t.Errorf("%d reviews were not answered while the attack went on, such as: %.200s", len(j.failures), j.failures[0])
+	}
+	if attack >= long {
+		assert.Positive(t, meanwhile, "no pod of another database was let go while the attack went on")
 	}
 	assert.Empty(t, j.others, "the lease was somebody else's")
 	assert.Less(t, j.silence, leaseDuration, "the lease was not renewed")

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -66,6 +68,85 @@ func reasons(t *testing.T, w *world) {
 	w.spread(t, map[string]any{"engine": "Solr", "overrides": overrides}, nil)
 }
 
+// hostileReasons are overrides with reasons of 900 KB in all.
+func hostileReasons() map[string]any {
+	var overrides []any
+	for range 50 {
+		overrides = append(overrides, map[string]any{
+			"expires": "2100-01-01T00:00:00Z", "rule": "soak", "pods": []any{"*"}, "reason": strings.Repeat("r", hostileBytes/50),
+		})
+	}
+	return map[string]any{"engine": "Solr", "overrides": overrides}
+}
+
+// longReasons are all refused, with the field's name.
+func longReasons(t *testing.T, w *world) {
+	w.namespace(t, hostileNamespace)
+	spec := hostileReasons()
+	for i := range hostileClusters {
+		_, err := w.hostile(t, i, spec)
+		require.True(t, apierrors.IsInvalid(err), "the API server takes it: %v", err)
+		require.ErrorContains(t, err, "spec.overrides[0].reason: Too long")
+	}
+	t.Logf("%d DatabaseClusters of %d bytes were refused", hostileClusters, hostileBytes)
+}
+
+// storedReasons are what somebody wrote while the definition of DatabaseCluster was one
+// without bounds, as in versions before.
+func storedReasons(t *testing.T, w *world) {
+	unbounded := w.crd.DeepCopy()
+	withoutBounds(unbounded.Object)
+	w.define(t, unbounded, func(err error) bool { return err == nil })
+	w.spread(t, hostileReasons(), nil)
+	w.define(t, w.crd, apierrors.IsInvalid)
+}
+
+// define installs a definition, and waits until it is that by which the API server judges.
+func (w *world) define(t *testing.T, crd *unstructured.Unstructured, judged func(error) bool) {
+	t.Helper()
+	definitions := w.objects.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	_, err := definitions.Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "siege", Force: true})
+	require.NoError(t, err)
+	w.namespace(t, hostileNamespace)
+	try := hostileObject(hostileClusters, hostileReasons())
+	require.Eventually(t, func() bool {
+		_, err := w.clusters(hostileNamespace).Create(t.Context(), try, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return judged(err)
+	}, time.Minute, 200*time.Millisecond, "the definition does not take effect")
+}
+
+// withoutBounds takes them out of a schema, and the rules, which may not cost as much as they do without them.
+func withoutBounds(node map[string]any) {
+	for _, bound := range []string{"maxLength", "maxItems", "maxProperties", "x-kubernetes-validations"} {
+		if _, isField := node[bound].(map[string]any); !isField {
+			delete(node, bound)
+		}
+	}
+	for _, below := range node {
+		switch below := below.(type) {
+		case map[string]any:
+			withoutBounds(below)
+		case []any:
+			for _, one := range below {
+				if one, ok := one.(map[string]any); ok {
+					withoutBounds(one)
+				}
+			}
+		}
+	}
+}
+
+func hostileObject(number int, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rollcall.dev/v1alpha1", "kind": "DatabaseCluster",
+		"metadata": map[string]any{"name": fmt.Sprintf("db-%d", number), "namespace": hostileNamespace}, "spec": spec,
+	}}
+}
+
+func (w *world) hostile(t *testing.T, number int, spec map[string]any) (*unstructured.Unstructured, error) {
+	return w.clusters(hostileNamespace).Create(t.Context(), hostileObject(number, spec), metav1.CreateOptions{})
+}
+
 // smallFields are as many pods in overrides, and taints, as the API server takes.
 func smallFields(t *testing.T, w *world) {
 	count := w.bound(t, "maxItems", 50, "spec", "overrides")
@@ -116,14 +197,10 @@ func (w *world) spread(t *testing.T, spec, status map[string]any) {
 	for range 4 {
 		all.Go(func() {
 			for i := range next {
-				wanted := &unstructured.Unstructured{Object: map[string]any{
-					"apiVersion": "rollcall.dev/v1alpha1", "kind": "DatabaseCluster",
-					"metadata": map[string]any{"name": fmt.Sprintf("db-%d", i), "namespace": hostileNamespace}, "spec": spec,
-				}}
-				object, err := clusters.Create(t.Context(), wanted, metav1.CreateOptions{})
+				object, err := w.hostile(t, i, spec)
 				if err == nil && status != nil {
 					// Without a version: the coordinator writes, too.
-					object, err = clusters.Patch(t.Context(), wanted.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+					object, err = clusters.Patch(t.Context(), fmt.Sprintf("db-%d", i), types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 				}
 				if err != nil {
 					refused.Add(1)

@@ -42,7 +42,8 @@ const (
 
 // world is an API server on loopback with Rollcall's manifest in it, and the program to attack.
 type world struct {
-	programs   string // as PATH
+	t          *testing.T // of all attacks
+	programs   string     // as PATH
 	dir        string
 	host       string // of the API server
 	admin      kubernetes.Interface
@@ -52,13 +53,14 @@ type world struct {
 	limit      int64  // of the coordinator's memory
 	files      int    // that a process may have
 	program    string // rollcall-coordinator
+	rolling    *rolling
 	coordinators
 }
 
 // newWorld skips, or fails where it is required, when this machine cannot have one.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{programs: os.Getenv(envPrograms)}
+	w := &world{t: t, programs: os.Getenv(envPrograms)}
 	unless(t, w.lacks())
 	w.files = files(t)
 	w.dir = t.TempDir()
@@ -175,6 +177,9 @@ func build(t *testing.T, dir, name string, flags ...string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	argv := append([]string{"build", "-o", file}, flags...)
+	if overlay := os.Getenv("ROLLCALL_OVERLAY"); overlay != "" { // of test/cmd/mutate
+		argv = append(argv, "-overlay", overlay)
+	}
 	command := exec.CommandContext(t.Context(), "go", append(argv, "github.com/rollcall-dev/rollcall/cmd/"+name)...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := command.CombinedOutput()

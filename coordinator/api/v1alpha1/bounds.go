@@ -10,6 +10,14 @@ const (
 	MaxVersion = 512
 )
 
+// Texts of a spec, in bytes: those of an override's reason, and the longest that the schema allows at all.
+const (
+	MaxReason   = 1024
+	MaxSpecText = 2048
+	// maxStatusText is that of the longest text of a status.
+	maxStatusText = 32768
+)
+
 // Cut is the text, or its beginning, in at most so many bytes.
 func Cut(text string, most int) string {
 	const more = "..."

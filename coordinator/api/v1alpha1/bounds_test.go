@@ -72,6 +72,18 @@ func (s shape) at(path string) shape {
 	return s
 }
 
+// longest is the largest bound of a text in it.
+func (s shape) longest() int {
+	most := s.MaxLength
+	for _, field := range s.Properties {
+		most = max(most, field.longest())
+	}
+	if s.Items != nil {
+		most = max(most, s.Items.longest())
+	}
+	return most
+}
+
 // TestEveryTextIsBounded: a DatabaseCluster is in the memory of every coordinator, so
 // whoever may write one may not fill it.
 func TestEveryTextIsBounded(t *testing.T) {
@@ -82,7 +94,9 @@ func TestEveryTextIsBounded(t *testing.T) {
 // TestBoundsAreThoseOfTheProgram: what a coordinator writes, the API server takes.
 func TestBoundsAreThoseOfTheProgram(t *testing.T) {
 	d := definition(t)
-	require.Equal(t, 1024, d.at("spec.overrides[].reason").MaxLength)
+	require.Equal(t, MaxReason, d.at("spec.overrides[].reason").MaxLength)
+	require.Equal(t, MaxSpecText, d.Properties["spec"].longest())
+	require.Equal(t, maxStatusText, d.Properties["status"].longest())
 	require.Equal(t, MaxGroup, d.at("status.holds[].group").MaxLength)
 	require.Equal(t, MaxText, d.at("status.holds[].reason").MaxLength)
 	require.Equal(t, MaxText, d.at("status.holds[].unblocks").MaxLength)

@@ -14,9 +14,14 @@ import (
 // NewInformer watches the DatabaseClusters of one namespace, or of all with
 // the empty name. Its objects are of type *DatabaseCluster, without their managed
 // fields, and must not be changed. Whose fields these are nobody here asks, and they may
-// be larger than all else; an update without them leaves them as they are.
+// be larger than all else; an update without them leaves them as they are. Texts of a spec
+// that are longer than the schema allows, as it was stored before that, are cut.
 func NewInformer(clients Clients, namespace string, resync time.Duration) cache.SharedIndexInformer {
 	clusters := clients.DatabaseClusters(namespace)
+	reduce := func(c *DatabaseCluster) { c.reduce() }
+	if r, ok := clients.(*Reduced); ok {
+		reduce, clients = r.reduce, r.Clients
+	}
 	informer := cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
@@ -32,7 +37,7 @@ func NewInformer(clients Clients, namespace string, resync time.Duration) cache.
 	)
 	err := informer.SetTransform(func(object any) (any, error) {
 		if cluster, ok := object.(*DatabaseCluster); ok {
-			cluster.ManagedFields = nil
+			reduce(cluster)
 		}
 		return object, nil
 	})

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -152,7 +153,7 @@ func (w *workshop) try(ctx context.Context, m *mutation) result {
 	if m.test == "" {
 		return w.runAny(ctx)
 	}
-	return w.runNamed(ctx, m.pkg, []string{m.test})
+	return w.runNamed(ctx, m.pkg, []string{m.test}, envOverlay+"="+overlay)
 }
 
 func (w *workshop) binary() string { return filepath.Join(w.dir, "tests") }
@@ -187,13 +188,33 @@ func (w *workshop) runAny(ctx context.Context) result {
 
 // runNamed runs these tests only, each of which must be there. What ends in
 // another way than by passing or failing has shown nothing.
-func (w *workshop) runNamed(ctx context.Context, pkg string, names []string) result {
+func (w *workshop) runNamed(ctx context.Context, pkg string, names []string, env ...string) result {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
-	tests := exec.CommandContext(ctx, w.binary(), "-test.v", "-test.run=^("+strings.Join(names, "|")+")$")
-	tests.Dir = pkg
+	tests := exec.CommandContext(ctx, w.binary(), "-test.v", "-test.run="+pattern(names))
+	tests.Dir, tests.Env = pkg, append(os.Environ(), env...)
 	out, err := tests.CombinedOutput()
 	return judge(string(out), err != nil, names)
+}
+
+// envOverlay names the overlay to tests that build programs themselves.
+const envOverlay = "ROLLCALL_OVERLAY"
+
+// pattern matches these tests, or, where all are parts of tests, these parts.
+func pattern(names []string) string {
+	var tests, parts []string
+	for _, name := range names {
+		test, part, _ := strings.Cut(name, "/")
+		tests = append(tests, regexp.QuoteMeta(test))
+		if part != "" {
+			parts = append(parts, regexp.QuoteMeta(part))
+		}
+	}
+	of := func(list []string) string { return "^(" + strings.Join(list, "|") + ")$" }
+	if len(parts) < len(names) {
+		return of(tests)
+	}
+	return of(tests) + "/" + of(parts)
 }
 
 // judge reads what the tests have said.
@@ -201,14 +222,18 @@ func judge(out string, failed bool, names []string) result {
 	got := survived
 	for _, name := range names {
 		switch {
-		case strings.Contains(out, "\n--- PASS: "+name+" ("):
-		case failed && strings.Contains(out, "\n--- FAIL: "+name+" ("):
+		case says(out, "PASS", name):
+		case failed && says(out, "FAIL", name):
 			got = caught
 		default:
 			return didNotRun
 		}
 	}
 	return got
+}
+
+func says(out, what, name string) bool {
+	return regexp.MustCompile(`\n *--- ` + what + ": " + regexp.QuoteMeta(name) + ` \(`).MatchString(out)
 }
 
 // overlay writes the changed file and the list that lays it over the original.

@@ -67,3 +67,10 @@ func TestPolicyMutationsApply(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+func TestPattern(t *testing.T) {
+	require.Equal(t, "^(TestA|TestB)$", pattern([]string{"TestA", "TestB"}))
+	require.Equal(t, "^(TestA|TestB)$", pattern([]string{"TestA/one", "TestB"}))
+	require.Equal(t, `^(TestA)$/^(one:_900_\.KB)$`, pattern([]string{"TestA/one:_900_.KB"}))
+	require.Equal(t, caught, judge("\n--- FAIL: TestA (1s)\n    --- FAIL: TestA/one (1s)\n", true, []string{"TestA/one"}))
+}

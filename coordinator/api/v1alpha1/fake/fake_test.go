@@ -2,10 +2,15 @@ package fake
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,5 +95,97 @@ func TestManagedFieldsAreNotKept(t *testing.T) {
 		require.Equal(t, policy.Solr, kept.(*v1alpha1.DatabaseCluster).Spec.Engine)
 		cancel()
 		<-ended
+	})
+}
+
+// TestTextsBeyondBoundsAreNotKept: what was stored before the schema had bounds is made
+// short when it is read, and says the same but for the length of its texts.
+func TestTextsBeyondBoundsAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := cluster("prod", "a")
+		large.Spec.Connection.Failover = strings.Repeat("f", 900_000)
+		large.Spec.Policy.ZoneKey = "zone"
+		large.Spec.Overrides = []policy.Override{{Rule: "soak", Pods: []string{"a-0"}, Reason: strings.Repeat("r", 900_000)}}
+		clients := v1alpha1.NewReduced(New(large))
+		informer := v1alpha1.NewInformer(clients, "", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			informer.RunWithContext(ctx)
+		}()
+		require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
+		kept, _, err := informer.GetStore().GetByKey("prod/a")
+		require.NoError(t, err)
+		spec := kept.(*v1alpha1.DatabaseCluster).Spec
+		require.Len(t, spec.Overrides[0].Reason, v1alpha1.MaxReason)
+		require.Len(t, spec.Connection.Failover, v1alpha1.MaxSpecText)
+		require.Equal(t, "zone", spec.Policy.ZoneKey)
+		require.EqualValues(t, "soak", spec.Overrides[0].Rule)
+		require.Equal(t, []string{"a-0"}, spec.Overrides[0].Pods)
+
+		read, err := clients.DatabaseClusters("prod").Get(ctx, "a", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, spec, read.Spec, "what is read by name is the same")
+		cancel()
+		<-ended
+	})
+}
+
+// slowClusters notes how many are asked for at a time.
+type slowClusters struct {
+	v1alpha1.DatabaseClusters
+	now, most *atomic.Int64
+}
+
+type slowClients struct{ slowClusters }
+
+func (s slowClients) DatabaseClusters(string) v1alpha1.DatabaseClusters { return s.slowClusters }
+
+func (s slowClusters) Get(ctx context.Context, name string, _ metav1.GetOptions) (*v1alpha1.DatabaseCluster, error) {
+	now := s.now.Add(1)
+	defer s.now.Add(-1)
+	s.most.Store(max(s.most.Load(), now))
+	time.Sleep(time.Second)
+	c := cluster("prod", name)
+	if name != "small" {
+		c.ManagedFields = []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(strings.Repeat(" ", 900_000))}}
+	}
+	return c, nil
+}
+
+// TestFewLargeOnesAtATime: large DatabaseClusters take turns, and those that are not large do not wait for them.
+func TestFewLargeOnesAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := slowClients{slowClusters{now: new(atomic.Int64), most: new(atomic.Int64)}}
+		clients := v1alpha1.NewReduced(slow).DatabaseClusters("prod")
+		round := func() {
+			var all sync.WaitGroup
+			for i := range 40 {
+				all.Go(func() {
+					_, err := clients.Get(t.Context(), fmt.Sprint(i), metav1.GetOptions{})
+					assert.NoError(t, err)
+				})
+			}
+			time.Sleep(time.Second / 2)
+			begin := time.Now()
+			_, err := clients.Get(t.Context(), "small", metav1.GetOptions{})
+			assert.NoError(t, err)
+			assert.Equal(t, time.Second, time.Since(begin))
+			all.Wait()
+		}
+		round() // by which it is known who is large
+		slow.most.Store(0)
+		round()
+		require.EqualValues(t, 8+1, slow.most.Load())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		for i := range 8 {
+			go func() { _, _ = clients.Get(t.Context(), fmt.Sprint(i), metav1.GetOptions{}) }()
+		}
+		synctest.Wait()
+		_, err := clients.Get(ctx, "9", metav1.GetOptions{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Second)
 	})
 }
