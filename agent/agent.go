@@ -207,7 +207,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	p := a.assemble(inner, portOf(grpcListener), ctx.Done())
 	rpc := a.rpc(p)
 	site := (&web{
-		token: a.options.Identity.StopToken, hook: p.stopper.hook, gatherer: prometheus.Gatherers{a.registry, process()}, logger: a.logger,
+		token: a.options.Identity.StopToken, hook: p.stopper.call, origins: newOrigins(a.options.Identity, p.settings.stopNetworks),
+		calls: a.metrics.stopCalls, quiet: door.NewQuiet(), gatherer: prometheus.Gatherers{a.registry, process()}, logger: a.logger,
 		unready: func() []string { return a.unready(p.settings) },
 	}).server(httpListener.Addr().String())
 

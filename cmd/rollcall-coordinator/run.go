@@ -93,11 +93,15 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	networks, err := o.gossipCIDRs()
+	networks, err := prefixes("--gossip-cidrs", o.gossip)
 	if err != nil {
 		return err
 	}
-	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Authority: keeper.Authority, GossipCIDRs: networks})
+	kubelets, err := prefixes("--stop-hook-cidrs", o.stopHook)
+	if err != nil {
+		return err
+	}
+	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Authority: keeper.Authority, GossipCIDRs: networks, StopHookCIDRs: kubelets})
 	if err != nil {
 		return err
 	}

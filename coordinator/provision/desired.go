@@ -97,11 +97,11 @@ func samePort(a, b corev1.ServicePort) bool {
 
 // secretInput is what the data of the Secret depends on, beside the cluster.
 type secretInput struct {
-	authority   pki.Authority
-	gossipCIDRs []netip.Prefix
-	ca          []byte // certificates that the database's is verified with, PEM
-	key         func() []byte
-	now         time.Time
+	authority                  pki.Authority
+	gossipCIDRs, stopHookCIDRs []netip.Prefix
+	ca                         []byte // certificates that the database's is verified with, PEM
+	key                        func() []byte
+	now                        time.Time
 }
 
 // secretData is data as it should be, and whether that differs. The gossip key
@@ -159,7 +159,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
 		Observe:     spec.Update.Mode == policy.Observe,
-		GossipCIDRs: in.gossipCIDRs,
+		GossipCIDRs: in.gossipCIDRs, StopHookCIDRs: in.stopHookCIDRs,
 	}
 	if file.Drain.Evacuate {
 		file.Drain.TimeoutSeconds = int(spec.Drain.EvacuateTimeoutSeconds)
