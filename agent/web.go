@@ -39,6 +39,7 @@ type web struct {
 	origins  origins
 	calls    *prometheus.CounterVec
 	quiet    *door.Quiet
+	lately   *door.Refusals
 	unready  func() []string
 	gatherer prometheus.Gatherer
 	logger   *slog.Logger
@@ -113,6 +114,9 @@ func (w *web) stop(rw http.ResponseWriter, r *http.Request) {
 // count notes a call that a person should know of.
 func (w *web) count(r *http.Request, from, result, what string) {
 	w.calls.WithLabelValues(from, result).Inc()
+	if result != callTaken && result != callJoined {
+		w.lately.Note("stop hook: "+result, r.RemoteAddr)
+	}
 	if w.quiet.Due(result) {
 		w.logger.Warn(what+"; further ones of the next minute are only counted", "address", r.RemoteAddr, "from", from)
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/status/tracing"
 	"github.com/rollcall-dev/rollcall/coordinator/status/web"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // clients of the API server.
@@ -80,7 +81,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	sockets, err := listen(ctx, o, door.New(m.connections, log))
+	lately := &door.Refusals{}
+	doors := door.New(m.connections, log)
+	doors.Lately = lately
+	sockets, err := listen(ctx, o, doors)
 	if err != nil {
 		return err
 	}
@@ -133,8 +137,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		observers = append(observers, traces)
 	}
 	board := status.NewBoard(observers...)
+	board.RefusedBy(func(key status.Key) []*rollcallv1.Refusal { return append(streams.Refusals(key), agents.Told("", lately)...) })
 	webhook, err := inject.NewWebhook(inject.WebhookOptions{
-		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed, Logger: log, Registerer: registry,
+		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed, Lately: lately, Logger: log, Registerer: registry,
 	})
 	if err != nil {
 		return err
@@ -189,6 +194,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		}},
 		{"grpc", func(ctx context.Context) error {
 			gate := people.NewGate(api.people, keeper.Refuses)
+			gate.Lately = lately
 			return status.NewServer(board, keeper.GateCredentials(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
 		}},
 		{"election", func(ctx context.Context) error {
