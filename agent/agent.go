@@ -134,6 +134,8 @@ type Agent struct {
 	prober  *prober
 	metrics *metrics
 	gossip  *gossip.Metrics
+	// lately is what was refused, for people.
+	lately *door.Refusals
 }
 
 // New wires the agent and starts nothing.
@@ -142,12 +144,14 @@ func New(o Options) (*Agent, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	a := &Agent{options: o, logger: o.Logger, registry: prometheus.NewRegistry()}
+	a := &Agent{options: o, logger: o.Logger, registry: prometheus.NewRegistry(), lately: &door.Refusals{}}
 	a.board = newBoard(a.identity(), a.logger)
+	a.board.lately = a.lately
 	a.fence = &fence{raised: a.board.setEpoch}
 	a.mesh = newMeshKeeper(o.SyncTimeout, a.logger)
 	a.metrics = newMetrics(a.registry, o.Version, a.age)
 	a.gossip = gossip.NewMetrics(a.registry)
+	a.gossip.Lately = a.lately
 	return a, nil
 }
 
@@ -198,6 +202,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 
 	doors := door.New(a.metrics.connections, a.logger)
+	doors.Lately = a.lately
 	grpcListener, httpListener = doors.Limit("grpc", grpcListener, grpcLimits), doors.Limit("http", httpListener, httpLimits)
 
 	// The inner context ends after the servers have, so that nobody is served by
@@ -207,7 +212,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	p := a.assemble(inner, portOf(grpcListener), ctx.Done())
 	rpc := a.rpc(p)
 	site := (&web{
-		token: a.options.Identity.StopToken, hook: p.stopper.hook, gatherer: prometheus.Gatherers{a.registry, process()}, logger: a.logger,
+		token: a.options.Identity.StopToken, hook: p.stopper.call, origins: newOrigins(a.options.Identity, p.settings.stopNetworks),
+		calls: a.metrics.stopCalls, quiet: door.NewQuiet(), lately: a.lately, gatherer: prometheus.Gatherers{a.registry, process()}, logger: a.logger,
 		unready: func() []string { return a.unready(p.settings) },
 	}).server(httpListener.Addr().String())
 
@@ -247,7 +253,7 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 		options = append(options, grpc.Creds(insecure.NewCredentials()))
 		a.logger.Warn("INSECURE: gRPC and gossip are open to everybody, without encryption; for development only")
 	} else {
-		callers := newCallers(a.metrics.callers, a.logger)
+		callers := newCallers(a.metrics.callers, a.lately, a.logger)
 		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster), &a.keys, callers}
 		options = append(options, grpc.Creds(guarded{a.keys.server(), callers}), grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
 	}

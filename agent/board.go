@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/agent/term"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -16,6 +17,8 @@ type board struct {
 	logger *slog.Logger
 	// run is this process, which begins with the board.
 	run term.Run
+	// lately is what the agent has refused.
+	lately *door.Refusals
 
 	mu      sync.Mutex
 	view    *view

@@ -27,18 +27,24 @@ const callerLogEvery = time.Minute
 type callers struct {
 	refused *prometheus.CounterVec
 	logger  *slog.Logger
+	lately  *door.Refusals
 
 	mu   sync.Mutex
 	told map[string]time.Time // by reason
 }
 
-func newCallers(refused *prometheus.CounterVec, logger *slog.Logger) *callers {
-	return &callers{refused: refused, logger: logger, told: map[string]time.Time{}}
+func newCallers(refused *prometheus.CounterVec, lately *door.Refusals, logger *slog.Logger) *callers {
+	return &callers{refused: refused, lately: lately, logger: logger, told: map[string]time.Time{}}
 }
 
 // refuse notes a caller; from may be nil.
 func (c *callers) refuse(reason string, from net.Addr, err error) {
 	c.refused.WithLabelValues(reason).Inc()
+	address := ""
+	if from != nil {
+		address = from.String()
+	}
+	c.lately.Note("caller: "+reason, address)
 	now := time.Now()
 	c.mu.Lock()
 	quiet := !c.told[reason].IsZero() && now.Sub(c.told[reason]) < callerLogEvery
@@ -48,10 +54,6 @@ func (c *callers) refuse(reason string, from net.Addr, err error) {
 	c.mu.Unlock()
 	if quiet {
 		return
-	}
-	address := ""
-	if from != nil {
-		address = from.String()
 	}
 	c.logger.Warn("caller refused; further ones of the next minute are only counted", "reason", reason, "from", address, "error", err)
 }

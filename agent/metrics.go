@@ -15,6 +15,7 @@ type metrics struct {
 	probeTime prometheus.Histogram
 	orders    *prometheus.CounterVec
 	stopHooks *prometheus.CounterVec
+	stopCalls *prometheus.CounterVec
 	// peerRequests were answered to other agents.
 	peerRequests *prometheus.CounterVec
 	tends        *prometheus.CounterVec
@@ -54,6 +55,10 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 			Name: "rollcall_agent_stop_hooks_total",
 			Help: "Runs of the stop hook, by how they ended.",
 		}, []string{"result"}),
+		stopCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rollcall_agent_stop_calls_total",
+			Help: "Calls of the stop hook, by where they came from and what was made of them.",
+		}, []string{"from", "result"}),
 		peerRequests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "rollcall_agent_peer_requests_total",
 			Help: "What agents of other members asked for, by kind and whether it was let in.",
@@ -98,6 +103,11 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 	for _, r := range []string{callerCertificate, callerRole} {
 		m.callers.WithLabelValues(r)
 	}
+	for _, from := range []string{fromNode, fromGateway, fromPod, fromNamed, fromElsewhere} {
+		for _, r := range []string{callTaken, callJoined, callHeld, callToken, callAddress} {
+			m.stopCalls.WithLabelValues(from, r)
+		}
+	}
 	for _, r := range []string{stopPrepared, stopDone, stopSilent, stopRefused, stopTimeout, stopFailed} {
 		m.stopHooks.WithLabelValues(r)
 	}
@@ -110,7 +120,7 @@ func newMetrics(registerer prometheus.Registerer, version string, age func() tim
 		Help: "Always 1; the labels say what runs.",
 	}, []string{"version", "go"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.peerRequests, m.tends, m.callers, m.connections, m.expiry, m.reportAge, tooLarge, build)
+	registerer.MustRegister(m.probes, m.probeTime, m.orders, m.stopHooks, m.stopCalls, m.peerRequests, m.tends, m.callers, m.connections, m.expiry, m.reportAge, tooLarge, build)
 	return m
 }
 

@@ -60,13 +60,13 @@ func (s *service) GetReport(ctx context.Context, r *rollcallv1.GetReportRequest)
 		}
 	}
 	v, _ := s.board.newest()
-	return v.report(time.Now(), r.GetAllGroups()), nil
+	return s.board.told(v, r.GetAllGroups()), nil
 }
 
 func (s *service) WatchReport(r *rollcallv1.WatchReportRequest, stream grpc.ServerStreamingServer[rollcallv1.Report]) error {
 	for {
 		v, changed := s.board.newest()
-		if err := stream.Send(v.report(time.Now(), r.GetAllGroups())); err != nil {
+		if err := stream.Send(s.board.told(v, r.GetAllGroups())); err != nil {
 			return err
 		}
 		if err := s.wait(stream.Context(), changed); err != nil {

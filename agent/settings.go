@@ -157,6 +157,13 @@ func (s *settings) newMesh(file config.File, keys [][]byte) (Mesh, error) {
 	})
 }
 
+// stopNetworks are those that the configuration names for the stop hook.
+func (s *settings) stopNetworks() []netip.Prefix {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file.StopHookCIDRs
+}
+
 func (s *settings) drain() config.Drain {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,8 @@ const (
 // is still good; it ends within the grace period less a margin, within answerTimeout when the
 // database does not answer, and, when its data stays, within aloneFor when it is
 // no member any more and within lonelyFor when all others leave too; only what it did itself is undone, and only after the database
-// is live again in this same pod.
+// is live again in this same pod; while the database was never away, it hands over once in each
+// cool-down for callers from elsewhere, and once for those from where the kubelet is known to call.
 type stopper struct {
 	drainer *drainer
 	engine  *slot
@@ -68,12 +69,17 @@ type stopper struct {
 	departed bool      // it was seen not live since
 	back     bool      // it is back and the record is to be undone
 	swept    bool
+
+	calls      stopCalls
+	callsEnded time.Time // of the newest run in this process
 }
 
 // stopRun is one run of the hook; callers that come meanwhile share it.
 type stopRun struct {
-	done chan struct{}
-	line string
+	done  chan struct{}
+	line  string
+	from  string
+	begun bool // something is handed over for it
 }
 
 func newStopper(d *drainer, engine *slot, b *board, s store, grace time.Duration, drain func() config.Drain, m *metrics, logger *slog.Logger) *stopper {
@@ -92,6 +98,7 @@ func newStopper(d *drainer, engine *slot, b *board, s store, grace time.Duration
 		logger.Info("an earlier agent of this pod ran the stop hook", "started", r.Started)
 	}
 	st.swept = !s.firstOfPod()
+	st.recallCalls()
 	return st
 }
 
@@ -121,32 +128,7 @@ func (s *stopper) budget() time.Duration {
 
 // hook runs the stop hook, or waits for the one that runs, and answers what
 // happened in words. ctx ends the waiting; the work belongs to the agent.
-func (s *stopper) hook(ctx context.Context) string {
-	s.mu.Lock()
-	run := s.run
-	if run == nil || isClosed(run.done) {
-		run = &stopRun{done: make(chan struct{})}
-		s.run = run
-		s.stopping, s.departed, s.back = true, false, false
-		s.board.setPhase(rollcallv1.Phase_PHASE_STOPPING)
-		s.drainer.background(func() {
-			result, line := s.perform(s.drainer.ctx)
-			s.metrics.stopHooks.WithLabelValues(result).Inc()
-			s.logger.Info("stop hook ended", "result", result, "detail", line)
-			s.mu.Lock()
-			run.line, s.ended = line, time.Now()
-			s.mu.Unlock()
-			close(run.done)
-		})
-	}
-	s.mu.Unlock()
-	select {
-	case <-run.done:
-		return run.line
-	case <-ctx.Done():
-		return "still working"
-	}
-}
+func (s *stopper) hook(ctx context.Context) string { return s.call(ctx, fromNode).line }
 
 // Results of the stop hook, as the metric names them.
 const (
@@ -158,7 +140,7 @@ const (
 	stopFailed   = "failed"
 )
 
-func (s *stopper) perform(ctx context.Context) (result, line string) {
+func (s *stopper) perform(ctx context.Context, run *stopRun) (result, line string) {
 	start := time.Now()
 	deadline := start.Add(s.budget())
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -183,7 +165,7 @@ func (s *stopper) perform(ctx context.Context) (result, line string) {
 	result = stopDone
 	for _, kind := range kinds {
 		var detail string
-		if result, detail = s.one(ctx, kind, deadline); result != stopDone {
+		if result, detail = s.one(ctx, run, kind, deadline); result != stopDone {
 			line = fmt.Sprintf("%s: %s after %.1f s: %s", kind, result, time.Since(start).Seconds(), detail)
 		}
 	}
@@ -194,7 +176,7 @@ func (s *stopper) perform(ctx context.Context) (result, line string) {
 }
 
 // one does one drain without a claim.
-func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time) (result, detail string) {
+func (s *stopper) one(ctx context.Context, run *stopRun, kind engines.Kind, deadline time.Time) (result, detail string) {
 	o := order{kind: kind, notAfter: deadline}
 	will, refused, err := s.drainer.plan(ctx, o)
 	switch {
@@ -207,9 +189,12 @@ func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time
 	if err := s.remember(will.undo); err != nil {
 		s.logger.Warn("a restarted agent will not know what the stop hook does", "error", err)
 	}
+	takeBack := s.begin(run)
 	if refused, err = s.drainer.apply(o); err != nil {
+		takeBack()
 		return stopFailed, err.Error()
 	} else if refused != "" {
+		takeBack()
 		return stopRefused, refused
 	}
 	if !s.drain().Evacuate { // else time is better lost than data
@@ -220,10 +205,12 @@ func (s *stopper) one(ctx context.Context, kind engines.Kind, deadline time.Time
 	j := s.await(ctx)
 	switch {
 	case j.running() && (errors.Is(context.Cause(ctx), errAlone) || errors.Is(context.Cause(ctx), errLastOne)):
+		takeBack() // nobody has taken anything over
 		return stopSilent, context.Cause(ctx).Error()
 	case j.state == rollcallv1.Drain_DRAIN_PREPARED:
 		return stopDone, j.detail
 	case j.state == rollcallv1.Drain_DRAIN_REFUSED:
+		takeBack()
 		return stopRefused, j.detail
 	default:
 		return stopTimeout, j.detail
@@ -265,6 +252,7 @@ func (s *stopper) sighted(look sighting) {
 	defer s.mu.Unlock()
 	if !look.live() {
 		s.departed = s.departed || s.stopping
+		s.away(look)
 		return
 	}
 	if s.stopping && s.over(look) {

@@ -20,12 +20,14 @@ import (
 // stopping is an agent's stop hook with everything that it works on.
 type stopping struct {
 	*stopper
-	t      *testing.T
-	engine *fakeEngine
-	dir    string
-	file   config.Drain
-	tasks  sync.WaitGroup
-	cancel context.CancelFunc
+	t       *testing.T
+	engine  *fakeEngine
+	dir     string
+	machine string
+	booted  time.Time
+	file    config.Drain
+	tasks   sync.WaitGroup
+	cancel  context.CancelFunc
 
 	mu     sync.Mutex
 	member engines.Membership
@@ -34,7 +36,7 @@ type stopping struct {
 }
 
 func newStopping(t *testing.T, dir string) *stopping {
-	s := &stopping{t: t, dir: dir, member: engines.Live}
+	s := &stopping{t: t, dir: dir, machine: "first", booted: time.Now().Add(-time.Hour), member: engines.Live}
 	s.engine = &fakeEngine{
 		observe: func(ctx context.Context) (engines.Observation, error) {
 			s.mu.Lock()
@@ -85,6 +87,7 @@ func (s *stopping) start() {
 	b := newBoard(&rollcallv1.Identity{Pod: "p", PodUid: "uid"}, logger)
 	slot := slotOf(s.engine)
 	d := newDrainer(ctx, slot, "stop-uid", func(p []string) []string { return p }, b.drained, logger)
+	d.boot = func() (bootTime, error) { return bootTime{s.machine, time.Since(s.booted)}, nil }
 	s.stopper = newStopper(d, slot, b, store{s.dir, "uid"}, 60*time.Second, func() config.Drain { return s.file }, testMetrics(), logger)
 	p := newProber(slot, time.Second, 10*time.Second, testMetrics(), func(look sighting) {
 		b.sighted(look)
@@ -198,6 +201,7 @@ func TestHookEndsWithinTheGracePeriod(t *testing.T) {
 		require.Equal(t, 45*time.Second, time.Since(start))
 
 		s.file.TimeoutSeconds = 10
+		time.Sleep(s.coolDown())
 		start = time.Now()
 		s.hook(t.Context())
 		require.Equal(t, 10*time.Second, time.Since(start))
@@ -225,7 +229,7 @@ func TestHookEndsWhenNobodyElseIsLeft(t *testing.T) {
 
 		s.becomes(engines.Live)
 		s.file.Evacuate = false
-		time.Sleep(2 * time.Second)
+		time.Sleep(s.coolDown())
 		time.AfterFunc(5*time.Second, func() { s.becomes(engines.NotLive) })
 		time.AfterFunc(10*time.Second, func() { s.becomes(engines.Live) })
 		require.Contains(t, s.hook(t.Context()), "waiting for another leader", "an election is waited for")
@@ -257,12 +261,14 @@ func TestHookEndsWhenAllAreStopped(t *testing.T) {
 
 		back.Store(false)
 		s.file.Evacuate = true
+		time.Sleep(s.coolDown())
 		start = time.Now()
 		s.hook(t.Context())
 		require.Equal(t, 45*time.Second, time.Since(start), "data would be lost")
 
 		s.file.Evacuate = false
 		unknown.Store(true)
+		time.Sleep(s.coolDown())
 		require.Contains(t, s.hook(t.Context()), "waiting for another leader", "nothing is known of others")
 	})
 }

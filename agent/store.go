@@ -40,6 +40,18 @@ type claimRecord struct {
 	Rested   bool `json:"rested,omitempty"`
 }
 
+// callsRecord is which calls of the stop hook had something handed over last.
+type callsRecord struct {
+	PodUID    string    `json:"podUID"`
+	Known     *keptCall `json:"known,omitempty"`
+	Elsewhere *keptCall `json:"elsewhere,omitempty"`
+}
+
+type keptCall struct {
+	Began bootTime `json:"began"`
+	Ended bool     `json:"ended,omitempty"`
+}
+
 // store keeps what must outlive the agent's process but not its pod, in an
 // emptyDir. With an empty directory it keeps nothing.
 type store struct {
@@ -49,6 +61,7 @@ type store struct {
 
 const (
 	recordFile = "stop.json"
+	callsFile  = "calls.json"
 	claimFile  = "claim.json"
 	podFile    = "pod"
 	runFile    = "run.json"
@@ -71,6 +84,20 @@ func (s store) save(r record) error {
 }
 
 func (s store) clear() error { return s.remove(recordFile) }
+
+// loadCalls answers the calls of this pod's stop hook, or none.
+func (s store) loadCalls() (callsRecord, bool, error) {
+	var r callsRecord
+	if err := s.read(callsFile, &r); err != nil {
+		return callsRecord{}, false, err // the part that could be read is no record
+	}
+	return r, r.PodUID != "" && r.PodUID == s.podUID, nil
+}
+
+func (s store) saveCalls(r callsRecord) error {
+	r.PodUID = s.podUID
+	return s.put(callsFile, r)
+}
 
 // loadClaim answers the job of an earlier agent of this pod, or none.
 func (s store) loadClaim() (claimRecord, bool, error) {

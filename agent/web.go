@@ -35,7 +35,11 @@ var (
 // web is the agent's HTTP: health, metrics and the stop hook.
 type web struct {
 	token    string
-	hook     func(context.Context) string
+	hook     func(ctx context.Context, from string) answer
+	origins  origins
+	calls    *prometheus.CounterVec
+	quiet    *door.Quiet
+	lately   *door.Refusals
 	unready  func() []string
 	gatherer prometheus.Gatherer
 	logger   *slog.Logger
@@ -75,16 +79,47 @@ func (w *web) server(address string) *http.Server {
 // stop is called by the kubelet, and answers 200 whatever happened: a hook that
 // fails would only be an Event, and the pod stops all the same.
 func (w *web) stop(rw http.ResponseWriter, r *http.Request) {
-	if !sameToken(r.Header.Get(config.StopHeader), w.token) {
-		w.logger.Warn("stop hook called without the pod's token")
-		http.Error(rw, "the header "+config.StopHeader+" does not carry this pod's token", http.StatusForbidden)
+	from := w.origins.of(r.RemoteAddr)
+	refuse := func(result, why string) {
+		w.count(r, from, result, "stop hook refused: "+why)
+		http.Error(rw, why, http.StatusForbidden)
+	}
+	switch {
+	case !sameToken(r.Header.Get(config.StopHeader), w.token):
+		refuse(callToken, "the header "+config.StopHeader+" does not carry this pod's token")
+		return
+	case w.origins.refuses(from):
+		refuse(callAddress, "the caller's address is neither one of the node's own nor in agent.stopHookCIDRs of Rollcall's chart")
 		return
 	}
 	// The kubelet waits in silence, and a hook whose caller goes is given up.
 	door.Keep(r.Context())
 	// The hook ends by itself, within the pod's grace period.
 	_ = http.NewResponseController(rw).SetWriteDeadline(time.Time{})
-	fmt.Fprintln(rw, w.hook(r.Context()))
+	if w.quiet.Due(callTaken + from) {
+		w.logger.Info("stop hook called", "address", r.RemoteAddr, "from", from)
+	}
+	said := w.hook(r.Context(), from)
+	switch {
+	case said.result == callHeld:
+		w.count(r, from, said.result, "stop hook called again")
+	case from == fromElsewhere:
+		w.count(r, from, said.result, "stop hook called from an address that is not known to be the node's, and taken all the same")
+	default:
+		w.calls.WithLabelValues(from, said.result).Inc()
+	}
+	fmt.Fprintln(rw, said.line)
+}
+
+// count notes a call that a person should know of.
+func (w *web) count(r *http.Request, from, result, what string) {
+	w.calls.WithLabelValues(from, result).Inc()
+	if result != callTaken && result != callJoined {
+		w.lately.Note("stop hook: "+result, r.RemoteAddr)
+	}
+	if w.quiet.Due(result) {
+		w.logger.Warn(what+"; further ones of the next minute are only counted", "address", r.RemoteAddr, "from", from)
+	}
 }
 
 // sameToken takes the same time whatever is given. Without a token nobody may.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -24,13 +25,15 @@ func TestStrangersEndNoStopHook(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	site := (&web{
 		token: "token", unready: func() []string { return nil }, gatherer: prometheus.NewRegistry(), logger: slog.New(slog.DiscardHandler),
-		hook: func(ctx context.Context) string {
+		origins: origins{named: func() []netip.Prefix { return nil }, gateways: defaultGateways},
+		calls:   newMetrics(prometheus.NewRegistry(), "test", func() time.Duration { return 0 }).stopCalls, quiet: door.NewQuiet(),
+		hook: func(ctx context.Context, _ string) answer {
 			close(began)
 			select {
 			case <-goOn:
-				return "handed over"
+				return answer{callTaken, "handed over"}
 			case <-ctx.Done():
-				return "given up"
+				return answer{callTaken, "given up"}
 			}
 		},
 	}).server("")

@@ -16,6 +16,7 @@ const (
 	EnvPodUID       = "ROLLCALL_POD_UID"       // metadata.uid
 	EnvPodIP        = "ROLLCALL_POD_IP"        // status.podIP
 	EnvNode         = "ROLLCALL_NODE"          // spec.nodeName
+	EnvNodeIPs      = "ROLLCALL_NODE_IPS"      // status.hostIPs, with commas; pods that were injected earlier have none
 	EnvZone         = "ROLLCALL_ZONE"          // label topology.kubernetes.io/zone of the pod, may be empty
 	EnvStopToken    = "ROLLCALL_STOP_TOKEN"    // expected in the header StopHeader of the stop hook
 	EnvGraceSeconds = "ROLLCALL_GRACE_SECONDS" // terminationGracePeriodSeconds of the pod
@@ -95,6 +96,9 @@ type File struct {
 	Secrets map[string]Secret `json:"secrets,omitempty"`
 	// GossipCIDRs are the networks from which gossip is taken; empty = any.
 	GossipCIDRs []netip.Prefix `json:"gossipCIDRs,omitempty"`
+	// StopHookCIDRs are networks from which kubelets call the stop hook, beside their
+	// nodes' own addresses; empty = any.
+	StopHookCIDRs []netip.Prefix `json:"stopHookCIDRs,omitempty"`
 	// Observe: nothing is done that nobody asked for.
 	Observe bool `json:"observe,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,9 +16,10 @@ type Identity struct {
 	Pod       string
 	PodUID    string
 	PodIP     netip.Addr
-	Node      string // Kubernetes node; may be empty
-	Zone      string // may be empty
-	StopToken string // empty: the stop hook refuses everybody
+	Node      string       // Kubernetes node; may be empty
+	NodeIPs   []netip.Addr // of the node; none: not known
+	Zone      string       // may be empty
+	StopToken string       // empty: the stop hook refuses everybody
 	Grace     time.Duration
 	// Credentials is the name of the Secret with them; empty: none is mounted, or it is not known.
 	Credentials string
@@ -57,6 +59,16 @@ func FromEnv(getenv func(string) string) (Identity, error) {
 		errs = append(errs, fmt.Errorf("%s is %q; it must be the pod's IP address (status.podIP)", EnvPodIP, getenv(EnvPodIP)))
 	}
 	id.PodIP = ip.Unmap()
+	if text := getenv(EnvNodeIPs); text != "" {
+		for part := range strings.SplitSeq(text, ",") {
+			ip, err := netip.ParseAddr(strings.TrimSpace(part))
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s is %q; it must be the node's IP addresses with commas between (status.hostIPs), or empty", EnvNodeIPs, text))
+				break
+			}
+			id.NodeIPs = append(id.NodeIPs, ip.Unmap())
+		}
+	}
 	if text := getenv(EnvGraceSeconds); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || seconds < 0 {

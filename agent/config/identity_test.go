@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -11,12 +12,13 @@ import (
 func TestFromEnv(t *testing.T) {
 	full := map[string]string{
 		EnvNamespace: "prod", EnvCluster: "search", EnvPod: "search-0", EnvPodUID: "uid", EnvPodIP: "fd00::5",
-		EnvNode: "n", EnvZone: "z", EnvStopToken: "t", EnvGraceSeconds: "120",
+		EnvNode: "n", EnvNodeIPs: "192.0.2.7,fd00::7", EnvZone: "z", EnvStopToken: "t", EnvGraceSeconds: "120",
 	}
 	id, err := FromEnv(func(k string) string { return full[k] })
 	require.NoError(t, err)
 	require.Equal(t, "fd00::5", id.PodIP.String())
 	require.Equal(t, 120*time.Second, id.Grace)
+	require.Equal(t, []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("fd00::7")}, id.NodeIPs)
 	require.Equal(t, "search", id.Cluster)
 
 	for name, want := range map[string]string{
@@ -28,7 +30,7 @@ func TestFromEnv(t *testing.T) {
 		_, err := FromEnv(func(k string) string { return less[k] })
 		require.ErrorContains(t, err, want)
 	}
-	for name, value := range map[string]string{EnvPodIP: "0.0.0.0", EnvGraceSeconds: "1m"} {
+	for name, value := range map[string]string{EnvPodIP: "0.0.0.0", EnvNodeIPs: "192.0.2.7,node", EnvGraceSeconds: "1m"} {
 		wrong := maps.Clone(full)
 		wrong[name] = value
 		_, err := FromEnv(func(k string) string { return wrong[k] })
@@ -36,7 +38,7 @@ func TestFromEnv(t *testing.T) {
 	}
 
 	few := maps.Clone(full)
-	for _, name := range []string{EnvNode, EnvZone, EnvStopToken, EnvGraceSeconds} {
+	for _, name := range []string{EnvNode, EnvNodeIPs, EnvZone, EnvStopToken, EnvGraceSeconds} {
 		delete(few, name)
 	}
 	id, err = FromEnv(func(k string) string { return few[k] })

@@ -36,6 +36,8 @@ type Limits struct {
 type Doors struct {
 	refused *prometheus.CounterVec
 	logger  *slog.Logger
+	// Lately remembers them for people. Default: nothing does.
+	Lately *Refusals
 }
 
 // New makes the doors of a program. The counter has the labels listener and reason.
@@ -162,6 +164,7 @@ func (l *listener) most() netip.Prefix {
 func (l *listener) end(c *conn, reason string) {
 	delete(l.conns, c)
 	l.doors.refused.WithLabelValues(l.name, reason).Inc()
+	l.doors.Lately.Note("connections: "+l.name, c.RemoteAddr().String())
 	// Not in the way of the next one: to close is to wait for a write that is under way.
 	go func() { _ = c.Conn.Close() }()
 	if l.quiet.Due(reason) {

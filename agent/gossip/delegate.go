@@ -115,7 +115,7 @@ func (d *delegate) NotifyLeave(node *memberlist.Node) {
 
 func (d *delegate) count(err error) {
 	if rejected, ok := errors.AsType[errRejected](err); ok {
-		d.metrics.rejected.WithLabelValues(string(rejected.reason)).Inc()
+		d.metrics.count(rejected.reason, "")
 	}
 }
 

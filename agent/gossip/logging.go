@@ -5,6 +5,7 @@ import (
 	"context"
 	"log"
 	"log/slog"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -87,7 +88,7 @@ func (w *logWriter) Write(line []byte) (int, error) {
 // refused counts what a stranger sent, and logs the first of it: strangers go on
 // for as long as they have the address.
 func (w *logWriter) refused(why reason, line []byte) {
-	w.metrics.count(why)
+	w.metrics.count(why, sender(line))
 	w.mu.Lock()
 	last, now := w.heard[why], time.Now()
 	w.heard[why] = now
@@ -100,6 +101,16 @@ func (w *logWriter) refused(why reason, line []byte) {
 		w.logger.Warn(text, "reason", string(why), "detail", detail(line))
 	}
 }
+
+// sender is whom a line names: "from 10.0.0.1:7946" or, of memberlist, "from=10.0.0.1:7946".
+func sender(line []byte) string {
+	if m := senders.FindSubmatch(line); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+var senders = regexp.MustCompile(`from[ =]\[?([0-9a-fA-F.:]+)`)
 
 func detail(line []byte) string {
 	_, text, found := bytes.Cut(line, []byte("memberlist:"))

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
 // reason why a member was not accepted; the set is closed, so no label comes
@@ -41,6 +43,8 @@ type Metrics struct {
 	rejected *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	joins    *prometheus.CounterVec
+	// Lately remembers for people what was refused. Default: nothing does.
+	Lately *door.Refusals
 }
 
 // NewMetrics registers the metrics of this package.
@@ -79,7 +83,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 // count tells apart who is none of ours and what is too much.
-func (m *Metrics) count(why reason) {
+func (m *Metrics) count(why reason, from string) {
+	m.Lately.Note("gossip: "+string(why), from)
 	if slices.Contains(refused, why) {
 		m.refused.WithLabelValues(string(why)).Inc()
 		return

@@ -41,6 +41,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		`--max-restarts is -1: want how`:   func(o *options) { o.maxRestart = -1 },
 		`--log-level is "loud": want deb`:  func(o *options) { o.logLevel = "loud" },
 		`--gossip-cidrs has "10.0.0": wan`: func(o *options) { o.gossip = []string{"10.1.0.0/16", "10.0.0"} },
+		`--stop-hook-cidrs has "node": wa`: func(o *options) { o.stopHook = []string{"node"} },
 		`want IPv4 as such, like 10.244.0`: func(o *options) { o.gossip = []string{"::ffff:10.0.0.0/104"} },
 		`a network: 10.1.0.0/16 may be me`: func(o *options) { o.gossip = []string{"10.1.2.3/16"} },
 	} {
@@ -56,7 +57,7 @@ func TestFlags(t *testing.T) {
 	flags := newCommand().Flags()
 	for name, value := range map[string]string{
 		"namespace": "rollcall-system", "agent-image": "", "grpc-addr": ":7950", "http-addr": ":7951", "page-addr": ":7952",
-		"webhook-addr": ":9443", "webhook-client-ca": "", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0", "api-qps": "0", "gossip-cidrs": "[]",
+		"webhook-addr": ":9443", "webhook-client-ca": "", "service-name": "rollcall-coordinator", "kubeconfig": "", "log-level": "info", "max-restarts": "0", "api-qps": "0", "gossip-cidrs": "[]", "stop-hook-cidrs": "[]",
 	} {
 		flag := flags.Lookup(name)
 		require.NotNil(t, flag, name)

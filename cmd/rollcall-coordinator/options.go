@@ -45,6 +45,7 @@ type options struct {
 	maxRestart int
 	apiQPS     int
 	gossip     []string // networks, as text
+	stopHook   []string
 }
 
 func newCommand() *cobra.Command {
@@ -81,22 +82,23 @@ func newCommand() *cobra.Command {
 	f.IntVar(&o.maxRestart, "max-restarts", 0, "restarts in flight across all database clusters at most; 0 = no limit")
 	f.IntVar(&o.apiQPS, "api-qps", 0, "requests to the API server a second, on average; 0 = no limit but the server's own (API Priority and Fairness)")
 	f.StringSliceVar(&o.gossip, "gossip-cidrs", nil, "networks from which agents take gossip, those of all database pods, such as 10.244.0.0/16; none = any")
+	f.StringSliceVar(&o.stopHook, "stop-hook-cidrs", nil, "networks from which kubelets call the agents' stop hook, beside their nodes' own addresses; none = any")
 	return cmd
 }
 
-// gossipCIDRs are the networks of --gossip-cidrs.
-func (o options) gossipCIDRs() ([]netip.Prefix, error) {
+// prefixes are the networks of a flag.
+func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
-	for _, text := range o.gossip {
+	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("--gossip-cidrs has %q: want networks such as 10.244.0.0/16", text)
+			return nil, fmt.Errorf("%s has %q: want networks such as 10.244.0.0/16", flag, text)
 		}
 		if prefix != prefix.Masked() {
-			return nil, fmt.Errorf("--gossip-cidrs has %q, an address and not a network: %s may be meant", text, prefix.Masked())
+			return nil, fmt.Errorf("%s has %q, an address and not a network: %s may be meant", flag, text, prefix.Masked())
 		}
 		if prefix.Addr().Is4In6() {
-			return nil, fmt.Errorf("--gossip-cidrs has %q: want IPv4 as such, like 10.244.0.0/16; no address would be in it", text)
+			return nil, fmt.Errorf("%s has %q: want IPv4 as such, like 10.244.0.0/16; no address would be in it", flag, text)
 		}
 		out = append(out, prefix)
 	}
@@ -128,8 +130,10 @@ func (o options) validate() (*slog.Logger, error) {
 	if o.apiQPS < 0 {
 		return nil, fmt.Errorf("--api-qps is %d: want how many, or 0 for no limit but the server's own", o.apiQPS)
 	}
-	if _, err := o.gossipCIDRs(); err != nil {
-		return nil, err
+	for flag, texts := range map[string][]string{"--gossip-cidrs": o.gossip, "--stop-hook-cidrs": o.stopHook} {
+		if _, err := prefixes(flag, texts); err != nil {
+			return nil, err
+		}
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {

@@ -33,6 +33,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/status/tracing"
 	"github.com/rollcall-dev/rollcall/coordinator/status/web"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // clients of the API server.
@@ -86,7 +87,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	sockets, err := listen(ctx, o, door.New(m.connections, log))
+	lately := &door.Refusals{}
+	doors := door.New(m.connections, log)
+	doors.Lately = lately
+	sockets, err := listen(ctx, o, doors)
 	if err != nil {
 		return err
 	}
@@ -104,11 +108,17 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	registry.MustRegister(pki.NewExpiry(keeper, hook.keeper))
-	networks, err := o.gossipCIDRs()
+	networks, err := prefixes("--gossip-cidrs", o.gossip)
 	if err != nil {
 		return err
 	}
-	provisioner, err := provision.New(provision.Options{Client: api.kubernetes, Metadata: api.metadata, Authority: keeper.Authority, GossipCIDRs: networks})
+	kubelets, err := prefixes("--stop-hook-cidrs", o.stopHook)
+	if err != nil {
+		return err
+	}
+	provisioner, err := provision.New(provision.Options{
+		Client: api.kubernetes, Metadata: api.metadata, Authority: keeper.Authority, GossipCIDRs: networks, StopHookCIDRs: kubelets,
+	})
 	if err != nil {
 		return err
 	}
@@ -140,9 +150,12 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		observers = append(observers, traces)
 	}
 	board := status.NewBoard(observers...)
+	board.RefusedBy(func(key status.Key) []*rollcallv1.Refusal {
+		return append(streams.Refusals(key), agents.Told("", lately)...)
+	})
 	webhook, err := inject.NewWebhook(inject.WebhookOptions{
 		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed,
-		Secret: consent.NewAsker(api.metadata).Secret, Logger: log, Registerer: registry,
+		Secret: consent.NewAsker(api.metadata).Secret, Lately: lately, Logger: log, Registerer: registry,
 	})
 	if err != nil {
 		return err
@@ -199,6 +212,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		{"grpc", func(ctx context.Context) error {
 			gate := people.NewGate(api.people, keeper.Refuses)
 			registry.MustRegister(gate.Metrics())
+			gate.Lately = lately
 			return status.NewServer(board, keeper.GateCredentials(), gate.ServerOptions()...).Run(ctx, sockets.grpc)
 		}},
 		{"election", func(ctx context.Context) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // exitFindings: the doctor has found an error.
@@ -106,7 +107,7 @@ func (a *app) readFacts(ctx context.Context) (facts *doctor.Facts, ns string, er
 	if err != nil {
 		return nil, "", fmt.Errorf("list StatefulSets of namespace %s: %w", ns, err)
 	}
-	live := &doctor.Live{Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}, SecretKeys: map[string][]string{}}
+	live := &doctor.Live{Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}, Refusals: map[string][]*rollcallv1.Refusal{}, SecretKeys: map[string][]string{}}
 	f := &doctor.Facts{Sets: sets.Items, Live: live}
 	tried := live.Tried
 	if v, err := core.Discovery().ServerVersion(); tried("version of Kubernetes", err) {
@@ -200,6 +201,9 @@ func (a *app) readSnapshots(ctx context.Context, f *doctor.Facts) {
 		s, err := a.snapshotOf(ctx, c.Name)
 		if f.Live.Tried("what the coordinator knows of "+c.Name, err) {
 			f.Live.Snapshots[c.Namespace+"/"+c.Name] = s
+			if told, err := a.askCoordinator(ctx, c.Namespace, c.Name); f.Live.Tried("what was refused of "+c.Name, err) {
+				f.Live.Refusals[c.Namespace+"/"+c.Name] = told[0].GetRefusals()
+			}
 		}
 	}
 }

@@ -33,7 +33,8 @@ an agent already stays as it is.
 Each agent gets a secret that its stop hook asks for. Without --stop-token that
 is a new one each time: keep what was written and apply that, or give the same
 secret each time. Otherwise every injection of a fresh manifest changes the pod
-templates, and every pod restarts.`,
+templates, and every pod restarts. All pods of a template have the same secret; the
+webhook, which makes one for each pod, replaces it where it is installed.`,
 		Example: fmt.Sprintf("  helm template search ./chart | %[1]s inject -f - --agent-image registry.example/rollcall/agent:v1 | kubectl apply -f -", a.name),
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

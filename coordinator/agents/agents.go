@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/agent/term"
 	"github.com/rollcall-dev/rollcall/agent/trust"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -82,6 +83,8 @@ type agent struct {
 	refusalTold bool
 	// delayTold: that its messages wait was told to people.
 	delayTold bool
+	// lately is the same for people, for an hour.
+	lately door.Refusals
 	// rosterFailed is when its roster stream failed last.
 	rosterFailed time.Time
 

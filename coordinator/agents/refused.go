@@ -71,6 +71,7 @@ func (a *Agents) refuse(g *agent, stream string, refusal *wire.Refusal) {
 // refuseLocked is refuse while mu is held; changed has to be called after.
 func (a *Agents) refuseLocked(g *agent, stream string, refusal *wire.Refusal) {
 	a.refused.WithLabelValues(string(refusal.Reason)).Inc()
+	g.lately.Note("message: "+string(refusal.Reason), g.target.IP)
 	if g.refusals == nil {
 		g.refusals = map[string]string{}
 	}

@@ -16,16 +16,19 @@ import (
 
 // Pod is the pod with an agent. The pod itself is not changed. One that does
 // not carry the label rollcall.dev/cluster, or that no StatefulSet owns, is
-// returned as it is.
+// returned as it is. The stop token is the pod's own: one that came with a template,
+// and so with all pods of it, is replaced.
 func Pod(pod *corev1.Pod, opts Options) (*corev1.Pod, []Warning, error) {
 	if !ownedByStatefulSet(pod) {
 		return pod, nil, nil
 	}
 	out := pod.DeepCopy()
+	opts.Token = tokenOf(pod.Name, opts.Token)
 	warnings, err := inject(&out.ObjectMeta, &out.Spec, opts)
 	if err != nil {
 		return nil, nil, err
 	}
+	giveToken(out, opts.Token)
 	return out, warnings, nil
 }
 

@@ -395,14 +395,3 @@ func TestAnotherAgentStays(t *testing.T) {
 	require.Len(t, warnings, 1)
 	require.Contains(t, warnings[0], "with the image example.com/rollcall/agent:1 instead of example.com/rollcall/agent:2")
 }
-
-func TestTokensDiffer(t *testing.T) {
-	token := func() string {
-		got, _, err := Pod(readPod(t, "testdata/pod/plain.in.yaml"), Options{Image: "x"})
-		require.NoError(t, err)
-		return got.Spec.Containers[0].Lifecycle.PreStop.HTTPGet.HTTPHeaders[0].Value
-	}
-	a, b := token(), token()
-	require.NotEqual(t, a, b)
-	require.GreaterOrEqual(t, len(a), 26)
-}

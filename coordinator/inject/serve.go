@@ -136,6 +136,7 @@ func (h *Webhook) decide(ctx context.Context, body []byte) (answer *admissionv1.
 // (failurePolicy Ignore).
 func (h *Webhook) unread(w http.ResponseWriter, body []byte, reason string) {
 	h.refused.WithLabelValues(reason).Inc()
+	h.opts.Lately.Note("webhook: "+reason, "")
 	seen, ok := uidOf(body[:min(len(body), headBytes)])
 	if h.quiet.Due(reason) {
 		h.opts.Logger.Warn("a review was let through without a look at it; further ones of the next minute are only counted",

@@ -107,6 +107,7 @@ func environment(credentials, token string, grace int64) []corev1.EnvVar {
 		field(config.EnvPodUID, "metadata.uid"),
 		field(config.EnvPodIP, "status.podIP"),
 		field(config.EnvNode, "spec.nodeName"),
+		field(config.EnvNodeIPs, "status.hostIPs"),
 		// Kubernetes 1.35 and later copy this label from the node.
 		field(config.EnvZone, "metadata.labels['"+corev1.LabelTopologyZone+"']"),
 		{Name: config.EnvStopToken, Value: token},

@@ -45,6 +45,8 @@ type WebhookOptions struct {
 	Armed func() bool
 	// Logger. Default: slog.Default.
 	Logger *slog.Logger
+	// Lately remembers for people what was not looked at. Default: nothing does.
+	Lately *door.Refusals
 	// Registerer of metrics. Default: none.
 	Registerer prometheus.Registerer
 

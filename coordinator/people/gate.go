@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/agent/trust"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -46,6 +47,8 @@ type Gate struct {
 	attested  attested
 	rights    cache[right, bool]
 	refused   *prometheus.CounterVec
+	// Lately remembers for people who was refused. Default: nothing does.
+	Lately *door.Refusals
 }
 
 // NewGate asks the API server with this client, and refuses about certificates, such as
@@ -84,10 +87,11 @@ func (g *Gate) ServerOptions() []grpc.ServerOption {
 
 func (g *Gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	c, err := g.enter(ctx, info.FullMethod)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.ask(ctx, request)
 	}
-	if err := c.ask(ctx, request); err != nil {
+	if err != nil {
+		g.note(err)
 		return nil, err
 	}
 	answer, err := handler(ctx, request)
@@ -103,6 +107,7 @@ func (g *Gate) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 func (g *Gate) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	c, err := g.enter(stream.Context(), info.FullMethod)
 	if err != nil {
+		g.note(err)
 		return err
 	}
 	if c.certified {
@@ -128,7 +133,9 @@ func (s *guarded) RecvMsg(m any) error {
 	s.mu.Lock()
 	s.request = m
 	s.mu.Unlock()
-	return s.caller.ask(s.Context(), m)
+	err := s.caller.ask(s.Context(), m)
+	s.caller.gate.note(err)
+	return err
 }
 
 func (s *guarded) SendMsg(m any) error {
@@ -139,6 +146,17 @@ func (s *guarded) SendMsg(m any) error {
 		return err
 	}
 	return s.ServerStream.SendMsg(m)
+}
+
+// note remembers who was refused for what they showed, not what they asked for: that
+// somebody may not see a namespace is nothing to be looked into.
+func (g *Gate) note(err error) {
+	switch grpcstatus.Code(err) {
+	case codes.Unauthenticated:
+		g.Lately.Note("token: unknown", "")
+	case codes.ResourceExhausted:
+		g.Lately.Note("token: too many", "")
+	}
 }
 
 // caller is who calls a method.

@@ -153,7 +153,7 @@ func TestABlipChangesNoConsent(t *testing.T) {
 
 // A Secret of somebody else passes no certificates on, and the agents keep those that they have.
 func TestDatabaseCAByConsent(t *testing.T) {
-	authority, err := pki.NewAuthority(start)
+	authority, err := pki.NewAuthority(pki.SecretAuthority, start)
 	require.NoError(t, err)
 	w := newGuardedWorld(t)
 	w.cluster.Spec.Connection.TLS = policy.ConnectionTLS{Enabled: true, CASecret: "solr-tls"}

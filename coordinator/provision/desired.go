@@ -97,12 +97,12 @@ func samePort(a, b corev1.ServicePort) bool {
 
 // secretInput is what the data of the Secret depends on, beside the cluster.
 type secretInput struct {
-	authority   pki.Authority
-	gossipCIDRs []netip.Prefix
-	ca          []byte // certificates that the database's is verified with, PEM
-	allowed     consented
-	key         func() []byte
-	now         time.Time
+	authority                  pki.Authority
+	gossipCIDRs, stopHookCIDRs []netip.Prefix
+	ca                         []byte // certificates that the database's is verified with, PEM
+	allowed                    consented
+	key                        func() []byte
+	now                        time.Time
 }
 
 // secretData is data as it should be, and whether that differs. The gossip key
@@ -161,7 +161,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 		},
 		Observe:     spec.Update.Mode == policy.Observe,
 		Secrets:     in.allowed.secrets,
-		GossipCIDRs: in.gossipCIDRs,
+		GossipCIDRs: in.gossipCIDRs, StopHookCIDRs: in.stopHookCIDRs,
 	}
 	if file.Drain.Evacuate {
 		file.Drain.TimeoutSeconds = int(spec.Drain.EvacuateTimeoutSeconds)

@@ -29,6 +29,9 @@ type Options struct {
 	Authority func() pki.Authority
 	// GossipCIDRs are the networks from which agents take gossip. Default: any.
 	GossipCIDRs []netip.Prefix
+	// StopHookCIDRs are networks from which kubelets call the agents' stop hook, beside
+	// the nodes' own addresses. Default: any.
+	StopHookCIDRs []netip.Prefix
 
 	now func() time.Time
 	key func() []byte
@@ -152,11 +155,11 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 	partly = errors.Join(partly, consentErr)
 	data, changed, err := secretData(secret.Data, cluster, secretInput{
 		authority:   authority,
-		gossipCIDRs: p.opts.GossipCIDRs,
-		ca:          ca,
-		allowed:     allowed,
-		key:         p.opts.key,
-		now:         p.opts.now(),
+		gossipCIDRs: p.opts.GossipCIDRs, stopHookCIDRs: p.opts.StopHookCIDRs,
+		ca:      ca,
+		allowed: allowed,
+		key:     p.opts.key,
+		now:     p.opts.now(),
 	})
 	if err != nil {
 		return errors.Join(err, partly)

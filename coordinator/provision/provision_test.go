@@ -223,6 +223,10 @@ func TestConnectionAndDrain(t *testing.T) {
 	w.p.opts.GossipCIDRs = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
 	require.Equal(t, 1, w.ensure().Writes)
 	require.Equal(t, w.p.opts.GossipCIDRs, w.file().GossipCIDRs)
+	require.Empty(t, file.StopHookCIDRs)
+	w.p.opts.StopHookCIDRs = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
+	require.Equal(t, 1, w.ensure().Writes)
+	require.Equal(t, w.p.opts.StopHookCIDRs, w.file().StopHookCIDRs)
 	w.cluster.Spec.Update.Mode = policy.Observe
 	require.Equal(t, 1, w.ensure().Writes)
 	require.True(t, w.file().Observe)

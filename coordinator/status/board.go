@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // Board holds the newest decision about every database cluster, and a journal
@@ -18,6 +20,7 @@ import (
 type Board struct {
 	observers []Observer
 	asked     func(Key)
+	refusals  func(Key) []*rollcallv1.Refusal
 
 	mu        sync.Mutex
 	leading   bool
@@ -45,6 +48,10 @@ func NewBoard(observers ...Observer) *Board {
 		watches:   map[*watch]struct{}{},
 	}
 }
+
+// RefusedBy says who knows what was refused lately about a cluster. It must be called
+// before anybody is served.
+func (b *Board) RefusedBy(f func(Key) []*rollcallv1.Refusal) { b.refusals = f }
 
 // Lead makes this coordinator the elected one.
 func (b *Board) Lead() {

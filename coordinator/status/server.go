@@ -122,7 +122,7 @@ func (s *service) ListClusters(_ context.Context, req *rollcallv1.ListClustersRe
 	}
 	resp := &rollcallv1.ListClustersResponse{}
 	for _, d := range s.board.List(req.GetNamespace()) {
-		resp.Clusters = append(resp.Clusters, ClusterProto(d))
+		resp.Clusters = append(resp.Clusters, s.cluster(d))
 	}
 	return resp, nil
 }
@@ -132,7 +132,16 @@ func (s *service) GetCluster(ctx context.Context, req *rollcallv1.GetClusterRequ
 	if err != nil {
 		return nil, err
 	}
-	return ClusterProto(d), nil
+	return s.cluster(d), nil
+}
+
+// cluster is a decision with what was refused lately, which belongs to none.
+func (s *service) cluster(d Decision) *rollcallv1.Cluster {
+	c := ClusterProto(d)
+	if s.board.refusals != nil {
+		c.Refusals = s.board.refusals(d.Key)
+	}
+	return c
 }
 
 func (s *service) GetPlan(ctx context.Context, req *rollcallv1.GetPlanRequest) (*rollcallv1.GetPlanResponse, error) {

@@ -93,6 +93,27 @@ func TestServerAnswers(t *testing.T) {
 	require.NotEmpty(t, e.GetFacts())
 }
 
+// What was refused is told with a cluster, and wakes nobody who watches it.
+func TestRefusalsAreTold(t *testing.T) {
+	b := leading(search(t))
+	b.RefusedBy(func(key Key) []*rollcallv1.Refusal {
+		return []*rollcallv1.Refusal{{Pod: key.Name + "-0", What: "gossip: key", Count: 3}}
+	})
+	conn, _ := serve(t, b)
+	client := rollcallv1.NewCoordinatorServiceClient(conn)
+	c, err := client.GetCluster(t.Context(), &rollcallv1.GetClusterRequest{Namespace: "prod", Name: "search"})
+	require.NoError(t, err)
+	require.Equal(t, "search-0", c.GetRefusals()[0].GetPod())
+	list, err := client.ListClusters(t.Context(), &rollcallv1.ListClustersRequest{})
+	require.NoError(t, err)
+	require.EqualValues(t, 3, list.GetClusters()[0].GetRefusals()[0].GetCount())
+	watch, err := client.WatchCluster(t.Context(), &rollcallv1.WatchClusterRequest{Namespace: "prod", Name: "search"})
+	require.NoError(t, err)
+	c, err = watch.Recv()
+	require.NoError(t, err)
+	require.Empty(t, c.GetRefusals())
+}
+
 // What is saved can be decided on again, and gives the same plan: also when a claim was
 // made since.
 func TestSnapshotReproducesThePlan(t *testing.T) {

@@ -59,17 +59,19 @@ func TestChartNamesACollector(t *testing.T) {
 	require.Contains(t, string(text), "/tracing/endpoint")
 }
 
-// TestGossipNetworks: none unless they are named, and only networks.
-func TestGossipNetworks(t *testing.T) {
-	text, err := helm(t, "templates/deployment.yaml")
-	require.NoError(t, err)
-	require.NotContains(t, string(text), "gossip-cidrs")
-	text, err = helm(t, "templates/deployment.yaml", "--set", "agent.gossipCIDRs={10.244.0.0/16,fd00::/48}")
-	require.NoError(t, err)
-	require.Contains(t, string(text), "- --gossip-cidrs=10.244.0.0/16,fd00::/48\n")
-	text, err = helm(t, "templates/deployment.yaml", "--set", "agent.gossipCIDRs={pods}")
-	require.Error(t, err)
-	require.Contains(t, string(text), "/agent/gossipCIDRs/0")
+// TestNamedNetworks: none unless they are named, and only networks.
+func TestNamedNetworks(t *testing.T) {
+	for value, flag := range map[string]string{"gossipCIDRs": "gossip-cidrs", "stopHookCIDRs": "stop-hook-cidrs"} {
+		text, err := helm(t, "templates/deployment.yaml")
+		require.NoError(t, err)
+		require.NotContains(t, string(text), flag)
+		text, err = helm(t, "templates/deployment.yaml", "--set", "agent."+value+"={10.244.0.0/16,fd00::/48}")
+		require.NoError(t, err)
+		require.Contains(t, string(text), "- --"+flag+"=10.244.0.0/16,fd00::/48\n")
+		text, err = helm(t, "templates/deployment.yaml", "--set", "agent."+value+"={pods}")
+		require.Error(t, err)
+		require.Contains(t, string(text), "/agent/"+value+"/0")
+	}
 }
 
 // TestWebhookClientCA: the authorities are mounted and named, and who changes them has

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // Facts are what is examined. Of a chart only the objects in it are known; Live is nil
@@ -45,6 +46,8 @@ type Live struct {
 	Pods          []corev1.Pod
 	// Snapshots are what the coordinator decided on last, by namespace/name.
 	Snapshots map[string]*policy.Snapshot
+	// Refusals are what the coordinator and the agents have refused lately, by namespace/name.
+	Refusals map[string][]*rollcallv1.Refusal
 	// SecretKeys are the keys with a value of Secrets that could be read, by namespace/name.
 	SecretKeys map[string][]string
 	// Unread is what could not be read, and why.

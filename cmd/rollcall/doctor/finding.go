@@ -61,6 +61,7 @@ var checks = []struct {
 	{"localities", localities},
 	{"reports", reports},
 	{"holds", holds},
+	{"refusals", refusals},
 }
 
 // Names of all checks, in the order in which they are asked.

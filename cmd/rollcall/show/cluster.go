@@ -171,7 +171,7 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	head.Row(Plain, "decided", decided)
 	head.Write(w, p)
 
-	for _, t := range []*Table{poolTable(c), claimTable(c, now), holdTable(c), podTable(c)} {
+	for _, t := range []*Table{poolTable(c), claimTable(c, now), holdTable(c), podTable(c), refusalTable(c)} {
 		t.Write(w, p)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -35,6 +36,26 @@ func sample() *rollcallv1.Cluster {
 			{Pod: "search-3", Phase: "Missing", ReportAgeSeconds: -1},
 		},
 	}
+}
+
+func TestRefusalsAreShown(t *testing.T) {
+	c := sample()
+	c.Refusals = []*rollcallv1.Refusal{
+		{Pod: "search-2", What: "gossip: key", Count: 7, Since: durationpb.New(10 * time.Minute), Last: durationpb.New(4 * time.Second), From: "10.0.0.7:1"},
+		{What: "webhook: \x1b[2Jsize", Count: 1, Since: durationpb.New(time.Minute), Last: durationpb.New(time.Minute)},
+	}
+	for range 2 * maxRows {
+		c.Refusals = append(c.Refusals, c.Refusals[0])
+	}
+	var out strings.Builder
+	Cluster(&out, Palette{}, c, "by the coordinator", noon)
+	_, text, found := strings.Cut(out.String(), "\nRefused within the last hour (deploy/docs/runbook.md#what-was-refused):\n")
+	require.True(t, found)
+	lines := strings.Split(text, "\n")
+	require.Equal(t, []string{"OF", "WHAT", "TIMES", "SINCE", "LAST", "LAST", "FROM"}, strings.Fields(lines[0]))
+	require.Equal(t, []string{"search-2", "gossip:", "key", "7", "10m", "4s", "10.0.0.7:1"}, strings.Fields(lines[1]))
+	require.Equal(t, []string{"(coordinator)", "webhook:", "?[2Jsize", "1", "60s", "60s", "-"}, strings.Fields(lines[2]))
+	require.Contains(t, text, "and 27 more")
 }
 
 func TestClusterView(t *testing.T) {

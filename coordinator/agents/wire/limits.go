@@ -23,6 +23,9 @@ const (
 	MaxReport = 8 << 20
 	// maxRoles are those of one member.
 	maxRoles = 256
+	// MaxRefusals are those that an agent tells of, each with words and an address (agent/door).
+	MaxRefusals = 32
+	maxRefusal  = 1 << 10
 
 	// MaxAnswer is for answers to orders: undo notes of 4 KiB and words for people.
 	MaxAnswer = 64 << 10
@@ -54,8 +57,8 @@ func boundsOf(message any) bounds {
 	case *rollcallv1.Report:
 		return bounds{MaxReport, map[string]int{
 			"rollcall.v1.Report.groups": maxGroups, "rollcall.v1.Group.members": maxMembers,
-			"rollcall.v1.Report.nodes": maxNodes, "rollcall.v1.Report.after": maxNodes, "rollcall.v1.Report.roles": maxRoles,
-		}, nil}
+			"rollcall.v1.Report.nodes": maxNodes, "rollcall.v1.Report.after": maxNodes, "rollcall.v1.Report.roles": maxRoles, "rollcall.v1.Report.refusals": MaxRefusals,
+		}, map[string]int{"rollcall.v1.Report.refusals": maxRefusal}}
 	}
 	return bounds{bytes: MaxAnswer}
 }

@@ -746,7 +746,10 @@ type Cluster struct {
 	Stalled *Stall `protobuf:"bytes,12,opt,name=stalled,proto3" json:"stalled,omitempty"`
 	// What the DatabaseCluster names and is not used, because those who may write its
 	// Secrets have not allowed it, and how they do: what the condition Withheld says.
-	Withheld      string `protobuf:"bytes,13,opt,name=withheld,proto3" json:"withheld,omitempty"`
+	Withheld string `protobuf:"bytes,13,opt,name=withheld,proto3" json:"withheld,omitempty"`
+	// What was refused within the last hour: by the agents of this database, as far as they are heard, and by the coordinator.
+	// Not told while a cluster is watched.
+	Refusals      []*Refusal `protobuf:"bytes,14,rep,name=refusals,proto3" json:"refusals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -870,6 +873,13 @@ func (x *Cluster) GetWithheld() string {
 		return x.Withheld
 	}
 	return ""
+}
+
+func (x *Cluster) GetRefusals() []*Refusal {
+	if x != nil {
+		return x.Refusals
+	}
+	return nil
 }
 
 // What has held a stalled rollout longest.
@@ -1771,7 +1781,7 @@ var File_rollcall_v1_coordinator_proto protoreflect.FileDescriptor
 
 const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\n" +
-	"\x1drollcall/v1/coordinator.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"Z\n" +
+	"\x1drollcall/v1/coordinator.proto\x12\vrollcall.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18rollcall/v1/report.proto\"Z\n" +
 	"\x12ListJournalRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -1815,7 +1825,7 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x1f\n" +
 	"\vage_seconds\x18\x03 \x01(\x01R\n" +
-	"ageSeconds\"\xe7\x03\n" +
+	"ageSeconds\"\x99\x04\n" +
 	"\aCluster\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1832,7 +1842,8 @@ const file_rollcall_v1_coordinator_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12,\n" +
 	"\x05pools\x18\v \x03(\v2\x16.rollcall.v1.PoolStateR\x05pools\x12,\n" +
 	"\astalled\x18\f \x01(\v2\x12.rollcall.v1.StallR\astalled\x12\x1a\n" +
-	"\bwithheld\x18\r \x01(\tR\bwithheld\"5\n" +
+	"\bwithheld\x18\r \x01(\tR\bwithheld\x120\n" +
+	"\brefusals\x18\x0e \x03(\v2\x14.rollcall.v1.RefusalR\brefusals\"5\n" +
 	"\x05Stall\x12\x12\n" +
 	"\x04rule\x18\x01 \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"\xbb\x01\n" +
@@ -1968,6 +1979,7 @@ var file_rollcall_v1_coordinator_proto_goTypes = []any{
 	(*Hold)(nil),                  // 22: rollcall.v1.Hold
 	(*Forecast)(nil),              // 23: rollcall.v1.Forecast
 	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*Refusal)(nil),               // 25: rollcall.v1.Refusal
 }
 var file_rollcall_v1_coordinator_proto_depIdxs = []int32{
 	13, // 0: rollcall.v1.ListClustersResponse.clusters:type_name -> rollcall.v1.Cluster
@@ -1980,30 +1992,31 @@ var file_rollcall_v1_coordinator_proto_depIdxs = []int32{
 	24, // 7: rollcall.v1.Cluster.decided_at:type_name -> google.protobuf.Timestamp
 	15, // 8: rollcall.v1.Cluster.pools:type_name -> rollcall.v1.PoolState
 	14, // 9: rollcall.v1.Cluster.stalled:type_name -> rollcall.v1.Stall
-	24, // 10: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
-	20, // 11: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
-	21, // 12: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
-	22, // 13: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
-	23, // 14: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
-	2,  // 15: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
-	4,  // 16: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
-	6,  // 17: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
-	10, // 18: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
-	5,  // 19: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
-	8,  // 20: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
-	0,  // 21: rollcall.v1.CoordinatorService.ListJournal:input_type -> rollcall.v1.ListJournalRequest
-	3,  // 22: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
-	13, // 23: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
-	7,  // 24: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
-	11, // 25: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
-	13, // 26: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
-	9,  // 27: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
-	1,  // 28: rollcall.v1.CoordinatorService.ListJournal:output_type -> rollcall.v1.JournalEntry
-	22, // [22:29] is the sub-list for method output_type
-	15, // [15:22] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	25, // 10: rollcall.v1.Cluster.refusals:type_name -> rollcall.v1.Refusal
+	24, // 11: rollcall.v1.Claim.started_at:type_name -> google.protobuf.Timestamp
+	20, // 12: rollcall.v1.Plan.budget:type_name -> rollcall.v1.Budget
+	21, // 13: rollcall.v1.Plan.steps:type_name -> rollcall.v1.Step
+	22, // 14: rollcall.v1.Plan.holds:type_name -> rollcall.v1.Hold
+	23, // 15: rollcall.v1.Plan.forecast:type_name -> rollcall.v1.Forecast
+	2,  // 16: rollcall.v1.CoordinatorService.ListClusters:input_type -> rollcall.v1.ListClustersRequest
+	4,  // 17: rollcall.v1.CoordinatorService.GetCluster:input_type -> rollcall.v1.GetClusterRequest
+	6,  // 18: rollcall.v1.CoordinatorService.GetPlan:input_type -> rollcall.v1.GetPlanRequest
+	10, // 19: rollcall.v1.CoordinatorService.Explain:input_type -> rollcall.v1.ExplainRequest
+	5,  // 20: rollcall.v1.CoordinatorService.WatchCluster:input_type -> rollcall.v1.WatchClusterRequest
+	8,  // 21: rollcall.v1.CoordinatorService.GetSnapshot:input_type -> rollcall.v1.GetSnapshotRequest
+	0,  // 22: rollcall.v1.CoordinatorService.ListJournal:input_type -> rollcall.v1.ListJournalRequest
+	3,  // 23: rollcall.v1.CoordinatorService.ListClusters:output_type -> rollcall.v1.ListClustersResponse
+	13, // 24: rollcall.v1.CoordinatorService.GetCluster:output_type -> rollcall.v1.Cluster
+	7,  // 25: rollcall.v1.CoordinatorService.GetPlan:output_type -> rollcall.v1.GetPlanResponse
+	11, // 26: rollcall.v1.CoordinatorService.Explain:output_type -> rollcall.v1.ExplainResponse
+	13, // 27: rollcall.v1.CoordinatorService.WatchCluster:output_type -> rollcall.v1.Cluster
+	9,  // 28: rollcall.v1.CoordinatorService.GetSnapshot:output_type -> rollcall.v1.GetSnapshotResponse
+	1,  // 29: rollcall.v1.CoordinatorService.ListJournal:output_type -> rollcall.v1.JournalEntry
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_coordinator_proto_init() }
@@ -2011,6 +2024,7 @@ func file_rollcall_v1_coordinator_proto_init() {
 	if File_rollcall_v1_coordinator_proto != nil {
 		return
 	}
+	file_rollcall_v1_report_proto_init()
 	file_rollcall_v1_coordinator_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

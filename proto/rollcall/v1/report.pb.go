@@ -730,7 +730,9 @@ type Report struct {
 	// get data.
 	Excluded bool `protobuf:"varint,30,opt,name=excluded,proto3" json:"excluded,omitempty"`
 	// For how long the agent had been running when it sent this message, by a clock that no one sets. Terms of orders count in it.
-	Uptime        *durationpb.Duration `protobuf:"bytes,31,opt,name=uptime,proto3" json:"uptime,omitempty"`
+	Uptime *durationpb.Duration `protobuf:"bytes,31,opt,name=uptime,proto3" json:"uptime,omitempty"`
+	// What this agent has refused within the last hour. For people: nothing is decided by it.
+	Refusals      []*Refusal `protobuf:"bytes,32,rep,name=refusals,proto3" json:"refusals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -982,6 +984,101 @@ func (x *Report) GetUptime() *durationpb.Duration {
 	return nil
 }
 
+func (x *Report) GetRefusals() []*Refusal {
+	if x != nil {
+		return x.Refusals
+	}
+	return nil
+}
+
+// Refusal is what was refused of one kind, with no hour without it.
+type Refusal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pod whose agent has refused it, or was refused; empty: the coordinator refused it of somebody who is of no database.
+	Pod   string `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	What  string `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`
+	Count uint64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// How long ago the first and the last were.
+	Since *durationpb.Duration `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	Last  *durationpb.Duration `protobuf:"bytes,5,opt,name=last,proto3" json:"last,omitempty"`
+	// Who sent the last, as far as that is known and told.
+	From          string `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Refusal) Reset() {
+	*x = Refusal{}
+	mi := &file_rollcall_v1_report_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Refusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Refusal) ProtoMessage() {}
+
+func (x *Refusal) ProtoReflect() protoreflect.Message {
+	mi := &file_rollcall_v1_report_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
+func (*Refusal) Descriptor() ([]byte, []int) {
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Refusal) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *Refusal) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *Refusal) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Refusal) GetSince() *durationpb.Duration {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Refusal) GetLast() *durationpb.Duration {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *Refusal) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
 type MemberNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -994,7 +1091,7 @@ type MemberNode struct {
 
 func (x *MemberNode) Reset() {
 	*x = MemberNode{}
-	mi := &file_rollcall_v1_report_proto_msgTypes[3]
+	mi := &file_rollcall_v1_report_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1103,7 @@ func (x *MemberNode) String() string {
 func (*MemberNode) ProtoMessage() {}
 
 func (x *MemberNode) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_report_proto_msgTypes[3]
+	mi := &file_rollcall_v1_report_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1116,7 @@ func (x *MemberNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberNode.ProtoReflect.Descriptor instead.
 func (*MemberNode) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{3}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MemberNode) GetName() string {
@@ -1057,7 +1154,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_rollcall_v1_report_proto_msgTypes[4]
+	mi := &file_rollcall_v1_report_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1166,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_report_proto_msgTypes[4]
+	mi := &file_rollcall_v1_report_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1179,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{4}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Group) GetId() string {
@@ -1144,7 +1241,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_rollcall_v1_report_proto_msgTypes[5]
+	mi := &file_rollcall_v1_report_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1253,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_report_proto_msgTypes[5]
+	mi := &file_rollcall_v1_report_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1266,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{5}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Member) GetId() string {
@@ -1237,7 +1334,7 @@ type Roster struct {
 
 func (x *Roster) Reset() {
 	*x = Roster{}
-	mi := &file_rollcall_v1_report_proto_msgTypes[6]
+	mi := &file_rollcall_v1_report_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1346,7 @@ func (x *Roster) String() string {
 func (*Roster) ProtoMessage() {}
 
 func (x *Roster) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_report_proto_msgTypes[6]
+	mi := &file_rollcall_v1_report_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1359,7 @@ func (x *Roster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roster.ProtoReflect.Descriptor instead.
 func (*Roster) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{6}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Roster) GetIdentity() *Identity {
@@ -1305,7 +1402,7 @@ type RosterEntry struct {
 
 func (x *RosterEntry) Reset() {
 	*x = RosterEntry{}
-	mi := &file_rollcall_v1_report_proto_msgTypes[7]
+	mi := &file_rollcall_v1_report_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1414,7 @@ func (x *RosterEntry) String() string {
 func (*RosterEntry) ProtoMessage() {}
 
 func (x *RosterEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_rollcall_v1_report_proto_msgTypes[7]
+	mi := &file_rollcall_v1_report_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1427,7 @@ func (x *RosterEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RosterEntry.ProtoReflect.Descriptor instead.
 func (*RosterEntry) Descriptor() ([]byte, []int) {
-	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{7}
+	return file_rollcall_v1_report_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RosterEntry) GetHeadline() *Headline {
@@ -1386,7 +1483,7 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\aaddress\x18\f \x01(\tR\aaddress\x12\x12\n" +
 	"\x04node\x18\r \x01(\tR\x04node\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x03R\x05epoch\x12\x12\n" +
-	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xc0\b\n" +
+	"\x04zone\x18\x0f \x01(\tR\x04zone\"\xf2\b\n" +
 	"\x06Report\x121\n" +
 	"\bidentity\x18\x01 \x01(\v2\x15.rollcall.v1.IdentityR\bidentity\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12+\n" +
@@ -1424,7 +1521,15 @@ const file_rollcall_v1_report_proto_rawDesc = "" +
 	"\x05epoch\x18\x1c \x01(\x03R\x05epoch\x12\x18\n" +
 	"\atending\x18\x1d \x01(\tR\atending\x12\x1a\n" +
 	"\bexcluded\x18\x1e \x01(\bR\bexcluded\x121\n" +
-	"\x06uptime\x18\x1f \x01(\v2\x19.google.protobuf.DurationR\x06uptime\"k\n" +
+	"\x06uptime\x18\x1f \x01(\v2\x19.google.protobuf.DurationR\x06uptime\x120\n" +
+	"\brefusals\x18  \x03(\v2\x14.rollcall.v1.RefusalR\brefusals\"\xb9\x01\n" +
+	"\aRefusal\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
+	"\x04what\x18\x02 \x01(\tR\x04what\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05count\x12/\n" +
+	"\x05since\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05since\x12-\n" +
+	"\x04last\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04last\x12\x12\n" +
+	"\x04from\x18\x06 \x01(\tR\x04from\"k\n" +
 	"\n" +
 	"MemberNode\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -1510,7 +1615,7 @@ func file_rollcall_v1_report_proto_rawDescGZIP() []byte {
 }
 
 var file_rollcall_v1_report_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_rollcall_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_rollcall_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_rollcall_v1_report_proto_goTypes = []any{
 	(Membership)(0),               // 0: rollcall.v1.Membership
 	(GroupKind)(0),                // 1: rollcall.v1.GroupKind
@@ -1522,13 +1627,14 @@ var file_rollcall_v1_report_proto_goTypes = []any{
 	(*Identity)(nil),              // 7: rollcall.v1.Identity
 	(*Headline)(nil),              // 8: rollcall.v1.Headline
 	(*Report)(nil),                // 9: rollcall.v1.Report
-	(*MemberNode)(nil),            // 10: rollcall.v1.MemberNode
-	(*Group)(nil),                 // 11: rollcall.v1.Group
-	(*Member)(nil),                // 12: rollcall.v1.Member
-	(*Roster)(nil),                // 13: rollcall.v1.Roster
-	(*RosterEntry)(nil),           // 14: rollcall.v1.RosterEntry
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*Refusal)(nil),               // 10: rollcall.v1.Refusal
+	(*MemberNode)(nil),            // 11: rollcall.v1.MemberNode
+	(*Group)(nil),                 // 12: rollcall.v1.Group
+	(*Member)(nil),                // 13: rollcall.v1.Member
+	(*Roster)(nil),                // 14: rollcall.v1.Roster
+	(*RosterEntry)(nil),           // 15: rollcall.v1.RosterEntry
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 }
 var file_rollcall_v1_report_proto_depIdxs = []int32{
 	5,  // 0: rollcall.v1.Headline.phase:type_name -> rollcall.v1.Phase
@@ -1536,30 +1642,33 @@ var file_rollcall_v1_report_proto_depIdxs = []int32{
 	3,  // 2: rollcall.v1.Headline.verdict:type_name -> rollcall.v1.Verdict
 	4,  // 3: rollcall.v1.Headline.drain:type_name -> rollcall.v1.Drain
 	7,  // 4: rollcall.v1.Report.identity:type_name -> rollcall.v1.Identity
-	15, // 5: rollcall.v1.Report.age:type_name -> google.protobuf.Duration
-	16, // 6: rollcall.v1.Report.observed_at:type_name -> google.protobuf.Timestamp
+	16, // 5: rollcall.v1.Report.age:type_name -> google.protobuf.Duration
+	17, // 6: rollcall.v1.Report.observed_at:type_name -> google.protobuf.Timestamp
 	0,  // 7: rollcall.v1.Report.member:type_name -> rollcall.v1.Membership
-	15, // 8: rollcall.v1.Report.not_live:type_name -> google.protobuf.Duration
-	15, // 9: rollcall.v1.Report.settled_for:type_name -> google.protobuf.Duration
+	16, // 8: rollcall.v1.Report.not_live:type_name -> google.protobuf.Duration
+	16, // 9: rollcall.v1.Report.settled_for:type_name -> google.protobuf.Duration
 	4,  // 10: rollcall.v1.Report.drain:type_name -> rollcall.v1.Drain
 	3,  // 11: rollcall.v1.Report.verdict:type_name -> rollcall.v1.Verdict
-	11, // 12: rollcall.v1.Report.groups:type_name -> rollcall.v1.Group
-	10, // 13: rollcall.v1.Report.nodes:type_name -> rollcall.v1.MemberNode
-	15, // 14: rollcall.v1.Report.uptime:type_name -> google.protobuf.Duration
-	0,  // 15: rollcall.v1.MemberNode.member:type_name -> rollcall.v1.Membership
-	1,  // 16: rollcall.v1.Group.kind:type_name -> rollcall.v1.GroupKind
-	12, // 17: rollcall.v1.Group.members:type_name -> rollcall.v1.Member
-	2,  // 18: rollcall.v1.Member.state:type_name -> rollcall.v1.MemberState
-	7,  // 19: rollcall.v1.Roster.identity:type_name -> rollcall.v1.Identity
-	14, // 20: rollcall.v1.Roster.entries:type_name -> rollcall.v1.RosterEntry
-	8,  // 21: rollcall.v1.RosterEntry.headline:type_name -> rollcall.v1.Headline
-	6,  // 22: rollcall.v1.RosterEntry.liveness:type_name -> rollcall.v1.Liveness
-	15, // 23: rollcall.v1.RosterEntry.since:type_name -> google.protobuf.Duration
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	12, // 12: rollcall.v1.Report.groups:type_name -> rollcall.v1.Group
+	11, // 13: rollcall.v1.Report.nodes:type_name -> rollcall.v1.MemberNode
+	16, // 14: rollcall.v1.Report.uptime:type_name -> google.protobuf.Duration
+	10, // 15: rollcall.v1.Report.refusals:type_name -> rollcall.v1.Refusal
+	16, // 16: rollcall.v1.Refusal.since:type_name -> google.protobuf.Duration
+	16, // 17: rollcall.v1.Refusal.last:type_name -> google.protobuf.Duration
+	0,  // 18: rollcall.v1.MemberNode.member:type_name -> rollcall.v1.Membership
+	1,  // 19: rollcall.v1.Group.kind:type_name -> rollcall.v1.GroupKind
+	13, // 20: rollcall.v1.Group.members:type_name -> rollcall.v1.Member
+	2,  // 21: rollcall.v1.Member.state:type_name -> rollcall.v1.MemberState
+	7,  // 22: rollcall.v1.Roster.identity:type_name -> rollcall.v1.Identity
+	15, // 23: rollcall.v1.Roster.entries:type_name -> rollcall.v1.RosterEntry
+	8,  // 24: rollcall.v1.RosterEntry.headline:type_name -> rollcall.v1.Headline
+	6,  // 25: rollcall.v1.RosterEntry.liveness:type_name -> rollcall.v1.Liveness
+	16, // 26: rollcall.v1.RosterEntry.since:type_name -> google.protobuf.Duration
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_rollcall_v1_report_proto_init() }
@@ -1573,7 +1682,7 @@ func file_rollcall_v1_report_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rollcall_v1_report_proto_rawDesc), len(file_rollcall_v1_report_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,76 @@
+package inject
+
+import (
+	"crypto/rand"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// tokenOf makes stop tokens of one pod, which begin with its name. So a token that was
+// made for it is told from that of a template, and nobody takes the one for the other.
+func tokenOf(pod string, secret func() string) func() string {
+	if secret == nil {
+		secret = rand.Text
+	}
+	return func() string { return tokenPrefix(pod) + secret() }
+}
+
+func tokenPrefix(pod string) string {
+	if pod == "" {
+		return ""
+	}
+	return pod + "."
+}
+
+// giveToken replaces the stop token of a template by one of the pod's own, in the
+// agent and in whatever hook shows it. Where no hook does, nobody knows who would
+// go on with the former, and it stays.
+func giveToken(pod *corev1.Pod, token func() string) {
+	at := slices.IndexFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer })
+	if at < 0 {
+		return
+	}
+	env := pod.Spec.InitContainers[at].Env
+	at = slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == config.EnvStopToken })
+	if at < 0 || env[at].Value == "" || strings.HasPrefix(env[at].Value, tokenPrefix(pod.Name)) {
+		return
+	}
+	var shown []*string
+	for i := range pod.Spec.Containers {
+		shown = append(shown, showing(pod.Spec.Containers[i].Lifecycle, env[at].Value)...)
+	}
+	if len(shown) == 0 {
+		return
+	}
+	own := token()
+	for _, place := range append(shown, &env[at].Value) {
+		*place = own
+	}
+}
+
+// showing are the places of a preStop hook with the token.
+func showing(l *corev1.Lifecycle, token string) (places []*string) {
+	if l == nil || l.PreStop == nil {
+		return nil
+	}
+	if get := l.PreStop.HTTPGet; get != nil {
+		for i := range get.HTTPHeaders {
+			if h := &get.HTTPHeaders[i]; h.Name == config.StopHeader && h.Value == token {
+				places = append(places, &h.Value)
+			}
+		}
+	}
+	if run := l.PreStop.Exec; run != nil {
+		for i := range run.Command {
+			if run.Command[i] == token {
+				places = append(places, &run.Command[i])
+			}
+		}
+	}
+	return places
+}
