@@ -273,6 +273,7 @@ func (s *session) provide(ctx context.Context, now time.Time, objects kube.Clust
 	for i := range objects.Pools {
 		wanted += " " + objects.Pools[i].Name
 	}
+	wanted += fmt.Sprint(objects.PodNetworks())
 	if s.stale.Swap(false) || wanted != s.provided || !now.Before(s.due) {
 		ctx, cancel := s.bound(ctx)
 		defer cancel()

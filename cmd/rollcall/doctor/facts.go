@@ -43,6 +43,9 @@ type Live struct {
 	Snapshots map[string]*policy.Snapshot
 	// SecretKeys are the keys with a value of Secrets that could be read, by namespace/name.
 	SecretKeys map[string][]string
+	// GossipFrom is from where the agents of a database take gossip, in the coordinator's
+	// words, by namespace/name.
+	GossipFrom map[string]string
 	// Unread is what could not be read, and why.
 	Unread []string
 }

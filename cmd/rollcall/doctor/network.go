@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -139,6 +140,21 @@ func (f *Facts) isThere(peers []networkingv1.NetworkPolicyPeer, w way, pod label
 		// The namespace of the pods is not known by its labels: an own selector may be it.
 		return p.PodSelector == nil || matches(p.PodSelector, pod)
 	})
+}
+
+// gossip: from where agents take it, as the coordinator has told them.
+func gossip(f *Facts) (out []Finding) {
+	if f.Live == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Live.GossipFrom)) {
+		fix := "the chart's value agent.gossipCIDRs, once it names the network that all nodes have their podCIDRs from, has agents hear nobody else"
+		if from := f.Live.GossipFrom[name]; !strings.HasPrefix(from, "anywhere") {
+			fix = "nothing, where all pods of databases have addresses in there; the chart's value agent.gossipCIDRs says it"
+		}
+		out = append(out, Finding{Severity: Info, Object: "DatabaseCluster " + name, Found: "agents take gossip from " + f.Live.GossipFrom[name], Fix: fix})
+	}
+	return out
 }
 
 // coordinatorLabels are those of the chart.
