@@ -87,6 +87,18 @@ func networkPolicy(f *Facts) []Finding {
 	})
 }
 
+// IngressPolicies are the names of those that say who reaches the pods of a StatefulSet.
+func (f *Facts) IngressPolicies(set *appsv1.StatefulSet) (names []string) {
+	for i := range f.Policies {
+		p := &f.Policies[i]
+		if sameNamespace(p.Namespace, set.Namespace) && matches(&p.Spec.PodSelector, labels.Set(template(set).Labels)) && has(p, networkingv1.PolicyTypeIngress) {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // has tells whether a policy is about a direction; without types it is about ingress, and
 // about egress where it has such rules.
 func has(p *networkingv1.NetworkPolicy, t networkingv1.PolicyType) bool {
@@ -159,6 +171,9 @@ func gossip(f *Facts) (out []Finding) {
 
 // coordinatorLabels are those of the chart.
 var coordinatorLabels = labels.Set{"app.kubernetes.io/name": "rollcall", "app.kubernetes.io/component": "coordinator"}
+
+// CoordinatorLabels are those by which its pods are told.
+func CoordinatorLabels() map[string]string { return maps.Clone(coordinatorLabels) }
 
 func (f *Facts) installLabels() labels.Set {
 	out := labels.Set{corev1.LabelMetadataName: "rollcall-system"}
