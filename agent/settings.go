@@ -151,6 +151,11 @@ func (s *settings) newMesh(file config.File, keys [][]byte) (Mesh, error) {
 			defer s.mu.Unlock()
 			return s.file.GossipFrom(ip)
 		},
+		Near: func(ip netip.Addr) bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.file.NearPods(ip)
+		},
 		Transport: s.options.Transport,
 		Metrics:   s.gossip,
 		Logger:    s.logger,

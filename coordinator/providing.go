@@ -31,6 +31,7 @@ func (s *session) provide(ctx context.Context, now time.Time, objects kube.Clust
 	for _, secret := range MountedSecrets(objects) {
 		wanted += " secret " + secret
 	}
+	wanted += fmt.Sprint(objects.PodNetworks())
 	if s.stale.Swap(false) || wanted != s.provided || !now.Before(s.due) {
 		ctx, cancel := s.bound(ctx)
 		defer cancel()

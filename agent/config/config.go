@@ -99,13 +99,27 @@ type File struct {
 	// StopHookCIDRs are networks from which kubelets call the stop hook, beside their
 	// nodes' own addresses; empty = any.
 	StopHookCIDRs []netip.Prefix `json:"stopHookCIDRs,omitempty"`
+	// PodNetworks are those in which pods of the database have been. Whoever comes from
+	// elsewhere is heard, too, and makes room when strangers are too many: a pod on a new
+	// node must not be shut out by a list that is old. Empty = they are not known.
+	PodNetworks []netip.Prefix `json:"podNetworks,omitempty"`
 	// Observe: nothing is done that nobody asked for.
 	Observe bool `json:"observe,omitempty"`
 }
 
 // GossipFrom tells whether gossip of an address is taken.
 func (f *File) GossipFrom(ip netip.Addr) bool {
-	return len(f.GossipCIDRs) == 0 || slices.ContainsFunc(f.GossipCIDRs, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
+	return among(f.GossipCIDRs, ip)
+}
+
+// NearPods tells whether an address is where pods of the database have been; all are
+// where that is not known.
+func (f *File) NearPods(ip netip.Addr) bool {
+	return among(f.PodNetworks, ip)
+}
+
+func among(networks []netip.Prefix, ip netip.Addr) bool {
+	return len(networks) == 0 || slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
 // Connection says how the agent reaches its own database.

@@ -100,8 +100,12 @@ func TestGossipFrom(t *testing.T) {
 	ip := netip.MustParseAddr
 	var f File
 	require.True(t, f.GossipFrom(ip("10.1.2.3")), "no list, no limit")
+	require.True(t, f.NearPods(ip("10.1.2.3")))
 	f.GossipCIDRs = []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/8")}
+	g := File{PodNetworks: f.GossipCIDRs}
 	for text, want := range map[string]bool{"10.1.2.3": true, "10.2.2.3": false, "fd00::7": true, "fe80::7": false, "::ffff:10.1.2.3": true} {
 		require.Equal(t, want, f.GossipFrom(ip(text)), text)
+		require.Equal(t, want, g.NearPods(ip(text)), text)
+		require.True(t, g.GossipFrom(ip(text)), "%s: all are heard", text)
 	}
 }

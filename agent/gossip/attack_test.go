@@ -30,6 +30,7 @@ type prey struct {
 	peers   []netip.AddrPort
 	members []*member
 	sockets []*sockets
+	change  func(*Options)
 }
 
 // newPrey has room for so many, who all find each other by name.
@@ -51,6 +52,9 @@ func (p *prey) start() *member {
 		Namespace: "prod", Cluster: "search", ClusterUID: "uid", Pod: fmt.Sprintf("search-%d", i), PodUID: uid(i),
 		Address: p.peers[i], Keys: [][]byte{testKey}, Transport: p.sockets[i],
 		Peers: func(context.Context) ([]netip.AddrPort, error) { return p.peers, nil },
+	}
+	if p.change != nil {
+		p.change(&o)
 	}
 	mesh, err := New(o)
 	require.NoError(p.t, err)

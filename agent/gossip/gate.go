@@ -36,6 +36,7 @@ type gate struct {
 	label  []byte
 	keys   func() [][]byte // nil without encryption
 	knows  func(netip.Addr) bool
+	near   func(netip.Addr) bool // strangers from there go before others
 	refuse func(why reason, from string)
 
 	places  places
@@ -47,8 +48,8 @@ type gate struct {
 	tasks   sync.WaitGroup
 }
 
-func newGate(network memberlist.Transport, label string, keys func() [][]byte, knows func(netip.Addr) bool, refuse func(reason, string)) *gate {
-	g := &gate{Transport: network, label: append([]byte{messageLabel, byte(len(label))}, label...), keys: keys, knows: knows, refuse: refuse,
+func newGate(network memberlist.Transport, label string, keys func() [][]byte, knows, near func(netip.Addr) bool, refuse func(reason, string)) *gate {
+	g := &gate{Transport: network, label: append([]byte{messageLabel, byte(len(label))}, label...), keys: keys, knows: knows, near: near, refuse: refuse,
 		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn)}
 	g.closing, g.end = context.WithCancel(context.Background())
 	g.tasks.Go(g.takePackets)
@@ -108,11 +109,7 @@ func (g *gate) takeStreams() {
 		select {
 		case conn := <-g.Transport.StreamCh():
 			from := remoteOf(conn)
-			c := stranger
-			if g.knows(from) {
-				c = known
-			}
-			place := g.places.take(c, from)
+			place := g.enter(conn, from)
 			if place == nil {
 				_ = conn.Close()
 				g.refuse(reasonStreams, from.String())
@@ -122,6 +119,18 @@ func (g *gate) takeStreams() {
 		case <-g.closing.Done():
 			return
 		}
+	}
+}
+
+// enter answers nil when there is no place for a stream.
+func (g *gate) enter(conn net.Conn, from netip.Addr) *place {
+	switch {
+	case g.knows(from):
+		return g.places.take(known, from)
+	case g.near(from):
+		return g.places.take(stranger, from)
+	default:
+		return g.places.takeFar(from, func() { _ = conn.Close() })
 	}
 }
 
@@ -137,6 +146,7 @@ func (g *gate) admit(conn net.Conn, place *place) {
 		}
 		return
 	}
+	place.stay()
 	select {
 	case g.streams <- s:
 	case <-g.closing.Done():

@@ -178,7 +178,7 @@ func FuzzMessage(f *testing.F) {
 // A call that nobody answers, and a stream that nobody takes, leave no place taken.
 func TestPlacesAreGivenBack(t *testing.T) {
 	one, other := sockets2(t, "127.0.0.1")
-	g := newGate(one, "12345678", func() [][]byte { return [][]byte{testKey} }, func(netip.Addr) bool { return false }, func(reason, string) {})
+	g := newGate(one, "12345678", func() [][]byte { return [][]byte{testKey} }, func(netip.Addr) bool { return false }, everybody, func(reason, string) {})
 	conn, err := g.DialTimeout(other.own.String(), time.Second)
 	require.NoError(t, err)
 	require.Equal(t, 1, g.places.all[called].streams)
@@ -207,7 +207,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 func TestInsecureStreamsAreBounded(t *testing.T) {
 	one, _ := sockets2(t, "127.0.0.1")
 	refusals := make(chan reason, 10)
-	g := newGate(one, "12345678", nil, func(netip.Addr) bool { return false }, func(why reason, _ string) { refusals <- why })
+	g := newGate(one, "12345678", nil, func(netip.Addr) bool { return false }, everybody, func(why reason, _ string) { refusals <- why })
 	defer func() { require.NoError(t, g.Shutdown()) }()
 	caller, err := net.Dial("tcp", one.own.String())
 	require.NoError(t, err)
@@ -249,6 +249,78 @@ func TestMembersGoFirst(t *testing.T) {
 	n, err = known.Read(make([]byte, 100))
 	require.NoError(t, err)
 	require.Positive(t, n, "an answer")
+}
+
+// Of strangers, those from the pods' networks go before those from elsewhere who have not shown
+// the key: a pod that joins, and is known to nobody yet, finds a place among streams of strangers.
+func TestStrangersFromElsewhereMakeRoom(t *testing.T) {
+	var p places
+	at := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}) }
+	var ended []int
+	var far []*place
+	for i := range limits[stranger].streams {
+		far = append(far, p.takeFar(at(i), func() { ended = append(ended, i) }))
+		require.NotNil(t, far[i], "without others he is a stranger like any")
+	}
+	require.Nil(t, p.takeFar(at(100), func() {}), "and no more than any")
+	far[0].stay()
+	one := p.take(stranger, at(101))
+	require.NotNil(t, one)
+	require.Equal(t, []int{1}, ended, "the oldest that has not shown the key")
+	far[1].free()
+	require.False(t, far[1].hold(freeBytes+1), "it has no place any more")
+	require.Equal(t, limits[stranger].streams, p.all[stranger].streams, "and gives it back once only")
+
+	require.True(t, far[5].hold(maxState))
+	require.True(t, one.hold(maxState), "a full roster")
+	require.Equal(t, []int{1, 5}, ended, "the one that holds what is wanted")
+	require.False(t, far[6].hold(maxState), "not the other way")
+
+	for i := range limits[stranger].streams {
+		_ = p.take(stranger, at(102+i))
+	}
+	require.Len(t, ended, limits[stranger].streams-1, "whoever has shown the key stays")
+	require.Empty(t, p.far)
+	require.Equal(t, limits[stranger].streams, p.all[stranger].streams)
+}
+
+// A pod that starts is heard at once, though strangers from elsewhere have taken all places. One on
+// a node that is new, in a network that nobody has been told of yet, is heard like any while they
+// have not, and once the Service names it when they have.
+func TestPodsOfNewNetworksAreHeard(t *testing.T) {
+	p := newPrey(t, 2)
+	require.NoError(t, p.sockets[1].Shutdown()) // it is there later
+	p.change = func(o *Options) {
+		o.Near = netip.MustParsePrefix("127.0.0.0/16").Contains
+		o.Peers = func(context.Context) ([]netip.AddrPort, error) { return p.peers[:1], nil }
+	}
+	m := p.start()
+	ping := m.framed(sealVersion, packed(messagePing, pingBody{SeqNo: 1}))
+	answered := func(from [4]byte) bool {
+		conn, err := m.call(from)
+		require.NoError(t, err)
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(openingTimeout / 2))
+		if _, err := conn.Write(ping); err != nil {
+			return false
+		}
+		n, _ := conn.Read(make([]byte, 100))
+		return n > 0
+	}
+	inside, elsewhere := [4]byte{127, 0, 7, 7}, [4]byte{127, 8, 7, 7}
+	require.True(t, answered(inside))
+	require.True(t, answered(elsewhere), "nobody is in its way")
+
+	for i := range limits[stranger].streams {
+		conn, err := m.call([4]byte{127, 9, 1, byte(i + 1)})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	require.False(t, answered(elsewhere))
+	require.True(t, answered(inside), "one of the strangers has made room")
+	require.EqualValues(t, 1, m.refused(reasonStreams))
+	m.table.setNamed([]netip.AddrPort{netip.AddrPortFrom(netip.AddrFrom4(elsewhere), 7946)})
+	require.True(t, answered(elsewhere), "the Service names it, coordinator or not")
 }
 
 // Who is slow is let go: after 2 s without label and length, and after 5 in all.

@@ -36,6 +36,11 @@ type Options struct {
 	// member there; it may change its mind. Default: any.
 	Allowed func(netip.Addr) bool
 
+	// Near tells whether an address is where pods of the database are known to be. Whoever
+	// comes from elsewhere is heard like anybody, and makes room when strangers are too
+	// many. It may change its mind. Default: all are.
+	Near func(netip.Addr) bool
+
 	// Transport replaces the network.
 	Transport memberlist.Transport
 	Metrics   *Metrics
@@ -123,6 +128,9 @@ func New(o Options) (*Mesh, error) {
 	}
 	if o.Allowed == nil {
 		o.Allowed = func(netip.Addr) bool { return true }
+	}
+	if o.Near == nil {
+		o.Near = func(netip.Addr) bool { return true }
 	}
 	m := &Mesh{options: o, tag: cluster, table: newTable(), publish: make(chan struct{}, 1)}
 	m.delegate = &delegate{self: memberName(o.Pod, o.PodUID), tag: m.tag, table: m.table, metrics: o.Metrics, allowed: o.Allowed}
@@ -240,7 +248,7 @@ func (m *Mesh) gate(network memberlist.Transport) *gate {
 	if m.keys != nil {
 		keys = m.keys.ring.GetKeys
 	}
-	return newGate(network, m.config.Label, keys, m.table.knows, func(why reason, from string) {
+	return newGate(network, m.config.Label, keys, m.table.knows, m.options.Near, func(why reason, from string) {
 		m.log.refused(why, []byte("from "+from))
 	})
 }

@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 )
 
@@ -41,28 +42,61 @@ type places struct {
 	mu  sync.Mutex
 	all [classes]use
 	at  map[spot]use
+	// far are strangers from elsewhere than the pods' networks, the oldest first, as
+	// long as they have not shown the key. They make room for strangers from there.
+	far []*place
 }
 
 // place is that of one stream.
 type place struct {
 	of    *places
 	at    spot
-	bytes int // beyond freeBytes
+	bytes int    // beyond freeBytes
+	end   func() // ends the stream; nil: it stays until it ends by itself
+	gone  bool
 }
 
 // take answers nil when there is no place.
-func (p *places) take(c class, address netip.Addr) *place {
+func (p *places) take(c class, address netip.Addr) *place { return p.enter(c, address, nil) }
+
+// takeFar is for a stranger from elsewhere than the pods' networks; end ends his
+// stream when others need his place.
+func (p *places) takeFar(address netip.Addr, end func()) *place {
+	return p.enter(stranger, address, end)
+}
+
+func (p *places) enter(c class, address netip.Addr, end func()) *place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := spot{c, address}
-	if p.all[c].streams >= limits[c].streams || p.at[at].streams >= limits[c].perAddress {
+	if p.at[at].streams >= limits[c].perAddress {
+		return nil
+	}
+	if p.all[c].streams >= limits[c].streams && (c != stranger || end != nil || !p.makeRoom(0)) {
 		return nil
 	}
 	if p.at == nil {
 		p.at = map[spot]use{}
 	}
 	p.add(at, use{streams: 1})
-	return &place{of: p, at: at}
+	s := &place{of: p, at: at, end: end}
+	if end != nil {
+		p.far = append(p.far, s)
+	}
+	return s
+}
+
+// makeRoom ends the oldest stream of those from elsewhere that holds so many bytes at
+// least. Callers hold the lock.
+func (p *places) makeRoom(bytes int) bool {
+	i := slices.IndexFunc(p.far, func(s *place) bool { return s.bytes >= bytes })
+	if i < 0 {
+		return false
+	}
+	s := p.far[i]
+	s.release()
+	s.end()
+	return true
 }
 
 // hold tells whether so many bytes of the stream's message may be held.
@@ -70,17 +104,39 @@ func (s *place) hold(bytes int) bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	more := max(bytes-freeBytes, 0) - s.bytes
-	if s.of.all[s.at.class].bytes+more > limits[s.at.class].bytes || s.of.at[s.at].bytes+more > maxState {
+	if s.gone || s.of.at[s.at].bytes+more > maxState {
 		return false
+	}
+	for s.of.all[s.at.class].bytes+more > limits[s.at.class].bytes {
+		if s.at.class != stranger || s.end != nil || !s.of.makeRoom(1) {
+			return false
+		}
 	}
 	s.of.add(s.at, use{bytes: more})
 	s.bytes += more
 	return true
 }
 
+// stay: what came had the key, so nobody else gets this place.
+func (s *place) stay() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.of.far = slices.DeleteFunc(s.of.far, func(other *place) bool { return other == s })
+}
+
 func (s *place) free() {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
+	s.release()
+}
+
+// release is of what holds the lock.
+func (s *place) release() {
+	if s.gone {
+		return
+	}
+	s.gone = true
+	s.of.far = slices.DeleteFunc(s.of.far, func(other *place) bool { return other == s })
 	s.of.add(s.at, use{streams: -1, bytes: -s.bytes})
 	s.bytes = 0
 }

@@ -81,6 +81,22 @@ func TestMembersOfOtherNetworksStayOut(t *testing.T) {
 	})
 }
 
+// A pod on a node that is new has an address of a network that nobody was told of, and nobody will
+// be while the coordinator is away. It joins as fast as any.
+func TestMembersOfNewNetworksJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRing(t, newNetwork(7))
+		defer r.stop()
+		near := func(o *Options) { o.Near = func(ip netip.Addr) bool { return ip != address(3).Addr() } }
+		for i := range 3 {
+			r.add(i, near)
+		}
+		until(t, 20*time.Second, "all see all", r.everybody(func(m *member) bool { return m.alive() == 3 }))
+		r.add(3, near)
+		until(t, 20*time.Second, "all see the new one", r.everybody(func(m *member) bool { return m.alive() == 4 }))
+	})
+}
+
 // TestReusedAddress lets two clusters trade addresses: a member of each dies, and
 // a new one of the other comes up where it was, known to everybody's name service.
 func TestReusedAddress(t *testing.T) {

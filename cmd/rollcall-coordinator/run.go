@@ -308,7 +308,7 @@ func tellRearmed(recorder *status.Recorder) func(kube.Key, string) {
 // provide makes what the agents of a database cluster need.
 func provide(provisioner *provision.Provisioner) func(context.Context, kube.ClusterObjects) (time.Time, error) {
 	return func(ctx context.Context, objects kube.ClusterObjects) (time.Time, error) {
-		result, err := provisioner.Ensure(ctx, objects.Cluster, coordinator.MountedSecrets(objects)...)
+		result, err := provisioner.Ensure(ctx, objects.Cluster, objects.PodNetworks(), coordinator.MountedSecrets(objects)...)
 		return result.Next, err
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -107,7 +108,10 @@ func (a *app) readFacts(ctx context.Context) (facts *doctor.Facts, ns string, er
 	if err != nil {
 		return nil, "", fmt.Errorf("list StatefulSets of namespace %s: %w", ns, err)
 	}
-	live := &doctor.Live{Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}, Refusals: map[string][]*rollcallv1.Refusal{}, SecretKeys: map[string][]string{}}
+	live := &doctor.Live{
+		Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}, Refusals: map[string][]*rollcallv1.Refusal{},
+		SecretKeys: map[string][]string{}, GossipFrom: map[string]string{},
+	}
 	f := &doctor.Facts{Sets: sets.Items, Live: live}
 	tried := live.Tried
 	if v, err := core.Discovery().ServerVersion(); tried("version of Kubernetes", err) {
@@ -205,6 +209,24 @@ func (a *app) readSnapshots(ctx context.Context, f *doctor.Facts) {
 				f.Live.Refusals[c.Namespace+"/"+c.Name] = told[0].GetRefusals()
 			}
 		}
+		a.readGossip(ctx, f, c)
+	}
+}
+
+// readGossip reads from where the agents of a database take gossip. A coordinator of an earlier
+// version does not say, nor one that has not made their Service yet.
+func (a *app) readGossip(ctx context.Context, f *doctor.Facts, c v1alpha1.DatabaseCluster) {
+	_, core, err := a.clients()
+	if err != nil {
+		return
+	}
+	name := v1alpha1.DerivedName(c.Name)
+	service, err := core.CoreV1().Services(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) && !f.Live.Tried("Service "+name, err) || err != nil {
+		return
+	}
+	if from := service.Annotations[v1alpha1.AnnotationGossipFrom]; from != "" {
+		f.Live.GossipFrom[c.Namespace+"/"+c.Name] = from
 	}
 }
 

@@ -33,6 +33,10 @@ func TestDoctorOnACluster(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "of-the-chart", Namespace: "prod"}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}},
 	}}
 
+	w.objects["/api/v1/namespaces/prod/services/search-rollcall"] = corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Name: "search-rollcall", Namespace: "prod", Annotations: map[string]string{v1alpha1.AnnotationGossipFrom: "anywhere; podCIDRs say nothing"},
+	}}
+
 	code, stdout, stderr := w.run("doctor", "search", "-o", "json")
 	require.Equal(t, exitFindings, code, stderr)
 	var got examined
@@ -45,6 +49,7 @@ func TestDoctorOnACluster(t *testing.T) {
 	require.Contains(t, found["reports"], "DatabaseCluster prod/search: the coordinator has no report of search-0")
 	require.Contains(t, found["budget"], "PodDisruptionBudget of-the-chart selects its pods")
 	require.Contains(t, found["readiness"], "container solr has no readiness probe")
+	require.Equal(t, "DatabaseCluster prod/search: agents take gossip from anywhere; podCIDRs say nothing\n", found["gossip"])
 	require.NotContains(t, found, "database-cluster")
 	require.NotEmpty(t, got.Unread, "nodes, for one, were not to be had")
 	require.Contains(t, stderr, "errors that Rollcall cannot work with")

@@ -13,9 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
@@ -29,6 +31,9 @@ type enrolling struct {
 	dryRun  bool
 	timeout time.Duration
 	out     format
+
+	networkPolicy bool
+	metricsFrom   []string
 }
 
 func newEnroll(a *app) *cobra.Command {
@@ -49,12 +54,19 @@ MySQL and MariaDB need a Secret with the keys username and password first: NAME`
 of the DatabaseCluster, or the one that --credentials-secret names. For other fields of the
 DatabaseCluster than this writes, apply one yourself; --dry-run -o yaml prints one to begin with.
 
+With --network-policy it also prints a NetworkPolicy, and writes none. It closes the agents' ports to
+all but each other, the coordinators and, for metrics, the namespaces of --metrics-from; the kubelet
+needs no rule. The database's own ports stay as they are: open to everybody, or as the policies
+say that select its pods. Your network plugin should know ranges of ports (endPort; Cilium from 1.16):
+where it does not, only those of the database's ports stay open that its containers name.
+
 The exit status is 0 when all of it is done, 1 when it could not be, 2 when the doctor finds
 errors, so that nothing was written, and 3 when all is written and the time is up. The same
 command again goes on from there.`,
 		Example: fmt.Sprintf(`  %[1]s enroll solr -n prod
   %[1]s enroll os-data os-managers -n prod --name logs --engine OpenSearch
-  %[1]s enroll mysql -n prod --credentials-secret mysql-rollcall-accounts --dry-run`, a.name),
+  %[1]s enroll mysql -n prod --credentials-secret mysql-rollcall-accounts --dry-run
+  %[1]s enroll solr -n prod --dry-run -o yaml --network-policy --metrics-from monitoring`, a.name),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("%s: the name of a StatefulSet is wanted\nSee '%s --help'", cmd.CommandPath(), cmd.CommandPath())
@@ -76,6 +88,14 @@ command again goes on from there.`,
 			if e.timeout <= 0 {
 				return fmt.Errorf("--timeout is %s: more than 0 is wanted, such as 3m", e.timeout)
 			}
+			if len(e.metricsFrom) > 0 && !e.networkPolicy {
+				return errors.New("--metrics-from says whom a NetworkPolicy lets through: it is only good with --network-policy")
+			}
+			for _, ns := range e.metricsFrom {
+				if why := validation.IsDNS1123Label(ns); len(why) > 0 {
+					return fmt.Errorf("--metrics-from %q: the name of a namespace is wanted: %s", ns, why[0])
+				}
+			}
 			e.Sets = args
 			return a.enroll(cmd.Context(), e)
 		},
@@ -91,6 +111,8 @@ command again goes on from there.`,
 	cmd.Flags().BoolVar(&e.Observe, "observe", false, "make a DatabaseCluster that only shows what it would do")
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "write nothing; print the manifest and the commands that this amounts to")
 	cmd.Flags().DurationVar(&e.timeout, "timeout", e.timeout, "how long to wait for the coordinator")
+	cmd.Flags().BoolVar(&e.networkPolicy, "network-policy", false, "print a NetworkPolicy, too, that keeps strangers off the agents' ports")
+	cmd.Flags().StringSliceVar(&e.metricsFrom, "metrics-from", nil, "namespaces from which that lets the agents' metrics be read; none = nobody reads them")
 	outputFlag(cmd, &e.out, "text", formatJSON, formatYAML)
 	return cmd
 }
@@ -115,8 +137,16 @@ func (a *app) enroll(ctx context.Context, e enrolling) error {
 		fmt.Fprintf(a.streams.ErrOut, "note: the engine is %s, as the image %s says\n", plan.Cluster.Spec.Engine, show.Clean(plan.Image))
 	}
 	a.writeObstacles(plan, found, e)
+	objects := []any{plan.Manifest()}
+	var policy *networkingv1.NetworkPolicy
+	if e.networkPolicy {
+		if policy, err = plan.NetworkPolicy(facts, e.metricsFrom); err != nil {
+			return err
+		}
+		objects = append(objects, policy)
+	}
 	if e.dryRun {
-		return errors.Join(a.writeDryRun(plan, e.out), unworkable(found.Findings))
+		return errors.Join(a.writeDryRun(plan, policy, e.out, objects), unworkable(found.Findings))
 	}
 	if err := unworkable(found.Findings); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
@@ -130,7 +160,7 @@ func (a *app) enroll(ctx context.Context, e enrolling) error {
 		return err
 	}
 	if e.out != formatText {
-		if err := a.writeValue(e.out, plan.Manifest()); err != nil {
+		if err := a.writeObjects(e.out, objects); err != nil {
 			return err
 		}
 	}
@@ -143,6 +173,39 @@ func (a *app) enroll(ctx context.Context, e enrolling) error {
 		fmt.Fprintf(say, "databasecluster/%s: the coordinator has decided; nothing is guarded, as it asks for\n", plan.Name)
 	}
 	fmt.Fprintf(say, "\n%s", plan.Left(a.name, facts.Live.Pods))
+	if policy != nil && e.out == formatText {
+		fmt.Fprintf(say, "\nTo keep strangers off the agents' ports, apply this, which counts for each pod that has the label:\n\n")
+		return a.writeApply(policy)
+	}
+	return nil
+}
+
+// writeObjects writes several as YAML documents, or as a List.
+func (a *app) writeObjects(out format, objects []any) error {
+	switch {
+	case len(objects) == 1:
+		return a.writeValue(out, objects[0])
+	case out == formatJSON:
+		return a.writeValue(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects})
+	}
+	for i, object := range objects {
+		if i > 0 {
+			fmt.Fprintln(a.streams.Out, "---")
+		}
+		if err := a.writeValue(out, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeApply writes what a shell applies.
+func (a *app) writeApply(object any) error {
+	fmt.Fprintln(a.streams.Out, "kubectl apply -f - <<'EOF'")
+	if err := a.writeValue(formatYAML, object); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.streams.Out, "EOF")
 	return nil
 }
 
@@ -173,9 +236,9 @@ func (a *app) writeObstacles(plan *enroll.Plan, found examined, e enrolling) {
 }
 
 // writeDryRun prints what a shell would do the same with, or only the manifest.
-func (a *app) writeDryRun(plan *enroll.Plan, out format) error {
+func (a *app) writeDryRun(plan *enroll.Plan, policy *networkingv1.NetworkPolicy, out format, objects []any) error {
 	if out != formatText {
-		return a.writeValue(out, plan.Manifest())
+		return a.writeObjects(out, objects)
 	}
 	w := a.streams.Out
 	if len(plan.Steps) == 0 {
@@ -186,11 +249,12 @@ func (a *app) writeDryRun(plan *enroll.Plan, out format) error {
 			fmt.Fprintln(w, s.Command)
 			continue
 		}
-		fmt.Fprintln(w, "kubectl apply -f - <<'EOF'")
-		if err := a.writeValue(formatYAML, plan.Manifest()); err != nil {
+		if err := a.writeApply(plan.Manifest()); err != nil {
 			return err
 		}
-		fmt.Fprintln(w, "EOF")
+	}
+	if policy != nil {
+		return a.writeApply(policy)
 	}
 	return nil
 }

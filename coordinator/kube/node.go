@@ -2,6 +2,7 @@ package kube
 
 import (
 	"encoding/json"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -18,6 +19,9 @@ type Node struct {
 	// Silent: its kubelet no longer reports.
 	Silent bool
 	Taints []Taint
+	// PodCIDRs are those that Kubernetes has given to the node for its pods. Some network
+	// plugins take addresses from elsewhere.
+	PodCIDRs []netip.Prefix
 }
 
 // Taint of a node. Since is zero where Kubernetes does not note it.
@@ -70,6 +74,15 @@ func nodeOf(node *corev1.Node) *Node {
 			taint.Since = t.TimeAdded.Time
 		}
 		n.Taints = append(n.Taints, taint)
+	}
+	cidrs := node.Spec.PodCIDRs
+	if len(cidrs) == 0 && node.Spec.PodCIDR != "" {
+		cidrs = []string{node.Spec.PodCIDR}
+	}
+	for _, text := range cidrs {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			n.PodCIDRs = append(n.PodCIDRs, p.Masked())
+		}
 	}
 	return n
 }

@@ -48,7 +48,7 @@ func (w *guardedWorld) has(name, label, hosts string) {
 // told is what is refused, and what agents are told then.
 func (w *guardedWorld) told(mounted ...string) (string, config.File) {
 	w.t.Helper()
-	_, err := w.p.Ensure(w.t.Context(), w.cluster, mounted...)
+	_, err := w.p.Ensure(w.t.Context(), w.cluster, w.pods, mounted...)
 	refused, failed := consent.Split(err)
 	require.Equal(w.t, w.down != nil, failed, "%v", err)
 	return refused, w.file()
@@ -142,7 +142,7 @@ func TestABlipChangesNoConsent(t *testing.T) {
 
 	// One that was never looked at is told nothing of others' hosts.
 	w.cluster.Name, w.cluster.UID = "logs", "u2"
-	_, err := w.p.Ensure(t.Context(), w.cluster)
+	_, err := w.p.Ensure(t.Context(), w.cluster, w.pods)
 	require.Error(t, err)
 	secret, err := w.client.CoreV1().Secrets("prod").Get(t.Context(), "logs-rollcall", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -56,8 +56,15 @@ func own(object *metav1.ObjectMeta, cluster *v1alpha1.DatabaseCluster) bool {
 }
 
 // applyService makes a Service what it should be, and says whether it was not.
-func applyService(service *corev1.Service, cluster *v1alpha1.DatabaseCluster) bool {
+func applyService(service *corev1.Service, cluster *v1alpha1.DatabaseCluster, gossip string) bool {
 	changed := own(&service.ObjectMeta, cluster)
+	if gossip != "" && service.Annotations[v1alpha1.AnnotationGossipFrom] != gossip {
+		if service.Annotations == nil {
+			service.Annotations = map[string]string{}
+		}
+		service.Annotations[v1alpha1.AnnotationGossipFrom] = gossip
+		changed = true
+	}
 	spec := &service.Spec
 	if spec.ClusterIP != corev1.ClusterIPNone {
 		spec.ClusterIP = corev1.ClusterIPNone
@@ -97,12 +104,13 @@ func samePort(a, b corev1.ServicePort) bool {
 
 // secretInput is what the data of the Secret depends on, beside the cluster.
 type secretInput struct {
-	authority                  pki.Authority
-	gossipCIDRs, stopHookCIDRs []netip.Prefix
-	ca                         []byte // certificates that the database's is verified with, PEM
-	allowed                    consented
-	key                        func() []byte
-	now                        time.Time
+	authority     pki.Authority
+	gossip        gossip
+	stopHookCIDRs []netip.Prefix
+	ca            []byte // certificates that the database's is verified with, PEM
+	allowed       consented
+	key           func() []byte
+	now           time.Time
 }
 
 // secretData is data as it should be, and whether that differs. The gossip key
@@ -161,7 +169,8 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 		},
 		Observe:     spec.Update.Mode == policy.Observe,
 		Secrets:     in.allowed.secrets,
-		GossipCIDRs: in.gossipCIDRs, StopHookCIDRs: in.stopHookCIDRs,
+		GossipCIDRs: in.gossip.only, StopHookCIDRs: in.stopHookCIDRs,
+		PodNetworks: in.gossip.first,
 	}
 	if file.Drain.Evacuate {
 		file.Drain.TimeoutSeconds = int(spec.Drain.EvacuateTimeoutSeconds)

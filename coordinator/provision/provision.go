@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 )
 
@@ -27,7 +28,8 @@ type Options struct {
 	Metadata metadata.Interface
 	// Authority signs the agents' certificates, such as (*pki.Keeper).Authority.
 	Authority func() pki.Authority
-	// GossipCIDRs are the networks from which agents take gossip. Default: any.
+	// GossipCIDRs are the only networks from which agents take gossip. Default: any, and of
+	// strangers those first who come from where the database's pods are.
 	GossipCIDRs []netip.Prefix
 	// StopHookCIDRs are networks from which kubelets call the agents' stop hook, beside
 	// the nodes' own addresses. Default: any.
@@ -86,24 +88,25 @@ type Result struct {
 //
 // An object of our name that somebody else made is left alone: pki.ErrForeign.
 // A lost race is an error that apierrors.IsConflict knows; call again.
-func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted ...string) (Result, error) {
+func (p *Provisioner) Ensure(ctx context.Context, cluster *v1alpha1.DatabaseCluster, pods kube.Networks, mounted ...string) (Result, error) {
 	var result Result
 	if cluster.DeletionTimestamp != nil {
 		return result, nil // what we made goes with its owner
 	}
 	name := v1alpha1.DerivedName(cluster.Name)
-	serviceErr := p.ensureService(ctx, cluster, &result)
-	if serviceErr != nil {
-		serviceErr = fmt.Errorf("service %s/%s: %w", cluster.Namespace, name, serviceErr)
-	}
-	secretErr := p.ensureSecret(ctx, cluster, mounted, &result)
+	// The Secret says which networks agents were told of before.
+	gossip, secretErr := p.ensureSecret(ctx, cluster, pods, mounted, &result)
 	if secretErr != nil {
 		secretErr = fmt.Errorf("secret %s/%s: %w", cluster.Namespace, name, secretErr)
+	}
+	serviceErr := p.ensureService(ctx, cluster, gossip, &result)
+	if serviceErr != nil {
+		serviceErr = fmt.Errorf("service %s/%s: %w", cluster.Namespace, name, serviceErr)
 	}
 	return result, errors.Join(serviceErr, secretErr)
 }
 
-func (p *Provisioner) ensureService(ctx context.Context, cluster *v1alpha1.DatabaseCluster, result *Result) error {
+func (p *Provisioner) ensureService(ctx context.Context, cluster *v1alpha1.DatabaseCluster, gossip string, result *Result) error {
 	services := p.opts.Client.CoreV1().Services(cluster.Namespace)
 	present, err := services.Get(ctx, v1alpha1.DerivedName(cluster.Name), metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
@@ -117,7 +120,7 @@ func (p *Provisioner) ensureService(ctx context.Context, cluster *v1alpha1.Datab
 		}
 		service = present.DeepCopy()
 	}
-	if !applyService(service, cluster) {
+	if !applyService(service, cluster, gossip) {
 		return nil
 	}
 	if missing {
@@ -128,16 +131,19 @@ func (p *Provisioner) ensureService(ctx context.Context, cluster *v1alpha1.Datab
 	return count(result, err)
 }
 
-func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted []string, result *Result) error {
+// ensureSecret also says from where agents are told to take gossip; empty where that is not known.
+func (p *Provisioner) ensureSecret(
+	ctx context.Context, cluster *v1alpha1.DatabaseCluster, pods kube.Networks, mounted []string, result *Result,
+) (gossip string, err error) {
 	authority := p.opts.Authority()
 	if authority.IsZero() {
-		return errors.New("there is no certificate authority yet")
+		return "", errors.New("there is no certificate authority yet")
 	}
 	secrets := p.opts.Client.CoreV1().Secrets(cluster.Namespace)
 	present, err := secrets.Get(ctx, v1alpha1.DerivedName(cluster.Name), metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
-		return err
+		return "", err
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.DerivedName(cluster.Name), Namespace: cluster.Namespace},
@@ -145,7 +151,7 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 	}
 	if !missing {
 		if present.Labels[pki.LabelPartOf] != pki.PartOf {
-			return pki.ErrForeign
+			return "", pki.ErrForeign
 		}
 		secret = present.DeepCopy()
 	}
@@ -153,16 +159,18 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 	ca, partly := p.databaseCA(ctx, cluster, file)
 	allowed, consentErr := p.consents(ctx, cluster, mounted, file)
 	partly = errors.Join(partly, consentErr)
+	from := gossipFrom(p.opts.GossipCIDRs, pods, file.PodNetworks)
 	data, changed, err := secretData(secret.Data, cluster, secretInput{
-		authority:   authority,
-		gossipCIDRs: p.opts.GossipCIDRs, stopHookCIDRs: p.opts.StopHookCIDRs,
-		ca:      ca,
-		allowed: allowed,
-		key:     p.opts.key,
-		now:     p.opts.now(),
+		authority:     authority,
+		gossip:        from,
+		stopHookCIDRs: p.opts.StopHookCIDRs,
+		ca:            ca,
+		allowed:       allowed,
+		key:           p.opts.key,
+		now:           p.opts.now(),
 	})
 	if err != nil {
-		return errors.Join(err, partly)
+		return "", errors.Join(err, partly)
 	}
 	if pair, err := pki.ParsePair(data[config.KeyCert], data[config.KeyKey]); err == nil {
 		result.Next = pair.RenewAt()
@@ -175,9 +183,9 @@ func (p *Provisioner) ensureSecret(ctx context.Context, cluster *v1alpha1.Databa
 			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 		}
 	} else {
-		return partly
+		return from.why, partly
 	}
-	return errors.Join(count(result, err), partly)
+	return from.why, errors.Join(count(result, err), partly)
 }
 
 // count notes a write. That somebody else made the object first is no error:

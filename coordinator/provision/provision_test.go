@@ -19,6 +19,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -32,6 +33,7 @@ type world struct {
 	authority pki.Authority
 	now       time.Time
 	cluster   *v1alpha1.DatabaseCluster
+	pods      kube.Networks
 	p         *Provisioner
 }
 
@@ -57,7 +59,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 
 func (w *world) ensure() Result {
 	w.t.Helper()
-	result, err := w.p.Ensure(w.t.Context(), w.cluster)
+	result, err := w.p.Ensure(w.t.Context(), w.cluster, w.pods)
 	require.NoError(w.t, err)
 	return result
 }
@@ -172,7 +174,7 @@ func TestGossipKeyNeverChanges(t *testing.T) {
 	secret.Data[config.KeyGossip] = []byte("short")
 	_, err = w.client.CoreV1().Secrets("prod").Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	_, err = w.p.Ensure(t.Context(), w.cluster)
+	_, err = w.p.Ensure(t.Context(), w.cluster, w.pods)
 	require.ErrorContains(t, err, "secret prod/search-rollcall: key gossip.key has 5 bytes: want 32")
 	require.Equal(t, []byte("short"), w.secret().Data[config.KeyGossip])
 }
@@ -195,7 +197,7 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.1"}}
 	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"mine": []byte("x")}}
 	w := newWorld(t, service, secret)
-	result, err := w.p.Ensure(t.Context(), w.cluster)
+	result, err := w.p.Ensure(t.Context(), w.cluster, w.pods)
 	require.ErrorIs(t, err, pki.ErrForeign)
 	require.ErrorContains(t, err, "service prod/search-rollcall: ")
 	require.ErrorContains(t, err, "secret prod/search-rollcall: ")
@@ -221,7 +223,7 @@ func TestConnectionAndDrain(t *testing.T) {
 	require.False(t, file.Observe)
 	require.Empty(t, file.GossipCIDRs)
 	w.p.opts.GossipCIDRs = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
-	require.Equal(t, 1, w.ensure().Writes)
+	require.Equal(t, 2, w.ensure().Writes, "the Secret, and what the Service says of it")
 	require.Equal(t, w.p.opts.GossipCIDRs, w.file().GossipCIDRs)
 	require.Empty(t, file.StopHookCIDRs)
 	w.p.opts.StopHookCIDRs = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
@@ -264,13 +266,13 @@ func TestDatabaseCA(t *testing.T) {
 		_, err = w.client.CoreV1().Secrets("prod").Update(t.Context(), source, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		w.cluster.Spec.Connection.Port++
-		_, err = w.p.Ensure(t.Context(), w.cluster)
+		_, err = w.p.Ensure(t.Context(), w.cluster, w.pods)
 		require.ErrorContains(t, err, "spec.connection.tls.caSecret: key ca.crt of secret solr-tls: no certificate", name)
 		require.Equal(t, string(authority.Bundle()), w.file().Connection.TLS.CA, name)
 		require.EqualValues(t, w.cluster.Spec.Connection.Port, w.file().Connection.Port, name)
 	}
 	require.NoError(t, w.client.CoreV1().Secrets("prod").Delete(t.Context(), "solr-tls", metav1.DeleteOptions{}))
-	_, err = w.p.Ensure(t.Context(), w.cluster)
+	_, err = w.p.Ensure(t.Context(), w.cluster, w.pods)
 	require.ErrorContains(t, err, `spec.connection.tls.caSecret: secrets "solr-tls" not found`)
 	require.True(t, apierrors.IsNotFound(err))
 }
@@ -285,7 +287,7 @@ func TestNothingIsMadeForWhatIsBeingDeleted(t *testing.T) {
 func TestWithoutAuthority(t *testing.T) {
 	w := newWorld(t)
 	w.authority = pki.Authority{}
-	result, err := w.p.Ensure(t.Context(), w.cluster)
+	result, err := w.p.Ensure(t.Context(), w.cluster, w.pods)
 	require.ErrorContains(t, err, "no certificate authority yet")
 	require.Equal(t, 1, result.Writes, "the service needs none")
 	_, err = New(Options{})
@@ -305,6 +307,6 @@ func TestLostRaces(t *testing.T) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "search-rollcall", errors.New("changed"))
 	})
 	w.cluster.Spec.Connection.Port = 1
-	_, err := w.p.Ensure(t.Context(), w.cluster)
+	_, err := w.p.Ensure(t.Context(), w.cluster, w.pods)
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 }

@@ -29,9 +29,7 @@ import (
 // load reads the one object of a kind and name into out, strictly.
 func load(t *testing.T, kind, name string, out any) {
 	t.Helper()
-	text, err := os.ReadFile("rollcall.yaml")
-	require.NoError(t, err)
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
 	for {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {

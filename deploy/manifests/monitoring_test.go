@@ -45,16 +45,15 @@ type (
 
 const operatorVersion = "monitoring.coreos.com/v1"
 
-// What asks for custom resources of others, or changes the network, is asked for.
+// What asks for custom resources of others is asked for.
 func TestNothingOfOthersByDefault(t *testing.T) {
-	for _, template := range []string{"prometheusrule", "dashboard", "servicemonitor", "podmonitor", "networkpolicy"} {
+	for _, template := range []string{"prometheusrule", "dashboard", "servicemonitor", "podmonitor"} {
 		_, err := helm(t, "templates/"+template+".yaml")
 		require.ErrorContains(t, err, "exit status", template)
 	}
 	text, err := os.ReadFile("rollcall.yaml")
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "monitoring.coreos.com")
-	require.NotContains(t, string(text), "kind: NetworkPolicy")
 }
 
 func TestCoordinatorsAreScraped(t *testing.T) {
@@ -135,6 +134,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		`networkPolicy.metricsFrom=[{}]`:                                  "/networkPolicy/metricsFrom/0",
 		`networkPolicy.metricsFrom=[{"namespace":"monitoring"}]`:          "'namespace' not allowed",
 		`networkPolicy.grpcFrom=[{"ipBlock":{"except":["10.0.0.0/24"]}}]`: "/networkPolicy/grpcFrom/0/ipBlock",
+		`networkPolicy.pageFrom=["nginx"]`:                                "/networkPolicy/pageFrom/0",
+		`networkPolicy.egress="no"`:                                       "/networkPolicy/egress",
 		`networkPolicy.apiServerPorts=[]`:                                 "/networkPolicy/apiServerPorts",
 		`networkPolicy.apiServerPorts=["https"]`:                          "/networkPolicy/apiServerPorts/0",
 	} {
@@ -149,7 +150,7 @@ func TestChartIsInOrder(t *testing.T) {
 	for name, args := range map[string][]string{
 		"by default": nil,
 		"all of it": {"--set", "metrics.alerts.enabled=true,metrics.dashboard.enabled=true,metrics.serviceMonitor.enabled=true",
-			"--set", "metrics.podMonitor.enabled=true,networkPolicy.enabled=true,namespace.create=true"},
+			"--set", "metrics.podMonitor.enabled=true,networkPolicy.egress=true,namespace.create=true"},
 	} {
 		text, err := tool(t, "helm", append([]string{"lint", "--strict", "deploy/chart"}, args...)...)
 		require.NoError(t, err, "%s: %s", name, text)

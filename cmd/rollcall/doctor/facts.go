@@ -50,6 +50,9 @@ type Live struct {
 	Refusals map[string][]*rollcallv1.Refusal
 	// SecretKeys are the keys with a value of Secrets that could be read, by namespace/name.
 	SecretKeys map[string][]string
+	// GossipFrom is from where the agents of a database take gossip, in the coordinator's
+	// words, by namespace/name.
+	GossipFrom map[string]string
 	// Unread is what could not be read, and why.
 	Unread []string
 }

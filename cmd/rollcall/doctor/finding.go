@@ -55,6 +55,7 @@ var checks = []struct {
 	{"volume", volume},
 	{"budget", budget},
 	{"network-policy", networkPolicy},
+	{"gossip", gossip},
 	{"credentials", credentials},
 	{"consent", allowed},
 	{"client", client},

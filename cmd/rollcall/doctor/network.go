@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,6 +87,18 @@ func networkPolicy(f *Facts) []Finding {
 	})
 }
 
+// IngressPolicies are the names of those that say who reaches the pods of a StatefulSet.
+func (f *Facts) IngressPolicies(set *appsv1.StatefulSet) (names []string) {
+	for i := range f.Policies {
+		p := &f.Policies[i]
+		if sameNamespace(p.Namespace, set.Namespace) && matches(&p.Spec.PodSelector, labels.Set(template(set).Labels)) && has(p, networkingv1.PolicyTypeIngress) {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // has tells whether a policy is about a direction; without types it is about ingress, and
 // about egress where it has such rules.
 func has(p *networkingv1.NetworkPolicy, t networkingv1.PolicyType) bool {
@@ -141,8 +154,26 @@ func (f *Facts) isThere(peers []networkingv1.NetworkPolicyPeer, w way, pod label
 	})
 }
 
+// gossip: from where agents take it, as the coordinator has told them.
+func gossip(f *Facts) (out []Finding) {
+	if f.Live == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Live.GossipFrom)) {
+		fix := "the chart's value agent.gossipCIDRs, once it names the network that all nodes have their podCIDRs from, has agents hear nobody else"
+		if from := f.Live.GossipFrom[name]; !strings.HasPrefix(from, "anywhere") {
+			fix = "nothing, where all pods of databases have addresses in there; the chart's value agent.gossipCIDRs says it"
+		}
+		out = append(out, Finding{Severity: Info, Object: "DatabaseCluster " + name, Found: "agents take gossip from " + f.Live.GossipFrom[name], Fix: fix})
+	}
+	return out
+}
+
 // coordinatorLabels are those of the chart.
 var coordinatorLabels = labels.Set{"app.kubernetes.io/name": "rollcall", "app.kubernetes.io/component": "coordinator"}
+
+// CoordinatorLabels are those by which its pods are told.
+func CoordinatorLabels() map[string]string { return maps.Clone(coordinatorLabels) }
 
 func (f *Facts) installLabels() labels.Set {
 	out := labels.Set{corev1.LabelMetadataName: "rollcall-system"}

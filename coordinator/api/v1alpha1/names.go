@@ -15,6 +15,8 @@ const (
 
 	// AnnotationClaim on a pod is the id of the claim under which it goes.
 	AnnotationClaim = "rollcall.dev/claim"
+	// AnnotationGossipFrom on the Service of the agents says from where they take gossip, in words.
+	AnnotationGossipFrom = "rollcall.dev/gossip-from"
 	// AnnotationUnit on a pod or StatefulSet names what goes together.
 	AnnotationUnit = "rollcall.dev/unit"
 	// AnnotationReplace on a pod asks for its replacement: the time at which it was

@@ -1,0 +1,53 @@
+package kube
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// What podCIDRs are cut from is mostly not longer: a /16 is what most installers take, and
+// Kubernetes' own controller cuts nothing longer than a /64 from a /48.
+const (
+	networkBits4 = 16
+	networkBits6 = 48
+)
+
+// Networks are those in which the pods of a database have their addresses.
+type Networks struct {
+	// Known around the podCIDRs of the nodes; empty while no pod has an address.
+	Known []netip.Prefix
+	// Elsewhere: a pod's address is in none of its node's podCIDRs. The network plugin takes
+	// addresses from elsewhere, or the pod has its node's, so podCIDRs say nothing.
+	Elsewhere bool
+}
+
+// PodNetworks are told by the nodes' podCIDRs, where those are what the pods' addresses
+// are taken from. Each is widened to what Kubernetes cuts podCIDRs from, so that the next
+// node is mostly in it, too: what it is used for must not depend on the exact bounds.
+func (o *ClusterObjects) PodNetworks() Networks {
+	var n Networks
+	for i := range o.Pods {
+		ip, err := netip.ParseAddr(o.Pods[i].IP)
+		node, ok := o.Nodes[o.Pods[i].Node]
+		if err != nil || !ok {
+			continue // without an address, or on a node that is gone
+		}
+		in := slices.IndexFunc(node.PodCIDRs, func(p netip.Prefix) bool { return p.Contains(ip) })
+		if in < 0 {
+			return Networks{Elsewhere: true}
+		}
+		if p := widened(node.PodCIDRs[in]); !slices.Contains(n.Known, p) {
+			n.Known = append(n.Known, p)
+		}
+	}
+	slices.SortFunc(n.Known, netip.Prefix.Compare)
+	return n
+}
+
+func widened(p netip.Prefix) netip.Prefix {
+	bits := networkBits4
+	if p.Addr().Is6() {
+		bits = networkBits6
+	}
+	return netip.PrefixFrom(p.Addr(), min(p.Bits(), bits)).Masked()
+}
