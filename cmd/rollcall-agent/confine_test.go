@@ -15,6 +15,13 @@ import (
 	"github.com/rollcall-dev/rollcall/test/locked"
 )
 
+func TestFdbcliGetsTheDatabasesKeyWithTLSOnly(t *testing.T) {
+	from := source{config: "/keys", credentials: "/passwords"}
+	require.Equal(t, []string{"/keys", "/passwords"}, from.hidden(false))
+	require.Equal(t, []string{"/keys"}, from.hidden(true))
+	require.Empty(t, from.confined(from.hidden(true)), "by nobody")
+}
+
 // The real program starts an fdbcli that tries to read its key, its gossip key, and what the
 // Secret with credentials has; and that reads its cluster file, and writes.
 func TestFdbcliReadsNoKeyOfItsAgent(t *testing.T) {

@@ -10,6 +10,15 @@ import (
 	"github.com/rollcall-dev/rollcall/engines/foundationdb"
 )
 
+// hidden are the directories that fdbcli does not need: that of the agent's own key, and of
+// the database's, which it shows with TLS only.
+func (from source) hidden(tls bool) []string {
+	if tls {
+		return []string{from.config}
+	}
+	return []string{from.config, from.credentials}
+}
+
 // confined is what starts fdbcli with these directories out of its reach, or nothing where
 // the kernel cannot.
 func (from source) confined(hidden []string) []string {
@@ -39,12 +48,7 @@ func foundationDBEngine(c config.Connection, files secretFiles, from source) (en
 	if options.ClusterFile == "" {
 		options.ClusterFile = filepath.Join(config.ClientDir, "fdb.cluster")
 	}
-	// Its own key is not needed to look at the database, and the database's only with TLS.
-	hidden := []string{from.config}
-	if !c.TLS.Enabled {
-		hidden = append(hidden, from.credentials)
-	}
-	options.Before = from.confined(hidden)
+	options.Before = from.confined(from.hidden(c.TLS.Enabled))
 	if from.state != "" {
 		options.StateDir = filepath.Join(from.state, "foundationdb")
 	}
