@@ -29,9 +29,17 @@ func TestWithheldIsACondition(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		require.Empty(t, withheld(), "it is not there until there is something to say")
 
-		err = fmt.Errorf("secret: %w", consent.Refusal("kubectl label secret"))
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Connection.CredentialsSecret = "accounts" })
-		time.Sleep(10 * time.Second)
+		refuse := func(name string) {
+			err = fmt.Errorf("secret: %w", consent.Refusal("kubectl label secret"))
+			db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Connection.CredentialsSecret = name })
+			time.Sleep(10 * time.Second)
+		}
+		refuse("others")
+		require.Equal(t, metav1.ConditionTrue, withheld().Status)
+		err = nil
+		time.Sleep(consentRetry)
+		require.Equal(t, metav1.ConditionFalse, withheld().Status, "it is looked at again soon")
+		refuse("accounts")
 		require.Equal(t, metav1.ConditionTrue, withheld().Status)
 		require.Equal(t, "NotAllowed", withheld().Reason)
 		require.Equal(t, "kubectl label secret", withheld().Message)

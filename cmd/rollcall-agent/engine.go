@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
@@ -22,6 +23,10 @@ type source struct {
 	// secret is the name of the Secret whose files are in credentials, where it is known.
 	secret string
 	pod    string
+	// config is the directory of the agent's own key, and self its own program: with it
+	// fdbcli is started so that it does not reach that. Empty: it does.
+	config, self string
+	log          *slog.Logger
 }
 
 // engineFrom answers what makes the adapter that a configuration asks for.

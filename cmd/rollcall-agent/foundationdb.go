@@ -5,9 +5,33 @@ import (
 	"path/filepath"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/confine"
 	"github.com/rollcall-dev/rollcall/engines"
 	"github.com/rollcall-dev/rollcall/engines/foundationdb"
 )
+
+// hidden are the directories that fdbcli does not need: that of the agent's own key, and of
+// the database's, which it shows with TLS only.
+func (from source) hidden(tls bool) []string {
+	if tls {
+		return []string{from.config}
+	}
+	return []string{from.config, from.credentials}
+}
+
+// confined is what starts fdbcli with these directories out of its reach, or nothing where
+// the kernel cannot.
+func (from source) confined(hidden []string) []string {
+	if from.self == "" {
+		return nil
+	}
+	before := confine.Prefix(from.self, hidden...)
+	if err := confine.Try(before, from.self, "-version"); err != nil {
+		from.log.Warn("fdbcli runs with the agent's keys in its reach: it could not be confined", "why", err)
+		return nil
+	}
+	return before
+}
 
 // foundationDBEngine: certificate and key are those of the database's Secret.
 func foundationDBEngine(c config.Connection, files secretFiles, from source) (engines.Engine, error) {
@@ -24,6 +48,7 @@ func foundationDBEngine(c config.Connection, files secretFiles, from source) (en
 	if options.ClusterFile == "" {
 		options.ClusterFile = filepath.Join(config.ClientDir, "fdb.cluster")
 	}
+	options.Before = from.confined(from.hidden(c.TLS.Enabled))
 	if from.state != "" {
 		options.StateDir = filepath.Join(from.state, "foundationdb")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent"
 	"github.com/rollcall-dev/rollcall/agent/config"
+	"github.com/rollcall-dev/rollcall/agent/confine"
 	"github.com/rollcall-dev/rollcall/cmd/printable"
 )
 
@@ -37,6 +38,10 @@ const (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == confine.Command {
+		fmt.Fprintln(os.Stderr, "rollcall-agent: confine:", confine.Run(os.Args[2:]))
+		os.Exit(1)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	// Logs are looked at on terminals, and have words of databases in them.
 	stdout, stderr := printable.NewWriter(os.Stdout), printable.NewWriter(os.Stderr)
@@ -121,9 +126,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		With("pod", identity.Pod, "cluster", identity.Cluster)
 
 	state := usable(f.stateDir, logger)
+	self, err := os.Executable()
+	if err != nil {
+		logger.Warn("where this program is is not known, so that no other one can be confined", "error", err)
+	}
 	a, err := agent.New(agent.Options{
 		Identity:      identity,
-		NewEngine:     engineFrom(source{credentials: f.credentialsDir, secret: identity.Credentials, state: state, pod: identity.Pod}),
+		NewEngine:     engineFrom(source{credentials: f.credentialsDir, secret: identity.Credentials, state: state, pod: identity.Pod, config: f.configDir, self: self, log: logger}),
 		Version:       version,
 		ConfigDir:     f.configDir,
 		StateDir:      state,

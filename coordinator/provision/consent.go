@@ -71,6 +71,8 @@ func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCl
 		u, err := url.Parse(out.failover)
 		if err == nil {
 			err = hostAllowed("the host of spec.connection.failover", u.Hostname(), seen, cluster)
+		} else {
+			err = consent.Refusal("spec.connection.failover is no URL") // it is not repeated: it may have a password
 		}
 		if err != nil {
 			// Somebody else moves the primary and is waited for, and nobody is called.

@@ -103,6 +103,7 @@ func TestHostsAreUsedByConsent(t *testing.T) {
 		{"accounts", "db.example", "https://failover.example:8443/hook", nil, "db.example", "https://failover.example:8443/hook", ""},
 		{"accounts", "evil.example", "", nil, "", "", "spec.connection.host is evil.example, which Secret prod/accounts does not allow; whoever may write the Secret allows it: kubectl -n prod annotate secret accounts rollcall.dev/allow-hosts=db.example,failover.example,evil.example --overwrite"},
 		{"accounts", "", "https://evil.example/", nil, "", "External", "the host of spec.connection.failover is evil.example"},
+		{"accounts", "", "http://user:hunter2@[", nil, "", "External", "spec.connection.failover is no URL"},
 		// Named away, so that no Secret is there that could refuse: the pods have the one before.
 		{"none", "evil.example", "http://evil.example", []string{"accounts"}, "", "External", "there is no Secret prod/none: make it, with the label rollcall.dev/cluster=search and the annotation rollcall.dev/allow-hosts=evil.example"},
 		{"", "evil.example", "", nil, "", "", "there is no Secret prod/search-rollcall-credentials"},
@@ -114,6 +115,7 @@ func TestHostsAreUsedByConsent(t *testing.T) {
 		refused, file := w.told(c.mounted...)
 		require.Equal(t, c.wantHost, file.Connection.Host, "%+v", c)
 		require.Equal(t, c.wantFailover, file.Connection.Failover, "%+v", c)
+		require.NotContains(t, refused, "hunter2")
 		if c.refuse == "" {
 			require.Empty(t, refused)
 		} else {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/consent"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/lead"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
@@ -248,5 +249,12 @@ func TestExamplesAreUnderstood(t *testing.T) {
 		var cluster v1alpha1.DatabaseCluster
 		require.NoError(t, yaml.UnmarshalStrict(docs[len(docs)-1], &cluster))
 		require.Equal(t, engine, cluster.Spec.Engine)
+		for _, doc := range docs {
+			var secret corev1.Secret
+			if yaml.Unmarshal(doc, &secret) == nil && secret.Kind == "Secret" {
+				require.Equal(t, secret.Name, cluster.Spec.Connection.CredentialsSecret)
+				require.True(t, consent.Given(&secret.ObjectMeta, cluster.Name), "its agents may use it")
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,7 +123,7 @@ func (c *client) start(ctx context.Context, command string, read func(io.Reader)
 
 func (c *client) process(ctx context.Context, path, command string, read func(io.Reader) error) (string, error) {
 	seconds := int(math.Ceil(c.options.Timeout.Seconds()))
-	program := append(c.program(), "-C", path, "--exec", command, "--timeout", strconv.Itoa(seconds))
+	program := append(append(slices.Clone(c.options.Before), c.program()...), "-C", path, "--exec", command, "--timeout", strconv.Itoa(seconds))
 	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
 	cmd.Env = c.environment()
 	cmd.Dir = c.file.dir

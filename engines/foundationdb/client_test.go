@@ -117,6 +117,15 @@ func TestArgumentsAndEnvironment(t *testing.T) {
 	require.Equal(t, "PEM", string(ca))
 }
 
+func TestFdbcliIsStartedByAnother(t *testing.T) {
+	e, _ := scripted(t, "echo $by\n", func(o *Options) { o.Before = []string{"/usr/bin/env", "by=another"} })
+	for range 2 {
+		a, err := e.client.run(t.Context(), "coordinators")
+		require.NoError(t, err)
+		require.Equal(t, "another\n", a.stdout)
+	}
+}
+
 // TestOneAtATime: two callers never have two processes.
 func TestOneAtATime(t *testing.T) {
 	e, _ := scripted(t, "mkdir $d/running || echo two; sleep 0.2; rmdir $d/running\n", func(o *Options) { o.Timeout = time.Minute })

@@ -15,6 +15,9 @@ type Options struct {
 	// Client is the path of fdbcli, of the same major and minor version as the
 	// database. Empty: fdbcli, looked for where programs are.
 	Client string
+	// Before is the program, with arguments, that starts the one that follows it as fdbcli.
+	// Empty: fdbcli is started as it is.
+	Before []string
 	// ClusterFile is the path of the cluster file, which is only read. Empty:
 	// /var/fdb/fdb.cluster.
 	ClusterFile string
