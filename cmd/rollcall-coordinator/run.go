@@ -137,7 +137,9 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		observers = append(observers, traces)
 	}
 	board := status.NewBoard(observers...)
-	board.RefusedBy(func(key status.Key) []*rollcallv1.Refusal { return append(streams.Refusals(key), agents.Told("", lately)...) })
+	board.RefusedBy(func(key status.Key) []*rollcallv1.Refusal {
+		return append(streams.Refusals(key), agents.Told("", lately)...)
+	})
 	webhook, err := inject.NewWebhook(inject.WebhookOptions{
 		Image: o.agentImage, PullPolicy: corev1.PullPolicy(o.pullPolicy), Lookup: lookup(cache), Armed: guardian.Armed, Lately: lately, Logger: log, Registerer: registry,
 	})

@@ -58,4 +58,6 @@ func Told(pod string, lately *door.Refusals) (out []*rollcallv1.Refusal) {
 }
 
 // bounded cuts off those of an agent.
-func bounded(text string) string { return strings.ToValidUTF8(text[:min(len(text), door.MaxOrigin)], "") }
+func bounded(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), door.MaxOrigin)], "")
+}

@@ -48,6 +48,7 @@ type ring struct {
 type agentProcess struct {
 	*process
 	address string // of gRPC
+	web     string // of HTTP
 	client  rollcallv1.AgentServiceClient
 }
 
@@ -128,13 +129,13 @@ func (r *ring) start(ip string, ordinal int, limit int64, engine string, db *dat
 	}, bytes.Repeat([]byte{5}, 32))
 	_, grpcPort, _ := net.SplitHostPort(freeAddress(t))
 	_, httpPort, _ := net.SplitHostPort(freeAddress(t))
-	a := &agentProcess{address: net.JoinHostPort(ip, grpcPort)}
+	a := &agentProcess{address: net.JoinHostPort(ip, grpcPort), web: net.JoinHostPort(ip, httpPort)}
 	a.process = startLimited(t, limit, append([]string{
 		config.EnvNamespace + "=prod", config.EnvCluster + "=search", fmt.Sprintf("%s=search-%d", config.EnvPod, ordinal),
 		fmt.Sprintf("%s=uid-%d", config.EnvPodUID, ordinal), config.EnvPodIP + "=" + ip,
 		config.EnvStopToken + "=token", config.EnvGraceSeconds + "=30",
 	}, r.env...), r.program, "-config-dir", dir, "-state-dir", t.TempDir(), "-gossip-port", r.port,
-		"-grpc-addr", a.address, "-http-addr", net.JoinHostPort(ip, httpPort))
+		"-grpc-addr", a.address, "-http-addr", a.web)
 	conn, err := grpc.NewClient(a.address, grpc.WithTransportCredentials(
 		credentials.NewTLS(r.authority.Client(config.ServerName("prod", "search"), config.RoleCoordinator))))
 	require.NoError(t, err)
