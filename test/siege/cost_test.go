@@ -188,3 +188,26 @@ func serveState(w http.ResponseWriter, r *http.Request, state string) {
 		http.NotFound(w, r)
 	}
 }
+
+// TestCostOfCoordinator measures the same of the coordinator: at rest, and while strangers
+// make it work.
+func TestCostOfCoordinator(t *testing.T) {
+	w := newWorld(t)
+	for _, load := range []struct {
+		name string
+		do   func(*testing.T, *coordinator)
+	}{
+		{"at rest", func(*testing.T, *coordinator) { time.Sleep(30 * time.Second) }},
+		{"handshakes", handshakes},
+	} {
+		t.Run(load.name, func(t *testing.T) {
+			c := w.newCoordinator(t)
+			time.Sleep(5 * time.Second)
+			before, begin := c.processor(t), time.Now()
+			load.do(t, c)
+			took := time.Since(begin)
+			t.Logf("FIGURES of %q: %.0f m over %v, %v from the start until it led and was quiet; memory %s now, %s peak",
+				t.Name(), millis(c.processor(t)-before, took), took.Round(time.Second), before, mebibytes(c.group.used()), mebibytes(c.group.peak()))
+		})
+	}
+}
