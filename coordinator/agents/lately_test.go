@@ -27,7 +27,7 @@ func TestRefusalsReachPeople(t *testing.T) {
 		require.Empty(t, h.Refusals(search))
 		f.say(func(r *rollcallv1.Report) {
 			r.Refusals = []*rollcallv1.Refusal{{
-				Pod: "another-0", What: "gossip: key", Count: 7, From: strings.Repeat("ä", 40),
+				Pod: "another-0", What: "gossip: key", Count: 7, From: "x" + strings.Repeat("ä", 40),
 				Since: durationpb.New(time.Minute), Last: durationpb.New(time.Second),
 			}}
 		})

@@ -121,10 +121,11 @@ func environment(credentials, token string, grace int64) []corev1.EnvVar {
 	return list
 }
 
-// resources of the agent. A pod of the class Guaranteed stays in it: the
-// agent then asks for all that it may use. Where all other containers have a
-// limit for the processor the agent has one too, since a quota of the
-// namespace may refuse pods in which one has none.
+// resources of the agent, several times what was measured (deploy/docs/measured.md,
+// What it costs). A pod of the class Guaranteed stays in it: the agent then asks for
+// all that it may use. Where all other containers have a limit for the processor the
+// agent has one too, since a quota of the namespace may refuse pods in which one has
+// none. Else it has none: a throttled agent is late with what a database waits for.
 func resources(spec *corev1.PodSpec) corev1.ResourceRequirements {
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}
 	if guaranteed(spec) {
