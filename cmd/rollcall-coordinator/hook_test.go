@@ -153,21 +153,28 @@ func (v *versions) pass(d time.Duration) {
 		pool.AppendCertsFromPEM(v.known)
 		for _, name := range slices.Sorted(maps.Keys(v.hooks)) {
 			v.shaken++
-			if err := shake(&tls.Config{RootCAs: pool, ServerName: "rollcall-coordinator.rollcall-system.svc"}, v.hooks[name]); err != nil {
+			if err := shake(pool, v.hooks[name]); err != nil {
 				v.failed = append(v.failed, fmt.Sprintf("%s at %s: %v", name, time.Now().Format(time.TimeOnly), err))
 			}
 		}
 	}
 }
 
-func shake(client, server *tls.Config) error {
+// shake makes a connection and then judges the certificate: who refuses in the middle of a handshake would
+// wait for the other end of a pipe.
+func shake(pool *x509.CertPool, server *tls.Config) error {
 	near, far := net.Pipe()
 	defer near.Close()
 	go func() {
 		defer far.Close()
 		_ = tls.Server(far, server).Handshake()
 	}()
-	return tls.Client(near, client).Handshake()
+	conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true})
+	if err := conn.Handshake(); err != nil {
+		return err
+	}
+	_, err := conn.ConnectionState().PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, DNSName: "rollcall-coordinator.rollcall-system.svc"})
+	return err
 }
 
 // replace is a Deployment's rollout, of one coordinator.
@@ -234,7 +241,7 @@ func TestWebhookIsTrustedThroughUpgradeAndRollback(t *testing.T) {
 		v.replace("f", "h", false)
 		v.pass(6 * time.Minute)
 		require.Equal(t, v.bundleOf(pki.SecretWebhook), v.registered())
-		require.Empty(t, v.failed, "of %d handshakes", v.shaken)
+		require.Empty(t, v.failed[:min(len(v.failed), 10)], "%d of %d handshakes", len(v.failed), v.shaken)
 		t.Logf("%d handshakes", v.shaken)
 	})
 }

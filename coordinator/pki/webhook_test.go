@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -220,17 +222,21 @@ func TestStepsAreTakenInTime(t *testing.T) {
 		time.Sleep(17 * time.Second)
 		go func() { ended <- k.Run(ctx) }()
 		time.Sleep(29 * time.Second)
-		secret, err := client.CoreV1().Secrets("rollcall-system").Get(t.Context(), SecretAuthority, metav1.GetOptions{})
-		require.NoError(t, err)
-		secret.Annotations = map[string]string{AnnotationRotate: "now"}
-		_, err = client.CoreV1().Secrets("rollcall-system").Update(t.Context(), secret, metav1.UpdateOptions{})
-		require.NoError(t, err)
-		for _, want := range []string{"step 1 of 3", "step 2 of 3", ""} {
+		annotate := func(name, value string) {
+			patch := []byte(`{"metadata":{"annotations":{"` + name + `":"` + value + `"}}}`)
+			_, err := client.CoreV1().Secrets("rollcall-system").Patch(t.Context(), SecretAuthority, types.MergePatchType, patch, metav1.PatchOptions{})
+			require.NoError(t, err)
+		}
+		annotate(AnnotationRotate, "now")
+		for i, want := range []string{"step 1 of 3", "step 2 of 3", ""} {
 			time.Sleep(time.Second)
 			synctest.Wait()
 			require.Contains(t, k.Authority().Rotation(), want)
 			require.Len(t, k.Authority().trusted(), map[string]int{"": 1}[want]+2*min(len(want), 1))
-			time.Sleep(RotateOverlap - time.Second)
+			// Looks are in no step with the rotation.
+			time.Sleep(29 * time.Second)
+			annotate("example.com/i", strconv.Itoa(i))
+			time.Sleep(RotateOverlap - 30*time.Second)
 		}
 		cancel()
 		require.NoError(t, <-ended)
