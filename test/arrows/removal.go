@@ -29,6 +29,7 @@ func (r Removal) String() string { return fmt.Sprintf("%s:%d: %s", r.File, r.Lin
 var otherResources = []string{
 	"Services", "Secrets", "ConfigMaps", "Leases", "Events", "PodDisruptionBudgets",
 	"ValidatingAdmissionPolicies", "ValidatingAdmissionPolicyBindings", "MutatingWebhookConfigurations", "DatabaseClusters",
+	"CertificateSigningRequests",
 }
 
 // ScanTree finds removals in all Go files below roots, tests aside.
