@@ -21,19 +21,11 @@ import (
 
 const (
 	hostileNamespace = "hostile"
+	hostileClusters  = 300
 	hostileBytes     = 900_000
 	// patience is how long the API server is given for them: some shapes cost it a second each.
 	patience = 90 * time.Second
 )
-
-// hostileClusters is how many a tenant makes: of 900 KB each, two thirds are as well more
-// than a coordinator that holds them.
-func hostileClusters() int {
-	if whole {
-		return 300
-	}
-	return 200
-}
 
 // bound answers the one that the CRD's schema gives, such as maxLength of
 // spec.overrides.reason, and at most the second. Lists are walked through.
@@ -91,12 +83,12 @@ func hostileReasons() map[string]any {
 func longReasons(t *testing.T, w *world) {
 	w.namespace(t, hostileNamespace)
 	spec := hostileReasons()
-	for i := range hostileClusters() {
+	for i := range hostileClusters {
 		_, err := w.hostile(t, i, spec)
 		require.True(t, apierrors.IsInvalid(err), "the API server takes it: %v", err)
 		require.ErrorContains(t, err, "spec.overrides[0].reason: Too long")
 	}
-	t.Logf("%d DatabaseClusters of %d bytes were refused", hostileClusters(), hostileBytes)
+	t.Logf("%d DatabaseClusters of %d bytes were refused", hostileClusters, hostileBytes)
 }
 
 // storedReasons are what somebody wrote while the definition of DatabaseCluster was one
@@ -116,7 +108,7 @@ func (w *world) define(t *testing.T, crd *unstructured.Unstructured, judged func
 	_, err := definitions.Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "siege", Force: true})
 	require.NoError(t, err)
 	w.namespace(t, hostileNamespace)
-	try := hostileObject(hostileClusters(), hostileReasons())
+	try := hostileObject(hostileClusters, hostileReasons())
 	require.Eventually(t, func() bool {
 		_, err := w.clusters(hostileNamespace).Create(t.Context(), try, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return judged(err)
@@ -221,7 +213,7 @@ func (w *world) spread(t *testing.T, spec, status map[string]any) {
 		})
 	}
 	made := 0
-	for begin := time.Now(); made < hostileClusters() && time.Since(begin) < patience; made++ {
+	for begin := time.Now(); made < hostileClusters && time.Since(begin) < patience; made++ {
 		next <- made
 	}
 	close(next)
