@@ -92,12 +92,19 @@ func Start(t *testing.T) *Server {
 		}
 		t.Skip(err)
 	}
-	s := &Server{t: t, dir: t.TempDir(), programs: found}
+	return StartPrograms(t, found)
+}
+
+// StartPrograms runs these programs until the test ends: etcd, with these flags more,
+// kube-apiserver, and kube-controller-manager if it is among them.
+func StartPrograms(t *testing.T, programs map[string]string, etcd ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir(), programs: programs}
 	require.NoError(t, s.certificates())
 	client, peer, secure, manager := port(t), port(t), port(t), port(t)
-	s.run("etcd", "--data-dir="+s.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+	s.run("etcd", append(etcd, "--data-dir="+s.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls=http://"+client, "--advertise-client-urls=http://"+client,
-		"--listen-peer-urls=http://"+peer, "--initial-advertise-peer-urls=http://"+peer, "--initial-cluster=default=http://"+peer)
+		"--listen-peer-urls=http://"+peer, "--initial-advertise-peer-urls=http://"+peer, "--initial-cluster=default=http://"+peer)...)
 	_, number, err := net.SplitHostPort(secure)
 	require.NoError(t, err)
 	s.run("kube-apiserver", "--etcd-servers=http://"+client, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+number,
@@ -112,6 +119,9 @@ func Start(t *testing.T) *Server {
 		CAFile: s.path("ca.crt"), CertFile: s.path("admin.crt"), KeyFile: s.path("admin.key")}}
 	s.await()
 	s.Kubeconfig("admin", s.Admin)
+	if programs["kube-controller-manager"] == "" {
+		return s
+	}
 	_, number, err = net.SplitHostPort(manager)
 	require.NoError(t, err)
 	s.run("kube-controller-manager", "--kubeconfig="+s.path("admin.kubeconfig"), "--bind-address=127.0.0.1", "--secure-port="+number,

@@ -95,6 +95,9 @@ func (s *scraper) once(ctx context.Context) error {
 	return nil
 }
 
+// ofRefusals are the counters that tell of attacks.
+var ofRefusals = regexp.MustCompile(`_(refused|rejected|delayed|too_large|probes)_?.*total`)
+
 var durations = regexp.MustCompile(`(for: |\[)(\d+[smhd])(\]|\n)`)
 
 // rulesFor writes the chart's alerts, with time that goes faster.
@@ -157,11 +160,9 @@ func (s *scraper) judged(t *testing.T, alert string, faster int) {
 	file := filepath.Join(t.TempDir(), "test.yaml")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	out, err := exec.CommandContext(t.Context(), promtool(t), "test", "rules", file).CombinedOutput()
-	if err != nil {
-		for name, values := range s.series {
-			if strings.Contains(name, "_total") && slices.ContainsFunc(values, func(v string) bool { return v != "0" && v != "_" }) {
-				t.Logf("%s: %s", name, strings.Join(values, " "))
-			}
+	for name, values := range s.series { // for people
+		if counted := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "0" || v == "_" }); len(counted) > 0 && ofRefusals.MatchString(name) {
+			t.Logf("%s: %s to %s", name, values[0], values[len(values)-1])
 		}
 	}
 	if assert.NoError(t, err, "Prometheus, about the alert %q over %d scrapes: %s", alert, s.ticks, out) {

@@ -25,7 +25,8 @@ func makeGroup(name string, limit int64) (*group, error) {
 	}
 	if unified {
 		if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+memory"), 0o644); err != nil {
-			return nil, fmt.Errorf("hand on the memory controller: %w", err)
+			return nil, fmt.Errorf("the memory controller of %s cannot be handed on (where that holds processes itself, run on the host, "+
+				"or in a container with its own cgroup namespace and an empty root): %w", root, err)
 		}
 	}
 	g := &group{dir: filepath.Join(root, name), unified: unified}

@@ -2,10 +2,7 @@ package siege
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -74,22 +71,8 @@ func (c *coordinator) args(t *testing.T) []string {
 		args = append(args, expand.Replace(arg))
 	}
 	require.Empty(t, addresses, "listeners that the chart does not open")
-	return append(args, "--kubeconfig="+c.kubeconfig(t))
-}
-
-// kubeconfig has a token of the coordinator's own ServiceAccount.
-func (c *coordinator) kubeconfig(t *testing.T) string {
-	t.Helper()
-	authority, err := os.ReadFile(filepath.Join(c.world.dir, "apiserver.crt"))
-	require.NoError(t, err)
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: c,
-contexts: [{name: c, context: {cluster: c, user: u}}],
-clusters: [{name: c, cluster: {server: "https://%s", certificate-authority-data: %s}}],
-users: [{name: u, user: {token: %s}}]}`, c.world.host, base64.StdEncoding.EncodeToString(authority),
-		c.world.token(t, manifests.Namespace, "rollcall-coordinator"))
-	file := filepath.Join(c.world.dir, c.identity+".kubeconfig")
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return file
+	own := c.world.server.As(t.Context(), manifests.Namespace, "rollcall-coordinator")
+	return append(args, "--kubeconfig="+c.world.server.Kubeconfig(c.identity, own))
 }
 
 func (w *world) token(t *testing.T, namespace, account string) string {

@@ -8,7 +8,8 @@
 // is changed.
 //
 // Without ROLLCALL_SIEGE_ALL there is one attack of each kind, for some seconds. For
-// each, test/cmd/mutate/siege.txt takes its defence away, and it is noticed.
+// each, test/cmd/mutate/siege.txt takes its defence away, and it is noticed; but for
+// answers that are deep, which decoders refuse by themselves.
 //
 // It runs as root, where ROLLCALL_CLUSTER_PROGRAMS lists the folders of
 // kube-apiserver and etcd, as `rollcall-cluster programs` prints them. It skips

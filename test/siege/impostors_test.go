@@ -35,8 +35,9 @@ type message struct {
 	pace time.Duration
 }
 
-// largest is what the coordinator takes for one message, nearly.
-const largest = 8<<20 - 1024
+// largest is nearly half of what the coordinator reads of a connection without a whole
+// message: each has two streams.
+const largest = 4<<20 - 64<<10
 
 // often is how long agents wait between two messages, as an agent with news does.
 const often = 200 * time.Millisecond

@@ -2,11 +2,6 @@ package siege
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"os"
@@ -26,18 +21,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/deploy/manifests"
+	"github.com/rollcall-dev/rollcall/test/apiserver"
 )
 
 const (
 	envPrograms = "ROLLCALL_CLUSTER_PROGRAMS"
 	envRequire  = "ROLLCALL_REQUIRE"
-	// adminToken is that of the judge, who may do everything at the API server.
-	adminToken = "judge"
 )
 
 // world is an API server on loopback with Rollcall's manifest in it, and the program to attack.
@@ -45,7 +38,7 @@ type world struct {
 	t          *testing.T // of all attacks
 	programs   string     // as PATH
 	dir        string
-	host       string // of the API server
+	server     *apiserver.Server
 	admin      kubernetes.Interface
 	objects    dynamic.Interface
 	crd        *unstructured.Unstructured
@@ -190,63 +183,13 @@ func build(t *testing.T, dir, name string, flags ...string) string {
 // startControlPlane starts etcd and the API server alone: nothing here needs nodes or controllers.
 func (w *world) startControlPlane(t *testing.T) {
 	t.Helper()
-	client, peer := "http://"+freeAddress(t), "http://"+freeAddress(t)
-	w.start(t, "etcd",
-		"--name=siege", "--data-dir="+filepath.Join(w.dir, "etcd"), "--unsafe-no-fsync", "--log-level=error",
-		"--listen-client-urls="+client, "--advertise-client-urls="+client,
-		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=siege="+peer,
-		"--quota-backend-bytes=8589934592") // tenants fill it on purpose
-	keys := writeKeys(t, w.dir)
-	tokens := filepath.Join(w.dir, "tokens.csv")
-	require.NoError(t, os.WriteFile(tokens, []byte(adminToken+`,judge,judge,"system:masters"`+"\n"), 0o600))
-	w.host = freeAddress(t)
-	_, port, _ := net.SplitHostPort(w.host)
-	w.start(t, "kube-apiserver",
-		"--etcd-servers="+client, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port,
-		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.111.0.0/24", "--authorization-mode=RBAC",
-		"--cert-dir="+w.dir, "--token-auth-file="+tokens, "--allow-privileged=true", "--profiling=false",
-		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+keys, "--service-account-signing-key-file="+keys)
-	authority := filepath.Join(w.dir, "apiserver.crt") // written by the API server itself
-	require.Eventually(t, func() bool { _, err := os.Stat(authority); return err == nil }, time.Minute, 100*time.Millisecond)
-	config := w.config(adminToken)
-	config.QPS = -1
+	programs := map[string]string{"etcd": w.find("etcd"), "kube-apiserver": w.find("kube-apiserver")}
+	w.server = apiserver.StartPrograms(t, programs, "--quota-backend-bytes=8589934592") // tenants fill it on purpose
 	var err error
-	w.admin, err = kubernetes.NewForConfig(config)
+	w.admin, err = kubernetes.NewForConfig(w.server.Admin)
 	require.NoError(t, err)
-	w.objects, err = dynamic.NewForConfig(config)
+	w.objects, err = dynamic.NewForConfig(w.server.Admin)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		_, err := w.admin.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(t.Context())
-		return err == nil
-	}, 2*time.Minute, 200*time.Millisecond, "the API server does not become ready")
-}
-
-func (w *world) config(token string) *rest.Config {
-	return &rest.Config{
-		Host: "https://" + w.host, BearerToken: token,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(w.dir, "apiserver.crt")},
-	}
-}
-
-// start runs a program of Kubernetes until the test ends.
-func (w *world) start(t *testing.T, name string, args ...string) {
-	t.Helper()
-	log, err := os.Create(filepath.Join(w.dir, name+".log"))
-	require.NoError(t, err)
-	command := exec.Command(w.find(name), args...)
-	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(t, command.Start())
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-		log.Close()
-		if t.Failed() {
-			text, _ := os.ReadFile(log.Name())
-			t.Logf("the end of the log of %s:\n%s", name, text[max(0, len(text)-2000):])
-		}
-	})
 }
 
 // install applies the manifest, as `kubectl apply` does.
@@ -306,18 +249,6 @@ func freeAddress(t *testing.T) string {
 	require.NoError(t, err)
 	defer listener.Close()
 	return listener.Addr().String()
-}
-
-// writeKeys makes the key with which tokens are signed and checked.
-func writeKeys(t *testing.T, dir string) string {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	der, err := x509.MarshalECPrivateKey(key)
-	require.NoError(t, err)
-	file := filepath.Join(dir, "tokens.key")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
-	return file
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
