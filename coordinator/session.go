@@ -185,8 +185,8 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
 		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
-		Guard: s.guarded(), Waiting: outcome.Waits, Settings: outcome.Settings,
-		Refused: s.basis.Agents().Refused, Withheld: s.refusedNow(objects.Cluster),
+		Guard: s.guarded(), Waiting: outcome.Waits, Settings: outcome.Settings, Withheld: s.refusedNow(objects.Cluster),
+		Refused: s.basis.Agents().Refused,
 	}
 	switch better := s.progress.note(now, decision); {
 	case better && decision.Phase == policy.ClusterStalled:

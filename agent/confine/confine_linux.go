@@ -57,7 +57,7 @@ func restrict(hidden []string) error {
 		return fmt.Errorf("make the rules: %w", no)
 	}
 	defer unix.Close(int(rules))
-	away, err := real(hidden)
+	away, err := resolved(hidden)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func restrict(hidden []string) error {
 	return nil
 }
 
-// real are the paths without symbolic links. What is not there need not be hidden.
-func real(paths []string) (list []string, err error) {
+// resolved are the paths without symbolic links. What is not there need not be hidden.
+func resolved(paths []string) (list []string, err error) {
 	for _, path := range paths {
 		path, err := filepath.EvalSymlinks(path)
 		switch {

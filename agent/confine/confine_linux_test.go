@@ -137,7 +137,7 @@ func TestWhatCannotBeConfinedIsNotStarted(t *testing.T) {
 	list := prefix(t)
 	require.ErrorContains(t, Try(list, "/no/such/program"), "no such file")
 	require.Error(t, Try(Prefix(list[0], "/"), "/bin/true"), "nothing would be left")
-	_, err := real([]string{"."})
+	_, err := resolved([]string{"."})
 	require.Error(t, err)
 	require.True(t, errors.Is(fmt.Errorf("%w (%w)", errNone, unix.ENOSYS), errNone))
 }

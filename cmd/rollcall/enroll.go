@@ -318,7 +318,7 @@ func (a *app) take(ctx context.Context, plan *enroll.Plan, s enroll.Step, known 
 		_, err = core.CoreV1().Secrets(plan.Namespace).Patch(ctx, s.Secret, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: dryRun})
 		switch {
 		case apierrors.IsConflict(err):
-			return fmt.Errorf("Secret %s in namespace %s %w: the same command looks anew (%s)", s.Secret, plan.Namespace, errChanged, err)
+			return fmt.Errorf("secret %s in namespace %s %w: the same command looks anew (%s)", s.Secret, plan.Namespace, errChanged, err)
 		case apierrors.IsForbidden(err):
 			return fmt.Errorf("label Secret %s in namespace %s: %w\nWhoever may write the Secret allows it for the agents: %s", s.Secret, plan.Namespace, err, s.Command)
 		case err != nil:
