@@ -23,6 +23,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/test/locked"
+	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // envFlooded has the test's program be a coordinator, with this kubeconfig.
@@ -48,6 +49,9 @@ func TestFlooded(t *testing.T) {
 func TestFloodLeavesTheLeaderItsTurns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("floods of a quarter of a minute")
+	}
+	if race.Enabled {
+		t.Skip("it compares rates, and the detector takes most of the processor")
 	}
 	// Sixty connections are never too many for the listener. Of more some are ended, mostly in the
 	// middle of something.
