@@ -167,10 +167,11 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			Evacuate:       spec.Drain.Data.Restart == policy.Lose,
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
-		Observe:     spec.Update.Mode == policy.Observe,
-		Secrets:     in.allowed.secrets,
-		GossipCIDRs: in.gossip.only, StopHookCIDRs: in.stopHookCIDRs,
-		PodNetworks: in.gossip.first,
+		Observe:       spec.Update.Mode == policy.Observe,
+		Secrets:       in.allowed.secrets,
+		GossipCIDRs:   in.gossip.only,
+		PodNetworks:   in.gossip.first,
+		StopHookCIDRs: in.stopHookCIDRs,
 	}
 	if file.Drain.Evacuate {
 		file.Drain.TimeoutSeconds = int(spec.Drain.EvacuateTimeoutSeconds)
