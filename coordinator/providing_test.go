@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,9 +20,11 @@ import (
 // nothing up by itself; it is looked at again soon.
 func TestWithheldIsACondition(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		var err error
-		var calls int
-		w.provision = func(Key) error { calls++; return err }
+		var answer atomic.Pointer[error]
+		var calls atomic.Int64
+		says := func(err error) { answer.Store(&err) }
+		says(nil)
+		w.provision = func(Key) error { calls.Add(1); return *answer.Load() }
 		db := w.add("search", 3)
 		p := w.start()
 		defer func() { p.end() }()
@@ -30,13 +33,13 @@ func TestWithheldIsACondition(t *testing.T) {
 		require.Empty(t, withheld(), "it is not there until there is something to say")
 
 		refuse := func(name string) {
-			err = fmt.Errorf("secret: %w", consent.Refusal("kubectl label secret"))
+			says(fmt.Errorf("secret: %w", consent.Refusal("kubectl label secret")))
 			db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Connection.CredentialsSecret = name })
 			time.Sleep(10 * time.Second)
 		}
 		refuse("others")
 		require.Equal(t, metav1.ConditionTrue, withheld().Status)
-		err = nil
+		says(nil)
 		time.Sleep(consentRetry)
 		require.Equal(t, metav1.ConditionFalse, withheld().Status, "it is looked at again soon")
 		refuse("accounts")
@@ -46,18 +49,18 @@ func TestWithheldIsACondition(t *testing.T) {
 		require.Equal(t, policy.ClusterDone, db.status().Phase)
 
 		// A failure is no answer, neither for this coordinator nor for the next one.
-		err = errors.New("busy")
+		says(errors.New("busy"))
 		p.end()
 		p = w.start()
 		time.Sleep(time.Minute)
 		require.Equal(t, metav1.ConditionTrue, withheld().Status)
 
-		err = nil
+		says(nil)
 		time.Sleep(time.Minute)
 		require.Equal(t, metav1.ConditionFalse, withheld().Status)
-		before := calls
+		before := calls.Load()
 		time.Sleep(5 * time.Minute)
-		require.Equal(t, before, calls)
+		require.Equal(t, before, calls.Load())
 	})
 }
 

@@ -80,7 +80,7 @@ func unary[Request proto.Message, Response any](ctx context.Context, c *client, 
 	if err != nil {
 		return none, err
 	}
-	return shared.Response, shared.Err
+	return own(shared.Response), shared.Err
 }
 
 func outcome(response any, err error) string {

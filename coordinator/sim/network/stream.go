@@ -101,7 +101,7 @@ func (s *stream[T]) arrive(change func()) {
 	}
 }
 
-// Recv answers the next message.
+// Recv answers the next message; like what is decoded from a wire it is the receiver's own.
 func (s *stream[T]) Recv() (*T, error) {
 	for {
 		s.mu.Lock()
@@ -109,7 +109,7 @@ func (s *stream[T]) Recv() (*T, error) {
 			m := s.inbox[0]
 			s.inbox = s.inbox[1:]
 			s.mu.Unlock()
-			return m, nil
+			return own(m), nil
 		}
 		failed := s.failed
 		s.mu.Unlock()
@@ -122,6 +122,14 @@ func (s *stream[T]) Recv() (*T, error) {
 			return nil, s.ctx.Err()
 		}
 	}
+}
+
+// own is a copy of a message. Both ends may keep theirs, and change it.
+func own[T any](m T) T {
+	if message, ok := any(m).(proto.Message); ok {
+		return any(proto.Clone(message)).(T)
+	}
+	return m
 }
 
 // server is the agent's end.
