@@ -18,12 +18,20 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
+// onlyMeasures skips what judges nothing, and takes ten minutes, in the short form.
+func onlyMeasures(t *testing.T) {
+	if !whole {
+		t.Skip("measures, and judges nothing: ROLLCALL_SIEGE_ALL=1 runs it")
+	}
+}
+
 // TestCostOfAgent measures what the requests and limits of the agent are chosen from
 // (deploy/docs/measured.md, What it costs): processor time and memory of the real program
 // beside a Solr of one copy, and of 1,000 copies on 50 nodes; at rest, and while a coordinator
 // asks for a fresh report after the other; with as much processor time as it likes, and
 // with the limits that injection gives to pods which have one.
 func TestCostOfAgent(t *testing.T) {
+	onlyMeasures(t)
 	if os.Getenv(envPrograms) == "" {
 		unless(t, envPrograms+" is not set")
 	}
@@ -192,6 +200,7 @@ func serveState(w http.ResponseWriter, r *http.Request, state string) {
 // TestCostOfCoordinator measures the same of the coordinator: at rest, and while strangers
 // make it work.
 func TestCostOfCoordinator(t *testing.T) {
+	onlyMeasures(t)
 	w := newWorld(t)
 	for _, load := range []struct {
 		name string
