@@ -36,11 +36,11 @@ type Taken struct {
 //
 // A conflict with another writer is an error; begin again with the newer object.
 func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, seen int64, bound Bound) (Taken, error) {
-	written := cluster.Status.Epoch
-	if written < 0 || written > maxEpoch {
-		written = 0 // no coordinator has written that
+	if written := cluster.Status.Epoch; written < 0 || written > maxEpoch {
+		cluster = cluster.DeepCopy()
+		cluster.Status.Epoch = 0 // no coordinator has written that
 	}
-	epoch := max(written, seen) + 1
+	epoch := max(cluster.Status.Epoch, seen) + 1
 	if epoch > maxEpoch {
 		return Taken{}, fmt.Errorf("%w: %d", ErrEpochsUsedUp, epoch)
 	}

@@ -26,7 +26,11 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 	if absent && !slices.Contains(u.Targets, instanceTarget(u.Node)) && !s.lists(instanceTarget(u.Node)) {
 		return running("%s has no process in the database: what it had cannot be said to be elsewhere", engines.OneLine(u.Node)), nil
 	}
-	excluded := !slices.ContainsFunc(s.toExclude(u), func(t string) bool { return !s.lists(t) })
+	entries, err := s.toExclude(u)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	excluded := !slices.ContainsFunc(entries, func(t string) bool { return !s.lists(t) })
 	if !excluded {
 		if why := e.ready(s); why != "" {
 			return running("%s", why), nil
@@ -44,7 +48,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 		}
 	}
 	if !excluded {
-		return e.exclude(ctx, order, s.toExclude(u))
+		return e.exclude(ctx, order, entries)
 	}
 	if address := s.uncovered(own); address != "" {
 		return refused("%s has come to %s since its addresses were excluded: that one is to be excluded, too", engines.OneLine(u.Node), address), nil

@@ -58,7 +58,8 @@ func TestTheMarkOfAClaimStandsForItsPodOnly(t *testing.T) {
 		s := &status{processes: []process{{instance: other, address: address, version: text}, {instance: pod, address: "10.0.0.4:4500", version: text}},
 			excluded: []string{mark, address, instanceTarget(other), "10.0.0.3"}}
 		u := undo{Undo: order.UndoOn(pod), Mark: mark, Targets: []string{address, "10.0.0.3", instanceTarget(other)}}
-		ours, left := s.toInclude(u)
+		ours, left, err := s.toInclude(u)
+		require.NoError(t, err)
 		require.Equal(t, u.Targets, left, text)
 		require.Contains(t, ours, mark)
 		require.NotContains(t, ours, address)
@@ -68,9 +69,11 @@ func TestTheMarkOfAClaimStandsForItsPodOnly(t *testing.T) {
 		whole := undo{Undo: order.UndoOn(pod)}
 		s.excluded = nil
 		require.NoError(t, whole.plan(s, "c", pod))
-		s.excluded = s.toExclude(whole)
+		s.excluded, err = s.toExclude(whole)
+		require.NoError(t, err)
 		require.Equal(t, whole.entries(), s.excluded)
-		ours, left = s.toInclude(whole)
+		ours, left, err = s.toInclude(whole)
+		require.NoError(t, err)
 		require.ElementsMatch(t, s.excluded, ours)
 		require.Empty(t, left)
 	}
@@ -83,12 +86,27 @@ func TestTheMarkOfAClaimStandsForItsPodOnly(t *testing.T) {
 	require.NoError(t, part.plan(s, "c", pod))
 	require.Empty(t, part.Mark)
 	own := []string{"10.0.0.4:4500", markOf(v, "c", pod) + "/10.0.0.4:4500"}
-	require.Equal(t, own, s.toExclude(part))
+	entries, err := s.toExclude(part)
+	require.NoError(t, err)
+	require.Equal(t, own, entries)
 	s.excluded = append(s.excluded, own...)
-	ours, left := s.toInclude(part)
+	ours, left, err := s.toInclude(part)
+	require.NoError(t, err)
 	require.ElementsMatch(t, own, ours)
 	require.Empty(t, left)
 	again := undo{Undo: order.UndoOn(pod)}
 	require.NoError(t, again.plan(s, "c", pod))
 	require.Equal(t, part, again, "after a crash")
+
+	// No mark is made of what would be another word of a command.
+	words := part
+	words.Node = pod + " FORCE"
+	entries, err = s.toExclude(words)
+	require.NoError(t, err)
+	require.Equal(t, part.Targets, entries)
+
+	// Where no version is told just now, it is waited for: nothing would be left for ever.
+	s.processes = nil
+	_, _, err = s.toInclude(part)
+	require.ErrorIs(t, err, errNoVersion)
 }

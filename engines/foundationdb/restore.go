@@ -22,7 +22,10 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	ours, left := s.toInclude(u)
+	ours, left, err := s.toInclude(u)
+	if err != nil {
+		return engines.Progress{}, err
+	}
 	progress, err := e.include(ctx, s, ours, time.Time{})
 	if err == nil && progress.State == engines.Done && len(left) > 0 {
 		progress.Detail = fmt.Sprintf("on the exclusion list stay %s: no mark there says that claim %s has excluded them. Whoever knows better takes them off with include",

@@ -2,12 +2,16 @@ package foundationdb
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
+
+// errNoVersion: how entries are marked depends on what the processes run.
+var errNoVersion = errors.New("no process is listed, so that it is not known by which marks entries are ours")
 
 // undo names what an evacuation adds to the exclusion list. What others had there
 // before is not in it, so it stays.
@@ -86,32 +90,36 @@ func (u undo) entries() []string {
 	return out
 }
 
-// baseMark is the mark of the claim and the pod. Where others had part of what is to be excluded
-// the bytes do not name it, as former agents would take it for the mark of all. Empty: there is none.
-func (s *status) baseMark(u undo) string {
-	if u.Mark != "" {
-		return u.Mark
+// withMark names the mark of the claim and the pod. Where others had part of what is to be
+// excluded the bytes do not, as former agents would take it for the mark of all. Before 7.0, where
+// one mark stands for all, there is none then.
+func (s *status) withMark(u undo) (undo, error) {
+	if u.Mark != "" || len(u.Targets) == 0 {
+		return u, nil
 	}
-	if v, err := s.versionFor(s.of(u.Node)); err == nil && v.localities() {
-		return markOf(v, u.Claim, u.Node)
+	if len(s.processes) == 0 {
+		return u, errNoVersion
 	}
-	return ""
+	v, err := s.versionFor(s.of(u.Node))
+	if mark := markOf(v, u.Claim, u.Node); err == nil && v.localities() && validTarget(mark) {
+		u.Mark = mark
+	}
+	return u, err
 }
 
-// markOn is the mark that says that a target of the bytes is ours; empty: none could.
+// markOn is the mark that says that a target is ours; empty: none could.
 func (s *status) markOn(u undo, target string) string {
-	base := s.baseMark(u)
 	switch {
-	case base == "" || target == instanceTarget(u.Node) && strings.HasPrefix(base, markPrefix):
-		return base
+	case u.Mark == "" || target == instanceTarget(u.Node) && strings.HasPrefix(u.Mark, markPrefix):
+		return u.Mark
 	case strings.HasPrefix(target, localityPrefix):
 		return ""
-	case strings.HasPrefix(base, markPrefix):
-		return base + "/" + target
+	case strings.HasPrefix(u.Mark, markPrefix):
+		return u.Mark + "/" + target
 	case s.isAnothers(u.Node, target): // one mark stands for all, and so for any address
 		return ""
 	}
-	return base
+	return u.Mark
 }
 
 // isAnothers tells whether a process of another pod has the address.
@@ -128,23 +136,25 @@ func (s *status) marksAsOurs(u undo, target string) bool {
 }
 
 // toExclude are the targets with the marks that say whose they are.
-func (s *status) toExclude(u undo) []string {
+func (s *status) toExclude(u undo) ([]string, error) {
 	out := u.entries()
+	u, err := s.withMark(u)
 	for _, t := range u.Targets {
-		if mark := s.markOn(u, t); mark != "" && !slices.Contains(out, mark) {
+		if mark := s.markOn(u, t); validTarget(mark) && !slices.Contains(out, mark) {
 			out = append(out, mark)
 		}
 	}
-	return out
+	return out, err
 }
 
 // toInclude are those of them that the list marks as ours, with their marks. The bytes alone
 // say nothing: they come back from the status of a DatabaseCluster, and whoever writes that must
 // not take off what an operator has excluded. What is on the list without a mark is left there.
-func (s *status) toInclude(u undo) (ours, left []string) {
+func (s *status) toInclude(u undo) (ours, left []string, err error) {
 	if u.Mark != "" {
 		ours = append(ours, u.Mark)
 	}
+	u, err = s.withMark(u)
 	for _, t := range u.Targets {
 		switch {
 		case !s.lists(t):
@@ -157,7 +167,7 @@ func (s *status) toInclude(u undo) (ours, left []string) {
 			ours = append(ours, mark)
 		}
 	}
-	return ours, left
+	return ours, left, err
 }
 
 func readUndo(data []byte) (undo, error) {
