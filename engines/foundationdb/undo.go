@@ -101,8 +101,8 @@ func (s *status) withMark(u undo) (undo, error) {
 		return u, errNoVersion
 	}
 	v, err := s.versionFor(s.of(u.Node))
-	if mark := markOf(v, u.Claim, u.Node); err == nil && v.localities() && validTarget(mark) {
-		u.Mark = mark
+	if err == nil && v.localities() {
+		u.Mark = markOf(v, u.Claim, u.Node)
 	}
 	return u, err
 }
