@@ -78,7 +78,8 @@ func TestVolumesOfNoTemplateAreLeft(t *testing.T) {
 				return
 			}
 			require.NoError(t, gone)
-			require.ErrorContains(t, err, "volume claim "+volume+" of claim rc1 is left: "+c.says)
+			require.ErrorContains(t, err, "a volume claim is left: "+volume+" of claim rc1: "+c.says)
+			require.True(t, answered(err), "nothing is on its way")
 			require.ErrorContains(t, err, "takes claim rc1 out of the DatabaseCluster's status")
 			require.NoError(t, claims.Delete(t.Context(), volume, metav1.DeleteOptions{}))
 			require.NoError(t, a.deleteVolumes(t.Context(), at, claim))

@@ -176,6 +176,9 @@ func (at *Situation) isOwnVolume(pod, volume string) bool {
 	return slices.ContainsFunc(at.Volumes[kube.SetOf(pod)], func(template string) bool { return volume == template+"-"+pod })
 }
 
+// errLeft: nothing was asked for, so nothing will be carried out later.
+var errLeft = errors.New("a volume claim is left")
+
 // leaveVolume says what a person has to do about a volume claim that is not the pod's by its
 // name; nil: it is gone, or another one by now.
 func (a *Actor) leaveVolume(ctx context.Context, at Situation, claim policy.Claim, volume policy.VolumeClaim) error {
@@ -191,8 +194,8 @@ func (a *Actor) leaveVolume(ctx context.Context, at Situation, claim policy.Clai
 	if !strings.HasSuffix(volume.Name, "-"+claim.Pod) {
 		why = fmt.Sprintf("it is not named after pod %s, so no coordinator has written this claim", claim.Pod)
 	}
-	return fmt.Errorf("volume claim %s of claim %s is left: %s; whoever knows that it is this pod's and empty deletes it, or else takes claim %s out of the DatabaseCluster's status",
-		volume.Name, claim.ID, why, claim.ID)
+	return fmt.Errorf("%w: %s of claim %s: %s; whoever knows that it is this pod's and empty deletes it, or else takes claim %s out of the DatabaseCluster's status",
+		errLeft, volume.Name, claim.ID, why, claim.ID)
 }
 
 // renew looks whether the successor stands on volumes of its own.
