@@ -262,6 +262,9 @@ func TestRefusedOrders(t *testing.T) {
 		requireRefused(t, err, c.code, c.reason)
 		require.Equal(t, rollcallv1.Drain_DRAIN_NONE, m.report(false).Drain, name)
 	}
+	_, err := m.as(config.RoleCoordinator).Restore(t.Context(), &rollcallv1.RestoreRequest{Claim: "claim",
+		Fence: m.order(1, "claim", nil, true).Fence, Undo: []byte(`{"v":1,"kind":"Handoff","claim":"other","node":"n"}`)})
+	require.ErrorContains(t, err, `undo is of claim "other", and the order of claim "claim"`)
 	require.Equal(t, 2, r.database.Leads(node(0)), "nothing happened")
 }
 

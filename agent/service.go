@@ -252,6 +252,9 @@ func (s *service) restore(ctx context.Context, r *rollcallv1.RestoreRequest) (*r
 	if err := s.admit(s.fence.pass, r.GetFence()); err != nil {
 		return nil, err
 	}
+	if of := engines.ClaimOf(r.GetUndo()); of != "" && of != r.GetClaim() {
+		return nil, status.Errorf(codes.InvalidArgument, "undo is of claim %.64q, and the order of claim %.64q", of, r.GetClaim())
+	}
 	progress, err := s.drainer.restore(ctx, r.GetClaim(), r.GetFence().GetEpoch(), r.GetUndo())
 	if err != nil {
 		return nil, engineError(ctx, err)

@@ -145,7 +145,7 @@ func New(options Options) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{options: options, sessions: map[Key]*session{}, changed: make(chan struct{}, 1)}
-	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.pokeAll)
+	c.fleet = newFleet(options.MaxRestarts, options.Cache.Claims, c.mayBeAway, c.pokeAll)
 	c.turns = newTurns(options.FirstLooks, c.poke)
 	options.Cache.Subscribe(c.objectsChanged)
 	options.Agents.Subscribe(c.hint)
@@ -154,6 +154,13 @@ func New(options Options) (*Coordinator, error) {
 		options.Guard.Subscribe(c.poke)
 	}
 	return c, nil
+}
+
+// mayBeAway is how many pods of a cluster can be on their way: those that are known, and one
+// more of each StatefulSet, which may be away just now. It answers false while they are not known.
+func (c *Coordinator) mayBeAway(key Key) (int, bool) {
+	objects, known := c.options.Cache.Cluster(key)
+	return len(objects.Pods) + len(objects.Pools), known
 }
 
 // Lead works for all database clusters until ctx, the term, ends; and returns

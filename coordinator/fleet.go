@@ -2,9 +2,15 @@ package coordinator
 
 import (
 	"sync"
+	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
+
+// listedWithin is how long after the start of this process the claims of a database count whose
+// pods are not known yet. Nobody has restarted pods that nobody has ever seen, and a status is
+// written by more people than restarts are ordered by.
+const listedWithin = 2 * time.Minute
 
 // fleet counts the restarts in flight across all database clusters. Sessions
 // decide at the same time, so what a plan allows is asked for once more, under
@@ -14,15 +20,21 @@ type fleet struct {
 	// noted are the open claims that the DatabaseClusters tell of; of a cluster
 	// whose session has spoken, that counts instead.
 	noted func() map[Key]int
+	// mayBeAway is how many pods of a cluster can be away; false: not known.
+	mayBeAway func(Key) (int, bool)
 	// freed is called when a restart has ended.
 	freed func()
 
+	born time.Time
+
 	mu     sync.Mutex
 	spoken map[Key]int
+	// pods are the most that a cluster was seen with at a time: no more claims of it count.
+	pods map[Key]int
 }
 
-func newFleet(limit int, noted func() map[Key]int, freed func()) *fleet {
-	return &fleet{max: limit, noted: noted, freed: freed, spoken: map[Key]int{}}
+func newFleet(limit int, noted func() map[Key]int, mayBeAway func(Key) (int, bool), freed func()) *fleet {
+	return &fleet{max: limit, noted: noted, mayBeAway: mayBeAway, freed: freed, born: time.Now(), spoken: map[Key]int{}, pods: map[Key]int{}}
 }
 
 // state is what a snapshot says of the fleet.
@@ -36,9 +48,13 @@ func (f *fleet) state() policy.Fleet {
 func (f *fleet) besides(key Key) int {
 	total := 0
 	for k, n := range f.noted() {
-		if _, ok := f.spoken[k]; !ok && k != key {
-			total += n
+		if _, ok := f.spoken[k]; ok || k == key || n == 0 {
+			continue
 		}
+		if pods, known := f.mayBeAway(k); known || time.Since(f.born) >= listedWithin {
+			n = min(n, pods)
+		}
+		total += n
 	}
 	for k, n := range f.spoken {
 		if k != key {
@@ -60,9 +76,11 @@ func (f *fleet) grant(key Key, open int) bool {
 	return true
 }
 
-// settle is told how many claims of a cluster are open.
-func (f *fleet) settle(key Key, open int) {
+// settle is told how many claims of a cluster are open, and how many pods it has.
+func (f *fleet) settle(key Key, open, pods int) {
 	f.mu.Lock()
+	f.pods[key] = max(f.pods[key], pods)
+	open = min(open, f.pods[key])
 	before, known := f.spoken[key]
 	f.spoken[key] = open
 	f.mu.Unlock()
@@ -76,6 +94,7 @@ func (f *fleet) settle(key Key, open int) {
 func (f *fleet) forget(key Key) {
 	f.mu.Lock()
 	delete(f.spoken, key)
+	delete(f.pods, key)
 	f.mu.Unlock()
 	if f.max > 0 {
 		f.freed()

@@ -9,9 +9,13 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
+func pods(n int) func(Key) (int, bool) {
+	return func(Key) (int, bool) { return n, true }
+}
+
 func TestTheFleetNeverExceedsItsLimit(t *testing.T) {
 	noted, freed := map[Key]int{{Name: "old"}: 1}, 0
-	f := newFleet(3, func() map[Key]int { return noted }, func() { freed++ })
+	f := newFleet(3, func() map[Key]int { return noted }, pods(3), func() { freed++ })
 	a, b, old := Key{Name: "a"}, Key{Name: "b"}, Key{Name: "old"}
 	require.Equal(t, policy.Fleet{Restarts: 1, Max: 3}, f.state(), "a claim counts before its session has spoken")
 
@@ -22,7 +26,7 @@ func TestTheFleetNeverExceedsItsLimit(t *testing.T) {
 	require.True(t, f.grant(old, 1), "the one that it has")
 	require.Equal(t, 3, f.state().Restarts)
 
-	f.settle(b, 0)
+	f.settle(b, 0, 3)
 	require.Equal(t, 1, freed, "whoever waits is told")
 	require.True(t, f.grant(a, 2))
 
@@ -33,16 +37,16 @@ func TestTheFleetNeverExceedsItsLimit(t *testing.T) {
 }
 
 func TestWithoutALimitEverythingIsGrantedAndCounted(t *testing.T) {
-	f := newFleet(0, func() map[Key]int { return nil }, func() { t.Fatal("nobody waits") })
+	f := newFleet(0, func() map[Key]int { return nil }, pods(9), func() { t.Fatal("nobody waits") })
 	require.True(t, f.grant(Key{Name: "a"}, 1000))
-	f.settle(Key{Name: "a"}, 7)
-	f.settle(Key{Name: "a"}, 5)
+	f.settle(Key{Name: "a"}, 7, 9)
+	f.settle(Key{Name: "a"}, 5, 9)
 	f.forget(Key{Name: "b"})
 	require.Equal(t, policy.Fleet{Restarts: 5}, f.state())
 }
 
 func TestSessionsThatAskAtOnceGetTheLimitTogether(t *testing.T) {
-	f := newFleet(4, func() map[Key]int { return nil }, func() {})
+	f := newFleet(4, func() map[Key]int { return nil }, pods(9), func() {})
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	granted := 0

@@ -27,6 +27,15 @@ func poolsOf(pools []kube.Pool) []act.Pool {
 	return out
 }
 
+// volumesOf are the names of the templates of the volume claims of each StatefulSet.
+func volumesOf(pools []kube.Pool) map[string][]string {
+	out := make(map[string][]string, len(pools))
+	for i := range pools {
+		out[pools[i].Name] = pools[i].Shape.Templates()
+	}
+	return out
+}
+
 // orders carries an Actor's orders to the agents of one database cluster.
 type orders struct {
 	agents     *agents.Agents

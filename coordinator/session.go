@@ -161,7 +161,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	}
 	s.showUnlabelled(ctx, now, &objects, &wake)
 	s.look(ctx, now, objects, &wake)
-	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims))
+	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims), len(objects.Pods)+len(objects.Pools))
 
 	snapshot := s.snapshot(now, objects)
 	plan := policy.Decide(snapshot)
@@ -170,7 +170,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
 	}
 	outcome := s.actor.Advance(ctx, act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Versions: versions, Plan: plan,
-		Pools: poolsOf(objects.Pools), Names: s.names(now, objects, objects.Cluster.Status.Claims)})
+		Pools: poolsOf(objects.Pools), Volumes: volumesOf(objects.Pools), Names: s.names(now, objects, objects.Cluster.Status.Claims)})
 	if outcome.Deposed {
 		return wake, errors.New("the epoch is another coordinator's")
 	}

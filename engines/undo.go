@@ -55,6 +55,17 @@ func DecodeUndo(data []byte) (Undo, error) {
 	return u, u.Check()
 }
 
+// ClaimOf is the claim that undo bytes name; empty where they are no adapter's that names one.
+func ClaimOf(data []byte) string {
+	var u struct {
+		Claim string `json:"claim"`
+	}
+	if len(data) > MaxUndo || json.Unmarshal(data, &u) != nil {
+		return ""
+	}
+	return u.Claim
+}
+
 // Check tells what no adapter would have planned.
 func (u Undo) Check() error {
 	switch {

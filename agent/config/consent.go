@@ -2,8 +2,11 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -11,8 +14,12 @@ import (
 type Secret struct {
 	// Refused is why the agents may not use it; empty: they may.
 	Refused string `json:"refused,omitempty"`
-	// Hosts are those to which agents may show what is in it, beside their own pod.
+	// Hosts are those to which agents may show what is in it, beside their own pod, as agents from
+	// before take them: at any port.
 	Hosts []string `json:"hosts,omitempty"`
+	// Addresses are the same, as people wrote them: a host is meant at the usual port, and
+	// host:port at that one. Nil: a coordinator from before, which says Hosts alone.
+	Addresses []string `json:"addresses,omitempty"`
 }
 
 // Withheld is why the agents must not use what is in the mounted Secret of this name, or
@@ -27,15 +34,70 @@ func (f *File) Withheld(secret string) string {
 		return fmt.Sprintf("the coordinator has not said yet that agents may use Secret %s", secret)
 	case said.Refused != "":
 		return said.Refused
-	case OwnHost(f.Connection.Host), said.Allows(f.Connection.Host):
+	case OwnHost(f.Connection.Host), said.Allows(f.Connection.Host, f.Connection.Port, UsualPort(f.Engine)):
 		return ""
 	}
-	return fmt.Sprintf("Secret %s does not allow that its password is shown to %s", secret, f.Connection.Host)
+	return fmt.Sprintf("Secret %s does not allow that its password is shown to %s", secret, Address(f.Connection.Host, f.Connection.Port, UsualPort(f.Engine)))
 }
 
-// Allows tells whether agents may show what is in the Secret to a host that is not their own pod.
-func (s Secret) Allows(host string) bool {
-	return slices.ContainsFunc(s.Hosts, func(allowed string) bool { return plainHost(allowed) == plainHost(host) })
+// Allows tells whether agents may show what is in the Secret to a host that is not their own
+// pod, at this port; 0 = the usual one.
+func (s Secret) Allows(host string, port, usual int) bool {
+	if s.Addresses == nil {
+		return slices.ContainsFunc(s.Hosts, func(allowed string) bool { return plainHost(allowed) == plainHost(host) })
+	}
+	if port == 0 {
+		port = usual
+	}
+	return slices.ContainsFunc(s.Addresses, func(allowed string) bool {
+		name, at := SplitAddress(allowed)
+		if at == 0 {
+			at = usual
+		}
+		return plainHost(name) == plainHost(host) && at == port
+	})
+}
+
+// UsualPort is where an engine listens unless somebody says otherwise; 0 = there is none.
+func UsualPort(engine string) int {
+	return map[string]int{"Solr": 8983, "OpenSearch": 9200, "MySQL": 3306, "MariaDB": 3306}[engine]
+}
+
+// Address is how a host is written that is meant at a port: with that unless it is the usual one.
+func Address(host string, port, usual int) string {
+	if port == 0 || port == usual {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// SplitAddress takes that apart; port 0 = the usual one.
+func SplitAddress(address string) (host string, port int) {
+	if _, err := netip.ParseAddr(address); err == nil {
+		return address, 0
+	}
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return address, 0
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return address, 0
+	}
+	return host, int(n)
+}
+
+// AtURL is the host of a URL, its port, or 0, and the usual one of its scheme.
+func AtURL(u *url.URL) (host string, port, usual int) {
+	usual = 80
+	if strings.EqualFold(u.Scheme, "https") {
+		usual = 443
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil {
+		n = 0
+	}
+	return u.Hostname(), int(n), usual
 }
 
 // OwnHost tells whether a connection's host is the agent's own pod: localhost or a loopback

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,4 +35,29 @@ func TestWithheld(t *testing.T) {
 
 	require.Empty(t, file("evil.example", nil).Withheld("mine"), "a coordinator from before, which does not say")
 	require.Empty(t, file("", allowed).Withheld(""), "a pod from before, which does not know its Secret's name")
+}
+
+// A host is allowed where the database listens. Who listens at another port of a node or of a
+// balancer may be anybody.
+func TestAllowedAtAPort(t *testing.T) {
+	said := Secret{Hosts: []string{"db.example", "10.0.0.7", "fd00::1", "fd00::2"}, Addresses: []string{"db.example", "10.0.0.7:3307", "fd00::1", "[fd00::2]:3307", "odd.example:0", "odd.example:x"}}
+	for address, want := range map[string]bool{
+		"db.example": true, "DB.example.:3306": true, "db.example:3307": false, "10.0.0.7": false, "10.0.0.7:3307": true, "10.0.0.7:3306": false,
+		"fd00::1": true, "[fd00::1]:3307": false, "[fd00::2]:3307": true, "fd00::2": false, "odd.example": false, "evil.example:3307": false,
+	} {
+		host, port := SplitAddress(address)
+		require.Equal(t, want, said.Allows(host, port, UsualPort("MySQL")), address)
+		file := &File{Engine: "MySQL", Connection: Connection{Host: host, Port: port}, Secrets: map[string]Secret{"mine": said}}
+		require.Equal(t, want, file.Withheld("mine") == "", address)
+	}
+	file := &File{Engine: "MySQL", Connection: Connection{Host: "db.example", Port: 31337}, Secrets: map[string]Secret{"mine": said}}
+	require.Equal(t, "Secret mine does not allow that its password is shown to db.example:31337", file.Withheld("mine"))
+	said.Addresses = nil
+	require.True(t, said.Allows("db.example", 31337, 3306), "a coordinator from before says no ports")
+
+	for text, want := range map[string]string{"https://a.example/x": "a.example", "https://a.example:443": "a.example", "http://a.example:443": "a.example:443", "https://[fd00::1]:8443/": "[fd00::1]:8443"} {
+		u, err := url.Parse(text)
+		require.NoError(t, err)
+		require.Equal(t, want, Address(AtURL(u)))
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
@@ -95,11 +97,19 @@ func (a *app) approve(ctx context.Context, name string, what policy.Approved, re
 		if err != nil {
 			return err
 		}
-		object.Status.Approvals, added = addApprovals(object.Status.Approvals, what, revisions, by, time.Now())
-		if added == 0 {
+		var approvals []policy.Approval
+		if approvals, added = addApprovals(object.Status.Approvals, what, revisions, by, time.Now()); added == 0 {
 			return nil
 		}
-		_, err = clusters.DatabaseClusters(ns).UpdateStatus(ctx, object, metav1.UpdateOptions{FieldManager: "rollcall"})
+		// The rest of the status is the coordinator's, and may have fields that this version does not know.
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": object.ResourceVersion},
+			"status":   map[string]any{"approvals": approvals},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = clusters.DatabaseClusters(ns).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "rollcall"}, "status")
 		return err
 	})
 	if err != nil {

@@ -117,6 +117,8 @@ type Situation struct {
 	Versions map[string]string
 	// Pools are the StatefulSets from which Snapshot was made.
 	Pools []Pool
+	// Volumes are the names of the templates of the volume claims of each of them, by its name.
+	Volumes map[string][]string
 	// Names are the names that the database has for pods, by pod, as far as they are
 	// certain: while pods without an agent go, or pods are replaced.
 	Names map[string]string

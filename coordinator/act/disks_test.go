@@ -39,6 +39,14 @@ type disks struct {
 
 func diskOf(pod string) string { return "data-" + pod }
 
+// templates are those of the volume claims, by StatefulSet.
+func (w *world) templates() map[string][]string {
+	if w.disks == nil || w.hidden {
+		return nil
+	}
+	return map[string][]string{"s": {"data"}}
+}
+
 // newDiskWorld is a world whose pods must all be replaced, on their own volumes.
 func newDiskWorld(t *testing.T) *world {
 	w := bareWorld(t)

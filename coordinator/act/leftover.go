@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -31,6 +32,8 @@ func (a *Actor) clear(ctx context.Context, at Situation, out *Outcome) {
 		case r.heard.Undone:
 			out.Edits.Clear = append(out.Edits.Clear, left.Claim)
 			continue
+		case isOpen(at.Snapshot, left.Claim):
+			r.problem = "that claim is open: it is undone when it ends"
 		case preparing(at.Snapshot, left.Pod):
 			// Undone meanwhile, it could take back what that prepare needs, too.
 		case len(targets) == 0:
@@ -47,10 +50,16 @@ func (a *Actor) clear(ctx context.Context, at Situation, out *Outcome) {
 	maps.DeleteFunc(a.leftovers, func(claim string, r *run) bool { return !r.busy && !listed[claim] })
 }
 
-// preparing: a pod of that name is claimed anew, and is there.
+// isOpen: what claims leave is noted in the write that ends them, so this is none of it.
+func isOpen(s policy.Snapshot, id string) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == id })
+}
+
+// preparing: a pod of that name is claimed anew, and is there; or nothing may come back to the
+// volumes that it has left.
 func preparing(s policy.Snapshot, pod string) bool {
 	for _, claim := range s.Cluster.Status.Claims {
-		if claim.Pod == pod && prepares(claim) && whereabouts(s, claim) == Here {
+		if claim.Pod == pod && prepares(claim) && (replaces(claim) || whereabouts(s, claim) == Here) {
 			return true
 		}
 	}

@@ -145,6 +145,12 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 		"a new claim prepares nothing": {func(at *Situation) {
 			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
 		}, 2, ""},
+		"its own claim is open": {func(at *Situation) {
+			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
+		}, 0, "that claim is open: it is undone when it ends"},
+		"its pod is replaced, and has gone": {func(at *Situation) {
+			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: policy.Replace, Prepare: policy.PrepareEvacuate}}
+		}, 0, ""},
 		"another coordinator leads": {func(at *Situation) { at.Cluster.Status.Epoch = 2 }, 0, "the claim is another coordinator's by now"},
 	} {
 		t.Run(name, func(t *testing.T) {

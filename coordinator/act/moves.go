@@ -300,7 +300,7 @@ func (a *Actor) refused(r *run, err error) {
 // answered says whether a request has failed for certain: it will not be carried out
 // later. A server that is too slow, or that is not heard, says nothing of the kind.
 func answered(err error) bool {
-	for _, known := range []error{errGone, errConflict, errBudget, errDeposed, errChanged, errSetChanged} {
+	for _, known := range []error{errGone, errConflict, errBudget, errDeposed, errChanged, errSetChanged, errLeft} {
 		if errors.Is(err, known) {
 			return true
 		}

@@ -121,7 +121,7 @@ func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot) (
 
 func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, versions map[string]string) (Outcome, bool) {
 	p.actor.Annotate(&s)
-	out := p.actor.Advance(p.ctx, Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Versions: versions, Pools: p.w.pools(), Names: p.w.names(), Plan: policy.Decide(s)})
+	out := p.actor.Advance(p.ctx, Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Versions: versions, Pools: p.w.pools(), Volumes: p.w.templates(), Names: p.w.names(), Plan: policy.Decide(s)})
 	if out.Deposed {
 		return out, false
 	}

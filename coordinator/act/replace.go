@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -152,12 +155,47 @@ func (a *Actor) deleteVolumes(ctx context.Context, at Situation, claim policy.Cl
 		return err
 	}
 	for _, volume := range claim.Volumes {
+		if !at.isOwnVolume(claim.Pod, volume.Name) {
+			if err := a.leaveVolume(ctx, at, claim, volume); err != nil {
+				return err
+			}
+			continue // there is none any more
+		}
 		if err := a.volumes.discard(ctx, volume); err != nil {
 			return err
 		}
 		a.log.Info("volume claim deleted", "pod", claim.Pod, "volume", volume.Name, "uid", volume.UID)
 	}
 	return nil
+}
+
+// isOwnVolume tells whether a volume claim has the name that the pod's StatefulSet gives one.
+// Others are not deleted, whatever a claim says: a status may be written by more people than
+// volume claims may be deleted by.
+func (at *Situation) isOwnVolume(pod, volume string) bool {
+	return slices.ContainsFunc(at.Volumes[kube.SetOf(pod)], func(template string) bool { return volume == template+"-"+pod })
+}
+
+// errLeft: nothing was asked for, so nothing will be carried out later.
+var errLeft = errors.New("a volume claim is left")
+
+// leaveVolume says what a person has to do about a volume claim that is not the pod's by its
+// name; nil: it is gone, or another one by now.
+func (a *Actor) leaveVolume(ctx context.Context, at Situation, claim policy.Claim, volume policy.VolumeClaim) error {
+	seen, err := a.volumes.read(ctx, volume.Name)
+	if err != nil || seen.UID != volume.UID || seen.Leaving {
+		return err
+	}
+	set := kube.SetOf(claim.Pod)
+	why := fmt.Sprintf("StatefulSet %s has no template of that name any more", set)
+	if at.Volumes[set] == nil {
+		why = fmt.Sprintf("there is no StatefulSet %s with templates of volume claims in this database", set)
+	}
+	if !strings.HasSuffix(volume.Name, "-"+claim.Pod) {
+		why = fmt.Sprintf("it is not named after pod %s, so no coordinator has written this claim", claim.Pod)
+	}
+	return fmt.Errorf("%w: %s of claim %s: %s; whoever knows that it is this pod's and empty deletes it, or else takes claim %s out of the DatabaseCluster's status",
+		errLeft, volume.Name, claim.ID, why, claim.ID)
 }
 
 // renew looks whether the successor stands on volumes of its own.

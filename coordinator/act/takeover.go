@@ -36,6 +36,10 @@ type Taken struct {
 //
 // A conflict with another writer is an error; begin again with the newer object.
 func TakeOver(ctx context.Context, clusters v1alpha1.Clients, client kubernetes.Interface, cluster *v1alpha1.DatabaseCluster, seen int64, bound Bound) (Taken, error) {
+	if written := cluster.Status.Epoch; written < 0 || written > maxEpoch {
+		cluster = cluster.DeepCopy()
+		cluster.Status.Epoch = 0 // no coordinator has written that
+	}
 	epoch := max(cluster.Status.Epoch, seen) + 1
 	if epoch > maxEpoch {
 		return Taken{}, fmt.Errorf("%w: %d", ErrEpochsUsedUp, epoch)

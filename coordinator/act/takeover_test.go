@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -110,6 +111,23 @@ func TestTakeOverGoesAboveTheHighestEpochSeen(t *testing.T) {
 		require.True(t, apierrors.IsConflict(err), "an older object must not be enough: %v", err)
 		_, err = TakeOver(t.Context(), c.Clusters, c.Kubernetes, taken.Cluster, 1<<60, context.WithCancel)
 		require.ErrorIs(t, err, ErrEpochsUsedUp)
+	})
+}
+
+// An epoch that no coordinator can have written holds nothing: others than coordinators may write
+// a status, too.
+func TestAMadeUpEpochInTheStatusIsGoneAbove(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		c := w.server.Client(nil)
+		for _, epoch := range []int64{maxEpoch + 1, math.MaxInt64, -1, math.MinInt64} {
+			cluster, _ := w.server.Cluster(namespace, name)
+			cluster.Status.Epoch = epoch
+			cluster, err := c.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
+			require.NoError(t, err)
+			taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 41, context.WithCancel)
+			require.NoError(t, err)
+			require.EqualValues(t, 42, taken.Cluster.Status.Epoch)
+		}
 	})
 }
 

@@ -72,7 +72,7 @@ func TestVolumesOfWhoIsThereAgainAreNotCalledDeleted(t *testing.T) {
 			p := newProcess(w, 0, false)
 			require.NoError(t, p.start())
 			cluster, _ := w.server.Cluster(namespace, name)
-			at := Situation{Now: time.Now(), Cluster: cluster, Snapshot: w.snapshot(cluster)}
+			at := Situation{Now: time.Now(), Cluster: cluster, Snapshot: w.snapshot(cluster), Volumes: w.templates()}
 			if there {
 				w.start(pod, w.update)
 			}

@@ -21,8 +21,8 @@ const (
 	maxLabel = 63
 )
 
-// plain is what host names and addresses are made of.
-var plain = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,253}$`)
+// plain is what host names and addresses are made of, with a port or without.
+var plain = regexp.MustCompile(`^([A-Za-z0-9._:-]{1,260}|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?)$`)
 
 // Given tells whether a Secret is for the DatabaseCluster: its label names it, alone or
 // among others with dots between them.
@@ -35,7 +35,8 @@ func Own(secret *metav1.ObjectMeta) bool {
 	return secret.Labels[pki.LabelPartOf] == pki.PartOf
 }
 
-// Hosts are those to which agents may show what is in the Secret, beside their own pod.
+// Hosts are those to which agents may show what is in the Secret, beside their own pod, each as
+// it is written there: host, which means the usual port, or host:port.
 func Hosts(secret *metav1.ObjectMeta) []string {
 	var hosts []string
 	for _, host := range strings.FieldsFunc(secret.Annotations[v1alpha1.AnnotationAllowHosts], func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
@@ -154,14 +155,17 @@ func LabelCommand(secret *metav1.ObjectMeta, cluster string) string {
 	return fmt.Sprintf("kubectl%s label secret %s %s=%s%s", within(secret), secret.Name, v1alpha1.LabelCluster, value, overwrite)
 }
 
-// HostCommand allows one host more.
+// HostCommand allows one host more, or one at a port.
 func HostCommand(secret *metav1.ObjectMeta, host string) string {
 	overwrite, hosts := "", Hosts(secret)
 	if len(hosts) > 0 {
 		overwrite = " --overwrite"
 	}
-	return fmt.Sprintf("kubectl%s annotate secret %s %s=%s%s", within(secret), secret.Name, v1alpha1.AnnotationAllowHosts,
-		strings.Join(append(hosts, host), ","), overwrite)
+	value := strings.Join(append(hosts, host), ",")
+	if strings.Contains(value, "[") {
+		value = "'" + value + "'" // a shell would look for files
+	}
+	return fmt.Sprintf("kubectl%s annotate secret %s %s=%s%s", within(secret), secret.Name, v1alpha1.AnnotationAllowHosts, value, overwrite)
 }
 
 // Of is what agents are told of a Secret that is there.
@@ -169,5 +173,10 @@ func Of(secret *metav1.ObjectMeta, cluster string) config.Secret {
 	if !Given(secret, cluster) {
 		return config.Secret{Refused: string(NotGiven(secret, cluster))}
 	}
-	return config.Secret{Hosts: Hosts(secret)}
+	said := config.Secret{Addresses: Hosts(secret)}
+	for _, address := range said.Addresses {
+		host, _ := config.SplitAddress(address)
+		said.Hosts = append(said.Hosts, host)
+	}
+	return said
 }

@@ -49,6 +49,8 @@ func TestGiven(t *testing.T) {
 func TestHosts(t *testing.T) {
 	require.Empty(t, Hosts(secret("mysql", "")))
 	require.Equal(t, []string{"db.example", "10.0.0.1", "fd00::1"}, Hosts(secret("mysql", "db.example, 10.0.0.1,fd00::1,\n")))
+	require.Equal(t, []string{"db.example:3307", "[fd00::1]:9200"}, Hosts(secret("mysql", "db.example:3307, [fd00::1]:9200 [x]:1 [fd00::1]x")))
+	require.Equal(t, []string{"db.example", "fd00::1"}, Of(secret("mysql", "db.example:3307 [fd00::1]:9200"), "mysql").Hosts, "what agents from before compare")
 	require.Equal(t, []string{"b"}, Hosts(secret("mysql", "a/b *.x $(id) b "+strings.Repeat("x", 300))), "no patterns, and nothing for a shell")
 	require.Len(t, Hosts(secret("mysql", strings.Repeat("a,", 1000))), maxHosts)
 }
@@ -60,6 +62,7 @@ func TestRefusalsHaveCommands(t *testing.T) {
 	require.Contains(t, NotGiven(secret(strings.Repeat("x", 60), ""), "mysql").Error(), "make a Secret of its own")
 	require.Contains(t, HostNotAllowed("host", "db", secret("mysql", "")).Error(), "kubectl -n prod annotate secret accounts rollcall.dev/allow-hosts=db")
 	require.Contains(t, HostNotAllowed("host", "db", secret("mysql", "a, b")).Error(), "rollcall.dev/allow-hosts=a,b,db --overwrite")
+	require.Contains(t, HostNotAllowed("host", "[fd00::1]:9200", secret("mysql", "a")).Error(), "rollcall.dev/allow-hosts='a,[fd00::1]:9200' --overwrite")
 	require.Equal(t, "there is no Secret prod/a: make it with the label rollcall.dev/cluster=mysql", Missing("prod", "a", "mysql").Error())
 	require.Equal(t, `"a;id" can be the name of no Secret`, Missing("prod", "a;id", "mysql").Error())
 	for _, host := range []string{"x;id", "$(id)", "a b", "`id`", "a\nb", "'"} {

@@ -28,6 +28,14 @@ type Shape struct {
 	Requests, InitRequests Requests
 }
 
+// Templates are the names of the templates of its volume claims.
+func (s Shape) Templates() []string {
+	if s.Volumes == "" {
+		return nil
+	}
+	return strings.Split(s.Volumes, ",")
+}
+
 // Requests of some containers together.
 type Requests struct {
 	MilliCPU int64

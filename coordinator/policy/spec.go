@@ -54,7 +54,8 @@ const (
 type Connection struct {
 	// host is the name or address to connect to. Default: the pod itself. Another one than
 	// localhost or a loopback address must be named by the annotation rollcall.dev/allow-hosts
-	// of the Secret with the credentials, or it is not used.
+	// of the Secret with the credentials, as host:port unless the port is the usual one, or it
+	// is not used.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
@@ -89,7 +90,7 @@ type Connection struct {
 	// failover says who moves the primary, for engines that have one: by default
 	// the agents do; External: another manager does, and is waited for; a URL: that
 	// manager is asked there, and waited for. The host of the URL needs the same
-	// annotation as host does.
+	// annotation as host does, with its port unless that is 80 or 443.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Failover string `json:"failover,omitempty"`

@@ -19,6 +19,7 @@ import (
 type consented struct {
 	secrets        map[string]config.Secret
 	host, failover string
+	port           int32
 }
 
 // secretSeen is one Secret with credentials, as it is now.
@@ -37,7 +38,7 @@ type secretSeen struct {
 // told stays.
 func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCluster, mounted []string, present config.File) (consented, error) {
 	connection := cluster.Spec.Connection
-	out := consented{host: connection.Host, failover: connection.Failover}
+	out := consented{host: connection.Host, failover: connection.Failover, port: connection.Port}
 	if p.opts.Metadata == nil {
 		return out, nil
 	}
@@ -56,6 +57,7 @@ func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCl
 	if len(unknown) > 0 {
 		if present.ClusterUID == string(cluster.UID) {
 			out.host, out.failover = present.Connection.Host, present.Connection.Failover
+			out.port = int32(present.Connection.Port) // #nosec G115 -- we wrote it
 			return out, errors.Join(errs...)
 		}
 		if !config.OwnHost(out.host) {
@@ -64,13 +66,13 @@ func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCl
 		out.failover = uncalled(out.failover)
 		return out, errors.Join(errs...)
 	}
-	if err := hostAllowed("spec.connection.host", out.host, seen, cluster); err != nil {
+	if err := hostAllowed("spec.connection.host", at{out.host, int(out.port), config.UsualPort(string(cluster.Spec.Engine))}, seen, cluster); err != nil {
 		out.host, errs = "", append(errs, err) // the pod itself
 	}
 	if uncalled(out.failover) != out.failover {
 		u, err := url.Parse(out.failover)
 		if err == nil {
-			err = hostAllowed("the host of spec.connection.failover", u.Hostname(), seen, cluster)
+			err = hostAllowed("the host of spec.connection.failover", atURL(u), seen, cluster)
 		} else {
 			err = consent.Refusal("spec.connection.failover is no URL") // it is not repeated: it may have a password
 		}
@@ -112,19 +114,33 @@ func wantsCredentials(spec *policy.Spec) bool {
 	return spec.Connection.CredentialsSecret != "" || spec.Engine == policy.MySQL || spec.Engine == policy.MariaDB
 }
 
+// at is where agents are to connect to: a port of 0 is the usual one.
+type at struct {
+	host        string
+	port, usual int
+}
+
+func (a at) String() string { return config.Address(a.host, a.port, a.usual) }
+
+// atURL is where a URL is asked.
+func atURL(u *url.URL) at {
+	host, port, usual := config.AtURL(u)
+	return at{host, port, usual}
+}
+
 // hostAllowed tells why agents may not connect to a host. Each Secret whose password they
 // could show to it has to name it, and so has the one that the spec names.
-func hostAllowed(field, host string, seen []secretSeen, cluster *v1alpha1.DatabaseCluster) error {
-	if config.OwnHost(host) {
+func hostAllowed(field string, to at, seen []secretSeen, cluster *v1alpha1.DatabaseCluster) error {
+	if config.OwnHost(to.host) {
 		return nil
 	}
 	var errs []error
 	for _, s := range seen {
 		switch {
-		case s.meta != nil && (s.Refused != "" || !s.Allows(host)):
-			errs = append(errs, consent.HostNotAllowed(field, host, s.meta))
+		case s.meta != nil && (s.Refused != "" || !s.Allows(to.host, to.port, to.usual)):
+			errs = append(errs, consent.HostNotAllowed(field, to.String(), s.meta))
 		case s.meta == nil && s.named:
-			errs = append(errs, consent.HostWithoutSecret(field, host, &metav1.ObjectMeta{Namespace: cluster.Namespace, Name: s.name}, cluster.Name))
+			errs = append(errs, consent.HostWithoutSecret(field, to.String(), &metav1.ObjectMeta{Namespace: cluster.Namespace, Name: s.name}, cluster.Name))
 		}
 	}
 	return errors.Join(errs...)

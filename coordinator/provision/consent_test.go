@@ -89,7 +89,7 @@ func TestSecretsAreUsedByConsent(t *testing.T) {
 // A DatabaseCluster alone sends nobody's password anywhere, and has nobody called.
 func TestHostsAreUsedByConsent(t *testing.T) {
 	w := newGuardedWorld(t)
-	w.has("accounts", "search", "db.example, failover.example")
+	w.has("accounts", "search", "db.example, failover.example:8443")
 	w.has("other", "search", "")
 	connection := &w.cluster.Spec.Connection
 	connection.CredentialsSecret = "accounts"
@@ -101,7 +101,10 @@ func TestHostsAreUsedByConsent(t *testing.T) {
 		{"accounts", "127.0.0.1", "", nil, "127.0.0.1", "", ""},
 		{"accounts", "db.example", "External", nil, "db.example", "External", ""},
 		{"accounts", "db.example", "https://failover.example:8443/hook", nil, "db.example", "https://failover.example:8443/hook", ""},
-		{"accounts", "evil.example", "", nil, "", "", "spec.connection.host is evil.example, which Secret prod/accounts does not allow; whoever may write the Secret allows it: kubectl -n prod annotate secret accounts rollcall.dev/allow-hosts=db.example,failover.example,evil.example --overwrite"},
+		{"accounts", "evil.example", "", nil, "", "", "spec.connection.host is evil.example, which Secret prod/accounts does not allow; whoever may write the Secret allows it: kubectl -n prod annotate secret accounts rollcall.dev/allow-hosts=db.example,failover.example:8443,evil.example --overwrite"},
+		{"accounts", "", "https://failover.example/hook", nil, "", "External", "the host of spec.connection.failover is failover.example, which"},
+		{"accounts", "", "http://db.example:22/", nil, "", "External", "the host of spec.connection.failover is db.example:22, which"},
+		{"accounts", "", "http://db.example/", nil, "", "http://db.example/", ""},
 		{"accounts", "", "https://evil.example/", nil, "", "External", "the host of spec.connection.failover is evil.example"},
 		{"accounts", "", "http://user:hunter2@[", nil, "", "External", "spec.connection.failover is no URL"},
 		// Named away, so that no Secret is there that could refuse: the pods have the one before.
@@ -179,4 +182,31 @@ func TestDatabaseCAByConsent(t *testing.T) {
 	write("")
 	_, file = w.told()
 	require.Equal(t, string(authority.Bundle()), file.Connection.TLS.CA, "a healthy database keeps what it has")
+}
+
+// Whoever may write the Secret allows a host, and means the database there: who listens at
+// another port of a node or of a balancer may be anybody.
+func TestAHostIsAllowedAtItsPort(t *testing.T) {
+	w := newGuardedWorld(t)
+	w.has("accounts", "search", "10.0.0.7")
+	connection := &w.cluster.Spec.Connection
+	connection.CredentialsSecret, connection.Host, connection.Port = "accounts", "10.0.0.7", 31337
+	refused, file := w.told()
+	require.Empty(t, file.Connection.Host)
+	require.Contains(t, refused, "spec.connection.host is 10.0.0.7:31337, which Secret prod/accounts does not allow")
+	require.Contains(t, refused, "rollcall.dev/allow-hosts=10.0.0.7,10.0.0.7:31337 --overwrite")
+	require.NotEmpty(t, (&config.File{Engine: "Solr", Connection: config.Connection{Host: "10.0.0.7", Port: 31337}, Secrets: file.Secrets}).Withheld("accounts"))
+
+	for port, hosts := range map[int32]string{0: "10.0.0.7", 8983: "10.0.0.7", 31337: "10.0.0.7 10.0.0.7:31337"} {
+		w.has("accounts", "search", hosts)
+		connection.Port = port
+		refused, file = w.told()
+		require.Empty(t, refused)
+		require.Equal(t, "10.0.0.7", file.Connection.Host)
+		require.Empty(t, file.Withheld("accounts"))
+	}
+	w.down = errors.New("busy")
+	connection.Port = 22
+	_, file = w.told()
+	require.Equal(t, 31337, file.Connection.Port, "not while the API server does not tell of the Secret")
 }

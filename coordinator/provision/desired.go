@@ -150,7 +150,7 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 		Engine:     string(spec.Engine),
 		Connection: config.Connection{
 			Host: in.allowed.host,
-			Port: int(connection.Port),
+			Port: int(in.allowed.port),
 			TLS: config.ConnectionTLS{
 				Enabled:            connection.Scheme == "https" || (connection.Scheme == "" && connection.TLS.Enabled),
 				CA:                 string(in.ca),

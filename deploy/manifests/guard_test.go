@@ -180,3 +180,20 @@ func TestPolicyOfTheAccountsIsAboutThemOnly(t *testing.T) {
 	_, err = helm(t, "templates/accounts.yaml", "--set", "rbac.confine=false")
 	require.Error(t, err, "there is none")
 }
+
+// What coordinators remember is kept from tenants, and the coordinators' own writes are not looked at.
+func TestPolicyOfTheStatusIsAboutOthersOnly(t *testing.T) {
+	var policy admissionregistrationv1.ValidatingAdmissionPolicy
+	load(t, "ValidatingAdmissionPolicy", "rollcall-status", &policy)
+	require.Equal(t, []admissionregistrationv1.MatchCondition{{Name: "by-others-than-rollcall",
+		Expression: "request.userInfo.username != 'system:serviceaccount:" + Namespace + ":rollcall-coordinator'"}}, policy.Spec.MatchConditions)
+	require.Len(t, policy.Spec.MatchConstraints.ResourceRules, 1)
+	require.Equal(t, []string{"databaseclusters/status"}, policy.Spec.MatchConstraints.ResourceRules[0].Resources)
+	var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	load(t, "ValidatingAdmissionPolicyBinding", "rollcall-status", &binding)
+	require.Equal(t, policy.Name, binding.Spec.PolicyName)
+	require.Equal(t, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}, binding.Spec.ValidationActions)
+	require.Nil(t, binding.Spec.MatchResources)
+	_, err := helm(t, "templates/status.yaml", "--set", "rbac.confine=false")
+	require.Error(t, err, "there is none")
+}

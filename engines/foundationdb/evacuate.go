@@ -26,7 +26,11 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 	if absent && !slices.Contains(u.Targets, instanceTarget(u.Node)) && !s.lists(instanceTarget(u.Node)) {
 		return running("%s has no process in the database: what it had cannot be said to be elsewhere", engines.OneLine(u.Node)), nil
 	}
-	excluded := !slices.ContainsFunc(u.entries(), func(t string) bool { return !s.lists(t) })
+	entries, err := s.toExclude(u)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	excluded := !slices.ContainsFunc(entries, func(t string) bool { return !s.lists(t) })
 	if !excluded {
 		if why := e.ready(s); why != "" {
 			return running("%s", why), nil
@@ -44,7 +48,7 @@ func (e *Engine) evacuate(ctx context.Context, order engines.Order, u undo, s si
 		}
 	}
 	if !excluded {
-		return e.exclude(ctx, order, u)
+		return e.exclude(ctx, order, entries)
 	}
 	if address := s.uncovered(own); address != "" {
 		return refused("%s has come to %s since its addresses were excluded: that one is to be excluded, too", engines.OneLine(u.Node), address), nil
@@ -82,11 +86,11 @@ func (s sight) maintained() string {
 }
 
 // exclude adds the pod to the exclusion list, with the mark that says whose it is.
-func (e *Engine) exclude(ctx context.Context, order engines.Order, u undo) (engines.Progress, error) {
+func (e *Engine) exclude(ctx context.Context, order engines.Order, entries []string) (engines.Progress, error) {
 	if err := engines.InTime(order.NotAfter); err != nil {
 		return engines.Progress{}, err
 	}
-	a, err := e.client.run(ctx, "exclude no_wait "+strings.Join(u.entries(), " "))
+	a, err := e.client.run(ctx, "exclude no_wait "+strings.Join(entries, " "))
 	if err != nil {
 		return engines.Progress{}, err
 	}

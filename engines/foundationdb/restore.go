@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
-// Restore takes away what the order added to the exclusion list, and nothing else.
+// Restore takes away what the order added to the exclusion list, as marks there say, and nothing else.
 // Data and seats that have moved stay where they are; the maintenance of a zone is
 // ended by RestoreShared.
 func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progress, error) {
@@ -22,7 +22,16 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	return e.include(ctx, s, u.entries(), time.Time{})
+	ours, left, err := s.toInclude(u)
+	if err != nil {
+		return engines.Progress{}, err
+	}
+	progress, err := e.include(ctx, s, ours, time.Time{})
+	if err == nil && progress.State == engines.Done && len(left) > 0 {
+		progress.Detail = fmt.Sprintf("on the exclusion list stay %s: no mark there says that claim %s has excluded them. Whoever knows better takes them off with include",
+			engines.Some(left), engines.OneLine(u.Claim))
+	}
+	return progress, err
 }
 
 // include takes entries off the exclusion list, as far as they are on it. Done only

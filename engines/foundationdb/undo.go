@@ -2,11 +2,16 @@ package foundationdb
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rollcall-dev/rollcall/engines"
 )
+
+// errNoVersion: how entries are marked depends on what the processes run.
+var errNoVersion = errors.New("no process is listed, so that it is not known by which marks entries are ours")
 
 // undo names what an evacuation adds to the exclusion list. What others had there
 // before is not in it, so it stays.
@@ -29,13 +34,12 @@ func (u *undo) plan(s *status, claim, node string) error {
 		return fmt.Errorf("%w: %s: before 7.1.42 and 7.3.26 only processes that run can be excluded and waited for", ErrNotThere, engines.OneLine(node))
 	}
 	u.Mark = markOf(v, claim, node)
-	ours := s.lists(u.Mark)
 	wanted := targetsFor(v, node, processes)
 	for _, t := range wanted {
 		if !validTarget(t) {
 			return fmt.Errorf("%w: %q cannot be excluded: want an address or a locality", ErrCommand, engines.OneLine(t))
 		}
-		if ours || !s.lists(t) {
+		if !s.lists(t) || s.marksAsOurs(*u, t) {
 			u.Targets = append(u.Targets, t)
 		}
 	}
@@ -72,7 +76,7 @@ func (u undo) encode() ([]byte, error) {
 	return data, err
 }
 
-// entries are what is excluded, with the marks beside it: what Restore takes away.
+// entries are what is excluded, with the marks beside it, as far as the bytes name them.
 func (u undo) entries() []string {
 	out := slices.Clone(u.Targets)
 	if u.Mark != "" {
@@ -84,6 +88,86 @@ func (u undo) entries() []string {
 		}
 	}
 	return out
+}
+
+// withMark names the mark of the claim and the pod. Where others had part of what is to be
+// excluded the bytes do not, as former agents would take it for the mark of all. Before 7.0, where
+// one mark stands for all, there is none then.
+func (s *status) withMark(u undo) (undo, error) {
+	if u.Mark != "" || len(u.Targets) == 0 {
+		return u, nil
+	}
+	if len(s.processes) == 0 {
+		return u, errNoVersion
+	}
+	v, err := s.versionFor(s.of(u.Node))
+	if err == nil && v.localities() {
+		u.Mark = markOf(v, u.Claim, u.Node)
+	}
+	return u, err
+}
+
+// markOn is the mark that says that a target is ours; empty: none could.
+func (s *status) markOn(u undo, target string) string {
+	switch {
+	case u.Mark == "" || target == instanceTarget(u.Node) && strings.HasPrefix(u.Mark, markPrefix):
+		return u.Mark
+	case strings.HasPrefix(target, localityPrefix):
+		return ""
+	case strings.HasPrefix(u.Mark, markPrefix):
+		return u.Mark + "/" + target
+	case s.isAnothers(u.Node, target): // one mark stands for all, and so for any address
+		return ""
+	}
+	return u.Mark
+}
+
+// isAnothers tells whether a process of another pod has the address.
+func (s *status) isAnothers(node, target string) bool {
+	return slices.ContainsFunc(s.processes, func(p process) bool {
+		return p.instance != node && (endpoint(p.address) == target || ipOf(p.address) == target)
+	})
+}
+
+// marksAsOurs: the exclusion list itself says that the target is on it for this claim and pod.
+func (s *status) marksAsOurs(u undo, target string) bool {
+	mark := s.markOn(u, target)
+	return mark != "" && s.lists(mark)
+}
+
+// toExclude are the targets with the marks that say whose they are.
+func (s *status) toExclude(u undo) ([]string, error) {
+	out := u.entries()
+	u, err := s.withMark(u)
+	for _, t := range u.Targets {
+		if mark := s.markOn(u, t); validTarget(mark) && !slices.Contains(out, mark) {
+			out = append(out, mark)
+		}
+	}
+	return out, err
+}
+
+// toInclude are those of them that the list marks as ours, with their marks. The bytes alone
+// say nothing: they come back from the status of a DatabaseCluster, and whoever writes that must
+// not take off what an operator has excluded. What is on the list without a mark is left there.
+func (s *status) toInclude(u undo) (ours, left []string, err error) {
+	if u.Mark != "" {
+		ours = append(ours, u.Mark)
+	}
+	u, err = s.withMark(u)
+	for _, t := range u.Targets {
+		switch {
+		case !s.lists(t):
+		case s.marksAsOurs(u, t):
+			ours = append(ours, t)
+		default:
+			left = append(left, t)
+		}
+		if mark := s.markOn(u, t); mark != "" && !slices.Contains(ours, mark) {
+			ours = append(ours, mark)
+		}
+	}
+	return ours, left, err
 }
 
 func readUndo(data []byte) (undo, error) {

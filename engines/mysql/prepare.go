@@ -43,7 +43,6 @@ func (e *Engine) Apply(ctx context.Context, order engines.Order, undoBytes []byt
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	e.learn(planned.Node, planned.Domain)
 	s, err := e.serving(ctx)
 	if err != nil {
 		return engines.Progress{}, err

@@ -16,7 +16,6 @@ func (e *Engine) Restore(ctx context.Context, undoBytes []byte) (engines.Progres
 	if err != nil {
 		return engines.Progress{}, err
 	}
-	e.learn(planned.Node, planned.Domain)
 	switch {
 	case ctx.Err() != nil:
 		return engines.Progress{}, ctx.Err()

@@ -115,7 +115,7 @@ func TestFollowStep(t *testing.T) {
 		w.list[1].log = append(w.list[1].log, txn{origin: 1, seq: 1, n: -1})
 		require.Contains(t, ask(stepFollow, body{Primary: "db-0"}).Refused, "db-1 has what db-0 has not")
 		w.list[1].log = w.list[1].log[:len(w.list[1].log)-1]
-		w.agents[1].engine.learn("db-0", ".db.ns.svc")
+		w.agents[1].engine.domains.learn("db-0", ".db.ns.svc")
 		require.Empty(t, ask(stepFollow, body{Primary: "db-0"}).Refused)
 		require.Equal(t, "db-0", w.list[1].source)
 	})

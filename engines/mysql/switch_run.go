@@ -349,12 +349,3 @@ func (e *Engine) domainBehind(node string) string {
 	defer e.mu.Unlock()
 	return e.domains[kin(node)]
 }
-
-// learn takes what an earlier agent knew.
-func (e *Engine) learn(node, domain string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if domain != "" {
-		e.domains.join(domains{kin(node): domain})
-	}
-}

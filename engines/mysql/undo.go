@@ -13,7 +13,8 @@ type undo struct {
 	// who made it read-only.
 	Wrote bool `json:"wrote"`
 	// Domain behind the names of the node and the others of its StatefulSet in their
-	// addresses.
+	// addresses, for agents from before. It is not read: undo bytes come back from the status of
+	// a DatabaseCluster, and whoever writes that must not say to whom passwords are shown.
 	Domain string `json:"domain,omitempty"`
 }
 

@@ -107,10 +107,10 @@ func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAf
 	now := s.allocation()
 	persistent, transient := changes{}, changes{}
 	if ours(now.Persistent, before.Persistent) {
-		persistent[settingAllocation] = before.Persistent
+		persistent[settingAllocation] = wide(before.Persistent)
 	}
 	if ours(now.Transient, before.Transient) {
-		transient[settingAllocation] = before.Transient
+		transient[settingAllocation] = wide(before.Transient)
 	}
 	if len(persistent)+len(transient) == 0 {
 		return engines.Progress{State: engines.Done}, nil
@@ -123,6 +123,16 @@ func (e *Engine) RestoreShared(ctx context.Context, shared engines.Shared, notAf
 		return engines.Progress{}, err
 	}
 	return e.tellMoved(engines.Progress{State: engines.Done}), nil
+}
+
+// wide is what a prepare may have written over: all, or nothing. What allows less is never
+// written over, so a record that says so is older than a person's decision, or forged, and
+// putting that back would leave copies without a place.
+func wide(before *string) *string {
+	if before == nil || !strings.EqualFold(*before, "all") {
+		return nil
+	}
+	return before
 }
 
 // ours tells whether the value now is what a prepare wrote.

@@ -44,3 +44,22 @@ func TestThrottleThatPeopleChanged(t *testing.T) {
 		})
 	}
 }
+
+// A record comes back from the status of a DatabaseCluster. Whatever it says, allocation is not
+// off after a rollout that found it on.
+func TestARecordLeavesAllocationNotOff(t *testing.T) {
+	for _, value := range []string{"none", "new_primaries", "NONE"} {
+		f := newFakeCluster(t, 3, "data", "cluster_manager")
+		f.add("books/0", 1, 2)
+		e := mustNew(t, testOptions(f.options(1)))
+		order := handoffOf("c1")
+		order.Shared = engines.Shared{Knob: settingAllocation, Undo: []byte(`{"persistent":"` + value + `","transient":"` + value + `"}`)}
+		do(t, e, order)
+		require.Equal(t, throttledValue, f.persistent[settingAllocation])
+		p, err := e.RestoreShared(t.Context(), order.Shared, time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, engines.Done, p.State)
+		require.Nil(t, f.persistent[settingAllocation])
+		require.Nil(t, f.transient[settingAllocation])
+	}
+}

@@ -52,8 +52,11 @@ const (
 		`"annotations":{"rollcall.dev/claim":"c1","rollcall.dev/epoch":"3"}}}`
 	partition = `{"metadata":{"annotations":{"rollcall.dev/partition":"3","rollcall.dev/epoch":"3"}},"spec":{"updateStrategy":{"rollingUpdate":{"partition":3}}}}`
 	finalizer = `{"metadata":{"finalizers":["rollcall.dev/claims"]}}`
-	everyPod  = `{"spec":{"matchResources":null}}`
-	anyone    = `{"kind":"ServiceAccount","name":"default","namespace":"prod"}`
+	// forgedClaim has another database's volume called empty.
+	forgedClaim = `{"id":"rc1","pod":"db-9","uid":"u","action":"Replace","prepare":"None","phase":"Emptied",` +
+		`"startedAt":"2026-01-01T00:00:00Z","emptiedAt":"2026-01-01T00:00:00Z","volumes":[{"name":"payroll","uid":"v"}]}`
+	everyPod = `{"spec":{"matchResources":null}}`
+	anyone   = `{"kind":"ServiceAccount","name":"default","namespace":"prod"}`
 )
 
 // webhook is the chart's with this authority, resource and Service.
@@ -187,7 +190,13 @@ var table = []try{
 	{"E", "PATCH", ours + "prod/databaseclusters/db", `{"spec":{"connection":{"host":"evil.example.com"}}}`},
 	{"", "PATCH", ours + "other/databaseclusters/db", `{"spec":{"connection":{"host":"evil.example.com"}}}`},
 	{"E", "PATCH", ours + "prod/databaseclusters/db", `{"metadata":{"annotations":{"rollcall.dev/restart":"2020-01-01T00:00:00Z"}}}`},
-	{"C E", "PUT", ours + "prod/databaseclusters/db/status", `{"status":{"observedGeneration":1}}`},
+	{"C", "PUT", ours + "prod/databaseclusters/db/status", `{"status":{"observedGeneration":1}}`},
+	{"E", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"approvals":[{"what":"canary","revision":"r","by":"me","at":"2026-01-01T00:00:00Z"}]}}`},
+	{"C E", "PUT", ours + "prod/databaseclusters/db/status", `{"status":{"approvals":[{"what":"canary","revision":"r","by":"me","at":"2026-01-01T00:00:00Z"}]}}`},
+	{"", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"epoch":7}}`},
+	{"", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"claims":[` + forgedClaim + `]}}`},
+	{"", "PATCH", ours + "prod/databaseclusters/db/status", `{"status":{"leftovers":[{"claim":"c","pod":"db-0","undo":"e30=","since":"2026-01-01T00:00:00Z"}]}}`},
+	{"C", "PUT", ours + "prod/databaseclusters/db/status", `{"status":{"claims":[` + forgedClaim + `]}}`},
 	{"E", "POST", ours + "prod/databaseclusters", `{"apiVersion":"rollcall.dev/v1alpha1","kind":"DatabaseCluster","metadata":{"name":"new"},"spec":{"engine":"Solr"}}`},
 	{"E", "DELETE", ours + "prod/databaseclusters/db", ""},
 	{"C E V", "GET", ours + "prod/databaseclusters/db", ""},
@@ -322,7 +331,39 @@ metadata: {name: rollcall-coordinator, namespace: rollcall-system}
 		}
 	}
 	typesAreRight(t, admin)
+	whoOwnsTheGroupForgesNoStatus(t, s)
 	wideBindingKeepsNoOthers(t, s, configs["C"], configs["E"])
+}
+
+// whoOwnsTheGroupForgesNoStatus: a tenant with all rights on DatabaseClusters in a namespace writes of a status
+// no more than one with edit does. Who may write that of all, may.
+func whoOwnsTheGroupForgesNoStatus(t *testing.T, s *Server) {
+	t.Helper()
+	s.Apply(`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: owner, namespace: prod}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: owner, namespace: prod}
+rules: [{apiGroups: [rollcall.dev], resources: ["*"], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: owner, namespace: prod}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: owner}
+subjects: [{kind: ServiceAccount, name: owner, namespace: prod}]
+`)
+	owner, path := s.As(t.Context(), "prod", "owner"), ours+"prod/databaseclusters/db/status"
+	eventually(t, "the owner's role", func(ctx context.Context) error {
+		return request(ctx, s.Admin, owner, try{method: "PATCH", path: path, body: `{"status":{"approvals":[{"what":"canary"}]}}`})
+	})
+	forged := try{method: "PATCH", path: path, body: `{"status":{"claims":[` + forgedClaim + `]}}`}
+	err := request(t.Context(), s.Admin, owner, forged)
+	require.True(t, refused(err), "%v", err)
+	require.ErrorContains(t, err, "people write the approvals only")
+	require.NoError(t, request(t.Context(), s.Admin, s.Admin, forged))
 }
 
 // wideBindingKeepsNoOthers: who has widened the guard's binding to all pods has the
@@ -446,7 +487,7 @@ func send(ctx context.Context, config *rest.Config, method, path string, body []
 // typesAreRight: the API server finds nothing wrong with the expressions.
 func typesAreRight(t *testing.T, admin *kubernetes.Clientset) {
 	t.Helper()
-	for _, name := range []string{"rollcall-accounts", "rollcall-guard"} {
+	for _, name := range []string{"rollcall-accounts", "rollcall-guard", "rollcall-status"} {
 		eventually(t, "the types of "+name, func(ctx context.Context) error {
 			policy, err := admin.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 			if err == nil && policy.Status.TypeChecking == nil {

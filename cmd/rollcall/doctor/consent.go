@@ -69,21 +69,23 @@ func allowed(f *Facts) (out []Finding) {
 				add(consent.NotGiven(meta, c.Name), "that command, or the label in the manifest of the Secret; until then it is not used, and not mounted into new pods")
 			}
 		}
-		host := func(field, host string) {
+		host := func(field, host string, port, usual int) {
+			address := config.Address(host, port, usual)
 			if config.OwnHost(host) {
 				return
 			}
 			meta, read := f.secret(c.Namespace, named[0])
 			switch {
 			case meta == nil && read:
-				add(consent.HostWithoutSecret(field, host, &metav1.ObjectMeta{Namespace: c.Namespace, Name: named[0]}, c.Name), "that, or leave the field out: agents stay in their own pod")
-			case meta != nil && !consent.Of(meta, c.Name).Allows(host):
-				add(consent.HostNotAllowed(field, host, meta), "that command, or leave the field out: agents stay in their own pod")
+				add(consent.HostWithoutSecret(field, address, &metav1.ObjectMeta{Namespace: c.Namespace, Name: named[0]}, c.Name), "that, or leave the field out: agents stay in their own pod")
+			case meta != nil && !consent.Of(meta, c.Name).Allows(host, port, usual):
+				add(consent.HostNotAllowed(field, address, meta), "that command, or leave the field out: agents stay in their own pod")
 			}
 		}
-		host("spec.connection.host", connection.Host)
+		host("spec.connection.host", connection.Host, int(connection.Port), config.UsualPort(string(c.Spec.Engine)))
 		if u, err := url.Parse(connection.Failover); err == nil && connection.Failover != "" && connection.Failover != policy.FailoverExternal {
-			host("the host of spec.connection.failover", u.Hostname())
+			at, port, usual := config.AtURL(u)
+			host("the host of spec.connection.failover", at, port, usual)
 		}
 	}
 	return out

@@ -31,8 +31,10 @@ func TestConsentIsExamined(t *testing.T) {
 			secret("mine", "", ""), "Secret prod/mine has no label"},
 		"a host":                {with("host: db"), secret(usual, "search", ""), "spec.connection.host is db, which Secret prod/search-rollcall-credentials does not allow"},
 		"a host that may be":    {with("host: db"), secret(usual, "search", "db"), ""},
+		"at another port":       {with("host: db, port: 8984"), secret(usual, "search", "db"), "spec.connection.host is db:8984, which Secret prod/search-rollcall-credentials does not allow"},
+		"at a port that may be": {with("host: db, port: 8984"), secret(usual, "search", "db:8984"), ""},
 		"a host, and no Secret": {with("host: db"), nil, "spec.connection.host is db, which a Secret must allow, and there is no Secret prod/search-rollcall-credentials: make it"},
-		"failover":              {with("failover: 'https://manager:1/x'"), secret(usual, "search", "db"), "the host of spec.connection.failover is manager, which"},
+		"failover":              {with("failover: 'https://manager:1/x'"), secret(usual, "search", "db,manager"), "the host of spec.connection.failover is manager:1, which"},
 		"another manager":       {with("failover: External"), secret(usual, "search", ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

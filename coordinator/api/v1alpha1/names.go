@@ -43,7 +43,8 @@ const (
 	// DatabaseCluster says, and where that is unknown CredentialsSecretName.
 	AnnotationCredentialsSecret = "rollcall.dev/credentials-secret"
 	// AnnotationAllowHosts on a Secret with credentials names the hosts, with commas
-	// between them, to which agents may connect beside their own pod.
+	// between them, to which agents may connect beside their own pod: host, at the usual
+	// port, or host:port.
 	AnnotationAllowHosts = "rollcall.dev/allow-hosts"
 	// AnnotationPreStop on a pod template says what becomes of a preStop hook
 	// that the database's container already has: PreStopChain or PreStopKeep.
