@@ -47,8 +47,10 @@ func (w *world) listing(key Key, do func() error) {
 // of which Missing tells, and nobody else's.
 func TestOneTenantKeepsNoCoordinatorFromStarting(t *testing.T) {
 	for name, list := range map[string]func() error{
-		"refused":  func() error { return errors.New("http2: request header list larger than peer's advertised limit") },
-		"long URL": func() error { return &url.Error{Op: "Get", URL: strings.Repeat("u", 1<<20), Err: errors.New("too long")} },
+		"refused": func() error { return errors.New("http2: request header list larger than peer's advertised limit") },
+		"long URL": func() error {
+			return &url.Error{Op: "Get", URL: strings.Repeat("u", 1<<20), Err: errors.New("too long")}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
