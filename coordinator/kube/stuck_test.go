@@ -107,6 +107,7 @@ func TestABlipAtTheStartIsWaitedFor(t *testing.T) {
 		other.Labels[v1alpha1.LabelCluster] = search.Name
 		w.addPod(t, ownedPod(other, 0))
 		w.addSet(t, other)
+		synctest.Wait() // the cache knows of all of them
 		for !w.Synced() {
 			_, ok := w.Cluster(search)
 			require.False(t, ok && len(w.names(search)) < 2, "half of the pods")
