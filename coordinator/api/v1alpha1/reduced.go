@@ -147,7 +147,8 @@ func reduceMetadata(m *metav1.ObjectMeta) (size int) {
 			annotations[key] = Cut(value, MaxReason)
 		}
 	}
-	m.ManagedFields, m.OwnerReferences, m.Labels, m.Annotations = nil, nil, nil, annotations
+	m.ManagedFields = nil
+	m.OwnerReferences, m.Labels, m.Annotations = nil, nil, annotations
 	return size
 }
 
