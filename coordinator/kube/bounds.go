@@ -18,8 +18,8 @@ const (
 	// MaxSelector bounds a label selector, as SelectorSize counts. That of a StatefulSet is
 	// part of the URL by which its pods are asked for.
 	MaxSelector = 8 << 10
-	// MaxPools are those of one DatabaseCluster: each has a watch of its own.
-	MaxPools = 128
+	// MaxPools are those of one DatabaseCluster: each has a watch of its own, of about 100 KiB.
+	MaxPools = 256
 
 	maxName     = 512
 	maxImage    = 1 << 10

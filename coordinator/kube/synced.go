@@ -3,6 +3,8 @@ package kube
 import (
 	"fmt"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
 // For so long a coordinator that starts waits for the pods of a pool: while asking for them
@@ -62,7 +64,8 @@ func (c *Cache) watchOf(pool Pool) *podWatch {
 // where all is.
 func (c *Cache) Missing(key Key) string {
 	if n := c.tooMany(key); n > 0 {
-		return fmt.Sprintf("it has %d StatefulSets, and Rollcall follows at most %d of one DatabaseCluster", n, MaxPools)
+		return fmt.Sprintf("it has %d StatefulSets, and Rollcall follows at most %d of one DatabaseCluster: take the label %s off those that are not of this database",
+			n, MaxPools, v1alpha1.LabelCluster)
 	}
 	for _, pool := range c.poolsOf(key) {
 		why := pool.refused()
