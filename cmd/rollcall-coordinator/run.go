@@ -292,8 +292,7 @@ func agentTLS(keeper *pki.Keeper) func() (*tls.Config, error) {
 
 func lookup(cache *kube.Cache) inject.Lookup {
 	return func(namespace, name string) (*v1alpha1.DatabaseCluster, bool) {
-		objects, ok := cache.Cluster(kube.Key{Namespace: namespace, Name: name})
-		return objects.Cluster, ok
+		return cache.DatabaseCluster(kube.Key{Namespace: namespace, Name: name})
 	}
 }
 

@@ -41,7 +41,16 @@ type Budget struct {
 	Source source
 
 	selects labels.Selector
+	// unread is the size of a selector that is too long to be kept: what it selects is not
+	// known, and selects has nothing.
+	unread int
 }
+
+// maxUID and maxSource bound what is kept of texts that whoever makes a budget chooses.
+const (
+	maxUID    = 64
+	maxSource = 512
+)
 
 // asMade says whether one of ours is as Rollcall makes it for a DatabaseCluster.
 func (b *Budget) asMade(cluster types.UID) bool { return b.Shut && !b.Expired && b.Owner == cluster }
@@ -57,25 +66,26 @@ type source struct {
 // budgetOf reduces a PodDisruptionBudget.
 func budgetOf(pdb *policyv1.PodDisruptionBudget) *Budget {
 	b := &Budget{Namespace: pdb.Namespace, Name: pdb.Name, UID: pdb.UID, selects: labels.Nothing()}
-	// A selector that cannot be read selects nothing; the API server admits no such budget.
-	if s, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
-		b.selects = s
-	}
 	owner := metav1.GetControllerOf(pdb)
 	cluster, named := strings.CutSuffix(pdb.Name, v1alpha1.DerivedName(""))
 	if named && pdb.Labels[pki.LabelPartOf] == pki.PartOf && pdb.Labels[v1alpha1.LabelCluster] == cluster {
 		b.Ours = true
 		b.Expired = pdb.Annotations[v1alpha1.AnnotationGuardExpired] != ""
-		if owner != nil {
+		if owner != nil && len(owner.UID) <= maxUID {
 			b.Owner = owner.UID
 		}
 		b.Shut = isShut(pdb, cluster)
 		return b
 	}
+	if size := kube.SelectorSize(pdb.Spec.Selector); size > kube.MaxSelector {
+		b.unread = size
+	} else if s, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
+		b.selects = s // one that cannot be read selects nothing; the API server admits no such budget
+	}
 	b.Full = pdb.Status.DisruptionsAllowed == 0 && pdb.Status.ObservedGeneration == pdb.Generation
-	b.Source = source{release: pdb.Annotations["meta.helm.sh/release-name"], chart: pdb.Labels["helm.sh/chart"]}
+	b.Source = source{release: v1alpha1.Cut(pdb.Annotations["meta.helm.sh/release-name"], maxSource), chart: pdb.Labels["helm.sh/chart"]}
 	if owner != nil {
-		b.Source.owner = owner.Kind + "/" + owner.Name
+		b.Source.owner = v1alpha1.Cut(owner.Kind+"/"+owner.Name, maxSource)
 	}
 	return b
 }
@@ -132,12 +142,44 @@ func foreign(budgets []Budget, cluster string, pods []kube.Pod) (*Budget, string
 			if len(sets) <= j {
 				sets = append(sets, pods[j].Labels())
 			}
+			if pods[j].ManyLabels && !b.selects.Empty() {
+				continue // not known, which unread says
+			}
 			if b.selects.Matches(sets[j]) {
 				return b, pods[j].Name
 			}
 		}
 	}
 	return nil, ""
+}
+
+// unread says of which budget of somebody else, by name, it is not known whether it selects
+// a pod, and what that means; empty: of none. Rollcall's own budget stays: without it
+// nothing might refuse an eviction, and with both nobody evicts.
+func unread(budgets []Budget, pods []kube.Pod) string {
+	var found *Budget
+	what := ""
+	for i := range budgets {
+		b := &budgets[i]
+		if b.Ours || found != nil && found.Name <= b.Name {
+			continue
+		}
+		many := slices.IndexFunc(pods, func(p kube.Pod) bool { return p.ManyLabels })
+		switch {
+		case b.unread > 0:
+			found = b
+			what = fmt.Sprintf("its selector takes %d KiB, and Rollcall reads none above %d KiB. Give it a shorter one", b.unread>>10, kube.MaxSelector>>10)
+		case many >= 0:
+			found = b
+			what = fmt.Sprintf("pod %s has more labels than Rollcall reads. Take some off its StatefulSet's template", pods[many].Name)
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return fmt.Sprintf("Whether PodDisruptionBudget %s of somebody else selects pods of this database is not known: %s, or switch the budget off: "+
+		"kubectl -n %s delete poddisruptionbudget %s. Until then Rollcall's own budget stays, and nobody can evict pods that both select.",
+		found.Name, what, found.Namespace, found.Name)
 }
 
 // refusals are the budgets of somebody else that refuse the eviction of a Ready

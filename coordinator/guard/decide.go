@@ -96,6 +96,8 @@ func Decide(f Facts) Decision {
 		var pod string
 		if other, pod = foreign(f.Budgets, cluster.Name, f.Objects.Pods); other != nil {
 			d.State.ForeignBudget = inTheWay(other, pod)
+		} else {
+			d.State.ForeignBudget = unread(f.Budgets, f.Objects.Pods)
 		}
 	}
 	wanted := mode == Closed && other == nil

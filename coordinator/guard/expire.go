@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -148,15 +149,10 @@ func expireBinding(ctx context.Context, client kubernetes.Interface, since strin
 }
 
 func expireBudgets(ctx context.Context, o ExpireOptions, since string, done *Expired) error {
-	list, err := ourBudgets(ctx, o.Client)
-	if err != nil {
-		return err
-	}
 	var errs []error
-	for i := range list {
-		pdb := &list[i]
-		if b := budgetOf(pdb); !b.Ours || b.Expired {
-			continue
+	err := ourBudgets(ctx, o.Client, func(pdb *policyv1.PodDisruptionBudget, b *Budget) {
+		if b.Expired {
+			return
 		}
 		one := intstr.FromInt32(1)
 		pdb.Spec.MinAvailable, pdb.Spec.MaxUnavailable = nil, &one
@@ -166,22 +162,32 @@ func expireBudgets(ctx context.Context, o ExpireOptions, since string, done *Exp
 		pdb.Annotations[v1alpha1.AnnotationGuardExpired] = since
 		if _, err := o.Client.PolicyV1().PodDisruptionBudgets(pdb.Namespace).Update(ctx, pdb, metav1.UpdateOptions{}); err != nil {
 			errs = append(errs, fmt.Errorf("relax PodDisruptionBudget %s/%s: %w", pdb.Namespace, pdb.Name, err))
-			continue
+			return
 		}
 		done.Budgets = append(done.Budgets, pdb.Namespace+"/"+pdb.Name)
 		if err := tell(ctx, o, pdb, done.Silent); err != nil {
 			errs = append(errs, err)
 		}
-	}
-	return errors.Join(errs...)
+	})
+	return errors.Join(append(errs, err)...)
 }
 
-func ourBudgets(ctx context.Context, client kubernetes.Interface) ([]policyv1.PodDisruptionBudget, error) {
-	list, err := client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: pki.LabelPartOf + "=" + pki.PartOf})
-	if err != nil {
-		return nil, fmt.Errorf("list PodDisruptionBudgets: %w", err)
-	}
-	return list.Items, nil
+// ourBudgets shows each of Rollcall's budgets, with what it comes to. Others may have its
+// label, and be large: they are read few at a time.
+func ourBudgets(ctx context.Context, client kubernetes.Interface, each func(*policyv1.PodDisruptionBudget, *Budget)) error {
+	labelled := metav1.ListOptions{LabelSelector: pki.LabelPartOf + "=" + pki.PartOf}
+	return kube.Pages(labelled, func(o metav1.ListOptions) (string, error) {
+		list, err := client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List(ctx, o)
+		if err != nil {
+			return "", fmt.Errorf("list PodDisruptionBudgets: %w", err)
+		}
+		for i := range list.Items {
+			if b := budgetOf(&list.Items[i]); b.Ours {
+				each(&list.Items[i], b)
+			}
+		}
+		return list.Continue, nil
+	})
 }
 
 // tell writes an Event about the DatabaseCluster that owns the budget.

@@ -30,7 +30,8 @@ func labelledOf(pod *corev1.Pod) *labelled {
 	}
 	l := &labelled{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 		Cluster: pod.Labels[v1alpha1.LabelGuardCluster]}
-	if owner := metav1.GetControllerOf(pod); owner != nil {
+	// No StatefulSet has a longer name: the pod belongs to none.
+	if owner := metav1.GetControllerOf(pod); owner != nil && len(owner.Name) <= maxSource && len(owner.UID) <= maxUID {
 		l.Set, l.SetUID = owner.Name, owner.UID
 	}
 	return l

@@ -8,25 +8,30 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // held are the StatefulSets, namespace/name, whose partition stands where
 // Rollcall has put it: without Rollcall no change of their template rolls. To
 // lower it is left to people, because a change that waits would roll at once.
 func held(ctx context.Context, client kubernetes.Interface) ([]string, error) {
-	sets, err := client.AppsV1().StatefulSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
 	var names []string
-	for _, set := range sets.Items {
-		rolling := set.Spec.UpdateStrategy.RollingUpdate
-		if rolling == nil || rolling.Partition == nil || *rolling.Partition == 0 {
-			continue
+	err := kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
+		sets, err := client.AppsV1().StatefulSets(metav1.NamespaceAll).List(ctx, o)
+		if err != nil {
+			return "", err
 		}
-		if set.Annotations[v1alpha1.AnnotationPartition] == strconv.Itoa(int(*rolling.Partition)) {
-			names = append(names, set.Namespace+"/"+set.Name)
+		for i := range sets.Items {
+			set := &sets.Items[i]
+			rolling := set.Spec.UpdateStrategy.RollingUpdate
+			if rolling == nil || rolling.Partition == nil || *rolling.Partition == 0 {
+				continue
+			}
+			if set.Annotations[v1alpha1.AnnotationPartition] == strconv.Itoa(int(*rolling.Partition)) {
+				names = append(names, set.Namespace+"/"+set.Name)
+			}
 		}
-	}
-	return names, nil
+		return sets.Continue, nil
+	})
+	return names, err
 }

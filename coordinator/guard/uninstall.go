@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // guardBindings are the bindings of the policy.
@@ -48,33 +50,30 @@ func Uninstall(ctx context.Context, client kubernetes.Interface, clusters v1alph
 	note("delete ValidatingAdmissionPolicy "+v1alpha1.GuardPolicy,
 		admission.ValidatingAdmissionPolicies().Delete(ctx, v1alpha1.GuardPolicy, metav1.DeleteOptions{}))
 
-	budgets, err := ourBudgets(ctx, client)
-	note("budgets", err)
-	for i := range budgets {
-		pdb := &budgets[i]
-		if !budgetOf(pdb).Ours {
-			continue
-		}
+	note("budgets", ourBudgets(ctx, client, func(pdb *policyv1.PodDisruptionBudget, _ *Budget) {
 		err := client.PolicyV1().PodDisruptionBudgets(pdb.Namespace).
 			Delete(ctx, pdb.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pdb.UID}})
 		if note("delete PodDisruptionBudget "+pdb.Namespace+"/"+pdb.Name, err) {
 			done.Budgets++
 		}
-	}
+	}))
 	freed, err := free(ctx, clusters)
 	note("finalizers", err)
 	done.Freed = freed
 	done.Held, err = held(ctx, client)
 	note("list StatefulSets", err)
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelGuard})
-	if !note("list pods with a guard", err) {
-		return done, errors.Join(errs...)
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if note("pod "+pod.Namespace, setLabels(ctx, client, pod.Namespace, LabelChange{Pod: pod.Name, UID: pod.UID})) {
-			done.Pods++
+	note("list pods with a guard", kube.Pages(metav1.ListOptions{LabelSelector: v1alpha1.LabelGuard}, func(o metav1.ListOptions) (string, error) {
+		pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, o)
+		if err != nil {
+			return "", err
 		}
-	}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if note("pod "+pod.Namespace, setLabels(ctx, client, pod.Namespace, LabelChange{Pod: pod.Name, UID: pod.UID})) {
+				done.Pods++
+			}
+		}
+		return pods.Continue, nil
+	}))
 	return done, errors.Join(errs...)
 }

@@ -87,8 +87,10 @@ type podWatch struct {
 	synced cache.InformerSynced
 	cancel context.CancelFunc
 	ended  chan struct{}
-	// problem is why the watch ended last.
-	problem error
+	began  time.Time
+	// problem is why the watch ended last, failing since when it has not gone well.
+	problem string
+	failing time.Time
 }
 
 // New makes a cache that is empty until Run.
@@ -106,7 +108,7 @@ func New(opts Options) (*Cache, error) {
 		starting:     make(chan struct{}, startTogether),
 		pods:         map[types.UID]*podWatch{},
 	}
-	nobody := func(error) {} // without these there is nobody to be told
+	nobody := func(string) {} // without these there is nobody to be told
 	onWatchError(c.clusters, c.log, "databaseclusters", nobody)
 	onWatchError(c.pools, c.log, "statefulsets", nobody)
 	onWatchError(c.nodes, c.log, "nodes", nobody)
@@ -147,20 +149,6 @@ func (c *Cache) Run(ctx context.Context) error {
 	}
 }
 
-// Synced tells whether the cache knows of all clusters, pools and nodes, and of
-// all pods of all clusters.
-func (c *Cache) Synced() bool {
-	if !c.KnowsClusters() {
-		return false
-	}
-	for _, key := range c.Clusters() {
-		if _, ok := c.Cluster(key); !ok {
-			return false
-		}
-	}
-	return true
-}
-
 // KnowsClusters tells whether the cache knows of all clusters, pools and nodes.
 func (c *Cache) KnowsClusters() bool {
 	return c.clusters.HasSynced() && c.pools.HasSynced() && c.nodes.HasSynced()
@@ -199,12 +187,13 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 	if err != nil || !exists {
 		return ClusterObjects{}, false
 	}
+	if c.tooMany(key) > 0 {
+		return ClusterObjects{}, false
+	}
 	o := ClusterObjects{Cluster: object.(*v1alpha1.DatabaseCluster), Pools: c.poolsOf(key), Nodes: map[string]Node{}}
 	for _, pool := range o.Pools {
-		c.mu.Lock()
-		watch := c.pods[pool.UID]
-		c.mu.Unlock()
-		if watch == nil || watch.pool.selector != pool.selector || !watch.synced() {
+		watch := c.watchOf(pool)
+		if watch == nil || !watch.synced() {
 			return ClusterObjects{}, false
 		}
 		for _, object := range watch.informer.GetStore().List() {
@@ -222,39 +211,39 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 	return o, true
 }
 
-// Missing says what of a DatabaseCluster is not known, for which Cluster answers false; empty
-// where all is.
-func (c *Cache) Missing(key Key) string {
-	for _, pool := range c.poolsOf(key) {
-		c.mu.Lock()
-		watch := c.pods[pool.UID]
-		var problem error
-		if watch != nil {
-			problem = watch.problem
-		}
-		c.mu.Unlock()
-		switch {
-		case watch != nil && watch.synced():
-		case problem != nil:
-			return fmt.Sprintf("the pods of StatefulSet %s are not known: %v", pool.Name, problem)
-		default:
-			return fmt.Sprintf("the pods of StatefulSet %s are not known: the API server has not listed them", pool.Name)
-		}
-	}
-	return ""
-}
-
-func (c *Cache) poolsOf(key Key) []Pool {
+func (c *Cache) setsOf(key Key) []any {
 	objects, err := c.pools.GetIndexer().ByIndex(byCluster, key.String())
 	if err != nil {
 		panic(fmt.Sprintf("index of pools: %v", err))
 	}
+	return objects
+}
+
+// tooMany is how many pools a DatabaseCluster has, where these are more than are followed.
+func (c *Cache) tooMany(key Key) int {
+	if n := len(c.setsOf(key)); n > MaxPools {
+		return n
+	}
+	return 0
+}
+
+func (c *Cache) poolsOf(key Key) []Pool {
+	objects := c.setsOf(key)
 	pools := make([]Pool, 0, len(objects))
 	for _, object := range objects {
 		pools = append(pools, *object.(*Entry[Pool]).Facts)
 	}
 	slices.SortFunc(pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return pools
+}
+
+// DatabaseCluster is the object alone, as it is known, whatever is not known of its pods.
+func (c *Cache) DatabaseCluster(key Key) (*v1alpha1.DatabaseCluster, bool) {
+	object, exists, _ := c.clusters.GetStore().GetByKey(key.String())
+	if !c.KnowsClusters() || !exists {
+		return nil, false
+	}
+	return object.(*v1alpha1.DatabaseCluster), true
 }
 
 // Exists tells whether there is such a DatabaseCluster. It must not be asked
@@ -274,12 +263,17 @@ func (c *Cache) Pool(namespace, name string) (Pool, bool) {
 }
 
 // followPools starts a watch for each pool of an existing DatabaseCluster and
-// stops those of pools that are no more.
+// stops those of pools that are no more, or that cannot be followed.
 func (c *Cache) followPools(ctx context.Context) {
 	want := map[types.UID]Pool{}
 	for _, key := range c.Clusters() {
+		if c.tooMany(key) > 0 {
+			continue
+		}
 		for _, pool := range c.poolsOf(key) {
-			want[pool.UID] = pool
+			if pool.refused() == "" {
+				want[pool.UID] = pool
+			}
 		}
 	}
 	c.mu.Lock()
@@ -308,12 +302,14 @@ func (c *Cache) startPods(ctx context.Context, pool Pool) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &podWatch{
 		pool: pool, cluster: Key{Namespace: pool.Namespace, Name: pool.Cluster},
-		informer: watchPods(c.client, pool), cancel: cancel, ended: make(chan struct{}),
+		informer: watchPods(c.client, pool), cancel: cancel, ended: make(chan struct{}), began: time.Now(),
 	}
-	onWatchError(w.informer, c.log, "pods of "+pool.Namespace+"/"+pool.Name, func(err error) {
+	onWatchError(w.informer, c.log, "pods of "+pool.Namespace+"/"+pool.Name, func(problem string) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		w.problem = err
+		if w.problem = problem; w.failing.IsZero() {
+			w.failing = time.Now()
+		}
 	})
 	handler, err := onChange(w.informer, func(p *Pod) { p.ResourceVersion = "" }, func(*Pod) { c.changed(w.cluster) })
 	if err != nil {

@@ -43,7 +43,7 @@ func (p *Pod) Tolerates(t Taint) bool {
 }
 
 // tolerations leaves out what Kubernetes adds to every pod: that it may stay for
-// some minutes on a node that does not answer.
+// some minutes on a node that does not answer. What is longer than any list need be is none.
 func tolerations(list []corev1.Toleration) string {
 	var kept []corev1.Toleration
 	for _, o := range list {
@@ -55,7 +55,7 @@ func tolerations(list []corev1.Toleration) string {
 		return ""
 	}
 	text, err := json.Marshal(kept)
-	if err != nil {
+	if err != nil || len(text) > maxLabels {
 		return "" // a value of Kubernetes' own types always has a JSON form
 	}
 	return string(text)

@@ -55,6 +55,8 @@ type Pod struct {
 	// Shared are the labels that it has in common with others of its revision, as
 	// sorted text, "a=b,c=d", that is kept once for all of them.
 	Shared string
+	// ManyLabels: these are longer than maxLabels, and are not kept.
+	ManyLabels bool
 
 	Shape Shape
 	// Replace is when somebody asked for its replacement; zero = nobody. NeverReplace:
@@ -85,11 +87,12 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		Pool: pool.Name, Ordinal: ordinal, Node: pod.Spec.NodeName, IP: pod.Status.PodIP,
 		Revision: pod.Labels[labelRevision], Created: pod.CreationTimestamp.Time, Guard: pod.Labels[v1alpha1.LabelGuard],
-		GuardCluster: pod.Labels[v1alpha1.LabelGuardCluster], Shared: sharedLabels(pod.Labels),
-		Claim: pod.Annotations[v1alpha1.AnnotationClaim], Unit: pod.Annotations[v1alpha1.AnnotationUnit],
+		GuardCluster: pod.Labels[v1alpha1.LabelGuardCluster],
+		Claim:        bounded(pod.Annotations[v1alpha1.AnnotationClaim], maxName), Unit: bounded(pod.Annotations[v1alpha1.AnnotationUnit], maxName),
 		Phase: s.phase, Since: s.since, Problem: s.problem,
 		Agent: HasAgent(&pod.Spec), Container: container, Image: image,
 	}
+	p.Shared, p.ManyLabels = sharedLabels(pod.Labels)
 	p.Shape, p.NoVolume = shapeOfPod(pod), lacksVolume(pod)
 	p.Credentials = credentialsOf(&pod.Spec)
 	p.Replace, p.NeverReplace = replaceAsked(pod)
@@ -111,7 +114,7 @@ func podOf(pod *corev1.Pod, pool Pool) *Pod {
 func credentialsOf(spec *corev1.PodSpec) string {
 	for i := range spec.Volumes {
 		if v := &spec.Volumes[i]; v.Name == v1alpha1.CredentialsVolume && v.Secret != nil {
-			return shared(v.Secret.SecretName)
+			return shared(bounded(v.Secret.SecretName, maxName))
 		}
 	}
 	return ""
@@ -155,10 +158,10 @@ func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (nam
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
 		if c.Name == want || want == "" && c.Name != v1alpha1.AgentContainer {
-			return c.Name, c.Image
+			return c.Name, bounded(c.Image, maxImage)
 		}
 	}
-	return want, ""
+	return bounded(want, maxName), ""
 }
 
 // HasAgent: an agent's container is in the pod, running or not.

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,6 +55,8 @@ type Pool struct {
 
 	// selector finds the pool's pods.
 	selector string
+	// tooLong is the size of a selector that is longer than MaxSelector, and is not kept.
+	tooLong int
 }
 
 // Observed tells whether the status speaks of the present spec.
@@ -68,6 +71,15 @@ func (p Pool) Ordered() bool {
 // Selector finds the pool's pods.
 func (p Pool) Selector() string { return p.selector }
 
+// refused says why the pods of a pool are not asked for; empty where they are.
+func (p Pool) refused() string {
+	if p.tooLong == 0 {
+		return ""
+	}
+	return fmt.Sprintf("its spec.selector takes %d KiB, and Rollcall asks with no selector above %d KiB: make it anew with a shorter one, "+
+		"or take its label %s off", p.tooLong>>10, MaxSelector>>10, v1alpha1.LabelCluster)
+}
+
 func poolOf(set *appsv1.StatefulSet) *Pool {
 	p := &Pool{
 		Namespace: set.Namespace, Name: set.Name, UID: set.UID, ResourceVersion: set.ResourceVersion,
@@ -75,7 +87,7 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 		Generation: set.Generation, ObservedGeneration: set.Status.ObservedGeneration,
 		Replicas: 1, Revision: set.Status.UpdateRevision, CurrentRevision: set.Status.CurrentRevision,
 		Strategy: string(set.Spec.UpdateStrategy.Type), Management: string(set.Spec.PodManagementPolicy),
-		PartitionNote: set.Annotations[v1alpha1.AnnotationPartition], Unit: set.Annotations[v1alpha1.AnnotationUnit],
+		PartitionNote: bounded(set.Annotations[v1alpha1.AnnotationPartition], maxName), Unit: bounded(set.Annotations[v1alpha1.AnnotationUnit], maxName),
 		Paused: set.Annotations[v1alpha1.AnnotationPaused] == "true", Force: set.Annotations[v1alpha1.AnnotationForce] == "true",
 		AllowShutdown: set.Annotations[v1alpha1.AnnotationAllowShutdown] == "true",
 		Deleting:      set.DeletionTimestamp != nil,
@@ -100,6 +112,10 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 	p.Shape = shapeOfSet(set)
 	template := &set.Spec.Template
 	_, p.Image = databaseContainer(template.Annotations, &template.Spec)
+	if size := SelectorSize(set.Spec.Selector); size > MaxSelector {
+		p.tooLong = size
+		return p
+	}
 	// A selector that cannot be read finds nothing; the API server admits no such set.
 	if s, err := metav1.LabelSelectorAsSelector(set.Spec.Selector); err == nil && !s.Empty() {
 		p.selector = s.String()

@@ -48,8 +48,12 @@ func (r Requests) Grew(before Requests) bool {
 }
 
 // OtherOwner says whether files would be another's in a pod of the template: by what
-// the pod has, or one of the template's containers. Others were added to the pod.
+// the pod has, or one of the template's containers. Others were added to the pod. Where
+// there are too many to be kept one by one, all count.
 func (s Shape) OtherOwner(template Shape) bool {
+	if strings.Contains(s.Security, "#") || strings.Contains(template.Security, "#") {
+		return s.Security != template.Security
+	}
 	have := strings.Split(s.Security, ", ")
 	for i, want := range strings.Split(template.Security, ", ") {
 		container, _, _ := strings.Cut(want, " ")
@@ -102,10 +106,13 @@ func shapeOf(spec *corev1.PodSpec, volumes []string) Shape {
 	}
 	slices.Sort(volumes)
 	return Shape{
-		NodeSelector: shared(strings.Join(selector, ",")), Volumes: shared(strings.Join(volumes, ",")), Security: shared(securityOf(spec)),
+		NodeSelector: together(strings.Join(selector, ",")), Volumes: together(strings.Join(volumes, ",")), Security: together(securityOf(spec)),
 		Requests: requestsOf(spec.Containers), InitRequests: requestsOf(spec.InitContainers),
 	}
 }
+
+// together is a text made of many, of bounded length.
+func together(text string) string { return shared(bounded(text, maxTogether)) }
 
 // shared keeps equal texts once.
 func shared(text string) string { return unique.Make(text).Value() }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -13,47 +14,65 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
+// unlabelledPage is how many pods are in memory at a time that are not reduced yet.
+const unlabelledPage = 8
+
 // Unlabelled finds, with the API server itself, the pods that say by their label that they
 // are of a database, and adds the pools of those that have lost theirs to what is known of
 // it. It answers how many such pods there are. A StatefulSet that is labelled as another
 // database's, or that is gone, is left alone.
 func Unlabelled(ctx context.Context, client kubernetes.Interface, o *ClusterObjects) (pods int, err error) {
 	cluster := o.Cluster
-	list, err := client.CoreV1().Pods(cluster.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + cluster.Name})
-	if err != nil {
-		return 0, fmt.Errorf("list the pods of %s: %w", cluster.Name, err)
-	}
 	looked := map[string]*Pool{}
 	for i := range o.Pools {
 		looked[o.Pools[i].Name] = nil // its pods are known
 	}
-	for i := range list.Items {
-		owner := metav1.GetControllerOf(&list.Items[i])
-		if owner == nil || owner.Kind != "StatefulSet" {
-			continue
+	labelled := metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + cluster.Name, Limit: unlabelledPage}
+	err = Pages(labelled, func(options metav1.ListOptions) (string, error) {
+		list, err := client.CoreV1().Pods(cluster.Namespace).List(ctx, options)
+		if err != nil {
+			return "", fmt.Errorf("list the pods of %s: %w", cluster.Name, err)
 		}
-		pool, known := looked[owner.Name]
-		if !known {
-			if pool, err = unlabelled(ctx, client, cluster, owner.Name); err != nil {
-				return 0, err
-			}
-			if looked[owner.Name] = pool; pool != nil {
-				o.Pools = append(o.Pools, *pool)
+		pods += len(list.Items)
+		for i := range list.Items {
+			if err := o.addUnlabelled(ctx, client, looked, &list.Items[i]); err != nil {
+				return "", err
 			}
 		}
-		if pool == nil {
-			continue
-		}
-		if pod := podOf(&list.Items[i], *pool); pod != nil {
-			o.Pods = append(o.Pods, *pod)
-			if _, known := o.Nodes[pod.Node]; !known && pod.Node != "" {
-				o.Nodes[pod.Node] = Node{Name: pod.Node}
-			}
-		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		return 0, err
 	}
 	slices.SortFunc(o.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	sortPods(o.Pods)
-	return len(list.Items), nil
+	return pods, nil
+}
+
+func (o *ClusterObjects) addUnlabelled(ctx context.Context, client kubernetes.Interface, looked map[string]*Pool, whole *corev1.Pod) (err error) {
+	owner := metav1.GetControllerOf(whole)
+	if owner == nil || owner.Kind != "StatefulSet" {
+		return nil
+	}
+	pool, known := looked[owner.Name]
+	if !known {
+		if pool, err = unlabelled(ctx, client, o.Cluster, owner.Name); err != nil {
+			return err
+		}
+		if looked[owner.Name] = pool; pool != nil {
+			o.Pools = append(o.Pools, *pool)
+		}
+	}
+	if pool == nil {
+		return nil
+	}
+	if pod := podOf(whole, *pool); pod != nil {
+		o.Pods = append(o.Pods, *pod)
+		if _, known := o.Nodes[pod.Node]; !known && pod.Node != "" {
+			o.Nodes[pod.Node] = Node{Name: pod.Node}
+		}
+	}
+	return nil
 }
 
 // unlabelled is a StatefulSet as a pool of a database whose label it has lost; nil for one

@@ -95,11 +95,12 @@ func informerOf(
 }
 
 // onWatchError logs why a watch ended, and tells; the informer tries again with back-off.
-func onWatchError(informer cache.SharedIndexInformer, log *slog.Logger, what string, tell func(error)) {
+func onWatchError(informer cache.SharedIndexInformer, log *slog.Logger, what string, tell func(string)) {
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		if ctx.Err() == nil {
-			log.Warn("watch ended", "of", what, "error", err)
-			tell(err)
+			problem := brief(err)
+			log.Warn("watch ended", "of", what, "error", problem)
+			tell(problem)
 		}
 	})
 }

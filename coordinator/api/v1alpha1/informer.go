@@ -12,10 +12,11 @@ import (
 )
 
 // NewInformer watches the DatabaseClusters of one namespace, or of all with
-// the empty name. Its objects are of type *DatabaseCluster, without their managed
-// fields, and must not be changed. Whose fields these are nobody here asks, and they may
-// be larger than all else; an update without them leaves them as they are. Texts of a spec
-// that are longer than the schema allows, as it was stored before that, are cut.
+// the empty name. Its objects are of type *DatabaseCluster, and must not be changed. Of
+// their metadata nobody here asks for managed fields, labels, owners and most annotations,
+// and they may be larger than all else, so these are taken off; an update of the status
+// leaves them as they are. Texts of a spec that are longer than the schema allows, as it was
+// stored before that, are cut.
 func NewInformer(clients Clients, namespace string, resync time.Duration) cache.SharedIndexInformer {
 	clusters := clients.DatabaseClusters(namespace)
 	reduce := func(c *DatabaseCluster) { c.reduce() }

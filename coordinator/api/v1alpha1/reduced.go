@@ -17,8 +17,8 @@ const (
 )
 
 // Reduced are clients for a program that holds many DatabaseClusters: what they read is
-// without managed fields and without texts beyond the schema's bounds, and few of the
-// large ones are read at a time. What they return must not be written back but by
+// without managed fields, labels, owners and others' annotations, and without texts beyond
+// the schema's bounds, and few of the large ones are read at a time. What they return must not be written back but by
 // UpdateStatus, which leaves the spec as it is.
 //
 // +kubebuilder:object:generate=false
@@ -102,22 +102,54 @@ func (c *reduced) Patch(ctx context.Context, name string, pt types.PatchType, da
 	})
 }
 
-// reduce takes managed fields off, and cuts the texts of a DatabaseCluster that was stored
-// before the schema had bounds. Nothing is decided by a reason; a longer text elsewhere
-// could never be right. It answers how many bytes of text there were.
+// keptAnnotations of a DatabaseCluster are those that a coordinator reads.
+var keptAnnotations = []string{AnnotationPaused, AnnotationRestart}
+
+// reduce takes off what of the metadata nobody here asks for, and cuts the texts of a
+// DatabaseCluster that was stored before the schema had bounds. Nothing is decided by a
+// reason; a longer text elsewhere could never be right. It answers how many bytes of text
+// there were.
 func (c *DatabaseCluster) reduce() (size int) {
-	for _, fields := range c.ManagedFields {
-		if fields.FieldsV1 != nil {
-			size += len(fields.FieldsV1.GetRawBytes())
-		}
-	}
-	c.ManagedFields = nil
+	size = reduceMetadata(&c.ObjectMeta)
 	for i := range c.Spec.Overrides {
 		reason := &c.Spec.Overrides[i].Reason
 		size += max(0, len(*reason)-MaxReason)
 		*reason = Cut(*reason, MaxReason)
 	}
 	return size + cutTexts(reflect.ValueOf(&c.Spec), MaxSpecText) + cutTexts(reflect.ValueOf(&c.Status), maxStatusText)
+}
+
+// reduceMetadata leaves the finalizers as they are: who sets one writes all of them.
+func reduceMetadata(m *metav1.ObjectMeta) (size int) {
+	for i := range m.ManagedFields {
+		if fields := m.ManagedFields[i].FieldsV1; fields != nil {
+			size += len(fields.GetRawBytes())
+		}
+	}
+	for i := range m.OwnerReferences {
+		o := &m.OwnerReferences[i]
+		size += len(o.APIVersion) + len(o.Kind) + len(o.Name) + len(o.UID)
+	}
+	for _, texts := range []map[string]string{m.Labels, m.Annotations} {
+		for key, value := range texts {
+			size += len(key) + len(value)
+		}
+	}
+	for _, name := range m.Finalizers {
+		size += len(name)
+	}
+	var annotations map[string]string
+	for _, key := range keptAnnotations {
+		if value, ok := m.Annotations[key]; ok {
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[key] = Cut(value, MaxReason)
+		}
+	}
+	m.ManagedFields = nil
+	m.OwnerReferences, m.Labels, m.Annotations = nil, nil, annotations
+	return size
 }
 
 // cutTexts makes no text longer than most, and answers how many bytes there were.
@@ -138,6 +170,13 @@ func cutTexts(v reflect.Value, most int) (size int) {
 		}
 		for i := range v.Len() {
 			size += cutTexts(v.Index(i), most)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := v.MapIndex(key)
+			if size += cutTexts(key, most) + cutTexts(value, most); value.Kind() == reflect.String && value.Len() > most {
+				v.SetMapIndex(key, reflect.ValueOf(Cut(value.String(), most)).Convert(value.Type()))
+			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {

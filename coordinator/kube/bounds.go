@@ -1,0 +1,70 @@
+package kube
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// What is kept of an object that others write has a bound: it is in the memory of every
+// coordinator, and Kubernetes takes objects of 1.5 MiB.
+const (
+	// MaxSelector bounds a label selector, as SelectorSize counts. That of a StatefulSet is
+	// part of the URL by which its pods are asked for.
+	MaxSelector = 8 << 10
+	// MaxPools are those of one DatabaseCluster: each has a watch of its own, of about 100 KiB.
+	MaxPools = 256
+
+	maxName     = 512
+	maxImage    = 1 << 10
+	maxTogether = 4 << 10 // of a text that is made of many
+	maxLabels   = 16 << 10
+	maxProblem  = 1 << 10
+)
+
+// SelectorSize is about how many bytes a selector takes in memory. Short values take more
+// than they are long.
+func SelectorSize(s *metav1.LabelSelector) int {
+	if s == nil {
+		return 0
+	}
+	const each = 32
+	size := 0
+	for key, value := range s.MatchLabels {
+		size += 2*each + len(key) + len(value)
+	}
+	for i := range s.MatchExpressions {
+		e := &s.MatchExpressions[i]
+		size += each + len(e.Key)
+		for _, value := range e.Values {
+			size += each + len(value)
+		}
+	}
+	return size
+}
+
+// bounded is a text that is kept. Of one that is longer than any of its kind need be, the
+// beginning is, with a digest, so that two that differ still do.
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	digest := fmt.Sprintf("#%x", sha256.Sum256([]byte(text)))
+	return v1alpha1.Cut(text, most-len(digest)) + digest
+}
+
+// brief is what is kept and logged of an error of a watch. That of a request begins with its
+// URL, which may be so long that nobody finds the end.
+func brief(err error) string {
+	text := err.Error()
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		text = strings.ReplaceAll(text, request.URL, v1alpha1.Cut(request.URL, maxProblem/4))
+	}
+	return v1alpha1.Cut(text, maxProblem)
+}

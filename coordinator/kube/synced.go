@@ -1,0 +1,90 @@
+package kube
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+)
+
+// For so long a coordinator that starts waits for the pods of a pool: while asking for them
+// fails, and while there is no answer at all.
+const (
+	failsFor  = 5 * time.Second
+	silentFor = time.Minute
+)
+
+// Synced tells whether the cache knows of all clusters, pools and nodes, and of all pods of
+// all clusters, but for those that have been asked for in vain, or are not asked for. Those
+// are their own database's trouble, for which Cluster answers false and of which Missing
+// tells, and no reason for all others to be without a coordinator.
+func (c *Cache) Synced() bool {
+	if !c.KnowsClusters() {
+		return false
+	}
+	for _, key := range c.Clusters() {
+		if c.tooMany(key) > 0 {
+			continue
+		}
+		for _, pool := range c.poolsOf(key) {
+			if pool.refused() == "" && !c.answered(pool) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// answered: the pods of a pool are known, or need not be waited for.
+func (c *Cache) answered(pool Pool) bool {
+	w := c.watchOf(pool)
+	switch {
+	case w == nil: // it is about to begin
+		return false
+	case w.synced():
+		return true
+	}
+	c.mu.Lock()
+	failing := w.failing
+	c.mu.Unlock()
+	return !failing.IsZero() && time.Since(failing) >= failsFor || time.Since(w.began) >= silentFor
+}
+
+// watchOf is the watch of a pool's pods, as the pool is now; nil without one.
+func (c *Cache) watchOf(pool Pool) *podWatch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w := c.pods[pool.UID]; w != nil && w.pool.selector == pool.selector && pool.refused() == "" {
+		return w
+	}
+	return nil
+}
+
+// Missing says what of a DatabaseCluster is not known, for which Cluster answers false; empty
+// where all is.
+func (c *Cache) Missing(key Key) string {
+	if n := c.tooMany(key); n > 0 {
+		return fmt.Sprintf("it has %d StatefulSets, and Rollcall follows at most %d of one DatabaseCluster: take the label %s off those that are not of this database",
+			n, MaxPools, v1alpha1.LabelCluster)
+	}
+	for _, pool := range c.poolsOf(key) {
+		why := pool.refused()
+		if w := c.watchOf(pool); why == "" {
+			if w != nil && w.synced() {
+				continue
+			}
+			why = c.problemOf(w)
+		}
+		return fmt.Sprintf("the pods of StatefulSet %s are not known: %s", pool.Name, why)
+	}
+	return ""
+}
+
+func (c *Cache) problemOf(w *podWatch) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w == nil || w.problem == "" {
+		return "the API server has not listed them"
+	}
+	return w.problem
+}
