@@ -162,7 +162,11 @@ func (a access) rolesOf(ctx context.Context) []string {
 	if !ok {
 		return nil
 	}
-	shown := trust.Shown(p.AuthInfo)
+	return a.rolesShown(p.AuthInfo)
+}
+
+func (a access) rolesShown(info credentials.AuthInfo) []string {
+	shown := trust.Shown(info)
 	if a.keys.refuses(shown) != nil {
 		return nil
 	}

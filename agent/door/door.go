@@ -104,7 +104,9 @@ func (l *listener) admit(c *conn) {
 	}
 	switch {
 	case c.known && held >= l.limits.Known:
-		l.end(l.silent(func(o *conn) bool { return o.known }), reasonKnown)
+		// Who has most makes room, the newcomer counted; else who calls again and again would end those who wait in silence.
+		most := l.mostOf(c, true)
+		l.end(l.silent(func(o *conn) bool { return o.known && o.peer == most }), reasonKnown)
 	case !c.known && ofPeer >= l.limits.PerPeer:
 		l.end(l.least(func(o *conn) bool { return !o.known && o.peer == c.peer }), reasonPeer)
 	case !c.known && held >= l.limits.Strangers:
@@ -159,6 +161,23 @@ func (l *listener) most() netip.Prefix {
 		}
 	}
 	return l.least(func(c *conn) bool { return !c.known && counts[c.peer] == most }).peer
+}
+
+// mostOf is the known peer with most connections, with one more that comes; among equals the newcomer's own, if it has others, and
+// then the one whose connection has been silent for longest.
+func (l *listener) mostOf(next *conn, known bool) netip.Prefix {
+	counts := map[netip.Prefix]int{}
+	most := 0
+	for c := range l.conns {
+		if c.known == known {
+			counts[c.peer]++
+			most = max(most, counts[c.peer])
+		}
+	}
+	if counts[next.peer] > 0 && counts[next.peer]+1 >= most {
+		return next.peer
+	}
+	return l.silent(func(c *conn) bool { return c.known == known && counts[c.peer] == most }).peer
 }
 
 func (l *listener) end(c *conn, reason string) {

@@ -3,11 +3,14 @@ package people
 import (
 	"context"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/peer"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
 // About tokens that nobody is known to have, and requests that have not been read, the API server is asked on average this
@@ -41,9 +44,12 @@ func (s *strangers) admit(ctx context.Context, now time.Time) bool {
 		s.addresses = map[string]*rate.Limiter{}
 	}
 	address := addressOf(ctx)
-	if net.ParseIP(address).IsLoopback() {
-		// A forwarded port: the API server knows them, and nobody else has such an address.
-		return s.forwarded.AllowN(now, 1)
+	if ip, err := netip.ParseAddr(address); err == nil {
+		if ip.Unmap().IsLoopback() {
+			// A forwarded port: the API server knows them, and nobody else has such an address.
+			return s.forwarded.AllowN(now, 1)
+		}
+		address = door.Peer(ip).String() // of IPv6 one machine mostly has a network
 	}
 	// In this order: who asks too much takes nothing from others.
 	return s.of(address, now).AllowN(now, 1) && s.all.AllowN(now, 1)
