@@ -43,6 +43,7 @@ type Gate struct {
 	known   cache[digest, *person]
 	// vouched are tokens that the API server has known lately.
 	vouched   cache[digest, bool]
+	persons   persons
 	strangers strangers
 	attested  attested
 	rights    cache[right, bool]

@@ -111,6 +111,11 @@ func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
 	if allowed, ok := g.rights.get(r, g.now()); ok {
 		return allowed, nil
 	}
+	// In this order: who asks too much takes nothing from others.
+	if !g.persons.of(who.Username, g.now()).AllowN(g.now(), 1) {
+		return false, grpcstatus.Errorf(codes.ResourceExhausted, "%s asks more than the coordinator asks the API server about for one person (%d a second): "+
+			"try again in some seconds, or ask about one namespace", who.Username, personPerSecond)
+	}
 	if err := g.admit(); err != nil {
 		return false, err
 	}
