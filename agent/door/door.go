@@ -28,7 +28,7 @@ type Limits struct {
 	Strangers, PerPeer int
 	// Known are connections at a time of those who are known.
 	Known int
-	// Local: who comes from the pod itself is known.
+	// Local: who comes by a forwarded port is known.
 	Local bool
 }
 
@@ -82,7 +82,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	peer := peerOf(raw.RemoteAddr())
-	c := &conn{Conn: raw, listener: l, peer: peer, known: l.limits.Local && peer.Addr().IsLoopback()}
+	c := &conn{Conn: raw, listener: l, peer: peer, known: l.limits.Local && Forwarded(peer.Addr())}
 	c.heard.Store(l.clock.Add(1))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,6 +259,13 @@ func Served(ctx context.Context) {
 	if own, ok := c.(*conn); ok {
 		own.served.Store(own.listener.clock.Add(1))
 	}
+}
+
+// Forwarded tells whether somebody comes by a forwarded port, whom the API server knows: kubelets dial
+// from these two. What else is loopback may be anybody: 127.0.0.6 is whoever the sidecar of a service mesh lets in.
+func Forwarded(address netip.Addr) bool {
+	address = address.Unmap()
+	return address == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || address == netip.IPv6Loopback()
 }
 
 // Peer is whom an address counts as: itself, or of IPv6 its network of 64 bits, of

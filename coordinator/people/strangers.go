@@ -30,7 +30,7 @@ const (
 type strangers struct {
 	mu        sync.Mutex
 	all, rest *rate.Limiter
-	forwarded *rate.Limiter // of loopback
+	forwarded *rate.Limiter // of those who come by a forwarded port
 	addresses map[string]*rate.Limiter
 }
 
@@ -45,8 +45,7 @@ func (s *strangers) admit(ctx context.Context, now time.Time) bool {
 	}
 	address := addressOf(ctx)
 	if ip, err := netip.ParseAddr(address); err == nil {
-		if ip.Unmap().IsLoopback() {
-			// A forwarded port: the API server knows them, and nobody else has such an address.
+		if door.Forwarded(ip) {
 			return s.forwarded.AllowN(now, 1)
 		}
 		address = door.Peer(ip).String() // of IPv6 one machine mostly has a network
