@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"testing"
@@ -118,4 +119,86 @@ func TestManyDatabasesOfOneTenantTakeNotAllTurns(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Greater(t, heard, 100, "%v", problems)
 	})
+}
+
+// TestOneTenantHasAllTurns where there is no other namespace; else the last two are for those that have fewer.
+func TestOneTenantHasAllTurns(t *testing.T) {
+	turns := newTurns()
+	take := func(namespace string) bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		return turns.take(ctx, namespace)
+	}
+	turns.follow("one", 40)
+	for range largeInAll {
+		require.True(t, take("one"))
+	}
+	require.False(t, take("one"))
+	turns.follow("other", 1)
+	waits := make(chan bool)
+	go func() { waits <- turns.take(t.Context(), "one") }()
+	require.Eventually(t, func() bool { turns.mu.Lock(); defer turns.mu.Unlock(); return len(turns.waiting) == 1 }, time.Second, time.Millisecond)
+	turns.leave("one")
+	require.True(t, take("other"), "who has fewer goes first")
+	for range 2 {
+		turns.leave("one")
+		require.False(t, take("one"))
+	}
+	turns.leave("one")
+	require.True(t, <-waits)
+	turns.follow("other", -1)
+	require.True(t, take("one"), "it is alone again")
+}
+
+// TestTurnsAreWaitedForInPeace: an agent whose large report waits for its turn is not called silent.
+func TestTurnsAreWaitedForInPeace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := start(t, nil)
+		for i := range largeInAll {
+			require.True(t, h.large.take(t.Context(), fmt.Sprint("tenant-", i/largePerNamespace)))
+		}
+		good := goodAgent()
+		good.say(func(r *rollcallv1.Report) { largeReport(r, 2000, "o") })
+		h.serve(other.IP, orders, good)
+		h.Follow(orders, following(other))
+		time.Sleep(2 * h.opts.Silence)
+		require.Empty(t, h.State(orders).Problems)
+		h.large.leave("tenant-0")
+		time.Sleep(time.Second)
+		require.Len(t, h.State(orders).Reports["v0"].Report.GetGroups(), 2000)
+		h.Forget(orders)
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestManyNamespacesHoldNoMoreThanTwice what there is; a namespace of many has what the others do not need.
+func TestManyNamespacesHoldNoMoreThanTwice(t *testing.T) {
+	a, err := New(Options{Plaintext: true, MaxHeld: 1200})
+	require.NoError(t, err)
+	all := map[string]*cluster{}
+	for _, name := range []string{"one", "two", "three"} {
+		key := Key{Namespace: "prod", Name: name}
+		a.Follow(key, Following{})
+		all[name] = a.clusters[key]
+	}
+	hold := func(name string, bytes int) bool {
+		a.held += bytes - all[name].ledger.bytes
+		all[name].ledger.bytes = bytes
+		return a.mayHold(all[name])
+	}
+	require.True(t, hold("one", 1200), "nobody else needs it")
+	require.True(t, hold("two", 400), "an equal share, as there is one namespace")
+	require.False(t, hold("two", 401))
+	hold("two", 0)
+	key := Key{Namespace: "dev", Name: "db"}
+	a.Follow(key, Following{})
+	all["dev"] = a.clusters[key]
+	require.True(t, hold("dev", 600), "the share of its namespace")
+	require.False(t, hold("dev", 601))
+	require.True(t, hold("two", 200))
+	require.True(t, hold("two", 300), "an equal share of all databases, as nobody needs it")
+	require.False(t, hold("two", 301))
+	require.True(t, hold("two", 300))
+	require.False(t, hold("three", 300), "2400 are twice what there is")
+	require.True(t, hold("three", 200))
 }
