@@ -45,6 +45,7 @@ type Gate struct {
 	vouched   cache[digest, bool]
 	persons   persons
 	strangers strangers
+	forwarded forwarded
 	attested  attested
 	rights    cache[right, bool]
 	refused   *prometheus.CounterVec

@@ -47,6 +47,9 @@ func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) 
 	if who, ok := g.known.get(key, g.now()); ok {
 		return key, who, g.refuseNobody(who)
 	}
+	if vouched, _ := g.vouched.get(key, g.now()); !vouched && !g.forwarded.admit(ctx, g.now()) {
+		return key, nil, g.refuseConnection()
+	}
 	// The token of an ordinary kubeconfig is made for the API server, which is
 	// what a review without audiences is about; then one made for us.
 	who, err := g.ask(ctx, key, token, nil)
@@ -70,6 +73,13 @@ func (g *Gate) refuseNobody(who *person) error {
 	g.refused.WithLabelValues(reasonUnknown).Inc()
 	return grpcstatus.Error(codes.Unauthenticated, "the API server does not know the token that was shown, or it has expired: "+
 		"log in again, and see that `kubectl auth whoami` answers")
+}
+
+// refuseConnection is for one connection that shows too much.
+func (g *Gate) refuseConnection() error {
+	g.refused.WithLabelValues(reasonLimit).Inc()
+	return grpcstatus.Errorf(codes.ResourceExhausted, "more tokens, or requests in place of one, that the coordinator does not know yet are shown on this connection than "+
+		"it looks at (%d a second): try again in some seconds", connectionPerSecond)
 }
 
 // ask is review within the limit that the token has.
