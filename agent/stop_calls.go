@@ -62,7 +62,7 @@ func (s *stopper) call(ctx context.Context, from string) answer {
 		if !run.quiet {
 			s.leaves()
 		}
-		s.drainer.background(func() { s.carryOut(run) })
+		s.drainer.background(func() { s.carryOut(s.drainer.ctx, run) })
 	} else if from != fromElsewhere && !run.kubelet {
 		run.kubelet = true
 		close(run.hurry)
@@ -86,7 +86,8 @@ func (s *stopper) leaves() {
 	s.board.setPhase(rollcallv1.Phase_PHASE_STOPPING)
 }
 
-func (s *stopper) carryOut(run *stopRun) {
+// carryOut is a run. ctx is not that of a caller.
+func (s *stopper) carryOut(ctx context.Context, run *stopRun) {
 	s.mu.Lock()
 	wait := time.Until(s.refused.Add(retryRefused))
 	if run.kubelet {
@@ -97,13 +98,13 @@ func (s *stopper) carryOut(run *stopRun) {
 		select {
 		case <-time.After(min(wait, s.budget()/2)):
 		case <-run.hurry:
-		case <-s.drainer.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
 	s.mu.Lock()
 	run.working = true
 	s.mu.Unlock()
-	result, line := s.perform(s.drainer.ctx, run)
+	result, line := s.perform(ctx, run)
 	s.metrics.stopHooks.WithLabelValues(result).Inc()
 	s.logger.Info("stop hook ended", "result", result, "detail", line)
 	s.mu.Lock()

@@ -67,14 +67,16 @@ func TestWhoReadsNothingMakesRoom(t *testing.T) {
 		return conn
 	}
 	request := &rollcallv1.GetSnapshotRequest{Namespace: "prod", Name: "search"}
+	patient, done := context.WithTimeout(t.Context(), 4*unreadFor)
+	defer done()
 	good := rollcallv1.NewCoordinatorServiceClient(dial())
 	for range 20 { // what was read is not held
-		_, err := good.GetSnapshot(t.Context(), request)
+		_, err := good.GetSnapshot(patient, request)
 		require.NoError(t, err)
 	}
 	var streams []grpc.ClientStream
 	for range 9 {
-		stream, err := dial().NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, rollcallv1.CoordinatorService_GetSnapshot_FullMethodName)
+		stream, err := dial().NewStream(patient, &grpc.StreamDesc{ServerStreams: true}, rollcallv1.CoordinatorService_GetSnapshot_FullMethodName)
 		require.NoError(t, err)
 		require.NoError(t, stream.SendMsg(request))
 		require.NoError(t, stream.CloseSend())
@@ -82,7 +84,7 @@ func TestWhoReadsNothingMakesRoom(t *testing.T) {
 	}
 	began := time.Now()
 	time.Sleep(time.Second)
-	answer, err := good.GetSnapshot(t.Context(), request)
+	answer, err := good.GetSnapshot(patient, request)
 	require.NoError(t, err)
 	require.Greater(t, len(answer.GetSnapshotJson()), 3<<20)
 	require.Greater(t, time.Since(began), unreadFor-time.Second, "there was no room")
@@ -91,7 +93,7 @@ func TestWhoReadsNothingMakesRoom(t *testing.T) {
 		_ = stream.RecvMsg(&rollcallv1.GetSnapshotResponse{})
 	}
 	for range 20 {
-		_, err := good.GetSnapshot(t.Context(), request)
+		_, err := good.GetSnapshot(patient, request)
 		require.NoError(t, err)
 	}
 }
