@@ -41,10 +41,13 @@ func (k *keys) set(certificate *tls.Certificate, authorities *x509.CertPool, nam
 		ServerName:   name,
 	})
 	k.current.Store(&tls.Config{
-		MinVersion:             tls.VersionTLS13,
-		Certificates:           []tls.Certificate{*certificate},
-		ClientAuth:             tls.RequireAndVerifyClientCert,
-		ClientCAs:              authorities,
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{*certificate},
+		ClientAuth:   tls.RequireAnyClientCert, // the library would try whatever is shown beside it
+		ClientCAs:    authorities,              // the names of which are told
+		VerifyConnection: func(state tls.ConnectionState) error {
+			return trust.Verify(state.PeerCertificates, authorities, x509.ExtKeyUsageClientAuth, time.Now())
+		},
 		NextProtos:             []string{"h2"},
 		SessionTicketsDisabled: true, // a resumed session would outlive its authority
 	})
@@ -159,7 +162,11 @@ func (a access) rolesOf(ctx context.Context) []string {
 	if !ok {
 		return nil
 	}
-	shown := trust.Shown(p.AuthInfo)
+	return a.rolesShown(p.AuthInfo)
+}
+
+func (a access) rolesShown(info credentials.AuthInfo) []string {
+	shown := trust.Shown(info)
 	if a.keys.refuses(shown) != nil {
 		return nil
 	}

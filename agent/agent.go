@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/tap"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/agent/door"
@@ -75,7 +76,10 @@ const (
 	// maxRequestBytes has room for the largest request of another agent.
 	maxRequestBytes = engines.MaxStep + 16<<10
 	maxStreams      = 64
-	teardown        = 2 * time.Second
+	// maxHeaders and window bound what a connection has in memory before a method is called.
+	maxHeaders = 16 << 10
+	window     = 64 << 10
+	teardown   = 2 * time.Second
 )
 
 func (o *Options) complete() {
@@ -243,6 +247,8 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.ConnectionTimeout(10 * time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
@@ -255,7 +261,11 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 	} else {
 		callers := newCallers(a.metrics.callers, a.lately, a.logger)
 		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster), &a.keys, callers}
-		options = append(options, grpc.Creds(guarded{a.keys.server(), callers}), grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
+		options = append(options, grpc.Creds(guarded{a.keys.server(), callers, who}),
+			grpc.InTapHandle(func(ctx context.Context, call *tap.Info) (context.Context, error) {
+				return ctx, who.authorize(ctx, call.FullMethodName)
+			}),
+			grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
 	}
 	server := grpc.NewServer(options...)
 	rollcallv1.RegisterAgentServiceServer(server, p.service)

@@ -62,6 +62,7 @@ func (c *callers) refuse(reason string, from net.Addr, err error) {
 type guarded struct {
 	credentials.TransportCredentials
 	callers *callers
+	access  access
 }
 
 // ServerHandshake is the library's.
@@ -70,14 +71,15 @@ func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	if err != nil && !hungUp(err) {
 		g.callers.refuse(callerCertificate, conn.RemoteAddr(), err)
 	}
-	if err == nil {
+	// Who may call nothing here stays a stranger: those of all databases have certificates of one authority.
+	if err == nil && len(g.access.rolesShown(info)) > 0 {
 		door.KeepConn(conn)
 	}
 	return secure, info, err
 }
 
 func (g guarded) Clone() credentials.TransportCredentials {
-	return guarded{g.TransportCredentials.Clone(), g.callers}
+	return guarded{g.TransportCredentials.Clone(), g.callers, g.access}
 }
 
 // hungUp: the caller went away before it was judged, as port scans, probes and

@@ -34,9 +34,12 @@ const (
 	mostMargin  = 30 * time.Second
 	// stillHere is how long after the end of its grace period a database that
 	// never went away is taken for one that was not stopped after all.
-	stillHere  = 30 * time.Second
-	undoPause  = time.Second
-	sweepPause = 10 * time.Second
+	stillHere = 30 * time.Second
+	// stillHereVain is the same after a hook that handed nothing over and was called from
+	// where the kubelet is not known to call from: a database that is being stopped has gone by then, mostly.
+	stillHereVain = 15 * time.Second
+	undoPause     = time.Second
+	sweepPause    = 10 * time.Second
 )
 
 // stopper is the stop hook, and what follows when the pod was not stopped.
@@ -46,7 +49,8 @@ const (
 // database does not answer, and, when its data stays, within aloneFor when it is
 // no member any more and within lonelyFor when all others leave too; only what it did itself is undone, and only after the database
 // is live again in this same pod; while the database was never away, it hands over once in each
-// cool-down for callers from elsewhere, and once for those from where the kubelet is known to call.
+// cool-down for callers from elsewhere, and once for those from where the kubelet is known to call;
+// callers from elsewhere for whom nothing is handed over have the pod said to stop for a part of the time only.
 type stopper struct {
 	drainer *drainer
 	engine  *slot
@@ -72,6 +76,8 @@ type stopper struct {
 
 	calls      stopCalls
 	callsEnded time.Time // of the newest run in this process
+	// Of runs for callers from elsewhere that handed nothing over: when the newest ended, and the newest of which others were told.
+	refused, vain time.Time
 }
 
 // stopRun is one run of the hook; callers that come meanwhile share it.
@@ -80,6 +86,12 @@ type stopRun struct {
 	line  string
 	from  string
 	begun bool // something is handed over for it
+
+	called  time.Time
+	hurry   chan struct{} // closed when one from where the kubelet is known to call has joined
+	kubelet bool          // such a one has called
+	quiet   bool          // nobody is told that the pod stops, unless something is handed over
+	working bool          // it waits for nothing any more
 }
 
 func newStopper(d *drainer, engine *slot, b *board, s store, grace time.Duration, drain func() config.Drain, m *metrics, logger *slog.Logger) *stopper {
@@ -142,7 +154,7 @@ const (
 
 func (s *stopper) perform(ctx context.Context, run *stopRun) (result, line string) {
 	start := time.Now()
-	deadline := start.Add(s.budget())
+	deadline := run.called.Add(s.budget())
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 
@@ -271,10 +283,14 @@ func (s *stopper) sighted(look sighting) {
 // over tells whether a live look shows that this pod was not stopped after all.
 // Callers hold the lock.
 func (s *stopper) over(look sighting) bool {
-	if s.run != nil && !isClosed(s.run.done) || !look.started.After(s.ended) {
+	if s.run != nil && !s.run.quiet && !isClosed(s.run.done) || !look.started.After(s.ended) {
 		return false
 	}
-	return s.departed || time.Since(s.ended) > s.grace+stillHere
+	stays := s.grace + stillHere
+	if !s.vain.IsZero() {
+		stays = stillHereVain
+	}
+	return s.departed || time.Since(s.ended) > stays
 }
 
 // idle tells whether no hook ran whose end is still to come.
@@ -310,7 +326,7 @@ func (s *stopper) repair(ctx context.Context) {
 // its coordinator decides when what was done is undone.
 func (s *stopper) undoOwn(ctx context.Context) bool {
 	s.mu.Lock()
-	back, undos := s.back, slices.Clone(s.record.Undo)
+	back, undos := s.back && !s.working(), slices.Clone(s.record.Undo)
 	s.mu.Unlock()
 	if !back {
 		return true
@@ -334,7 +350,7 @@ func (s *stopper) undoOwn(ctx context.Context) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping {
+	if s.stopping || s.working() || len(s.record.Undo) > 0 {
 		return true // stopped again meanwhile
 	}
 	s.back, s.record = false, record{}

@@ -56,20 +56,20 @@ func (s *stopper) call(ctx context.Context, from string) answer {
 			return answer{callHeld, why}
 		}
 		result = callTaken
-		run = &stopRun{done: make(chan struct{}), from: from}
+		run = &stopRun{done: make(chan struct{}), hurry: make(chan struct{}), from: from, called: time.Now(), kubelet: from != fromElsewhere}
+		run.quiet = !run.kubelet && (s.stopping || s.vainWithin(s.grace+stillHere))
 		s.run = run
-		s.stopping, s.departed, s.back = true, false, false
-		s.board.setPhase(rollcallv1.Phase_PHASE_STOPPING)
-		s.drainer.background(func() {
-			result, line := s.perform(s.drainer.ctx, run)
-			s.metrics.stopHooks.WithLabelValues(result).Inc()
-			s.logger.Info("stop hook ended", "result", result, "detail", line)
-			s.mu.Lock()
-			run.line, s.ended = line, time.Now()
-			s.finish(run)
-			s.mu.Unlock()
-			close(run.done)
-		})
+		if !run.quiet {
+			s.leaves()
+		}
+		s.drainer.background(func() { s.carryOut(s.drainer.ctx, run) })
+	} else if from != fromElsewhere && !run.kubelet {
+		run.kubelet = true
+		close(run.hurry)
+		if run.quiet {
+			run.quiet = false
+			s.leaves()
+		}
 	}
 	s.mu.Unlock()
 	select {
@@ -79,6 +79,66 @@ func (s *stopper) call(ctx context.Context, from string) answer {
 		return answer{result, "still working"}
 	}
 }
+
+// leaves says that the pod is being stopped. Callers hold the lock.
+func (s *stopper) leaves() {
+	s.stopping, s.departed, s.back, s.vain = true, false, false, time.Time{}
+	s.board.setPhase(rollcallv1.Phase_PHASE_STOPPING)
+}
+
+// carryOut is a run. ctx is not that of a caller.
+func (s *stopper) carryOut(ctx context.Context, run *stopRun) {
+	s.mu.Lock()
+	wait := time.Until(s.refused.Add(retryRefused))
+	if run.kubelet {
+		wait = 0
+	}
+	s.mu.Unlock()
+	if wait > 0 {
+		select {
+		case <-time.After(min(wait, s.budget()/2)):
+		case <-run.hurry:
+		case <-ctx.Done():
+		}
+	}
+	s.mu.Lock()
+	run.working = true
+	s.mu.Unlock()
+	result, line := s.perform(ctx, run)
+	s.metrics.stopHooks.WithLabelValues(result).Inc()
+	s.logger.Info("stop hook ended", "result", result, "detail", line)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(run.done)
+	run.line = line
+	s.finish(run)
+	now, vain := time.Now(), !run.begun && !run.kubelet && result != stopPrepared
+	if run.quiet && !vain {
+		run.quiet = false
+		s.leaves()
+	}
+	if !run.quiet {
+		s.ended = now
+	}
+	if !vain {
+		return
+	}
+	s.refused = now
+	switch {
+	case !run.quiet:
+		s.vain = now
+	case !s.stopping && len(s.record.Undo) > 0:
+		s.back = true // what it began is undone
+	}
+}
+
+// vainWithin: a caller from elsewhere has had the pod said to stop of late, and nothing was handed over. Callers hold the lock.
+func (s *stopper) vainWithin(d time.Duration) bool {
+	return !s.vain.IsZero() && time.Since(s.vain) < d
+}
+
+// working tells whether a run may be writing. Callers hold the lock.
+func (s *stopper) working() bool { return s.run != nil && s.run.working && !isClosed(s.run.done) }
 
 // held says why nothing is handed over again, or nothing. Callers hold the lock.
 func (s *stopper) held(from string, now time.Time) string {
@@ -140,7 +200,7 @@ func (s *stopper) finish(run *stopRun) {
 // does not answer counts as away: rather once too often than a stop that is lost.
 // Callers hold the lock.
 func (s *stopper) away(look sighting) {
-	if s.calls == (stopCalls{}) || s.run != nil && !isClosed(s.run.done) || !look.started.After(s.callsEnded) {
+	if s.calls == (stopCalls{}) || s.working() || !look.started.After(s.callsEnded) {
 		return
 	}
 	s.calls = stopCalls{}

@@ -28,7 +28,7 @@ type Limits struct {
 	Strangers, PerPeer int
 	// Known are connections at a time of those who are known.
 	Known int
-	// Local: who comes from the pod itself is known.
+	// Local: who comes by a forwarded port is known.
 	Local bool
 }
 
@@ -82,7 +82,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	peer := peerOf(raw.RemoteAddr())
-	c := &conn{Conn: raw, listener: l, peer: peer, known: l.limits.Local && peer.Addr().IsLoopback()}
+	c := &conn{Conn: raw, listener: l, peer: peer, known: l.limits.Local && Forwarded(peer.Addr())}
 	c.heard.Store(l.clock.Add(1))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +104,9 @@ func (l *listener) admit(c *conn) {
 	}
 	switch {
 	case c.known && held >= l.limits.Known:
-		l.end(l.silent(func(o *conn) bool { return o.known }), reasonKnown)
+		// Who has most makes room, the newcomer counted; else who calls again and again would end those who wait in silence.
+		most := l.mostOf(c, true)
+		l.end(l.silent(func(o *conn) bool { return o.known && o.peer == most }), reasonKnown)
 	case !c.known && ofPeer >= l.limits.PerPeer:
 		l.end(l.least(func(o *conn) bool { return !o.known && o.peer == c.peer }), reasonPeer)
 	case !c.known && held >= l.limits.Strangers:
@@ -159,6 +161,23 @@ func (l *listener) most() netip.Prefix {
 		}
 	}
 	return l.least(func(c *conn) bool { return !c.known && counts[c.peer] == most }).peer
+}
+
+// mostOf is the known peer with most connections, with one more that comes; among equals the newcomer's own, if it has others, and
+// then the one whose connection has been silent for longest.
+func (l *listener) mostOf(next *conn, known bool) netip.Prefix {
+	counts := map[netip.Prefix]int{}
+	most := 0
+	for c := range l.conns {
+		if c.known == known {
+			counts[c.peer]++
+			most = max(most, counts[c.peer])
+		}
+	}
+	if counts[next.peer] > 0 && counts[next.peer]+1 >= most {
+		return next.peer
+	}
+	return l.silent(func(c *conn) bool { return c.known == known && counts[c.peer] == most }).peer
 }
 
 func (l *listener) end(c *conn, reason string) {
@@ -240,6 +259,13 @@ func Served(ctx context.Context) {
 	if own, ok := c.(*conn); ok {
 		own.served.Store(own.listener.clock.Add(1))
 	}
+}
+
+// Forwarded tells whether somebody comes by a forwarded port, whom the API server knows: kubelets dial
+// from these two. What else is loopback may be anybody: 127.0.0.6 is whoever the sidecar of a service mesh lets in.
+func Forwarded(address netip.Addr) bool {
+	address = address.Unmap()
+	return address == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || address == netip.IPv6Loopback()
 }
 
 // Peer is whom an address counts as: itself, or of IPv6 its network of 64 bits, of

@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -41,4 +42,48 @@ func TestSlowReadersKeepNobodyOut(t *testing.T) {
 	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.Equal(t, "ok", string(text))
+}
+
+// TestHastyReadersKeepNobodyOut: a stranger who asks again and again, and reads, has the connections that one address may
+// have; Prometheus, from another, reads its answer to the end.
+func TestHastyReadersKeepNobodyOut(t *testing.T) {
+	answer := bytes.Repeat([]byte("a"), 1<<20)
+	server := httptest.NewUnstartedServer(Newest(4, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(20 * time.Millisecond) // to gather
+		_, _ = w.Write(answer)
+	})))
+	server.Config.ConnContext = ConnContext
+	server.Start()
+	defer server.CloseClientConnections()
+	from := func(address string) *http.Client {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+		return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}, Timeout: 10 * time.Second}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 16 {
+		go func() {
+			client := from("127.0.0.2")
+			for ctx.Err() == nil {
+				request, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+				if response, err := client.Do(request); err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+			}
+		}()
+	}
+	time.Sleep(200 * time.Millisecond)
+	prometheus, whole := from("127.0.0.1"), 0
+	for range 20 {
+		response, err := prometheus.Get(server.URL)
+		if err != nil {
+			continue
+		}
+		if text, err := io.ReadAll(response.Body); err == nil && len(text) == len(answer) {
+			whole++
+		}
+		_ = response.Body.Close()
+	}
+	require.Greater(t, whole, 15, "of 20 scrapes")
 }

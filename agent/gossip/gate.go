@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -39,18 +40,20 @@ type gate struct {
 	near   func(netip.Addr) bool // strangers from there go before others
 	refuse func(why reason, from string)
 
-	places  places
-	opening sync.Mutex // one long message is decrypted at a time
-	packets chan *memberlist.Packet
-	streams chan net.Conn
-	closing context.Context
-	end     context.CancelFunc
-	tasks   sync.WaitGroup
+	places places
+	// indirect bounds what others have this agent ask of third ones: memberlist keeps a goroutine and two timers for each.
+	indirect *rate.Limiter
+	opening  sync.Mutex // one long message is decrypted at a time
+	packets  chan *memberlist.Packet
+	streams  chan net.Conn
+	closing  context.Context
+	end      context.CancelFunc
+	tasks    sync.WaitGroup
 }
 
 func newGate(network memberlist.Transport, label string, keys func() [][]byte, knows, near func(netip.Addr) bool, refuse func(reason, string)) *gate {
 	g := &gate{Transport: network, label: append([]byte{messageLabel, byte(len(label))}, label...), keys: keys, knows: knows, near: near, refuse: refuse,
-		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn)}
+		packets: make(chan *memberlist.Packet), streams: make(chan net.Conn), indirect: rate.NewLimiter(200, 400)}
 	g.closing, g.end = context.WithCancel(context.Background())
 	g.tasks.Go(g.takePackets)
 	g.tasks.Go(g.takeStreams)
@@ -100,7 +103,13 @@ func (g *gate) checkPacket(b []byte) reason {
 		if !ok {
 			return reasonKey
 		}
-		return checkPacket(plain)
+		if why := checkPacket(plain); why != "" {
+			return why
+		}
+		if n := indirectPings(plain); n > 0 && !g.indirect.AllowN(time.Now(), n) { // too many at once
+			return reasonStreams
+		}
+		return ""
 	}
 }
 

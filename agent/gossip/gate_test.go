@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 )
 
 // Strangers may take all places and bytes that they have; those who are known have
@@ -92,9 +93,10 @@ func allocated(do func()) uint64 {
 func testGate() *gate {
 	label := "12345678"
 	return &gate{
-		label:  append([]byte{messageLabel, byte(len(label))}, label...),
-		keys:   func() [][]byte { return [][]byte{bytes.Repeat([]byte{9}, 32), testKey} },
-		refuse: func(reason, string) {},
+		label:    append([]byte{messageLabel, byte(len(label))}, label...),
+		keys:     func() [][]byte { return [][]byte{bytes.Repeat([]byte{9}, 32), testKey} },
+		refuse:   func(reason, string) {},
+		indirect: rate.NewLimiter(rate.Inf, 1),
 	}
 }
 

@@ -73,6 +73,29 @@ func checkPacket(b []byte) reason {
 	return checkSingle(b)
 }
 
+// indirectPings are those of a packet that checkPacket has passed.
+func indirectPings(b []byte) (n int) {
+	if len(b) > 5 && b[0] == messageChecksum {
+		b = b[5:]
+	}
+	if b[0] != messageCompound {
+		if b[0] == messageIndirectPing {
+			n = 1
+		}
+		return n
+	}
+	parts := int(b[1])
+	lengths, rest := b[2:2+2*parts], b[2+2*parts:]
+	for ; len(lengths) > 0; lengths = lengths[2:] {
+		size := int(binary.BigEndian.Uint16(lengths))
+		if rest[0] == messageIndirectPing {
+			n++
+		}
+		rest = rest[size:]
+	}
+	return n
+}
+
 func checkSingle(b []byte) reason {
 	if len(b) == 0 {
 		return reasonContent

@@ -79,8 +79,26 @@ func webhookTLS(conf *tls.Config, callers *x509.CertPool) *tls.Config {
 		if err != nil {
 			return nil, err
 		}
-		own.ClientAuth, own.ClientCAs = tls.RequireAndVerifyClientCert, callers
+		// The library would try whatever is shown beside the certificate, before anybody is asked: a hundred signatures each time.
+		own.ClientAuth, own.ClientCAs = tls.RequireAnyClientCert, callers
+		own.VerifyConnection = func(state tls.ConnectionState) error { return isOf(callers, state.PeerCertificates) }
 		return own, nil
 	}
 	return conf
+}
+
+// mostShown is a certificate with as many authorities between it and --webhook-client-ca as anybody has.
+const mostShown = 4
+
+// isOf: a chain that was shown leads to one of these authorities.
+func isOf(callers *x509.CertPool, shown []*x509.Certificate) error {
+	if n := len(shown); n == 0 || n > mostShown {
+		return fmt.Errorf("%d certificates were shown; one is wanted, with %d between it and the authority at most", n, mostShown-1)
+	}
+	between := x509.NewCertPool()
+	for _, c := range shown[1:] {
+		between.AddCert(c)
+	}
+	_, err := shown[0].Verify(x509.VerifyOptions{Roots: callers, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err
 }

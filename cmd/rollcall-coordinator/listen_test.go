@@ -201,6 +201,17 @@ func TestWebhookDemandsCertificates(t *testing.T) {
 	require.Error(t, err)
 	_, err = p.ask(p.caller("127.0.0.2", issue(p.keeper)))
 	require.Error(t, err, "the webhook's own authority is not the API server's")
+
+	// As many are taken as somebody may have between; a hundred, of which each would be tried, are not.
+	for shown, taken := range map[int]bool{mostShown: true, mostShown + 1: false, 100: false} {
+		long := issue(issuer)
+		for len(long.Certificate) < shown {
+			long.Certificate = append(long.Certificate, issue(p.keeper).Certificate[0])
+		}
+		_, err = p.ask(p.caller("127.0.0.2", long))
+		require.Equal(t, taken, err == nil, "%d: %v", shown, err)
+	}
+	require.Error(t, isOf(callers, nil))
 }
 
 func TestWebhookCallersAreRead(t *testing.T) {

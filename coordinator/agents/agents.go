@@ -37,7 +37,8 @@ type Agents struct {
 	refused *prometheus.CounterVec
 	delayed prometheus.Counter
 	// large are turns for messages that take much memory before they are whole, decoding one for those that are.
-	large, decoding chan struct{}
+	large    *turns
+	decoding chan struct{}
 }
 
 type cluster struct {
@@ -99,7 +100,7 @@ func New(opts Options) (*Agents, error) {
 		return nil, err
 	}
 	a := &Agents{opts: opts, clusters: map[Key]*cluster{}, refused: newRefused(), delayed: newDelayed(),
-		large: make(chan struct{}, largeInAll), decoding: make(chan struct{}, 1)}
+		large: newTurns(), decoding: make(chan struct{}, 1)}
 	if opts.Registerer != nil {
 		if err := opts.Registerer.Register(newAges(a)); err != nil {
 			return nil, fmt.Errorf("register rollcall_report_age_seconds: %w", err)
@@ -162,6 +163,7 @@ func (a *Agents) Follow(key Key, following Following) {
 			ledger: ledger{refs: map[any]int{}}, shared: newShared(),
 		}
 		a.clusters[key] = c
+		a.large.follow(key.Namespace, 1)
 	}
 	if following.Reports && !c.following.Reports {
 		for _, g := range c.agents {
@@ -209,6 +211,7 @@ func (a *Agents) forget(key Key) {
 	}
 	a.held -= c.ledger.bytes
 	delete(a.clusters, key)
+	a.large.follow(key.Namespace, -1)
 }
 
 // State is what the agents of a cluster said last.

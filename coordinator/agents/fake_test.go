@@ -167,6 +167,8 @@ type network struct {
 	mu        sync.Mutex
 	listeners map[string]pipe
 	stalls    int // after so many bytes connections of those served from now on say no more
+	trickle   bool
+	fakes     []*fakeAgent
 }
 
 func (n *network) dial(ctx context.Context, address string) (net.Conn, error) {
@@ -185,6 +187,12 @@ func (n *network) serve(ip string, cluster Key, f rollcallv1.AgentServiceServer)
 	var listener pipe = bufconn.Listen(1 << 16)
 	if n.stalls > 0 {
 		listener = stalling{listener, n.stalls}
+	}
+	if fake, ok := f.(*fakeAgent); ok && n.trickle {
+		listener = tricklingPipe{listener}
+		n.mu.Lock()
+		n.fakes = append(n.fakes, fake)
+		n.mu.Unlock()
 	}
 	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{encoding.GetCodecV2("proto")}), grpc.Creds(credentials.NewTLS(&tls.Config{
 		MinVersion:   tls.VersionTLS13,

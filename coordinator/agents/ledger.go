@@ -14,10 +14,26 @@ type ledger struct {
 	bytes int
 }
 
-// mayHold: MaxHeld of all clusters may be exceeded by those only that hold less than an equal share of it. So one that holds much
-// costs no other its reports, and all hold twice as much at most.
+// mayHold: MaxHeld of all clusters may be exceeded by those only that hold less than their share of it: namespaces have equal ones, and
+// within each its clusters. So one that holds much costs no other its reports, nor does who has many. What is over goes to those
+// that hold less than an equal share of all clusters, and all hold twice as much at most.
 func (a *Agents) mayHold(c *cluster) bool {
-	return a.held <= a.opts.MaxHeld || c.ledger.bytes <= a.opts.MaxHeld/len(a.clusters)
+	if a.held <= a.opts.MaxHeld {
+		return true
+	}
+	of := map[string]int{}
+	for key := range a.clusters {
+		of[key.Namespace]++
+	}
+	share := func(c *cluster) int { return a.opts.MaxHeld / len(of) / of[c.key.Namespace] }
+	if c.ledger.bytes <= share(c) {
+		return true
+	}
+	owed := 0
+	for _, other := range a.clusters {
+		owed += max(0, share(other)-other.ledger.bytes)
+	}
+	return c.ledger.bytes <= a.opts.MaxHeld/len(a.clusters) && a.held+owed <= 2*a.opts.MaxHeld
 }
 
 // replace holds a message in place of another one, either of which may be nil, and refuses it where that is too much: then
@@ -32,7 +48,7 @@ func (a *Agents) replace(c *cluster, former, next any) *wire.Refusal {
 	a.count(c, next, -1)
 	c.nodes, c.entries = nil, nil // they may be its
 	return &wire.Refusal{Reason: reasonMemory, Text: fmt.Sprintf("with it what the agents of this database say would take %d bytes of memory, "+
-		"which is more than its share of %d, and all together take what there is", held, a.opts.MaxHeld/len(a.clusters))}
+		"which is more than its share of that of its namespace, and all databases together take what there is, %d", held, a.opts.MaxHeld)}
 }
 
 // drop is for an agent that is not followed any more. mu is held.

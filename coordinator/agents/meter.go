@@ -21,9 +21,11 @@ const (
 	// are smaller.
 	unsettled = 64 << 10
 	// For more one of these is needed, of which each cluster has one, and all together eight: eight
-	// messages of 8 MiB are a quarter of the memory that the chart gives a coordinator.
-	largeInAll      = 8
-	largePerCluster = 1
+	// messages of 8 MiB are a quarter of the memory that the chart gives a coordinator. Where there are databases
+	// in several namespaces, the last two are for those that have fewer than two.
+	largeInAll        = 8
+	largePerCluster   = 1
+	largePerNamespace = 2
 	// largeFor is how long the rest of a large message may take: 8 MiB at 1 MB/s.
 	largeFor = 10 * time.Second
 	// frames is what belongs to a message beside its bytes: headers of gRPC, HTTP/2, TLS, pings, windows.
@@ -89,6 +91,8 @@ type metered struct {
 	mu      sync.Mutex
 	pending int
 	large   *time.Timer // while it has a turn for a large message
+	waits   func()      // ends the waiting for one; nil: it does not wait
+	waited  time.Time   // when it did last
 }
 
 func (c *metered) Read(p []byte) (int, error) {
@@ -115,31 +119,59 @@ func (c *metered) Read(p []byte) (int, error) {
 // turn waits until the connection may bring more.
 func (c *metered) turn() error {
 	c.mu.Lock()
-	wanted := c.pending >= unsettled && c.large == nil
-	c.mu.Unlock()
-	if !wanted {
+	if c.pending < unsettled || c.large != nil {
+		c.mu.Unlock()
 		return nil
 	}
-	slots := []chan struct{}{c.meter.from.cluster.large, c.meter.agents.large}
-	for i, s := range slots {
-		select {
-		case s <- struct{}{}:
-		case <-c.ctx.Done():
-			if i > 0 {
-				<-slots[0]
-			}
-			return net.ErrClosed
-		}
-	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	c.waits = cancel
+	c.mu.Unlock()
+	taken := c.takeTurn(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.large = time.AfterFunc(largeFor, func() {
-		c.end(&wire.Refusal{Reason: reasonSlow, Text: "it has begun a large message and does not end it"})
-	})
-	if c.ctx.Err() != nil || c.pending < unsettled {
+	c.waits, c.waited = nil, time.Now()
+	if taken {
+		c.large = time.AfterFunc(largeFor, func() {
+			c.end(&wire.Refusal{Reason: reasonSlow, Text: "it has begun a large message and does not end it"})
+		})
+	}
+	if c.ctx.Err() != nil {
+		c.leave()
+		return net.ErrClosed
+	}
+	if c.pending < unsettled { // what it has brought was a message after all
 		c.leave()
 	}
 	return nil
+}
+
+func (c *metered) takeTurn(ctx context.Context) bool {
+	own := c.meter.from.cluster
+	select {
+	case own.large <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	if c.meter.agents.large.take(ctx, own.key.Namespace) {
+		return true
+	}
+	<-own.large
+	return false
+}
+
+// quietSince is the end of a wait for a turn, as an agent can say nothing meanwhile; now, while it waits.
+func (m *meter) quietSince() time.Time {
+	c := m.newest.Load()
+	if c == nil {
+		return time.Time{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits != nil {
+		return time.Now()
+	}
+	return c.waited
 }
 
 func (c *metered) settle(bytes int) {
@@ -147,6 +179,9 @@ func (c *metered) settle(bytes int) {
 	defer c.mu.Unlock()
 	if c.pending = max(0, c.pending-bytes-frames); c.pending < unsettled {
 		c.leave()
+		if c.waits != nil {
+			c.waits()
+		}
 	}
 }
 
@@ -155,7 +190,7 @@ func (c *metered) leave() {
 	if c.large != nil {
 		c.large.Stop()
 		c.large = nil
-		<-c.meter.agents.large
+		c.meter.agents.large.leave(c.meter.from.cluster.key.Namespace)
 		<-c.meter.from.cluster.large
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -117,7 +118,24 @@ func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 		return err
 	}
 	silence, messages := a.opts.Silence, newMessages()
-	timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("no %s for %s", what, silence)) })
+	var heard atomic.Pointer[time.Time]
+	note := func() { now := time.Now(); heard.Store(&now) }
+	note()
+	var timer *time.Timer
+	begun := make(chan struct{})
+	timer = time.AfterFunc(silence, func() {
+		<-begun
+		last := *heard.Load()
+		if quiet := a.quietSince(g); quiet.After(last) { // while it waits for its turn, nothing that it says is read
+			last = quiet
+		}
+		if left := silence - time.Since(last); left > 0 {
+			timer.Reset(left)
+			return
+		}
+		cancel(fmt.Errorf("no %s for %s", what, silence))
+	})
+	close(begun)
 	defer timer.Stop()
 	for {
 		message, err := stream.Recv()
@@ -137,8 +155,19 @@ func listen[Message any](ctx context.Context, a *Agents, g *agent, what string,
 				return context.Cause(ctx)
 			}
 		}
-		timer.Reset(silence)
+		note()
 	}
+}
+
+// quietSince is until when an agent could say nothing.
+func (a *Agents) quietSince(g *agent) time.Time {
+	a.mu.Lock()
+	m := g.line.meter
+	a.mu.Unlock()
+	if m == nil {
+		return time.Time{}
+	}
+	return m.quietSince()
 }
 
 // endedHere is called when a stream has ended.

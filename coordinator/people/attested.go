@@ -63,13 +63,17 @@ func readProof(ctx context.Context, value string) (proof, error) {
 func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 	key := digest(p)
 	if who, ok := g.attested.known.get(key, g.now()); ok {
+		g.forwarded.shown(ctx, who.Username, g.now())
 		return key, who, nil
 	}
 	if err, ok := g.attested.refused.get(key, g.now()); ok {
 		g.refused.WithLabelValues(reasonUnknown).Inc()
 		return key, nil, err
 	}
-	if !g.strangers.admit(ctx, g.now()) {
+	if !g.forwarded.admit(ctx, g.now()) {
+		return key, nil, g.refuseConnection()
+	}
+	if !g.forwarded.first(ctx, &g.persons, g.now()) && !g.strangers.admit(ctx, g.now()) {
 		g.refused.WithLabelValues(reasonLimit).Inc()
 		return key, nil, grpcstatus.Error(codes.ResourceExhausted, "more people whom the coordinator does not know yet ask than it asks the API server about: "+
 			"try again in some seconds")
@@ -81,6 +85,9 @@ func (p proof) identify(ctx context.Context, g *Gate) (digest, *person, error) {
 		return key, nil, grpcstatus.FromContextError(ctx.Err()).Err()
 	}
 	who, err := g.readRequest(ctx, key)
+	if err == nil {
+		g.forwarded.shown(ctx, who.Username, g.now())
+	}
 	if grpcstatus.Code(err) == codes.Unauthenticated {
 		g.refused.WithLabelValues(reasonUnknown).Inc()
 		g.attested.refused.put(key, err, g.now().Add(keepRefused), g.now())

@@ -43,7 +43,9 @@ type Gate struct {
 	known   cache[digest, *person]
 	// vouched are tokens that the API server has known lately.
 	vouched   cache[digest, bool]
+	persons   persons
 	strangers strangers
+	forwarded forwarded
 	attested  attested
 	rights    cache[right, bool]
 	refused   *prometheus.CounterVec

@@ -47,6 +47,9 @@ func (b bearer) identify(ctx context.Context, g *Gate) (digest, *person, error) 
 	if who, ok := g.known.get(key, g.now()); ok {
 		return key, who, g.refuseNobody(who)
 	}
+	if vouched, _ := g.vouched.get(key, g.now()); !vouched && !g.forwarded.admit(ctx, g.now()) {
+		return key, nil, g.refuseConnection()
+	}
 	// The token of an ordinary kubeconfig is made for the API server, which is
 	// what a review without audiences is about; then one made for us.
 	who, err := g.ask(ctx, key, token, nil)
@@ -70,6 +73,13 @@ func (g *Gate) refuseNobody(who *person) error {
 	g.refused.WithLabelValues(reasonUnknown).Inc()
 	return grpcstatus.Error(codes.Unauthenticated, "the API server does not know the token that was shown, or it has expired: "+
 		"log in again, and see that `kubectl auth whoami` answers")
+}
+
+// refuseConnection is for one connection that shows too much.
+func (g *Gate) refuseConnection() error {
+	g.refused.WithLabelValues(reasonLimit).Inc()
+	return grpcstatus.Errorf(codes.ResourceExhausted, "more tokens, or requests in place of one, that the coordinator does not know yet are shown on this connection than "+
+		"it looks at (%d a second): try again in some seconds", connectionPerSecond)
 }
 
 // ask is review within the limit that the token has.
@@ -110,6 +120,11 @@ func (g *Gate) review(ctx context.Context, token string, audiences []string) (*p
 func (g *Gate) may(ctx context.Context, who *person, r right) (bool, error) {
 	if allowed, ok := g.rights.get(r, g.now()); ok {
 		return allowed, nil
+	}
+	// In this order: who asks too much takes nothing from others.
+	if !g.persons.of(who.Username, g.now()).AllowN(g.now(), 1) {
+		return false, grpcstatus.Errorf(codes.ResourceExhausted, "%s asks more than the coordinator asks the API server about for one person (%d a second): "+
+			"try again in some seconds, or ask about one namespace", who.Username, personPerSecond)
 	}
 	if err := g.admit(); err != nil {
 		return false, err

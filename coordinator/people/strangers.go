@@ -3,17 +3,21 @@ package people
 import (
 	"context"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/peer"
+
+	"github.com/rollcall-dev/rollcall/agent/door"
 )
 
 // About tokens that nobody is known to have, and requests that have not been read, the API server is asked on average this
 // often in a second, and at once: from one address, and from all. Whoever comes anew costs two questions at most. Those who
 // are known have a limit of their own, so that nobody who makes tokens up keeps them waiting. So have, together, those who
-// come through the API server: each command of a person shows a request that has not been read.
+// come through the API server: each command of a person shows a request that has not been read. One connection of theirs has
+// a share, see forwarded.
 const (
 	strangersPerSecond, strangersAtOnce = 10, 50
 	addressPerSecond, addressAtOnce     = 5, 20
@@ -27,7 +31,7 @@ const (
 type strangers struct {
 	mu        sync.Mutex
 	all, rest *rate.Limiter
-	forwarded *rate.Limiter // of loopback
+	forwarded *rate.Limiter // of those who come by a forwarded port
 	addresses map[string]*rate.Limiter
 }
 
@@ -41,9 +45,11 @@ func (s *strangers) admit(ctx context.Context, now time.Time) bool {
 		s.addresses = map[string]*rate.Limiter{}
 	}
 	address := addressOf(ctx)
-	if net.ParseIP(address).IsLoopback() {
-		// A forwarded port: the API server knows them, and nobody else has such an address.
-		return s.forwarded.AllowN(now, 1)
+	if ip, err := netip.ParseAddr(address); err == nil {
+		if door.Forwarded(ip) {
+			return s.forwarded.AllowN(now, 1)
+		}
+		address = door.Peer(ip).String() // of IPv6 one machine mostly has a network
 	}
 	// In this order: who asks too much takes nothing from others.
 	return s.of(address, now).AllowN(now, 1) && s.all.AllowN(now, 1)

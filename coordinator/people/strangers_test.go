@@ -38,7 +38,7 @@ func TestMadeUpTokensKeepNobodyWaiting(t *testing.T) {
 	}
 	require.Equal(t, 60, refused)
 	counted := testutil.ToFloat64(w.gate.refused.WithLabelValues(reasonLimit))
-	require.InDelta(t, 60*60-60*strangersPerSecond/2, counted, 60, "each is counted, also of those who come through the API server")
+	require.InDelta(t, 60*60-60*connectionPerSecond, counted, 60, "each is counted, also of those who come through the API server")
 	require.Less(t, w.api.count("token"), 60*strangersPerSecond+strangersAtOnce+20)
 }
 

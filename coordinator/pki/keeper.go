@@ -101,19 +101,14 @@ func (k *Keeper) clientTLS(serverName string) *tls.Config {
 }
 
 func verifyServer(state tls.ConnectionState, pool *x509.CertPool, serverName string, now time.Time) error {
-	if len(state.PeerCertificates) == 0 {
-		return errors.New("the server sent no certificate")
-	}
-	intermediates := x509.NewCertPool()
-	for _, cert := range state.PeerCertificates[1:] {
-		intermediates.AddCert(cert)
+	if len(state.PeerCertificates) != 1 {
+		return errors.New("the server sent no certificate, or several")
 	}
 	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
-		DNSName:       serverName,
-		Roots:         pool,
-		Intermediates: intermediates,
-		CurrentTime:   now,
-		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSName:     serverName,
+		Roots:       pool,
+		CurrentTime: now,
+		KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	if err != nil {
 		return fmt.Errorf("the server is not %s: %w", serverName, err)
@@ -143,11 +138,18 @@ func (k *Keeper) serverTLS(asked tls.ClientAuthType) *tls.Config {
 				return nil, err
 			}
 			conf := serving(server)
-			conf.ClientAuth, conf.ClientCAs, conf.Time = asked, pool, k.now
+			conf.ClientAuth, conf.ClientCAs, conf.Time = tls.RequireAnyClientCert, pool, k.now
+			if asked == tls.VerifyClientCertIfGiven {
+				conf.ClientAuth = tls.RequestClientCert
+			}
 			role := requireRole(config.RoleCoordinator, config.RoleReader)
 			conf.VerifyConnection = func(state tls.ConnectionState) error {
 				if asked == tls.VerifyClientCertIfGiven && len(state.PeerCertificates) == 0 {
 					return nil
+				}
+				// The library would try whatever is shown beside it.
+				if err := trust.Verify(state.PeerCertificates, pool, x509.ExtKeyUsageClientAuth, k.now()); err != nil {
+					return err
 				}
 				return role(state)
 			}

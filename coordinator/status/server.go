@@ -51,10 +51,16 @@ func NewServer(board *Board, creds credentials.TransportCredentials, more ...grp
 		grpc.StaticStreamWindowSize(64 << 10),
 		grpc.StaticConnWindowSize(64 << 10),
 		grpc.ConnectionTimeout(10 * time.Second),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: time.Minute, Timeout: 20 * time.Second,
+			// Who watches for longer connects again.
+			MaxConnectionAge: 30 * time.Minute, MaxConnectionAgeGrace: 15 * time.Minute,
+		}),
 	}
+	unread := newUnread()
+	options = append(options, unread.options()...)
 	if creds != nil {
-		options = append(options, grpc.Creds(keeping{creds}))
+		options = append(options, grpc.Creds(keeping{creds, unread}))
 	}
 	s := &Server{grpc: grpc.NewServer(append(options, more...)...), health: health.NewServer(), stopping: make(chan struct{})}
 	rollcallv1.RegisterCoordinatorServiceServer(s.grpc, &service{board: board, stopping: s.stopping})
@@ -64,9 +70,10 @@ func NewServer(board *Board, creds credentials.TransportCredentials, more ...grp
 	return s
 }
 
-// keeping tells the listener's door who has shown a certificate.
+// keeping tells the listener's door who has shown a certificate, and unread which connections there are.
 type keeping struct {
 	credentials.TransportCredentials
+	unread *unread
 }
 
 func (k keeping) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -74,11 +81,14 @@ func (k keeping) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	if who, ok := info.(credentials.TLSInfo); ok && err == nil && len(who.State.PeerCertificates) > 0 {
 		door.KeepConn(conn)
 	}
-	return secure, info, err
+	if err != nil {
+		return secure, info, err
+	}
+	return k.unread.socket(conn, secure), info, nil
 }
 
 func (k keeping) Clone() credentials.TransportCredentials {
-	return keeping{k.TransportCredentials.Clone()}
+	return keeping{k.TransportCredentials.Clone(), k.unread}
 }
 
 // stopTimeout bounds how long calls may go on when the server stops.
@@ -116,15 +126,17 @@ type service struct {
 	stopping <-chan struct{}
 }
 
-func (s *service) ListClusters(_ context.Context, req *rollcallv1.ListClustersRequest) (*rollcallv1.ListClustersResponse, error) {
+func (s *service) ListClusters(ctx context.Context, req *rollcallv1.ListClustersRequest) (*rollcallv1.ListClustersResponse, error) {
 	if err := s.leading(); err != nil {
 		return nil, err
 	}
-	resp := &rollcallv1.ListClustersResponse{}
-	for _, d := range s.board.List(req.GetNamespace()) {
-		resp.Clusters = append(resp.Clusters, s.cluster(d))
-	}
-	return resp, nil
+	return made(ctx, func() (*rollcallv1.ListClustersResponse, error) {
+		resp := &rollcallv1.ListClustersResponse{}
+		for _, d := range s.board.List(req.GetNamespace()) {
+			resp.Clusters = append(resp.Clusters, s.cluster(d))
+		}
+		return resp, nil
+	})
 }
 
 func (s *service) GetCluster(ctx context.Context, req *rollcallv1.GetClusterRequest) (*rollcallv1.Cluster, error) {
@@ -132,7 +144,7 @@ func (s *service) GetCluster(ctx context.Context, req *rollcallv1.GetClusterRequ
 	if err != nil {
 		return nil, err
 	}
-	return s.cluster(d), nil
+	return made(ctx, func() (*rollcallv1.Cluster, error) { return s.cluster(d), nil })
 }
 
 // cluster is a decision with what was refused lately, which belongs to none.
@@ -149,7 +161,9 @@ func (s *service) GetPlan(ctx context.Context, req *rollcallv1.GetPlanRequest) (
 	if err != nil {
 		return nil, err
 	}
-	return &rollcallv1.GetPlanResponse{Plan: planProto(d.Plan), Text: d.Plan.Text()}, nil
+	return made(ctx, func() (*rollcallv1.GetPlanResponse, error) {
+		return &rollcallv1.GetPlanResponse{Plan: planProto(d.Plan), Text: d.Plan.Text()}, nil
+	})
 }
 
 func (s *service) GetSnapshot(ctx context.Context, req *rollcallv1.GetSnapshotRequest) (*rollcallv1.GetSnapshotResponse, error) {
@@ -157,6 +171,10 @@ func (s *service) GetSnapshot(ctx context.Context, req *rollcallv1.GetSnapshotRe
 	if err != nil {
 		return nil, err
 	}
+	return made(ctx, func() (*rollcallv1.GetSnapshotResponse, error) { return snapshotOf(d) })
+}
+
+func snapshotOf(d Decision) (*rollcallv1.GetSnapshotResponse, error) {
 	snapshot, err := json.Marshal(d.Snapshot)
 	if err != nil {
 		return nil, grpcstatus.Errorf(codes.Internal, "snapshot of %s as JSON: %v", d.Key, err)
@@ -176,7 +194,11 @@ func (s *service) Explain(ctx context.Context, req *rollcallv1.ExplainRequest) (
 	if req.GetPod() == "" {
 		return nil, grpcstatus.Error(codes.InvalidArgument, "pod is empty: the name of a pod is wanted")
 	}
-	e, err := Explain(d, req.GetPod())
+	return made(ctx, func() (*rollcallv1.ExplainResponse, error) { return explanation(d, req.GetPod()) })
+}
+
+func explanation(d Decision, pod string) (*rollcallv1.ExplainResponse, error) {
+	e, err := Explain(d, pod)
 	if errors.Is(err, ErrNoSuchPod) {
 		return nil, grpcstatus.Error(codes.NotFound, err.Error())
 	} else if err != nil {

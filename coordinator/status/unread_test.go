@@ -1,0 +1,99 @@
+package status
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// TestAnswersThatNobodyReadsAreBounded: who may read one database asks for its snapshot over and over, and reads none of the answers.
+func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) {
+		for i := range s.Pods {
+			s.Pods[i].Report.Veto = strings.Repeat("x", 512<<10) // as thousands of shards are
+		}
+	})
+	conn, _ := serve(t, leading(d))
+	heap := func() int64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	before := heap()
+	for range 32 {
+		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, rollcallv1.CoordinatorService_GetSnapshot_FullMethodName)
+		require.NoError(t, err)
+		require.NoError(t, stream.SendMsg(&rollcallv1.GetSnapshotRequest{Namespace: "prod", Name: "search"}))
+		require.NoError(t, stream.CloseSend())
+	}
+	time.Sleep(3 * time.Second)
+	require.Less(t, heap()-before, int64(32<<20), "of one connection, of which there may be 256 from the pod itself; the coordinator has 256 MiB")
+}
+
+// TestWhoReadsNothingMakesRoom: nine connections hold all that there may be; whoever asks next gets an answer nevertheless, and
+// who reads is not ended.
+func TestWhoReadsNothingMakesRoom(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) {
+		for i := range s.Pods {
+			s.Pods[i].Report.Veto = strings.Repeat("x", 1<<20)
+		}
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	server := NewServer(leading(d), insecure.NewCredentials())
+	go func() { ended <- server.Run(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	dial := func() *grpc.ClientConn {
+		conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(64<<10), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	request := &rollcallv1.GetSnapshotRequest{Namespace: "prod", Name: "search"}
+	patient, done := context.WithTimeout(t.Context(), 4*unreadFor)
+	defer done()
+	good := rollcallv1.NewCoordinatorServiceClient(dial())
+	for range 20 { // what was read is not held
+		_, err := good.GetSnapshot(patient, request)
+		require.NoError(t, err)
+	}
+	var streams []grpc.ClientStream
+	for range 9 {
+		stream, err := dial().NewStream(patient, &grpc.StreamDesc{ServerStreams: true}, rollcallv1.CoordinatorService_GetSnapshot_FullMethodName)
+		require.NoError(t, err)
+		require.NoError(t, stream.SendMsg(request))
+		require.NoError(t, stream.CloseSend())
+		streams = append(streams, stream)
+	}
+	began := time.Now()
+	time.Sleep(time.Second)
+	answer, err := good.GetSnapshot(patient, request)
+	require.NoError(t, err)
+	require.Greater(t, len(answer.GetSnapshotJson()), 3<<20)
+	require.Greater(t, time.Since(began), unreadFor-time.Second, "there was no room")
+	require.Less(t, time.Since(began), 2*unreadFor)
+	for _, stream := range streams { // all but those that were ended are answered in the end
+		_ = stream.RecvMsg(&rollcallv1.GetSnapshotResponse{})
+	}
+	for range 20 {
+		_, err := good.GetSnapshot(patient, request)
+		require.NoError(t, err)
+	}
+}
