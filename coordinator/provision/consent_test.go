@@ -197,9 +197,12 @@ func TestAHostIsAllowedAtItsPort(t *testing.T) {
 	require.Contains(t, refused, "rollcall.dev/allow-hosts=10.0.0.7,10.0.0.7:31337 --overwrite")
 	require.NotEmpty(t, (&config.File{Engine: "Solr", Connection: config.Connection{Host: "10.0.0.7", Port: 31337}, Secrets: file.Secrets}).Withheld("accounts"))
 
-	for port, hosts := range map[int32]string{0: "10.0.0.7", 8983: "10.0.0.7", 31337: "10.0.0.7 10.0.0.7:31337"} {
-		w.has("accounts", "search", hosts)
-		connection.Port = port
+	for _, c := range []struct {
+		port  int32
+		hosts string
+	}{{0, "10.0.0.7"}, {8983, "10.0.0.7"}, {31337, "10.0.0.7 10.0.0.7:31337"}} {
+		w.has("accounts", "search", c.hosts)
+		connection.Port = c.port
 		refused, file = w.told()
 		require.Empty(t, refused)
 		require.Equal(t, "10.0.0.7", file.Connection.Host)
