@@ -67,9 +67,15 @@ func (s *solr) sessionLost(t *testing.T) {
 	}
 	o := s.observed(t)
 	defer o.judged(t)
+	var still, on time.Time
 	out := measure(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "session-lost") },
+		// The copy that has just restarted is the only other one of a shard of type TLOG whose leader loses its session,
+		// and leads without what it has not fetched yet: engines/solr/DESIGN.md, "Acknowledged, and gone".
+		Excused: func(collection string, d load.Doc) bool {
+			return solrcloud.HasTLOG(collection) && d.Acked.After(still.Add(-unfetched)) && d.Acked.Before(on)
+		},
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := restarted(ctx, s.bed, w, 1); err != nil {
 				return err
@@ -77,6 +83,8 @@ func (s *solr) sessionLost(t *testing.T) {
 			for _, name := range elders(s.cloud.Pods) {
 				for _, pod := range s.cloud.Pods.Witnessed() {
 					if pod.Name == name && w.Report().RestartCounts()[name] == 0 {
+						still = time.Now()
+						defer func() { on = time.Now() }()
 						return s.pause(ctx, o, pod, paused)
 					}
 				}

@@ -21,12 +21,13 @@ var rarely = map[audit.Right]string{
 	"list statefulsets.apps":             listed,
 	"list validatingadmissionpolicies.admissionregistration.k8s.io":       listed,
 	"list validatingadmissionpolicybindings.admissionregistration.k8s.io": listed,
-	"get statefulsets.apps":               "update.rollingUpdate: Partition; make measure",
-	"patch statefulsets.apps":             "update.rollingUpdate: Partition; make measure",
-	"delete pods":                         "update.method: Delete, and pods whose node is gone; make measure",
-	"update secrets":                      "certificates are renewed, or an authority rotates; TestAccountsDoTheirWork, the step Rotation",
-	"update services":                     "somebody has changed the agents' Service; package provision has tests of it",
-	"patch databaseclusters.rollcall.dev": "guard-expire finds a finalizer; TestAccountsDoTheirWork, make measure",
+	"get statefulsets.apps":                     "update.rollingUpdate: Partition; make measure",
+	"patch statefulsets.apps":                   "update.rollingUpdate: Partition; make measure",
+	"delete pods":                               "update.method: Delete, and pods whose node is gone; make measure",
+	"update secrets":                            "certificates are renewed, or an authority rotates; TestAccountsDoTheirWork, the step Rotation",
+	"create tokenreviews.authentication.k8s.io": "somebody shows a token: --send-token, programs, ServiceAccounts; TestPeopleGiveNothingAway",
+	"update services":                           "somebody has changed the agents' Service; package provision has tests of it",
+	"patch databaseclusters.rollcall.dev":       "guard-expire finds a finalizer; TestAccountsDoTheirWork, make measure",
 }
 
 // listed: an API server that streams what there is (WatchList, as that of these
