@@ -71,8 +71,8 @@ func (s *solr) sessionLost(t *testing.T) {
 	out := measure(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "session-lost") },
-		// The copy that has just restarted is the only other one of a shard of type TLOG whose leader loses its session,
-		// and leads without what it has not fetched yet: engines/solr/DESIGN.md, "Acknowledged, and gone".
+		// A copy of type TLOG that has just restarted leads, as the leader's session ends, without what it has not
+		// fetched yet: engines/solr/DESIGN.md, "Acknowledged, and gone".
 		Excused: func(collection string, d load.Doc) bool {
 			return solrcloud.HasTLOG(collection) && d.Acked.After(still.Add(-unfetched)) && d.Acked.Before(on)
 		},
