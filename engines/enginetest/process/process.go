@@ -62,11 +62,17 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
-// Tail is the end of the output, for failure messages.
-func (p *Process) Tail() string {
+// Output is all that it has printed.
+func (p *Process) Output() string {
 	data, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
 	}
-	return string(data[max(0, len(data)-3000):])
+	return string(data)
+}
+
+// Tail is the end of the output, for failure messages.
+func (p *Process) Tail() string {
+	said := p.Output()
+	return said[max(0, len(said)-3000):]
 }

@@ -1,6 +1,7 @@
 package solrtest
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -185,11 +186,15 @@ func (n *Node) URL() string {
 
 // Try makes a call and answers body and HTTP status.
 func (n *Node) Try(method, path string, params url.Values) ([]byte, int, error) {
+	return n.try(context.Background(), method, path, params)
+}
+
+func (n *Node) try(ctx context.Context, method, path string, params url.Values) ([]byte, int, error) {
 	target := n.URL() + path
 	if params != nil {
 		target += "?" + params.Encode()
 	}
-	req, err := http.NewRequest(method, target, nil)
+	req, err := http.NewRequestWithContext(ctx, method, target, nil)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -50,11 +49,7 @@ func (n *Node) Create(name string, pairs ...string) {
 func (n *Node) attempt(params url.Values) error {
 	ctx, cancel := context.WithTimeout(n.cluster.t.Context(), creation)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.URL()+"/solr/admin/collections?"+params.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	body, status, err := n.Do(req)
+	body, status, err := n.try(ctx, http.MethodGet, "/solr/admin/collections", params)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("status %d, %s", status, body)
 	}
@@ -82,14 +77,7 @@ func (c *Cluster) waits() string {
 	}
 	time.Sleep(2 * time.Second) // until they have written
 	for _, n := range c.Nodes {
-		fmt.Fprintf(&out, "%s:\n", n.Name)
-		said, err := os.ReadFile(filepath.Join(c.dir, fmt.Sprintf("%s-start-%d.log", filepath.Base(n.home), n.starts)))
-		if err != nil {
-			fmt.Fprintln(&out, err)
-		}
-		for _, stack := range coreStacks(string(said)) {
-			fmt.Fprintf(&out, "%s\n", stack)
-		}
+		fmt.Fprintf(&out, "%s:\n%s\n", n.Name, strings.Join(coreStacks(n.process.Output()), "\n"))
 	}
 	return out.String()
 }
@@ -102,12 +90,10 @@ func coreStacks(said string) []string {
 	}
 	var out []string
 	for _, stack := range strings.Split(dump, "\n\n") {
-		for _, class := range []string{"core.", "handler.admin.", "cloud."} {
-			if strings.HasPrefix(stack, `"`) && strings.Contains(stack, "org.apache.solr."+class) {
-				lines := strings.Split(stack, "\n")
-				out = append(out, strings.Join(lines[:min(len(lines), 25)], "\n"))
-				break
-			}
+		about := func(part string) bool { return strings.Contains(stack, "org.apache.solr."+part) }
+		if strings.HasPrefix(stack, `"`) && slices.ContainsFunc([]string{"core.", "handler.admin.", "cloud."}, about) {
+			lines := strings.Split(stack, "\n")
+			out = append(out, strings.Join(lines[:min(len(lines), 25)], "\n"))
 		}
 	}
 	return out

@@ -39,6 +39,21 @@ func patientProbe(set *appsv1.StatefulSet) {
 	set.Spec.Template.Spec.Containers[0].ReadinessProbe.FailureThreshold = 6
 }
 
+// standstill is when something stood still for longer than sessions last.
+type standstill struct{ from, until time.Time }
+
+func (s *standstill) during(act func() error) error {
+	s.from = time.Now()
+	defer func() { s.until = time.Now() }()
+	return act()
+}
+
+// excused are documents that Solr itself loses then: engines/solr/DESIGN.md,
+// "Acknowledged, and gone".
+func (s *standstill) excused(collection string, d load.Doc) bool {
+	return solrcloud.HasTLOG(collection) && d.Acked.After(s.from.Add(-unfetched)) && d.Acked.Before(s.until)
+}
+
 // observed begins to observe the cloud.
 func (s *solr) observed(t *testing.T) *observed {
 	t.Helper()
@@ -67,15 +82,13 @@ func (s *solr) sessionLost(t *testing.T) {
 	}
 	o := s.observed(t)
 	defer o.judged(t)
-	var still, on time.Time
+	var still standstill
 	out := measure(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "session-lost") },
 		// A copy of type TLOG that has just restarted leads, as the leader's session ends, without what it has not
-		// fetched yet: engines/solr/DESIGN.md, "Acknowledged, and gone".
-		Excused: func(collection string, d load.Doc) bool {
-			return solrcloud.HasTLOG(collection) && d.Acked.After(still.Add(-unfetched)) && d.Acked.Before(on)
-		},
+		// fetched yet.
+		Excused: still.excused,
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := restarted(ctx, s.bed, w, 1); err != nil {
 				return err
@@ -83,9 +96,7 @@ func (s *solr) sessionLost(t *testing.T) {
 			for _, name := range elders(s.cloud.Pods) {
 				for _, pod := range s.cloud.Pods.Witnessed() {
 					if pod.Name == name && w.Report().RestartCounts()[name] == 0 {
-						still = time.Now()
-						defer func() { on = time.Now() }()
-						return s.pause(ctx, o, pod, paused)
+						return still.during(func() error { return s.pause(ctx, o, pod, paused) })
 					}
 				}
 			}
@@ -135,20 +146,16 @@ func (s *solr) zookeeperRestarted(t *testing.T) {
 	startsWithin(t, s.bed, solrcloud.Name, startSeconds)
 	o := s.observed(t)
 	defer o.judged(t)
-	var still, on time.Time
+	var still standstill
 	out := unseen(t, rehearsal.Rehearsal{
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "zookeeper-restarted") },
 		// Where all sessions end, a follower of type TLOG can lead without what it has not
-		// fetched yet: engines/solr/DESIGN.md, "Acknowledged, and gone".
-		Excused: func(collection string, d load.Doc) bool {
-			return solrcloud.HasTLOG(collection) && d.Acked.After(still.Add(-unfetched)) && d.Acked.Before(on)
-		},
+		// fetched yet.
+		Excused: still.excused,
 		During: func(ctx context.Context, w *witness.Witness) error {
 			pausedTogether := func(ctx context.Context) error {
-				still = time.Now()
-				defer func() { on = time.Now() }()
-				return s.zookeepersPaused(ctx)
+				return still.during(func() error { return s.zookeepersPaused(ctx) })
 			}
 			for n, trouble := range []func(ctx context.Context) error{s.zookeepersOneByOne, s.zookeepersAtOnce, pausedTogether} {
 				if err := restarted(ctx, s.bed, w, 1+n); err != nil {
