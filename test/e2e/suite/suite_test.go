@@ -54,7 +54,6 @@ func bed(t *testing.T, databases ...string) *testbed.Bed {
 		t.Skip("needs root and a few minutes: set ROLLCALL_E2E=1")
 	}
 	shared.once.Do(func() {
-		shared.began = time.Now()
 		shared.bed, shared.err = up()
 	})
 	require.NoError(t, shared.err)
@@ -81,13 +80,11 @@ func up() (*testbed.Bed, error) {
 	if err := b.LoadImages(ctx, testbed.Images...); err != nil {
 		return nil, err
 	}
-	// What an earlier run left behind would be judged with this one. The database
-	// goes first: in mid-rollout it has a finalizer that a coordinator takes off.
-	for _, namespace := range []string{solrcloud.Namespace, testbed.InstallNamespace} {
-		if _, err := b.Kubectl(ctx, "", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=400s"); err != nil {
-			return nil, err
-		}
+	// The database goes first: in mid-rollout it has a finalizer that a coordinator takes off.
+	if err := b.RemoveInstall(ctx, solrcloud.Namespace, testbed.InstallNamespace); err != nil {
+		return nil, err
 	}
+	shared.began = time.Now()
 	if err := b.Install(ctx); err != nil {
 		return nil, err
 	}

@@ -55,6 +55,36 @@ func (b *Bed) Install(ctx context.Context) error {
 	})
 }
 
+// RemoveInstall removes an earlier installation of any version, whose rights and policies
+// would be judged with those of this one: first the named namespaces in their order, then
+// what lies outside namespaces. The definition of DatabaseCluster stays.
+func (b *Bed) RemoveInstall(ctx context.Context, namespaces ...string) error {
+	for _, namespace := range namespaces {
+		if _, err := b.Kubectl(ctx, "", "delete", "namespace", namespace, "--ignore-not-found", "--timeout=400s"); err != nil {
+			return err
+		}
+	}
+	kinds, err := b.Kubectl(ctx, "", "api-resources", "--namespaced=false", "--verbs=list,delete", "-o", "name")
+	if err != nil {
+		return err
+	}
+	objects, err := b.Kubectl(ctx, "", "get", strings.Join(strings.Fields(kinds), ","), "-o", "name")
+	if err != nil {
+		return err
+	}
+	var ours []string
+	for _, object := range strings.Fields(objects) {
+		if strings.Contains(object, "/rollcall-") {
+			ours = append(ours, object)
+		}
+	}
+	if len(ours) == 0 {
+		return nil
+	}
+	_, err = b.Kubectl(ctx, "", append([]string{"delete", "--ignore-not-found"}, ours...)...)
+	return err
+}
+
 // Leader is the coordinator that holds the Lease.
 func (b *Bed) Leader(ctx context.Context) (*corev1.Pod, error) {
 	lease, err := b.Kube.CoordinationV1().Leases(InstallNamespace).Get(ctx, "rollcall-coordinator", metav1.GetOptions{})
