@@ -45,7 +45,8 @@ func newEnroll(a *app) *cobra.Command {
 		Long: `Put the StatefulSets of one database, which run already, under Rollcall. They are examined
 first, as doctor does. Where nothing is in the way, what they lack is written: a partition
 where a RollingUpdate names none, the label rollcall.dev/cluster, also of the Secret with the
-username and password that you name, and a DatabaseCluster.
+username and password (the one that you name, or the default one of a new DatabaseCluster),
+and a DatabaseCluster.
 None of it restarts a pod, and what is there is left as it is. Then this waits until
 Kubernetes refuses to remove their pods, and says what is left for a person: the label in
 the pod template, and to approve that each pod restarts once for its agent.

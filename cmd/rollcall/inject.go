@@ -30,10 +30,10 @@ webhook. A StatefulSet is changed when its pod template has the label
 ` + v1alpha1.LabelCluster + `; every other document is written as it was. What has
 an agent already stays as it is.
 
-Each agent gets a secret that its stop hook asks for. Without --stop-token that
+Each agent gets a stop token, which its stop hook asks for. Without --stop-token that
 is a new one each time: keep what was written and apply that, or give the same
-secret each time. Otherwise every injection of a fresh manifest changes the pod
-templates, and every pod restarts. All pods of a template have the same secret; the
+token each time. Otherwise every injection of a fresh manifest changes the pod
+templates, and every pod restarts. All pods of a template have the same token; the
 webhook, which makes one for each pod, replaces it where it is installed.`,
 		Example: fmt.Sprintf("  helm template search ./chart | %[1]s inject -f - --agent-image registry.example/rollcall/agent:v1 | kubectl apply -f -", a.name),
 		Args:    cobra.NoArgs,
@@ -57,7 +57,7 @@ webhook, which makes one for each pod, replaces it where it is installed.`,
 	flags.StringVar(&pullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the agent's image")
 	flags.StringVar(&opts.CredentialsSecret, "credentials-secret", "", "Secret with the username and password that the agent uses; the annotation "+v1alpha1.AnnotationCredentialsSecret+" wins over it")
 	flags.BoolVar(&keepPreStop, "keep-prestop", false, "keep a preStop hook that is there, and do without the agent's")
-	flags.StringVar(&stopToken, "stop-token", "", "secret of the agent's stop hook, the same each time; default: a new one, which changes the template")
+	flags.StringVar(&stopToken, "stop-token", "", "token that the agent's stop hook asks for, the same each time; default: a new one, which changes the template")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagRequired("agent-image")
 	return cmd

@@ -55,6 +55,9 @@ const (
 	// forgedClaim has another database's volume called empty.
 	forgedClaim = `{"id":"rc1","pod":"db-9","uid":"u","action":"Replace","prepare":"None","phase":"Emptied",` +
 		`"startedAt":"2026-01-01T00:00:00Z","emptiedAt":"2026-01-01T00:00:00Z","volumes":[{"name":"payroll","uid":"v"}]}`
+	// event is one about whatever it says.
+	event = `{"metadata":{"name":"new"},"regarding":{"kind":"Pod","namespace":"prod","name":"db"},"reason":"r","note":"n","type":"Normal","action":"a",` +
+		`"reportingController":"rollcall.dev/coordinator","reportingInstance":"i","eventTime":"2026-01-01T00:00:00.000000Z"}`
 	everyPod = `{"spec":{"matchResources":null}}`
 	anyone   = `{"kind":"ServiceAccount","name":"default","namespace":"prod"}`
 )
@@ -65,6 +68,11 @@ func webhook(authority, resource, service string) string {
 "rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":[%q],"operations":["CREATE"],"scope":"Namespaced"}],
 "objectSelector":{"matchExpressions":[{"key":"rollcall.dev/cluster","operator":"Exists"}]},"namespaceSelector":{},"failurePolicy":"Ignore",
 "reinvocationPolicy":"IfNeeded","matchPolicy":"Equivalent","sideEffects":"None","admissionReviewVersions":["v1"],"timeoutSeconds":5}`, authority, service, resource)
+}
+
+// owner is a reference to one.
+func owner(version, kind string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":"db","uid":"u"}`, version, kind)
 }
 
 // asking is a request of a person.
@@ -107,6 +115,9 @@ var table = []try{
 	// StatefulSets.
 	{"C E", "PATCH", apps + "prod/statefulsets/db", partition},
 	{"C", "PATCH", apps + "other/statefulsets/db", partition},
+	{"E", "PATCH", apps + "prod/statefulsets/web", partition},
+	{"", "PATCH", apps + "other/statefulsets/web", `{"metadata":{"annotations":{"rollcall.dev/epoch":"3"}}}`},
+	{"C E", "PATCH", apps + "prod/statefulsets/left", partition},
 	{"C E", "PATCH", apps + "prod/statefulsets/db", `{"metadata":{"annotations":{"rollcall.dev/epoch":"3"}}}`},
 	{"E", "PATCH", apps + "prod/statefulsets/db", `{"spec":{"replicas":0}}`},
 	{"E", "PATCH", apps + "prod/statefulsets/db", `{"spec":{"template":{"spec":{"containers":[{"name":"db","image":"evil"}]}}}}`},
@@ -153,12 +164,17 @@ var table = []try{
 	{"E", "POST", core + "prod/secrets", `{"metadata":{"name":"rollcall-ca",` + marked + `},"type":"Opaque"}`},
 	{"", "POST", core + install + "/secrets", `{"metadata":{"name":"other",` + marked + `},"type":"Opaque"}`},
 	{"", "POST", core + "kube-system/secrets", `{"metadata":{"name":"new-rollcall",` + marked + `,"annotations":{"kubernetes.io/service-account.name":"generic-garbage-collector"}},"type":"kubernetes.io/service-account-token"}`},
+	{"E", "PUT", core + "prod/secrets/db-rollcall", `{"metadata":{"finalizers":["example.com/stay"]}}`},
+	{"E", "POST", core + "prod/secrets", `{"metadata":{"name":"new-rollcall",` + marked + `,"finalizers":["example.com/stay"]},"type":"Opaque"}`},
+	{"C E", "POST", core + "prod/secrets", `{"metadata":{"name":"new-rollcall",` + marked + `,"ownerReferences":[` + owner("rollcall.dev/v1alpha1", "DatabaseCluster") + `]},"type":"Opaque"}`},
+	{"E", "POST", core + "prod/secrets", `{"metadata":{"name":"new-rollcall",` + marked + `,"ownerReferences":[` + owner("apps/v1", "StatefulSet") + `]},"type":"Opaque"}`},
 	{"E", "DELETE", core + "prod/secrets/db-rollcall", ""},
 
 	// Services.
 	{"C E", "PUT", core + "prod/services/db-rollcall", `{"metadata":{"labels":{"a":"b"}}}`},
 	{"E", "PUT", core + "prod/services/db-rollcall", `{"spec":{"selector":{"app":"web"}}}`},
 	{"E", "PUT", core + "prod/services/db-rollcall", `{"spec":{"externalIPs":["192.0.2.1"]}}`},
+	{"E", "PUT", core + "prod/services/db-rollcall", `{"metadata":{"finalizers":["example.com/stay"]}}`},
 	{"E", "PUT", core + "prod/services/web", `{"spec":{"selector":{"app":"db"}}}`},
 	{"", "PUT", core + "other/services/web", `{"spec":{"selector":{"app":"db"}}}`},
 	{"C E", "POST", core + "prod/services", `{"metadata":{"name":"new-rollcall",` + marked + `},"spec":{"clusterIP":"None","selector":{"rollcall.dev/cluster":"new"},"ports":[{"port":1}]}}`},
@@ -169,6 +185,7 @@ var table = []try{
 	{"C G E", "PUT", budgets + "prod/poddisruptionbudgets/db-rollcall", `{"spec":{"minAvailable":null,"maxUnavailable":1},"metadata":{"annotations":{"rollcall.dev/guard-expired":"now"}}}`},
 	{"C G", "PUT", budgets + "other/poddisruptionbudgets/db-rollcall", `{"spec":{"minAvailable":5}}`},
 	{"E", "PUT", budgets + "prod/poddisruptionbudgets/db-rollcall", `{"spec":{"selector":{"matchLabels":{"rollcall.dev/guard-cluster":null}}}}`},
+	{"E", "PUT", budgets + "prod/poddisruptionbudgets/db-rollcall", `{"metadata":{"finalizers":["example.com/stay"]}}`},
 	{"E", "PUT", budgets + "prod/poddisruptionbudgets/web", `{"spec":{"minAvailable":0}}`},
 	{"", "PUT", budgets + "other/poddisruptionbudgets/web", `{"spec":{"minAvailable":0}}`},
 	{"C H E", "DELETE", budgets + "prod/poddisruptionbudgets/db-rollcall", ""},
@@ -248,10 +265,12 @@ var table = []try{
 	{"C G A R", "GET", leases + install + "/leases/rollcall-coordinator", ""},
 	{"C", "PUT", leases + install + "/leases/rollcall-coordinator", `{"spec":{"holderIdentity":"me"}}`},
 	{"", "POST", leases + install + "/leases", `{"metadata":{"name":"other"}}`},
+	{"", "POST", leases + install + "/leases", `{"metadata":{"name":"rollcall-coordinator","finalizers":["example.com/stay"]}}`},
 	{"", "POST", leases + "kube-system/leases", `{"metadata":{"name":"rollcall-coordinator"}}`},
 	{"H", "PUT", apps + install + "/deployments/rollcall-coordinator/scale", `{"spec":{"replicas":0}}`},
 	{"", "PATCH", apps + install + "/deployments/rollcall-coordinator", `{"spec":{"template":{"spec":{"serviceAccountName":"default"}}}}`},
 	{"", "POST", "/apis/batch/v1/namespaces/" + install + "/jobs", `{"metadata":{"name":"new"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"a"}]}}}}`},
+	{"C G E", "POST", "/apis/events.k8s.io/v1/namespaces/prod/events", event},
 	{"", "GET", core + "other/configmaps", ""},
 	{"E V", "GET", core + "prod/configmaps", ""},
 }

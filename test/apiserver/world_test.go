@@ -48,6 +48,31 @@ spec:
     metadata: {labels: {app: db}}
     spec: {containers: [{name: db, image: db}]}
 ---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web, namespace: NS}
+spec:
+  serviceName: web
+  replicas: 0
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web}]}
+---
+# It has left its database, with the partition that it had there.
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: left, namespace: NS, annotations: {rollcall.dev/partition: "1000000"}}
+spec:
+  serviceName: left
+  replicas: 0
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1000000}}
+  selector: {matchLabels: {app: left}}
+  template:
+    metadata: {labels: {app: left}}
+    spec: {containers: [{name: left, image: left}]}
+---
 apiVersion: v1
 kind: Pod
 metadata: {name: web, namespace: NS, labels: {app: web}}

@@ -41,7 +41,7 @@ func main() {
 func command() *cobra.Command {
 	o := &local.Options{}
 	root := &cobra.Command{
-		Use:   "cluster",
+		Use:   "rollcall-cluster",
 		Short: "A real Kubernetes on one machine",
 		Long: `A real Kubernetes on one machine: control plane and nodes, built from source, each node in its own network
 namespace. Everything lies in one folder and only processes that it started are ended.

@@ -58,7 +58,7 @@ func whoAmI(ctx context.Context, clients kubernetes.Interface, opts Options) (*t
 
 func bindAsker(err error, namespace string) error {
 	if errors.Is(err, ErrForbidden) {
-		return fmt.Errorf("%w (have somebody bind the Role %s of namespace %s to you)", err, Asker, namespace)
+		return fmt.Errorf("%w (have somebody bind the Role %[2]s of namespace %[3]s to you, and the ClusterRole %[2]s)", err, Asker, namespace)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func main() {
 func command() *cobra.Command {
 	b := &image.Builder{}
 	root := &cobra.Command{
-		Use:           "images",
+		Use:           "rollcall-images",
 		Short:         "Container images without a container engine",
 		SilenceUsage:  true,
 		SilenceErrors: true,
