@@ -92,7 +92,11 @@ func (w *web) stop(rw http.ResponseWriter, r *http.Request) {
 		refuse(callAddress, "the caller's address is neither one of the node's own nor in agent.stopHookCIDRs of Rollcall's chart")
 		return
 	}
-	// The kubelet waits in silence, and a hook whose caller goes is given up.
+	// The kubelet waits in silence, and kills the database when its call ends. Whoever has the token may join from anywhere, so who is
+	// known to be the kubelet goes last.
+	if from != fromElsewhere {
+		door.Served(r.Context())
+	}
 	door.Keep(r.Context())
 	// The hook ends by itself, within the pod's grace period.
 	_ = http.NewResponseController(rw).SetWriteDeadline(time.Time{})

@@ -104,9 +104,14 @@ func (l *listener) admit(c *conn) {
 	}
 	switch {
 	case c.known && held >= l.limits.Known:
-		// Who has most makes room, the newcomer counted; else who calls again and again would end those who wait in silence.
-		most := l.mostOf(c, true)
-		l.end(l.silent(func(o *conn) bool { return o.known && o.peer == most }), reasonKnown)
+		// Who has most makes room, the newcomer counted; else who calls again and again would end those who wait in silence. Those
+		// that Served was said of go last: others may come from as many addresses as they like.
+		among := func(o *conn) bool { return o.known && o.served.Load() == 0 }
+		if l.silent(among) == nil {
+			among = func(o *conn) bool { return o.known }
+		}
+		most := l.mostOf(c, among)
+		l.end(l.silent(func(o *conn) bool { return among(o) && o.peer == most }), reasonKnown)
 	case !c.known && ofPeer >= l.limits.PerPeer:
 		l.end(l.least(func(o *conn) bool { return !o.known && o.peer == c.peer }), reasonPeer)
 	case !c.known && held >= l.limits.Strangers:
@@ -163,13 +168,13 @@ func (l *listener) most() netip.Prefix {
 	return l.least(func(c *conn) bool { return !c.known && counts[c.peer] == most }).peer
 }
 
-// mostOf is the known peer with most connections, with one more that comes; among equals the newcomer's own, if it has others, and
+// mostOf is the peer with most connections among some, with one more that comes; among equals the newcomer's own, if it has others, and
 // then the one whose connection has been silent for longest.
-func (l *listener) mostOf(next *conn, known bool) netip.Prefix {
+func (l *listener) mostOf(next *conn, among func(*conn) bool) netip.Prefix {
 	counts := map[netip.Prefix]int{}
 	most := 0
 	for c := range l.conns {
-		if c.known == known {
+		if among(c) {
 			counts[c.peer]++
 			most = max(most, counts[c.peer])
 		}
@@ -177,7 +182,7 @@ func (l *listener) mostOf(next *conn, known bool) netip.Prefix {
 	if counts[next.peer] > 0 && counts[next.peer]+1 >= most {
 		return next.peer
 	}
-	return l.silent(func(c *conn) bool { return c.known == known && counts[c.peer] == most }).peer
+	return l.silent(func(c *conn) bool { return among(c) && counts[c.peer] == most }).peer
 }
 
 func (l *listener) end(c *conn, reason string) {
