@@ -254,10 +254,13 @@ func Keep(ctx context.Context) {
 // Served notes that the connection of a request has carried a good one, which whoever asked
 // for nothing but a connection has not.
 func Served(ctx context.Context) {
-	c, ok := ctx.Value(connKey{}).(net.Conn)
-	if !ok {
-		return
+	if c, ok := ctx.Value(connKey{}).(net.Conn); ok {
+		ServedConn(c)
 	}
+}
+
+// ServedConn is Served for a connection, or that below TLS.
+func ServedConn(c net.Conn) {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
