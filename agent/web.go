@@ -28,7 +28,7 @@ const (
 // who have not shown a certificate yet; after it come coordinators, one connection
 // each, and members of the database in a handover.
 var (
-	httpLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 8}
+	httpLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 8, Grace: 5 * time.Millisecond}
 	grpcLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 256}
 )
 
