@@ -41,7 +41,7 @@ func newEnroll(a *app) *cobra.Command {
 	e := enrolling{timeout: 3 * time.Minute}
 	cmd := &cobra.Command{
 		Use:   "enroll STATEFULSET...",
-		Short: "Put StatefulSets that run under Rollcall, and say what is left to do",
+		Short: "Put running StatefulSets under Rollcall, and say what is left to do",
 		Long: `Put the StatefulSets of one database, which run already, under Rollcall. They are examined
 first, as doctor does. Where nothing is in the way, what they lack is written: a partition
 where a RollingUpdate names none, the label rollcall.dev/cluster, also of the Secret with the
@@ -113,7 +113,7 @@ command again goes on from there.`,
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "write nothing; print the manifest and the commands that this amounts to")
 	cmd.Flags().DurationVar(&e.timeout, "timeout", e.timeout, "how long to wait for the coordinator")
 	cmd.Flags().BoolVar(&e.networkPolicy, "network-policy", false, "print a NetworkPolicy, too, that keeps strangers off the agents' ports")
-	cmd.Flags().StringSliceVar(&e.metricsFrom, "metrics-from", nil, "namespaces from which that lets the agents' metrics be read; none = nobody reads them")
+	cmd.Flags().StringSliceVar(&e.metricsFrom, "metrics-from", nil, "namespaces that may read the agents' metrics, by that policy; none = nobody")
 	outputFlag(cmd, &e.out, "text", formatJSON, formatYAML)
 	return cmd
 }

@@ -28,7 +28,8 @@ func newInject(a *app) *cobra.Command {
 		Long: `Add the agent to the StatefulSets of a manifest, for those who do without the
 webhook. A StatefulSet is changed when its pod template has the label
 ` + v1alpha1.LabelCluster + `; every other document is written as it was. What has
-an agent already stays as it is.
+an agent already stays as it is. Apply the result when Rollcall guards the pods (Event
+GuardEnforced): it changes the pod templates, and Kubernetes would roll that by itself.
 
 Each agent gets a stop token, which its stop hook asks for. Without --stop-token that
 is a new one each time: keep what was written and apply that, or give the same

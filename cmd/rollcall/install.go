@@ -14,8 +14,8 @@ func newInstall(a *app) *cobra.Command {
 		Use:   "install",
 		Short: "Print the manifests that install Rollcall",
 		Long: `Print the manifests that install Rollcall, for those who do without the chart. Nothing
-is changed by that, and nothing in any database by applying them: see inject for what
-comes next. With the chart more can be chosen.`,
+is changed by that, and nothing in any database by applying them: see enroll for what
+comes next. The chart offers more to choose.`,
 		Example: fmt.Sprintf(`  %[1]s install | kubectl apply --server-side -f -
   %[1]s install --install-namespace ops --image registry.example.com/rollcall/coordinator:v1 \
     --agent-image registry.example.com/rollcall/agent:v1 | kubectl apply --server-side -f -`, a.name),

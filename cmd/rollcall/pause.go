@@ -38,7 +38,7 @@ func newResume(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "resume NAME",
 		Short:             "Let a paused rollout go on",
-		Long:              "Let a rollout go on that pause stopped.",
+		Long:              "Let a rollout that pause has stopped go on.",
 		Example:           fmt.Sprintf("  %[1]s resume search -n prod", a.name),
 		Args:              oneName("DatabaseCluster"),
 		ValidArgsFunction: a.completeNames,

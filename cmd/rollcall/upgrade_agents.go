@@ -29,7 +29,7 @@ does not come back, it is given its old image again and nothing else is touched.
 
 Pods that are made later get the image that the webhook or their template names:
 change it there, too.`,
-		Example:           fmt.Sprintf("  %[1]s upgrade-agents search -n prod --image registry.example/rollcall-agent:0.2.0", a.name),
+		Example:           fmt.Sprintf("  %[1]s upgrade-agents search -n prod --image registry.example/rollcall/agent:0.2.0", a.name),
 		Args:              oneName("DatabaseCluster"),
 		ValidArgsFunction: a.completeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -38,12 +38,12 @@ func label(f *Facts) []Finding {
 		switch {
 		case object == "" && pods == "":
 			return one(Info, "it has no label "+v1alpha1.LabelCluster+", so Rollcall leaves it alone",
-				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; then the same in the pod template (podLabels of most charts)")
+				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"=NAME restarts nothing; the same in the pod template (podLabels of most charts) only when Rollcall guards the pods, or Kubernetes rolls that change by itself. kubectl rollcall enroll "+set.Name+" does the first, waits, and says what is left")
 		case object != "" && pods != "" && object != pods:
 			return one(Error, fmt.Sprintf("its label %s is %s and that of its pod template %s", v1alpha1.LabelCluster, object, pods), "give both the name of the DatabaseCluster")
 		case pods == "":
 			return one(Warning, "the label "+v1alpha1.LabelCluster+" is not in its pod template: new pods get no agent, and without agents one pod at a time goes by readiness alone",
-				"add it to the pod template (podLabels of most charts); this rolls all pods once, by Rollcall")
+				"add it to the pod template (podLabels of most charts) when the pods are guarded, or with OnDelete: all pods are rolled once then, by Rollcall")
 		case object == "":
 			return one(Warning, "the label "+v1alpha1.LabelCluster+" is in its pod template only: the pods that run are not guarded until they are made anew",
 				"kubectl label statefulset "+set.Name+" "+v1alpha1.LabelCluster+"="+pods+", or the chart's labels of the object")

@@ -51,7 +51,7 @@ func (s *standstill) during(act func() error) error {
 // excused are documents that Solr itself loses then: engines/solr/DESIGN.md,
 // "Acknowledged, and gone".
 func (s *standstill) excused(collection string, d load.Doc) bool {
-	return solrcloud.HasTLOG(collection) && d.Acked.After(s.from.Add(-unfetched)) && d.Acked.Before(s.until)
+	return solrcloud.HasTLOG(collection) && d.Acked.After(s.from.Add(-unfetched)) && d.Acked.Before(s.until.Add(unfetched))
 }
 
 // observed begins to observe the cloud.
@@ -87,7 +87,7 @@ func (s *solr) sessionLost(t *testing.T) {
 		On:     s.cloud,
 		Change: func(ctx context.Context) error { return s.cloud.Touch(ctx, "session-lost") },
 		// A copy of type TLOG that has just restarted leads, as the leader's session ends, without what it has not
-		// fetched yet.
+		// fetched yet; and one that has lost the lead is handed it back before it has fetched.
 		Excused: still.excused,
 		During: func(ctx context.Context, w *witness.Witness) error {
 			if err := restarted(ctx, s.bed, w, 1); err != nil {
