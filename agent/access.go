@@ -166,6 +166,9 @@ func (a access) rolesOf(ctx context.Context) []string {
 }
 
 func (a access) rolesShown(info credentials.AuthInfo) []string {
+	if reader, ok := info.(readerInfo); ok {
+		info = reader.TLSInfo
+	}
 	shown := trust.Shown(info)
 	if a.keys.refuses(shown) != nil {
 		return nil
@@ -181,9 +184,19 @@ func (a access) rolesShown(info credentials.AuthInfo) []string {
 	return roles
 }
 
+// onlyReads tells whether who has these roles may neither order nor take part.
+func onlyReads(roles []string) bool {
+	return !slices.ContainsFunc(roles, func(role string) bool { return role != config.RoleReader })
+}
+
 func (a access) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if err := a.authorize(ctx, info.FullMethod); err != nil {
 		return nil, err
+	}
+	// Each of these takes a session of the database, of which a handover needs one.
+	if look, ok := request.(*rollcallv1.LookRequest); ok && look.GetFresh() && onlyReads(a.rolesOf(ctx)) {
+		return nil, refusal(codes.PermissionDenied, ReasonRole, map[string]string{"needed": config.RoleAgent},
+			"a fresh look needs a client certificate with the URI name %s%s; readers ask without fresh", config.RolePrefix, config.RoleAgent)
 	}
 	return handler(ctx, request)
 }

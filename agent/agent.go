@@ -244,6 +244,10 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 func (a *Agent) rpc(p *parts) *grpc.Server {
+	reading := newReaders(func(from net.Addr) {
+		a.metrics.connections.WithLabelValues("grpc", "reader").Inc()
+		a.lately.Note("connections: readers", from.String())
+	})
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -253,7 +257,7 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.ReadBufferSize(8 << 10), grpc.WriteBufferSize(8 << 10),
-		grpc.ForceServerCodecV2(exact{encoding.GetCodecV2(encodingproto.Name)}),
+		grpc.ForceServerCodecV2(reading.codec(exact{encoding.GetCodecV2(encodingproto.Name)})),
 	}
 	if a.options.Insecure {
 		options = append(options, grpc.Creds(insecure.NewCredentials()))
@@ -261,11 +265,11 @@ func (a *Agent) rpc(p *parts) *grpc.Server {
 	} else {
 		callers := newCallers(a.metrics.callers, a.lately, a.logger)
 		who := access{config.ServerName(a.options.Identity.Namespace, a.options.Identity.Cluster), &a.keys, callers}
-		options = append(options, grpc.Creds(guarded{a.keys.server(), callers, who}),
+		options = append(options, grpc.Creds(guarded{a.keys.server(), callers, who, reading}),
 			grpc.InTapHandle(func(ctx context.Context, call *tap.Info) (context.Context, error) {
 				return ctx, who.authorize(ctx, call.FullMethodName)
 			}),
-			grpc.ChainUnaryInterceptor(who.unary), grpc.ChainStreamInterceptor(who.stream))
+			grpc.ChainUnaryInterceptor(who.unary, reading.unary), grpc.ChainStreamInterceptor(who.stream, reading.stream))
 	}
 	server := grpc.NewServer(options...)
 	rollcallv1.RegisterAgentServiceServer(server, p.service)

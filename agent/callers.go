@@ -63,6 +63,7 @@ type guarded struct {
 	credentials.TransportCredentials
 	callers *callers
 	access  access
+	readers *readers
 }
 
 // ServerHandshake is the library's.
@@ -71,15 +72,24 @@ func (g guarded) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo,
 	if err != nil && !hungUp(err) {
 		g.callers.refuse(callerCertificate, conn.RemoteAddr(), err)
 	}
-	// Who may call nothing here stays a stranger: those of all databases have certificates of one authority.
-	if err == nil && len(g.access.rolesShown(info)) > 0 {
-		door.KeepConn(conn)
+	if err != nil {
+		return secure, info, err
 	}
-	return secure, info, err
+	// Who may call nothing here stays a stranger: those of all databases have certificates of one authority.
+	switch roles := g.access.rolesShown(info); {
+	case len(roles) == 0:
+		return secure, info, nil
+	case !onlyReads(roles):
+		door.ServedConn(conn) // readers have none of these go
+	default:
+		secure, info = g.readers.take(secure, conn, info)
+	}
+	door.KeepConn(conn)
+	return secure, info, nil
 }
 
 func (g guarded) Clone() credentials.TransportCredentials {
-	return guarded{g.TransportCredentials.Clone(), g.callers, g.access}
+	return guarded{g.TransportCredentials.Clone(), g.callers, g.access, g.readers}
 }
 
 // hungUp: the caller went away before it was judged, as port scans, probes and

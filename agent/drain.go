@@ -306,6 +306,11 @@ func (d *drainer) restore(ctx context.Context, claim string, epoch int64, undo [
 
 // undo calls the adapter once.
 func (d *drainer) undo(ctx context.Context, undo []byte) (engines.Progress, error) {
+	return d.undoWhile(ctx, undo, func() bool { return true })
+}
+
+// undoWhile is undo, if that may still be when its turn has come.
+func (d *drainer) undoWhile(ctx context.Context, undo []byte, may func() bool) (engines.Progress, error) {
 	if len(undo) == 0 {
 		return engines.Progress{State: engines.Done, Detail: "nothing to undo"}, nil
 	}
@@ -313,6 +318,9 @@ func (d *drainer) undo(ctx context.Context, undo []byte) (engines.Progress, erro
 		return engines.Progress{}, err
 	}
 	defer d.release()
+	if !may() {
+		return engines.Progress{State: engines.Running, Detail: "something else began meanwhile"}, nil
+	}
 	engine, err := d.engine.get()
 	if err != nil {
 		return engines.Progress{}, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -102,6 +103,15 @@ func TestHeadersTakeNoMemory(t *testing.T) {
 // waits for it, joins; the kubelet, who is silent, keeps its connection, or it would kill the
 // database at once.
 func TestCallersOfTheHookEndNoStopHook(t *testing.T) {
+	for name, address := range map[string]func(int) string{
+		"from one address": func(int) string { return "127.0.0.2" },
+		"from many":        func(i int) string { return fmt.Sprintf("127.0.0.%d", 2+i) },
+	} {
+		t.Run(name, func(t *testing.T) { callersOfTheHook(t, address) })
+	}
+}
+
+func callersOfTheHook(t *testing.T, address func(int) string) {
 	began, goOn := make(chan struct{}, 100), make(chan struct{})
 	site := (&web{
 		token: "token", unready: func() []string { return nil }, gatherer: prometheus.NewRegistry(), logger: slog.New(slog.DiscardHandler),
@@ -140,8 +150,8 @@ func TestCallersOfTheHookEndNoStopHook(t *testing.T) {
 	kubelet, others := make(chan string, 1), make(chan string, 100)
 	go call("127.0.0.1", kubelet)
 	<-began
-	for range 2 * httpLimits.Known {
-		go call("127.0.0.2", others)
+	for i := range 2 * httpLimits.Known {
+		go call(address(i), others)
 		<-began
 	}
 	time.Sleep(time.Second)

@@ -119,6 +119,17 @@ func TestWhoMayAskMembers(t *testing.T) {
 		_, err := rollcallv1.NewPeerServiceClient(m.connection(role)).Step(t.Context(), m.step())
 		return err
 	}
+	fresh := func(role string) error {
+		_, err := rollcallv1.NewPeerServiceClient(m.connection(role)).Look(t.Context(), &rollcallv1.LookRequest{Fresh: true})
+		return err
+	}
+	for role, may := range map[string]bool{config.RoleAgent: true, config.RoleCoordinator: true, config.RoleReader: false} {
+		if may {
+			require.NoError(t, fresh(role), role)
+		} else {
+			requireRefused(t, fresh(role), codes.PermissionDenied, ReasonRole) // each takes a session of the database
+		}
+	}
 	for role, may := range map[string]struct{ look, step bool }{
 		config.RoleAgent:       {true, true},
 		config.RoleCoordinator: {true, false},

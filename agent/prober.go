@@ -32,8 +32,14 @@ type prober struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	waiting []chan sighting // for the next look to start
-	giveUp  func()          // breaks off the look under way; nil while there is none that may be
+	waiting *asked // for the next look to start; nil: nobody does
+	giveUp  func() // breaks off the look under way; nil while there is none that may be
+}
+
+// asked is a look that somebody waits for, however many.
+type asked struct {
+	done chan struct{} // closed when it was sighted
+	sighting
 }
 
 func newProber(engine *slot, interval, timeout time.Duration, m *metrics, seen func(sighting)) *prober {
@@ -85,8 +91,9 @@ func (p *prober) run(ctx context.Context) {
 		last = last.follow(started, observation, err)
 		p.metrics.probed(time.Since(started), err == nil && observation.Member != engines.MembershipUnknown)
 		p.seen(last)
-		for _, c := range answer {
-			c <- last
+		if answer != nil {
+			answer.sighting = last
+			close(answer.done)
 		}
 		timer.Reset(max(0, p.interval-time.Since(started)))
 	}
@@ -94,12 +101,12 @@ func (p *prober) run(ctx context.Context) {
 
 // begin answers who waits for the look that begins. One that nobody waits for may be
 // given up.
-func (p *prober) begin(giveUp func(), mayGiveUp bool) []chan sighting {
+func (p *prober) begin(giveUp func(), mayGiveUp bool) *asked {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer := p.waiting
 	p.waiting = nil
-	if len(answer) == 0 && mayGiveUp {
+	if answer == nil && mayGiveUp {
 		p.giveUp = giveUp
 	}
 	return answer
@@ -137,9 +144,11 @@ func (p *prober) look(ctx context.Context) (engines.Observation, error) {
 // fresh answers a sighting that started after the call. Calls that wait at the
 // same time share one.
 func (p *prober) fresh(ctx context.Context) (sighting, error) {
-	answer := make(chan sighting, 1)
 	p.mu.Lock()
-	p.waiting = append(p.waiting, answer)
+	if p.waiting == nil {
+		p.waiting = &asked{done: make(chan struct{})}
+	}
+	answer := p.waiting
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
@@ -149,8 +158,8 @@ func (p *prober) fresh(ctx context.Context) (sighting, error) {
 	defer slow.Stop()
 	for {
 		select {
-		case s := <-answer:
-			return s, nil
+		case <-answer.done:
+			return answer.sighting, nil
 		case <-slow.C:
 			p.hurry()
 		case <-ctx.Done():

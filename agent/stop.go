@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -38,8 +37,6 @@ const (
 	// stillHereVain is the same after a hook that handed nothing over and was called from
 	// where the kubelet is not known to call from: a database that is being stopped has gone by then, mostly.
 	stillHereVain = 15 * time.Second
-	undoPause     = time.Second
-	sweepPause    = 10 * time.Second
 )
 
 // stopper is the stop hook, and what follows when the pod was not stopped.
@@ -72,6 +69,7 @@ type stopper struct {
 	stopping bool      // a hook ran and the database is not known to be back
 	departed bool      // it was seen not live since
 	back     bool      // it is back and the record is to be undone
+	undoing  int       // so many of the record are being undone, and what is added is another
 	swept    bool
 
 	calls      stopCalls
@@ -82,10 +80,11 @@ type stopper struct {
 
 // stopRun is one run of the hook; callers that come meanwhile share it.
 type stopRun struct {
-	done  chan struct{}
-	line  string
-	from  string
-	begun bool // something is handed over for it
+	done chan struct{}
+	from string
+	// Of what has ended.
+	result, line string
+	begun        bool // something is handed over for it
 
 	called  time.Time
 	hurry   chan struct{} // closed when one from where the kubelet is known to call has joined
@@ -245,19 +244,6 @@ func (s *stopper) await(ctx context.Context) job {
 	}
 }
 
-// remember is called before anything is changed.
-func (s *stopper) remember(undo []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.record.Undo) == 0 {
-		s.record = record{Started: time.Now(), Grace: s.grace}
-	}
-	if len(undo) > 0 {
-		s.record.Undo = append(s.record.Undo, undo)
-	}
-	return s.store.save(s.record)
-}
-
 // sighted is told of every look at the database and does not block.
 func (s *stopper) sighted(look sighting) {
 	s.mu.Lock()
@@ -298,89 +284,6 @@ func (s *stopper) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.stopping && !s.back
-}
-
-// repair undoes the stop hook's work once the database is back, and sweeps once.
-func (s *stopper) repair(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.kick:
-		}
-		pause := time.Duration(0)
-		if !s.undoOwn(ctx) {
-			pause = undoPause
-		} else if !s.sweep(ctx) {
-			pause = sweepPause
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
-	}
-}
-
-// undoOwn answers whether nothing is left to do for now. While a claim is open
-// its coordinator decides when what was done is undone.
-func (s *stopper) undoOwn(ctx context.Context) bool {
-	s.mu.Lock()
-	back, undos := s.back && !s.working(), slices.Clone(s.record.Undo)
-	s.mu.Unlock()
-	if !back {
-		return true
-	}
-	if j, _ := s.drainer.status(); j.claim != "" {
-		return true
-	}
-	s.drainer.drop()
-	for i, undo := range slices.Backward(undos) {
-		progress, err := s.drainer.undo(ctx, undo)
-		if err != nil {
-			s.logger.Warn("undo of the stop hook failed and will be repeated", "error", err)
-			return false
-		}
-		if progress.State != engines.Done {
-			return false
-		}
-		s.mu.Lock()
-		s.record.Undo = slices.Delete(s.record.Undo, i, i+1)
-		s.mu.Unlock()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopping || s.working() || len(s.record.Undo) > 0 {
-		return true // stopped again meanwhile
-	}
-	s.back, s.record = false, record{}
-	if err := s.store.clear(); err != nil {
-		s.logger.Warn("state is not cleared", "error", err)
-	}
-	s.logger.Info("stop hook undone")
-	return true
-}
-
-// sweep removes what an agent of an earlier pod of this name left behind. Only
-// the first agent of a pod may: a later one cannot know which claims are open.
-func (s *stopper) sweep(ctx context.Context) bool {
-	s.mu.Lock()
-	swept, stopping := s.swept, s.stopping
-	s.mu.Unlock()
-	if j, _ := s.drainer.status(); swept || stopping || j.state != rollcallv1.Drain_DRAIN_NONE {
-		return true
-	}
-	if err := s.drainer.sweep(ctx); err != nil {
-		s.logger.Warn("sweep failed and will be repeated", "error", err)
-		return false
-	}
-	if err := s.store.markPod(); err != nil {
-		s.logger.Warn("state is not written", "error", err)
-	}
-	s.mu.Lock()
-	s.swept = true
-	s.mu.Unlock()
-	return true
 }
 
 func isClosed(c <-chan struct{}) bool {

@@ -48,6 +48,11 @@ type answer struct{ result, line string }
 
 // call is the hook for a caller from somewhere.
 func (s *stopper) call(ctx context.Context, from string) answer {
+	return s.callSince(ctx, from, time.Now())
+}
+
+// callSince is for one who has called then.
+func (s *stopper) callSince(ctx context.Context, from string, called time.Time) answer {
 	s.mu.Lock()
 	run, result := s.run, callJoined
 	if run == nil || isClosed(run.done) {
@@ -56,7 +61,7 @@ func (s *stopper) call(ctx context.Context, from string) answer {
 			return answer{callHeld, why}
 		}
 		result = callTaken
-		run = &stopRun{done: make(chan struct{}), hurry: make(chan struct{}), from: from, called: time.Now(), kubelet: from != fromElsewhere}
+		run = &stopRun{done: make(chan struct{}), hurry: make(chan struct{}), from: from, called: called, kubelet: from != fromElsewhere}
 		run.quiet = !run.kubelet && (s.stopping || s.vainWithin(s.grace+stillHere))
 		s.run = run
 		if !run.quiet {
@@ -74,6 +79,9 @@ func (s *stopper) call(ctx context.Context, from string) answer {
 	s.mu.Unlock()
 	select {
 	case <-run.done:
+		if result == callJoined && run.result == stopTimeout && from != fromElsewhere && run.from == fromElsewhere && time.Since(called) < s.budget() {
+			return s.callSince(ctx, from, called) // who had called before was out of time, and the kubelet is not
+		}
 		return answer{result, run.line}
 	case <-ctx.Done():
 		return answer{result, "still working"}
@@ -110,7 +118,7 @@ func (s *stopper) carryOut(ctx context.Context, run *stopRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(run.done)
-	run.line = line
+	run.result, run.line = result, line
 	s.finish(run)
 	now, vain := time.Now(), !run.begun && !run.kubelet && result != stopPrepared
 	if run.quiet && !vain {

@@ -28,7 +28,7 @@ const (
 // who have not shown a certificate yet; after it come coordinators, one connection
 // each, and members of the database in a handover.
 var (
-	httpLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 8}
+	httpLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 8, Grace: 5 * time.Millisecond}
 	grpcLimits = door.Limits{Strangers: 32, PerPeer: 8, Known: 256}
 )
 
@@ -92,7 +92,11 @@ func (w *web) stop(rw http.ResponseWriter, r *http.Request) {
 		refuse(callAddress, "the caller's address is neither one of the node's own nor in agent.stopHookCIDRs of Rollcall's chart")
 		return
 	}
-	// The kubelet waits in silence, and a hook whose caller goes is given up.
+	// The kubelet waits in silence, and kills the database when its call ends. Whoever has the token may join from anywhere, so who is
+	// known to be the kubelet goes last.
+	if from != fromElsewhere {
+		door.Served(r.Context())
+	}
 	door.Keep(r.Context())
 	// The hook ends by itself, within the pod's grace period.
 	_ = http.NewResponseController(rw).SetWriteDeadline(time.Time{})

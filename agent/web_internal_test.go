@@ -22,6 +22,7 @@ import (
 // taken for somebody silent. Strangers who hold all there is, from its own address even,
 // keep neither it nor a look at /healthz out.
 func TestStrangersEndNoStopHook(t *testing.T) {
+	require.Positive(t, httpLimits.Grace, "a kubelet calls once, and what it sends must be read: see door.TestWhoHasJustComeIsRead")
 	began, goOn := make(chan struct{}), make(chan struct{})
 	site := (&web{
 		token: "token", unready: func() []string { return nil }, gatherer: prometheus.NewRegistry(), logger: slog.New(slog.DiscardHandler),

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -30,7 +32,13 @@ type Limits struct {
 	Known int
 	// Local: who comes by a forwarded port is known.
 	Local bool
+	// Grace is how long a stranger who has just come is not ended, so that what he sends at once is read, however many come
+	// at the same time. Meanwhile there may be lobby more of them; then the next one waits.
+	Grace time.Duration
 }
+
+// lobby is how many connections there may be beyond the limits while they have just come.
+const lobby = 128
 
 // Doors are all listeners of a program.
 type Doors struct {
@@ -63,6 +71,7 @@ type listener struct {
 	clock atomic.Int64 // counts reads
 	mu    sync.Mutex
 	conns map[*conn]bool
+	again *time.Timer // when some have had their grace
 }
 
 // conn is one of a listener's. Its peer and whether it is known are the listener's.
@@ -71,6 +80,7 @@ type conn struct {
 	listener *listener
 	peer     netip.Prefix
 	known    bool
+	came     time.Time
 	heard    atomic.Int64 // when it was last read from, by the listener's clock
 	served   atomic.Int64 // when it last carried a good request; 0: never
 }
@@ -82,38 +92,92 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	peer := peerOf(raw.RemoteAddr())
-	c := &conn{Conn: raw, listener: l, peer: peer, known: l.limits.Local && Forwarded(peer.Addr())}
+	c := &conn{Conn: raw, listener: l, peer: peer, came: time.Now(), known: l.limits.Local && Forwarded(peer.Addr())}
 	c.heard.Store(l.clock.Add(1))
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.admit(c)
+	crowded := l.admit(c)
+	full := len(l.conns) > l.limits.Strangers+l.limits.Known+lobby
+	l.mu.Unlock()
+	switch {
+	case crowded && full:
+		time.Sleep(l.limits.Grace)
+	case crowded:
+		runtime.Gosched() // those who have come are read before more are let in
+	}
 	return c, nil
 }
 
-// admit makes room for c, and takes it in.
-func (l *listener) admit(c *conn) {
-	held, ofPeer := 0, 0
+// admit makes room for c, and takes it in. It answers whether there are too many who have just come.
+func (l *listener) admit(c *conn) (crowded bool) {
+	held := 0
 	for other := range l.conns {
-		if other.known != c.known {
-			continue
-		}
-		held++
-		if other.peer == c.peer {
-			ofPeer++
+		if other.known && c.known {
+			held++
 		}
 	}
-	switch {
-	case c.known && held >= l.limits.Known:
-		// Who has most makes room, the newcomer counted; else who calls again and again would end those who wait in silence.
-		most := l.mostOf(c, true)
-		l.end(l.silent(func(o *conn) bool { return o.known && o.peer == most }), reasonKnown)
-	case !c.known && ofPeer >= l.limits.PerPeer:
-		l.end(l.least(func(o *conn) bool { return !o.known && o.peer == c.peer }), reasonPeer)
-	case !c.known && held >= l.limits.Strangers:
-		most := l.most()
-		l.end(l.least(func(o *conn) bool { return !o.known && o.peer == most }), reasonAll)
+	if c.known && held >= l.limits.Known {
+		// Who has most makes room, the newcomer counted; else who calls again and again would end those who wait in silence. Those
+		// that Served was said of go last: others may come from as many addresses as they like.
+		among := func(o *conn) bool { return o.known && o.served.Load() == 0 }
+		if l.silent(among) == nil {
+			among = func(o *conn) bool { return o.known }
+		}
+		most := l.mostOf(c, among)
+		l.end(l.silent(func(o *conn) bool { return among(o) && o.peer == most }), reasonKnown)
 	}
 	l.conns[c] = true
+	return !c.known && l.trim(c)
+}
+
+// trim ends strangers of whom there are too many, but not the newest. It answers whether some are left that have just come.
+func (l *listener) trim(newest *conn) (crowded bool) {
+	for {
+		c, reason := l.surplus(newest)
+		if c == nil {
+			return false
+		}
+		if left := l.limits.Grace - time.Since(c.came); left > 0 {
+			if l.again == nil {
+				l.again = time.AfterFunc(left, func() {
+					l.mu.Lock()
+					defer l.mu.Unlock()
+					l.again = nil
+					l.trim(nil)
+				})
+			}
+			return true
+		}
+		l.end(c, reason)
+	}
+}
+
+// surplus is which stranger there is no room for, and why.
+func (l *listener) surplus(newest *conn) (*conn, string) {
+	held, counts := 0, map[netip.Prefix]int{}
+	for c := range l.conns {
+		if !c.known {
+			held++
+			counts[c.peer]++
+		}
+	}
+	others := func(c *conn) bool { return !c.known && c != newest }
+	for peer, n := range counts {
+		if n > l.limits.PerPeer {
+			return l.least(func(c *conn) bool { return others(c) && c.peer == peer }), reasonPeer
+		}
+	}
+	if held > l.limits.Strangers {
+		if newest != nil {
+			counts[newest.peer]-- // it is not among those that make room
+		}
+		most := 0
+		for _, n := range counts {
+			most = max(most, n)
+		}
+		peer := l.least(func(c *conn) bool { return others(c) && counts[c.peer] == most }).peer
+		return l.least(func(c *conn) bool { return others(c) && c.peer == peer }), reasonAll
+	}
+	return nil, ""
 }
 
 // silent is who has been silent for longest.
@@ -149,27 +213,13 @@ func (l *listener) least(among func(*conn) bool) *conn {
 	return l.silent(among)
 }
 
-// most is the stranger with most connections; among equals, the one whose
-// connection has been silent for longest.
-func (l *listener) most() netip.Prefix {
-	counts := map[netip.Prefix]int{}
-	most := 0
-	for c := range l.conns {
-		if !c.known {
-			counts[c.peer]++
-			most = max(most, counts[c.peer])
-		}
-	}
-	return l.least(func(c *conn) bool { return !c.known && counts[c.peer] == most }).peer
-}
-
-// mostOf is the known peer with most connections, with one more that comes; among equals the newcomer's own, if it has others, and
+// mostOf is the peer with most connections among some, with one more that comes; among equals the newcomer's own, if it has others, and
 // then the one whose connection has been silent for longest.
-func (l *listener) mostOf(next *conn, known bool) netip.Prefix {
+func (l *listener) mostOf(next *conn, among func(*conn) bool) netip.Prefix {
 	counts := map[netip.Prefix]int{}
 	most := 0
 	for c := range l.conns {
-		if c.known == known {
+		if among(c) {
 			counts[c.peer]++
 			most = max(most, counts[c.peer])
 		}
@@ -177,7 +227,7 @@ func (l *listener) mostOf(next *conn, known bool) netip.Prefix {
 	if counts[next.peer] > 0 && counts[next.peer]+1 >= most {
 		return next.peer
 	}
-	return l.silent(func(c *conn) bool { return c.known == known && counts[c.peer] == most }).peer
+	return l.silent(func(c *conn) bool { return among(c) && counts[c.peer] == most }).peer
 }
 
 func (l *listener) end(c *conn, reason string) {
@@ -249,10 +299,13 @@ func Keep(ctx context.Context) {
 // Served notes that the connection of a request has carried a good one, which whoever asked
 // for nothing but a connection has not.
 func Served(ctx context.Context) {
-	c, ok := ctx.Value(connKey{}).(net.Conn)
-	if !ok {
-		return
+	if c, ok := ctx.Value(connKey{}).(net.Conn); ok {
+		ServedConn(c)
 	}
+}
+
+// ServedConn is Served for a connection, or that below TLS.
+func ServedConn(c net.Conn) {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}

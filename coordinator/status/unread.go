@@ -19,8 +19,8 @@ import (
 
 // Of answers that are made, or have not been sent yet: gRPC keeps what somebody does not read.
 const (
-	// answerLarge is from where on an answer counts.
-	answerLarge = 64 << 10
+	// answerLarge is from where on an answer counts. gRPC does not tell when smaller ones were sent.
+	answerLarge = 1 << 10
 	// unreadInAll and unreadEach, of one connection, are how many bytes of them there may be before another is made.
 	unreadInAll = 32 << 20
 	unreadEach  = 4 << 20
@@ -274,11 +274,15 @@ func (c charging) Marshal(v any) (mem.BufferSlice, error) {
 	delete(c.unread.charges, v)
 	c.unread.mu.Unlock()
 	message, ok := v.(proto.Message)
-	if own == nil || !ok {
+	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
+	// gRPC's own codec takes 1 MiB for what is larger than 32 KiB.
 	data, err := proto.Marshal(message)
-	if err != nil {
+	switch {
+	case own == nil:
+		return mem.BufferSlice{mem.SliceBuffer(data)}, err
+	case err != nil:
 		own.release()
 		return nil, err
 	}

@@ -1,7 +1,9 @@
 package status
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"net"
 	"runtime"
 	"strings"
@@ -9,8 +11,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -39,6 +43,72 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 	time.Sleep(3 * time.Second)
 	require.Less(t, heap()-before, int64(32<<20), "of one connection, of which there may be 256 from the pod itself; the coordinator has 256 MiB")
+}
+
+// TestSmallAnswersThatNobodyReadsAreBounded, too: each of 60 KiB took 1 MiB, and 512 of them, of 16 connections, more than a
+// coordinator has.
+func TestSmallAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	d := search(t, func(s *policy.Snapshot) {
+		for i := range s.Pods {
+			s.Pods[i].Report.Veto = strings.Repeat("x", 11<<10)
+		}
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	server := NewServer(leading(d), insecure.NewCredentials())
+	go func() { ended <- server.Run(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	heap := func() int64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	request := &rollcallv1.GetSnapshotRequest{Namespace: "prod", Name: "search"}
+	one, err := snapshotOf(d)
+	require.NoError(t, err)
+	require.Less(t, proto.Size(one), 64<<10)
+	before := heap()
+	for range 64 {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = conn.Write(unreadCalls(t, 32, request))
+		require.NoError(t, err)
+	}
+	time.Sleep(3 * time.Second)
+	require.Less(t, heap()-before, int64(64<<20), "the coordinator has 256 MiB")
+}
+
+// unreadCalls are so many for a snapshot, as whoever reads nothing writes them.
+func unreadCalls(t *testing.T, n int, request *rollcallv1.GetSnapshotRequest) []byte {
+	text, err := proto.Marshal(request)
+	require.NoError(t, err)
+	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(text))), text...)
+	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
+		b := append(binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:], kind, flags)
+		return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+	}
+	all := append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(4, 0, 0, nil)...)
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for i := range n {
+		block.Reset()
+		for _, f := range []hpack.HeaderField{
+			{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "a"},
+			{Name: ":path", Value: rollcallv1.CoordinatorService_GetSnapshot_FullMethodName}, {Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
+		} {
+			require.NoError(t, encoder.WriteField(f))
+		}
+		all = append(all, frame(1, 4, uint32(2*i+1), block.Bytes())...)
+		all = append(all, frame(0, 1, uint32(2*i+1), message)...)
+	}
+	return all
 }
 
 // TestWhoReadsNothingMakesRoom: nine connections hold all that there may be; whoever asks next gets an answer nevertheless, and

@@ -93,7 +93,7 @@ func atOnce(n int, f func(i int)) {
 func (e *Engine) Look(ctx context.Context, fresh bool) ([]byte, error) {
 	s := e.newestLook()
 	if fresh || s.Looked.IsZero() {
-		s = e.local(ctx)
+		s = e.local(context.WithoutCancel(ctx)) // it is of use to others, too, and has a time of its own
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -120,6 +120,9 @@ func (e *Engine) local(ctx context.Context) State {
 	defer e.mu.Unlock()
 	if s.Node == "" {
 		s.Node = e.newest.Node
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return s // who asked has gone away, which tells nothing of the server
 	}
 	if s.Source != nil && s.Source.Receiving && s.Source.Applying {
 		e.ran = s.Started

@@ -1,0 +1,40 @@
+package door
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhoHasJustComeIsRead: however many come at the same time, from however many addresses, and before what the first one sends
+// has arrived.
+func TestWhoHasJustComeIsRead(t *testing.T) {
+	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 2, Grace: time.Hour})
+	kubelet, server := h.enter("127.0.0.2")
+	for i := range 20 {
+		h.enter(fmt.Sprintf("127.0.1.%d", 1+i))
+		h.enter("127.0.0.2")
+	}
+	require.True(t, answered(kubelet))
+	KeepConn(server)
+	require.True(t, answered(kubelet))
+	require.Zero(t, h.ended(reasonAll)+h.ended(reasonPeer))
+}
+
+// TestGraceEnds: nobody else has to come for that, and who comes when too many have just come waits.
+func TestGraceEnds(t *testing.T) {
+	const grace = 20 * time.Millisecond
+	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 2, Grace: grace})
+	for i := range 3 * lobby {
+		h.enter(fmt.Sprintf("127.0.%d.%d", 1+i/200, 1+i%200))
+		require.LessOrEqual(t, h.held(), 4+2+lobby+1)
+	}
+	require.Eventually(t, func() bool { return h.held() == 4 }, 10*time.Second, grace)
+	first, _ := h.enter("127.0.0.2")
+	h.enter("127.0.0.2")
+	h.enter("127.0.0.2")
+	require.Eventually(t, func() bool { return h.held() == 4 }, 10*time.Second, grace)
+	require.False(t, answered(first))
+}

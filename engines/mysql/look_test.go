@@ -1,0 +1,66 @@
+package mysql
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// slowServer answers a look after a time, and does nothing else.
+type slowServer struct {
+	server
+	takes time.Duration
+}
+
+func (s *slowServer) look(ctx context.Context) (State, error) {
+	select {
+	case <-time.After(s.takes):
+		return State{Node: "a", Serving: true, Writes: Allowed, Looked: time.Now()}, nil
+	case <-ctx.Done():
+		return State{Looked: time.Now()}, ctx.Err()
+	}
+}
+
+// TestLooksThatNobodyWaitsForTellNothing: who asks for a look and goes away before it has ended, as an agent that restarts or a
+// prober that has to begin anew, makes no other member believe that this server does not serve.
+func TestLooksThatNobodyWaitsForTellNothing(t *testing.T) {
+	ask := func(e *Engine, ctx context.Context, fresh bool) State {
+		text, err := e.Look(ctx, fresh)
+		if err != nil {
+			return State{}
+		}
+		var s State
+		require.NoError(t, json.Unmarshal(text, &s))
+		return s
+	}
+	for name, goAway := range map[string]func(e *Engine, ctx context.Context){
+		"another agent":         func(e *Engine, ctx context.Context) { ask(e, ctx, true) },
+		"a look at an interval": func(e *Engine, ctx context.Context) { _, _ = e.Observe(ctx) },
+		"another agent, out of time": func(e *Engine, ctx context.Context) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
+			defer cancel()
+			ask(e, ctx, true)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &slowServer{takes: time.Millisecond}
+				e := newEngine(s, Options{Timeout: time.Second})
+				require.True(t, ask(e, t.Context(), true).Serving)
+				s.takes = 900 * time.Millisecond
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(100*time.Millisecond, cancel)
+				goAway(e, ctx)
+				require.True(t, ask(e, t.Context(), false).Serving)
+
+				s.takes = time.Hour
+				ask(e, t.Context(), true)
+				require.False(t, ask(e, t.Context(), false).Serving, "a server that does not answer in its own time does not serve")
+			})
+		})
+	}
+}
