@@ -61,8 +61,9 @@ func TestADatabaseThatIsNotKnownKeepsNoTurn(t *testing.T) {
 		require.Equal(t, policy.ClusterDone, honest.status().Phase)
 
 		w.mu.Lock()
-		require.LessOrEqual(t, w.watching, w.firstLooks, "the streams of both")
+		watching := w.watching
 		w.mu.Unlock()
+		require.LessOrEqual(t, watching, w.firstLooks, "the streams of both")
 
 		// It is looked at again once it is known.
 		w.mu.Lock()
