@@ -191,16 +191,9 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 		return ClusterObjects{}, false
 	}
 	o := ClusterObjects{Cluster: object.(*v1alpha1.DatabaseCluster), Pools: c.poolsOf(key), Nodes: map[string]Node{}}
-	for _, pool := range o.Pools {
-		watch := c.watchOf(pool)
-		if watch == nil || !watch.synced() {
-			return ClusterObjects{}, false
-		}
-		for _, object := range watch.informer.GetStore().List() {
-			if p := object.(*Entry[Pod]).Facts; p != nil {
-				o.Pods = append(o.Pods, *p)
-			}
-		}
+	var known bool
+	if o.Pods, known = c.podsOf(o.Pools); !known || absent(o.Pools, o.Pods) > MaxAbsent {
+		return ClusterObjects{}, false
 	}
 	sortPods(o.Pods)
 	for _, pod := range o.Pods {
@@ -209,6 +202,22 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 		}
 	}
 	return o, true
+}
+
+// podsOf are the pods of pools; false while not all are known.
+func (c *Cache) podsOf(pools []Pool) (pods []Pod, known bool) {
+	for _, pool := range pools {
+		watch := c.watchOf(pool)
+		if watch == nil || !watch.synced() {
+			return nil, false
+		}
+		for _, object := range watch.informer.GetStore().List() {
+			if p := object.(*Entry[Pod]).Facts; p != nil {
+				pods = append(pods, *p)
+			}
+		}
+	}
+	return pods, true
 }
 
 func (c *Cache) setsOf(key Key) []any {

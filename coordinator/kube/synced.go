@@ -67,7 +67,8 @@ func (c *Cache) Missing(key Key) string {
 		return fmt.Sprintf("it has %d StatefulSets, and Rollcall follows at most %d of one DatabaseCluster: take the label %s off those that are not of this database",
 			n, MaxPools, v1alpha1.LabelCluster)
 	}
-	for _, pool := range c.poolsOf(key) {
+	pools := c.poolsOf(key)
+	for _, pool := range pools {
 		why := pool.refused()
 		if w := c.watchOf(pool); why == "" {
 			if w != nil && w.synced() {
@@ -76,6 +77,12 @@ func (c *Cache) Missing(key Key) string {
 			why = c.problemOf(w)
 		}
 		return fmt.Sprintf("the pods of StatefulSet %s are not known: %s", pool.Name, why)
+	}
+	if pods, known := c.podsOf(pools); known {
+		if n := absent(pools, pods); n > MaxAbsent {
+			return fmt.Sprintf("its StatefulSets want %d pods more than the %d that there are, and Rollcall decides with at most %d missing: "+
+				"lower spec.replicas, or wait until there are more", n, len(pods), MaxAbsent)
+		}
 	}
 	return ""
 }
