@@ -69,6 +69,8 @@ type Cache struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*podWatch
+	// crowded are the pools that find pods of too many others, and why they are not watched.
+	crowded map[types.UID]string
 }
 
 // While a watch begins, whole objects are in memory, so not all begin at once.
@@ -275,14 +277,11 @@ func (c *Cache) Pool(namespace, name string) (Pool, bool) {
 // stops those of pools that are no more, or that cannot be followed.
 func (c *Cache) followPools(ctx context.Context) {
 	want := map[types.UID]Pool{}
-	for _, key := range c.Clusters() {
-		if c.tooMany(key) > 0 {
-			continue
-		}
-		for _, pool := range c.poolsOf(key) {
-			if pool.refused() == "" {
-				want[pool.UID] = pool
-			}
+	all := c.mayFollow()
+	c.crowd(all)
+	for _, pool := range all {
+		if c.refused(pool) == "" {
+			want[pool.UID] = pool
 		}
 	}
 	c.mu.Lock()

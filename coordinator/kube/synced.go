@@ -27,7 +27,7 @@ func (c *Cache) Synced() bool {
 			continue
 		}
 		for _, pool := range c.poolsOf(key) {
-			if pool.refused() == "" && !c.answered(pool) {
+			if c.refused(pool) == "" && !c.answered(pool) {
 				return false
 			}
 		}
@@ -69,7 +69,7 @@ func (c *Cache) Missing(key Key) string {
 	}
 	pools := c.poolsOf(key)
 	for _, pool := range pools {
-		why := pool.refused()
+		why := c.refused(pool)
 		if w := c.watchOf(pool); why == "" {
 			if w != nil && w.synced() {
 				continue
