@@ -71,6 +71,7 @@ type Cache struct {
 	pods map[types.UID]*podWatch
 	// crowded are the pools that find pods of too many others, and why they are not watched.
 	crowded map[types.UID]string
+	begun   time.Time // since when all pools are known
 }
 
 // While a watch begins, whole objects are in memory, so not all begin at once.
@@ -141,6 +142,7 @@ func (c *Cache) Run(ctx context.Context) error {
 		return nil
 	}
 	defer c.stopPods()
+	c.begin()
 	for {
 		c.followPools(ctx)
 		select {

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -21,28 +22,34 @@ const (
 	maxSets = 2000
 )
 
-// exactly are the labels for which a selector demands one value.
-func exactly(set *appsv1.StatefulSet) map[string]string {
+// exactly are the labels for which a selector demands one value, as sorted text, "a=b,c=d".
+func exactly(set *appsv1.StatefulSet) string {
 	selector := set.Spec.Selector
 	if selector == nil {
-		return nil
+		return ""
 	}
-	labels := maps.Clone(selector.MatchLabels)
+	exact := maps.Clone(selector.MatchLabels)
 	for i := range selector.MatchExpressions {
 		if e := &selector.MatchExpressions[i]; e.Operator == metav1.LabelSelectorOpIn && len(e.Values) == 1 {
-			if labels == nil {
-				labels = map[string]string{}
+			if exact == nil {
+				exact = map[string]string{}
 			}
-			labels[e.Key] = e.Values[0]
+			exact[e.Key] = e.Values[0]
 		}
 	}
-	return labels
+	return labels.Set(exact).String()
+}
+
+// demands are those labels.
+func (p *Pool) demands() labels.Set {
+	set, _ := labels.ConvertSelectorToLabelsMap(p.exact) // labels are plain text
+	return set
 }
 
 // mayShare tells whether one pod may be found by both: nothing that they demand excludes it.
-func mayShare(a, b *Pool) bool {
-	for key, value := range a.exact {
-		if other, ok := b.exact[key]; ok && other != value {
+func mayShare(a, b labels.Set) bool {
+	for key, value := range a {
+		if other, ok := b[key]; ok && other != value {
 			return false
 		}
 	}
@@ -53,7 +60,8 @@ func mayShare(a, b *Pool) bool {
 // pods that they find.
 func crowdedOf(pools []Pool) map[types.UID]string {
 	slices.SortFunc(pools, func(a, b Pool) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
-	var taken []*Pool
+	var taken []labels.Set
+	oldest := ""
 	crowded := map[types.UID]string{}
 	for i := range pools {
 		p := &pools[i]
@@ -61,9 +69,9 @@ func crowdedOf(pools []Pool) map[types.UID]string {
 			crowded[p.UID] = fmt.Sprintf("its namespace has more than %d StatefulSets with the label %s", maxSets, v1alpha1.LabelCluster)
 			continue
 		}
-		shared := 0
+		shared, demands := 0, p.demands()
 		for _, other := range taken {
-			if mayShare(p, other) {
+			if mayShare(demands, other) {
 				if shared++; shared == maxSharing {
 					break
 				}
@@ -71,10 +79,10 @@ func crowdedOf(pools []Pool) map[types.UID]string {
 		}
 		if shared == maxSharing {
 			crowded[p.UID] = fmt.Sprintf("its spec.selector may find the pods of %d other StatefulSets of its namespace, such as %s: make it anew with a label in "+
-				"spec.selector.matchLabels of which no other has the value, or take its label %s off", maxSharing, taken[0].Name, v1alpha1.LabelCluster)
+				"spec.selector.matchLabels of which no other has the value, or take its label %s off", maxSharing, oldest, v1alpha1.LabelCluster)
 			continue
 		}
-		taken = append(taken, p)
+		taken, oldest = append(taken, demands), cmp.Or(oldest, p.Name)
 	}
 	return crowded
 }

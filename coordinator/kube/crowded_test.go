@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -60,12 +61,12 @@ func TestFewStatefulSetsFindTheSamePod(t *testing.T) {
 }
 
 func TestMayShare(t *testing.T) {
-	pool := func(labels map[string]string, in ...string) *Pool {
-		set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}}
+	pool := func(exact map[string]string, in ...string) labels.Set {
+		set := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: exact}}}
 		if len(in) > 0 {
 			set.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: in}}
 		}
-		return poolOf(set)
+		return poolOf(set).demands()
 	}
 	a, b := map[string]string{"app": "a", "rack": "1"}, map[string]string{"app": "a", "rack": "2"}
 	require.False(t, mayShare(pool(a), pool(b)))
@@ -82,7 +83,7 @@ func TestDatabasesOfTheirOwnLabelsAreNotCrowded(t *testing.T) {
 	for i := range 300 {
 		for rack := range 3 {
 			pools = append(pools, Pool{Name: fmt.Sprint("db", i, "-", rack), UID: types.UID(fmt.Sprint(i, ".", rack)),
-				exact: map[string]string{"app": "db", "instance": fmt.Sprint(i), "rack": fmt.Sprint(rack)}})
+				exact: fmt.Sprintf("app=db,instance=%d,rack=%d", i, rack)})
 		}
 	}
 	require.Empty(t, crowdedOf(pools))

@@ -59,7 +59,7 @@ type Pool struct {
 
 	// selector finds the pool's pods, exact are the labels for which it demands one value.
 	selector string
-	exact    map[string]string
+	exact    string
 	// tooLong is the size of a selector that is longer than MaxSelector, and is not kept.
 	tooLong int
 }

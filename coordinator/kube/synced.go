@@ -38,9 +38,15 @@ func (c *Cache) Synced() bool {
 // answered: the pods of a pool are known, or need not be waited for.
 func (c *Cache) answered(pool Pool) bool {
 	w := c.watchOf(pool)
+	c.mu.Lock()
+	begun := c.begun
+	c.mu.Unlock()
+	late := func(at time.Time) bool { return !begun.IsZero() && at.Sub(begun) >= silentFor }
 	switch {
 	case w == nil: // it is about to begin
-		return false
+		return late(time.Now())
+	case late(w.began): // it was made since, as somebody may do all the time
+		return true
 	case w.synced():
 		return true
 	}
@@ -48,6 +54,13 @@ func (c *Cache) answered(pool Pool) bool {
 	failing := w.failing
 	c.mu.Unlock()
 	return !failing.IsZero() && time.Since(failing) >= failsFor || time.Since(w.began) >= silentFor
+}
+
+// begin notes that all pools are known.
+func (c *Cache) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = time.Now()
 }
 
 // watchOf is the watch of a pool's pods, as the pool is now; nil without one.
