@@ -87,6 +87,21 @@ func (s *session) endTurn(now time.Time) {
 	s.poke()
 }
 
+// turnWhileUnknown is for a database of which not all is known: no pass looks at it, so its turn comes to no end.
+func (s *session) turnWhileUnknown(now time.Time) {
+	if s.turn && s.turns.over(now, s.key) {
+		s.turn, s.turnOver, s.reporting = false, true, false
+		s.options.Rested()
+	}
+	if s.turnOver {
+		s.turnOver = false
+		if !s.reporting {
+			s.options.Agents.Rest(s.key)
+		}
+		s.turns.leave(now, s.key)
+	}
+}
+
 // wakeForReports: when streams may be closed, and when those who have not
 // reported are waited for no more.
 func (s *session) wakeForReports(now time.Time, wake *time.Time) {

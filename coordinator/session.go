@@ -151,6 +151,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		if !s.exists() {
 			return wake, errOver
 		}
+		s.turnWhileUnknown(now)
 		s.tellUnknown(ctx, now)
 		return now.Add(time.Second), nil
 	}

@@ -76,6 +76,14 @@ func (t *turns) ask(now time.Time, key Key, agents int, need bool) (may bool, un
 	return may, time.Time{}
 }
 
+// over answers whether a cluster that cannot be looked at has had its turn, and others wait for theirs.
+func (t *turns) over(now time.Time, key Key) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	held, ok := t.holders[key]
+	return ok && len(t.queue) > 0 && !now.Before(held.since.Add(turnPatience))
+}
+
 // leave is for a cluster whose reports are not followed any more.
 func (t *turns) leave(now time.Time, key Key) {
 	t.mu.Lock()

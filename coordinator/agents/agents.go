@@ -194,6 +194,16 @@ func (a *Agents) Follow(key Key, following Following) {
 	a.hold(c)
 }
 
+// Rest lets the reports of a cluster's agents go, until Follow asks for them again.
+func (a *Agents) Rest(key Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.clusters[key]; c != nil {
+		c.following.Reports = false
+		a.hold(c)
+	}
+}
+
 // Forget closes all streams to a cluster's agents and drops what they said.
 func (a *Agents) Forget(key Key) {
 	a.mu.Lock()

@@ -21,6 +21,10 @@ const (
 	// MaxPools are those of one DatabaseCluster: each has a watch of its own, of about 100 KiB.
 	MaxPools = 256
 
+	// MaxAbsent is how many more pods the StatefulSets of one DatabaseCluster may want than there are.
+	// Each has a place in what is decided on, and spec.replicas costs whoever writes it nothing.
+	MaxAbsent = 1000
+
 	maxName     = 512
 	maxImage    = 1 << 10
 	maxTogether = 4 << 10 // of a text that is made of many
@@ -47,6 +51,19 @@ func SelectorSize(s *metav1.LabelSelector) int {
 		}
 	}
 	return size
+}
+
+// absent counts the pods that pools want and that are not there.
+func absent(pools []Pool, pods []Pod) int {
+	there := map[string]int{}
+	for i := range pods {
+		there[pods[i].Pool]++
+	}
+	n := 0
+	for i := range pools {
+		n += max(0, pools[i].Replicas-there[pools[i].Name])
+	}
+	return n
 }
 
 // bounded is a text that is kept. Of one that is longer than any of its kind need be, the

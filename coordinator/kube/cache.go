@@ -69,6 +69,9 @@ type Cache struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*podWatch
+	// crowded are the pools that find pods of too many others, and why they are not watched.
+	crowded map[types.UID]string
+	begun   time.Time // since when all pools are known
 }
 
 // While a watch begins, whole objects are in memory, so not all begin at once.
@@ -139,6 +142,7 @@ func (c *Cache) Run(ctx context.Context) error {
 		return nil
 	}
 	defer c.stopPods()
+	c.begin()
 	for {
 		c.followPools(ctx)
 		select {
@@ -191,16 +195,9 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 		return ClusterObjects{}, false
 	}
 	o := ClusterObjects{Cluster: object.(*v1alpha1.DatabaseCluster), Pools: c.poolsOf(key), Nodes: map[string]Node{}}
-	for _, pool := range o.Pools {
-		watch := c.watchOf(pool)
-		if watch == nil || !watch.synced() {
-			return ClusterObjects{}, false
-		}
-		for _, object := range watch.informer.GetStore().List() {
-			if p := object.(*Entry[Pod]).Facts; p != nil {
-				o.Pods = append(o.Pods, *p)
-			}
-		}
+	var known bool
+	if o.Pods, known = c.podsOf(o.Pools); !known || absent(o.Pools, o.Pods) > MaxAbsent {
+		return ClusterObjects{}, false
 	}
 	sortPods(o.Pods)
 	for _, pod := range o.Pods {
@@ -209,6 +206,22 @@ func (c *Cache) Cluster(key Key) (ClusterObjects, bool) {
 		}
 	}
 	return o, true
+}
+
+// podsOf are the pods of pools; false while not all are known.
+func (c *Cache) podsOf(pools []Pool) (pods []Pod, known bool) {
+	for _, pool := range pools {
+		watch := c.watchOf(pool)
+		if watch == nil || !watch.synced() {
+			return nil, false
+		}
+		for _, object := range watch.informer.GetStore().List() {
+			if p := object.(*Entry[Pod]).Facts; p != nil {
+				pods = append(pods, *p)
+			}
+		}
+	}
+	return pods, true
 }
 
 func (c *Cache) setsOf(key Key) []any {
@@ -266,14 +279,11 @@ func (c *Cache) Pool(namespace, name string) (Pool, bool) {
 // stops those of pools that are no more, or that cannot be followed.
 func (c *Cache) followPools(ctx context.Context) {
 	want := map[types.UID]Pool{}
-	for _, key := range c.Clusters() {
-		if c.tooMany(key) > 0 {
-			continue
-		}
-		for _, pool := range c.poolsOf(key) {
-			if pool.refused() == "" {
-				want[pool.UID] = pool
-			}
+	all := c.mayFollow()
+	c.crowd(all)
+	for _, pool := range all {
+		if c.refused(pool) == "" {
+			want[pool.UID] = pool
 		}
 	}
 	c.mu.Lock()

@@ -195,7 +195,7 @@ func TestCacheJoinsAClustersObjects(t *testing.T) {
 		Namespace: "prod", Name: "search", UID: "s0", ResourceVersion: pool.ResourceVersion, Cluster: "search",
 		Generation: 4, ObservedGeneration: 3, Replicas: 3, Start: 2, Revision: "v2", CurrentRevision: "v1",
 		Strategy: "RollingUpdate", Management: "Parallel", Partition: 1, Image: "solr:9.10.0",
-		Unit: "rack1", Paused: true, selector: "app=search", Shape: Shape{Security: "fsGroup - -, solr -:-"},
+		Unit: "rack1", Paused: true, selector: "app=search", exact: "app=search", Shape: Shape{Security: "fsGroup - -, solr -:-"},
 	}, pool)
 	require.False(t, pool.Observed())
 	require.Equal(t, []string{"search-2", "search-3", "search-10"}, w.names(search), "ordinals are numbers")

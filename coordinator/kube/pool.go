@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,8 +54,12 @@ type Pool struct {
 	// Shape of the pods that are made from the template.
 	Shape Shape
 
-	// selector finds the pool's pods.
+	// Created is when the API server made the object.
+	Created time.Time
+
+	// selector finds the pool's pods, exact are the labels for which it demands one value.
 	selector string
+	exact    string
 	// tooLong is the size of a selector that is longer than MaxSelector, and is not kept.
 	tooLong int
 }
@@ -90,8 +95,8 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 		PartitionNote: bounded(set.Annotations[v1alpha1.AnnotationPartition], maxName), Unit: bounded(set.Annotations[v1alpha1.AnnotationUnit], maxName),
 		Paused: set.Annotations[v1alpha1.AnnotationPaused] == "true", Force: set.Annotations[v1alpha1.AnnotationForce] == "true",
 		AllowShutdown: set.Annotations[v1alpha1.AnnotationAllowShutdown] == "true",
-		Deleting:      set.DeletionTimestamp != nil,
-		Joins:         set.Spec.Template.Labels[v1alpha1.LabelCluster],
+		Deleting:      set.DeletionTimestamp != nil, Created: set.CreationTimestamp.Time,
+		Joins: set.Spec.Template.Labels[v1alpha1.LabelCluster],
 	}
 	if set.Spec.Replicas != nil {
 		p.Replicas = int(*set.Spec.Replicas)
@@ -118,7 +123,7 @@ func poolOf(set *appsv1.StatefulSet) *Pool {
 	}
 	// A selector that cannot be read finds nothing; the API server admits no such set.
 	if s, err := metav1.LabelSelectorAsSelector(set.Spec.Selector); err == nil && !s.Empty() {
-		p.selector = s.String()
+		p.selector, p.exact = s.String(), exactly(set)
 	}
 	return p
 }

@@ -140,3 +140,30 @@ func TestLongSelectorsAreRefused(t *testing.T) {
 		require.Equal(t, []string{"search-0"}, w.names(search))
 	})
 }
+
+// Somebody makes StatefulSets and deletes them, all the time: there is always one whose pods have not been
+// listed yet. Those that come a minute after a coordinator has begun are not waited for.
+func TestNewStatefulSetsKeepNoCoordinatorFromStarting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := func() bool { return false }
+		c := &Cache{pods: map[types.UID]*podWatch{}, begun: time.Now()}
+		old := Pool{Name: "old", UID: "old"}
+		c.pods[old.UID] = &podWatch{pool: old, began: time.Now(), synced: never}
+		answered := func(i int) (unseen, seen bool) {
+			pool := Pool{Name: "churn", UID: types.UID(fmt.Sprint("u", i))}
+			unseen = c.answered(pool)
+			c.pods[pool.UID] = &podWatch{pool: pool, began: time.Now(), synced: never}
+			return unseen, c.answered(pool)
+		}
+		for i := range 59 {
+			unseen, seen := answered(i)
+			require.False(t, unseen || seen, "it may have been there before")
+			require.False(t, c.answered(old))
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
+		unseen, seen := answered(60)
+		require.True(t, unseen && seen)
+		require.True(t, c.answered(old), "of which there was no answer for a minute")
+	})
+}

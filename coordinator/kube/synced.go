@@ -27,7 +27,7 @@ func (c *Cache) Synced() bool {
 			continue
 		}
 		for _, pool := range c.poolsOf(key) {
-			if pool.refused() == "" && !c.answered(pool) {
+			if c.refused(pool) == "" && !c.answered(pool) {
 				return false
 			}
 		}
@@ -38,9 +38,15 @@ func (c *Cache) Synced() bool {
 // answered: the pods of a pool are known, or need not be waited for.
 func (c *Cache) answered(pool Pool) bool {
 	w := c.watchOf(pool)
+	c.mu.Lock()
+	begun := c.begun
+	c.mu.Unlock()
+	late := func(at time.Time) bool { return !begun.IsZero() && at.Sub(begun) >= silentFor }
 	switch {
 	case w == nil: // it is about to begin
-		return false
+		return late(time.Now())
+	case late(w.began): // it was made since, as somebody may do all the time
+		return true
 	case w.synced():
 		return true
 	}
@@ -48,6 +54,13 @@ func (c *Cache) answered(pool Pool) bool {
 	failing := w.failing
 	c.mu.Unlock()
 	return !failing.IsZero() && time.Since(failing) >= failsFor || time.Since(w.began) >= silentFor
+}
+
+// begin notes that all pools are known.
+func (c *Cache) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = time.Now()
 }
 
 // watchOf is the watch of a pool's pods, as the pool is now; nil without one.
@@ -67,8 +80,9 @@ func (c *Cache) Missing(key Key) string {
 		return fmt.Sprintf("it has %d StatefulSets, and Rollcall follows at most %d of one DatabaseCluster: take the label %s off those that are not of this database",
 			n, MaxPools, v1alpha1.LabelCluster)
 	}
-	for _, pool := range c.poolsOf(key) {
-		why := pool.refused()
+	pools := c.poolsOf(key)
+	for _, pool := range pools {
+		why := c.refused(pool)
 		if w := c.watchOf(pool); why == "" {
 			if w != nil && w.synced() {
 				continue
@@ -76,6 +90,12 @@ func (c *Cache) Missing(key Key) string {
 			why = c.problemOf(w)
 		}
 		return fmt.Sprintf("the pods of StatefulSet %s are not known: %s", pool.Name, why)
+	}
+	if pods, known := c.podsOf(pools); known {
+		if n := absent(pools, pods); n > MaxAbsent {
+			return fmt.Sprintf("its StatefulSets want %d pods more than the %d that there are, and Rollcall decides with at most %d missing: "+
+				"lower spec.replicas, or wait until there are more", n, len(pods), MaxAbsent)
+		}
 	}
 	return ""
 }

@@ -66,22 +66,29 @@ func read(w policy.Window) (window, error) {
 // openUntil is when the last of the windows that are open at now ends, following
 // windows that begin before another ends. It is not after now when none is open.
 func openUntil(windows []window, now time.Time) time.Time {
-	end := now
+	end, next := now, make([]time.Time, len(windows))
 	// Each round reaches further or is the last. Windows that follow each other
-	// for ever have no end; that of the hundredth is as good a time as any to look again.
-	for range 100 {
+	// for ever have no end; that of the hundredth, or in a month, is as good a time as any
+	// to look again.
+	for round := range 100 {
 		furthest := end
-		for _, w := range windows {
+		for i, w := range windows {
+			if round > 0 && (next[i].IsZero() || next[i].After(end)) {
+				continue // it does not begin before that
+			}
 			if begin, ok := w.lastBegin(end); ok {
 				if e := begin.Add(w.duration); e.After(furthest) {
 					furthest = e
 				}
 			}
+			next[i] = w.schedule.Next(end.In(w.zone))
 		}
 		if !furthest.After(end) {
 			break
 		}
-		end = furthest
+		if end = furthest; end.Sub(now) >= maxWindow {
+			break
+		}
 	}
 	return end
 }
@@ -90,6 +97,10 @@ func openUntil(windows []window, now time.Time) time.Time {
 // ago. A schedule can only be asked for what comes next, so it is asked from ever
 // further back.
 func (w window) lastBegin(t time.Time) (time.Time, bool) {
+	// That of a day which does not come takes years of days to find out, so it is asked for once.
+	if first := w.schedule.Next(t.Add(-w.duration).In(w.zone)); first.IsZero() || first.After(t) {
+		return time.Time{}, false
+	}
 	for back := time.Minute; ; back *= 2 {
 		back = min(back, w.duration)
 		begin := w.schedule.Next(t.Add(-back).In(w.zone))
