@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -354,7 +355,38 @@ metadata: {name: rollcall-coordinator, namespace: rollcall-system}
 	}
 	typesAreRight(t, admin)
 	whoOwnsTheGroupForgesNoStatus(t, s)
+	manyLabelsTakeLittleTime(t, s, configs["C"], configs["H"])
 	wideBindingKeepsNoOthers(t, s, configs["C"], configs["E"])
+}
+
+// manyLabelsTakeLittleTime: a tenant gives a pod as many labels as it has room for. To compare them one by one kept the
+// API server, and whoever writes guards for all, busy for longer than a request may take.
+func manyLabelsTakeLittleTime(t *testing.T, s *Server, coordinator, hook *rest.Config) {
+	t.Helper()
+	many := map[string]string{"rollcall.dev/guard": "closed"}
+	for i := range 60_000 {
+		many[fmt.Sprintf("%x", i)] = ""
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": many}})
+	require.NoError(t, err)
+	path := core + "prod/pods/stray-0"
+	_, err = send(t.Context(), s.Admin, http.MethodPatch, path, body, false)
+	require.NoError(t, err)
+	took := func(config *rest.Config, body string) (time.Duration, error) {
+		began := time.Now()
+		err := request(t.Context(), s.Admin, config, try{method: "PATCH", path: path, body: body})
+		return time.Since(began), err
+	}
+	usual, err := took(s.Admin, closed)
+	require.NoError(t, err)
+	for _, body := range []string{closed, `{"metadata":{"labels":{"rollcall.dev/guard":null,"app":"other"}}}`} {
+		compared, err := took(coordinator, body)
+		require.True(t, refused(err), "%v", err)
+		require.Less(t, compared, 3*usual+time.Second)
+	}
+	compared, err := took(hook, `{"metadata":{"labels":{"rollcall.dev/guard":null}}}`)
+	require.NoError(t, err, "it does not keep Rollcall from being uninstalled")
+	require.Less(t, compared, 3*usual+time.Second)
 }
 
 // whoOwnsTheGroupForgesNoStatus: a tenant with all rights on DatabaseClusters in a namespace writes of a status
