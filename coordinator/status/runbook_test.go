@@ -35,9 +35,9 @@ func readRunbook(t testing.TB) (rules, events, alerts []runbookEntry, whole stri
 	data, err := os.ReadFile("../../deploy/docs/runbook.md")
 	require.NoError(t, err)
 	whole = string(data)
-	first, rest, ok := strings.Cut(whole, "\n# Phases and Events\n")
+	first, rest, ok := strings.Cut(whole, "\n## Phases and Events\n")
 	require.True(t, ok, "the runbook has no part about phases and Events")
-	second, third, ok := strings.Cut(rest, "\n# Alerts\n")
+	second, third, ok := strings.Cut(rest, "\n## Alerts\n")
 	require.True(t, ok, "the runbook has no part about alerts")
 	return runbookEntries(first), runbookEntries(second), runbookEntries(third), whole
 }
@@ -130,7 +130,7 @@ func TestRunbookKnowsThePrimaryWithoutAnAgent(t *testing.T) {
 		}
 	}
 	_, section, _ := strings.Cut(whole, "\n## The primary has no agent yet\n")
-	section, _, _ = strings.Cut(section, "\n# ")
+	section, _, _ = strings.Cut(section, "\n## ")
 	require.Contains(t, section, "(mysql.md#move-the-role-by-hand)")
 	require.Contains(t, section, "rollcall.dev/guard=open")
 }
