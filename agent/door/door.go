@@ -96,7 +96,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	c.heard.Store(l.clock.Add(1))
 	l.mu.Lock()
 	crowded := l.admit(c)
-	full := len(l.conns) > l.limits.Strangers+l.limits.Known+lobby
+	full := l.full()
 	l.mu.Unlock()
 	switch {
 	case crowded && full:
@@ -136,7 +136,7 @@ func (l *listener) trim(newest *conn) (crowded bool) {
 		if c == nil {
 			return false
 		}
-		if left := l.limits.Grace - time.Since(c.came); left > 0 {
+		if left := l.limits.Grace - time.Since(c.came); left > 0 && (reason == reasonAll || !l.full()) {
 			if l.again == nil {
 				l.again = time.AfterFunc(left, func() {
 					l.mu.Lock()
@@ -149,6 +149,11 @@ func (l *listener) trim(newest *conn) (crowded bool) {
 		}
 		l.end(c, reason)
 	}
+}
+
+// full: no more can have their grace. Who has too many from one address loses them then; with many addresses, the next one waits.
+func (l *listener) full() bool {
+	return len(l.conns) > l.limits.Strangers+l.limits.Known+lobby
 }
 
 // surplus is which stranger there is no room for, and why.

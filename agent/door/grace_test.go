@@ -38,3 +38,14 @@ func TestGraceEnds(t *testing.T) {
 	require.Eventually(t, func() bool { return h.held() == 4 }, 10*time.Second, grace)
 	require.False(t, answered(first))
 }
+
+// TestOneAddressMakesNobodyWait: who makes thousands of connections from one address, which all have just come, has his own go.
+func TestOneAddressMakesNobodyWait(t *testing.T) {
+	h := newHouse(t, Limits{Strangers: 4, PerPeer: 2, Known: 2, Grace: time.Hour})
+	for range 2 * lobby {
+		h.enter("127.0.0.2")
+	}
+	other, _ := h.enter("127.0.0.3")
+	require.True(t, answered(other))
+	require.LessOrEqual(t, h.held(), 4+2+lobby+1)
+}
