@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"testing"
 	"time"
 
@@ -62,12 +61,6 @@ func TestNeighboursEndNoConnectionOfACoordinator(t *testing.T) {
 func TestHeadersTakeNoMemory(t *testing.T) {
 	m := three(t).members[0]
 	conn := m.neighbour()
-	heap := func() int64 {
-		runtime.GC()
-		var s runtime.MemStats
-		runtime.ReadMemStats(&s)
-		return int64(s.HeapAlloc)
-	}
 	frame := func(kind, flags byte, stream uint32, payload []byte) []byte {
 		b := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:]
 		b = append(b, kind, flags)

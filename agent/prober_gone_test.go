@@ -33,12 +33,6 @@ func TestWhoAsksAndGoesAwayTakesNoMemory(t *testing.T) {
 	<-begun
 	gone, goes := context.WithCancel(t.Context())
 	goes()
-	heap := func() int64 {
-		runtime.GC()
-		var s runtime.MemStats
-		runtime.ReadMemStats(&s)
-		return int64(s.HeapAlloc)
-	}
 	before := heap()
 	for range 20000 {
 		_, err := p.fresh(gone)
@@ -47,4 +41,12 @@ func TestWhoAsksAndGoesAwayTakesNoMemory(t *testing.T) {
 	require.Less(t, heap()-before, int64(1<<20))
 	cancel()
 	<-ended
+}
+
+// heap is how many bytes of it are in use.
+func heap() int64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
 }

@@ -280,9 +280,9 @@ func (c *Cache) Pool(namespace, name string) (Pool, bool) {
 func (c *Cache) followPools(ctx context.Context) {
 	want := map[types.UID]Pool{}
 	all := c.mayFollow()
-	c.crowd(all)
+	crowded := c.crowd(all)
 	for _, pool := range all {
-		if c.refused(pool) == "" {
+		if crowded[pool.UID] == "" {
 			want[pool.UID] = pool
 		}
 	}

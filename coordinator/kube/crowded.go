@@ -103,8 +103,8 @@ func (c *Cache) mayFollow() []Pool {
 	return all
 }
 
-// crowd finds out anew which pools are not watched.
-func (c *Cache) crowd(all []Pool) {
+// crowd finds out anew which pools are not watched, and answers them.
+func (c *Cache) crowd(all []Pool) map[types.UID]string {
 	byNamespace := map[string][]Pool{}
 	for _, pool := range all {
 		byNamespace[pool.Namespace] = append(byNamespace[pool.Namespace], pool)
@@ -118,6 +118,7 @@ func (c *Cache) crowd(all []Pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crowded = crowded
+	return crowded
 }
 
 // refused says why the pods of a pool are not asked for; empty where they are.

@@ -28,12 +28,6 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		}
 	})
 	conn, _ := serve(t, leading(d))
-	heap := func() int64 {
-		runtime.GC()
-		var s runtime.MemStats
-		runtime.ReadMemStats(&s)
-		return int64(s.HeapAlloc)
-	}
 	before := heap()
 	for range 32 {
 		stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, rollcallv1.CoordinatorService_GetSnapshot_FullMethodName)
@@ -53,29 +47,14 @@ func TestSmallAnswersThatNobodyReadsAreBounded(t *testing.T) {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 11<<10)
 		}
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	server := NewServer(leading(d), insecure.NewCredentials())
-	go func() { ended <- server.Run(ctx, listener) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
-	heap := func() int64 {
-		runtime.GC()
-		var s runtime.MemStats
-		runtime.ReadMemStats(&s)
-		return int64(s.HeapAlloc)
-	}
+	address := serveOverTCP(t, leading(d))
 	request := &rollcallv1.GetSnapshotRequest{Namespace: "prod", Name: "search"}
 	one, err := snapshotOf(d)
 	require.NoError(t, err)
 	require.Less(t, proto.Size(one), 64<<10)
 	before := heap()
 	for range 64 {
-		conn, err := net.Dial("tcp", listener.Addr().String())
+		conn, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		defer conn.Close()
 		_, err = conn.Write(unreadCalls(t, 32, request))
@@ -119,18 +98,9 @@ func TestWhoReadsNothingMakesRoom(t *testing.T) {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 1<<20)
 		}
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	server := NewServer(leading(d), insecure.NewCredentials())
-	go func() { ended <- server.Run(ctx, listener) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-ended)
-	})
+	address := serveOverTCP(t, leading(d))
 	dial := func() *grpc.ClientConn {
-		conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(64<<10), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
@@ -166,4 +136,28 @@ func TestWhoReadsNothingMakesRoom(t *testing.T) {
 		_, err := good.GetSnapshot(patient, request)
 		require.NoError(t, err)
 	}
+}
+
+// heap is how many bytes of it are in use.
+func heap() int64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}
+
+// serveOverTCP is serve for connections of the test's own, at the address.
+func serveOverTCP(t *testing.T, board *Board) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	server := NewServer(board, insecure.NewCredentials())
+	go func() { ended <- server.Run(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return listener.Addr().String()
 }
