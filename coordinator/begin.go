@@ -12,6 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // lead takes the DatabaseCluster over and makes passes until it is lost.
@@ -43,19 +44,17 @@ func (s *session) lead(ctx context.Context) error {
 	s.turn, _ = s.turns.ask(s.lookedAt, s.key, len(objects.Pods), false)
 	s.turnOver = !s.turn
 	s.reporting, s.turnOver = s.turn, false
-	facts := engineFacts(s.newest.Spec.Engine)
-	s.actor, err = act.New(act.Options{
+	s.state = rollout.NewState(s.newest.Status.Epoch)
+	s.executor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, reach: s.options.Reach, key: s.key, clusterUID: s.uid},
 		Namespace: s.key.Namespace, Name: s.key.Name, UID: s.uid, Epoch: s.newest.Status.Epoch,
-		EvacuatesOthers: facts.EvacuatesOthers, OwnAgentOnly: facts.OwnAgentOnly,
-		Bound: s.term.Bound, Notify: s.poke, Metrics: s.options.Metrics, Logger: s.options.Logger,
-		Grant: func(open int) bool { return s.fleet.grant(s.key, open) }, NewID: s.options.NewID,
+		Bound: s.term.Bound, Notify: s.poke, Logger: s.options.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	defer s.actor.Wait()
+	defer s.executor.Wait()
 	defer cancel()
 	s.log.Info("leading", "epoch", s.newest.Status.Epoch, "claims", len(s.newest.Status.Claims), "pods", len(objects.Pods))
 	return s.passes(ctx)

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
@@ -85,7 +84,7 @@ type Options struct {
 	Rested func()
 	// NewID makes the ids of claims. Default: random.
 	NewID   func() string
-	Metrics *act.Metrics
+	Metrics *Metrics
 	Logger  *slog.Logger
 }
 
@@ -113,8 +112,11 @@ func (o *Options) validate() error {
 	if o.Rested == nil {
 		o.Rested = func() {}
 	}
+	if o.NewID == nil {
+		o.NewID = newID
+	}
 	if o.Metrics == nil {
-		o.Metrics = act.NewMetrics(nil)
+		o.Metrics = NewMetrics(nil)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

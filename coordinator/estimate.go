@@ -3,9 +3,9 @@ package coordinator
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // estimate of the seconds that a restarted pod is away; 0 = nobody has measured.
@@ -35,7 +35,7 @@ func estimatesOf(s v1alpha1.Status) estimates {
 	return e
 }
 
-func (e *estimates) learn(s policy.Snapshot, absences []act.Absence) {
+func (e *estimates) learn(s policy.Snapshot, absences []rollout.Absence) {
 	pools := make(map[string]string, len(s.Pods))
 	if len(absences) > 0 {
 		for i := range s.Pods {

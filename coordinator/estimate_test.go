@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 func TestEstimate(t *testing.T) {
@@ -25,7 +25,7 @@ func TestEstimatesByPool(t *testing.T) {
 		Pools: []policy.Pool{{Name: "hot"}, {Name: "warm"}, {Name: "cold"}},
 		Pods:  []policy.Pod{{Name: "hot-0", Pool: "hot"}, {Name: "warm-0", Pool: "warm"}},
 	}
-	e.learn(s, []act.Absence{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
+	e.learn(s, []rollout.Absence{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
 	require.Equal(t, map[string]int64{"hot": 25, "warm": 90}, e.byPool(s.Pools))
 	require.EqualValues(t, 63, e.all, "of all, whichever pool they were of")
 	require.Nil(t, e.byPool(nil))

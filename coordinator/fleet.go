@@ -64,6 +64,13 @@ func (f *fleet) besides(key Key) int {
 	return total
 }
 
+// room is how many claims a cluster may have open; false: there is no limit.
+func (f *fleet) room(key Key) (room int, limited bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.max - f.besides(key), f.max > 0
+}
+
 // grant answers whether a cluster may have as many claims open, and counts them
 // from now on if so.
 func (f *fleet) grant(key Key, open int) bool {

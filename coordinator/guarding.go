@@ -6,7 +6,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -21,29 +20,6 @@ func (s *session) guard() guard.State {
 func (s *session) guarded() status.Guard {
 	state := s.guard()
 	return status.Guard{Why: state.Why, ForeignBudget: state.ForeignBudget}
-}
-
-// refuseEvictions marks the pods whose eviction a budget of somebody else would
-// refuse, so that they are not prepared in vain. What the StatefulSet controller
-// or a delete removes is asked of no budget.
-func (s *session) refuseEvictions(snapshot *policy.Snapshot) {
-	if snapshot.Cluster.Spec.WithDefaults().Update.Method != policy.Evict {
-		return
-	}
-	refused := s.guard().Refused
-	if len(refused) == 0 {
-		return
-	}
-	rolls := map[string]bool{}
-	for _, pool := range snapshot.Pools {
-		rolls[pool.Name] = pool.Strategy == policy.RollingUpdateStrategy
-	}
-	for i := range snapshot.Pods {
-		pod := &snapshot.Pods[i]
-		if budget := refused[pod.Name]; budget != "" && pod.Refused == "" && !rolls[pod.Pool] {
-			pod.Refused, pod.RefusedBy = policy.ForeignBudget, budget
-		}
-	}
 }
 
 // arm has an expired guard refuse again, before the first claim.

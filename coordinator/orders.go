@@ -12,16 +12,17 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// poolsOf is what an Actor is told of the StatefulSets.
-func poolsOf(pools []kube.Pool) []act.Pool {
-	out := make([]act.Pool, 0, len(pools))
+// poolsOf is what a step is told of the StatefulSets.
+func poolsOf(pools []kube.Pool) []rollout.Pool {
+	out := make([]rollout.Pool, 0, len(pools))
 	for i := range pools {
 		p := &pools[i]
-		out = append(out, act.Pool{Name: p.Name, UID: string(p.UID), Generation: p.Generation,
+		out = append(out, rollout.Pool{Name: p.Name, UID: string(p.UID), Generation: p.Generation,
 			CurrentRevision: p.CurrentRevision, Selector: p.Selector(), Foreign: p.Ordered()})
 	}
 	return out
@@ -36,7 +37,7 @@ func volumesOf(pools []kube.Pool) map[string][]string {
 	return out
 }
 
-// orders carries an Actor's orders to the agents of one database cluster.
+// orders carries orders to the agents of one database cluster.
 type orders struct {
 	agents     *agents.Agents
 	cache      Cache
@@ -54,17 +55,17 @@ const reasonStaleEpoch = "STALE_EPOCH"
 // reasonOwnAgentOnly is theirs for a pod for which nobody else can hand over.
 const reasonOwnAgentOnly = "OWN_AGENT_ONLY"
 
-func (o orders) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, act.Shared, error) {
+func (o orders) Plan(ctx context.Context, to rollout.Target, order rollout.Order) ([]byte, rollout.Shared, error) {
 	answer, err := o.prepare(ctx, to, order, nil, false)
-	return answer.GetUndo(), act.Shared{Knob: answer.GetKnob(), Undo: answer.GetKnobUndo()}, err
+	return answer.GetUndo(), rollout.Shared{Knob: answer.GetKnob(), Undo: answer.GetKnobUndo()}, err
 }
 
-func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, undo []byte) (act.Progress, error) {
+func (o orders) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte) (rollout.Progress, error) {
 	answer, err := o.prepare(ctx, to, order, undo, true)
 	if err != nil {
-		return act.Progress{}, err
+		return rollout.Progress{}, err
 	}
-	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	progress := rollout.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
 	switch answer.GetDrain() {
 	case rollcallv1.Drain_DRAIN_PREPARED:
 		progress.State = policy.DrainPrepared
@@ -77,7 +78,7 @@ func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, und
 	return progress, nil
 }
 
-func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, undo []byte, apply bool) (*rollcallv1.PrepareResponse, error) {
+func (o orders) prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte, apply bool) (*rollcallv1.PrepareResponse, error) {
 	kind := rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF
 	if order.Prepare == policy.PrepareEvacuate {
 		kind = rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE
@@ -90,19 +91,19 @@ func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, und
 	return answer, judge(err)
 }
 
-func (o orders) Relieve(ctx context.Context, to act.Target, order act.Order, member string) (act.Progress, error) {
+func (o orders) Relieve(ctx context.Context, to rollout.Target, order rollout.Order, member string) (rollout.Progress, error) {
 	answer, err := o.agents.Relieve(ctx, o.key, to.UID, &rollcallv1.RelieveRequest{
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
-	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	progress := rollout.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
 	if answer.GetDone() {
 		progress.State = policy.DrainPrepared
 	}
 	return progress, judge(err)
 }
 
-func (o orders) Restore(ctx context.Context, to act.Target, claim string, epoch int64, undo []byte) (bool, error) {
+func (o orders) Restore(ctx context.Context, to rollout.Target, claim string, epoch int64, undo []byte) (bool, error) {
 	answer, err := o.agents.Restore(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
 		Claim: claim, Fence: o.fence(epoch), Undo: undo,
 	})
@@ -110,14 +111,14 @@ func (o orders) Restore(ctx context.Context, to act.Target, claim string, epoch 
 }
 
 // RestoreShared names no claim, so that an agent which knows no knobs refuses.
-func (o orders) RestoreShared(ctx context.Context, to act.Target, shared act.Shared, epoch int64, notAfter time.Time) (bool, error) {
+func (o orders) RestoreShared(ctx context.Context, to rollout.Target, shared rollout.Shared, epoch int64, notAfter time.Time) (bool, error) {
 	answer, err := o.agents.RestoreShared(ctx, o.key, to.UID, &rollcallv1.RestoreRequest{
 		Fence: o.fence(epoch), Undo: shared.Undo, Knob: shared.Knob,
 	}, notAfter)
 	return answer.GetDone(), judge(err)
 }
 
-func (o orders) Fresh(ctx context.Context, to act.Target) error {
+func (o orders) Fresh(ctx context.Context, to rollout.Target) error {
 	received, err := o.agents.Fresh(ctx, o.key, to.UID)
 	if err != nil {
 		return err
@@ -139,9 +140,9 @@ func judge(err error) error {
 		info, ok := detail.(*errdetails.ErrorInfo)
 		switch {
 		case ok && info.GetReason() == reasonStaleEpoch:
-			return fmt.Errorf("%w: %w", act.ErrStaleEpoch, err)
+			return fmt.Errorf("%w: %w", rollout.ErrStaleEpoch, err)
 		case ok && info.GetReason() == reasonOwnAgentOnly:
-			return &act.OwnAgentOnlyError{Why: s.Message()}
+			return &rollout.OwnAgentOnlyError{Why: s.Message()}
 		}
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
 )
@@ -44,7 +45,8 @@ type session struct {
 	basis *view.Basis
 
 	uid        string
-	actor      *act.Actor
+	executor   *act.Executor
+	state      rollout.State
 	departures *departures
 	progress   progress
 	// stalled: the phase of the newest decision.
@@ -164,24 +166,14 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	s.look(ctx, now, objects, &wake)
 	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims), len(objects.Pods)+len(objects.Pools))
 
-	snapshot := s.snapshot(now, objects)
-	plan := policy.Decide(snapshot)
-	versions := make(map[string]string, len(objects.Pods))
-	for i := range objects.Pods {
-		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
-	}
-	outcome := s.actor.Advance(ctx, act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Versions: versions, Plan: plan,
-		Pools: poolsOf(objects.Pools), Volumes: volumesOf(objects.Pools), Names: s.names(now, objects, objects.Cluster.Status.Claims)})
-	if outcome.Deposed {
+	facts := factsOf(objects, s.snapshot(now, objects), s.names(now, objects, objects.Cluster.Status.Claims))
+	facts.Budgets = s.guard().Refused
+	outcome := s.step(now, facts)
+	if outcome.Superseded {
 		return wake, errors.New("the epoch is another coordinator's")
 	}
-	if len(outcome.Edits.Drop) > 0 {
-		// What comes after is decided at once and written together with this.
-		snapshot.Cluster.Status.Claims = remaining(snapshot.Cluster.Status.Claims, outcome.Edits.Drop)
-		outcome.Claims = remaining(outcome.Claims, outcome.Edits.Drop)
-		plan = policy.Decide(snapshot)
-		s.actor.Claim(act.Situation{Now: now, Cluster: objects.Cluster, Snapshot: snapshot, Plan: plan}, &outcome)
-	}
+	s.executor.Start(ctx, outcome.Effects)
+	snapshot, plan := outcome.Snapshot, outcome.Plan
 	decision := status.Decision{
 		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
 		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
@@ -210,7 +202,7 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	s.stalled = decision.Phase == policy.ClusterStalled
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision, &wake)
-	s.estimates.learn(snapshot, outcome.Away)
+	s.estimates.learn(snapshot, outcome.Absences)
 	if err := s.write(ctx, now, objects.Cluster, decision, outcome.Edits, &wake); err != nil {
 		s.log.Warn("status not written", "error", err)
 		sooner(&wake, now.Add(time.Second))
@@ -235,11 +227,6 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		}
 	}
 	return wake, nil
-}
-
-// remaining are the claims that are not dropped.
-func remaining(claims []policy.Claim, drop []string) []policy.Claim {
-	return slices.DeleteFunc(slices.Clone(claims), func(c policy.Claim) bool { return slices.Contains(drop, c.ID) })
 }
 
 // look brings up to date whose reports are held and what may be taken for fresh.
@@ -305,8 +292,6 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 		s.groups = unseen(s.groups)
 	}
 	s.remember(now, &snapshot.Cluster.Status)
-	s.actor.Annotate(&snapshot)
-	s.refuseEvictions(&snapshot)
 	return snapshot
 }
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/engines"
 )
 
@@ -51,14 +51,14 @@ func (s sharer) RestoreShared(_ context.Context, shared engines.Shared, _ time.T
 func TestASettingIsPutBackUnaided(t *testing.T) {
 	var restored engines.Shared
 	objects := kube.ClusterObjects{Cluster: &v1alpha1.DatabaseCluster{}, Pods: []kube.Pod{{Name: "s-0", UID: "a", IP: "10.0.0.1"}, {Name: "s-1", UID: "b"}}}
-	shared := act.Shared{Knob: "allocation", Undo: []byte("all")}
+	shared := rollout.Shared{Knob: "allocation", Undo: []byte("all")}
 	reached := map[string]error{}
 	restore := func(uid string, engine engines.Engine, err error) (bool, error) {
 		o := orders{cache: shownOnce{objects: objects}, reach: func(_ context.Context, _ policy.Spec, ip string) (engines.Engine, error) {
 			reached[ip] = err
 			return engine, err
 		}}
-		return o.RestoreUnaided(t.Context(), act.Target{Pod: "s", UID: uid}, shared, time.Time{})
+		return o.RestoreUnaided(t.Context(), rollout.Target{Pod: "s", UID: uid}, shared, time.Time{})
 	}
 
 	done, err := restore("a", sharer{restored: &restored}, nil)

@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -37,7 +37,7 @@ const (
 
 // write brings the DatabaseCluster's status up to date by compare-and-swap on
 // the object that was decided on.
-func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits act.Edits, wake *time.Time) error {
+func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits rollout.Edits, wake *time.Time) error {
 	next := s.statusOf(now, cluster, d, edits)
 	urgent := edits.Urgent()
 	if forsaken(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
@@ -106,9 +106,9 @@ func latest(a, b time.Time) time.Time {
 }
 
 // statusOf is the status after a decision and the edits that follow from it.
-func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits act.Edits) v1alpha1.Status {
+func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits rollout.Edits) v1alpha1.Status {
 	next := *cluster.Status.DeepCopy()
-	edits.Apply(&next)
+	applyEdits(&next, edits)
 	next.ObservedGeneration = cluster.Generation
 	if next.Phase != d.Phase {
 		next.Phase, next.LastTransition = d.Phase, policy.At(now)

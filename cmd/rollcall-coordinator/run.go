@@ -19,7 +19,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/door"
 	"github.com/rollcall-dev/rollcall/coordinator"
-	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
@@ -162,7 +161,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	}
 	loop, err := coordinator.New(coordinator.Options{
 		Kubernetes: api.kubernetes, Clusters: api.clusters, Cache: cache, Agents: streams, Board: board,
-		Provision: provide(provisioner), Authorities: keeper.Changed, Metrics: act.NewMetrics(registry), Logger: log,
+		Provision: provide(provisioner), Authorities: keeper.Changed, Metrics: coordinator.NewMetrics(registry), Logger: log,
 		MaxRestarts: o.maxRestart, Guard: guardian, Rested: (&tidier{tidy: tidy}).rested,
 	})
 	if err != nil {

@@ -2,16 +2,13 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // The pods of each pool come to the cache by a watch of their own, and the StatefulSets by
@@ -19,47 +16,27 @@ import (
 // before anything is taken away the API server itself is asked whether all are there on
 // whom the decision counts, and whether their StatefulSets are what was decided on.
 
-const (
-	// behindPause lies between two looks at a cache that is behind, and after so many
-	// the claim is given up: others can use what it reserves.
-	behindPause = time.Second
-	maxBehind   = 30
-	// listPage bounds how many whole pods are in memory at once.
-	listPage = 250
-)
-
-// errBehind: the decision was made from a cache that does not show what the API server has.
-var errBehind = errors.New("the cache is behind")
+// listPage bounds how many whole pods are in memory at once.
+const listPage = 250
 
 // stillThere asks the API server itself for what could have gone since the snapshot. That
-// is one request for the StatefulSets and one for the pods of each of them. going is the
-// pod that is to be freed or removed, if it is one.
-func (a *Actor) stillThere(ctx context.Context, at Situation, going string) error {
-	if err := a.sets.stillAs(ctx, a.options.Name, at); err != nil {
+// is one request for the StatefulSets and one for the pods of each of them.
+func (x *Executor) stillThere(ctx context.Context, e rollout.Expected) error {
+	if err := x.sets.stillAs(ctx, x.options.Name, e); err != nil {
 		return err
 	}
 	there := map[string]bool{}
-	for _, pool := range at.Pools {
-		if err := a.pods.standing(ctx, pool.Selector, there); err != nil {
+	for _, pool := range e.Pools {
+		if err := x.pods.standing(ctx, pool.Selector, there); err != nil {
 			return err
 		}
 	}
-	for i := range at.Snapshot.Pods {
-		p := &at.Snapshot.Pods[i]
-		if p.Phase == policy.Missing || p.Phase == policy.Terminating || there[p.UID] || charged(at.Snapshot, p.UID, going) || at.pool(p.Pool) == nil {
-			continue
+	for _, p := range e.Pods {
+		if !there[p.UID] {
+			return fmt.Errorf("%w: %s is gone or being deleted, and that is not shown yet", rollout.ErrBehind, p.Pod)
 		}
-		return fmt.Errorf("%w: %s is gone or being deleted, and that is not shown yet", errBehind, p.Name)
 	}
 	return nil
-}
-
-// charged: the pod has a claim, and so counts as away anyhow. One that the hold line frees only after
-// the pod that goes does not.
-func charged(s policy.Snapshot, uid, going string) bool {
-	claims := s.Cluster.Status.Claims
-	its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == uid })
-	return its >= 0 && !slices.ContainsFunc(ahead(s, claims[its]), func(p policy.Pod) bool { return p.Name == going })
 }
 
 // standing adds the UIDs of the pods that nobody has deleted.
@@ -82,35 +59,27 @@ func (p *Pods) standing(ctx context.Context, selector string, there map[string]b
 }
 
 // stillAs compares the StatefulSets of a database with those that were decided on.
-func (s *Sets) stillAs(ctx context.Context, cluster string, at Situation) error {
-	if len(at.Pools) == 0 {
+func (s *Sets) stillAs(ctx context.Context, cluster string, e rollout.Expected) error {
+	if len(e.Pools) == 0 {
 		return nil
 	}
 	list, err := s.client.AppsV1().StatefulSets(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + cluster})
 	if err != nil {
 		return fmt.Errorf("list StatefulSets: %w", err)
 	}
-	now := map[types.UID]SeenSet{}
+	now := map[types.UID]rollout.SetSeen{}
 	for i := range list.Items {
 		now[list.Items[i].UID] = seenSetOf(&list.Items[i])
 	}
-	for _, pool := range at.Pools {
+	for _, pool := range e.Pools {
 		switch set, ok := now[types.UID(pool.UID)]; {
 		case !ok:
-			return fmt.Errorf("%w: StatefulSet %s is gone, or is the database's no more, and that is not shown yet", errBehind, pool.Name)
+			return fmt.Errorf("%w: StatefulSet %s is gone, or is the database's no more, and that is not shown yet", rollout.ErrBehind, pool.Name)
 		case set.Generation != pool.Generation:
-			return fmt.Errorf("%w: the spec of StatefulSet %s has changed, and that is not shown yet", errBehind, pool.Name)
-		case set.Paused && !at.Snapshot.Cluster.Paused:
-			return fmt.Errorf("%w: StatefulSet %s has been paused, and that is not shown yet", errBehind, pool.Name)
+			return fmt.Errorf("%w: the spec of StatefulSet %s has changed, and that is not shown yet", rollout.ErrBehind, pool.Name)
+		case set.Paused && !e.Paused:
+			return fmt.Errorf("%w: StatefulSet %s has been paused, and that is not shown yet", rollout.ErrBehind, pool.Name)
 		}
 	}
 	return nil
-}
-
-// behind notes that the cache is, and when to look again.
-func (r *run) behind(now time.Time, err error) {
-	r.problem, r.refusedUntil = err.Error(), now.Add(behindPause)
-	if r.behinds++; r.behinds >= maxBehind {
-		r.abandon(err.Error(), policy.Unstable)
-	}
 }

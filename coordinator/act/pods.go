@@ -18,6 +18,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // AnnotationEpoch is written to a pod with an open claim by a coordinator that
@@ -26,25 +27,8 @@ import (
 // the former leader fails.
 const AnnotationEpoch = "rollcall.dev/epoch"
 
-// Seen is a pod as the API server answered it, not a cache.
-type Seen struct {
-	Name            string
-	UID             string
-	ResourceVersion string
-	// Leaving: its deletion was accepted.
-	Leaving bool
-	// Guard is the value of the guard's label; empty without one.
-	Guard string
-	// Claim is the id under which the pod was opened; empty while it is not.
-	Claim string
-	// Placed: it has a node.
-	Placed bool
-	// Volumes are the names of its own volume claims.
-	Volumes []string
-}
-
-func seenOf(pod *corev1.Pod) Seen {
-	return Seen{
+func seenOf(pod *corev1.Pod) rollout.PodSeen {
+	return rollout.PodSeen{
 		Name: pod.Name, UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
 		Leaving: pod.DeletionTimestamp != nil,
 		Guard:   pod.Labels[v1alpha1.LabelGuard], Claim: pod.Annotations[v1alpha1.AnnotationClaim],
@@ -64,24 +48,24 @@ func NewPods(client kubernetes.Interface, namespace string) *Pods {
 	return &Pods{client: client, namespace: namespace}
 }
 
-// read asks the API server itself for the pod. It answers errGone when there is
+// read asks the API server itself for the pod. It answers rollout.ErrGone when there is
 // none, or another of the same name.
-func (p *Pods) read(ctx context.Context, name, uid string) (Seen, error) {
+func (p *Pods) read(ctx context.Context, name, uid string) (rollout.PodSeen, error) {
 	seen, err := p.find(ctx, name)
 	if err == nil && seen.UID != uid {
-		return Seen{}, errGone
+		return rollout.PodSeen{}, rollout.ErrGone
 	}
 	return seen, err
 }
 
 // find is read for whichever pod of that name there is.
-func (p *Pods) find(ctx context.Context, name string) (Seen, error) {
+func (p *Pods) find(ctx context.Context, name string) (rollout.PodSeen, error) {
 	pod, err := p.client.CoreV1().Pods(p.namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Seen{}, errGone
+		return rollout.PodSeen{}, rollout.ErrGone
 	case err != nil:
-		return Seen{}, fmt.Errorf("read pod %s: %w", name, err)
+		return rollout.PodSeen{}, fmt.Errorf("read pod %s: %w", name, err)
 	}
 	return seenOf(pod), nil
 }
@@ -90,7 +74,7 @@ func (p *Pods) find(ctx context.Context, name string) (Seen, error) {
 // nothing about the pod has changed since it was seen. The pod has a new
 // resourceVersion afterwards, even if it was open already: whoever sees that has
 // seen everything that happened before it.
-func (p *Pods) open(ctx context.Context, seen Seen, claim string, epoch int64) (Seen, error) {
+func (p *Pods) open(ctx context.Context, seen rollout.PodSeen, claim string, epoch int64) (rollout.PodSeen, error) {
 	change := noteOf(seen, claim, epoch)
 	if seen.Guard == v1alpha1.GuardClosed {
 		change.Labels = map[string]*string{v1alpha1.LabelGuard: ptr(v1alpha1.GuardOpen)}
@@ -100,17 +84,17 @@ func (p *Pods) open(ctx context.Context, seen Seen, claim string, epoch int64) (
 
 // note notes the claim on the pod, which has a new resourceVersion afterwards,
 // and leaves its guard closed.
-func (p *Pods) note(ctx context.Context, seen Seen, claim string, epoch int64) (Seen, error) {
+func (p *Pods) note(ctx context.Context, seen rollout.PodSeen, claim string, epoch int64) (rollout.PodSeen, error) {
 	return p.patch(ctx, seen.Name, noteOf(seen, claim, epoch))
 }
 
-func noteOf(seen Seen, claim string, epoch int64) change {
+func noteOf(seen rollout.PodSeen, claim string, epoch int64) change {
 	return change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: &claim, AnnotationEpoch: ptr(stamp(epoch))}}
 }
 
 // shut takes the claim off the pod and closes its guard again.
-func (p *Pods) shut(ctx context.Context, seen Seen) (Seen, error) {
+func (p *Pods) shut(ctx context.Context, seen rollout.PodSeen) (rollout.PodSeen, error) {
 	change := change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 		Annotations: map[string]*string{v1alpha1.AnnotationClaim: nil}}
 	if seen.Guard == v1alpha1.GuardOpen {
@@ -120,7 +104,7 @@ func (p *Pods) shut(ctx context.Context, seen Seen) (Seen, error) {
 }
 
 // touch changes the pod's resourceVersion and nothing that matters.
-func (p *Pods) touch(ctx context.Context, name, uid string, epoch int64) (Seen, error) {
+func (p *Pods) touch(ctx context.Context, name, uid string, epoch int64) (rollout.PodSeen, error) {
 	return p.patch(ctx, name, change{UID: uid,
 		Annotations: map[string]*string{AnnotationEpoch: ptr(stamp(epoch))}})
 }
@@ -139,35 +123,28 @@ type change struct {
 	Annotations     map[string]*string `json:"annotations,omitempty"`
 }
 
-func (p *Pods) patch(ctx context.Context, name string, c change) (Seen, error) {
+func (p *Pods) patch(ctx context.Context, name string, c change) (rollout.PodSeen, error) {
 	body, err := json.Marshal(map[string]any{"metadata": c})
 	if err != nil {
-		return Seen{}, fmt.Errorf("patch pod %s: %w", name, err)
+		return rollout.PodSeen{}, fmt.Errorf("patch pod %s: %w", name, err)
 	}
 	pod, err := p.client.CoreV1().Pods(p.namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 	if err != nil {
-		return Seen{}, p.judge("patch", name, err)
+		return rollout.PodSeen{}, p.judge("patch", name, err)
 	}
 	return seenOf(pod), nil
 }
-
-// What a write can come to, besides success and errors that say nothing.
-var (
-	errGone     = errors.New("the pod is gone")
-	errConflict = errors.New("the pod has changed since it was read")
-	errBudget   = errors.New("a PodDisruptionBudget refuses the eviction")
-)
 
 // judge tells the refusals that mean something from mere failures.
 func (p *Pods) judge(verb, name string, err error) error {
 	var kind error
 	switch {
 	case apierrors.IsNotFound(err), isAnotherUID(err):
-		kind = errGone
+		kind = rollout.ErrGone
 	case apierrors.IsConflict(err):
-		kind = errConflict
+		kind = rollout.ErrConflict
 	case refusedByBudget(err):
-		kind = errBudget
+		kind = rollout.ErrBudget
 	default:
 		return fmt.Errorf("%s pod %s: %w", verb, name, err)
 	}

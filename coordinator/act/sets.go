@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -15,41 +14,11 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
-// Pool is what an Actor must know of a StatefulSet beyond what a snapshot has.
-type Pool struct {
-	Name string
-	UID  string
-	// Generation of the spec that was decided on.
-	Generation int64
-	// CurrentRevision is what pods below the partition come back on.
-	CurrentRevision string
-	// Selector finds its pods.
-	Selector string
-	// Foreign: its partition is another than a coordinator has written.
-	Foreign bool
-}
-
-// SeenSet is a StatefulSet as the API server answered it, not a cache.
-type SeenSet struct {
-	Name               string
-	UID                string
-	ResourceVersion    string
-	Generation         int64
-	ObservedGeneration int64
-	Current, Update    string
-	// Partition is counted from Start, the first ordinal.
-	Partition int32
-	Start     int32
-	Force     bool
-	Paused    bool
-}
-
-func (s SeenSet) line() int32 { return policy.LineOf(s.Partition, s.Start) }
-
-func seenSetOf(set *appsv1.StatefulSet) SeenSet {
-	s := SeenSet{
+func seenSetOf(set *appsv1.StatefulSet) rollout.SetSeen {
+	s := rollout.SetSeen{
 		Name: set.Name, UID: string(set.UID), ResourceVersion: set.ResourceVersion,
 		Generation: set.Generation, ObservedGeneration: set.Status.ObservedGeneration,
 		Current: set.Status.CurrentRevision, Update: set.Status.UpdateRevision,
@@ -77,10 +46,10 @@ func NewSets(client kubernetes.Interface, namespace string) *Sets {
 }
 
 // read asks the API server itself for the StatefulSet.
-func (s *Sets) read(ctx context.Context, name string) (SeenSet, error) {
+func (s *Sets) read(ctx context.Context, name string) (rollout.SetSeen, error) {
 	set, err := s.client.AppsV1().StatefulSets(s.namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return SeenSet{}, fmt.Errorf("read StatefulSet %s: %w", name, err)
+		return rollout.SetSeen{}, fmt.Errorf("read StatefulSet %s: %w", name, err)
 	}
 	return seenSetOf(set), nil
 }
@@ -88,7 +57,7 @@ func (s *Sets) read(ctx context.Context, name string) (SeenSet, error) {
 // move puts the hold line somewhere else, and notes that this was us, given that
 // nothing about the StatefulSet has changed since it was seen. It is the only
 // write of a StatefulSet's spec.
-func (s *Sets) move(ctx context.Context, seen SeenSet, line int32) (SeenSet, error) {
+func (s *Sets) move(ctx context.Context, seen rollout.SetSeen, line int32) (rollout.SetSeen, error) {
 	partition := policy.PartitionOf(line, seen.Start)
 	body := map[string]any{
 		"metadata": change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
@@ -99,24 +68,21 @@ func (s *Sets) move(ctx context.Context, seen SeenSet, line int32) (SeenSet, err
 }
 
 // touch changes the resourceVersion and nothing that matters.
-func (s *Sets) touch(ctx context.Context, name string, epoch int64) (SeenSet, error) {
+func (s *Sets) touch(ctx context.Context, name string, epoch int64) (rollout.SetSeen, error) {
 	return s.patch(ctx, name, map[string]any{"metadata": map[string]any{"annotations": map[string]string{AnnotationEpoch: stamp(epoch)}}})
 }
 
-// errSetChanged: the StatefulSet is not what was decided on, or read, any more.
-var errSetChanged = errors.New("the StatefulSet has changed since the decision")
-
-func (s *Sets) patch(ctx context.Context, name string, patch map[string]any) (SeenSet, error) {
+func (s *Sets) patch(ctx context.Context, name string, patch map[string]any) (rollout.SetSeen, error) {
 	body, err := json.Marshal(patch)
 	if err != nil {
-		return SeenSet{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
+		return rollout.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
 	}
 	set, err := s.client.AppsV1().StatefulSets(s.namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return SeenSet{}, fmt.Errorf("patch StatefulSet %s: %w (%s)", name, errSetChanged, apierrors.ReasonForError(err))
+		return rollout.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w (%s)", name, rollout.ErrSetChanged, apierrors.ReasonForError(err))
 	case err != nil:
-		return SeenSet{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
+		return rollout.SetSeen{}, fmt.Errorf("patch StatefulSet %s: %w", name, err)
 	}
 	return seenSetOf(set), nil
 }

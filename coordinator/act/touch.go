@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // Bound gives one request a deadline of its own.
@@ -55,7 +55,7 @@ func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing 
 
 // touch takes one claim over, and answers whether its pod stands.
 func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, err error) {
-	var pod Seen
+	var pod rollout.PodSeen
 	err = t.try(ctx, func(ctx context.Context) (err error) {
 		pod, err = t.pods.touch(ctx, claim.Pod, claim.UID, t.epoch)
 		return err
@@ -69,7 +69,7 @@ func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, er
 			_, _ = t.pods.shut(bounded, pod)
 			cancel()
 		}
-	case !errors.Is(err, errGone) && !errors.Is(err, errConflict):
+	case !errors.Is(err, rollout.ErrGone) && !errors.Is(err, rollout.ErrConflict):
 		return false, err
 	}
 	if claim.Action != policy.LowerPartition {
@@ -77,10 +77,10 @@ func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, er
 	}
 	// A late write must not move the line that this claim waits for.
 	err = t.try(ctx, func(ctx context.Context) error {
-		_, err := t.sets.touch(ctx, kube.SetOf(claim.Pod), t.epoch)
+		_, err := t.sets.touch(ctx, policy.SetOf(claim.Pod), t.epoch)
 		return err
 	})
-	if err != nil && !errors.Is(err, errSetChanged) {
+	if err != nil && !errors.Is(err, rollout.ErrSetChanged) {
 		return false, err
 	}
 	return stands, nil

@@ -2,7 +2,6 @@ package act
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // Volumes reads the volume claims of one namespace, and deletes those that were
@@ -24,9 +24,6 @@ func NewVolumes(client kubernetes.Interface, namespace string) *Volumes {
 	return &Volumes{client: client, namespace: namespace}
 }
 
-// errMayNot: the coordinator's account lacks a right on volume claims.
-var errMayNot = errors.New("the coordinator may not")
-
 // judge tells a right that is missing from mere failures.
 func (v *Volumes) judge(verb, name string, err error) error {
 	switch {
@@ -34,7 +31,7 @@ func (v *Volumes) judge(verb, name string, err error) error {
 		return nil
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w %s volume claim %s: its account needs get and delete of persistentvolumeclaims in namespace %s",
-			errMayNot, verb, name, v.namespace)
+			rollout.ErrForbidden, verb, name, v.namespace)
 	}
 	return fmt.Errorf("%s volume claim %s: %w", verb, name, err)
 }
@@ -57,7 +54,7 @@ func (v *Volumes) read(ctx context.Context, name string) (seenVolume, error) {
 }
 
 // find reads the volume claims of a pod, and finds out whether they may be deleted.
-func (v *Volumes) find(ctx context.Context, pod Seen) ([]policy.VolumeClaim, error) {
+func (v *Volumes) find(ctx context.Context, pod rollout.PodSeen) ([]policy.VolumeClaim, error) {
 	var claims []policy.VolumeClaim
 	for _, name := range pod.Volumes {
 		seen, err := v.read(ctx, name)
@@ -86,7 +83,7 @@ type heritage struct {
 
 // inherits compares a successor's volumes with those that were claimed. A volume
 // that is being deleted goes unless a pod is on a node with it.
-func (v *Volumes) inherits(ctx context.Context, claimed []policy.VolumeClaim, successor Seen) (heritage, error) {
+func (v *Volumes) inherits(ctx context.Context, claimed []policy.VolumeClaim, successor rollout.PodSeen) (heritage, error) {
 	var h heritage
 	for _, old := range claimed {
 		seen, err := v.read(ctx, old.Name)

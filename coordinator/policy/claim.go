@@ -89,6 +89,36 @@ type VolumeClaim struct {
 	UID string `json:"uid"`
 }
 
+// SharedSetting is a setting of the whole database that claims have changed.
+type SharedSetting struct {
+	// knob names the setting, in the engine's words.
+	// +kubebuilder:validation:MaxLength=1024
+	Knob string `json:"knob"`
+	// undo is what an agent needs to put the setting back.
+	// +optional
+	// +kubebuilder:validation:MaxLength=5464
+	Undo []byte `json:"undo,omitempty"`
+	// claims are the ids of the claims that rely on the change.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=253
+	Claims []string `json:"claims,omitempty"`
+}
+
+// Leftover is what a prepare has changed that could not be undone when its claim ended.
+type Leftover struct {
+	// claim is the id of that claim.
+	// +kubebuilder:validation:MaxLength=253
+	Claim string `json:"claim"`
+	// pod is the one that was claimed.
+	// +kubebuilder:validation:MaxLength=253
+	Pod string `json:"pod"`
+	// undo is what an agent needs to undo it.
+	// +kubebuilder:validation:MaxLength=5464
+	Undo []byte `json:"undo"`
+}
+
 // ClaimPhase is how far a claim has come.
 // +kubebuilder:validation:Enum=Claimed;Preparing;Prepared;Emptied;Opened;Gone;Rejoined;Restoring;Settling
 type ClaimPhase string

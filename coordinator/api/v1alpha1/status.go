@@ -55,13 +55,13 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Shared []SharedSetting `json:"shared,omitempty"`
+	Shared []policy.SharedSetting `json:"shared,omitempty"`
 	// leftovers are what prepares have changed whose claims are over, and that nobody
 	// was there to undo. The first agent that is there undoes them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Leftovers []Leftover `json:"leftovers,omitempty"`
+	Leftovers []policy.Leftover `json:"leftovers,omitempty"`
 	// podConditions are what has been wrong with pods for a while and leads to their
 	// replacement, with since when, where spec.replacement.enabled asks for that.
 	// +optional
@@ -118,36 +118,6 @@ type RestartSchedule struct {
 	Schedule string `json:"schedule"`
 	// since is when it was first seen.
 	Since policy.Time `json:"since"`
-}
-
-// SharedSetting is a setting of the whole database that claims have changed.
-type SharedSetting struct {
-	// knob names the setting, in the engine's words.
-	// +kubebuilder:validation:MaxLength=1024
-	Knob string `json:"knob"`
-	// undo is what an agent needs to put the setting back.
-	// +optional
-	// +kubebuilder:validation:MaxLength=5464
-	Undo []byte `json:"undo,omitempty"`
-	// claims are the ids of the claims that rely on the change.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=1000
-	// +kubebuilder:validation:items:MaxLength=253
-	Claims []string `json:"claims,omitempty"`
-}
-
-// Leftover is what a prepare has changed that could not be undone when its claim ended.
-type Leftover struct {
-	// claim is the id of that claim.
-	// +kubebuilder:validation:MaxLength=253
-	Claim string `json:"claim"`
-	// pod is the one that was claimed.
-	// +kubebuilder:validation:MaxLength=253
-	Pod string `json:"pod"`
-	// undo is what an agent needs to undo it.
-	// +kubebuilder:validation:MaxLength=5464
-	Undo []byte `json:"undo"`
 }
 
 // PodCondition is a condition of one pod, or of the place of one that is missing.

@@ -13,9 +13,9 @@ import (
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedpolicy "k8s.io/client-go/kubernetes/typed/policy/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // Careless is what a client does wrong, to check that the search notices.
@@ -158,7 +158,7 @@ type agents struct{ l *leader }
 
 // order carries an order out, which the agent of a pod refuses from a leader
 // whose epoch is below the highest that it has heard of.
-func (a agents) order(ctx context.Context, verb string, to act.Target, epoch int64, do func()) error {
+func (a agents) order(ctx context.Context, verb string, to rollout.Target, epoch int64, do func()) error {
 	w := a.l.w
 	_, err := ask(ctx, a.l, call{verb: verb, object: "the agent of " + to.Pod, write: true}, func() (struct{}, error) {
 		pod, err := w.server.pod(to.Pod)
@@ -166,7 +166,7 @@ func (a agents) order(ctx context.Context, verb string, to act.Target, epoch int
 		case err != nil || string(pod.UID) != to.UID:
 			return struct{}{}, errNoAgent
 		case epoch < w.heard[to.UID]:
-			return struct{}{}, act.ErrStaleEpoch
+			return struct{}{}, rollout.ErrStaleEpoch
 		}
 		w.heard[to.UID] = epoch
 		do()
@@ -175,40 +175,40 @@ func (a agents) order(ctx context.Context, verb string, to act.Target, epoch int
 	return err
 }
 
-func (a agents) Plan(ctx context.Context, to act.Target, order act.Order) ([]byte, act.Shared, error) {
-	return []byte("undo"), act.Shared{}, a.order(ctx, "ask", to, order.Epoch, func() {})
+func (a agents) Plan(ctx context.Context, to rollout.Target, order rollout.Order) ([]byte, rollout.Shared, error) {
+	return []byte("undo"), rollout.Shared{}, a.order(ctx, "ask", to, order.Epoch, func() {})
 }
 
-func (a agents) Prepare(ctx context.Context, to act.Target, order act.Order, _ []byte) (act.Progress, error) {
+func (a agents) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, _ []byte) (rollout.Progress, error) {
 	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
-		return act.Progress{State: policy.DrainPrepared}, nil
+		return rollout.Progress{State: policy.DrainPrepared}, nil
 	}
 	err := a.order(ctx, "order a prepare of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
-	return act.Progress{State: policy.DrainPrepared}, err
+	return rollout.Progress{State: policy.DrainPrepared}, err
 }
 
-func (a agents) Restore(ctx context.Context, to act.Target, _ string, epoch int64, _ []byte) (bool, error) {
+func (a agents) Restore(ctx context.Context, to rollout.Target, _ string, epoch int64, _ []byte) (bool, error) {
 	err := a.order(ctx, "order a restore of", to, epoch, func() { delete(a.l.w.prepared, to.UID) })
 	return err == nil, err
 }
 
-func (a agents) RestoreShared(context.Context, act.Target, act.Shared, int64, time.Time) (bool, error) {
+func (a agents) RestoreShared(context.Context, rollout.Target, rollout.Shared, int64, time.Time) (bool, error) {
 	return false, errNoAgent // no prepare tells of a setting of the whole database
 }
 
-func (a agents) RestoreUnaided(context.Context, act.Target, act.Shared, time.Time) (bool, error) {
+func (a agents) RestoreUnaided(context.Context, rollout.Target, rollout.Shared, time.Time) (bool, error) {
 	return false, errNoAgent
 }
 
-func (a agents) Relieve(context.Context, act.Target, act.Order, string) (act.Progress, error) {
-	return act.Progress{}, errNoAgent
+func (a agents) Relieve(context.Context, rollout.Target, rollout.Order, string) (rollout.Progress, error) {
+	return rollout.Progress{}, errNoAgent
 }
 
-func (a agents) Unaided(context.Context, act.Target, act.Order) (act.Progress, error) {
-	return act.Progress{}, errNoAgent
+func (a agents) Unaided(context.Context, rollout.Target, rollout.Order) (rollout.Progress, error) {
+	return rollout.Progress{}, errNoAgent
 }
 
-func (a agents) Fresh(ctx context.Context, to act.Target) error {
+func (a agents) Fresh(ctx context.Context, to rollout.Target) error {
 	_, err := ask(ctx, a.l, call{verb: look, object: members + " through " + to.Pod}, func() (struct{}, error) {
 		pod, err := a.l.w.server.pod(to.Pod)
 		if err != nil || string(pod.UID) != to.UID {

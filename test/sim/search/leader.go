@@ -16,6 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // leader is a coordinator's loop around an Actor, as short as it can be. What it
@@ -41,6 +42,7 @@ type leader struct {
 	pods           map[string]*corev1.Pod
 	live           map[types.UID]bool
 	wake           time.Time
+	state          rollout.State
 }
 
 func (l *leader) run(ctx context.Context) {
@@ -65,17 +67,18 @@ func (l *leader) lead(ctx context.Context) {
 	}
 	l.epoch, l.newest = taken.Cluster.Status.Epoch, taken.Cluster
 	l.w.tookOver(l)
-	actor, err := act.New(act.Options{
+	executor, err := act.New(act.Options{
 		Kubernetes: client{l: l}, Clusters: clusters{l: l, actor: true}, Agents: agents{l},
 		Namespace: namespace, Name: database, UID: string(taken.Cluster.UID), Epoch: l.epoch,
-		Notify: l.poke, NewID: l.newID, Metrics: metrics, Logger: slog.New(slog.DiscardHandler),
+		Notify: l.poke, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		panic(err)
 	}
-	defer actor.Wait()
+	l.state = rollout.NewState(l.epoch)
+	defer executor.Wait()
 	defer cancel()
-	for l.pass(ctx, actor) {
+	for l.pass(ctx, executor) {
 		select {
 		case <-ctx.Done():
 		case <-l.notify:
@@ -123,27 +126,35 @@ func version(o metav1.Object) int64 {
 }
 
 // pass decides on what is known and does what follows; false when it leads no more.
-func (l *leader) pass(ctx context.Context, actor *act.Actor) bool {
+func (l *leader) pass(ctx context.Context, executor *act.Executor) bool {
 	if ctx.Err() != nil {
 		return false
 	}
 	known := l.known()
 	s := l.snapshot(known)
-	actor.Annotate(&s)
 	versions := map[string]string{}
 	for _, pod := range l.pods {
 		versions[string(pod.UID)] = pod.ResourceVersion
 	}
-	out := actor.Advance(ctx, act.Situation{Now: time.Now(), Cluster: known, Snapshot: s, Versions: versions, Plan: policy.Decide(s)})
-	if out.Deposed {
+	now := time.Now()
+	state, out := rollout.Step(l.state, rollout.Facts{
+		Object: rollout.Object{Generation: known.Generation}, Record: recordOf(known.Status),
+		Snapshot: s, Versions: versions, Unlimited: true,
+	}, executor.Results(now), now)
+	if out.Superseded {
 		return false
 	}
+	out.NameClaims(&state, l.newID)
+	l.state = state
+	executor.Start(ctx, out.Effects)
 	l.wake = out.Wake
 	if !out.Edits.Urgent() {
 		return true
 	}
 	next := known.DeepCopy()
-	out.Edits.Apply(&next.Status)
+	record := recordOf(known.Status)
+	out.Edits.Apply(&record)
+	next.Status.Claims = record.Claims
 	written, err := clusters{l: l}.DatabaseClusters(namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) {
 		written, err = clusters{l: l}.DatabaseClusters(namespace).Get(ctx, database, metav1.GetOptions{})
@@ -216,4 +227,8 @@ func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) policy.Snapshot {
 	}
 	s.Groups = []policy.Group{group}
 	return s
+}
+
+func recordOf(s v1alpha1.Status) rollout.Record {
+	return rollout.Record{Epoch: s.Epoch, Claims: s.Claims}
 }

@@ -36,7 +36,6 @@ const (
 var (
 	everyPod   = append([]string{members}, names...)
 	names      = []string{"s-0", "s-1", "s-2"}
-	metrics    = act.NewMetrics(nil)
 	errNoAgent = errors.New("no agent is there")
 )
 

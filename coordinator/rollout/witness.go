@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"maps"
@@ -10,19 +10,19 @@ import (
 // Barrier says whose reports must be newer than the prepare before a pod goes:
 // its own, and for every group in which another member has an agent, one of those. For
 // a pod that others have emptied anybody speaks.
-type barrier struct {
-	own *Target
-	// witnesses are all that can speak, groups which of them can for each group.
-	witnesses []Target
-	groups    [][]string
+type Barrier struct {
+	Own *Target
+	// Witnesses are all that can speak, Groups which of them can for each group.
+	Witnesses []Target
+	Groups    [][]string
 }
 
 // barrierOf is the barrier of a claimed pod. A pod whose database does not run need
 // not speak for itself: its agent may not have started either. One that is said to be
 // broken while it runs must: it may have been slow, and be well again. So must one that is
 // not shown as started and whose agent speaks: what is shown may be late.
-func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
-	var b barrier
+func barrierOf(s policy.Snapshot, claim policy.Claim) Barrier {
+	var b Barrier
 	agents := map[string]Target{}
 	claimed := podNamed(s, claim.Pod)
 	byOthers := replaces(claim) && claimed != nil && claimed.UID == claim.UID && !hasAgent(claimed)
@@ -34,7 +34,7 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 		target := Target{Pod: pod.Name, UID: pod.UID}
 		if pod.UID == claim.UID {
 			if (runs(pod) || speaks(pod)) && !byOthers {
-				b.own = &target
+				b.Own = &target
 			}
 			continue
 		}
@@ -50,20 +50,20 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 		for _, member := range group.Members {
 			if target, ok := agents[member.Pod]; ok && !slices.Contains(speak, target.Pod) {
 				speak = append(speak, target.Pod)
-				if !slices.Contains(b.witnesses, target) {
-					b.witnesses = append(b.witnesses, target)
+				if !slices.Contains(b.Witnesses, target) {
+					b.Witnesses = append(b.Witnesses, target)
 				}
 			}
 		}
 		if len(speak) > 0 {
-			b.groups = append(b.groups, speak)
+			b.Groups = append(b.Groups, speak)
 		}
 	}
 	if byOthers {
 		// Nobody need see a member of it, and somebody must have looked.
-		b.witnesses, b.groups = slices.Collect(maps.Values(agents)), append(b.groups, slices.Sorted(maps.Keys(agents)))
+		b.Witnesses, b.Groups = slices.Collect(maps.Values(agents)), append(b.Groups, slices.Sorted(maps.Keys(agents)))
 	}
-	slices.SortFunc(b.witnesses, func(x, y Target) int {
+	slices.SortFunc(b.Witnesses, func(x, y Target) int {
 		switch {
 		case x.Pod < y.Pod:
 			return -1
@@ -75,20 +75,20 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) barrier {
 	return b
 }
 
-// missing answers a group for which nobody has spoken, or the pod itself.
-func (b barrier) missing(spoke map[string]bool) (string, bool) {
-	if b.own != nil && !spoke[b.own.Pod] {
-		return "no fresh report from " + b.own.Pod, true
+// Missing answers a group for which nobody has spoken, or the pod itself.
+func (b Barrier) Missing(spoke map[string]bool) (string, bool) {
+	if b.Own != nil && !spoke[b.Own.Pod] {
+		return "no fresh report from " + b.Own.Pod, true
 	}
-	for _, speak := range b.groups {
+	for _, speak := range b.Groups {
 		if !slices.ContainsFunc(speak, func(pod string) bool { return spoke[pod] }) {
-			return "no fresh report from any of " + text(speak), true
+			return "no fresh report from any of " + ListPods(speak), true
 		}
 	}
 	return "", false
 }
 
-func text(pods []string) string {
+func ListPods(pods []string) string {
 	const most = 5
 	if len(pods) == 0 {
 		return "the other pods: none is ready"

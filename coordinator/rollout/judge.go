@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"fmt"
@@ -96,20 +96,20 @@ type returned struct {
 	recheck    time.Duration
 }
 
-func judgeReturn(at Situation, claim policy.Claim) returned {
-	r := policy.Returned(at.Snapshot, claim)
+func (a *step) judgeReturn(claim policy.Claim) returned {
+	r := policy.Returned(a.Snapshot, claim)
 	out := returned{
 		rejoined: r.Joined, back: r.Done, failed: r.Failed, why: r.Why.Reason,
 		recheck: time.Duration(r.RetryAfterSeconds) * time.Second,
 	}
-	pod := podNamed(at.Snapshot, claim.Pod)
-	if r.Done || pod == nil || pod.Phase == policy.Missing || pod.UID == claim.UID || !slices.Contains(at.Plan.Order, claim.Pod) {
+	pod := podNamed(a.Snapshot, claim.Pod)
+	if r.Done || pod == nil || pod.Phase == policy.Missing || pod.UID == claim.UID || !slices.Contains(a.plan.Order, claim.Pod) {
 		return out
 	}
-	start := time.Duration(at.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second
+	start := time.Duration(a.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second
 	late := pod.Since.Add(start + 1)
-	out.superseded = r.Failed || r.Joined && awayByItself(pod) && !at.Now.Before(late)
-	if wait := late.Sub(at.Now); wait > 0 && (out.recheck == 0 || wait < out.recheck) {
+	out.superseded = r.Failed || r.Joined && awayByItself(pod) && !a.now.Before(late)
+	if wait := late.Sub(a.now); wait > 0 && (out.recheck == 0 || wait < out.recheck) {
 		out.recheck = wait
 	}
 	return out

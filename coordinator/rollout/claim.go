@@ -1,22 +1,17 @@
-package act
+package rollout
 
 import (
 	"maps"
 	"slices"
 
-	"github.com/google/uuid"
-
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// newID is unique among all claims, short enough to mark work in a database.
-func newID() string { return "rc" + uuid.NewString()[:13] }
-
-// newClaim is the intent to carry out a step, on what was decided from s.
-func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
+// newClaim is the intent to carry out a step, on what was decided from s. It has no id yet:
+// see Decision.NameClaims.
+func newClaim(epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
 	claim := policy.Claim{
-		ID: id, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
+		Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
 		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
 	}
 	claim.Groups, claim.Broken = notFull(s, step.Pod)
@@ -82,9 +77,9 @@ func podNamed(s policy.Snapshot, name string) *policy.Pod {
 	return nil
 }
 
-// Edits are changes of a DatabaseCluster's status that an Actor asks for. They
+// Edits are changes of a DatabaseCluster's status that a step asks for. They
 // are carried out by compare-and-swap on the very object that was decided on,
-// or not at all: the next pass asks again for what is still wanted.
+// or not at all: the next step asks again for what is still wanted.
 type Edits struct {
 	// Add are new claims.
 	Add []policy.Claim
@@ -107,7 +102,7 @@ type Edits struct {
 	Drop []string
 	// Leave is what claims leave undone that are over; Clear are the claims of leftovers
 	// that are undone.
-	Leave []v1alpha1.Leftover
+	Leave []policy.Leftover
 	Clear []string
 }
 
@@ -118,7 +113,7 @@ func (e Edits) Urgent() bool {
 }
 
 // Apply carries the edits out on a status.
-func (e Edits) Apply(status *v1alpha1.Status) {
+func (e Edits) Apply(status *Record) {
 	kept := make([]policy.Claim, 0, len(status.Claims)+len(e.Add))
 	for _, claim := range status.Claims {
 		if slices.Contains(e.Drop, claim.ID) {
@@ -142,16 +137,16 @@ func (e Edits) Apply(status *v1alpha1.Status) {
 		kept = append(kept, claim)
 	}
 	status.Claims = append(kept, e.Add...)
-	status.Shared = slices.DeleteFunc(slices.Clone(status.Shared), func(s v1alpha1.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
-	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l v1alpha1.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
+	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s policy.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
+	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l policy.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
 	if len(status.Leftovers) == 0 {
 		status.Leftovers = nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Share)) {
 		share(status, id, e.Share[id])
 	}
-	if len(status.Shared) == 0 {
-		status.Shared = nil
+	if len(status.Settings) == 0 {
+		status.Settings = nil
 	}
 }
 
@@ -163,4 +158,14 @@ func follow(claim *policy.Claim, uid string) {
 	if !committed(*claim) {
 		claim.Phase, claim.Volumes = policy.PhaseClaimed, nil
 	}
+}
+
+func newEdits() Edits {
+	return Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]policy.ClaimPhase{},
+		Volumes: map[string][]policy.VolumeClaim{}, Emptied: map[string]policy.Time{}, Follow: map[string]string{}}
+}
+
+// remaining are the claims that are not dropped.
+func remaining(claims []policy.Claim, drop []string) []policy.Claim {
+	return slices.DeleteFunc(slices.Clone(claims), func(c policy.Claim) bool { return slices.Contains(drop, c.ID) })
 }

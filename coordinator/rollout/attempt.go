@@ -1,22 +1,20 @@
-package act
+package rollout
 
 import (
-	"log/slog"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// run is what this process knows of one claim. Only the goroutine that calls
-// Advance touches it, except that a move works on a copy.
-type run struct {
+// attempt is what this coordinator knows of one claim beyond what is written in it.
+type attempt struct {
 	heard Heard
 	// busy: a move is under way.
 	busy bool
 	// observedAt is when the last complete look of pod and witnesses was over.
 	observedAt time.Time
 	// opened is the pod when its guard was opened.
-	opened Seen
+	opened PodSeen
 	sentAt time.Time
 	// notAfter is the time past which no agent of the claimed pod starts a write, lostTill
 	// the same as far as orders go that nobody has answered.
@@ -40,8 +38,8 @@ type run struct {
 	giveUp string
 	// stopped is why a claim that can not be given up any more is not carried out now.
 	stopped string
-	// rest is the rule under which the pod is left alone afterwards; empty = none.
-	rest policy.Rule
+	// backoff is the rule under which the pod is left alone afterwards; empty = none.
+	backoff policy.Rule
 	// conflicts, and refusals by a budget and others, in a row.
 	conflicts  int
 	refusals   int
@@ -82,6 +80,9 @@ type run struct {
 	byOthers bool
 	// restarts: it is restarted before it can be replaced.
 	restarts bool
+	// makesRoom: nothing of the database runs, and the claim keeps a correction from its pod, so
+	// it ends though nobody can undo its drain.
+	makesRoom bool
 	// inherited: the claim is a predecessor's.
 	inherited bool
 	// takenAt is when this process took the claim up. When it says that it was made is by
@@ -91,43 +92,40 @@ type run struct {
 	said    string
 }
 
-// runOf is the run of a claim. One that is not known was made by a predecessor,
+// attemptOf is what is known of a claim. One that is not known was made by a predecessor,
 // whose last order may still be under way, and who may have left the guard open.
-func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
-	r := a.runs[claim.ID]
+func (a *step) attemptOf(claim policy.Claim) *attempt {
+	r := a.s.attempts[claim.ID]
 	if r == nil {
-		r = &run{inherited: a.inherits(claim), takenAt: now}
+		r = &attempt{inherited: !a.s.made[claim.ID], takenAt: a.now}
 		r.heard.Ajar = r.inherited
 		if r.inherited {
-			r.notAfter = now.Add(writeAhead)
+			r.notAfter = a.now.Add(WriteAhead)
 			r.lostTill = r.notAfter
-			if a.options.EvacuatesOthers && replaces(claim) {
+			if a.Engine.EvacuatesOthers && replaces(claim) {
 				r.othersTill = r.notAfter
 			}
 		}
-		a.runs[claim.ID] = r
+		a.s.attempts[claim.ID] = r
 	}
 	return r
 }
 
-// inherits tells claims that were there at the start from those made since.
-func (a *Actor) inherits(claim policy.Claim) bool { return !a.made[claim.ID] }
-
 // failed notes a failure and when to try again.
-func (r *run) failed(err error) {
+func (r *attempt) failed(now time.Time, err error) {
 	r.problem = err.Error()
 	wait := firstRetry << min(r.errors, 10)
 	r.errors++
-	r.retryAt = time.Now().Add(min(wait, lastRetry))
+	r.retryAt = now.Add(min(wait, lastRetry))
 }
 
 // succeeded forgets failures.
-func (r *run) succeeded() {
+func (r *attempt) succeeded() {
 	r.problem, r.errors, r.retryAt = "", 0, time.Time{}
 }
 
 // shown: the pod is in sight again.
-func (r *run) shown() {
+func (r *attempt) shown() {
 	if r.heard.Hidden {
 		r.heard.Hidden = false
 		r.succeeded()
@@ -136,45 +134,45 @@ func (r *run) shown() {
 
 // backToBarrier: what was looked at is no longer what is there. The guard is
 // shut, and opened again after that, given what is there then.
-func (r *run) backToBarrier() {
+func (r *attempt) backToBarrier() {
 	r.heard.Observed, r.observedAt, r.led = false, time.Time{}, nil
 	r.heard.Ajar = r.heard.Ajar || r.heard.Opened
 	r.heard.Opened = false
 }
 
 // refusedFor notes that the removal was refused, and why.
-func (r *run) refusedFor(pause time.Duration, err error) {
-	r.refusedUntil, r.refusal, r.problem = time.Now().Add(pause), err.Error(), err.Error()
+func (r *attempt) refusedFor(now time.Time, pause time.Duration, err error) {
+	r.refusedUntil, r.refusal, r.problem = now.Add(pause), err.Error(), err.Error()
 }
 
 // due is when a move may be tried. A guard is shut without waiting for what keeps
 // its pod.
-func (r *run) due(move Move) time.Time {
-	if (move == Observe || move == Open) && r.refusedUntil.After(r.retryAt) {
+func (r *attempt) due(move Move) time.Time {
+	if (move == LookAnew || move == Open) && r.refusedUntil.After(r.retryAt) {
 		return r.refusedUntil
 	}
 	return r.retryAt
 }
 
 // sent notes that the pod goes, or has gone.
-func (r *run) sent(now time.Time) {
+func (r *attempt) sent(now time.Time) {
 	r.conflicts, r.refusals, r.rejections, r.behinds, r.refusal = 0, 0, 0, 0, ""
 	r.heard.Sent, r.sentAt = true, now
 }
 
 // abandon ends the claim for a reason; with a rule the pod is left alone after it.
-func (r *run) abandon(why string, rest policy.Rule) {
+func (r *attempt) abandon(why string, rule policy.Rule) {
 	if r.giveUp != "" {
 		return
 	}
-	r.giveUp, r.rest = why, rest
+	r.giveUp, r.backoff = why, rule
 	r.heard.Closed = false // the API server must say so after this
 	r.succeeded()
 }
 
 // finished answers, once, how long the pod was away. A pod that had gone before
 // this process looked at it was away for longer than is known.
-func (r *run) finished(now time.Time) (time.Duration, bool) {
+func (r *attempt) finished(now time.Time) (time.Duration, bool) {
 	if r.done || r.wentAt.IsZero() || r.inherited {
 		return 0, false
 	}
@@ -182,20 +180,20 @@ func (r *run) finished(now time.Time) (time.Duration, bool) {
 	return now.Sub(r.wentAt), true
 }
 
-// say logs transitions, not passes.
-func (r *run) say(log *slog.Logger, claim policy.Claim, c Case, move Move, why string) {
+// say logs transitions, not steps.
+func (a *step) say(r *attempt, claim policy.Claim, c Case, move Move, why string) {
 	what := move.String() + " " + why
-	if what == r.said || move == Apply && r.said == "Apply "+why {
+	if what == r.said || move == ApplyDrain && r.said == "Drain "+why {
 		return
 	}
 	r.said = what
-	log.Info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(phase(c)), "whereabouts", c.Pod.String(), "why", why)
+	a.out.info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(phase(c)), "whereabouts", c.Pod.String(), "why", why)
 }
 
 // mayWriteUntil is until when the agent of the pod may still be carrying out an order. One
 // that has said that the pod is prepared has carried out what it was asked before that,
 // unless it was never heard of.
-func (r *run) mayWriteUntil() time.Time {
+func (r *attempt) mayWriteUntil() time.Time {
 	if !r.heard.Prepared || r.overdue || r.spared {
 		return r.notAfter
 	}
@@ -203,7 +201,7 @@ func (r *run) mayWriteUntil() time.Time {
 }
 
 // ordered notes an order to the agent of the pod, and what came of it.
-func (r *run) ordered(order Order, err error) {
+func (r *attempt) ordered(order Order, err error) {
 	if r.notAfter = order.NotAfter; err != nil {
 		r.lostTill = order.NotAfter
 	}

@@ -1,10 +1,12 @@
-package act
+package coordinator
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
-// Metrics of all Actors of a process.
+// Metrics of all database clusters of a process.
 type Metrics struct {
 	prepare prometheus.Histogram
 	away    prometheus.Histogram
@@ -28,4 +30,14 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		registerer.MustRegister(m.prepare, m.away)
 	}
 	return m
+}
+
+// note takes in what a step has found out.
+func (m *Metrics) note(d rollout.Decision) {
+	for _, took := range d.Drains {
+		m.prepare.Observe(took.Seconds())
+	}
+	for _, absence := range d.Absences {
+		m.away.Observe(absence.Lasted.Seconds())
+	}
 }

@@ -1,71 +1,70 @@
-package act
+package rollout
 
 import (
 	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // look makes a Case of one claim: what the snapshot says of its pod, what the
 // policy says of the claim, and what was heard. The text is for people.
-func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
-	where, why := whereabouts(at.Snapshot, claim), ""
+func (a *step) look(claim policy.Claim, r *attempt) (Case, string) {
+	where, why := whereabouts(a.Snapshot, claim), ""
 	r.stopped = ""
 	if committed(claim) && r.giveUp != "" {
-		r.keepOn()
+		r.keepOn(a.now)
 	}
-	pod := podNamed(at.Snapshot, claim.Pod)
+	pod := podNamed(a.Snapshot, claim.Pod)
 	byOthers := where == Here && replaces(claim) && pod != nil && a.emptiedByOthers(pod)
 	switch where {
 	case Here:
 		r.changeHands(byOthers)
-		why = a.lookAhead(at, claim, r)
+		why = a.lookAhead(claim, r)
 	case Leaving:
-		r.gone(at.Now)
+		r.gone(a.now)
 		why = "its containers stop"
 	case Gone:
 		if r.heard.Confirmed { // until then it may only be out of sight
-			r.gone(at.Now)
+			r.gone(a.now)
 		}
 	}
 	c := Case{Claim: claim, Pod: where, GiveUp: r.giveUp != "", Heard: r.heard}
 	c.Stopped = where == Here && r.stopped != ""
 	c.Held = c.Stopped
 	if where == Here {
-		c.Restarts = a.restartsFirst(at.Snapshot, claim)
+		c.Restarts = a.restartsFirst(a.Snapshot, claim)
 		r.changeWay(c.Restarts)
 		r.shown()
-		a.lookAgain(at, claim, r)
-		a.lookAtRelieved(at, claim, r)
+		a.lookAgain(claim, r)
+		a.lookAtRelieved(claim, r)
 		c.Heard = r.heard
 		c.GiveUp = r.giveUp != ""
 	}
-	c.Heard.Observed = r.heard.Observed && at.Now.Sub(r.observedAt) <= observedFor
-	c.Listed = sharedBy(&at.Cluster.Status, claim.ID) != nil
-	if r.heard.Shared.Knob != "" && !c.Listed && r.askedIn != a.putBacks {
+	c.Heard.Observed = r.heard.Observed && a.now.Sub(r.observedAt) <= observedFor
+	c.Listed = sharedBy(&a.Record, claim.ID) != nil
+	if r.heard.Shared.Knob != "" && !c.Listed && r.askedIn != a.s.restored {
 		// The agent may have read what a prepare had written: that is no value to save.
 		r.heard.Asked, c.Heard.Asked = false, false
 	}
-	c.Queued = where == Here && !r.heard.Prepared && a.queued(at, claim, r)
+	c.Queued = where == Here && !r.heard.Prepared && a.queued(claim, r)
 	if c.Queued {
-		r.queuedTill = at.Now
+		r.queuedTill = a.now
 		if why == "" {
 			why = "another prepare writes the same setting of the whole database, or that is put back first"
 		}
 	}
-	c.Forced = where == Here && forced(at.Snapshot, claim)
-	c.Awaited = c.Forced && broken(claim) && poolOf(at.Snapshot, claim.Pod).Management == policy.OrderedReady
+	c.Forced = where == Here && forced(a.Snapshot, claim)
+	c.Awaited = c.Forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == policy.OrderedReady
 	var first []policy.Pod
 	if where == Here {
-		first = ahead(at.Snapshot, claim)
+		first = ahead(a.Snapshot, claim)
 	}
 	c.Behind = len(first) > 0
-	c.Alone = where == Here && (!prepares(claim) || c.Restarts && a.mustBeAnswered(at.Snapshot)) && a.alone(at, claim)
-	c.CaughtUp = r.heard.Opened && notBefore(at.Versions[claim.UID], r.opened.ResourceVersion)
-	c.Vanished = where == Gone && vanished(at.Snapshot, claim)
+	c.Alone = where == Here && (!prepares(claim) || c.Restarts && a.mustBeAnswered(a.Snapshot)) && a.alone(claim)
+	c.CaughtUp = r.heard.Opened && notBefore(a.Versions[claim.UID], r.opened.ResourceVersion)
+	c.Vanished = where == Gone && vanished(a.Snapshot, claim)
 	if !c.Vanished {
 		r.heard.Ended, c.Heard.Ended = false, false
 	}
@@ -73,42 +72,42 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 	case c.Vanished && !c.Heard.Ended:
 		r.recheckAt = time.Time{}
 		if why = r.problem; why == "" {
-			why = "nothing is shown of StatefulSet " + kube.SetOf(claim.Pod)
+			why = "nothing is shown of StatefulSet " + policy.SetOf(claim.Pod)
 		}
 	case where == Gone:
 		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != policy.Missing
-		successor := judgeReturn(at, claim)
+		successor := a.judgeReturn(claim)
 		c.Rejoined, c.Back, c.Failed, c.Superseded = successor.rejoined, successor.back, successor.failed, successor.superseded
 		r.recheckAt, why = time.Time{}, successor.why
 		if renewing(c) && leftForGood(c) {
-			why = mayNotDiscard(at)
+			why = a.mayNotDiscard()
 			c.Stopped = why != ""
 		}
 		if successor.recheck > 0 {
-			r.recheckAt = at.Now.Add(successor.recheck)
+			r.recheckAt = a.now.Add(successor.recheck)
 		}
 	case c.Behind && !c.GiveUp:
-		if why = a.deadlock(at, claim, first); why != "" {
-			r.held(at.Now, why)
+		if why = a.deadlock(claim, first); why != "" {
+			r.held(a.now, why)
 			c.GiveUp = r.giveUp != ""
 		} else {
 			r.heldSince = time.Time{}
 		}
 	case c.Stopped:
 	case where == Here && !c.GiveUp && (c.Heard.Observed || c.Heard.Opened || c.Forced):
-		if hold := holdOf(at.Snapshot, claim, c.Restarts); hold != nil {
+		if hold := holdOf(a.Snapshot, claim, c.Restarts); hold != nil {
 			c.Held, why = true, string(hold.Rule)+": "+hold.Reason
-			r.held(at.Now, why)
+			r.held(a.now, why)
 			c.GiveUp = r.giveUp != ""
 		} else if r.heard.Opened && !c.CaughtUp && !c.Forced {
 			why = "the cache has not shown the opened guard yet"
-			r.held(at.Now, why)
+			r.held(a.now, why)
 			c.GiveUp = r.giveUp != ""
 		} else {
 			r.heldSince = time.Time{}
 		}
 		if replaces(claim) && !c.Held && !c.Heard.Opened {
-			what := notEmpty(at.Snapshot, claim, at.Names, byOthers)
+			what := notEmpty(a.Snapshot, claim, a.Names, byOthers)
 			if c.Empty = what == ""; !c.Empty {
 				why = "not empty: " + what
 			}
@@ -131,8 +130,8 @@ func (a *Actor) look(at Situation, claim policy.Claim, r *run) (Case, string) {
 
 // lookAhead finds out whether the claim on a pod that is still there is to be
 // carried out.
-func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
-	if r.heard.Sent && at.Now.Sub(r.sentAt) > sentFor {
+func (a *step) lookAhead(claim policy.Claim, r *attempt) string {
+	if r.heard.Sent && a.now.Sub(r.sentAt) > sentFor {
 		// It was accepted and yet the pod is here: look at it again from the start.
 		r.heard.Sent = false
 		r.backToBarrier()
@@ -143,34 +142,34 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 	if r.heard.Sent {
 		return "the removal was accepted"
 	}
-	going := judgeGoing(at.Snapshot, claim)
-	hopeless, passes := a.hopeless(at.Snapshot, claim)
+	going := judgeGoing(a.Snapshot, claim)
+	hopeless, passes := a.hopeless(a.Snapshot, claim)
 	if replaces(claim) && hopeless == "" && !r.heard.Prepared {
 		r.heldSince = time.Time{}
 	}
 	switch {
-	case at.Cluster.DeletionTimestamp != nil:
+	case !a.Object.Deleted.IsZero():
 		return r.stop(claim, "the DatabaseCluster is being deleted")
 	case !going.wanted:
 		return r.stop(claim, going.why)
 	case going.hold != nil && endsClaim(going.hold.Rule):
 		return r.stop(claim, fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason))
-	case unforced(at.Snapshot, claim):
+	case unforced(a.Snapshot, claim):
 		return r.stop(claim, "it was claimed by force, and is forced no more")
 	case hopeless != "" && passes:
-		r.held(at.Now, hopeless)
+		r.held(a.now, hopeless)
 		return hopeless
 	case hopeless != "":
 		return r.stop(claim, hopeless)
 	case r.spared && going.hold == nil && !going.unasked:
 		r.unprepare("it is well again")
 	case prepares(claim) && !r.heard.Prepared && going.unasked:
-		a.log.Warn("the pod is broken by now, going on without a prepare", "id", claim.ID, "pod", claim.Pod, "problem", r.problem)
+		a.out.warn("the pod is broken by now, going on without a prepare", "id", claim.ID, "pod", claim.Pod, "problem", r.problem)
 		r.succeeded()
 		r.heard.Prepared, r.spared = true, true
-	case prepares(claim) && !r.heard.Prepared && timedOut(at, claim, r):
-		if mayProceed(at.Snapshot, claim) {
-			a.log.Warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
+	case prepares(claim) && !r.heard.Prepared && a.timedOut(claim, r):
+		if mayProceed(a.Snapshot, claim) {
+			a.out.warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
 			r.heard.Prepared, r.overdue = true, true
 		}
 		return "prepare timed out: " + r.problem
@@ -179,7 +178,7 @@ func (a *Actor) lookAhead(at Situation, claim policy.Claim, r *run) string {
 }
 
 // stop ends the claim, or where that can not be any more holds it.
-func (r *run) stop(claim policy.Claim, why string) string {
+func (r *attempt) stop(claim policy.Claim, why string) string {
 	if committed(claim) {
 		r.stopped = why
 	} else {
@@ -195,7 +194,7 @@ func endsClaim(rule policy.Rule) bool {
 
 // held notes that a claimed pod may not go, and ends the claim when that lasts:
 // a claim reserves budget that others can use meanwhile.
-func (r *run) held(now time.Time, why string) {
+func (r *attempt) held(now time.Time, why string) {
 	if r.heldSince.IsZero() {
 		r.heldSince = now
 	}
@@ -205,7 +204,7 @@ func (r *run) held(now time.Time, why string) {
 }
 
 // gone notes that the pod goes, so that its guard is nobody's business any more.
-func (r *run) gone(now time.Time) {
+func (r *attempt) gone(now time.Time) {
 	r.heard.Sent, r.heard.Opened, r.heard.Ajar = false, false, false
 	if r.wentAt.IsZero() {
 		r.wentAt = now
@@ -244,18 +243,18 @@ func notBefore(have, want string) bool {
 // timedOut does not count the time for which others were in front, or another
 // coordinator led. It counts by how this process's time goes by: a clock that is set is
 // no reason to go unprepared.
-func timedOut(at Situation, claim policy.Claim, r *run) bool {
-	limit := prepareTimeout(at, claim)
+func (a *step) timedOut(claim policy.Claim, r *attempt) bool {
+	limit := a.prepareTimeout(claim)
 	began := r.takenAt
 	if r.queuedTill.After(began) {
 		began = r.queuedTill
 	}
-	return limit > 0 && at.Now.Sub(began) > limit
+	return limit > 0 && a.now.Sub(began) > limit
 }
 
 // prepareTimeout is how long a claim's prepare may take; 0 means for ever.
-func prepareTimeout(at Situation, claim policy.Claim) time.Duration {
-	drain := at.Snapshot.Cluster.Spec.Drain
+func (a *step) prepareTimeout(claim policy.Claim) time.Duration {
+	drain := a.Snapshot.Cluster.Spec.Drain
 	if claim.Prepare == policy.PrepareEvacuate {
 		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
 	}

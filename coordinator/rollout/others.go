@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"errors"
@@ -40,12 +40,12 @@ func othersHaveAgents(s policy.Snapshot, pod string) bool {
 
 // emptiedByOthers: nothing of the pod runs, so that its member is away, and any other
 // pod's agent can empty it.
-func (a *Actor) emptiedByOthers(pod *policy.Pod) bool {
-	return a.options.EvacuatesOthers && pod.UID != "" && pod.Phase == policy.Pending
+func (a *step) emptiedByOthers(pod *policy.Pod) bool {
+	return a.Engine.EvacuatesOthers && pod.UID != "" && pod.Phase == policy.Pending
 }
 
 // changeHands: the agent of a pod that has started after all has its say, too.
-func (r *run) changeHands(byOthers bool) {
+func (r *attempt) changeHands(byOthers bool) {
 	if r.heard.Prepared && r.byOthers && !byOthers {
 		r.heard.Prepared, r.byOthers = false, false
 		r.backToBarrier()
@@ -53,14 +53,14 @@ func (r *run) changeHands(byOthers bool) {
 }
 
 // address is the order for a claimed pod, and whose agent gets it.
-func (a *Actor) address(at Situation, claim policy.Claim) (Target, Order, error) {
-	order := a.order(at, claim)
-	pod := podNamed(at.Snapshot, claim.Pod)
+func (a *step) address(claim policy.Claim) (Target, Order, error) {
+	order := a.order(claim)
+	pod := podNamed(a.Snapshot, claim.Pod)
 	if !replaces(claim) || pod == nil || !a.emptiedByOthers(pod) {
 		return Target{Pod: claim.Pod, UID: claim.UID}, order, nil
 	}
-	others := relievers(at, claim)
-	order.For = Subject{UID: claim.UID, Node: at.Names[claim.Pod]}
+	others := a.relievers(claim)
+	order.For = Subject{UID: claim.UID, Node: a.Names[claim.Pod]}
 	switch {
 	case order.For.Node == "":
 		return Target{}, order, errors.New(nameUnknown)

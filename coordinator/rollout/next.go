@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import "github.com/rollcall-dev/rollcall/coordinator/policy"
 
@@ -8,44 +8,45 @@ type Move uint8
 const (
 	// Wait: something else must happen first.
 	Wait Move = iota
-	// Ask the agent what its prepare will change.
-	Ask
-	// Store the answer in the claim.
-	Store
-	// Apply the prepare, or ask how far it is.
-	Apply
-	// Find the volume claims that are the pod's own, and whether they may be deleted.
-	Find
-	// Attest: write down that the database has nothing left on the pod.
-	Attest
-	// Discard the volume claims.
-	Discard
-	// Renew: find out whether the pod's successor stands on new volume claims.
-	Renew
-	// Follow: claim the successor instead, which stands on the volumes that the pod had.
-	Follow
-	// Relieve: have another pod's agent hand over for a pod that has none.
-	Relieve
-	// Observe: have the pod and the witnesses look anew.
-	Observe
+	// AskPlan: ask the agent what its drain will change.
+	AskPlan
+	// RecordDrain: write the answer into the claim.
+	RecordDrain
+	// ApplyDrain: have the agent drain, or ask how far it is.
+	ApplyDrain
+	// LookForVolumes: find the volume claims that are the pod's own, and whether they may be deleted.
+	LookForVolumes
+	// RecordEmpty: write down that the database has nothing left on the pod.
+	RecordEmpty
+	// RemoveVolumes: delete the volume claims.
+	RemoveVolumes
+	// LookForNewVolumes: find out whether the pod's successor stands on new volume claims.
+	LookForNewVolumes
+	// FollowSuccessor: claim the successor instead, which stands on the volumes that the pod had.
+	FollowSuccessor
+	// HandOff: have another pod's agent hand over for a pod that has none.
+	HandOff
+	// LookAnew: have the pod and the witnesses look anew.
+	LookAnew
 	// Open: read the pod and the claim once more, and open the guard.
 	Open
-	// Go: remove the pod.
-	Go
-	// Shut the guard again, because the pod stays, at least for now.
-	Shut
-	// Undo what the prepare did.
+	// Evict: remove the pod.
+	Evict
+	// Close the guard, because the pod stays, at least for now.
+	Close
+	// Undo what the drain did.
 	Undo
 	// Confirm with the API server itself that the pod is gone.
 	Confirm
-	// Seek: ask it what has become of a pool that nobody shows any more.
-	Seek
+	// LookForSet: ask it what has become of a StatefulSet that is not shown.
+	LookForSet
 	// Release the claim.
 	Release
 )
 
 func (m Move) String() string {
-	return [...]string{"Wait", "Ask", "Store", "Apply", "Find", "Attest", "Discard", "Renew", "Follow", "Relieve", "Observe", "Open", "Go", "Shut", "Undo", "Confirm", "Seek", "Release"}[m]
+	return [...]string{"Wait", "PlanDrain", "RecordDrain", "Drain", "FindVolumes", "RecordEmpty", "DeleteVolumes", "AwaitVolumes", "FollowSuccessor",
+		"HandoffOnBehalf", "Observe", "OpenGuard", "Remove", "CloseGuard", "Restore", "ConfirmGone", "FindSet", "Release"}[m]
 }
 
 // Whereabouts of the pod that was claimed, by its UID. The zero value is unknown.
@@ -212,51 +213,51 @@ func advance(c Case) Move {
 		case !c.Heard.Opened:
 			return Open
 		case c.Awaited && c.CaughtUp:
-			return Go
+			return Evict
 		}
 		return Wait
 	case c.Heard.Ajar, c.Heard.Opened && c.Held:
-		return Shut
+		return Close
 	case c.Forced, c.Stopped:
 		return Wait
 	case c.Restarts && committed(c.Claim):
 		return restart(c)
 	case replaces(c.Claim) && !c.Heard.Found:
-		return Find
+		return LookForVolumes
 	case prepares(c.Claim) && !c.Heard.Prepared:
 		switch {
 		case c.Queued:
 			return Wait
 		case replaces(c.Claim) && len(c.Claim.Volumes) == 0 && len(c.Heard.Volumes) > 0 && (len(c.Claim.Undo) > 0 || c.Heard.Asked):
-			return Store
+			return RecordDrain
 		case len(c.Claim.Undo) > 0 || c.Listed:
-			return Apply
+			return ApplyDrain
 		case !c.Heard.Asked:
-			return Ask
+			return AskPlan
 		case len(c.Heard.Undo) > 0 || c.Heard.Shared.Knob != "":
-			return Store
+			return RecordDrain
 		}
-		return Apply
+		return ApplyDrain
 	case c.Alone && !c.Heard.Relieved:
-		return Relieve
+		return HandOff
 	case c.Behind:
 		return Wait
 	case !c.Heard.Observed:
-		return Observe
+		return LookAnew
 	case c.Held:
 		return Wait
 	case replaces(c.Claim) && !c.Empty && !c.Heard.Opened:
 		return Wait
 	case replaces(c.Claim) && c.Claim.EmptiedAt == nil:
-		return Attest
+		return RecordEmpty
 	case replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Heard.Discarded:
-		return Discard
+		return RemoveVolumes
 	case !c.Heard.Opened:
 		return Open
 	case !c.CaughtUp:
 		return Wait
 	}
-	return Go
+	return Evict
 }
 
 // restart leads to the removal of a pod that keeps its volumes, as if it had been claimed for
@@ -276,7 +277,7 @@ func asRestart(claim policy.Claim) policy.Claim {
 func abandon(c Case) Move {
 	switch {
 	case !c.Heard.Closed:
-		return Shut
+		return Close
 	case mustUndo(c):
 		return Undo
 	}
@@ -288,21 +289,21 @@ func settle(c Case) Move {
 	removed := c.Claim.Action == policy.Remove
 	switch {
 	case !c.Heard.Confirmed && c.Heard.Hidden && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened):
-		return Shut
+		return Close
 	case !c.Heard.Confirmed:
 		return Confirm
 	case c.Vanished && !c.Heard.Ended:
-		return Seek
+		return LookForSet
 	case renewing(c):
 		switch {
 		case leftForGood(c) && !c.Stopped:
-			return Discard
+			return RemoveVolumes
 		case !c.Succeeded:
 			return Wait
 		case c.Heard.Heir != "":
-			return Follow
+			return FollowSuccessor
 		}
-		return Renew
+		return LookForNewVolumes
 	case !removed && !c.Rejoined && !c.Failed:
 		return Wait
 	case mustUndo(c):

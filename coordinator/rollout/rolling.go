@@ -1,12 +1,9 @@
-package act
+package rollout
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -98,110 +95,38 @@ func ahead(s policy.Snapshot, claim policy.Claim) []policy.Pod {
 // end, or empty. When the claim was made all of them were on their way, or the policy would
 // have held the pod. One that was given up since may have no claim, or a new one whose
 // prepare writes a setting that is put back first, and is not while this claim needs it.
-func (a *Actor) deadlock(at Situation, claim policy.Claim, ahead []policy.Pod) string {
-	claims := at.Snapshot.Cluster.Status.Claims
-	record := sharedBy(&at.Cluster.Status, claim.ID)
+func (a *step) deadlock(claim policy.Claim, ahead []policy.Pod) string {
+	claims := a.Snapshot.Cluster.Status.Claims
+	record := sharedBy(&a.Record, claim.ID)
 	for _, o := range ahead {
 		its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == o.UID })
 		if its < 0 {
 			return o.Name + " goes first, and has no claim"
 		}
-		r := a.runs[claims[its].ID]
+		r := a.s.attempts[claims[its].ID]
 		if record == nil || r == nil || r.heard.Shared.Knob != record.Knob || slices.Contains(record.Claims, claims[its].ID) {
 			continue
 		}
-		if a.queued(at, claims[its], r) {
+		if a.queued(claims[its], r) {
 			return fmt.Sprintf("%s goes first, and its prepare waits until %s is put back, which this claim still needs", o.Name, record.Knob)
 		}
 	}
 	return ""
 }
 
-// release takes away what keeps the controller from the pod, and removes the pod
-// as it has been since the claim was noted on it. That the controller is first
-// is the same removal.
-func (a *Actor) release(ctx context.Context, at Situation, claim policy.Claim, noted Seen) (drawn *SeenSet, err error) {
-	drawn, err = a.lower(ctx, at, claim)
-	if err != nil {
-		return nil, err
-	}
-	seen := noted
-	if noted.Guard == v1alpha1.GuardClosed {
-		if seen, err = a.pods.open(ctx, noted, claim.ID, a.options.Epoch); err != nil {
-			return drawn, a.unlessItGoes(ctx, claim, err)
-		}
-	}
-	if err := a.pods.remove(ctx, at.Snapshot.Cluster.Spec.Update.Method, seen); err != nil {
-		return drawn, a.unlessItGoes(ctx, claim, err)
-	}
-	return drawn, nil
-}
-
-// unlessItGoes finds out whether a pod that changed was removed by its controller.
-func (a *Actor) unlessItGoes(ctx context.Context, claim policy.Claim, conflict error) error {
-	if !errors.Is(conflict, errConflict) {
-		return conflict
-	}
-	switch seen, err := a.pods.read(ctx, claim.Pod, claim.UID); {
-	case errors.Is(err, errGone), err == nil && seen.Leaving:
-		return errGone
-	}
-	return conflict
-}
-
-// lower puts the hold line where the policy wants it for this pod, if it is not
-// there. The StatefulSet is read before the DatabaseCluster is: whoever leads by
-// then has touched it, or the write fails.
-func (a *Actor) lower(ctx context.Context, at Situation, claim policy.Claim) (*SeenSet, error) {
-	to, moves := target(at.Snapshot, claim.Pod)
-	pool := poolOf(at.Snapshot, claim.Pod)
+// lowerFor is the move of the partition that lets a claimed pod go; nil: it is low enough.
+func (a *step) lowerFor(claim policy.Claim) (*PartitionMove, error) {
+	to, moves := target(a.Snapshot, claim.Pod)
+	pool := poolOf(a.Snapshot, claim.Pod)
 	if !moves || pool.Partition <= to {
 		return nil, nil
 	}
-	set, err := a.readSet(ctx, at, *pool)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.stillOurs(ctx, at, claim); err != nil {
-		return nil, err
-	}
-	drawn, err := a.sets.move(ctx, set, to)
-	if err != nil {
-		return nil, err
-	}
-	a.log.Info("hold line lowered", "pool", pool.Name, "line", to, "pod", claim.Pod)
-	return &drawn, nil
-}
-
-// readSet reads the StatefulSet of a pool as it was decided on.
-func (a *Actor) readSet(ctx context.Context, at Situation, pool policy.Pool) (SeenSet, error) {
-	known := at.pool(pool.Name)
+	known := a.pool(pool.Name)
 	if known == nil {
-		return SeenSet{}, fmt.Errorf("%w: %s is not known", errSetChanged, pool.Name)
+		return nil, fmt.Errorf("%w: %s is not known", ErrSetChanged, pool.Name)
 	}
-	set, err := a.sets.read(ctx, pool.Name)
-	switch {
-	case err != nil:
-		return SeenSet{}, err
-	case set.UID != known.UID, set.Generation != known.Generation, set.Force != pool.Force, set.Paused && !at.Snapshot.Cluster.Paused:
-		return SeenSet{}, errSetChanged
-	}
-	return set, nil
+	return &PartitionMove{Pool: *known, Force: pool.Force, To: to}, nil
 }
-
-// handOver carries out what the force annotation asks for: no hold line, and an
-// open guard. The controller takes the pod when it likes.
-func (a *Actor) handOver(ctx context.Context, at Situation, claim policy.Claim) (Seen, error) {
-	opened, err := a.openGuard(ctx, at, claim, true)
-	if err != nil {
-		return Seen{}, err
-	}
-	_, err = a.lower(ctx, at, claim)
-	return opened, err
-}
-
-// errNotObserved: the controller may still act on the line as it was.
-var errNotObserved = errors.New("the StatefulSet controller has not looked at the partition yet")
 
 // onlyLineKeeps: no guard keeps the controller from this pod, and no person has
 // ordered where the line is.
@@ -209,34 +134,4 @@ func onlyLineKeeps(s policy.Snapshot, claim policy.Claim) bool {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	return rolls(pool) && byLine(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
 		!(guarded(s) && pod.Guard != policy.GuardNone)
-}
-
-// raise puts the line above a pod that stays, and answers nil when the controller
-// knows. While a write that lowers it may still be carried out, it is touched before it
-// is looked at.
-func (a *Actor) raise(ctx context.Context, at Situation, claim policy.Claim, unanswered bool) (*SeenSet, error) {
-	pool, pod := poolOf(at.Snapshot, claim.Pod), podNamed(at.Snapshot, claim.Pod)
-	look := a.sets.read
-	if unanswered {
-		look = func(ctx context.Context, set string) (SeenSet, error) { return a.sets.touch(ctx, set, a.options.Epoch) }
-	}
-	set, err := look(ctx, pool.Name)
-	if err != nil {
-		return nil, err
-	}
-	var drawn *SeenSet
-	if set.line() <= pod.Ordinal {
-		if err := a.stillOurs(ctx, at, claim); err != nil && !errors.Is(err, errChanged) {
-			return nil, err
-		}
-		moved, err := a.sets.move(ctx, set, pod.Ordinal+1)
-		if err != nil {
-			return nil, err
-		}
-		set, drawn = moved, &moved
-	}
-	if set.ObservedGeneration < set.Generation {
-		return drawn, errNotObserved
-	}
-	return drawn, nil
 }

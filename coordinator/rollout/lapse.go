@@ -1,7 +1,7 @@
-package act
+package rollout
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,22 +13,18 @@ import (
 // is asked once more with each look at the barrier, and what it says must be so in
 // the database then; and nothing that was seen since may contradict it.
 
-const (
-	// maxLapses is how often a prepare is repeated that did not last.
-	maxLapses = 5
-	// confirmFor is how long a look waits for a prepare that is not confirmed at once.
-	confirmFor = 5 * time.Second
-)
+// maxLapses is how often a prepare is repeated that did not last.
+const maxLapses = 5
 
 // unprepare notes that the pod is not prepared any more.
-func (r *run) unprepare(why string) {
+func (r *attempt) unprepare(why string) {
 	r.heard.Prepared, r.spared, r.byOthers, r.confirming = false, false, false, time.Time{}
 	r.backToBarrier()
 	r.problem = "it is not prepared any more: " + why
 }
 
 // lapse is unprepare for a prepare that did not last, which must end some time.
-func (r *run) lapse(why string) {
+func (r *attempt) lapse(why string) {
 	r.unprepare(why)
 	r.prepareBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
@@ -40,84 +36,78 @@ func (r *run) lapse(why string) {
 // overdue goes without, as its spec says, what is broken by now has nothing to
 // give, and of a pod that was written down as empty only data matters: it must go in the end,
 // whatever is handed to it.
-func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
+func (a *step) mustLast(claim policy.Claim, r *attempt) bool {
 	switch {
-	case !prepares(claim) || r.overdue || r.spared || judgeGoing(at.Snapshot, claim).unasked:
+	case !prepares(claim) || r.overdue || r.spared || judgeGoing(a.Snapshot, claim).unasked:
 		return false
 	case committed(claim):
 		if r.restarts {
 			return false // it keeps what it has
 		}
-		pod := podNamed(at.Snapshot, claim.Pod)
-		return notEmpty(at.Snapshot, claim, at.Names, pod != nil && a.emptiedByOthers(pod)) != ""
+		pod := podNamed(a.Snapshot, claim.Pod)
+		return notEmpty(a.Snapshot, claim, a.Names, pod != nil && a.emptiedByOthers(pod)) != ""
 	}
 	return true
 }
 
-// askAgain has the agent confirm the prepare as of now, or go on with confirming it. A database
-// that is merely slow gets some time for that; at once says whether it needed none.
-func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byte, anew bool) (progress Progress, atOnce bool, err error) {
-	order.Anew = anew
-	deadline := time.Now().Add(confirmFor)
-	for atOnce = anew; ; atOnce = false {
-		progress, err = a.options.Agents.Prepare(ctx, to, order, undo)
-		if err != nil || progress.State != policy.DrainPreparing || time.Now().After(deadline) {
-			return progress, atOnce, err
-		}
-		order.Anew = false
-		select {
-		case <-ctx.Done():
-			return progress, false, ctx.Err()
-		case <-time.After(firstRetry):
-		}
+// observe has the pod and the witnesses look anew, and the pod confirm its prepare.
+// The snapshot of the next step contains what they saw, and is decided on again.
+func (a *step) observe(claim policy.Claim, r *attempt) {
+	going := claim
+	if r.restarts {
+		going = asRestart(claim) // nobody need call it empty
 	}
+	e := Observe{Claim: claim.ID, Barrier: barrierOf(a.Snapshot, going), Continues: r.goesOn(a.now)}
+	if a.mustLast(claim, r) {
+		to, order, err := a.address(claim)
+		if err != nil {
+			a.failAtOnce(Observed{Claim: claim.ID, Err: err})
+			return
+		}
+		e.Confirm = &Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo}
+	}
+	a.effect(e)
 }
 
-// stillPrepared has the pod confirm its prepare. It answers what to learn when that does not
-// last or is not known yet, else whether the pod and the witnesses must look once more, and the order that was sent.
-func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool, sent *Order) {
-	if !a.mustLast(at, claim, &known) {
-		return nil, false, nil
+func (res Observed) learn(a *step) {
+	a.s.superseded = a.s.superseded || superseded(res.Err)
+	r, claim := a.done(res.Claim), a.open(res.Claim)
+	if r == nil || claim == nil {
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	to, order, err := a.address(at, claim)
-	var progress Progress
-	atOnce := true
-	if err == nil {
-		progress, atOnce, err = a.askAgain(ctx, to, order, claim.Undo, !known.goesOn(time.Now()))
+	if res.Confirmed != nil {
+		r.ordered(*res.Confirmed, res.Err)
 	}
-	if err == nil && progress.State == policy.DrainPrepared {
-		return nil, !atOnce, &order
+	switch {
+	case res.Err != nil:
+		r.backToBarrier()
+		r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
+		r.failed(a.now, fmt.Errorf("ask whether it is still prepared: %w", res.Err))
+		r.held(a.now, r.problem)
+	case res.Confirmed != nil && res.Progress.State == policy.DrainRefused:
+		r.abandon("prepare refused: "+res.Progress.Detail, policy.Vetoed)
+	case res.Confirmed != nil && res.Progress.State != policy.DrainPrepared:
+		r.unconfirmed(a.now, res.Progress.Detail, a.prepareTimeout(*claim))
+	case res.Missing != "":
+		r.backToBarrier()
+		r.failed(a.now, errors.New(res.Missing))
+		r.held(a.now, res.Missing)
+	default:
+		r.succeeded()
+		r.heard.Observed, r.observedAt, r.led, r.confirming = true, a.now, nil, time.Time{}
 	}
-	return func(r *run) {
-		a.outrun(err)
-		r.ordered(order, err)
-		switch {
-		case err != nil:
-			r.backToBarrier()
-			r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
-			r.failed(fmt.Errorf("ask whether it is still prepared: %w", err))
-			r.held(time.Now(), r.problem)
-		case progress.State == policy.DrainRefused:
-			r.abandon("prepare refused: "+progress.Detail, policy.Vetoed)
-		default:
-			r.unconfirmed(progress.Detail, prepareTimeout(at, claim))
-		}
-	}, false, nil
 }
 
 // goesOn: the agent looks whether the pod is still prepared, and was asked a moment ago, so
 // that what it says now is no older than a look may be.
-func (r *run) goesOn(now time.Time) bool {
+func (r *attempt) goesOn(now time.Time) bool {
 	return !r.confirming.IsZero() && now.Sub(r.askedAt) <= observedFor
 }
 
 // unconfirmed notes that the agent looks whether the pod is still prepared. That is no word of
 // its end, however slow the database is; but a prepare that nobody confirms for as long as one
 // may take does not count.
-func (r *run) unconfirmed(detail string, limit time.Duration) {
-	now := time.Now()
+func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration) {
 	if r.confirming.IsZero() {
 		r.confirming = now
 	}
@@ -132,24 +122,24 @@ func (r *run) unconfirmed(detail string, limit time.Duration) {
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.
-func (a *Actor) lookAgain(at Situation, claim policy.Claim, r *run) {
-	if !r.heard.Prepared || !r.heard.Observed || r.heard.Sent || r.giveUp != "" || r.byOthers || !a.mustLast(at, claim, r) {
+func (a *step) lookAgain(claim policy.Claim, r *attempt) {
+	if !r.heard.Prepared || !r.heard.Observed || r.heard.Sent || r.giveUp != "" || r.byOthers || !a.mustLast(claim, r) {
 		return
 	}
-	if why := drainLost(at.Snapshot, claim); why != "" {
+	if why := drainLost(a.Snapshot, claim); why != "" {
 		r.lapse(why)
 		return
 	}
-	if drainAnew(at.Snapshot, claim) {
+	if drainAnew(a.Snapshot, claim) {
 		r.backToBarrier()
 		return
 	}
-	leads := ledBy(at.Snapshot, claim.Pod)
+	leads := ledBy(a.Snapshot, claim.Pod)
 	if r.led == nil {
 		r.led = leads
 		return
 	}
-	for _, group := range at.Snapshot.Groups {
+	for _, group := range a.Snapshot.Groups {
 		if leads[group.ID] && !r.led[group.ID] {
 			r.lapse("it has been made the leader of " + group.ID)
 			return

@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 
 // hopeless says why a replacement can not be carried out, or empty. passes: it may be otherwise
 // in a moment.
-func (a *Actor) hopeless(s policy.Snapshot, claim policy.Claim) (why string, passes bool) {
+func (a *step) hopeless(s policy.Snapshot, claim policy.Claim) (why string, passes bool) {
 	pod := podNamed(s, claim.Pod)
 	switch {
 	case !replaces(claim) || committed(claim) || pod == nil:
@@ -31,7 +31,7 @@ func (a *Actor) hopeless(s policy.Snapshot, claim policy.Claim) (why string, pas
 // restartsFirst: the pod of a replacement that can not be given up any more went before its
 // volumes, and has come back without an agent, or from a template that it does not start from. It
 // would wait for its agent in vain, so it is restarted, and keeps what it has.
-func (a *Actor) restartsFirst(s policy.Snapshot, claim policy.Claim) bool {
+func (a *step) restartsFirst(s policy.Snapshot, claim policy.Claim) bool {
 	pod := podNamed(s, claim.Pod)
 	if !committed(claim) || pod == nil || pod.UID != claim.UID {
 		return false
@@ -47,7 +47,7 @@ func keptByLine(s policy.Snapshot, pod *policy.Pod) bool {
 
 // changeWay: what was looked at and decided for the one way to go says nothing of the other. A pod that
 // was to be restarted as it is may have started after all, and is emptied then.
-func (r *run) changeWay(restarts bool) {
+func (r *attempt) changeWay(restarts bool) {
 	if r.restarts != restarts {
 		r.restarts = restarts
 		r.backToBarrier()

@@ -1,0 +1,108 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+)
+
+// findVolumes looks for the pod's own volume claims, before anything is moved: where they
+// may not be deleted, nothing is begun.
+func (x *Executor) findVolumes(ctx context.Context, e rollout.FindVolumes) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	res := rollout.VolumesFound{Claim: e.Claim}
+	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
+	if err == nil {
+		res.Volumes, err = x.volumes.find(ctx, seen)
+	}
+	res.Err = err
+	return res
+}
+
+// deleteVolumes deletes the claimed volumes, which are written down as empty. Once they are
+// being deleted no pod starts on them, so whoever is not there after that does not have them.
+func (x *Executor) deleteVolumes(ctx context.Context, e rollout.DeleteVolumes) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	err := x.deleteOwn(ctx, e)
+	return rollout.VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: err, Unanswered: unanswered(err)}
+}
+
+func (x *Executor) deleteOwn(ctx context.Context, e rollout.DeleteVolumes) error {
+	if !e.PodGone {
+		switch seen, err := x.pods.read(ctx, e.Claim.Pod, e.Claim.UID); {
+		case err != nil:
+			return err
+		case seen.Leaving:
+			return rollout.ErrGone
+		}
+	}
+	if err := x.unchanged(ctx, e.Expected); err != nil {
+		return err
+	}
+	for _, volume := range e.Claim.Volumes {
+		// Others are not deleted, whatever a claim says: a status may be written by more people
+		// than volume claims may be deleted by.
+		if !slices.Contains(e.Own, volume.Name) {
+			if err := x.leaveVolume(ctx, e, volume); err != nil {
+				return err
+			}
+			continue // there is none any more
+		}
+		if err := x.volumes.discard(ctx, volume); err != nil {
+			return err
+		}
+		x.log.Info("volume claim deleted", "pod", e.Claim.Pod, "volume", volume.Name, "uid", volume.UID)
+	}
+	if !e.PodGone {
+		return nil
+	}
+	switch _, err := x.pods.find(ctx, e.Claim.Pod); {
+	case err == nil:
+		return fmt.Errorf("there is a pod %s again", e.Claim.Pod)
+	case errors.Is(err, rollout.ErrGone):
+		return nil
+	default:
+		return err
+	}
+}
+
+// leaveVolume says what a person has to do about a volume claim that is not the pod's by its
+// name; nil: it is gone, or another one by now.
+func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, volume policy.VolumeClaim) error {
+	seen, err := x.volumes.read(ctx, volume.Name)
+	if err != nil || seen.UID != volume.UID || seen.Leaving {
+		return err
+	}
+	set := policy.SetOf(e.Claim.Pod)
+	why := fmt.Sprintf("StatefulSet %s has no template of that name any more", set)
+	if !e.SetShown {
+		why = fmt.Sprintf("there is no StatefulSet %s with templates of volume claims in this database", set)
+	}
+	if !strings.HasSuffix(volume.Name, "-"+e.Claim.Pod) {
+		why = fmt.Sprintf("it is not named after pod %s, so no coordinator has written this claim", e.Claim.Pod)
+	}
+	return fmt.Errorf("%w: %s of claim %s: %s; whoever knows that it is this pod's and empty deletes it, or else takes claim %s out of the DatabaseCluster's status",
+		rollout.ErrVolumeKept, volume.Name, e.Claim.ID, why, e.Claim.ID)
+}
+
+// awaitVolumes looks whether the successor stands on volumes of its own.
+func (x *Executor) awaitVolumes(ctx context.Context, e rollout.AwaitVolumes) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	res := rollout.VolumesAwaited{Claim: e.Claim}
+	successor, err := x.pods.find(ctx, e.Pod)
+	if err == nil {
+		var h heritage
+		h, err = x.volumes.inherits(ctx, e.Volumes, successor)
+		res.Inherited, res.Missing = h.heir, h.missing
+	}
+	res.Successor, res.Err = successor, err
+	return res
+}

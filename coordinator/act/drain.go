@@ -1,0 +1,160 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+)
+
+const (
+	// requestTimeout bounds one request to the API server.
+	requestTimeout = 10 * time.Second
+	// confirmFor is how long a look waits for a drain that is not confirmed at once, and
+	// confirmEvery how often it asks.
+	confirmFor   = 5 * time.Second
+	confirmEvery = 100 * time.Millisecond
+)
+
+// stamped is an order as it is sent now.
+func stamped(order rollout.Order) rollout.Order {
+	order.NotAfter = time.Now().Add(rollout.WriteAhead)
+	return order
+}
+
+func (x *Executor) planDrain(ctx context.Context, e rollout.PlanDrain) rollout.Result {
+	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+	defer cancel()
+	undo, shared, err := x.options.Agents.Plan(ctx, e.To, stamped(e.Order))
+	return rollout.DrainPlanned{Claim: e.Claim, Undo: undo, Shared: shared, Err: err}
+}
+
+func (x *Executor) drain(ctx context.Context, e rollout.Drain) rollout.Result {
+	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+	defer cancel()
+	res := rollout.DrainAnswered{Claim: e.Claim, Began: time.Now(), Order: stamped(e.Order)}
+	res.Progress, res.Err = x.options.Agents.Prepare(ctx, e.To, res.Order, e.Undo)
+	return res
+}
+
+// handOff asks one agent, or where there is none the database itself.
+func (x *Executor) handOff(ctx context.Context, e rollout.HandoffOnBehalf) rollout.Result {
+	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+	defer cancel()
+	res := rollout.HandedOff{Claim: e.Claim, Began: time.Now(), By: "the coordinator"}
+	if e.By == nil {
+		if res.Progress, res.Err = x.options.Agents.Unaided(ctx, e.Pod, stamped(e.Order)); res.Err != nil {
+			res.Err = fmt.Errorf("hand over for it: %w", res.Err)
+		}
+		return res
+	}
+	res.By = e.By.Pod
+	if res.Progress, res.Err = x.options.Agents.Relieve(ctx, *e.By, stamped(e.Order), e.Member); res.Err != nil {
+		res.Err = fmt.Errorf("hand over for it through %s: %w", e.By.Pod, res.Err)
+	}
+	return res
+}
+
+// observe has all look anew whom the barrier asks, and then the agent confirm the drain. When
+// that takes a while all look once more: what they saw may be older than what was done since.
+func (x *Executor) observe(ctx context.Context, e rollout.Observe) rollout.Result {
+	res := rollout.Observed{Claim: e.Claim}
+	if !e.Continues { // else all look when it is confirmed
+		if res.Missing = x.lookAnew(ctx, e.Barrier); res.Missing != "" {
+			return res
+		}
+	}
+	atOnce := true
+	if e.Confirm != nil {
+		order := stamped(e.Confirm.Order)
+		res.Confirmed = &order
+		res.Progress, atOnce, res.Err = x.confirm(ctx, *e.Confirm, order, !e.Continues)
+		if res.Err != nil || res.Progress.State != policy.DrainPrepared {
+			return res
+		}
+	}
+	if !atOnce || e.Continues {
+		res.Missing = x.lookAnew(ctx, e.Barrier)
+	}
+	return res
+}
+
+// confirm has the agent confirm the drain as of now, or go on with confirming it. A database
+// that is merely slow gets some time for that; atOnce says whether it needed none.
+func (x *Executor) confirm(ctx context.Context, e rollout.Drain, order rollout.Order, anew bool) (progress rollout.Progress, atOnce bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+	defer cancel()
+	order.Anew = anew
+	deadline := time.Now().Add(confirmFor)
+	for atOnce = anew; ; atOnce = false {
+		progress, err = x.options.Agents.Prepare(ctx, e.To, order, e.Undo)
+		if err != nil || progress.State != policy.DrainPreparing || time.Now().After(deadline) {
+			return progress, atOnce, err
+		}
+		order.Anew = false
+		select {
+		case <-ctx.Done():
+			return progress, false, ctx.Err()
+		case <-time.After(confirmEvery):
+		}
+	}
+}
+
+// lookAnew answers who has not looked of those whom the barrier asks; empty: all have.
+func (x *Executor) lookAnew(ctx context.Context, b rollout.Barrier) string {
+	ctx, cancel := context.WithTimeout(ctx, rollout.CallTimeout)
+	defer cancel()
+	what, _ := b.Missing(x.hear(ctx, b))
+	return what
+}
+
+// stragglers is how long witnesses may still answer once enough have spoken.
+const stragglers = 300 * time.Millisecond
+
+// hear asks all at once. It waits for everybody for a short time and no longer
+// than it takes for the barrier to be complete after that.
+func (x *Executor) hear(ctx context.Context, b rollout.Barrier) map[string]bool {
+	targets := b.Witnesses
+	if b.Own != nil {
+		targets = append([]rollout.Target{*b.Own}, targets...)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	answers := make(chan string, len(targets))
+	slots := make(chan struct{}, 16)
+	for _, target := range targets {
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := x.options.Agents.Fresh(ctx, target); err != nil {
+				answers <- ""
+				return
+			}
+			answers <- target.Pod
+		})
+	}
+	spoke := map[string]bool{}
+	enough := time.NewTimer(stragglers)
+	defer enough.Stop()
+	late := false
+	for heard := 0; heard < len(targets); {
+		if _, missing := b.Missing(spoke); late && !missing {
+			break
+		}
+		select {
+		case pod := <-answers:
+			heard++
+			if pod != "" {
+				spoke[pod] = true
+			}
+		case <-enough.C:
+			late = true
+		}
+	}
+	return spoke
+}

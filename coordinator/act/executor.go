@@ -1,0 +1,120 @@
+package act
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+)
+
+// Executor carries out the effects of one database cluster in one epoch, each in a goroutine
+// of its own, so a pod whose agent hangs holds nobody up.
+type Executor struct {
+	options Options
+	pods    *Pods
+	sets    *Sets
+	volumes *Volumes
+	log     *slog.Logger
+
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	results []timedResult
+}
+
+type timedResult struct {
+	at     time.Time
+	result rollout.Result
+}
+
+// New makes an Executor.
+func New(options Options) (*Executor, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	return &Executor{
+		options: options,
+		pods:    NewPods(options.Kubernetes, options.Namespace),
+		sets:    NewSets(options.Kubernetes, options.Namespace),
+		volumes: NewVolumes(options.Kubernetes, options.Namespace),
+		log:     options.Logger.With("cluster", options.Namespace+"/"+options.Name, "epoch", options.Epoch),
+	}, nil
+}
+
+// Start begins to carry effects out.
+func (x *Executor) Start(ctx context.Context, effects []rollout.Effect) {
+	for _, effect := range effects {
+		x.running.Go(func() {
+			result := x.carryOut(ctx, effect)
+			x.mu.Lock()
+			x.results = append(x.results, timedResult{time.Now(), result})
+			x.mu.Unlock()
+			x.options.Notify()
+		})
+	}
+}
+
+// Results takes the results of what had ended at a time. What has ended since is left for the
+// next step: the facts of this one may not contain it, and must not be decided on as if they did.
+func (x *Executor) Results(until time.Time) []rollout.Result {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []rollout.Result
+	for len(x.results) > 0 && !x.results[0].at.After(until) {
+		out = append(out, x.results[0].result)
+		x.results = x.results[1:]
+	}
+	return out
+}
+
+// Wait returns when all that was started has ended; end the context of Start first.
+func (x *Executor) Wait() { x.running.Wait() }
+
+func (x *Executor) carryOut(ctx context.Context, effect rollout.Effect) rollout.Result {
+	switch e := effect.(type) {
+	case rollout.PlanDrain:
+		return x.planDrain(ctx, e)
+	case rollout.Drain:
+		return x.drain(ctx, e)
+	case rollout.HandoffOnBehalf:
+		return x.handOff(ctx, e)
+	case rollout.Observe:
+		return x.observe(ctx, e)
+	case rollout.OpenGuard:
+		return x.openGuard(ctx, e)
+	case rollout.Remove:
+		return x.remove(ctx, e)
+	case rollout.CloseGuard:
+		return x.closeGuard(ctx, e)
+	case rollout.Restore:
+		return x.restore(ctx, e)
+	case rollout.ConfirmGone:
+		return x.confirmGone(ctx, e)
+	case rollout.FindSet:
+		return x.findSet(ctx, e)
+	case rollout.FindVolumes:
+		return x.findVolumes(ctx, e)
+	case rollout.DeleteVolumes:
+		return x.deleteVolumes(ctx, e)
+	case rollout.AwaitVolumes:
+		return x.awaitVolumes(ctx, e)
+	case rollout.MovePartition:
+		return x.movePartition(ctx, e)
+	case rollout.RestoreSetting:
+		return x.restoreSetting(ctx, e)
+	case rollout.RestoreLeftover:
+		return x.restoreLeftover(ctx, e)
+	case rollout.DeleteByForce:
+		return x.deleteByForce(ctx, e)
+	}
+	panic("act: no such effect: " + effect.Kind())
+}
+
+// bound limits requests to the API server: in length, and to the leader's term.
+func (x *Executor) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	bounded, cancelBound := x.options.Bound(ctx)
+	return bounded, func() { cancelBound(); cancel() }
+}

@@ -1,0 +1,102 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+)
+
+func (x *Executor) movePartition(ctx context.Context, e rollout.MovePartition) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	res := rollout.PartitionMoved{Pool: e.Move.Pool.Name}
+	res.Moved, res.Err = x.moveIdle(ctx, e)
+	return res
+}
+
+// moveIdle moves a partition where that takes no pod away.
+func (x *Executor) moveIdle(ctx context.Context, e rollout.MovePartition) (*rollout.SetSeen, error) {
+	set, err := x.readSet(ctx, e.Move, e.Expected)
+	if err != nil {
+		return nil, err
+	}
+	if e.Finished != "" && (set.Current != set.Update || set.Update != e.Finished) {
+		return nil, fmt.Errorf("%w: its current revision is %s", rollout.ErrSetChanged, set.Current)
+	}
+	if e.CheckOthers {
+		if err := x.stillThere(ctx, e.Expected); err != nil {
+			return nil, err
+		}
+	}
+	if err := x.unchanged(ctx, e.Expected); err != nil {
+		return nil, err
+	}
+	moved, err := x.sets.move(ctx, set, e.Move.To)
+	if err != nil {
+		return nil, err
+	}
+	x.log.Info("partition moved", "pool", set.Name, "partition", moved.Partition, "why", e.Reason)
+	return &moved, nil
+}
+
+// move puts the partition where a claimed pod goes. The StatefulSet is read before the
+// DatabaseCluster is: whoever leads by then has touched it, or the write fails.
+func (x *Executor) move(ctx context.Context, to rollout.PartitionMove, e rollout.Expected) (*rollout.SetSeen, error) {
+	set, err := x.readSet(ctx, to, e)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.unchanged(ctx, e); err != nil {
+		return nil, err
+	}
+	moved, err := x.sets.move(ctx, set, to.To)
+	if err != nil {
+		return nil, err
+	}
+	x.log.Info("partition lowered", "pool", set.Name, "ordinal", to.To)
+	return &moved, nil
+}
+
+// readSet reads the StatefulSet of a pool as it was decided on.
+func (x *Executor) readSet(ctx context.Context, to rollout.PartitionMove, e rollout.Expected) (rollout.SetSeen, error) {
+	set, err := x.sets.read(ctx, to.Pool.Name)
+	switch {
+	case err != nil:
+		return rollout.SetSeen{}, err
+	case set.UID != to.Pool.UID, set.Generation != to.Pool.Generation, set.Force != to.Force, set.Paused && !e.Paused:
+		return rollout.SetSeen{}, rollout.ErrSetChanged
+	}
+	return set, nil
+}
+
+// raise puts the partition above a pod that stays, and answers nil when the controller
+// knows. While a write that lowers it may still be carried out, it is touched before it
+// is looked at.
+func (x *Executor) raise(ctx context.Context, to rollout.PartitionRaise, e rollout.CloseGuard) (*rollout.SetSeen, error) {
+	look := x.sets.read
+	if e.Rewrite {
+		look = func(ctx context.Context, set string) (rollout.SetSeen, error) {
+			return x.sets.touch(ctx, set, x.options.Epoch)
+		}
+	}
+	set, err := look(ctx, to.Pool)
+	if err != nil {
+		return nil, err
+	}
+	var moved *rollout.SetSeen
+	if set.Line() <= to.Ordinal {
+		if err := x.unchanged(ctx, e.Expected); err != nil && !errors.Is(err, rollout.ErrChanged) {
+			return nil, err
+		}
+		if set, err = x.sets.move(ctx, set, to.Ordinal+1); err != nil {
+			return nil, err
+		}
+		moved = &set
+	}
+	if set.ObservedGeneration < set.Generation {
+		return moved, rollout.ErrNotObserved
+	}
+	return moved, nil
+}

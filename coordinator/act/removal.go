@@ -1,0 +1,181 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+)
+
+// openGuard reads the pod and, live, the DatabaseCluster, and opens the guard; or, in
+// a pool whose controller would not wait for more, only notes the claim on the
+// pod. Each write depends on what was read just before it.
+func (x *Executor) openGuard(ctx context.Context, e rollout.OpenGuard) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	opened, err := x.open(ctx, e)
+	if err == nil && e.Lower != nil {
+		_, err = x.move(ctx, *e.Lower, e.Expected)
+	}
+	return rollout.GuardOpened{Claim: e.Claim, Pod: opened, Err: err, Unanswered: unanswered(err)}
+}
+
+func (x *Executor) open(ctx context.Context, e rollout.OpenGuard) (rollout.PodSeen, error) {
+	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
+	if err != nil {
+		return rollout.PodSeen{}, err
+	}
+	if seen.Leaving {
+		return rollout.PodSeen{}, rollout.ErrGone
+	}
+	if err := x.unchanged(ctx, e.Expected); err != nil {
+		return rollout.PodSeen{}, err
+	}
+	if e.CheckOthers && seen.Guard == v1alpha1.GuardClosed {
+		if err := x.stillThere(ctx, e.Expected); err != nil {
+			return rollout.PodSeen{}, err
+		}
+	}
+	if e.NoteOnly {
+		return x.pods.note(ctx, seen, e.Claim, x.options.Epoch)
+	}
+	return x.pods.open(ctx, seen, e.Claim, x.options.Epoch)
+}
+
+// remove removes the pod as it has been since its guard was opened, or the claim
+// noted on it.
+func (x *Executor) remove(ctx context.Context, e rollout.Remove) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	res := rollout.Removed{Claim: e.Claim}
+	if res.Err = x.stillThere(ctx, e.Expected); res.Err == nil {
+		if e.Release {
+			res.Moved, res.Err = x.release(ctx, e)
+		} else {
+			res.Err = x.pods.remove(ctx, e.Method, e.Opened)
+		}
+	}
+	res.Unanswered = unanswered(res.Err)
+	return res
+}
+
+// release takes away what keeps the pod's own controller from it, and removes the pod
+// as it has been since the claim was noted on it. That the controller is first
+// is the same removal.
+func (x *Executor) release(ctx context.Context, e rollout.Remove) (moved *rollout.SetSeen, err error) {
+	if e.Lower != nil {
+		if moved, err = x.move(ctx, *e.Lower, e.Expected); err != nil {
+			return nil, err
+		}
+	}
+	seen := e.Opened
+	if seen.Guard == v1alpha1.GuardClosed {
+		if seen, err = x.pods.open(ctx, seen, e.Claim, x.options.Epoch); err != nil {
+			return moved, x.unlessItGoes(ctx, e.Opened, err)
+		}
+	}
+	if err := x.pods.remove(ctx, e.Method, seen); err != nil {
+		return moved, x.unlessItGoes(ctx, e.Opened, err)
+	}
+	return moved, nil
+}
+
+// unlessItGoes finds out whether a pod that changed was removed by its controller.
+func (x *Executor) unlessItGoes(ctx context.Context, pod rollout.PodSeen, conflict error) error {
+	if !errors.Is(conflict, rollout.ErrConflict) {
+		return conflict
+	}
+	switch seen, err := x.pods.read(ctx, pod.Name, pod.UID); {
+	case errors.Is(err, rollout.ErrGone), err == nil && seen.Leaving:
+		return rollout.ErrGone
+	}
+	return conflict
+}
+
+// closeGuard closes the guard of a pod that stays, or that nobody has decided on anew,
+// and puts the partition above a pod without one. Only when the answer says that
+// the pod is not terminating may the drain be undone. After a write that was not
+// answered it writes even what is closed: that write may be carried out later, and fails
+// only on a new resourceVersion.
+func (x *Executor) closeGuard(ctx context.Context, e rollout.CloseGuard) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	res := rollout.GuardClosed{Claim: e.Claim}
+	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
+	if err == nil && !seen.Leaving && e.Raise != nil {
+		if res.Moved, err = x.raise(ctx, *e.Raise, e); err == nil {
+			seen, err = x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
+		}
+	}
+	if err == nil && !seen.Leaving && (e.Rewrite || seen.Claim != "" || seen.Guard == v1alpha1.GuardOpen) {
+		seen, err = x.pods.shut(ctx, seen)
+	}
+	res.Pod, res.Err = seen, err
+	return res
+}
+
+// deleteByForce deletes the object of a pod that terminates on a node that is gone.
+func (x *Executor) deleteByForce(ctx context.Context, e rollout.DeleteByForce) rollout.Result {
+	ctx, cancel := x.bound(ctx)
+	defer cancel()
+	seen, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
+	if err == nil {
+		err = x.unchanged(ctx, e.Expected)
+	}
+	if err == nil {
+		err = x.pods.removeByForce(ctx, seen)
+	}
+	return rollout.DeletedByForce{Pod: e.Pod, Node: e.Node, Err: err}
+}
+
+// unanswered says whether a request may still be carried out later. A server that is too slow,
+// or that is not heard, says nothing about that.
+func unanswered(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, known := range []error{rollout.ErrGone, rollout.ErrConflict, rollout.ErrBudget, rollout.ErrSuperseded, rollout.ErrChanged, rollout.ErrSetChanged, rollout.ErrVolumeKept} {
+		if errors.Is(err, known) {
+			return false
+		}
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code < http.StatusBadRequest || code >= http.StatusInternalServerError || code == http.StatusRequestTimeout
+}
+
+// unchanged asks the API server itself whether the claim stands, in this epoch,
+// and whether what was asked of us is what was decided on.
+func (x *Executor) unchanged(ctx context.Context, e rollout.Expected) error {
+	live, err := x.options.Clusters.DatabaseClusters(x.options.Namespace).Get(ctx, x.options.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the DatabaseCluster: %w", err)
+	}
+	if string(live.UID) != x.options.UID || live.Status.Epoch != e.Epoch || e.Claim != nil && !holds(live.Status.Claims, *e.Claim) {
+		return rollout.ErrSuperseded
+	}
+	if live.Generation != e.Object.Generation || live.DeletionTimestamp != nil ||
+		live.Annotations[v1alpha1.AnnotationPaused] != e.Object.Paused {
+		return rollout.ErrChanged
+	}
+	return nil
+}
+
+func holds(claims []policy.Claim, claim policy.Claim) bool {
+	for _, c := range claims {
+		if c.ID == claim.ID && c.UID == claim.UID && c.Epoch == claim.Epoch {
+			return true
+		}
+	}
+	return false
+}

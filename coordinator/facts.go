@@ -1,0 +1,71 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+)
+
+// newID is unique among all claims, short enough to mark work in a database.
+func newID() string { return "rc" + uuid.NewString()[:13] }
+
+// factsOf are what one step goes by, but for what other database clusters do.
+func factsOf(objects kube.ClusterObjects, snapshot policy.Snapshot, names map[string]string) rollout.Facts {
+	facts := engineFacts(objects.Cluster.Spec.Engine)
+	versions := make(map[string]string, len(objects.Pods))
+	for i := range objects.Pods {
+		versions[string(objects.Pods[i].UID)] = objects.Pods[i].ResourceVersion
+	}
+	return rollout.Facts{
+		Object: objectOf(objects.Cluster), Record: recordOf(&objects.Cluster.Status), Snapshot: snapshot,
+		Versions: versions, Pools: poolsOf(objects.Pools), Volumes: volumesOf(objects.Pools), Names: names,
+		Engine: rollout.Engine{EvacuatesOthers: facts.EvacuatesOthers, OwnAgentOnly: facts.OwnAgentOnly},
+	}
+}
+
+func objectOf(cluster *v1alpha1.DatabaseCluster) rollout.Object {
+	object := rollout.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
+	if cluster.DeletionTimestamp != nil {
+		object.Deleted = cluster.DeletionTimestamp.Time
+	}
+	return object
+}
+
+func recordOf(status *v1alpha1.Status) rollout.Record {
+	return rollout.Record{Epoch: status.Epoch, Claims: status.Claims, Settings: status.Shared, Leftovers: status.Leftovers}
+}
+
+// applyEdits carries edits out on a status.
+func applyEdits(status *v1alpha1.Status, edits rollout.Edits) {
+	record := recordOf(status)
+	edits.Apply(&record)
+	status.Claims, status.Shared, status.Leftovers = record.Claims, record.Settings, record.Leftovers
+}
+
+// step takes the results of what had ended by now, and decides. Sessions decide at the same
+// time, so the room that other clusters leave may have gone when it is asked for: then it
+// decides again with what is left.
+func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
+	results := s.executor.Results(now)
+	for {
+		room, limited := s.fleet.room(s.key)
+		facts.Room, facts.Unlimited = room, !limited
+		state, d := rollout.Step(s.state, facts, results, now)
+		if len(d.Edits.Add) > 0 && !s.fleet.grant(s.key, len(d.Claims)) {
+			continue
+		}
+		s.state = state
+		d.NameClaims(&s.state, s.options.NewID)
+		for _, entry := range d.Log {
+			s.log.Log(context.Background(), entry.Level, entry.Message, entry.Args...)
+		}
+		s.options.Metrics.note(d)
+		return d
+	}
+}

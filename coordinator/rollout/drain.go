@@ -1,0 +1,81 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// order is what the agent of a claimed pod is asked for now.
+func (a *step) order(claim policy.Claim) Order {
+	order := Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
+	if record := sharedBy(&a.Record, claim.ID); record != nil {
+		order.Shared = Shared{Knob: record.Knob, Undo: record.Undo}
+	}
+	return order
+}
+
+func (a *step) planDrain(claim policy.Claim) {
+	to, order, err := a.address(claim)
+	if err != nil {
+		a.failAtOnce(DrainPlanned{Claim: claim.ID, Err: err})
+		return
+	}
+	a.effect(PlanDrain{Claim: claim.ID, To: to, Order: order})
+}
+
+func (res DrainPlanned) learn(a *step) {
+	a.s.superseded = a.s.superseded || superseded(res.Err)
+	r := a.done(res.Claim)
+	if r == nil {
+		return
+	}
+	var own *OwnAgentOnlyError
+	switch {
+	case errors.As(res.Err, &own):
+		r.abandon(own.Why, policy.Vetoed)
+	case res.Err != nil:
+		r.failed(a.now, fmt.Errorf("ask for the prepare: %w", res.Err))
+	default:
+		r.succeeded()
+		r.heard.Asked, r.heard.Undo, r.heard.Shared = true, res.Undo, res.Shared
+	}
+}
+
+func (a *step) drain(claim policy.Claim) {
+	to, order, err := a.address(claim)
+	if err != nil {
+		a.failAtOnce(DrainAnswered{Claim: claim.ID, Began: a.now, Order: order, Err: err})
+		return
+	}
+	a.effect(Drain{Claim: claim.ID, To: to, Order: order, Undo: claim.Undo})
+}
+
+func (res DrainAnswered) learn(a *step) {
+	a.s.superseded = a.s.superseded || superseded(res.Err)
+	r := a.done(res.Claim)
+	if r == nil {
+		return
+	}
+	r.ordered(res.Order, res.Err)
+	if r.prepareBegan.IsZero() {
+		r.prepareBegan = res.Began
+	}
+	switch {
+	case res.Err != nil:
+		r.failed(a.now, fmt.Errorf("prepare: %w", res.Err))
+	case res.Progress.State == policy.DrainPrepared:
+		r.succeeded()
+		r.heard.Prepared, r.byOthers = true, res.Order.For != Subject{}
+		r.backToBarrier()
+		a.out.Drains = append(a.out.Drains, a.now.Sub(r.prepareBegan))
+	case res.Progress.State == policy.DrainRefused:
+		r.abandon("prepare refused: "+res.Progress.Detail, policy.Vetoed)
+	default:
+		r.succeeded()
+		r.problem = res.Progress.Detail
+		wait := min(firstRetry+a.now.Sub(r.prepareBegan)/10, pollEvery)
+		r.retryAt = a.now.Add(wait)
+	}
+}

@@ -1,0 +1,85 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Facts are what one step goes by: one look at Kubernetes and at what the agents report.
+type Facts struct {
+	Object Object
+	// Record is what the DatabaseCluster's status says of the rollout.
+	Record   Record
+	Snapshot policy.Snapshot
+	// Versions are the resourceVersions of the pods from which Snapshot was made, by UID.
+	Versions map[string]string
+	// Pools are the StatefulSets from which Snapshot was made.
+	Pools []Pool
+	// Volumes are the names of the volume claim templates of each StatefulSet, by its name.
+	Volumes map[string][]string
+	// Names are the names that the database has for pods, by pod, as far as they are
+	// certain. They are needed only while pods without an agent go, or pods are replaced.
+	Names map[string]string
+	// Engine is what the engine's agents can do.
+	Engine Engine
+	// Budgets are the foreign PodDisruptionBudgets that refuse evictions now, by pod.
+	Budgets map[string]string
+	// Unlimited, or else Room: how many claims of this database cluster may be open, as far
+	// as other database clusters are concerned.
+	Unlimited bool
+	Room      int
+}
+
+// Object is the DatabaseCluster from which the facts were made.
+type Object struct {
+	Generation int64
+	// Paused is the value of the annotation that pauses it.
+	Paused string
+	// Deleted is when its deletion was asked for; zero: it was not.
+	Deleted time.Time
+}
+
+// Record is what the status of a DatabaseCluster says of the rollout. All that a coordinator
+// must know of what its predecessor began is here.
+type Record struct {
+	Epoch     int64
+	Claims    []policy.Claim
+	Settings  []policy.SharedSetting
+	Leftovers []policy.Leftover
+}
+
+// Engine is what the engine's agents can do for pods other than their own.
+type Engine struct {
+	// EvacuatesOthers: any agent can evacuate the member of a pod in which none runs.
+	EvacuatesOthers bool
+	// OwnAgentOnly: only its own agent can hand over for a member that leads, so no pod without
+	// an agent goes before another agent has said that it may.
+	OwnAgentOnly bool
+}
+
+// Pool is what must be known of a StatefulSet beyond what a snapshot has.
+type Pool struct {
+	Name string
+	UID  string
+	// Generation of the spec that was decided on.
+	Generation int64
+	// CurrentRevision is what pods below the partition come back on.
+	CurrentRevision string
+	// Selector finds its pods.
+	Selector string
+	// Foreign: its partition is not the one that a coordinator has written last.
+	Foreign bool
+}
+
+func (f *Facts) pool(name string) *Pool {
+	at := slices.IndexFunc(f.Pools, func(p Pool) bool { return p.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &f.Pools[at]
+}
+
+// mayOpen answers whether so many claims may be open, as far as other clusters are concerned.
+func (f *Facts) mayOpen(claims int) bool { return f.Unlimited || claims <= f.Room }

@@ -1,0 +1,85 @@
+package rollout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A claim may have to end while nobody is there who could undo its prepare: no pod has an
+// agent, and pods are adopted only when it is over; or nothing of the database runs, and
+// it keeps a correction from its pod. What it has changed is then written down in the
+// write that releases it, and undone by the first agent that is there.
+
+// restoreLeftovers undoes what claims have left, and then drops its record.
+func (a *step) restoreLeftovers() {
+	listed := map[string]bool{}
+	for _, left := range a.Record.Leftovers {
+		listed[left.Claim] = true
+		r := a.s.leftovers[left.Claim]
+		if r == nil {
+			r = &attempt{}
+			a.s.leftovers[left.Claim] = r
+		}
+		targets := restorers(a.Snapshot, r.errors)
+		switch {
+		case r.busy:
+		case r.heard.Undone:
+			a.out.Edits.Clear = append(a.out.Edits.Clear, left.Claim)
+			continue
+		case isOpen(a.Snapshot, left.Claim):
+			r.problem = "that claim is open: it is undone when it ends"
+		case preparing(a.Snapshot, left.Pod):
+			// Undone meanwhile, it could take back what that prepare needs, too.
+		case len(targets) == 0:
+			r.problem = "no live pod has an agent"
+		case a.now.Before(r.retryAt):
+			a.out.wake(r.retryAt)
+		default:
+			r.busy = true
+			a.effect(RestoreLeftover{Leftover: left, Targets: targets, Expected: a.expected()})
+		}
+		if r.problem != "" {
+			a.out.setting(fmt.Sprintf("what was prepared on %s under claim %s", left.Pod, left.Claim), r.problem)
+		}
+	}
+	maps.DeleteFunc(a.s.leftovers, func(claim string, r *attempt) bool { return !r.busy && !listed[claim] })
+}
+
+// isOpen: what claims leave is noted in the write that ends them, so this is none of it.
+func isOpen(s policy.Snapshot, id string) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == id })
+}
+
+// preparing: a pod of that name is claimed anew, and is there; or nothing may come back to the
+// volumes that it has left.
+func preparing(s policy.Snapshot, pod string) bool {
+	for _, claim := range s.Cluster.Status.Claims {
+		if claim.Pod == pod && prepares(claim) && (replaces(claim) || whereabouts(s, claim) == Here) {
+			return true
+		}
+	}
+	return false
+}
+
+func (res LeftoverRestored) learn(a *step) {
+	a.s.superseded = a.s.superseded || superseded(res.Err)
+	r := a.s.leftovers[res.Leftover.Claim]
+	if r == nil {
+		return
+	}
+	r.busy = false
+	switch {
+	case res.Err != nil:
+		r.failed(a.now, res.Err)
+	case res.Done:
+		a.out.info("what a claim has left is undone", "id", res.Leftover.Claim, "pod", res.Leftover.Pod)
+		r.succeeded()
+		r.heard.Undone = true
+	default:
+		r.succeeded()
+		r.retryAt = a.now.Add(pollEvery)
+	}
+}

@@ -1,0 +1,170 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// relieveFor is how long other agents may take to hand over for a pod that has none.
+// Then the pod goes as it is: nothing would be lost, only leaders elected. Where more is
+// at stake, as with a primary that nobody would succeed, it stays: only an answer frees it.
+const relieveFor = 30 * time.Second
+
+const (
+	nobodyKnows = "it has no agent, and no other member is well whose agent could say whether it may go"
+	leadsUnsaid = "it has no agent, and no other one has said that it may go: %s"
+)
+
+// handOffOnBehalf has another pod's agent hand over for a pod that is adopted: its own
+// restart brings its agent, and until then nobody in it can. An agent that gives no answer is
+// passed over.
+func (a *step) handOffOnBehalf(claim policy.Claim, r *attempt) {
+	e := HandoffOnBehalf{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}, Order: a.order(claim)}
+	others := a.relievers(claim)
+	member, named := a.Names[claim.Pod]
+	why := ""
+	switch {
+	case len(others) > 0 && named:
+		e.By, e.Member = &others[r.passedOver%len(others)], member
+	case len(others) > 0:
+		why = nameUnknown
+	case a.mustBeAnswered(a.Snapshot):
+		why = nobodyKnows
+	}
+	if why != "" {
+		a.failAtOnce(HandedOff{Claim: claim.ID, Began: a.now, Err: errors.New(why)})
+		return
+	}
+	a.effect(e)
+}
+
+func (res HandedOff) learn(a *step) {
+	a.s.superseded = a.s.superseded || superseded(res.Err)
+	r := a.done(res.Claim)
+	if r == nil {
+		return
+	}
+	if r.prepareBegan.IsZero() {
+		r.prepareBegan = res.Began
+	}
+	problem := res.Progress.Detail
+	if res.Err != nil {
+		problem = res.Err.Error()
+	}
+	late := a.now.Sub(r.prepareBegan) > relieveFor
+	var own *OwnAgentOnlyError
+	switch {
+	case res.Err == nil && res.Progress.State == policy.DrainPrepared:
+		r.relieved(res.By)
+	case errors.As(res.Err, &own):
+		r.abandon(own.Why, policy.Vetoed)
+	case late && a.mustBeAnswered(a.Snapshot):
+		r.abandon(fmt.Sprintf(leadsUnsaid, problem), policy.Vetoed)
+	case late:
+		a.out.warn("nobody could hand over for the pod, it goes as it is", "id", res.Claim, "problem", problem)
+		r.relieved("")
+	case res.Err != nil:
+		r.passedOver++
+		r.failed(a.now, res.Err)
+	default:
+		r.succeeded()
+		r.problem = res.Progress.Detail
+		r.retryAt = a.now.Add(firstRetry)
+	}
+}
+
+// alone: the pod serves and has no agent, and somebody can hand over for it, or must say
+// that it may go. Where no pod has an agent yet, that is the coordinator.
+func (a *step) alone(claim policy.Claim) bool {
+	pod := podNamed(a.Snapshot, claim.Pod)
+	switch {
+	case pod == nil || pod.Agent:
+		return false
+	case a.mustBeAnswered(a.Snapshot): // a primary may be busy, and have been broken before
+		return pod.Phase == policy.Ready || pod.Phase == policy.Started && !broken(claim)
+	case broken(claim) || pod.Phase != policy.Ready:
+		return false
+	}
+	if _, named := a.Names[claim.Pod]; named && len(a.relievers(claim)) > 0 {
+		return true
+	}
+	return unattended(a.Snapshot)
+}
+
+// mustBeAnswered: a pod without an agent goes only when another one has said that it may. There is
+// none while the first pods of a database are adopted: a person sees to these.
+func (a *step) mustBeAnswered(s policy.Snapshot) bool {
+	missing := slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Phase == policy.Missing })
+	return a.Engine.OwnAgentOnly && (missing || !unattended(s))
+}
+
+// relieved notes who has handed over for the pod; empty: nobody, it goes as it is.
+func (r *attempt) relieved(by string) {
+	r.succeeded()
+	r.heard.Relieved, r.relievedBy = true, by
+	if by != "" {
+		r.backToBarrier()
+	}
+}
+
+// lookAtRelieved looks whether a pod that was relieved leads, as those say who have looked since:
+// somebody may have made it the leader again. An engine that lets a pod go as the leader
+// says so twice.
+func (a *step) lookAtRelieved(claim policy.Claim, r *attempt) {
+	if r.relievedBy == "" || !r.heard.Relieved || !r.heard.Observed || r.heard.Sent || r.giveUp != "" {
+		return
+	}
+	leads := ledBy(a.Snapshot, claim.Pod)
+	maps.DeleteFunc(r.retained, func(group string, _ bool) bool { return !leads[group] })
+	for _, group := range slices.Sorted(maps.Keys(leads)) {
+		if !r.retained[group] {
+			a.relapse(r, leads, fmt.Sprintf("%s has handed over for it, and it leads %s", r.relievedBy, group))
+			return
+		}
+	}
+}
+
+// relapse has the pod relieved once more, which must end some time.
+func (a *step) relapse(r *attempt, leads map[string]bool, why string) {
+	r.backToBarrier()
+	r.heard.Relieved, r.relievedBy, r.retained = false, "", leads
+	r.prepareBegan, r.problem = time.Time{}, why
+	switch r.lapses++; {
+	case r.lapses <= maxLapses:
+	case a.mustBeAnswered(a.Snapshot):
+		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), policy.Vetoed)
+	default:
+		a.out.warn("others make the pod the leader again and again, it goes as it is", "problem", why)
+		r.heard.Relieved = true
+	}
+}
+
+// unattended: no pod has an agent, so nobody can undo anything. The first agent
+// that starts undoes what it finds of claims that are not open.
+func unattended(s policy.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Agent && p.Phase != policy.Missing })
+}
+
+// relievers are the agents that can hand over for a claimed pod, those of
+// updated pods first.
+func (a *step) relievers(claim policy.Claim) []Target {
+	var updated, others []Target
+	for i := range a.Snapshot.Pods {
+		pod := &a.Snapshot.Pods[i]
+		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != policy.Ready || pod.Report == nil || pod.Report.Member != policy.Live {
+			continue
+		}
+		target := Target{Pod: pod.Name, UID: pod.UID}
+		if pod.Revision == claim.To {
+			updated = append(updated, target)
+		} else {
+			others = append(others, target)
+		}
+	}
+	return append(updated, others...)
+}

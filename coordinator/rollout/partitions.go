@@ -1,0 +1,134 @@
+package rollout
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// manyResets of what was written to a partition are no order of a person: some
+// tool keeps the field as it has it. They are forgotten after a while without one.
+const (
+	manyResets   = 3
+	resetsForget = time.Hour
+)
+
+// partition is what this coordinator knows of the partition of one pool.
+type partition struct {
+	busy    bool
+	retryAt time.Time
+	errors  int
+	// moved is the StatefulSet as it was after our last write of its partition;
+	// undone: somebody has written another one since.
+	moved   *SetSeen
+	undone  bool
+	resets  int
+	resetAt time.Time
+}
+
+func (a *step) partitionOf(pool string) *partition {
+	if a.s.partitions[pool] == nil {
+		a.s.partitions[pool] = &partition{}
+	}
+	return a.s.partitions[pool]
+}
+
+// moved notes a write of a partition.
+func (a *step) moved(set *SetSeen) {
+	if set != nil {
+		l := a.partitionOf(set.Name)
+		l.moved, l.undone = set, false
+	}
+}
+
+// movePartitions moves the partitions that the plan wants elsewhere, where that takes no
+// pod away, and counts how often somebody moves them back.
+func (a *step) movePartitions() {
+	for _, pool := range a.Pools {
+		l := a.partitionOf(pool.Name)
+		l.count(a.now, pool)
+		if l.resets >= manyResets {
+			if a.out.Resets == nil {
+				a.out.Resets = map[string]int{}
+			}
+			a.out.Resets[pool.Name] = l.resets
+		}
+		wanted := slices.IndexFunc(a.plan.Lines, func(w policy.Line) bool { return w.Pool == pool.Name })
+		if wanted < 0 || l.busy || !a.mayMove(pool, a.plan.Lines[wanted]) {
+			continue
+		}
+		if a.now.Before(l.retryAt) {
+			a.out.wake(l.retryAt)
+			continue
+		}
+		l.busy = true
+		a.movePartition(pool, a.plan.Lines[wanted])
+	}
+}
+
+// count tells an edit of the partition after ours from a cache that is behind.
+func (l *partition) count(now time.Time, pool Pool) {
+	if l.resets > 0 && now.Sub(l.resetAt) > resetsForget {
+		l.resets = 0
+	}
+	ours := l.moved
+	if ours == nil || l.undone || !pool.Foreign || pool.Generation <= ours.Generation || pool.UID != ours.UID {
+		return
+	}
+	l.undone, l.resetAt = true, now
+	l.resets++
+	if l.resets > 1 {
+		l.retryAt = now.Add(min(firstBackoff<<min(l.resets-2, 8), lastBackoff))
+	}
+}
+
+func (l *partition) wrote(now time.Time, err error) {
+	if err == nil {
+		l.errors = 0
+		return
+	}
+	l.retryAt = now.Add(min(firstRetry<<min(l.errors, 10), lastRetry))
+	l.errors++
+}
+
+// mayMove: the line goes back to rest after a rollout only when the StatefulSet
+// controller has made the new revision the current one: what is recreated below
+// the line comes back on that.
+func (a *step) mayMove(pool Pool, to policy.Line) bool {
+	known := slices.IndexFunc(a.Snapshot.Pools, func(p policy.Pool) bool { return p.Name == pool.Name })
+	return known >= 0 && (!rests(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)
+}
+
+// rests: the line goes up, and nobody is out of date.
+func rests(s policy.Snapshot, pool policy.Pool, to policy.Line) bool {
+	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool {
+		return p.Pool == pool.Name && p.Phase != policy.Missing && p.Revision != pool.Revision
+	})
+}
+
+func (a *step) movePartition(known Pool, to policy.Line) {
+	at := slices.IndexFunc(a.Snapshot.Pools, func(p policy.Pool) bool { return p.Name == to.Pool })
+	pool := a.Snapshot.Pools[at]
+	e := MovePartition{Move: PartitionMove{Pool: known, Force: pool.Force, To: to.Partition}, Reason: to.Reason, Expected: a.expected()}
+	if rests(a.Snapshot, pool, to) {
+		e.Finished = pool.Revision
+	}
+	if to.Partition < pool.Partition { // a pod that has gone since came back on the old revision
+		e.CheckOthers, e.Expected = true, a.expectedOfAll("")
+	}
+	a.effect(e)
+}
+
+func (res PartitionMoved) learn(a *step) {
+	l := a.partitionOf(res.Pool)
+	l.busy = false
+	a.moved(res.Moved)
+	l.wrote(a.now, res.Err)
+	a.s.superseded = a.s.superseded || errors.Is(res.Err, ErrSuperseded)
+	if res.Moved != nil && res.Err == nil {
+		a.out.info("partition moved", "pool", res.Pool, "partition", strconv.Itoa(int(res.Moved.Partition)))
+	}
+}

@@ -1,0 +1,146 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// openGuard has the guard opened; or, in a pool whose controller would not wait for more,
+// only the claim noted on the pod.
+func (a *step) openGuard(claim policy.Claim) {
+	e := OpenGuard{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}}
+	if forced(a.Snapshot, claim) {
+		lower, err := a.lowerFor(claim)
+		if err != nil {
+			a.failAtOnce(GuardOpened{Claim: claim.ID, Err: err})
+			return
+		}
+		e.Lower, e.Expected = lower, a.expectedWith(claim)
+		a.effect(e)
+		return
+	}
+	e.NoteOnly = rolls(poolOf(a.Snapshot, claim.Pod))
+	e.CheckOthers = !e.NoteOnly
+	e.Expected = a.expectedWith(claim)
+	if e.CheckOthers {
+		e.Expected = a.expectedOfAll(claim.Pod)
+		e.Expected.Claim = &claim
+	}
+	a.effect(e)
+}
+
+func (res GuardOpened) learn(a *step) {
+	r := a.done(res.Claim)
+	switch {
+	case r == nil:
+		a.s.superseded = a.s.superseded || superseded(res.Err)
+	case res.Err != nil:
+		r.heard.Ajar = true // the write may have come through, and only its answer been lost
+		a.refused(r, res.Err, res.Unanswered)
+	default:
+		r.succeeded()
+		r.heard.Opened, r.heard.Closed, r.opened = true, false, res.Pod
+	}
+}
+
+// remove has the pod removed as it has been since its guard was opened, or the claim
+// noted on it.
+func (a *step) remove(claim policy.Claim, r *attempt) {
+	e := Remove{Claim: claim.ID, Method: a.Snapshot.Cluster.Spec.Update.Method, Opened: r.opened, Expected: a.expectedOfAll(claim.Pod)}
+	e.Expected.Claim = &claim
+	if rolls(poolOf(a.Snapshot, claim.Pod)) {
+		lower, err := a.lowerFor(claim)
+		if err != nil {
+			a.failAtOnce(Removed{Claim: claim.ID, Err: err})
+			return
+		}
+		e.Release, e.Lower = true, lower
+	}
+	a.effect(e)
+}
+
+func (res Removed) learn(a *step) {
+	a.moved(res.Moved)
+	r := a.done(res.Claim)
+	switch {
+	case r == nil:
+		a.s.superseded = a.s.superseded || superseded(res.Err)
+	case res.Err != nil:
+		a.refused(r, res.Err, res.Unanswered)
+	default:
+		r.succeeded()
+		r.sent(a.now)
+	}
+}
+
+// refused judges why the pod was not opened or not removed. All but a pod that
+// is gone leads back to the barrier: look, decide and read again, never only
+// write again.
+func (a *step) refused(r *attempt, err error, unanswered bool) {
+	r.unanswered = r.unanswered || unanswered
+	switch {
+	case errors.Is(err, ErrGone):
+		a.out.info("somebody else removed the pod", "error", err)
+		r.succeeded()
+		r.sent(a.now)
+		return
+	case errors.Is(err, ErrSuperseded):
+		a.s.superseded = true
+	case errors.Is(err, ErrConflict):
+		r.conflicts++
+		if r.conflicts >= maxConflicts {
+			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), policy.Unstable)
+		}
+	case errors.Is(err, ErrBudget):
+		r.refusals++
+		r.refusedFor(a.now, refusalPause, err)
+		if r.refusals >= maxRefusals {
+			r.abandon(err.Error(), policy.ForeignBudget)
+		}
+	case errors.Is(err, ErrBehind):
+		r.problem, r.refusedUntil = err.Error(), a.now.Add(behindPause)
+		if r.behinds++; r.behinds >= maxBehind {
+			r.abandon(err.Error(), policy.Unstable)
+		}
+	case errors.Is(err, ErrChanged), errors.Is(err, ErrSetChanged):
+		// Decide again on what it is now.
+	default:
+		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
+		r.refusedFor(a.now, min(firstRetry<<min(r.rejections, 10), refusalPause), err)
+		if r.rejections++; r.rejections >= maxRejections {
+			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), policy.Vetoed)
+		}
+	}
+	r.backToBarrier()
+}
+
+// closeGuard has the guard of a pod closed that stays, or that nobody has decided on anew,
+// and the partition put above a pod without one.
+func (a *step) closeGuard(claim policy.Claim, r *attempt) {
+	e := CloseGuard{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}, Rewrite: r.unanswered, Expected: a.expectedWith(claim)}
+	if pod := podNamed(a.Snapshot, claim.Pod); onlyLineKeeps(a.Snapshot, claim) {
+		e.Raise = &PartitionRaise{Pool: pod.Pool, Ordinal: pod.Ordinal}
+	}
+	a.effect(e)
+}
+
+func (res GuardClosed) learn(a *step) {
+	a.moved(res.Moved)
+	r := a.done(res.Claim)
+	switch {
+	case errors.Is(res.Err, ErrSuperseded):
+		a.s.superseded = true
+	case r == nil:
+	case errors.Is(res.Err, ErrGone), res.Err == nil && res.Pod.Leaving:
+		// It goes nevertheless. The cache will show it.
+		r.sent(a.now)
+		r.giveUp = ""
+	case res.Err != nil:
+		r.failed(a.now, fmt.Errorf("close the guard: %w", res.Err))
+	default:
+		r.succeeded()
+		r.heard.Closed, r.heard.Opened, r.heard.Ajar, r.unanswered = true, false, false, false
+	}
+}

@@ -1,0 +1,108 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A pod that is replaced comes back under its name with fresh data. Its agent
+// moves everything off it; the database itself, asked through the pod and through
+// others, has nothing left on it; that is written down; its volume claims are
+// deleted, which Kubernetes carries out once the pod is gone; the pod is removed;
+// and what kept data away from it is undone only when its successor is seen on
+// volume claims of its own.
+
+// refuseReplacements notes of every pod that should be replaced and has nobody
+// who could empty it, or say that it is empty. The policy then holds such pods in words, and what they
+// would have taken of a budget is there for others.
+func (a *step) refuseReplacements() {
+	s := &a.Snapshot
+	wanted := map[string]bool{}
+	for _, name := range policy.Replacements(*s) {
+		wanted[name] = true
+	}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		nobodyEmpties := !hasAgent(pod) && !a.emptiedByOthers(pod)
+		nobodySays := !othersHaveAgents(*s, pod.Name) && !isWrittenEmpty(*s, pod)
+		if wanted[pod.Name] && (nobodyEmpties || nobodySays) {
+			pod.Refused = policy.Vetoed
+		}
+	}
+}
+
+// notEmpty says what the database still has on a claimed pod, or why nobody knows;
+// empty when there is nothing. It asks the pod's own agent and all others, as far
+// as they are fresh: the snapshot has every copy that any of them knows of, and
+// one in whatever state is data. A pod whose member is away cannot look by itself:
+// then its agent must say that it is empty, or the one that emptied it have said so
+// (byOthers), and its name in the database be certain, or what others see there would
+// look like somebody else's. Where no other pod has an agent any more, the pod's own look is
+// enough for a claim that says that it is empty, as others said when that was written: they
+// wait for that claim to be adopted.
+func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, byOthers bool) string {
+	own, others, members := "its own agent has not looked since", 0, 0
+	looked := false
+	if byOthers {
+		if own = ""; names[claim.Pod] == "" {
+			own = nameUnknown
+		}
+	}
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		r := pod.Report
+		spoke := r != nil && r.Self && r.Fresh && r.Member == policy.Live
+		switch {
+		case pod.UID != claim.UID:
+			if spoke {
+				others++
+			}
+		case spoke:
+			own, looked = "", true
+		case r != nil && r.Self && r.Fresh && r.Member == policy.NotLive && r.Drain == policy.DrainPrepared && names[claim.Pod] != "":
+			own = ""
+		case r != nil && r.Self && r.Fresh:
+			own = "the database does not have it as a member, and so cannot say what is on it"
+		}
+	}
+	if own != "" {
+		return own
+	}
+	if alone := claim.EmptiedAt != nil && looked && onlyAgent(s, claim.Pod); others == 0 && !alone {
+		return "no other member of the database has looked since"
+	}
+	first := ""
+	for _, group := range s.Groups {
+		if group.Kind != policy.Shard && group.Kind != policy.Quorum {
+			continue // nothing of these is lost with a volume
+		}
+		for _, m := range group.Members {
+			if m.Pod != claim.Pod {
+				continue
+			}
+			if members++; first == "" {
+				first = fmt.Sprintf("%s has a member on it that is %s", group.ID, m.State)
+			}
+		}
+	}
+	if members > 1 {
+		first += fmt.Sprintf(", and %d more have", members-1)
+	}
+	return first
+}
+
+// later notes what is awaited, and looks again soon.
+func (r *attempt) later(now time.Time, why string) {
+	r.succeeded()
+	r.problem, r.retryAt = why, now.Add(volumesEvery)
+}
+
+// keepOn takes back that a claim is to be given up which can not be any more: it is
+// tried again after a while.
+func (r *attempt) keepOn(now time.Time) {
+	r.problem, r.retryAt = r.giveUp, now.Add(lastRetry)
+	r.giveUp, r.backoff, r.heldSince = "", "", time.Time{}
+	r.conflicts, r.refusals, r.rejections = 0, 0, 0
+}

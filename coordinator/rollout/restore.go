@@ -1,0 +1,123 @@
+package rollout
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// restore has an agent undo the drain: while the pod is there only its own, and
+// another once no agent of the pod can still be writing.
+func (a *step) restore(claim policy.Claim, r *attempt) {
+	here := whereabouts(a.Snapshot, claim) == Here
+	if till := r.othersTill; !here && !till.IsZero() && !a.now.After(till) { // they live on when the pod has gone
+		r.busy = false
+		r.succeeded()
+		r.problem, r.retryAt = "another pod's agent may still be emptying it", till.Add(1)
+		a.out.wake(a.now)
+		return
+	}
+	r.makesRoom = !here && a.judgeReturn(claim).superseded && len(living(a.Snapshot)) == 0
+	a.effect(Restore{Claim: claim.ID, Targets: a.undoers(claim, here, r.notAfter), Epoch: a.s.epoch, Undo: claim.Undo, FindAgents: unattended(a.Snapshot)})
+}
+
+func (res Restored) learn(a *step) {
+	a.s.superseded = a.s.superseded || superseded(res.Err)
+	r, claim := a.done(res.Claim), a.open(res.Claim)
+	switch {
+	case r == nil || claim == nil:
+	case res.Answered && res.Done:
+		r.succeeded()
+		r.heard.Undone = true
+	case res.Answered:
+		r.succeeded()
+		r.retryAt = a.now.Add(pollEvery)
+	default:
+		r.failed(a.now, res.Err)
+		// Nothing was changed, so an agent that does not answer holds nothing up. A
+		// setting of the whole database has a record of its own, which stays.
+		here := whereabouts(a.Snapshot, *claim) == Here
+		shares := sharedBy(&a.Record, claim.ID) != nil
+		r.heard.Undone = here && len(claim.Undo) == 0 && !shares
+		r.heard.Left = r.makesRoom || res.Nobody && (r.over || !shares)
+	}
+}
+
+// undoers are the agents that may undo a claim's drain, best first: that of
+// the pod or of its successor, then the others that are well.
+func (a *step) undoers(claim policy.Claim, here bool, notAfter time.Time) []Target {
+	const most = 3
+	var first, others []Target
+	for i := range a.Snapshot.Pods {
+		pod := &a.Snapshot.Pods[i]
+		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
+			continue
+		}
+		target := Target{Pod: pod.Name, UID: pod.UID}
+		switch {
+		case pod.Name == claim.Pod:
+			first = append(first, target)
+		case pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live:
+			others = append(others, target)
+		}
+	}
+	if here && !a.now.After(notAfter) {
+		return first
+	}
+	all := append(first, others...)
+	return all[:min(most, len(all))]
+}
+
+func (res GoneConfirmed) learn(a *step) {
+	r := a.done(res.Claim)
+	switch {
+	case r == nil:
+	case res.Gone:
+		r.succeeded()
+		r.heard.Confirmed = true
+	case res.Err != nil:
+		r.failed(a.now, res.Err)
+	case res.Why != "":
+		r.heard.Hidden = true
+		r.failed(a.now, errors.New("the pod is still there: "+res.Why))
+	default:
+		r.heard.Hidden = true
+		r.failed(a.now, errors.New("the pod is still there, although the cache does not show it"))
+	}
+}
+
+// A StatefulSet that loses its label, or that is deleted with its pods left behind, is
+// not shown any more, and neither are its pods: the database runs on, and what was
+// drained is still so in it. Only the API server itself can say that the pods are gone.
+
+// vanished: the snapshot shows nothing of the pool that a claimed pod is of.
+func vanished(s policy.Snapshot, claim policy.Claim) bool {
+	return !slices.ContainsFunc(s.Pools, func(p policy.Pool) bool { return IsOf(claim.Pod, p.Name) })
+}
+
+// IsOf reads the name of a StatefulSet off that of its pod.
+func IsOf(pod, set string) bool {
+	ordinal, ok := strings.CutPrefix(pod, set+"-")
+	n, err := strconv.Atoi(ordinal)
+	return ok && err == nil && strconv.Itoa(n) == ordinal && n >= 0
+}
+
+func (res SetFound) learn(a *step) {
+	r := a.done(res.Claim)
+	switch {
+	case r == nil:
+	case res.Err != nil:
+		r.failed(a.now, res.Err)
+	case res.Why != "":
+		r.succeeded()
+		r.problem, r.retryAt = res.Why, a.now.Add(findEvery)
+	default:
+		a.out.info("the StatefulSet is gone, and its pods are", "id", res.Claim)
+		r.succeeded()
+		r.heard.Ended = true
+	}
+}

@@ -1,0 +1,196 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// Result is what came of an effect: one type for each.
+type Result interface {
+	// learn takes the result into the state.
+	learn(a *step)
+}
+
+// PodSeen is a pod as the API server answered it, not a cache.
+type PodSeen struct {
+	Name            string
+	UID             string
+	ResourceVersion string
+	// Leaving: its deletion was accepted.
+	Leaving bool
+	// Guard is the value of the guard's label; empty without one.
+	Guard string
+	// Claim is the id under which the pod was opened; empty while it is not.
+	Claim string
+	// Placed: it has a node.
+	Placed bool
+	// Volumes are the names of its own volume claims.
+	Volumes []string
+}
+
+// SetSeen is a StatefulSet as the API server answered it, not a cache.
+type SetSeen struct {
+	Name               string
+	UID                string
+	ResourceVersion    string
+	Generation         int64
+	ObservedGeneration int64
+	Current, Update    string
+	// Partition is counted from Start, the first ordinal.
+	Partition int32
+	Start     int32
+	Force     bool
+	Paused    bool
+}
+
+// Line is the first ordinal that the StatefulSet controller takes.
+func (s SetSeen) Line() int32 { return policy.LineOf(s.Partition, s.Start) }
+
+// DrainPlanned is the result of PlanDrain.
+type DrainPlanned struct {
+	Claim  string
+	Undo   []byte
+	Shared Shared
+	Err    error
+}
+
+// DrainAnswered is the result of Drain.
+type DrainAnswered struct {
+	Claim string
+	// Began is when it was sent, Order what was sent.
+	Began    time.Time
+	Order    Order
+	Progress Progress
+	Err      error
+}
+
+// HandedOff is the result of HandoffOnBehalf.
+type HandedOff struct {
+	Claim string
+	Began time.Time
+	// By is who handed over.
+	By       string
+	Progress Progress
+	Err      error
+}
+
+// Observed is the result of Observe.
+type Observed struct {
+	Claim string
+	// Missing says who has not looked; empty: all have.
+	Missing string
+	// Confirmed is the order to confirm the drain as it was sent; nil: none was sent.
+	Confirmed *Order
+	Progress  Progress
+	Err       error
+}
+
+// GuardOpened is the result of OpenGuard.
+type GuardOpened struct {
+	Claim string
+	Pod   PodSeen
+	Err   error
+	// Unanswered: a write may still be carried out. So in the others.
+	Unanswered bool
+}
+
+// Removed is the result of Remove.
+type Removed struct {
+	Claim string
+	// Moved is the StatefulSet after its partition was moved; nil: it was not. So in the others.
+	Moved      *SetSeen
+	Err        error
+	Unanswered bool
+}
+
+// GuardClosed is the result of CloseGuard.
+type GuardClosed struct {
+	Claim string
+	Pod   PodSeen
+	Moved *SetSeen
+	Err   error
+}
+
+// Restored is the result of Restore.
+type Restored struct {
+	Claim string
+	// Answered: an agent has answered, and Done whether it has undone all.
+	Answered, Done bool
+	// Err is why nobody has answered.
+	Err error
+	// Nobody: the API server knows of no pod with an agent.
+	Nobody bool
+}
+
+// GoneConfirmed is the result of ConfirmGone.
+type GoneConfirmed struct {
+	Claim string
+	Gone  bool
+	// Why is why the pod is not shown though it is there.
+	Why string
+	Err error
+}
+
+// SetFound is the result of FindSet. An empty Why: the StatefulSet is gone, and its pods are.
+type SetFound struct {
+	Claim string
+	Why   string
+	Err   error
+}
+
+// VolumesFound is the result of FindVolumes.
+type VolumesFound struct {
+	Claim   string
+	Volumes []policy.VolumeClaim
+	Err     error
+}
+
+// VolumesDeleted is the result of DeleteVolumes.
+type VolumesDeleted struct {
+	Claim      string
+	PodGone    bool
+	Err        error
+	Unanswered bool
+}
+
+// VolumesAwaited is the result of AwaitVolumes.
+type VolumesAwaited struct {
+	Claim     string
+	Successor PodSeen
+	// Inherited: the successor keeps a claimed volume from going.
+	Inherited bool
+	// Missing is what is still awaited; empty: all volumes are new.
+	Missing string
+	Err     error
+}
+
+// PartitionMoved is the result of MovePartition.
+type PartitionMoved struct {
+	Pool  string
+	Moved *SetSeen
+	Err   error
+}
+
+// SettingRestored is the result of RestoreSetting.
+type SettingRestored struct {
+	Name string
+	// Ended is when the last agent was asked.
+	Ended time.Time
+	Done  bool
+	Err   error
+}
+
+// LeftoverRestored is the result of RestoreLeftover.
+type LeftoverRestored struct {
+	Leftover policy.Leftover
+	Done     bool
+	Err      error
+}
+
+// DeletedByForce is the result of DeleteByForce.
+type DeletedByForce struct {
+	Pod  Target
+	Node string
+	Err  error
+}

@@ -1,0 +1,270 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// undoShared is how long after its deletion a DatabaseCluster waits for pods
+// that have gone before their settings are put back all the same.
+const undoShared = 30 * time.Second
+
+// setting is what this coordinator knows of one cluster setting whose old value is recorded.
+type setting struct {
+	attempt attempt
+	// begun: it is being put back, and nobody may rely on it any more.
+	begun bool
+	// lateUntil is until when an order to put it back whose answer was lost, ours or
+	// a predecessor's, may still be carried out.
+	lateUntil time.Time
+}
+
+// sharedBy is the record that lists a claim.
+func sharedBy(status *Record, claim string) *policy.SharedSetting {
+	for i := range status.Settings {
+		if slices.Contains(status.Settings[i].Claims, claim) {
+			return &status.Settings[i]
+		}
+	}
+	return nil
+}
+
+func sharedNamed(status *Record, name string) *policy.SharedSetting {
+	for i := range status.Settings {
+		if status.Settings[i].Knob == name {
+			return &status.Settings[i]
+		}
+	}
+	return nil
+}
+
+// share adds a claim to the record of a setting, or begins one: only the first
+// saves a value, the others would save what the first has changed.
+func share(status *Record, claim string, s Shared) {
+	if record := sharedNamed(status, s.Knob); record != nil {
+		if !slices.Contains(record.Claims, claim) {
+			record.Claims = append(record.Claims, claim)
+		}
+		return
+	}
+	status.Settings = append(status.Settings, policy.SharedSetting{Knob: s.Knob, Undo: s.Undo, Claims: []string{claim}})
+}
+
+// queued says whether a claim's prepare waits for another that writes the same
+// setting: those go one after the other, in the order of the record; and none
+// joins those of which one is over, for then it is to be put back first.
+func (a *step) queued(claim policy.Claim, r *attempt) bool {
+	record := sharedBy(&a.Record, claim.ID)
+	joins := record == nil
+	if joins {
+		name := r.heard.Shared.Knob
+		record = sharedNamed(&a.Record, name)
+		if k := a.s.settings[name]; k != nil && (k.begun || a.now.Before(k.lateUntil)) {
+			return true
+		}
+	}
+	if record == nil {
+		return false
+	}
+	for _, id := range record.Claims {
+		if id == claim.ID {
+			return false
+		}
+		other := claimByID(a.Record.Claims, id)
+		if other == nil || a.s.attempts[id] == nil {
+			if joins {
+				return true
+			}
+			if other == nil {
+				continue
+			}
+		}
+		o := a.s.attempts[id]
+		if joins && (o.over || o.giveUp != "") {
+			return true
+		}
+		if whereabouts(a.Snapshot, *other) == Here && (o == nil || !o.heard.Prepared) {
+			return true
+		}
+	}
+	return false
+}
+
+func claimByID(claims []policy.Claim, id string) *policy.Claim {
+	for i := range claims {
+		if claims[i].ID == id {
+			return &claims[i]
+		}
+	}
+	return nil
+}
+
+// noteOver notes whether a claim needs its setting no more: its pod's successor
+// is live again, or has had the time that a start may take. A pod that terminates for that
+// long may do so for ever, as on a dead node, and copies are to be made elsewhere.
+func (a *step) noteOver(c Case, r *attempt) {
+	r.over = false
+	gone := c.Pod == Gone && c.Heard.Confirmed
+	if !c.Listed || !gone && c.Pod != Leaving {
+		return
+	}
+	since := r.wentAt
+	if gone {
+		if r.goneAt.IsZero() {
+			r.goneAt = a.now
+		}
+		since = r.goneAt
+	}
+	late := since.Add(time.Duration(a.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second)
+	if deleted := a.Object.Deleted; !deleted.IsZero() && deleted.Add(undoShared).Before(late) {
+		late = deleted.Add(undoShared)
+	}
+	switch needless := gone && (c.Rejoined || c.Claim.Action == policy.Remove) || !a.now.Before(late); {
+	case !needless:
+		a.out.wake(late)
+	case a.now.Before(r.mayWriteUntil()):
+		a.out.wake(r.mayWriteUntil()) // its agent may be writing still, on a node that is cut off
+	default:
+		r.over = true
+	}
+}
+
+// learnSettings takes note of the records that there are. What a predecessor ordered
+// last may still be carried out.
+func (a *step) learnSettings() {
+	status := &a.Record
+	for i := range status.Settings {
+		record := &status.Settings[i]
+		if a.s.settings[record.Knob] != nil {
+			continue
+		}
+		k := &setting{}
+		if !slices.ContainsFunc(record.Claims, func(id string) bool { return a.s.shared[id] }) {
+			k.lateUntil = a.now.Add(CallTimeout)
+		}
+		a.s.settings[record.Knob] = k
+	}
+	maps.DeleteFunc(a.s.settings, func(name string, k *setting) bool { return !k.attempt.busy && sharedNamed(status, name) == nil })
+	maps.DeleteFunc(a.s.shared, func(id string, _ bool) bool {
+		return sharedBy(status, id) == nil && claimByID(status.Claims, id) == nil
+	})
+}
+
+// restoreSettings restores the settings that nobody relies on any more, and then drops
+// their records.
+func (a *step) restoreSettings() {
+	for i := range a.Record.Settings {
+		record := &a.Record.Settings[i]
+		k := a.s.settings[record.Knob]
+		if !k.begun && !a.nobodyRelies(record) {
+			if a.now.Before(k.lateUntil) {
+				a.out.wake(k.lateUntil) // others may join from then on
+			}
+			continue
+		}
+		k.begun = true
+		if why := k.attempt.problem; why != "" {
+			a.out.setting(record.Knob, why)
+		}
+		switch {
+		case k.attempt.busy:
+		case k.attempt.heard.Undone && a.now.Before(k.lateUntil):
+			a.out.wake(k.lateUntil)
+		case k.attempt.heard.Undone:
+			a.out.Edits.Unshare = append(a.out.Edits.Unshare, record.Knob)
+		case a.now.Before(k.attempt.retryAt):
+			a.out.wake(k.attempt.retryAt)
+		default:
+			a.startRestoring(record, k)
+		}
+	}
+}
+
+// nobodyRelies: every listed claim is released, or needs the setting no more.
+func (a *step) nobodyRelies(record *policy.SharedSetting) bool {
+	for _, s := range a.out.Edits.Share {
+		if s.Knob == record.Knob {
+			return false
+		}
+	}
+	for _, id := range record.Claims {
+		if claimByID(a.Record.Claims, id) == nil {
+			continue
+		}
+		if r := a.s.attempts[id]; r == nil || !r.over {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *step) startRestoring(record *policy.SharedSetting, k *setting) {
+	k.attempt.busy = true
+	e := RestoreSetting{Setting: Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.attempt.errors), Expected: a.expected()}
+	if len(e.Targets) == 0 && unattended(a.Snapshot) {
+		e.Targets, e.ByCoordinator = rotated(serving(a.Snapshot), k.attempt.errors), true
+	}
+	a.effect(e)
+}
+
+func (res SettingRestored) learn(a *step) {
+	a.s.superseded = a.s.superseded || superseded(res.Err)
+	k := a.s.settings[res.Name]
+	if k == nil {
+		return
+	}
+	k.attempt.busy = false
+	switch {
+	case res.Err != nil:
+		a.out.warn("cluster setting not restored yet", "setting", res.Name, "error", res.Err)
+		k.attempt.failed(a.now, res.Err)
+		k.lateUntil = res.Ended.Add(CallTimeout)
+	case res.Done:
+		a.out.info("cluster setting restored", "setting", res.Name)
+		k.attempt.succeeded()
+		k.attempt.heard.Undone = true
+		a.s.restored++
+	default:
+		k.attempt.succeeded()
+		k.attempt.retryAt = res.Ended.Add(pollEvery)
+	}
+}
+
+// restorers are the agents that may put a setting back.
+func restorers(s policy.Snapshot, failures int) []Target { return rotated(living(s), failures) }
+
+// rotated are three of all. Some may be too old, or not answer: after each failure
+// others are the first.
+func rotated(all []Target, failures int) []Target {
+	const most = 3
+	if len(all) <= most {
+		return all
+	}
+	first := failures * most % len(all)
+	return slices.Concat(all[first:], all[:first])[:most]
+}
+
+// serving are the pods that a database can be asked through that has no agents.
+func serving(s policy.Snapshot) []Target {
+	var out []Target
+	for i := range s.Pods {
+		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == policy.Ready {
+			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
+		}
+	}
+	return out
+}
+
+func living(s policy.Snapshot) []Target {
+	var out []Target
+	for i := range s.Pods {
+		pod := &s.Pods[i]
+		if pod.Agent && pod.UID != "" && pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live {
+			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
+		}
+	}
+	return out
+}

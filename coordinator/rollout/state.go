@@ -1,0 +1,114 @@
+package rollout
+
+import (
+	"maps"
+	"time"
+)
+
+// How long things may take, and how long to wait before they are tried again.
+const (
+	// CallTimeout bounds one request to an agent.
+	CallTimeout = 10 * time.Second
+	// WriteAhead is how long after an order its agent may still start a write.
+	WriteAhead = 30 * time.Second
+	// observedFor is how long a look of the pod and its witnesses is good for.
+	observedFor = 2 * time.Second
+	// patience is how long a drained pod may be held before its claim is given up.
+	patience = 30 * time.Second
+	// maxConflicts in a row, maxRefusals by a foreign budget, or maxRejections for any other
+	// reason end a claim.
+	maxConflicts  = 5
+	maxRefusals   = 6
+	maxRejections = 10
+	// refusalPause lies between two evictions that a budget refuses, and at most between two
+	// that anything else does.
+	refusalPause = 5 * time.Second
+	// behindPause lies between two looks at a cache that is behind, and after maxBehind of them
+	// the claim is given up: others can use what it reserves.
+	behindPause = time.Second
+	maxBehind   = 30
+	// sentFor is how long the cache may take to show an accepted removal.
+	sentFor = 30 * time.Second
+
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Second
+	pollEvery  = 500 * time.Millisecond
+	// catchUpEvery is how often it is looked whether the cache has caught up.
+	catchUpEvery = 10 * time.Millisecond
+	// findEvery is how often the API server is asked for a StatefulSet that is not shown, and
+	// volumesEvery for new volume claims.
+	findEvery    = time.Second
+	volumesEvery = time.Second
+
+	// firstBackoff and lastBackoff bound how long a pod is left alone after a claim on
+	// it had to be given up.
+	firstBackoff = 10 * time.Second
+	lastBackoff  = 5 * time.Minute
+)
+
+// State is what one coordinator remembers of the rollout of one database cluster during one
+// epoch. All of it can be had again: a successor begins with an empty State, and repeats what
+// it does not know of. Step never changes the State that it is given.
+type State struct {
+	epoch int64
+	// superseded: another coordinator leads by now; nothing more is done.
+	superseded bool
+
+	// attempts are what is known of open claims, by id.
+	attempts map[string]*attempt
+	// made are the claims that this coordinator has asked for.
+	made map[string]bool
+	// backoffs are the pods that are left alone for a while, by UID.
+	backoffs map[string]*backoff
+	// settings are the cluster settings whose old value is recorded; shared are the claims that
+	// this coordinator has added to a record; restored counts the settings that were put back.
+	settings map[string]*setting
+	shared   map[string]bool
+	restored int
+	// leftovers are what is known of what is left to be undone, by claim.
+	leftovers map[string]*attempt
+	// forced are the pods that are deleted by force, by UID.
+	forced map[string]*attempt
+	// partitions are those that were moved, by pool.
+	partitions map[string]*partition
+}
+
+// NewState is that of a coordinator which has just taken the database cluster over.
+func NewState(epoch int64) State {
+	return State{epoch: epoch}
+}
+
+// Superseded says whether another coordinator is known to lead.
+func (s State) Superseded() bool { return s.superseded }
+
+// clone copies all that a step may change.
+func (s State) clone() State {
+	s.attempts = clonePointers(s.attempts)
+	for _, r := range s.attempts {
+		r.retained = maps.Clone(r.retained)
+	}
+	s.made = cloned(s.made)
+	s.backoffs = clonePointers(s.backoffs)
+	s.settings = clonePointers(s.settings)
+	s.shared = cloned(s.shared)
+	s.leftovers = clonePointers(s.leftovers)
+	s.forced = clonePointers(s.forced)
+	s.partitions = clonePointers(s.partitions)
+	return s
+}
+
+func cloned(m map[string]bool) map[string]bool {
+	if m == nil {
+		return map[string]bool{}
+	}
+	return maps.Clone(m)
+}
+
+func clonePointers[V any](m map[string]*V) map[string]*V {
+	out := make(map[string]*V, len(m))
+	for k, v := range m {
+		c := *v
+		out[k] = &c
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package rollout
+
+import (
+	"errors"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A pod that is written down as empty may go by itself before its volumes are deleted, and
+// not be wanted any more when it has gone. A deletion that a former leader sent may still
+// be on its way. A pod of its name, once it is wanted again, would come back to these volumes.
+// So they are deleted first, and what kept data away is undone after that.
+
+// mayNotDiscard says why nothing is deleted now; empty: it may be.
+func (a *step) mayNotDiscard() string {
+	why := policy.Forbidden(&a.Snapshot)
+	if !a.Object.Deleted.IsZero() {
+		why = "the DatabaseCluster is being deleted"
+	}
+	if why == "" {
+		return ""
+	}
+	return "its volumes are left: " + why
+}
+
+// deleteVolumes has the claimed volumes deleted, which are written down as empty: while the
+// pod is still the one that was emptied, or after it has gone for good.
+func (a *step) deleteVolumes(claim policy.Claim) {
+	templates, shown := a.Volumes[policy.SetOf(claim.Pod)]
+	e := DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: whereabouts(a.Snapshot, claim) == Gone, Expected: a.expectedWith(claim)}
+	for _, template := range templates {
+		e.Own = append(e.Own, template+"-"+claim.Pod)
+	}
+	a.effect(e)
+}
+
+func (res VolumesDeleted) learn(a *step) {
+	r := a.done(res.Claim)
+	switch {
+	case r == nil, res.PodGone && errors.Is(res.Err, ErrSuperseded):
+		a.s.superseded = a.s.superseded || superseded(res.Err)
+	case res.Err != nil && res.PodGone:
+		r.failed(a.now, res.Err)
+	case res.Err != nil:
+		a.refused(r, res.Err, res.Unanswered)
+	default:
+		r.succeeded()
+		r.heard.Discarded = true
+	}
+}
+
+func (res VolumesFound) learn(a *step) {
+	r, claim := a.done(res.Claim), a.open(res.Claim)
+	switch {
+	case r == nil || claim == nil:
+	case errors.Is(res.Err, ErrForbidden) && !committed(*claim):
+		r.abandon(res.Err.Error(), policy.Vetoed)
+	case res.Err != nil:
+		r.failed(a.now, res.Err)
+	default:
+		r.succeeded()
+		r.heard.Found, r.heard.Volumes = true, res.Volumes
+	}
+}
+
+func (res VolumesAwaited) learn(a *step) {
+	r := a.done(res.Claim)
+	switch {
+	case r == nil:
+	case res.Err != nil:
+		r.failed(a.now, res.Err)
+	case res.Successor.Leaving:
+		r.later(a.now, "its successor is being deleted, too")
+	case res.Inherited:
+		a.out.warn("the pod went before its volumes, and its successor has them", "id", res.Claim, "pod", res.Successor.Name)
+		r.succeeded()
+		r.heard.Heir = res.Successor.UID
+	case res.Missing != "":
+		r.later(a.now, res.Missing)
+	default:
+		r.succeeded()
+		r.heard.Renewed = true
+	}
+}
