@@ -112,7 +112,7 @@ func TestAPoolThatStaysOutOfSight(t *testing.T) {
 				}
 				require.Empty(t, w.claims())
 				p.kill()
-				p.actor.Wait()
+				p.leader.Wait()
 			})
 		})
 	}
