@@ -61,6 +61,7 @@ func Rules(packages []Package) []Rule {
 		}},
 		{Name: "policy knows no engine", From: []string{"coordinator/policy"}, Never: []string{"engines"}},
 		{Name: "policy is values in, values out", From: []string{"coordinator/policy"}, StandardOnly: true},
+		{Name: "the rollout core is values in, values out", From: []string{"coordinator/rollout"}, StandardOnly: true},
 	}
 	for _, adapter := range adapters {
 		others := slices.DeleteFunc(slices.Clone(adapters), func(other string) bool { return other == adapter })
