@@ -1,0 +1,288 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// randomWorld is a database to which anything may happen, and whose API server and agents may answer
+// anything. It only has to lead a coordinator everywhere, not to make sense.
+type randomWorld struct {
+	*rand.Rand
+	now     time.Time
+	object  Object
+	record  Record
+	s       policy.Snapshot
+	names   map[string]string
+	engine  Engine
+	budgets map[string]string
+	pending []Effect
+	uids    int
+	ids     int
+	// replaces: pods are replaced in this world; bare: some have no agent; shares: drains write a setting;
+	// calm: how rarely something happens.
+	replaces, bare, shares bool
+	calm                   int
+}
+
+func newRandomWorld(r *rand.Rand) *randomWorld {
+	now := time.Unix(10_000, 0)
+	w := &randomWorld{Rand: r, now: now, s: threePods(now), record: Record{Epoch: 1}, uids: 3}
+	w.replaces, w.bare, w.shares, w.calm = w.one(2), w.one(3), w.one(3), 1+r.IntN(12)
+	w.names = map[string]string{"s-0": "n0", "s-1": "n1", "s-2": "n2"}
+	w.engine = Engine{EvacuatesOthers: w.one(2), OwnAgentOnly: w.one(3)}
+	spec := &w.s.Cluster.Spec
+	if w.one(2) {
+		two := policy.Count(2)
+		spec.Policy.MaxUnavailable, spec.Policy.MaxShardUnavailable = &two, &two
+	}
+	spec.Drain.TimeoutSeconds, spec.Drain.EvacuateTimeoutSeconds, spec.Policy.StartSeconds = 20, 20, 20
+	spec.Drain.OnTimeout = pick(w, policy.TimeoutHold, policy.TimeoutProceed)
+	spec.Update.Adopt = pick(w, policy.AdoptAllow, spec.Update.Adopt)
+	w.s.Pools[0].Agents = true
+	if w.one(2) {
+		w.s.Pools[0].Strategy, w.s.Pools[0].Partition = policy.RollingUpdateStrategy, pick(w, policy.RestLine, 0, 2)
+		spec.Update.RollingUpdate = pick(w, policy.ByPartition, policy.ByGuard)
+	}
+	if w.replaces {
+		for i := range w.s.Pods {
+			w.s.Pods[i].MustReplace = []string{"volume"}
+		}
+	}
+	if w.bare {
+		spec.Update.Adopt = policy.AdoptAllow
+		for i := range w.s.Pods[1:] {
+			pod := &w.s.Pods[i+1]
+			pod.Agent, pod.MustReplace, pod.Since = w.one(3), nil, policy.At(now.Add(-time.Hour))
+			pod.Report.Self = pod.Agent
+		}
+	}
+	if w.one(4) {
+		w.record.Leftovers = []policy.Leftover{{Claim: "old", Pod: "s-1", Undo: []byte("x")}}
+	}
+	if w.one(4) {
+		w.record.Settings = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"old"}}}
+	}
+	return w
+}
+
+// one is true once in n times.
+func (w *randomWorld) one(n int) bool { return w.IntN(n) == 0 }
+
+func pick[T any](w *randomWorld, from ...T) T { return from[w.IntN(len(from))] }
+
+func (w *randomWorld) newID() string {
+	w.ids++
+	return fmt.Sprintf("c%d", w.ids)
+}
+
+// facts are the world as it is now, after something may have happened to it.
+func (w *randomWorld) facts() Facts {
+	w.now = w.now.Add(pick(w, 10*time.Millisecond, 300*time.Millisecond, time.Second, 3*time.Second, time.Minute))
+	w.s.Pods, w.s.Pools = slices.Clone(w.s.Pods), slices.Clone(w.s.Pools)
+	for i := range w.s.Pods {
+		if w.one(w.calm) {
+			w.happenTo(&w.s.Pods[i])
+		}
+	}
+	if w.one(10 * w.calm) {
+		w.happen()
+	}
+	s := w.s
+	s.Now = policy.At(w.now)
+	s.Cluster.Status.Claims = w.record.Claims
+	if w.one(20) {
+		s.Pools = nil
+		s.Pods = nil // out of sight
+	}
+	s.Groups = []policy.Group{{ID: "books/1", Kind: policy.Shard, NeedsLeader: true}}
+	leads := w.IntN(3)
+	for i, pod := range s.Pods {
+		if w.replaces && pod.Report != nil && pod.Report.Drain == policy.DrainPrepared {
+			continue // it is empty
+		}
+		state := policy.Active
+		if pod.Phase != policy.Ready {
+			state = policy.Down
+		}
+		s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{ID: pod.Name, Pod: pod.Name, State: state, Eligible: true, Leader: i == leads})
+	}
+	versions := map[string]string{}
+	for _, pod := range s.Pods {
+		versions[pod.UID] = pick(w, "1", "100", "1000")
+	}
+	f := Facts{Object: w.object, Record: w.record, Snapshot: s, Versions: versions, Volumes: map[string][]string{"s": {"data"}}, Names: w.names,
+		Engine: w.engine, Budgets: w.budgets, Unlimited: w.one(2), Room: w.IntN(4)}
+	for _, pool := range s.Pools {
+		f.Pools = append(f.Pools, Pool{Name: pool.Name, UID: "set", Generation: int64(w.IntN(9)), CurrentRevision: pick(w, "v1", pool.Revision), Foreign: w.one(2)})
+	}
+	return f
+}
+
+// happen changes what is asked for.
+func (w *randomWorld) happen() {
+	spec := &w.s.Cluster.Spec
+	switch w.IntN(9) {
+	case 0:
+		w.object.Paused, w.s.Cluster.Paused = "true", true
+	case 1:
+		w.object.Deleted = w.now
+	case 2:
+		w.s.Pools[0].Revision = pick(w, "v1", "v2", "v3")
+	case 3:
+		w.s.Health.Verdict = pick(w, policy.Red, policy.Green)
+	case 4:
+		w.budgets = pick(w, map[string]string{"s-0": "theirs"}, nil)
+	case 5:
+		w.s.Pools[0].Force = !w.s.Pools[0].Force
+	case 6:
+		w.s.Pools[0].Observed = !w.s.Pools[0].Observed
+	case 7:
+		spec.Overrides = []policy.Override{{Rule: policy.OnDeadNode, Pods: []string{"s-0", "s-1", "s-2"}, Reason: "dead", Expires: policy.At(w.now.Add(time.Hour))}}
+	default:
+		w.object.Paused, w.s.Cluster.Paused, w.object.Deleted = "", false, time.Time{}
+		w.names = pick(w, nil, w.names, map[string]string{"s-0": "n0", "s-1": "n1", "s-2": "n2"})
+	}
+}
+
+// happenTo changes a pod. It is well again more often than not.
+func (w *randomWorld) happenTo(p *policy.Pod) {
+	p.Phase = pick(w, policy.Ready, policy.Ready, policy.Ready, policy.Started, policy.Pending, policy.Failed, policy.Terminating, policy.NotStarted)
+	p.Guard = pick(w, policy.GuardClosed, policy.GuardOpen, policy.GuardNone)
+	p.Since, p.Problem = policy.At(w.now.Add(-pick(w, time.Second, time.Hour))), policy.NoProblem
+	switch p.Phase {
+	case policy.Pending:
+		p.Problem = policy.Unschedulable
+	case policy.Failed:
+		p.Problem = policy.CrashLoop
+	case policy.Terminating:
+		p.Problem = pick(w, policy.NoProblem, policy.NodeGone)
+	}
+	if w.one(8) {
+		w.uids++
+		p.UID, p.Revision, p.MustReplace = fmt.Sprint(w.uids), pick(w, "v1", w.s.Pools[0].Revision), nil
+		p.Agent = !w.bare || w.one(2)
+	}
+	p.Report = nil
+	if p.Phase != policy.Pending && !w.one(10) {
+		p.Report = &policy.Report{UID: p.UID, Self: p.Agent, Fresh: !w.one(5), Member: pick(w, policy.Live, policy.Live, policy.NotLive), Settled: true,
+			Drain: pick(w, policy.DrainPrepared, policy.DrainPrepared, policy.DrainPreparing, policy.DrainNone)}
+	}
+}
+
+// goOn does what a step has come to.
+func (w *randomWorld) goOn(d Decision) {
+	w.pending = append(w.pending, d.Effects...)
+	if w.one(10) {
+		return // somebody else has written the status
+	}
+	w.record.Claims = slices.Clone(w.record.Claims)
+	d.Edits.Apply(&w.record)
+}
+
+// results are those of most effects that have not ended yet.
+func (w *randomWorld) results() []Result {
+	var out []Result
+	w.pending = slices.DeleteFunc(w.pending, func(e Effect) bool {
+		if w.one(5) {
+			return false
+		}
+		out = append(out, w.result(e))
+		return true
+	})
+	return out
+}
+
+// fail is an error, more rarely the calmer the world is.
+func (w *randomWorld) fail() error {
+	if !w.one(2 + w.calm) {
+		return nil
+	}
+	return pick(w, ErrGone, ErrConflict, ErrBudget, ErrChanged, ErrSetChanged, ErrBehind, ErrNotObserved, ErrVolumeKept, ErrForbidden,
+		error(&OwnAgentOnlyError{Why: "it leads"}), errors.New("no route"), errors.New("refused"), pick(w, ErrSuperseded, ErrStaleEpoch, ErrGone, ErrConflict))
+}
+
+func (w *randomWorld) progress() Progress {
+	return Progress{State: pick(w, policy.DrainPrepared, policy.DrainPrepared, policy.DrainPreparing, pick(w, policy.DrainPrepared, policy.DrainRefused)), Detail: "so"}
+}
+
+// result is what may come of an effect.
+func (w *randomWorld) result(e Effect) Result {
+	switch e := e.(type) {
+	case PlanDrain:
+		res := DrainPlanned{Claim: e.Claim, Undo: []byte("undo"), Err: w.fail()}
+		if w.shares {
+			res.Shared = Shared{Knob: knobName, Undo: []byte(before)}
+		}
+		return res
+	case Drain:
+		e.Order.NotAfter = w.now.Add(WriteAhead)
+		return DrainAnswered{Claim: e.Claim, Began: w.now, Order: e.Order, Progress: w.progress(), Err: w.fail()}
+	case HandoffOnBehalf:
+		return HandedOff{Claim: e.Claim, Began: w.now, By: "s-1", Progress: w.progress(), Err: w.fail()}
+	case Observe:
+		res := Observed{Claim: e.Claim, Missing: pick(w, "", "", "", "no fresh report")}
+		if e.Confirm != nil {
+			res.Confirmed, res.Progress, res.Err = &e.Confirm.Order, w.progress(), w.fail()
+		}
+		return res
+	case OpenGuard:
+		return GuardOpened{Claim: e.Claim, Pod: w.seen(e.Pod), Err: w.fail(), Unanswered: w.one(3)}
+	case Remove:
+		res := Removed{Claim: e.Claim, Err: w.fail(), Unanswered: w.one(3)}
+		if e.Lower != nil {
+			res.Moved = w.moved(e.Lower.Pool.Name)
+		}
+		if res.Err == nil {
+			w.away(e.Opened.UID)
+		}
+		return res
+	case CloseGuard:
+		return GuardClosed{Claim: e.Claim, Pod: w.seen(e.Pod), Err: w.fail()}
+	case Restore:
+		return Restored{Claim: e.Claim, Answered: !w.one(3), Done: !w.one(3), Err: errors.New("nobody"), Nobody: w.one(2)}
+	case ConfirmGone:
+		return GoneConfirmed{Claim: e.Claim, Gone: !w.one(3), Why: pick(w, "", "out of sight"), Err: w.fail()}
+	case FindSet:
+		return SetFound{Claim: e.Claim, Why: pick(w, "", "out of sight"), Err: w.fail()}
+	case FindVolumes:
+		return VolumesFound{Claim: e.Claim, Volumes: []policy.VolumeClaim{{Name: "data-" + e.Pod.Pod, UID: "v" + e.Pod.UID}}, Err: w.fail()}
+	case DeleteVolumes:
+		return VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: w.fail(), Unanswered: w.one(3)}
+	case AwaitVolumes:
+		return VolumesAwaited{Claim: e.Claim, Successor: PodSeen{Name: e.Pod, UID: fmt.Sprint(w.uids), Leaving: w.one(5)}, Inherited: w.one(3), Missing: pick(w, "", "it is not there"), Err: w.fail()}
+	case MovePartition:
+		return PartitionMoved{Pool: e.Move.Pool.Name, Moved: w.moved(e.Move.Pool.Name), Err: w.fail()}
+	case RestoreSetting:
+		return SettingRestored{Name: e.Setting.Knob, Ended: w.now, Done: w.one(2), Err: w.fail()}
+	case RestoreLeftover:
+		return LeftoverRestored{Leftover: e.Leftover, Done: w.one(2), Err: w.fail()}
+	case DeleteByForce:
+		return DeletedByForce{Pod: e.Pod, Node: e.Node, Err: w.fail()}
+	}
+	panic("no such effect: " + e.Kind())
+}
+
+func (w *randomWorld) seen(pod Target) PodSeen {
+	return PodSeen{Name: pod.Pod, UID: pod.UID, ResourceVersion: "100", Guard: "open", Leaving: w.one(20)}
+}
+
+func (w *randomWorld) moved(pool string) *SetSeen {
+	return &SetSeen{Name: pool, UID: "set", Generation: 1}
+}
+
+// away: the pod goes, and one of its name comes.
+func (w *randomWorld) away(uid string) {
+	w.s.Pods = slices.Clone(w.s.Pods)
+	for i := range w.s.Pods {
+		if p := &w.s.Pods[i]; p.UID == uid {
+			w.uids++
+			p.UID, p.Revision, p.MustReplace, p.Report, p.Phase = fmt.Sprint(w.uids), w.s.Pools[0].Revision, nil, nil, policy.Started
+		}
+	}
+}
