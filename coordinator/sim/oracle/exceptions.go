@@ -152,7 +152,7 @@ var Exceptions = []Exception{
 	},
 	{
 		Name:     "its database does not run, as it has ended again and again, and nothing on it is alive",
-		Document: "coordinator/act/DESIGN.md",
+		Document: "coordinator/rollout/DESIGN.md",
 		Says:     "A pod whose database runs is asked itself before it goes",
 		Skips:    []string{itself},
 		is:       func(o *Oracle, pod *corev1.Pod) bool { return waitsForAStart(pod) && o.hostsNothing(pod.Name) },

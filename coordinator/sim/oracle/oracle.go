@@ -387,7 +387,7 @@ func (o *Oracle) wanted(name string) bool {
 }
 
 // forgotten: somebody has deleted the pod's StatefulSet, and none of its pods is there. The pod was
-// Rollcall's to bring back until then; now nothing tells of it (coordinator/act/DESIGN.md, 19).
+// Rollcall's to bring back until then; now nothing tells of it (coordinator/rollout/DESIGN.md, 19).
 func (o *Oracle) forgotten(name string) bool {
 	set := o.setOf(name)
 	return set != nil && o.server.Set(set.Name) == nil &&

@@ -43,7 +43,7 @@ func TestNamedMutationsApply(t *testing.T) {
 }
 
 // pages are those whose promises must have a mutation each.
-var pages = []string{"coordinator", "coordinator/act", "coordinator/guard", "coordinator/status", "coordinator/view"}
+var pages = []string{"coordinator", "coordinator/act", "coordinator/guard", "coordinator/rollout", "coordinator/status", "coordinator/view"}
 
 // Each promise of these pages is proved to be held: there is a mutation that breaks it
 // and that a test which the page names must catch. A new promise needs one.
