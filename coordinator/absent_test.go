@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // A pod that goes away while nothing is rolled is named when it has been away for
@@ -18,10 +18,10 @@ func TestAPodThatIsAwayAtRestIsToldOf(t *testing.T) {
 		db := w.add("search", 3)
 		p := w.start()
 		defer p.end()
-		overdue := func() []status.Absent {
+		overdue := func() []progress.Absent {
 			d, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 			require.True(t, ok)
-			return status.OverduePods(d)
+			return progress.OverduePods(&d.Moment)
 		}
 		time.Sleep(30 * time.Minute)
 		require.Equal(t, policy.ClusterDone, db.status().Phase)

@@ -9,6 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -46,6 +47,12 @@ func applyEdits(status *v1alpha1.Status, edits rollout.Edits) {
 	record := recordOf(status)
 	edits.Apply(&record)
 	status.Claims, status.Shared, status.Leftovers = record.Claims, record.Settings, record.Leftovers
+}
+
+// beforeOf is what a predecessor has noted of the rollout.
+func beforeOf(status *v1alpha1.Status) rollout.Before {
+	return rollout.Before{LastProgress: status.LastProgress.Time, Stalled: status.Phase == policy.ClusterStalled,
+		Estimates: progress.NewEstimates(status.EstimateSeconds, status.PoolEstimateSeconds)}
 }
 
 // step takes the results of what had ended by now, and decides. Sessions decide at the same

@@ -48,9 +48,6 @@ type session struct {
 	executor   *act.Executor
 	state      rollout.State
 	departures *departures
-	progress   progress
-	// stalled: the phase of the newest decision.
-	stalled bool
 	// groups are those of the last look; while no reports are held, those of which not all
 	// copies were there.
 	groups []policy.Group
@@ -72,8 +69,7 @@ type session struct {
 	// freeSince is since when no claim has needed the finalizer that is there.
 	freeSince time.Time
 	// unshown counts the pods that there are of a DatabaseCluster that is being deleted.
-	unshown   int
-	estimates estimates
+	unshown int
 	// unknown notes for how long the cache has not known all about the cluster.
 	unknown unseenSince
 
@@ -167,43 +163,20 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims), len(objects.Pods)+len(objects.Pools))
 
 	facts := factsOf(objects, s.snapshot(now, objects), s.names(now, objects, objects.Cluster.Status.Claims))
-	facts.Budgets = s.guard().Refused
+	facts.Budgets, facts.LastDeparture = s.guard().Refused, s.departures.last()
 	outcome := s.step(now, facts)
 	if outcome.Superseded {
 		return wake, errors.New("the epoch is another coordinator's")
 	}
 	s.executor.Start(ctx, outcome.Effects)
-	snapshot, plan := outcome.Snapshot, outcome.Plan
 	decision := status.Decision{
-		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
-		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
-		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
-		Guard: s.guarded(), Waiting: outcome.Waits, Settings: outcome.Settings, Withheld: s.refusedNow(objects.Cluster),
-		Refused: s.basis.Agents().Refused,
+		Moment: outcome.Moment, Key: s.key, Idle: s.idle(now, outcome.Snapshot),
+		SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)),
+		Guard:     s.guarded(), Withheld: s.refusedNow(objects.Cluster), Refused: s.basis.Agents().Refused,
 	}
-	switch better := s.progress.note(now, decision); {
-	case better && decision.Phase == policy.ClusterStalled:
-		// What began only now was judged by the time of what came before it.
-		at := policy.At(now)
-		snapshot.Cluster.Status.LastProgress = &at
-		plan = policy.Decide(snapshot)
-		decision.Snapshot, decision.Plan, decision.Phase = snapshot, plan, plan.Phase
-	case !better && s.stalled && decision.Phase == policy.ClusterRolling:
-		// To try again what came to nothing before does not end a stall.
-		decision.Phase = policy.ClusterStalled
-	}
-	decision.HeldSince, decision.AwaySince = s.progress.held, s.progress.away
-	switch late, next := status.SettingLate(decision); {
-	case late && decision.Phase != policy.ClusterPaused:
-		decision.Phase = policy.ClusterStalled
-	case !next.IsZero():
-		sooner(&wake, next)
-	}
-	s.stalled = decision.Phase == policy.ClusterStalled
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision, &wake)
-	s.estimates.learn(snapshot, outcome.Absences)
-	if err := s.write(ctx, now, objects.Cluster, decision, outcome.Edits, &wake); err != nil {
+	if err := s.write(ctx, now, objects.Cluster, decision, outcome, &wake); err != nil {
 		s.log.Warn("status not written", "error", err)
 		sooner(&wake, now.Add(time.Second))
 	}
@@ -216,15 +189,6 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 	}
 	if s.reporting {
 		s.wakeForReports(now, &wake)
-	}
-	if plan.RetryAfterSeconds > 0 {
-		sooner(&wake, now.Add(time.Duration(plan.RetryAfterSeconds)*time.Second))
-	}
-	if len(plan.Order)+len(outcome.Claims) > 0 {
-		stall := time.Duration(snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
-		if at := s.progress.at.Add(stall); at.After(now) {
-			sooner(&wake, at)
-		}
 	}
 	return wake, nil
 }
@@ -291,23 +255,7 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 	} else {
 		s.groups = unseen(s.groups)
 	}
-	s.remember(now, &snapshot.Cluster.Status)
 	return snapshot
-}
-
-// remember puts into a snapshot what is known better here than the object has it.
-func (s *session) remember(now time.Time, known *policy.Status) {
-	known.LastDeparture, known.LastProgress = asOf(now, s.departures.last()), asOf(now, s.progress.at)
-}
-
-// asOf is a moment as far before now as it was, however the clock has been set since;
-// nil for none.
-func asOf(now, at time.Time) *policy.Time {
-	if at.IsZero() {
-		return nil
-	}
-	t := policy.At(now.Add(-now.Sub(at)))
-	return &t
 }
 
 // later is the newer of the cache's object and our own. API servers count

@@ -14,6 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
@@ -37,9 +38,9 @@ const (
 
 // write brings the DatabaseCluster's status up to date by compare-and-swap on
 // the object that was decided on.
-func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits rollout.Edits, wake *time.Time) error {
-	next := s.statusOf(now, cluster, d, edits)
-	urgent := edits.Urgent()
+func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision, wake *time.Time) error {
+	next := s.statusOf(now, cluster, d, out)
+	urgent := out.Edits.Urgent()
 	if forsaken(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
 		s.log.Warn("the DatabaseCluster is being deleted, and not all that was prepared could be undone", "claims", len(next.Claims))
 		next.Claims, next.Shared, next.Leftovers, urgent = nil, nil, nil, true
@@ -106,17 +107,14 @@ func latest(a, b time.Time) time.Time {
 }
 
 // statusOf is the status after a decision and the edits that follow from it.
-func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits rollout.Edits) v1alpha1.Status {
+func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) v1alpha1.Status {
 	next := *cluster.Status.DeepCopy()
-	applyEdits(&next, edits)
+	applyEdits(&next, out.Edits)
 	next.ObservedGeneration = cluster.Generation
 	if next.Phase != d.Phase {
 		next.Phase, next.LastTransition = d.Phase, policy.At(now)
 	}
-	next.Pods = v1alpha1.PodCounts{
-		Desired: d.Pods.Desired, Current: d.Pods.Current, Updated: d.Pods.Updated,
-		Ready: d.Pods.Ready, Away: d.Pods.Away, Failed: d.Pods.Failed,
-	}
+	next.Pods = d.Pods
 	if !d.Idle && d.Pods.Desired > 0 && status.Unhealthy(d) == "" { // what rosters tell is not enough
 		d.Snapshot.Cluster.Status.Initialized = true
 	}
@@ -124,16 +122,16 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		d.Snapshot.Health = healthByRoster(s.options.Agents.State(s.key))
 	}
 	next.Conditions = status.Conditions(d, cluster.Status.Conditions, cluster.Generation)
-	if at := s.progress.at; !at.IsZero() {
+	if at := out.LastProgress; !at.IsZero() {
 		next.LastProgress = policy.At(at)
 	}
 	if at := s.departures.last(); !at.IsZero() {
 		next.LastDeparture = policy.At(at)
 	}
-	next.EstimateSeconds = int64(s.estimates.all)
-	next.PoolEstimateSeconds = s.estimates.byPool(d.Snapshot.Pools)
+	next.EstimateSeconds = out.Estimates.Seconds()
+	next.PoolEstimateSeconds = out.Estimates.ByPool(d.Snapshot.Pools)
 	next.RestartSchedule = followed(cluster, now)
-	next.UpdateRevisions = revisions(d.Snapshot)
+	next.UpdateRevisions = progress.Revisions(d.Snapshot)
 	if len(next.UpdateRevisions) == 0 {
 		next.UpdateRevisions = nil
 	}

@@ -97,7 +97,7 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 	w.object(&v1alpha1.DatabaseCluster{
 		Spec: policy.Spec{Engine: policy.Solr},
 		Status: v1alpha1.Status{
-			Phase: policy.ClusterWaiting, Pods: v1alpha1.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
+			Phase: policy.ClusterWaiting, Pods: policy.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
 			Claims:     []policy.Claim{{ID: "k", Pod: "search-2", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated, Phase: policy.PhaseGone, StartedAt: policy.At(time.Now())}},
 			Holds:      []policy.Hold{{Pod: "search-1", Rule: policy.PodsAway, Reason: "one pod is away"}},
 			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Message: "label the Secret"}},

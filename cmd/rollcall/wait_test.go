@@ -58,7 +58,7 @@ func TestWaitShowsProgress(t *testing.T) {
 
 func TestWaitSurvivesAnElection(t *testing.T) {
 	w := newWorld(t, rolling(t))
-	w.object(&v1alpha1.DatabaseCluster{Status: v1alpha1.Status{Phase: policy.ClusterRolling, Pods: v1alpha1.PodCounts{Desired: 3, Away: 1}}})
+	w.object(&v1alpha1.DatabaseCluster{Status: v1alpha1.Status{Phase: policy.ClusterRolling, Pods: policy.PodCounts{Desired: 3, Away: 1}}})
 	r := w.start(t.Context(), "status", "search", "--wait", "--timeout", "1m")
 	r.says("Rolling: 0 of 3 updated, 0 away")
 	w.board.Follow("")

@@ -177,7 +177,7 @@ func TestSharedSettingThatWasLeftBehind(t *testing.T) {
 		clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
 		cluster, err := clusters.Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
-		cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
+		cluster.Status.Shared = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
 		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		newProcess(w, 0, false).run(time.Minute)

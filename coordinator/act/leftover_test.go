@@ -31,11 +31,11 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		"one with an agent is not shown": {func(*Situation) {}, false},
 		"a setting is shared": {func(at *Situation) {
 			at.Cluster = &v1alpha1.DatabaseCluster{}
-			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			at.Cluster.Status.Shared = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, false},
 		"a setting is shared, and not needed any more": {func(at *Situation) {
 			at.Cluster = &v1alpha1.DatabaseCluster{}
-			at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			at.Cluster.Status.Shared = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, true},
 	} {
 		at, claim := adopting()
@@ -126,10 +126,10 @@ func (r *restoring) Restore(_ context.Context, to Target, claim string, epoch in
 func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
 	status := v1alpha1.Status{Claims: []policy.Claim{claim}}
-	left := v1alpha1.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
-	Edits{Drop: []string{"c"}, Leave: []v1alpha1.Leftover{left}}.Apply(&status)
+	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	Edits{Drop: []string{"c"}, Leave: []policy.Leftover{left}}.Apply(&status)
 	require.Empty(t, status.Claims)
-	require.Equal(t, []v1alpha1.Leftover{left}, status.Leftovers)
+	require.Equal(t, []policy.Leftover{left}, status.Leftovers)
 	require.True(t, Edits{Clear: []string{"c"}}.Urgent())
 
 	for name, c := range map[string]struct {
@@ -157,7 +157,7 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				at, _ := adopting()
 				at.Cluster = &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
-				at.Cluster.Status.Leftovers, at.Cluster.Status.Epoch = []v1alpha1.Leftover{left}, 1
+				at.Cluster.Status.Leftovers, at.Cluster.Status.Epoch = []policy.Leftover{left}, 1
 				c.change(&at)
 				client := kubetest.New().Client(nil)
 				made, err := client.Clusters.DatabaseClusters(namespace).Create(t.Context(), at.Cluster, metav1.CreateOptions{})

@@ -18,7 +18,7 @@ func listed() (*Actor, Situation) {
 	claims := []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
 	at := Situation{Now: now, Cluster: &v1alpha1.DatabaseCluster{}}
 	at.Cluster.Status.Claims = claims
-	at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
+	at.Cluster.Status.Shared = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
 	at.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
 	a := &Actor{runs: map[string]*run{}, knobs: map[string]*knob{}, shared: map[string]bool{"a": true}}
 	for _, claim := range claims {

@@ -31,6 +31,8 @@ func (a *step) leaveAlone(uid string, rule policy.Rule, reason string) {
 // annotate adds to the snapshot what was found out by acting, and what cannot be done,
 // so that the policy holds such pods under a rule with a name.
 func (a *step) annotate() {
+	known := &a.Snapshot.Cluster.Status
+	known.LastDeparture, known.LastProgress = asOf(a.now, a.LastDeparture), asOf(a.now, a.s.progress.At())
 	a.Snapshot.Pods = slices.Clone(a.Snapshot.Pods)
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]

@@ -24,6 +24,9 @@ type Facts struct {
 	Names map[string]string
 	// Engine is what the engine's agents can do.
 	Engine Engine
+	// LastDeparture is when the last pod went away that the database may not have noticed yet;
+	// zero: none did.
+	LastDeparture time.Time
 	// Budgets are the foreign PodDisruptionBudgets that refuse evictions now, by pod.
 	Budgets map[string]string
 	// Unlimited, or else Room: how many claims of this database cluster may be open, as far

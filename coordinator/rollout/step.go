@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // step is one run of Step.
@@ -26,26 +27,29 @@ func Step(state State, facts Facts, results []Result, now time.Time) (State, Dec
 	}
 	if a.s.superseded || a.Record.Epoch != a.s.epoch {
 		a.s.superseded = true
-		return a.s, Decision{Superseded: true, Claims: a.Record.Claims, Snapshot: facts.Snapshot}
+		return a.s, Decision{Superseded: true}
 	}
 	a.out.Edits = newEdits()
-	a.out.Waits = map[string]string{}
+	a.out.Waiting = map[string]string{}
 	a.annotate()
-	a.plan = policy.Decide(a.Snapshot)
+	a.decide()
 	a.learnSettings()
 	a.pursueAll()
 	a.movePartitions()
-	a.claim()
 	a.deleteByOverride()
 	a.restoreSettings()
 	a.restoreLeftovers()
+	a.claim()
 	a.wakeForBackoffs()
 	if a.s.superseded {
-		return a.s, Decision{Superseded: true, Claims: a.Record.Claims, Snapshot: facts.Snapshot}
+		return a.s, Decision{Superseded: true}
 	}
-	a.out.Snapshot, a.out.Plan = a.Snapshot, a.plan
+	a.judgeProgress()
 	return a.s, *a.out
 }
+
+// decide asks the policy. Nothing else does.
+func (a *step) decide() { a.plan = policy.Decide(a.Snapshot) }
 
 // pursueAll does the next thing about each open claim.
 func (a *step) pursueAll() {
@@ -68,7 +72,7 @@ func (a *step) claim() {
 	if drop := a.out.Edits.Drop; len(drop) > 0 {
 		a.Snapshot.Cluster.Status.Claims = remaining(a.Snapshot.Cluster.Status.Claims, drop)
 		a.out.Claims = remaining(a.out.Claims, drop)
-		a.plan = policy.Decide(a.Snapshot)
+		a.decide()
 	}
 	a.claimSteps()
 }
@@ -81,7 +85,7 @@ func (a *step) pursue(claim policy.Claim) {
 	move := next(c)
 	a.say(r, claim, c, move, why)
 	if why != "" {
-		a.out.Waits[claim.Pod] = why
+		a.out.Waiting[claim.Pod] = why
 	}
 	if now := phase(c); now != claim.Phase {
 		a.out.Edits.Phase[claim.ID] = now
@@ -140,7 +144,7 @@ func (a *step) edit(claim policy.Claim, r *attempt, c Case, move Move) bool {
 			r.backoff = ""
 		}
 		if away, ok := r.finished(a.now); ok && c.Back {
-			a.out.Absences = append(a.out.Absences, Absence{Pod: claim.Pod, Lasted: away})
+			a.out.Absences = append(a.out.Absences, progress.Absence{Pod: claim.Pod, Lasted: away})
 		}
 		edits.Drop = append(edits.Drop, claim.ID)
 		if r.heard.Left && len(claim.Undo) > 0 {

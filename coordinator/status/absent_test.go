@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // constantsOf are the values of a type of policy's snapshot, as its source has them.
@@ -76,13 +77,13 @@ func TestEveryProblemIsToldOf(t *testing.T) {
 				}
 				d := search(t, changes...)
 				d.AwaySince = map[string]time.Time{"search-1": d.DecidedAt.Add(-2 * time.Hour)} // as the coordinator has seen
-				if absent := AbsentPods(d); phase == policy.Ready && problem != policy.NodeGone {
+				if absent := progress.AbsentPods(&d.Moment); phase == policy.Ready && problem != policy.NodeGone {
 					require.Empty(t, absent, "%s %s", phase, problem)
 					require.Zero(t, d.Pods.Failed, "%s %s", phase, problem)
 					continue
 				}
-				require.Equal(t, 1, int(d.Pods.Failed)+countOverdue(d), "%s %s", phase, problem)
-				require.Equal(t, "search-1", OverduePods(d)[0].Pod)
+				require.Equal(t, 1, int(d.Pods.Failed)+progress.CountOverdue(&d.Moment), "%s %s", phase, problem)
+				require.Equal(t, "search-1", progress.OverduePods(&d.Moment)[0].Pod)
 				named[problem] = named[problem] || d.Pods.Failed == 1 && phase != policy.Failed
 			}
 		}
@@ -94,24 +95,25 @@ func TestEveryProblemIsToldOf(t *testing.T) {
 
 // A pod that takes its time is not told of before it has had that.
 func TestOverdueIsMoreThanAStartTakes(t *testing.T) {
+	overdue := func(d Decision) []progress.Absent { return progress.OverduePods(&d.Moment) }
 	start := func(d time.Duration, phase policy.PodPhase) Decision {
 		return search(t, atRest, hasBeen(phase, policy.NoProblem), func(s *policy.Snapshot) {
 			podOf(s, "search-1").Since = policy.At(s.Now.Add(-d))
 		})
 	}
 	for _, phase := range []policy.PodPhase{policy.Pending, policy.NotStarted, policy.Started, policy.Terminating} {
-		require.Empty(t, OverduePods(start(10*time.Minute, phase)), phase)
-		require.Len(t, OverduePods(start(10*time.Minute+time.Second, phase)), 1, phase)
+		require.Empty(t, overdue(start(10*time.Minute, phase)), phase)
+		require.Len(t, overdue(start(10*time.Minute+time.Second, phase)), 1, phase)
 	}
 	notLive := search(t, atRest, func(s *policy.Snapshot) { podOf(s, "search-1").Report.Member = policy.NotLive })
-	require.Empty(t, OverduePods(notLive), "that it has been Ready for long says nothing of since when it is not live")
+	require.Empty(t, overdue(notLive), "that it has been Ready for long says nothing of since when it is not live")
 	notLive.AwaySince = map[string]time.Time{"search-1": notLive.DecidedAt.Add(-11 * time.Minute)}
-	require.Len(t, OverduePods(notLive), 1)
+	require.Len(t, overdue(notLive), 1)
 
 	claimed := search(t, claimed(policy.PhasePreparing))
 	claimed.AwaySince = map[string]time.Time{"search-1": claimed.DecidedAt.Add(-time.Hour)}
 	require.EqualValues(t, 1, claimed.Pods.Away)
-	require.Empty(t, AbsentPods(claimed), "a claimed pod serves until it goes")
+	require.Empty(t, progress.AbsentPods(&claimed.Moment), "a claimed pod serves until it goes")
 }
 
 // A database at rest says which pod does not serve, why, and what to do, in words that

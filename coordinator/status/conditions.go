@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Reasons of conditions where no rule applies.
@@ -90,7 +91,7 @@ func ready(d Decision) metav1.Condition {
 		return condition(v1alpha1.ConditionReady, true, reasonDone, "every pod runs the revision that its StatefulSet wants, and is back")
 	case d.Phase == policy.ClusterIdle && d.Pods.Away > 0:
 		message := fmt.Sprintf("%d of %d pods are away", d.Pods.Away, d.Pods.Desired)
-		if absent := AbsentPods(d); len(absent) > 0 {
+		if absent := progress.AbsentPods(&d.Moment); len(absent) > 0 {
 			message += ": " + describe(absent)
 		}
 		return condition(v1alpha1.ConditionReady, false, ReasonPodsAway, message)
@@ -143,7 +144,7 @@ func available(d Decision) metav1.Condition {
 		c.Status = metav1.ConditionUnknown
 		c.Message = cmp.Or(c.Message, "no agent says how the database is")
 	}
-	if overdue := OverduePods(d); len(overdue) > 0 {
+	if overdue := progress.OverduePods(&d.Moment); len(overdue) > 0 {
 		if c.Reason == reasonHealthy {
 			c.Message = "the database works"
 		}

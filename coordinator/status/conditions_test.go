@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 func conditionOf(t *testing.T, list []v1alpha1.Condition, kind string) v1alpha1.Condition {
@@ -42,7 +43,7 @@ func TestConditions(t *testing.T) {
 		"paused":                {phase(paused, policy.ClusterPaused), "False", "False", "False", "paused"},
 		"stalled":               {phase(paused, policy.ClusterStalled), "False", "False", "True", "Stalled"},
 		"waiting":               {phase(paused, policy.ClusterWaiting), "False", "True", "False", "paused"},
-		"idle with a pod away":  {phase(Decision{Pods: PodCounts{Desired: 3, Away: 1}}, policy.ClusterIdle), "False", "False", "False", "PodsAway"},
+		"idle with a pod away":  {phase(Decision{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}}, policy.ClusterIdle), "False", "False", "False", "PodsAway"},
 		"idle, little is known": {phase(Decision{}, policy.ClusterIdle), "False", "False", "False", "Idle"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,13 +121,14 @@ func TestReasonsFitTheSchema(t *testing.T) {
 	}
 	for _, phase := range []policy.ClusterPhase{"", "Idle", "Rolling", "Waiting", "Paused", "Stalled", "Done"} {
 		for _, d := range []Decision{
-			{Phase: phase},
-			{Phase: phase, Pods: PodCounts{Desired: 3, Away: 1}},
-			{Phase: phase, Pods: PodCounts{Desired: 3}, Resets: map[string]int{"search": 3}},
-			{Phase: phase, Guard: Guard{ForeignBudget: "PodDisruptionBudget charts selects search-1"}},
-			{Phase: phase, Claims: []policy.Claim{{Pod: "search-1"}}, SpecError: errors.New("no")},
-			{Phase: phase, Snapshot: policy.Snapshot{Cluster: policy.Cluster{Status: policy.Status{Initialized: true}}, Health: policy.Health{Verdict: policy.Green}}},
+			{},
+			{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}},
+			{Moment: progress.Moment{Pods: PodCounts{Desired: 3}, Resets: map[string]int{"search": 3}}},
+			{Guard: Guard{ForeignBudget: "PodDisruptionBudget charts selects search-1"}},
+			{Moment: progress.Moment{Claims: []policy.Claim{{Pod: "search-1"}}}, SpecError: errors.New("no")},
+			{Moment: progress.Moment{Snapshot: policy.Snapshot{Cluster: policy.Cluster{Status: policy.Status{Initialized: true}}, Health: policy.Health{Verdict: policy.Green}}}},
 		} {
+			d.Phase = phase
 			for _, c := range Conditions(d, nil, 1) {
 				require.Regexp(t, fits, c.Reason, c.Type)
 			}

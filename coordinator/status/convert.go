@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -109,14 +110,14 @@ func claimProto(c policy.Claim) *rollcallv1.Claim {
 }
 
 func podProto(d Decision, pod policy.Pod) *rollcallv1.PodState {
-	pool, _ := d.pool(pod.Pool)
+	pool, _ := d.Pool(pod.Pool)
 	state := &rollcallv1.PodState{
 		Pod:              pod.Name,
 		Uid:              pod.UID,
 		Zone:             pod.Zone,
 		Phase:            string(pod.Phase),
 		Revision:         pod.Revision,
-		Updated:          updated(pod, pool),
+		Updated:          progress.Updated(pod, pool),
 		ReportAgeSeconds: noReport,
 		Guard:            string(pod.Guard),
 	}
@@ -125,7 +126,7 @@ func podProto(d Decision, pod policy.Pod) *rollcallv1.PodState {
 		state.Roles = r.Roles
 		state.ReportAgeSeconds = r.AgeSeconds
 	}
-	if claim, ok := d.claimOf(pod.Name); ok {
+	if claim, ok := d.ClaimOf(pod.Name); ok {
 		state.ClaimPhase = string(claim.Phase)
 	}
 	return state

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Nothing that a plan says is lost on the wire: every string of its JSON form
@@ -62,7 +63,7 @@ func TestPlanIsWholeOnTheWire(t *testing.T) {
 
 func TestTimesThatAreNotKnown(t *testing.T) {
 	require.Nil(t, stamp(time.Time{}))
-	c := ClusterProto(Decision{Snapshot: policy.Snapshot{Pods: []policy.Pod{{Name: "search-0"}}}})
+	c := ClusterProto(Decision{Moment: progress.Moment{Snapshot: policy.Snapshot{Pods: []policy.Pod{{Name: "search-0"}}}}})
 	require.Nil(t, c.GetDecidedAt())
 	require.EqualValues(t, -1, c.GetPodStates()[0].GetReportAgeSeconds())
 	require.Empty(t, c.GetPodStates()[0].GetMember())

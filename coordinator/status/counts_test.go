@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 func TestCountPods(t *testing.T) {
@@ -42,6 +43,6 @@ func TestFailedNeedsEvidence(t *testing.T) {
 		"starting":           {policy.Pod{Phase: policy.Started}, false},
 		"ready with history": {policy.Pod{Phase: policy.Ready, Problem: policy.CrashLoop}, false},
 	} {
-		require.Equal(t, c.want, failed(c.pod), name)
+		require.Equal(t, c.want, progress.Failed(c.pod), name)
 	}
 }

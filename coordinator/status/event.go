@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Reasons of Events.
@@ -148,49 +149,22 @@ func (t *transition) selected(c policy.Claim) {
 	}
 }
 
-// claimOrder is the order of the phases; an unknown one is before all others.
-var claimOrder = []policy.ClaimPhase{
-	policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseEmptied, policy.PhaseOpened,
-	policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling,
-}
-
-// StageOf counts how far a claim is, from 0.
-func StageOf(c policy.Claim) int { return slices.Index(claimOrder, c.Phase) + 1 }
-
-// HasGone says whether the claim's pod went away. uid is that of the pod that has
-// its name now: a claim that is given up is Restoring, too, and its pod stays.
-func HasGone(c policy.Claim, uid string) bool {
-	return phaseReached(c.Phase, policy.PhaseGone) && (c.Phase != policy.PhaseRestoring || c.UID != uid)
-}
-
-// passed says whether a claim that went from one phase to another entered, on
-// its way, the third. Phases may be skipped between two decisions.
-func passed(from, to, phase policy.ClaimPhase) bool {
-	at := slices.Index(claimOrder, phase)
-	return slices.Index(claimOrder, from) < at && at <= slices.Index(claimOrder, to)
-}
-
-// phaseReached says whether a claim's phase is the other or a later one.
-func phaseReached(phase, other policy.ClaimPhase) bool {
-	return slices.Index(claimOrder, phase) >= slices.Index(claimOrder, other)
-}
-
 func (t *transition) advanced(c policy.Claim, from policy.ClaimPhase) {
-	pod, _ := t.to.pod(c.Pod)
-	if c.Phase == policy.PhaseRestoring && !HasGone(c, pod.UID) {
+	pod, _ := t.to.Pod(c.Pod)
+	if c.Phase == policy.PhaseRestoring && !progress.HasGone(c, pod.UID) {
 		return // it is given up, and a hold says why
 	}
 	prepares := c.Prepare != "" && c.Prepare != policy.PrepareNone
-	if prepares && passed(from, c.Phase, policy.PhasePreparing) {
+	if prepares && progress.Passed(from, c.Phase, policy.PhasePreparing) {
 		t.add(c.Pod, c.UID, false, PrepareStarted, "%s: %s has begun", c.Pod, c.Prepare)
 	}
-	if prepares && passed(from, c.Phase, policy.PhasePrepared) && undisturbed(c) {
+	if prepares && progress.Passed(from, c.Phase, policy.PhasePrepared) && undisturbed(c) {
 		t.add(c.Pod, c.UID, false, Prepared, "%s: %s is done, the pod is safe to stop", c.Pod, c.Prepare)
 	}
-	if passed(from, c.Phase, policy.PhaseGone) && c.Action != policy.Handoff && c.Action != policy.Evacuate {
+	if progress.Passed(from, c.Phase, policy.PhaseGone) && c.Action != policy.Handoff && c.Action != policy.Evacuate {
 		t.add(c.Pod, c.UID, false, PodRestarted, "%s: removed %s (%s)", c.Pod, t.sinceClaim(c), c.Reason)
 	}
-	if passed(from, c.Phase, policy.PhaseRejoined) {
+	if progress.Passed(from, c.Phase, policy.PhaseRejoined) {
 		t.returned(c)
 	}
 }
@@ -204,14 +178,14 @@ func undisturbed(c policy.Claim) bool {
 func (t *transition) released(c policy.Claim) {
 	// A pod whose claim went from waiting to released between two decisions is
 	// back; one that was given up before never went.
-	if passed(c.Phase, policy.PhaseSettling, policy.PhaseRejoined) && phaseReached(c.Phase, policy.PhaseGone) {
+	if progress.Passed(c.Phase, policy.PhaseSettling, policy.PhaseRejoined) && progress.Reached(c.Phase, policy.PhaseGone) {
 		t.returned(c)
 	}
 }
 
 func (t *transition) returned(c policy.Claim) {
-	pod, ok := t.to.pod(c.Pod)
-	if !ok || !exists(pod) || pod.UID == c.UID {
+	pod, ok := t.to.Pod(c.Pod)
+	if !ok || !progress.Exists(pod) || pod.UID == c.UID {
 		return
 	}
 	if policy.Returned(t.to.Snapshot, c).Failed {
@@ -253,15 +227,15 @@ func (t *transition) unplanned() {
 	}
 	for _, p := range t.to.Snapshot.Pods {
 		old, ok := before[p.Name]
-		if !ok || !exists(p) || p.UID == old.UID {
+		if !ok || !progress.Exists(p) || p.UID == old.UID {
 			continue
 		}
-		pool, ok := t.to.pool(p.Pool)
-		if !ok || !updated(p, pool) || old.Revision == "" || old.Revision == p.Revision {
+		pool, ok := t.to.Pool(p.Pool)
+		if !ok || !progress.Updated(p, pool) || old.Revision == "" || old.Revision == p.Revision {
 			continue
 		}
-		_, claimedBefore := t.from.claimOf(p.Name)
-		_, claimedNow := t.to.claimOf(p.Name)
+		_, claimedBefore := t.from.ClaimOf(p.Name)
+		_, claimedNow := t.to.ClaimOf(p.Name)
 		if claimedBefore || claimedNow {
 			continue
 		}
@@ -337,7 +311,7 @@ func (t *transition) holds() {
 		known[h.Rule] = true
 		if ofPod {
 			told++
-			pod, _ := t.to.pod(h.Pod)
+			pod, _ := t.to.Pod(h.Pod)
 			t.add(h.Pod, pod.UID, true, RestartHeld, "%s: %s", h.Pod, held(h))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // ErrNoSuchPod is returned for a pod that the decision does not know.
@@ -41,8 +42,8 @@ const timeless = -1
 // Explain says what a decision means for one pod. The error is ErrNoSuchPod
 // when the decision does not know the pod.
 func Explain(d Decision, name string) (Explanation, error) {
-	pod, known := d.pod(name)
-	claim, claimed := d.claimOf(name)
+	pod, known := d.Pod(name)
+	claim, claimed := d.ClaimOf(name)
 	if !known && !claimed {
 		return Explanation{}, fmt.Errorf("%w: %s is not one of the %d pods of %s", ErrNoSuchPod, name, len(d.Snapshot.Pods), d.Key)
 	}
@@ -150,9 +151,9 @@ func holdLines(h policy.Hold) []string {
 }
 
 func upToDateText(d Decision, pod policy.Pod) string {
-	pool, ok := d.pool(pod.Pool)
+	pool, ok := d.Pool(pod.Pool)
 	switch {
-	case !exists(pod):
+	case !progress.Exists(pod):
 		return "the pod is missing, and nothing asks it to go"
 	case !ok || pool.Revision == "":
 		return "nothing asks it to go; which revision its StatefulSet wants is not known"
@@ -166,7 +167,7 @@ func upToDateText(d Decision, pod policy.Pod) string {
 
 func podFacts(d Decision, pod policy.Pod) []Fact {
 	var facts facts
-	pool, _ := d.pool(pod.Pool)
+	pool, _ := d.Pool(pod.Pool)
 	sinceAge := float64(timeless)
 	if !pod.Since.IsZero() {
 		sinceAge = max(0, d.Snapshot.Now.Sub(pod.Since.Time).Seconds())

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // claimText says how far a claim has come, what it waits for, and what holds
@@ -19,7 +20,7 @@ func claimText(d Decision, c policy.Claim) string {
 	}
 	if why := d.Waiting[c.Pod]; why != "" && !strings.Contains(lines[1], why) {
 		lines = append(lines, "waiting: "+why)
-	} else if pod, _ := d.pod(c.Pod); HasGone(c, pod.UID) {
+	} else if pod, _ := d.Pod(c.Pod); progress.HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			lines = append(lines, "waiting: "+r.Why.Reason)
 			if r.Failed {
@@ -44,7 +45,7 @@ func claimWords(d Decision, c policy.Claim) string {
 	if c.Action == policy.Replace {
 		text = replacementText(c)
 	}
-	pod, _ := d.pod(c.Pod)
+	pod, _ := d.Pod(c.Pod)
 	if r := pod.Report; c.Phase == policy.PhasePreparing && r != nil && r.UID == c.UID && r.DrainDetail != "" {
 		text += ": " + r.DrainDetail
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Verdicts of a whole decision, as values of a label.
@@ -86,7 +87,7 @@ func (m *metrics) Decided(previous *Decision, next Decision) {
 	for _, s := range states {
 		m.pods.WithLabelValues(cluster, s.name).Set(float64(s.count(next.Pods)))
 	}
-	m.pods.WithLabelValues(cluster, stateOverdue).Set(float64(countOverdue(next)))
+	m.pods.WithLabelValues(cluster, stateOverdue).Set(float64(progress.CountOverdue(&next.Moment)))
 	m.holds.show(cluster, next.Plan)
 	m.decisions.WithLabelValues(verdictOf(next.Plan)).Inc()
 	m.stall(cluster, next)
@@ -106,7 +107,7 @@ func (m *metrics) stall(cluster string, next Decision) {
 func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 	if previous != nil {
 		for _, pool := range previous.Snapshot.Pools {
-			if _, still := next.pool(pool.Name); !still {
+			if _, still := next.Pool(pool.Name); !still {
 				m.forget(prometheus.Labels{"cluster": cluster, "pool": pool.Name})
 			}
 		}
@@ -115,8 +116,8 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 		var current, update int
 		for _, pod := range next.Snapshot.Pods {
 			switch {
-			case pod.Pool != pool.Name || !exists(pod):
-			case updated(pod, pool):
+			case pod.Pool != pool.Name || !progress.Exists(pod):
+			case progress.Updated(pod, pool):
 				update++
 			default:
 				current++
@@ -139,7 +140,7 @@ func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool 
 	var before policy.Pool
 	known := false
 	if previous != nil {
-		before, known = previous.pool(pool.Name)
+		before, known = previous.Pool(pool.Name)
 	}
 	switch {
 	case !known || before.Strategy != policy.RollingUpdateStrategy:

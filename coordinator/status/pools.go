@@ -1,6 +1,9 @@
 package status
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
+)
 
 // PoolState is how far one StatefulSet of a database cluster has come.
 type PoolState struct {
@@ -29,11 +32,11 @@ func PoolsOf(d Decision) []PoolState {
 	}
 	for _, pod := range s.Pods {
 		p := places[pod.Pool]
-		if p == nil || !exists(pod) {
+		if p == nil || !progress.Exists(pod) {
 			continue
 		}
 		ready := pod.Phase == policy.Ready
-		_, claimed := d.claimOf(pod.Name)
+		_, claimed := d.ClaimOf(pod.Name)
 		if ready {
 			p.Ready++
 		}

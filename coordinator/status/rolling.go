@@ -65,7 +65,7 @@ func partitionReset(d Decision) metav1.Condition {
 // lines tells of partitions that moved for another reason than a pod's step.
 func (t *transition) lines() {
 	for _, to := range t.to.Snapshot.Pools {
-		from, known := t.from.pool(to.Name)
+		from, known := t.from.Pool(to.Name)
 		if !known || to.Strategy != policy.RollingUpdateStrategy {
 			continue
 		}

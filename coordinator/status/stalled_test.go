@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -66,7 +67,7 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			for _, w := range Waits(c.d) {
 				keys = append(keys, w.Key)
 			}
-			require.Equal(t, keys, WaitKeys(c.d))
+			require.Equal(t, keys, progress.WaitKeys(&c.d.Moment))
 			stalled := conditionOf(t, Conditions(c.d, nil, 1), v1alpha1.ConditionStalled)
 			require.Equal(t, c.reason, stalled.Reason)
 			require.Equal(t, c.message, stalled.Message)
@@ -115,26 +116,30 @@ func TestExplainSaysWhatToDo(t *testing.T) {
 // of whoever tried, also when nothing else is to be done.
 func TestASettingThatIsNotPutBackStalls(t *testing.T) {
 	d := search(t)
-	d.Claims, d.Plan, d.Phase = nil, policy.Plan{}, policy.ClusterDone
-	late, next := SettingLate(d)
-	require.False(t, late)
-	require.Zero(t, next)
+	d.Claims, d.Plan = nil, policy.Plan{Phase: policy.ClusterDone}
+	judge := func() time.Time {
+		var next time.Time
+		d.Phase, next = progress.Judge(&d.Moment, false, false)
+		return next
+	}
+	require.Zero(t, judge())
 
 	d.Settings = map[string]string{"cluster.routing.allocation.enable": "no agent is there to put it back"}
 	d.Snapshot.Cluster.Spec.Policy.ProgressSeconds = 600
-	require.Equal(t, []string{"setting cluster.routing.allocation.enable"}, WaitKeys(d))
-	late, next = SettingLate(d)
-	require.False(t, late)
-	require.Equal(t, d.DecidedAt.Add(10*time.Minute), next)
+	require.Equal(t, []string{"setting cluster.routing.allocation.enable"}, progress.WaitKeys(&d.Moment))
+	require.Equal(t, d.DecidedAt.Add(10*time.Minute), judge())
+	require.Equal(t, policy.ClusterDone, d.Phase)
 	d.HeldSince = map[string]time.Time{"setting cluster.routing.allocation.enable": d.DecidedAt.Add(-599 * time.Second)}
-	late, next = SettingLate(d)
-	require.False(t, late)
-	require.Equal(t, d.DecidedAt.Add(time.Second), next)
+	require.Equal(t, d.DecidedAt.Add(time.Second), judge())
+	require.Equal(t, policy.ClusterDone, d.Phase)
 	d.HeldSince["setting cluster.routing.allocation.enable"] = d.DecidedAt.Add(-10 * time.Minute)
-	late, _ = SettingLate(d)
-	require.True(t, late)
+	judge()
+	require.Equal(t, policy.ClusterStalled, d.Phase)
+	paused := d.Moment
+	paused.Plan.Phase = policy.ClusterPaused
+	phase, _ := progress.Judge(&paused, false, false)
+	require.Equal(t, policy.ClusterPaused, phase)
 
-	d.Phase = policy.ClusterStalled
 	require.Equal(t, &Stall{Rule: "SettingNotRestored", Message: "cluster.routing.allocation.enable is still as a restart has set it, and could not be put back: " +
 		"no agent is there to put it back, for 10m; unblocked by: a live pod with an agent, or the setting put back by hand"}, StallOf(d))
 }

@@ -75,7 +75,7 @@ type Status struct {
 	LastFinished []FinishedRollout `json:"lastFinished,omitempty"`
 	// pods counts pods.
 	// +optional
-	Pods PodCounts `json:"pods,omitzero"`
+	Pods policy.PodCounts `json:"pods,omitzero"`
 	// lastTransition is when phase changed last.
 	// +optional
 	LastTransition policy.Time `json:"lastTransition,omitzero"`
@@ -149,20 +149,4 @@ type FinishedRollout struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Version string `json:"version,omitempty"`
-}
-
-// PodCounts counts the pods of a database cluster.
-type PodCounts struct {
-	// desired by all pools together.
-	Desired int32 `json:"desired"`
-	// current: on a revision other than the update revision.
-	Current int32 `json:"current"`
-	// updated: on the update revision.
-	Updated int32 `json:"updated"`
-	// ready, as the kubelet says.
-	Ready int32 `json:"ready"`
-	// away, for whatever cause.
-	Away int32 `json:"away"`
-	// failed: broken by themselves.
-	Failed int32 `json:"failed"`
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
@@ -151,7 +152,7 @@ func TestPlansAreInThePolicysWords(t *testing.T) {
 }
 
 func decision(holds ...policy.Hold) status.Decision {
-	return status.Decision{Phase: policy.ClusterWaiting, Plan: policy.Plan{Holds: holds}}
+	return status.Decision{Moment: progress.Moment{Phase: policy.ClusterWaiting, Plan: policy.Plan{Holds: holds}}}
 }
 
 func texts(events []Event) []string {

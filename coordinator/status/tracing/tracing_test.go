@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -25,7 +26,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // decision is one of prod/search, so many seconds after noon, with claims on
 // search-0, search-1, ... in these phases; an empty one is no claim.
 func decision(seconds int, epoch int64, phases ...policy.ClaimPhase) status.Decision {
-	d := status.Decision{Key: status.Key{Namespace: "prod", Name: "search"}, DecidedAt: noon.Add(time.Duration(seconds) * time.Second)}
+	d := status.Decision{Key: status.Key{Namespace: "prod", Name: "search"}, Moment: progress.Moment{DecidedAt: noon.Add(time.Duration(seconds) * time.Second)}}
 	d.Snapshot.Cluster.UID = "c1"
 	d.Snapshot.Cluster.Spec.Engine = "Solr"
 	d.Snapshot.Cluster.Status.Epoch = epoch

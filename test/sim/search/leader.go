@@ -75,7 +75,7 @@ func (l *leader) lead(ctx context.Context) {
 	if err != nil {
 		panic(err)
 	}
-	l.state = rollout.NewState(l.epoch)
+	l.state = rollout.NewState(l.epoch, rollout.Before{})
 	defer executor.Wait()
 	defer cancel()
 	for l.pass(ctx, executor) {

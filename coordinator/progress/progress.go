@@ -1,4 +1,4 @@
-package coordinator
+package progress
 
 import (
 	"maps"
@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
-// progress notes when something last became better: a claim went on, or more
+// Progress notes when something last became better: a claim went on, or more
 // pods are back, or there is something new to do.
-type progress struct {
+type Progress struct {
 	at time.Time
 
 	known bool
@@ -45,17 +44,23 @@ func (m marks) or(o marks) marks {
 	return marks{max(m.updated, o.updated), max(m.ready, o.ready), max(m.well, o.well)}
 }
 
-func newProgress(last time.Time) progress { return progress{at: last} }
+// New is that of a coordinator which has just begun: its predecessor noted when something
+// last became better.
+func New(last time.Time) Progress { return Progress{at: last} }
 
-// note answers whether something became better, or there is something new to
-// wait for, so that no wait has lasted for long yet.
-func (p *progress) note(now time.Time, d status.Decision) bool {
-	next := progress{
+// At is when something last became better; zero: nobody knows.
+func (p Progress) At() time.Time { return p.at }
+
+// Next is the progress after a moment, and whether something became better, or there is
+// something new to wait for, so that no wait has lasted for long yet.
+func (p Progress) Next(d *Moment) (next Progress, better bool) {
+	now := d.DecidedAt
+	next = Progress{
 		at: p.at, known: true, stages: map[string]int{}, stands: map[string]bool{}, claims: d.Claims, best: marks{d.Pods.Updated, d.Pods.Ready, int32(well(d.Snapshot))},
-		busy: len(d.Plan.Order)+len(d.Claims) > 0, revisions: revisions(d.Snapshot),
+		busy: len(d.Plan.Order)+len(d.Claims) > 0, revisions: Revisions(d.Snapshot),
 		asked: onRequest(now, d), held: map[string]time.Time{}, away: p.awayOf(now, d),
 	}
-	for _, wait := range status.WaitKeys(d) {
+	for _, wait := range WaitKeys(d) {
 		next.held[wait] = now
 		if at, known := p.held[wait]; known {
 			next.held[wait] = at
@@ -69,7 +74,7 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 	}
 	for _, claim := range d.Claims {
 		if claim.Phase != policy.PhaseRestoring || next.gone(claim) { // else it is given up
-			next.stages[claim.UID] = max(p.stages[claim.UID], status.StageOf(claim))
+			next.stages[claim.UID] = max(p.stages[claim.UID], StageOf(claim))
 		}
 	}
 	switch {
@@ -84,17 +89,22 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 	if p.known && next.busy && p.busy && maps.Equal(p.revisions, next.revisions) {
 		next.best = next.best.or(p.best)
 	}
-	better := !next.at.Equal(p.at)
-	*p = next
-	return better
+	return next, !next.at.Equal(p.at)
 }
+
+// Held says since when each wait has lasted, and Away since when each pod that does not serve
+// has not.
+func (p Progress) Held() map[string]time.Time { return p.held }
+
+// Away is described with Held.
+func (p Progress) Away() map[string]time.Time { return p.away }
 
 // awayOf says since when each pod that does not serve has not: since it was first
 // seen so, or, of those that are so in the first pass, since their phase began. A pod
 // that is made anew meanwhile was away all the time.
-func (p *progress) awayOf(now time.Time, d status.Decision) map[string]time.Time {
+func (p Progress) awayOf(now time.Time, d *Moment) map[string]time.Time {
 	away := map[string]time.Time{}
-	for _, a := range status.AbsentPods(d) {
+	for _, a := range AbsentPods(d) {
 		away[a.Pod] = now
 		if at, known := p.away[a.Pod]; known {
 			away[a.Pod] = at
@@ -107,7 +117,7 @@ func (p *progress) awayOf(now time.Time, d status.Decision) map[string]time.Time
 
 // wentOn: a claim came further than any on that pod before, or one whose pod had
 // gone is over.
-func (p *progress) wentOn(next progress) bool {
+func (p Progress) wentOn(next Progress) bool {
 	for uid, stage := range next.stages {
 		if stage > p.stages[uid] {
 			return true
@@ -130,17 +140,17 @@ func well(s policy.Snapshot) (n int) {
 }
 
 // gone says whether the pod of a claim has gone away.
-func (p *progress) gone(c policy.Claim) bool {
+func (p Progress) gone(c policy.Claim) bool {
 	uid := ""
 	if p.stands[c.UID] {
 		uid = c.UID
 	}
-	return status.HasGone(c, uid)
+	return HasGone(c, uid)
 }
 
 // onRequest: a person or a clock said that nobody goes; or nothing has got better for long, and that is what was
 // waited for.
-func onRequest(now time.Time, d status.Decision) bool {
+func onRequest(now time.Time, d *Moment) bool {
 	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
 	last := d.Snapshot.Cluster.Status.LastProgress
 	if d.Plan.Phase == policy.ClusterWaiting && last != nil && !last.Add(patience).After(now) {
@@ -149,8 +159,8 @@ func onRequest(now time.Time, d status.Decision) bool {
 	return slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Pod == "" && policy.OnRequest(h.Rule) })
 }
 
-// revisions are those that are being rolled out, by pool.
-func revisions(s policy.Snapshot) map[string]string {
+// Revisions are those that are being rolled out, by pool.
+func Revisions(s policy.Snapshot) map[string]string {
 	out := map[string]string{}
 	for _, pool := range s.Pools {
 		if pool.Revision != "" {

@@ -1,18 +1,12 @@
-package status
+package progress
 
 import (
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// PodCounts are the pods of one database cluster, counted over all pools. A
-// pod that is missing is neither current nor updated; away is what the policy
-// counts, claimed pods included.
-type PodCounts = v1alpha1.PodCounts
-
 // CountPods counts the pods of a snapshot and of the plan made on it.
-func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
-	c := PodCounts{Away: int32(plan.Budget.Pods.Away)}
+func CountPods(s policy.Snapshot, plan policy.Plan) policy.PodCounts {
+	c := policy.PodCounts{Away: int32(plan.Budget.Pods.Away)}
 	revision := make(map[string]policy.Pool, len(s.Pools))
 	for _, pool := range s.Pools {
 		c.Desired += pool.Replicas
@@ -20,8 +14,8 @@ func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
 	}
 	for _, pod := range s.Pods {
 		switch {
-		case !exists(pod):
-		case updated(pod, revision[pod.Pool]):
+		case !Exists(pod):
+		case Updated(pod, revision[pod.Pool]):
 			c.Updated++
 		default:
 			c.Current++
@@ -29,17 +23,17 @@ func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
 		if pod.Phase == policy.Ready {
 			c.Ready++
 		}
-		if failed(pod) {
+		if Failed(pod) {
 			c.Failed++
 		}
 	}
 	return c
 }
 
-// failed is direct evidence that a pod cannot work as it is: it has failed, or
+// Failed is direct evidence that a pod cannot work as it is: it has failed, or
 // something is wrong with it that has a name. A pod that only takes long is not
 // counted; see Overdue.
-func failed(pod policy.Pod) bool {
+func Failed(pod policy.Pod) bool {
 	switch {
 	case pod.Problem == policy.NodeGone:
 		return true
@@ -50,3 +44,12 @@ func failed(pod policy.Pod) bool {
 	}
 	return pod.Phase == policy.Failed || pod.Problem.Wrong() != ""
 }
+
+// Updated says whether a pod runs its pool's update revision. While that
+// revision is unknown nobody does, and nobody is out of date either.
+func Updated(pod policy.Pod, pool policy.Pool) bool {
+	return Exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
+}
+
+// Exists says whether there is an object of the pod.
+func Exists(pod policy.Pod) bool { return pod.Phase != policy.Missing }

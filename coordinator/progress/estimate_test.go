@@ -1,4 +1,4 @@
-package coordinator
+package progress
 
 import (
 	"testing"
@@ -6,9 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 func TestEstimate(t *testing.T) {
@@ -20,13 +18,14 @@ func TestEstimate(t *testing.T) {
 // Every pool has its own estimate, a successor goes on from the status, and a
 // pool that is gone is forgotten.
 func TestEstimatesByPool(t *testing.T) {
-	e := estimatesOf(v1alpha1.Status{EstimateSeconds: 40, PoolEstimateSeconds: map[string]int64{"hot": 20, "old": 9}})
+	before := NewEstimates(40, map[string]int64{"hot": 20, "old": 9})
 	s := policy.Snapshot{
 		Pools: []policy.Pool{{Name: "hot"}, {Name: "warm"}, {Name: "cold"}},
 		Pods:  []policy.Pod{{Name: "hot-0", Pool: "hot"}, {Name: "warm-0", Pool: "warm"}},
 	}
-	e.learn(s, []rollout.Absence{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
-	require.Equal(t, map[string]int64{"hot": 25, "warm": 90}, e.byPool(s.Pools))
-	require.EqualValues(t, 63, e.all, "of all, whichever pool they were of")
-	require.Nil(t, e.byPool(nil))
+	e := before.Learn(s, []Absence{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
+	require.Equal(t, map[string]int64{"hot": 25, "warm": 90}, e.ByPool(s.Pools))
+	require.EqualValues(t, 63, e.Seconds(), "of all, whichever pool they were of")
+	require.Nil(t, e.ByPool(nil))
+	require.Equal(t, map[string]int64{"hot": 20}, before.ByPool(s.Pools), "what was learned from stays as it was")
 }
