@@ -1,8 +1,7 @@
 package coordinator
 
 import (
-	"context"
-	"time"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/view"
 )
 
 // newID is unique among all claims, short enough to mark work in a database.
@@ -55,24 +55,7 @@ func beforeOf(status *v1alpha1.Status) rollout.Before {
 		Estimates: progress.NewEstimates(status.EstimateSeconds, status.PoolEstimateSeconds)}
 }
 
-// step takes the results of what had ended by now, and decides. Sessions decide at the same
-// time, so the room that other clusters leave may have gone when it is asked for: then it
-// decides again with what is left.
-func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
-	results := s.executor.Results(now)
-	for {
-		room, limited := s.fleet.room(s.key)
-		facts.Room, facts.Unlimited = room, !limited
-		state, d := rollout.Step(s.state, facts, results, now)
-		if len(d.Edits.Add) > 0 && !s.fleet.grant(s.key, len(d.Claims)) {
-			continue
-		}
-		s.state = state
-		d.NameClaims(&s.state, s.options.NewID)
-		for _, entry := range d.Log {
-			s.log.Log(context.Background(), entry.Level, entry.Message, entry.Args...)
-		}
-		s.options.Metrics.note(d)
-		return d
-	}
+// specErrors are what in the spec cannot be read although the policy finds nothing wrong with it.
+func specErrors(cluster *v1alpha1.DatabaseCluster) error {
+	return errors.Join(view.SpecError(&cluster.Spec), view.RestartError(cluster))
 }

@@ -36,35 +36,56 @@ const (
 	noticedFor = time.Minute
 )
 
-// write brings the DatabaseCluster's status up to date by compare-and-swap on
-// the object that was decided on.
-func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision, wake *time.Time) error {
+// written is what the DatabaseCluster says.
+type written struct {
+	// newest is the object as we wrote or read it last; the cache may be behind.
+	newest *v1alpha1.DatabaseCluster
+	// statusAt is when the status was written last, and differsSince since when
+	// there has been something else to write.
+	statusAt     time.Time
+	differsSince time.Time
+	// freeSince is since when no claim has needed the finalizer that is there.
+	freeSince time.Time
+}
+
+// write brings the DatabaseCluster up to date, and answers when to try again.
+func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) time.Time {
+	due, err := s.writeStatus(ctx, now, cluster, d, out)
+	if err != nil {
+		s.log.Warn("status not written", "error", err)
+		return sooner(due, now.Add(time.Second))
+	}
+	return due
+}
+
+// writeStatus writes the status by compare-and-swap on the object that was decided on. What
+// can wait is written later, at due.
+func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) (due time.Time, err error) {
 	next := s.statusOf(now, cluster, d, out)
 	urgent := out.Edits.Urgent()
 	if forsaken(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
 		s.log.Warn("the DatabaseCluster is being deleted, and not all that was prepared could be undone", "claims", len(next.Claims))
 		next.Claims, next.Shared, next.Leftovers, urgent = nil, nil, nil, true
 	}
-	finalized, err := s.finalize(ctx, now, cluster, toUndo(&next), wake)
+	finalized, due, err := s.finalize(ctx, now, cluster, toUndo(&next))
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // nothing was left that held up its deletion
+		return due, nil // nothing was left that held up its deletion
 	case err != nil:
-		return s.reread(ctx, err)
+		return due, s.reread(ctx, err)
 	}
 	cluster = finalized
 	if !urgent {
 		wait, differs := patience(cluster.Status, next)
 		if !differs {
 			s.differsSince = time.Time{}
-			return nil
+			return due, nil
 		}
 		if s.differsSince.IsZero() {
 			s.differsSince = now
 		}
-		if due := latest(s.statusAt.Add(wait), s.differsSince.Add(lasting)); now.Before(due) {
-			sooner(wake, due)
-			return nil
+		if at := latest(s.statusAt.Add(wait), s.differsSince.Add(lasting)); now.Before(at) {
+			return sooner(due, at), nil
 		}
 	}
 	ctx, cancel := s.bound(ctx)
@@ -72,14 +93,14 @@ func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.Da
 	object := cluster.DeepCopy()
 	object.Status = next
 	written, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).UpdateStatus(ctx, object, metav1.UpdateOptions{})
-	if err == nil {
-		s.newest, s.statusAt, s.differsSince = written, now, time.Time{}
-		if urgent {
-			s.poke()
-		}
-		return nil
+	if err != nil {
+		return due, s.reread(ctx, err)
 	}
-	return s.reread(ctx, err)
+	s.newest, s.statusAt, s.differsSince = written, now, time.Time{}
+	if urgent {
+		s.poke()
+	}
+	return due, nil
 }
 
 // reread looks at what somebody else has written, after a conflict: what is to
