@@ -11,11 +11,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// answers are all that the policy says about a snapshot.
+// answers is everything the policy says about a snapshot.
 type answers struct {
 	Plan   policy.Plan   `json:"plan"`
 	Claims []claimAnswer `json:"claims,omitempty"`
-	// Explained has every rule that holds a pod, for some of those that are held.
+	// Explained has every rule that holds a pod, for up to three held pods.
 	Explained map[string][]policy.Hold `json:"explained,omitempty"`
 	Lists     lists                    `json:"lists"`
 }
@@ -24,7 +24,7 @@ type answers struct {
 type claimAnswer struct {
 	Pod     string  `json:"pod"`
 	Recheck recheck `json:"recheck"`
-	// Unclaimed is the answer to the same question as if the claim were not there.
+	// Unclaimed is Recheck without the claim.
 	Unclaimed  recheck  `json:"unclaimed"`
 	Returned   returned `json:"returned"`
 	Successors []string `json:"successors,omitempty"`
@@ -43,7 +43,7 @@ type returned struct {
 	RetryAfterSeconds int64       `json:"retryAfterSeconds"`
 }
 
-// lists are the pods, or pools, of which something is true.
+// lists holds the answers that name pods or pools.
 type lists struct {
 	Forbidden    bool     `json:"forbidden,omitempty"`
 	Replacements []string `json:"replacements,omitempty"`
@@ -53,7 +53,7 @@ type lists struct {
 	Absent       []string `json:"absent,omitempty"`
 }
 
-// answer asks the policy; explain are the pods to explain.
+// answer asks the policy about a snapshot, and to explain the given pods.
 func answer(s policy.Snapshot, explain []string) answers {
 	a := answers{Plan: policy.Decide(s), Explained: map[string][]policy.Hold{}, Lists: listsOf(s)}
 	for _, claim := range s.Cluster.Status.Claims {
@@ -75,7 +75,7 @@ func asked(s policy.Snapshot, pod string) recheck {
 	return recheck{Step: step, Hold: hold}
 }
 
-// without is the snapshot as if a claim were not there.
+// without is the snapshot without a claim.
 func without(s policy.Snapshot, claim policy.Claim) policy.Snapshot {
 	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c policy.Claim) bool { return c.ID == claim.ID })
 	return s
@@ -98,7 +98,7 @@ func listsOf(s policy.Snapshot) lists {
 	return l
 }
 
-// tree is a value as JSON has it.
+// tree converts a value to its generic JSON form.
 func tree(t testing.TB, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)

@@ -12,8 +12,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// Every saved snapshot is decided as it was: the plan, what is said again of each open
-// claim, before and after its pod goes, and all that holds some of those who are held.
+// The policy gives every saved snapshot the recorded plan, gives each open claim the
+// recorded answers, and explains some of the held pods as recorded.
 func TestCorpusIsDecidedAsRecorded(t *testing.T) {
 	all := read[decision](t, "decisions.jsonl.gz")
 	require.GreaterOrEqual(t, len(all), 600)
@@ -33,7 +33,7 @@ func TestCorpusIsDecidedAsRecorded(t *testing.T) {
 	v.done()
 }
 
-// Every saved journal is replayed as rollcall replay does it.
+// Every saved journal replays, as by rollcall replay, to the recorded plans.
 func TestJournalsAreDecidedAsRecorded(t *testing.T) {
 	all := read[record](t, "journals.jsonl.gz")
 	require.GreaterOrEqual(t, len(all), 20)
@@ -51,7 +51,7 @@ func TestJournalsAreDecidedAsRecorded(t *testing.T) {
 	v.done()
 }
 
-// Nobody explains what there is not.
+// Every listed difference belongs to an entry.
 func TestDifferencesAreOfEntries(t *testing.T) {
 	known := map[string]bool{}
 	for _, d := range read[decision](t, "decisions.jsonl.gz") {

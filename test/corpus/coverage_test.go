@@ -13,10 +13,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// few is in how many decisions at least each name and each kind of answer occurs.
+// few is the least number of decisions in which each name and each kind of answer occurs.
 const few = 3
 
-// occurrences counts in how many decisions something occurs.
+// occurrences counts the entries in which something occurs.
 type occurrences map[string]int
 
 func (o occurrences) count(found map[string]bool) {
@@ -27,7 +27,7 @@ func (o occurrences) count(found map[string]bool) {
 	}
 }
 
-// Everything that the policy can say, and every shape of a rollout, is in the corpus.
+// The corpus has everything the policy can say, and every shape of a rollout.
 func TestCorpusCovers(t *testing.T) {
 	have := occurrences{}
 	for _, d := range read[decision](t, "decisions.jsonl.gz") {
@@ -49,7 +49,7 @@ func TestCorpusCovers(t *testing.T) {
 	}
 }
 
-// Journals are of rollouts of all shapes, and most of them come to their end.
+// The journals have rollouts of all shapes, and many that finish.
 func TestJournalsCover(t *testing.T) {
 	have := occurrences{}
 	for _, r := range read[record](t, "journals.jsonl.gz") {
@@ -76,7 +76,7 @@ func TestJournalsCover(t *testing.T) {
 	}
 }
 
-// said are the names that occur in answers, and the kinds of these.
+// said adds the names in the answers, and which kinds of answers there are.
 func said(a *answers, found map[string]bool) {
 	name := func(kind, name string) { found[kind+" "+today(name, renamed).(string)] = true }
 	name("phase", string(a.Plan.Phase))
@@ -113,7 +113,7 @@ func said(a *answers, found map[string]bool) {
 	found["absent"] = len(a.Lists.Absent) > 0
 }
 
-// shapes are those of a rollout.
+// shapes says which features of a rollout a snapshot has.
 func shapes(s *policy.Snapshot) map[string]bool {
 	spec := &s.Cluster.Spec
 	pool := func(is func(p *policy.Pool) bool) bool {
@@ -143,7 +143,7 @@ func shapes(s *policy.Snapshot) map[string]bool {
 	}
 }
 
-// wanted is all that must occur.
+// wanted lists everything that must occur.
 func wanted() []string {
 	all := []string{
 		"source script", "source random", "source sim", "source old", "source primary", "source replace", "source made",

@@ -1,7 +1,6 @@
-// Package corpus holds saved snapshots and journals, with what was decided on them
-// when they were saved, and tests that the same is decided today.
+// Package corpus holds saved snapshots and journals with the decisions made on them
+// when they were saved, and tests that the policy still decides the same.
 //
-// testdata is never recorded anew. Where a decision changes on purpose, the entry is
-// named in the table differences, with the reason; where something is only called
-// by another name, the table renamed says so.
+// Never re-record testdata. If a decision changes on purpose, list its entry in the
+// table differences with the reason; if only a name changes, add it to renamed.
 package corpus

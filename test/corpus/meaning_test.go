@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// meaning is a JSON value by what it decides: names as they are today, of a text only
-// whether there is one, and nothing where a list, an object or a value is empty.
+// meaning reduces a JSON value to what it decides: names are mapped to the current
+// ones, a text becomes whether it is there, and empty lists and objects become nil.
 func meaning(v any, names map[string]string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -47,8 +47,8 @@ func meaning(v any, names map[string]string) any {
 	return v
 }
 
-// isText: the field is for people to read. The reason of a step is a name, that of
-// anything else a text.
+// isText reports whether a field is free text. The reason of a step is a name, any
+// other reason is a text.
 func isText(field string, isStep bool) bool {
 	return field == "notes" || field == "unblocks" || field == "reason" && !isStep
 }
@@ -78,7 +78,7 @@ func today(name any, names map[string]string) any {
 	return name
 }
 
-// differs says where two values first differ; empty: nowhere.
+// differs returns the first difference between two values, or "" if they are equal.
 func differs(at string, was, is any) string {
 	if reflect.DeepEqual(was, is) {
 		return ""

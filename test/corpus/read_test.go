@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// most is how long a line of the recordings may be.
+// most bounds the length of a recorded line.
 const most = 16 << 20
 
-// decision is a saved snapshot with what was answered about it.
+// decision is a saved snapshot with the recorded answers.
 type decision struct {
 	ID       string          `json:"id"`
 	Snapshot json.RawMessage `json:"snapshot"`
@@ -30,7 +30,7 @@ type record struct {
 // entryID names an entry of a journal.
 func entryID(journal string, i int) string { return fmt.Sprintf("%s#%d", journal, i) }
 
-// read answers the lines of a recording.
+// read returns the lines of a recording.
 func read[T any](t testing.TB, file string) []T {
 	t.Helper()
 	f, err := os.Open("testdata/" + file)

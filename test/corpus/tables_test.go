@@ -1,10 +1,10 @@
 package corpus
 
-// renamed maps names that were recorded (of rules, reasons, actions, prepares and
-// phases) to those of today.
+// renamed maps recorded names of rules, reasons, actions, prepares and phases to the
+// current ones.
 var renamed = map[string]string{}
 
-// differences says of each entry that is decided in another way today why that is
-// right. The key is the ID of a decision, or that of a journal, "#" and the entry's
-// index. An entry that does not differ is a failure.
+// differences explains each entry that is now decided differently on purpose. The key
+// is the ID of a decision, or the ID of a journal, "#" and the index of the entry.
+// Listing an entry that does not differ is a failure.
 var differences = map[string]string{}

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// verdicts compares what was recorded with what is said today.
+// verdicts collects the differences between recorded and current answers.
 type verdicts struct {
 	*testing.T
 	seen  map[string]bool
 	wrong []string
 }
 
-// compare one recorded answer with that of today, both trees of JSON.
+// compare checks one recorded answer against the current one; both are trees.
 func (v *verdicts) compare(id string, was, is any) {
 	v.Helper()
 	require.False(v, v.seen[id], "two entries have the ID %s", id)
@@ -24,21 +24,21 @@ func (v *verdicts) compare(id string, was, is any) {
 	}
 }
 
-// judge says what is wrong with an entry that differs somewhere, or, when where is empty, nowhere.
+// judge returns what is wrong with an entry. where is its first difference, if any.
 func judge(where, id string, explained map[string]string) string {
 	why, listed := explained[id]
 	switch {
 	case listed && where == "":
-		return "is listed as one that differs, and does not"
+		return "is listed in differences and does not differ"
 	case listed && why == "":
-		return "differs, and nobody says why that is right: " + where
+		return "is listed in differences without an explanation: " + where
 	case !listed:
 		return where
 	}
 	return ""
 }
 
-// shown is how many faults are printed.
+// shown bounds the number of faults that are printed.
 const shown = 10
 
 func (v *verdicts) done() {
@@ -48,7 +48,7 @@ func (v *verdicts) done() {
 		v.Error(fault)
 	}
 	if len(v.wrong) > 0 {
-		v.Errorf("%d of %d are not as they were recorded", len(v.wrong), len(v.seen))
+		v.Errorf("%d of %d entries differ from the recording", len(v.wrong), len(v.seen))
 	}
 }
 
@@ -57,6 +57,6 @@ func TestJudge(t *testing.T) {
 	require.Empty(t, judge("", "c", explained))
 	require.Empty(t, judge(".phase", "a", explained))
 	require.Equal(t, ".phase", judge(".phase", "c", explained))
-	require.Contains(t, judge("", "a", explained), "does not")
-	require.Contains(t, judge(".phase", "b", explained), "nobody says why")
+	require.Contains(t, judge("", "a", explained), "does not differ")
+	require.Contains(t, judge(".phase", "b", explained), "without an explanation")
 }

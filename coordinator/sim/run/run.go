@@ -35,7 +35,7 @@ type Options struct {
 	Replace bool
 	// Bug is planted.
 	Bug *Bug
-	// Record has what is written noted in the result.
+	// Record adds what is written to the result.
 	Record bool
 	// Enough ends a run with a break of which it is true.
 	Enough func(oracle.Break) bool
@@ -89,7 +89,7 @@ type Result struct {
 	Stuck string
 	// Tally is kept of runs that are Watched.
 	Tally Tally
-	// Writes are what was written, in order, when that was asked for.
+	// Writes is what was written, in order, if Options.Record is set.
 	Writes []Write
 }
 

@@ -17,23 +17,23 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
-// Write is one thing that was written to the world, or ordered from an agent.
+// Write is one write to the world, or one order to an agent.
 type Write struct {
 	At time.Duration
-	// What has the names of objects and of what was written, and no texts.
+	// What names the object and what was written, without free text.
 	What string
 }
 
-// writes notes what is written. It changes nothing.
+// writes records what is written, and changes nothing.
 type writes struct {
 	w    *world
 	list []Write
-	// ordered is what was ordered from the agent of a pod since anything else was
-	// written about it: orders are repeated until they are carried out.
+	// ordered is the last order to the agent of each pod since any other write about
+	// the pod: orders are repeated until they are carried out.
 	ordered map[string]string
 }
 
-// record has all that is written noted from now on.
+// record begins to record what is written.
 func (w *world) record() *writes {
 	r := &writes{w: w, ordered: map[string]string{}}
 	removing, discarding, heard := w.server.Removing, w.server.Discarding, w.loop.Heard
@@ -69,7 +69,7 @@ func removed(evict bool) string {
 	return "deleted"
 }
 
-// answered notes the orders that agents answer. Their answers are not writes.
+// answered records the orders that agents answer, but not the answers.
 func (r *writes) answered(who, what string) {
 	order, _, _ := strings.Cut(what, ":")
 	verb, pod, ok := strings.Cut(order, " of ")
@@ -104,8 +104,8 @@ func (r *writes) set(before, after *appsv1.StatefulSet) {
 	r.metadata("set ", before, after)
 }
 
-// metadata notes labels and annotations: a label with its value, of an annotation
-// whether it is there, as most hold times and texts.
+// metadata records changed labels with their values, and of changed annotations only
+// whether they are there, as most hold times or texts.
 func (r *writes) metadata(kind string, before, after metav1.Object) {
 	for _, key := range keys(before.GetLabels(), after.GetLabels()) {
 		r.note(after.GetName(), "%slabel %s=%s", kind, key, after.GetLabels()[key])
@@ -116,7 +116,7 @@ func (r *writes) metadata(kind string, before, after metav1.Object) {
 	}
 }
 
-// keys are those whose values differ, in order.
+// keys returns the sorted keys whose values differ.
 func keys(before, after map[string]string) []string {
 	all := map[string]bool{}
 	for key, value := range after {

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// What is written is noted, and that it is noted changes nothing.
+// Recording what is written changes nothing.
 func TestWritesAreRecorded(t *testing.T) {
 	for seed := *from; seed < *from+3; seed++ {
 		plain, err := Seed(seed, Options{})
@@ -30,7 +30,7 @@ func TestWritesAreRecorded(t *testing.T) {
 	}
 }
 
-// What is written for one pod of an undisturbed rollout: by the guard, and by the line.
+// What an undisturbed rollout writes for one pod, and for a hold line.
 func TestWritesOfARollout(t *testing.T) {
 	s := Scenario{Replicas: 2, Shards: [][]int{{0, 1}}, MaxPods: 1, MaxShard: 1, Guarded: true, Lag: 20 * time.Millisecond, Trip: time.Millisecond, Age: aged}
 	require.Equal(t, []string{

@@ -13,12 +13,12 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 )
 
-// course is how the run of one seed went.
+// course is the run of one seed.
 type course struct {
 	seed uint64
-	// digest is of when everything was.
+	// digest is of the times of all events.
 	digest string
-	// at and writes are what was written when, and last which invariants broke.
+	// writes is what was written, then which invariants broke; at has the times.
 	at, writes []string
 }
 
@@ -35,13 +35,13 @@ func courseOf(seed uint64, r run.Result) course {
 
 func (c *course) add(at, write string) { c.at, c.writes = append(c.at, at), append(c.writes, write) }
 
-// Courses says which runs are recorded, or compared.
+// Courses says which runs to record or to compare.
 type Courses struct {
 	// From is the first seed, Seeds how many there are.
 	From, Seeds uint64
-	// World is in words what was asked for beside seeds.
+	// World describes the options besides the seeds.
 	World string
-	// Renamed are names that were recorded, each followed by that of today.
+	// Renamed has recorded names, each followed by the current one.
 	Renamed []string
 	Options run.Options
 }
@@ -51,7 +51,7 @@ func pairs(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '=' || r == ',' })
 }
 
-// run makes the run of one seed.
+// run runs one seed.
 func (c Courses) run(seed uint64) (course, error) {
 	o := c.Options
 	o.Record = true
@@ -59,7 +59,7 @@ func (c Courses) run(seed uint64) (course, error) {
 	return courseOf(seed, r), err
 }
 
-// each runs all seeds on all processors, and hands on their courses in the order of the seeds.
+// each runs all seeds on all processors, and passes on their courses in the order of the seeds.
 func (c Courses) each(done func(course) error) error {
 	type slot struct {
 		course course
@@ -127,7 +127,7 @@ func (c *course) write(out io.Writer) error {
 	return err
 }
 
-// readCourses reads what record has written: the world, and the courses by seed.
+// readCourses reads a file that record wrote: the world, and the courses by seed.
 func readCourses(text string) (string, map[uint64]course, error) {
 	world, rest, _ := strings.Cut(text, "\n")
 	all := map[uint64]course{}
@@ -141,7 +141,7 @@ func readCourses(text string) (string, map[uint64]course, error) {
 				return "", nil, fmt.Errorf("seed %q: %w", fields[1], err)
 			}
 		case len(fields) < 2 || c.seed == 0:
-			return "", nil, fmt.Errorf("no course of a run: %q", line)
+			return "", nil, fmt.Errorf("neither a seed nor a write: %q", line)
 		default:
 			at, write, _ := strings.Cut(strings.TrimSpace(line), " ")
 			c.add(at, write)
@@ -151,10 +151,10 @@ func readCourses(text string) (string, map[uint64]course, error) {
 	return world, all, nil
 }
 
-// alike counts how runs compare with those that were recorded.
+// alike counts how runs compare with the recorded ones.
 type alike struct{ same, retimed, other int }
 
-// compare runs the seeds again, and prints the first write in which each differs.
+// compare runs the seeds again, and prints the first write that differs for each.
 func (c Courses) compare(name string, out io.Writer) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -185,16 +185,16 @@ func (c Courses) compare(name string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%d seeds: %d the same run, %d with the same writes at other times, %d with other writes\n", c.Seeds, n.same, n.retimed, n.other)
 	if n.other > 0 {
-		return fmt.Errorf("%d seeds write something else than they did", n.other)
+		return fmt.Errorf("%d seeds write something else than recorded", n.other)
 	}
 	return nil
 }
 
-// again is how often a seed is run once more before it is told that it differs: a busy
-// machine has two runs differ now and then.
+// again is how often a seed is run again before it counts as different: on a busy
+// machine, two runs of one seed may differ now and then.
 const again = 2
 
-// first is the place of the first write that differs, -1 when none does.
+// first returns the index of the first write that differs, or -1.
 func first(was, is course) int {
 	for i := range max(len(was.writes), len(is.writes)) {
 		if i >= len(was.writes) || i >= len(is.writes) || was.writes[i] != is.writes[i] {
@@ -217,7 +217,7 @@ func (n *alike) count(was, is course, out io.Writer) {
 	}
 }
 
-// text is a write with its time.
+// text returns a write with its time.
 func (c *course) text(i int) string {
 	if i < 0 || i >= len(c.writes) {
 		return "nothing"
