@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // agents is one process's access to the agents.
@@ -20,7 +21,7 @@ type agents struct {
 	before func(call string) (after func() error, err error)
 }
 
-func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, do func() error) error {
+func (a *agents) call(ctx context.Context, what string, to rollout.Target, epoch int64, do func() error) error {
 	after, err := a.before(what)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 		}
 		if epoch > 0 {
 			if epoch < a.w.epochs[to.UID] {
-				return ErrStaleEpoch
+				return rollout.ErrStaleEpoch
 			}
 			a.w.epochs[to.UID] = epoch
 		}
@@ -55,21 +56,21 @@ func (a *agents) call(ctx context.Context, what string, to Target, epoch int64, 
 	return err
 }
 
-func (a *agents) Plan(ctx context.Context, to Target, order Order) (undo []byte, shared Shared, err error) {
+func (a *agents) Plan(ctx context.Context, to rollout.Target, order rollout.Order) (undo []byte, shared rollout.Shared, err error) {
 	err = a.call(ctx, "plan", to, order.Epoch, func() error {
 		if _, err := a.w.subject(to, order); err != nil {
 			return err
 		}
 		undo = []byte("undo " + order.Claim)
 		if a.w.knob != nil {
-			shared = Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
+			shared = rollout.Shared{Knob: knobName, Undo: []byte(a.w.knob.value)}
 		}
 		return nil
 	})
 	return undo, shared, err
 }
 
-func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byte) (p Progress, err error) {
+func (a *agents) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte) (p rollout.Progress, err error) {
 	err = a.call(ctx, "prepare", to, order.Epoch, func() error {
 		to, err := a.w.subject(to, order)
 		if err != nil {
@@ -83,7 +84,7 @@ func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byt
 		if !stored {
 			a.w.accuse("prepare of %s before its undo was stored", to.Pod)
 		}
-		p = Progress{State: policy.DrainPrepared}
+		p = rollout.Progress{State: policy.DrainPrepared}
 		if a.w.knob != nil {
 			p = a.w.turnKnob(order)
 		}
@@ -102,7 +103,7 @@ func (a *agents) Prepare(ctx context.Context, to Target, order Order, undo []byt
 	return p, err
 }
 
-func (a *agents) Relieve(ctx context.Context, to Target, order Order, member string) (p Progress, err error) {
+func (a *agents) Relieve(ctx context.Context, to rollout.Target, order rollout.Order, member string) (p rollout.Progress, err error) {
 	err = a.call(ctx, "relieve", to, order.Epoch, func() error {
 		a.w.relieved = append(a.w.relieved, member+" by "+to.Pod)
 		p = a.w.relieve(member)
@@ -111,11 +112,11 @@ func (a *agents) Relieve(ctx context.Context, to Target, order Order, member str
 	return p, err
 }
 
-func (a *agents) Unaided(context.Context, Target, Order) (Progress, error) {
-	return Progress{}, errors.New("there are agents")
+func (a *agents) Unaided(context.Context, rollout.Target, rollout.Order) (rollout.Progress, error) {
+	return rollout.Progress{}, errors.New("there are agents")
 }
 
-func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int64, _ []byte) (done bool, err error) {
+func (a *agents) Restore(ctx context.Context, to rollout.Target, claim string, epoch int64, _ []byte) (done bool, err error) {
 	err = a.call(ctx, "restore", to, epoch, func() error {
 		uid := a.w.applied[claim]
 		pod, here := a.podOf(uid)
@@ -145,12 +146,12 @@ func (a *agents) Restore(ctx context.Context, to Target, claim string, epoch int
 	return done, err
 }
 
-func (a *agents) RestoreShared(ctx context.Context, to Target, shared Shared, epoch int64, _ time.Time) (done bool, err error) {
+func (a *agents) RestoreShared(ctx context.Context, to rollout.Target, shared rollout.Shared, epoch int64, _ time.Time) (done bool, err error) {
 	err = a.call(ctx, "restore "+shared.Knob, to, epoch, func() error { done = a.w.turnBack(shared.Undo); return nil })
 	return done, err
 }
 
-func (a *agents) RestoreUnaided(ctx context.Context, pod Target, shared Shared, _ time.Time) (done bool, err error) {
+func (a *agents) RestoreUnaided(ctx context.Context, pod rollout.Target, shared rollout.Shared, _ time.Time) (done bool, err error) {
 	if !a.w.plain {
 		return false, errors.New("the database asks for credentials")
 	}
@@ -169,6 +170,6 @@ func (a *agents) podOf(uid string) (*corev1.Pod, bool) {
 	return nil, false
 }
 
-func (a *agents) Fresh(ctx context.Context, to Target) error {
+func (a *agents) Fresh(ctx context.Context, to rollout.Target) error {
 	return a.call(ctx, "fresh", to, 0, func() error { a.w.fresh++; return nil })
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // controller is the StatefulSet controller of a set with the strategy
@@ -145,12 +146,12 @@ func foreign(set *appsv1.StatefulSet) bool {
 }
 
 // pools are the StatefulSets as an Actor is told of them.
-func (w *world) pools() []Pool {
+func (w *world) pools() []rollout.Pool {
 	if w.set == nil {
 		return nil
 	}
 	set := w.set.get()
-	return []Pool{{Name: "s", UID: string(set.UID), Generation: set.Generation, CurrentRevision: set.Status.CurrentRevision,
+	return []rollout.Pool{{Name: "s", UID: string(set.UID), Generation: set.Generation, CurrentRevision: set.Status.CurrentRevision,
 		Foreign: foreign(set)}}
 }
 

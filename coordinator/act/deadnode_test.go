@@ -75,7 +75,7 @@ func TestDeadNodeFreesItsPodOnlyByOverride(t *testing.T) {
 		require.True(t, there, "it is not terminating")
 		require.Equal(t, 1, p.writes["delete pods"])
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 	})
 }
 
@@ -106,8 +106,8 @@ func TestDeadNodeOfAFormerLeader(t *testing.T) {
 		require.False(t, there)
 		first.kill()
 		second.kill()
-		first.actor.Wait()
-		second.actor.Wait()
+		first.leader.Wait()
+		second.leader.Wait()
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // Who may write the status of a DatabaseCluster need not be allowed to delete volume claims:
@@ -43,17 +44,17 @@ func TestAForgedClaimTakesNobodysVolume(t *testing.T) {
 // database. Once somebody has deleted it, the claim goes on.
 func TestVolumesOfNoTemplateAreLeft(t *testing.T) {
 	for volume, c := range map[string]struct {
-		pod       string
-		templates map[string][]string
-		says      string // empty: it is deleted
+		pod  string
+		own  []string // nil: its StatefulSet is not shown
+		says string   // empty: it is deleted
 	}{
-		"data-s-1":       {"s-1", map[string][]string{"s": {"data", "logs"}}, ""},
-		"logs-s-1":       {"s-1", map[string][]string{"s": {"data", "logs"}}, ""},
-		"old-s-1":        {"s-1", map[string][]string{"s": {"data"}}, "StatefulSet s has no template of that name any more"},
-		"data-s-2":       {"s-1", map[string][]string{"s": {"data"}}, "it is not named after pod s-1, so no coordinator has written this claim"},
-		"data-other-0":   {"other-0", map[string][]string{"s": {"data"}}, "there is no StatefulSet other with templates of volume claims in this database"},
-		"data-mine-s-0":  {"mine-s-0", map[string][]string{"s": {"data"}}, "there is no StatefulSet mine-s with"},
-		"data-s-1-extra": {"s-1", map[string][]string{"s": {"data"}}, "it is not named after pod s-1"},
+		"data-s-1":       {"s-1", []string{"data-s-1", "logs-s-1"}, ""},
+		"logs-s-1":       {"s-1", []string{"data-s-1", "logs-s-1"}, ""},
+		"old-s-1":        {"s-1", []string{"data-s-1"}, "StatefulSet s has no template of that name any more"},
+		"data-s-2":       {"s-1", []string{"data-s-1"}, "it is not named after pod s-1, so no coordinator has written this claim"},
+		"data-other-0":   {"other-0", nil, "there is no StatefulSet other with templates of volume claims in this database"},
+		"data-mine-s-0":  {"mine-s-0", nil, "there is no StatefulSet mine-s with"},
+		"data-s-1-extra": {"s-1", []string{"data-s-1"}, "it is not named after pod s-1"},
 	} {
 		t.Run(volume, func(t *testing.T) {
 			client := kubetest.New().Client(nil)
@@ -69,8 +70,8 @@ func TestVolumesOfNoTemplateAreLeft(t *testing.T) {
 			a, err := New(Options{Agents: &restoring{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
 				Namespace: namespace, Name: name, UID: string(made.UID), Epoch: 1})
 			require.NoError(t, err)
-			at := Situation{Cluster: made, Volumes: c.templates}
-			err = a.deleteVolumes(t.Context(), at, claim)
+			e := rollout.DeleteVolumes{Claim: claim, Own: c.own, SetShown: c.own != nil, PodGone: true, Expected: rollout.Expected{Claim: &claim, Epoch: 1}}
+			err = a.deleteOwn(t.Context(), e)
 			_, gone := claims.Get(t.Context(), volume, metav1.GetOptions{})
 			if c.says == "" {
 				require.NoError(t, err)
@@ -79,10 +80,10 @@ func TestVolumesOfNoTemplateAreLeft(t *testing.T) {
 			}
 			require.NoError(t, gone)
 			require.ErrorContains(t, err, "a volume claim is left: "+volume+" of claim rc1: "+c.says)
-			require.True(t, answered(err), "nothing is on its way")
+			require.False(t, unanswered(err), "nothing is on its way")
 			require.ErrorContains(t, err, "takes claim rc1 out of the DatabaseCluster's status")
 			require.NoError(t, claims.Delete(t.Context(), volume, metav1.DeleteOptions{}))
-			require.NoError(t, a.deleteVolumes(t.Context(), at, claim))
+			require.NoError(t, a.deleteOwn(t.Context(), e))
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // edit changes the DatabaseCluster as a person would, who tries again when a coordinator
@@ -82,9 +83,9 @@ func TestPauseAtEveryCall(t *testing.T) {
 // A changed decision: the template goes back while the first pod is prepared.
 func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(Target, Order) (Progress, error) {
+		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
 			w.update = "v1"
-			return Progress{State: policy.DrainPreparing}, nil
+			return rollout.Progress{State: policy.DrainPreparing}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(30 * time.Second)
@@ -123,8 +124,8 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 
 func TestTimeoutFreesNoCharge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(Target, Order) (Progress, error) {
-			return Progress{State: policy.DrainPreparing, Detail: "slow"}, nil
+		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
+			return rollout.Progress{State: policy.DrainPreparing, Detail: "slow"}, nil
 		}
 		p := newProcess(w, 0, false)
 		go p.run(time.Hour)
@@ -148,7 +149,9 @@ func TestOnTimeoutProceed(t *testing.T) {
 				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = policy.TimeoutProceed, 60, 60
 				c.Spec.Drain.Data.Restart = fate
 			})
-			w.onPrepare = func(Target, Order) (Progress, error) { return Progress{State: policy.DrainPreparing}, nil }
+			w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
+				return rollout.Progress{State: policy.DrainPreparing}, nil
+			}
 			p := newProcess(w, 0, false)
 			p.run(10 * time.Minute)
 			if fate == policy.Lose {
@@ -163,9 +166,9 @@ func TestOnTimeoutProceed(t *testing.T) {
 // A prepared pod that is held for long gives its claim back; others may need the room.
 func TestHeldPodGivesItsClaimBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(Target, Order) (Progress, error) {
+		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
 			w.verdict = policy.Red // something fails meanwhile
-			return Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: policy.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(20 * time.Second)
@@ -183,31 +186,25 @@ func TestWithoutAGrantNothingIsClaimed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := newProcess(w, 0, false)
 		require.NoError(t, p.start())
-		defer p.actor.Wait()
-		var asked []int
-		may := false
-		p.actor.options.Grant = func(open int) bool {
-			asked = append(asked, open)
-			return may
-		}
+		defer p.leader.Wait()
+		p.leader.room = new(0)
 		out, ok := p.pass()
 		require.True(t, ok)
 		require.Empty(t, out.Edits.Add)
 		require.Empty(t, w.claims())
-		may = true
+		p.leader.room = new(1)
 		_, ok = p.pass()
 		require.True(t, ok)
 		require.Len(t, w.claims(), 1)
-		require.Equal(t, []int{1, 1}, asked)
 	})
 }
 
 // Agents that hang while a pod is to be looked at: it does not go.
 func TestNobodyGoesUnseen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(Target, Order) (Progress, error) {
+		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
 			w.frozen = true
-			return Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: policy.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(5 * time.Minute)
@@ -227,48 +224,5 @@ func TestBrokenRevisionIsCorrected(t *testing.T) {
 		w.requireClean()
 		require.True(t, w.done(), w.describe())
 		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 2}, w.gone())
-	})
-}
-
-// A step that would let a healthy pod go without a prepare is not carried out,
-// whoever planned it.
-func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		p := newProcess(w, 0, false)
-		require.NoError(t, p.start())
-		cluster, _ := w.server.Cluster(namespace, name)
-		s := w.snapshot(cluster)
-		uid := s.Pods[2].UID
-		for _, c := range []struct {
-			step policy.Step
-			want int
-		}{
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonOutdated}, 0},
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonFailed}, 1},
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 1},
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement}, 1},
-			{policy.Step{Pod: "s-2", UID: "", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 0},
-		} {
-			var out Outcome
-			p.actor.Claim(Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Plan: policy.Plan{Steps: []policy.Step{c.step}}}, &out)
-			require.Len(t, out.Edits.Add, c.want, "%+v", c.step)
-		}
-	})
-}
-
-// What is being deleted is begun nothing with, whatever the plan says.
-func TestNothingIsClaimedOfWhatIsBeingDeleted(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		p := newProcess(w, 0, false)
-		require.NoError(t, p.start())
-		cluster, _ := w.server.Cluster(namespace, name)
-		s := w.snapshot(cluster)
-		at := Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Plan: policy.Decide(s)}
-		var before, after Outcome
-		p.actor.Claim(at, &before)
-		require.Len(t, before.Edits.Add, 1)
-		at.Cluster.DeletionTimestamp = new(metav1.Now())
-		p.actor.Claim(at, &after)
-		require.Empty(t, after.Edits.Add)
 	})
 }

@@ -117,7 +117,7 @@ func TestGuardIsShutWhenItsPodIsHeld(t *testing.T) {
 		w.requireShut("s-2")
 		require.Empty(t, w.gone())
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 	})
 }
 
@@ -139,14 +139,13 @@ func TestNothingIsDecidedOnASnapshotFromBeforeTheLook(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		cluster, _ := w.server.Cluster(namespace, name)
-		older := Situation{Now: time.Now(), Cluster: cluster, Snapshot: w.snapshot(cluster), Versions: w.versions()}
-		older.Plan = policy.Decide(older.Snapshot)
+		began, older := time.Now(), w.facts(cluster, w.snapshot(cluster), w.versions())
 		time.Sleep(10 * time.Millisecond)
 		w.turn(policy.Red) // and this is what they see
 		close(answer)
 		time.Sleep(stragglers)
 
-		p.actor.Advance(p.ctx, older)
+		p.leader.stepAt(p.ctx, began, older)
 		time.Sleep(100 * time.Millisecond)
 		require.False(t, w.isOpen("s-2"))
 		p.pass()
@@ -159,6 +158,6 @@ func TestNothingIsDecidedOnASnapshotFromBeforeTheLook(t *testing.T) {
 		}
 		require.Equal(t, map[string]int{"s-2": 1}, w.gone(), "the answers are good for the next snapshot")
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 const (
@@ -29,35 +30,35 @@ type setting struct {
 }
 
 // turnKnob is the prepare of one agent. The world is locked.
-func (w *world) turnKnob(order Order) Progress {
+func (w *world) turnKnob(order rollout.Order) rollout.Progress {
 	k := w.knob
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := sharedBy(&cluster.Status, order.Claim)
+	record := recordWith(&cluster.Status, func(s policy.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
 	switch {
 	case record == nil || order.Shared.Knob != knobName:
 		w.accuse("%s writes %s, and that is not recorded", order.Claim, knobName)
-		return Progress{State: policy.DrainPreparing}
+		return rollout.Progress{State: policy.DrainPreparing}
 	case string(record.Undo) != before || string(order.Shared.Undo) != before:
 		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Shared.Undo)
 	case k.orders[order.Claim] >= 3: // done, and asked again by a successor
-		return Progress{State: policy.DrainPrepared}
+		return rollout.Progress{State: policy.DrainPrepared}
 	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == k.turning }):
 		w.accuse("%s writes while %s does", order.Claim, k.turning)
 	}
 	k.together = max(k.together, len(record.Claims))
 	k.turning, k.value = order.Claim, throttled
 	if k.orders[order.Claim]++; k.orders[order.Claim] < 3 {
-		return Progress{State: policy.DrainPreparing}
+		return rollout.Progress{State: policy.DrainPreparing}
 	}
 	k.turning = ""
-	return Progress{State: policy.DrainPrepared}
+	return rollout.Progress{State: policy.DrainPrepared}
 }
 
 // turnBack puts the setting back, at the second asking.
 func (w *world) turnBack(undo []byte) bool {
 	k := w.knob
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := sharedNamed(&cluster.Status, knobName)
+	record := recordWith(&cluster.Status, func(s policy.SharedSetting) bool { return s.Knob == knobName })
 	if record == nil {
 		if k.value == throttled {
 			w.accuse("%s is put back without a record of it", knobName)
@@ -76,6 +77,13 @@ func (w *world) turnBack(undo []byte) bool {
 	k.value = string(undo)
 	k.turned++
 	return k.turned%2 == 0
+}
+
+func recordWith(status *v1alpha1.Status, is func(policy.SharedSetting) bool) *policy.SharedSetting {
+	if at := slices.IndexFunc(status.Shared, is); at >= 0 {
+		return &status.Shared[at]
+	}
+	return nil
 }
 
 func newKnobWorld(t *testing.T) *world {
@@ -229,7 +237,7 @@ func TestSharedSettingThatNoAgentIsLeftFor(t *testing.T) {
 				w.requirePutBack()
 			}
 			p.kill()
-			p.actor.Wait()
+			p.leader.Wait()
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // handBack makes the first prepared pod the leader again, as another tool might. An
@@ -30,14 +31,14 @@ func (w *world) handBack() bool {
 }
 
 // handOver is what a prepare does about that. The world is locked.
-func (w *world) handOver(to Target, rounds int) Progress {
+func (w *world) handOver(to rollout.Target, rounds int) rollout.Progress {
 	if w.handed != to.UID {
-		return Progress{State: policy.DrainPrepared}
+		return rollout.Progress{State: policy.DrainPrepared}
 	}
 	if w.handings++; w.handings%rounds == 0 {
 		w.handed = ""
 	}
-	return Progress{State: policy.DrainPreparing, Detail: "still leads books/1"}
+	return rollout.Progress{State: policy.DrainPreparing, Detail: "still leads books/1"}
 }
 
 // handingBack is a process during which that happens once, at the given request or soon after.
@@ -63,7 +64,7 @@ func (w *world) handingBack(at int) (p *process, given *atomic.Bool) {
 func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
 	for at := 1; at < 25; at++ {
 		inWorld(t, func(t *testing.T, w *world) {
-			w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
+			w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) { return w.handOver(to, 2), nil }
 			p, given := w.handingBack(at)
 			p.run(5 * time.Minute)
 			w.requireRolled(1)
@@ -76,7 +77,7 @@ func TestAPodThatLeadsAgainIsPreparedAgain(t *testing.T) {
 // claim does not stay for ever.
 func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(to Target, _ Order) (Progress, error) { return w.handOver(to, 2), nil }
+		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) { return w.handOver(to, 2), nil }
 		p := intercepted(w, func(c kubetest.Call) error {
 			if c.Verb+" "+c.Resource == "patch pods" { // its guard is opened, or shut again
 				w.handBack()
@@ -88,7 +89,7 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 		for range 300 {
 			out, leads := p.pass()
 			require.True(t, leads)
-			for _, why := range out.Waits {
+			for _, why := range out.Waiting {
 				waits[why] = true
 			}
 			rests[p.found("s-2")] = true
@@ -99,7 +100,7 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 		require.Contains(t, fmt.Sprint(waits), "it is not prepared any more: it has been made the leader of books/1")
 		require.Contains(t, fmt.Sprint(waits), "it was prepared 6 times, and that never lasted: ")
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 	})
 }
 
@@ -124,15 +125,15 @@ func TestASlowConfirmationIsWaitedFor(t *testing.T) {
 func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
 	var began time.Time
 	anew = new(int)
-	w.onPrepare = func(_ Target, order Order) (Progress, error) {
+	w.onPrepare = func(_ rollout.Target, order rollout.Order) (rollout.Progress, error) {
 		if order.Anew && time.Since(began) >= takes { // an agent that looks already goes on
 			began = time.Now()
 			*anew++
 		}
 		if time.Since(began) < takes {
-			return Progress{State: policy.DrainPreparing, Detail: "looks"}, nil
+			return rollout.Progress{State: policy.DrainPreparing, Detail: "looks"}, nil
 		}
-		return Progress{State: policy.DrainPrepared}, nil
+		return rollout.Progress{State: policy.DrainPrepared}, nil
 	}
 	return anew
 }
@@ -149,7 +150,7 @@ func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
 		for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(100 * time.Millisecond) {
 			out, leads := p.pass()
 			require.True(t, leads)
-			words[out.Waits["s-2"]] = true
+			words[out.Waiting["s-2"]] = true
 			if time.Since(began) < 55*time.Second {
 				require.NotContains(t, fmt.Sprint(words), "not prepared any more")
 			}
@@ -158,23 +159,6 @@ func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
 		require.Contains(t, fmt.Sprint(words), "it is not prepared any more: nobody has confirmed it for 1m0s: looks")
 		require.Empty(t, w.gone())
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 	})
-}
-
-// An agent that has restarted says nothing of a prepare: it is asked again.
-func TestAnAgentThatForgotIsAskedAgain(t *testing.T) {
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Prepare: policy.PrepareHandoff}
-	report := &policy.Report{Self: true, Fresh: true, Drain: policy.DrainPrepared}
-	s := policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "0", Agent: true, Report: report}}}
-	require.Empty(t, drainLost(s, claim))
-	report.Drain = policy.DrainNone
-	require.Equal(t, "its agent says None", drainLost(s, claim))
-	report.Drain, report.DrainDetail = policy.DrainRefused, "it is undone"
-	require.Equal(t, "its agent says Refused: it is undone", drainLost(s, claim))
-	report.Drain = policy.DrainPreparing
-	require.Empty(t, drainLost(s, claim), "that is no word of its end")
-	require.True(t, drainAnew(s, claim))
-	report.Fresh, report.Drain = false, policy.DrainRefused
-	require.Empty(t, drainLost(s, claim), "what it said before is no news")
 }

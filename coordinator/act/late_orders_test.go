@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -13,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // cutOff is an agent that cannot be reached for a while, and may carry out until then what
@@ -28,7 +27,7 @@ type cutOff struct {
 	by     []string  // who undid, with what was left of that time
 }
 
-func (c *cutOff) away(ctx context.Context, to Target) error {
+func (c *cutOff) away(ctx context.Context, to rollout.Target) error {
 	switch {
 	case to.Pod != c.pod || !c.cut():
 		return ctx.Err() // as over a network: nobody is asked when the time is up
@@ -39,9 +38,9 @@ func (c *cutOff) away(ctx context.Context, to Target) error {
 	return errors.New("cut off")
 }
 
-func (c *cutOff) Prepare(ctx context.Context, to Target, o Order, undo []byte) (Progress, error) {
+func (c *cutOff) Prepare(ctx context.Context, to rollout.Target, o rollout.Order, undo []byte) (rollout.Progress, error) {
 	if err := c.away(ctx, to); err != nil {
-		return Progress{}, err
+		return rollout.Progress{}, err
 	}
 	if to.Pod == c.pod {
 		c.w.mu.Lock()
@@ -51,14 +50,14 @@ func (c *cutOff) Prepare(ctx context.Context, to Target, o Order, undo []byte) (
 	return c.agents.Prepare(ctx, to, o, undo)
 }
 
-func (c *cutOff) Fresh(ctx context.Context, to Target) error {
+func (c *cutOff) Fresh(ctx context.Context, to rollout.Target) error {
 	if err := c.away(ctx, to); err != nil {
 		return err
 	}
 	return c.agents.Fresh(ctx, to)
 }
 
-func (c *cutOff) Restore(ctx context.Context, to Target, claim string, epoch int64, undo []byte) (bool, error) {
+func (c *cutOff) Restore(ctx context.Context, to rollout.Target, claim string, epoch int64, undo []byte) (bool, error) {
 	if err := c.away(ctx, to); err != nil {
 		return false, err
 	}
@@ -72,10 +71,7 @@ func (c *cutOff) Restore(ctx context.Context, to Target, claim string, epoch int
 func (p *process) startWith(agents Agents) {
 	require.NoError(p.w.t, p.start())
 	cluster, _ := p.w.server.Cluster(namespace, name)
-	var err error
-	p.actor, err = New(Options{Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Agents: agents, Namespace: namespace, Name: name,
-		UID: string(cluster.UID), Epoch: cluster.Status.Epoch, Notify: p.poke, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(p.w.t, err)
+	require.NoError(p.w.t, p.lead(cluster, agents))
 }
 
 // undone answers who has undone something.
@@ -91,11 +87,11 @@ func (p *process) untilUndone(c *cutOff) string {
 	for began := time.Now(); len(c.undone()) == 0 && time.Since(began) < 10*time.Minute; {
 		out, leads := p.pass()
 		require.True(p.w.t, leads)
-		words[out.Waits["s-2"]] = true
+		words[out.Waiting["s-2"]] = true
 		time.Sleep(100 * time.Millisecond)
 	}
 	p.kill()
-	p.actor.Wait()
+	p.leader.Wait()
 	return fmt.Sprint(words)
 }
 
@@ -103,9 +99,9 @@ func (p *process) untilUndone(c *cutOff) string {
 // only after the last of them.
 func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.onPrepare = func(Target, Order) (Progress, error) {
+		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
 			w.verdict = policy.Red // so it is held
-			return Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: policy.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		began := time.Now()
@@ -119,50 +115,14 @@ func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 	})
 }
 
-// What is known of the orders to an agent says until when it may still be writing.
-func TestUntilWhenAnAgentMayWrite(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	soon, later := now.Add(time.Second), now.Add(time.Minute)
-	for name, c := range map[string]struct {
-		run  run
-		want time.Time
-	}{
-		"it was asked nothing":                    {run{}, time.Time{}},
-		"it prepares":                             {run{notAfter: soon}, soon},
-		"it has prepared":                         {run{notAfter: soon, heard: Heard{Prepared: true}}, time.Time{}},
-		"it has prepared, and one order was lost": {run{notAfter: later, lostTill: soon, heard: Heard{Prepared: true}}, soon},
-		"its time was up":                         {run{notAfter: soon, overdue: true, heard: Heard{Prepared: true}}, soon},
-		"its pod broke meanwhile":                 {run{notAfter: soon, spared: true, heard: Heard{Prepared: true}}, soon},
-		"it prepares, and one order was lost":     {run{notAfter: later, lostTill: soon}, later},
-	} {
-		require.Equal(t, c.want, c.run.mayWriteUntil(), name)
-	}
-}
-
-// A setting is put back after the last order to an agent that nobody has answered.
-func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	at := Situation{Now: now, Cluster: &v1alpha1.DatabaseCluster{}}
-	at.Snapshot.Cluster.Spec.Policy.StartSeconds = 600
-	c := Case{Pod: Gone, Listed: true, Rejoined: true, Heard: Heard{Confirmed: true, Prepared: true}}
-	r := &run{heard: c.Heard, lostTill: now.Add(20 * time.Second)}
-	out := Outcome{}
-	new(Actor).noteOver(at, c, r, &out)
-	require.False(t, r.over)
-	require.Equal(t, r.lostTill, out.Wake)
-	at.Now = r.lostTill
-	new(Actor).noteOver(at, c, r, &out)
-	require.True(t, r.over)
-}
-
 // The node of a prepared pod is cut off, so that calls to its agent last for as long as they
 // may. Its claim is given up, and another agent undoes it once the orders are over.
 func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		prepared := false
-		w.onPrepare = func(to Target, _ Order) (Progress, error) {
+		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
 			prepared = prepared || to.Pod == "s-2"
-			return Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: policy.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}
@@ -176,7 +136,7 @@ func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 // unheard is an agent whose first answer is lost, and that is cut off after it.
 type unheard struct{ *cutOff }
 
-func (u unheard) Prepare(ctx context.Context, to Target, o Order, undo []byte) (Progress, error) {
+func (u unheard) Prepare(ctx context.Context, to rollout.Target, o rollout.Order, undo []byte) (rollout.Progress, error) {
 	p, err := u.cutOff.Prepare(ctx, to, o, undo)
 	if err == nil && to.Pod == u.pod {
 		err = errors.New("cut off")
@@ -197,7 +157,7 @@ func TestAnOrderToEmptyAnotherOutlastsItsPod(t *testing.T) {
 			return !c.until.IsZero()
 		}
 		require.NoError(t, p.start())
-		p.actor.options.Agents = unheard{c}
+		p.leader.options.Agents = unheard{c}
 		var ordered time.Time
 		for began := time.Now(); len(c.undone()) == 0 && time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) {
 			if c.cut() && ordered.IsZero() { // a person gives up its volume, and the pod
@@ -210,7 +170,7 @@ func TestAnOrderToEmptyAnotherOutlastsItsPod(t *testing.T) {
 			require.True(t, leads)
 		}
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 		require.Equal(t, []string{"s-1 true"}, c.undone(), "%s after the order", time.Since(ordered))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // landsLate is a process whose first request of a kind, from when it may, is not answered in
@@ -49,7 +50,7 @@ func TestAnOpeningThatArrivesLateOpensNothing(t *testing.T) {
 			}
 		})
 		p.run(2 * time.Minute)
-		require.ErrorIs(t, landed(), errConflict)
+		require.ErrorIs(t, landed(), rollout.ErrConflict)
 		require.Empty(t, w.claims())
 		require.Empty(t, w.gone())
 		for _, pod := range w.pods {
@@ -74,7 +75,7 @@ func TestALineThatIsLoweredLateFreesNobody(t *testing.T) {
 		})
 		p.run(time.Minute)
 		if w.guard == "" {
-			require.ErrorIs(t, landed(), errSetChanged)
+			require.ErrorIs(t, landed(), rollout.ErrSetChanged)
 		}
 		require.Empty(t, w.gone())
 		require.Empty(t, w.claims())

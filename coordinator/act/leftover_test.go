@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,98 +14,46 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
-// After a time without a webhook nobody has an agent, and what a prepare has
-// left waits for the first one that comes: its claim must not wait for it, too.
-func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
+// Where nobody answers who could undo a drain, it is looked whether the API server knows of
+// a pod with an agent that is not shown.
+func TestNobodyIsThereToUndoOnlyIfTheAPIServerKnowsOfNobody(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(at *Situation)
-		left   bool
+		effect rollout.Restore
+		hidden bool // there is a pod with an agent
+		nobody bool
+		says   string
 	}{
-		"nobody has one":                 {func(*Situation) {}, true},
-		"one that is away has none":      {func(at *Situation) { at.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
-		"one that starts has one":        {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
-		"the pod stays":                  {func(at *Situation) { at.Snapshot.Pods[0].UID = "0" }, true},
-		"one with an agent is not shown": {func(*Situation) {}, false},
-		"a setting is shared": {func(at *Situation) {
-			at.Cluster = &v1alpha1.DatabaseCluster{}
-			at.Cluster.Status.Shared = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
-		}, false},
-		"a setting is shared, and not needed any more": {func(at *Situation) {
-			at.Cluster = &v1alpha1.DatabaseCluster{}
-			at.Cluster.Status.Shared = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
-		}, true},
+		"nobody has one":                 {rollout.Restore{FindAgents: true}, false, true, "no agent is there to undo the prepare"},
+		"one with an agent is not shown": {rollout.Restore{FindAgents: true}, true, false, "no StatefulSet with the label rollcall.dev/cluster: search shows the pods that have an agent (s-3)"},
+		"some are shown with one":        {rollout.Restore{}, false, false, "no agent is there to undo the prepare"},
+		"one is shown, and is silent": {rollout.Restore{Targets: []rollout.Target{{Pod: "s-1", UID: "1"}}}, false, false,
+			"undo the prepare through s-1: connection refused"},
 	} {
-		at, claim := adopting()
-		at.Cluster = &v1alpha1.DatabaseCluster{}
-		claim.ID, claim.Undo = "c", []byte("marks")
-		for i := range at.Snapshot.Pods {
-			at.Snapshot.Pods[i].Agent, at.Snapshot.Pods[i].Report = false, nil
-		}
-		at.Snapshot.Pods[0].UID = "new"
-		c.change(&at)
 		client := kubetest.New().Client(nil)
-		if strings.Contains(name, "not shown") {
+		if c.hidden {
 			_, err := client.Kubernetes.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s-3", Labels: map[string]string{v1alpha1.LabelCluster: "search"}},
 				Spec:       corev1.PodSpec{InitContainers: []corev1.Container{{Name: v1alpha1.AgentContainer}}},
 			}, metav1.CreateOptions{})
 			require.NoError(t, err)
 		}
-		a, err := New(Options{Agents: &agents{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
+		x, err := New(Options{Agents: nobody{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
 			Namespace: namespace, Name: "search", UID: "u", Epoch: 1})
 		require.NoError(t, err)
-		r := run{over: strings.Contains(name, "not needed")}
-		a.undo(t.Context(), at, claim, r)(&r)
-		require.Equal(t, c.left, r.heard.Left, name)
-		require.False(t, r.heard.Undone, name)
-	}
-}
-
-// Nothing of the database runs, and the claim would keep the correction from its pod: then
-// it ends, too. As long as anybody lives, or nothing corrects the pod, it is undone first.
-func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(at *Situation)
-		left   bool
-	}{
-		"nothing runs": {func(*Situation) {}, true},
-		"another member lives": {func(at *Situation) {
-			at.Snapshot.Pods[1].Report.Member, at.Snapshot.Pods[1].Phase = policy.Live, policy.Ready
-		}, false},
-		"the pod is not to go":        {func(at *Situation) { at.Plan.Order = nil }, false},
-		"the pod may still come back": {func(at *Situation) { at.Snapshot.Pods[0].Problem = "" }, false},
-		"the claimed pod is not gone": {func(at *Situation) { at.Snapshot.Pods[0].UID = "0" }, false},
-	} {
-		at, claim := adopting()
-		at.Now = time.Unix(1000, 0)
-		at.Cluster = &v1alpha1.DatabaseCluster{}
-		at.Plan.Order = []string{"s-0"}
-		at.Snapshot.Now = policy.At(at.Now)
-		at.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
-		at.Snapshot.Pools = []policy.Pool{{Name: "s", Replicas: 3, Revision: "v3", Observed: true}}
-		claim.ID, claim.Prepare, claim.Undo = "c", policy.PrepareHandoff, []byte("marks")
-		for i := range at.Snapshot.Pods {
-			pod := &at.Snapshot.Pods[i]
-			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, policy.Pending, policy.Unschedulable
-			pod.Report = &policy.Report{Member: policy.NotLive}
-			pod.Since = policy.At(at.Now.Add(-time.Second))
-		}
-		at.Snapshot.Pods[0].UID = "new"
-		c.change(&at)
-		a := &Actor{options: Options{Agents: nobody{}}}
-		var r run
-		a.undo(t.Context(), at, claim, r)(&r)
-		require.Equal(t, c.left, r.heard.Left, name)
-		require.False(t, r.heard.Undone, name)
+		res := x.restore(t.Context(), c.effect).(rollout.Restored)
+		require.Equal(t, c.nobody, res.Nobody, name)
+		require.False(t, res.Answered || res.Done, name)
+		require.EqualError(t, res.Err, c.says, name)
 	}
 }
 
 // nobody answers.
 type nobody struct{ Agents }
 
-func (nobody) Restore(context.Context, Target, string, int64, []byte) (bool, error) {
+func (nobody) Restore(context.Context, rollout.Target, string, int64, []byte) (bool, error) {
 	return false, errors.New("connection refused")
 }
 
@@ -116,66 +63,48 @@ type restoring struct {
 	asked []string
 }
 
-func (r *restoring) Restore(_ context.Context, to Target, claim string, epoch int64, undo []byte) (bool, error) {
+func (r *restoring) Restore(_ context.Context, to rollout.Target, claim string, epoch int64, undo []byte) (bool, error) {
 	r.asked = append(r.asked, to.Pod+" "+claim+" "+string(undo))
 	return len(r.asked) > 1, nil
 }
 
-// What a claim leaves is written down with its release, undone as soon as an agent is there,
-// and forgotten after that. Until then it is said what it waits for.
+// What a claim leaves is undone as soon as an agent is there, and forgotten after that. Until then
+// it is said what it waits for.
 func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
-	status := v1alpha1.Status{Claims: []policy.Claim{claim}}
 	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
-	Edits{Drop: []string{"c"}, Leave: []policy.Leftover{left}}.Apply(&status)
-	require.Empty(t, status.Claims)
-	require.Equal(t, []policy.Leftover{left}, status.Leftovers)
-	require.True(t, Edits{Clear: []string{"c"}}.Urgent())
-
 	for name, c := range map[string]struct {
-		change func(at *Situation)
+		change func(s *policy.Snapshot)
 		asked  int
 		says   string
 	}{
-		"an agent is there": {func(*Situation) {}, 2, ""},
-		"no pod has one":    {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
-		"its pod is prepared anew": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: policy.PrepareEvacuate}}
+		"an agent is there": {func(*policy.Snapshot) {}, 2, ""},
+		"no pod has one":    {func(s *policy.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
+		"its pod is prepared anew": {func(s *policy.Snapshot) {
+			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: policy.PrepareEvacuate}}
 		}, 0, ""},
-		"a new claim prepares nothing": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
+		"a new claim prepares nothing": {func(s *policy.Snapshot) {
+			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
 		}, 2, ""},
-		"its own claim is open": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
+		"its own claim is open": {func(s *policy.Snapshot) {
+			s.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
 		}, 0, "that claim is open: it is undone when it ends"},
-		"its pod is replaced, and has gone": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: policy.Replace, Prepare: policy.PrepareEvacuate}}
+		"its pod is replaced, and has gone": {func(s *policy.Snapshot) {
+			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: policy.Replace, Prepare: policy.PrepareEvacuate}}
 		}, 0, ""},
-		"another coordinator leads": {func(at *Situation) { at.Cluster.Status.Epoch = 2 }, 0, "the claim is another coordinator's by now"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				at, _ := adopting()
-				at.Cluster = &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}
-				at.Cluster.Status.Leftovers, at.Cluster.Status.Epoch = []policy.Leftover{left}, 1
-				c.change(&at)
-				client := kubetest.New().Client(nil)
-				made, err := client.Clusters.DatabaseClusters(namespace).Create(t.Context(), at.Cluster, metav1.CreateOptions{})
-				require.NoError(t, err)
-				made.Status = at.Cluster.Status
-				_, err = client.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
-				require.NoError(t, err)
-				agents := &restoring{}
-				a, err := New(Options{Agents: agents, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
-					Namespace: namespace, Name: "search", UID: string(made.UID), Epoch: 1})
-				require.NoError(t, err)
-				var out Outcome
+				x, agents := leftBehind(t, left, 1)
+				s := adopting()
+				c.change(&s)
+				record := rollout.Record{Epoch: 1, Leftovers: []policy.Leftover{left}}
+				state, out := rollout.NewState(1, rollout.Before{}), rollout.Decision{}
 				for range 4 {
-					at.Now = time.Now()
-					out = Outcome{}
-					a.listen(at.Now)
-					a.clear(t.Context(), at, &out)
-					a.Wait()
+					now := time.Now()
+					state, out = rollout.Step(state, rollout.Facts{Record: record, Snapshot: s}, x.Results(now), now)
+					require.False(t, out.Superseded)
+					x.Start(t.Context(), out.Effects)
+					x.Wait()
 					time.Sleep(time.Second)
 				}
 				require.Len(t, agents.asked, c.asked)
@@ -191,9 +120,55 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 				}
 				require.Equal(t, "s-1 c marks", agents.asked[0])
 				require.Equal(t, []string{"c"}, out.Edits.Clear)
-				out.Edits.Apply(&at.Cluster.Status)
-				require.Empty(t, at.Cluster.Status.Leftovers)
+				out.Edits.Apply(&record)
+				require.Empty(t, record.Leftovers)
 			})
 		})
 	}
+}
+
+// A former leader undoes nothing of what claims have left.
+func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
+	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	x, agents := leftBehind(t, left, 2)
+	state, now := rollout.NewState(1, rollout.Before{}), time.Now()
+	facts := rollout.Facts{Record: rollout.Record{Epoch: 1, Leftovers: []policy.Leftover{left}}, Snapshot: adopting()}
+	state, out := rollout.Step(state, facts, nil, now)
+	require.Len(t, out.Effects, 1)
+	x.Start(t.Context(), out.Effects)
+	x.Wait()
+	require.Empty(t, agents.asked)
+	results := x.Results(time.Now())
+	require.Len(t, results, 1)
+	require.EqualError(t, results[0].(rollout.LeftoverRestored).Err, "the claim is another coordinator's by now")
+	_, out = rollout.Step(state, facts, results, time.Now())
+	require.True(t, out.Superseded)
+	require.Empty(t, out.Edits.Clear)
+}
+
+// leftBehind has an API server with a database in whose status something is left, and an
+// executor of the first epoch.
+func leftBehind(t *testing.T, left policy.Leftover, epoch int64) (*Executor, *restoring) {
+	client := kubetest.New().Client(nil)
+	made, err := client.Clusters.DatabaseClusters(namespace).Create(t.Context(),
+		&v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	made.Status.Leftovers, made.Status.Epoch = []policy.Leftover{left}, epoch
+	_, err = client.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	agents := &restoring{}
+	x, err := New(Options{Agents: agents, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},
+		Namespace: namespace, Name: "search", UID: string(made.UID), Epoch: 1})
+	require.NoError(t, err)
+	return x, agents
+}
+
+// adopting is a database of which one pod has no agent.
+func adopting() policy.Snapshot {
+	live := func() *policy.Report { return &policy.Report{Member: policy.Live, Fresh: true, Settled: true} }
+	return policy.Snapshot{Pods: []policy.Pod{
+		{Name: "s-0", UID: "0", Phase: policy.Ready, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: policy.Ready, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: policy.Ready, Revision: "v2", Agent: true, Report: live()},
+	}}
 }

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // strand takes the node from a pod: its volume is bound to one that is lost, and
@@ -44,8 +44,8 @@ func (w *world) names() map[string]string {
 }
 
 // subject is the pod that an order is for. Callers hold the lock.
-func (w *world) subject(to Target, order Order) (Target, error) {
-	if order.For == (Subject{}) {
+func (w *world) subject(to rollout.Target, order rollout.Order) (rollout.Target, error) {
+	if order.For == (rollout.Subject{}) {
 		return to, nil
 	}
 	for _, pod := range w.pods {
@@ -61,7 +61,7 @@ func (w *world) subject(to Target, order Order) (Target, error) {
 		case !w.stranded[object.UID]:
 			return to, fmt.Errorf("%s runs", pod) // it has started meanwhile
 		}
-		return Target{Pod: pod, UID: order.For.UID}, nil
+		return rollout.Target{Pod: pod, UID: order.For.UID}, nil
 	}
 	return to, fmt.Errorf("pod %s is gone", order.For.UID)
 }
@@ -121,69 +121,4 @@ func strandedStarts(t *testing.T, works bool) {
 			require.True(t, w.done(), "started at request %d: %s", at, w.describe())
 		})
 	}
-}
-
-// TestAddress: who gets the order for a pod, and what it says.
-func TestAddress(t *testing.T) {
-	live := func(name string) policy.Pod {
-		return policy.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: policy.Ready, Report: &policy.Report{Member: policy.Live}}
-	}
-	stranded := policy.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: policy.Pending}
-	for name, c := range map[string]struct {
-		change func(o *Options, at *Situation, claim *policy.Claim)
-		to     string
-		node   string
-		err    string
-	}{
-		"another":                  {nil, "u-s-0", "n-1", ""},
-		"nobody else can":          {func(o *Options, _ *Situation, _ *policy.Claim) { o.EvacuatesOthers = false }, "u-s-1", "", ""},
-		"it has started":           {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Phase = policy.NotStarted }, "u-s-1", "", ""},
-		"it is restarted":          {func(_ *Options, _ *Situation, c *policy.Claim) { c.Action = policy.Restart }, "u-s-1", "", ""},
-		"nobody knows its name":    {func(_ *Options, at *Situation, _ *policy.Claim) { at.Names = nil }, "", "", nameUnknown},
-		"nobody else is well":      {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[0].Report = nil }, "", "n-1", nobodyWell},
-		"its agent is not there":   {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Agent = false }, "u-s-0", "n-1", ""},
-		"another agent is leaving": {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[0].Phase = policy.Terminating }, "", "n-1", nobodyWell},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := &Actor{options: Options{EvacuatesOthers: true}}
-			at := Situation{Cluster: &v1alpha1.DatabaseCluster{}, Snapshot: policy.Snapshot{Pods: []policy.Pod{live("s-0"), stranded}}, Names: map[string]string{"s-1": "n-1"}}
-			claim := policy.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: policy.Replace, Prepare: policy.PrepareEvacuate}
-			if c.change != nil {
-				c.change(&a.options, &at, &claim)
-			}
-			to, order, err := a.address(at, claim)
-			require.Equal(t, c.to, to.UID)
-			require.Equal(t, c.node, order.For.Node)
-			require.Equal(t, order.For.UID != "", c.node != "" || c.err != "")
-			if c.err == "" {
-				require.NoError(t, err)
-			} else {
-				require.EqualError(t, err, c.err)
-			}
-		})
-	}
-}
-
-// TestBarrierOfAStrandedPod: it need not speak, and somebody else must.
-func TestBarrierOfAStrandedPod(t *testing.T) {
-	pods := []policy.Pod{
-		{Name: "s-0", UID: "u0", Agent: true, Phase: policy.Ready}, {Name: "s-1", UID: "u1", Agent: true, Phase: policy.Pending},
-		{Name: "s-2", UID: "u2", Agent: true, Phase: policy.Ready},
-	}
-	claim := policy.Claim{Pod: "s-1", UID: "u1", Action: policy.Replace, Reason: policy.ReasonReplacement}
-	b := barrierOf(policy.Snapshot{Pods: pods}, claim)
-	require.Nil(t, b.own)
-	require.Equal(t, []Target{{"s-0", "u0"}, {"s-2", "u2"}}, b.witnesses)
-	what, missing := b.missing(map[string]bool{})
-	require.True(t, missing)
-	require.Equal(t, "no fresh report from any of s-0, s-2", what)
-	_, missing = b.missing(map[string]bool{"s-2": true})
-	require.False(t, missing)
-
-	what, missing = barrierOf(policy.Snapshot{Pods: pods[1:2]}, claim).missing(nil)
-	require.True(t, missing)
-	require.Equal(t, "no fresh report from any of the other pods: none is ready", what)
-
-	pods[1].Phase = policy.Started
-	require.NotNil(t, barrierOf(policy.Snapshot{Pods: pods}, claim).own)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // sluggish is an agent whose database takes a while to answer each look.
@@ -20,7 +21,7 @@ type sluggish struct {
 	time time.Duration
 }
 
-func (s *sluggish) Fresh(ctx context.Context, to Target) error {
+func (s *sluggish) Fresh(ctx context.Context, to rollout.Target) error {
 	if to.Pod == s.pod {
 		select {
 		case <-time.After(s.time):
@@ -100,12 +101,12 @@ func TestAnOutageIsGrantedWhole(t *testing.T) {
 		newOutage(t, w)
 		p := newProcess(w, 0, false)
 		require.NoError(t, p.start())
-		p.actor.options.Grant = func(open int) bool { return open <= 2 } // another database has begun meanwhile
+		p.leader.room = new(2) // another database has begun meanwhile
 		out, leads := p.pass()
 		require.True(t, leads)
 		require.Empty(t, out.Edits.Add, "two of three go")
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 	})
 }
 

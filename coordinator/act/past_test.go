@@ -35,7 +35,7 @@ func TestTheLineGoesDownPastPodsThatAreThereOnly(t *testing.T) {
 		require.True(t, leads)
 		time.Sleep(5 * time.Second)
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 		require.Equal(t, policy.RestLine, partitionIn(w.set.get()))
 		require.Equal(t, gone, w.total(), "its controller took s-2 without a claim")
 	})

@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -13,15 +12,16 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
-// process is one coordinator's part for the one cluster: the loop around an
-// Actor, as short as it can be. It crashes at a call of its own choice.
+// process is one coordinator's part for the one cluster: the loop around a
+// leader, as short as it can be. It crashes at a call of its own choice.
 type process struct {
 	w      *world
 	client *kubetest.Client
 	agents *agents
-	actor  *Actor
+	leader *leader
 	ctx    context.Context
 	kill   context.CancelFunc
 	notify chan struct{}
@@ -91,13 +91,7 @@ func (p *process) start() error {
 		if err != nil {
 			return err
 		}
-		p.actor, err = New(Options{
-			Kubernetes: p.client.Kubernetes, Clusters: p.client.Clusters, Agents: p.agents,
-			Namespace: namespace, Name: name, UID: string(taken.Cluster.UID), Epoch: taken.Cluster.Status.Epoch,
-			EvacuatesOthers: p.w.stranded != nil,
-			Notify:          p.poke, Logger: slog.New(slog.DiscardHandler),
-		})
-		return err
+		return p.lead(taken.Cluster, p.agents)
 	}
 }
 
@@ -110,24 +104,23 @@ func (p *process) poke() {
 
 // pass is one turn of the loop. It reads the world itself, like a cache that is
 // never behind.
-func (p *process) pass() (Outcome, bool) {
+func (p *process) pass() (rollout.Decision, bool) {
 	cluster, _ := p.w.server.Cluster(namespace, name)
 	return p.passOn(cluster, p.w.snapshot(cluster))
 }
 
-func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot) (Outcome, bool) {
+func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot) (rollout.Decision, bool) {
 	return p.advance(cluster, s, p.w.versions())
 }
 
-func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, versions map[string]string) (Outcome, bool) {
-	p.actor.Annotate(&s)
-	out := p.actor.Advance(p.ctx, Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Versions: versions, Pools: p.w.pools(), Volumes: p.w.templates(), Names: p.w.names(), Plan: policy.Decide(s)})
-	if out.Deposed {
+func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, versions map[string]string) (rollout.Decision, bool) {
+	out := p.leader.step(p.ctx, p.w.facts(cluster, s, versions))
+	if out.Superseded {
 		return out, false
 	}
 	if out.Edits.Urgent() {
 		next := cluster.DeepCopy()
-		out.Edits.Apply(&next.Status)
+		applyEdits(&next.Status, out.Edits)
 		_, err := p.client.Clusters.DatabaseClusters(namespace).UpdateStatus(p.ctx, next, metav1.UpdateOptions{})
 		if err != nil && !apierrors.IsConflict(err) {
 			return out, false
@@ -141,11 +134,11 @@ func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, 
 func (p *process) run(limit time.Duration) {
 	defer func() {
 		p.kill()
-		if p.actor != nil {
-			p.actor.Wait()
+		if p.leader != nil {
+			p.leader.Wait()
 		}
 	}()
-	if p.actor == nil {
+	if p.leader == nil {
 		if err := p.start(); err != nil {
 			if !p.dead {
 				p.w.t.Error(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
@@ -40,9 +41,7 @@ func intercepted(w *world, before func(c kubetest.Call) error) *process {
 
 // found is what acting has found out about a pod.
 func (p *process) found(pod string) policy.Rule {
-	s := p.w.snapshotNow()
-	p.actor.Annotate(&s)
-	found := podNamed(s, pod)
+	found := podNamed(p.leader.annotated(p.w.snapshotNow()), pod)
 	if found.Report.Veto != "" {
 		return policy.Vetoed
 	}
@@ -175,7 +174,7 @@ func TestAnEvictionThatIsAlwaysRefusedIsNamed(t *testing.T) {
 			out, leads := p.pass()
 			require.True(t, leads)
 			told := p.found("s-2") == policy.Vetoed
-			for _, why := range out.Waits {
+			for _, why := range out.Waiting {
 				told = told || strings.Contains(why, "change freeze")
 			}
 			if !told && time.Since(began) > 10*time.Second {
@@ -249,18 +248,18 @@ func TestNothingGoesWhileTheCacheIsBehind(t *testing.T) {
 		require.Positive(t, p.writes["patch pods"], "a guard was opened")
 		require.Equal(t, map[string]int{"s-0": 1}, w.gone())
 		p.kill()
-		p.actor.Wait()
+		p.leader.Wait()
 	})
 }
 
 func TestRefusedPrepareIsAVeto(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		refuse := true
-		w.onPrepare = func(to Target, _ Order) (Progress, error) {
+		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
 			if refuse && to.Pod == "s-2" {
-				return Progress{State: policy.DrainRefused, Detail: "a backup runs"}, nil
+				return rollout.Progress{State: policy.DrainRefused, Detail: "a backup runs"}, nil
 			}
-			return Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: policy.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(8 * time.Second)

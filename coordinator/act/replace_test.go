@@ -73,7 +73,7 @@ func TestReplacesPodsWithoutVolumes(t *testing.T) {
 			out, leads := p.passOn(cluster, s)
 			require.True(t, leads)
 			time.Sleep(100 * time.Millisecond)
-			last = fmt.Sprint(out.Waits, policy.Decide(s).Text())
+			last = fmt.Sprint(out.Waiting, policy.Decide(s).Text())
 		}
 		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone(), last)
 		require.Empty(t, w.claims())
@@ -113,7 +113,7 @@ func TestAPodThatIsNotEmptyKeepsItsVolume(t *testing.T) {
 				s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{ID: pod, Pod: pod, State: policy.Active, Eligible: true, Leader: pod == "s-0"})
 			}
 			out, _ := p.passOn(cluster, s)
-			for _, why := range out.Waits {
+			for _, why := range out.Waiting {
 				waits = why
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -207,8 +207,7 @@ func TestReplacementWithoutTheRight(t *testing.T) {
 			p.run(5 * time.Second)
 			require.Empty(t, w.gone())
 			require.Empty(t, w.disks.began, "something was moved")
-			s := w.snapshotNow()
-			p.actor.Annotate(&s)
+			s := p.leader.annotated(w.snapshotNow())
 			require.Contains(t, policy.Decide(s).Text(), "veto: the coordinator may not")
 			require.Contains(t, policy.Decide(s).Text(), "its account needs get and delete of persistentvolumeclaims in namespace prod")
 			w.requireClean()
@@ -244,30 +243,6 @@ func TestTwoActorsReplace(t *testing.T) {
 	})
 }
 
-// A pod that is claimed for a restart, and then is to be replaced, does not go
-// under that claim; nor one under a replacement's that is to go for good.
-func TestARestartDoesNotStandInForAReplacement(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		s := w.snapshotNow()
-		pod, at := podNamed(s, "s-2"), policy.At(time.Now())
-		claim := policy.Claim{ID: "c", Pod: "s-2", UID: pod.UID, Action: policy.Restart, Prepare: policy.PrepareHandoff, Phase: policy.PhasePrepared}
-		judged := func(change func(*policy.Claim)) going {
-			c := claim
-			change(&c)
-			s.Cluster.Status.Claims = []policy.Claim{c}
-			return judgeGoing(s, c)
-		}
-		require.True(t, judged(func(*policy.Claim) {}).wanted)
-		pod.MustReplace = []string{"volume"}
-		require.False(t, judged(func(*policy.Claim) {}).wanted)
-		replacing := func(c *policy.Claim) { c.Action, c.Prepare = policy.Replace, policy.PrepareEvacuate }
-		require.True(t, judged(replacing).wanted)
-		pod.Remove = true
-		require.False(t, judged(replacing).wanted)
-		require.True(t, judged(func(c *policy.Claim) { replacing(c); c.EmptiedAt = &at }).wanted, "that can not be given up")
-	})
-}
-
 // Who would be emptied while no other pod has an agent that could say so is not: the others could not be
 // adopted beside its claim, and it would wait for them.
 func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
@@ -280,12 +255,12 @@ func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
 			for i := range s.Pods[:2] {
 				s.Pods[i].Agent, s.Pods[i].Report.Self = !alone, !alone
 			}
-			p.actor.Annotate(&s)
+			s = p.leader.annotated(s)
 			require.Equal(t, alone, podNamed(s, "s-2").Refused == policy.Vetoed)
 			at := policy.At(s.Now.Time)
 			podNamed(s, "s-2").Refused = ""
 			s.Cluster.Status.Claims = []policy.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: policy.Replace, EmptiedAt: &at}}
-			p.actor.Annotate(&s)
+			s = p.leader.annotated(s)
 			require.Empty(t, podNamed(s, "s-2").Refused, "others have said so, and it is written down")
 		}
 	})
@@ -306,7 +281,7 @@ func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
 				must := podNamed(s, "s-2")
 				must.MustReplace = []string{"volume"}
 				change(must)
-				p.actor.Annotate(&s)
+				s = p.leader.annotated(s)
 				said := ""
 				for _, hold := range policy.Explain(s, "s-2") {
 					said += hold.Text() + "\n"

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // byPartition are the two ways with a hold line.
@@ -125,9 +126,9 @@ func TestRecreatedStatefulSetIsRolledOn(t *testing.T) {
 func TestOrdersNameSuccessors(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
 		told := map[string][]string{}
-		w.onPrepare = func(to Target, order Order) (Progress, error) {
+		w.onPrepare = func(to rollout.Target, order rollout.Order) (rollout.Progress, error) {
 			told[to.Pod] = order.Eligible
-			return Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: policy.DrainPrepared}, nil
 		}
 		w.byForce = true // nothing is applied
 		newProcess(w, 0, false).run(5 * time.Minute)

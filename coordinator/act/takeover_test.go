@@ -70,7 +70,7 @@ func TestARemovalIsOfWhatWasOpened(t *testing.T) {
 		}
 		require.Empty(t, w.gone())
 		first.kill()
-		first.actor.Wait()
+		first.leader.Wait()
 		second.run(5 * time.Minute)
 		w.requireRolled(1)
 	})
@@ -163,7 +163,7 @@ func TestAgentOfALaterEpochDeposes(t *testing.T) {
 		}
 		p := newProcess(w, 0, false)
 		p.run(10 * time.Second)
-		require.True(t, p.actor.isDeposed())
+		require.True(t, p.leader.state.Superseded())
 		require.Empty(t, w.gone())
 
 		cluster, _ := w.server.Cluster(namespace, name)

@@ -12,6 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // unwanted is a world in which the first pod that is to be replaced is written down as empty, and
@@ -72,13 +73,14 @@ func TestVolumesOfWhoIsThereAgainAreNotCalledDeleted(t *testing.T) {
 			p := newProcess(w, 0, false)
 			require.NoError(t, p.start())
 			cluster, _ := w.server.Cluster(namespace, name)
-			at := Situation{Now: time.Now(), Cluster: cluster, Snapshot: w.snapshot(cluster), Volumes: w.templates()}
+			facts, claim := w.facts(cluster, w.snapshot(cluster), nil), cluster.Status.Claims[0]
 			if there {
 				w.start(pod, w.update)
 			}
-			r := &run{}
-			p.actor.discardUnwanted(p.ctx, at, cluster.Status.Claims[0])(r)
-			require.Equal(t, !there, r.heard.Discarded, r.problem)
+			res := p.leader.deleteVolumes(p.ctx, rollout.DeleteVolumes{Claim: claim, Own: []string{diskOf(pod)}, SetShown: true, PodGone: true,
+				Expected: rollout.Expected{Object: facts.Object, Claim: &claim, Epoch: claim.Epoch}}).(rollout.VolumesDeleted)
+			require.Equal(t, !there, res.Err == nil, "%v", res.Err)
+			require.False(t, res.Err != nil && !res.PodGone)
 			require.False(t, w.kept(pod))
 			if there {
 				w.pods = append(w.pods, pod)

@@ -17,6 +17,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 const (
@@ -84,7 +85,7 @@ type world struct {
 	// onLook may change what is seen.
 	onLook func(*policy.Snapshot)
 	// onPrepare may replace what an agent answers.
-	onPrepare func(to Target, order Order) (Progress, error)
+	onPrepare func(to rollout.Target, order rollout.Order) (rollout.Progress, error)
 }
 
 func newWorld(t *testing.T) *world {

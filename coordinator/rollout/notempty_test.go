@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -124,7 +123,7 @@ func TestFollow(t *testing.T) {
 			policy.Claim{ID: "c", UID: "w", Phase: policy.PhaseClaimed, Action: policy.Replace, Undo: []byte("x")},
 		},
 	} {
-		status := v1alpha1.Status{Claims: []policy.Claim{c.in}}
+		status := Record{Claims: []policy.Claim{c.in}}
 		Edits{Follow: map[string]string{"c": "w"}}.Apply(&status)
 		require.Equal(t, []policy.Claim{c.want}, status.Claims, name)
 	}

@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"testing"
@@ -40,24 +40,24 @@ func TestNext(t *testing.T) {
 		move  Move
 		phase policy.ClaimPhase
 	}{
-		"new claim":                       {Case{Claim: handoff, Pod: Here}, Ask, policy.PhaseClaimed},
+		"new claim":                       {Case{Claim: handoff, Pod: Here}, AskPlan, policy.PhaseClaimed},
 		"nothing is known of the pod":     {Case{Claim: handoff}, Wait, policy.PhaseClaimed},
-		"undo was answered":               {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, Store, policy.PhasePreparing},
-		"nothing to undo":                 {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, Apply, policy.PhasePreparing},
-		"undo is stored":                  {Case{Claim: stored, Pod: Here}, Apply, policy.PhasePreparing},
-		"a setting without any undo":      {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Store, policy.PhasePreparing},
-		"a setting is recorded":           {Case{Claim: handoff, Pod: Here, Listed: true, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, Apply, policy.PhasePreparing},
+		"undo was answered":               {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, RecordDrain, policy.PhasePreparing},
+		"nothing to undo":                 {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, ApplyDrain, policy.PhasePreparing},
+		"undo is stored":                  {Case{Claim: stored, Pod: Here}, ApplyDrain, policy.PhasePreparing},
+		"a setting without any undo":      {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, RecordDrain, policy.PhasePreparing},
+		"a setting is recorded":           {Case{Claim: handoff, Pod: Here, Listed: true, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, ApplyDrain, policy.PhasePreparing},
 		"others write the setting":        {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, Wait, policy.PhasePreparing},
-		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Shut, policy.PhasePreparing},
-		"prepared":                        {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, Observe, policy.PhasePrepared},
+		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Close, policy.PhasePreparing},
+		"prepared":                        {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, LookAnew, policy.PhasePrepared},
 		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Heard: ready}, Wait, policy.PhasePrepared},
 		"may go":                          {Case{Claim: stored, Pod: Here, Heard: ready}, Open, policy.PhasePrepared},
 		"the cache is behind":             {Case{Claim: stored, Pod: Here, Heard: opened}, Wait, policy.PhaseOpened},
-		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Heard: opened}, Go, policy.PhaseOpened},
-		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Heard: opened}, Shut, policy.PhaseOpened},
-		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, Observe, policy.PhaseClaimed},
-		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, Relieve, policy.PhaseClaimed},
-		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Heard: Heard{Relieved: true}}, Observe, policy.PhaseClaimed},
+		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Heard: opened}, Evict, policy.PhaseOpened},
+		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Heard: opened}, Close, policy.PhaseOpened},
+		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, LookAnew, policy.PhaseClaimed},
+		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, HandOff, policy.PhaseClaimed},
+		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Heard: Heard{Relieved: true}}, LookAnew, policy.PhaseClaimed},
 		"sent":                            {Case{Claim: stored, Pod: Here, Heard: Heard{Sent: true}}, Wait, policy.PhaseOpened},
 		"terminating":                     {Case{Claim: stored, Pod: Leaving, GiveUp: true}, Wait, policy.PhaseOpened},
 		"gone, says the cache":            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, Confirm, policy.PhaseRestoring},
@@ -72,62 +72,62 @@ func TestNext(t *testing.T) {
 		"failed, to go again, and noted":  {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Left: true}}, Release, policy.PhaseGone},
 		"failed, and noted":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Left: true}}, Wait, policy.PhaseGone},
 		"given up, shut and noted":        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Left: true}}, Release, policy.PhasePreparing},
-		"given up, noted and not shut":    {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Left: true}}, Shut, policy.PhasePreparing},
+		"given up, noted and not shut":    {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Left: true}}, Close, policy.PhasePreparing},
 		"removed":                         {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseGone},
 		"removed and undone":              {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
-		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Shut, policy.PhaseOpened},
-		"left open":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
+		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Close, policy.PhaseOpened},
+		"left open":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true}}, Close, policy.PhasePreparing},
 		"left open, and sent":             {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true, Sent: true}}, Wait, policy.PhaseOpened},
-		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Shut, policy.PhaseOpened},
+		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Close, policy.PhaseOpened},
 		"given up and shut":               {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
 		"given up, shut and undone":       {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Undone: true}}, Release, policy.PhasePreparing},
-		"volumes come first":              {Case{Claim: swap, Pod: Here}, Find, policy.PhaseClaimed},
-		"then what is moved":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true}}, Ask, policy.PhaseClaimed},
-		"volumes are stored":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true, Asked: true, Volumes: swapped.Volumes}}, Store, policy.PhasePreparing},
-		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Heard: Heard{Found: true, Volumes: swapped.Volumes}}, Store, policy.PhasePreparing},
-		"data is moved":                   {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true}}, Apply, policy.PhasePreparing},
-		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true, Prepared: true}}, Observe, policy.PhasePrepared},
+		"volumes come first":              {Case{Claim: swap, Pod: Here}, LookForVolumes, policy.PhaseClaimed},
+		"then what is moved":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true}}, AskPlan, policy.PhaseClaimed},
+		"volumes are stored":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true, Asked: true, Volumes: swapped.Volumes}}, RecordDrain, policy.PhasePreparing},
+		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Heard: Heard{Found: true, Volumes: swapped.Volumes}}, RecordDrain, policy.PhasePreparing},
+		"data is moved":                   {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true}}, ApplyDrain, policy.PhasePreparing},
+		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true, Prepared: true}}, LookAnew, policy.PhasePrepared},
 		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Heard: found}, Wait, policy.PhasePrepared},
-		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Heard: found}, Attest, policy.PhasePrepared},
+		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Heard: found}, RecordEmpty, policy.PhasePrepared},
 		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Heard: found}, Wait, policy.PhasePrepared},
-		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Heard: found}, Shut, policy.PhasePrepared},
-		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Heard: found}, Discard, policy.PhaseEmptied},
+		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Heard: found}, Close, policy.PhasePrepared},
+		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Heard: found}, RemoveVolumes, policy.PhaseEmptied},
 		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Heard: found}, Wait, policy.PhaseEmptied},
 		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Heard: Heard{Found: true, Prepared: true, Observed: true, Closed: true}}, Wait, policy.PhaseEmptied},
 		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Heard: found}, Wait, policy.PhaseEmptied},
-		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: opened}, Shut, policy.PhaseOpened},
+		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: opened}, Close, policy.PhaseOpened},
 		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Heard: discarded}, Open, policy.PhaseEmptied},
 		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Heard: found}, Open, policy.PhaseEmptied},
 		"its successor is awaited":        {Case{Claim: emptied, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
-		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
-		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Succeeded: true, Failed: true, Superseded: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
-		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Succeeded: true, Heard: Heard{Confirmed: true, Heir: "w"}}, Follow, policy.PhaseGone},
+		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, policy.PhaseGone},
+		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Succeeded: true, Failed: true, Superseded: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, policy.PhaseGone},
+		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Succeeded: true, Heard: Heard{Confirmed: true, Heir: "w"}}, FollowSuccessor, policy.PhaseGone},
 		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true, Renewed: true}}, Undo, policy.PhaseRestoring},
 		"nobody comes in its place":       {Case{Claim: swapped, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
-		"nobody comes to its volumes":     {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Discard, policy.PhaseGone},
+		"nobody comes to its volumes":     {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, RemoveVolumes, policy.PhaseGone},
 		"they are not to be deleted now":  {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Stopped: true, Held: true, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
 		"its volumes are gone, too":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Discarded: true}}, Undo, policy.PhaseRestoring},
-		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, Renew, policy.PhaseGone},
+		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, policy.PhaseGone},
 		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, Open, policy.PhaseClaimed},
 		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Heard: opened}, Wait, policy.PhaseOpened},
-		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Heard: opened}, Go, policy.PhaseOpened},
+		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Heard: opened}, Evict, policy.PhaseOpened},
 		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Heard: opened}, Wait, policy.PhaseOpened},
 		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, policy.PhaseClaimed},
-		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Shut, policy.PhasePreparing},
-		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, Observe, policy.PhaseEmptied},
-		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, Relieve, policy.PhaseEmptied},
+		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Close, policy.PhasePreparing},
+		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, LookAnew, policy.PhaseEmptied},
+		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, HandOff, policy.PhaseEmptied},
 		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Heard: Heard{Observed: true}}, Wait, policy.PhaseEmptied},
 		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Heard: Heard{Observed: true}}, Open, policy.PhaseEmptied},
-		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Heard: Heard{Observed: true, Opened: true}}, Go, policy.PhaseOpened},
+		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Heard: Heard{Observed: true, Opened: true}}, Evict, policy.PhaseOpened},
 		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: Heard{Found: true}}, Wait, policy.PhaseEmptied},
-		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Heard: ready}, Shut, policy.PhasePrepared},
+		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Heard: ready}, Close, policy.PhasePrepared},
 		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, Confirm, policy.PhaseGone},
 		"out of sight, and there":         {Case{Claim: policy.Claim{Phase: policy.PhasePrepared}, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true}}, Confirm, policy.PhasePrepared},
-		"out of sight with an open guard": {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Opened: true}}, Shut, ""},
-		"out of sight, left open":         {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Ajar: true}}, Shut, ""},
+		"out of sight with an open guard": {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Opened: true}}, Close, ""},
+		"out of sight, left open":         {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Ajar: true}}, Close, ""},
 		"out of sight, and sent":          {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Opened: true, Sent: true}}, Confirm, ""},
-		"gone, and its pool out of sight": {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Seek, policy.PhaseRestoring},
-		"removed, and its pool as well":   {Case{Claim: removal, Pod: Gone, Vanished: true, Heard: Heard{Confirmed: true}}, Seek, policy.PhaseGone},
+		"gone, and its pool out of sight": {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, LookForSet, policy.PhaseRestoring},
+		"removed, and its pool as well":   {Case{Claim: removal, Pod: Gone, Vanished: true, Heard: Heard{Confirmed: true}}, LookForSet, policy.PhaseGone},
 		"its pool is gone, too":           {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Ended: true}}, Undo, policy.PhaseRestoring},
 		"back, unprepared":                {Case{Claim: broke, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, policy.PhaseSettling},
 		"unprepared, and given up":        {Case{Claim: broke, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Release, policy.PhaseClaimed},
@@ -155,8 +155,8 @@ func TestBehind(t *testing.T) {
 		}
 	}
 	// What leads to no removal does not wait for them.
-	require.Equal(t, Ask, next(Case{Claim: handoff, Pod: Here, Behind: true}))
-	require.Equal(t, Shut, next(Case{Claim: stored, Pod: Here, Behind: true, Heard: Heard{Ajar: true}}))
+	require.Equal(t, AskPlan, next(Case{Claim: handoff, Pod: Here, Behind: true}))
+	require.Equal(t, Close, next(Case{Claim: stored, Pod: Here, Behind: true, Heard: Heard{Ajar: true}}))
 }
 
 // The promises of the step machine, on all that can be said to it. Each field is
@@ -190,19 +190,19 @@ func breach(c Case) string {
 	// The guard of a pod that a person has handed to its controller is to be open.
 	openInVain := c.Heard.Ajar && (!c.Forced || c.Held) || c.Heard.Opened && c.Held
 	switch {
-	case c.Pod == Here && !stays && !c.Heard.Sent && openInVain && move != Shut:
+	case c.Pod == Here && !stays && !c.Heard.Sent && openInVain && move != Close:
 		return "a guard stays open with no decision behind it"
-	case c.Pod == Here && stays && !c.Heard.Closed && move != Shut:
+	case c.Pod == Here && stays && !c.Heard.Closed && move != Close:
 		return "something else is done before the guard of a pod that stays is shut"
 	case c.Pod != Here && c.Pod != Gone && move != Wait:
 		return "something is done about a pod that is nowhere to be seen, or on its way"
 	case c.Pod == Here && !stays && c.Heard.Sent && move != Wait:
 		return "something is done about a pod that is removed already"
-	case c.Pod == Here && !stays && c.Stopped && move != Wait && move != Shut:
+	case c.Pod == Here && !stays && c.Stopped && move != Wait && move != Close:
 		return "a claim that has been stopped goes on"
-	case c.Pod == Here && !stays && c.Forced && !c.Awaited && move != Wait && move != Shut && move != Open:
+	case c.Pod == Here && !stays && c.Forced && !c.Awaited && move != Wait && move != Close && move != Open:
 		return "more is done about a pod that is its controller's than to open its guard"
-	case c.Pod == Gone && c.Heard.Hidden && !c.Heard.Confirmed && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened) && move != Shut:
+	case c.Pod == Gone && c.Heard.Hidden && !c.Heard.Confirmed && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened) && move != Close:
 		return "the guard of a pod stays open that is only out of sight"
 	}
 	// haunted: the pod has gone, and one of its volumes may be met again, or deleted late.
@@ -211,11 +211,11 @@ func breach(c Case) string {
 	bare := c.Restarts && committed(c.Claim)
 	looked := (c.Heard.Prepared || !prepares(c.Claim) || bare) && (c.Heard.Relieved || !c.Alone) && c.Heard.Observed && !c.Behind
 	switch move {
-	case Find, Ask, Store, Apply, Relieve, Observe, Attest, Discard, Open, Go:
-		if unwanted := move == Discard && c.Pod == Gone && c.Back && !c.Succeeded; c.Pod != Here && !unwanted || stays {
+	case LookForVolumes, AskPlan, RecordDrain, ApplyDrain, HandOff, LookAnew, RecordEmpty, RemoveVolumes, Open, Evict:
+		if unwanted := move == RemoveVolumes && c.Pod == Gone && c.Back && !c.Succeeded; c.Pod != Here && !unwanted || stays {
 			return "a claim goes on whose pod has gone or stays"
 		}
-	case Renew, Follow, Confirm, Seek:
+	case LookForNewVolumes, FollowSuccessor, Confirm, LookForSet:
 		if c.Pod != Gone {
 			return "a successor is looked for while the pod is there"
 		}
@@ -225,21 +225,21 @@ func breach(c Case) string {
 		}
 	}
 	switch move {
-	case Find, Ask, Store, Apply, Attest, Discard:
+	case LookForVolumes, AskPlan, RecordDrain, ApplyDrain, RecordEmpty, RemoveVolumes:
 		if bare && c.Pod == Here {
 			return "a pod in which no agent runs is emptied"
 		}
 	}
 	switch move {
-	case Relieve:
+	case HandOff:
 		if !c.Alone || c.Heard.Relieved {
 			return "another pod hands over for one that needs none"
 		}
-	case Observe:
+	case LookAnew:
 		if prepares(c.Claim) && !c.Heard.Prepared && !bare || c.Alone && !c.Heard.Relieved || c.Behind {
 			return "a look before there is anything to see"
 		}
-	case Discard:
+	case RemoveVolumes:
 		if c.Pod == Gone {
 			if c.Claim.EmptiedAt == nil || !c.Heard.Confirmed || c.Vanished && !c.Heard.Ended || c.Stopped {
 				return "a volume is deleted of a pod that may be there, may have data, or is to be left as it is"
@@ -249,19 +249,19 @@ func breach(c Case) string {
 		if c.Claim.EmptiedAt == nil || !c.Empty && !c.Heard.Opened || !looked || c.Held {
 			return "a volume is deleted that may have data"
 		}
-	case Attest:
+	case RecordEmpty:
 		if !c.Empty && !c.Heard.Opened || !looked || c.Held {
 			return "a pod is called empty that nobody has seen so"
 		}
-	case Follow:
+	case FollowSuccessor:
 		if !c.Heard.Confirmed || c.Heard.Heir == "" {
 			return "a claim leaves a pod that may be there"
 		}
-	case Open, Go:
+	case Open, Evict:
 		if c.Held {
 			return "a pod goes that is held"
 		}
-		if move == Go && !(c.Heard.Opened && c.CaughtUp) {
+		if move == Evict && !(c.Heard.Opened && c.CaughtUp) {
 			return "a pod goes that the cache has not shown with its guard open"
 		}
 		if c.Forced {
@@ -273,11 +273,11 @@ func breach(c Case) string {
 		if !looked {
 			return "a pod goes that is not prepared, not looked at, or not its turn"
 		}
-	case Ask, Store, Apply:
+	case AskPlan, RecordDrain, ApplyDrain:
 		if replaces(c.Claim) && !c.Heard.Found {
 			return "data is moved before the volumes are known"
 		}
-		if move != Apply {
+		if move != ApplyDrain {
 			break
 		}
 		if len(c.Claim.Undo) == 0 && !c.Heard.Asked && !c.Listed {
@@ -319,7 +319,7 @@ func breach(c Case) string {
 
 func TestNamesOfMoves(t *testing.T) {
 	require.Equal(t, "Wait", Wait.String())
-	require.Equal(t, "Open", Open.String())
+	require.Equal(t, "OpenGuard", Open.String())
 	require.Equal(t, "Release", Release.String())
 	require.Equal(t, "Gone", Gone.String())
 }

@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"testing"
@@ -26,14 +26,14 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 		"of one who was ahead, waited for by both": {started: -5 * time.Minute, taken: 61 * time.Second, out: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := Situation{Now: now}
-			at.Snapshot.Cluster.Spec.Drain.TimeoutSeconds = 60
-			r := &run{takenAt: now.Add(-c.taken)}
+			a := stepOn(Facts{}, now)
+			a.Snapshot.Cluster.Spec.Drain.TimeoutSeconds = 60
+			r := &attempt{takenAt: now.Add(-c.taken)}
 			if c.queued != 0 {
 				r.queuedTill = now.Add(-c.queued)
 			}
 			claim := policy.Claim{Prepare: policy.PrepareHandoff, StartedAt: policy.At(now.Add(-c.started))}
-			require.Equal(t, c.out, timedOut(at, claim, r))
+			require.Equal(t, c.out, a.timedOut(claim, r))
 		})
 	}
 }
@@ -42,15 +42,16 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 func TestAPrepareIsNotLateThoughTheClockIsSet(t *testing.T) {
 	began := time.Now()
 	claim := policy.Claim{ID: "c", StartedAt: policy.At(began), Prepare: policy.PrepareHandoff}
-	a := &Actor{runs: map[string]*run{}, made: map[string]bool{"c": true}}
-	r := a.runOf(began, claim)
+	a := stepOn(Facts{}, began)
+	a.s.made["c"] = true
+	r := a.attemptOf(claim)
 	for _, step := range []time.Duration{0, 10 * time.Minute} {
-		at := Situation{Now: stepped(began.Add(time.Second), step)}
-		at.Snapshot.Cluster.Spec = policy.Spec{Drain: policy.Drain{OnTimeout: policy.TimeoutProceed}}.WithDefaults()
-		require.Equal(t, time.Second, at.Now.Sub(began), "by the monotonic clock")
-		require.False(t, timedOut(at, claim, r), "a prepare of 1 s is no late one")
-		at.Now = stepped(began.Add(6*time.Minute), -step)
-		require.True(t, timedOut(at, claim, r), "6 min have gone by")
+		a.now = stepped(began.Add(time.Second), step)
+		a.Snapshot.Cluster.Spec = policy.Spec{Drain: policy.Drain{OnTimeout: policy.TimeoutProceed}}.WithDefaults()
+		require.Equal(t, time.Second, a.now.Sub(began), "by the monotonic clock")
+		require.False(t, a.timedOut(claim, r), "a prepare of 1 s is no late one")
+		a.now = stepped(began.Add(6*time.Minute), -step)
+		require.True(t, a.timedOut(claim, r), "6 min have gone by")
 	}
 }
 

@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package act
+package rollout
 
 import (
 	"testing"
@@ -22,13 +22,13 @@ func TestAClaimSaysThatNobodyCouldTell(t *testing.T) {
 		"it can tell by itself": {reports: []*policy.Report{nil, {Member: policy.Live}}},
 	} {
 		s := policy.Snapshot{Pods: []policy.Pod{{Name: "db-0", Report: c.reports[0]}, {Name: "db-1", Report: c.reports[1]}}}
-		require.Equal(t, c.unseen, newClaim("c1", 1, s, step).Unseen, name)
+		require.Equal(t, c.unseen, newClaim(1, s, step).Unseen, name)
 	}
 }
 
 // At the barrier it is known who was claimed before its turn.
 func TestAClaimSaysWhetherItsPodWentBeforeItsTurn(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		require.Equal(t, early, newClaim("c1", 1, policy.Snapshot{}, policy.Step{Pod: "db-1", BeforeTurn: early}).BeforeTurn)
+		require.Equal(t, early, newClaim(1, policy.Snapshot{}, policy.Step{Pod: "db-1", BeforeTurn: early}).BeforeTurn)
 	}
 }

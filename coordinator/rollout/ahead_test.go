@@ -1,0 +1,50 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+func TestAheadOfAClaim(t *testing.T) {
+	s := policy.Snapshot{
+		Pools: []policy.Pool{{Name: "s", Revision: "v2", Strategy: policy.RollingUpdateStrategy, Partition: 3, Replicas: 4}},
+		Pods: []policy.Pod{
+			{Name: "s-1", Pool: "s", Ordinal: 1, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
+			{Name: "s-2", UID: "u2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
+			{Name: "s-3", Pool: "s", Ordinal: 3, Revision: "v1", Phase: policy.Ready},
+		},
+	}
+	claim := policy.Claim{Pod: "s-1", Action: policy.LowerPartition}
+	behind := func() bool { return len(ahead(s, claim)) > 0 }
+	require.True(t, behind(), "no guard is enforced")
+	deadlock := func() string {
+		return stepOn(Facts{Snapshot: s}, time.Time{}).deadlock(claim, ahead(s, claim))
+	}
+	require.Equal(t, "s-2 goes first, and has no claim", deadlock())
+	s.Cluster.Status.Claims = []policy.Claim{{Pod: "s-2", UID: s.Pods[1].UID}}
+	require.Empty(t, deadlock())
+	s.Cluster.GuardEnforcing = true
+	require.False(t, behind())
+	s.Pods[1].Guard = policy.GuardOpen
+	require.True(t, behind())
+	for _, change := range []func(){
+		func() { s.Pods[1].Phase = policy.Terminating },
+		func() { s.Pods[1].Phase, s.Pods[1].Revision = policy.Ready, "v2" },
+		func() { s.Pods[1].Revision, s.Pools[0].Partition = "v1", 2 },
+	} {
+		change()
+		require.False(t, behind())
+	}
+}
+
+func TestPartitionsCountFromTheFirstOrdinal(t *testing.T) {
+	require.EqualValues(t, 12, policy.LineOf(2, 10))
+	require.EqualValues(t, 2, policy.PartitionOf(12, 10))
+	require.EqualValues(t, 0, policy.PartitionOf(0, 10))
+	require.Equal(t, policy.RestLine, policy.LineOf(policy.RestLine, 10))
+	require.Equal(t, policy.RestLine, policy.PartitionOf(policy.RestLine, 10))
+}

@@ -1,0 +1,62 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// A claimed pod that the partition frees only after another is counted on when that one goes, so it must be there. One that
+// goes first counts as away, and need not be.
+func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	s := threePods(now)
+	s.Pools[0].Strategy, s.Pools[0].Partition = policy.RollingUpdateStrategy, policy.RestLine
+	s.Cluster.GuardEnforcing = false
+	for _, pod := range s.Pods[1:] {
+		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims,
+			policy.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: policy.LowerPartition, Phase: policy.PhasePrepared})
+	}
+	a := stepOn(Facts{Snapshot: s, Pools: []Pool{{Name: "s", UID: "set"}}}, now)
+	for going, pods := range map[string][]Target{
+		"s-2": {{"s-0", "0"}, {"s-1", "1"}},
+		"s-1": {{"s-0", "0"}},
+	} {
+		e := a.expectedOfAll(going)
+		require.Equal(t, pods, e.Pods, going)
+		require.Equal(t, a.Pools, e.Pools)
+	}
+
+	a.Snapshot.Pods[0].Phase = policy.Terminating
+	require.Empty(t, a.expectedOfAll("s-1").Pods, "who is going is counted as away already")
+	a.Snapshot.Pods[0].Phase, a.Pools = policy.Ready, nil
+	require.Empty(t, a.expectedOfAll("s-1").Pods, "nobody can ask for pods of a pool that is not known")
+}
+
+// Only volume claims with names of the pod's StatefulSet's templates are deleted.
+func TestOnlyOwnVolumesAreDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod       string
+		templates map[string][]string
+		own       []string
+		shown     bool
+	}{
+		"two templates":            {"s-1", map[string][]string{"s": {"data", "logs"}}, []string{"data-s-1", "logs-s-1"}, true},
+		"no StatefulSet":           {"other-0", map[string][]string{"s": {"data"}}, nil, false},
+		"a name that ends like it": {"mine-s-0", map[string][]string{"s": {"data"}}, nil, false},
+		"no templates":             {"s-1", map[string][]string{"s": nil}, nil, false},
+	} {
+		claim := policy.Claim{ID: "c", Pod: c.pod, UID: "u"}
+		a := stepOn(Facts{Volumes: c.templates, Record: Record{Claims: []policy.Claim{claim}}}, time.Unix(10_000, 0))
+		a.deleteVolumes(claim)
+		require.Len(t, a.out.Effects, 1, name)
+		e := a.out.Effects[0].(DeleteVolumes)
+		require.Equal(t, c.own, e.Own, name)
+		require.Equal(t, c.shown, e.SetShown, name)
+		require.True(t, e.PodGone, name)
+		require.Equal(t, &claim, e.Expected.Claim, name)
+	}
+}

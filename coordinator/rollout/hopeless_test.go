@@ -1,0 +1,179 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// replacing is a database of two pods of which one is claimed to be replaced. It has come
+// up on its old volume, from a template that finds no node; by now there is another.
+func replacing() (*step, policy.Claim) {
+	now := time.Unix(10_000, 0)
+	claim := policy.Claim{ID: "c", Pod: "s-1", UID: "1", Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement, Undo: []byte("u")}
+	a := stepOn(Facts{}, now)
+	s := &a.Snapshot
+	s.Version, s.Now = policy.Version, policy.At(now)
+	s.Cluster.Spec.Engine = policy.Solr
+	s.Cluster.Spec = s.Cluster.Spec.WithDefaults()
+	s.Cluster.Window.Open, s.Cluster.Status.Initialized = true, true
+	s.Cluster.Status.Claims = []policy.Claim{claim}
+	s.Health.Verdict = policy.Green
+	s.Pools = []policy.Pool{{Name: "s", Replicas: 2, Revision: "v3", Observed: true, Strategy: policy.OnDelete, Management: policy.Parallel, Agents: true}}
+	since := policy.At(now.Add(-time.Hour))
+	s.Pods = []policy.Pod{
+		{Name: "s-0", UID: "0", Pool: "s", Ordinal: 0, Revision: "v3", Agent: true, Phase: policy.Ready, Since: since,
+			Report: &policy.Report{UID: "0", Self: true, Fresh: true, Member: policy.Live, Settled: true}},
+		{Name: "s-1", UID: "1", Pool: "s", Ordinal: 1, Revision: "v2", Agent: true, Phase: policy.Pending, Problem: policy.Unschedulable, Since: since},
+	}
+	return a, claim
+}
+
+// A replacement that nobody can carry out makes room for what can: for a correction at
+// once, and else after the time for which a claim may be held.
+func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
+	serves := func(pod *policy.Pod) {
+		pod.Phase, pod.Problem, pod.Revision = policy.Ready, "", "v3"
+		pod.Report = &policy.Report{UID: "1", Self: true, Fresh: true, Member: policy.Live, Settled: true}
+	}
+	emptied := policy.At(time.Unix(9000, 0))
+	for name, c := range map[string]struct {
+		change func(a *step, claim *policy.Claim)
+		others bool // can empty it
+		want   string
+		later  bool
+	}{
+		"a template of meanwhile finds no node":       {func(*step, *policy.Claim) {}, false, "a restart corrects it first", false},
+		"that is so where others could empty it, too": {func(*step, *policy.Claim) {}, true, "a restart corrects it first", false},
+		"it never joins": {func(a *step, _ *policy.Claim) {
+			pod := &a.Snapshot.Pods[1]
+			pod.Phase, pod.Problem = policy.Started, policy.CrashLoop
+		}, false, "a restart corrects it first", false},
+		"its template is the newest": {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, false, "no agent runs in it that could empty it", true},
+		"others can empty it":        {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, true, "", false},
+		"it has come without an agent": {func(a *step, _ *policy.Claim) {
+			serves(&a.Snapshot.Pods[1])
+			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Report.Self = false, false
+		}, false, "no agent runs in it that could empty it", true},
+		"it has an agent": {func(a *step, _ *policy.Claim) { serves(&a.Snapshot.Pods[1]) }, false, "", false},
+		"no other pod has an agent": {func(a *step, _ *policy.Claim) {
+			serves(&a.Snapshot.Pods[1])
+			a.Snapshot.Pods[0].Agent, a.Snapshot.Pods[0].Report.Self = false, false
+		}, false, "no other pod has an agent that could say that nothing is left on it", true},
+		"it starts": {func(a *step, _ *policy.Claim) {
+			serves(&a.Snapshot.Pods[1])
+			a.Snapshot.Pods[1].Phase = policy.Started
+		}, false, "", false},
+		"a correction is held": {func(a *step, _ *policy.Claim) { a.Snapshot.Cluster.Paused = true }, true, "", false},
+		"it is written down as empty": {func(a *step, claim *policy.Claim) {
+			claim.EmptiedAt = &emptied
+			a.Snapshot.Cluster.Status.Claims[0].EmptiedAt = &emptied
+		}, false, "", false},
+		"it is to be restarted": {func(_ *step, claim *policy.Claim) { claim.Action = policy.Restart }, false, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, claim := replacing()
+			c.change(a, &claim)
+			a.Engine.EvacuatesOthers = c.others
+			why, passes := a.hopeless(a.Snapshot, claim)
+			require.Equal(t, c.want, why)
+			require.Equal(t, c.later, passes)
+			if c.want == "" {
+				return
+			}
+			r := &attempt{}
+			require.Equal(t, c.want, a.lookAhead(claim, r))
+			require.Equal(t, c.later, r.giveUp == "", r.giveUp)
+			a.now = a.now.Add(patience)
+			a.lookAhead(claim, r)
+			require.Equal(t, c.later, r.giveUp == "", "not before its time is up")
+			a.now = a.now.Add(1)
+			a.lookAhead(claim, r)
+			require.Contains(t, r.giveUp, c.want)
+		})
+	}
+}
+
+// A pod whose agent has come after all has all the time of an evacuation.
+func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
+	a, claim := replacing()
+	r := &attempt{}
+	a.Snapshot.Pods[1].Revision = "v3"
+	a.lookAhead(claim, r)
+	require.False(t, r.heldSince.IsZero())
+	a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Problem = policy.Started, ""
+	a.lookAhead(claim, r)
+	require.True(t, r.heldSince.IsZero())
+}
+
+// A pod that is written down as empty is restarted first where nobody in it can empty it and a restart
+// puts that right. When it starts after all, what was decided for that counts no more.
+func TestWhoIsRestartedFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(a *step, claim *policy.Claim)
+		want   bool
+	}{
+		"its template finds no node, and there is a newer one": {func(*step, *policy.Claim) {}, true},
+		"its template is the newest":                           {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, false},
+		"it can be given up":                                   {func(_ *step, claim *policy.Claim) { claim.EmptiedAt = nil }, false},
+		"another pod has its name":                             {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].UID = "2" }, false},
+		"a correction is held":                                 {func(a *step, _ *policy.Claim) { a.Snapshot.Cluster.Paused = true }, false},
+		"it came without an agent": {func(a *step, _ *policy.Claim) {
+			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Revision = false, policy.Ready, "v3"
+		}, true},
+		"it is below the hold line": {func(a *step, _ *policy.Claim) {
+			a.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
+			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 2
+		}, false},
+		"it is above the hold line": {func(a *step, _ *policy.Claim) {
+			a.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
+			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 1
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, claim := replacing()
+			emptied := policy.At(time.Unix(9000, 0))
+			claim.EmptiedAt = &emptied
+			c.change(a, &claim)
+			a.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+			require.Equal(t, c.want, a.restartsFirst(a.Snapshot, claim))
+		})
+	}
+
+	a, claim := replacing()
+	emptied := policy.At(time.Unix(9000, 0))
+	claim.EmptiedAt = &emptied
+	a.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	r := &attempt{}
+	restarting, _ := a.look(claim, r)
+	require.Equal(t, LookAnew, next(restarting))
+	r.heard.Observed, r.heard.Opened, r.observedAt = true, true, a.now
+	restarting, _ = a.look(claim, r)
+	require.True(t, restarting.Heard.Opened, "nothing has changed")
+	pod := &a.Snapshot.Pods[1]
+	pod.Phase, pod.Problem = policy.Ready, ""
+	pod.Report = &policy.Report{UID: "1", Self: true, Fresh: true, Member: policy.Live, Settled: true}
+	started, _ := a.look(claim, r)
+	require.Equal(t, Close, next(started))
+	r.heard.Ajar, r.heard.Found = false, true
+	started, _ = a.look(claim, r)
+	require.Equal(t, ApplyDrain, next(started))
+}
+
+// Whatever else its pod is to be restarted for: without an agent it came a moment ago, and might again.
+func TestWhoCameWithoutAnAgentIsNotRestartedAtOnce(t *testing.T) {
+	a, claim := replacing()
+	emptied := policy.At(time.Unix(9000, 0))
+	claim.EmptiedAt = &emptied
+	pod := &a.Snapshot.Pods[1]
+	pod.Agent, pod.Phase, pod.Problem = false, policy.Ready, ""
+	pod.Report = &policy.Report{UID: "1", Fresh: true, Member: policy.Live, Settled: true} // as the other says
+	a.Snapshot.Cluster.Spec.Update.Adopt = policy.AdoptAllow
+	a.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	require.Nil(t, holdOf(a.Snapshot, claim, true))
+	pod.Since = policy.At(a.now.Add(1 - policy.AdoptAgain))
+	require.Equal(t, policy.NeedsApproval, holdOf(a.Snapshot, claim, true).Rule)
+}

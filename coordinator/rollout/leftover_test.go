@@ -1,0 +1,104 @@
+package rollout
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// undoneBy has a claim's drain undone, with nobody who answers. hidden: the API server knows of a pod
+// with an agent that is not shown.
+func undoneBy(t *testing.T, a *step, claim policy.Claim, r *attempt, hidden bool) {
+	a.s.attempts[claim.ID], a.Record.Claims = r, []policy.Claim{claim}
+	a.restore(claim, r)
+	require.Len(t, a.out.Effects, 1)
+	e := a.out.Effects[0].(Restore)
+	res := Restored{Claim: claim.ID, Err: errors.New("connection refused"), Nobody: e.FindAgents && !hidden}
+	res.learn(a)
+}
+
+// After a time without a webhook nobody has an agent, and what a prepare has
+// left waits for the first one that comes: its claim must not wait for it, too.
+func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(a *step)
+		left   bool
+	}{
+		"nobody has one":                 {func(*step) {}, true},
+		"one that is away has none":      {func(a *step) { a.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
+		"one that starts has one":        {func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
+		"the pod stays":                  {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, true},
+		"one with an agent is not shown": {func(*step) {}, false},
+		"a setting is shared": {func(a *step) {
+			a.Record.Settings = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+		}, false},
+		"a setting is shared, and not needed any more": {func(a *step) {
+			a.Record.Settings = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+		}, true},
+	} {
+		a, claim := adopting()
+		claim.Undo = []byte("marks")
+		for i := range a.Snapshot.Pods {
+			a.Snapshot.Pods[i].Agent, a.Snapshot.Pods[i].Report = false, nil
+		}
+		a.Snapshot.Pods[0].UID = "new"
+		c.change(a)
+		r := &attempt{over: strings.Contains(name, "not needed")}
+		undoneBy(t, a, claim, r, strings.Contains(name, "not shown"))
+		require.Equal(t, c.left, r.heard.Left, name)
+		require.False(t, r.heard.Undone, name)
+	}
+}
+
+// Nothing of the database runs, and the claim would keep the correction from its pod: then
+// it ends, too. As long as anybody lives, or nothing corrects the pod, it is undone first.
+func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(a *step)
+		left   bool
+	}{
+		"nothing runs": {func(*step) {}, true},
+		"another member lives": {func(a *step) {
+			a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[1].Phase = policy.Live, policy.Ready
+		}, false},
+		"the pod is not to go":        {func(a *step) { a.plan.Order = nil }, false},
+		"the pod may still come back": {func(a *step) { a.Snapshot.Pods[0].Problem = "" }, false},
+		"the claimed pod is not gone": {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, false},
+	} {
+		a, claim := adopting()
+		a.now = time.Unix(1000, 0)
+		a.plan.Order = []string{"s-0"}
+		a.Snapshot.Now = policy.At(a.now)
+		a.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
+		a.Snapshot.Pools = []policy.Pool{{Name: "s", Replicas: 3, Revision: "v3", Observed: true}}
+		claim.Prepare, claim.Undo = policy.PrepareHandoff, []byte("marks")
+		for i := range a.Snapshot.Pods {
+			pod := &a.Snapshot.Pods[i]
+			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, policy.Pending, policy.Unschedulable
+			pod.Report = &policy.Report{Member: policy.NotLive}
+			pod.Since = policy.At(a.now.Add(-time.Second))
+		}
+		a.Snapshot.Pods[0].UID = "new"
+		c.change(a)
+		r := &attempt{}
+		undoneBy(t, a, claim, r, true)
+		require.Equal(t, c.left, r.heard.Left, name)
+		require.False(t, r.heard.Undone, name)
+	}
+}
+
+// What a claim leaves is written down with its release, and is to be written at once.
+func TestWhatAClaimLeavesIsWrittenDown(t *testing.T) {
+	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
+	record := Record{Claims: []policy.Claim{claim}}
+	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	Edits{Drop: []string{"c"}, Leave: []policy.Leftover{left}}.Apply(&record)
+	require.Empty(t, record.Claims)
+	require.Equal(t, []policy.Leftover{left}, record.Leftovers)
+	require.True(t, Edits{Clear: []string{"c"}}.Urgent())
+}

@@ -1,0 +1,216 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// adopting is a database of which one pod has no agent, and a claim on that.
+func adopting() (*step, policy.Claim) {
+	live := func() *policy.Report { return &policy.Report{Member: policy.Live, Fresh: true, Settled: true} }
+	a := stepOn(Facts{Names: map[string]string{"s-0": "n0"}}, time.Unix(10_000, 0))
+	a.Snapshot.Pods = []policy.Pod{
+		{Name: "s-0", UID: "0", Phase: policy.Ready, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: policy.Ready, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: policy.Ready, Revision: "v2", Agent: true, Report: live()},
+	}
+	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonOutdated, To: "v2"}
+	a.Record.Claims = []policy.Claim{claim}
+	return a, claim
+}
+
+func TestANeighbourHandsOverUpdatedOnesFirst(t *testing.T) {
+	a, claim := adopting()
+	require.True(t, a.alone(claim))
+	require.Equal(t, []Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, a.relievers(claim))
+
+	a.Snapshot.Pods[2].Report.Member = policy.NotLive
+	a.Snapshot.Pods[1].Phase = policy.Started
+	require.Empty(t, a.relievers(claim))
+	require.False(t, a.alone(claim), "there are agents, but none that can")
+}
+
+func TestWhoIsNotAlone(t *testing.T) {
+	for name, change := range map[string]func(*step, *policy.Claim){
+		"has an agent":          func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Agent = true },
+		"serves nothing":        func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Phase = policy.Started },
+		"never started":         func(_ *step, c *policy.Claim) { c.Reason = policy.ReasonNeverStarted },
+		"failed":                func(_ *step, c *policy.Claim) { c.Reason = policy.ReasonFailed },
+		"is not known by name":  func(a *step, _ *policy.Claim) { a.Names = nil },
+		"is not there any more": func(a *step, _ *policy.Claim) { a.Snapshot.Pods = a.Snapshot.Pods[1:] },
+	} {
+		a, claim := adopting()
+		change(a, &claim)
+		require.False(t, a.alone(claim), name)
+	}
+}
+
+func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
+	a, claim := adopting()
+	a.Names = nil
+	for i := range a.Snapshot.Pods {
+		a.Snapshot.Pods[i].Agent = false
+	}
+	require.True(t, a.alone(claim))
+	require.Empty(t, a.relievers(claim))
+}
+
+// A pod that was broken when it was claimed, and serves again, may be the primary.
+func TestABrokenPodThatServesAgainMustBeAnswered(t *testing.T) {
+	a, claim := adopting()
+	claim.Reason = policy.ReasonFailed
+	a.Engine.OwnAgentOnly = true
+	require.True(t, a.alone(claim))
+	a.Snapshot.Pods[0].Phase = policy.Started
+	require.False(t, a.alone(claim), "a correction must get through")
+}
+
+// Somebody makes it the leader again and again: where only an answer frees it, it stays.
+func TestAReliefThatNeverLasts(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		a, claim := adopting()
+		a.Snapshot.Groups = []policy.Group{{ID: "primary", Members: []policy.Member{
+			{Pod: "s-0", State: policy.Active}, {Pod: "s-1", State: policy.Active, Eligible: true}}}}
+		led := &a.Snapshot.Groups[0].Members[0].Leader
+		a.Engine.OwnAgentOnly = own
+		var r attempt
+		for r.giveUp == "" {
+			r.relieved("s-1")
+			for _, *led = range []bool{false, true} {
+				r.heard.Observed = true
+				a.lookAtRelieved(claim, &r)
+			}
+			if r.heard.Relieved {
+				break
+			}
+		}
+		require.Equal(t, own, r.giveUp != "")
+		require.Equal(t, maxLapses+1, r.lapses)
+	}
+}
+
+// A primary that nobody can hand over for is left where it is, however long that
+// takes, and the reason is what a person reads.
+func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
+	a, claim := adopting()
+	own := fmt.Errorf("hand over for it through s-2: %w", &OwnAgentOnlyError{Why: "s-2 follows s-0, which has no agent"})
+	for _, began := range []time.Time{{}, a.now, a.now.Add(-time.Hour)} {
+		r := &attempt{prepareBegan: began}
+		a.s.attempts[claim.ID] = r
+		HandedOff{Claim: claim.ID, Began: a.now, By: "s-2", Err: own}.learn(a)
+		require.False(t, r.heard.Relieved)
+		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
+		require.Equal(t, policy.Vetoed, r.backoff)
+		moves := Case{Claim: claim, Pod: Here, Alone: true, GiveUp: r.giveUp != ""}
+		require.Equal(t, Close, next(moves))
+		moves.Heard.Closed = true
+		require.Equal(t, Release, next(moves))
+	}
+}
+
+// neighbours are agents of which some do not answer.
+type neighbours struct {
+	silent  []string
+	answers policy.DrainState
+	asked   []string
+}
+
+// handOff is what comes of the effect, and how long it takes.
+func (n *neighbours) handOff(e HandoffOnBehalf, began time.Time) (HandedOff, time.Duration) {
+	res := HandedOff{Claim: e.Claim, Began: began, By: "the coordinator"}
+	if e.By == nil {
+		res.Err = errors.New("hand over for it: the database asks for credentials")
+		return res, 0
+	}
+	res.By = e.By.Pod
+	n.asked = append(n.asked, e.By.Pod)
+	if slices.Contains(n.silent, e.By.Pod) {
+		res.Err = fmt.Errorf("hand over for it through %s: %w", e.By.Pod, context.DeadlineExceeded)
+		return res, CallTimeout
+	}
+	res.Progress = Progress{State: n.answers, Detail: "1 left"}
+	return res, 0
+}
+
+// One silent neighbour decides nothing: the next one is asked. Where none answers, a pod goes
+// as it is that others would follow in a moment; one for which only its own agent could
+// hand over stays, and says so.
+func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
+	both, prepared := []string{"s-1", "s-2"}, policy.DrainPrepared
+	nobody := func(a *step) {
+		a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[2].Phase = policy.NotLive, policy.Started
+	}
+	first := func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[2].Agent = false, false }
+	for name, c := range map[string]struct {
+		own     bool
+		silent  []string
+		answers policy.DrainState
+		change  func(*step)
+		alone   bool
+		asked   []string
+		by      string // who has answered
+		stays   string // why
+	}{
+		"one is silent":                      {false, both[1:], prepared, nil, true, []string{"s-2", "s-1"}, "s-1", ""},
+		"one is silent, and it may lead":     {true, both[1:], prepared, nil, true, []string{"s-2", "s-1"}, "s-1", ""},
+		"all are silent":                     {false, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", ""},
+		"all are silent, and it may lead":    {true, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", "through s-2: context deadline exceeded"},
+		"it takes for ever":                  {false, nil, policy.DrainPreparing, nil, true, nil, "", ""},
+		"it takes for ever, and it may lead": {true, nil, policy.DrainPreparing, nil, true, nil, "", "has said that it may go: 1 left"},
+		"nobody is well":                     {false, nil, prepared, nobody, false, nil, "", ""},
+		"nobody is well, and it may lead":    {true, nil, prepared, nobody, true, nil, "", nobodyKnows},
+		"its name is not known":              {false, nil, prepared, func(a *step) { a.Names = nil }, false, nil, "", ""},
+		"its name is not known, may lead":    {true, nil, prepared, func(a *step) { a.Names = nil }, true, nil, "", nameUnknown},
+		"it is the first":                    {false, nil, prepared, first, true, nil, "", ""},
+		"it is the first, and it may lead":   {true, nil, prepared, first, true, nil, "", ""},
+		"who has an agent is away for a moment": {true, nil, prepared, func(a *step) {
+			first(a)
+			a.Snapshot.Pods[2].Phase = policy.Missing
+		}, true, nil, "", nobodyKnows},
+		"it serves no more for a moment": {true, nil, prepared, func(a *step) { a.Snapshot.Pods[0].Phase = policy.Started }, true, []string{"s-2"}, "s-2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, claim := adopting()
+			if c.change != nil {
+				c.change(a)
+			}
+			a.Engine.OwnAgentOnly = c.own
+			agents := &neighbours{silent: c.silent, answers: c.answers}
+			require.Equal(t, c.alone, a.alone(claim))
+			if !c.alone {
+				return
+			}
+			r := &attempt{}
+			a.s.attempts[claim.ID] = r
+			for began := a.now; !r.heard.Relieved && r.giveUp == ""; {
+				require.Less(t, a.now.Sub(began), 2*relieveFor)
+				a.out.Effects, r.busy = nil, true
+				a.handOffOnBehalf(claim, r)
+				for _, effect := range a.out.Effects {
+					res, takes := agents.handOff(effect.(HandoffOnBehalf), a.now)
+					a.now = a.now.Add(takes)
+					res.learn(a)
+				}
+				require.False(t, r.busy)
+				if r.retryAt.After(a.now) {
+					a.now = r.retryAt
+				}
+			}
+			require.Equal(t, c.by, r.relievedBy)
+			require.Equal(t, c.stays != "", r.giveUp != "", r.giveUp)
+			require.Equal(t, c.stays != "", r.backoff == policy.Vetoed)
+			require.Contains(t, r.giveUp, c.stays)
+			if c.asked != nil {
+				require.Equal(t, c.asked, agents.asked[:min(len(c.asked), len(agents.asked))])
+			}
+		})
+	}
+}

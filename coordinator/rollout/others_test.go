@@ -1,0 +1,74 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+)
+
+// TestAddress: who gets the order for a pod, and what it says.
+func TestAddress(t *testing.T) {
+	live := func(name string) policy.Pod {
+		return policy.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: policy.Ready, Report: &policy.Report{Member: policy.Live}}
+	}
+	stranded := policy.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: policy.Pending}
+	for name, c := range map[string]struct {
+		change func(a *step, claim *policy.Claim)
+		to     string
+		node   string
+		err    string
+	}{
+		"another":                  {nil, "u-s-0", "n-1", ""},
+		"nobody else can":          {func(a *step, _ *policy.Claim) { a.Engine.EvacuatesOthers = false }, "u-s-1", "", ""},
+		"it has started":           {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Phase = policy.NotStarted }, "u-s-1", "", ""},
+		"it is restarted":          {func(_ *step, c *policy.Claim) { c.Action = policy.Restart }, "u-s-1", "", ""},
+		"nobody knows its name":    {func(a *step, _ *policy.Claim) { a.Names = nil }, "", "", nameUnknown},
+		"nobody else is well":      {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Report = nil }, "", "n-1", nobodyWell},
+		"its agent is not there":   {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Agent = false }, "u-s-0", "n-1", ""},
+		"another agent is leaving": {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Phase = policy.Terminating }, "", "n-1", nobodyWell},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := stepOn(Facts{Engine: Engine{EvacuatesOthers: true}, Snapshot: policy.Snapshot{Pods: []policy.Pod{live("s-0"), stranded}}, Names: map[string]string{"s-1": "n-1"}}, time.Time{})
+			claim := policy.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: policy.Replace, Prepare: policy.PrepareEvacuate}
+			if c.change != nil {
+				c.change(a, &claim)
+			}
+			to, order, err := a.address(claim)
+			require.Equal(t, c.to, to.UID)
+			require.Equal(t, c.node, order.For.Node)
+			require.Equal(t, order.For.UID != "", c.node != "" || c.err != "")
+			if c.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, c.err)
+			}
+		})
+	}
+}
+
+// TestBarrierOfAStrandedPod: it need not speak, and somebody else must.
+func TestBarrierOfAStrandedPod(t *testing.T) {
+	pods := []policy.Pod{
+		{Name: "s-0", UID: "u0", Agent: true, Phase: policy.Ready}, {Name: "s-1", UID: "u1", Agent: true, Phase: policy.Pending},
+		{Name: "s-2", UID: "u2", Agent: true, Phase: policy.Ready},
+	}
+	claim := policy.Claim{Pod: "s-1", UID: "u1", Action: policy.Replace, Reason: policy.ReasonReplacement}
+	b := barrierOf(policy.Snapshot{Pods: pods}, claim)
+	require.Nil(t, b.Own)
+	require.Equal(t, []Target{{"s-0", "u0"}, {"s-2", "u2"}}, b.Witnesses)
+	what, missing := b.Missing(map[string]bool{})
+	require.True(t, missing)
+	require.Equal(t, "no fresh report from any of s-0, s-2", what)
+	_, missing = b.Missing(map[string]bool{"s-2": true})
+	require.False(t, missing)
+
+	what, missing = barrierOf(policy.Snapshot{Pods: pods[1:2]}, claim).Missing(nil)
+	require.True(t, missing)
+	require.Equal(t, "no fresh report from any of the other pods: none is ready", what)
+
+	pods[1].Phase = policy.Started
+	require.NotNil(t, barrierOf(policy.Snapshot{Pods: pods}, claim).Own)
+}
