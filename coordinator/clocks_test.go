@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -71,8 +71,8 @@ func TestAClockThatIsSetAgesNothing(t *testing.T) {
 		_, d := rollout.Step(rollout.NewState(1, rollout.Before{LastProgress: began}),
 			rollout.Facts{Record: rollout.Record{Epoch: 1}, LastDeparture: began}, nil, now)
 		s := d.Snapshot.Cluster.Status
-		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastDeparture.Time))
-		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastProgress.Time))
+		require.Equal(t, 3*time.Second, model.At(now).Sub(s.LastDeparture.Time))
+		require.Equal(t, 3*time.Second, model.At(now).Sub(s.LastProgress.Time))
 	}
 	_, d := rollout.Step(rollout.NewState(1, rollout.Before{LastProgress: began}), rollout.Facts{Record: rollout.Record{Epoch: 1}}, nil, began)
 	require.Nil(t, d.Snapshot.Cluster.Status.LastDeparture)

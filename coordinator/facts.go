@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
@@ -17,7 +17,7 @@ import (
 func newID() string { return "rc" + uuid.NewString()[:13] }
 
 // factsOf are what one step goes by, but for what other database clusters do.
-func factsOf(objects kube.ClusterObjects, snapshot policy.Snapshot, names map[string]string) rollout.Facts {
+func factsOf(objects kube.ClusterObjects, snapshot model.Snapshot, names map[string]string) rollout.Facts {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	versions := make(map[string]string, len(objects.Pods))
 	for i := range objects.Pods {
@@ -51,7 +51,7 @@ func applyEdits(status *v1alpha1.Status, edits rollout.Edits) {
 
 // beforeOf is what a predecessor has noted of the rollout.
 func beforeOf(status *v1alpha1.Status) rollout.Before {
-	return rollout.Before{LastProgress: status.LastProgress.Time, Stalled: status.Phase == policy.ClusterStalled,
+	return rollout.Before{LastProgress: status.LastProgress.Time, Stalled: status.Phase == model.ClusterStalled,
 		Estimates: progress.NewEstimates(status.EstimateSeconds, status.PoolEstimateSeconds)}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
 )
@@ -22,7 +22,7 @@ type gathered struct {
 	departures *departures
 	// groups are those of the last look; while no reports are followed, those of which not all
 	// copies were there.
-	groups []policy.Group
+	groups []model.Group
 	// noticed are the conditions of pods at the last look.
 	noticed []v1alpha1.PodCondition
 	// notLive is since when others say of pods without an agent that they are not live.
@@ -107,19 +107,19 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 }
 
 // names are only asked for while pods are adopted or replaced.
-func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []policy.Claim) map[string]string {
-	adopting := func(claim policy.Claim) bool {
-		return claim.Prepare == policy.PrepareNone &&
+func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []model.Claim) map[string]string {
+	adopting := func(claim model.Claim) bool {
+		return claim.Prepare == model.PrepareNone &&
 			slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool { return string(p.UID) == claim.UID && !p.Agent })
 	}
-	replacing := func(claim policy.Claim) bool { return claim.Action == policy.Replace }
+	replacing := func(claim model.Claim) bool { return claim.Action == model.Replace }
 	if !slices.ContainsFunc(claims, adopting) && !slices.ContainsFunc(claims, replacing) {
 		return nil
 	}
 	return view.Names(s.input(now, objects))
 }
 
-func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
+func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) model.Snapshot {
 	in := s.input(now, objects)
 	snapshot, basis := view.Look(in)
 	s.basis = basis

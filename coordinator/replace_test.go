@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A change that is rolled out by replacement: each pod is emptied first, one at a
@@ -18,7 +18,7 @@ import (
 func TestRollsOutByReplacement(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace })
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Replacement.UpdateStrategy = model.UpdateReplace })
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
@@ -55,7 +55,7 @@ func TestReplacesAMarkedPod(t *testing.T) {
 // pending for its time since it was made.
 func TestReplacesAStrandedPod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		db := w.addPools("fdb", policy.FoundationDB, false, &pool{name: "fdb", replicas: 3, update: "v1"})
+		db := w.addPools("fdb", model.FoundationDB, false, &pool{name: "fdb", replicas: 3, update: "v1"})
 		db.edit(func(c *v1alpha1.DatabaseCluster) {
 			c.Spec.Replacement.Enabled, c.Spec.Replacement.FailureDetectionSeconds = true, 120
 		})
@@ -91,7 +91,7 @@ func TestConditionsSurviveALeader(t *testing.T) {
 		require.Empty(t, db.status().PodConditions, "most of what is wrong belongs to a restart")
 		time.Sleep(2 * time.Minute)
 		noted := func() v1alpha1.PodCondition {
-			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == policy.MissingProcesses })
+			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == model.MissingProcesses })
 			require.GreaterOrEqual(t, at, 0, "%v", db.status().PodConditions)
 			return db.status().PodConditions[at]
 		}

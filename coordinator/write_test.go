@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
@@ -17,10 +18,10 @@ import (
 
 func TestPatience(t *testing.T) {
 	base := v1alpha1.Status{
-		ObservedGeneration: 3, Phase: policy.ClusterRolling, Epoch: 2,
+		ObservedGeneration: 3, Phase: model.ClusterRolling, Epoch: 2,
 		Pods:   policy.PodCounts{Desired: 3, Ready: 3},
-		Holds:  []policy.Hold{{Pod: "s-0", Rule: policy.PodsAway, Reason: "2 of 3"}},
-		Claims: []policy.Claim{{ID: "c", Phase: policy.PhasePrepared}},
+		Holds:  []model.Hold{{Pod: "s-0", Rule: model.PodsAway, Reason: "2 of 3"}},
+		Claims: []model.Claim{{ID: "c", Phase: model.PhasePrepared}},
 		Conditions: []v1alpha1.Condition{
 			{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: "Progressing"},
 			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Healthy"},
@@ -32,15 +33,15 @@ func TestPatience(t *testing.T) {
 	}{
 		"nothing":                   {func(*v1alpha1.Status) {}, 0},
 		"words":                     {func(s *v1alpha1.Status) { s.Holds[0].Reason = "3 of 3" }, 0},
-		"times":                     {func(s *v1alpha1.Status) { s.LastProgress = policy.At(time.Unix(5, 0)) }, 0},
-		"phase":                     {func(s *v1alpha1.Status) { s.Phase = policy.ClusterStalled }, promptly},
+		"times":                     {func(s *v1alpha1.Status) { s.LastProgress = model.At(time.Unix(5, 0)) }, 0},
+		"phase":                     {func(s *v1alpha1.Status) { s.Phase = model.ClusterStalled }, promptly},
 		"another template":          {func(s *v1alpha1.Status) { s.UpdateRevisions = map[string]string{"s": "v2"} }, promptly},
 		"stalled":                   {func(s *v1alpha1.Status) { s.Conditions[0].Status = metav1.ConditionTrue }, promptly},
-		"the line is stopped":       {func(s *v1alpha1.Status) { s.Holds = []policy.Hold{{Rule: policy.LineStopped}} }, promptly},
+		"the line is stopped":       {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.LineStopped}} }, promptly},
 		"a pod failed":              {func(s *v1alpha1.Status) { s.Pods.Failed = 1 }, promptly},
 		"a number, claims are open": {func(s *v1alpha1.Status) { s.Pods.Ready = 2 }, sometimes},
-		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = policy.PhaseOpened }, sometimes},
-		"a claimed pod went":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = policy.PhaseGone }, soon},
+		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = model.PhaseOpened }, sometimes},
+		"a claimed pod went":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = model.PhaseGone }, soon},
 		"a number, nothing is open": {func(s *v1alpha1.Status) { s.Claims, s.Pods.Ready = nil, 2 }, soon},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestPatience(t *testing.T) {
 
 // While a database rests no report tells what runs, and the tag of an image may be of another thing.
 func TestTheFinishedVersionStaysAtRest(t *testing.T) {
-	d := status.Decision{Idle: true, Moment: progress.Moment{Phase: policy.ClusterDone, Snapshot: policy.Snapshot{Pools: []policy.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}}
+	d := status.Decision{Idle: true, Moment: progress.Moment{Phase: model.ClusterDone, Snapshot: model.Snapshot{Pools: []model.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}}
 	noted := []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v2", Version: "9.9.0"}}
 	require.Equal(t, noted, finished(noted, d))
 	d.Idle = false
@@ -69,7 +70,7 @@ func TestTheFinishedVersionStaysAtRest(t *testing.T) {
 func TestWhatAStallSaysIsKeptUp(t *testing.T) {
 	says := func(text string) v1alpha1.Status {
 		return v1alpha1.Status{
-			Claims:     []policy.Claim{{ID: "c", Phase: policy.PhaseGone}},
+			Claims:     []model.Claim{{ID: "c", Phase: model.PhaseGone}},
 			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "LineStopped", Message: text}},
 		}
 	}
@@ -90,7 +91,7 @@ func TestAStallThatCountsDownIsNotWrittenAgain(t *testing.T) {
 		time.Sleep(45 * time.Minute)
 		db.roll("v2")
 		time.Sleep(15 * time.Minute)
-		require.Equal(t, policy.ClusterStalled, db.status().Phase)
+		require.Equal(t, model.ClusterStalled, db.status().Phase)
 		before := p.total()
 		time.Sleep(10 * time.Minute)
 		require.LessOrEqual(t, p.total()-before, 2, "%v", p.writes)
@@ -103,10 +104,10 @@ func TestAScheduleIsFollowedFromWhenItIsFirstSeen(t *testing.T) {
 	require.Nil(t, followed(d, now))
 	d.Spec.Update.RestartSchedule = "0 3 * * *"
 	d.Status.RestartSchedule = followed(d, now)
-	require.Equal(t, &v1alpha1.RestartSchedule{Schedule: "0 3 * * *", Since: policy.At(now)}, d.Status.RestartSchedule)
+	require.Equal(t, &v1alpha1.RestartSchedule{Schedule: "0 3 * * *", Since: model.At(now)}, d.Status.RestartSchedule)
 	require.Equal(t, d.Status.RestartSchedule, followed(d, now.Add(time.Hour)), "the first time stays")
 	d.Spec.Update.RestartSchedule = "0 4 * * *"
-	require.Equal(t, policy.At(now.Add(time.Hour)), followed(d, now.Add(time.Hour)).Since, "a changed one begins anew")
+	require.Equal(t, model.At(now.Add(time.Hour)), followed(d, now.Add(time.Hour)).Since, "a changed one begins anew")
 
 	wait, differs := patience(v1alpha1.Status{}, v1alpha1.Status{RestartSchedule: d.Status.RestartSchedule})
 	require.True(t, differs)
@@ -119,10 +120,10 @@ func TestHealthByRoster(t *testing.T) {
 	}
 	alive, dead := rollcallv1.Liveness_LIVENESS_ALIVE, rollcallv1.Liveness_LIVENESS_DEAD
 	green, yellow, red := rollcallv1.Verdict_VERDICT_GREEN, rollcallv1.Verdict_VERDICT_YELLOW, rollcallv1.Verdict_VERDICT_RED
-	for want, entries := range map[policy.Verdict][]*rollcallv1.RosterEntry{
-		policy.UnknownHealth: nil,
-		policy.Green:         {entry(green, alive), entry(red, dead)},
-		policy.Yellow:        {entry(green, alive), entry(yellow, alive)},
+	for want, entries := range map[model.Verdict][]*rollcallv1.RosterEntry{
+		model.UnknownHealth: nil,
+		model.Green:         {entry(green, alive), entry(red, dead)},
+		model.Yellow:        {entry(green, alive), entry(yellow, alive)},
 	} {
 		state := agents.State{Rosters: []agents.ReceivedRoster{{Roster: &rollcallv1.Roster{Entries: entries}}}}
 		require.Equal(t, want, healthByRoster(state).Verdict)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
@@ -75,7 +76,7 @@ func (x *Executor) deleteOwn(ctx context.Context, e rollout.DeleteVolumes) error
 
 // leaveVolume says what a person has to do about a volume claim that is not the pod's by its
 // name; nil: it is gone, or another one by now.
-func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, volume policy.VolumeClaim) error {
+func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, volume model.VolumeClaim) error {
 	seen, err := x.volumes.read(ctx, volume.Name)
 	if err != nil || seen.UID != volume.UID || seen.Leaving {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
@@ -73,23 +74,23 @@ func (r *restoring) Restore(_ context.Context, to rollout.Target, claim string, 
 func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	for name, c := range map[string]struct {
-		change func(s *policy.Snapshot)
+		change func(s *model.Snapshot)
 		asked  int
 		says   string
 	}{
-		"an agent is there": {func(*policy.Snapshot) {}, 2, ""},
-		"no pod has one":    {func(s *policy.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
-		"its pod is prepared anew": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: policy.PrepareEvacuate}}
+		"an agent is there": {func(*model.Snapshot) {}, 2, ""},
+		"no pod has one":    {func(s *model.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
+		"its pod is prepared anew": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
-		"a new claim prepares nothing": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
+		"a new claim prepares nothing": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
 		}, 2, ""},
-		"its own claim is open": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
+		"its own claim is open": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
 		}, 0, "that claim is open: it is undone when it ends"},
-		"its pod is replaced, and has gone": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: policy.Replace, Prepare: policy.PrepareEvacuate}}
+		"its pod is replaced, and has gone": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: model.Replace, Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,11 +165,11 @@ func leftBehind(t *testing.T, left policy.Leftover, epoch int64) (*Executor, *re
 }
 
 // adopting is a database of which one pod has no agent.
-func adopting() policy.Snapshot {
-	live := func() *policy.Report { return &policy.Report{Member: policy.Live, Fresh: true, Settled: true} }
-	return policy.Snapshot{Pods: []policy.Pod{
-		{Name: "s-0", UID: "0", Phase: policy.Ready, Revision: "v1"},
-		{Name: "s-1", UID: "1", Phase: policy.Ready, Revision: "v1", Agent: true, Report: live()},
-		{Name: "s-2", UID: "2", Phase: policy.Ready, Revision: "v2", Agent: true, Report: live()},
+func adopting() model.Snapshot {
+	live := func() *model.Report { return &model.Report{Member: model.Live, Fresh: true, Settled: true} }
+	return model.Snapshot{Pods: []model.Pod{
+		{Name: "s-0", UID: "0", Phase: model.Ready, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: model.Ready, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: model.Ready, Revision: "v2", Agent: true, Report: live()},
 	}}
 }

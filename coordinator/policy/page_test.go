@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // policyPage is where people read the rules.
@@ -32,7 +34,7 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 			spares = "b-"
 		case r.sparesBroken:
 			spares = "b"
-		case r.name == ZoneUnknown || r.name == ZonesAway || r.name == PodsAway:
+		case r.name == model.ZoneUnknown || r.name == model.ZonesAway || r.name == model.PodsAway:
 			spares = "(b)"
 		}
 		if r.aboutUpdates {
@@ -65,7 +67,7 @@ func TestThePolicyPageNamesTheFieldsOfUpdate(t *testing.T) {
 			named = append(named, row[1])
 		}
 	}
-	require.Equal(t, leavesOf(reflect.TypeFor[Update](), ""), named)
+	require.Equal(t, leavesOf(reflect.TypeFor[model.Update](), ""), named)
 }
 
 // leavesOf are the fields of a type, as people write them.

@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "fmt"
 
 // Where members of two versions do not talk to each other (EngineFacts.SameMinor), an outage in which only some pods
@@ -95,7 +96,9 @@ func (b *behind) add(p *pod, why, ends string) {
 }
 
 // stands: it runs, and is not on its way.
-func (x *index) stands(p *pod) bool { return runs(p.Phase) && p.Phase != Terminating && !x.nodeGone(p) }
+func (x *index) stands(p *pod) bool {
+	return runs(p.Phase) && p.Phase != model.Terminating && !x.nodeGone(p)
+}
 
 // allAtOnce holds who would go along, while others would not. Who is held by something else keeps that hold.
 func (d *decision) allAtOnce(c *candidate) *finding {

@@ -1,13 +1,14 @@
 package progress
 
 import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // CountPods counts the pods of a snapshot and of the plan made on it.
-func CountPods(s policy.Snapshot, plan policy.Plan) policy.PodCounts {
+func CountPods(s model.Snapshot, plan model.Plan) policy.PodCounts {
 	c := policy.PodCounts{Away: int32(plan.Budget.Pods.Away)}
-	revision := make(map[string]policy.Pool, len(s.Pools))
+	revision := make(map[string]model.Pool, len(s.Pools))
 	for _, pool := range s.Pools {
 		c.Desired += pool.Replicas
 		revision[pool.Name] = pool
@@ -20,7 +21,7 @@ func CountPods(s policy.Snapshot, plan policy.Plan) policy.PodCounts {
 		default:
 			c.Current++
 		}
-		if pod.Phase == policy.Ready {
+		if pod.Phase == model.Ready {
 			c.Ready++
 		}
 		if Failed(pod) {
@@ -33,23 +34,23 @@ func CountPods(s policy.Snapshot, plan policy.Plan) policy.PodCounts {
 // Failed is direct evidence that a pod cannot work as it is: it has failed, or
 // something is wrong with it that has a name. A pod that only takes long is not
 // counted; see Overdue.
-func Failed(pod policy.Pod) bool {
+func Failed(pod model.Pod) bool {
 	switch {
-	case pod.Problem == policy.NodeGone:
+	case pod.Problem == model.NodeGone:
 		return true
-	case pod.Phase == policy.Terminating:
-		return pod.Problem == policy.StuckEnding
-	case pod.Phase == policy.Ready:
+	case pod.Phase == model.Terminating:
+		return pod.Problem == model.StuckEnding
+	case pod.Phase == model.Ready:
 		return false
 	}
-	return pod.Phase == policy.Failed || pod.Problem.Wrong() != ""
+	return pod.Phase == model.Failed || pod.Problem.Wrong() != ""
 }
 
 // Updated says whether a pod runs its pool's update revision. While that
 // revision is unknown nobody does, and nobody is out of date either.
-func Updated(pod policy.Pod, pool policy.Pool) bool {
+func Updated(pod model.Pod, pool model.Pool) bool {
 	return Exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
 }
 
 // Exists says whether there is an object of the pod.
-func Exists(pod policy.Pod) bool { return pod.Phase != policy.Missing }
+func Exists(pod model.Pod) bool { return pod.Phase != model.Missing }

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // estimate of the seconds that a restarted pod is away; 0 = nobody has measured.
@@ -42,7 +42,7 @@ func NewEstimates(all int64, pools map[string]int64) Estimates {
 }
 
 // Learn are the estimates after absences of pods of a snapshot.
-func (e Estimates) Learn(s policy.Snapshot, absences []Absence) Estimates {
+func (e Estimates) Learn(s model.Snapshot, absences []Absence) Estimates {
 	if len(absences) == 0 {
 		return e
 	}
@@ -66,7 +66,7 @@ func (e Estimates) Learn(s policy.Snapshot, absences []Absence) Estimates {
 func (e Estimates) Seconds() int64 { return int64(e.all) }
 
 // ByPool are the estimates of the pools that there are, nil where there is none.
-func (e Estimates) ByPool(pools []policy.Pool) map[string]int64 {
+func (e Estimates) ByPool(pools []model.Pool) map[string]int64 {
 	var out map[string]int64
 	for i := range pools {
 		if seconds := e.pools[pools[i].Name]; seconds > 0 {

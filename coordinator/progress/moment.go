@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -13,15 +14,15 @@ import (
 // A Moment is a value: whoever makes one must not change what it points to afterwards, because
 // readers share it.
 type Moment struct {
-	Snapshot policy.Snapshot
-	Plan     policy.Plan
+	Snapshot model.Snapshot
+	Plan     model.Plan
 	// Claims that are open now. They may be newer than those of the snapshot,
 	// because a claim changes its phase without a new decision.
-	Claims []policy.Claim
+	Claims []model.Claim
 	Pods   policy.PodCounts
 	// Phase is what the cluster as a whole is doing. It may say more than the
 	// plan's: that a rollout is stalled is known only with time.
-	Phase     policy.ClusterPhase
+	Phase     model.ClusterPhase
 	DecidedAt time.Time
 	// Waiting is, by pod, what an open claim waits for, in words.
 	Waiting map[string]string
@@ -40,38 +41,38 @@ type Moment struct {
 }
 
 // At is the moment of a snapshot: what would be decided at the snapshot's own time.
-func At(s policy.Snapshot) Moment {
+func At(s model.Snapshot) Moment {
 	plan := policy.Decide(s)
 	return Moment{Snapshot: s, Plan: plan, Claims: s.Cluster.Status.Claims, Pods: CountPods(s, plan), Phase: plan.Phase, DecidedAt: s.Now.Time}
 }
 
 // ClaimOf is the open claim on the named pod.
-func (m *Moment) ClaimOf(pod string) (policy.Claim, bool) {
-	at := slices.IndexFunc(m.Claims, func(c policy.Claim) bool { return c.Pod == pod })
+func (m *Moment) ClaimOf(pod string) (model.Claim, bool) {
+	at := slices.IndexFunc(m.Claims, func(c model.Claim) bool { return c.Pod == pod })
 	if at < 0 {
-		return policy.Claim{}, false
+		return model.Claim{}, false
 	}
 	return m.Claims[at], true
 }
 
 // Pod is the named pod of the snapshot.
-func (m *Moment) Pod(name string) (policy.Pod, bool) {
+func (m *Moment) Pod(name string) (model.Pod, bool) {
 	for i := range m.Snapshot.Pods {
 		if m.Snapshot.Pods[i].Name == name {
 			return m.Snapshot.Pods[i], true
 		}
 	}
-	return policy.Pod{}, false
+	return model.Pod{}, false
 }
 
 // Pool is the named pool of the snapshot.
-func (m *Moment) Pool(name string) (policy.Pool, bool) {
+func (m *Moment) Pool(name string) (model.Pool, bool) {
 	for i := range m.Snapshot.Pools {
 		if m.Snapshot.Pools[i].Name == name {
 			return m.Snapshot.Pools[i], true
 		}
 	}
-	return policy.Pool{}, false
+	return model.Pool{}, false
 }
 
 func (m *Moment) stallAfter() time.Duration {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -19,7 +20,7 @@ type Progress struct {
 	stages map[string]int
 	// stands are the UIDs of the pods that there are.
 	stands map[string]bool
-	claims []policy.Claim
+	claims []model.Claim
 	// best is the furthest that the rollout has come.
 	best      marks
 	busy      bool
@@ -67,13 +68,13 @@ func (p Progress) Next(d *Moment) (next Progress, better bool) {
 		}
 	}
 	for _, pod := range d.Snapshot.Pods {
-		next.stands[pod.UID] = pod.Phase != policy.Missing
+		next.stands[pod.UID] = pod.Phase != model.Missing
 		if stage := p.stages[pod.UID]; stage > 0 {
 			next.stages[pod.UID] = stage
 		}
 	}
 	for _, claim := range d.Claims {
-		if claim.Phase != policy.PhaseRestoring || next.gone(claim) { // else it is given up
+		if claim.Phase != model.PhaseRestoring || next.gone(claim) { // else it is given up
 			next.stages[claim.UID] = max(p.stages[claim.UID], StageOf(claim))
 		}
 	}
@@ -123,16 +124,16 @@ func (p Progress) wentOn(next Progress) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.claims, func(c policy.Claim) bool {
-		return next.gone(c) && !slices.ContainsFunc(next.claims, func(n policy.Claim) bool { return n.ID == c.ID })
+	return slices.ContainsFunc(p.claims, func(c model.Claim) bool {
+		return next.gone(c) && !slices.ContainsFunc(next.claims, func(n model.Claim) bool { return n.ID == c.ID })
 	})
 }
 
 // well counts the pods that are back in the database, claimed or not: to give a
 // claim up brings nobody back.
-func well(s policy.Snapshot) (n int) {
+func well(s model.Snapshot) (n int) {
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Phase == policy.Ready && (!p.Agent || p.Report != nil && p.Report.Member == policy.Live && p.Report.Settled) {
+		if p := &s.Pods[i]; p.Phase == model.Ready && (!p.Agent || p.Report != nil && p.Report.Member == model.Live && p.Report.Settled) {
 			n++
 		}
 	}
@@ -140,7 +141,7 @@ func well(s policy.Snapshot) (n int) {
 }
 
 // gone says whether the pod of a claim has gone away.
-func (p Progress) gone(c policy.Claim) bool {
+func (p Progress) gone(c model.Claim) bool {
 	uid := ""
 	if p.stands[c.UID] {
 		uid = c.UID
@@ -153,14 +154,14 @@ func (p Progress) gone(c policy.Claim) bool {
 func onRequest(now time.Time, d *Moment) bool {
 	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
 	last := d.Snapshot.Cluster.Status.LastProgress
-	if d.Plan.Phase == policy.ClusterWaiting && last != nil && !last.Add(patience).After(now) {
+	if d.Plan.Phase == model.ClusterWaiting && last != nil && !last.Add(patience).After(now) {
 		return true
 	}
-	return slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Pod == "" && policy.OnRequest(h.Rule) })
+	return slices.ContainsFunc(d.Plan.Holds, func(h model.Hold) bool { return h.Pod == "" && policy.OnRequest(h.Rule) })
 }
 
 // Revisions are those that are being rolled out, by pool.
-func Revisions(s policy.Snapshot) map[string]string {
+func Revisions(s model.Snapshot) map[string]string {
 	out := map[string]string{}
 	for _, pool := range s.Pools {
 		if pool.Revision != "" {

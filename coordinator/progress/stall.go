@@ -3,23 +3,23 @@ package progress
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Judge says in which phase a moment is, given whether the one before was stalled and whether
 // something became better since. The policy says when nothing became better for too long. Here
 // is what else stalls, and what does not end a stall. next is when time alone will change that;
 // zero: it will not.
-func Judge(m *Moment, wasStalled, better bool) (phase policy.ClusterPhase, next time.Time) {
+func Judge(m *Moment, wasStalled, better bool) (phase model.ClusterPhase, next time.Time) {
 	late, next := settingLate(m)
 	switch {
-	case m.Plan.Phase == policy.ClusterPaused:
-		return policy.ClusterPaused, next
+	case m.Plan.Phase == model.ClusterPaused:
+		return model.ClusterPaused, next
 	case late:
-		return policy.ClusterStalled, time.Time{}
-	case !better && wasStalled && m.Plan.Phase == policy.ClusterRolling:
+		return model.ClusterStalled, time.Time{}
+	case !better && wasStalled && m.Plan.Phase == model.ClusterRolling:
 		// To try again what came to nothing before does not end a stall.
-		return policy.ClusterStalled, next
+		return model.ClusterStalled, next
 	}
 	return m.Plan.Phase, next
 }

@@ -3,6 +3,7 @@ package progress
 import (
 	"slices"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -10,10 +11,10 @@ import (
 // that a cluster setting is put back. Its key stays as long as it is the same wait.
 
 // HoldKey is the key of a hold.
-func HoldKey(h policy.Hold) string { return string(h.Rule) }
+func HoldKey(h model.Hold) string { return string(h.Rule) }
 
 // ClaimKey is the key of an open claim.
-func ClaimKey(c policy.Claim) string { return c.ID + " " + string(c.Phase) }
+func ClaimKey(c model.Claim) string { return c.ID + " " + string(c.Phase) }
 
 // SettingKey is the key of a cluster setting.
 func SettingKey(name string) string { return "setting " + name }
@@ -35,12 +36,12 @@ func WaitKeys(m *Moment) []string {
 
 // Held are the holds of the plan that no person or clock has asked for, and that are not
 // just the word for a claim. Of a canary that is so while its own pods are not back.
-func Held(m *Moment) []policy.Hold {
-	var held []policy.Hold
+func Held(m *Moment) []model.Hold {
+	var held []model.Hold
 	lost := lostCanaries(m)
 	for _, h := range m.Plan.Holds {
-		canary := h.Rule == policy.CanaryFirst && lost[h.Pod]
-		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) && !canary {
+		canary := h.Rule == model.CanaryFirst && lost[h.Pod]
+		if h.Rule == model.Claimed || h.Rule == model.OnItsWay || policy.OnRequest(h.Rule) && !canary {
 			continue
 		}
 		held = append(held, h)
@@ -51,7 +52,7 @@ func Held(m *Moment) []policy.Hold {
 // lostCanaries are the pods that a canary holds whose own pods are not back.
 func lostCanaries(m *Moment) map[string]bool {
 	pods := map[string]bool{}
-	if !slices.ContainsFunc(m.Plan.Holds, func(h policy.Hold) bool { return h.Rule == policy.CanaryFirst }) {
+	if !slices.ContainsFunc(m.Plan.Holds, func(h model.Hold) bool { return h.Rule == model.CanaryFirst }) {
 		return pods
 	}
 	pools := policy.LostCanaries(m.Snapshot)

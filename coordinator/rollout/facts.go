@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -12,7 +13,7 @@ type Facts struct {
 	Object Object
 	// Record is what the DatabaseCluster's status says of the rollout.
 	Record   Record
-	Snapshot policy.Snapshot
+	Snapshot model.Snapshot
 	// Versions are the resourceVersions of the pods from which Snapshot was made, by UID.
 	Versions map[string]string
 	// Pools are the StatefulSets from which Snapshot was made.
@@ -48,7 +49,7 @@ type Object struct {
 // must know of what its predecessor began is here.
 type Record struct {
 	Epoch     int64
-	Claims    []policy.Claim
+	Claims    []model.Claim
 	Settings  []policy.SharedSetting
 	Leftovers []policy.Leftover
 }

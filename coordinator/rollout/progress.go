@@ -3,7 +3,7 @@ package rollout
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
@@ -21,7 +21,7 @@ func (a *step) judgeProgress() {
 	m.Snapshot, m.Plan, m.DecidedAt = a.Snapshot, a.plan, a.now
 	m.Pods, m.Phase = progress.CountPods(m.Snapshot, m.Plan), m.Plan.Phase
 	next, better := a.s.progress.Next(m)
-	if better && m.Phase == policy.ClusterStalled {
+	if better && m.Phase == model.ClusterStalled {
 		a.Snapshot.Cluster.Status.LastProgress = asOf(a.now, next.At())
 		a.decide()
 		m.Snapshot, m.Plan = a.Snapshot, a.plan
@@ -30,7 +30,7 @@ func (a *step) judgeProgress() {
 	phase, changes := progress.Judge(m, a.s.stalled, better)
 	a.out.wake(changes)
 	m.Phase = phase
-	a.s.progress, a.s.stalled = next, phase == policy.ClusterStalled
+	a.s.progress, a.s.stalled = next, phase == model.ClusterStalled
 	a.s.estimates = a.s.estimates.Learn(m.Snapshot, a.out.Absences)
 	a.out.LastProgress, a.out.Estimates = next.At(), a.s.estimates
 	if m.Plan.RetryAfterSeconds > 0 {
@@ -43,10 +43,10 @@ func (a *step) judgeProgress() {
 
 // asOf is a moment as far before now as it was, however the clock has been set since;
 // nil for none.
-func asOf(now, at time.Time) *policy.Time {
+func asOf(now, at time.Time) *model.Time {
 	if at.IsZero() {
 		return nil
 	}
-	t := policy.At(now.Add(-now.Sub(at)))
+	t := model.At(now.Add(-now.Sub(at)))
 	return &t
 }

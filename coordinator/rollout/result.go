@@ -3,6 +3,7 @@ package rollout
 import (
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -45,7 +46,7 @@ type SetSeen struct {
 }
 
 // Line is the first ordinal that the StatefulSet controller takes.
-func (s SetSeen) Line() int32 { return policy.LineOf(s.Partition, s.Start) }
+func (s SetSeen) Line() int32 { return model.LineOf(s.Partition, s.Start) }
 
 // DrainPlanned is the result of PlanDrain.
 type DrainPlanned struct {
@@ -142,7 +143,7 @@ type SetFound struct {
 // VolumesFound is the result of FindVolumes.
 type VolumesFound struct {
 	Claim   string
-	Volumes []policy.VolumeClaim
+	Volumes []model.VolumeClaim
 	Err     error
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
@@ -14,7 +15,7 @@ type step struct {
 	s State
 	Facts
 	now  time.Time
-	plan policy.Plan
+	plan model.Plan
 	out  *Decision
 }
 
@@ -78,7 +79,7 @@ func (a *step) claim() {
 }
 
 // pursue does the next thing about one claim.
-func (a *step) pursue(claim policy.Claim) {
+func (a *step) pursue(claim model.Claim) {
 	r := a.attemptOf(claim)
 	c, why := a.look(claim, r)
 	a.noteOver(c, r)
@@ -118,7 +119,7 @@ func (a *step) pursue(claim policy.Claim) {
 }
 
 // edit carries out a move that only changes the status; false: it is another kind of move.
-func (a *step) edit(claim policy.Claim, r *attempt, c Case, move Move) bool {
+func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	edits := &a.out.Edits
 	switch move {
 	case Wait:
@@ -133,7 +134,7 @@ func (a *step) edit(claim policy.Claim, r *attempt, c Case, move Move) bool {
 			edits.Share[claim.ID], a.s.shared[claim.ID] = r.heard.Shared, true
 		}
 	case RecordEmpty:
-		edits.Emptied[claim.ID] = policy.At(a.now)
+		edits.Emptied[claim.ID] = model.At(a.now)
 	case FollowSuccessor:
 		edits.Follow[claim.ID] = r.heard.Heir
 		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -50,7 +50,7 @@ func ClusterProto(d Decision) *rollcallv1.Cluster {
 	return c
 }
 
-func planProto(p policy.Plan) *rollcallv1.Plan {
+func planProto(p model.Plan) *rollcallv1.Plan {
 	plan := &rollcallv1.Plan{
 		Phase: string(p.Phase),
 		Budget: &rollcallv1.Budget{
@@ -95,7 +95,7 @@ func planProto(p policy.Plan) *rollcallv1.Plan {
 	return plan
 }
 
-func claimProto(c policy.Claim) *rollcallv1.Claim {
+func claimProto(c model.Claim) *rollcallv1.Claim {
 	return &rollcallv1.Claim{
 		Id:        c.ID,
 		Pod:       c.Pod,
@@ -109,7 +109,7 @@ func claimProto(c policy.Claim) *rollcallv1.Claim {
 	}
 }
 
-func podProto(d Decision, pod policy.Pod) *rollcallv1.PodState {
+func podProto(d Decision, pod model.Pod) *rollcallv1.PodState {
 	pool, _ := d.Pool(pod.Pool)
 	state := &rollcallv1.PodState{
 		Pod:              pod.Name,

@@ -3,6 +3,7 @@ package status
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
@@ -46,6 +47,6 @@ type Guard struct {
 
 // FromSnapshot decides on a snapshot and makes a Decision of it, as the
 // coordinator would at the snapshot's own time.
-func FromSnapshot(s policy.Snapshot) Decision {
+func FromSnapshot(s model.Snapshot) Decision {
 	return Decision{Key: Key{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}, Moment: progress.At(s)}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
@@ -15,7 +16,7 @@ import (
 // Wait is one thing for which a rollout waits: a hold of the plan, or that a
 // claim goes on.
 type Wait struct {
-	policy.Hold
+	model.Hold
 	// Key stays as long as it is the same wait.
 	Key string
 	// rank puts what others merely follow from last.
@@ -58,7 +59,7 @@ const reasonSetting = "SettingNotRestored"
 func settingWaits(d Decision) []Wait {
 	var waits []Wait
 	for _, knob := range slices.Sorted(maps.Keys(d.Settings)) {
-		waits = append(waits, Wait{Key: progress.SettingKey(knob), rank: ownReason, Hold: policy.Hold{Rule: reasonSetting,
+		waits = append(waits, Wait{Key: progress.SettingKey(knob), rank: ownReason, Hold: model.Hold{Rule: reasonSetting,
 			Reason:   fmt.Sprintf("%s is still as a restart has set it, and could not be put back: %s", knob, d.Settings[knob]),
 			Unblocks: "a live pod with an agent, or the setting put back by hand"}})
 	}
@@ -71,7 +72,7 @@ func ruleWaits(d Decision) []Wait {
 	for _, h := range progress.Held(&d.Moment) {
 		w := Wait{Hold: h, Key: progress.HoldKey(h), rank: ownReason}
 		switch {
-		case h.Rule == policy.CanaryFirst && policy.OnRequest(h.Rule), Passing(h.Rule): // a claim on the pod of a canary says more
+		case h.Rule == model.CanaryFirst && policy.OnRequest(h.Rule), Passing(h.Rule): // a claim on the pod of a canary says more
 			w.rank = follows
 		case h.Pod == "":
 			w.rank = stopsAll
@@ -82,11 +83,11 @@ func ruleWaits(d Decision) []Wait {
 }
 
 // claimWait is what keeps a claim from going on.
-func claimWait(d Decision, c policy.Claim) policy.Hold {
-	if why := d.Waiting[c.Pod]; why != "" && c.Action == policy.Replace {
-		return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimWords(d, c) + ": " + why}
+func claimWait(d Decision, c model.Claim) model.Hold {
+	if why := d.Waiting[c.Pod]; why != "" && c.Action == model.Replace {
+		return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: claimWords(d, c) + ": " + why}
 	}
-	if pod, _ := d.Pod(c.Pod); c.Phase == policy.PhaseOpened || progress.HasGone(c, pod.UID) {
+	if pod, _ := d.Pod(c.Pod); c.Phase == model.PhaseOpened || progress.HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			if why := d.Waiting[c.Pod]; strings.HasPrefix(why, r.Why.Reason) {
 				r.Why.Reason = why // and why what was prepared is not undone
@@ -100,7 +101,7 @@ func claimWait(d Decision, c policy.Claim) policy.Hold {
 	if why := d.Waiting[c.Pod]; why != "" {
 		reason += ": " + why
 	}
-	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: reason}
+	return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: reason}
 }
 
 // longestWait is what a person should look at when nothing got better for too
@@ -131,7 +132,7 @@ type Stall struct {
 
 // StallOf is nil unless the rollout is stalled.
 func StallOf(d Decision) *Stall {
-	if d.Phase != policy.ClusterStalled {
+	if d.Phase != model.ClusterStalled {
 		return nil
 	}
 	rule, message := whyStalled(d)

@@ -8,16 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // answers is everything the policy says about a snapshot.
 type answers struct {
-	Plan   policy.Plan   `json:"plan"`
+	Plan   model.Plan    `json:"plan"`
 	Claims []claimAnswer `json:"claims,omitempty"`
 	// Explained has every rule that holds a pod, for up to three held pods.
-	Explained map[string][]policy.Hold `json:"explained,omitempty"`
-	Lists     lists                    `json:"lists"`
+	Explained map[string][]model.Hold `json:"explained,omitempty"`
+	Lists     lists                   `json:"lists"`
 }
 
 // claimAnswer is what the policy says about an open claim.
@@ -31,16 +32,16 @@ type claimAnswer struct {
 }
 
 type recheck struct {
-	Step *policy.Step `json:"step"`
-	Hold *policy.Hold `json:"hold"`
+	Step *model.Step `json:"step"`
+	Hold *model.Hold `json:"hold"`
 }
 
 type returned struct {
-	Done              bool        `json:"done"`
-	Joined            bool        `json:"joined"`
-	Failed            bool        `json:"failed"`
-	Why               policy.Hold `json:"why"`
-	RetryAfterSeconds int64       `json:"retryAfterSeconds"`
+	Done              bool       `json:"done"`
+	Joined            bool       `json:"joined"`
+	Failed            bool       `json:"failed"`
+	Why               model.Hold `json:"why"`
+	RetryAfterSeconds int64      `json:"retryAfterSeconds"`
 }
 
 // lists holds the answers that name pods or pools.
@@ -54,8 +55,8 @@ type lists struct {
 }
 
 // answer asks the policy about a snapshot, and to explain the given pods.
-func answer(s policy.Snapshot, explain []string) answers {
-	a := answers{Plan: policy.Decide(s), Explained: map[string][]policy.Hold{}, Lists: listsOf(s)}
+func answer(s model.Snapshot, explain []string) answers {
+	a := answers{Plan: policy.Decide(s), Explained: map[string][]model.Hold{}, Lists: listsOf(s)}
 	for _, claim := range s.Cluster.Status.Claims {
 		r := policy.Returned(s, claim)
 		a.Claims = append(a.Claims, claimAnswer{
@@ -70,18 +71,18 @@ func answer(s policy.Snapshot, explain []string) answers {
 	return a
 }
 
-func asked(s policy.Snapshot, pod string) recheck {
+func asked(s model.Snapshot, pod string) recheck {
 	step, hold := policy.Recheck(s, pod)
 	return recheck{Step: step, Hold: hold}
 }
 
 // without is the snapshot without a claim.
-func without(s policy.Snapshot, claim policy.Claim) policy.Snapshot {
-	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c policy.Claim) bool { return c.ID == claim.ID })
+func without(s model.Snapshot, claim model.Claim) model.Snapshot {
+	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c model.Claim) bool { return c.ID == claim.ID })
 	return s
 }
 
-func listsOf(s policy.Snapshot) lists {
+func listsOf(s model.Snapshot) lists {
 	l := lists{Forbidden: policy.Forbidden(&s) != "", Replacements: policy.Replacements(s), YetToFollow: policy.YetToFollow(s)}
 	for _, pod := range policy.ForceDeletes(s) {
 		l.ForceDeletes = append(l.ForceDeletes, pod.Name)

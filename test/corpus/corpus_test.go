@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // The policy gives every saved snapshot the recorded plan, gives each open claim the
@@ -19,14 +19,14 @@ func TestCorpusIsDecidedAsRecorded(t *testing.T) {
 	require.GreaterOrEqual(t, len(all), 600)
 	v := &verdicts{T: t, seen: map[string]bool{}}
 	for _, d := range all {
-		s, err := policy.Decode(d.Snapshot)
+		s, err := model.Decode(d.Snapshot)
 		require.NoError(t, err, d.ID)
 		var was struct {
 			Plan      json.RawMessage            `json:"plan"`
 			Explained map[string]json.RawMessage `json:"explained"`
 		}
 		require.NoError(t, json.Unmarshal(d.Answers, &was))
-		_, err = policy.DecodePlan(was.Plan)
+		_, err = model.DecodePlan(was.Plan)
 		require.NoError(t, err, d.ID)
 		v.compare(d.ID, tree(t, d.Answers), tree(t, answer(s, slices.Collect(maps.Keys(was.Explained)))))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // few is the least number of decisions in which each name and each kind of answer occurs.
@@ -31,7 +31,7 @@ func (o occurrences) count(found map[string]bool) {
 func TestCorpusCovers(t *testing.T) {
 	have := occurrences{}
 	for _, d := range read[decision](t, "decisions.jsonl.gz") {
-		s, err := policy.Decode(d.Snapshot)
+		s, err := model.Decode(d.Snapshot)
 		require.NoError(t, err)
 		var a answers
 		require.NoError(t, json.Unmarshal(d.Answers, &a))
@@ -114,32 +114,32 @@ func said(a *answers, found map[string]bool) {
 }
 
 // shapes says which features of a rollout a snapshot has.
-func shapes(s *policy.Snapshot) map[string]bool {
+func shapes(s *model.Snapshot) map[string]bool {
 	spec := &s.Cluster.Spec
-	pool := func(is func(p *policy.Pool) bool) bool {
-		return slices.ContainsFunc(s.Pools, func(p policy.Pool) bool { return is(&p) })
+	pool := func(is func(p *model.Pool) bool) bool {
+		return slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return is(&p) })
 	}
-	rolls := pool(func(p *policy.Pool) bool { return p.Strategy == policy.RollingUpdateStrategy })
+	rolls := pool(func(p *model.Pool) bool { return p.Strategy == model.RollingUpdateStrategy })
 	return map[string]bool{
-		"OnDelete":               pool(func(p *policy.Pool) bool { return p.Strategy == policy.OnDelete }),
-		"RollingUpdate by guard": rolls && spec.Update.RollingUpdate == policy.ByGuard,
-		"RollingUpdate by line":  rolls && spec.Update.RollingUpdate == policy.ByPartition,
-		"OrderedReady":           pool(func(p *policy.Pool) bool { return p.Management == policy.OrderedReady }),
-		"scale-down":             pool(func(p *policy.Pool) bool { return p.ScalingTo != nil || p.Operation == policy.OperationScaleDown }),
+		"OnDelete":               pool(func(p *model.Pool) bool { return p.Strategy == model.OnDelete }),
+		"RollingUpdate by guard": rolls && spec.Update.RollingUpdate == model.ByGuard,
+		"RollingUpdate by line":  rolls && spec.Update.RollingUpdate == model.ByPartition,
+		"OrderedReady":           pool(func(p *model.Pool) bool { return p.Management == model.OrderedReady }),
+		"scale-down":             pool(func(p *model.Pool) bool { return p.ScalingTo != nil || p.Operation == model.OperationScaleDown }),
 		"several pools":          len(s.Pools) > 1,
-		"unit Zone":              spec.Policy.Unit == policy.UnitZone,
-		"unit All":               spec.Policy.Unit == policy.UnitAll,
+		"unit Zone":              spec.Policy.Unit == model.UnitZone,
+		"unit All":               spec.Policy.Unit == model.UnitAll,
 		"a limit of zones":       spec.Policy.MaxZonesUnavailable != nil,
-		"updates replace":        spec.Replacement.UpdateStrategy == policy.UpdateReplace,
-		"data is gone":           spec.Drain.Data.Restart == policy.Lose,
+		"updates replace":        spec.Replacement.UpdateStrategy == model.UpdateReplace,
+		"data is gone":           spec.Drain.Data.Restart == model.Lose,
 		"drains are followed":    spec.Update.NodeDrains.Follow,
 		"canary":                 spec.Update.Canary.Pods > 0,
 		"overrides":              len(spec.Overrides) > 0,
 		"approvals":              len(s.Cluster.Status.Approvals) > 0,
-		"acks":                   slices.ContainsFunc(s.Groups, func(g policy.Group) bool { return g.Kind == policy.Acks }),
-		"quorum":                 slices.ContainsFunc(s.Groups, func(g policy.Group) bool { return g.Kind == policy.Quorum }),
-		"role":                   slices.ContainsFunc(s.Groups, func(g policy.Group) bool { return g.Kind == policy.Role }),
-		"shard":                  slices.ContainsFunc(s.Groups, func(g policy.Group) bool { return g.Kind == policy.Shard }),
+		"acks":                   slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Acks }),
+		"quorum":                 slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Quorum }),
+		"role":                   slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Role }),
+		"shard":                  slices.ContainsFunc(s.Groups, func(g model.Group) bool { return g.Kind == model.Shard }),
 	}
 }
 
@@ -151,7 +151,7 @@ func wanted() []string {
 		"may still go", "is held", "need not go", "is back", "has joined", "has failed", "a clock tells", "successors",
 		"forbidden", "replacements", "force deletes", "yet to follow", "lost canaries", "absent",
 	}
-	for shape := range shapes(&policy.Snapshot{}) {
+	for shape := range shapes(&model.Snapshot{}) {
 		all = append(all, shape)
 	}
 	add := func(kind string, names ...string) {
@@ -159,16 +159,16 @@ func wanted() []string {
 			all = append(all, kind+" "+name)
 		}
 	}
-	for _, rule := range policy.Rules() {
+	for _, rule := range model.Rules() {
 		add("rule", string(rule))
 	}
-	add("phase", texts(policy.ClusterIdle, policy.ClusterRolling, policy.ClusterWaiting, policy.ClusterPaused, policy.ClusterStalled, policy.ClusterDone)...)
-	add("action", texts(policy.Restart, policy.Handoff, policy.Evacuate, policy.Remove, policy.Replace, policy.Restore, policy.LowerPartition)...)
-	add("prepare", texts(policy.PrepareNone, policy.PrepareHandoff, policy.PrepareEvacuate)...)
-	add("reason", texts(policy.ReasonOutdated, policy.ReasonNeverStarted, policy.ReasonFailed, policy.ReasonRestartRequested,
-		policy.ReasonNodeDrain, policy.ReasonScaleDown, policy.ReasonReplacement, policy.ReasonAdopt)...)
-	add("claim", texts(policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseEmptied, policy.PhaseOpened,
-		policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling)...)
+	add("phase", texts(model.ClusterIdle, model.ClusterRolling, model.ClusterWaiting, model.ClusterPaused, model.ClusterStalled, model.ClusterDone)...)
+	add("action", texts(model.Restart, model.Handoff, model.Evacuate, model.Remove, model.Replace, model.Restore, model.LowerPartition)...)
+	add("prepare", texts(model.PrepareNone, model.PrepareHandoff, model.PrepareEvacuate)...)
+	add("reason", texts(model.ReasonOutdated, model.ReasonNeverStarted, model.ReasonFailed, model.ReasonRestartRequested,
+		model.ReasonNodeDrain, model.ReasonScaleDown, model.ReasonReplacement, model.ReasonAdopt)...)
+	add("claim", texts(model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened,
+		model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling)...)
 	return all
 }
 

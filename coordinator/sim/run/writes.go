@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
@@ -155,8 +155,8 @@ func (r *writes) cluster(before, after *v1alpha1.DatabaseCluster) {
 	}
 }
 
-func byID(claims []policy.Claim) map[string]policy.Claim {
-	out := make(map[string]policy.Claim, len(claims))
+func byID(claims []model.Claim) map[string]model.Claim {
+	out := make(map[string]model.Claim, len(claims))
 	for _, c := range claims {
 		out[c.ID] = c
 	}

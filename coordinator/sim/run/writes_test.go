@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Recording what is written changes nothing.
@@ -46,7 +46,7 @@ func TestWritesOfARollout(t *testing.T) {
 		"ordered to restore by c1",
 		"released in phase Gone",
 	}, writesOf(t, s, "db-1"))
-	s.Rolls = policy.ByPartition
+	s.Rolls = model.ByPartition
 	require.Contains(t, writesOf(t, s, "db-1"), "claimed: LowerPartition for Outdated, prepare Handoff, before its turn false, from v1 to v2, phase Claimed")
 	lines := slices.DeleteFunc(writesOf(t, s, "db"), func(what string) bool { return !strings.HasPrefix(what, "partition ") })
 	require.Equal(t, []string{"partition 1", "partition 0", "partition 1000000"}, lines)
