@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -24,12 +24,12 @@ func TestAPodThatIsAwayAtRestIsToldOf(t *testing.T) {
 			return status.OverduePods(d)
 		}
 		time.Sleep(30 * time.Minute)
-		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.Equal(t, model.ClusterDone, db.status().Phase)
 		require.Empty(t, overdue(), "nobody is followed at rest, and nobody is missed")
 
 		db.strand("search-1")
 		time.Sleep(9 * time.Minute)
-		require.Equal(t, policy.ClusterIdle, db.status().Phase)
+		require.Equal(t, model.ClusterIdle, db.status().Phase)
 		require.Contains(t, conditionOf(db.status(), v1alpha1.ConditionReady).Message, "search-1 is pending (Unschedulable)")
 		require.Empty(t, overdue())
 		time.Sleep(13 * time.Minute) // the condition may be written ten minutes later

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // lead takes the DatabaseCluster over and makes passes until it is lost.
@@ -33,7 +33,7 @@ func (s *session) lead(ctx context.Context) error {
 	}
 	s.departures = newDepartures(time.Now(), taken)
 	s.progress = newProgress(s.newest.Status.LastProgress.Time)
-	s.stalled = s.newest.Status.Phase == policy.ClusterStalled
+	s.stalled = s.newest.Status.Phase == model.ClusterStalled
 	s.estimates = estimatesOf(s.newest.Status)
 	if s.uid != was {
 		s.groups = nil

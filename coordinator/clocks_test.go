@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -68,10 +68,10 @@ func TestAClockThatIsSetAgesNothing(t *testing.T) {
 	require.Nil(t, asOf(began, time.Time{}))
 	for _, step := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
 		now := stepped(began.Add(3*time.Second), step)
-		s := policy.Status{}
+		s := model.Status{}
 		(&session{departures: &departures{open: map[string]departure{"search-2": {at: began}}}, progress: progress{at: began}}).remember(now, &s)
-		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastDeparture.Time))
-		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastProgress.Time))
+		require.Equal(t, 3*time.Second, model.At(now).Sub(s.LastDeparture.Time))
+		require.Equal(t, 3*time.Second, model.At(now).Sub(s.LastProgress.Time))
 	}
 }
 

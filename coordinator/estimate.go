@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // estimate of the seconds that a restarted pod is away; 0 = nobody has measured.
@@ -35,7 +35,7 @@ func estimatesOf(s v1alpha1.Status) estimates {
 	return e
 }
 
-func (e *estimates) learn(s policy.Snapshot, absences []act.Absence) {
+func (e *estimates) learn(s model.Snapshot, absences []act.Absence) {
 	pools := make(map[string]string, len(s.Pods))
 	if len(absences) > 0 {
 		for i := range s.Pods {
@@ -51,7 +51,7 @@ func (e *estimates) learn(s policy.Snapshot, absences []act.Absence) {
 }
 
 // byPool are the estimates of the pools that there are, nil where there is none.
-func (e *estimates) byPool(pools []policy.Pool) map[string]int64 {
+func (e *estimates) byPool(pools []model.Pool) map[string]int64 {
 	var out map[string]int64
 	for i := range pools {
 		if seconds := e.pools[pools[i].Name]; seconds > 0 {

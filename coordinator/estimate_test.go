@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestEstimate(t *testing.T) {
@@ -21,9 +21,9 @@ func TestEstimate(t *testing.T) {
 // pool that is gone is forgotten.
 func TestEstimatesByPool(t *testing.T) {
 	e := estimatesOf(v1alpha1.Status{EstimateSeconds: 40, PoolEstimateSeconds: map[string]int64{"hot": 20, "old": 9}})
-	s := policy.Snapshot{
-		Pools: []policy.Pool{{Name: "hot"}, {Name: "warm"}, {Name: "cold"}},
-		Pods:  []policy.Pod{{Name: "hot-0", Pool: "hot"}, {Name: "warm-0", Pool: "warm"}},
+	s := model.Snapshot{
+		Pools: []model.Pool{{Name: "hot"}, {Name: "warm"}, {Name: "cold"}},
+		Pods:  []model.Pod{{Name: "hot-0", Pool: "hot"}, {Name: "warm-0", Pool: "warm"}},
 	}
 	e.learn(s, []act.Absence{{Pod: "hot-0", Lasted: 30 * time.Second}, {Pod: "warm-0", Lasted: 90 * time.Second}, {Pod: "old-1", Lasted: 63 * time.Second}})
 	require.Equal(t, map[string]int64{"hot": 25, "warm": 90}, e.byPool(s.Pools))

@@ -6,7 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -26,8 +26,8 @@ func (s *session) guarded() status.Guard {
 // refuseEvictions marks the pods whose eviction a budget of somebody else would
 // refuse, so that they are not prepared in vain. What the StatefulSet controller
 // or a delete removes is asked of no budget.
-func (s *session) refuseEvictions(snapshot *policy.Snapshot) {
-	if snapshot.Cluster.Spec.WithDefaults().Update.Method != policy.Evict {
+func (s *session) refuseEvictions(snapshot *model.Snapshot) {
+	if snapshot.Cluster.Spec.WithDefaults().Update.Method != model.Evict {
 		return
 	}
 	refused := s.guard().Refused
@@ -36,12 +36,12 @@ func (s *session) refuseEvictions(snapshot *policy.Snapshot) {
 	}
 	rolls := map[string]bool{}
 	for _, pool := range snapshot.Pools {
-		rolls[pool.Name] = pool.Strategy == policy.RollingUpdateStrategy
+		rolls[pool.Name] = pool.Strategy == model.RollingUpdateStrategy
 	}
 	for i := range snapshot.Pods {
 		pod := &snapshot.Pods[i]
 		if budget := refused[pod.Name]; budget != "" && pod.Refused == "" && !rolls[pod.Pool] {
-			pod.Refused, pod.RefusedBy = policy.ForeignBudget, budget
+			pod.Refused, pod.RefusedBy = model.ForeignBudget, budget
 		}
 	}
 }

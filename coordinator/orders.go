@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -40,7 +40,7 @@ func volumesOf(pools []kube.Pool) map[string][]string {
 type orders struct {
 	agents     *agents.Agents
 	cache      Cache
-	reach      func(ctx context.Context, spec policy.Spec, ip string) (engines.Engine, error)
+	reach      func(ctx context.Context, spec model.Spec, ip string) (engines.Engine, error)
 	key        Key
 	clusterUID string
 }
@@ -64,12 +64,12 @@ func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, und
 	if err != nil {
 		return act.Progress{}, err
 	}
-	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	progress := act.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
 	switch answer.GetDrain() {
 	case rollcallv1.Drain_DRAIN_PREPARED:
-		progress.State = policy.DrainPrepared
+		progress.State = model.DrainPrepared
 	case rollcallv1.Drain_DRAIN_REFUSED:
-		progress.State = policy.DrainRefused
+		progress.State = model.DrainRefused
 	}
 	if total := answer.GetTotal(); total > 0 {
 		progress.Detail = fmt.Sprintf("%s (%d of %d)", progress.Detail, answer.GetDone(), total)
@@ -79,7 +79,7 @@ func (o orders) Prepare(ctx context.Context, to act.Target, order act.Order, und
 
 func (o orders) prepare(ctx context.Context, to act.Target, order act.Order, undo []byte, apply bool) (*rollcallv1.PrepareResponse, error) {
 	kind := rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF
-	if order.Prepare == policy.PrepareEvacuate {
+	if order.Prepare == model.PrepareEvacuate {
 		kind = rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE
 	}
 	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
@@ -95,9 +95,9 @@ func (o orders) Relieve(ctx context.Context, to act.Target, order act.Order, mem
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
-	progress := act.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	progress := act.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
 	if answer.GetDone() {
-		progress.State = policy.DrainPrepared
+		progress.State = model.DrainPrepared
 	}
 	return progress, judge(err)
 }

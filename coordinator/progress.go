@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -20,7 +21,7 @@ type progress struct {
 	stages map[string]int
 	// stands are the UIDs of the pods that there are.
 	stands map[string]bool
-	claims []policy.Claim
+	claims []model.Claim
 	// best is the furthest that the rollout has come.
 	best      marks
 	busy      bool
@@ -62,13 +63,13 @@ func (p *progress) note(now time.Time, d status.Decision) bool {
 		}
 	}
 	for _, pod := range d.Snapshot.Pods {
-		next.stands[pod.UID] = pod.Phase != policy.Missing
+		next.stands[pod.UID] = pod.Phase != model.Missing
 		if stage := p.stages[pod.UID]; stage > 0 {
 			next.stages[pod.UID] = stage
 		}
 	}
 	for _, claim := range d.Claims {
-		if claim.Phase != policy.PhaseRestoring || next.gone(claim) { // else it is given up
+		if claim.Phase != model.PhaseRestoring || next.gone(claim) { // else it is given up
 			next.stages[claim.UID] = max(p.stages[claim.UID], status.StageOf(claim))
 		}
 	}
@@ -113,16 +114,16 @@ func (p *progress) wentOn(next progress) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(p.claims, func(c policy.Claim) bool {
-		return next.gone(c) && !slices.ContainsFunc(next.claims, func(n policy.Claim) bool { return n.ID == c.ID })
+	return slices.ContainsFunc(p.claims, func(c model.Claim) bool {
+		return next.gone(c) && !slices.ContainsFunc(next.claims, func(n model.Claim) bool { return n.ID == c.ID })
 	})
 }
 
 // well counts the pods that are back in the database, claimed or not: to give a
 // claim up brings nobody back.
-func well(s policy.Snapshot) (n int) {
+func well(s model.Snapshot) (n int) {
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Phase == policy.Ready && (!p.Agent || p.Report != nil && p.Report.Member == policy.Live && p.Report.Settled) {
+		if p := &s.Pods[i]; p.Phase == model.Ready && (!p.Agent || p.Report != nil && p.Report.Member == model.Live && p.Report.Settled) {
 			n++
 		}
 	}
@@ -130,7 +131,7 @@ func well(s policy.Snapshot) (n int) {
 }
 
 // gone says whether the pod of a claim has gone away.
-func (p *progress) gone(c policy.Claim) bool {
+func (p *progress) gone(c model.Claim) bool {
 	uid := ""
 	if p.stands[c.UID] {
 		uid = c.UID
@@ -143,14 +144,14 @@ func (p *progress) gone(c policy.Claim) bool {
 func onRequest(now time.Time, d status.Decision) bool {
 	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
 	last := d.Snapshot.Cluster.Status.LastProgress
-	if d.Plan.Phase == policy.ClusterWaiting && last != nil && !last.Add(patience).After(now) {
+	if d.Plan.Phase == model.ClusterWaiting && last != nil && !last.Add(patience).After(now) {
 		return true
 	}
-	return slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Pod == "" && policy.OnRequest(h.Rule) })
+	return slices.ContainsFunc(d.Plan.Holds, func(h model.Hold) bool { return h.Pod == "" && policy.OnRequest(h.Rule) })
 }
 
 // revisions are those that are being rolled out, by pool.
-func revisions(s policy.Snapshot) map[string]string {
+func revisions(s model.Snapshot) map[string]string {
 	out := map[string]string{}
 	for _, pool := range s.Pools {
 		if pool.Revision != "" {

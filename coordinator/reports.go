@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -69,7 +69,7 @@ func (s *session) takeTurn(now time.Time, d status.Decision, already bool, wake 
 func allReady(d status.Decision) bool {
 	ready := int32(0)
 	for i := range d.Snapshot.Pods {
-		if d.Snapshot.Pods[i].Phase == policy.Ready {
+		if d.Snapshot.Pods[i].Phase == model.Ready {
 			ready++
 		}
 	}
@@ -113,11 +113,11 @@ func (s *session) wakeForReports(now time.Time, wake *time.Time) {
 }
 
 // idle: reports are not followed, or only since a moment and not all are there.
-func (s *session) idle(now time.Time, snapshot policy.Snapshot) bool {
+func (s *session) idle(now time.Time, snapshot model.Snapshot) bool {
 	if !s.reporting {
 		return true
 	}
-	return now.Sub(s.reportingSince) < firstReports && slices.ContainsFunc(snapshot.Pods, func(p policy.Pod) bool {
-		return p.Agent && p.Phase == policy.Ready && (p.Report == nil || !p.Report.Fresh)
+	return now.Sub(s.reportingSince) < firstReports && slices.ContainsFunc(snapshot.Pods, func(p model.Pod) bool {
+		return p.Agent && p.Phase == model.Ready && (p.Report == nil || !p.Report.Fresh)
 	})
 }

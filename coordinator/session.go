@@ -14,6 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
@@ -51,7 +52,7 @@ type session struct {
 	stalled bool
 	// groups are those of the last look; while no reports are held, those of which not all
 	// copies were there.
-	groups []policy.Group
+	groups []model.Group
 	// withheld is what the DatabaseCluster names and is not used, and why, once asked.
 	withheld string
 	told     bool
@@ -190,24 +191,24 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 		Refused: s.basis.Agents().Refused,
 	}
 	switch better := s.progress.note(now, decision); {
-	case better && decision.Phase == policy.ClusterStalled:
+	case better && decision.Phase == model.ClusterStalled:
 		// What began only now was judged by the time of what came before it.
-		at := policy.At(now)
+		at := model.At(now)
 		snapshot.Cluster.Status.LastProgress = &at
 		plan = policy.Decide(snapshot)
 		decision.Snapshot, decision.Plan, decision.Phase = snapshot, plan, plan.Phase
-	case !better && s.stalled && decision.Phase == policy.ClusterRolling:
+	case !better && s.stalled && decision.Phase == model.ClusterRolling:
 		// To try again what came to nothing before does not end a stall.
-		decision.Phase = policy.ClusterStalled
+		decision.Phase = model.ClusterStalled
 	}
 	decision.HeldSince, decision.AwaySince = s.progress.held, s.progress.away
 	switch late, next := status.SettingLate(decision); {
-	case late && decision.Phase != policy.ClusterPaused:
-		decision.Phase = policy.ClusterStalled
+	case late && decision.Phase != model.ClusterPaused:
+		decision.Phase = model.ClusterStalled
 	case !next.IsZero():
 		sooner(&wake, next)
 	}
-	s.stalled = decision.Phase == policy.ClusterStalled
+	s.stalled = decision.Phase == model.ClusterStalled
 	s.options.Board.Publish(decision)
 	s.holdReports(now, decision, &wake)
 	s.estimates.learn(snapshot, outcome.Away)
@@ -238,8 +239,8 @@ func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err 
 }
 
 // remaining are the claims that are not dropped.
-func remaining(claims []policy.Claim, drop []string) []policy.Claim {
-	return slices.DeleteFunc(slices.Clone(claims), func(c policy.Claim) bool { return slices.Contains(drop, c.ID) })
+func remaining(claims []model.Claim, drop []string) []model.Claim {
+	return slices.DeleteFunc(slices.Clone(claims), func(c model.Claim) bool { return slices.Contains(drop, c.ID) })
 }
 
 // look brings up to date whose reports are held and what may be taken for fresh.
@@ -281,19 +282,19 @@ func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
 }
 
 // names are only asked for while pods are adopted or replaced.
-func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []policy.Claim) map[string]string {
-	adopting := func(claim policy.Claim) bool {
-		return claim.Prepare == policy.PrepareNone &&
+func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []model.Claim) map[string]string {
+	adopting := func(claim model.Claim) bool {
+		return claim.Prepare == model.PrepareNone &&
 			slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool { return string(p.UID) == claim.UID && !p.Agent })
 	}
-	replacing := func(claim policy.Claim) bool { return claim.Action == policy.Replace }
+	replacing := func(claim model.Claim) bool { return claim.Action == model.Replace }
 	if !slices.ContainsFunc(claims, adopting) && !slices.ContainsFunc(claims, replacing) {
 		return nil
 	}
 	return view.Names(s.input(now, objects))
 }
 
-func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
+func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) model.Snapshot {
 	in := s.input(now, objects)
 	snapshot, basis := view.Look(in)
 	s.basis = basis
@@ -311,17 +312,17 @@ func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Sn
 }
 
 // remember puts into a snapshot what is known better here than the object has it.
-func (s *session) remember(now time.Time, known *policy.Status) {
+func (s *session) remember(now time.Time, known *model.Status) {
 	known.LastDeparture, known.LastProgress = asOf(now, s.departures.last()), asOf(now, s.progress.at)
 }
 
 // asOf is a moment as far before now as it was, however the clock has been set since;
 // nil for none.
-func asOf(now, at time.Time) *policy.Time {
+func asOf(now, at time.Time) *model.Time {
 	if at.IsZero() {
 		return nil
 	}
-	t := policy.At(now.Add(-now.Sub(at)))
+	t := model.At(now.Add(-now.Sub(at)))
 	return &t
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -111,7 +111,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	edits.Apply(&next)
 	next.ObservedGeneration = cluster.Generation
 	if next.Phase != d.Phase {
-		next.Phase, next.LastTransition = d.Phase, policy.At(now)
+		next.Phase, next.LastTransition = d.Phase, model.At(now)
 	}
 	next.Pods = v1alpha1.PodCounts{
 		Desired: d.Pods.Desired, Current: d.Pods.Current, Updated: d.Pods.Updated,
@@ -125,10 +125,10 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	}
 	next.Conditions = status.Conditions(d, cluster.Status.Conditions, cluster.Generation)
 	if at := s.progress.at; !at.IsZero() {
-		next.LastProgress = policy.At(at)
+		next.LastProgress = model.At(at)
 	}
 	if at := s.departures.last(); !at.IsZero() {
-		next.LastDeparture = policy.At(at)
+		next.LastDeparture = model.At(at)
 	}
 	next.EstimateSeconds = int64(s.estimates.all)
 	next.PoolEstimateSeconds = s.estimates.byPool(d.Snapshot.Pools)
@@ -141,7 +141,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	next.Holds = slices.Clone(d.Plan.Holds[:shown])
 	for i := range next.Holds {
 		h := &next.Holds[i]
-		if why := d.Waiting[h.Pod]; why != "" && h.Rule == policy.Claimed {
+		if why := d.Waiting[h.Pod]; why != "" && h.Rule == model.Claimed {
 			h.Reason += ": " + why
 		}
 		h.Group, h.Reason, h.Unblocks = v1alpha1.Cut(h.Group, v1alpha1.MaxGroup), v1alpha1.Cut(h.Reason, v1alpha1.MaxText), v1alpha1.Cut(h.Unblocks, v1alpha1.MaxText)
@@ -162,15 +162,15 @@ func followed(cluster *v1alpha1.DatabaseCluster, now time.Time) *v1alpha1.Restar
 	case noted != nil && noted.Schedule == schedule:
 		return noted
 	}
-	return &v1alpha1.RestartSchedule{Schedule: schedule, Since: policy.At(now)}
+	return &v1alpha1.RestartSchedule{Schedule: schedule, Since: model.At(now)}
 }
 
 // healthByRoster is the worst verdict that the rosters tell of. It is shown of
 // an idle cluster, whose agents' reports are not followed, and permits nothing.
-func healthByRoster(state agents.State) policy.Health {
-	verdicts := map[rollcallv1.Verdict]policy.Verdict{
-		rollcallv1.Verdict_VERDICT_GREEN: policy.Green, rollcallv1.Verdict_VERDICT_RECOVERABLE: policy.Recoverable,
-		rollcallv1.Verdict_VERDICT_YELLOW: policy.Yellow, rollcallv1.Verdict_VERDICT_RED: policy.Red,
+func healthByRoster(state agents.State) model.Health {
+	verdicts := map[rollcallv1.Verdict]model.Verdict{
+		rollcallv1.Verdict_VERDICT_GREEN: model.Green, rollcallv1.Verdict_VERDICT_RECOVERABLE: model.Recoverable,
+		rollcallv1.Verdict_VERDICT_YELLOW: model.Yellow, rollcallv1.Verdict_VERDICT_RED: model.Red,
 	}
 	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
 	for _, roster := range state.Rosters {
@@ -182,9 +182,9 @@ func healthByRoster(state agents.State) policy.Health {
 		}
 	}
 	if verdict, ok := verdicts[worst]; ok {
-		return policy.Health{Verdict: verdict}
+		return model.Health{Verdict: verdict}
 	}
-	return policy.Health{Verdict: policy.UnknownHealth}
+	return model.Health{Verdict: model.UnknownHealth}
 }
 
 // finished is what each pool's pods have all run last. Pools end one after the
@@ -259,12 +259,12 @@ func absentText(s v1alpha1.Status) string {
 }
 
 // standing are the rules by which all wait, and that do not pass by themselves.
-func standing(holds []policy.Hold) []policy.Rule {
-	var rules []policy.Rule
+func standing(holds []model.Hold) []model.Rule {
+	var rules []model.Rule
 	for _, hold := range holds {
 		switch hold.Rule {
-		case policy.BadInput, policy.ObserveOnly, policy.Paused, policy.OutsideWindow, policy.NeedsApproval,
-			policy.LineStopped, policy.VersionRefused, policy.Shutdown:
+		case model.BadInput, model.ObserveOnly, model.Paused, model.OutsideWindow, model.NeedsApproval,
+			model.LineStopped, model.VersionRefused, model.Shutdown:
 			if !slices.Contains(rules, hold.Rule) {
 				rules = append(rules, hold.Rule)
 			}
@@ -275,16 +275,16 @@ func standing(holds []policy.Hold) []policy.Rule {
 }
 
 // anyWent: a claimed pod has gone, and the status does not say so yet.
-func anyWent(old, next []policy.Claim) bool {
-	went := func(c policy.Claim) bool {
+func anyWent(old, next []model.Claim) bool {
+	went := func(c model.Claim) bool {
 		switch c.Phase {
-		case policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling:
+		case model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling:
 			return true
 		}
 		return false
 	}
-	return slices.ContainsFunc(next, func(c policy.Claim) bool {
-		return went(c) && slices.ContainsFunc(old, func(o policy.Claim) bool { return o.ID == c.ID && !went(o) })
+	return slices.ContainsFunc(next, func(c model.Claim) bool {
+		return went(c) && slices.ContainsFunc(old, func(o model.Claim) bool { return o.ID == c.ID && !went(o) })
 	})
 }
 
@@ -292,9 +292,9 @@ func sameCondition(a, b v1alpha1.PodCondition) bool {
 	return a.Pod == b.Pod && a.Type == b.Type && a.Key == b.Key
 }
 
-func sameHold(a, b policy.Hold) bool { return a.Pod == b.Pod && a.Rule == b.Rule && a.Group == b.Group }
+func sameHold(a, b model.Hold) bool { return a.Pod == b.Pod && a.Rule == b.Rule && a.Group == b.Group }
 
-func samePhase(a, b policy.Claim) bool { return a.ID == b.ID && a.Phase == b.Phase }
+func samePhase(a, b model.Claim) bool { return a.ID == b.ID && a.Phase == b.Phase }
 
 func conditionDiffers(old, next v1alpha1.Status, kind string) bool {
 	a, b := conditionOf(old, kind), conditionOf(next, kind)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // How long things may take, and how long to wait before they are tried again.
@@ -111,7 +111,7 @@ type Situation struct {
 	Now time.Time
 	// Cluster is the object from which Snapshot was made.
 	Cluster  *v1alpha1.DatabaseCluster
-	Snapshot policy.Snapshot
+	Snapshot model.Snapshot
 	// Versions are the resourceVersions of the pods from which Snapshot was made,
 	// by UID.
 	Versions map[string]string
@@ -122,7 +122,7 @@ type Situation struct {
 	// Names are the names that the database has for pods, by pod, as far as they are
 	// certain: while pods without an agent go, or pods are replaced.
 	Names map[string]string
-	Plan  policy.Plan
+	Plan  model.Plan
 }
 
 func (at *Situation) pool(name string) *Pool {
@@ -144,8 +144,8 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 	if a.isDeposed() || status.Epoch != a.options.Epoch {
 		return Outcome{Deposed: true, Claims: status.Claims}
 	}
-	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]policy.ClaimPhase{},
-		Volumes: map[string][]policy.VolumeClaim{}, Emptied: map[string]policy.Time{}, Follow: map[string]string{}},
+	out := Outcome{Edits: Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]model.ClaimPhase{},
+		Volumes: map[string][]model.VolumeClaim{}, Emptied: map[string]model.Time{}, Follow: map[string]string{}},
 		Waits: map[string]string{}}
 	a.learnKnobs(at)
 	open := make(map[string]bool, len(status.Claims))
@@ -180,7 +180,7 @@ func (a *Actor) Advance(ctx context.Context, at Situation) Outcome {
 }
 
 // pursue does the next thing about one claim.
-func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, out *Outcome) {
+func (a *Actor) pursue(ctx context.Context, at Situation, claim model.Claim, out *Outcome) {
 	r := a.runOf(at.Now, claim)
 	c, why := a.look(at, claim, r)
 	a.noteOver(at, c, r, out)
@@ -207,7 +207,7 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 			out.Edits.Share[claim.ID], a.shared[claim.ID] = r.heard.Shared, true
 		}
 	case Attest:
-		out.Edits.Emptied[claim.ID] = policy.At(at.Now)
+		out.Edits.Emptied[claim.ID] = model.At(at.Now)
 	case Follow:
 		out.Edits.Follow[claim.ID] = r.heard.Heir
 		delete(a.runs, claim.ID) // nothing that was heard of the pod is true of its successor
@@ -252,7 +252,7 @@ func (a *Actor) pursue(ctx context.Context, at Situation, claim policy.Claim, ou
 
 // start carries a move out in a goroutine of its own; what it learns is part of
 // the next pass.
-func (a *Actor) start(ctx context.Context, at Situation, claim policy.Claim, r *run, move Move) {
+func (a *Actor) start(ctx context.Context, at Situation, claim model.Claim, r *run, move Move) {
 	r.busy = true
 	if move == Ask {
 		r.askedIn = a.putBacks
@@ -267,7 +267,7 @@ func (a *Actor) start(ctx context.Context, at Situation, claim policy.Claim, r *
 	})
 }
 
-func (a *Actor) carryOut(ctx context.Context, at Situation, claim policy.Claim, r run, move Move) func(*run) {
+func (a *Actor) carryOut(ctx context.Context, at Situation, claim model.Claim, r run, move Move) func(*run) {
 	switch move {
 	case Ask:
 		return a.ask(ctx, at, claim)

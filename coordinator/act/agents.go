@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Agents are the agents of one database cluster. Every call is bounded by its
@@ -55,7 +55,7 @@ type Target struct {
 type Order struct {
 	Claim   string
 	Epoch   int64
-	Prepare policy.Prepare
+	Prepare model.Prepare
 	// Eligible are the pods that may take over duties; empty means any.
 	Eligible []string
 	// Shared is the setting of the whole database that may be written, with the
@@ -76,6 +76,6 @@ type Subject struct{ UID, Node string }
 
 // Progress is how far a prepare is.
 type Progress struct {
-	State  policy.DrainState
+	State  model.DrainState
 	Detail string
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // The pods of each pool come to the cache by a watch of their own, and the StatefulSets by
@@ -46,7 +46,7 @@ func (a *Actor) stillThere(ctx context.Context, at Situation, going string) erro
 	}
 	for i := range at.Snapshot.Pods {
 		p := &at.Snapshot.Pods[i]
-		if p.Phase == policy.Missing || p.Phase == policy.Terminating || there[p.UID] || charged(at.Snapshot, p.UID, going) || at.pool(p.Pool) == nil {
+		if p.Phase == model.Missing || p.Phase == model.Terminating || there[p.UID] || charged(at.Snapshot, p.UID, going) || at.pool(p.Pool) == nil {
 			continue
 		}
 		return fmt.Errorf("%w: %s is gone or being deleted, and that is not shown yet", errBehind, p.Name)
@@ -56,10 +56,10 @@ func (a *Actor) stillThere(ctx context.Context, at Situation, going string) erro
 
 // charged: the pod has a claim, and so counts as away anyhow. One that the hold line frees only after
 // the pod that goes does not.
-func charged(s policy.Snapshot, uid, going string) bool {
+func charged(s model.Snapshot, uid, going string) bool {
 	claims := s.Cluster.Status.Claims
-	its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == uid })
-	return its >= 0 && !slices.ContainsFunc(ahead(s, claims[its]), func(p policy.Pod) bool { return p.Name == going })
+	its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == uid })
+	return its >= 0 && !slices.ContainsFunc(ahead(s, claims[its]), func(p model.Pod) bool { return p.Name == going })
 }
 
 // standing adds the UIDs of the pods that nobody has deleted.
@@ -111,6 +111,6 @@ func (s *Sets) stillAs(ctx context.Context, cluster string, at Situation) error 
 func (r *run) behind(now time.Time, err error) {
 	r.problem, r.refusedUntil = err.Error(), now.Add(behindPause)
 	if r.behinds++; r.behinds >= maxBehind {
-		r.abandon(err.Error(), policy.Unstable)
+		r.abandon(err.Error(), model.Unstable)
 	}
 }

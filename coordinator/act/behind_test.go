@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A claimed pod that the line frees only after another is counted on when that one goes, so it must be there. One that
@@ -14,13 +14,13 @@ import (
 func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
 	for deleted, waits := range map[string]bool{"s-1": true, "s-2": false} {
 		t.Run(deleted, func(t *testing.T) {
-			inRollingWorld(t, policy.ByPartition, false, func(t *testing.T, w *world) {
+			inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
 				p := newProcess(w, 0, false)
 				require.NoError(t, p.start())
 				at := Situation{Snapshot: w.snapshotNow(), Pools: w.pools()}
 				for _, pod := range at.Snapshot.Pods[1:] {
 					at.Snapshot.Cluster.Status.Claims = append(at.Snapshot.Cluster.Status.Claims,
-						policy.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: policy.LowerPartition, Phase: policy.PhasePrepared})
+						model.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: model.LowerPartition, Phase: model.PhasePrepared})
 				}
 				going := map[string]string{"s-1": "s-2", "s-2": "s-1"}[deleted]
 				require.NoError(t, p.actor.stillThere(t.Context(), at, going))

@@ -7,20 +7,20 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // newID is unique among all claims, short enough to mark work in a database.
 func newID() string { return "rc" + uuid.NewString()[:13] }
 
 // newClaim is the intent to carry out a step, on what was decided from s.
-func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
-	claim := policy.Claim{
+func newClaim(id string, epoch int64, s model.Snapshot, step model.Step) model.Claim {
+	claim := model.Claim{
 		ID: id, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
+		Epoch: epoch, Phase: model.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
 	}
 	claim.Groups, claim.Broken = notFull(s, step.Pod)
-	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Report != nil && p.Report.Member == policy.Live })
+	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Report != nil && p.Report.Member == model.Live })
 	if pod := podNamed(s, step.Pod); pod != nil {
 		claim.From, claim.Zone = pod.Revision, pod.Zone
 		for _, pool := range s.Pools {
@@ -42,7 +42,7 @@ func newClaim(id string, epoch int64, s policy.Snapshot, step policy.Step) polic
 // notFull maps those groups of a pod that are not full to their Active members, and
 // those in which its own members are not all Active to the number that is not: nobody
 // can ask more of the pod's successor than there was.
-func notFull(s policy.Snapshot, pod string) (active, broken map[string]int32) {
+func notFull(s model.Snapshot, pod string) (active, broken map[string]int32) {
 	active, broken = map[string]int32{}, map[string]int32{}
 	for _, group := range s.Groups {
 		there, missing, hosted := int32(0), int32(0), false
@@ -50,7 +50,7 @@ func notFull(s policy.Snapshot, pod string) (active, broken map[string]int32) {
 			own := member.Pod == pod
 			hosted = hosted || own
 			switch {
-			case member.State == policy.Active:
+			case member.State == model.Active:
 				there++
 			case own:
 				missing++
@@ -73,7 +73,7 @@ func orNil(counts map[string]int32) map[string]int32 {
 	return counts
 }
 
-func podNamed(s policy.Snapshot, name string) *policy.Pod {
+func podNamed(s model.Snapshot, name string) *model.Pod {
 	for i := range s.Pods {
 		if s.Pods[i].Name == name {
 			return &s.Pods[i]
@@ -87,7 +87,7 @@ func podNamed(s policy.Snapshot, name string) *policy.Pod {
 // or not at all: the next pass asks again for what is still wanted.
 type Edits struct {
 	// Add are new claims.
-	Add []policy.Claim
+	Add []model.Claim
 	// Undo maps claims to what their agents answered.
 	Undo map[string][]byte
 	// Share maps claims to the setting of the whole database that their prepare
@@ -96,13 +96,13 @@ type Edits struct {
 	// Unshare are the settings that are put back.
 	Unshare []string
 	// Volumes maps claims to the volume claims that are their pod's own.
-	Volumes map[string][]policy.VolumeClaim
+	Volumes map[string][]model.VolumeClaim
 	// Emptied maps claims to when nothing was left on their pod.
-	Emptied map[string]policy.Time
+	Emptied map[string]model.Time
 	// Follow maps claims to the UID of the pod that they are for from now on.
 	Follow map[string]string
 	// Phase maps claims to what their phase is by now.
-	Phase map[string]policy.ClaimPhase
+	Phase map[string]model.ClaimPhase
 	// Drop are claims that are over.
 	Drop []string
 	// Leave is what claims leave undone that are over; Clear are the claims of leftovers
@@ -119,7 +119,7 @@ func (e Edits) Urgent() bool {
 
 // Apply carries the edits out on a status.
 func (e Edits) Apply(status *v1alpha1.Status) {
-	kept := make([]policy.Claim, 0, len(status.Claims)+len(e.Add))
+	kept := make([]model.Claim, 0, len(status.Claims)+len(e.Add))
 	for _, claim := range status.Claims {
 		if slices.Contains(e.Drop, claim.ID) {
 			continue
@@ -134,7 +134,7 @@ func (e Edits) Apply(status *v1alpha1.Status) {
 			claim.Phase = phase
 		}
 		if at, ok := e.Emptied[claim.ID]; ok {
-			claim.EmptiedAt, claim.Phase = &at, policy.PhaseEmptied
+			claim.EmptiedAt, claim.Phase = &at, model.PhaseEmptied
 		}
 		if uid, ok := e.Follow[claim.ID]; ok {
 			follow(&claim, uid)
@@ -158,9 +158,9 @@ func (e Edits) Apply(status *v1alpha1.Status) {
 // follow makes a claim one for the successor of its pod, which stands on the same
 // volumes: they are still to be given up. What was excluded stays so. Volumes that
 // were seen empty stay noted, and others are looked for anew.
-func follow(claim *policy.Claim, uid string) {
-	claim.UID, claim.Phase, claim.PodResourceVersion = uid, policy.PhaseEmptied, ""
+func follow(claim *model.Claim, uid string) {
+	claim.UID, claim.Phase, claim.PodResourceVersion = uid, model.PhaseEmptied, ""
 	if !committed(*claim) {
-		claim.Phase, claim.Volumes = policy.PhaseClaimed, nil
+		claim.Phase, claim.Volumes = model.PhaseClaimed, nil
 	}
 }

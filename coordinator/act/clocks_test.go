@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // For how long a prepare has been waited for is counted by one clock: the claim may say
@@ -32,7 +32,7 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 			if c.queued != 0 {
 				r.queuedTill = now.Add(-c.queued)
 			}
-			claim := policy.Claim{Prepare: policy.PrepareHandoff, StartedAt: policy.At(now.Add(-c.started))}
+			claim := model.Claim{Prepare: model.PrepareHandoff, StartedAt: model.At(now.Add(-c.started))}
 			require.Equal(t, c.out, timedOut(at, claim, r))
 		})
 	}
@@ -41,12 +41,12 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 // The coordinator's clock is set ahead by ten minutes a second after it has made a claim.
 func TestAPrepareIsNotLateThoughTheClockIsSet(t *testing.T) {
 	began := time.Now()
-	claim := policy.Claim{ID: "c", StartedAt: policy.At(began), Prepare: policy.PrepareHandoff}
+	claim := model.Claim{ID: "c", StartedAt: model.At(began), Prepare: model.PrepareHandoff}
 	a := &Actor{runs: map[string]*run{}, made: map[string]bool{"c": true}}
 	r := a.runOf(began, claim)
 	for _, step := range []time.Duration{0, 10 * time.Minute} {
 		at := Situation{Now: stepped(began.Add(time.Second), step)}
-		at.Snapshot.Cluster.Spec = policy.Spec{Drain: policy.Drain{OnTimeout: policy.TimeoutProceed}}.WithDefaults()
+		at.Snapshot.Cluster.Spec = model.Spec{Drain: model.Drain{OnTimeout: model.TimeoutProceed}}.WithDefaults()
 		require.Equal(t, time.Second, at.Now.Sub(began), "by the monotonic clock")
 		require.False(t, timedOut(at, claim, r), "a prepare of 1 s is no late one")
 		at.Now = stepped(began.Add(6*time.Minute), -step)

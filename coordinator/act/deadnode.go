@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -38,7 +39,7 @@ func (a *Actor) deleteByOverride(ctx context.Context, at Situation, out *Outcome
 	}
 }
 
-func (a *Actor) deleteByForce(ctx context.Context, at Situation, pod policy.Pod) error {
+func (a *Actor) deleteByForce(ctx context.Context, at Situation, pod model.Pod) error {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	seen, err := a.pods.read(ctx, pod.Name, pod.UID)
@@ -51,7 +52,7 @@ func (a *Actor) deleteByForce(ctx context.Context, at Situation, pod policy.Pod)
 	return a.pods.removeByForce(ctx, seen)
 }
 
-func (a *Actor) forcedOut(r *run, pod policy.Pod, err error) {
+func (a *Actor) forcedOut(r *run, pod model.Pod, err error) {
 	switch {
 	case err == nil:
 		a.log.Warn("pod deleted by force, as an override of node-gone asks for", "pod", pod.Name, "uid", pod.UID, "node", pod.Node)

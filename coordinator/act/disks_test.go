@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // disks are the volumes of a world's pods, with an oracle of their own: no volume
@@ -124,8 +124,8 @@ func (d *disks) discarded(claim *corev1.PersistentVolumeClaim) {
 		d.w.accuse("%s was deleted with data on it", claim.Name)
 	}
 	cluster, _ := d.w.server.Cluster(namespace, name)
-	if !slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool {
-		return c.EmptiedAt != nil && slices.Contains(c.Volumes, policy.VolumeClaim{Name: claim.Name, UID: string(claim.UID)})
+	if !slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool {
+		return c.EmptiedAt != nil && slices.Contains(c.Volumes, model.VolumeClaim{Name: claim.Name, UID: string(claim.UID)})
 	}) {
 		d.w.accuse("%s was deleted, and no claim says that it is empty", claim.Name)
 	}
@@ -146,10 +146,10 @@ func (d *disks) empty(claim string, to Target) Progress {
 		d.began[claim] = began
 	}
 	if time.Since(began) < 2*time.Second {
-		return Progress{State: policy.DrainPreparing, Detail: "1 copy left"}
+		return Progress{State: model.DrainPreparing, Detail: "1 copy left"}
 	}
 	d.data[d.of[types.UID(to.UID)]], d.excluded[to.Pod] = false, true
-	return Progress{State: policy.DrainPrepared}
+	return Progress{State: model.DrainPrepared}
 }
 
 // include lets data come back, to a pod that stays or to the successor of one that
@@ -176,7 +176,7 @@ func (d *disks) include(uid string) {
 
 // tell is what a coordinator knows of a pod: that only a replacement brings what
 // was changed.
-func (d *disks) tell(p *policy.Pod) {
+func (d *disks) tell(p *model.Pod) {
 	if d.first[d.of[types.UID(p.UID)]] {
 		p.MustReplace = []string{"volume"}
 	}

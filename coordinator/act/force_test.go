@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Force hands the pool to its controller, whatever the database says: guards
@@ -18,7 +18,7 @@ func TestForce(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
 				w.byForce = true
-				w.turn(policy.Red)
+				w.turn(model.Red)
 				w.freeze(true) // no agent answers, either
 				p := newProcess(w, 0, false)
 				p.run(20 * time.Second)
@@ -28,7 +28,7 @@ func TestForce(t *testing.T) {
 				q := newProcess(w, 0, false)
 				q.run(40 * time.Second)
 				w.freeze(false)
-				w.turn(policy.Green)
+				w.turn(model.Green)
 				q = newProcess(w, 0, false)
 				q.run(5 * time.Minute)
 				require.Zero(t, q.writes["evict pods/eviction"])
@@ -58,9 +58,9 @@ func TestForceCorrectsWhatItsControllerWaitsFor(t *testing.T) {
 					w.mu.Lock()
 					w.byForce, w.mayBeAway = true, 2 // itself, and whom the controller takes
 					w.live[object.UID] = false
-					w.onLook = func(s *policy.Snapshot) {
-						if p := podNamed(*s, "s-0"); p.UID == string(object.UID) && p.Phase == policy.Started {
-							p.Phase, p.Problem = policy.Failed, policy.CrashLoop
+					w.onLook = func(s *model.Snapshot) {
+						if p := podNamed(*s, "s-0"); p.UID == string(object.UID) && p.Phase == model.Started {
+							p.Phase, p.Problem = model.Failed, model.CrashLoop
 						}
 					}
 					w.mu.Unlock()
@@ -83,7 +83,7 @@ func TestForceThatEnds(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
 				w.set.sleep(true)
-				w.turn(policy.Red)
+				w.turn(model.Red)
 				w.annotateSet(v1alpha1.AnnotationForce, "true")
 				w.set.observe()
 				newProcess(w, 0, false).run(5 * time.Second)
@@ -107,7 +107,7 @@ func TestForceThatEnds(t *testing.T) {
 
 // A person who sets the partition orders where to stop.
 func TestOrderedPartition(t *testing.T) {
-	inRollingWorld(t, policy.ByPartition, true, func(t *testing.T, w *world) {
+	inRollingWorld(t, model.ByPartition, true, func(t *testing.T, w *world) {
 		w.setPartition(1)
 		newProcess(w, 0, false).run(2 * time.Minute)
 		require.Equal(t, map[string]int{"s-1": 1, "s-2": 1}, w.gone())
@@ -153,30 +153,30 @@ func TestNewTemplateInMidRollout(t *testing.T) {
 }
 
 func TestAheadOfAClaim(t *testing.T) {
-	s := policy.Snapshot{
-		Pools: []policy.Pool{{Name: "s", Revision: "v2", Strategy: policy.RollingUpdateStrategy, Partition: 3, Replicas: 4}},
-		Pods: []policy.Pod{
-			{Name: "s-1", Pool: "s", Ordinal: 1, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
-			{Name: "s-2", UID: "u2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
-			{Name: "s-3", Pool: "s", Ordinal: 3, Revision: "v1", Phase: policy.Ready},
+	s := model.Snapshot{
+		Pools: []model.Pool{{Name: "s", Revision: "v2", Strategy: model.RollingUpdateStrategy, Partition: 3, Replicas: 4}},
+		Pods: []model.Pod{
+			{Name: "s-1", Pool: "s", Ordinal: 1, Revision: "v1", Phase: model.Ready, Guard: model.GuardClosed},
+			{Name: "s-2", UID: "u2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: model.Ready, Guard: model.GuardClosed},
+			{Name: "s-3", Pool: "s", Ordinal: 3, Revision: "v1", Phase: model.Ready},
 		},
 	}
-	claim := policy.Claim{Pod: "s-1", Action: policy.LowerPartition}
+	claim := model.Claim{Pod: "s-1", Action: model.LowerPartition}
 	behind := func() bool { return len(ahead(s, claim)) > 0 }
 	require.True(t, behind(), "no guard is enforced")
 	deadlock := func() string {
 		return (&Actor{}).deadlock(Situation{Snapshot: s, Cluster: &v1alpha1.DatabaseCluster{}}, claim, ahead(s, claim))
 	}
 	require.Equal(t, "s-2 goes first, and has no claim", deadlock())
-	s.Cluster.Status.Claims = []policy.Claim{{Pod: "s-2", UID: s.Pods[1].UID}}
+	s.Cluster.Status.Claims = []model.Claim{{Pod: "s-2", UID: s.Pods[1].UID}}
 	require.Empty(t, deadlock())
 	s.Cluster.GuardEnforcing = true
 	require.False(t, behind())
-	s.Pods[1].Guard = policy.GuardOpen
+	s.Pods[1].Guard = model.GuardOpen
 	require.True(t, behind())
 	for _, change := range []func(){
-		func() { s.Pods[1].Phase = policy.Terminating },
-		func() { s.Pods[1].Phase, s.Pods[1].Revision = policy.Ready, "v2" },
+		func() { s.Pods[1].Phase = model.Terminating },
+		func() { s.Pods[1].Phase, s.Pods[1].Revision = model.Ready, "v2" },
 		func() { s.Pods[1].Revision, s.Pools[0].Partition = "v1", 2 },
 	} {
 		change()
@@ -185,9 +185,9 @@ func TestAheadOfAClaim(t *testing.T) {
 }
 
 func TestPartitionsCountFromTheFirstOrdinal(t *testing.T) {
-	require.EqualValues(t, 12, policy.LineOf(2, 10))
-	require.EqualValues(t, 2, policy.PartitionOf(12, 10))
-	require.EqualValues(t, 0, policy.PartitionOf(0, 10))
-	require.Equal(t, policy.RestLine, policy.LineOf(policy.RestLine, 10))
-	require.Equal(t, policy.RestLine, policy.PartitionOf(policy.RestLine, 10))
+	require.EqualValues(t, 12, model.LineOf(2, 10))
+	require.EqualValues(t, 2, model.PartitionOf(12, 10))
+	require.EqualValues(t, 0, model.PartitionOf(0, 10))
+	require.Equal(t, model.RestLine, model.LineOf(model.RestLine, 10))
+	require.Equal(t, model.RestLine, model.PartitionOf(model.RestLine, 10))
 }

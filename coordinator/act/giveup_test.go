@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -46,7 +47,7 @@ func (w *world) total() int {
 	return n
 }
 
-func (w *world) claims() []policy.Claim {
+func (w *world) claims() []model.Claim {
 	cluster, _ := w.server.Cluster(namespace, name)
 	return cluster.Status.Claims
 }
@@ -84,7 +85,7 @@ func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(Target, Order) (Progress, error) {
 			w.update = "v1"
-			return Progress{State: policy.DrainPreparing}, nil
+			return Progress{State: model.DrainPreparing}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(30 * time.Second)
@@ -124,7 +125,7 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 func TestTimeoutFreesNoCharge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(Target, Order) (Progress, error) {
-			return Progress{State: policy.DrainPreparing, Detail: "slow"}, nil
+			return Progress{State: model.DrainPreparing, Detail: "slow"}, nil
 		}
 		p := newProcess(w, 0, false)
 		go p.run(time.Hour)
@@ -142,16 +143,16 @@ func TestTimeoutFreesNoCharge(t *testing.T) {
 }
 
 func TestOnTimeoutProceed(t *testing.T) {
-	for _, fate := range []policy.DataFate{policy.Keep, policy.Lose} {
+	for _, fate := range []model.DataFate{model.Keep, model.Lose} {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.edit(func(c *v1alpha1.DatabaseCluster) {
-				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = policy.TimeoutProceed, 60, 60
+				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = model.TimeoutProceed, 60, 60
 				c.Spec.Drain.Data.Restart = fate
 			})
-			w.onPrepare = func(Target, Order) (Progress, error) { return Progress{State: policy.DrainPreparing}, nil }
+			w.onPrepare = func(Target, Order) (Progress, error) { return Progress{State: model.DrainPreparing}, nil }
 			p := newProcess(w, 0, false)
 			p.run(10 * time.Minute)
-			if fate == policy.Lose {
+			if fate == model.Lose {
 				require.Empty(t, w.gone(), "data would be lost")
 				return
 			}
@@ -164,8 +165,8 @@ func TestOnTimeoutProceed(t *testing.T) {
 func TestHeldPodGivesItsClaimBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(Target, Order) (Progress, error) {
-			w.verdict = policy.Red // something fails meanwhile
-			return Progress{State: policy.DrainPrepared}, nil
+			w.verdict = model.Red // something fails meanwhile
+			return Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(20 * time.Second)
@@ -207,7 +208,7 @@ func TestNobodyGoesUnseen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(Target, Order) (Progress, error) {
 			w.frozen = true
-			return Progress{State: policy.DrainPrepared}, nil
+			return Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(5 * time.Minute)
@@ -240,17 +241,17 @@ func TestOnlyBrokenPodsGoUnprepared(t *testing.T) {
 		s := w.snapshot(cluster)
 		uid := s.Pods[2].UID
 		for _, c := range []struct {
-			step policy.Step
+			step model.Step
 			want int
 		}{
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonOutdated}, 0},
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonFailed}, 1},
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 1},
-			{policy.Step{Pod: "s-2", UID: uid, Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement}, 1},
-			{policy.Step{Pod: "s-2", UID: "", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}, 0},
+			{model.Step{Pod: "s-2", UID: uid, Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonOutdated}, 0},
+			{model.Step{Pod: "s-2", UID: uid, Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonFailed}, 1},
+			{model.Step{Pod: "s-2", UID: uid, Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}, 1},
+			{model.Step{Pod: "s-2", UID: uid, Action: model.Replace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement}, 1},
+			{model.Step{Pod: "s-2", UID: "", Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}, 0},
 		} {
 			var out Outcome
-			p.actor.Claim(Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Plan: policy.Plan{Steps: []policy.Step{c.step}}}, &out)
+			p.actor.Claim(Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Plan: model.Plan{Steps: []model.Step{c.step}}}, &out)
 			require.Len(t, out.Edits.Add, c.want, "%+v", c.step)
 		}
 	})

@@ -10,28 +10,29 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // replacing is a database of two pods of which one is claimed to be replaced. It has come
 // up on its old volume, from a template that finds no node; by now there is another.
-func replacing() (Situation, policy.Claim) {
+func replacing() (Situation, model.Claim) {
 	now := time.Unix(10_000, 0)
-	claim := policy.Claim{ID: "c", Pod: "s-1", UID: "1", Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement, Undo: []byte("u")}
+	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.Replace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement, Undo: []byte("u")}
 	at := Situation{Now: now, Cluster: &v1alpha1.DatabaseCluster{}}
 	s := &at.Snapshot
-	s.Version, s.Now = policy.Version, policy.At(now)
-	s.Cluster.Spec.Engine = policy.Solr
+	s.Version, s.Now = model.Version, model.At(now)
+	s.Cluster.Spec.Engine = model.Solr
 	s.Cluster.Spec = s.Cluster.Spec.WithDefaults()
 	s.Cluster.Window.Open, s.Cluster.Status.Initialized = true, true
-	s.Cluster.Status.Claims = []policy.Claim{claim}
-	s.Health.Verdict = policy.Green
-	s.Pools = []policy.Pool{{Name: "s", Replicas: 2, Revision: "v3", Observed: true, Strategy: policy.OnDelete, Management: policy.Parallel, Agents: true}}
-	since := policy.At(now.Add(-time.Hour))
-	s.Pods = []policy.Pod{
-		{Name: "s-0", UID: "0", Pool: "s", Ordinal: 0, Revision: "v3", Agent: true, Phase: policy.Ready, Since: since,
-			Report: &policy.Report{UID: "0", Self: true, Fresh: true, Member: policy.Live, Settled: true}},
-		{Name: "s-1", UID: "1", Pool: "s", Ordinal: 1, Revision: "v2", Agent: true, Phase: policy.Pending, Problem: policy.Unschedulable, Since: since},
+	s.Cluster.Status.Claims = []model.Claim{claim}
+	s.Health.Verdict = model.Green
+	s.Pools = []model.Pool{{Name: "s", Replicas: 2, Revision: "v3", Observed: true, Strategy: model.OnDelete, Management: model.Parallel, Agents: true}}
+	since := model.At(now.Add(-time.Hour))
+	s.Pods = []model.Pod{
+		{Name: "s-0", UID: "0", Pool: "s", Ordinal: 0, Revision: "v3", Agent: true, Phase: model.Ready, Since: since,
+			Report: &model.Report{UID: "0", Self: true, Fresh: true, Member: model.Live, Settled: true}},
+		{Name: "s-1", UID: "1", Pool: "s", Ordinal: 1, Revision: "v2", Agent: true, Phase: model.Pending, Problem: model.Unschedulable, Since: since},
 	}
 	return at, claim
 }
@@ -39,44 +40,44 @@ func replacing() (Situation, policy.Claim) {
 // A replacement that nobody can carry out makes room for what can: for a correction at
 // once, and else after the time for which a claim may be held.
 func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
-	serves := func(pod *policy.Pod) {
-		pod.Phase, pod.Problem, pod.Revision = policy.Ready, "", "v3"
-		pod.Report = &policy.Report{UID: "1", Self: true, Fresh: true, Member: policy.Live, Settled: true}
+	serves := func(pod *model.Pod) {
+		pod.Phase, pod.Problem, pod.Revision = model.Ready, "", "v3"
+		pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
 	}
-	emptied := policy.At(time.Unix(9000, 0))
+	emptied := model.At(time.Unix(9000, 0))
 	for name, c := range map[string]struct {
-		change func(at *Situation, claim *policy.Claim)
+		change func(at *Situation, claim *model.Claim)
 		others bool // can empty it
 		want   string
 		later  bool
 	}{
-		"a template of meanwhile finds no node":       {func(*Situation, *policy.Claim) {}, false, "a restart corrects it first", false},
-		"that is so where others could empty it, too": {func(*Situation, *policy.Claim) {}, true, "a restart corrects it first", false},
-		"it never joins": {func(at *Situation, _ *policy.Claim) {
+		"a template of meanwhile finds no node":       {func(*Situation, *model.Claim) {}, false, "a restart corrects it first", false},
+		"that is so where others could empty it, too": {func(*Situation, *model.Claim) {}, true, "a restart corrects it first", false},
+		"it never joins": {func(at *Situation, _ *model.Claim) {
 			pod := &at.Snapshot.Pods[1]
-			pod.Phase, pod.Problem = policy.Started, policy.CrashLoop
+			pod.Phase, pod.Problem = model.Started, model.CrashLoop
 		}, false, "a restart corrects it first", false},
-		"its template is the newest": {func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Revision = "v3" }, false, "no agent runs in it that could empty it", true},
-		"others can empty it":        {func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Revision = "v3" }, true, "", false},
-		"it has come without an agent": {func(at *Situation, _ *policy.Claim) {
+		"its template is the newest": {func(at *Situation, _ *model.Claim) { at.Snapshot.Pods[1].Revision = "v3" }, false, "no agent runs in it that could empty it", true},
+		"others can empty it":        {func(at *Situation, _ *model.Claim) { at.Snapshot.Pods[1].Revision = "v3" }, true, "", false},
+		"it has come without an agent": {func(at *Situation, _ *model.Claim) {
 			serves(&at.Snapshot.Pods[1])
 			at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Report.Self = false, false
 		}, false, "no agent runs in it that could empty it", true},
-		"it has an agent": {func(at *Situation, _ *policy.Claim) { serves(&at.Snapshot.Pods[1]) }, false, "", false},
-		"no other pod has an agent": {func(at *Situation, _ *policy.Claim) {
+		"it has an agent": {func(at *Situation, _ *model.Claim) { serves(&at.Snapshot.Pods[1]) }, false, "", false},
+		"no other pod has an agent": {func(at *Situation, _ *model.Claim) {
 			serves(&at.Snapshot.Pods[1])
 			at.Snapshot.Pods[0].Agent, at.Snapshot.Pods[0].Report.Self = false, false
 		}, false, "no other pod has an agent that could say that nothing is left on it", true},
-		"it starts": {func(at *Situation, _ *policy.Claim) {
+		"it starts": {func(at *Situation, _ *model.Claim) {
 			serves(&at.Snapshot.Pods[1])
-			at.Snapshot.Pods[1].Phase = policy.Started
+			at.Snapshot.Pods[1].Phase = model.Started
 		}, false, "", false},
-		"a correction is held": {func(at *Situation, _ *policy.Claim) { at.Snapshot.Cluster.Paused = true }, true, "", false},
-		"it is written down as empty": {func(at *Situation, claim *policy.Claim) {
+		"a correction is held": {func(at *Situation, _ *model.Claim) { at.Snapshot.Cluster.Paused = true }, true, "", false},
+		"it is written down as empty": {func(at *Situation, claim *model.Claim) {
 			claim.EmptiedAt = &emptied
 			at.Snapshot.Cluster.Status.Claims[0].EmptiedAt = &emptied
 		}, false, "", false},
-		"it is to be restarted": {func(_ *Situation, claim *policy.Claim) { claim.Action = policy.Restart }, false, "", false},
+		"it is to be restarted": {func(_ *Situation, claim *model.Claim) { claim.Action = model.Restart }, false, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, claim := replacing()
@@ -108,7 +109,7 @@ func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
 	at.Snapshot.Pods[1].Revision = "v3"
 	a.lookAhead(at, claim, r)
 	require.False(t, r.heldSince.IsZero())
-	at.Snapshot.Pods[1].Phase, at.Snapshot.Pods[1].Problem = policy.Started, ""
+	at.Snapshot.Pods[1].Phase, at.Snapshot.Pods[1].Problem = model.Started, ""
 	a.lookAhead(at, claim, r)
 	require.True(t, r.heldSince.IsZero())
 }
@@ -116,15 +117,15 @@ func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
 // adopts: pods without an agent are restarted for one. They have been ready since one went.
 func (w *world) adopts(went *time.Time) {
 	w.bare = map[types.UID]bool{}
-	w.onLook = func(s *policy.Snapshot) {
+	w.onLook = func(s *model.Snapshot) {
 		s.Pools[0].Agents = true
 		for i := range s.Pods {
 			if !s.Pods[i].Agent {
-				s.Pods[i].Since = policy.At(*went)
+				s.Pods[i].Since = model.At(*went)
 			}
 		}
 	}
-	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = model.AdoptAllow })
 }
 
 // The pod goes by itself while nothing gives new pods an agent. Its successor, on the volume that
@@ -150,7 +151,7 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 			w.mu.Lock()
 			bare := w.bare[object.UID]
 			w.mu.Unlock()
-			if !bare || !slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil }) {
+			if !bare || !slices.ContainsFunc(w.claims(), func(c model.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil }) {
 				return // it went with its volume, or was not called empty: then a person sees to it
 			}
 			restarted++
@@ -167,40 +168,40 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 // puts that right. When it starts after all, what was decided for that counts no more.
 func TestWhoIsRestartedFirst(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(at *Situation, claim *policy.Claim)
+		change func(at *Situation, claim *model.Claim)
 		want   bool
 	}{
-		"its template finds no node, and there is a newer one": {func(*Situation, *policy.Claim) {}, true},
-		"its template is the newest":                           {func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Revision = "v3" }, false},
-		"it can be given up":                                   {func(_ *Situation, claim *policy.Claim) { claim.EmptiedAt = nil }, false},
-		"another pod has its name":                             {func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].UID = "2" }, false},
-		"a correction is held":                                 {func(at *Situation, _ *policy.Claim) { at.Snapshot.Cluster.Paused = true }, false},
-		"it came without an agent": {func(at *Situation, _ *policy.Claim) {
-			at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase, at.Snapshot.Pods[1].Revision = false, policy.Ready, "v3"
+		"its template finds no node, and there is a newer one": {func(*Situation, *model.Claim) {}, true},
+		"its template is the newest":                           {func(at *Situation, _ *model.Claim) { at.Snapshot.Pods[1].Revision = "v3" }, false},
+		"it can be given up":                                   {func(_ *Situation, claim *model.Claim) { claim.EmptiedAt = nil }, false},
+		"another pod has its name":                             {func(at *Situation, _ *model.Claim) { at.Snapshot.Pods[1].UID = "2" }, false},
+		"a correction is held":                                 {func(at *Situation, _ *model.Claim) { at.Snapshot.Cluster.Paused = true }, false},
+		"it came without an agent": {func(at *Situation, _ *model.Claim) {
+			at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase, at.Snapshot.Pods[1].Revision = false, model.Ready, "v3"
 		}, true},
-		"it is below the hold line": {func(at *Situation, _ *policy.Claim) {
-			at.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
-			at.Snapshot.Pools[0].Strategy, at.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 2
+		"it is below the hold line": {func(at *Situation, _ *model.Claim) {
+			at.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+			at.Snapshot.Pools[0].Strategy, at.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 2
 		}, false},
-		"it is above the hold line": {func(at *Situation, _ *policy.Claim) {
-			at.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
-			at.Snapshot.Pools[0].Strategy, at.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 1
+		"it is above the hold line": {func(at *Situation, _ *model.Claim) {
+			at.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+			at.Snapshot.Pools[0].Strategy, at.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 1
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, claim := replacing()
-			emptied := policy.At(time.Unix(9000, 0))
+			emptied := model.At(time.Unix(9000, 0))
 			claim.EmptiedAt = &emptied
 			c.change(&at, &claim)
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+			at.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 			require.Equal(t, c.want, (&Actor{}).restartsFirst(at.Snapshot, claim))
 		})
 	}
 
 	at, claim := replacing()
-	emptied := policy.At(time.Unix(9000, 0))
+	emptied := model.At(time.Unix(9000, 0))
 	claim.EmptiedAt = &emptied
-	at.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	at.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 	a, r := &Actor{}, &run{}
 	restarting, _ := a.look(at, claim, r)
 	require.Equal(t, Observe, next(restarting))
@@ -208,8 +209,8 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 	restarting, _ = a.look(at, claim, r)
 	require.True(t, restarting.Heard.Opened, "nothing has changed")
 	pod := &at.Snapshot.Pods[1]
-	pod.Phase, pod.Problem = policy.Ready, ""
-	pod.Report = &policy.Report{UID: "1", Self: true, Fresh: true, Member: policy.Live, Settled: true}
+	pod.Phase, pod.Problem = model.Ready, ""
+	pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
 	started, _ := a.look(at, claim, r)
 	require.Equal(t, Shut, next(started))
 	r.heard.Ajar, r.heard.Found = false, true
@@ -220,16 +221,16 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 // Whatever else its pod is to be restarted for: without an agent it came a moment ago, and might again.
 func TestWhoCameWithoutAnAgentIsNotRestartedAtOnce(t *testing.T) {
 	at, claim := replacing()
-	emptied := policy.At(time.Unix(9000, 0))
+	emptied := model.At(time.Unix(9000, 0))
 	claim.EmptiedAt = &emptied
 	pod := &at.Snapshot.Pods[1]
-	pod.Agent, pod.Phase, pod.Problem = false, policy.Ready, ""
-	pod.Report = &policy.Report{UID: "1", Fresh: true, Member: policy.Live, Settled: true} // as the other says
-	at.Snapshot.Cluster.Spec.Update.Adopt = policy.AdoptAllow
-	at.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	pod.Agent, pod.Phase, pod.Problem = false, model.Ready, ""
+	pod.Report = &model.Report{UID: "1", Fresh: true, Member: model.Live, Settled: true} // as the other says
+	at.Snapshot.Cluster.Spec.Update.Adopt = model.AdoptAllow
+	at.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 	require.Nil(t, holdOf(at.Snapshot, claim, true))
-	pod.Since = policy.At(at.Now.Add(1 - policy.AdoptAgain))
-	require.Equal(t, policy.NeedsApproval, holdOf(at.Snapshot, claim, true).Rule)
+	pod.Since = model.At(at.Now.Add(1 - policy.AdoptAgain))
+	require.Equal(t, model.NeedsApproval, holdOf(at.Snapshot, claim, true).Rule)
 }
 
 // All agents are gone when the pod goes by itself, as no webhook answers. Nobody else can have looked at its
@@ -271,10 +272,10 @@ func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls := 0
 			w.bare, w.broken["v2"] = map[types.UID]bool{}, true
-			w.onLook = func(s *policy.Snapshot) {
+			w.onLook = func(s *model.Snapshot) {
 				for i := range s.Pods {
-					if pod := &s.Pods[i]; w.bare[types.UID(pod.UID)] && pod.Phase != policy.Terminating {
-						pod.Agent, pod.Phase, pod.Problem, pod.Report, pod.MustReplace = true, policy.Pending, policy.Unschedulable, nil, nil
+					if pod := &s.Pods[i]; w.bare[types.UID(pod.UID)] && pod.Phase != model.Terminating {
+						pod.Agent, pod.Phase, pod.Problem, pod.Report, pod.MustReplace = true, model.Pending, model.Unschedulable, nil, nil
 					}
 				}
 			}
@@ -289,7 +290,7 @@ func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
 			})
 			p.run(time.Minute)
 			object, _ := w.server.Pod(namespace, "s-2")
-			emptied := slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil })
+			emptied := slices.ContainsFunc(w.claims(), func(c model.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil })
 			before := w.gone()["s-2"]
 			w.mu.Lock()
 			w.update = "v3"

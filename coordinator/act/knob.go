@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // undoShared is how long after its deletion a DatabaseCluster waits for pods
@@ -68,7 +68,7 @@ func share(status *v1alpha1.Status, claim string, s Shared) {
 // queued says whether a claim's prepare waits for another that writes the same
 // setting: those go one after the other, in the order of the record; and none
 // joins those of which one is over, for then it is to be put back first.
-func (a *Actor) queued(at Situation, claim policy.Claim, r *run) bool {
+func (a *Actor) queued(at Situation, claim model.Claim, r *run) bool {
 	record := sharedBy(&at.Cluster.Status, claim.ID)
 	joins := record == nil
 	if joins {
@@ -105,7 +105,7 @@ func (a *Actor) queued(at Situation, claim policy.Claim, r *run) bool {
 	return false
 }
 
-func claimByID(claims []policy.Claim, id string) *policy.Claim {
+func claimByID(claims []model.Claim, id string) *model.Claim {
 	for i := range claims {
 		if claims[i].ID == id {
 			return &claims[i]
@@ -134,7 +134,7 @@ func (a *Actor) noteOver(at Situation, c Case, r *run, out *Outcome) {
 	if deleted := at.Cluster.DeletionTimestamp; deleted != nil && deleted.Add(undoShared).Before(late) {
 		late = deleted.Add(undoShared)
 	}
-	switch needless := gone && (c.Rejoined || c.Claim.Action == policy.Remove) || !at.Now.Before(late); {
+	switch needless := gone && (c.Rejoined || c.Claim.Action == model.Remove) || !at.Now.Before(late); {
 	case !needless:
 		out.wake(late)
 	case at.Now.Before(r.mayWriteUntil()):
@@ -287,7 +287,7 @@ func (a *Actor) throughOne(ctx context.Context, at Situation, what string, targe
 }
 
 // restorers are the agents that may put a setting back.
-func restorers(s policy.Snapshot, failures int) []Target { return rotated(living(s), failures) }
+func restorers(s model.Snapshot, failures int) []Target { return rotated(living(s), failures) }
 
 // rotated are three of all. Some may be too old, or not answer: after each failure
 // others are the first.
@@ -301,21 +301,21 @@ func rotated(all []Target, failures int) []Target {
 }
 
 // serving are the pods that a database can be asked through that has no agents.
-func serving(s policy.Snapshot) []Target {
+func serving(s model.Snapshot) []Target {
 	var out []Target
 	for i := range s.Pods {
-		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == policy.Ready {
+		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == model.Ready {
 			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}
 	return out
 }
 
-func living(s policy.Snapshot) []Target {
+func living(s model.Snapshot) []Target {
 	var out []Target
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		if pod.Agent && pod.UID != "" && pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live {
+		if pod.Agent && pod.UID != "" && pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live {
 			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const (
@@ -36,21 +36,21 @@ func (w *world) turnKnob(order Order) Progress {
 	switch {
 	case record == nil || order.Shared.Knob != knobName:
 		w.accuse("%s writes %s, and that is not recorded", order.Claim, knobName)
-		return Progress{State: policy.DrainPreparing}
+		return Progress{State: model.DrainPreparing}
 	case string(record.Undo) != before || string(order.Shared.Undo) != before:
 		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Shared.Undo)
 	case k.orders[order.Claim] >= 3: // done, and asked again by a successor
-		return Progress{State: policy.DrainPrepared}
-	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == k.turning }):
+		return Progress{State: model.DrainPrepared}
+	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == k.turning }):
 		w.accuse("%s writes while %s does", order.Claim, k.turning)
 	}
 	k.together = max(k.together, len(record.Claims))
 	k.turning, k.value = order.Claim, throttled
 	if k.orders[order.Claim]++; k.orders[order.Claim] < 3 {
-		return Progress{State: policy.DrainPreparing}
+		return Progress{State: model.DrainPreparing}
 	}
 	k.turning = ""
-	return Progress{State: policy.DrainPrepared}
+	return Progress{State: model.DrainPrepared}
 }
 
 // turnBack puts the setting back, at the second asking.
@@ -82,7 +82,7 @@ func newKnobWorld(t *testing.T) *world {
 	w := newWorld(t)
 	w.knob, w.mayBeAway = &setting{value: before, orders: map[string]int{}}, 2
 	w.edit(func(c *v1alpha1.DatabaseCluster) {
-		two := policy.Count(2)
+		two := model.Count(2)
 		c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two
 	})
 	return w
@@ -193,7 +193,7 @@ func TestSharedSettingThatNoAgentIsLeftFor(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		inWorld(t, func(t *testing.T, _ *world) {
 			w := newKnobWorld(t)
-			one := policy.Count(1)
+			one := model.Count(1)
 			w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.MaxUnavailable = &one })
 			w.plain = plain
 			p := newProcess(w, 0, false)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A prepare that was acknowledged need not last: somebody else may hand the pod its
@@ -32,7 +32,7 @@ func (r *run) lapse(why string) {
 	r.unprepare(why)
 	r.prepareBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
-		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), policy.Vetoed)
+		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
 	}
 }
 
@@ -40,7 +40,7 @@ func (r *run) lapse(why string) {
 // overdue goes without, as its spec says, what is broken by now has nothing to
 // give, and of a pod that was written down as empty only data matters: it must go in the end,
 // whatever is handed to it.
-func (a *Actor) mustLast(at Situation, claim policy.Claim, r *run) bool {
+func (a *Actor) mustLast(at Situation, claim model.Claim, r *run) bool {
 	switch {
 	case !prepares(claim) || r.overdue || r.spared || judgeGoing(at.Snapshot, claim).unasked:
 		return false
@@ -61,7 +61,7 @@ func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byt
 	deadline := time.Now().Add(confirmFor)
 	for atOnce = anew; ; atOnce = false {
 		progress, err = a.options.Agents.Prepare(ctx, to, order, undo)
-		if err != nil || progress.State != policy.DrainPreparing || time.Now().After(deadline) {
+		if err != nil || progress.State != model.DrainPreparing || time.Now().After(deadline) {
 			return progress, atOnce, err
 		}
 		order.Anew = false
@@ -75,7 +75,7 @@ func (a *Actor) askAgain(ctx context.Context, to Target, order Order, undo []byt
 
 // stillPrepared has the pod confirm its prepare. It answers what to learn when that does not
 // last or is not known yet, else whether the pod and the witnesses must look once more, and the order that was sent.
-func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Claim, known run) (lost func(*run), again bool, sent *Order) {
+func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim model.Claim, known run) (lost func(*run), again bool, sent *Order) {
 	if !a.mustLast(at, claim, &known) {
 		return nil, false, nil
 	}
@@ -87,7 +87,7 @@ func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Cl
 	if err == nil {
 		progress, atOnce, err = a.askAgain(ctx, to, order, claim.Undo, !known.goesOn(time.Now()))
 	}
-	if err == nil && progress.State == policy.DrainPrepared {
+	if err == nil && progress.State == model.DrainPrepared {
 		return nil, !atOnce, &order
 	}
 	return func(r *run) {
@@ -99,8 +99,8 @@ func (a *Actor) stillPrepared(ctx context.Context, at Situation, claim policy.Cl
 			r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
 			r.failed(fmt.Errorf("ask whether it is still prepared: %w", err))
 			r.held(time.Now(), r.problem)
-		case progress.State == policy.DrainRefused:
-			r.abandon("prepare refused: "+progress.Detail, policy.Vetoed)
+		case progress.State == model.DrainRefused:
+			r.abandon("prepare refused: "+progress.Detail, model.Vetoed)
 		default:
 			r.unconfirmed(progress.Detail, prepareTimeout(at, claim))
 		}
@@ -132,7 +132,7 @@ func (r *run) unconfirmed(detail string, limit time.Duration) {
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.
-func (a *Actor) lookAgain(at Situation, claim policy.Claim, r *run) {
+func (a *Actor) lookAgain(at Situation, claim model.Claim, r *run) {
 	if !r.heard.Prepared || !r.heard.Observed || r.heard.Sent || r.giveUp != "" || r.byOthers || !a.mustLast(at, claim, r) {
 		return
 	}
@@ -159,10 +159,10 @@ func (a *Actor) lookAgain(at Situation, claim policy.Claim, r *run) {
 
 // drainLost says what the pod's own fresh report says of its prepare, if that is not
 // that it is there.
-func drainLost(s policy.Snapshot, claim policy.Claim) string {
+func drainLost(s model.Snapshot, claim model.Claim) string {
 	r := freshReport(s, claim)
 	switch {
-	case r == nil || r.Drain == policy.DrainPrepared || r.Drain == policy.DrainPreparing:
+	case r == nil || r.Drain == model.DrainPrepared || r.Drain == model.DrainPreparing:
 		return ""
 	case r.DrainDetail != "":
 		return fmt.Sprintf("its agent says %s: %s", orNoDrain(r.Drain), r.DrainDetail)
@@ -173,13 +173,13 @@ func drainLost(s policy.Snapshot, claim policy.Claim) string {
 
 // drainAnew: the pod's own fresh report says that it is being prepared, so a look is to be
 // waited for that began after the one that was confirmed.
-func drainAnew(s policy.Snapshot, claim policy.Claim) bool {
+func drainAnew(s model.Snapshot, claim model.Claim) bool {
 	r := freshReport(s, claim)
-	return r != nil && r.Drain == policy.DrainPreparing
+	return r != nil && r.Drain == model.DrainPreparing
 }
 
 // freshReport is what the claimed pod itself has said last, nil when that is no news.
-func freshReport(s policy.Snapshot, claim policy.Claim) *policy.Report {
+func freshReport(s model.Snapshot, claim model.Claim) *model.Report {
 	pod := podNamed(s, claim.Pod)
 	if pod == nil || pod.UID != claim.UID || pod.Report == nil || !pod.Report.Self || !pod.Report.Fresh {
 		return nil
@@ -187,21 +187,21 @@ func freshReport(s policy.Snapshot, claim policy.Claim) *policy.Report {
 	return pod.Report
 }
 
-func orNoDrain(d policy.DrainState) policy.DrainState {
+func orNoDrain(d model.DrainState) model.DrainState {
 	if d == "" {
-		return policy.DrainNone
+		return model.DrainNone
 	}
 	return d
 }
 
 // ledBy are the groups that a pod leads and that another member could lead.
-func ledBy(s policy.Snapshot, pod string) map[string]bool {
+func ledBy(s model.Snapshot, pod string) map[string]bool {
 	led := map[string]bool{}
 	for _, group := range s.Groups {
 		own, others := false, false
 		for _, m := range group.Members {
 			own = own || m.Pod == pod && m.Leader
-			others = others || m.Pod != pod && m.State == policy.Active && m.Eligible
+			others = others || m.Pod != pod && m.State == model.Active && m.Eligible
 		}
 		if own && others {
 			led[group.ID] = true

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // handBack makes the first prepared pod the leader again, as another tool might. An
@@ -32,12 +32,12 @@ func (w *world) handBack() bool {
 // handOver is what a prepare does about that. The world is locked.
 func (w *world) handOver(to Target, rounds int) Progress {
 	if w.handed != to.UID {
-		return Progress{State: policy.DrainPrepared}
+		return Progress{State: model.DrainPrepared}
 	}
 	if w.handings++; w.handings%rounds == 0 {
 		w.handed = ""
 	}
-	return Progress{State: policy.DrainPreparing, Detail: "still leads books/1"}
+	return Progress{State: model.DrainPreparing, Detail: "still leads books/1"}
 }
 
 // handingBack is a process during which that happens once, at the given request or soon after.
@@ -84,7 +84,7 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, p.start())
-		waits, rests := map[string]bool{}, map[policy.Rule]bool{}
+		waits, rests := map[string]bool{}, map[model.Rule]bool{}
 		for range 300 {
 			out, leads := p.pass()
 			require.True(t, leads)
@@ -95,7 +95,7 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		require.Empty(t, w.gone())
-		require.True(t, rests[policy.Vetoed], "it is left alone, and for a reason with a name")
+		require.True(t, rests[model.Vetoed], "it is left alone, and for a reason with a name")
 		require.Contains(t, fmt.Sprint(waits), "it is not prepared any more: it has been made the leader of books/1")
 		require.Contains(t, fmt.Sprint(waits), "it was prepared 6 times, and that never lasted: ")
 		p.kill()
@@ -130,9 +130,9 @@ func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
 			*anew++
 		}
 		if time.Since(began) < takes {
-			return Progress{State: policy.DrainPreparing, Detail: "looks"}, nil
+			return Progress{State: model.DrainPreparing, Detail: "looks"}, nil
 		}
-		return Progress{State: policy.DrainPrepared}, nil
+		return Progress{State: model.DrainPrepared}, nil
 	}
 	return anew
 }
@@ -164,17 +164,17 @@ func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
 
 // An agent that has restarted says nothing of a prepare: it is asked again.
 func TestAnAgentThatForgotIsAskedAgain(t *testing.T) {
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Prepare: policy.PrepareHandoff}
-	report := &policy.Report{Self: true, Fresh: true, Drain: policy.DrainPrepared}
-	s := policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "0", Agent: true, Report: report}}}
+	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Prepare: model.PrepareHandoff}
+	report := &model.Report{Self: true, Fresh: true, Drain: model.DrainPrepared}
+	s := model.Snapshot{Pods: []model.Pod{{Name: "s-0", UID: "0", Agent: true, Report: report}}}
 	require.Empty(t, drainLost(s, claim))
-	report.Drain = policy.DrainNone
+	report.Drain = model.DrainNone
 	require.Equal(t, "its agent says None", drainLost(s, claim))
-	report.Drain, report.DrainDetail = policy.DrainRefused, "it is undone"
+	report.Drain, report.DrainDetail = model.DrainRefused, "it is undone"
 	require.Equal(t, "its agent says Refused: it is undone", drainLost(s, claim))
-	report.Drain = policy.DrainPreparing
+	report.Drain = model.DrainPreparing
 	require.Empty(t, drainLost(s, claim), "that is no word of its end")
 	require.True(t, drainAnew(s, claim))
-	report.Fresh, report.Drain = false, policy.DrainRefused
+	report.Fresh, report.Drain = false, model.DrainRefused
 	require.Empty(t, drainLost(s, claim), "what it said before is no news")
 }

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // cutOff is an agent that cannot be reached for a while, and may carry out until then what
@@ -104,8 +104,8 @@ func (p *process) untilUndone(c *cutOff) string {
 func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(Target, Order) (Progress, error) {
-			w.verdict = policy.Red // so it is held
-			return Progress{State: policy.DrainPrepared}, nil
+			w.verdict = model.Red // so it is held
+			return Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		began := time.Now()
@@ -162,7 +162,7 @@ func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 		prepared := false
 		w.onPrepare = func(to Target, _ Order) (Progress, error) {
 			prepared = prepared || to.Pod == "s-2"
-			return Progress{State: policy.DrainPrepared}, nil
+			return Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}

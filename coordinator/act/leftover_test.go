@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // After a time without a webhook nobody has an agent, and what a prepare has
@@ -25,8 +25,8 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		left   bool
 	}{
 		"nobody has one":                 {func(*Situation) {}, true},
-		"one that is away has none":      {func(at *Situation) { at.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
-		"one that starts has one":        {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
+		"one that is away has none":      {func(at *Situation) { at.Snapshot.Pods[1] = model.Pod{Name: "s-1", Phase: model.Missing, Agent: true} }, true},
+		"one that starts has one":        {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[1].Phase = true, model.Pending }, false},
 		"the pod stays":                  {func(at *Situation) { at.Snapshot.Pods[0].UID = "0" }, true},
 		"one with an agent is not shown": {func(*Situation) {}, false},
 		"a setting is shared": {func(at *Situation) {
@@ -73,7 +73,7 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 	}{
 		"nothing runs": {func(*Situation) {}, true},
 		"another member lives": {func(at *Situation) {
-			at.Snapshot.Pods[1].Report.Member, at.Snapshot.Pods[1].Phase = policy.Live, policy.Ready
+			at.Snapshot.Pods[1].Report.Member, at.Snapshot.Pods[1].Phase = model.Live, model.Ready
 		}, false},
 		"the pod is not to go":        {func(at *Situation) { at.Plan.Order = nil }, false},
 		"the pod may still come back": {func(at *Situation) { at.Snapshot.Pods[0].Problem = "" }, false},
@@ -83,15 +83,15 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 		at.Now = time.Unix(1000, 0)
 		at.Cluster = &v1alpha1.DatabaseCluster{}
 		at.Plan.Order = []string{"s-0"}
-		at.Snapshot.Now = policy.At(at.Now)
+		at.Snapshot.Now = model.At(at.Now)
 		at.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
-		at.Snapshot.Pools = []policy.Pool{{Name: "s", Replicas: 3, Revision: "v3", Observed: true}}
-		claim.ID, claim.Prepare, claim.Undo = "c", policy.PrepareHandoff, []byte("marks")
+		at.Snapshot.Pools = []model.Pool{{Name: "s", Replicas: 3, Revision: "v3", Observed: true}}
+		claim.ID, claim.Prepare, claim.Undo = "c", model.PrepareHandoff, []byte("marks")
 		for i := range at.Snapshot.Pods {
 			pod := &at.Snapshot.Pods[i]
-			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, policy.Pending, policy.Unschedulable
-			pod.Report = &policy.Report{Member: policy.NotLive}
-			pod.Since = policy.At(at.Now.Add(-time.Second))
+			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, model.Pending, model.Unschedulable
+			pod.Report = &model.Report{Member: model.NotLive}
+			pod.Since = model.At(at.Now.Add(-time.Second))
 		}
 		at.Snapshot.Pods[0].UID = "new"
 		c.change(&at)
@@ -124,8 +124,8 @@ func (r *restoring) Restore(_ context.Context, to Target, claim string, epoch in
 // What a claim leaves is written down with its release, undone as soon as an agent is there,
 // and forgotten after that. Until then it is said what it waits for.
 func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
-	status := v1alpha1.Status{Claims: []policy.Claim{claim}}
+	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
+	status := v1alpha1.Status{Claims: []model.Claim{claim}}
 	left := v1alpha1.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	Edits{Drop: []string{"c"}, Leave: []v1alpha1.Leftover{left}}.Apply(&status)
 	require.Empty(t, status.Claims)
@@ -140,16 +140,16 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 		"an agent is there": {func(*Situation) {}, 2, ""},
 		"no pod has one":    {func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
 		"its pod is prepared anew": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: policy.PrepareEvacuate}}
+			at.Snapshot.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
 		"a new claim prepares nothing": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
+			at.Snapshot.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
 		}, 2, ""},
 		"its own claim is open": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
+			at.Snapshot.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
 		}, 0, "that claim is open: it is undone when it ends"},
 		"its pod is replaced, and has gone": {func(at *Situation) {
-			at.Snapshot.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: policy.Replace, Prepare: policy.PrepareEvacuate}}
+			at.Snapshot.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: model.Replace, Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
 		"another coordinator leads": {func(at *Situation) { at.Cluster.Status.Epoch = 2 }, 0, "the claim is another coordinator's by now"},
 	} {

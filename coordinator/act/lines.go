@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // manyResets of what was written to a partition are no order of a person: some
@@ -59,7 +59,7 @@ func (a *Actor) draw(ctx context.Context, at Situation, out *Outcome) {
 			}
 			out.Resets[pool.Name] = l.resets
 		}
-		wanted := slices.IndexFunc(at.Plan.Lines, func(w policy.Line) bool { return w.Pool == pool.Name })
+		wanted := slices.IndexFunc(at.Plan.Lines, func(w model.Line) bool { return w.Pool == pool.Name })
 		if wanted < 0 || l.busy || !mayDraw(at, pool, at.Plan.Lines[wanted]) {
 			continue
 		}
@@ -110,22 +110,22 @@ func (l *line) wrote(err error) {
 // mayDraw: the line goes back to rest after a rollout only when the StatefulSet
 // controller has made the new revision the current one: what is recreated below
 // the line comes back on that.
-func mayDraw(at Situation, pool Pool, to policy.Line) bool {
-	known := slices.IndexFunc(at.Snapshot.Pools, func(p policy.Pool) bool { return p.Name == pool.Name })
+func mayDraw(at Situation, pool Pool, to model.Line) bool {
+	known := slices.IndexFunc(at.Snapshot.Pools, func(p model.Pool) bool { return p.Name == pool.Name })
 	return known >= 0 && (!rests(at.Snapshot, at.Snapshot.Pools[known], to) || pool.CurrentRevision == at.Snapshot.Pools[known].Revision)
 }
 
 // rests: the line goes up, and nobody is out of date.
-func rests(s policy.Snapshot, pool policy.Pool, to policy.Line) bool {
-	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool {
-		return p.Pool == pool.Name && p.Phase != policy.Missing && p.Revision != pool.Revision
+func rests(s model.Snapshot, pool model.Pool, to model.Line) bool {
+	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
+		return p.Pool == pool.Name && p.Phase != model.Missing && p.Revision != pool.Revision
 	})
 }
 
-func (a *Actor) drawLine(ctx context.Context, at Situation, to policy.Line) (*SeenSet, error) {
+func (a *Actor) drawLine(ctx context.Context, at Situation, to model.Line) (*SeenSet, error) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
-	known := slices.IndexFunc(at.Snapshot.Pools, func(p policy.Pool) bool { return p.Name == to.Pool })
+	known := slices.IndexFunc(at.Snapshot.Pools, func(p model.Pool) bool { return p.Name == to.Pool })
 	pool := at.Snapshot.Pools[known]
 	set, err := a.readSet(ctx, at, pool)
 	if err != nil {

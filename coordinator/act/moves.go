@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // order is what the agent of a claimed pod is asked for now.
-func (a *Actor) order(at Situation, claim policy.Claim) Order {
+func (a *Actor) order(at Situation, claim model.Claim) Order {
 	order := Order{
 		Claim: claim.ID, Epoch: a.options.Epoch, Prepare: claim.Prepare,
 		Eligible: policy.Successors(at.Snapshot, claim.Pod), NotAfter: time.Now().Add(writeAhead),
@@ -27,7 +28,7 @@ func (a *Actor) order(at Situation, claim policy.Claim) Order {
 	return order
 }
 
-func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+func (a *Actor) ask(ctx context.Context, at Situation, claim model.Claim) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var undo []byte
@@ -41,7 +42,7 @@ func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(
 		a.outrun(err)
 		switch {
 		case errors.As(err, &held):
-			r.abandon(held.Why, policy.Vetoed)
+			r.abandon(held.Why, model.Vetoed)
 			return
 		case err != nil:
 			r.failed(fmt.Errorf("ask for the prepare: %w", err))
@@ -52,7 +53,7 @@ func (a *Actor) ask(ctx context.Context, at Situation, claim policy.Claim) func(
 	}
 }
 
-func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+func (a *Actor) apply(ctx context.Context, at Situation, claim model.Claim) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
@@ -70,13 +71,13 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 		switch {
 		case err != nil:
 			r.failed(fmt.Errorf("prepare: %w", err))
-		case progress.State == policy.DrainPrepared:
+		case progress.State == model.DrainPrepared:
 			r.succeeded()
 			r.heard.Prepared, r.byOthers = true, order.For != Subject{}
 			r.backToBarrier()
 			a.options.Metrics.prepare.Observe(time.Since(r.prepareBegan).Seconds())
-		case progress.State == policy.DrainRefused:
-			r.abandon("prepare refused: "+progress.Detail, policy.Vetoed)
+		case progress.State == model.DrainRefused:
+			r.abandon("prepare refused: "+progress.Detail, model.Vetoed)
 		default:
 			r.succeeded()
 			r.problem = progress.Detail
@@ -88,7 +89,7 @@ func (a *Actor) apply(ctx context.Context, at Situation, claim policy.Claim) fun
 
 // observe has the pod and the witnesses look anew, and the pod confirm its prepare.
 // The snapshot of the next pass contains what they saw, and is decided on again.
-func (a *Actor) observe(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
+func (a *Actor) observe(ctx context.Context, at Situation, claim model.Claim, known run) func(*run) {
 	going := claim
 	if known.restarts {
 		going = asRestart(claim) // nobody need call it empty
@@ -191,7 +192,7 @@ func (a *Actor) hear(ctx context.Context, b barrier) map[string]bool {
 // open reads the pod and, live, the DatabaseCluster, and opens the guard; or, in
 // a pool whose controller would not wait for more, only notes the claim on the
 // pod. Each write depends on what was read just before it.
-func (a *Actor) open(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+func (a *Actor) open(ctx context.Context, at Situation, claim model.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	var opened Seen
@@ -212,7 +213,7 @@ func (a *Actor) open(ctx context.Context, at Situation, claim policy.Claim) func
 	}
 }
 
-func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim, wide bool) (Seen, error) {
+func (a *Actor) openGuard(ctx context.Context, at Situation, claim model.Claim, wide bool) (Seen, error) {
 	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
 	if err != nil {
 		return Seen{}, err
@@ -236,7 +237,7 @@ func (a *Actor) openGuard(ctx context.Context, at Situation, claim policy.Claim,
 
 // let removes the pod as it has been since its guard was opened, or the claim
 // noted on it.
-func (a *Actor) let(ctx context.Context, at Situation, claim policy.Claim, opened Seen) func(*run) {
+func (a *Actor) let(ctx context.Context, at Situation, claim model.Claim, opened Seen) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	var drawn *SeenSet
@@ -275,13 +276,13 @@ func (a *Actor) refused(r *run, err error) {
 	case errors.Is(err, errConflict):
 		r.conflicts++
 		if r.conflicts >= maxConflicts {
-			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), policy.Unstable)
+			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), model.Unstable)
 		}
 	case errors.Is(err, errBudget):
 		r.refusals++
 		r.refusedFor(refusalPause, err)
 		if r.refusals >= maxRefusals {
-			r.abandon(err.Error(), policy.ForeignBudget)
+			r.abandon(err.Error(), model.ForeignBudget)
 		}
 	case errors.Is(err, errBehind):
 		r.behind(time.Now(), err)
@@ -291,7 +292,7 @@ func (a *Actor) refused(r *run, err error) {
 		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
 		r.refusedFor(min(firstRetry<<min(r.rejections, 10), refusalPause), err)
 		if r.rejections++; r.rejections >= maxRejections {
-			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), policy.Vetoed)
+			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), model.Vetoed)
 		}
 	}
 	r.backToBarrier()
@@ -321,16 +322,16 @@ var (
 
 // stillOurs asks the API server itself whether the claim stands, in this epoch,
 // and whether what was asked of us is what was decided on.
-func (a *Actor) stillOurs(ctx context.Context, at Situation, claim policy.Claim) error {
-	return a.unchanged(ctx, at, func(claims []policy.Claim) bool { return holds(claims, claim) })
+func (a *Actor) stillOurs(ctx context.Context, at Situation, claim model.Claim) error {
+	return a.unchanged(ctx, at, func(claims []model.Claim) bool { return holds(claims, claim) })
 }
 
 // stillLeads asks whether the DatabaseCluster is still ours, and what it was.
 func (a *Actor) stillLeads(ctx context.Context, at Situation) error {
-	return a.unchanged(ctx, at, func([]policy.Claim) bool { return true })
+	return a.unchanged(ctx, at, func([]model.Claim) bool { return true })
 }
 
-func (a *Actor) unchanged(ctx context.Context, at Situation, ours func([]policy.Claim) bool) error {
+func (a *Actor) unchanged(ctx context.Context, at Situation, ours func([]model.Claim) bool) error {
 	live, err := a.options.Clusters.DatabaseClusters(a.options.Namespace).Get(ctx, a.options.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the DatabaseCluster: %w", err)
@@ -345,7 +346,7 @@ func (a *Actor) unchanged(ctx context.Context, at Situation, ours func([]policy.
 	return nil
 }
 
-func holds(claims []policy.Claim, claim policy.Claim) bool {
+func holds(claims []model.Claim, claim model.Claim) bool {
 	for _, c := range claims {
 		if c.ID == claim.ID && c.UID == claim.UID && c.Epoch == claim.Epoch {
 			return true
@@ -359,7 +360,7 @@ func holds(claims []policy.Claim, claim policy.Claim) bool {
 // the pod is not terminating may the prepare be undone. After a write that was not
 // answered it writes even what is shut: that write may be carried out later, and fails
 // only on a new resourceVersion.
-func (a *Actor) shut(ctx context.Context, at Situation, claim policy.Claim, unanswered bool) func(*run) {
+func (a *Actor) shut(ctx context.Context, at Situation, claim model.Claim, unanswered bool) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	var drawn *SeenSet

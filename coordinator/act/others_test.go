@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // strand takes the node from a pod: its volume is bound to one that is lost, and
@@ -56,7 +56,7 @@ func (w *world) subject(to Target, order Order) (Target, error) {
 		switch {
 		case order.For.Node != "n-"+pod:
 			w.accuse("%s is emptied under the name of %s", pod, order.For.Node)
-		case order.Prepare != policy.PrepareEvacuate:
+		case order.Prepare != model.PrepareEvacuate:
 			w.accuse("%s is prepared by another agent for %s", pod, order.Prepare)
 		case !w.stranded[object.UID]:
 			return to, fmt.Errorf("%s runs", pod) // it has started meanwhile
@@ -125,29 +125,29 @@ func strandedStarts(t *testing.T, works bool) {
 
 // TestAddress: who gets the order for a pod, and what it says.
 func TestAddress(t *testing.T) {
-	live := func(name string) policy.Pod {
-		return policy.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: policy.Ready, Report: &policy.Report{Member: policy.Live}}
+	live := func(name string) model.Pod {
+		return model.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: model.Ready, Report: &model.Report{Member: model.Live}}
 	}
-	stranded := policy.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: policy.Pending}
+	stranded := model.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: model.Pending}
 	for name, c := range map[string]struct {
-		change func(o *Options, at *Situation, claim *policy.Claim)
+		change func(o *Options, at *Situation, claim *model.Claim)
 		to     string
 		node   string
 		err    string
 	}{
 		"another":                  {nil, "u-s-0", "n-1", ""},
-		"nobody else can":          {func(o *Options, _ *Situation, _ *policy.Claim) { o.EvacuatesOthers = false }, "u-s-1", "", ""},
-		"it has started":           {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Phase = policy.NotStarted }, "u-s-1", "", ""},
-		"it is restarted":          {func(_ *Options, _ *Situation, c *policy.Claim) { c.Action = policy.Restart }, "u-s-1", "", ""},
-		"nobody knows its name":    {func(_ *Options, at *Situation, _ *policy.Claim) { at.Names = nil }, "", "", nameUnknown},
-		"nobody else is well":      {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[0].Report = nil }, "", "n-1", nobodyWell},
-		"its agent is not there":   {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[1].Agent = false }, "u-s-0", "n-1", ""},
-		"another agent is leaving": {func(_ *Options, at *Situation, _ *policy.Claim) { at.Snapshot.Pods[0].Phase = policy.Terminating }, "", "n-1", nobodyWell},
+		"nobody else can":          {func(o *Options, _ *Situation, _ *model.Claim) { o.EvacuatesOthers = false }, "u-s-1", "", ""},
+		"it has started":           {func(_ *Options, at *Situation, _ *model.Claim) { at.Snapshot.Pods[1].Phase = model.NotStarted }, "u-s-1", "", ""},
+		"it is restarted":          {func(_ *Options, _ *Situation, c *model.Claim) { c.Action = model.Restart }, "u-s-1", "", ""},
+		"nobody knows its name":    {func(_ *Options, at *Situation, _ *model.Claim) { at.Names = nil }, "", "", nameUnknown},
+		"nobody else is well":      {func(_ *Options, at *Situation, _ *model.Claim) { at.Snapshot.Pods[0].Report = nil }, "", "n-1", nobodyWell},
+		"its agent is not there":   {func(_ *Options, at *Situation, _ *model.Claim) { at.Snapshot.Pods[1].Agent = false }, "u-s-0", "n-1", ""},
+		"another agent is leaving": {func(_ *Options, at *Situation, _ *model.Claim) { at.Snapshot.Pods[0].Phase = model.Terminating }, "", "n-1", nobodyWell},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &Actor{options: Options{EvacuatesOthers: true}}
-			at := Situation{Cluster: &v1alpha1.DatabaseCluster{}, Snapshot: policy.Snapshot{Pods: []policy.Pod{live("s-0"), stranded}}, Names: map[string]string{"s-1": "n-1"}}
-			claim := policy.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: policy.Replace, Prepare: policy.PrepareEvacuate}
+			at := Situation{Cluster: &v1alpha1.DatabaseCluster{}, Snapshot: model.Snapshot{Pods: []model.Pod{live("s-0"), stranded}}, Names: map[string]string{"s-1": "n-1"}}
+			claim := model.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: model.Replace, Prepare: model.PrepareEvacuate}
 			if c.change != nil {
 				c.change(&a.options, &at, &claim)
 			}
@@ -166,12 +166,12 @@ func TestAddress(t *testing.T) {
 
 // TestBarrierOfAStrandedPod: it need not speak, and somebody else must.
 func TestBarrierOfAStrandedPod(t *testing.T) {
-	pods := []policy.Pod{
-		{Name: "s-0", UID: "u0", Agent: true, Phase: policy.Ready}, {Name: "s-1", UID: "u1", Agent: true, Phase: policy.Pending},
-		{Name: "s-2", UID: "u2", Agent: true, Phase: policy.Ready},
+	pods := []model.Pod{
+		{Name: "s-0", UID: "u0", Agent: true, Phase: model.Ready}, {Name: "s-1", UID: "u1", Agent: true, Phase: model.Pending},
+		{Name: "s-2", UID: "u2", Agent: true, Phase: model.Ready},
 	}
-	claim := policy.Claim{Pod: "s-1", UID: "u1", Action: policy.Replace, Reason: policy.ReasonReplacement}
-	b := barrierOf(policy.Snapshot{Pods: pods}, claim)
+	claim := model.Claim{Pod: "s-1", UID: "u1", Action: model.Replace, Reason: model.ReasonReplacement}
+	b := barrierOf(model.Snapshot{Pods: pods}, claim)
 	require.Nil(t, b.own)
 	require.Equal(t, []Target{{"s-0", "u0"}, {"s-2", "u2"}}, b.witnesses)
 	what, missing := b.missing(map[string]bool{})
@@ -180,10 +180,10 @@ func TestBarrierOfAStrandedPod(t *testing.T) {
 	_, missing = b.missing(map[string]bool{"s-2": true})
 	require.False(t, missing)
 
-	what, missing = barrierOf(policy.Snapshot{Pods: pods[1:2]}, claim).missing(nil)
+	what, missing = barrierOf(model.Snapshot{Pods: pods[1:2]}, claim).missing(nil)
 	require.True(t, missing)
 	require.Equal(t, "no fresh report from any of the other pods: none is ready", what)
 
-	pods[1].Phase = policy.Started
-	require.NotNil(t, barrierOf(policy.Snapshot{Pods: pods}, claim).own)
+	pods[1].Phase = model.Started
+	require.NotNil(t, barrierOf(model.Snapshot{Pods: pods}, claim).own)
 }

@@ -3,7 +3,7 @@ package act
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Outcome of a pass.
@@ -12,7 +12,7 @@ type Outcome struct {
 	// Wake is when to call Advance again if nothing happens before; zero means never.
 	Wake time.Time
 	// Claims are the open claims with their phases as of now.
-	Claims []policy.Claim
+	Claims []model.Claim
 	// Waits are, by pod, what open claims wait for, in words.
 	Waits map[string]string
 	// Away are the pods whose claims were released in this pass, and how long

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -115,11 +116,11 @@ func (p *process) pass() (Outcome, bool) {
 	return p.passOn(cluster, p.w.snapshot(cluster))
 }
 
-func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot) (Outcome, bool) {
+func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s model.Snapshot) (Outcome, bool) {
 	return p.advance(cluster, s, p.w.versions())
 }
 
-func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, versions map[string]string) (Outcome, bool) {
+func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s model.Snapshot, versions map[string]string) (Outcome, bool) {
 	p.actor.Annotate(&s)
 	out := p.actor.Advance(p.ctx, Situation{Now: time.Now(), Cluster: cluster, Snapshot: s, Versions: versions, Pools: p.w.pools(), Volumes: p.w.templates(), Names: p.w.names(), Plan: policy.Decide(s)})
 	if out.Deposed {

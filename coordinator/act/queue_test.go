@@ -8,21 +8,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // listed is a database with the claims a and b in the record of the one setting,
 // c that would like to join, and what an actor knows of them.
 func listed() (*Actor, Situation) {
 	now := time.Unix(1000, 0)
-	claims := []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
+	claims := []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
 	at := Situation{Now: now, Cluster: &v1alpha1.DatabaseCluster{}}
 	at.Cluster.Status.Claims = claims
 	at.Cluster.Status.Shared = []v1alpha1.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
 	at.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
 	a := &Actor{runs: map[string]*run{}, knobs: map[string]*knob{}, shared: map[string]bool{"a": true}}
 	for _, claim := range claims {
-		at.Snapshot.Pods = append(at.Snapshot.Pods, policy.Pod{Name: claim.Pod, UID: claim.UID, Phase: policy.Ready})
+		at.Snapshot.Pods = append(at.Snapshot.Pods, model.Pod{Name: claim.Pod, UID: claim.UID, Phase: model.Ready})
 		a.runs[claim.ID] = &run{heard: Heard{Asked: true, Shared: Shared{Knob: knobName}}}
 	}
 	a.learnKnobs(at)
@@ -63,7 +63,7 @@ func TestQueueOfASharedSetting(t *testing.T) {
 			a, at := listed()
 			c.change(a, &at)
 			waiting := ""
-			for _, claim := range []policy.Claim{{ID: "a"}, {ID: "b"}, {ID: "c"}} {
+			for _, claim := range []model.Claim{{ID: "a"}, {ID: "b"}, {ID: "c"}} {
 				if r := a.runs[claim.ID]; r != nil && a.queued(at, claim, r) {
 					waiting += claim.ID
 				}
@@ -86,11 +86,11 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 		}, "c goes first, and has no claim"},
 		"it may join": {func(a *Actor, at *Situation) {
 			a.runs["a"].heard.Prepared = true
-			at.Cluster.Status.Claims = []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
+			at.Cluster.Status.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"it is listed, and waits for its turn": {func(_ *Actor, at *Situation) {
 			at.Cluster.Status.Shared[0].Claims = []string{"a", "b", "c"}
-			at.Cluster.Status.Claims = []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
+			at.Cluster.Status.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"its prepare writes another setting": {func(a *Actor, _ *Situation) { a.runs["c"].heard.Shared.Knob = "other" }, ""},
 		"nothing is known of its prepare":    {func(a *Actor, _ *Situation) { delete(a.runs, "c") }, ""},
@@ -102,7 +102,7 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			at.Snapshot.Cluster.Status.Claims = at.Cluster.Status.Claims
 			at.Cluster.Status.Claims = at.Cluster.Status.Claims[1:] // that of a is over
 			c.change(a, &at)
-			require.Equal(t, c.why, a.deadlock(at, policy.Claim{ID: "b", Pod: "b", UID: "b"}, at.Snapshot.Pods[2:]))
+			require.Equal(t, c.why, a.deadlock(at, model.Claim{ID: "b", Pod: "b", UID: "b"}, at.Snapshot.Pods[2:]))
 		})
 	}
 }
@@ -125,7 +125,7 @@ func TestOverForASharedSetting(t *testing.T) {
 		"gone, says the cache":     {func(c *Case, _ *run, _ *Situation) { c.Heard.Confirmed = false }, false},
 		"not listed":               {func(c *Case, _ *run, _ *Situation) { c.Listed = false }, false},
 		"not back":                 {func(c *Case, _ *run, _ *Situation) { c.Rejoined = false }, false},
-		"removed":                  {func(c *Case, _ *run, _ *Situation) { c.Rejoined, c.Claim.Action = false, policy.Remove }, true},
+		"removed":                  {func(c *Case, _ *run, _ *Situation) { c.Rejoined, c.Claim.Action = false, model.Remove }, true},
 		"not back in time":         {func(c *Case, r *run, at *Situation) { c.Rejoined, r.goneAt = false, at.Now.Add(-100*time.Second) }, true},
 		"not back, with time left": {func(c *Case, r *run, at *Situation) { c.Rejoined, r.goneAt = false, at.Now.Add(-99*time.Second) }, false},
 		"its agent may write":      {func(_ *Case, r *run, at *Situation) { r.notAfter = at.Now.Add(1) }, false},
@@ -148,11 +148,11 @@ func TestOverForASharedSetting(t *testing.T) {
 
 // Three at a time, and never only the same three.
 func TestEveryAgentMayPutASettingBack(t *testing.T) {
-	var s policy.Snapshot
+	var s model.Snapshot
 	for i := range 7 {
-		s.Pods = append(s.Pods, policy.Pod{Name: fmt.Sprint(i), UID: fmt.Sprint(i), Agent: true, Phase: policy.Ready, Report: &policy.Report{Member: policy.Live}})
+		s.Pods = append(s.Pods, model.Pod{Name: fmt.Sprint(i), UID: fmt.Sprint(i), Agent: true, Phase: model.Ready, Report: &model.Report{Member: model.Live}})
 	}
-	s.Pods[3].Agent, s.Pods[4].Phase, s.Pods[5].Report = false, policy.Terminating, nil
+	s.Pods[3].Agent, s.Pods[4].Phase, s.Pods[5].Report = false, model.Terminating, nil
 	asked := map[string]int{}
 	for failures := range 4 {
 		targets := restorers(s, failures)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // relieveFor is how long other agents may take to hand over for a pod that has none.
@@ -24,7 +24,7 @@ const (
 // relieve has another pod's agent hand over for a pod that is adopted: its own
 // restart brings its agent, and until then nobody in it can. One that gives no answer is
 // passed over.
-func (a *Actor) relieve(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
+func (a *Actor) relieve(ctx context.Context, at Situation, claim model.Claim, known run) func(*run) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	order, began := a.order(at, claim), time.Now()
@@ -41,12 +41,12 @@ func (a *Actor) relieve(ctx context.Context, at Situation, claim policy.Claim, k
 		}
 		late := time.Since(r.prepareBegan) > relieveFor
 		switch {
-		case err == nil && progress.State == policy.DrainPrepared:
+		case err == nil && progress.State == model.DrainPrepared:
 			r.relieved(by)
 		case errors.As(err, &held):
-			r.abandon(held.Why, policy.Vetoed)
+			r.abandon(held.Why, model.Vetoed)
 		case late && a.mustBeAnswered(at.Snapshot):
-			r.abandon(fmt.Sprintf(leadsUnsaid, problem), policy.Vetoed)
+			r.abandon(fmt.Sprintf(leadsUnsaid, problem), model.Vetoed)
 		case late:
 			a.log.Warn("nobody could hand over for the pod, it goes as it is", "id", claim.ID, "pod", claim.Pod, "problem", problem)
 			r.relieved("")
@@ -62,7 +62,7 @@ func (a *Actor) relieve(ctx context.Context, at Situation, claim policy.Claim, k
 }
 
 // handOverFor asks one agent. Each that gives no answer is followed by the next.
-func (a *Actor) handOverFor(ctx context.Context, at Situation, claim policy.Claim, order Order, passedOver int) (by string, progress Progress, err error) {
+func (a *Actor) handOverFor(ctx context.Context, at Situation, claim model.Claim, order Order, passedOver int) (by string, progress Progress, err error) {
 	others := relievers(at, claim)
 	member, named := at.Names[claim.Pod]
 	switch {
@@ -85,14 +85,14 @@ func (a *Actor) handOverFor(ctx context.Context, at Situation, claim policy.Clai
 
 // alone: the pod serves and has no agent, and somebody can hand over for it, or must say
 // that it may go. Where no pod has an agent yet, that is the coordinator.
-func (a *Actor) alone(at Situation, claim policy.Claim) bool {
+func (a *Actor) alone(at Situation, claim model.Claim) bool {
 	pod := podNamed(at.Snapshot, claim.Pod)
 	switch {
 	case pod == nil || pod.Agent:
 		return false
 	case a.mustBeAnswered(at.Snapshot): // a primary may be busy, and have been broken before
-		return pod.Phase == policy.Ready || pod.Phase == policy.Started && !broken(claim)
-	case broken(claim) || pod.Phase != policy.Ready:
+		return pod.Phase == model.Ready || pod.Phase == model.Started && !broken(claim)
+	case broken(claim) || pod.Phase != model.Ready:
 		return false
 	}
 	if _, named := at.Names[claim.Pod]; named && len(relievers(at, claim)) > 0 {
@@ -103,8 +103,8 @@ func (a *Actor) alone(at Situation, claim policy.Claim) bool {
 
 // mustBeAnswered: a pod without an agent goes only when another one has said that it may. There is
 // none while the first pods of a database are adopted: a person sees to these.
-func (a *Actor) mustBeAnswered(s policy.Snapshot) bool {
-	missing := slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Phase == policy.Missing })
+func (a *Actor) mustBeAnswered(s model.Snapshot) bool {
+	missing := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Phase == model.Missing })
 	return a.options.OwnAgentOnly && (missing || !unattended(s))
 }
 
@@ -120,7 +120,7 @@ func (r *run) relieved(by string) {
 // lookAtRelieved looks whether a pod that was relieved leads, as those say who have looked since:
 // somebody may have made it the leader again. An engine that lets a pod go as the leader
 // says so twice.
-func (a *Actor) lookAtRelieved(at Situation, claim policy.Claim, r *run) {
+func (a *Actor) lookAtRelieved(at Situation, claim model.Claim, r *run) {
 	if r.relievedBy == "" || !r.heard.Relieved || !r.heard.Observed || r.heard.Sent || r.giveUp != "" {
 		return
 	}
@@ -142,7 +142,7 @@ func (a *Actor) relapse(at Situation, r *run, leads map[string]bool, why string)
 	switch r.lapses++; {
 	case r.lapses <= maxLapses:
 	case a.mustBeAnswered(at.Snapshot):
-		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), policy.Vetoed)
+		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), model.Vetoed)
 	default:
 		a.log.Warn("others make the pod the leader again and again, it goes as it is", "problem", why)
 		r.heard.Relieved = true
@@ -151,17 +151,17 @@ func (a *Actor) relapse(at Situation, r *run, leads map[string]bool, why string)
 
 // unattended: no pod has an agent, so nobody can undo anything. The first agent
 // that starts undoes what it finds of claims that are not open.
-func unattended(s policy.Snapshot) bool {
-	return !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Agent && p.Phase != policy.Missing })
+func unattended(s model.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing })
 }
 
 // relievers are the agents that can hand over for a claimed pod, those of
 // updated pods first.
-func relievers(at Situation, claim policy.Claim) []Target {
+func relievers(at Situation, claim model.Claim) []Target {
 	var updated, others []Target
 	for i := range at.Snapshot.Pods {
 		pod := &at.Snapshot.Pods[i]
-		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != policy.Ready || pod.Report == nil || pod.Report.Member != policy.Live {
+		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != model.Ready || pod.Report == nil || pod.Report.Member != model.Live {
 			continue
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}

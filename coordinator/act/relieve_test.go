@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-func adopting() (Situation, policy.Claim) {
-	live := func() *policy.Report { return &policy.Report{Member: policy.Live, Fresh: true, Settled: true} }
+func adopting() (Situation, model.Claim) {
+	live := func() *model.Report { return &model.Report{Member: model.Live, Fresh: true, Settled: true} }
 	at := Situation{Names: map[string]string{"s-0": "n0"}}
-	at.Snapshot.Pods = []policy.Pod{
-		{Name: "s-0", UID: "0", Phase: policy.Ready, Revision: "v1"},
-		{Name: "s-1", UID: "1", Phase: policy.Ready, Revision: "v1", Agent: true, Report: live()},
-		{Name: "s-2", UID: "2", Phase: policy.Ready, Revision: "v2", Agent: true, Report: live()},
+	at.Snapshot.Pods = []model.Pod{
+		{Name: "s-0", UID: "0", Phase: model.Ready, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: model.Ready, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: model.Ready, Revision: "v2", Agent: true, Report: live()},
 	}
-	return at, policy.Claim{Pod: "s-0", UID: "0", Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonOutdated, To: "v2"}
+	return at, model.Claim{Pod: "s-0", UID: "0", Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonOutdated, To: "v2"}
 }
 
 func TestANeighbourHandsOverUpdatedOnesFirst(t *testing.T) {
@@ -33,20 +33,20 @@ func TestANeighbourHandsOverUpdatedOnesFirst(t *testing.T) {
 	require.True(t, new(Actor).alone(at, claim))
 	require.Equal(t, []Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, relievers(at, claim))
 
-	at.Snapshot.Pods[2].Report.Member = policy.NotLive
-	at.Snapshot.Pods[1].Phase = policy.Started
+	at.Snapshot.Pods[2].Report.Member = model.NotLive
+	at.Snapshot.Pods[1].Phase = model.Started
 	require.Empty(t, relievers(at, claim))
 	require.False(t, new(Actor).alone(at, claim), "there are agents, but none that can")
 }
 
 func TestWhoIsNotAlone(t *testing.T) {
-	for name, change := range map[string]func(*Situation, *policy.Claim){
-		"has an agent":          func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[0].Agent = true },
-		"serves nothing":        func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods[0].Phase = policy.Started },
-		"never started":         func(_ *Situation, c *policy.Claim) { c.Reason = policy.ReasonNeverStarted },
-		"failed":                func(_ *Situation, c *policy.Claim) { c.Reason = policy.ReasonFailed },
-		"is not known by name":  func(at *Situation, _ *policy.Claim) { at.Names = nil },
-		"is not there any more": func(at *Situation, _ *policy.Claim) { at.Snapshot.Pods = at.Snapshot.Pods[1:] },
+	for name, change := range map[string]func(*Situation, *model.Claim){
+		"has an agent":          func(at *Situation, _ *model.Claim) { at.Snapshot.Pods[0].Agent = true },
+		"serves nothing":        func(at *Situation, _ *model.Claim) { at.Snapshot.Pods[0].Phase = model.Started },
+		"never started":         func(_ *Situation, c *model.Claim) { c.Reason = model.ReasonNeverStarted },
+		"failed":                func(_ *Situation, c *model.Claim) { c.Reason = model.ReasonFailed },
+		"is not known by name":  func(at *Situation, _ *model.Claim) { at.Names = nil },
+		"is not there any more": func(at *Situation, _ *model.Claim) { at.Snapshot.Pods = at.Snapshot.Pods[1:] },
 	} {
 		at, claim := adopting()
 		change(&at, &claim)
@@ -72,7 +72,7 @@ func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
 		a.relieve(t.Context(), at, claim, r)(&r)
 		require.False(t, r.heard.Relieved)
 		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
-		require.Equal(t, policy.Vetoed, r.rest)
+		require.Equal(t, model.Vetoed, r.rest)
 		moves := Case{Claim: claim, Pod: Here, Alone: true, GiveUp: r.giveUp != ""}
 		require.Equal(t, Shut, next(moves))
 		moves.Heard.Closed = true
@@ -94,14 +94,14 @@ func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 func (w *world) adopt() {
 	object, _ := w.server.Pod(namespace, "s-2")
 	w.bare = map[types.UID]bool{object.UID: true}
-	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = model.AdoptAllow })
 }
 
 // relieve is what a neighbour does for a pod without an agent. The world is locked.
 func (w *world) relieve(member string) Progress {
 	object, ok := w.server.Pod(namespace, strings.TrimPrefix(member, "n-"))
 	if !ok {
-		return Progress{State: policy.DrainPrepared}
+		return Progress{State: model.DrainPrepared}
 	}
 	w.prepared[string(object.UID)] = true
 	return w.handOver(Target{UID: string(object.UID)}, 2)
@@ -127,7 +127,7 @@ func TestAPodThatLeadsAgainIsRelievedAgain(t *testing.T) {
 type neighbours struct {
 	Agents
 	silent  []string
-	answers policy.DrainState
+	answers model.DrainState
 	asked   []string
 }
 
@@ -148,15 +148,15 @@ func (n *neighbours) Unaided(context.Context, Target, Order) (Progress, error) {
 // as it is that others would follow in a moment; one for which only its own agent could
 // hand over stays, and says so.
 func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
-	both, prepared := []string{"s-1", "s-2"}, policy.DrainPrepared
+	both, prepared := []string{"s-1", "s-2"}, model.DrainPrepared
 	nobody := func(at *Situation) {
-		at.Snapshot.Pods[1].Report.Member, at.Snapshot.Pods[2].Phase = policy.NotLive, policy.Started
+		at.Snapshot.Pods[1].Report.Member, at.Snapshot.Pods[2].Phase = model.NotLive, model.Started
 	}
 	first := func(at *Situation) { at.Snapshot.Pods[1].Agent, at.Snapshot.Pods[2].Agent = false, false }
 	for name, c := range map[string]struct {
 		own     bool
 		silent  []string
-		answers policy.DrainState
+		answers model.DrainState
 		change  func(*Situation)
 		alone   bool
 		asked   []string
@@ -167,8 +167,8 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 		"one is silent, and it may lead":     {true, both[1:], prepared, nil, true, []string{"s-2", "s-1"}, "s-1", ""},
 		"all are silent":                     {false, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", ""},
 		"all are silent, and it may lead":    {true, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", "through s-2: context deadline exceeded"},
-		"it takes for ever":                  {false, nil, policy.DrainPreparing, nil, true, nil, "", ""},
-		"it takes for ever, and it may lead": {true, nil, policy.DrainPreparing, nil, true, nil, "", "has said that it may go: 1 left"},
+		"it takes for ever":                  {false, nil, model.DrainPreparing, nil, true, nil, "", ""},
+		"it takes for ever, and it may lead": {true, nil, model.DrainPreparing, nil, true, nil, "", "has said that it may go: 1 left"},
 		"nobody is well":                     {false, nil, prepared, nobody, false, nil, "", ""},
 		"nobody is well, and it may lead":    {true, nil, prepared, nobody, true, nil, "", nobodyKnows},
 		"its name is not known":              {false, nil, prepared, func(at *Situation) { at.Names = nil }, false, nil, "", ""},
@@ -177,9 +177,9 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 		"it is the first, and it may lead":   {true, nil, prepared, first, true, nil, "", ""},
 		"who has an agent is away for a moment": {true, nil, prepared, func(at *Situation) {
 			first(at)
-			at.Snapshot.Pods[2].Phase = policy.Missing
+			at.Snapshot.Pods[2].Phase = model.Missing
 		}, true, nil, "", nobodyKnows},
-		"it serves no more for a moment": {true, nil, prepared, func(at *Situation) { at.Snapshot.Pods[0].Phase = policy.Started }, true, []string{"s-2"}, "s-2", ""},
+		"it serves no more for a moment": {true, nil, prepared, func(at *Situation) { at.Snapshot.Pods[0].Phase = model.Started }, true, []string{"s-2"}, "s-2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 				}
 				require.Equal(t, c.by, r.relievedBy)
 				require.Equal(t, c.stays != "", r.giveUp != "", r.giveUp)
-				require.Equal(t, c.stays != "", r.rest == policy.Vetoed)
+				require.Equal(t, c.stays != "", r.rest == model.Vetoed)
 				require.Contains(t, r.giveUp, c.stays)
 				if c.asked != nil {
 					require.Equal(t, c.asked, agents.asked[:min(len(c.asked), len(agents.asked))])
@@ -214,10 +214,10 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 // A pod that was broken when it was claimed, and serves again, may be the primary.
 func TestABrokenPodThatServesAgainMustBeAnswered(t *testing.T) {
 	at, claim := adopting()
-	claim.Reason = policy.ReasonFailed
+	claim.Reason = model.ReasonFailed
 	a := &Actor{options: Options{OwnAgentOnly: true}}
 	require.True(t, a.alone(at, claim))
-	at.Snapshot.Pods[0].Phase = policy.Started
+	at.Snapshot.Pods[0].Phase = model.Started
 	require.False(t, a.alone(at, claim), "a correction must get through")
 }
 
@@ -227,7 +227,7 @@ func TestAPodThatMayGoAsTheLeaderIsRelievedTwice(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.adopt()
 		object, _ := w.server.Pod(namespace, "s-2")
-		w.onLook = func(s *policy.Snapshot) {
+		w.onLook = func(s *model.Snapshot) {
 			for i := range s.Groups[0].Members {
 				m := &s.Groups[0].Members[i]
 				m.Leader = m.Leader && !w.bare[object.UID] || m.Pod == "s-2" && w.live[object.UID]
@@ -243,8 +243,8 @@ func TestAPodThatMayGoAsTheLeaderIsRelievedTwice(t *testing.T) {
 func TestAReliefThatNeverLasts(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		at, claim := adopting()
-		at.Snapshot.Groups = []policy.Group{{ID: "primary", Members: []policy.Member{
-			{Pod: "s-0", State: policy.Active}, {Pod: "s-1", State: policy.Active, Eligible: true}}}}
+		at.Snapshot.Groups = []model.Group{{ID: "primary", Members: []model.Member{
+			{Pod: "s-0", State: model.Active}, {Pod: "s-1", State: model.Active, Eligible: true}}}}
 		led := &at.Snapshot.Groups[0].Members[0].Leader
 		a := &Actor{log: slog.New(slog.DiscardHandler), options: Options{OwnAgentOnly: own}}
 		var r run

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -25,7 +26,7 @@ const renewEvery = time.Second
 // refuseReplacements notes of every pod that should be replaced and has nobody
 // who could empty it, or say that it is empty. The policy then holds such pods in words, and what they
 // would have taken of a budget is there for others.
-func (a *Actor) refuseReplacements(s *policy.Snapshot) {
+func (a *Actor) refuseReplacements(s *model.Snapshot) {
 	wanted := map[string]bool{}
 	for _, name := range policy.Replacements(*s) {
 		wanted[name] = true
@@ -35,7 +36,7 @@ func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 		nobodyEmpties := !hasAgent(pod) && !a.emptiedByOthers(pod)
 		nobodySays := !othersHaveAgents(*s, pod.Name) && !isWrittenEmpty(*s, pod)
 		if wanted[pod.Name] && (nobodyEmpties || nobodySays) {
-			pod.Refused = policy.Vetoed
+			pod.Refused = model.Vetoed
 		}
 	}
 }
@@ -49,7 +50,7 @@ func (a *Actor) refuseReplacements(s *policy.Snapshot) {
 // look like somebody else's. Where no other pod has an agent any more, the pod's own look is
 // enough for a claim that says that it is empty, as others said when that was written: they
 // wait for that claim to be adopted.
-func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, byOthers bool) string {
+func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOthers bool) string {
 	own, others, members := "its own agent has not looked since", 0, 0
 	looked := false
 	if byOthers {
@@ -60,7 +61,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		r := pod.Report
-		spoke := r != nil && r.Self && r.Fresh && r.Member == policy.Live
+		spoke := r != nil && r.Self && r.Fresh && r.Member == model.Live
 		switch {
 		case pod.UID != claim.UID:
 			if spoke {
@@ -68,7 +69,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 			}
 		case spoke:
 			own, looked = "", true
-		case r != nil && r.Self && r.Fresh && r.Member == policy.NotLive && r.Drain == policy.DrainPrepared && names[claim.Pod] != "":
+		case r != nil && r.Self && r.Fresh && r.Member == model.NotLive && r.Drain == model.DrainPrepared && names[claim.Pod] != "":
 			own = ""
 		case r != nil && r.Self && r.Fresh:
 			own = "the database does not have it as a member, and so cannot say what is on it"
@@ -82,7 +83,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 	}
 	first := ""
 	for _, group := range s.Groups {
-		if group.Kind != policy.Shard && group.Kind != policy.Quorum {
+		if group.Kind != model.Shard && group.Kind != model.Quorum {
 			continue // nothing of these is lost with a volume
 		}
 		for _, m := range group.Members {
@@ -102,18 +103,18 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 
 // find looks for the pod's own volume claims, before anything is moved: where they
 // may not be deleted, nothing is begun.
-func (a *Actor) find(ctx context.Context, claim policy.Claim) func(*run) {
+func (a *Actor) find(ctx context.Context, claim model.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
-	var volumes []policy.VolumeClaim
+	var volumes []model.VolumeClaim
 	if err == nil {
 		volumes, err = a.volumes.find(ctx, seen)
 	}
 	return func(r *run) {
 		switch {
 		case errors.Is(err, errMayNot) && !committed(claim):
-			r.abandon(err.Error(), policy.Vetoed)
+			r.abandon(err.Error(), model.Vetoed)
 		case err != nil:
 			r.failed(err)
 		default:
@@ -125,7 +126,7 @@ func (a *Actor) find(ctx context.Context, claim policy.Claim) func(*run) {
 
 // discard deletes the claimed volumes, which are written down as empty, while the
 // pod is still the one that was emptied.
-func (a *Actor) discard(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+func (a *Actor) discard(ctx context.Context, at Situation, claim model.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	err := a.discardVolumes(ctx, at, claim)
@@ -139,7 +140,7 @@ func (a *Actor) discard(ctx context.Context, at Situation, claim policy.Claim) f
 	}
 }
 
-func (a *Actor) discardVolumes(ctx context.Context, at Situation, claim policy.Claim) error {
+func (a *Actor) discardVolumes(ctx context.Context, at Situation, claim model.Claim) error {
 	seen, err := a.pods.read(ctx, claim.Pod, claim.UID)
 	if err != nil {
 		return err
@@ -150,7 +151,7 @@ func (a *Actor) discardVolumes(ctx context.Context, at Situation, claim policy.C
 	return a.deleteVolumes(ctx, at, claim)
 }
 
-func (a *Actor) deleteVolumes(ctx context.Context, at Situation, claim policy.Claim) error {
+func (a *Actor) deleteVolumes(ctx context.Context, at Situation, claim model.Claim) error {
 	if err := a.stillOurs(ctx, at, claim); err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ var errLeft = errors.New("a volume claim is left")
 
 // leaveVolume says what a person has to do about a volume claim that is not the pod's by its
 // name; nil: it is gone, or another one by now.
-func (a *Actor) leaveVolume(ctx context.Context, at Situation, claim policy.Claim, volume policy.VolumeClaim) error {
+func (a *Actor) leaveVolume(ctx context.Context, at Situation, claim model.Claim, volume model.VolumeClaim) error {
 	seen, err := a.volumes.read(ctx, volume.Name)
 	if err != nil || seen.UID != volume.UID || seen.Leaving {
 		return err
@@ -199,7 +200,7 @@ func (a *Actor) leaveVolume(ctx context.Context, at Situation, claim policy.Clai
 }
 
 // renew looks whether the successor stands on volumes of its own.
-func (a *Actor) renew(ctx context.Context, claim policy.Claim) func(*run) {
+func (a *Actor) renew(ctx context.Context, claim model.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	var h heritage

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/test/race"
 )
@@ -47,7 +48,7 @@ func TestResumesReplacementsAfterACrashAtEveryCall(t *testing.T) {
 func TestReplacesPodsWithoutVolumes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.update = "v1"
-		all := policy.Count(3)
+		all := model.Count(3)
 		w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.MaxShardUnavailable = &all })
 		p := newProcess(w, 0, false)
 		require.NoError(t, p.start())
@@ -87,8 +88,8 @@ func (w *world) isPrepared(uid string) bool {
 	return w.prepared[uid]
 }
 
-func without(members []policy.Member, pod string) []policy.Member {
-	var rest []policy.Member
+func without(members []model.Member, pod string) []model.Member {
+	var rest []model.Member
 	for _, m := range members {
 		if m.Pod != pod {
 			m.Leader = len(rest) == 0
@@ -110,7 +111,7 @@ func TestAPodThatIsNotEmptyKeepsItsVolume(t *testing.T) {
 			s := w.snapshot(cluster)
 			s.Groups[0].Members = nil
 			for _, pod := range w.pods {
-				s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{ID: pod, Pod: pod, State: policy.Active, Eligible: true, Leader: pod == "s-0"})
+				s.Groups[0].Members = append(s.Groups[0].Members, model.Member{ID: pod, Pod: pod, State: model.Active, Eligible: true, Leader: pod == "s-0"})
 			}
 			out, _ := p.passOn(cluster, s)
 			for _, why := range out.Waits {
@@ -249,22 +250,22 @@ func TestTwoActorsReplace(t *testing.T) {
 func TestARestartDoesNotStandInForAReplacement(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		s := w.snapshotNow()
-		pod, at := podNamed(s, "s-2"), policy.At(time.Now())
-		claim := policy.Claim{ID: "c", Pod: "s-2", UID: pod.UID, Action: policy.Restart, Prepare: policy.PrepareHandoff, Phase: policy.PhasePrepared}
-		judged := func(change func(*policy.Claim)) going {
+		pod, at := podNamed(s, "s-2"), model.At(time.Now())
+		claim := model.Claim{ID: "c", Pod: "s-2", UID: pod.UID, Action: model.Restart, Prepare: model.PrepareHandoff, Phase: model.PhasePrepared}
+		judged := func(change func(*model.Claim)) going {
 			c := claim
 			change(&c)
-			s.Cluster.Status.Claims = []policy.Claim{c}
+			s.Cluster.Status.Claims = []model.Claim{c}
 			return judgeGoing(s, c)
 		}
-		require.True(t, judged(func(*policy.Claim) {}).wanted)
+		require.True(t, judged(func(*model.Claim) {}).wanted)
 		pod.MustReplace = []string{"volume"}
-		require.False(t, judged(func(*policy.Claim) {}).wanted)
-		replacing := func(c *policy.Claim) { c.Action, c.Prepare = policy.Replace, policy.PrepareEvacuate }
+		require.False(t, judged(func(*model.Claim) {}).wanted)
+		replacing := func(c *model.Claim) { c.Action, c.Prepare = model.Replace, model.PrepareEvacuate }
 		require.True(t, judged(replacing).wanted)
 		pod.Remove = true
 		require.False(t, judged(replacing).wanted)
-		require.True(t, judged(func(c *policy.Claim) { replacing(c); c.EmptiedAt = &at }).wanted, "that can not be given up")
+		require.True(t, judged(func(c *model.Claim) { replacing(c); c.EmptiedAt = &at }).wanted, "that can not be given up")
 	})
 }
 
@@ -281,10 +282,10 @@ func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
 				s.Pods[i].Agent, s.Pods[i].Report.Self = !alone, !alone
 			}
 			p.actor.Annotate(&s)
-			require.Equal(t, alone, podNamed(s, "s-2").Refused == policy.Vetoed)
-			at := policy.At(s.Now.Time)
+			require.Equal(t, alone, podNamed(s, "s-2").Refused == model.Vetoed)
+			at := model.At(s.Now.Time)
 			podNamed(s, "s-2").Refused = ""
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: policy.Replace, EmptiedAt: &at}}
+			s.Cluster.Status.Claims = []model.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: model.Replace, EmptiedAt: &at}}
 			p.actor.Annotate(&s)
 			require.Empty(t, podNamed(s, "s-2").Refused, "others have said so, and it is written down")
 		}
@@ -294,9 +295,9 @@ func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
 // Whom nobody could empty is held in words, is not restarted instead, and holds up
 // nobody else.
 func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
-	for what, change := range map[string]func(*policy.Pod){
-		"has no agent": func(p *policy.Pod) { p.Agent, p.Report = false, nil },
-		"has no node":  func(p *policy.Pod) { p.Phase, p.Report = policy.Pending, nil },
+	for what, change := range map[string]func(*model.Pod){
+		"has no agent": func(p *model.Pod) { p.Agent, p.Report = false, nil },
+		"has no node":  func(p *model.Pod) { p.Phase, p.Report = model.Pending, nil },
 	} {
 		t.Run(what, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -313,7 +314,7 @@ func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
 				}
 				require.Contains(t, said, "hold   s-2 veto: it is to be replaced (volume changed), and no agent of its own runs that could empty it")
 
-				s.Cluster.Spec.Overrides = []policy.Override{{Rule: policy.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: policy.At(s.Now.Add(time.Hour))}}
+				s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: model.At(s.Now.Add(time.Hour))}}
 				require.NotContains(t, policy.Decide(s).Text(), "go     s-2", "whoever asks for it by name cannot have it either")
 			})
 		})

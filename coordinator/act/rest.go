@@ -4,20 +4,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // rest is a pod that is left alone for a while, because a claim on it had to be
 // given up for a reason that no snapshot shows.
 type rest struct {
-	rule   policy.Rule
+	rule   model.Rule
 	reason string
 	until  time.Time
 	times  int
 }
 
 // leaveAlone begins a rest, each longer than the one before.
-func (a *Actor) leaveAlone(now time.Time, uid string, rule policy.Rule, reason string) {
+func (a *Actor) leaveAlone(now time.Time, uid string, rule model.Rule, reason string) {
 	r := a.rests[uid]
 	if r == nil {
 		r = &rest{}
@@ -30,7 +30,7 @@ func (a *Actor) leaveAlone(now time.Time, uid string, rule policy.Rule, reason s
 
 // Annotate adds to a snapshot what was found out by acting, and what an Actor
 // cannot do, so that the policy holds such pods under a rule with a name.
-func (a *Actor) Annotate(s *policy.Snapshot) {
+func (a *Actor) Annotate(s *model.Snapshot) {
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		r := a.rests[pod.UID]
@@ -38,7 +38,7 @@ func (a *Actor) Annotate(s *policy.Snapshot) {
 			continue
 		}
 		switch {
-		case r.rule != policy.Vetoed:
+		case r.rule != model.Vetoed:
 			pod.Refused = r.rule
 		case pod.Report != nil && pod.Report.Veto == "":
 			report := *pod.Report
@@ -86,9 +86,9 @@ func (a *Actor) Claim(at Situation, out *Outcome) {
 }
 
 // unclaimed are the plan's steps that can be carried out now, and of which nobody has a claim.
-func (a *Actor) unclaimed(at Situation, out *Outcome) []policy.Step {
-	return slices.DeleteFunc(slices.Clone(at.Plan.Steps), func(step policy.Step) bool {
-		taken := func(c policy.Claim) bool { return c.Pod == step.Pod }
+func (a *Actor) unclaimed(at Situation, out *Outcome) []model.Step {
+	return slices.DeleteFunc(slices.Clone(at.Plan.Steps), func(step model.Step) bool {
+		taken := func(c model.Claim) bool { return c.Pod == step.Pod }
 		return a.resting(at.Now, step.UID) || !a.canDo(at, step) ||
 			slices.ContainsFunc(at.Snapshot.Cluster.Status.Claims, taken) || slices.ContainsFunc(out.Edits.Add, taken)
 	})
@@ -96,16 +96,16 @@ func (a *Actor) unclaimed(at Situation, out *Outcome) []policy.Step {
 
 // canDo refuses steps that this version cannot carry out, and any healthy pod
 // that would go without a prepare.
-func (a *Actor) canDo(at Situation, step policy.Step) bool {
+func (a *Actor) canDo(at Situation, step model.Step) bool {
 	switch {
 	case step.UID == "":
 		return false
 	case !carriesOut(step.Action):
-		if step.Action != policy.Restore {
+		if step.Action != model.Restore {
 			a.log.Error("step that cannot be carried out", "pod", step.Pod, "action", string(step.Action))
 		}
 		return false
-	case step.Prepare != policy.PrepareHandoff && step.Prepare != policy.PrepareEvacuate && !unprepared(at.Snapshot, step):
+	case step.Prepare != model.PrepareHandoff && step.Prepare != model.PrepareEvacuate && !unprepared(at.Snapshot, step):
 		a.log.Error("step without a prepare for a pod that can be prepared", "pod", step.Pod, "reason", string(step.Reason))
 		return false
 	}
@@ -115,9 +115,9 @@ func (a *Actor) canDo(at Situation, step policy.Step) bool {
 // carriesOut says which actions end in a pod going. A pod that must leave its
 // node is taken by us as soon as it is prepared, and perhaps by somebody who
 // drains the node before that. Restore concerns claims that exist already.
-func carriesOut(action policy.Action) bool {
+func carriesOut(action model.Action) bool {
 	switch action {
-	case policy.Restart, policy.LowerPartition, policy.Remove, policy.Replace, policy.Handoff, policy.Evacuate:
+	case model.Restart, model.LowerPartition, model.Remove, model.Replace, model.Handoff, model.Evacuate:
 		return true
 	}
 	return false
@@ -125,13 +125,13 @@ func carriesOut(action policy.Action) bool {
 
 // outage: a person has approved that all pods go at once. Nobody is left then to whom
 // one could hand its duties over.
-func outage(s policy.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == policy.UnitAll }
+func outage(s model.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == model.UnitAll }
 
 // unprepared says who may go without a prepare: pods that are broken, that have
 // no agent, that a person hands to their controller, or whose whole pool is shut
 // down, or database taken down, on purpose.
-func unprepared(s policy.Snapshot, step policy.Step) bool {
-	if step.OutsideBudget || outage(s) || step.Reason == policy.ReasonNeverStarted || step.Reason == policy.ReasonFailed {
+func unprepared(s model.Snapshot, step model.Step) bool {
+	if step.OutsideBudget || outage(s) || step.Reason == model.ReasonNeverStarted || step.Reason == model.ReasonFailed {
 		return true
 	}
 	pod := podNamed(s, step.Pod)
@@ -139,5 +139,5 @@ func unprepared(s policy.Snapshot, step policy.Step) bool {
 		return true
 	}
 	pool := poolOf(s, step.Pod)
-	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == policy.LowerPartition)
+	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == model.LowerPartition)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -18,7 +19,7 @@ import (
 // and the policy still agrees.
 
 // poolOf is the pool of a pod, nil when the snapshot has none.
-func poolOf(s policy.Snapshot, pod string) *policy.Pool {
+func poolOf(s model.Snapshot, pod string) *model.Pool {
 	p := podNamed(s, pod)
 	if p == nil {
 		return nil
@@ -32,34 +33,34 @@ func poolOf(s policy.Snapshot, pod string) *policy.Pool {
 }
 
 // rolls says whether a pool's own controller takes its outdated pods.
-func rolls(pool *policy.Pool) bool {
-	return pool != nil && pool.Strategy == policy.RollingUpdateStrategy
+func rolls(pool *model.Pool) bool {
+	return pool != nil && pool.Strategy == model.RollingUpdateStrategy
 }
 
 // byLine says whether pools are driven by their partition.
-func byLine(s policy.Snapshot) bool {
-	return s.Cluster.Spec.Update.RollingUpdate == policy.ByPartition
+func byLine(s model.Snapshot) bool {
+	return s.Cluster.Spec.Update.RollingUpdate == model.ByPartition
 }
 
 // guarded says whether Kubernetes refuses to remove closed pods.
-func guarded(s policy.Snapshot) bool {
+func guarded(s model.Snapshot) bool {
 	spec := s.Cluster.Spec.WithDefaults()
-	return s.Cluster.GuardEnforcing && spec.Guard == policy.GuardEnforce
+	return s.Cluster.GuardEnforcing && spec.Guard == model.GuardEnforce
 }
 
 // forced: a person has handed the pool to its controller.
-func forced(s policy.Snapshot, claim policy.Claim) bool {
+func forced(s model.Snapshot, claim model.Claim) bool {
 	pool := poolOf(s, claim.Pod)
 	if !rolls(pool) || !pool.Force {
 		return false
 	}
-	return claim.Action == policy.LowerPartition || claim.Action == policy.Restart
+	return claim.Action == model.LowerPartition || claim.Action == model.Restart
 }
 
 // unforced: the claim was made without a prepare because a person had handed the
 // pool to its controller, which is not so any more.
-func unforced(s policy.Snapshot, claim policy.Claim) bool {
-	if claim.Action != policy.LowerPartition || prepares(claim) || broken(claim) || outage(s) || forced(s, claim) {
+func unforced(s model.Snapshot, claim model.Claim) bool {
+	if claim.Action != model.LowerPartition || prepares(claim) || broken(claim) || outage(s) || forced(s, claim) {
 		return false
 	}
 	pod := podNamed(s, claim.Pod)
@@ -68,7 +69,7 @@ func unforced(s policy.Snapshot, claim policy.Claim) bool {
 
 // target is where the hold line has to be for a claimed pod to go; false when
 // it need not be moved.
-func target(s policy.Snapshot, pod string) (int32, bool) {
+func target(s model.Snapshot, pod string) (int32, bool) {
 	step, _ := policy.Recheck(s, pod)
 	if step == nil || step.Partition == nil {
 		return 0, false
@@ -78,16 +79,16 @@ func target(s policy.Snapshot, pod string) (int32, bool) {
 
 // ahead are the pods that lowering the hold line to a claimed one would free
 // with it, and that have not gone; they go first. A closed guard keeps them, too.
-func ahead(s policy.Snapshot, claim policy.Claim) []policy.Pod {
+func ahead(s model.Snapshot, claim model.Claim) []model.Pod {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
-	if !rolls(pool) || claim.Action != policy.LowerPartition || pool.Force {
+	if !rolls(pool) || claim.Action != model.LowerPartition || pool.Force {
 		return nil
 	}
 	keeps := guarded(s)
-	var all []policy.Pod
+	var all []model.Pod
 	for _, o := range s.Pods {
 		if o.Pool == pool.Name && o.Ordinal > pod.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision &&
-			o.Phase != policy.Missing && o.Phase != policy.Terminating && !(keeps && o.Guard == policy.GuardClosed) {
+			o.Phase != model.Missing && o.Phase != model.Terminating && !(keeps && o.Guard == model.GuardClosed) {
 			all = append(all, o)
 		}
 	}
@@ -98,11 +99,11 @@ func ahead(s policy.Snapshot, claim policy.Claim) []policy.Pod {
 // end, or empty. When the claim was made all of them were on their way, or the policy would
 // have held the pod. One that was given up since may have no claim, or a new one whose
 // prepare writes a setting that is put back first, and is not while this claim needs it.
-func (a *Actor) deadlock(at Situation, claim policy.Claim, ahead []policy.Pod) string {
+func (a *Actor) deadlock(at Situation, claim model.Claim, ahead []model.Pod) string {
 	claims := at.Snapshot.Cluster.Status.Claims
 	record := sharedBy(&at.Cluster.Status, claim.ID)
 	for _, o := range ahead {
-		its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == o.UID })
+		its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == o.UID })
 		if its < 0 {
 			return o.Name + " goes first, and has no claim"
 		}
@@ -120,7 +121,7 @@ func (a *Actor) deadlock(at Situation, claim policy.Claim, ahead []policy.Pod) s
 // release takes away what keeps the controller from the pod, and removes the pod
 // as it has been since the claim was noted on it. That the controller is first
 // is the same removal.
-func (a *Actor) release(ctx context.Context, at Situation, claim policy.Claim, noted Seen) (drawn *SeenSet, err error) {
+func (a *Actor) release(ctx context.Context, at Situation, claim model.Claim, noted Seen) (drawn *SeenSet, err error) {
 	drawn, err = a.lower(ctx, at, claim)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func (a *Actor) release(ctx context.Context, at Situation, claim policy.Claim, n
 }
 
 // unlessItGoes finds out whether a pod that changed was removed by its controller.
-func (a *Actor) unlessItGoes(ctx context.Context, claim policy.Claim, conflict error) error {
+func (a *Actor) unlessItGoes(ctx context.Context, claim model.Claim, conflict error) error {
 	if !errors.Is(conflict, errConflict) {
 		return conflict
 	}
@@ -152,7 +153,7 @@ func (a *Actor) unlessItGoes(ctx context.Context, claim policy.Claim, conflict e
 // lower puts the hold line where the policy wants it for this pod, if it is not
 // there. The StatefulSet is read before the DatabaseCluster is: whoever leads by
 // then has touched it, or the write fails.
-func (a *Actor) lower(ctx context.Context, at Situation, claim policy.Claim) (*SeenSet, error) {
+func (a *Actor) lower(ctx context.Context, at Situation, claim model.Claim) (*SeenSet, error) {
 	to, moves := target(at.Snapshot, claim.Pod)
 	pool := poolOf(at.Snapshot, claim.Pod)
 	if !moves || pool.Partition <= to {
@@ -174,7 +175,7 @@ func (a *Actor) lower(ctx context.Context, at Situation, claim policy.Claim) (*S
 }
 
 // readSet reads the StatefulSet of a pool as it was decided on.
-func (a *Actor) readSet(ctx context.Context, at Situation, pool policy.Pool) (SeenSet, error) {
+func (a *Actor) readSet(ctx context.Context, at Situation, pool model.Pool) (SeenSet, error) {
 	known := at.pool(pool.Name)
 	if known == nil {
 		return SeenSet{}, fmt.Errorf("%w: %s is not known", errSetChanged, pool.Name)
@@ -191,7 +192,7 @@ func (a *Actor) readSet(ctx context.Context, at Situation, pool policy.Pool) (Se
 
 // handOver carries out what the force annotation asks for: no hold line, and an
 // open guard. The controller takes the pod when it likes.
-func (a *Actor) handOver(ctx context.Context, at Situation, claim policy.Claim) (Seen, error) {
+func (a *Actor) handOver(ctx context.Context, at Situation, claim model.Claim) (Seen, error) {
 	opened, err := a.openGuard(ctx, at, claim, true)
 	if err != nil {
 		return Seen{}, err
@@ -205,16 +206,16 @@ var errNotObserved = errors.New("the StatefulSet controller has not looked at th
 
 // onlyLineKeeps: no guard keeps the controller from this pod, and no person has
 // ordered where the line is.
-func onlyLineKeeps(s policy.Snapshot, claim policy.Claim) bool {
+func onlyLineKeeps(s model.Snapshot, claim model.Claim) bool {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	return rolls(pool) && byLine(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
-		!(guarded(s) && pod.Guard != policy.GuardNone)
+		!(guarded(s) && pod.Guard != model.GuardNone)
 }
 
 // raise puts the line above a pod that stays, and answers nil when the controller
 // knows. While a write that lowers it may still be carried out, it is touched before it
 // is looked at.
-func (a *Actor) raise(ctx context.Context, at Situation, claim policy.Claim, unanswered bool) (*SeenSet, error) {
+func (a *Actor) raise(ctx context.Context, at Situation, claim model.Claim, unanswered bool) (*SeenSet, error) {
 	pool, pod := poolOf(at.Snapshot, claim.Pod), podNamed(at.Snapshot, claim.Pod)
 	look := a.sets.read
 	if unanswered {

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // run is what this process knows of one claim. Only the goroutine that calls
@@ -41,7 +41,7 @@ type run struct {
 	// stopped is why a claim that can not be given up any more is not carried out now.
 	stopped string
 	// rest is the rule under which the pod is left alone afterwards; empty = none.
-	rest policy.Rule
+	rest model.Rule
 	// conflicts, and refusals by a budget and others, in a row.
 	conflicts  int
 	refusals   int
@@ -93,7 +93,7 @@ type run struct {
 
 // runOf is the run of a claim. One that is not known was made by a predecessor,
 // whose last order may still be under way, and who may have left the guard open.
-func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
+func (a *Actor) runOf(now time.Time, claim model.Claim) *run {
 	r := a.runs[claim.ID]
 	if r == nil {
 		r = &run{inherited: a.inherits(claim), takenAt: now}
@@ -111,7 +111,7 @@ func (a *Actor) runOf(now time.Time, claim policy.Claim) *run {
 }
 
 // inherits tells claims that were there at the start from those made since.
-func (a *Actor) inherits(claim policy.Claim) bool { return !a.made[claim.ID] }
+func (a *Actor) inherits(claim model.Claim) bool { return !a.made[claim.ID] }
 
 // failed notes a failure and when to try again.
 func (r *run) failed(err error) {
@@ -163,7 +163,7 @@ func (r *run) sent(now time.Time) {
 }
 
 // abandon ends the claim for a reason; with a rule the pod is left alone after it.
-func (r *run) abandon(why string, rest policy.Rule) {
+func (r *run) abandon(why string, rest model.Rule) {
 	if r.giveUp != "" {
 		return
 	}
@@ -183,7 +183,7 @@ func (r *run) finished(now time.Time) (time.Duration, bool) {
 }
 
 // say logs transitions, not passes.
-func (r *run) say(log *slog.Logger, claim policy.Claim, c Case, move Move, why string) {
+func (r *run) say(log *slog.Logger, claim model.Claim, c Case, move Move, why string) {
 	what := move.String() + " " + why
 	if what == r.said || move == Apply && r.said == "Apply "+why {
 		return

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Pool is what an Actor must know of a StatefulSet beyond what a snapshot has.
@@ -46,7 +46,7 @@ type SeenSet struct {
 	Paused    bool
 }
 
-func (s SeenSet) line() int32 { return policy.LineOf(s.Partition, s.Start) }
+func (s SeenSet) line() int32 { return model.LineOf(s.Partition, s.Start) }
 
 func seenSetOf(set *appsv1.StatefulSet) SeenSet {
 	s := SeenSet{
@@ -89,7 +89,7 @@ func (s *Sets) read(ctx context.Context, name string) (SeenSet, error) {
 // nothing about the StatefulSet has changed since it was seen. It is the only
 // write of a StatefulSet's spec.
 func (s *Sets) move(ctx context.Context, seen SeenSet, line int32) (SeenSet, error) {
-	partition := policy.PartitionOf(line, seen.Start)
+	partition := model.PartitionOf(line, seen.Start)
 	body := map[string]any{
 		"metadata": change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 			Annotations: map[string]*string{v1alpha1.AnnotationPartition: ptr(strconv.Itoa(int(partition)))}},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Bound gives one request a deadline of its own.
@@ -33,7 +33,7 @@ type toucher struct {
 
 // touchAll takes over the claims, and answers the UIDs of the pods that stand. The
 // first failure ends it.
-func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing map[string]bool, err error) {
+func (t toucher) touchAll(ctx context.Context, claims []model.Claim) (standing map[string]bool, err error) {
 	standing = map[string]bool{}
 	var mu sync.Mutex
 	touches, ctx := errgroup.WithContext(ctx)
@@ -54,7 +54,7 @@ func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing 
 }
 
 // touch takes one claim over, and answers whether its pod stands.
-func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, err error) {
+func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err error) {
 	var pod Seen
 	err = t.try(ctx, func(ctx context.Context) (err error) {
 		pod, err = t.pods.touch(ctx, claim.Pod, claim.UID, t.epoch)
@@ -72,7 +72,7 @@ func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, er
 	case !errors.Is(err, errGone) && !errors.Is(err, errConflict):
 		return false, err
 	}
-	if claim.Action != policy.LowerPartition {
+	if claim.Action != model.LowerPartition {
 		return stands, nil
 	}
 	// A late write must not move the line that this claim waits for.

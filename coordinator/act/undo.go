@@ -8,13 +8,13 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // undo has an agent undo the prepare: while the pod is there only its own, and
 // another once no agent of the pod can still be writing. Each has its share of the time,
 // so that one that hangs leaves some to the others.
-func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, known run) func(*run) {
+func (a *Actor) undo(ctx context.Context, at Situation, claim model.Claim, known run) func(*run) {
 	here := whereabouts(at.Snapshot, claim) == Here
 	if till := known.othersTill; !here && !till.IsZero() && !at.Now.After(till) { // they live on when the pod has gone
 		return func(r *run) {
@@ -63,19 +63,19 @@ func (a *Actor) undo(ctx context.Context, at Situation, claim policy.Claim, know
 
 // undoers are the agents that may undo a claim's prepare, best first: that of
 // the pod or of its successor, then the others that are well.
-func undoers(at Situation, claim policy.Claim, here bool, notAfter time.Time) []Target {
+func undoers(at Situation, claim model.Claim, here bool, notAfter time.Time) []Target {
 	const most = 3
 	var first, others []Target
 	for i := range at.Snapshot.Pods {
 		pod := &at.Snapshot.Pods[i]
-		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
+		if !pod.Agent || pod.UID == "" || pod.Phase == model.Terminating || pod.Phase == model.Missing {
 			continue
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}
 		switch {
 		case pod.Name == claim.Pod:
 			first = append(first, target)
-		case pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live:
+		case pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live:
 			others = append(others, target)
 		}
 	}
@@ -88,7 +88,7 @@ func undoers(at Situation, claim policy.Claim, here bool, notAfter time.Time) []
 
 // confirm asks the API server itself whether the claimed pod is gone: a cache
 // may be behind, or start from long ago, or not show it for want of a label.
-func (a *Actor) confirm(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+func (a *Actor) confirm(ctx context.Context, at Situation, claim model.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	_, err := a.pods.read(ctx, claim.Pod, claim.UID)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -27,7 +28,7 @@ func mayNotDiscard(at Situation) string {
 
 // discardUnwanted deletes the claimed volumes of a pod that has gone for good. Once they are
 // being deleted no pod starts on them, so whoever is not there after that does not have them.
-func (a *Actor) discardUnwanted(ctx context.Context, at Situation, claim policy.Claim) func(*run) {
+func (a *Actor) discardUnwanted(ctx context.Context, at Situation, claim model.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	err := a.deleteVolumes(ctx, at, claim)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A StatefulSet that loses its label, or that is deleted with its pods left behind, is
@@ -24,8 +24,8 @@ import (
 const seekEvery = time.Second
 
 // vanished: the snapshot shows nothing of the pool that a claimed pod is of.
-func vanished(s policy.Snapshot, claim policy.Claim) bool {
-	return !slices.ContainsFunc(s.Pools, func(p policy.Pool) bool { return isOf(claim.Pod, p.Name) })
+func vanished(s model.Snapshot, claim model.Claim) bool {
+	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return isOf(claim.Pod, p.Name) })
 }
 
 // isOf reads the name of a StatefulSet off that of its pod.
@@ -36,7 +36,7 @@ func isOf(pod, set string) bool {
 }
 
 // seek asks what has become of a pool that is not shown.
-func (a *Actor) seek(ctx context.Context, claim policy.Claim) func(*run) {
+func (a *Actor) seek(ctx context.Context, claim model.Claim) func(*run) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
 	why, err := a.whyVanished(ctx, kube.SetOf(claim.Pod))

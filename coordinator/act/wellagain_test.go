@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A pod is claimed without a prepare because it is broken, and serves again at any moment
@@ -25,7 +25,7 @@ func TestAPodThatIsWellAgainIsPrepared(t *testing.T) {
 			calls, well := 0, false
 			var p *process
 			before := func(what string) (func() error, error) {
-				unprepared := len(w.claims()) == 1 && w.claims()[0].Prepare == policy.PrepareNone
+				unprepared := len(w.claims()) == 1 && w.claims()[0].Prepare == model.PrepareNone
 				if unprepared && !strings.HasPrefix(what, "evict") {
 					if calls++; calls == at {
 						well = true
@@ -63,12 +63,12 @@ func (w *world) heal(pod string) {
 func TestAPodThatBreaksMeanwhileGoesUnprepared(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(to Target, _ Order) (Progress, error) {
-			return Progress{State: policy.DrainPreparing, Detail: "its database does not answer"}, nil
+			return Progress{State: model.DrainPreparing, Detail: "its database does not answer"}, nil
 		}
-		w.onLook = func(s *policy.Snapshot) {
+		w.onLook = func(s *model.Snapshot) {
 			if p := &s.Pods[2]; p.Revision == "v1" && len(s.Cluster.Status.Claims) > 0 && time.Since(s.Cluster.Status.Claims[0].StartedAt.Time) > 5*time.Second {
-				p.Phase, p.Problem, p.Report = policy.Failed, policy.CrashLoop, nil
-				s.Groups[0].Members[2].State, s.Groups[0].Members[2].Leader = policy.Down, false
+				p.Phase, p.Problem, p.Report = model.Failed, model.CrashLoop, nil
+				s.Groups[0].Members[2].State, s.Groups[0].Members[2].Leader = model.Down, false
 			}
 		}
 		p := newProcess(w, 0, false)
@@ -89,46 +89,46 @@ func TestAPodThatBreaksMeanwhileGoesUnprepared(t *testing.T) {
 
 func TestAsksForMore(t *testing.T) {
 	for _, c := range []struct {
-		claimed, step policy.Action
-		was, is       policy.Prepare
+		claimed, step model.Action
+		was, is       model.Prepare
 		more          string
 	}{
-		{policy.Restart, policy.Restart, policy.PrepareHandoff, policy.PrepareHandoff, ""},
-		{policy.Restart, policy.Restart, policy.PrepareEvacuate, policy.PrepareHandoff, ""},
-		{policy.Restart, policy.Restart, policy.PrepareHandoff, policy.PrepareNone, ""},
-		{policy.Restart, policy.Restart, policy.PrepareNone, policy.PrepareHandoff, "it was claimed with the prepare None, and needs Handoff by now"},
-		{policy.Restart, policy.Restart, policy.PrepareHandoff, policy.PrepareEvacuate, "it was claimed with the prepare Handoff, and needs Evacuate by now"},
-		{policy.Restart, policy.Evacuate, policy.PrepareEvacuate, policy.PrepareEvacuate, ""},
-		{policy.Handoff, policy.Restart, policy.PrepareHandoff, policy.PrepareHandoff, ""},
-		{policy.LowerPartition, policy.Restart, policy.PrepareHandoff, policy.PrepareHandoff, ""},
-		{policy.Restart, policy.LowerPartition, policy.PrepareHandoff, policy.PrepareHandoff, "it was claimed for Restart, and is to go for LowerPartition by now"},
-		{policy.Remove, policy.Restart, policy.PrepareEvacuate, policy.PrepareHandoff, "it was claimed for Remove, and is to go for Restart by now"},
-		{policy.Restart, policy.Replace, policy.PrepareEvacuate, policy.PrepareEvacuate, "it was claimed for Restart, and is to go for Replace by now"},
+		{model.Restart, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
+		{model.Restart, model.Restart, model.PrepareEvacuate, model.PrepareHandoff, ""},
+		{model.Restart, model.Restart, model.PrepareHandoff, model.PrepareNone, ""},
+		{model.Restart, model.Restart, model.PrepareNone, model.PrepareHandoff, "it was claimed with the prepare None, and needs Handoff by now"},
+		{model.Restart, model.Restart, model.PrepareHandoff, model.PrepareEvacuate, "it was claimed with the prepare Handoff, and needs Evacuate by now"},
+		{model.Restart, model.Evacuate, model.PrepareEvacuate, model.PrepareEvacuate, ""},
+		{model.Handoff, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
+		{model.LowerPartition, model.Restart, model.PrepareHandoff, model.PrepareHandoff, ""},
+		{model.Restart, model.LowerPartition, model.PrepareHandoff, model.PrepareHandoff, "it was claimed for Restart, and is to go for LowerPartition by now"},
+		{model.Remove, model.Restart, model.PrepareEvacuate, model.PrepareHandoff, "it was claimed for Remove, and is to go for Restart by now"},
+		{model.Restart, model.Replace, model.PrepareEvacuate, model.PrepareEvacuate, "it was claimed for Restart, and is to go for Replace by now"},
 	} {
-		require.Equal(t, c.more, asksForMore(policy.Claim{Action: c.claimed, Prepare: c.was}, policy.Step{Action: c.step, Prepare: c.is}))
+		require.Equal(t, c.more, asksForMore(model.Claim{Action: c.claimed, Prepare: c.was}, model.Step{Action: c.step, Prepare: c.is}))
 	}
 }
 
 // Whoever runs is asked itself, however broken it was when it was claimed.
 func TestABrokenPodThatRunsIsAsked(t *testing.T) {
-	notLive := &policy.Report{UID: "0", Self: true, Fresh: true, Member: policy.NotLive}
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Action: policy.Restart, Reason: policy.ReasonFailed, Prepare: policy.PrepareNone}
+	notLive := &model.Report{UID: "0", Self: true, Fresh: true, Member: model.NotLive}
+	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Action: model.Restart, Reason: model.ReasonFailed, Prepare: model.PrepareNone}
 	for _, c := range []struct {
-		phase   policy.PodPhase
-		problem policy.Problem
-		report  *policy.Report
+		phase   model.PodPhase
+		problem model.Problem
+		report  *model.Report
 		asked   bool
 	}{
-		{policy.Ready, policy.NoProblem, notLive, true},
-		{policy.Ready, policy.NoProblem, nil, true},
-		{policy.Started, policy.NoProblem, nil, true},
-		{policy.Started, policy.CrashLoop, notLive, true},
-		{policy.Started, policy.CrashLoop, nil, false},
-		{policy.Failed, policy.CrashLoop, notLive, false},
-		{policy.NotStarted, policy.ImagePull, nil, false},
-		{policy.Pending, policy.Unschedulable, nil, false},
+		{model.Ready, model.NoProblem, notLive, true},
+		{model.Ready, model.NoProblem, nil, true},
+		{model.Started, model.NoProblem, nil, true},
+		{model.Started, model.CrashLoop, notLive, true},
+		{model.Started, model.CrashLoop, nil, false},
+		{model.Failed, model.CrashLoop, notLive, false},
+		{model.NotStarted, model.ImagePull, nil, false},
+		{model.Pending, model.Unschedulable, nil, false},
 	} {
-		s := policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "0", Agent: true, Phase: c.phase, Problem: c.problem, Report: c.report}}}
+		s := model.Snapshot{Pods: []model.Pod{{Name: "s-0", UID: "0", Agent: true, Phase: c.phase, Problem: c.problem, Report: c.report}}}
 		b := barrierOf(s, claim)
 		require.Equal(t, c.asked, b.own != nil, "%+v", c)
 		_, missing := b.missing(map[string]bool{})
@@ -139,30 +139,30 @@ func TestABrokenPodThatRunsIsAsked(t *testing.T) {
 // Kubernetes may show late that a pod has started. Its agent is asked as soon as it speaks, and nobody waits
 // for one that is silent.
 func TestWhoHasNotBeenShownAsStartedIsAskedIfItsAgentSpeaks(t *testing.T) {
-	says := func(change func(r *policy.Report)) *policy.Report {
-		r := &policy.Report{UID: "0", Self: true, Fresh: true, Member: policy.NotLive}
+	says := func(change func(r *model.Report)) *model.Report {
+		r := &model.Report{UID: "0", Self: true, Fresh: true, Member: model.NotLive}
 		change(r)
 		return r
 	}
-	fresh := says(func(*policy.Report) {})
+	fresh := says(func(*model.Report) {})
 	for _, c := range []struct {
-		phase  policy.PodPhase
-		report *policy.Report
-		reason policy.Reason
+		phase  model.PodPhase
+		report *model.Report
+		reason model.Reason
 		asked  bool
 	}{
-		{policy.NotStarted, fresh, policy.ReasonOutdated, true},
-		{policy.NotStarted, fresh, policy.ReasonNeverStarted, true},
-		{policy.Pending, fresh, policy.ReasonOutdated, true},
-		{policy.NotStarted, says(func(r *policy.Report) { r.Member = policy.Live }), policy.ReasonOutdated, true},
-		{policy.NotStarted, nil, policy.ReasonOutdated, false},
-		{policy.NotStarted, says(func(r *policy.Report) { r.Member = policy.UnknownMember }), policy.ReasonNeverStarted, false},
-		{policy.NotStarted, says(func(r *policy.Report) { r.Fresh = false }), policy.ReasonNeverStarted, false},
-		{policy.NotStarted, says(func(r *policy.Report) { r.Self = false }), policy.ReasonNeverStarted, false},
-		{policy.NotStarted, says(func(r *policy.Report) { r.UID = "former" }), policy.ReasonNeverStarted, false},
+		{model.NotStarted, fresh, model.ReasonOutdated, true},
+		{model.NotStarted, fresh, model.ReasonNeverStarted, true},
+		{model.Pending, fresh, model.ReasonOutdated, true},
+		{model.NotStarted, says(func(r *model.Report) { r.Member = model.Live }), model.ReasonOutdated, true},
+		{model.NotStarted, nil, model.ReasonOutdated, false},
+		{model.NotStarted, says(func(r *model.Report) { r.Member = model.UnknownMember }), model.ReasonNeverStarted, false},
+		{model.NotStarted, says(func(r *model.Report) { r.Fresh = false }), model.ReasonNeverStarted, false},
+		{model.NotStarted, says(func(r *model.Report) { r.Self = false }), model.ReasonNeverStarted, false},
+		{model.NotStarted, says(func(r *model.Report) { r.UID = "former" }), model.ReasonNeverStarted, false},
 	} {
-		s := policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "0", Agent: true, Phase: c.phase, Report: c.report}}}
-		b := barrierOf(s, policy.Claim{ID: "c", Pod: "s-0", UID: "0", Action: policy.Restart, Reason: c.reason, Prepare: policy.PrepareNone})
+		s := model.Snapshot{Pods: []model.Pod{{Name: "s-0", UID: "0", Agent: true, Phase: c.phase, Report: c.report}}}
+		b := barrierOf(s, model.Claim{ID: "c", Pod: "s-0", UID: "0", Action: model.Restart, Reason: c.reason, Prepare: model.PrepareNone})
 		require.Equal(t, c.asked, b.own != nil, "%+v", c)
 	}
 }

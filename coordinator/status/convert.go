@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -49,7 +49,7 @@ func ClusterProto(d Decision) *rollcallv1.Cluster {
 	return c
 }
 
-func planProto(p policy.Plan) *rollcallv1.Plan {
+func planProto(p model.Plan) *rollcallv1.Plan {
 	plan := &rollcallv1.Plan{
 		Phase: string(p.Phase),
 		Budget: &rollcallv1.Budget{
@@ -94,7 +94,7 @@ func planProto(p policy.Plan) *rollcallv1.Plan {
 	return plan
 }
 
-func claimProto(c policy.Claim) *rollcallv1.Claim {
+func claimProto(c model.Claim) *rollcallv1.Claim {
 	return &rollcallv1.Claim{
 		Id:        c.ID,
 		Pod:       c.Pod,
@@ -108,7 +108,7 @@ func claimProto(c policy.Claim) *rollcallv1.Claim {
 	}
 }
 
-func podProto(d Decision, pod policy.Pod) *rollcallv1.PodState {
+func podProto(d Decision, pod model.Pod) *rollcallv1.PodState {
 	pool, _ := d.pool(pod.Pool)
 	state := &rollcallv1.PodState{
 		Pod:              pod.Name,

@@ -2,7 +2,7 @@ package status
 
 import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // PodCounts are the pods of one database cluster, counted over all pools. A
@@ -11,9 +11,9 @@ import (
 type PodCounts = v1alpha1.PodCounts
 
 // CountPods counts the pods of a snapshot and of the plan made on it.
-func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
+func CountPods(s model.Snapshot, plan model.Plan) PodCounts {
 	c := PodCounts{Away: int32(plan.Budget.Pods.Away)}
-	revision := make(map[string]policy.Pool, len(s.Pools))
+	revision := make(map[string]model.Pool, len(s.Pools))
 	for _, pool := range s.Pools {
 		c.Desired += pool.Replicas
 		revision[pool.Name] = pool
@@ -26,7 +26,7 @@ func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
 		default:
 			c.Current++
 		}
-		if pod.Phase == policy.Ready {
+		if pod.Phase == model.Ready {
 			c.Ready++
 		}
 		if failed(pod) {
@@ -39,14 +39,14 @@ func CountPods(s policy.Snapshot, plan policy.Plan) PodCounts {
 // failed is direct evidence that a pod cannot work as it is: it has failed, or
 // something is wrong with it that has a name. A pod that only takes long is not
 // counted; see Overdue.
-func failed(pod policy.Pod) bool {
+func failed(pod model.Pod) bool {
 	switch {
-	case pod.Problem == policy.NodeGone:
+	case pod.Problem == model.NodeGone:
 		return true
-	case pod.Phase == policy.Terminating:
-		return pod.Problem == policy.StuckEnding
-	case pod.Phase == policy.Ready:
+	case pod.Phase == model.Terminating:
+		return pod.Problem == model.StuckEnding
+	case pod.Phase == model.Ready:
 		return false
 	}
-	return pod.Phase == policy.Failed || pod.Problem.Wrong() != ""
+	return pod.Phase == model.Failed || pod.Problem.Wrong() != ""
 }

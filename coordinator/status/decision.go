@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -18,15 +19,15 @@ type Key = types.NamespacedName
 // to afterwards, because readers share it.
 type Decision struct {
 	Key      Key
-	Snapshot policy.Snapshot
-	Plan     policy.Plan
+	Snapshot model.Snapshot
+	Plan     model.Plan
 	// Claims that are open now. They may be newer than those of the snapshot,
 	// because a claim changes its phase without a new decision.
-	Claims []policy.Claim
+	Claims []model.Claim
 	Pods   PodCounts
 	// Phase is what the cluster as a whole is doing. It may say more than the
 	// plan's: that a rollout is stalled is known only with time.
-	Phase     policy.ClusterPhase
+	Phase     model.ClusterPhase
 	DecidedAt time.Time
 	// Idle: nobody follows what the agents say, because nothing is to be done.
 	// What the snapshot says of pods and groups is then not known and decides nothing.
@@ -67,7 +68,7 @@ type Guard struct {
 
 // FromSnapshot decides on a snapshot and makes a Decision of it, as the
 // coordinator would at the snapshot's own time.
-func FromSnapshot(s policy.Snapshot) Decision {
+func FromSnapshot(s model.Snapshot) Decision {
 	plan := policy.Decide(s)
 	return Decision{
 		Key:       Key{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name},
@@ -81,39 +82,39 @@ func FromSnapshot(s policy.Snapshot) Decision {
 }
 
 // claimOf is the open claim on the named pod.
-func (d Decision) claimOf(pod string) (policy.Claim, bool) {
+func (d Decision) claimOf(pod string) (model.Claim, bool) {
 	for _, c := range d.Claims {
 		if c.Pod == pod {
 			return c, true
 		}
 	}
-	return policy.Claim{}, false
+	return model.Claim{}, false
 }
 
 // pod is the named pod of the snapshot.
-func (d Decision) pod(name string) (policy.Pod, bool) {
+func (d Decision) pod(name string) (model.Pod, bool) {
 	for _, p := range d.Snapshot.Pods {
 		if p.Name == name {
 			return p, true
 		}
 	}
-	return policy.Pod{}, false
+	return model.Pod{}, false
 }
 
 // pool is the named pool of the snapshot.
-func (d Decision) pool(name string) (policy.Pool, bool) {
+func (d Decision) pool(name string) (model.Pool, bool) {
 	for _, p := range d.Snapshot.Pools {
 		if p.Name == name {
 			return p, true
 		}
 	}
-	return policy.Pool{}, false
+	return model.Pool{}, false
 }
 
 // updated says whether a pod runs its pool's update revision. While that
 // revision is unknown nobody does, and nobody is out of date either.
-func updated(pod policy.Pod, pool policy.Pool) bool {
+func updated(pod model.Pod, pool model.Pool) bool {
 	return exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
 }
 
-func exists(pod policy.Pod) bool { return pod.Phase != policy.Missing }
+func exists(pod model.Pod) bool { return pod.Phase != model.Missing }

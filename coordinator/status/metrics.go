@@ -3,7 +3,7 @@ package status
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Verdicts of a whole decision, as values of a label.
@@ -73,7 +73,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 	m.decisions.WithLabelValues(verdictGo, noRule)
 	m.decisions.WithLabelValues(verdictIdle, noRule)
-	for _, rule := range policy.Rules() {
+	for _, rule := range model.Rules() {
 		m.decisions.WithLabelValues(verdictHold, string(rule))
 	}
 	registerer.MustRegister(m.pods, m.holds, m.stalled, m.decisions, m.lastProgress, m.current, m.updated, m.partition, m.moved)
@@ -124,7 +124,7 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 		}
 		m.current.WithLabelValues(cluster, pool.Name).Set(float64(current))
 		m.updated.WithLabelValues(cluster, pool.Name).Set(float64(update))
-		if pool.Strategy == policy.RollingUpdateStrategy {
+		if pool.Strategy == model.RollingUpdateStrategy {
 			m.partition.WithLabelValues(cluster, pool.Name).Set(float64(pool.Partition))
 			m.lines(cluster, previous, next, pool)
 		} else {
@@ -135,14 +135,14 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 }
 
 // lines notes when a pool's partition changed.
-func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool policy.Pool) {
-	var before policy.Pool
+func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool model.Pool) {
+	var before model.Pool
 	known := false
 	if previous != nil {
 		before, known = previous.pool(pool.Name)
 	}
 	switch {
-	case !known || before.Strategy != policy.RollingUpdateStrategy:
+	case !known || before.Strategy != model.RollingUpdateStrategy:
 		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(next.Snapshot.Cluster.Status.LastProgress))
 	case before.Partition != pool.Partition:
 		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(&next.Snapshot.Now))
@@ -150,7 +150,7 @@ func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool 
 }
 
 // timestamp is a time as a metric has it, 0 when there is none.
-func timestamp(at *policy.Time) float64 {
+func timestamp(at *model.Time) float64 {
 	if at == nil || at.IsZero() {
 		return 0
 	}
@@ -169,7 +169,7 @@ func (m *metrics) forget(labels prometheus.Labels) {
 	}
 }
 
-func verdictOf(p policy.Plan) (verdict, rule string) {
+func verdictOf(p model.Plan) (verdict, rule string) {
 	if len(p.Steps) > 0 {
 		return verdictGo, noRule
 	}

@@ -1,6 +1,6 @@
 package status
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // PoolState is how far one StatefulSet of a database cluster has come.
 type PoolState struct {
@@ -32,7 +32,7 @@ func PoolsOf(d Decision) []PoolState {
 		if p == nil || !exists(pod) {
 			continue
 		}
-		ready := pod.Phase == policy.Ready
+		ready := pod.Phase == model.Ready
 		_, claimed := d.claimOf(pod.Name)
 		if ready {
 			p.Ready++
@@ -47,17 +47,17 @@ func PoolsOf(d Decision) []PoolState {
 	}
 	for i := range out {
 		p := &out[i]
-		p.Complete = p.Complete && p.Updated == p.Desired || d.Phase == policy.ClusterDone
+		p.Complete = p.Complete && p.Updated == p.Desired || d.Phase == model.ClusterDone
 	}
 	return out
 }
 
 // inDatabase: the database has the pod as a member and it has caught up. Of a
 // pod without an agent nobody may be there to say so.
-func inDatabase(pod policy.Pod) bool {
+func inDatabase(pod model.Pod) bool {
 	r := pod.Report
 	if r == nil {
 		return !pod.Agent
 	}
-	return r.Member == policy.Live && r.Settled
+	return r.Member == model.Live && r.Settled
 }

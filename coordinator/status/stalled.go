@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // Wait is one thing for which a rollout waits: a hold of the plan, or that a
 // claim goes on.
 type Wait struct {
-	policy.Hold
+	model.Hold
 	// Key stays as long as it is the same wait.
 	Key string
 	// rank puts what others merely follow from last.
@@ -57,7 +58,7 @@ const reasonSetting = "SettingNotRestored"
 func settingWaits(d Decision) []Wait {
 	var waits []Wait
 	for _, knob := range slices.Sorted(maps.Keys(d.Settings)) {
-		waits = append(waits, Wait{Key: settingKey(knob), rank: ownReason, Hold: policy.Hold{Rule: reasonSetting,
+		waits = append(waits, Wait{Key: settingKey(knob), rank: ownReason, Hold: model.Hold{Rule: reasonSetting,
 			Reason:   fmt.Sprintf("%s is still as a restart has set it, and could not be put back: %s", knob, d.Settings[knob]),
 			Unblocks: "a live pod with an agent, or the setting put back by hand"}})
 	}
@@ -100,15 +101,15 @@ func WaitKeys(d Decision) []string {
 	return keys
 }
 
-func claimKey(c policy.Claim) string { return c.ID + " " + string(c.Phase) }
+func claimKey(c model.Claim) string { return c.ID + " " + string(c.Phase) }
 
 // ruleWaits are those for rules of the plan.
 func ruleWaits(d Decision) []Wait {
 	var waits []Wait
 	lost := lostCanaries(d)
 	for _, h := range d.Plan.Holds {
-		canary := h.Rule == policy.CanaryFirst && lost[h.Pod]
-		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) && !canary {
+		canary := h.Rule == model.CanaryFirst && lost[h.Pod]
+		if h.Rule == model.Claimed || h.Rule == model.OnItsWay || policy.OnRequest(h.Rule) && !canary {
 			continue
 		}
 		w := Wait{Hold: h, Key: string(h.Rule), rank: ownReason}
@@ -126,7 +127,7 @@ func ruleWaits(d Decision) []Wait {
 // lostCanaries are the pods that a canary holds whose own pods are not back.
 func lostCanaries(d Decision) map[string]bool {
 	pods := map[string]bool{}
-	if !slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Rule == policy.CanaryFirst }) {
+	if !slices.ContainsFunc(d.Plan.Holds, func(h model.Hold) bool { return h.Rule == model.CanaryFirst }) {
 		return pods
 	}
 	pools := policy.LostCanaries(d.Snapshot)
@@ -137,11 +138,11 @@ func lostCanaries(d Decision) map[string]bool {
 }
 
 // claimWait is what keeps a claim from going on.
-func claimWait(d Decision, c policy.Claim) policy.Hold {
-	if why := d.Waiting[c.Pod]; why != "" && c.Action == policy.Replace {
-		return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimWords(d, c) + ": " + why}
+func claimWait(d Decision, c model.Claim) model.Hold {
+	if why := d.Waiting[c.Pod]; why != "" && c.Action == model.Replace {
+		return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: claimWords(d, c) + ": " + why}
 	}
-	if pod, _ := d.pod(c.Pod); c.Phase == policy.PhaseOpened || HasGone(c, pod.UID) {
+	if pod, _ := d.pod(c.Pod); c.Phase == model.PhaseOpened || HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			if why := d.Waiting[c.Pod]; strings.HasPrefix(why, r.Why.Reason) {
 				r.Why.Reason = why // and why what was prepared is not undone
@@ -155,7 +156,7 @@ func claimWait(d Decision, c policy.Claim) policy.Hold {
 	if why := d.Waiting[c.Pod]; why != "" {
 		reason += ": " + why
 	}
-	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: reason}
+	return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: reason}
 }
 
 // longestWait is what a person should look at when nothing got better for too
@@ -186,7 +187,7 @@ type Stall struct {
 
 // StallOf is nil unless the rollout is stalled.
 func StallOf(d Decision) *Stall {
-	if d.Phase != policy.ClusterStalled {
+	if d.Phase != model.ClusterStalled {
 		return nil
 	}
 	rule, message := whyStalled(d)

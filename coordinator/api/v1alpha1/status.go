@@ -1,6 +1,6 @@
 package v1alpha1
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // MaxHolds is the number of holds that a status shows; the rest is counted.
 const MaxHolds = 50
@@ -31,7 +31,7 @@ type Status struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// phase is what the database cluster as a whole is doing.
 	// +optional
-	Phase policy.ClusterPhase `json:"phase,omitempty"`
+	Phase model.ClusterPhase `json:"phase,omitempty"`
 	// conditions follow the kstatus convention.
 	// +optional
 	// +listType=map
@@ -45,12 +45,12 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Claims []policy.Claim `json:"claims,omitempty"`
+	Claims []model.Claim `json:"claims,omitempty"`
 	// approvals are what people consented to.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=200
-	Approvals []policy.Approval `json:"approvals,omitempty"`
+	Approvals []model.Approval `json:"approvals,omitempty"`
 	// shared are settings of the whole database that claims have changed.
 	// +optional
 	// +listType=atomic
@@ -78,13 +78,13 @@ type Status struct {
 	Pods PodCounts `json:"pods,omitzero"`
 	// lastTransition is when phase changed last.
 	// +optional
-	LastTransition policy.Time `json:"lastTransition,omitzero"`
+	LastTransition model.Time `json:"lastTransition,omitzero"`
 	// lastProgress is when a claim changed its phase or a pod became better.
 	// +optional
-	LastProgress policy.Time `json:"lastProgress,omitzero"`
+	LastProgress model.Time `json:"lastProgress,omitzero"`
 	// lastDeparture is when a pod went away last, whoever caused it.
 	// +optional
-	LastDeparture policy.Time `json:"lastDeparture,omitzero"`
+	LastDeparture model.Time `json:"lastDeparture,omitzero"`
 	// estimateSeconds is how long a restarted pod is expected to be away.
 	// +optional
 	EstimateSeconds int64 `json:"estimateSeconds,omitempty"`
@@ -104,7 +104,7 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	Holds []policy.Hold `json:"holds,omitempty"`
+	Holds []model.Hold `json:"holds,omitempty"`
 	// moreHolds is the number of holds that are not shown.
 	// +optional
 	MoreHolds int32 `json:"moreHolds,omitempty"`
@@ -117,7 +117,7 @@ type RestartSchedule struct {
 	// +kubebuilder:validation:MaxLength=256
 	Schedule string `json:"schedule"`
 	// since is when it was first seen.
-	Since policy.Time `json:"since"`
+	Since model.Time `json:"since"`
 }
 
 // SharedSetting is a setting of the whole database that claims have changed.
@@ -164,7 +164,7 @@ type PodCondition struct {
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key,omitempty"`
 	// since is when it was first seen.
-	Since policy.Time `json:"since"`
+	Since model.Time `json:"since"`
 }
 
 // FinishedRollout is what a pool last finished rolling out.

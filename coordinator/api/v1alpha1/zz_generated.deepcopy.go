@@ -5,7 +5,7 @@
 package v1alpha1
 
 import (
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -203,14 +203,14 @@ func (in *Status) DeepCopyInto(out *Status) {
 	}
 	if in.Claims != nil {
 		in, out := &in.Claims, &out.Claims
-		*out = make([]policy.Claim, len(*in))
+		*out = make([]model.Claim, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
 	if in.Approvals != nil {
 		in, out := &in.Approvals, &out.Approvals
-		*out = make([]policy.Approval, len(*in))
+		*out = make([]model.Approval, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -266,7 +266,7 @@ func (in *Status) DeepCopyInto(out *Status) {
 	}
 	if in.Holds != nil {
 		in, out := &in.Holds, &out.Holds
-		*out = make([]policy.Hold, len(*in))
+		*out = make([]model.Hold, len(*in))
 		copy(*out, *in)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // When data may come to a pod again that was being emptied, on the volume that it had.
 func TestIncluded(t *testing.T) {
-	emptied := func(claim *policy.Claim) { at := policy.At(time.Now()); claim.EmptiedAt = &at }
+	emptied := func(claim *model.Claim) { at := model.At(time.Now()); claim.EmptiedAt = &at }
 	gone := func(s *scene) { s.server.Drop(api.Pods, "db-2") }
 	scaledAway := func(s *scene) {
 		gone(s)
@@ -40,7 +40,7 @@ func TestIncluded(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		claim  func(claim *policy.Claim)
+		claim  func(claim *model.Claim)
 		story  func(s *scene)
 		broken []string
 	}{
@@ -75,7 +75,7 @@ func TestIncluded(t *testing.T) {
 			cluster := s.server.Cluster("db").DeepCopy()
 			claim := &cluster.Status.Claims[2]
 			require.Equal(s, "db-2", claim.Pod)
-			claim.Volumes = []policy.VolumeClaim{{Name: "data-db-2", UID: "old"}}
+			claim.Volumes = []model.VolumeClaim{{Name: "data-db-2", UID: "old"}}
 			if c.claim != nil {
 				c.claim(claim)
 			}

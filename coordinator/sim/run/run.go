@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -172,7 +172,7 @@ func (w *world) play() time.Duration {
 	if at := w.scenario.Approved; at > 0 {
 		w.loop.In(at, func() {
 			w.oracle.Announce()
-			w.approve(policy.ApprovedOutage)
+			w.approve(model.ApprovedOutage)
 		})
 	}
 	last := max(begin, w.scenario.Veto, w.scenario.Approved)
@@ -224,7 +224,7 @@ func (w *world) watch(last time.Duration) {
 
 // say logs what a process decides, when it is something new.
 func (p *process) say(d status.Decision) {
-	if d.Phase != policy.ClusterDone {
+	if d.Phase != model.ClusterDone {
 		p.finished = 0
 	} else if p.finished == 0 {
 		p.finished = p.w.loop.Now()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Careless is what a client does wrong, to check that the search notices.
@@ -181,10 +181,10 @@ func (a agents) Plan(ctx context.Context, to act.Target, order act.Order) ([]byt
 
 func (a agents) Prepare(ctx context.Context, to act.Target, order act.Order, _ []byte) (act.Progress, error) {
 	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
-		return act.Progress{State: policy.DrainPrepared}, nil
+		return act.Progress{State: model.DrainPrepared}, nil
 	}
 	err := a.order(ctx, "order a prepare of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
-	return act.Progress{State: policy.DrainPrepared}, err
+	return act.Progress{State: model.DrainPrepared}, err
 }
 
 func (a agents) Restore(ctx context.Context, to act.Target, _ string, epoch int64, _ []byte) (bool, error) {

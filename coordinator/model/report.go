@@ -1,4 +1,4 @@
-package policy
+package model
 
 // Report is what a pod's agent says, or what the others say of a pod without one.
 type Report struct {

@@ -1,4 +1,6 @@
-package policy
+package model
+
+import "slices"
 
 // Rule is the name of a rule, the same in plans, Events, metrics, logs and runbooks.
 type Rule string
@@ -50,3 +52,15 @@ const (
 	ForeignBudget  Rule = "foreign-budget"
 	Unstable       Rule = "unstable"
 )
+
+var allRules = []Rule{
+	BadInput, ObserveOnly, Paused, OutsideWindow, FleetFull, NeedsApproval, CanaryFirst,
+	PoolUnobserved, LineStopped, ViewSplit, NoLeader, TwoLeaders, VersionRefused, Unhealthy,
+	Settling, OtherOperation, Shutdown, InOrder, OnDeadNode, NoReport, StaleReport, OnItsWay,
+	Claimed, Vetoed, Busy, VersionOrder, RankOrder, LeaderLast, ZoneUnknown, ZonesAway, PodsAway,
+	BeingMoved, ShardsAway, QuorumLost, AcksLost, RoleLost, NoneEligible, SoleCopy, CatchingUp,
+	ForeignBudget, Unstable,
+}
+
+// Rules are the names of all rules, in the order in which they are asked first.
+func Rules() []Rule { return slices.Clone(allRules) }

@@ -1,4 +1,4 @@
-package policy
+package model
 
 import (
 	"encoding/json"
@@ -15,17 +15,9 @@ type Time struct {
 	time.Time `json:"-"`
 }
 
-// longest is the longest time that anything here may take, ten years; it keeps
-// all arithmetic far from overflow.
-const longest = 10 * 366 * 86400
-
-// span is a number of seconds as a duration, never negative, never endless.
-func span[T int64 | float64](seconds T) time.Duration {
-	if !(seconds > 0) {
-		return 0
-	}
-	return time.Duration(float64(min(seconds, longest)) * float64(time.Second))
-}
+// MaxSeconds is the longest time that anything in a snapshot may take, ten years; it
+// keeps all arithmetic far from overflow.
+const MaxSeconds = 10 * 366 * 86400
 
 // At is the moment t in UTC, without the monotonic clock that JSON cannot carry.
 func At(t time.Time) Time { return Time{t.UTC().Round(0)} }

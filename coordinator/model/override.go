@@ -1,4 +1,4 @@
-package policy
+package model
 
 import (
 	"fmt"
@@ -7,6 +7,26 @@ import (
 	"time"
 )
 
+// Override switches off one rule for named pods until it expires.
+type Override struct {
+	// rule is the name of the rule.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Rule Rule `json:"rule"`
+	// pods are names of pods, or "*" for all. The rules sole-copy, quorum and acks need names.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=253
+	Pods []string `json:"pods"`
+	// reason is why, for those who read it later.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+	// expires is when the rule holds again.
+	Expires Time `json:"expires"`
+}
+
 // everyPod stands for all pods in an override.
 const everyPod = "*"
 
@@ -14,9 +34,9 @@ const everyPod = "*"
 // a pod that is on its way is on its way.
 var cannotBeOverridden = map[Rule]bool{BadInput: true, Claimed: true, OnItsWay: true}
 
-// needsNames: whoever gives up a copy or a quorum, or vouches for a machine being
+// needNames: whoever gives up a copy or a quorum, or vouches for a machine being
 // off, says whose.
-var needsNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true, OnDeadNode: true}
+var needNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true, OnDeadNode: true}
 
 // Flaw is what is wrong with a field.
 // +kubebuilder:object:generate=false
@@ -37,7 +57,7 @@ func (o *Override) Flaws(now time.Time) []Flaw {
 	if len(o.Pods) == 0 {
 		flaws = append(flaws, Flaw{"pods", "is empty: names of pods or \"*\" are wanted"})
 	}
-	if !over && needsNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
+	if !over && needNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
 		flaws = append(flaws, Flaw{"pods", fmt.Sprintf("is \"*\", which the rule %s refuses: names of pods are wanted", o.Rule)})
 	}
 	if strings.TrimSpace(o.Reason) == "" {
@@ -54,35 +74,12 @@ func Overridable() []Rule {
 	return slices.DeleteFunc(Rules(), func(r Rule) bool { return cannotBeOverridden[r] })
 }
 
-// overrides answers which rules are switched off for which pods.
-type overrides map[Rule][]*Override
-
-func activeOverrides(list []Override, now time.Time) overrides {
-	active := overrides{}
-	for i := range list {
-		o := &list[i]
-		if cannotBeOverridden[o.Rule] || !o.Expires.After(now) {
-			continue
-		}
-		if needsNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
-			continue
-		}
-		active[o.Rule] = append(active[o.Rule], o)
-	}
-	return active
+// InForce: the override has not expired, and switches off what it names.
+func (o *Override) InForce(now time.Time) bool {
+	return o.Expires.After(now) && !cannotBeOverridden[o.Rule] && !(needNames[o.Rule] && slices.Contains(o.Pods, everyPod))
 }
 
-// of returns the override of a rule for a pod, or nil. The pod "" asks for an
-// override that is meant for every pod.
-func (o overrides) of(rule Rule, pod string) *Override {
-	for _, candidate := range o[rule] {
-		if slices.Contains(candidate.Pods, everyPod) || pod != "" && slices.Contains(candidate.Pods, pod) {
-			return candidate
-		}
-	}
-	return nil
-}
-
-func (o *Override) note() string {
-	return fmt.Sprintf("override of %s until %s: %s", o.Rule, o.Expires.UTC().Format(time.RFC3339), o.Reason)
+// Covers: it is for the pod. The pod "" asks for an override that is for every pod.
+func (o *Override) Covers(pod string) bool {
+	return slices.Contains(o.Pods, everyPod) || pod != "" && slices.Contains(o.Pods, pod)
 }

@@ -1,4 +1,4 @@
-package policy
+package model
 
 // Claim is the written intent to disrupt one pod. It reserves budget from the
 // moment it is written until the pod is back, and fences coordinators from
@@ -104,33 +104,4 @@ const (
 	PhaseRejoined  ClaimPhase = "Rejoined"
 	PhaseRestoring ClaimPhase = "Restoring"
 	PhaseSettling  ClaimPhase = "Settling"
-)
-
-// Approval is a person's consent.
-type Approval struct {
-	// revision is the update revision that was approved; empty means any.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	Revision string `json:"revision,omitempty"`
-	// what was approved: canary, leader, adopt or outage.
-	What Approved `json:"what"`
-	// by is who approved.
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	By string `json:"by,omitempty"`
-	// at is when.
-	// +optional
-	At Time `json:"at,omitzero"`
-}
-
-// Approved is what a person can consent to.
-// +kubebuilder:validation:Enum=canary;leader;adopt;outage
-type Approved string
-
-// What can be approved.
-const (
-	ApprovedCanary Approved = "canary"
-	ApprovedLeader Approved = "leader"
-	ApprovedAdopt  Approved = "adopt"
-	ApprovedOutage Approved = "outage"
 )

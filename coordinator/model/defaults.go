@@ -1,6 +1,9 @@
-package policy
+package model
 
 import "reflect"
+
+// DefaultEstimateSeconds is how long a pod is expected to be away when nothing is known.
+const DefaultEstimateSeconds = 60
 
 // Defaults of numbers for which 0 makes no sense, so that 0 means the default.
 const (
@@ -12,7 +15,6 @@ const (
 	defaultDetectionSeconds = 7200
 	defaultTaintSeconds     = 1800
 	defaultConcurrent       = 1
-	defaultEstimateSeconds  = 60
 	defaultZoneKey          = "topology.kubernetes.io/zone"
 )
 
@@ -107,7 +109,7 @@ func defaultPool() Pool {
 }
 
 func defaultPod() Pod {
-	return Pod{Phase: Ready, Agent: true, Guard: GuardClosed, EstimateSeconds: defaultEstimateSeconds}
+	return Pod{Phase: Ready, Agent: true, Guard: GuardClosed, EstimateSeconds: DefaultEstimateSeconds}
 }
 
 func defaultReport() Report {

@@ -1,4 +1,4 @@
-package policy
+package model
 
 // Update says when and by which means pods go.
 type Update struct {

@@ -1,8 +1,9 @@
-package policy
+package model
 
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+var update = flag.Bool("update", false, "write the schemas")
 
 const schemaDir = "../../deploy/schema"
 
@@ -49,7 +52,7 @@ func TestPublishedSchemas(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, out.String(), string(have), "run go test ./coordinator/policy -update")
+		require.Equal(t, out.String(), string(have), "run go test ./coordinator/model -update")
 	}
 }
 
