@@ -13,7 +13,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 const (
@@ -43,7 +42,7 @@ func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *ku
 	shown := func(pod string) bool { return kube.HasSetOf(objects.Pools, pod) }
 	hidden := len(objects.Pools) == 0 ||
 		slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return !shown(c.Pod) }) ||
-		slices.ContainsFunc(cluster.Status.Leftovers, func(l policy.Leftover) bool { return !shown(l.Pod) })
+		slices.ContainsFunc(cluster.Status.Leftovers, func(l model.Leftover) bool { return !shown(l.Pod) })
 	if s.unshown = 0; cluster.DeletionTimestamp == nil || toUndo(&cluster.Status) == 0 || !hidden {
 		return time.Time{}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // threePools are those of a larger OpenSearch: data, then nodes with other
@@ -63,7 +62,7 @@ func TestThreePoolsGoInOneOrder(t *testing.T) {
 			"logs-a-managers-2 v1", "logs-a-managers-1 v1", "logs-a-managers-0 v1",
 		}, w.gone())
 		s := db.status()
-		require.Equal(t, policy.PodCounts{Desired: 8, Updated: 8, Ready: 8}, s.Pods)
+		require.Equal(t, model.PodCounts{Desired: 8, Updated: 8, Ready: 8}, s.Pods)
 		require.Len(t, s.PoolEstimateSeconds, 3)
 		require.Equal(t, map[string]string{"logs-a-managers": "v2", "logs-b-coordinating": "v2", "logs-c-data": "v2"}, s.UpdateRevisions)
 		require.Equal(t, s.UpdateRevisions, finishedRevisions(s))

@@ -10,7 +10,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -19,7 +18,7 @@ import (
 func TestPatience(t *testing.T) {
 	base := v1alpha1.Status{
 		ObservedGeneration: 3, Phase: model.ClusterRolling, Epoch: 2,
-		Pods:   policy.PodCounts{Desired: 3, Ready: 3},
+		Pods:   model.PodCounts{Desired: 3, Ready: 3},
 		Holds:  []model.Hold{{Pod: "s-0", Rule: model.PodsAway, Reason: "2 of 3"}},
 		Claims: []model.Claim{{ID: "c", Phase: model.PhasePrepared}},
 		Conditions: []v1alpha1.Condition{

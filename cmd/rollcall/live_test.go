@@ -17,7 +17,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 func TestPlanThroughTheAPIServer(t *testing.T) {
@@ -98,7 +97,7 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 	w.object(&v1alpha1.DatabaseCluster{
 		Spec: model.Spec{Engine: model.Solr},
 		Status: v1alpha1.Status{
-			Phase: model.ClusterWaiting, Pods: policy.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
+			Phase: model.ClusterWaiting, Pods: model.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
 			Claims:     []model.Claim{{ID: "k", Pod: "search-2", Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated, Phase: model.PhaseGone, StartedAt: model.At(time.Now())}},
 			Holds:      []model.Hold{{Pod: "search-1", Rule: model.PodsAway, Reason: "one pod is away"}},
 			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Message: "label the Secret"}},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -59,7 +58,7 @@ func TestWaitShowsProgress(t *testing.T) {
 
 func TestWaitSurvivesAnElection(t *testing.T) {
 	w := newWorld(t, rolling(t))
-	w.object(&v1alpha1.DatabaseCluster{Status: v1alpha1.Status{Phase: model.ClusterRolling, Pods: policy.PodCounts{Desired: 3, Away: 1}}})
+	w.object(&v1alpha1.DatabaseCluster{Status: v1alpha1.Status{Phase: model.ClusterRolling, Pods: model.PodCounts{Desired: 3, Away: 1}}})
 	r := w.start(t.Context(), "status", "search", "--wait", "--timeout", "1m")
 	r.says("Rolling: 0 of 3 updated, 0 away")
 	w.board.Follow("")

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -81,7 +80,7 @@ func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, vol
 	if err != nil || seen.UID != volume.UID || seen.Leaving {
 		return err
 	}
-	set := policy.SetOf(e.Claim.Pod)
+	set := model.SetOf(e.Claim.Pod)
 	why := fmt.Sprintf("StatefulSet %s has no template of that name any more", set)
 	if !e.SetShown {
 		why = fmt.Sprintf("there is no StatefulSet %s with templates of volume claims in this database", set)

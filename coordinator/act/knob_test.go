@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -34,7 +33,7 @@ type setting struct {
 func (w *world) turnKnob(order rollout.Order) rollout.Progress {
 	k := w.knob
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := recordWith(&cluster.Status, func(s policy.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
+	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
 	switch {
 	case record == nil || order.Shared.Knob != knobName:
 		w.accuse("%s writes %s, and that is not recorded", order.Claim, knobName)
@@ -59,7 +58,7 @@ func (w *world) turnKnob(order rollout.Order) rollout.Progress {
 func (w *world) turnBack(undo []byte) bool {
 	k := w.knob
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := recordWith(&cluster.Status, func(s policy.SharedSetting) bool { return s.Knob == knobName })
+	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return s.Knob == knobName })
 	if record == nil {
 		if k.value == throttled {
 			w.accuse("%s is put back without a record of it", knobName)
@@ -80,7 +79,7 @@ func (w *world) turnBack(undo []byte) bool {
 	return k.turned%2 == 0
 }
 
-func recordWith(status *v1alpha1.Status, is func(policy.SharedSetting) bool) *policy.SharedSetting {
+func recordWith(status *v1alpha1.Status, is func(model.SharedSetting) bool) *model.SharedSetting {
 	if at := slices.IndexFunc(status.Shared, is); at >= 0 {
 		return &status.Shared[at]
 	}
@@ -186,7 +185,7 @@ func TestSharedSettingThatWasLeftBehind(t *testing.T) {
 		clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
 		cluster, err := clusters.Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
-		cluster.Status.Shared = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
+		cluster.Status.Shared = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
 		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		newProcess(w, 0, false).run(time.Minute)

@@ -14,7 +14,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -72,7 +71,7 @@ func (r *restoring) Restore(_ context.Context, to rollout.Target, claim string, 
 // What a claim leaves is undone as soon as an agent is there, and forgotten after that. Until then
 // it is said what it waits for.
 func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
-	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	for name, c := range map[string]struct {
 		change func(s *model.Snapshot)
 		asked  int
@@ -98,7 +97,7 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 				x, agents := leftBehind(t, left, 1)
 				s := adopting()
 				c.change(&s)
-				record := rollout.Record{Epoch: 1, Leftovers: []policy.Leftover{left}}
+				record := rollout.Record{Epoch: 1, Leftovers: []model.Leftover{left}}
 				state, out := rollout.NewState(1, rollout.Before{}), rollout.Decision{}
 				for range 4 {
 					now := time.Now()
@@ -130,10 +129,10 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 
 // A former leader undoes nothing of what claims have left.
 func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
-	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	x, agents := leftBehind(t, left, 2)
 	state, now := rollout.NewState(1, rollout.Before{}), time.Now()
-	facts := rollout.Facts{Record: rollout.Record{Epoch: 1, Leftovers: []policy.Leftover{left}}, Snapshot: adopting()}
+	facts := rollout.Facts{Record: rollout.Record{Epoch: 1, Leftovers: []model.Leftover{left}}, Snapshot: adopting()}
 	state, out := rollout.Step(state, facts, nil, now)
 	require.Len(t, out.Effects, 1)
 	x.Start(t.Context(), out.Effects)
@@ -149,12 +148,12 @@ func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
 
 // leftBehind has an API server with a database in whose status something is left, and an
 // executor of the first epoch.
-func leftBehind(t *testing.T, left policy.Leftover, epoch int64) (*Executor, *restoring) {
+func leftBehind(t *testing.T, left model.Leftover, epoch int64) (*Executor, *restoring) {
 	client := kubetest.New().Client(nil)
 	made, err := client.Clusters.DatabaseClusters(namespace).Create(t.Context(),
 		&v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	made.Status.Leftovers, made.Status.Epoch = []policy.Leftover{left}, epoch
+	made.Status.Leftovers, made.Status.Epoch = []model.Leftover{left}, epoch
 	_, err = client.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	agents := &restoring{}

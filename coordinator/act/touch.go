@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -78,7 +77,7 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 	}
 	// A late write must not move the line that this claim waits for.
 	err = t.try(ctx, func(ctx context.Context) error {
-		_, err := t.sets.touch(ctx, policy.SetOf(claim.Pod), t.epoch)
+		_, err := t.sets.touch(ctx, model.SetOf(claim.Pod), t.epoch)
 		return err
 	})
 	if err != nil && !errors.Is(err, rollout.ErrSetChanged) {

@@ -27,7 +27,7 @@ func (d *decision) outageBegun() bool {
 		case p.Phase != model.Missing:
 			through++
 		}
-		gone = gone || p.claim != nil && p.claim.Reason == model.ReasonOutdated && p.claim.left(p)
+		gone = gone || p.claim != nil && p.claim.Reason == model.ReasonOutdated && p.left()
 	}
 	verdict := healthRank[x.s.Health.Verdict]
 	down := verdict == 0 || verdict == healthRank[model.Red]
@@ -41,15 +41,16 @@ func YetToFollow(s model.Snapshot) []string {
 	d := newDecision(&s, "", false)
 	var names []string
 	for i := range d.order {
-		if c := &d.order[i]; d.follows(c) && (c.claim == nil || !c.claim.left(c.pod)) {
+		if c := &d.order[i]; d.follows(c) && (c.claim == nil || !c.left()) {
 			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-// left: the pod of the claim has been removed, or is being so.
-func (c *model.Claim) left(p *pod) bool {
+// left: the pod has been removed since it was claimed, or is being so.
+func (p *pod) left() bool {
+	c := p.claim
 	return p.Phase == model.Missing || p.Phase == model.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
 }
 
@@ -72,5 +73,5 @@ func (d *decision) allFollow() bool {
 // cannotJoin: it runs, in a half of a database whose versions do not talk to each other. That it is not live
 // is no evidence against its revision before the others have followed.
 func (d *decision) cannotJoin(p *pod) bool {
-	return d.begun && d.x.s.Cluster.Engine.SameMinor && (p.Phase == model.Started || p.Phase == model.Ready) && !p.Problem.loops()
+	return d.begun && d.x.s.Cluster.Engine.SameMinor && (p.Phase == model.Started || p.Phase == model.Ready) && !loops(p.Problem)
 }

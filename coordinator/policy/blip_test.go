@@ -9,7 +9,7 @@ import (
 )
 
 // failsByContainer: the container itself shows that the pod has failed.
-func failsByContainer(p *model.Pod) bool { return p.Phase == model.Failed || p.Problem.loops() }
+func failsByContainer(p *model.Pod) bool { return p.Phase == model.Failed || loops(p.Problem) }
 
 // TestABlipIsNoFailure: nobody is taken for failed because a member has not been live for
 // less than a start may take, or for a time that nobody knows.

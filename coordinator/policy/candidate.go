@@ -84,7 +84,7 @@ func (x *index) whyGo(p *pod) model.Reason {
 }
 
 // endsAtNone: the pool is scaled to 0, or on its way there.
-func (p *model.Pool) endsAtNone() bool {
+func endsAtNone(p *model.Pool) bool {
 	return p.Replicas <= 0 || p.ScalingTo != nil && *p.ScalingTo <= 0
 }
 
@@ -189,7 +189,7 @@ func (x *index) overdue(p *pod) bool {
 }
 
 // shows: a problem that is evidence that a start has failed.
-func (p model.Problem) shows() bool {
+func shows(p model.Problem) bool {
 	switch p {
 	case model.CrashLoop, model.StartupProbe, model.ImagePull, model.BadConfig, model.Unschedulable, model.InitFailed, model.SidecarFailed:
 		return true
@@ -198,7 +198,7 @@ func (p model.Problem) shows() bool {
 }
 
 // loops: the database container has run and failed again and again.
-func (p model.Problem) loops() bool { return p == model.CrashLoop || p == model.StartupProbe }
+func loops(p model.Problem) bool { return p == model.CrashLoop || p == model.StartupProbe }
 
 // whyBroken is NeverStarted or Failed when there is direct evidence for it,
 // from the container's state, which only a member that is live talks away, or from the pod's
@@ -211,15 +211,15 @@ func (x *index) whyBroken(p *pod) model.Reason {
 	switch p.Phase {
 	case model.Pending, model.NotStarted:
 		switch {
-		case p.Problem.loops():
+		case loops(p.Problem):
 			return model.ReasonFailed
-		case p.Problem.shows() || x.overdue(p):
+		case shows(p.Problem) || x.overdue(p):
 			return model.ReasonNeverStarted
 		}
 	case model.Failed:
 		return model.ReasonFailed
 	case model.Started, model.Ready:
-		crashes := p.Phase == model.Started && p.Problem.loops()
+		crashes := p.Phase == model.Started && loops(p.Problem)
 		if crashes && (p.report == nil || p.report.Member != model.Live) || x.lastingNotLive(p) {
 			return model.ReasonFailed
 		}

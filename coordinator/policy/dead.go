@@ -20,7 +20,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.claim.waitsForALivePod(p) && d.x.knownDead(p), d.x.notYetCreated(p), d.servesUnseen(p):
+		case p.waitsForALivePod() && d.x.knownDead(p), d.x.notYetCreated(p), d.servesUnseen(p):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
@@ -49,17 +49,19 @@ func (x *index) unheard(p *pod) bool {
 // servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
 // nothing is taken from it, and there is nothing to wait for.
 func (d *decision) servesUnseen(p *pod) bool {
-	return p.Phase == model.Ready && !p.Agent && p.report == nil && !d.x.nodeGone(p) && p.claim.hasGone(p)
+	return p.Phase == model.Ready && !p.Agent && p.report == nil && !d.x.nodeGone(p) && p.claimHasGone()
 }
 
-// hasGone: there is no claim, or the pod came after the one that was claimed.
-func (c *model.Claim) hasGone(p *pod) bool {
+// claimHasGone: there is no claim, or the pod came after the one that was claimed.
+func (p *pod) claimHasGone() bool {
+	c := p.claim
 	return c == nil || c.UID != "" && p.UID != "" && c.UID != p.UID
 }
 
 // waitsForALivePod: there is no claim, or the pod is to be replaced, which it cannot be
 // before somebody is live who says that nothing is left on it.
-func (c *model.Claim) waitsForALivePod(p *pod) bool {
+func (p *pod) waitsForALivePod() bool {
+	c := p.claim
 	return c == nil || c.Action == model.Replace && c.UID == p.UID
 }
 

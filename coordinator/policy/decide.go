@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -245,7 +246,7 @@ func (d *decision) ask(c *candidate) (*model.Hold, []string) {
 			continue
 		}
 		if o := d.over.of(r.name, c.Name); o != nil && !f.firm && !(r.name == model.Vetoed && c.cannotBeDone()) {
-			notes = append(notes, o.note())
+			notes = append(notes, overrideNote(o))
 			d.retry(o.Expires.Time)
 			continue
 		}
@@ -321,8 +322,7 @@ func (d *decision) restores() []model.Step {
 		}
 		switch p.claim.Phase {
 		case model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened:
-			prepare := p.claim.Prepare
-			setIfZero(&prepare, model.PrepareNone)
+			prepare := cmp.Or(p.claim.Prepare, model.PrepareNone)
 			steps = append(steps, model.Step{
 				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: prepare, Reason: p.claim.Reason, Notes: []string{},
 			})

@@ -13,7 +13,7 @@ type domains struct {
 }
 
 // inDomains: members of the group may fail together.
-func (g *model.Group) inDomains() bool {
+func (g *group) inDomains() bool {
 	return slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Domain != "" })
 }
 

@@ -30,12 +30,12 @@ func firstOfEmptied(holds []model.Hold, verdict model.Verdict) *model.Hold {
 }
 
 // writtenEmpty: the claim replaces a pod and says that nothing is left on it.
-func (c *model.Claim) writtenEmpty() bool { return c.Action == model.Replace && c.EmptiedAt != nil }
+func writtenEmpty(c *model.Claim) bool { return c.Action == model.Replace && c.EmptiedAt != nil }
 
 // isWrittenEmpty: the pod is there, and its claim says so.
 func isWrittenEmpty(s *model.Snapshot, pod string) bool {
 	claim := claimOn(s, pod)
-	return claim != nil && claim.writtenEmpty() && isThere(s, claim)
+	return claim != nil && writtenEmpty(claim) && isThere(s, claim)
 }
 
 func claimOn(s *model.Snapshot, pod string) *model.Claim {
@@ -66,7 +66,7 @@ func withoutLaterEmptied(s *model.Snapshot, pod string) []model.Claim {
 	for i := range s.Cluster.Status.Claims {
 		c := &s.Cluster.Status.Claims[i]
 		later := cmp.Or(c.StartedAt.Compare(own.StartedAt.Time), cmp.Compare(c.ID, own.ID)) > 0
-		if c.Pod != pod && c.writtenEmpty() && later && isThere(s, c) {
+		if c.Pod != pod && writtenEmpty(c) && later && isThere(s, c) {
 			continue
 		}
 		kept = append(kept, *c)

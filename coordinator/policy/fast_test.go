@@ -59,9 +59,9 @@ func TestCanariesAndPartitionsKeepTheOrder(t *testing.T) {
 // TestFastForecasts: what the scripts say about what is gained.
 func TestFastForecasts(t *testing.T) {
 	for script, want := range map[string]struct{ ordered, fast model.Forecast }{
-		"fast_longest_first": {model.Forecast{2, 40, 30}, model.Forecast{2, 30, 30}},
-		"fast_zone_by_zone":  {model.Forecast{4, 120, 90}, model.Forecast{3, 90, 90}},
-		"fast_chain_first":   {model.Forecast{3, 120, 80}, model.Forecast{2, 80, 80}},
+		"fast_longest_first": {model.Forecast{Waves: 2, Seconds: 40, BoundSeconds: 30}, model.Forecast{Waves: 2, Seconds: 30, BoundSeconds: 30}},
+		"fast_zone_by_zone":  {model.Forecast{Waves: 4, Seconds: 120, BoundSeconds: 90}, model.Forecast{Waves: 3, Seconds: 90, BoundSeconds: 90}},
+		"fast_chain_first":   {model.Forecast{Waves: 3, Seconds: 120, BoundSeconds: 80}, model.Forecast{Waves: 2, Seconds: 80, BoundSeconds: 80}},
 	} {
 		s := goldenSnapshots(t)[script]
 		require.Equal(t, want.fast, Decide(s).Forecast, script)
@@ -77,10 +77,10 @@ func TestWhatIsOnItsWay(t *testing.T) {
 	for i := range s.Pods {
 		s.Pods[i].EstimateSeconds = 100
 	}
-	require.Equal(t, model.Forecast{3, 300, 300}, Decide(s).Forecast)
+	require.Equal(t, model.Forecast{Waves: 3, Seconds: 300, BoundSeconds: 300}, Decide(s).Forecast)
 	claim := model.Claim{ID: "c", Pod: s.Pods[0].Name, UID: s.Pods[0].UID, Phase: model.PhaseGone, StartedAt: model.At(s.Now.Add(-30 * time.Second))}
 	s.Cluster.Status.Claims = []model.Claim{claim}
-	require.Equal(t, model.Forecast{3, 270, 200}, Decide(s).Forecast)
+	require.Equal(t, model.Forecast{Waves: 3, Seconds: 270, BoundSeconds: 200}, Decide(s).Forecast)
 	s.Cluster.Status.Claims[0].StartedAt = model.At(s.Now.Add(-time.Hour))
-	require.Equal(t, model.Forecast{3, 210, 200}, Decide(s).Forecast, "one that is late is nearly back")
+	require.Equal(t, model.Forecast{Waves: 3, Seconds: 210, BoundSeconds: 200}, Decide(s).Forecast, "one that is late is nearly back")
 }

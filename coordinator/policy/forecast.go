@@ -229,8 +229,8 @@ func (c *candidate) underway() bool {
 
 func (d *decision) secondsAway(p *pod) float64 {
 	estimate := p.EstimateSeconds
-	if !(estimate > 0 && estimate <= longest) {
-		estimate = defaultEstimateSeconds
+	if !(estimate > 0 && estimate <= model.MaxSeconds) {
+		estimate = model.DefaultEstimateSeconds
 	}
 	return estimate + d.x.soak.Seconds()
 }

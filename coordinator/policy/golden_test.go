@@ -84,7 +84,7 @@ func annotated(p model.Plan) string {
 		s := p.Steps[step]
 		step++
 		for _, note := range s.Notes {
-			b.WriteString(oneLine("note   "+s.Pod+" "+note) + "\n")
+			b.WriteString("note   " + s.Pod + " " + note + "\n")
 		}
 	}
 	return b.String()

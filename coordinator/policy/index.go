@@ -136,10 +136,10 @@ func (x *index) addPools() {
 	for i := range x.s.Pools {
 		p := &x.s.Pools[i]
 		x.pools = append(x.pools, pool{
-			Pool: p, shutdown: p.endsAtNone() && p.AllowShutdown,
+			Pool: p, shutdown: endsAtNone(p) && p.AllowShutdown,
 			byLine: p.Strategy == model.RollingUpdateStrategy && x.spec.Update.RollingUpdate == model.ByPartition,
 		})
-		if p.Replicas > 0 && p.Replicas <= maxReplicas {
+		if p.Replicas > 0 && p.Replicas <= model.MaxReplicas {
 			x.desired += int(p.Replicas)
 		}
 	}
@@ -188,7 +188,7 @@ func (x *index) addPods() {
 		list = append(list, entrant{p, position, p.Ordinal})
 	}
 	for i := range x.pools {
-		if x.pools[i].Replicas <= maxReplicas && present[i] < x.pools[i].Replicas {
+		if x.pools[i].Replicas <= model.MaxReplicas && present[i] < x.pools[i].Replicas {
 			list = x.addMissing(list, int32(i))
 		}
 	}
@@ -352,7 +352,7 @@ func (x *index) comesBack(p *pod) bool {
 // Active. While somebody is live who may be right, nothing shows that it is not.
 func (x *index) hearContradictions() {
 	for i := range x.pods {
-		if p := &x.pods[i]; !x.dead && runs(p.Phase) && x.deniesLive(p) && !p.Problem.loops() && !takesNothing(p, false) {
+		if p := &x.pods[i]; !x.dead && runs(p.Phase) && x.deniesLive(p) && !loops(p.Problem) && !takesNothing(p, false) {
 			p.mayLive = true
 		}
 	}

@@ -36,7 +36,7 @@ func (w *lineWorld) start(t *testing.T) {
 	s, limit := &w.s, model.Count(int64(w.limit))
 	w.current, w.played = "v1", played{at: s, log: w.log}
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &limit, &limit
-	s.Cluster.Status.LastProgress = &model.Time{s.Now.Time}
+	s.Cluster.Status.LastProgress = &model.Time{Time: s.Now.Time}
 	s.Pools[0].Partition = w.line
 	if w.ordered {
 		s.Pools[0].Management = model.OrderedReady
@@ -104,7 +104,7 @@ func (w *lineWorld) turn() bool {
 			return true
 		case model.NotStarted:
 			w.come(i)
-			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{s.Now.Time}
+			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{Time: s.Now.Time}
 			w.say("%s is %s on %s", p.Name, p.Phase, p.Revision)
 			return true
 		}

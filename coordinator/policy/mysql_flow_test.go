@@ -189,10 +189,10 @@ func (m *replicated) switchover(pod string) {
 // follows: no replica runs an older version than the primary, but for the pod
 // that goes next.
 func (m *replicated) follows(goes string) {
-	source, _ := parseVersion(m.versions[m.s.Pods[m.primary].Revision])
+	source, _ := model.ParseEngineVersion(m.versions[m.s.Pods[m.primary].Revision])
 	for i := range m.s.Pods {
-		if v, known := parseVersion(m.versions[m.s.Pods[i].Revision]); known && m.s.Pods[i].Name != goes {
-			require.LessOrEqual(m.t, source.compare(v), 0, "%s is older than the primary", m.s.Pods[i].Name)
+		if v, known := model.ParseEngineVersion(m.versions[m.s.Pods[i].Revision]); known && m.s.Pods[i].Name != goes {
+			require.LessOrEqual(m.t, source.Compare(v), 0, "%s is older than the primary", m.s.Pods[i].Name)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,7 +97,9 @@ func TestThePolicyPageNamesWhatHoldsIt(t *testing.T) {
 	var tests strings.Builder
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)
-	for _, file := range files {
+	ofTheModel, err := filepath.Glob("../model/*_test.go")
+	require.NoError(t, err)
+	for _, file := range slices.Concat(files, ofTheModel) {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		tests.Write(source)

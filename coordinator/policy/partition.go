@@ -8,42 +8,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// RestLine is where the hold line of a pool rests: above any ordinal, so that
-// pods that are added together with a new template start on the old one.
-const RestLine int32 = maxOrdinal
-
-// LineOf is the hold line that a StatefulSet's partition makes. Kubernetes counts
-// a partition from the first ordinal, start; a line is an ordinal. At rest both
-// are the same.
-func LineOf(partition, start int32) int32 {
-	if partition >= RestLine-start {
-		return RestLine
-	}
-	return partition + start
-}
-
-// PartitionOf is the partition that makes a line.
-func PartitionOf(line, start int32) int32 {
-	if line >= RestLine {
-		return RestLine
-	}
-	return max(0, line-start)
-}
-
 // allowForce is the annotation with which a person hands a pool to its controller.
 const allowForce = `the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`
-
-// Line is a move of a pool's hold line that takes no pod away.
-type Line struct {
-	Pool string `json:"pool"`
-	// Partition is what the StatefulSet's partition should be.
-	Partition int32 `json:"partition"`
-	// Reason says why.
-	Reason string `json:"reason"`
-}
-
-// Text is the line as one line.
-func (l Line) Text() string { return fmt.Sprintf("line   %s %d: %s", l.Pool, l.Partition, l.Reason) }
 
 // waiting are the outdated pods below the hold line of a pool, the highest
 // ordinal first. Lowering the line to one of them frees all before it.
@@ -235,11 +201,11 @@ func (d *decision) inHands(c *candidate) *finding {
 
 // lines are the moves of hold lines that take nothing away: back to where they
 // rest, and past pods that are up to date.
-func (d *decision) lines() []Line {
+func (d *decision) lines() []model.Line {
 	if !d.movesLines() {
 		return nil
 	}
-	var lines []Line
+	var lines []model.Line
 	from := 0
 	for i := range d.x.pools {
 		to := from
@@ -289,7 +255,7 @@ func (d *decision) handed(p *pool, position int) *pod {
 
 // line is the move of one pool's line, whose pods come with the highest
 // ordinal first.
-func (d *decision) line(p *pool, pods []pod) *Line {
+func (d *decision) line(p *pool, pods []pod) *model.Line {
 	outdated, away := 0, 0
 	for i := range pods {
 		outdated += count(isOutdated(&pods[i]))
@@ -298,12 +264,12 @@ func (d *decision) line(p *pool, pods []pod) *Line {
 	switch {
 	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
 		return nil // a dying pod could come back on the old revision; a person said where to stop
-	case outdated == 0 && p.Partition < RestLine:
-		return &Line{p.Name, RestLine, fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
+	case outdated == 0 && p.Partition < model.RestLine:
+		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
 	case outdated == 0:
 		return nil
 	case d.raised[pods[0].poolPos] != nil:
-		return &Line{p.Name, RestLine, fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].poolPos].Name)}
+		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].poolPos].Name)}
 	case d.paused() != nil:
 		return nil
 	}
@@ -312,7 +278,7 @@ func (d *decision) line(p *pool, pods []pod) *Line {
 
 // past lowers the line past the highest pods, as long as they are up to date:
 // below it they would come back on the old revision.
-func (p *pool) past(pods []pod) *Line {
+func (p *pool) past(pods []pod) *model.Line {
 	top := int64(p.Start) + int64(p.Replicas)
 	line := min(int64(p.Partition), top)
 	passed := 0
@@ -331,5 +297,5 @@ func (p *pool) past(pods []pod) *Line {
 	if passed == 0 {
 		return nil
 	}
-	return &Line{p.Name, int32(line), fmt.Sprintf("%s above it on revision %s already, and nothing is taken away", counted(passed, "pod is", "pods are"), p.Revision)}
+	return &model.Line{Pool: p.Name, Partition: int32(line), Reason: fmt.Sprintf("%s above it on revision %s already, and nothing is taken away", counted(passed, "pod is", "pods are"), p.Revision)}
 }

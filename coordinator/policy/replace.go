@@ -171,7 +171,7 @@ func (x *index) taintedSince(p *pod) time.Time {
 		if seen := conditionSince(p, NodeTaintDetected, taint.Key); seen.After(since) {
 			since = seen // a pod that came later has not been under it for longer
 		}
-		if since.IsZero() || duration > longest {
+		if since.IsZero() || duration > model.MaxSeconds {
 			continue // not known, or a key that was exempted
 		}
 		if at := since.Add(span(duration)); first.IsZero() || at.Before(first) {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
@@ -91,17 +90,6 @@ func (r *rule) spares(c *candidate) bool {
 		return true
 	}
 	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == model.Replace || c.action == model.Remove))
-}
-
-// Rules are the names of all rules, in the order in which they are asked first.
-func Rules() []model.Rule {
-	names := make([]model.Rule, 0, len(rules))
-	for i := range rules {
-		if !slices.Contains(names, rules[i].name) {
-			names = append(names, rules[i].name)
-		}
-	}
-	return names
 }
 
 func found(reason, unblocks string) *finding { return &finding{reason: reason, unblocks: unblocks} }

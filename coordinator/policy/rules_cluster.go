@@ -225,7 +225,7 @@ func (d *decision) refuseVersions() []refusal {
 	var list []refusal
 	for i := range x.pools {
 		p := &x.pools[i]
-		next, ok := parseVersion(p.Version)
+		next, ok := model.ParseEngineVersion(p.Version)
 		if !ok || !d.outdated[i] {
 			continue
 		}
@@ -257,32 +257,32 @@ func (d *decision) versionRefused(c *candidate) *finding {
 // nothing is known of that, than any; and the oldest that it would run beside,
 // in whichever pool, says how new it may be. What the engine demands of that
 // oldest, it demands for the newest major version that a template has.
-func (x *index) refuseVersion(p *model.Pool, next version, newest int, own, all versionSpan) string {
+func (x *index) refuseVersion(p *model.Pool, next model.EngineVersion, newest int, own, all versionSpan) string {
 	facts := x.s.Cluster.Engine
 	step := facts.MaxMajorStep
-	least, demanded := parseVersion(facts.MinSourceVersion)
+	least, demanded := model.ParseEngineVersion(facts.MinSourceVersion)
 	floor := own
 	switch {
 	case !own.known:
 		floor = all
-	case own.oldest.version.compare(all.oldest.version) == 0:
+	case own.oldest.version.Compare(all.oldest.version) == 0:
 		all.oldest = own.oldest // named first
 	}
 	switch {
-	case floor.known && next.compare(floor.newest.version) < 0 && x.spec.Policy.Downgrade == model.HoldAlways:
+	case floor.known && next.Compare(floor.newest.version) < 0 && x.spec.Policy.Downgrade == model.HoldAlways:
 		return fmt.Sprintf("%s is older than %s and policy.downgrade is Hold", p.Version, floor.newest.runs(p))
-	case !all.known, own.known && next.compare(own.oldest.version) == 0:
+	case !all.known, own.known && next.Compare(own.oldest.version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
-	case facts.SameMinor && !x.outage() && !next.talksTo(all):
+	case facts.SameMinor && !x.outage() && !talksTo(next, all):
 		other := all.oldest
-		if next.line() == other.version.line() {
+		if next.Line() == other.version.Line() {
 			other = all.newest
 		}
 		return fmt.Sprintf("from %s to %s: members of another minor version do not talk to each other, so all must restart at once (policy.unit: All)", other.runs(p), p.Version)
 	case next[0]-all.oldest.version[0] > step:
 		return fmt.Sprintf("from %s to %s: %s, and %d is the most in one update", all.oldest.runs(p), p.Version,
 			counted(next[0]-all.oldest.version[0], "major version", "major versions"), step)
-	case demanded && next[0] == newest && next.compare(all.oldest.version) != 0 && all.oldest.version.compare(least) < 0:
+	case demanded && next[0] == newest && next.Compare(all.oldest.version) != 0 && all.oldest.version.Compare(least) < 0:
 		return fmt.Sprintf("%s is older than %s, the oldest from which %s can be reached",
 			all.oldest.runs(p), facts.MinSourceVersion, p.Version)
 	}

@@ -147,7 +147,7 @@ func (d *decision) otherOperation(c *candidate) *finding {
 }
 
 func (d *decision) shutdown(c *candidate) *finding {
-	if !c.pool.endsAtNone() || c.pool.AllowShutdown {
+	if !endsAtNone(c.pool.Pool) || c.pool.AllowShutdown {
 		return nil
 	}
 	return found(fmt.Sprintf("pool %s is scaled to 0, which would shut it down", c.pool.Name),
@@ -401,3 +401,6 @@ func refused(name model.Rule, reason, unblocks string) func(*decision, *candidat
 		return found(reason, unblocks)
 	}
 }
+
+// restarts: the pod goes and comes back.
+func restarts(a model.Action) bool { return a == model.Restart || a == model.LowerPartition }

@@ -29,7 +29,7 @@ func (w *smallWorld) pursue(claim model.Claim) (acted, over bool) {
 		return true, true
 	}
 	w.mustBeSafe(p, step)
-	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{w.s.Now.Time}
+	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
 	w.s.Cluster.Status.Claims[w.claimOf(p.Name)].Phase = model.PhaseGone
 	w.say("%s goes: %s %s", p.Name, step.Action, step.Reason)
 	w.elect()
@@ -65,7 +65,7 @@ func (w *smallWorld) pass() (acted bool) {
 			}
 		}
 		*claims = append(*claims, claim)
-		w.s.Cluster.Status.LastProgress = &model.Time{w.s.Now.Time}
+		w.s.Cluster.Status.LastProgress = &model.Time{Time: w.s.Now.Time}
 		w.say("%s is claimed, before its turn %v", p.Name, step.BeforeTurn)
 	}
 	w.elect()

@@ -60,7 +60,7 @@ func (w *smallWorld) start() {
 	s, limit := &w.s, model.Count(int64(w.limit))
 	s.Now = model.At(noon)
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "shop"
-	s.Cluster.Status.LastProgress = &model.Time{noon.Add(-24 * time.Hour)}
+	s.Cluster.Status.LastProgress = &model.Time{Time: noon.Add(-24 * time.Hour)}
 	spec := &s.Cluster.Spec
 	spec.Engine, spec.Update.Adopt, spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = model.Solr, model.AdoptAllow, true, model.Keep
 	spec.Policy.MaxUnavailable, spec.Policy.MaxShardUnavailable = &limit, &limit
@@ -80,7 +80,7 @@ func (w *smallWorld) start() {
 		s.Pools = append(s.Pools, pool)
 		for n := range letters {
 			p := defaultPod()
-			p.Name, p.Pool, p.Ordinal, p.Since = fmt.Sprintf("%s-%d", pool.Name, n), pool.Name, int32(n), model.Time{noon.Add(-48 * time.Hour)}
+			p.Name, p.Pool, p.Ordinal, p.Since = fmt.Sprintf("%s-%d", pool.Name, n), pool.Name, int32(n), model.Time{Time: noon.Add(-48 * time.Hour)}
 			p.UID, p.Zone = "u"+p.Name, "zone-"+string(rune('a'+n%2))
 			w.kinds[p.Name] = letters[n]
 			w.come(&p, "v2")

@@ -25,7 +25,7 @@ func (w *smallWorld) turn() bool {
 			return true
 		case model.NotStarted:
 			w.come(p, p.Revision)
-			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{s.Now.Time}
+			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{Time: s.Now.Time}
 			w.say("%s is %s on %s", p.Name, p.Phase, p.Revision)
 			return true
 		}

@@ -56,15 +56,6 @@ func TestForceDeletes(t *testing.T) {
 	})), "it may be claimed")
 }
 
-// Whoever reads the name of a problem finds out what it means and what to do.
-func TestEveryProblemHasAdvice(t *testing.T) {
-	for _, p := range []model.Problem{model.CrashLoop, model.StartupProbe, model.ImagePull, model.BadConfig, model.Unschedulable, model.InitFailed, model.SidecarFailed, model.VolumeStuck, model.NodeGone, model.StuckEnding, model.Ended} {
-		require.NotEmpty(t, p.Wrong(), p)
-		require.NotEmpty(t, p.Advice(), p)
-	}
-	require.Empty(t, model.Problem("Weather").Wrong())
-}
-
 // A wait for a pod that cannot come back by itself says what a person can do.
 func TestWaitsSayWhatToDo(t *testing.T) {
 	s := threePods(t)

@@ -84,10 +84,10 @@ func newer(p, o *pod) bool {
 		return false
 	}
 	if p.report != nil && o.report != nil {
-		v, knownV := parseVersion(p.report.EngineVersion)
-		w, knownW := parseVersion(o.report.EngineVersion)
+		v, knownV := model.ParseEngineVersion(p.report.EngineVersion)
+		w, knownW := model.ParseEngineVersion(o.report.EngineVersion)
 		if knownV && knownW {
-			return v.compare(w) > 0
+			return v.Compare(w) > 0
 		}
 	}
 	return !isOutdated(p) && isOutdated(o)

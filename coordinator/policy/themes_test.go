@@ -281,11 +281,11 @@ var themesOfTheCluster = []theme{
 // override is mostly one that is needed by nobody.
 func (g *generator) override(s *model.Snapshot) model.Override {
 	rule := model.Rules()[g.IntN(len(model.Rules()))]
-	for cannotBeOverridden[rule] {
+	for !overridable(rule) {
 		rule = model.Rules()[g.IntN(len(model.Rules()))]
 	}
 	pods := []string{"*"}
-	if needsNames[rule] || g.rarely(2) {
+	if needsNames(rule) || g.rarely(2) {
 		pods = []string{g.some(s).Name, "nobody"}
 	}
 	return model.Override{Rule: rule, Pods: pods, Reason: "why not", Expires: model.At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour))}

@@ -11,7 +11,7 @@ import "github.com/rollcall-dev/rollcall/coordinator/model"
 func (x *index) standsUnready(p *pod) bool {
 	r := p.report
 	return p.Phase == model.Started && p.live && r != nil && r.Fresh && r.Settled && p.claim == nil &&
-		!p.Problem.loops() && !x.nodeGone(p) && x.overdue(p)
+		!loops(p.Problem) && !x.nodeGone(p) && x.overdue(p)
 }
 
 // countUnready counts on the copies of such pods, too.

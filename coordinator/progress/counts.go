@@ -2,12 +2,11 @@ package progress
 
 import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // CountPods counts the pods of a snapshot and of the plan made on it.
-func CountPods(s model.Snapshot, plan model.Plan) policy.PodCounts {
-	c := policy.PodCounts{Away: int32(plan.Budget.Pods.Away)}
+func CountPods(s model.Snapshot, plan model.Plan) model.PodCounts {
+	c := model.PodCounts{Away: int32(plan.Budget.Pods.Away)}
 	revision := make(map[string]model.Pool, len(s.Pools))
 	for _, pool := range s.Pools {
 		c.Desired += pool.Replicas

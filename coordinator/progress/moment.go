@@ -19,7 +19,7 @@ type Moment struct {
 	// Claims that are open now. They may be newer than those of the snapshot,
 	// because a claim changes its phase without a new decision.
 	Claims []model.Claim
-	Pods   policy.PodCounts
+	Pods   model.PodCounts
 	// Phase is what the cluster as a whole is doing. It may say more than the
 	// plan's: that a rollout is stalled is known only with time.
 	Phase     model.ClusterPhase

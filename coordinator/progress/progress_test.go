@@ -7,13 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 func TestProgress(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	busy := func(updated, away int32, phases ...model.ClaimPhase) Moment {
-		d := Moment{Plan: model.Plan{Order: []string{"s-0"}}, Pods: policy.PodCounts{Updated: updated, Away: away}}
+		d := Moment{Plan: model.Plan{Order: []string{"s-0"}}, Pods: model.PodCounts{Updated: updated, Away: away}}
 		for i, phase := range phases {
 			d.Claims = append(d.Claims, model.Claim{ID: string(rune('a' + i)), UID: string(rune('a' + i)), Phase: phase})
 		}
@@ -37,7 +36,7 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, at(50), p.at, "a pod is updated")
 	note(at(60), busy(1, 2, model.PhaseGone))
 	require.Equal(t, at(50), p.at, "worse is no progress")
-	note(at(70), Moment{Pods: policy.PodCounts{Updated: 1, Away: 2}})
+	note(at(70), Moment{Pods: model.PodCounts{Updated: 1, Away: 2}})
 	require.Equal(t, at(70), p.at, "the claim was released")
 	note(at(80), busy(1, 2))
 	require.Equal(t, at(80), p.at, "there is something to do again, from now on")

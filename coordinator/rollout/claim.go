@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // newClaim is the intent to carry out a step, on what was decided from s. It has no id yet:
@@ -103,7 +102,7 @@ type Edits struct {
 	Drop []string
 	// Leave is what claims leave undone that are over; Clear are the claims of leftovers
 	// that are undone.
-	Leave []policy.Leftover
+	Leave []model.Leftover
 	Clear []string
 }
 
@@ -138,8 +137,8 @@ func (e Edits) Apply(status *Record) {
 		kept = append(kept, claim)
 	}
 	status.Claims = append(kept, e.Add...)
-	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s policy.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
-	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l policy.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
+	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s model.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
+	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l model.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
 	if len(status.Leftovers) == 0 {
 		status.Leftovers = nil
 	}

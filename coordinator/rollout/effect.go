@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // Effect is something to be carried out outside of the core. Its result is given to a later
@@ -233,7 +232,7 @@ type RestoreSetting struct {
 
 // RestoreLeftover has an agent undo what an earlier claim has left.
 type RestoreLeftover struct {
-	Leftover policy.Leftover
+	Leftover model.Leftover
 	Targets  []Target
 	Expected Expected
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // start has a move carried out: it becomes an effect, and what comes of it is learned by a
@@ -39,7 +38,7 @@ func (a *step) start(claim model.Claim, r *attempt, move Move) {
 	case Confirm:
 		a.effect(ConfirmGone{Claim: claim.ID, Pod: pod, SetHidden: vanished(a.Snapshot, claim)})
 	case LookForSet:
-		a.effect(FindSet{Claim: claim.ID, Set: policy.SetOf(claim.Pod)})
+		a.effect(FindSet{Claim: claim.ID, Set: model.SetOf(claim.Pod)})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // Facts are what one step goes by: one look at Kubernetes and at what the agents report.
@@ -50,8 +49,8 @@ type Object struct {
 type Record struct {
 	Epoch     int64
 	Claims    []model.Claim
-	Settings  []policy.SharedSetting
-	Leftovers []policy.Leftover
+	Settings  []model.SharedSetting
+	Leftovers []model.Leftover
 }
 
 // Engine is what the engine's agents can do for pods other than their own.

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // undoneBy has a claim's drain undone, with nobody who answers. hidden: the API server knows of a pod
@@ -36,10 +35,10 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		"the pod stays":                  {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, true},
 		"one with an agent is not shown": {func(*step) {}, false},
 		"a setting is shared": {func(a *step) {
-			a.Record.Settings = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			a.Record.Settings = []model.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, false},
 		"a setting is shared, and not needed any more": {func(a *step) {
-			a.Record.Settings = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			a.Record.Settings = []model.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, true},
 	} {
 		a, claim := adopting()
@@ -97,9 +96,9 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 func TestWhatAClaimLeavesIsWrittenDown(t *testing.T) {
 	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
 	record := Record{Claims: []model.Claim{claim}}
-	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
-	Edits{Drop: []string{"c"}, Leave: []policy.Leftover{left}}.Apply(&record)
+	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	Edits{Drop: []string{"c"}, Leave: []model.Leftover{left}}.Apply(&record)
 	require.Empty(t, record.Claims)
-	require.Equal(t, []policy.Leftover{left}, record.Leftovers)
+	require.Equal(t, []model.Leftover{left}, record.Leftovers)
 	require.True(t, Edits{Clear: []string{"c"}}.Urgent())
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // look makes a Case of one claim: what the snapshot says of its pod, what the
@@ -73,7 +72,7 @@ func (a *step) look(claim model.Claim, r *attempt) (Case, string) {
 	case c.Vanished && !c.Heard.Ended:
 		r.recheckAt = time.Time{}
 		if why = r.problem; why == "" {
-			why = "nothing is shown of StatefulSet " + policy.SetOf(claim.Pod)
+			why = "nothing is shown of StatefulSet " + model.SetOf(claim.Pod)
 		}
 	case where == Gone:
 		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != model.Missing

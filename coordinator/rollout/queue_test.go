@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 const (
@@ -22,7 +21,7 @@ func listed() *step {
 	claims := []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
 	a := stepOn(Facts{}, time.Unix(1000, 0))
 	a.Record.Claims = claims
-	a.Record.Settings = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
+	a.Record.Settings = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
 	a.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
 	a.s.shared = map[string]bool{"a": true}
 	for _, claim := range claims {

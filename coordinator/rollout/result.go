@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // Result is what came of an effect: one type for each.
@@ -184,7 +183,7 @@ type SettingRestored struct {
 
 // LeftoverRestored is the result of RestoreLeftover.
 type LeftoverRestored struct {
-	Leftover policy.Leftover
+	Leftover model.Leftover
 	Done     bool
 	Err      error
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // undoShared is how long after its deletion a DatabaseCluster waits for pods
@@ -24,7 +23,7 @@ type setting struct {
 }
 
 // sharedBy is the record that lists a claim.
-func sharedBy(status *Record, claim string) *policy.SharedSetting {
+func sharedBy(status *Record, claim string) *model.SharedSetting {
 	for i := range status.Settings {
 		if slices.Contains(status.Settings[i].Claims, claim) {
 			return &status.Settings[i]
@@ -33,7 +32,7 @@ func sharedBy(status *Record, claim string) *policy.SharedSetting {
 	return nil
 }
 
-func sharedNamed(status *Record, name string) *policy.SharedSetting {
+func sharedNamed(status *Record, name string) *model.SharedSetting {
 	for i := range status.Settings {
 		if status.Settings[i].Knob == name {
 			return &status.Settings[i]
@@ -51,7 +50,7 @@ func share(status *Record, claim string, s Shared) {
 		}
 		return
 	}
-	status.Settings = append(status.Settings, policy.SharedSetting{Knob: s.Knob, Undo: s.Undo, Claims: []string{claim}})
+	status.Settings = append(status.Settings, model.SharedSetting{Knob: s.Knob, Undo: s.Undo, Claims: []string{claim}})
 }
 
 // queued says whether a claim's prepare waits for another that writes the same
@@ -185,7 +184,7 @@ func (a *step) restoreSettings() {
 }
 
 // nobodyRelies: every listed claim is released, or needs the setting no more.
-func (a *step) nobodyRelies(record *policy.SharedSetting) bool {
+func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 	for _, s := range a.out.Edits.Share {
 		if s.Knob == record.Knob {
 			return false
@@ -202,7 +201,7 @@ func (a *step) nobodyRelies(record *policy.SharedSetting) bool {
 	return true
 }
 
-func (a *step) startRestoring(record *policy.SharedSetting, k *setting) {
+func (a *step) startRestoring(record *model.SharedSetting, k *setting) {
 	k.attempt.busy = true
 	e := RestoreSetting{Setting: Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.attempt.errors), Expected: a.expected()}
 	if len(e.Targets) == 0 && unattended(a.Snapshot) {

@@ -149,7 +149,7 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 		}
 		edits.Drop = append(edits.Drop, claim.ID)
 		if r.heard.Left && len(claim.Undo) > 0 {
-			edits.Leave = append(edits.Leave, policy.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
+			edits.Leave = append(edits.Leave, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
 		}
 	default:
 		return false

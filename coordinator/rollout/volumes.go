@@ -27,7 +27,7 @@ func (a *step) mayNotDiscard() string {
 // deleteVolumes has the claimed volumes deleted, which are written down as empty: while the
 // pod is still the one that was emptied, or after it has gone for good.
 func (a *step) deleteVolumes(claim model.Claim) {
-	templates, shown := a.Volumes[policy.SetOf(claim.Pod)]
+	templates, shown := a.Volumes[model.SetOf(claim.Pod)]
 	e := DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: whereabouts(a.Snapshot, claim) == Gone, Expected: a.expectedWith(claim)}
 	for _, template := range templates {
 		e.Own = append(e.Own, template+"-"+claim.Pod)

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,13 +20,19 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// constantsOf are the values of a type of policy's snapshot, as its source has them.
+// constantsOf are the values of a type of the model, as its source has them.
 func constantsOf(t testing.TB, kind string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../policy/snapshot.go", nil, 0)
+	names, err := filepath.Glob("../model/*.go")
 	require.NoError(t, err)
+	var decls []ast.Decl
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		decls = append(decls, file.Decls...)
+	}
 	var values []string
-	for _, d := range file.Decls {
+	for _, d := range decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.CONST {
 			continue

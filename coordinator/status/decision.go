@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
@@ -34,7 +33,7 @@ type Decision struct {
 }
 
 // PodCounts are the pods of one database cluster, counted over all pools.
-type PodCounts = policy.PodCounts
+type PodCounts = model.PodCounts
 
 // Guard is what people should know of the guard, beside whether it enforces.
 type Guard struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // What changed that a restart on the same volume does not bring.
@@ -66,30 +67,30 @@ func (w *world) conditions(i int, q *model.Pod) []model.PodCondition {
 	}
 	k := p.kube
 	if k == nil {
-		add(model.MissingPod, time.Time{})
+		add(policy.MissingPod, time.Time{})
 		return list
 	}
 	switch k.Phase {
 	case kube.Pending, kube.NotStarted:
-		add(model.PodPending, k.Created)
+		add(policy.PodPending, k.Created)
 	case kube.Started, kube.Failed:
-		add(model.PodFailing, k.Since)
+		add(policy.PodFailing, k.Since)
 	case kube.Terminating:
 		if failing := k.Since.Add(stuckEndingFor); !w.in.Now.Before(failing) {
-			add(model.PodFailing, failing)
+			add(policy.PodFailing, failing)
 		}
 	}
 	if k.NoVolume {
-		add(model.MissingPVC, time.Time{})
+		add(policy.MissingPVC, time.Time{})
 	}
 	if q.Report != nil && q.Report.Member == model.NotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
-		add(model.MissingProcesses, time.Time{})
+		add(policy.MissingProcesses, time.Time{})
 	}
 	if p.fresh && p.report.GetExcluded() && !w.claimed(p.name) {
-		add(model.ProcessIsMarkedAsExcluded, time.Time{})
+		add(policy.ProcessIsMarkedAsExcluded, time.Time{})
 	}
 	for _, key := range w.taintsOf(k.Node) {
-		list = append(list, model.PodCondition{Type: model.NodeTaintDetected, Key: key, Since: model.At(w.taintedSince(k, key))})
+		list = append(list, model.PodCondition{Type: policy.NodeTaintDetected, Key: key, Since: model.At(w.taintedSince(k, key))})
 	}
 	return list
 }
@@ -129,7 +130,7 @@ func (w *world) taintedSince(k *kube.Pod, key string) time.Time {
 		}
 		since := t.Since
 		if since.IsZero() {
-			since = w.noticed(k.Name, model.NodeTaintDetected, key)
+			since = w.noticed(k.Name, policy.NodeTaintDetected, key)
 		}
 		if since.Before(first) {
 			first = since

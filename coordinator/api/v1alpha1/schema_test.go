@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // Cases of testdata/accepted and testdata/refused are for the schema of the
@@ -133,10 +132,10 @@ func fullStatus() Status {
 			PodResourceVersion: "99", Groups: map[string]int32{"books/s1": 2}, Undo: []byte{0, 1, 255}, Zone: "z1",
 		}},
 		Approvals:           []model.Approval{{Revision: "v2", What: model.ApprovedAdopt, By: "ada", At: at}},
-		Shared:              []policy.SharedSetting{{Knob: "allocation", Undo: []byte("all"), Claims: []string{"c1"}}},
-		Leftovers:           []policy.Leftover{{Claim: "c0", Pod: "search-3", Undo: []byte("undo")}},
+		Shared:              []model.SharedSetting{{Knob: "allocation", Undo: []byte("all"), Claims: []string{"c1"}}},
+		Leftovers:           []model.Leftover{{Claim: "c0", Pod: "search-3", Undo: []byte("undo")}},
 		LastFinished:        []FinishedRollout{{Pool: "search", Revision: "v1", Version: "9.9.0"}},
-		Pods:                policy.PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 6, Away: 0, Failed: 0},
+		Pods:                model.PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 6, Away: 0, Failed: 0},
 		LastTransition:      at,
 		LastProgress:        at,
 		LastDeparture:       at,

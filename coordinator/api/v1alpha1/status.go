@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // MaxHolds is the number of holds that a status shows; the rest is counted.
@@ -58,13 +57,13 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Shared []policy.SharedSetting `json:"shared,omitempty"`
+	Shared []model.SharedSetting `json:"shared,omitempty"`
 	// leftovers are what prepares have changed whose claims are over, and that nobody
 	// was there to undo. The first agent that is there undoes them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Leftovers []policy.Leftover `json:"leftovers,omitempty"`
+	Leftovers []model.Leftover `json:"leftovers,omitempty"`
 	// podConditions are what has been wrong with pods for a while and leads to their
 	// replacement, with since when, where spec.replacement.enabled asks for that.
 	// +optional
@@ -78,7 +77,7 @@ type Status struct {
 	LastFinished []FinishedRollout `json:"lastFinished,omitempty"`
 	// pods counts pods.
 	// +optional
-	Pods policy.PodCounts `json:"pods,omitzero"`
+	Pods model.PodCounts `json:"pods,omitzero"`
 	// lastTransition is when phase changed last.
 	// +optional
 	LastTransition model.Time `json:"lastTransition,omitzero"`

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // discarding is V1: no volume is deleted that has data, or that no claim calls empty.
@@ -42,7 +41,7 @@ func (o *Oracle) included(pod, id string) {
 	}
 	claim, known := o.written[id]
 	open := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == id })
-	left := slices.ContainsFunc(cluster.Status.Leftovers, func(l policy.Leftover) bool { return l.Claim == id })
+	left := slices.ContainsFunc(cluster.Status.Leftovers, func(l model.Leftover) bool { return l.Claim == id })
 	if !known || !open && !left {
 		o.Accuse("V2", "%s gets data again under claim %s, which is not open and has left nothing", pod, id)
 		return
