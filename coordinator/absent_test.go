@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // A pod that goes away while nothing is rolled is named when it has been away for
@@ -18,18 +18,18 @@ func TestAPodThatIsAwayAtRestIsToldOf(t *testing.T) {
 		db := w.add("search", 3)
 		p := w.start()
 		defer p.end()
-		overdue := func() []status.Absent {
+		overdue := func() []progress.Absent {
 			d, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 			require.True(t, ok)
-			return status.OverduePods(d)
+			return progress.OverduePods(&d.Moment)
 		}
 		time.Sleep(30 * time.Minute)
-		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.Equal(t, model.ClusterDone, db.status().Phase)
 		require.Empty(t, overdue(), "nobody is followed at rest, and nobody is missed")
 
 		db.strand("search-1")
 		time.Sleep(9 * time.Minute)
-		require.Equal(t, policy.ClusterIdle, db.status().Phase)
+		require.Equal(t, model.ClusterIdle, db.status().Phase)
 		require.Contains(t, conditionOf(db.status(), v1alpha1.ConditionReady).Message, "search-1 is pending (Unschedulable)")
 		require.Empty(t, overdue())
 		time.Sleep(13 * time.Minute) // the condition may be written ten minutes later

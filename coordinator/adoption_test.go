@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // rollWithAgents changes the template, whose pods have an agent from now on.
@@ -22,7 +22,7 @@ func (db *database) approveAdoption() {
 	clusters := db.w.admin.Clusters.DatabaseClusters(namespace)
 	cluster, err := clusters.Get(db.w.t.Context(), db.name, metav1.GetOptions{})
 	require.NoError(db.w.t, err)
-	cluster.Status.Approvals = []policy.Approval{{What: policy.ApprovedAdopt, By: "a person", At: policy.At(time.Now())}}
+	cluster.Status.Approvals = []model.Approval{{What: model.ApprovedAdopt, By: "a person", At: model.At(time.Now())}}
 	_, err = clusters.UpdateStatus(db.w.t.Context(), cluster, metav1.UpdateOptions{})
 	require.NoError(db.w.t, err)
 }
@@ -31,7 +31,7 @@ func (db *database) approveAdoption() {
 // elected that is no reason to wait for ever. A primary that only its own agent could hand
 // over for might be that pod, so it stays, and a person reads why.
 func TestOnlyTheirOwnAgentsHandOver(t *testing.T) {
-	for engine, gone := range map[policy.Engine]int{policy.Solr: 3, policy.MySQL: 1, policy.MariaDB: 1} {
+	for engine, gone := range map[model.Engine]int{model.Solr: 3, model.MySQL: 1, model.MariaDB: 1} {
 		t.Run(string(engine), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				db := w.addPools("search", engine, true, &pool{name: "search", replicas: 3})
@@ -43,7 +43,7 @@ func TestOnlyTheirOwnAgentsHandOver(t *testing.T) {
 				for range 900 {
 					time.Sleep(time.Second)
 					for _, hold := range db.status().Holds {
-						if hold.Rule == policy.Vetoed {
+						if hold.Rule == model.Vetoed {
 							vetoed = hold.Reason
 						}
 					}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -24,8 +24,8 @@ func (db *database) between(said func(pod string, r *rollcallv1.Report) *rollcal
 }
 
 // heldBy tells whether the plan, as people see it, holds a pod by that rule.
-func (db *database) heldBy(pod string, rules ...policy.Rule) bool {
-	return slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool {
+func (db *database) heldBy(pod string, rules ...model.Rule) bool {
+	return slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool {
 		return h.Pod == pod && slices.Contains(rules, h.Rule)
 	})
 }
@@ -52,7 +52,7 @@ func TestReplayedReportHoldsTheRollout(t *testing.T) {
 		db.roll("v2")
 		time.Sleep(5 * time.Minute)
 		require.Empty(t, w.gone(), "a report of before permitted it")
-		require.True(t, db.heldBy("search-2", policy.StaleReport, policy.NoReport), "%+v", db.status().Holds)
+		require.True(t, db.heldBy("search-2", model.StaleReport, model.NoReport), "%+v", db.status().Holds)
 
 		db.between(nil)
 		db.requireDone(5*time.Minute, "v2")
@@ -77,7 +77,7 @@ func TestRefusedReportHoldsItsPod(t *testing.T) {
 		db.roll("v2")
 		other.roll("v2")
 		other.requireDone(10*time.Minute, "v2")
-		require.True(t, db.heldBy("search-2", policy.NoReport), "%+v", db.status().Holds)
+		require.True(t, db.heldBy("search-2", model.NoReport), "%+v", db.status().Holds)
 		newest, ok := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 		require.True(t, ok)
 		e, err := status.Explain(newest, "search-2")
@@ -117,7 +117,7 @@ func TestReportOfThePodBeforeIsNotHeard(t *testing.T) {
 		require.Equal(t, []string{"search-2 v1"}, w.gone())
 		d, _ := p.board.Newest(Key{Namespace: namespace, Name: "search"})
 		require.Nil(t, d.Snapshot.Pods[2].Report, "nothing of it is taken for the successor's")
-		require.True(t, db.heldBy("search-1", policy.PodsAway), "%+v", db.status().Holds)
+		require.True(t, db.heldBy("search-1", model.PodsAway), "%+v", db.status().Holds)
 
 		db.between(nil)
 		db.requireDone(5*time.Minute, "v2")

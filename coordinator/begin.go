@@ -11,7 +11,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -33,9 +32,6 @@ func (s *session) lead(ctx context.Context) error {
 		return err
 	}
 	s.departures = newDepartures(time.Now(), taken)
-	s.progress = newProgress(s.newest.Status.LastProgress.Time)
-	s.stalled = s.newest.Status.Phase == policy.ClusterStalled
-	s.estimates = estimatesOf(s.newest.Status)
 	if s.uid != was {
 		s.groups = nil
 	}
@@ -44,7 +40,7 @@ func (s *session) lead(ctx context.Context) error {
 	s.turn, _ = s.turns.ask(s.lookedAt, s.key, len(objects.Pods), false)
 	s.turnOver = !s.turn
 	s.reporting, s.turnOver = s.turn, false
-	s.state = rollout.NewState(s.newest.Status.Epoch)
+	s.state = rollout.NewState(s.newest.Status.Epoch, beforeOf(&s.newest.Status))
 	s.executor, err = act.New(act.Options{
 		Kubernetes: s.options.Kubernetes, Clusters: s.options.Clusters,
 		Agents:    orders{agents: s.options.Agents, cache: s.options.Cache, reach: s.options.Reach, key: s.key, clusterUID: s.uid},

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // late is a watch that says nothing for a while.
@@ -67,7 +67,7 @@ func TestNobodyGoesWhileAnotherPoolsWatchIsLate(t *testing.T) {
 	for _, lag := range []time.Duration{0, 3 * time.Second} {
 		t.Run(fmt.Sprint(lag), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				db := w.addPools("search", policy.Solr, false, &pool{name: "search-a", replicas: 2}, &pool{name: "search-b", replicas: 2})
+				db := w.addPools("search", model.Solr, false, &pool{name: "search-a", replicas: 2}, &pool{name: "search-b", replicas: 2})
 				var mu sync.Mutex
 				var now time.Duration
 				w.onClient = func(c *kubetest.Client) {
@@ -107,7 +107,7 @@ func TestNobodyGoesWhileAnotherPoolsWatchIsLate(t *testing.T) {
 func TestNoGuardIsOpenedWhileAnotherPoolsWatchIsLate(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
-		db := w.addPools("search", policy.Solr, false, &pool{name: "search-a", replicas: 2}, &pool{name: "search-b", replicas: 2})
+		db := w.addPools("search", model.Solr, false, &pool{name: "search-a", replicas: 2}, &pool{name: "search-b", replicas: 2})
 		var lag atomic.Int64
 		w.onClient = func(c *kubetest.Client) {
 			delayWatch(c, "pods", "pool=search-b", func() time.Duration { return time.Duration(lag.Load()) })

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -65,14 +66,16 @@ func TestClocksOfNodesDecideNothing(t *testing.T) {
 // a database that may not have noticed a departure yet is not given less time for it.
 func TestAClockThatIsSetAgesNothing(t *testing.T) {
 	began := time.Now()
-	require.Nil(t, asOf(began, time.Time{}))
 	for _, step := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
 		now := stepped(began.Add(3*time.Second), step)
-		s := policy.Status{}
-		(&session{departures: &departures{open: map[string]departure{"search-2": {at: began}}}, progress: progress{at: began}}).remember(now, &s)
-		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastDeparture.Time))
-		require.Equal(t, 3*time.Second, policy.At(now).Sub(s.LastProgress.Time))
+		_, d := rollout.Step(rollout.NewState(1, rollout.Before{LastProgress: began}),
+			rollout.Facts{Record: rollout.Record{Epoch: 1}, LastDeparture: began}, nil, now)
+		s := d.Snapshot.Cluster.Status
+		require.Equal(t, 3*time.Second, model.At(now).Sub(s.LastDeparture.Time))
+		require.Equal(t, 3*time.Second, model.At(now).Sub(s.LastProgress.Time))
 	}
+	_, d := rollout.Step(rollout.NewState(1, rollout.Before{LastProgress: began}), rollout.Facts{Record: rollout.Record{Epoch: 1}}, nil, began)
+	require.Nil(t, d.Snapshot.Cluster.Status.LastDeparture)
 }
 
 // stepped is t as a process reads it whose wall clock was set ahead by d; its monotonic clock is as it was.

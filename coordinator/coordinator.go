@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -70,7 +70,7 @@ type Options struct {
 	Authorities func() <-chan struct{}
 	// Reach opens the database of the pod that has an address, over the pod network, for what
 	// must be done while no pod has an agent. Default: as anybody could, without credentials.
-	Reach func(ctx context.Context, spec policy.Spec, ip string) (engines.Engine, error)
+	Reach func(ctx context.Context, spec model.Spec, ip string) (engines.Engine, error)
 	// Guard has Kubernetes refuse that others remove pods. It must not be running
 	// yet. Default: nothing is guarded.
 	Guard Guard
@@ -99,7 +99,7 @@ func (o *Options) validate() error {
 		o.Authorities = func() <-chan struct{} { return nil }
 	}
 	if o.Reach == nil {
-		o.Reach = func(_ context.Context, spec policy.Spec, ip string) (engines.Engine, error) {
+		o.Reach = func(_ context.Context, spec model.Spec, ip string) (engines.Engine, error) {
 			return plainAdapter(spec, ip)
 		}
 	}

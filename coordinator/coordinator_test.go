@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -31,7 +31,7 @@ func TestRollsOutThreePods(t *testing.T) {
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
-		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.Equal(t, model.ClusterDone, db.status().Phase)
 		require.True(t, isTrue(db.status(), v1alpha1.ConditionInitialized))
 		before, lists := p.total(), p.listed()
 		db.roll("v2")
@@ -72,7 +72,7 @@ func TestIdleClusterWritesNothing(t *testing.T) {
 		require.Zero(t, opened, "report streams")
 		require.Equal(t, before, p.total(), "%v", p.writes)
 		require.Equal(t, version, db.version())
-		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.Equal(t, model.ClusterDone, db.status().Phase)
 		require.True(t, isTrue(db.status(), v1alpha1.ConditionAvailable))
 	})
 }
@@ -103,7 +103,7 @@ func TestDecidesWhenSomethingIsNew(t *testing.T) {
 		db.told()
 		w.mu.Unlock()
 		time.Sleep(200 * time.Millisecond)
-		require.Equal(t, policy.NotLive, decided().Snapshot.Pods[1].Report.Member)
+		require.Equal(t, model.NotLive, decided().Snapshot.Pods[1].Report.Member)
 	})
 }
 
@@ -163,7 +163,7 @@ func TestBrokenRevisionStopsTheLineAndTheCorrectionGetsThrough(t *testing.T) {
 		time.Sleep(4 * time.Minute)
 		require.Less(t, p.decided.Load()-before, int64(4*60*5), "passes that nothing asked for")
 		require.Equal(t, []string{"search-2 v1"}, w.gone())
-		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.LineStopped }), "%+v", db.status().Holds)
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.LineStopped }), "%+v", db.status().Holds)
 
 		db.roll("v3")
 		db.requireDone(3*time.Minute, "v3")
@@ -183,7 +183,7 @@ func TestPauseInTheMiddleOfARollout(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		require.Len(t, w.gone(), 1, "the pod that had gone is followed to its end")
 		require.Empty(t, db.status().Claims)
-		require.Equal(t, policy.ClusterPaused, db.status().Phase)
+		require.Equal(t, model.ClusterPaused, db.status().Phase)
 		db.annotate(v1alpha1.AnnotationPaused, "")
 		db.requireDone(3*time.Minute, "v2")
 	})
@@ -202,7 +202,7 @@ func TestHungAgentsOfOneClusterHoldUpNoOther(t *testing.T) {
 		well.requireDone(time.Minute, "v2")
 		require.Len(t, sick.status().Claims, 1)
 		time.Sleep(15 * time.Minute)
-		require.Equal(t, policy.ClusterStalled, sick.status().Phase)
+		require.Equal(t, model.ClusterStalled, sick.status().Phase)
 		require.True(t, isTrue(sick.status(), v1alpha1.ConditionStalled))
 
 		sick.hang(false)
@@ -239,7 +239,7 @@ func TestAdoption(t *testing.T) {
 		db.rollWithAgents("v2")
 		time.Sleep(2 * time.Minute)
 		require.Empty(t, w.gone())
-		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.NeedsApproval }), "%+v", db.status().Holds)
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.NeedsApproval }), "%+v", db.status().Holds)
 
 		db.approveAdoption()
 		most := 0
@@ -294,11 +294,11 @@ func (db *database) requireDone(limit time.Duration, revision string) {
 	var s v1alpha1.Status
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		s = db.status()
-		if s.Phase == policy.ClusterDone && db.wants(s, revision) && len(s.Claims) == 0 && int(s.Pods.Updated) == db.replicas {
+		if s.Phase == model.ClusterDone && db.wants(s, revision) && len(s.Claims) == 0 && int(s.Pods.Updated) == db.replicas {
 			break
 		}
 	}
-	require.Equal(db.w.t, policy.ClusterDone, s.Phase, "%+v", s)
+	require.Equal(db.w.t, model.ClusterDone, s.Phase, "%+v", s)
 	require.Empty(db.w.t, s.Claims)
 	db.w.mu.Lock()
 	defer db.w.mu.Unlock()

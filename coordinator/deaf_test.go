@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A pod comes back broken, and the port of its agent refuses, as when the image of the agent
@@ -27,6 +27,6 @@ func TestASuccessorWhoseAgentDoesNotAnswerIsUndoneByOthers(t *testing.T) {
 		require.Empty(t, db.left(), "left behind")
 		db.roll("v3")
 		time.Sleep(10 * time.Minute)
-		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.Equal(t, model.ClusterDone, db.status().Phase)
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/status"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -64,7 +64,7 @@ func newDepartures(now time.Time, taken act.Taken) *departures {
 		switch {
 		case taken.Standing[claim.UID]:
 			d.well[claim.UID] = wellPod{name: claim.Pod, restarts: unknown}
-		case !status.HasGone(claim, "") || last.Before(claim.StartedAt.Time):
+		case !progress.HasGone(claim, "") || last.Before(claim.StartedAt.Time):
 			// It has gone, and nobody has noted when.
 			d.open[claim.Pod] = departure{at: now, uid: claim.UID}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -39,8 +39,8 @@ func TestDepartures(t *testing.T) {
 		require.Equal(t, at(0), d.barrier, "what was seen before the start is not fresh")
 		require.Zero(t, d.last())
 	})
-	before := func(last int, claims ...policy.Claim) *v1alpha1.DatabaseCluster {
-		return &v1alpha1.DatabaseCluster{Status: v1alpha1.Status{LastDeparture: policy.At(at(last)), Claims: claims}}
+	before := func(last int, claims ...model.Claim) *v1alpha1.DatabaseCluster {
+		return &v1alpha1.DatabaseCluster{Status: v1alpha1.Status{LastDeparture: model.At(at(last)), Claims: claims}}
 	}
 	t.Run("a predecessor's departure counts from now, whatever its clock was", func(t *testing.T) {
 		for _, last := range []int{4, -300, 310} {
@@ -78,23 +78,23 @@ func TestDepartures(t *testing.T) {
 		}
 	})
 	t.Run("a predecessor's claims", func(t *testing.T) {
-		claim := func(phase policy.ClaimPhase) policy.Claim {
-			return policy.Claim{Pod: "s-1", UID: "u1", Phase: phase, StartedAt: policy.At(at(5))}
+		claim := func(phase model.ClaimPhase) model.Claim {
+			return model.Claim{Pod: "s-1", UID: "u1", Phase: phase, StartedAt: model.At(at(5))}
 		}
 		standing, went := map[string]bool{"u1": true}, map[string]bool{}
 		const longAgo = -700
-		old := claim(policy.PhaseGone)
-		old.StartedAt = policy.At(at(longAgo - 50))
+		old := claim(model.PhaseGone)
+		old.StartedAt = model.At(at(longAgo - 50))
 		for name, c := range map[string]struct {
 			taken act.Taken
 			last  int
 		}{
-			"it stands":                              {act.Taken{Cluster: before(longAgo, claim(policy.PhasePrepared)), Standing: standing}, longAgo},
-			"it went while nobody looked":            {act.Taken{Cluster: before(longAgo, claim(policy.PhasePrepared)), Standing: went}, 10},
-			"its departure was noted, a moment ago":  {act.Taken{Cluster: before(6, claim(policy.PhaseGone)), Standing: went}, 10},
+			"it stands":                              {act.Taken{Cluster: before(longAgo, claim(model.PhasePrepared)), Standing: standing}, longAgo},
+			"it went while nobody looked":            {act.Taken{Cluster: before(longAgo, claim(model.PhasePrepared)), Standing: went}, 10},
+			"its departure was noted, a moment ago":  {act.Taken{Cluster: before(6, claim(model.PhaseGone)), Standing: went}, 10},
 			"its departure was noted, long ago":      {act.Taken{Cluster: before(longAgo, old), Standing: went}, longAgo},
-			"the claim knows more than that":         {act.Taken{Cluster: before(longAgo, claim(policy.PhaseGone)), Standing: went}, 10},
-			"one stands, and another went meanwhile": {act.Taken{Cluster: before(longAgo, policy.Claim{Pod: "s-0", UID: "u0", Phase: policy.PhaseOpened}, claim(policy.PhasePrepared)), Standing: standing}, 10},
+			"the claim knows more than that":         {act.Taken{Cluster: before(longAgo, claim(model.PhaseGone)), Standing: went}, 10},
+			"one stands, and another went meanwhile": {act.Taken{Cluster: before(longAgo, model.Claim{Pod: "s-0", UID: "u0", Phase: model.PhaseOpened}, claim(model.PhasePrepared)), Standing: standing}, 10},
 		} {
 			t.Run(name, func(t *testing.T) {
 				d := newDepartures(at(10), c.taken)
@@ -103,13 +103,13 @@ func TestDepartures(t *testing.T) {
 			})
 		}
 		t.Run("it goes between the touch and the first look", func(t *testing.T) {
-			d := newDepartures(at(10), act.Taken{Cluster: before(0, claim(policy.PhaseOpened)), Standing: standing})
+			d := newDepartures(at(10), act.Taken{Cluster: before(0, claim(model.PhaseOpened)), Standing: standing})
 			require.True(t, d.look(at(11), both[:1], well))
 			require.Equal(t, at(11), d.last())
 			require.Equal(t, at(11), d.barrier)
 		})
 		t.Run("it had restarted before", func(t *testing.T) {
-			d := newDepartures(at(10), act.Taken{Cluster: before(0, claim(policy.PhaseClaimed)), Standing: standing})
+			d := newDepartures(at(10), act.Taken{Cluster: before(0, claim(model.PhaseClaimed)), Standing: standing})
 			require.False(t, d.look(at(11), []kube.Pod{both[0], pod("s-1", "u1", kube.Ready, 3)}, well))
 		})
 	})

@@ -1,22 +1,23 @@
 package coordinator
 
 import (
-	"context"
-	"time"
+	"errors"
 
 	"github.com/google/uuid"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
+	"github.com/rollcall-dev/rollcall/coordinator/view"
 )
 
 // newID is unique among all claims, short enough to mark work in a database.
 func newID() string { return "rc" + uuid.NewString()[:13] }
 
 // factsOf are what one step goes by, but for what other database clusters do.
-func factsOf(objects kube.ClusterObjects, snapshot policy.Snapshot, names map[string]string) rollout.Facts {
+func factsOf(objects kube.ClusterObjects, snapshot model.Snapshot, names map[string]string) rollout.Facts {
 	facts := engineFacts(objects.Cluster.Spec.Engine)
 	versions := make(map[string]string, len(objects.Pods))
 	for i := range objects.Pods {
@@ -48,24 +49,13 @@ func applyEdits(status *v1alpha1.Status, edits rollout.Edits) {
 	status.Claims, status.Shared, status.Leftovers = record.Claims, record.Settings, record.Leftovers
 }
 
-// step takes the results of what had ended by now, and decides. Sessions decide at the same
-// time, so the room that other clusters leave may have gone when it is asked for: then it
-// decides again with what is left.
-func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
-	results := s.executor.Results(now)
-	for {
-		room, limited := s.fleet.room(s.key)
-		facts.Room, facts.Unlimited = room, !limited
-		state, d := rollout.Step(s.state, facts, results, now)
-		if len(d.Edits.Add) > 0 && !s.fleet.grant(s.key, len(d.Claims)) {
-			continue
-		}
-		s.state = state
-		d.NameClaims(&s.state, s.options.NewID)
-		for _, entry := range d.Log {
-			s.log.Log(context.Background(), entry.Level, entry.Message, entry.Args...)
-		}
-		s.options.Metrics.note(d)
-		return d
-	}
+// beforeOf is what a predecessor has noted of the rollout.
+func beforeOf(status *v1alpha1.Status) rollout.Before {
+	return rollout.Before{LastProgress: status.LastProgress.Time, Stalled: status.Phase == model.ClusterStalled,
+		Estimates: progress.NewEstimates(status.EstimateSeconds, status.PoolEstimateSeconds)}
+}
+
+// specErrors are what in the spec cannot be read although the policy finds nothing wrong with it.
+func specErrors(cluster *v1alpha1.DatabaseCluster) error {
+	return errors.Join(view.SpecError(&cluster.Spec), view.RestartError(cluster))
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const (
@@ -37,23 +37,23 @@ const unlabelledEvery = time.Second
 // showUnlabelled adds what a DatabaseCluster that is being deleted has prepared in pools that
 // are not shown, because they have lost their label as well: the pods run on with it. While
 // it is not being deleted the label is waited for.
-func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *kube.ClusterObjects, wake *time.Time) {
+func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *kube.ClusterObjects) (again time.Time) {
 	cluster := objects.Cluster
 	shown := func(pod string) bool { return kube.HasSetOf(objects.Pools, pod) }
 	hidden := len(objects.Pools) == 0 ||
-		slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return !shown(c.Pod) }) ||
-		slices.ContainsFunc(cluster.Status.Leftovers, func(l policy.Leftover) bool { return !shown(l.Pod) })
+		slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return !shown(c.Pod) }) ||
+		slices.ContainsFunc(cluster.Status.Leftovers, func(l model.Leftover) bool { return !shown(l.Pod) })
 	if s.unshown = 0; cluster.DeletionTimestamp == nil || toUndo(&cluster.Status) == 0 || !hidden {
-		return
+		return time.Time{}
 	}
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	sooner(wake, now.Add(unlabelledEvery))
 	var err error
 	if s.unshown, err = kube.Unlabelled(ctx, s.options.Kubernetes, objects); err != nil {
 		s.log.Warn("the pods of a DatabaseCluster that is being deleted are not known", "error", err)
 		s.unshown = 1 // as far as is known
 	}
+	return now.Add(unlabelledEvery)
 }
 
 // toUndo counts what is to be undone before the object may go: claims, settings of the
@@ -61,27 +61,28 @@ func (s *session) showUnlabelled(ctx context.Context, now time.Time, objects *ku
 func toUndo(s *v1alpha1.Status) int { return len(s.Claims) + len(s.Shared) + len(s.Leftovers) }
 
 // finalize answers the object with our finalizer on it while anything is to be undone,
-// and without it otherwise. A deletion is so held up by that and by nothing else.
-func (s *session) finalize(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, open int, wake *time.Time) (*v1alpha1.DatabaseCluster, error) {
+// and without it otherwise. A deletion is so held up by that and by nothing else. due is when it is to be called again.
+func (s *session) finalize(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, open int) (object *v1alpha1.DatabaseCluster, due time.Time, err error) {
 	has := slices.Contains(cluster.Finalizers, v1alpha1.Finalizer)
 	if open > 0 || toUndo(&cluster.Status) > 0 {
 		s.freeSince = time.Time{}
 		if has || cluster.DeletionTimestamp != nil {
-			return cluster, nil
+			return cluster, time.Time{}, nil
 		}
-		return s.setFinalizers(ctx, cluster, append(slices.Clone(cluster.Finalizers), v1alpha1.Finalizer))
+		object, err = s.setFinalizers(ctx, cluster, append(slices.Clone(cluster.Finalizers), v1alpha1.Finalizer))
+		return object, time.Time{}, err
 	}
 	if !has {
-		return cluster, nil
+		return cluster, time.Time{}, nil
 	}
 	if s.freeSince.IsZero() {
 		s.freeSince = now
 	}
 	if due := s.freeSince.Add(freeAfter); now.Before(due) && cluster.DeletionTimestamp == nil {
-		sooner(wake, due)
-		return cluster, nil
+		return cluster, due, nil
 	}
-	return s.setFinalizers(ctx, cluster, slices.DeleteFunc(slices.Clone(cluster.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer }))
+	object, err = s.setFinalizers(ctx, cluster, slices.DeleteFunc(slices.Clone(cluster.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer }))
+	return object, time.Time{}, err
 }
 
 // setFinalizers changes the very object that was decided on.

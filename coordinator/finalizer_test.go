@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func (db *database) delete(t *testing.T) {
@@ -204,7 +204,7 @@ func TestDeletedWithPodsThatNobodyOwns(t *testing.T) {
 // So it is when another of its StatefulSets, which is shown, has a name with which that of the first begins.
 func TestDeletedWhileOneOfItsStatefulSetsIsNotShown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		db := w.addPools("search", policy.Solr, false, &pool{name: "search", replicas: 2, rank: 60}, &pool{name: "search-hot", replicas: 2, rank: 50})
+		db := w.addPools("search", model.Solr, false, &pool{name: "search", replicas: 2, rank: 60}, &pool{name: "search-hot", replicas: 2, rank: 50})
 		db.allocation = "all"
 		p := w.start()
 		defer p.end()

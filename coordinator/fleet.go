@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // listedWithin is how long after the start of this process the claims of a database count whose
@@ -38,10 +38,10 @@ func newFleet(limit int, noted func() map[Key]int, mayBeAway func(Key) (int, boo
 }
 
 // state is what a snapshot says of the fleet.
-func (f *fleet) state() policy.Fleet {
+func (f *fleet) state() model.Fleet {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return policy.Fleet{Restarts: f.besides(Key{}), Max: f.max}
+	return model.Fleet{Restarts: f.besides(Key{}), Max: f.max}
 }
 
 // besides counts the restarts of all clusters but one.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func pods(n int) func(Key) (int, bool) {
@@ -17,7 +17,7 @@ func TestTheFleetNeverExceedsItsLimit(t *testing.T) {
 	noted, freed := map[Key]int{{Name: "old"}: 1}, 0
 	f := newFleet(3, func() map[Key]int { return noted }, pods(3), func() { freed++ })
 	a, b, old := Key{Name: "a"}, Key{Name: "b"}, Key{Name: "old"}
-	require.Equal(t, policy.Fleet{Restarts: 1, Max: 3}, f.state(), "a claim counts before its session has spoken")
+	require.Equal(t, model.Fleet{Restarts: 1, Max: 3}, f.state(), "a claim counts before its session has spoken")
 
 	require.True(t, f.grant(a, 1))
 	require.True(t, f.grant(b, 1))
@@ -42,7 +42,7 @@ func TestWithoutALimitEverythingIsGrantedAndCounted(t *testing.T) {
 	f.settle(Key{Name: "a"}, 7, 9)
 	f.settle(Key{Name: "a"}, 5, 9)
 	f.forget(Key{Name: "b"})
-	require.Equal(t, policy.Fleet{Restarts: 5}, f.state())
+	require.Equal(t, model.Fleet{Restarts: 5}, f.state())
 }
 
 func TestSessionsThatAskAtOnceGetTheLimitTogether(t *testing.T) {

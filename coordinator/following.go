@@ -6,7 +6,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // followingOf says which agents of a cluster to hold streams to. With somebody blind the
@@ -33,16 +33,16 @@ func followingOf(objects kube.ClusterObjects, reports, blind bool) agents.Follow
 func anyBlind(objects kube.ClusterObjects) bool {
 	return slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool {
 		return (p.Phase == kube.Started || p.Phase == kube.Failed) &&
-			!slices.ContainsFunc(objects.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == p.Name && c.UID != string(p.UID) })
+			!slices.ContainsFunc(objects.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == p.Name && c.UID != string(p.UID) })
 	})
 }
 
 // unseen are the groups of which not all copies are known to be there. What a pod has of
 // them that does not answer may be all there is.
-func unseen(groups []policy.Group) []policy.Group {
-	var out []policy.Group
+func unseen(groups []model.Group) []model.Group {
+	var out []model.Group
 	for _, g := range groups {
-		if slices.ContainsFunc(g.Members, func(m policy.Member) bool { return m.State == policy.Down || m.State == policy.UnknownState }) {
+		if slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.State == model.Down || m.State == model.UnknownState }) {
 			out = append(out, g)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // installGuard makes what the chart makes, and what Kubernetes has.
@@ -80,7 +80,7 @@ func TestObservedPodsHaveNoGuard(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
 		db := w.add("search", 2)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe })
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe })
 		p := w.start()
 		defer p.end()
 		time.Sleep(time.Minute)
@@ -167,9 +167,9 @@ func TestAFullBudgetHoldsBeforeAnythingIsPrepared(t *testing.T) {
 		time.Sleep(15 * time.Minute)
 		status := db.status()
 		require.Empty(t, status.Claims)
-		require.Equal(t, policy.ClusterStalled, status.Phase)
+		require.Equal(t, model.ClusterStalled, status.Phase)
 		stalled := conditionOf(status, v1alpha1.ConditionStalled)
-		require.Equal(t, string(policy.ForeignBudget), stalled.Reason)
+		require.Equal(t, string(model.ForeignBudget), stalled.Reason)
 		require.Contains(t, stalled.Message, "a PodDisruptionBudget that is not Rollcall's refuses its eviction: PodDisruptionBudget charts, for ")
 		require.Empty(t, w.gone())
 
@@ -190,10 +190,10 @@ func TestRefusalsAreOneStall(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		db.roll("v2")
 		time.Sleep(20 * time.Minute)
-		require.Equal(t, policy.ClusterStalled, db.status().Phase)
+		require.Equal(t, model.ClusterStalled, db.status().Phase)
 		began := db.status().LastTransition
 		time.Sleep(20 * time.Minute)
-		require.Equal(t, policy.ClusterStalled, db.status().Phase)
+		require.Equal(t, model.ClusterStalled, db.status().Phase)
 		require.Equal(t, began, db.status().LastTransition, "it never ended meanwhile")
 		require.Empty(t, w.gone())
 

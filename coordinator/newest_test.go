@@ -61,7 +61,7 @@ func TestTheNewerObjectIsDecidedOn(t *testing.T) {
 		"somebody has written since": {object("a", "10"), object("a", "11"), "11"},
 		"it is another object":       {object("a", "10"), object("b", "9"), "9"},
 	} {
-		s := &session{newest: c.ours}
+		s := &session{written: written{newest: c.ours}}
 		require.Equal(t, c.want, s.later(c.cached).ResourceVersion, name)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestObserveNeverActs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe })
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe })
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
@@ -23,7 +23,7 @@ func TestObserveNeverActs(t *testing.T) {
 		require.Empty(t, w.gone())
 		require.Empty(t, db.status().Claims)
 		require.Zero(t, p.writes["patch pods"])
-		require.True(t, slices.ContainsFunc(db.status().Holds, func(h policy.Hold) bool { return h.Rule == policy.ObserveOnly }))
+		require.True(t, slices.ContainsFunc(db.status().Holds, func(h model.Hold) bool { return h.Rule == model.ObserveOnly }))
 	})
 }
 
@@ -32,10 +32,10 @@ func TestObserveWritesNothingButStatus(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installGuard()
 		broken, byLine := w.add("search", 3), w.add("books", 3)
-		byLine.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.RollingUpdate = policy.ByPartition })
+		byLine.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.RollingUpdate = model.ByPartition })
 		byLine.becomeRollingUpdate(3)
 		for _, db := range []*database{broken, byLine} {
-			db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe })
+			db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe })
 		}
 		p := w.start()
 		defer p.end()

@@ -11,7 +11,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -41,7 +41,7 @@ func volumesOf(pools []kube.Pool) map[string][]string {
 type orders struct {
 	agents     *agents.Agents
 	cache      Cache
-	reach      func(ctx context.Context, spec policy.Spec, ip string) (engines.Engine, error)
+	reach      func(ctx context.Context, spec model.Spec, ip string) (engines.Engine, error)
 	key        Key
 	clusterUID string
 }
@@ -65,12 +65,12 @@ func (o orders) Prepare(ctx context.Context, to rollout.Target, order rollout.Or
 	if err != nil {
 		return rollout.Progress{}, err
 	}
-	progress := rollout.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	progress := rollout.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
 	switch answer.GetDrain() {
 	case rollcallv1.Drain_DRAIN_PREPARED:
-		progress.State = policy.DrainPrepared
+		progress.State = model.DrainPrepared
 	case rollcallv1.Drain_DRAIN_REFUSED:
-		progress.State = policy.DrainRefused
+		progress.State = model.DrainRefused
 	}
 	if total := answer.GetTotal(); total > 0 {
 		progress.Detail = fmt.Sprintf("%s (%d of %d)", progress.Detail, answer.GetDone(), total)
@@ -80,7 +80,7 @@ func (o orders) Prepare(ctx context.Context, to rollout.Target, order rollout.Or
 
 func (o orders) prepare(ctx context.Context, to rollout.Target, order rollout.Order, undo []byte, apply bool) (*rollcallv1.PrepareResponse, error) {
 	kind := rollcallv1.PrepareKind_PREPARE_KIND_HANDOFF
-	if order.Prepare == policy.PrepareEvacuate {
+	if order.Prepare == model.PrepareEvacuate {
 		kind = rollcallv1.PrepareKind_PREPARE_KIND_EVACUATE
 	}
 	answer, err := o.agents.Prepare(ctx, o.key, to.UID, &rollcallv1.PrepareRequest{
@@ -96,9 +96,9 @@ func (o orders) Relieve(ctx context.Context, to rollout.Target, order rollout.Or
 		Claim: order.Claim, Fence: o.fence(order.Epoch), Node: member,
 		Eligible: order.Eligible,
 	}, order.NotAfter)
-	progress := rollout.Progress{State: policy.DrainPreparing, Detail: answer.GetDetail()}
+	progress := rollout.Progress{State: model.DrainPreparing, Detail: answer.GetDetail()}
 	if answer.GetDone() {
-		progress.State = policy.DrainPrepared
+		progress.State = model.DrainPrepared
 	}
 	return progress, judge(err)
 }

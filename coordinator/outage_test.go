@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -71,21 +71,21 @@ func interruptedOutage(t *testing.T, trouble time.Duration, dies bool) {
 		if trouble > time.Minute {
 			time.Sleep(trouble - time.Minute)
 			status := db.status()
-			require.Equal(t, policy.ClusterStalled, status.Phase)
+			require.Equal(t, model.ClusterStalled, status.Phase)
 			require.Contains(t, conditionOf(status, v1alpha1.ConditionStalled).Message, "the connection was lost", "what is in the way of the others is told, not who waits for them")
 		}
 		time.Sleep(trouble + 2*time.Minute)
-		require.Equal(t, policy.ClusterDone, db.status().Phase, "%+v", db.status().Conditions)
+		require.Equal(t, model.ClusterDone, db.status().Phase, "%+v", db.status().Conditions)
 	})
 }
 
 // announceOutage sets the unit to All, and approves what that asks for.
 func (db *database) announceOutage(t *testing.T) {
 	c := db.object()
-	c.Spec.Policy.Unit = policy.UnitAll
+	c.Spec.Policy.Unit = model.UnitAll
 	c, err := db.w.admin.Clusters.DatabaseClusters(namespace).Update(t.Context(), c, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	c.Status.Approvals = []policy.Approval{{What: policy.ApprovedOutage, By: "kim", At: policy.At(time.Now())}}
+	c.Status.Approvals = []model.Approval{{What: model.ApprovedOutage, By: "kim", At: model.At(time.Now())}}
 	_, err = db.w.admin.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), c, metav1.UpdateOptions{})
 	require.NoError(t, err)
 }

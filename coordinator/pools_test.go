@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // threePools are those of a larger OpenSearch: data, then nodes with other
 // duties, then managers; listed by name they come in another order.
 func (w *world) threePools() *database {
-	return w.addPools("logs", policy.OpenSearch, false,
+	return w.addPools("logs", model.OpenSearch, false,
 		&pool{name: "logs-a-managers", replicas: 3, rank: 70, manages: true},
 		&pool{name: "logs-b-coordinating", replicas: 2, rank: 60, empty: true},
 		&pool{name: "logs-c-data", replicas: 3, rank: 50})
@@ -26,7 +26,7 @@ func (db *database) mostAway(limit time.Duration, revision string) int {
 	most := 0
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		most = max(most, db.away())
-		if s := db.status(); s.Phase == policy.ClusterDone && db.wants(s, revision) && int(s.Pods.Updated) == db.replicas {
+		if s := db.status(); s.Phase == model.ClusterDone && db.wants(s, revision) && int(s.Pods.Updated) == db.replicas {
 			break
 		}
 	}
@@ -48,7 +48,7 @@ func TestThreePoolsGoInOneOrder(t *testing.T) {
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
-		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.Equal(t, model.ClusterDone, db.status().Phase)
 		require.Equal(t, map[string]string{"logs-a-managers": "v1", "logs-b-coordinating": "v1", "logs-c-data": "v1"}, finishedRevisions(db.status()))
 		elected := db.leader
 		require.Equal(t, "logs-a-managers-0", elected)
@@ -62,7 +62,7 @@ func TestThreePoolsGoInOneOrder(t *testing.T) {
 			"logs-a-managers-2 v1", "logs-a-managers-1 v1", "logs-a-managers-0 v1",
 		}, w.gone())
 		s := db.status()
-		require.Equal(t, v1alpha1.PodCounts{Desired: 8, Updated: 8, Ready: 8}, s.Pods)
+		require.Equal(t, model.PodCounts{Desired: 8, Updated: 8, Ready: 8}, s.Pods)
 		require.Len(t, s.PoolEstimateSeconds, 3)
 		require.Equal(t, map[string]string{"logs-a-managers": "v2", "logs-b-coordinating": "v2", "logs-c-data": "v2"}, s.UpdateRevisions)
 		require.Equal(t, s.UpdateRevisions, finishedRevisions(s))
@@ -114,11 +114,11 @@ func TestOneBudgetForThreePools(t *testing.T) {
 		db.rollPool(db.pools[2], "v3")
 		time.Sleep(2 * time.Minute)
 		require.Len(t, w.gone(), 1, "a manager is away, so no data pod goes")
-		rules := map[policy.Rule]bool{}
+		rules := map[model.Rule]bool{}
 		for _, h := range db.status().Holds {
 			rules[h.Rule] = true
 		}
-		require.True(t, rules[policy.LineStopped], "%v", rules)
+		require.True(t, rules[model.LineStopped], "%v", rules)
 
 		db.rollPool(db.pools[0], "v3")
 		db.rollPool(db.pools[1], "v3")
@@ -135,20 +135,20 @@ func TestThreePoolsByPartition(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.threePools()
 		db.edit(func(c *v1alpha1.DatabaseCluster) {
-			c.Spec.Update.RollingUpdate, c.Spec.Guard = policy.ByPartition, policy.GuardOff
+			c.Spec.Update.RollingUpdate, c.Spec.Guard = model.ByPartition, model.GuardOff
 		})
 		db.becomeRollingUpdate(0)
 		p := w.start()
 		defer p.end()
 		db.observing(30 * time.Second)
 		line, _ := db.partition()
-		require.Equal(t, policy.RestLine, line, "%+v", db.status())
+		require.Equal(t, model.RestLine, line, "%+v", db.status())
 
 		db.roll("v2")
 		for until := time.Now().Add(10 * time.Minute); len(w.gone()) < 6 && time.Now().Before(until); {
 			before := len(w.gone())
 			line, _ := db.partition()
-			require.True(t, line == policy.RestLine || before >= 5, "the managers' line moves last: %v", w.gone())
+			require.True(t, line == model.RestLine || before >= 5, "the managers' line moves last: %v", w.gone())
 			db.observing(time.Second)
 		}
 		db.observing(2 * time.Minute)
@@ -160,7 +160,7 @@ func TestThreePoolsByPartition(t *testing.T) {
 		db.observe("v2")
 		db.observing(10 * time.Second)
 		for _, p := range db.pools {
-			require.Equal(t, policy.RestLine, *db.set(p).Spec.UpdateStrategy.RollingUpdate.Partition, p.name)
+			require.Equal(t, model.RestLine, *db.set(p).Spec.UpdateStrategy.RollingUpdate.Partition, p.name)
 		}
 		db.requireDone(time.Minute, "v2")
 	})

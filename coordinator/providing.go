@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +23,20 @@ const (
 	consentRetry = 30 * time.Second
 )
 
-// provide looks after what the pods need.
-func (s *session) provide(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
+// provided is what the agents were given.
+type provided struct {
+	// providedFor notes for what it was, and due when that is to be done again; stale asks for
+	// it at once.
+	providedFor string
+	due         time.Time
+	stale       atomic.Bool
+	// withheld is what the DatabaseCluster names and is not used, and why; told: it was asked.
+	withheld string
+	told     bool
+}
+
+// provide looks after what the pods need, and answers when to do so again.
+func (s *session) provide(ctx context.Context, now time.Time, objects kube.ClusterObjects) time.Time {
 	wanted := fmt.Sprint(objects.Cluster.Generation)
 	for i := range objects.Pools {
 		wanted += " " + objects.Pools[i].Name
@@ -32,11 +45,11 @@ func (s *session) provide(ctx context.Context, now time.Time, objects kube.Clust
 		wanted += " secret " + secret
 	}
 	wanted += fmt.Sprint(objects.PodNetworks())
-	if s.stale.Swap(false) || wanted != s.provided || !now.Before(s.due) {
+	if s.stale.Swap(false) || wanted != s.providedFor || !now.Before(s.due) {
 		ctx, cancel := s.bound(ctx)
 		defer cancel()
 		next, err := s.options.Provision(ctx, objects)
-		s.provided, s.due = wanted, now.Add(provisionEvery)
+		s.providedFor, s.due = wanted, now.Add(provisionEvery)
 		refused, failed := consent.Split(err)
 		switch {
 		case failed:
@@ -56,7 +69,7 @@ func (s *session) provide(ctx context.Context, now time.Time, objects kube.Clust
 			s.due = next
 		}
 	}
-	sooner(wake, s.due)
+	return s.due
 }
 
 // refusedNow is what the DatabaseCluster names and is not used, and why. Until Kubernetes has

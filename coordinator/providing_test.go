@@ -13,7 +13,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // What is not allowed is said in a condition, with the command that allows it, and holds
@@ -46,7 +46,7 @@ func TestWithheldIsACondition(t *testing.T) {
 		require.Equal(t, metav1.ConditionTrue, withheld().Status)
 		require.Equal(t, "NotAllowed", withheld().Reason)
 		require.Equal(t, "kubectl label secret", withheld().Message)
-		require.Equal(t, policy.ClusterDone, db.status().Phase)
+		require.Equal(t, model.ClusterDone, db.status().Phase)
 
 		// A failure is no answer, neither for this coordinator nor for the next one.
 		says(errors.New("busy"))

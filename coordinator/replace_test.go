@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestRollsOutByReplacement(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
-		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace })
+		db.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Replacement.UpdateStrategy = model.UpdateReplace })
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
@@ -55,7 +56,7 @@ func TestReplacesAMarkedPod(t *testing.T) {
 // pending for its time since it was made.
 func TestReplacesAStrandedPod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		db := w.addPools("fdb", policy.FoundationDB, false, &pool{name: "fdb", replicas: 3, update: "v1"})
+		db := w.addPools("fdb", model.FoundationDB, false, &pool{name: "fdb", replicas: 3, update: "v1"})
 		db.edit(func(c *v1alpha1.DatabaseCluster) {
 			c.Spec.Replacement.Enabled, c.Spec.Replacement.FailureDetectionSeconds = true, 120
 		})

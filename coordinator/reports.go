@@ -2,9 +2,11 @@ package coordinator
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -15,16 +17,34 @@ const (
 	firstReports = 3 * time.Second
 )
 
-// holdReports follows all agents' reports while there is work, and a little
+// reports says whose reports are followed.
+type reports struct {
+	// anew: agents are to look, for nothing seen before the take-over is fresh.
+	anew           bool
+	reporting      bool
+	reportingSince time.Time
+	workedAt       time.Time
+	// lookedAt is when a first look was still needed, and turn whether one is under way.
+	lookedAt       time.Time
+	turn, turnOver bool
+	// asked: somebody asks about an idle cluster.
+	asked      atomic.Bool
+	refreshing sync.WaitGroup
+	// blind: since reports are followed, some pod did not run well.
+	blind bool
+}
+
+// follow follows all agents' reports while there is work, and a little
 // longer; an idle cluster costs a few rosters. For a first look the cluster
-// waits for its turn.
-func (s *session) holdReports(now time.Time, d status.Decision, wake *time.Time) {
+// waits for its turn. It answers when that changes by time alone.
+func (s *session) follow(now time.Time, d status.Decision) (wake time.Time) {
 	work := len(d.Plan.Order) > 0 || len(d.Claims) > 0 || toUndo(&s.newest.Status) > 0
 	if s.asked.Swap(false) || work {
 		s.workedAt = now
 	}
 	reporting := work || now.Sub(s.workedAt) < reportsLinger
-	reporting = s.takeTurn(now, d, reporting, wake) || reporting
+	turn, until := s.takeTurn(now, d, reporting)
+	reporting = turn || reporting
 	if reporting && !s.reporting {
 		s.reportingSince = now
 		s.poke() // to ask for the streams at once
@@ -32,7 +52,10 @@ func (s *session) holdReports(now time.Time, d status.Decision, wake *time.Time)
 	if s.reporting && !reporting {
 		s.options.Rested()
 	}
-	s.reporting = reporting
+	if s.reporting = reporting; !reporting {
+		return until
+	}
+	return sooner(until, s.reportsChange(now))
 }
 
 // takeTurn answers whether reports are to be followed for a first look: because
@@ -40,36 +63,36 @@ func (s *session) holdReports(now time.Time, d status.Decision, wake *time.Time)
 // While some pod is not Ready it cannot become that, so there is no need to look.
 // (Only Kubernetes' word counts for this: were it the agents', who looks would
 // need something else than who does not.)
-func (s *session) takeTurn(now time.Time, d status.Decision, already bool, wake *time.Time) bool {
+func (s *session) takeTurn(now time.Time, d status.Decision, already bool) (may bool, until time.Time) {
 	first := !d.Snapshot.Cluster.Status.Initialized
 	if first {
 		s.lookedAt = now
 	}
 	if already || !first && now.Sub(s.lookedAt) >= reportsLinger {
 		s.endTurn(now)
-		return false
+		return false, time.Time{}
 	}
 	need := first && allReady(d)
 	if !need && !s.turn {
 		s.endTurn(now)
-		return false
+		return false, time.Time{}
 	}
-	may, until := s.turns.ask(now, s.key, len(d.Snapshot.Pods), need)
-	if until.After(now) {
-		sooner(wake, until)
+	may, until = s.turns.ask(now, s.key, len(d.Snapshot.Pods), need)
+	if !until.After(now) {
+		until = time.Time{}
 	}
 	if s.turn && !may {
 		s.endTurn(now)
-		return false
+		return false, until
 	}
 	s.turn = may
-	return may
+	return may, until
 }
 
 func allReady(d status.Decision) bool {
 	ready := int32(0)
 	for i := range d.Snapshot.Pods {
-		if d.Snapshot.Pods[i].Phase == policy.Ready {
+		if d.Snapshot.Pods[i].Phase == model.Ready {
 			ready++
 		}
 	}
@@ -102,22 +125,23 @@ func (s *session) turnWhileUnknown(now time.Time) {
 	}
 }
 
-// wakeForReports: when streams may be closed, and when those who have not
-// reported are waited for no more.
-func (s *session) wakeForReports(now time.Time, wake *time.Time) {
+// reportsChange is when streams may be closed, or those who have not reported are waited
+// for no more.
+func (s *session) reportsChange(now time.Time) (first time.Time) {
 	for _, at := range []time.Time{s.workedAt.Add(reportsLinger), s.lookedAt.Add(reportsLinger), s.reportingSince.Add(firstReports)} {
 		if at.After(now) {
-			sooner(wake, at)
+			first = sooner(first, at)
 		}
 	}
+	return first
 }
 
 // idle: reports are not followed, or only since a moment and not all are there.
-func (s *session) idle(now time.Time, snapshot policy.Snapshot) bool {
+func (s *session) idle(now time.Time, snapshot model.Snapshot) bool {
 	if !s.reporting {
 		return true
 	}
-	return now.Sub(s.reportingSince) < firstReports && slices.ContainsFunc(snapshot.Pods, func(p policy.Pod) bool {
-		return p.Agent && p.Phase == policy.Ready && (p.Report == nil || !p.Report.Fresh)
+	return now.Sub(s.reportingSince) < firstReports && slices.ContainsFunc(snapshot.Pods, func(p model.Pod) bool {
+		return p.Agent && p.Phase == model.Ready && (p.Report == nil || !p.Report.Fresh)
 	})
 }

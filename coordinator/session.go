@@ -3,21 +3,12 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
-	"github.com/rollcall-dev/rollcall/coordinator/view"
 )
 
 const (
@@ -25,6 +16,8 @@ const (
 	requestTimeout = 10 * time.Second
 	// beginAgain is the pause before a session that failed is begun anew.
 	beginAgain = time.Second
+	// longestWait lies between two passes at most.
+	longestWait = time.Minute
 	// maxBreath bounds the pause after a pass, which is twice as long as the pass.
 	maxBreath = 50 * time.Millisecond
 )
@@ -38,73 +31,31 @@ type session struct {
 	key     Key
 	term    Term
 	log     *slog.Logger
-	events  chan struct{}
-	// poked: a pass is to be made, whatever has changed.
-	poked atomic.Bool
-	// basis is what the last pass looked at.
-	basis *view.Basis
 
-	uid        string
-	executor   *act.Executor
-	state      rollout.State
-	departures *departures
-	progress   progress
-	// stalled: the phase of the newest decision.
-	stalled bool
-	// groups are those of the last look; while no reports are held, those of which not all
-	// copies were there.
-	groups []policy.Group
-	// withheld is what the DatabaseCluster names and is not used, and why, once asked.
-	withheld string
-	told     bool
-	// blind: since reports are held, some pod did not run well.
-	blind bool
-	// noticed are the conditions of pods at the last look.
-	noticed []v1alpha1.PodCondition
-	// notLive is since when others say of pods without an agent that they are not live.
-	notLive map[string]time.Time
-	// newest is the object as we wrote or read it last; the cache may be behind.
-	newest *v1alpha1.DatabaseCluster
-	// statusAt is when the status was written last, and differsSince since when
-	// there has been something else to write.
-	statusAt     time.Time
-	differsSince time.Time
-	// freeSince is since when no claim has needed the finalizer that is there.
-	freeSince time.Time
-	// unshown counts the pods that there are of a DatabaseCluster that is being deleted.
-	unshown   int
-	estimates estimates
-	// unknown notes for how long the cache has not known all about the cluster.
-	unknown unseenSince
+	uid      string
+	state    rollout.State
+	executor *act.Executor
 
-	// anew: agents are to look, for nothing seen before the take-over is fresh.
-	anew           bool
-	reporting      bool
-	reportingSince time.Time
-	workedAt       time.Time
-	// lookedAt is when a first look was still needed, and turn whether one is under way.
-	lookedAt       time.Time
-	turn, turnOver bool
-	asked          atomic.Bool
-	refreshing     sync.WaitGroup
-
-	// provided notes for what was provisioned, and due when that is to be done
-	// again; stale asks for it at once.
-	provided string
-	due      time.Time
-	stale    atomic.Bool
+	requested // passes that were asked for: wait.go
+	gathered  // what the next look is compared with: gather.go
+	reports   // whose reports are followed: reports.go
+	provided  // what the agents need: providing.go
+	written   // what the DatabaseCluster says: write.go
 }
 
 func newSession(options Options, fleet *fleet, turns *turns, key Key, term Term) *session {
 	return &session{
 		options: options, fleet: fleet, turns: turns, key: key, term: term,
-		log:    options.Logger.With("cluster", key.String()),
-		events: make(chan struct{}, 1),
+		log:       options.Logger.With("cluster", key.String()),
+		requested: requested{events: make(chan struct{}, 1)},
 	}
 }
 
 // errOver: there is nothing to lead any more.
 var errOver = errors.New("the DatabaseCluster is gone")
+
+// errSuperseded: another coordinator leads.
+var errSuperseded = errors.New("the epoch is another coordinator's")
 
 // run leads until ctx ends or the DatabaseCluster is gone.
 func (s *session) run(ctx context.Context) {
@@ -140,187 +91,57 @@ func (s *session) passes(ctx context.Context) error {
 	}
 }
 
-// longestWait lies between two passes at most.
-const longestWait = time.Minute
-
-// pass looks, decides, shows and acts, once; and answers when to do so again if
+// pass gathers, steps, executes and writes, once; and answers when to do so again if
 // nothing happens before.
 func (s *session) pass(ctx context.Context, now time.Time) (wake time.Time, err error) {
-	wake = now.Add(longestWait)
-	s.basis = nil
-	objects, ok := s.options.Cache.Cluster(s.key)
-	if !ok {
-		if !s.exists() {
-			return wake, errOver
-		}
-		s.turnWhileUnknown(now)
-		s.tellUnknown(ctx, now)
+	// Gather what Kubernetes and the agents say.
+	in, known, err := s.gather(ctx, now)
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case !known:
 		return now.Add(time.Second), nil
 	}
-	s.unknown = unseenSince{}
-	objects.Cluster = s.later(objects.Cluster)
-	if string(objects.Cluster.UID) != s.uid {
-		return wake, fmt.Errorf("the DatabaseCluster is another one now, with UID %s", objects.Cluster.UID)
+	// Step: decide, purely, on that and on what came of earlier effects.
+	out := s.step(now, in.facts)
+	if out.Superseded {
+		return time.Time{}, errSuperseded
 	}
-	s.showUnlabelled(ctx, now, &objects, &wake)
-	s.look(ctx, now, objects, &wake)
-	s.fleet.settle(s.key, len(objects.Cluster.Status.Claims), len(objects.Pods)+len(objects.Pools))
-
-	facts := factsOf(objects, s.snapshot(now, objects), s.names(now, objects, objects.Cluster.Status.Claims))
-	facts.Budgets = s.guard().Refused
-	outcome := s.step(now, facts)
-	if outcome.Superseded {
-		return wake, errors.New("the epoch is another coordinator's")
-	}
-	s.executor.Start(ctx, outcome.Effects)
-	snapshot, plan := outcome.Snapshot, outcome.Plan
-	decision := status.Decision{
-		Key: s.key, Snapshot: snapshot, Plan: plan, Claims: outcome.Claims,
-		Pods: status.CountPods(snapshot, plan), Phase: plan.Phase, DecidedAt: now,
-		Idle: s.idle(now, snapshot), SpecError: errors.Join(view.SpecError(&objects.Cluster.Spec), view.RestartError(objects.Cluster)), Resets: outcome.Resets,
-		Guard: s.guarded(), Waiting: outcome.Waits, Settings: outcome.Settings, Withheld: s.refusedNow(objects.Cluster),
-		Refused: s.basis.Agents().Refused,
-	}
-	switch better := s.progress.note(now, decision); {
-	case better && decision.Phase == policy.ClusterStalled:
-		// What began only now was judged by the time of what came before it.
-		at := policy.At(now)
-		snapshot.Cluster.Status.LastProgress = &at
-		plan = policy.Decide(snapshot)
-		decision.Snapshot, decision.Plan, decision.Phase = snapshot, plan, plan.Phase
-	case !better && s.stalled && decision.Phase == policy.ClusterRolling:
-		// To try again what came to nothing before does not end a stall.
-		decision.Phase = policy.ClusterStalled
-	}
-	decision.HeldSince, decision.AwaySince = s.progress.held, s.progress.away
-	switch late, next := status.SettingLate(decision); {
-	case late && decision.Phase != policy.ClusterPaused:
-		decision.Phase = policy.ClusterStalled
-	case !next.IsZero():
-		sooner(&wake, next)
-	}
-	s.stalled = decision.Phase == policy.ClusterStalled
+	// Execute what was decided. What comes of it is taken in by a later step.
+	s.executor.Start(ctx, out.Effects)
+	// Write what people and a successor must know.
+	decision := s.decisionOf(now, in, out)
 	s.options.Board.Publish(decision)
-	s.holdReports(now, decision, &wake)
-	s.estimates.learn(snapshot, outcome.Absences)
-	if err := s.write(ctx, now, objects.Cluster, decision, outcome.Edits, &wake); err != nil {
-		s.log.Warn("status not written", "error", err)
-		sooner(&wake, now.Add(time.Second))
-	}
+	follow := s.follow(now, decision)
+	write := s.write(ctx, now, in.objects.Cluster, decision, out)
+	return sooner(now.Add(longestWait), in.wake, out.Wake, follow, write), nil
+}
 
-	if !outcome.Wake.IsZero() {
-		sooner(&wake, outcome.Wake)
-	}
-	if until := s.basis.Until(); !until.IsZero() {
-		sooner(&wake, until)
-	}
-	if s.reporting {
-		s.wakeForReports(now, &wake)
-	}
-	if plan.RetryAfterSeconds > 0 {
-		sooner(&wake, now.Add(time.Duration(plan.RetryAfterSeconds)*time.Second))
-	}
-	if len(plan.Order)+len(outcome.Claims) > 0 {
-		stall := time.Duration(snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
-		if at := s.progress.at.Add(stall); at.After(now) {
-			sooner(&wake, at)
+// step decides. Sessions decide at the same time, so the room that other clusters leave may
+// have gone when it is asked for: then it decides again with what is left.
+func (s *session) step(now time.Time, facts rollout.Facts) rollout.Decision {
+	results := s.executor.Results(now)
+	for {
+		room, limited := s.fleet.room(s.key)
+		facts.Room, facts.Unlimited = room, !limited
+		state, out := rollout.Step(s.state, facts, results, now)
+		if len(out.Edits.Add) > 0 && !s.fleet.grant(s.key, len(out.Claims)) {
+			continue
 		}
-	}
-	return wake, nil
-}
-
-// look brings up to date whose reports are held and what may be taken for fresh.
-func (s *session) look(ctx context.Context, now time.Time, objects kube.ClusterObjects, wake *time.Time) {
-	s.blind = s.reporting && (s.blind || anyBlind(objects))
-	s.options.Agents.Follow(s.key, followingOf(objects, s.reporting, s.blind))
-	if s.turnOver {
-		s.turnOver = false
-		s.turns.leave(now, s.key)
-	}
-	if s.departures.look(now, objects.Pods, s.options.Agents.State(s.key)) {
-		s.anew = true
-	}
-	if s.anew && s.reporting {
-		s.anew = false
-		// Everybody is to look anew; without being asked some would take seconds.
-		s.refreshing.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-			defer cancel()
-			if err := s.options.Agents.Refresh(ctx, s.key); err != nil {
-				s.log.Debug("not all agents looked anew", "error", err)
-			}
-		})
-	}
-	s.provide(ctx, now, objects, wake)
-}
-
-func (s *session) input(now time.Time, objects kube.ClusterObjects) view.Input {
-	facts := engineFacts(objects.Cluster.Spec.Engine)
-	known := s.groups
-	if !s.reporting {
-		known = nil // rosters tell of no group
-	}
-	return view.Input{
-		Now: now, Kube: objects, Agents: s.options.Agents.State(s.key), Idle: !s.reporting,
-		Barrier: s.departures.barrier, Known: known, Noticed: s.noticed, NotLive: s.notLive, Engine: policyFacts(facts), MinSource: facts.MinSource, NamedByPod: facts.NamedByPod, Unlisted: facts.Unlisted,
-		Fleet: s.fleet.state(), GuardEnforcing: s.guard().Enforcing,
+		out.NameClaims(&state, s.options.NewID)
+		s.state = state
+		for _, entry := range out.Log {
+			s.log.Log(context.Background(), entry.Level, entry.Message, entry.Args...)
+		}
+		s.options.Metrics.note(out)
+		return out
 	}
 }
 
-// names are only asked for while pods are adopted or replaced.
-func (s *session) names(now time.Time, objects kube.ClusterObjects, claims []policy.Claim) map[string]string {
-	adopting := func(claim policy.Claim) bool {
-		return claim.Prepare == policy.PrepareNone &&
-			slices.ContainsFunc(objects.Pods, func(p kube.Pod) bool { return string(p.UID) == claim.UID && !p.Agent })
+// decisionOf is what is shown of a step.
+func (s *session) decisionOf(now time.Time, in inputs, out rollout.Decision) status.Decision {
+	return status.Decision{
+		Moment: out.Moment, Key: s.key, Idle: s.idle(now, out.Snapshot), SpecError: specErrors(in.objects.Cluster),
+		Guard: s.guarded(), Withheld: s.refusedNow(in.objects.Cluster), Refused: s.basis.Agents().Refused,
 	}
-	replacing := func(claim policy.Claim) bool { return claim.Action == policy.Replace }
-	if !slices.ContainsFunc(claims, adopting) && !slices.ContainsFunc(claims, replacing) {
-		return nil
-	}
-	return view.Names(s.input(now, objects))
-}
-
-func (s *session) snapshot(now time.Time, objects kube.ClusterObjects) policy.Snapshot {
-	in := s.input(now, objects)
-	snapshot, basis := view.Look(in)
-	s.basis = basis
-	s.noticed = view.Conditions(snapshot, now)
-	s.notLive = view.NotLive(snapshot, in)
-	if s.reporting {
-		s.groups = snapshot.Groups
-	} else {
-		s.groups = unseen(s.groups)
-	}
-	s.remember(now, &snapshot.Cluster.Status)
-	return snapshot
-}
-
-// remember puts into a snapshot what is known better here than the object has it.
-func (s *session) remember(now time.Time, known *policy.Status) {
-	known.LastDeparture, known.LastProgress = asOf(now, s.departures.last()), asOf(now, s.progress.at)
-}
-
-// asOf is a moment as far before now as it was, however the clock has been set since;
-// nil for none.
-func asOf(now, at time.Time) *policy.Time {
-	if at.IsZero() {
-		return nil
-	}
-	t := policy.At(now.Add(-now.Sub(at)))
-	return &t
-}
-
-// later is the newer of the cache's object and our own. API servers count
-// resourceVersions up; where one does not, the cache's counts, and a write to
-// one that is behind fails.
-func (s *session) later(cached *v1alpha1.DatabaseCluster) *v1alpha1.DatabaseCluster {
-	if s.newest == nil || cached.UID != s.newest.UID {
-		return cached
-	}
-	c, errC := strconv.ParseUint(cached.ResourceVersion, 10, 64)
-	n, errN := strconv.ParseUint(s.newest.ResourceVersion, 10, 64)
-	if errC == nil && errN == nil && c < n {
-		return s.newest
-	}
-	return cached
 }

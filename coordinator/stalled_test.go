@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -26,21 +26,21 @@ func TestACanaryThatCannotBeProvenIsStalled(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		db := w.add("search", 3)
 		db.change(t, func(c *v1alpha1.DatabaseCluster) {
-			c.Spec.Update.Canary = policy.Canary{Pods: 1, SoakSeconds: 14400}
+			c.Spec.Update.Canary = model.Canary{Pods: 1, SoakSeconds: 14400}
 		})
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
 		db.roll("v2")
 		time.Sleep(time.Hour)
-		require.Equal(t, policy.ClusterWaiting, db.status().Phase, "it soaks")
+		require.Equal(t, model.ClusterWaiting, db.status().Phase, "it soaks")
 
 		db.live("search-2", false)
 		time.Sleep(time.Minute)
-		require.Equal(t, policy.ClusterWaiting, db.status().Phase, "a blip is no stall, however long nothing was to be done")
+		require.Equal(t, model.ClusterWaiting, db.status().Phase, "a blip is no stall, however long nothing was to be done")
 		db.live("search-2", true)
 		time.Sleep(time.Hour)
-		require.Equal(t, policy.ClusterWaiting, db.status().Phase, "it soaks again")
+		require.Equal(t, model.ClusterWaiting, db.status().Phase, "it soaks again")
 
 		w.mu.Lock()
 		silent := db.members["search-2"].server
@@ -48,9 +48,9 @@ func TestACanaryThatCannotBeProvenIsStalled(t *testing.T) {
 		silent.Stop()
 		time.Sleep(15 * time.Minute)
 		s := db.status()
-		require.Equal(t, policy.ClusterStalled, s.Phase)
+		require.Equal(t, model.ClusterStalled, s.Phase)
 		stall := conditionOf(s, v1alpha1.ConditionStalled)
-		require.Equal(t, string(policy.CanaryFirst), stall.Reason)
+		require.Equal(t, string(model.CanaryFirst), stall.Reason)
 		require.Contains(t, stall.Message, "search-2 is away")
 	})
 }
@@ -80,7 +80,7 @@ func TestAPodThatFlapsHidesNoStall(t *testing.T) {
 		for i := range 8 {
 			time.Sleep(4 * time.Minute)
 			if i >= 3 {
-				require.Equal(t, policy.ClusterStalled, db.status().Phase, "after %d blips", i)
+				require.Equal(t, model.ClusterStalled, db.status().Phase, "after %d blips", i)
 			}
 			db.live("search-0", false)
 			time.Sleep(15 * time.Second)
@@ -92,7 +92,7 @@ func TestAPodThatFlapsHidesNoStall(t *testing.T) {
 // Managers wait for the data pods, and these for a person: nobody has to look at anything else.
 func TestWhoWaitsForAPersonInTurnIsNotStalled(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		db := w.addPools("search", policy.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "mgr", replicas: 3, rank: 10, manages: true})
+		db := w.addPools("search", model.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "mgr", replicas: 3, rank: 10, manages: true})
 		db.change(t, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Canary.Pods, c.Spec.Update.Canary.Approve = 1, true })
 		p := w.start()
 		defer p.end()
@@ -100,6 +100,6 @@ func TestWhoWaitsForAPersonInTurnIsNotStalled(t *testing.T) {
 		db.roll("v2")
 		time.Sleep(25 * time.Minute)
 		s := db.status()
-		require.Equal(t, policy.ClusterWaiting, s.Phase, "%+v", s.Conditions)
+		require.Equal(t, model.ClusterWaiting, s.Phase, "%+v", s.Conditions)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -58,7 +58,7 @@ func TestFirstLooksAreBounded(t *testing.T) {
 		time.Sleep(4 * time.Minute)
 		require.Equal(t, 19, begun())
 		for _, db := range all[5:] {
-			require.Equal(t, policy.ClusterDone, db.status().Phase, db.name)
+			require.Equal(t, model.ClusterDone, db.status().Phase, db.name)
 		}
 		require.LessOrEqual(t, most(), w.firstLooks)
 		require.Positive(t, most())

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -26,9 +26,9 @@ func (o orders) Unaided(ctx context.Context, pod rollout.Target, order rollout.O
 	}
 	defer engine.Close()
 	progress, err := engines.Relieve(ctx, engine, engines.Order{Kind: engines.Handoff, Claim: order.Claim, NotAfter: order.NotAfter})
-	out := rollout.Progress{State: policy.DrainPreparing, Detail: progress.Detail}
+	out := rollout.Progress{State: model.DrainPreparing, Detail: progress.Detail}
 	if err == nil && progress.State != engines.Running {
-		out.State = policy.DrainPrepared
+		out.State = model.DrainPrepared
 	}
 	return out, err
 }
@@ -57,14 +57,14 @@ func (o orders) RestoreUnaided(ctx context.Context, pod rollout.Target, shared r
 }
 
 // unaided reaches a pod's own database over the pod network, as anybody could.
-func (o orders) unaided(ctx context.Context, pod rollout.Target) (engines.Engine, policy.Spec, error) {
+func (o orders) unaided(ctx context.Context, pod rollout.Target) (engines.Engine, model.Spec, error) {
 	objects, ok := o.cache.Cluster(o.key)
 	if !ok {
-		return nil, policy.Spec{}, fmt.Errorf("%s is not known", o.key)
+		return nil, model.Spec{}, fmt.Errorf("%s is not known", o.key)
 	}
 	ip := addressOf(objects, pod.UID)
 	if ip == "" {
-		return nil, policy.Spec{}, fmt.Errorf("%s has no address", pod.Pod)
+		return nil, model.Spec{}, fmt.Errorf("%s has no address", pod.Pod)
 	}
 	engine, err := o.reach(ctx, objects.Cluster.Spec, ip)
 	return engine, objects.Cluster.Spec, err

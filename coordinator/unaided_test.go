@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/engines"
 )
@@ -54,7 +54,7 @@ func TestASettingIsPutBackUnaided(t *testing.T) {
 	shared := rollout.Shared{Knob: "allocation", Undo: []byte("all")}
 	reached := map[string]error{}
 	restore := func(uid string, engine engines.Engine, err error) (bool, error) {
-		o := orders{cache: shownOnce{objects: objects}, reach: func(_ context.Context, _ policy.Spec, ip string) (engines.Engine, error) {
+		o := orders{cache: shownOnce{objects: objects}, reach: func(_ context.Context, _ model.Spec, ip string) (engines.Engine, error) {
 			reached[ip] = err
 			return engine, err
 		}}

@@ -15,13 +15,13 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // The API server refuses to list the pods of one pool.
 func TestWordsWhenPodsCannotBeListed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		db := w.addPools("search", policy.Solr, false, &pool{name: "search-a", replicas: 2}, &pool{name: "search-b", replicas: 2})
+		db := w.addPools("search", model.Solr, false, &pool{name: "search-a", replicas: 2}, &pool{name: "search-b", replicas: 2})
 		var forbidden atomic.Bool
 		forbidden.Store(true)
 		w.onClient = func(c *kubetest.Client) {

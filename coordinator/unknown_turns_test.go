@@ -17,7 +17,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -58,7 +58,7 @@ func TestADatabaseThatIsNotKnownKeepsNoTurn(t *testing.T) {
 		honest := w.add("honest", 3)
 		time.Sleep(turnPatience + 2*time.Second)
 		require.True(t, isTrue(honest.status(), v1alpha1.ConditionInitialized), "others wait for it for ever")
-		require.Equal(t, policy.ClusterDone, honest.status().Phase)
+		require.Equal(t, model.ClusterDone, honest.status().Phase)
 
 		w.mu.Lock()
 		watching := w.watching

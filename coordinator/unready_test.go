@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // unready has Kubernetes find no pod Ready, though all are live.
@@ -39,7 +39,7 @@ func (db *database) serving() int {
 // readiness, so that a new template goes through them one at a time.
 func TestPodsThatAreLiveAndNotReadyGoWithinTheBudget(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		db := w.addPools("search", policy.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "coord", replicas: 5, empty: true})
+		db := w.addPools("search", model.OpenSearch, false, &pool{name: "data", replicas: 3}, &pool{name: "coord", replicas: 5, empty: true})
 		p := w.start()
 		defer p.end()
 		time.Sleep(20 * time.Second)
@@ -65,7 +65,7 @@ func TestAWrongReadinessProbeIsCorrected(t *testing.T) {
 		db.roll("v2")
 		time.Sleep(20 * time.Minute)
 		require.Len(t, w.gone(), 1)
-		require.Contains(t, fmt.Sprint(db.status().Conditions), policy.LineStopped)
+		require.Contains(t, fmt.Sprint(db.status().Conditions), model.LineStopped)
 		db.roll("v3")
 		time.Sleep(10 * time.Minute)
 		require.Len(t, w.gone(), 4)

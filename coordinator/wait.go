@@ -2,11 +2,19 @@ package coordinator
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
-// gather is how long a pass waits for what happens together with its cause.
-const gather = time.Millisecond
+// settle is how long a pass waits for what happens together with its cause.
+const settle = time.Millisecond
+
+// requested are the passes that were asked for.
+type requested struct {
+	events chan struct{}
+	// poked: a pass is to be made, whatever has changed.
+	poked atomic.Bool
+}
 
 // poke asks for a pass.
 func (s *session) poke() {
@@ -34,7 +42,7 @@ func (s *session) wait(ctx context.Context, wake time.Time) bool {
 		case <-timer.C:
 		case <-s.events:
 		}
-		if !pause(ctx, gather) {
+		if !pause(ctx, settle) {
 			return false
 		}
 		select {
@@ -58,8 +66,12 @@ func (s *session) stands(now time.Time) bool {
 	return s.basis.Stands(is) && !s.departures.heard(s.basis.Agents(), is.Agents)
 }
 
-func sooner(wake *time.Time, at time.Time) {
-	if at.Before(*wake) {
-		*wake = at
+// sooner is the earliest of some times; a zero time is none.
+func sooner(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
 	}
+	return first
 }

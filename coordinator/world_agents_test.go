@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/rollcall-dev/rollcall/agent/term"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -255,7 +255,7 @@ func (m *member) emptyOther(r *rollcallv1.PrepareRequest) (*rollcallv1.PrepareRe
 
 // node is the name that the database has for a pod.
 func (db *database) node(pod string) string {
-	if db.engine == policy.FoundationDB {
+	if db.engine == model.FoundationDB {
 		return pod
 	}
 	return pod + ":8983_solr"

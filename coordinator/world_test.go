@@ -27,7 +27,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/guard"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -74,7 +74,7 @@ type database struct {
 	w        *world
 	name     string
 	uid      string
-	engine   policy.Engine
+	engine   model.Engine
 	pools    []*pool
 	replicas int           // of all pools
 	start    time.Duration // from container start to live
@@ -155,14 +155,14 @@ func (w *world) add(name string, replicas int) *database { return w.addWith(name
 
 // addWith can make the pods without agents, as they are before Rollcall comes.
 func (w *world) addWith(name string, replicas int, bare bool) *database {
-	return w.addPools(name, policy.Solr, bare, &pool{name: name, replicas: replicas})
+	return w.addPools(name, model.Solr, bare, &pool{name: name, replicas: replicas})
 }
 
 // addPools makes a database of several StatefulSets.
-func (w *world) addPools(name string, engine policy.Engine, bare bool, pools ...*pool) *database {
+func (w *world) addPools(name string, engine model.Engine, bare bool, pools ...*pool) *database {
 	db := &database{bare: bare, w: w, name: name, engine: engine, pools: pools, start: 5 * time.Second,
 		broken: map[string]bool{}, members: map[string]*member{}, applied: map[string]string{}, excluded: map[string]string{}}
-	one := policy.Count(1)
+	one := model.Count(1)
 	cluster := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1}}
 	cluster.Spec.Engine = engine
 	cluster.Spec.Policy.MaxUnavailable = &one

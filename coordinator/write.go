@@ -13,7 +13,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/view"
@@ -35,35 +36,56 @@ const (
 	noticedFor = time.Minute
 )
 
-// write brings the DatabaseCluster's status up to date by compare-and-swap on
-// the object that was decided on.
-func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits rollout.Edits, wake *time.Time) error {
-	next := s.statusOf(now, cluster, d, edits)
-	urgent := edits.Urgent()
+// written is what the DatabaseCluster says.
+type written struct {
+	// newest is the object as we wrote or read it last; the cache may be behind.
+	newest *v1alpha1.DatabaseCluster
+	// statusAt is when the status was written last, and differsSince since when
+	// there has been something else to write.
+	statusAt     time.Time
+	differsSince time.Time
+	// freeSince is since when no claim has needed the finalizer that is there.
+	freeSince time.Time
+}
+
+// write brings the DatabaseCluster up to date, and answers when to try again.
+func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) time.Time {
+	due, err := s.writeStatus(ctx, now, cluster, d, out)
+	if err != nil {
+		s.log.Warn("status not written", "error", err)
+		return sooner(due, now.Add(time.Second))
+	}
+	return due
+}
+
+// writeStatus writes the status by compare-and-swap on the object that was decided on. What
+// can wait is written later, at due.
+func (s *session) writeStatus(ctx context.Context, now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) (due time.Time, err error) {
+	next := s.statusOf(now, cluster, d, out)
+	urgent := out.Edits.Urgent()
 	if forsaken(now, cluster, max(len(d.Snapshot.Pods), s.unshown)) && toUndo(&next) > 0 {
 		s.log.Warn("the DatabaseCluster is being deleted, and not all that was prepared could be undone", "claims", len(next.Claims))
 		next.Claims, next.Shared, next.Leftovers, urgent = nil, nil, nil, true
 	}
-	finalized, err := s.finalize(ctx, now, cluster, toUndo(&next), wake)
+	finalized, due, err := s.finalize(ctx, now, cluster, toUndo(&next))
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // nothing was left that held up its deletion
+		return due, nil // nothing was left that held up its deletion
 	case err != nil:
-		return s.reread(ctx, err)
+		return due, s.reread(ctx, err)
 	}
 	cluster = finalized
 	if !urgent {
 		wait, differs := patience(cluster.Status, next)
 		if !differs {
 			s.differsSince = time.Time{}
-			return nil
+			return due, nil
 		}
 		if s.differsSince.IsZero() {
 			s.differsSince = now
 		}
-		if due := latest(s.statusAt.Add(wait), s.differsSince.Add(lasting)); now.Before(due) {
-			sooner(wake, due)
-			return nil
+		if at := latest(s.statusAt.Add(wait), s.differsSince.Add(lasting)); now.Before(at) {
+			return sooner(due, at), nil
 		}
 	}
 	ctx, cancel := s.bound(ctx)
@@ -71,14 +93,14 @@ func (s *session) write(ctx context.Context, now time.Time, cluster *v1alpha1.Da
 	object := cluster.DeepCopy()
 	object.Status = next
 	written, err := s.options.Clusters.DatabaseClusters(s.key.Namespace).UpdateStatus(ctx, object, metav1.UpdateOptions{})
-	if err == nil {
-		s.newest, s.statusAt, s.differsSince = written, now, time.Time{}
-		if urgent {
-			s.poke()
-		}
-		return nil
+	if err != nil {
+		return due, s.reread(ctx, err)
 	}
-	return s.reread(ctx, err)
+	s.newest, s.statusAt, s.differsSince = written, now, time.Time{}
+	if urgent {
+		s.poke()
+	}
+	return due, nil
 }
 
 // reread looks at what somebody else has written, after a conflict: what is to
@@ -106,17 +128,14 @@ func latest(a, b time.Time) time.Time {
 }
 
 // statusOf is the status after a decision and the edits that follow from it.
-func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, edits rollout.Edits) v1alpha1.Status {
+func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d status.Decision, out rollout.Decision) v1alpha1.Status {
 	next := *cluster.Status.DeepCopy()
-	applyEdits(&next, edits)
+	applyEdits(&next, out.Edits)
 	next.ObservedGeneration = cluster.Generation
 	if next.Phase != d.Phase {
-		next.Phase, next.LastTransition = d.Phase, policy.At(now)
+		next.Phase, next.LastTransition = d.Phase, model.At(now)
 	}
-	next.Pods = v1alpha1.PodCounts{
-		Desired: d.Pods.Desired, Current: d.Pods.Current, Updated: d.Pods.Updated,
-		Ready: d.Pods.Ready, Away: d.Pods.Away, Failed: d.Pods.Failed,
-	}
+	next.Pods = d.Pods
 	if !d.Idle && d.Pods.Desired > 0 && status.Unhealthy(d) == "" { // what rosters tell is not enough
 		d.Snapshot.Cluster.Status.Initialized = true
 	}
@@ -124,16 +143,16 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 		d.Snapshot.Health = healthByRoster(s.options.Agents.State(s.key))
 	}
 	next.Conditions = status.Conditions(d, cluster.Status.Conditions, cluster.Generation)
-	if at := s.progress.at; !at.IsZero() {
-		next.LastProgress = policy.At(at)
+	if at := out.LastProgress; !at.IsZero() {
+		next.LastProgress = model.At(at)
 	}
 	if at := s.departures.last(); !at.IsZero() {
-		next.LastDeparture = policy.At(at)
+		next.LastDeparture = model.At(at)
 	}
-	next.EstimateSeconds = int64(s.estimates.all)
-	next.PoolEstimateSeconds = s.estimates.byPool(d.Snapshot.Pools)
+	next.EstimateSeconds = out.Estimates.Seconds()
+	next.PoolEstimateSeconds = out.Estimates.ByPool(d.Snapshot.Pools)
 	next.RestartSchedule = followed(cluster, now)
-	next.UpdateRevisions = revisions(d.Snapshot)
+	next.UpdateRevisions = progress.Revisions(d.Snapshot)
 	if len(next.UpdateRevisions) == 0 {
 		next.UpdateRevisions = nil
 	}
@@ -141,7 +160,7 @@ func (s *session) statusOf(now time.Time, cluster *v1alpha1.DatabaseCluster, d s
 	next.Holds = slices.Clone(d.Plan.Holds[:shown])
 	for i := range next.Holds {
 		h := &next.Holds[i]
-		if why := d.Waiting[h.Pod]; why != "" && h.Rule == policy.Claimed {
+		if why := d.Waiting[h.Pod]; why != "" && h.Rule == model.Claimed {
 			h.Reason += ": " + why
 		}
 		h.Group, h.Reason, h.Unblocks = v1alpha1.Cut(h.Group, v1alpha1.MaxGroup), v1alpha1.Cut(h.Reason, v1alpha1.MaxText), v1alpha1.Cut(h.Unblocks, v1alpha1.MaxText)
@@ -162,15 +181,15 @@ func followed(cluster *v1alpha1.DatabaseCluster, now time.Time) *v1alpha1.Restar
 	case noted != nil && noted.Schedule == schedule:
 		return noted
 	}
-	return &v1alpha1.RestartSchedule{Schedule: schedule, Since: policy.At(now)}
+	return &v1alpha1.RestartSchedule{Schedule: schedule, Since: model.At(now)}
 }
 
 // healthByRoster is the worst verdict that the rosters tell of. It is shown of
 // an idle cluster, whose agents' reports are not followed, and permits nothing.
-func healthByRoster(state agents.State) policy.Health {
-	verdicts := map[rollcallv1.Verdict]policy.Verdict{
-		rollcallv1.Verdict_VERDICT_GREEN: policy.Green, rollcallv1.Verdict_VERDICT_RECOVERABLE: policy.Recoverable,
-		rollcallv1.Verdict_VERDICT_YELLOW: policy.Yellow, rollcallv1.Verdict_VERDICT_RED: policy.Red,
+func healthByRoster(state agents.State) model.Health {
+	verdicts := map[rollcallv1.Verdict]model.Verdict{
+		rollcallv1.Verdict_VERDICT_GREEN: model.Green, rollcallv1.Verdict_VERDICT_RECOVERABLE: model.Recoverable,
+		rollcallv1.Verdict_VERDICT_YELLOW: model.Yellow, rollcallv1.Verdict_VERDICT_RED: model.Red,
 	}
 	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
 	for _, roster := range state.Rosters {
@@ -182,9 +201,9 @@ func healthByRoster(state agents.State) policy.Health {
 		}
 	}
 	if verdict, ok := verdicts[worst]; ok {
-		return policy.Health{Verdict: verdict}
+		return model.Health{Verdict: verdict}
 	}
-	return policy.Health{Verdict: policy.UnknownHealth}
+	return model.Health{Verdict: model.UnknownHealth}
 }
 
 // finished is what each pool's pods have all run last. Pools end one after the
@@ -259,12 +278,12 @@ func absentText(s v1alpha1.Status) string {
 }
 
 // standing are the rules by which all wait, and that do not pass by themselves.
-func standing(holds []policy.Hold) []policy.Rule {
-	var rules []policy.Rule
+func standing(holds []model.Hold) []model.Rule {
+	var rules []model.Rule
 	for _, hold := range holds {
 		switch hold.Rule {
-		case policy.BadInput, policy.ObserveOnly, policy.Paused, policy.OutsideWindow, policy.NeedsApproval,
-			policy.LineStopped, policy.VersionRefused, policy.Shutdown:
+		case model.BadInput, model.ObserveOnly, model.Paused, model.OutsideWindow, model.NeedsApproval,
+			model.LineStopped, model.VersionRefused, model.Shutdown:
 			if !slices.Contains(rules, hold.Rule) {
 				rules = append(rules, hold.Rule)
 			}
@@ -275,16 +294,16 @@ func standing(holds []policy.Hold) []policy.Rule {
 }
 
 // anyWent: a claimed pod has gone, and the status does not say so yet.
-func anyWent(old, next []policy.Claim) bool {
-	went := func(c policy.Claim) bool {
+func anyWent(old, next []model.Claim) bool {
+	went := func(c model.Claim) bool {
 		switch c.Phase {
-		case policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling:
+		case model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling:
 			return true
 		}
 		return false
 	}
-	return slices.ContainsFunc(next, func(c policy.Claim) bool {
-		return went(c) && slices.ContainsFunc(old, func(o policy.Claim) bool { return o.ID == c.ID && !went(o) })
+	return slices.ContainsFunc(next, func(c model.Claim) bool {
+		return went(c) && slices.ContainsFunc(old, func(o model.Claim) bool { return o.ID == c.ID && !went(o) })
 	})
 }
 
@@ -292,9 +311,9 @@ func sameCondition(a, b v1alpha1.PodCondition) bool {
 	return a.Pod == b.Pod && a.Type == b.Type && a.Key == b.Key
 }
 
-func sameHold(a, b policy.Hold) bool { return a.Pod == b.Pod && a.Rule == b.Rule && a.Group == b.Group }
+func sameHold(a, b model.Hold) bool { return a.Pod == b.Pod && a.Rule == b.Rule && a.Group == b.Group }
 
-func samePhase(a, b policy.Claim) bool { return a.ID == b.ID && a.Phase == b.Phase }
+func samePhase(a, b model.Claim) bool { return a.ID == b.ID && a.Phase == b.Phase }
 
 func conditionDiffers(old, next v1alpha1.Status, kind string) bool {
 	a, b := conditionOf(old, kind), conditionOf(next, kind)

@@ -9,17 +9,18 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 func TestPatience(t *testing.T) {
 	base := v1alpha1.Status{
-		ObservedGeneration: 3, Phase: policy.ClusterRolling, Epoch: 2,
-		Pods:   v1alpha1.PodCounts{Desired: 3, Ready: 3},
-		Holds:  []policy.Hold{{Pod: "s-0", Rule: policy.PodsAway, Reason: "2 of 3"}},
-		Claims: []policy.Claim{{ID: "c", Phase: policy.PhasePrepared}},
+		ObservedGeneration: 3, Phase: model.ClusterRolling, Epoch: 2,
+		Pods:   model.PodCounts{Desired: 3, Ready: 3},
+		Holds:  []model.Hold{{Pod: "s-0", Rule: model.PodsAway, Reason: "2 of 3"}},
+		Claims: []model.Claim{{ID: "c", Phase: model.PhasePrepared}},
 		Conditions: []v1alpha1.Condition{
 			{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: "Progressing"},
 			{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "Healthy"},
@@ -31,15 +32,15 @@ func TestPatience(t *testing.T) {
 	}{
 		"nothing":                   {func(*v1alpha1.Status) {}, 0},
 		"words":                     {func(s *v1alpha1.Status) { s.Holds[0].Reason = "3 of 3" }, 0},
-		"times":                     {func(s *v1alpha1.Status) { s.LastProgress = policy.At(time.Unix(5, 0)) }, 0},
-		"phase":                     {func(s *v1alpha1.Status) { s.Phase = policy.ClusterStalled }, promptly},
+		"times":                     {func(s *v1alpha1.Status) { s.LastProgress = model.At(time.Unix(5, 0)) }, 0},
+		"phase":                     {func(s *v1alpha1.Status) { s.Phase = model.ClusterStalled }, promptly},
 		"another template":          {func(s *v1alpha1.Status) { s.UpdateRevisions = map[string]string{"s": "v2"} }, promptly},
 		"stalled":                   {func(s *v1alpha1.Status) { s.Conditions[0].Status = metav1.ConditionTrue }, promptly},
-		"the line is stopped":       {func(s *v1alpha1.Status) { s.Holds = []policy.Hold{{Rule: policy.LineStopped}} }, promptly},
+		"the line is stopped":       {func(s *v1alpha1.Status) { s.Holds = []model.Hold{{Rule: model.LineStopped}} }, promptly},
 		"a pod failed":              {func(s *v1alpha1.Status) { s.Pods.Failed = 1 }, promptly},
 		"a number, claims are open": {func(s *v1alpha1.Status) { s.Pods.Ready = 2 }, sometimes},
-		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = policy.PhaseOpened }, sometimes},
-		"a claimed pod went":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = policy.PhaseGone }, soon},
+		"a phase on the way":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = model.PhaseOpened }, sometimes},
+		"a claimed pod went":        {func(s *v1alpha1.Status) { s.Claims[0].Phase = model.PhaseGone }, soon},
 		"a number, nothing is open": {func(s *v1alpha1.Status) { s.Claims, s.Pods.Ready = nil, 2 }, soon},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestPatience(t *testing.T) {
 
 // While a database rests no report tells what runs, and the tag of an image may be of another thing.
 func TestTheFinishedVersionStaysAtRest(t *testing.T) {
-	d := status.Decision{Idle: true, Phase: policy.ClusterDone, Snapshot: policy.Snapshot{Pools: []policy.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}
+	d := status.Decision{Idle: true, Moment: progress.Moment{Phase: model.ClusterDone, Snapshot: model.Snapshot{Pools: []model.Pool{{Name: "s", Revision: "v2", Version: "2026.11"}}}}}
 	noted := []v1alpha1.FinishedRollout{{Pool: "s", Revision: "v2", Version: "9.9.0"}}
 	require.Equal(t, noted, finished(noted, d))
 	d.Idle = false
@@ -68,7 +69,7 @@ func TestTheFinishedVersionStaysAtRest(t *testing.T) {
 func TestWhatAStallSaysIsKeptUp(t *testing.T) {
 	says := func(text string) v1alpha1.Status {
 		return v1alpha1.Status{
-			Claims:     []policy.Claim{{ID: "c", Phase: policy.PhaseGone}},
+			Claims:     []model.Claim{{ID: "c", Phase: model.PhaseGone}},
 			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: "LineStopped", Message: text}},
 		}
 	}
@@ -89,7 +90,7 @@ func TestAStallThatCountsDownIsNotWrittenAgain(t *testing.T) {
 		time.Sleep(45 * time.Minute)
 		db.roll("v2")
 		time.Sleep(15 * time.Minute)
-		require.Equal(t, policy.ClusterStalled, db.status().Phase)
+		require.Equal(t, model.ClusterStalled, db.status().Phase)
 		before := p.total()
 		time.Sleep(10 * time.Minute)
 		require.LessOrEqual(t, p.total()-before, 2, "%v", p.writes)
@@ -102,91 +103,14 @@ func TestAScheduleIsFollowedFromWhenItIsFirstSeen(t *testing.T) {
 	require.Nil(t, followed(d, now))
 	d.Spec.Update.RestartSchedule = "0 3 * * *"
 	d.Status.RestartSchedule = followed(d, now)
-	require.Equal(t, &v1alpha1.RestartSchedule{Schedule: "0 3 * * *", Since: policy.At(now)}, d.Status.RestartSchedule)
+	require.Equal(t, &v1alpha1.RestartSchedule{Schedule: "0 3 * * *", Since: model.At(now)}, d.Status.RestartSchedule)
 	require.Equal(t, d.Status.RestartSchedule, followed(d, now.Add(time.Hour)), "the first time stays")
 	d.Spec.Update.RestartSchedule = "0 4 * * *"
-	require.Equal(t, policy.At(now.Add(time.Hour)), followed(d, now.Add(time.Hour)).Since, "a changed one begins anew")
+	require.Equal(t, model.At(now.Add(time.Hour)), followed(d, now.Add(time.Hour)).Since, "a changed one begins anew")
 
 	wait, differs := patience(v1alpha1.Status{}, v1alpha1.Status{RestartSchedule: d.Status.RestartSchedule})
 	require.True(t, differs)
 	require.Equal(t, promptly, wait, "until it is noted nothing is due")
-}
-
-func TestProgress(t *testing.T) {
-	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	busy := func(updated, away int32, phases ...policy.ClaimPhase) status.Decision {
-		d := status.Decision{Plan: policy.Plan{Order: []string{"s-0"}}, Pods: status.PodCounts{Updated: updated, Away: away}}
-		for i, phase := range phases {
-			d.Claims = append(d.Claims, policy.Claim{ID: string(rune('a' + i)), UID: string(rune('a' + i)), Phase: phase})
-		}
-		return d
-	}
-	p := newProgress(at(1))
-	p.note(at(10), busy(0, 0))
-	require.Equal(t, at(1), p.at, "a successor knows of no progress")
-	p.note(at(20), busy(0, 1, policy.PhaseClaimed))
-	require.Equal(t, at(20), p.at, "a claim")
-	p.note(at(30), busy(0, 1, policy.PhaseClaimed))
-	require.Equal(t, at(20), p.at, "nothing changed")
-	p.note(at(40), busy(0, 1, policy.PhaseGone))
-	require.Equal(t, at(40), p.at, "the claim went on")
-	p.note(at(50), busy(1, 1, policy.PhaseGone))
-	require.Equal(t, at(50), p.at, "a pod is updated")
-	p.note(at(60), busy(1, 2, policy.PhaseGone))
-	require.Equal(t, at(50), p.at, "worse is no progress")
-	p.note(at(70), status.Decision{Pods: status.PodCounts{Updated: 1, Away: 2}})
-	require.Equal(t, at(70), p.at, "the claim was released")
-	p.note(at(80), busy(1, 2))
-	require.Equal(t, at(80), p.at, "there is something to do again, from now on")
-
-	reported := func(member policy.Membership) status.Decision {
-		d := busy(1, 2)
-		d.Snapshot.Pods = []policy.Pod{{Name: "s-0", UID: "a", Phase: policy.Ready, Agent: true, Report: &policy.Report{Member: member, Settled: true}}}
-		return d
-	}
-	p.note(at(90), reported(policy.NotLive))
-	require.Equal(t, at(80), p.at, "Ready, and not back in the database")
-	p.note(at(100), reported(policy.Live))
-	require.Equal(t, at(100), p.at, "back")
-	p.note(at(110), reported(policy.NotLive))
-	require.Equal(t, at(100), p.at)
-}
-
-// What begins, or goes on after a person or a clock said that it may, is not
-// stalled by the time of what came before it; and a claim that is made and given
-// up again and again gets nowhere.
-func TestWaitsHaveADeadlineOfTheirOwn(t *testing.T) {
-	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	waits := func(rule policy.Rule, claims ...policy.Claim) status.Decision {
-		return status.Decision{Claims: claims, Plan: policy.Plan{Order: []string{"s-0"}, Holds: []policy.Hold{{Rule: rule, Reason: "because"}}},
-			Snapshot: policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "u0"}}}}
-	}
-	p := newProgress(at(1))
-	p.note(at(5), status.Decision{})
-	require.True(t, p.note(at(10), waits(policy.OutsideWindow)), "there is something to do")
-	require.False(t, p.note(at(5000), waits(policy.OutsideWindow)))
-	require.Empty(t, p.held, "nobody needs to look at what was asked for")
-	require.True(t, p.note(at(6000), waits(policy.Unhealthy)), "the window has opened")
-	require.False(t, p.note(at(6100), waits(policy.Unhealthy)))
-	require.Equal(t, at(6000), p.held["health"])
-	require.False(t, p.note(at(6200), waits(policy.ViewSplit)))
-	require.Equal(t, map[string]time.Time{"view-split": at(6200)}, p.held, "one that ends and comes again begins anew")
-
-	claim := policy.Claim{ID: "a", Pod: "s-0", UID: "u0", Phase: policy.PhasePrepared}
-	require.True(t, p.note(at(7000), waits(policy.ViewSplit, claim)))
-	for i := range 5 {
-		claim.ID += "a"
-		claim.Phase = policy.PhaseClaimed
-		require.False(t, p.note(at(7100+100*i), waits(policy.ViewSplit)), "given up")
-		require.False(t, p.note(at(7110+100*i), waits(policy.ViewSplit, claim)), "claimed again")
-		claim.Phase = policy.PhasePrepared
-		require.False(t, p.note(at(7120+100*i), waits(policy.ViewSplit, claim)), "and prepared again")
-		claim.Phase = policy.PhaseRestoring
-		require.False(t, p.note(at(7130+100*i), waits(policy.ViewSplit, claim)), "and undone")
-	}
-	require.Equal(t, at(7000), p.at)
-	claim.Phase = policy.PhaseOpened
-	require.True(t, p.note(at(8000), waits(policy.ViewSplit, claim)), "it went on")
 }
 
 func TestHealthByRoster(t *testing.T) {
@@ -195,10 +119,10 @@ func TestHealthByRoster(t *testing.T) {
 	}
 	alive, dead := rollcallv1.Liveness_LIVENESS_ALIVE, rollcallv1.Liveness_LIVENESS_DEAD
 	green, yellow, red := rollcallv1.Verdict_VERDICT_GREEN, rollcallv1.Verdict_VERDICT_YELLOW, rollcallv1.Verdict_VERDICT_RED
-	for want, entries := range map[policy.Verdict][]*rollcallv1.RosterEntry{
-		policy.UnknownHealth: nil,
-		policy.Green:         {entry(green, alive), entry(red, dead)},
-		policy.Yellow:        {entry(green, alive), entry(yellow, alive)},
+	for want, entries := range map[model.Verdict][]*rollcallv1.RosterEntry{
+		model.UnknownHealth: nil,
+		model.Green:         {entry(green, alive), entry(red, dead)},
+		model.Yellow:        {entry(green, alive), entry(yellow, alive)},
 	} {
 		state := agents.State{Rosters: []agents.ReceivedRoster{{Roster: &rollcallv1.Roster{Entries: entries}}}}
 		require.Equal(t, want, healthByRoster(state).Verdict)

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tool="go tool -modfile=test/tools/go.mod"
 $tool buf generate
-$tool controller-gen object paths=./coordinator/policy/... paths=./coordinator/api/...
+$tool controller-gen object paths=./coordinator/model/... paths=./coordinator/api/...
 $tool controller-gen crd:maxDescLen=400 paths=./coordinator/api/v1alpha1 output:crd:dir=deploy/chart/files
 bash deploy/manifests/generate.sh
 # The terminal that the README shows.

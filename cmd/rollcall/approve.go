@@ -19,18 +19,18 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // approvable is what a person can consent to, and what that means.
 var approvable = []struct {
-	what    policy.Approved
+	what    model.Approved
 	meaning string
 }{
-	{policy.ApprovedAdopt, "restart pods that have no agent yet, without being able to ask them"},
-	{policy.ApprovedCanary, "let the other pods follow the first ones"},
-	{policy.ApprovedLeader, "restart the pod that goes last"},
-	{policy.ApprovedOutage, "take all pods at once"},
+	{model.ApprovedAdopt, "restart pods that have no agent yet, without being able to ask them"},
+	{model.ApprovedCanary, "let the other pods follow the first ones"},
+	{model.ApprovedLeader, "restart the pod that goes last"},
+	{model.ApprovedOutage, "take all pods at once"},
 }
 
 func newApprove(a *app) *cobra.Command {
@@ -59,7 +59,7 @@ your name in the status of the DatabaseCluster.`
 			if anyRevision && revision != "" {
 				return errors.New("--revision and --any-revision do not go together")
 			}
-			return a.approve(cmd.Context(), args[0], policy.Approved(what), revision, anyRevision)
+			return a.approve(cmd.Context(), args[0], model.Approved(what), revision, anyRevision)
 		},
 	}
 	cmd.Flags().StringVar(&what, "what", "", "what to consent to: "+strings.Join(names, ", "))
@@ -70,7 +70,7 @@ your name in the status of the DatabaseCluster.`
 	return cmd
 }
 
-func (a *app) approve(ctx context.Context, name string, what policy.Approved, revision string, anyRevision bool) error {
+func (a *app) approve(ctx context.Context, name string, what model.Approved, revision string, anyRevision bool) error {
 	ns, err := a.namespace()
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (a *app) approve(ctx context.Context, name string, what policy.Approved, re
 		if err != nil {
 			return err
 		}
-		var approvals []policy.Approval
+		var approvals []model.Approval
 		if approvals, added = addApprovals(object.Status.Approvals, what, revisions, by, time.Now()); added == 0 {
 			return nil
 		}
@@ -134,16 +134,16 @@ func revisionsText(revisions []string) string {
 const maxApprovals = 200
 
 // addApprovals adds what is not there yet. An approval of any revision covers all.
-func addApprovals(have []policy.Approval, what policy.Approved, revisions []string, by string, now time.Time) ([]policy.Approval, int) {
+func addApprovals(have []model.Approval, what model.Approved, revisions []string, by string, now time.Time) ([]model.Approval, int) {
 	added := 0
 	for _, revision := range revisions {
-		there := slices.ContainsFunc(have, func(a policy.Approval) bool {
+		there := slices.ContainsFunc(have, func(a model.Approval) bool {
 			return a.What == what && (a.Revision == revision || a.Revision == "")
 		})
 		if there {
 			continue
 		}
-		have = append(have, policy.Approval{Revision: revision, What: what, By: by, At: policy.At(now.Truncate(time.Second))})
+		have = append(have, model.Approval{Revision: revision, What: what, By: by, At: model.At(now.Truncate(time.Second))})
 		added++
 	}
 	if len(have) > maxApprovals {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // bomb is a YAML document of a few hundred bytes that is billions of values.
@@ -48,7 +48,7 @@ func TestBombsAreRefused(t *testing.T) {
 					a := &app{}
 					file := filepath.Join(t.TempDir(), "file")
 					require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-					return a.readDocument(file, "snapshot", func(json []byte) error { _, err := policy.Decode(json); return err })
+					return a.readDocument(file, "snapshot", func(json []byte) error { _, err := model.Decode(json); return err })
 				},
 				"manifest": func() error { _, err := doctor.Manifest([]byte(set + text)); return err },
 			} {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -42,10 +42,10 @@ func TestAnInterruptedWait(t *testing.T) {
 // The program as a process of its own, in a script that ends at the first
 // error: each exit status is reached, and says what the contract says.
 func TestStatusWaitAsAStepOfCI(t *testing.T) {
-	stalled := rolling(t, func(s *policy.Snapshot) { s.Health.Verdict = policy.Red })
-	stalled.Phase = policy.ClusterStalled
+	stalled := rolling(t, func(s *model.Snapshot) { s.Health.Verdict = model.Red })
+	stalled.Phase = model.ClusterStalled
 	failed := rolling(t)
-	failed.Plan.Steps, failed.Plan.Holds = nil, []policy.Hold{{Rule: policy.LineStopped, Reason: "1 pod of v2 failed"}}
+	failed.Plan.Steps, failed.Plan.Holds = nil, []model.Hold{{Rule: model.LineStopped, Reason: "1 pod of v2 failed"}}
 	for _, c := range []struct {
 		code          int
 		before, after []status.Decision

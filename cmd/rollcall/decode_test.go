@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -43,10 +44,10 @@ func FuzzDecodeSnapshot(f *testing.F) {
 	})
 }
 
-func snapshotOf(document []byte) (policy.Snapshot, error) {
+func snapshotOf(document []byte) (model.Snapshot, error) {
 	data, err := documentJSON(document, "snapshot")
 	if err != nil {
-		return policy.Snapshot{}, err
+		return model.Snapshot{}, err
 	}
-	return policy.Decode(data)
+	return model.Decode(data)
 }

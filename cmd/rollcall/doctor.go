@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -109,7 +109,7 @@ func (a *app) readFacts(ctx context.Context) (facts *doctor.Facts, ns string, er
 		return nil, "", fmt.Errorf("list StatefulSets of namespace %s: %w", ns, err)
 	}
 	live := &doctor.Live{
-		Install: a.reach.Namespace, Snapshots: map[string]*policy.Snapshot{}, Refusals: map[string][]*rollcallv1.Refusal{},
+		Install: a.reach.Namespace, Snapshots: map[string]*model.Snapshot{}, Refusals: map[string][]*rollcallv1.Refusal{},
 		SecretKeys: map[string][]string{}, GossipFrom: map[string]string{},
 	}
 	f := &doctor.Facts{Sets: sets.Items, Live: live}
@@ -230,12 +230,12 @@ func (a *app) readGossip(ctx context.Context, f *doctor.Facts, c v1alpha1.Databa
 	}
 }
 
-func (a *app) snapshotOf(ctx context.Context, name string) (*policy.Snapshot, error) {
+func (a *app) snapshotOf(ctx context.Context, name string) (*model.Snapshot, error) {
 	resp, err := a.getSnapshot(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	s, err := policy.Decode([]byte(resp.GetSnapshotJson()))
+	s, err := model.Decode([]byte(resp.GetSnapshotJson()))
 	if err != nil {
 		return nil, fmt.Errorf("its snapshot: %w", err)
 	}

@@ -12,13 +12,13 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // TestDoctorOnACluster: what a namespace has is examined together with what the coordinator
 // knows of its databases; what may not be read is said, and the rest is examined.
 func TestDoctorOnACluster(t *testing.T) {
-	w := newWorld(t, rolling(t, func(s *policy.Snapshot) { s.Pods[0].Report = nil }))
+	w := newWorld(t, rolling(t, func(s *model.Snapshot) { s.Pods[0].Report = nil }))
 	labels := map[string]string{v1alpha1.LabelCluster: "search"}
 	set := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod", UID: "s1", Labels: labels}}
 	set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
@@ -26,7 +26,7 @@ func TestDoctorOnACluster(t *testing.T) {
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "solr"}}
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{}}
 	w.objects[setsPath] = appsv1.StatefulSetList{Items: []appsv1.StatefulSet{set}}
-	object := v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod", UID: "c1"}, Spec: policy.Spec{Engine: policy.Solr}}
+	object := v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod", UID: "c1"}, Spec: model.Spec{Engine: model.Solr}}
 	w.objects[listPath] = v1alpha1.DatabaseClusterList{Items: []v1alpha1.DatabaseCluster{object}}
 	w.objects["/version"] = apiversion.Info{GitVersion: "v1.29.4"}
 	w.objects["/apis/policy/v1/namespaces/prod/poddisruptionbudgets"] = policyv1.PodDisruptionBudgetList{Items: []policyv1.PodDisruptionBudget{

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -54,7 +54,7 @@ Left to do, in this order:
 	require.Zero(t, *e.sets["search"].Spec.UpdateStrategy.RollingUpdate.Partition)
 	require.Equal(t, "search", e.sets["search"].Labels[v1alpha1.LabelCluster])
 	require.Empty(t, e.sets["search"].Spec.Template.Labels, "nothing that restarts a pod")
-	require.Equal(t, policy.Solr, e.made.Spec.Engine)
+	require.Equal(t, model.Solr, e.made.Spec.Engine)
 
 	e.writes = nil
 	code, stdout, stderr = e.run("enroll", "search", "-o", "yaml")
@@ -166,7 +166,7 @@ func TestEnrollLabelsTheSecret(t *testing.T) {
 	// What somebody else's DatabaseCluster names nobody allows by enrolling.
 	e = newEnrollWorld(t, rolling(t), solr("search"))
 	e.set(secretsPath+"mine", secret())
-	e.made = &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod", UID: "c1"}, Spec: policy.Spec{Engine: policy.Solr}}
+	e.made = &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "search", Namespace: "prod", UID: "c1"}, Spec: model.Spec{Engine: model.Solr}}
 	e.made.Spec.Connection.CredentialsSecret, e.made.Spec.Connection.Host = "mine", "evil.example"
 	e.show()
 	code, _, stderr = e.run("enroll", "search")
@@ -192,7 +192,7 @@ func TestEnrollSaysWhatItDoesNotStopAt(t *testing.T) {
 			Type: v1alpha1.ConditionForeignBudget, Status: metav1.ConditionTrue, Message: "PodDisruptionBudget of-the-chart selects search-0",
 		})
 	}
-	e.board.Publish(rolling(t, func(s *policy.Snapshot) { s.Cluster.GuardEnforcing = false }))
+	e.board.Publish(rolling(t, func(s *model.Snapshot) { s.Cluster.GuardEnforcing = false }))
 	timeout, stdout, stderr := e.waits("  waiting: PodDisruptionBudget of-the-chart selects search-0\n", "enroll", "search")
 	require.NotContains(t, stdout, "Left to do")
 	require.Contains(t, stderr, "warning  budget  StatefulSet prod/search\n")
@@ -235,7 +235,7 @@ func TestEnrollByEvents(t *testing.T) {
 
 func TestEnrollOnlyObserves(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), solr("search"))
-	e.board.Publish(rolling(t, func(s *policy.Snapshot) { s.Cluster.GuardEnforcing = false }))
+	e.board.Publish(rolling(t, func(s *model.Snapshot) { s.Cluster.GuardEnforcing = false }))
 	stdout := e.must("enroll", "search", "--observe")
 	require.Contains(t, stdout, "databasecluster/search: the coordinator has decided; nothing is guarded, as it asks for\n")
 	require.Contains(t, stdout, "keep the label out of the\n    pod template, or Kubernetes rolls that change by itself.")

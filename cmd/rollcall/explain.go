@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -84,7 +84,7 @@ func (a *app) explainLive(ctx context.Context, pod, cluster string) (status.Expl
 	if err != nil {
 		return status.Explanation{}, fromCoordinator(err)
 	}
-	e := status.Explanation{Pod: resp.GetPod(), Rule: policy.Rule(resp.GetRule()), Text: resp.GetText()}
+	e := status.Explanation{Pod: resp.GetPod(), Rule: model.Rule(resp.GetRule()), Text: resp.GetText()}
 	// A verdict of a newer coordinator stays unknown.
 	_ = e.Verdict.UnmarshalText([]byte(resp.GetVerdict()))
 	for _, f := range resp.GetFacts() {

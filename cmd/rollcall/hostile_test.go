@@ -20,7 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rollcall-dev/rollcall/cmd/printable"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/locked"
 	"github.com/rollcall-dev/rollcall/test/terminal"
 )
@@ -48,8 +48,8 @@ func harmless(t *testing.T, text string, of ...string) {
 
 // hostileWorld is a coordinator whose words are all another's.
 func hostileWorld(t *testing.T) *world {
-	return newWorld(t, rolling(t, func(s *policy.Snapshot) {
-		s.Health.Verdict, s.Health.Reason = policy.Red, hostile
+	return newWorld(t, rolling(t, func(s *model.Snapshot) {
+		s.Health.Verdict, s.Health.Reason = model.Red, hostile
 		for i := range s.Pods {
 			p := &s.Pods[i]
 			p.Zone, p.Node, p.Revision = hostile, hostile, hostile
@@ -80,7 +80,7 @@ func TestWordsDoNotSteerTheTerminal(t *testing.T) {
 		harmless(t, asYAML, args...)
 		require.True(t, json.Valid([]byte(asJSON)), asJSON)
 		if args[0] == "snapshot" {
-			s, err := policy.Decode([]byte(asJSON))
+			s, err := model.Decode([]byte(asJSON))
 			require.NoError(t, err)
 			require.Equal(t, hostile, s.Health.Reason, "nothing is lost")
 		}

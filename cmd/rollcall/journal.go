@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -87,7 +87,7 @@ func (a *app) liveJournal(ctx context.Context, name string, last int32) (journal
 }
 
 // verdictLine says in one line who goes and what holds the others.
-func verdictLine(p policy.Plan) string {
+func verdictLine(p model.Plan) string {
 	var parts []string
 	for _, s := range p.Steps {
 		parts = append(parts, fmt.Sprintf("go %s %s (%s)", s.Pod, s.Action, s.Reason))

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestJournalAndReplay(t *testing.T) {
 	first := rolling(t)
-	paused := rolling(t, func(s *policy.Snapshot) { s.Cluster.Paused = true })
+	paused := rolling(t, func(s *model.Snapshot) { s.Cluster.Paused = true })
 	paused.DecidedAt = first.DecidedAt.Add(time.Minute)
 	w := newWorld(t, first, paused)
 
@@ -49,8 +49,8 @@ func TestReplayTellsWhatDiffers(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, data, 0o600))
 		return file
 	}
-	entry := journal.Entry{At: policy.At(d.DecidedAt), Snapshot: d.Snapshot, Plan: d.Plan}
-	entry.Plan.Steps = []policy.Step{}
+	entry := journal.Entry{At: model.At(d.DecidedAt), Snapshot: d.Snapshot, Plan: d.Plan}
+	entry.Plan.Steps = []model.Step{}
 	code, stdout, stderr := w.run("replay", write(journal.Journal{Version: 1, Entries: []journal.Entry{entry}}))
 	require.Equal(t, exitDiffers, code)
 	require.Contains(t, stdout, "entries[0] of 2")

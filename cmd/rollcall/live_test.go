@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestPlanThroughTheAPIServer(t *testing.T) {
@@ -24,7 +24,7 @@ func TestPlanThroughTheAPIServer(t *testing.T) {
 	w := newWorld(t, d)
 	require.Equal(t, d.Plan.Text(), w.must("plan", "search"))
 
-	var plan policy.Plan
+	var plan model.Plan
 	require.NoError(t, json.Unmarshal([]byte(w.must("plan", "search", "-o", "json")), &plan))
 	require.Equal(t, d.Plan.Order, plan.Order)
 }
@@ -46,7 +46,7 @@ func TestSavedSnapshotReproducesThePlan(t *testing.T) {
 }
 
 func TestExplainFindsTheCluster(t *testing.T) {
-	other := rolling(t, func(s *policy.Snapshot) { s.Cluster.Name = "other"; s.Pods[1].Name = "other-1" })
+	other := rolling(t, func(s *model.Snapshot) { s.Cluster.Name = "other"; s.Pods[1].Name = "other-1" })
 	w := newWorld(t, rolling(t), other)
 	require.Contains(t, w.must("explain", "search-1"), "search-1 Hold\n  hold   search-1 pod-budget: ")
 	code, _, stderr := w.run("explain", "search-0")
@@ -86,7 +86,7 @@ func TestGetAndStatus(t *testing.T) {
 }
 
 func TestStatusNamesOpenGuards(t *testing.T) {
-	w := newWorld(t, rolling(t, func(s *policy.Snapshot) { s.Pods[1].Guard = policy.GuardOpen }))
+	w := newWorld(t, rolling(t, func(s *model.Snapshot) { s.Pods[1].Guard = model.GuardOpen }))
 	require.Contains(t, w.must("status", "search"), "guards    1 of 3 open: search-1\n")
 	require.Contains(t, w.must("status", "search", "-o", "json"), `"guard": "Open"`)
 }
@@ -95,11 +95,11 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 	w := newWorld(t)
 	w.objects[leasePath] = &coordinationv1.Lease{}
 	w.object(&v1alpha1.DatabaseCluster{
-		Spec: policy.Spec{Engine: policy.Solr},
+		Spec: model.Spec{Engine: model.Solr},
 		Status: v1alpha1.Status{
-			Phase: policy.ClusterWaiting, Pods: v1alpha1.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
-			Claims:     []policy.Claim{{ID: "k", Pod: "search-2", Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated, Phase: policy.PhaseGone, StartedAt: policy.At(time.Now())}},
-			Holds:      []policy.Hold{{Pod: "search-1", Rule: policy.PodsAway, Reason: "one pod is away"}},
+			Phase: model.ClusterWaiting, Pods: model.PodCounts{Desired: 3, Updated: 1, Ready: 2, Away: 1},
+			Claims:     []model.Claim{{ID: "k", Pod: "search-2", Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated, Phase: model.PhaseGone, StartedAt: model.At(time.Now())}},
+			Holds:      []model.Hold{{Pod: "search-1", Rule: model.PodsAway, Reason: "one pod is away"}},
 			Conditions: []v1alpha1.Condition{{Type: v1alpha1.ConditionWithheld, Status: metav1.ConditionTrue, Message: "label the Secret"}},
 		},
 	})
@@ -221,7 +221,7 @@ func TestPauseAndResume(t *testing.T) {
 	require.Equal(t, "databasecluster/search resumed\n", w.must("resume", "search"))
 	require.JSONEq(t, `{"metadata":{"annotations":{"rollcall.dev/paused":null}}}`, w.patched[objectPath])
 
-	w.object(&v1alpha1.DatabaseCluster{Spec: policy.Spec{Update: policy.Update{Paused: true}}})
+	w.object(&v1alpha1.DatabaseCluster{Spec: model.Spec{Update: model.Update{Paused: true}}})
 	_, _, stderr := w.run("resume", "search")
 	require.Contains(t, stderr, "paused all the same, by spec.update.paused")
 }
@@ -289,7 +289,7 @@ func TestRestart(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	const nodePath, podsPath = "/api/v1/nodes/node-7", "/api/v1/pods"
-	w := newWorld(t, rolling(t, func(s *policy.Snapshot) { s.Cluster.Paused = true }))
+	w := newWorld(t, rolling(t, func(s *model.Snapshot) { s.Cluster.Paused = true }))
 	_, _, stderr := w.run("drain", "node-7")
 	require.Contains(t, stderr, "there is no node node-7")
 
@@ -333,10 +333,10 @@ func TestOverride(t *testing.T) {
 		Items:    []appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Name: "search"}}},
 	}
 	now := time.Now().Truncate(time.Second)
-	another := policy.Override{Rule: policy.Settling, Pods: []string{"search-1", "search-2"}, Reason: "CHG-1", Expires: policy.At(now.Add(time.Hour))}
-	expired := policy.Override{Rule: policy.Busy, Pods: []string{"*"}, Reason: "CHG-0", Expires: policy.At(now.Add(-time.Hour))}
-	w.object(&v1alpha1.DatabaseCluster{Spec: policy.Spec{Overrides: []policy.Override{expired, another}}})
-	written := func() []policy.Override {
+	another := model.Override{Rule: model.Settling, Pods: []string{"search-1", "search-2"}, Reason: "CHG-1", Expires: model.At(now.Add(time.Hour))}
+	expired := model.Override{Rule: model.Busy, Pods: []string{"*"}, Reason: "CHG-0", Expires: model.At(now.Add(-time.Hour))}
+	w.object(&v1alpha1.DatabaseCluster{Spec: model.Spec{Overrides: []model.Override{expired, another}}})
+	written := func() []model.Override {
 		var d v1alpha1.DatabaseCluster
 		require.NoError(t, json.Unmarshal([]byte(w.patched[objectPath]), &d))
 		return d.Spec.Overrides
@@ -370,7 +370,7 @@ func TestOverride(t *testing.T) {
 	require.Equal(t, "a fix has to be out (ada)", got[1].Reason)
 	require.WithinDuration(t, now.Add(30*time.Minute), got[1].Expires.Time, time.Minute)
 
-	w.object(&v1alpha1.DatabaseCluster{Spec: policy.Spec{Overrides: got}})
+	w.object(&v1alpha1.DatabaseCluster{Spec: model.Spec{Overrides: got}})
 	require.Equal(t, "databasecluster/search: settling holds for search-3 again\n", w.must("override", "search", "--rule", "settling", "--pod", "search-3", "--remove"))
 	require.Equal(t, []string{"search-2"}, written()[1].Pods)
 	require.Equal(t, "databasecluster/search: settling holds for all pods again\n", w.must("override", "search", "--rule", "settling", "--remove"))
@@ -396,7 +396,7 @@ func TestApprove(t *testing.T) {
 	require.Len(t, written.Status.Approvals, 1)
 	a := written.Status.Approvals[0]
 	require.Equal(t, "ada", a.By)
-	require.Equal(t, policy.ApprovedAdopt, a.What)
+	require.Equal(t, model.ApprovedAdopt, a.What)
 	require.Equal(t, "search-6f", a.Revision)
 	require.WithinDuration(t, time.Now(), a.At.Time, time.Minute)
 

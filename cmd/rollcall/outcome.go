@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -44,7 +44,7 @@ func (o outcome) status() int {
 
 // final are the rules that only a person's change can end: the rollout as it
 // is has failed.
-var final = []policy.Rule{policy.LineStopped, policy.VersionRefused, policy.BadInput}
+var final = []model.Rule{model.LineStopped, model.VersionRefused, model.BadInput}
 
 // outcomeOf is how a cluster's rollout ended. What has failed may also be
 // stalled, and failed says more. While something may still go it is not over:
@@ -57,10 +57,10 @@ func outcomeOf(c *rollcallv1.Cluster) outcome {
 			}
 		}
 	}
-	switch policy.ClusterPhase(c.GetPhase()) {
-	case policy.ClusterDone:
+	switch model.ClusterPhase(c.GetPhase()) {
+	case model.ClusterDone:
 		return outcomeDone
-	case policy.ClusterStalled:
+	case model.ClusterStalled:
 		return outcomeStalled
 	}
 	return outcomeOpen

@@ -9,25 +9,25 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 func TestOutcome(t *testing.T) {
-	held := func(phase string, rule policy.Rule) *rollcallv1.Cluster {
+	held := func(phase string, rule model.Rule) *rollcallv1.Cluster {
 		return &rollcallv1.Cluster{Phase: phase, Plan: &rollcallv1.Plan{Holds: []*rollcallv1.Hold{{Rule: string(rule)}}}}
 	}
-	for _, rule := range []policy.Rule{policy.LineStopped, policy.VersionRefused, policy.BadInput} {
+	for _, rule := range []model.Rule{model.LineStopped, model.VersionRefused, model.BadInput} {
 		require.Equal(t, outcomeFailed, outcomeOf(held("Waiting", rule)), rule)
 		require.Equal(t, outcomeFailed, outcomeOf(held("Stalled", rule)), "failed says more")
 	}
-	require.Equal(t, outcomeStalled, outcomeOf(held("Stalled", policy.Unhealthy)))
-	require.Equal(t, outcomeOpen, outcomeOf(held("Waiting", policy.Unhealthy)))
-	require.Equal(t, outcomeOpen, outcomeOf(held("Paused", policy.Paused)))
-	require.Equal(t, outcomeOpen, outcomeOf(held("", policy.Unhealthy)))
+	require.Equal(t, outcomeStalled, outcomeOf(held("Stalled", model.Unhealthy)))
+	require.Equal(t, outcomeOpen, outcomeOf(held("Waiting", model.Unhealthy)))
+	require.Equal(t, outcomeOpen, outcomeOf(held("Paused", model.Paused)))
+	require.Equal(t, outcomeOpen, outcomeOf(held("", model.Unhealthy)))
 	require.Equal(t, outcomeDone, outcomeOf(&rollcallv1.Cluster{Phase: "Done"}))
 
-	correcting := held("Rolling", policy.LineStopped)
+	correcting := held("Rolling", model.LineStopped)
 	correcting.Claims = []*rollcallv1.Claim{{Pod: "search-5"}}
 	require.Equal(t, outcomeFailed, outcomeOf(correcting), "the claim of the pod that failed stays open")
 	correcting.Plan.Steps = []*rollcallv1.Step{{Pod: "search-5"}}
@@ -54,18 +54,18 @@ func TestUnseen(t *testing.T) {
 
 func TestAddApprovals(t *testing.T) {
 	now := time.Now()
-	have, added := addApprovals(nil, policy.ApprovedAdopt, []string{"v1", "v2"}, "ada", now)
+	have, added := addApprovals(nil, model.ApprovedAdopt, []string{"v1", "v2"}, "ada", now)
 	require.Equal(t, 2, added)
-	have, added = addApprovals(have, policy.ApprovedAdopt, []string{"v2", "v3"}, "ada", now)
+	have, added = addApprovals(have, model.ApprovedAdopt, []string{"v2", "v3"}, "ada", now)
 	require.Equal(t, 1, added)
-	_, added = addApprovals(have, policy.ApprovedLeader, []string{"v2"}, "ada", now)
+	_, added = addApprovals(have, model.ApprovedLeader, []string{"v2"}, "ada", now)
 	require.Equal(t, 1, added, "an approval is of one thing")
-	have, _ = addApprovals(have, policy.ApprovedAdopt, []string{""}, "ada", now)
-	_, added = addApprovals(have, policy.ApprovedAdopt, []string{"v9"}, "ada", now)
+	have, _ = addApprovals(have, model.ApprovedAdopt, []string{""}, "ada", now)
+	_, added = addApprovals(have, model.ApprovedAdopt, []string{"v9"}, "ada", now)
 	require.Zero(t, added, "any revision covers all")
 
 	for i := range 300 {
-		have, _ = addApprovals(have, policy.ApprovedCanary, []string{string(rune('a' + i))}, "ada", now)
+		have, _ = addApprovals(have, model.ApprovedCanary, []string{string(rune('a' + i))}, "ada", now)
 	}
 	require.Len(t, have, maxApprovals)
 }

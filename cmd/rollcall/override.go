@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // longestOverride is more than anybody needs to get out of a trap; what shall last
@@ -34,7 +34,7 @@ type overrideFlags struct {
 func newOverride(a *app) *cobra.Command {
 	f := overrideFlags{}
 	var rules []string
-	for _, rule := range policy.Overridable() {
+	for _, rule := range model.Overridable() {
 		rules = append(rules, string(rule))
 	}
 	cmd := &cobra.Command{
@@ -99,7 +99,7 @@ func (a *app) override(ctx context.Context, name string, f overrideFlags) error 
 	if err != nil {
 		return err
 	}
-	now, add := time.Now(), []policy.Override(nil)
+	now, add := time.Now(), []model.Override(nil)
 	if !f.remove {
 		wanted, err := f.wanted(now)
 		if err != nil {
@@ -111,7 +111,7 @@ func (a *app) override(ctx context.Context, name string, f overrideFlags) error 
 		if by := whoAmI(ctx, core); by != "" {
 			wanted.Reason += " (" + by + ")"
 		}
-		add = []policy.Override{wanted}
+		add = []model.Override{wanted}
 	}
 	changed := false
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -119,8 +119,8 @@ func (a *app) override(ctx context.Context, name string, f overrideFlags) error 
 		if err != nil {
 			return err
 		}
-		var left []policy.Override
-		left, changed = lift(object.Spec.Overrides, policy.Rule(f.rule), f.pods, now)
+		var left []model.Override
+		left, changed = lift(object.Spec.Overrides, model.Rule(f.rule), f.pods, now)
 		if changed = changed || !f.remove; !changed {
 			return nil
 		}
@@ -147,9 +147,9 @@ func (a *app) override(ctx context.Context, name string, f overrideFlags) error 
 }
 
 // wanted is the override that the flags ask for.
-func (f *overrideFlags) wanted(now time.Time) (policy.Override, error) {
-	o := policy.Override{
-		Rule: policy.Rule(f.rule), Pods: f.pods, Reason: strings.TrimSpace(f.reason), Expires: policy.At(now.Add(f.lasts).Truncate(time.Second)),
+func (f *overrideFlags) wanted(now time.Time) (model.Override, error) {
+	o := model.Override{
+		Rule: model.Rule(f.rule), Pods: f.pods, Reason: strings.TrimSpace(f.reason), Expires: model.At(now.Add(f.lasts).Truncate(time.Second)),
 	}
 	if f.lasts < time.Second || f.lasts > longestOverride {
 		return o, fmt.Errorf("--for is %s: at least 1s and at most 168h are wanted", f.lasts)
@@ -184,7 +184,7 @@ func ownPods(ctx context.Context, core kubernetes.Interface, ns, name string, po
 
 // lift has a rule hold again for pods, or for all when none is named, and takes
 // away what has expired. It says whether the rule was overridden for one of them.
-func lift(list []policy.Override, rule policy.Rule, pods []string, now time.Time) (left []policy.Override, lifted bool) {
+func lift(list []model.Override, rule model.Rule, pods []string, now time.Time) (left []model.Override, lifted bool) {
 	for _, o := range list {
 		if !o.Expires.After(now) {
 			continue

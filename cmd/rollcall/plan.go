@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -54,7 +55,7 @@ input is not a snapshot.`,
 	return cmd
 }
 
-func (a *app) writePlan(f format, plan policy.Plan) error {
+func (a *app) writePlan(f format, plan model.Plan) error {
 	if f == formatText {
 		_, err := io.WriteString(a.streams.Out, plan.Text())
 		return err
@@ -64,26 +65,26 @@ func (a *app) writePlan(f format, plan policy.Plan) error {
 
 // readSnapshot reads a snapshot in JSON or YAML. All its errors end the
 // program with the status for input that is not a snapshot.
-func (a *app) readSnapshot(file string) (policy.Snapshot, error) {
-	var snapshot policy.Snapshot
+func (a *app) readSnapshot(file string) (model.Snapshot, error) {
+	var snapshot model.Snapshot
 	err := a.readDocument(file, "snapshot", func(data []byte) (err error) {
-		snapshot, err = policy.Decode(data)
+		snapshot, err = model.Decode(data)
 		return err
 	})
 	return snapshot, err
 }
 
 // liveSnapshot is what the coordinator decided on last, and what it decided.
-func (a *app) liveSnapshot(ctx context.Context, name string) (policy.Snapshot, policy.Plan, error) {
+func (a *app) liveSnapshot(ctx context.Context, name string) (model.Snapshot, model.Plan, error) {
 	resp, err := a.getSnapshot(ctx, name)
 	if err != nil {
-		return policy.Snapshot{}, policy.Plan{}, err
+		return model.Snapshot{}, model.Plan{}, err
 	}
-	snapshot, err := policy.Decode([]byte(resp.GetSnapshotJson()))
+	snapshot, err := model.Decode([]byte(resp.GetSnapshotJson()))
 	if err != nil {
-		return snapshot, policy.Plan{}, fmt.Errorf("the coordinator's snapshot, which may be of a newer version: %w", err)
+		return snapshot, model.Plan{}, fmt.Errorf("the coordinator's snapshot, which may be of a newer version: %w", err)
 	}
-	plan, err := policy.DecodePlan([]byte(resp.GetPlanJson()))
+	plan, err := model.DecodePlan([]byte(resp.GetPlanJson()))
 	if err != nil {
 		return snapshot, plan, fmt.Errorf("the coordinator's plan, which may be of a newer version: %w", err)
 	}
@@ -110,7 +111,7 @@ func (a *app) getSnapshot(ctx context.Context, name string) (*rollcallv1.GetSnap
 }
 
 // compare warns when this program would decide otherwise than the coordinator did.
-func (a *app) compare(snapshot policy.Snapshot, plan policy.Plan) {
+func (a *app) compare(snapshot model.Snapshot, plan model.Plan) {
 	if own := policy.Decide(snapshot); own.Text() != plan.Text() {
 		fmt.Fprintln(a.streams.ErrOut, "note: this program would decide otherwise than the coordinator did; they are of different versions")
 	}

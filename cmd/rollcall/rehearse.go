@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/rehearsal"
 )
 
@@ -62,7 +62,7 @@ otherwise.`,
 			if err != nil {
 				return err
 			}
-			o.Engine = policy.Engine(engine)
+			o.Engine = model.Engine(engine)
 			r, err := rehearsal.Run(o)
 			rehearsal.Clean()
 			if err != nil {

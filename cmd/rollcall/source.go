@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -130,15 +131,16 @@ func noSuchResource(err error) bool {
 func fromObject(o *v1alpha1.DatabaseCluster) *rollcallv1.Cluster {
 	return status.ClusterProto(status.Decision{
 		Key: status.Key{Namespace: o.Namespace, Name: o.Name},
-		Snapshot: policy.Snapshot{Cluster: policy.Cluster{
-			Spec:   o.Spec,
-			Status: policy.Status{Epoch: o.Status.Epoch},
-		}},
-		Plan:   policy.Plan{Phase: o.Status.Phase, Holds: o.Status.Holds},
-		Claims: o.Status.Claims,
-		Pods:   o.Status.Pods,
-		Phase:  o.Status.Phase,
-
+		Moment: progress.Moment{
+			Snapshot: model.Snapshot{Cluster: model.Cluster{
+				Spec:   o.Spec,
+				Status: model.Status{Epoch: o.Status.Epoch},
+			}},
+			Plan:   model.Plan{Phase: o.Status.Phase, Holds: o.Status.Holds},
+			Claims: o.Status.Claims,
+			Pods:   o.Status.Pods,
+			Phase:  o.Status.Phase,
+		},
 		Withheld: withheld(o.Status.Conditions),
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/terminal"
 )
 
@@ -30,8 +30,8 @@ func (w *world) on(env []string, args ...string) *exec.Cmd {
 
 // Tables are as wide as the terminal, and never wider than 100 columns.
 func TestTablesFitTheTerminal(t *testing.T) {
-	w := newWorld(t, rolling(t, func(s *policy.Snapshot) {
-		s.Health.Verdict, s.Health.Reason = policy.Red, strings.Repeat("replicas are missing ", 12)
+	w := newWorld(t, rolling(t, func(s *model.Snapshot) {
+		s.Health.Verdict, s.Health.Reason = model.Red, strings.Repeat("replicas are missing ", 12)
 	}))
 	for columns, most := range map[uint16]int{80: 80, 100: 100, 180: 100, 0: 100} {
 		for _, args := range [][]string{{"get"}, {"get", "-A"}, {"status", "search"}} {

@@ -11,15 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 func TestWaitEndsAsTheRolloutDoes(t *testing.T) {
-	stalled := rolling(t, func(s *policy.Snapshot) { s.Health.Verdict = policy.Red })
-	stalled.Phase = policy.ClusterStalled
+	stalled := rolling(t, func(s *model.Snapshot) { s.Health.Verdict = model.Red })
+	stalled.Phase = model.ClusterStalled
 	failed := rolling(t)
-	failed.Plan.Steps, failed.Plan.Holds = nil, []policy.Hold{{Rule: policy.LineStopped, Reason: "1 pod of v2 failed"}}
+	failed.Plan.Steps, failed.Plan.Holds = nil, []model.Hold{{Rule: model.LineStopped, Reason: "1 pod of v2 failed"}}
 	for name, c := range map[string]struct {
 		decision status.Decision
 		code     int
@@ -49,7 +49,7 @@ func TestWaitShowsProgress(t *testing.T) {
 	w := newWorld(t, rolling(t))
 	r := w.start(t.Context(), "status", "search", "--wait", "--timeout", "1m")
 	r.says("Rolling: 0 of 3 updated")
-	w.board.Publish(rolling(t, func(s *policy.Snapshot) { s.Pods[2].Revision = "v2" }))
+	w.board.Publish(rolling(t, func(s *model.Snapshot) { s.Pods[2].Revision = "v2" }))
 	r.says("Rolling: 1 of 3 updated")
 	w.board.Publish(rolling(t, finished))
 	require.Zero(t, r.end(), r.errOut.String())
@@ -58,7 +58,7 @@ func TestWaitShowsProgress(t *testing.T) {
 
 func TestWaitSurvivesAnElection(t *testing.T) {
 	w := newWorld(t, rolling(t))
-	w.object(&v1alpha1.DatabaseCluster{Status: v1alpha1.Status{Phase: policy.ClusterRolling, Pods: v1alpha1.PodCounts{Desired: 3, Away: 1}}})
+	w.object(&v1alpha1.DatabaseCluster{Status: v1alpha1.Status{Phase: model.ClusterRolling, Pods: model.PodCounts{Desired: 3, Away: 1}}})
 	r := w.start(t.Context(), "status", "search", "--wait", "--timeout", "1m")
 	r.says("Rolling: 0 of 3 updated, 0 away")
 	w.board.Follow("")

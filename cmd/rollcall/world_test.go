@@ -33,9 +33,9 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/people"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/status/web"
 	"github.com/rollcall-dev/rollcall/test/locked"
@@ -323,20 +323,20 @@ func (w *world) forward(rw http.ResponseWriter, r *http.Request) {
 }
 
 // rolling is a database in mid-rollout: search-2 may go, search-0 goes last.
-func rolling(t *testing.T, changes ...func(*policy.Snapshot)) status.Decision {
+func rolling(t *testing.T, changes ...func(*model.Snapshot)) status.Decision {
 	t.Helper()
-	report := func(uid string) *policy.Report {
-		return &policy.Report{UID: uid, Self: true, Fresh: true, AgeSeconds: 0.5, Member: policy.Live, Settled: true}
+	report := func(uid string) *model.Report {
+		return &model.Report{UID: uid, Self: true, Fresh: true, AgeSeconds: 0.5, Member: model.Live, Settled: true}
 	}
-	s, err := policy.Decode([]byte(`{"version": 1, "now": "2026-11-20T12:00:00Z",
+	s, err := model.Decode([]byte(`{"version": 1, "now": "2026-11-20T12:00:00Z",
 		"cluster": {"namespace": "prod", "name": "search", "uid": "c1", "spec": {"engine": "Solr", "policy": {"maxUnavailable": 1}}, "status": {"epoch": 3}},
 		"pools": [{"name": "search", "replicas": 3, "revision": "v2"}]}`))
 	require.NoError(t, err)
 	for i := range 3 {
 		uid := fmt.Sprint("u", i)
-		s.Pods = append(s.Pods, policy.Pod{
+		s.Pods = append(s.Pods, model.Pod{
 			Name: fmt.Sprint("search-", i), UID: uid, Pool: "search", Ordinal: int32(i), Zone: fmt.Sprint("z", i), Revision: "v1",
-			Phase: policy.Ready, Agent: true, Guard: policy.GuardClosed, EstimateSeconds: 60, Report: report(uid),
+			Phase: model.Ready, Agent: true, Guard: model.GuardClosed, EstimateSeconds: 60, Report: report(uid),
 		})
 	}
 	s.Pods[0].Report.Last, s.Pods[0].Report.Roles = true, []string{"overseer"}
@@ -346,7 +346,7 @@ func rolling(t *testing.T, changes ...func(*policy.Snapshot)) status.Decision {
 	return status.FromSnapshot(s)
 }
 
-func finished(s *policy.Snapshot) {
+func finished(s *model.Snapshot) {
 	for i := range s.Pods {
 		s.Pods[i].Revision = "v2"
 	}

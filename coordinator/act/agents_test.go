@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -80,11 +80,11 @@ func (a *agents) Prepare(ctx context.Context, to rollout.Target, order rollout.O
 			a.w.accuse("prepare of %s with undo %q", to.Pod, undo)
 		}
 		cluster, _ := a.w.server.Cluster(namespace, name)
-		stored := slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == order.Claim && len(c.Undo) > 0 })
+		stored := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == order.Claim && len(c.Undo) > 0 })
 		if !stored {
 			a.w.accuse("prepare of %s before its undo was stored", to.Pod)
 		}
-		p = rollout.Progress{State: policy.DrainPrepared}
+		p = rollout.Progress{State: model.DrainPrepared}
 		if a.w.knob != nil {
 			p = a.w.turnKnob(order)
 		}
@@ -93,11 +93,11 @@ func (a *agents) Prepare(ctx context.Context, to rollout.Target, order rollout.O
 				return err
 			}
 		}
-		if a.w.disks != nil && order.Prepare == policy.PrepareEvacuate {
+		if a.w.disks != nil && order.Prepare == model.PrepareEvacuate {
 			p = a.w.disks.empty(order.Claim, to)
 		}
 		a.w.applied[order.Claim] = to.UID
-		a.w.prepared[to.UID] = a.w.prepared[to.UID] || p.State == policy.DrainPrepared
+		a.w.prepared[to.UID] = a.w.prepared[to.UID] || p.State == model.DrainPrepared
 		return nil
 	})
 	return p, err

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestWhoIsCountedOnMustBeThere(t *testing.T) {
 	for deleted, waits := range map[string]bool{"s-1": true, "s-2": false} {
 		t.Run(deleted, func(t *testing.T) {
-			inRollingWorld(t, policy.ByPartition, false, func(t *testing.T, w *world) {
+			inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
 				p := newProcess(w, 0, false)
 				require.NoError(t, p.start())
 				e := rollout.Expected{Pools: w.pools()}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -42,7 +42,7 @@ type controller struct {
 
 // becomeRolling makes the world's pods those of such a set, whose template is
 // already that of the update revision.
-func (w *world) becomeRolling(by policy.RollingUpdate, guarded bool, partition int32, note string) {
+func (w *world) becomeRolling(by model.RollingUpdate, guarded bool, partition int32, note string) {
 	w.set = &controller{w: w}
 	w.enforced = guarded
 	if guarded {
@@ -61,7 +61,7 @@ func (w *world) becomeRolling(by policy.RollingUpdate, guarded bool, partition i
 	w.edit(func(c *v1alpha1.DatabaseCluster) {
 		c.Spec.Update.RollingUpdate = by
 		if !guarded {
-			c.Spec.Guard = policy.GuardOff
+			c.Spec.Guard = model.GuardOff
 		}
 	})
 	replicas := int32(len(w.pods))
@@ -125,15 +125,15 @@ func partitionIn(set *appsv1.StatefulSet) int32 {
 }
 
 // pool is what a coordinator's cache has of the set.
-func (c *controller) pool(p policy.Pool, by policy.RollingUpdate) policy.Pool {
+func (c *controller) pool(p model.Pool, by model.RollingUpdate) model.Pool {
 	set := c.get()
-	p.Strategy, p.Revision, p.Observed = policy.RollingUpdateStrategy, set.Status.UpdateRevision, set.Status.ObservedGeneration >= set.Generation
-	p.Partition, p.Start = policy.LineOf(partitionIn(set), c.start), c.start
+	p.Strategy, p.Revision, p.Observed = model.RollingUpdateStrategy, set.Status.UpdateRevision, set.Status.ObservedGeneration >= set.Generation
+	p.Partition, p.Start = model.LineOf(partitionIn(set), c.start), c.start
 	p.Force = set.Annotations[v1alpha1.AnnotationForce] == "true"
 	if c.ordered.Load() {
-		p.Management = policy.OrderedReady
+		p.Management = model.OrderedReady
 	}
-	if by == policy.ByPartition && foreign(set) {
+	if by == model.ByPartition && foreign(set) {
 		line := p.Partition
 		p.Ordered = &line
 	}
@@ -299,16 +299,16 @@ func (c *controller) complete(update string) bool {
 func (c *controller) done() bool {
 	set := c.get()
 	cluster, _ := c.w.server.Cluster(namespace, name)
-	atRest := cluster.Spec.Update.RollingUpdate == policy.ByGuard || partitionIn(set) == policy.RestLine
+	atRest := cluster.Spec.Update.RollingUpdate == model.ByGuard || partitionIn(set) == model.RestLine
 	return set.Status.CurrentRevision == c.w.update && atRest
 }
 
 // inRollingWorld is a world whose set has a new template, and a line at rest
 // where it is driven by that.
-func inRollingWorld(t *testing.T, by policy.RollingUpdate, guarded bool, f func(t *testing.T, w *world)) {
+func inRollingWorld(t *testing.T, by model.RollingUpdate, guarded bool, f func(t *testing.T, w *world)) {
 	inWorld(t, func(t *testing.T, w *world) {
-		if by == policy.ByPartition {
-			w.becomeRolling(by, guarded, policy.RestLine, strconv.Itoa(int(policy.RestLine)))
+		if by == model.ByPartition {
+			w.becomeRolling(by, guarded, model.RestLine, strconv.Itoa(int(model.RestLine)))
 		} else {
 			w.becomeRolling(by, guarded, 0, "")
 		}

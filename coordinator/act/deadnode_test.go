@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // onDeadNode has s-1 terminate where no kubelet ends it.
@@ -32,7 +32,7 @@ func passOnDeadNode(p *process) bool {
 	s := p.w.snapshot(cluster)
 	for i := range s.Pods {
 		if s.Pods[i].Name == "s-1" {
-			s.Pods[i].Problem = policy.NodeGone
+			s.Pods[i].Problem = model.NodeGone
 		}
 	}
 	_, leads := p.passOn(cluster, s)
@@ -43,7 +43,7 @@ func passOnDeadNode(p *process) bool {
 func vouchFor(pods ...string) func(*v1alpha1.DatabaseCluster) {
 	return func(c *v1alpha1.DatabaseCluster) {
 		c.Generation++
-		c.Spec.Overrides = []policy.Override{{Rule: policy.OnDeadNode, Pods: pods, Reason: "no power", Expires: policy.At(time.Now().Add(time.Hour))}}
+		c.Spec.Overrides = []model.Override{{Rule: model.OnDeadNode, Pods: pods, Reason: "no power", Expires: model.At(time.Now().Add(time.Hour))}}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -75,12 +75,12 @@ func (x *Executor) deleteOwn(ctx context.Context, e rollout.DeleteVolumes) error
 
 // leaveVolume says what a person has to do about a volume claim that is not the pod's by its
 // name; nil: it is gone, or another one by now.
-func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, volume policy.VolumeClaim) error {
+func (x *Executor) leaveVolume(ctx context.Context, e rollout.DeleteVolumes, volume model.VolumeClaim) error {
 	seen, err := x.volumes.read(ctx, volume.Name)
 	if err != nil || seen.UID != volume.UID || seen.Leaving {
 		return err
 	}
-	set := policy.SetOf(e.Claim.Pod)
+	set := model.SetOf(e.Claim.Pod)
 	why := fmt.Sprintf("StatefulSet %s has no template of that name any more", set)
 	if !e.SetShown {
 		why = fmt.Sprintf("there is no StatefulSet %s with templates of volume claims in this database", set)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -125,8 +125,8 @@ func (d *disks) discarded(claim *corev1.PersistentVolumeClaim) {
 		d.w.accuse("%s was deleted with data on it", claim.Name)
 	}
 	cluster, _ := d.w.server.Cluster(namespace, name)
-	if !slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool {
-		return c.EmptiedAt != nil && slices.Contains(c.Volumes, policy.VolumeClaim{Name: claim.Name, UID: string(claim.UID)})
+	if !slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool {
+		return c.EmptiedAt != nil && slices.Contains(c.Volumes, model.VolumeClaim{Name: claim.Name, UID: string(claim.UID)})
 	}) {
 		d.w.accuse("%s was deleted, and no claim says that it is empty", claim.Name)
 	}
@@ -147,10 +147,10 @@ func (d *disks) empty(claim string, to rollout.Target) rollout.Progress {
 		d.began[claim] = began
 	}
 	if time.Since(began) < 2*time.Second {
-		return rollout.Progress{State: policy.DrainPreparing, Detail: "1 copy left"}
+		return rollout.Progress{State: model.DrainPreparing, Detail: "1 copy left"}
 	}
 	d.data[d.of[types.UID(to.UID)]], d.excluded[to.Pod] = false, true
-	return rollout.Progress{State: policy.DrainPrepared}
+	return rollout.Progress{State: model.DrainPrepared}
 }
 
 // include lets data come back, to a pod that stays or to the successor of one that
@@ -177,7 +177,7 @@ func (d *disks) include(uid string) {
 
 // tell is what a coordinator knows of a pod: that only a replacement brings what
 // was changed.
-func (d *disks) tell(p *policy.Pod) {
+func (d *disks) tell(p *model.Pod) {
 	if d.first[d.of[types.UID(p.UID)]] {
 		p.MustReplace = []string{"volume"}
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -72,7 +72,7 @@ func (x *Executor) observe(ctx context.Context, e rollout.Observe) rollout.Resul
 		order := stamped(e.Confirm.Order)
 		res.Confirmed = &order
 		res.Progress, atOnce, res.Err = x.confirm(ctx, *e.Confirm, order, !e.Continues)
-		if res.Err != nil || res.Progress.State != policy.DrainPrepared {
+		if res.Err != nil || res.Progress.State != model.DrainPrepared {
 			return res
 		}
 	}
@@ -91,7 +91,7 @@ func (x *Executor) confirm(ctx context.Context, e rollout.Drain, order rollout.O
 	deadline := time.Now().Add(confirmFor)
 	for atOnce = anew; ; atOnce = false {
 		progress, err = x.options.Agents.Prepare(ctx, e.To, order, e.Undo)
-		if err != nil || progress.State != policy.DrainPreparing || time.Now().After(deadline) {
+		if err != nil || progress.State != model.DrainPreparing || time.Now().After(deadline) {
 			return progress, atOnce, err
 		}
 		order.Anew = false

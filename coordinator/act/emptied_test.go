@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // writtenEmpty counts the claims that can not be given up any more.
@@ -30,7 +30,7 @@ func (w *world) writtenEmpty() (n int) {
 func TestReplacementsPastEmptiedAlwaysEnd(t *testing.T) {
 	for name, change := range map[string]func(w *world){
 		"a lower limit": func(w *world) {
-			one := policy.Count(1)
+			one := model.Count(1)
 			w.edit(func(c *v1alpha1.DatabaseCluster) {
 				c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &one, &one
 			})
@@ -38,16 +38,16 @@ func TestReplacementsPastEmptiedAlwaysEnd(t *testing.T) {
 		"a full fleet": func(w *world) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.onLook = func(s *policy.Snapshot) {
-				if slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.EmptiedAt != nil }) {
-					s.Fleet = policy.Fleet{Restarts: 2, Max: 1}
+			w.onLook = func(s *model.Snapshot) {
+				if slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.EmptiedAt != nil }) {
+					s.Fleet = model.Fleet{Restarts: 2, Max: 1}
 				}
 			}
 		},
 		"the overseer": func(w *world) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.onLook = func(s *policy.Snapshot) {
+			w.onLook = func(s *model.Snapshot) {
 				for i := range s.Pods {
 					if r := s.Pods[i].Report; r != nil && w.disks.first[w.disks.of[types.UID(s.Pods[i].UID)]] && w.prepared[s.Pods[i].UID] {
 						r.Last = true
@@ -59,7 +59,7 @@ func TestReplacementsPastEmptiedAlwaysEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inDiskWorld(t, func(t *testing.T, w *world) {
 				w.mayBeAway = 2
-				two := policy.Count(2)
+				two := model.Count(2)
 				w.edit(func(c *v1alpha1.DatabaseCluster) {
 					c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two
 				})

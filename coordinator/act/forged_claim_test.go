@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -23,12 +23,12 @@ func TestAForgedClaimTakesNobodysVolume(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "payroll", Finalizers: []string{"kubernetes.io/pvc-protection"}},
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		now := policy.At(time.Now())
+		now := model.At(time.Now())
 		cluster, err := admin.Clusters.DatabaseClusters(namespace).Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
-		cluster.Status.Claims = append(cluster.Status.Claims, policy.Claim{
-			ID: "rcforged", Pod: "s-9", UID: "never", Action: policy.Replace, Phase: policy.PhaseEmptied,
-			StartedAt: now, EmptiedAt: &now, Volumes: []policy.VolumeClaim{{Name: "payroll", UID: string(made.UID)}},
+		cluster.Status.Claims = append(cluster.Status.Claims, model.Claim{
+			ID: "rcforged", Pod: "s-9", UID: "never", Action: model.Replace, Phase: model.PhaseEmptied,
+			StartedAt: now, EmptiedAt: &now, Volumes: []model.VolumeClaim{{Name: "payroll", UID: string(made.UID)}},
 		})
 		_, err = admin.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
 		require.NoError(t, err)
@@ -63,8 +63,8 @@ func TestVolumesOfNoTemplateAreLeft(t *testing.T) {
 			claims := client.Kubernetes.CoreV1().PersistentVolumeClaims(namespace)
 			there, err := claims.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: volume}}, metav1.CreateOptions{})
 			require.NoError(t, err)
-			claim := policy.Claim{ID: "rc1", Pod: c.pod, UID: "u", Volumes: []policy.VolumeClaim{{Name: volume, UID: string(there.UID)}}}
-			made.Status.Claims, made.Status.Epoch = []policy.Claim{claim}, 1
+			claim := model.Claim{ID: "rc1", Pod: c.pod, UID: "u", Volumes: []model.VolumeClaim{{Name: volume, UID: string(there.UID)}}}
+			made.Status.Claims, made.Status.Epoch = []model.Claim{claim}, 1
 			_, err = client.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 			require.NoError(t, err)
 			a, err := New(Options{Agents: &restoring{}, Kubernetes: client.Kubernetes, Clusters: client.Clusters, Notify: func() {},

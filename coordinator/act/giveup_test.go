@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -47,7 +47,7 @@ func (w *world) total() int {
 	return n
 }
 
-func (w *world) claims() []policy.Claim {
+func (w *world) claims() []model.Claim {
 	cluster, _ := w.server.Cluster(namespace, name)
 	return cluster.Status.Claims
 }
@@ -85,7 +85,7 @@ func TestPodThatNeedNotGoAnyMoreStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
 			w.update = "v1"
-			return rollout.Progress{State: policy.DrainPreparing}, nil
+			return rollout.Progress{State: model.DrainPreparing}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(30 * time.Second)
@@ -125,7 +125,7 @@ func TestStuckOnLeftOverSettings(t *testing.T) {
 func TestTimeoutFreesNoCharge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
-			return rollout.Progress{State: policy.DrainPreparing, Detail: "slow"}, nil
+			return rollout.Progress{State: model.DrainPreparing, Detail: "slow"}, nil
 		}
 		p := newProcess(w, 0, false)
 		go p.run(time.Hour)
@@ -143,18 +143,18 @@ func TestTimeoutFreesNoCharge(t *testing.T) {
 }
 
 func TestOnTimeoutProceed(t *testing.T) {
-	for _, fate := range []policy.DataFate{policy.Keep, policy.Lose} {
+	for _, fate := range []model.DataFate{model.Keep, model.Lose} {
 		inWorld(t, func(t *testing.T, w *world) {
 			w.edit(func(c *v1alpha1.DatabaseCluster) {
-				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = policy.TimeoutProceed, 60, 60
+				c.Spec.Drain.OnTimeout, c.Spec.Drain.TimeoutSeconds, c.Spec.Drain.EvacuateTimeoutSeconds = model.TimeoutProceed, 60, 60
 				c.Spec.Drain.Data.Restart = fate
 			})
 			w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
-				return rollout.Progress{State: policy.DrainPreparing}, nil
+				return rollout.Progress{State: model.DrainPreparing}, nil
 			}
 			p := newProcess(w, 0, false)
 			p.run(10 * time.Minute)
-			if fate == policy.Lose {
+			if fate == model.Lose {
 				require.Empty(t, w.gone(), "data would be lost")
 				return
 			}
@@ -167,8 +167,8 @@ func TestOnTimeoutProceed(t *testing.T) {
 func TestHeldPodGivesItsClaimBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
-			w.verdict = policy.Red // something fails meanwhile
-			return rollout.Progress{State: policy.DrainPrepared}, nil
+			w.verdict = model.Red // something fails meanwhile
+			return rollout.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(20 * time.Second)
@@ -204,7 +204,7 @@ func TestNobodyGoesUnseen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
 			w.frozen = true
-			return rollout.Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(5 * time.Minute)

@@ -10,11 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // turn changes how the database is.
-func (w *world) turn(verdict policy.Verdict) {
+func (w *world) turn(verdict model.Verdict) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.verdict = verdict
@@ -31,7 +31,7 @@ func (w *world) freeze(frozen bool) {
 func TestGuardIsShutWhenTheRemovalIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.server.Refuse = func(*corev1.Pod) error {
-			w.turn(policy.Red)
+			w.turn(model.Red)
 			return kubetest.BudgetRefusal()
 		}
 		p := newProcess(w, 0, false)
@@ -39,7 +39,7 @@ func TestGuardIsShutWhenTheRemovalIsRefused(t *testing.T) {
 		w.requireShut("s-2")
 		require.Len(t, w.claims(), 1)
 
-		w.turn(policy.Green)
+		w.turn(model.Green)
 		w.server.Refuse = nil
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
@@ -83,7 +83,7 @@ func TestGuardThatMayHaveBeenOpenedIsShut(t *testing.T) {
 			}
 			lost = true
 			return func() error {
-				w.turn(policy.Red)
+				w.turn(model.Red)
 				return context.DeadlineExceeded
 			}, nil
 		})
@@ -141,7 +141,7 @@ func TestNothingIsDecidedOnASnapshotFromBeforeTheLook(t *testing.T) {
 		cluster, _ := w.server.Cluster(namespace, name)
 		began, older := time.Now(), w.facts(cluster, w.snapshot(cluster), w.versions())
 		time.Sleep(10 * time.Millisecond)
-		w.turn(policy.Red) // and this is what they see
+		w.turn(model.Red) // and this is what they see
 		close(answer)
 		time.Sleep(stragglers)
 
@@ -151,7 +151,7 @@ func TestNothingIsDecidedOnASnapshotFromBeforeTheLook(t *testing.T) {
 		p.pass()
 		require.False(t, w.isOpen("s-2"))
 
-		w.turn(policy.Green)
+		w.turn(model.Green)
 		for range 100 {
 			p.pass()
 			time.Sleep(10 * time.Millisecond)

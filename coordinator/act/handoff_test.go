@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -24,7 +24,7 @@ func (neighbours) Relieve(ctx context.Context, to rollout.Target, order rollout.
 	case "follower":
 		return rollout.Progress{}, &rollout.OwnAgentOnlyError{Why: "it follows s-0, which has no agent"}
 	}
-	return rollout.Progress{State: policy.DrainPreparing, Detail: member + " for " + order.Claim}, nil
+	return rollout.Progress{State: model.DrainPreparing, Detail: member + " for " + order.Claim}, nil
 }
 
 func (neighbours) Unaided(context.Context, rollout.Target, rollout.Order) (rollout.Progress, error) {

@@ -10,21 +10,21 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // adopts: pods without an agent are restarted for one. They have been ready since one went.
 func (w *world) adopts(went *time.Time) {
 	w.bare = map[types.UID]bool{}
-	w.onLook = func(s *policy.Snapshot) {
+	w.onLook = func(s *model.Snapshot) {
 		s.Pools[0].Agents = true
 		for i := range s.Pods {
 			if !s.Pods[i].Agent {
-				s.Pods[i].Since = policy.At(*went)
+				s.Pods[i].Since = model.At(*went)
 			}
 		}
 	}
-	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = model.AdoptAllow })
 }
 
 // The pod goes by itself while nothing gives new pods an agent. Its successor, on the volume that
@@ -50,7 +50,7 @@ func TestASuccessorWithoutAnAgentIsRestartedForOne(t *testing.T) {
 			w.mu.Lock()
 			bare := w.bare[object.UID]
 			w.mu.Unlock()
-			if !bare || !slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil }) {
+			if !bare || !slices.ContainsFunc(w.claims(), func(c model.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil }) {
 				return // it went with its volume, or was not called empty: then a person sees to it
 			}
 			restarted++
@@ -102,10 +102,10 @@ func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
 		inDiskWorld(t, func(t *testing.T, w *world) {
 			calls := 0
 			w.bare, w.broken["v2"] = map[types.UID]bool{}, true
-			w.onLook = func(s *policy.Snapshot) {
+			w.onLook = func(s *model.Snapshot) {
 				for i := range s.Pods {
-					if pod := &s.Pods[i]; w.bare[types.UID(pod.UID)] && pod.Phase != policy.Terminating {
-						pod.Agent, pod.Phase, pod.Problem, pod.Report, pod.MustReplace = true, policy.Pending, policy.Unschedulable, nil, nil
+					if pod := &s.Pods[i]; w.bare[types.UID(pod.UID)] && pod.Phase != model.Terminating {
+						pod.Agent, pod.Phase, pod.Problem, pod.Report, pod.MustReplace = true, model.Pending, model.Unschedulable, nil, nil
 					}
 				}
 			}
@@ -120,7 +120,7 @@ func TestAnEmptiedPodIsCorrectedFirst(t *testing.T) {
 			})
 			p.run(time.Minute)
 			object, _ := w.server.Pod(namespace, "s-2")
-			emptied := slices.ContainsFunc(w.claims(), func(c policy.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil })
+			emptied := slices.ContainsFunc(w.claims(), func(c model.Claim) bool { return c.UID == string(object.UID) && c.EmptiedAt != nil })
 			before := w.gone()["s-2"]
 			w.mu.Lock()
 			w.update = "v3"

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -33,32 +33,32 @@ type setting struct {
 func (w *world) turnKnob(order rollout.Order) rollout.Progress {
 	k := w.knob
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := recordWith(&cluster.Status, func(s policy.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
+	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return slices.Contains(s.Claims, order.Claim) })
 	switch {
 	case record == nil || order.Shared.Knob != knobName:
 		w.accuse("%s writes %s, and that is not recorded", order.Claim, knobName)
-		return rollout.Progress{State: policy.DrainPreparing}
+		return rollout.Progress{State: model.DrainPreparing}
 	case string(record.Undo) != before || string(order.Shared.Undo) != before:
 		w.accuse("the value before is said to be %q, and %q in the order", record.Undo, order.Shared.Undo)
 	case k.orders[order.Claim] >= 3: // done, and asked again by a successor
-		return rollout.Progress{State: policy.DrainPrepared}
-	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == k.turning }):
+		return rollout.Progress{State: model.DrainPrepared}
+	case k.turning != "" && k.turning != order.Claim && slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == k.turning }):
 		w.accuse("%s writes while %s does", order.Claim, k.turning)
 	}
 	k.together = max(k.together, len(record.Claims))
 	k.turning, k.value = order.Claim, throttled
 	if k.orders[order.Claim]++; k.orders[order.Claim] < 3 {
-		return rollout.Progress{State: policy.DrainPreparing}
+		return rollout.Progress{State: model.DrainPreparing}
 	}
 	k.turning = ""
-	return rollout.Progress{State: policy.DrainPrepared}
+	return rollout.Progress{State: model.DrainPrepared}
 }
 
 // turnBack puts the setting back, at the second asking.
 func (w *world) turnBack(undo []byte) bool {
 	k := w.knob
 	cluster, _ := w.server.Cluster(namespace, name)
-	record := recordWith(&cluster.Status, func(s policy.SharedSetting) bool { return s.Knob == knobName })
+	record := recordWith(&cluster.Status, func(s model.SharedSetting) bool { return s.Knob == knobName })
 	if record == nil {
 		if k.value == throttled {
 			w.accuse("%s is put back without a record of it", knobName)
@@ -79,7 +79,7 @@ func (w *world) turnBack(undo []byte) bool {
 	return k.turned%2 == 0
 }
 
-func recordWith(status *v1alpha1.Status, is func(policy.SharedSetting) bool) *policy.SharedSetting {
+func recordWith(status *v1alpha1.Status, is func(model.SharedSetting) bool) *model.SharedSetting {
 	if at := slices.IndexFunc(status.Shared, is); at >= 0 {
 		return &status.Shared[at]
 	}
@@ -90,7 +90,7 @@ func newKnobWorld(t *testing.T) *world {
 	w := newWorld(t)
 	w.knob, w.mayBeAway = &setting{value: before, orders: map[string]int{}}, 2
 	w.edit(func(c *v1alpha1.DatabaseCluster) {
-		two := policy.Count(2)
+		two := model.Count(2)
 		c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &two, &two
 	})
 	return w
@@ -185,7 +185,7 @@ func TestSharedSettingThatWasLeftBehind(t *testing.T) {
 		clusters := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
 		cluster, err := clusters.Get(t.Context(), name, metav1.GetOptions{})
 		require.NoError(t, err)
-		cluster.Status.Shared = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
+		cluster.Status.Shared = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"long-gone"}}}
 		_, err = clusters.UpdateStatus(t.Context(), cluster, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		newProcess(w, 0, false).run(time.Minute)
@@ -201,7 +201,7 @@ func TestSharedSettingThatNoAgentIsLeftFor(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		inWorld(t, func(t *testing.T, _ *world) {
 			w := newKnobWorld(t)
-			one := policy.Count(1)
+			one := model.Count(1)
 			w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.MaxUnavailable = &one })
 			w.plain = plain
 			p := newProcess(w, 0, false)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -33,12 +33,12 @@ func (w *world) handBack() bool {
 // handOver is what a prepare does about that. The world is locked.
 func (w *world) handOver(to rollout.Target, rounds int) rollout.Progress {
 	if w.handed != to.UID {
-		return rollout.Progress{State: policy.DrainPrepared}
+		return rollout.Progress{State: model.DrainPrepared}
 	}
 	if w.handings++; w.handings%rounds == 0 {
 		w.handed = ""
 	}
-	return rollout.Progress{State: policy.DrainPreparing, Detail: "still leads books/1"}
+	return rollout.Progress{State: model.DrainPreparing, Detail: "still leads books/1"}
 }
 
 // handingBack is a process during which that happens once, at the given request or soon after.
@@ -85,18 +85,18 @@ func TestAPrepareThatNeverLastsIsGivenUp(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, p.start())
-		waits, rests := map[string]bool{}, map[policy.Rule]bool{}
+		waits, rests := map[string]bool{}, map[model.Rule]bool{}
 		for range 300 {
 			out, leads := p.pass()
 			require.True(t, leads)
-			for _, why := range out.Waits {
+			for _, why := range out.Waiting {
 				waits[why] = true
 			}
 			rests[p.found("s-2")] = true
 			time.Sleep(100 * time.Millisecond)
 		}
 		require.Empty(t, w.gone())
-		require.True(t, rests[policy.Vetoed], "it is left alone, and for a reason with a name")
+		require.True(t, rests[model.Vetoed], "it is left alone, and for a reason with a name")
 		require.Contains(t, fmt.Sprint(waits), "it is not prepared any more: it has been made the leader of books/1")
 		require.Contains(t, fmt.Sprint(waits), "it was prepared 6 times, and that never lasted: ")
 		p.kill()
@@ -131,9 +131,9 @@ func (w *world) slowToConfirm(takes time.Duration) (anew *int) {
 			*anew++
 		}
 		if time.Since(began) < takes {
-			return rollout.Progress{State: policy.DrainPreparing, Detail: "looks"}, nil
+			return rollout.Progress{State: model.DrainPreparing, Detail: "looks"}, nil
 		}
-		return rollout.Progress{State: policy.DrainPrepared}, nil
+		return rollout.Progress{State: model.DrainPrepared}, nil
 	}
 	return anew
 }
@@ -150,7 +150,7 @@ func TestAConfirmationThatNeverComesIsALapse(t *testing.T) {
 		for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(100 * time.Millisecond) {
 			out, leads := p.pass()
 			require.True(t, leads)
-			words[out.Waits["s-2"]] = true
+			words[out.Waiting["s-2"]] = true
 			if time.Since(began) < 55*time.Second {
 				require.NotContains(t, fmt.Sprint(words), "not prepared any more")
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -87,7 +87,7 @@ func (p *process) untilUndone(c *cutOff) string {
 	for began := time.Now(); len(c.undone()) == 0 && time.Since(began) < 10*time.Minute; {
 		out, leads := p.pass()
 		require.True(p.w.t, leads)
-		words[out.Waits["s-2"]] = true
+		words[out.Waiting["s-2"]] = true
 		time.Sleep(100 * time.Millisecond)
 	}
 	p.kill()
@@ -100,8 +100,8 @@ func (p *process) untilUndone(c *cutOff) string {
 func TestNobodyElseUndoesWhileTheLastOrderIsGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(rollout.Target, rollout.Order) (rollout.Progress, error) {
-			w.verdict = policy.Red // so it is held
-			return rollout.Progress{State: policy.DrainPrepared}, nil
+			w.verdict = model.Red // so it is held
+			return rollout.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		began := time.Now()
@@ -122,7 +122,7 @@ func TestAPreparedPodWhoseNodeIsCutOffIsUndoneByOthers(t *testing.T) {
 		prepared := false
 		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
 			prepared = prepared || to.Pod == "s-2"
-			return rollout.Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		c := &cutOff{agents: p.agents, pod: "s-2", silent: true, cut: func() bool { w.mu.Lock(); defer w.mu.Unlock(); return prepared }}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -39,12 +39,12 @@ func (p *process) lead(cluster *v1alpha1.DatabaseCluster, agents Agents) error {
 	if err != nil {
 		return err
 	}
-	p.leader = &leader{Executor: executor, w: p.w, state: rollout.NewState(cluster.Status.Epoch)}
+	p.leader = &leader{Executor: executor, w: p.w, state: rollout.NewState(cluster.Status.Epoch, rollout.Before{})}
 	return nil
 }
 
 // facts are what one step goes by.
-func (w *world) facts(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, versions map[string]string) rollout.Facts {
+func (w *world) facts(cluster *v1alpha1.DatabaseCluster, s model.Snapshot, versions map[string]string) rollout.Facts {
 	object := rollout.Object{Generation: cluster.Generation, Paused: cluster.Annotations[v1alpha1.AnnotationPaused]}
 	if cluster.DeletionTimestamp != nil {
 		object.Deleted = cluster.DeletionTimestamp.Time
@@ -83,13 +83,13 @@ func (l *leader) stepAt(ctx context.Context, now time.Time, facts rollout.Facts)
 }
 
 // annotated is a snapshot with what acting has found out, as a step decides on it.
-func (l *leader) annotated(s policy.Snapshot) policy.Snapshot {
+func (l *leader) annotated(s model.Snapshot) model.Snapshot {
 	cluster, _ := l.w.server.Cluster(namespace, name)
 	_, d := rollout.Step(l.state, l.w.facts(cluster, s, l.w.versions()), nil, time.Now())
 	return d.Snapshot
 }
 
-func podNamed(s policy.Snapshot, name string) *policy.Pod {
+func podNamed(s model.Snapshot, name string) *model.Pod {
 	for i := range s.Pods {
 		if s.Pods[i].Name == name {
 			return &s.Pods[i]

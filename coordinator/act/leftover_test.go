@@ -13,7 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -71,25 +71,25 @@ func (r *restoring) Restore(_ context.Context, to rollout.Target, claim string, 
 // What a claim leaves is undone as soon as an agent is there, and forgotten after that. Until then
 // it is said what it waits for.
 func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
-	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	for name, c := range map[string]struct {
-		change func(s *policy.Snapshot)
+		change func(s *model.Snapshot)
 		asked  int
 		says   string
 	}{
-		"an agent is there": {func(*policy.Snapshot) {}, 2, ""},
-		"no pod has one":    {func(s *policy.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
-		"its pod is prepared anew": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: policy.PrepareEvacuate}}
+		"an agent is there": {func(*model.Snapshot) {}, 2, ""},
+		"no pod has one":    {func(s *model.Snapshot) { s.Pods[1].Agent, s.Pods[2].Agent = false, false }, 0, "no live pod has an agent"},
+		"its pod is prepared anew": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0", Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
-		"a new claim prepares nothing": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
+		"a new claim prepares nothing": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "0"}}
 		}, 2, ""},
-		"its own claim is open": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
+		"its own claim is open": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "s-5", UID: "gone"}}
 		}, 0, "that claim is open: it is undone when it ends"},
-		"its pod is replaced, and has gone": {func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: policy.Replace, Prepare: policy.PrepareEvacuate}}
+		"its pod is replaced, and has gone": {func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "d", Pod: "s-0", UID: "gone", Action: model.Replace, Prepare: model.PrepareEvacuate}}
 		}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 				x, agents := leftBehind(t, left, 1)
 				s := adopting()
 				c.change(&s)
-				record := rollout.Record{Epoch: 1, Leftovers: []policy.Leftover{left}}
-				state, out := rollout.NewState(1), rollout.Decision{}
+				record := rollout.Record{Epoch: 1, Leftovers: []model.Leftover{left}}
+				state, out := rollout.NewState(1, rollout.Before{}), rollout.Decision{}
 				for range 4 {
 					now := time.Now()
 					state, out = rollout.Step(state, rollout.Facts{Record: record, Snapshot: s}, x.Results(now), now)
@@ -129,10 +129,10 @@ func TestWhatAClaimLeavesIsUndoneLater(t *testing.T) {
 
 // A former leader undoes nothing of what claims have left.
 func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
-	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
 	x, agents := leftBehind(t, left, 2)
-	state, now := rollout.NewState(1), time.Now()
-	facts := rollout.Facts{Record: rollout.Record{Epoch: 1, Leftovers: []policy.Leftover{left}}, Snapshot: adopting()}
+	state, now := rollout.NewState(1, rollout.Before{}), time.Now()
+	facts := rollout.Facts{Record: rollout.Record{Epoch: 1, Leftovers: []model.Leftover{left}}, Snapshot: adopting()}
 	state, out := rollout.Step(state, facts, nil, now)
 	require.Len(t, out.Effects, 1)
 	x.Start(t.Context(), out.Effects)
@@ -148,12 +148,12 @@ func TestAFormerLeaderUndoesNoLeftovers(t *testing.T) {
 
 // leftBehind has an API server with a database in whose status something is left, and an
 // executor of the first epoch.
-func leftBehind(t *testing.T, left policy.Leftover, epoch int64) (*Executor, *restoring) {
+func leftBehind(t *testing.T, left model.Leftover, epoch int64) (*Executor, *restoring) {
 	client := kubetest.New().Client(nil)
 	made, err := client.Clusters.DatabaseClusters(namespace).Create(t.Context(),
 		&v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "search"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	made.Status.Leftovers, made.Status.Epoch = []policy.Leftover{left}, epoch
+	made.Status.Leftovers, made.Status.Epoch = []model.Leftover{left}, epoch
 	_, err = client.Clusters.DatabaseClusters(namespace).UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	agents := &restoring{}
@@ -164,11 +164,11 @@ func leftBehind(t *testing.T, left policy.Leftover, epoch int64) (*Executor, *re
 }
 
 // adopting is a database of which one pod has no agent.
-func adopting() policy.Snapshot {
-	live := func() *policy.Report { return &policy.Report{Member: policy.Live, Fresh: true, Settled: true} }
-	return policy.Snapshot{Pods: []policy.Pod{
-		{Name: "s-0", UID: "0", Phase: policy.Ready, Revision: "v1"},
-		{Name: "s-1", UID: "1", Phase: policy.Ready, Revision: "v1", Agent: true, Report: live()},
-		{Name: "s-2", UID: "2", Phase: policy.Ready, Revision: "v2", Agent: true, Report: live()},
+func adopting() model.Snapshot {
+	live := func() *model.Report { return &model.Report{Member: model.Live, Fresh: true, Settled: true} }
+	return model.Snapshot{Pods: []model.Pod{
+		{Name: "s-0", UID: "0", Phase: model.Ready, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: model.Ready, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: model.Ready, Revision: "v2", Agent: true, Report: live()},
 	}}
 }

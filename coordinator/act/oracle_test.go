@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // judge is the oracle's look at a removal.
 func (w *world) judge(pod *corev1.Pod) {
 	cluster, _ := w.server.Cluster(namespace, name)
-	ours := slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool {
+	ours := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool {
 		// By force all pods of a pool are handed over at once: the line that is lowered
 		// for one frees others, too, on which their claims are not noted yet.
 		return c.UID == string(pod.UID) && (c.ID == pod.Annotations[v1alpha1.AnnotationClaim] || w.byForce)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -56,7 +56,7 @@ func (w *world) subject(to rollout.Target, order rollout.Order) (rollout.Target,
 		switch {
 		case order.For.Node != "n-"+pod:
 			w.accuse("%s is emptied under the name of %s", pod, order.For.Node)
-		case order.Prepare != policy.PrepareEvacuate:
+		case order.Prepare != model.PrepareEvacuate:
 			w.accuse("%s is prepared by another agent for %s", pod, order.Prepare)
 		case !w.stranded[object.UID]:
 			return to, fmt.Errorf("%s runs", pod) // it has started meanwhile

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -38,21 +38,21 @@ func newOutage(t *testing.T, w *world) {
 	admin := w.server.Client(nil).Clusters.DatabaseClusters(namespace)
 	cluster, err := admin.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
-	cluster.Spec.Engine, cluster.Spec.Policy.Unit = policy.FoundationDB, policy.UnitAll
+	cluster.Spec.Engine, cluster.Spec.Policy.Unit = model.FoundationDB, model.UnitAll
 	_, err = admin.Update(t.Context(), cluster, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	w.mayBeAway, w.byForce = 3, true
 	var first time.Time // when the first was seen to have gone
-	w.onLook = func(s *policy.Snapshot) {
+	w.onLook = func(s *model.Snapshot) {
 		s.Cluster.Engine.SameMinor, s.Cluster.Engine.SettleSeconds = true, 60
-		s.Cluster.Status.Approvals = []policy.Approval{{What: policy.ApprovedOutage}}
+		s.Cluster.Status.Approvals = []model.Approval{{What: model.ApprovedOutage}}
 		s.Pools[0].Version = "7.3.63"
 		if len(w.removed) > 0 && first.IsZero() {
 			first = time.Now()
 		}
 		if !first.IsZero() && time.Since(first) > 300*time.Millisecond && len(w.removed) < len(s.Pods) {
-			at := policy.At(first)
-			s.Cluster.Status.LastDeparture, s.Health.Verdict = &at, policy.Red // neither half of them is a database
+			at := model.At(first)
+			s.Cluster.Status.LastDeparture, s.Health.Verdict = &at, model.Red // neither half of them is a database
 		}
 		for i := range s.Pods {
 			if p := &s.Pods[i]; p.Report != nil {
@@ -115,7 +115,7 @@ func TestAnOutageByTheLine(t *testing.T) {
 	for _, guarded := range []bool{true, false} {
 		t.Run(fmt.Sprintf("guarded %t", guarded), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				w.becomeRolling(policy.ByPartition, guarded, policy.RestLine, fmt.Sprint(policy.RestLine))
+				w.becomeRolling(model.ByPartition, guarded, model.RestLine, fmt.Sprint(model.RestLine))
 				newOutage(t, w)
 				newProcess(w, 0, false).run(45 * time.Second)
 				require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone(), w.describe())

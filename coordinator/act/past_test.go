@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // The line goes down past pods that are up to date. One that was taken since, below the
 // line, came back on the old revision: nothing but the line keeps the controller from it.
 func TestTheLineGoesDownPastPodsThatAreThereOnly(t *testing.T) {
-	inRollingWorld(t, policy.ByPartition, false, func(t *testing.T, w *world) {
+	inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
 		w.patchPod("s-2", `{"metadata":{"labels":{"`+revision+`":"v2"}}}`)
 		time.Sleep(time.Second)
 		p := newProcess(w, 0, false)
@@ -30,13 +31,13 @@ func TestTheLineGoesDownPastPodsThatAreThereOnly(t *testing.T) {
 		require.Equal(t, "v1", object.Labels[revision])
 		gone := w.total()
 
-		seen.Now = policy.At(time.Now())
+		seen.Now = model.At(time.Now())
 		_, leads := p.advance(cluster, seen, versions)
 		require.True(t, leads)
 		time.Sleep(5 * time.Second)
 		p.kill()
 		p.leader.Wait()
-		require.Equal(t, policy.RestLine, partitionIn(w.set.get()))
+		require.Equal(t, model.RestLine, partitionIn(w.set.get()))
 		require.Equal(t, gone, w.total(), "its controller took s-2 without a claim")
 	})
 }

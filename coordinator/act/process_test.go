@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -109,11 +109,11 @@ func (p *process) pass() (rollout.Decision, bool) {
 	return p.passOn(cluster, p.w.snapshot(cluster))
 }
 
-func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot) (rollout.Decision, bool) {
+func (p *process) passOn(cluster *v1alpha1.DatabaseCluster, s model.Snapshot) (rollout.Decision, bool) {
 	return p.advance(cluster, s, p.w.versions())
 }
 
-func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s policy.Snapshot, versions map[string]string) (rollout.Decision, bool) {
+func (p *process) advance(cluster *v1alpha1.DatabaseCluster, s model.Snapshot, versions map[string]string) (rollout.Decision, bool) {
 	out := p.leader.step(p.ctx, p.w.facts(cluster, s, versions))
 	if out.Superseded {
 		return out, false

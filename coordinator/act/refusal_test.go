@@ -16,7 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -40,10 +40,10 @@ func intercepted(w *world, before func(c kubetest.Call) error) *process {
 }
 
 // found is what acting has found out about a pod.
-func (p *process) found(pod string) policy.Rule {
+func (p *process) found(pod string) model.Rule {
 	found := podNamed(p.leader.annotated(p.w.snapshotNow()), pod)
 	if found.Report.Veto != "" {
-		return policy.Vetoed
+		return model.Vetoed
 	}
 	return found.Refused
 }
@@ -86,7 +86,7 @@ func TestPodThatKeepsChangingIsLeftAlone(t *testing.T) {
 		})
 		p.run(4 * time.Second)
 		require.Equal(t, maxConflicts, tries)
-		require.Equal(t, policy.Unstable, p.found("s-2"))
+		require.Equal(t, model.Unstable, p.found("s-2"))
 		require.Empty(t, w.wrong)
 		w.requireShut("s-2")
 
@@ -121,7 +121,7 @@ func TestForeignBudgetIsNamed(t *testing.T) {
 		}
 		p := newProcess(w, 0, false)
 		p.run(32 * time.Second)
-		require.Equal(t, policy.ForeignBudget, p.found("s-2"))
+		require.Equal(t, model.ForeignBudget, p.found("s-2"))
 		w.requireShut("s-2")
 		require.Zero(t, w.gone()["s-2"])
 		require.Equal(t, maxRefusals, p.writes["evict pods/eviction"]-w.gone()["s-1"])
@@ -173,8 +173,8 @@ func TestAnEvictionThatIsAlwaysRefusedIsNamed(t *testing.T) {
 		for time.Since(began) < 30*time.Minute {
 			out, leads := p.pass()
 			require.True(t, leads)
-			told := p.found("s-2") == policy.Vetoed
-			for _, why := range out.Waits {
+			told := p.found("s-2") == model.Vetoed
+			for _, why := range out.Waiting {
 				told = told || strings.Contains(why, "change freeze")
 			}
 			if !told && time.Since(began) > 10*time.Second {
@@ -239,7 +239,7 @@ func TestNothingGoesWhileTheCacheIsBehind(t *testing.T) {
 		for range 600 {
 			cluster, _ := w.server.Cluster(namespace, name)
 			s := behind
-			s.Now = policy.At(time.Now())
+			s.Now = model.At(time.Now())
 			s.Cluster.Status.Claims, s.Cluster.Status.Epoch = cluster.Status.Claims, cluster.Status.Epoch
 			w.tellDrains(&s)
 			p.advance(cluster, s, versions)
@@ -257,13 +257,13 @@ func TestRefusedPrepareIsAVeto(t *testing.T) {
 		refuse := true
 		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
 			if refuse && to.Pod == "s-2" {
-				return rollout.Progress{State: policy.DrainRefused, Detail: "a backup runs"}, nil
+				return rollout.Progress{State: model.DrainRefused, Detail: "a backup runs"}, nil
 			}
-			return rollout.Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: model.DrainPrepared}, nil
 		}
 		p := newProcess(w, 0, false)
 		p.run(8 * time.Second)
-		require.Equal(t, policy.Vetoed, p.found("s-2"))
+		require.Equal(t, model.Vetoed, p.found("s-2"))
 		require.Zero(t, w.gone()["s-2"])
 		w.mu.Lock()
 		refuse = false

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -17,14 +17,14 @@ import (
 func (w *world) adopt() {
 	object, _ := w.server.Pod(namespace, "s-2")
 	w.bare = map[types.UID]bool{object.UID: true}
-	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = policy.AdoptAllow })
+	w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Adopt = model.AdoptAllow })
 }
 
 // relieve is what a neighbour does for a pod without an agent. The world is locked.
 func (w *world) relieve(member string) rollout.Progress {
 	object, ok := w.server.Pod(namespace, strings.TrimPrefix(member, "n-"))
 	if !ok {
-		return rollout.Progress{State: policy.DrainPrepared}
+		return rollout.Progress{State: model.DrainPrepared}
 	}
 	w.prepared[string(object.UID)] = true
 	return w.handOver(rollout.Target{UID: string(object.UID)}, 2)
@@ -52,7 +52,7 @@ func TestAPodThatMayGoAsTheLeaderIsRelievedTwice(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.adopt()
 		object, _ := w.server.Pod(namespace, "s-2")
-		w.onLook = func(s *policy.Snapshot) {
+		w.onLook = func(s *model.Snapshot) {
 			for i := range s.Groups[0].Members {
 				m := &s.Groups[0].Members[i]
 				m.Leader = m.Leader && !w.bare[object.UID] || m.Pod == "s-2" && w.live[object.UID]

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -171,7 +171,7 @@ func (x *Executor) unchanged(ctx context.Context, e rollout.Expected) error {
 	return nil
 }
 
-func holds(claims []policy.Claim, claim policy.Claim) bool {
+func holds(claims []model.Claim, claim model.Claim) bool {
 	for _, c := range claims {
 		if c.ID == claim.ID && c.UID == claim.UID && c.Epoch == claim.Epoch {
 			return true

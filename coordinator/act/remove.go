@@ -10,14 +10,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
 // remove asks the API server to take away exactly the pod that was seen: this
 // UID at this resourceVersion. No other file may evict or delete a pod, or delete
 // a volume claim.
-func (p *Pods) remove(ctx context.Context, method policy.Method, seen rollout.PodSeen) error {
+func (p *Pods) remove(ctx context.Context, method model.Method, seen rollout.PodSeen) error {
 	return p.removeWith(ctx, method, seen, nil)
 }
 
@@ -28,10 +28,10 @@ func (p *Pods) removeByForce(ctx context.Context, seen rollout.PodSeen) error {
 		return fmt.Errorf("delete pod %s by force: nobody has deleted it yet", seen.Name)
 	}
 	now := int64(0)
-	return p.removeWith(ctx, policy.Delete, seen, &now)
+	return p.removeWith(ctx, model.Delete, seen, &now)
 }
 
-func (p *Pods) removeWith(ctx context.Context, method policy.Method, seen rollout.PodSeen, grace *int64) error {
+func (p *Pods) removeWith(ctx context.Context, method model.Method, seen rollout.PodSeen, grace *int64) error {
 	if seen.UID == "" || seen.ResourceVersion == "" {
 		return fmt.Errorf("remove pod %s: it was not read first", seen.Name)
 	}
@@ -39,12 +39,12 @@ func (p *Pods) removeWith(ctx context.Context, method policy.Method, seen rollou
 	options := metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &seen.ResourceVersion}}
 	var err error
 	switch method {
-	case policy.Evict:
+	case model.Evict:
 		err = p.client.PolicyV1().Evictions(p.namespace).Evict(ctx, &policyv1.Eviction{
 			ObjectMeta:    metav1.ObjectMeta{Namespace: p.namespace, Name: seen.Name},
 			DeleteOptions: &options,
 		})
-	case policy.Delete:
+	case model.Delete:
 		err = p.client.CoreV1().Pods(p.namespace).Delete(ctx, seen.Name, options)
 	default:
 		return fmt.Errorf("remove pod %s: update.method is %q and must be Evict or Delete", seen.Name, method)
@@ -57,16 +57,16 @@ func (p *Pods) removeWith(ctx context.Context, method policy.Method, seen rollou
 
 // discard has exactly the volume claim that was seen deleted; Kubernetes keeps it
 // until its pod is gone. One that is gone, or another by now, needs nothing.
-func (v *Volumes) discard(ctx context.Context, claim policy.VolumeClaim) error {
+func (v *Volumes) discard(ctx context.Context, claim model.VolumeClaim) error {
 	return v.discardWith(ctx, claim, metav1.DeleteOptions{})
 }
 
 // mayDiscard asks whether we may, and deletes nothing.
-func (v *Volumes) mayDiscard(ctx context.Context, claim policy.VolumeClaim) error {
+func (v *Volumes) mayDiscard(ctx context.Context, claim model.VolumeClaim) error {
 	return v.discardWith(ctx, claim, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-func (v *Volumes) discardWith(ctx context.Context, claim policy.VolumeClaim, options metav1.DeleteOptions) error {
+func (v *Volumes) discardWith(ctx context.Context, claim model.VolumeClaim, options metav1.DeleteOptions) error {
 	if claim.UID == "" {
 		return fmt.Errorf("delete volume claim %s: it was not read first", claim.Name)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/test/race"
 )
@@ -47,7 +48,7 @@ func TestResumesReplacementsAfterACrashAtEveryCall(t *testing.T) {
 func TestReplacesPodsWithoutVolumes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.update = "v1"
-		all := policy.Count(3)
+		all := model.Count(3)
 		w.edit(func(c *v1alpha1.DatabaseCluster) { c.Spec.Policy.MaxShardUnavailable = &all })
 		p := newProcess(w, 0, false)
 		require.NoError(t, p.start())
@@ -73,7 +74,7 @@ func TestReplacesPodsWithoutVolumes(t *testing.T) {
 			out, leads := p.passOn(cluster, s)
 			require.True(t, leads)
 			time.Sleep(100 * time.Millisecond)
-			last = fmt.Sprint(out.Waits, policy.Decide(s).Text())
+			last = fmt.Sprint(out.Waiting, policy.Decide(s).Text())
 		}
 		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone(), last)
 		require.Empty(t, w.claims())
@@ -87,8 +88,8 @@ func (w *world) isPrepared(uid string) bool {
 	return w.prepared[uid]
 }
 
-func without(members []policy.Member, pod string) []policy.Member {
-	var rest []policy.Member
+func without(members []model.Member, pod string) []model.Member {
+	var rest []model.Member
 	for _, m := range members {
 		if m.Pod != pod {
 			m.Leader = len(rest) == 0
@@ -110,10 +111,10 @@ func TestAPodThatIsNotEmptyKeepsItsVolume(t *testing.T) {
 			s := w.snapshot(cluster)
 			s.Groups[0].Members = nil
 			for _, pod := range w.pods {
-				s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{ID: pod, Pod: pod, State: policy.Active, Eligible: true, Leader: pod == "s-0"})
+				s.Groups[0].Members = append(s.Groups[0].Members, model.Member{ID: pod, Pod: pod, State: model.Active, Eligible: true, Leader: pod == "s-0"})
 			}
 			out, _ := p.passOn(cluster, s)
-			for _, why := range out.Waits {
+			for _, why := range out.Waiting {
 				waits = why
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -256,10 +257,10 @@ func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
 				s.Pods[i].Agent, s.Pods[i].Report.Self = !alone, !alone
 			}
 			s = p.leader.annotated(s)
-			require.Equal(t, alone, podNamed(s, "s-2").Refused == policy.Vetoed)
-			at := policy.At(s.Now.Time)
+			require.Equal(t, alone, podNamed(s, "s-2").Refused == model.Vetoed)
+			at := model.At(s.Now.Time)
 			podNamed(s, "s-2").Refused = ""
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: policy.Replace, EmptiedAt: &at}}
+			s.Cluster.Status.Claims = []model.Claim{{ID: "c1-1", Pod: "s-2", UID: podNamed(s, "s-2").UID, Action: model.Replace, EmptiedAt: &at}}
 			s = p.leader.annotated(s)
 			require.Empty(t, podNamed(s, "s-2").Refused, "others have said so, and it is written down")
 		}
@@ -269,9 +270,9 @@ func TestWhomNobodyElseCouldCallEmptyIsHeld(t *testing.T) {
 // Whom nobody could empty is held in words, is not restarted instead, and holds up
 // nobody else.
 func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
-	for what, change := range map[string]func(*policy.Pod){
-		"has no agent": func(p *policy.Pod) { p.Agent, p.Report = false, nil },
-		"has no node":  func(p *policy.Pod) { p.Phase, p.Report = policy.Pending, nil },
+	for what, change := range map[string]func(*model.Pod){
+		"has no agent": func(p *model.Pod) { p.Agent, p.Report = false, nil },
+		"has no node":  func(p *model.Pod) { p.Phase, p.Report = model.Pending, nil },
 	} {
 		t.Run(what, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -288,7 +289,7 @@ func TestWhoCannotBeEmptiedIsHeld(t *testing.T) {
 				}
 				require.Contains(t, said, "hold   s-2 veto: it is to be replaced (volume changed), and no agent of its own runs that could empty it")
 
-				s.Cluster.Spec.Overrides = []policy.Override{{Rule: policy.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: policy.At(s.Now.Add(time.Hour))}}
+				s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: model.At(s.Now.Add(time.Hour))}}
 				require.NotContains(t, policy.Decide(s).Text(), "go     s-2", "whoever asks for it by name cannot have it either")
 			})
 		})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -46,7 +46,7 @@ func (x *Executor) confirmGone(ctx context.Context, e rollout.ConfirmGone) rollo
 	res := rollout.GoneConfirmed{Claim: e.Claim}
 	_, err := x.pods.read(ctx, e.Pod.Pod, e.Pod.UID)
 	if err == nil && e.SetHidden {
-		res.Why, err = x.whyVanished(ctx, policy.SetOf(e.Pod.Pod))
+		res.Why, err = x.whyVanished(ctx, model.SetOf(e.Pod.Pod))
 	}
 	res.Gone = errors.Is(err, rollout.ErrGone)
 	if !res.Gone {

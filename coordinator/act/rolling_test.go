@@ -12,19 +12,20 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // ways are the ways in which a pool with the strategy RollingUpdate is driven.
 var ways = map[string]struct {
-	by      policy.RollingUpdate
+	by      model.RollingUpdate
 	guarded bool
 	writes  int // per restart
 }{
-	"guard":                     {policy.ByGuard, true, 6},
-	"partition, and a guard":    {policy.ByPartition, true, 7},
-	"partition without a guard": {policy.ByPartition, false, 6},
+	"guard":                     {model.ByGuard, true, 6},
+	"partition, and a guard":    {model.ByPartition, true, 7},
+	"partition without a guard": {model.ByPartition, false, 6},
 }
 
 func TestRollsOutBothWays(t *testing.T) {
@@ -34,7 +35,7 @@ func TestRollsOutBothWays(t *testing.T) {
 				inRollingWorld(t, way.by, way.guarded, func(t *testing.T, w *world) {
 					w.set.ordered.Store(ordered)
 					before := w.set.get()
-					if way.by == policy.ByGuard {
+					if way.by == model.ByGuard {
 						time.Sleep(5 * time.Second) // the controller looks before anybody has begun
 					}
 					p := newProcess(w, 0, false)
@@ -45,7 +46,7 @@ func TestRollsOutBothWays(t *testing.T) {
 						total += n
 					}
 					after := w.set.get()
-					if way.by == policy.ByGuard {
+					if way.by == model.ByGuard {
 						require.Equal(t, before.Generation, after.Generation, "the set is never written")
 						require.Equal(t, before.Annotations, after.Annotations)
 						require.Zero(t, p.writes["patch statefulsets"])
@@ -56,7 +57,7 @@ func TestRollsOutBothWays(t *testing.T) {
 					}
 					time.Sleep(time.Second) // the controller looks
 					lines, _, _ := w.set.seen()
-					require.Equal(t, []int32{policy.RestLine, 2, 1, 0, policy.RestLine}, lines)
+					require.Equal(t, []int32{model.RestLine, 2, 1, 0, model.RestLine}, lines)
 					require.Equal(t, "1000000", after.Annotations["rollcall.dev/partition"])
 					require.LessOrEqual(t, total, way.writes*len(w.pods)+1, "%v", p.writes)
 				})
@@ -72,8 +73,8 @@ func TestResumesRollingUpdatesAfterACrashAtEveryCall(t *testing.T) {
 				w := newWorld(t)
 				line := 0
 				note := ""
-				if way.by == policy.ByPartition {
-					line, note = int(policy.RestLine), strconv.Itoa(int(policy.RestLine))
+				if way.by == model.ByPartition {
+					line, note = int(model.RestLine), strconv.Itoa(int(model.RestLine))
 				}
 				w.becomeRolling(way.by, way.guarded, int32(line), note)
 				return w
@@ -97,7 +98,7 @@ func TestTwoActorsAtOnceInARollingPool(t *testing.T) {
 func TestLateWriteInARollingPoolFails(t *testing.T) {
 	for how, way := range ways {
 		for _, verb := range []string{"patch pods", "patch statefulsets", "evict pods/eviction"} {
-			if way.by == policy.ByGuard && verb == "patch statefulsets" {
+			if way.by == model.ByGuard && verb == "patch statefulsets" {
 				continue
 			}
 			t.Run(how+" "+verb, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestLateWriteInARollingPoolFails(t *testing.T) {
 					_, leads := first.pass()
 					require.False(t, leads)
 					if verb == "patch statefulsets" {
-						require.Equal(t, policy.RestLine, partitionIn(w.set.get()))
+						require.Equal(t, model.RestLine, partitionIn(w.set.get()))
 					}
 					w.set.sleep(false)
 					second.run(5 * time.Minute)
@@ -133,7 +134,7 @@ func TestLateWriteInARollingPoolFails(t *testing.T) {
 // stays where it is.
 func TestALineIsLoweredOnlyAsItWasDecided(t *testing.T) {
 	for how, way := range ways {
-		if way.by == policy.ByGuard {
+		if way.by == model.ByGuard {
 			continue
 		}
 		for what, happen := range map[string]func(w *world){
@@ -153,7 +154,7 @@ func TestALineIsLoweredOnlyAsItWasDecided(t *testing.T) {
 					})
 					p.run(10 * time.Second)
 					require.True(t, happened)
-					require.Equal(t, policy.RestLine, partitionIn(w.set.get()))
+					require.Equal(t, model.RestLine, partitionIn(w.set.get()))
 					require.Empty(t, w.gone())
 				})
 			})
@@ -205,7 +206,7 @@ func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
 					for range 600 {
 						cluster, _ := w.server.Cluster(namespace, name)
 						s := behind
-						s.Now = policy.At(time.Now())
+						s.Now = model.At(time.Now())
 						s.Cluster.Status.Claims, s.Cluster.Status.Epoch = cluster.Status.Claims, cluster.Status.Epoch
 						w.tellDrains(&s)
 						p.advance(cluster, s, versions)
@@ -229,8 +230,8 @@ func TestNothingIsFreedWhileTheCacheIsBehind(t *testing.T) {
 }
 
 // tellDrains has a snapshot of before say what agents say of their prepares by now.
-func (w *world) tellDrains(s *policy.Snapshot) {
-	drains := map[string]policy.DrainState{}
+func (w *world) tellDrains(s *model.Snapshot) {
+	drains := map[string]model.DrainState{}
 	for _, pod := range w.snapshotNow().Pods {
 		if pod.Report != nil {
 			drains[pod.UID] = pod.Report.Drain
@@ -280,7 +281,7 @@ func TestPauseAtEveryCallInARollingPool(t *testing.T) {
 // As long as the old revision is the current one, a pod that dies below the line
 // comes back on that: so the line stays down until then.
 func TestLineStaysDownUntilTheRevisionIsCurrent(t *testing.T) {
-	inRollingWorld(t, policy.ByPartition, false, func(t *testing.T, w *world) {
+	inRollingWorld(t, model.ByPartition, false, func(t *testing.T, w *world) {
 		w.set.slow = true
 		newProcess(w, 0, false).run(time.Minute)
 		require.Equal(t, map[string]int{"s-0": 1, "s-1": 1, "s-2": 1}, w.gone())
@@ -317,7 +318,7 @@ func (w *world) requireKept(pod string) {
 // Without a guard that is enforced the way by the guard is refused, in words that
 // say what to do.
 func TestGuardThatIsNotEnforcedIsRefusedInWords(t *testing.T) {
-	inRollingWorld(t, policy.ByGuard, true, func(t *testing.T, w *world) {
+	inRollingWorld(t, model.ByGuard, true, func(t *testing.T, w *world) {
 		w.set.sleep(true)
 		w.enforced = false
 		newProcess(w, 0, false).run(30 * time.Second)
@@ -325,7 +326,7 @@ func TestGuardThatIsNotEnforcedIsRefusedInWords(t *testing.T) {
 		require.Empty(t, w.claims())
 		s := w.snapshotNow()
 		_, hold := policy.Recheck(s, "s-2")
-		require.Equal(t, policy.BadInput, hold.Rule)
+		require.Equal(t, model.BadInput, hold.Rule)
 		require.Contains(t, hold.Reason, "Partition")
 	})
 }

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
@@ -15,7 +16,7 @@ import (
 // byPartition are the two ways with a hold line.
 func byPartition(t *testing.T, f func(t *testing.T, w *world)) {
 	for how, way := range ways {
-		if way.by == policy.ByPartition {
+		if way.by == model.ByPartition {
 			t.Run(how, func(t *testing.T) { inRollingWorld(t, way.by, way.guarded, f) })
 		}
 	}
@@ -36,7 +37,7 @@ func TestMetadataWritesMoveNoLine(t *testing.T) {
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
 		time.Sleep(time.Second) // the controller looks
-		require.Equal(t, []int32{policy.RestLine, 2, 1, 0, policy.RestLine}, w.lines())
+		require.Equal(t, []int32{model.RestLine, 2, 1, 0, model.RestLine}, w.lines())
 	})
 }
 
@@ -44,18 +45,18 @@ func TestMetadataWritesMoveNoLine(t *testing.T) {
 // the middle.
 func TestLineWaitsForHealth(t *testing.T) {
 	byPartition(t, func(t *testing.T, w *world) {
-		w.turn(policy.Red)
+		w.turn(model.Red)
 		newProcess(w, 0, false).run(time.Minute)
-		require.Equal(t, []int32{policy.RestLine}, w.lines())
+		require.Equal(t, []int32{model.RestLine}, w.lines())
 
-		w.turn(policy.Green)
+		w.turn(model.Green)
 		newProcess(w, 0, false).run(6 * time.Second)
-		w.turn(policy.Red)
+		w.turn(model.Red)
 		newProcess(w, 0, false).run(time.Minute)
-		require.Equal(t, []int32{policy.RestLine, 2}, w.lines())
+		require.Equal(t, []int32{model.RestLine, 2}, w.lines())
 		require.Equal(t, map[string]int{"s-2": 1}, w.gone())
 
-		w.turn(policy.Green)
+		w.turn(model.Green)
 		newProcess(w, 0, false).run(5 * time.Minute)
 		w.requireRolled(1)
 	})
@@ -68,10 +69,10 @@ func TestCorrectionIsRolledByItself(t *testing.T) {
 		w.broken["v2"] = true
 		newProcess(w, 0, false).run(2 * time.Minute)
 		require.Equal(t, map[string]int{"s-2": 1}, w.gone())
-		require.Equal(t, []int32{policy.RestLine, 2}, w.lines())
+		require.Equal(t, []int32{model.RestLine, 2}, w.lines())
 		s := w.snapshotNow()
 		_, hold := policy.Recheck(s, "s-1")
-		require.Equal(t, policy.LineStopped, hold.Rule)
+		require.Equal(t, model.LineStopped, hold.Rule)
 		require.Contains(t, hold.Reason, "s-2")
 
 		w.retemplate("v3")
@@ -128,7 +129,7 @@ func TestOrdersNameSuccessors(t *testing.T) {
 		told := map[string][]string{}
 		w.onPrepare = func(to rollout.Target, order rollout.Order) (rollout.Progress, error) {
 			told[to.Pod] = order.Eligible
-			return rollout.Progress{State: policy.DrainPrepared}, nil
+			return rollout.Progress{State: model.DrainPrepared}, nil
 		}
 		w.byForce = true // nothing is applied
 		newProcess(w, 0, false).run(5 * time.Minute)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -58,7 +58,7 @@ func (s *Sets) read(ctx context.Context, name string) (rollout.SetSeen, error) {
 // nothing about the StatefulSet has changed since it was seen. It is the only
 // write of a StatefulSet's spec.
 func (s *Sets) move(ctx context.Context, seen rollout.SetSeen, line int32) (rollout.SetSeen, error) {
-	partition := policy.PartitionOf(line, seen.Start)
+	partition := model.PartitionOf(line, seen.Start)
 	body := map[string]any{
 		"metadata": change{UID: seen.UID, ResourceVersion: seen.ResourceVersion,
 			Annotations: map[string]*string{v1alpha1.AnnotationPartition: ptr(strconv.Itoa(int(partition)))}},

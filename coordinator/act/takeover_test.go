@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // The former leader has read everything and is about to write when the next
@@ -139,7 +139,7 @@ func TestTakeOverTellsWhoStands(t *testing.T) {
 		cluster = cluster.DeepCopy()
 		for _, pod := range w.pods[:3] {
 			object, _ := w.server.Pod(namespace, pod)
-			cluster.Status.Claims = append(cluster.Status.Claims, policy.Claim{ID: pod, Pod: pod, UID: string(object.UID), Phase: policy.PhasePrepared})
+			cluster.Status.Claims = append(cluster.Status.Claims, model.Claim{ID: pod, Pod: pod, UID: string(object.UID), Phase: model.PhasePrepared})
 		}
 		uid := func(i int) string { return cluster.Status.Claims[i].UID }
 		cluster.Status.Claims[1].UID = "of-its-predecessor"
@@ -200,7 +200,7 @@ func TestWithoutItsClaimNothingGoes(t *testing.T) {
 // A guard that the former leader has opened is shut by the take-over itself: until the
 // new leader has decided, its pod would else be in its controller's hands.
 func TestTakeOverShutsAnOpenGuard(t *testing.T) {
-	inRollingWorld(t, policy.ByGuard, true, func(t *testing.T, w *world) {
+	inRollingWorld(t, model.ByGuard, true, func(t *testing.T, w *world) {
 		var second *process
 		var before, after bool
 		first := intercepted(w, func(c kubetest.Call) error {
@@ -240,7 +240,7 @@ func TestTakeOverLeavesAGuardThatChanges(t *testing.T) {
 		cluster, _ := w.server.Cluster(namespace, name)
 		cluster = cluster.DeepCopy()
 		object, _ := w.server.Pod(namespace, "s-0")
-		cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "s-0", UID: string(object.UID), Phase: policy.PhaseOpened}}
+		cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "s-0", UID: string(object.UID), Phase: model.PhaseOpened}}
 		taken, err := TakeOver(t.Context(), c.Clusters, c.Kubernetes, cluster, 0, context.WithCancel)
 		require.NoError(t, err)
 		require.True(t, taken.Standing[string(object.UID)])

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -33,7 +33,7 @@ type toucher struct {
 
 // touchAll takes over the claims, and answers the UIDs of the pods that stand. The
 // first failure ends it.
-func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing map[string]bool, err error) {
+func (t toucher) touchAll(ctx context.Context, claims []model.Claim) (standing map[string]bool, err error) {
 	standing = map[string]bool{}
 	var mu sync.Mutex
 	touches, ctx := errgroup.WithContext(ctx)
@@ -54,7 +54,7 @@ func (t toucher) touchAll(ctx context.Context, claims []policy.Claim) (standing 
 }
 
 // touch takes one claim over, and answers whether its pod stands.
-func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, err error) {
+func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err error) {
 	var pod rollout.PodSeen
 	err = t.try(ctx, func(ctx context.Context) (err error) {
 		pod, err = t.pods.touch(ctx, claim.Pod, claim.UID, t.epoch)
@@ -72,12 +72,12 @@ func (t toucher) touch(ctx context.Context, claim policy.Claim) (stands bool, er
 	case !errors.Is(err, rollout.ErrGone) && !errors.Is(err, rollout.ErrConflict):
 		return false, err
 	}
-	if claim.Action != policy.LowerPartition {
+	if claim.Action != model.LowerPartition {
 		return stands, nil
 	}
 	// A late write must not move the line that this claim waits for.
 	err = t.try(ctx, func(ctx context.Context) error {
-		_, err := t.sets.touch(ctx, policy.SetOf(claim.Pod), t.epoch)
+		_, err := t.sets.touch(ctx, model.SetOf(claim.Pod), t.epoch)
 		return err
 	})
 	if err != nil && !errors.Is(err, rollout.ErrSetChanged) {

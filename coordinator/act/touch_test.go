@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // slowly is an API server that takes its time for each patch of a pod.
@@ -63,7 +63,7 @@ func TestASlowRequestDoesNotFailATakeOver(t *testing.T) {
 					pod := fmt.Sprintf("c-%d", i)
 					w.create(pod, "v1", true)
 					object, _ := w.server.Pod(namespace, pod)
-					cluster.Status.Claims = append(cluster.Status.Claims, policy.Claim{ID: pod, Pod: pod, UID: string(object.UID)})
+					cluster.Status.Claims = append(cluster.Status.Claims, model.Claim{ID: pod, Pod: pod, UID: string(object.UID)})
 				}
 				var mu sync.Mutex
 				lost := c.lost

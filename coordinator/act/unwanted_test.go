@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -108,7 +108,7 @@ func TestWhoIsNotWantedKeepsItsVolumesDuringAPause(t *testing.T) {
 		},
 		"observe": func(on bool) func(c *v1alpha1.DatabaseCluster) {
 			return func(c *v1alpha1.DatabaseCluster) {
-				c.Spec.Update.Mode = map[bool]policy.Mode{true: policy.Observe, false: policy.Auto}[on]
+				c.Spec.Update.Mode = map[bool]model.Mode{true: model.Observe, false: model.Auto}[on]
 			}
 		},
 	} {

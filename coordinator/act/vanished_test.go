@@ -89,7 +89,7 @@ func TestAPoolThatStaysOutOfSight(t *testing.T) {
 				for range 300 {
 					out, leads := p.pass()
 					require.True(t, leads)
-					waits, open = fmt.Sprint(out.Waits["s-2"]), len(out.Claims)
+					waits, open = fmt.Sprint(out.Waiting["s-2"]), len(out.Claims)
 					time.Sleep(100 * time.Millisecond)
 				}
 				require.Equal(t, c.wait, waits)

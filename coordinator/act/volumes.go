@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -54,8 +54,8 @@ func (v *Volumes) read(ctx context.Context, name string) (seenVolume, error) {
 }
 
 // find reads the volume claims of a pod, and finds out whether they may be deleted.
-func (v *Volumes) find(ctx context.Context, pod rollout.PodSeen) ([]policy.VolumeClaim, error) {
-	var claims []policy.VolumeClaim
+func (v *Volumes) find(ctx context.Context, pod rollout.PodSeen) ([]model.VolumeClaim, error) {
+	var claims []model.VolumeClaim
 	for _, name := range pod.Volumes {
 		seen, err := v.read(ctx, name)
 		if err != nil {
@@ -64,7 +64,7 @@ func (v *Volumes) find(ctx context.Context, pod rollout.PodSeen) ([]policy.Volum
 		if seen.UID == "" {
 			continue // the pod cannot be running on it
 		}
-		claim := policy.VolumeClaim{Name: name, UID: seen.UID}
+		claim := model.VolumeClaim{Name: name, UID: seen.UID}
 		if err := v.mayDiscard(ctx, claim); err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ type heritage struct {
 
 // inherits compares a successor's volumes with those that were claimed. A volume
 // that is being deleted goes unless a pod is on a node with it.
-func (v *Volumes) inherits(ctx context.Context, claimed []policy.VolumeClaim, successor rollout.PodSeen) (heritage, error) {
+func (v *Volumes) inherits(ctx context.Context, claimed []model.VolumeClaim, successor rollout.PodSeen) (heritage, error) {
 	var h heritage
 	for _, old := range claimed {
 		seen, err := v.read(ctx, old.Name)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -26,7 +26,7 @@ func TestAPodThatIsWellAgainIsPrepared(t *testing.T) {
 			calls, well := 0, false
 			var p *process
 			before := func(what string) (func() error, error) {
-				unprepared := len(w.claims()) == 1 && w.claims()[0].Prepare == policy.PrepareNone
+				unprepared := len(w.claims()) == 1 && w.claims()[0].Prepare == model.PrepareNone
 				if unprepared && !strings.HasPrefix(what, "evict") {
 					if calls++; calls == at {
 						well = true
@@ -64,12 +64,12 @@ func (w *world) heal(pod string) {
 func TestAPodThatBreaksMeanwhileGoesUnprepared(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.onPrepare = func(to rollout.Target, _ rollout.Order) (rollout.Progress, error) {
-			return rollout.Progress{State: policy.DrainPreparing, Detail: "its database does not answer"}, nil
+			return rollout.Progress{State: model.DrainPreparing, Detail: "its database does not answer"}, nil
 		}
-		w.onLook = func(s *policy.Snapshot) {
+		w.onLook = func(s *model.Snapshot) {
 			if p := &s.Pods[2]; p.Revision == "v1" && len(s.Cluster.Status.Claims) > 0 && time.Since(s.Cluster.Status.Claims[0].StartedAt.Time) > 5*time.Second {
-				p.Phase, p.Problem, p.Report = policy.Failed, policy.CrashLoop, nil
-				s.Groups[0].Members[2].State, s.Groups[0].Members[2].Leader = policy.Down, false
+				p.Phase, p.Problem, p.Report = model.Failed, model.CrashLoop, nil
+				s.Groups[0].Members[2].State, s.Groups[0].Members[2].Leader = model.Down, false
 			}
 		}
 		p := newProcess(w, 0, false)

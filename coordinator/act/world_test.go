@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
@@ -49,7 +50,7 @@ type world struct {
 	frozen   bool // agents do not answer
 	// hidden: nothing is shown of the StatefulSet, which has lost its label or is gone.
 	hidden  bool
-	verdict policy.Verdict
+	verdict model.Verdict
 	// guard is the label of new pods; enforced: Kubernetes keeps those that are closed.
 	guard    string
 	enforced bool
@@ -83,7 +84,7 @@ type world struct {
 	handings int // how often an agent was asked about that
 
 	// onLook may change what is seen.
-	onLook func(*policy.Snapshot)
+	onLook func(*model.Snapshot)
 	// onPrepare may replace what an agent answers.
 	onPrepare func(to rollout.Target, order rollout.Order) (rollout.Progress, error)
 }
@@ -101,13 +102,13 @@ func bareWorld(t *testing.T) *world {
 	w := &world{
 		t: t, server: kubetest.New(), pods: []string{"s-0", "s-1", "s-2"}, update: "v2",
 		live: map[types.UID]bool{}, broken: map[string]bool{}, applied: map[string]string{}, undone: map[string]int{},
-		guard: v1alpha1.GuardClosed, enforced: true, verdict: policy.Green, removed: map[string]int{}, prepared: map[string]bool{}, epochs: map[string]int64{},
+		guard: v1alpha1.GuardClosed, enforced: true, verdict: model.Green, removed: map[string]int{}, prepared: map[string]bool{}, epochs: map[string]int64{},
 	}
 	w.server.Removed = w.podRemoved
 	admin := w.server.Client(nil)
 	cluster := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1}}
-	one := policy.Count(1)
-	cluster.Spec.Engine = policy.Solr
+	one := model.Count(1)
+	cluster.Spec.Engine = model.Solr
 	cluster.Spec.Policy.MaxUnavailable = &one
 	cluster.Spec = cluster.Spec.WithDefaults()
 	_, err := admin.Clusters.DatabaseClusters(namespace).Create(t.Context(), cluster, metav1.CreateOptions{})
@@ -182,26 +183,26 @@ func (w *world) start(pod, rev string) {
 	}
 }
 
-func (w *world) snapshotNow() policy.Snapshot {
+func (w *world) snapshotNow() model.Snapshot {
 	cluster, _ := w.server.Cluster(namespace, name)
 	return w.snapshot(cluster)
 }
 
 // snapshot is what a coordinator would make of the world.
-func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
+func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) model.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := policy.Snapshot{
-		Version: policy.Version, Now: policy.At(time.Now()),
-		Cluster: policy.Cluster{
+	s := model.Snapshot{
+		Version: model.Version, Now: model.At(time.Now()),
+		Cluster: model.Cluster{
 			Namespace: namespace, Name: name, UID: string(cluster.UID), Spec: cluster.Spec,
-			Status: policy.Status{Epoch: cluster.Status.Epoch, Claims: cluster.Status.Claims, Initialized: true},
-			Paused: cluster.Annotations[v1alpha1.AnnotationPaused] == "true", Window: policy.WindowState{Open: true},
-			Engine: policy.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: w.enforced,
+			Status: model.Status{Epoch: cluster.Status.Epoch, Claims: cluster.Status.Claims, Initialized: true},
+			Paused: cluster.Annotations[v1alpha1.AnnotationPaused] == "true", Window: model.WindowState{Open: true},
+			Engine: model.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: w.enforced,
 		},
-		Pools: []policy.Pool{{Name: "s", Replicas: int32(len(w.pods)), Revision: w.update, Observed: true,
-			Management: policy.Parallel, Strategy: policy.OnDelete}},
-		Health: policy.Health{Verdict: w.verdict},
+		Pools: []model.Pool{{Name: "s", Replicas: int32(len(w.pods)), Revision: w.update, Observed: true,
+			Management: model.Parallel, Strategy: model.OnDelete}},
+		Health: model.Health{Verdict: w.verdict},
 	}
 	if w.hidden {
 		s.Pools = nil
@@ -210,45 +211,45 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 	if w.set != nil {
 		s.Pools[0] = w.set.pool(s.Pools[0], cluster.Spec.Update.RollingUpdate)
 	}
-	group := policy.Group{ID: "books/1", Kind: policy.Shard, NeedsLeader: true}
+	group := model.Group{ID: "books/1", Kind: model.Shard, NeedsLeader: true}
 	for i, pod := range w.pods {
-		p := policy.Pod{Name: pod, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
-			Since: policy.At(time.Now().Add(-time.Second)), Phase: policy.Missing, Guard: policy.GuardNone}
+		p := model.Pod{Name: pod, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
+			Since: model.At(time.Now().Add(-time.Second)), Phase: model.Missing, Guard: model.GuardNone}
 		object, ok := w.server.Pod(namespace, pod)
-		state := policy.Down
+		state := model.Down
 		if ok {
 			p.UID, p.Revision = string(object.UID), object.Labels[revision]
-			p.Phase = policy.Started
+			p.Phase = model.Started
 			switch object.Labels[v1alpha1.LabelGuard] {
 			case v1alpha1.GuardClosed:
-				p.Guard = policy.GuardClosed
+				p.Guard = model.GuardClosed
 			case v1alpha1.GuardOpen:
-				p.Guard = policy.GuardOpen
+				p.Guard = model.GuardOpen
 			}
-			p.Report = &policy.Report{UID: p.UID, Self: true, Fresh: true, Member: policy.NotLive}
+			p.Report = &model.Report{UID: p.UID, Self: true, Fresh: true, Member: model.NotLive}
 			if w.live[object.UID] {
-				p.Phase, p.Report.Member, p.Report.Settled, state = policy.Ready, policy.Live, true, policy.Active
+				p.Phase, p.Report.Member, p.Report.Settled, state = model.Ready, model.Live, true, model.Active
 			} else if w.broken[p.Revision] {
-				p.Phase, p.Problem = policy.Failed, policy.CrashLoop
+				p.Phase, p.Problem = model.Failed, model.CrashLoop
 			}
 			if w.prepared[p.UID] {
-				p.Report.Drain = policy.DrainPrepared
+				p.Report.Drain = model.DrainPrepared
 			}
 			if object.DeletionTimestamp != nil {
-				p.Phase = policy.Terminating
+				p.Phase = model.Terminating
 			}
 			if w.frozen {
 				p.Report = nil
 			}
 			if w.stranded[object.UID] && object.DeletionTimestamp == nil {
-				p.Phase, p.Problem, p.Report, p.Node = policy.Pending, policy.Unschedulable, nil, ""
+				p.Phase, p.Problem, p.Report, p.Node = model.Pending, model.Unschedulable, nil, ""
 			}
 		}
 		if ok && w.bare[object.UID] {
 			p.Agent, p.Report.Self = false, false
 		}
 		if w.agentless {
-			p.Agent, p.Report, p.Since = false, nil, policy.At(time.Now().Add(-time.Minute)) // and so soaked
+			p.Agent, p.Report, p.Since = false, nil, model.At(time.Now().Add(-time.Minute)) // and so soaked
 		}
 		if w.disks != nil {
 			w.disks.tell(&p)
@@ -257,11 +258,11 @@ func (w *world) snapshot(cluster *v1alpha1.DatabaseCluster) policy.Snapshot {
 		if w.disks != nil && !w.disks.holds(object) {
 			continue
 		}
-		leads := w.handed == "" && !w.prepared[p.UID] && state == policy.Active && !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Leader })
-		group.Members = append(group.Members, policy.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads || p.UID == w.handed})
+		leads := w.handed == "" && !w.prepared[p.UID] && state == model.Active && !slices.ContainsFunc(group.Members, func(m model.Member) bool { return m.Leader })
+		group.Members = append(group.Members, model.Member{ID: "core_" + pod, Pod: pod, State: state, Eligible: true, Leader: leads || p.UID == w.handed})
 	}
 	if !w.agentless { // else nobody tells of any
-		s.Groups = []policy.Group{group}
+		s.Groups = []model.Group{group}
 	}
 	if w.onLook != nil {
 		w.onLook(&s)

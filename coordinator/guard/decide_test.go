@@ -12,14 +12,14 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // database is a DatabaseCluster that enforces and was healthy once, with changes.
 func database(edit ...func(*v1alpha1.DatabaseCluster)) *v1alpha1.DatabaseCluster {
 	cluster := &v1alpha1.DatabaseCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search", UID: "u-search"},
-		Spec:       policy.Spec{Engine: policy.Solr, Guard: policy.GuardEnforce},
+		Spec:       model.Spec{Engine: model.Solr, Guard: model.GuardEnforce},
 		Status: v1alpha1.Status{Conditions: []v1alpha1.Condition{
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 			{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue},
@@ -31,7 +31,7 @@ func database(edit ...func(*v1alpha1.DatabaseCluster)) *v1alpha1.DatabaseCluster
 	return cluster
 }
 
-func guards(g policy.Guard) func(*v1alpha1.DatabaseCluster) {
+func guards(g model.Guard) func(*v1alpha1.DatabaseCluster) {
 	return func(c *v1alpha1.DatabaseCluster) { c.Spec.Guard = g }
 }
 
@@ -47,15 +47,15 @@ func TestModeOf(t *testing.T) {
 		want    Mode
 	}{
 		"enforces":               {database(), Closed},
-		"audits":                 {database(guards(policy.GuardAudit)), Audited},
-		"off":                    {database(guards(policy.GuardOff)), Unguarded},
+		"audits":                 {database(guards(model.GuardAudit)), Audited},
+		"off":                    {database(guards(model.GuardOff)), Unguarded},
 		"a word of the future":   {database(guards("Strict")), Unguarded},
 		"never healthy":          {database(neverHealthy), Unguarded},
 		"never looked at":        {database(func(c *v1alpha1.DatabaseCluster) { c.Status = v1alpha1.Status{} }), Unguarded},
 		"being deleted":          {database(deleted), Unguarded},
-		"only observed":          {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe }), Unguarded},
-		"audits, never healthy":  {database(guards(policy.GuardAudit), neverHealthy), Unguarded},
-		"audits, being deleted":  {database(guards(policy.GuardAudit), deleted), Unguarded},
+		"only observed":          {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe }), Unguarded},
+		"audits, never healthy":  {database(guards(model.GuardAudit), neverHealthy), Unguarded},
+		"audits, being deleted":  {database(guards(model.GuardAudit), deleted), Unguarded},
 		"enforces, never Ready":  {database(func(c *v1alpha1.DatabaseCluster) { c.Status.Conditions[0].Status = metav1.ConditionFalse }), Closed},
 		"healthy, says somebody": {database(func(c *v1alpha1.DatabaseCluster) { c.Status.Conditions[1].Status = metav1.ConditionUnknown }), Unguarded},
 	} {
@@ -72,7 +72,7 @@ func TestLabels(t *testing.T) {
 	const keep = "keep"
 	terminating, claimed := pod("", ""), pod("", "")
 	terminating.Deleted, claimed.Claim = time.Unix(1, 0), "c1"
-	open := []policy.Claim{{ID: "c1", Pod: "search-0", UID: "u0"}, {ID: "c2", Pod: "search-1", UID: "u1"}}
+	open := []model.Claim{{ID: "c1", Pod: "search-0", UID: "u0"}, {ID: "c2", Pod: "search-1", UID: "u1"}}
 	leftBehind, of1, opened := pod("", ""), pod("", ""), pod("open", "search")
 	leftBehind.Claim, of1.Claim, opened.Claim = "c0", "c2", "c0"
 	closedAndClaimed := pod("closed", "search")
@@ -162,9 +162,9 @@ func TestBudget(t *testing.T) {
 	}{
 		"none yet":      {database(), nil, CreateBudget, ""},
 		"there":         {database(), own(), KeepBudget, ""},
-		"audits":        {database(guards(policy.GuardAudit)), own(), DeleteBudget, ""},
-		"off":           {database(guards(policy.GuardOff)), own(), DeleteBudget, ""},
-		"off, none":     {database(guards(policy.GuardOff)), nil, KeepBudget, ""},
+		"audits":        {database(guards(model.GuardAudit)), own(), DeleteBudget, ""},
+		"off":           {database(guards(model.GuardOff)), own(), DeleteBudget, ""},
+		"off, none":     {database(guards(model.GuardOff)), nil, KeepBudget, ""},
 		"never healthy": {database(neverHealthy), nil, KeepBudget, ""},
 		"being deleted": {database(deleted), own(), DeleteBudget, ""},
 		"expired":       {database(), own(expired), UpdateBudget, ""},
@@ -185,7 +185,7 @@ func TestBudget(t *testing.T) {
 		"foreign, another pod":   {database(), both(charts(named("search-1"))), DeleteBudget, "search-pdb selects search-1"},
 		"foreign, no pod of it":  {database(), both(charts(named("search-2"))), KeepBudget, ""},
 		"of another application": {database(), both(charts(app("shop"))), KeepBudget, ""},
-		"foreign, guard off":     {database(guards(policy.GuardOff)), []*policyv1.PodDisruptionBudget{charts(app("search"))}, KeepBudget, ""},
+		"foreign, guard off":     {database(guards(model.GuardOff)), []*policyv1.PodDisruptionBudget{charts(app("search"))}, KeepBudget, ""},
 		"has taken our name": {database(), own(func(p *policyv1.PodDisruptionBudget) { p.Labels = nil; p.Spec.Selector = app("shop") }), KeepBudget,
 			"search-rollcall has the name"},
 	} {
@@ -306,7 +306,7 @@ func TestNothingIsEnforcedWithoutAllOfIt(t *testing.T) {
 		require.Equal(t, c.guarded, len(d.Labels) == 0, name)
 		require.Equal(t, c.guarded, d.Budget != DeleteBudget, name)
 	}
-	for _, g := range []policy.Guard{policy.GuardAudit, policy.GuardOff} {
+	for _, g := range []model.Guard{model.GuardAudit, model.GuardOff} {
 		off := f
 		off.Objects.Cluster = database(guards(g))
 		require.Equal(t, State{}, Decide(off).State, "what nobody asks for is not missing")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kubetest"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const aWhile = 5 * time.Second
@@ -22,8 +22,8 @@ func TestClosesOnSight(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installed()
 		w.add("search", 2)
-		w.add("books", 1, guards(policy.GuardAudit))
-		w.add("shop", 1, guards(policy.GuardOff))
+		w.add("books", 1, guards(model.GuardAudit))
+		w.add("shop", 1, guards(model.GuardOff))
 		w.add("young", 1, neverHealthy)
 		p := w.lead()
 		defer p.end()
@@ -83,7 +83,7 @@ func TestOpenedStaysOpen(t *testing.T) {
 // Every way in which a guard ends takes label and budget away.
 func TestEnds(t *testing.T) {
 	for name, end := range map[string]func(*world){
-		"Off": func(w *world) { w.edit("search", guards(policy.GuardOff)) },
+		"Off": func(w *world) { w.edit("search", guards(model.GuardOff)) },
 		"DatabaseCluster gone": func(w *world) {
 			require.NoError(w.t, w.admin.Clusters.DatabaseClusters("prod").Delete(w.t.Context(), "search", metav1.DeleteOptions{}))
 			time.Sleep(time.Second)
@@ -102,7 +102,7 @@ func TestEnds(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.installed()
 				w.add("search", 2)
-				w.add("other", 1, guards(policy.GuardAudit))
+				w.add("other", 1, guards(model.GuardAudit))
 				p := w.lead()
 				defer p.end()
 				require.Contains(t, w.labels(), "search-0=closed/search search-1=closed/search")
@@ -272,7 +272,7 @@ func TestLabelsAreWrittenToWhatWasSeen(t *testing.T) {
 func TestABudgetIsDeletedAsItWasSeen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.installed()
-		w.add("search", 1, guards(policy.GuardOff))
+		w.add("search", 1, guards(model.GuardOff))
 		p := w.watch()
 		defer p.end()
 		w.create(shut())

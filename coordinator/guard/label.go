@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // LabelChange is a pod whose labels are to be changed, as it was seen.
@@ -25,7 +25,7 @@ type LabelChange struct {
 // A guard that is open stays open: either a claim has opened it, and whoever
 // acts on that shuts it again, or a person has, who wants the pod to go. What
 // is recreated is closed again.
-func labelChanges(mode Mode, cluster string, claims []policy.Claim, pods []kube.Pod) []LabelChange {
+func labelChanges(mode Mode, cluster string, claims []model.Claim, pods []kube.Pod) []LabelChange {
 	var changes []LabelChange
 	for i := range pods {
 		pod := &pods[i]
@@ -52,8 +52,8 @@ func labelChanges(mode Mode, cluster string, claims []policy.Claim, pods []kube.
 
 // isClaimed: the claim that is noted on the pod is open. One that is not was left
 // behind, by somebody who is not there any more to take it off, and means nothing.
-func isClaimed(pod *kube.Pod, claims []policy.Claim) bool {
-	return pod.Claim != "" && slices.ContainsFunc(claims, func(c policy.Claim) bool { return c.ID == pod.Claim && c.UID == string(pod.UID) })
+func isClaimed(pod *kube.Pod, claims []model.Claim) bool {
+	return pod.Claim != "" && slices.ContainsFunc(claims, func(c model.Claim) bool { return c.ID == pod.Claim && c.UID == string(pod.UID) })
 }
 
 func unlessOpen(pod *kube.Pod, value string) string {

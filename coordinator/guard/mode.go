@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Mode is what becomes of the pods of a database cluster. The zero value leaves
@@ -43,13 +43,13 @@ func ModeOf(cluster *v1alpha1.DatabaseCluster) Mode {
 	initialized := slices.ContainsFunc(cluster.Status.Conditions, func(c v1alpha1.Condition) bool {
 		return c.Type == v1alpha1.ConditionInitialized && c.Status == metav1.ConditionTrue
 	})
-	if !initialized || cluster.DeletionTimestamp != nil || cluster.Spec.Update.Mode == policy.Observe {
+	if !initialized || cluster.DeletionTimestamp != nil || cluster.Spec.Update.Mode == model.Observe {
 		return Unguarded
 	}
 	switch cluster.Spec.Guard {
-	case policy.GuardEnforce:
+	case model.GuardEnforce:
 		return Closed
-	case policy.GuardAudit:
+	case model.GuardAudit:
 		return Audited
 	}
 	return Unguarded

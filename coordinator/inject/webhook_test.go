@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 func newWebhook(t *testing.T, clusters ...*v1alpha1.DatabaseCluster) (*Webhook, *prometheus.Registry) {
@@ -98,7 +98,7 @@ func ask(t *testing.T, h *Webhook, sent *admissionv1.AdmissionReview) (*admissio
 func database(change func(*v1alpha1.DatabaseCluster)) *v1alpha1.DatabaseCluster {
 	cluster := &v1alpha1.DatabaseCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search"},
-		Spec:       policy.Spec{Guard: policy.GuardEnforce},
+		Spec:       model.Spec{Guard: model.GuardEnforce},
 		Status: v1alpha1.Status{Conditions: []v1alpha1.Condition{
 			{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue},
 		}},
@@ -145,8 +145,8 @@ func TestWebhookClosesGuard(t *testing.T) {
 		closed  bool
 	}{
 		"enforces":          {database(nil), true},
-		"audits":            {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Guard = policy.GuardAudit }), false},
-		"off":               {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Guard = policy.GuardOff }), false},
+		"audits":            {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Guard = model.GuardAudit }), false},
+		"off":               {database(func(c *v1alpha1.DatabaseCluster) { c.Spec.Guard = model.GuardOff }), false},
 		"never healthy":     {database(func(c *v1alpha1.DatabaseCluster) { c.Status.Conditions = nil }), false},
 		"not yet healthy":   {database(func(c *v1alpha1.DatabaseCluster) { c.Status.Conditions[0].Status = metav1.ConditionFalse }), false},
 		"being deleted":     {database(func(c *v1alpha1.DatabaseCluster) { c.DeletionTimestamp = new(metav1.Now()) }), false},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -24,10 +25,10 @@ type Journal struct {
 
 // Entry is one decision that differed from the one before.
 type Entry struct {
-	At       policy.Time     `json:"at"`
-	Epoch    int64           `json:"epoch"`
-	Snapshot policy.Snapshot `json:"snapshot"`
-	Plan     policy.Plan     `json:"plan"`
+	At       model.Time     `json:"at"`
+	Epoch    int64          `json:"epoch"`
+	Snapshot model.Snapshot `json:"snapshot"`
+	Plan     model.Plan     `json:"plan"`
 }
 
 // Decode reads a journal from JSON, as strictly as snapshots and plans are
@@ -37,7 +38,7 @@ func Decode(data []byte) (Journal, error) {
 		Version *int    `json:"version"`
 		Cluster *string `json:"cluster"`
 		Entries []struct {
-			At       policy.Time     `json:"at"`
+			At       model.Time      `json:"at"`
 			Epoch    int64           `json:"epoch"`
 			Snapshot json.RawMessage `json:"snapshot"`
 			Plan     json.RawMessage `json:"plan"`
@@ -66,10 +67,10 @@ func Decode(data []byte) (Journal, error) {
 	for i, r := range raw.Entries {
 		e := Entry{At: r.At, Epoch: r.Epoch}
 		var err error
-		if e.Snapshot, err = policy.Decode(r.Snapshot); err != nil {
+		if e.Snapshot, err = model.Decode(r.Snapshot); err != nil {
 			return Journal{}, fmt.Errorf("journal: entries[%d]: %w", i, err)
 		}
-		if e.Plan, err = policy.DecodePlan(r.Plan); err != nil {
+		if e.Plan, err = model.DecodePlan(r.Plan); err != nil {
 			return Journal{}, fmt.Errorf("journal: entries[%d]: %w", i, err)
 		}
 		j.Entries = append(j.Entries, e)
@@ -80,23 +81,23 @@ func Decode(data []byte) (Journal, error) {
 // Differs tells whether two plans say different things: who should go, who
 // goes now and how, and which rule holds whom. Texts, ages and forecasts,
 // which change with every second, are no difference.
-func Differs(a, b policy.Plan) bool {
+func Differs(a, b model.Plan) bool {
 	return a.Phase != b.Phase ||
 		!slices.Equal(a.Order, b.Order) ||
 		!slices.EqualFunc(a.Steps, b.Steps, sameStep) ||
-		!slices.EqualFunc(a.Holds, b.Holds, func(x, y policy.Hold) bool {
+		!slices.EqualFunc(a.Holds, b.Holds, func(x, y model.Hold) bool {
 			return x.Pod == y.Pod && x.Rule == y.Rule && x.Group == y.Group
 		})
 }
 
-func sameStep(x, y policy.Step) bool {
+func sameStep(x, y model.Step) bool {
 	return x.Pod == y.Pod && x.UID == y.UID && x.Unit == y.Unit && x.Action == y.Action && x.Prepare == y.Prepare &&
 		x.Reason == y.Reason && x.OutsideBudget == y.OutsideBudget && x.BeforeTurn == y.BeforeTurn
 }
 
 // Replay decides an entry again. The plan is byte for byte the one in the
 // entry when same is true.
-func Replay(e Entry) (plan policy.Plan, same bool, err error) {
+func Replay(e Entry) (plan model.Plan, same bool, err error) {
 	plan = policy.Decide(e.Snapshot)
 	was, err := json.Marshal(e.Plan)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -24,9 +25,9 @@ pods:
   - {name: search-2, uid: u2, pool: search, ordinal: 2, revision: v2, report: {uid: u2}}
 `))
 	require.NoError(t, err)
-	s, err := policy.Decode(data)
+	s, err := model.Decode(data)
 	require.NoError(t, err)
-	return Entry{At: policy.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)), Epoch: 12, Snapshot: s, Plan: policy.Decide(s)}
+	return Entry{At: model.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)), Epoch: 12, Snapshot: s, Plan: policy.Decide(s)}
 }
 
 func written(t *testing.T, j Journal) []byte {
@@ -63,22 +64,22 @@ func TestReplayTellsAnotherPlan(t *testing.T) {
 func TestDiffersLooksAtVerdictsOnly(t *testing.T) {
 	a := entry(t).Plan
 	for name, change := range map[string]struct {
-		apply func(*policy.Plan)
+		apply func(*model.Plan)
 		want  bool
 	}{
-		"nothing":   {func(*policy.Plan) {}, false},
-		"text":      {func(p *policy.Plan) { p.Holds[0].Reason = "other" }, false},
-		"forecast":  {func(p *policy.Plan) { p.Forecast.Seconds++ }, false},
-		"retry":     {func(p *policy.Plan) { p.RetryAfterSeconds++ }, false},
-		"phase":     {func(p *policy.Plan) { p.Phase = policy.ClusterStalled }, true},
-		"order":     {func(p *policy.Plan) { p.Order = p.Order[:1] }, true},
-		"uid":       {func(p *policy.Plan) { p.Steps[0].UID = "other" }, true},
-		"no step":   {func(p *policy.Plan) { p.Steps = nil }, true},
-		"prepare":   {func(p *policy.Plan) { p.Steps[0].Prepare = policy.PrepareNone }, true},
-		"rule":      {func(p *policy.Plan) { p.Holds[0].Rule = policy.Busy }, true},
-		"held pod":  {func(p *policy.Plan) { p.Holds[0].Pod = "search-9" }, true},
-		"group":     {func(p *policy.Plan) { p.Holds[0].Group = "g" }, true},
-		"one fewer": {func(p *policy.Plan) { p.Holds = nil }, true},
+		"nothing":   {func(*model.Plan) {}, false},
+		"text":      {func(p *model.Plan) { p.Holds[0].Reason = "other" }, false},
+		"forecast":  {func(p *model.Plan) { p.Forecast.Seconds++ }, false},
+		"retry":     {func(p *model.Plan) { p.RetryAfterSeconds++ }, false},
+		"phase":     {func(p *model.Plan) { p.Phase = model.ClusterStalled }, true},
+		"order":     {func(p *model.Plan) { p.Order = p.Order[:1] }, true},
+		"uid":       {func(p *model.Plan) { p.Steps[0].UID = "other" }, true},
+		"no step":   {func(p *model.Plan) { p.Steps = nil }, true},
+		"prepare":   {func(p *model.Plan) { p.Steps[0].Prepare = model.PrepareNone }, true},
+		"rule":      {func(p *model.Plan) { p.Holds[0].Rule = model.Busy }, true},
+		"held pod":  {func(p *model.Plan) { p.Holds[0].Pod = "search-9" }, true},
+		"group":     {func(p *model.Plan) { p.Holds[0].Group = "g" }, true},
+		"one fewer": {func(p *model.Plan) { p.Holds = nil }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := entry(t).Plan

@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "time"
 
 // Absence is a pod that should serve and does not.
@@ -7,15 +8,15 @@ type Absence struct {
 	Pod string
 	// Why says in which way, and Problem what is wrong, where that has a name.
 	Why     string
-	Problem Problem
+	Problem model.Problem
 	// Since is when its phase began, or for how long it says that it is not live; zero
 	// where neither tells of its absence.
-	Since Time
+	Since model.Time
 }
 
 // Absences are the desired pods that do not serve, whoever caused it, in mid-rollout
 // and at rest. To be claimed, to be out of date, or to soak is no absence.
-func Absences(s Snapshot) []Absence {
+func Absences(s model.Snapshot) []Absence {
 	s.Cluster.Status.Claims = nil
 	x := newIndex(&s, "")
 	var list []Absence
@@ -26,10 +27,10 @@ func Absences(s Snapshot) []Absence {
 		}
 		a := Absence{Pod: p.Name, Why: p.awayWhy, Problem: p.Problem}
 		switch {
-		case p.Phase != Ready:
+		case p.Phase != model.Ready:
 			a.Since = p.Since
 		case p.report != nil && p.report.NotLiveSeconds > 0:
-			a.Since = At(s.Now.Add(-time.Duration(p.report.NotLiveSeconds * float64(time.Second))))
+			a.Since = model.At(s.Now.Add(-time.Duration(p.report.NotLiveSeconds * float64(time.Second))))
 		}
 		list = append(list, a)
 	}

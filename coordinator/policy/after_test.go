@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 	"github.com/rollcall-dev/rollcall/test/race"
@@ -13,9 +14,9 @@ import (
 
 // removed are the pods that steps take away; those of an announced shutdown
 // are nobody's loss.
-func removed(j *naive.Judge, steps []policy.Step) (pods []*policy.Pod) {
+func removed(j *naive.Judge, steps []model.Step) (pods []*model.Pod) {
 	for _, step := range steps {
-		if p := j.Pod(step.Pod); step.Action != policy.Restore && !j.Shutdown(p) {
+		if p := j.Pod(step.Pod); step.Action != model.Restore && !j.Shutdown(p) {
 			pods = append(pods, p)
 		}
 	}
@@ -25,10 +26,10 @@ func removed(j *naive.Judge, steps []policy.Step) (pods []*policy.Pod) {
 // requireSafeAfterwards counts, from the snapshot alone, what is away once all
 // steps are taken: pods, zones, ordered pools, the fleet and every group.
 // Overrides, outages and force are asked for, so nothing is counted with them.
-func requireSafeAfterwards(t testing.TB, s *policy.Snapshot, steps []policy.Step) {
+func requireSafeAfterwards(t testing.TB, s *model.Snapshot, steps []model.Step) {
 	t.Helper()
 	j := naive.NewJudge(s)
-	forced := slices.ContainsFunc(s.Pools, func(p policy.Pool) bool { return p.Force })
+	forced := slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return p.Force })
 	if j.Outage() || forced || len(s.Cluster.Spec.Overrides) > 0 {
 		return
 	}
@@ -60,8 +61,8 @@ func requireSafeAfterwards(t testing.TB, s *policy.Snapshot, steps []policy.Step
 			if o == nil {
 				continue // only a claim speaks of it
 			}
-			ordered := j.Pool(p).Management == policy.OrderedReady && o.Pool == p.Pool && o != p && !j.Together(o, p)
-			stays := o.Phase == policy.Ready && !slices.Contains(names, o.Name)
+			ordered := j.Pool(p).Management == model.OrderedReady && o.Pool == p.Pool && o != p && !j.Together(o, p)
+			stays := o.Phase == model.Ready && !slices.Contains(names, o.Name)
 			// Two that are away by themselves would wait for each other.
 			alone := slices.Contains(away, p.Name) && stays && !j.Claimed(o)
 			early := j.BeforeItsTurn(p.Name) && (o.Ordinal > p.Ordinal || stays)
@@ -76,7 +77,7 @@ func requireSafeAfterwards(t testing.TB, s *policy.Snapshot, steps []policy.Step
 // requireEnough: the group has what it must, or no less than before. Of one
 // that cannot be protected at most one pod goes, and others of its domains, while
 // all else is there.
-func requireEnough(t testing.TB, s *policy.Snapshot, j *naive.Judge, g *policy.Group, gone []string) {
+func requireEnough(t testing.TB, s *model.Snapshot, j *naive.Judge, g *model.Group, gone []string) {
 	t.Helper()
 	_, before := j.Group(g, nil)
 	all, after := j.Group(g, gone)
@@ -91,19 +92,19 @@ func requireEnough(t testing.TB, s *policy.Snapshot, j *naive.Judge, g *policy.G
 		}
 	}
 	if most > 0 {
-		require.NotEqual(t, policy.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s is unprotected", g.ID)
+		require.NotEqual(t, model.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s is unprotected", g.ID)
 		require.Equal(t, all-most, after, "%s is unprotected, and more of it is away than %s", g.ID, whose)
 		return
 	}
 	require.GreaterOrEqual(t, after, j.Least(g), "%s has too few of its %d", g.ID, all)
 	require.Positive(t, after, "%s has no copy left", g.ID)
-	if g.Kind == policy.Quorum {
+	if g.Kind == model.Quorum {
 		require.Greater(t, 2*after, all, "%s has no majority", g.ID)
 	}
 	for _, name := range gone {
 		if p := j.Pod(name); g.NeedsLeader && j.LedOnlyFrom(g, p) {
 			own, _ := j.Unprotectable(g, p)
-			require.NotEqual(t, policy.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s has no other leader", g.ID)
+			require.NotEqual(t, model.HoldAlways, s.Cluster.Spec.Policy.Unprotected, "%s has no other leader", g.ID)
 			require.Equal(t, all-own, after, "%s has no other leader, and more of it is away than %s", g.ID, name)
 			return
 		}
@@ -115,7 +116,7 @@ func requireEnough(t testing.TB, s *policy.Snapshot, j *naive.Judge, g *policy.G
 
 // TestBudgetsHoldAfterwards: nothing is exceeded once all steps are taken.
 func TestBudgetsHoldAfterwards(t *testing.T) {
-	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() == "" {
 			requireSafeAfterwards(t, &s, policy.Decide(s).Steps)
 		}
@@ -123,33 +124,33 @@ func TestBudgetsHoldAfterwards(t *testing.T) {
 }
 
 // stages are how far a step can have come when the next decision is made.
-var stages = []policy.ClaimPhase{policy.PhaseClaimed, policy.PhaseOpened, policy.PhaseGone}
+var stages = []model.ClaimPhase{model.PhaseClaimed, model.PhaseOpened, model.PhaseGone}
 
 // carriedOut is the snapshot after some steps were begun: claimed, or removed
 // and still terminating, or gone and missed by the database.
-func carriedOut(s policy.Snapshot, steps []policy.Step, stage policy.ClaimPhase) policy.Snapshot {
+func carriedOut(s model.Snapshot, steps []model.Step, stage model.ClaimPhase) model.Snapshot {
 	s = *s.DeepCopy()
 	j := naive.NewJudge(&s)
 	for _, step := range steps {
 		p := j.Pod(step.Pod)
-		if step.Action == policy.Restore || p == nil {
+		if step.Action == model.Restore || p == nil {
 			continue
 		}
-		claim := policy.Claim{
+		claim := model.Claim{
 			ID: "now-" + p.Name, Pod: p.Name, UID: p.UID, Action: step.Action, Prepare: step.Prepare, Reason: step.Reason,
 			From: p.Revision, To: j.Pool(p).Revision, Zone: j.Zone(p), Phase: stage,
 		}
 		claims := &s.Cluster.Status.Claims
-		*claims = slices.DeleteFunc(*claims, func(c policy.Claim) bool { return c.Pod == p.Name })
+		*claims = slices.DeleteFunc(*claims, func(c model.Claim) bool { return c.Pod == p.Name })
 		*claims = append(*claims, claim)
 		s.Fleet.Restarts++
 		switch {
-		case step.Action == policy.Handoff || step.Action == policy.Evacuate: // the pod stays
-		case stage == policy.PhaseOpened:
-			p.Phase, p.Since = policy.Terminating, s.Now
-		case stage == policy.PhaseGone:
+		case step.Action == model.Handoff || step.Action == model.Evacuate: // the pod stays
+		case stage == model.PhaseOpened:
+			p.Phase, p.Since = model.Terminating, s.Now
+		case stage == model.PhaseGone:
 			// The unit is kept, as that of a pool's annotation is.
-			*p = policy.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Unit: p.Unit, Phase: policy.Missing, Since: s.Now}
+			*p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Unit: p.Unit, Phase: model.Missing, Since: s.Now}
 			lose(&s, p.Name)
 		}
 	}
@@ -157,11 +158,11 @@ func carriedOut(s policy.Snapshot, steps []policy.Step, stage policy.ClaimPhase)
 }
 
 // lose marks what a pod hosted as down.
-func lose(s *policy.Snapshot, pod string) {
+func lose(s *model.Snapshot, pod string) {
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
 			if m := &s.Groups[i].Members[j]; m.Pod == pod {
-				m.State, m.Leader = policy.Down, false
+				m.State, m.Leader = model.Down, false
 			}
 		}
 	}
@@ -170,18 +171,18 @@ func lose(s *policy.Snapshot, pod string) {
 // requireContinued decides again after each prefix of the steps: nobody is
 // taken twice, what goes then is safe together with what went before, and
 // after claims alone the rest of the plan is what it was.
-func requireContinued(t testing.TB, s policy.Snapshot, stage policy.ClaimPhase) {
+func requireContinued(t testing.TB, s model.Snapshot, stage model.ClaimPhase) {
 	t.Helper()
 	steps := goes(policy.Decide(s))
 	for k := range steps {
 		then := carriedOut(s, steps[:k+1], stage)
 		next := goes(policy.Decide(then))
 		for _, step := range next {
-			require.False(t, slices.ContainsFunc(steps[:k+1], func(o policy.Step) bool { return o.Pod == step.Pod }), "%s is taken twice", step.Pod)
+			require.False(t, slices.ContainsFunc(steps[:k+1], func(o model.Step) bool { return o.Pod == step.Pod }), "%s is taken twice", step.Pod)
 		}
 		requireSafeAfterwards(t, &s, slices.Concat(steps[:k+1], next))
 		switch begins := naive.NewJudge(&then).Begun() && !naive.NewJudge(&s).Begun(); {
-		case stage != policy.PhaseClaimed || slices.ContainsFunc(steps, movesLine):
+		case stage != model.PhaseClaimed || slices.ContainsFunc(steps, movesLine):
 		case begins: // an outage, in which others follow, too
 			require.Subset(t, podsOf(next), podsOf(steps[k+1:]), "after the claims of %v", podsOf(steps[:k+1]))
 		default:
@@ -191,13 +192,13 @@ func requireContinued(t testing.TB, s policy.Snapshot, stage policy.ClaimPhase) 
 }
 
 // movesLine: the next of its pool is asked once such a pod is on its way.
-func movesLine(step policy.Step) bool { return step.Action == policy.LowerPartition }
+func movesLine(step model.Step) bool { return step.Action == model.LowerPartition }
 
-func goes(p policy.Plan) []policy.Step {
-	return slices.DeleteFunc(slices.Clone(p.Steps), func(step policy.Step) bool { return step.Action == policy.Restore })
+func goes(p model.Plan) []model.Step {
+	return slices.DeleteFunc(slices.Clone(p.Steps), func(step model.Step) bool { return step.Action == model.Restore })
 }
 
-func podsOf(steps []policy.Step) []string {
+func podsOf(steps []model.Step) []string {
 	names := make([]string, 0, len(steps))
 	for _, step := range steps {
 		names = append(names, step.Pod)
@@ -208,7 +209,7 @@ func podsOf(steps []policy.Step) []string {
 // TestAPlanIsContinued at every stage of every prefix of its steps.
 func TestAPlanIsContinued(t *testing.T) {
 	n := 0
-	policy.EachSnapshot(t, func(t *testing.T, _ policy.Generator, s policy.Snapshot) {
+	policy.EachSnapshot(t, func(t *testing.T, _ policy.Generator, s model.Snapshot) {
 		if n++; !race.Part(n, 5) {
 			return
 		}

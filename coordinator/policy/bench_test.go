@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // bigSnapshot has pods in three zones and ten members for each of them, three
 // copies to a group.
-func bigSnapshot(pods int) Snapshot {
+func bigSnapshot(pods int) model.Snapshot {
 	s := defaultSnapshot()
-	s.Now = At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	s.Now = model.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "big"
-	s.Pools = []Pool{{Name: "big", Replicas: int32(pods), Revision: "v2", Observed: true, Management: Parallel, Strategy: OnDelete}}
+	s.Pools = []model.Pool{{Name: "big", Replicas: int32(pods), Revision: "v2", Observed: true, Management: model.Parallel, Strategy: model.OnDelete}}
 	for i := range pods {
 		p := defaultPod()
 		p.Name, p.UID, p.Pool, p.Ordinal, p.Revision = fmt.Sprintf("big-%d", i), fmt.Sprintf("u%d", i), "big", int32(i), "v1"
@@ -48,7 +50,7 @@ func bigSnapshot(pods int) Snapshot {
 
 // scan reads every member once and whole, its text included, as the measure of
 // what a snapshot costs.
-func scan(s *Snapshot) (sum uint32) {
+func scan(s *model.Snapshot) (sum uint32) {
 	text := func(t string) {
 		for i := range len(t) {
 			sum = sum*31 + uint32(t[i])
@@ -67,10 +69,10 @@ func scan(s *Snapshot) (sum uint32) {
 }
 
 // glance reads the state of every member.
-func glance(s *Snapshot) (active uint32) {
+func glance(s *model.Snapshot) (active uint32) {
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
-			active += uint32(count(s.Groups[i].Members[j].State == Active))
+			active += uint32(count(s.Groups[i].Members[j].State == model.Active))
 		}
 	}
 	return active

@@ -4,24 +4,26 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // failsByContainer: the container itself shows that the pod has failed.
-func failsByContainer(p *Pod) bool { return p.Phase == Failed || p.Problem.loops() }
+func failsByContainer(p *model.Pod) bool { return p.Phase == model.Failed || loops(p.Problem) }
 
 // TestABlipIsNoFailure: nobody is taken for failed because a member has not been live for
 // less than a start may take, or for a time that nobody knows.
 func TestABlipIsNoFailure(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		shorter := s.Cluster.Spec.WithDefaults().Policy.StartSeconds - 1
 		for i := range s.Pods {
-			if r := s.Pods[i].Report; r != nil && r.Member == NotLive {
+			if r := s.Pods[i].Report; r != nil && r.Member == model.NotLive {
 				r.NotLiveSeconds = pick(g.apart, 0, 1, float64(shorter))
 			}
 		}
 		for _, step := range Decide(s).Steps {
 			for i := range s.Pods {
-				if p := &s.Pods[i]; p.Name == step.Pod && step.Reason == ReasonFailed {
+				if p := &s.Pods[i]; p.Name == step.Pod && step.Reason == model.ReasonFailed {
 					require.True(t, failsByContainer(p), "%s is taken for failed, and its container is %s", p.Name, p.Phase)
 				}
 			}
@@ -34,20 +36,20 @@ func TestABlipIsNoFailure(t *testing.T) {
 // has, also when all of them are not live.
 func TestABlipLeavesTheBudgetsAsTheyAre(t *testing.T) {
 	went := 0
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
 		s.Cluster.Spec.Overrides = nil
 		ready := map[string]bool{}
 		for i := range s.Pods {
 			p := &s.Pods[i]
-			if r := p.Report; r != nil && p.Agent && r.Self && p.Phase == Ready && p.Guard == GuardClosed {
-				r.Member, r.NotLiveSeconds, r.Fresh = NotLive, 2, true
+			if r := p.Report; r != nil && p.Agent && r.Self && p.Phase == model.Ready && p.Guard == model.GuardClosed {
+				r.Member, r.NotLiveSeconds, r.Fresh = model.NotLive, 2, true
 				ready[p.Name] = true
 			}
 		}
 		p := Decide(s)
 		taken := 0
 		for _, step := range p.Steps {
-			taken += count(ready[step.Pod] && step.Action != Restore && step.Action != LowerPartition)
+			taken += count(ready[step.Pod] && step.Action != model.Restore && step.Action != model.LowerPartition)
 		}
 		if taken == 0 || anyShutdownOrForce(&s) {
 			return
@@ -58,11 +60,11 @@ func TestABlipLeavesTheBudgetsAsTheyAre(t *testing.T) {
 	require.NotZero(t, went, "none ever goes, so nothing was tried")
 }
 
-func anyShutdownOrForce(s *Snapshot) bool {
+func anyShutdownOrForce(s *model.Snapshot) bool {
 	for i := range s.Pools {
 		if p := &s.Pools[i]; p.Force || p.AllowShutdown {
 			return true
 		}
 	}
-	return s.Cluster.Spec.Policy.Unit == UnitAll
+	return s.Cluster.Spec.Policy.Unit == model.UnitAll
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // whyAbsent says in which way a pod does not serve, or nothing when it does,
@@ -26,7 +28,7 @@ func (x *index) whyAbsent(p *pod) string {
 		switch {
 		case p.report == nil:
 			return "without a report"
-		case p.report.Member == NotLive:
+		case p.report.Member == model.NotLive:
 			return "not live in the database"
 		}
 		return "not known to be live in the database"
@@ -36,7 +38,7 @@ func (x *index) whyAbsent(p *pod) string {
 		if !x.guards || p.pool.Force {
 			return "outdated and left to its controller"
 		}
-		if p.Guard == GuardNone {
+		if p.Guard == model.GuardNone {
 			return "outdated without a guard"
 		}
 		return "outdated with its guard open"
@@ -52,7 +54,7 @@ func (x *index) whyAbsent(p *pod) string {
 }
 
 func problemText(p *pod) string {
-	if p.Problem == NoProblem {
+	if p.Problem == model.NoProblem {
 		return ""
 	}
 	return " (" + string(p.Problem) + ")"
@@ -61,28 +63,28 @@ func problemText(p *pod) string {
 // unready is how far a pod has come that is not Ready; empty for one that is.
 func (p *pod) unready() string {
 	switch p.Phase {
-	case Missing:
+	case model.Missing:
 		return "missing"
-	case Terminating:
+	case model.Terminating:
 		return "terminating"
-	case Pending:
+	case model.Pending:
 		return "pending" + problemText(p)
-	case NotStarted:
+	case model.NotStarted:
 		return "not started" + problemText(p)
-	case Started:
+	case model.Started:
 		return "not ready" + problemText(p)
-	case Failed:
+	case model.Failed:
 		return "failed" + problemText(p)
-	case Ready:
+	case model.Ready:
 		return ""
 	}
 	return "in an unknown phase"
 }
 
 // claimedHow says that it is claimed, and how far the claim is when that is further.
-func claimedHow(c *Claim) string {
+func claimedHow(c *model.Claim) string {
 	switch c.Phase {
-	case PhaseClaimed:
+	case model.PhaseClaimed:
 		return "claimed"
 	case "":
 		return "claimed, phase unknown"
@@ -102,13 +104,13 @@ func (x *index) settledSince(p *pod) time.Time {
 // leftOpen: the StatefulSet controller takes this pod as soon as it likes, so
 // it is on its way although it still runs.
 func (x *index) leftOpen(p *pod) bool {
-	return p.pool.Strategy == RollingUpdateStrategy && p.Ordinal >= p.pool.Partition &&
-		isOutdated(p) && !(x.guards && p.Guard == GuardClosed)
+	return p.pool.Strategy == model.RollingUpdateStrategy && p.Ordinal >= p.pool.Partition &&
+		isOutdated(p) && !(x.guards && p.Guard == model.GuardClosed)
 }
 
 // isOutdated compares the pod's own label with its pool's update revision.
 func isOutdated(p *pod) bool {
-	return p.Phase != Missing && p.pool.Observed && p.pool.Revision != "" && p.Revision != p.pool.Revision
+	return p.Phase != model.Missing && p.pool.Observed && p.pool.Revision != "" && p.Revision != p.pool.Revision
 }
 
 // ledger is what may be away, what is, and what a pass has added to it.
@@ -177,7 +179,7 @@ func (x *index) claimedUnseen() []*pod {
 	for name, c := range x.claims {
 		if _, seen := x.byName[name]; !seen {
 			list = append(list, &pod{
-				Pod: &Pod{Name: name, Phase: Missing}, at: unseen, claim: c, zone: c.Zone, away: true, awayWhy: claimedHow(c),
+				Pod: &model.Pod{Name: name, Phase: model.Missing}, at: unseen, claim: c, zone: c.Zone, away: true, awayWhy: claimedHow(c),
 			})
 		}
 	}
@@ -267,9 +269,9 @@ func fewOf(few []string, all int) string {
 	return strings.Join(few, ", ")
 }
 
-func (b *ledger) plan() Budget {
-	return Budget{
-		Pods:  PodBudget{Limit: b.limit, Away: len(b.away), Claimed: b.claimed, Room: b.limit - len(b.away)},
-		Zones: ZoneBudget{Limit: b.zoneLimit, Away: b.zones.number()},
+func (b *ledger) plan() model.Budget {
+	return model.Budget{
+		Pods:  model.PodBudget{Limit: b.limit, Away: len(b.away), Claimed: b.claimed, Room: b.limit - len(b.away)},
+		Zones: model.ZoneBudget{Limit: b.zoneLimit, Away: b.zones.number()},
 	}
 }

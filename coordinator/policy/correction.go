@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "slices"
 
 // A broken pod below the hold line is corrected together with those that the line frees before it.
@@ -43,7 +44,7 @@ func (d *decision) correction(c *candidate, asked []bool) (unit []*candidate, co
 // firstCorrected is whose correction a pool's controller comes to first: of an OrderedReady one, that of the
 // lowest that is broken, also for one above it that leaves its node without the line.
 func (d *decision) firstCorrected(c *candidate) *candidate {
-	if c.pool.Management != OrderedReady || !c.frees() && !c.onLine() {
+	if c.pool.Management != model.OrderedReady || !c.frees() && !c.onLine() {
 		return c
 	}
 	for i := range d.order {
@@ -77,10 +78,10 @@ func (d *decision) mayAllGo(unit []*candidate, corrected *candidate) bool {
 
 // correctedBehind is the lowest of the pods to be corrected whose claims do not count for the candidate,
 // because the line frees them after it.
-func (d *decision) correctedBehind(c *candidate, behind []Claim) (lowest *pod) {
+func (d *decision) correctedBehind(c *candidate, behind []model.Claim) (lowest *pod) {
 	for i := range d.order {
 		o := &d.order[i]
-		claimed := slices.ContainsFunc(behind, func(claim Claim) bool { return claim.Pod == o.Name })
+		claimed := slices.ContainsFunc(behind, func(claim model.Claim) bool { return claim.Pod == o.Name })
 		if claimed && o.pool == c.pool && o.isCorrection() && (lowest == nil || o.Ordinal < lowest.Ordinal) {
 			lowest = o.pod
 		}
@@ -91,7 +92,7 @@ func (d *decision) correctedBehind(c *candidate, behind []Claim) (lowest *pod) {
 // goesWith: who is asked goes with the correction of a pod of an OrderedReady pool, and this one is that pod
 // or above it. The controller makes none of them before that one is back.
 func (d *decision) goesWith(p *pod) bool {
-	return d.corrected != nil && p.pool == d.corrected.pool && p.pool.Management == OrderedReady && p.Ordinal >= d.corrected.Ordinal
+	return d.corrected != nil && p.pool == d.corrected.pool && p.pool.Management == model.OrderedReady && p.Ordinal >= d.corrected.Ordinal
 }
 
 // corrects: the line is to come down to the pod for its correction.

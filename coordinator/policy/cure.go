@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A copy that stays down on a live pod is broken, and the restart of its own pod may be all
@@ -12,7 +14,7 @@ import (
 // on the way, the pod goes before its turn, and so does whom the line must free before it.
 
 // goBeforeTheirTurn: the first with a broken copy that only the order holds is taken, or who must go before it.
-func (d *decision) goBeforeTheirTurn(held []Hold) {
+func (d *decision) goBeforeTheirTurn(held []model.Hold) {
 	if len(d.steps) > 0 || d.isSomebodyClaimed() {
 		return
 	}
@@ -39,7 +41,7 @@ func (d *decision) goBeforeTheirTurn(held []Hold) {
 		asked.needed = cost([]*candidate{c})
 		if hold, notes := asked.ask(&asked.order[c.place]); hold == nil {
 			d.retry(asked.retryAt)
-			held[c.place] = Hold{}
+			held[c.place] = model.Hold{}
 			d.take(c, notes)
 			if c.Name == d.explain {
 				explained = nil
@@ -63,7 +65,7 @@ func (d *decision) isSomebodyClaimed() bool {
 // firstByLine is who must go before the line comes down to a pod with a broken copy: the highest of
 // those in between, unless their guards keep them.
 func (d *decision) firstByLine(c *candidate) *candidate {
-	if c.action != LowerPartition || c.forced {
+	if c.action != model.LowerPartition || c.forced {
 		return c
 	}
 	between := d.between(c)
@@ -106,7 +108,7 @@ func (p *pod) hasBroken(lasting bool) bool {
 
 // comesBackAlone: the pod that is away may be back without anybody's doing.
 func (d *decision) comesBackAlone(p *pod) bool {
-	late := p.Phase != Ready && d.x.overdue(p)
+	late := p.Phase != model.Ready && d.x.overdue(p)
 	return !late && d.x.whyBroken(p) == ""
 }
 

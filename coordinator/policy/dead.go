@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "fmt"
 
 // In a database in which nobody is live nothing more can be lost by a restart. But whoever may
@@ -19,7 +20,7 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 		case d.isChosen[i]:
 			return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s goes first", p.Name),
 				p.Name+" back, or failed again")
-		case p.claim.waitsForALivePod(p) && d.x.knownDead(p), d.x.notYetCreated(p), d.servesUnseen(p):
+		case p.waitsForALivePod() && d.x.knownDead(p), d.x.notYetCreated(p), d.servesUnseen(p):
 			continue
 		}
 		return found(fmt.Sprintf("no pod is live, so pods go one at a time, and %s (%s) may still come back", p.Name, p.awayWhy),
@@ -31,9 +32,9 @@ func (d *decision) oneAtATime(c *candidate) *finding {
 // knownDead: there is evidence that the pod will not come back by itself.
 func (x *index) knownDead(p *pod) bool {
 	switch p.Phase {
-	case Missing:
+	case model.Missing:
 		return x.overdue(p)
-	case Terminating:
+	case model.Terminating:
 		return false
 	}
 	return x.whyBroken(p) != "" || x.unheard(p)
@@ -42,35 +43,37 @@ func (x *index) knownDead(p *pod) bool {
 // unheard: nobody could tell of a pod without an agent but those that are live, and it is
 // not Ready in time.
 func (x *index) unheard(p *pod) bool {
-	return !p.Agent && p.report == nil && p.Phase == Started && x.overdue(p)
+	return !p.Agent && p.report == nil && p.Phase == model.Started && x.overdue(p)
 }
 
 // servesUnseen: to Kubernetes it is there, and it has no agent that could say otherwise. So
 // nothing is taken from it, and there is nothing to wait for.
 func (d *decision) servesUnseen(p *pod) bool {
-	return p.Phase == Ready && !p.Agent && p.report == nil && !d.x.nodeGone(p) && p.claim.hasGone(p)
+	return p.Phase == model.Ready && !p.Agent && p.report == nil && !d.x.nodeGone(p) && p.claimHasGone()
 }
 
-// hasGone: there is no claim, or the pod came after the one that was claimed.
-func (c *Claim) hasGone(p *pod) bool {
+// claimHasGone: there is no claim, or the pod came after the one that was claimed.
+func (p *pod) claimHasGone() bool {
+	c := p.claim
 	return c == nil || c.UID != "" && p.UID != "" && c.UID != p.UID
 }
 
 // waitsForALivePod: there is no claim, or the pod is to be replaced, which it cannot be
 // before somebody is live who says that nothing is left on it.
-func (c *Claim) waitsForALivePod(p *pod) bool {
-	return c == nil || c.Action == Replace && c.UID == p.UID
+func (p *pod) waitsForALivePod() bool {
+	c := p.claim
+	return c == nil || c.Action == model.Replace && c.UID == p.UID
 }
 
 // notYetCreated: the controller of an OrderedReady pool makes no pod before all lower
 // ordinals are Ready, so a missing one cannot come back by itself. Those lower ones are
 // looked at for themselves.
 func (x *index) notYetCreated(p *pod) bool {
-	if p.Phase != Missing || p.pool.Management != OrderedReady {
+	if p.Phase != model.Missing || p.pool.Management != model.OrderedReady {
 		return false
 	}
 	for i := range x.pods {
-		if o := &x.pods[i]; o.pool == p.pool && o.desired && o.Ordinal < p.Ordinal && o.Phase != Ready {
+		if o := &x.pods[i]; o.pool == p.pool && o.desired && o.Ordinal < p.Ordinal && o.Phase != model.Ready {
 			return true
 		}
 	}

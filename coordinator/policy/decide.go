@@ -1,8 +1,11 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Decide is the plan for a snapshot: who should go, in which order, who goes
@@ -11,7 +14,7 @@ import (
 // It is total: bad input is a hold by the rule bad-input. It depends on
 // nothing but its argument, writes nothing of it, and does not depend on the
 // order of any list in it except that of the pools.
-func Decide(s Snapshot) Plan {
+func Decide(s model.Snapshot) model.Plan {
 	d := newDecision(&s, "", false)
 	d.pass()
 	return d.plan()
@@ -20,7 +23,7 @@ func Decide(s Snapshot) Plan {
 // Explain is every rule that holds a pod now, in the order of the rules; the
 // first is the one that the plan names. It is empty for a pod that goes, or
 // should not.
-func Explain(s Snapshot, pod string) []Hold {
+func Explain(s model.Snapshot, pod string) []model.Hold {
 	d := newDecision(&s, "", false)
 	d.explain = pod
 	d.pass()
@@ -30,11 +33,11 @@ func Explain(s Snapshot, pod string) []Hold {
 // decision is one run over a snapshot.
 type decision struct {
 	x        *index
-	problems []InputProblem
+	problems []model.InputProblem
 	over     overrides
 	ledger   *ledger
 	flights  *flights
-	budget   Budget // before the pass
+	budget   model.Budget // before the pass
 	order    []candidate
 	own      string // the pod whose claim does not count
 	prepared bool   // asked again after the prepare
@@ -66,13 +69,13 @@ type decision struct {
 	isChosen []bool // by pod
 	needed   int    // room that the rest of the unit that is asked about needs
 	taken    []int  // places in the order
-	steps    []Step
+	steps    []model.Step
 	waits    []wait // of those held, by place in the order
-	holds    []Hold
+	holds    []model.Hold
 	retryAt  time.Time
 
 	explain   string
-	explained []Hold
+	explained []model.Hold
 }
 
 // canaryPool counts the pods of a pool that have gone for its update revision.
@@ -85,15 +88,15 @@ type canaryPool struct {
 
 // newDecision prepares a run. The claim of the pod own, if there is one, does
 // not count.
-func newDecision(s *Snapshot, own string, prepared bool) *decision {
-	d := &decision{problems: Validate(s), own: own, prepared: prepared}
+func newDecision(s *model.Snapshot, own string, prepared bool) *decision {
+	d := &decision{problems: model.Validate(s), own: own, prepared: prepared}
 	d.x = newIndex(s, own)
 	d.over = activeOverrides(d.x.spec.Overrides, d.x.now)
 	d.ledger = newLedger(d.x)
 	d.flights = newFlights(d.x)
 	d.budget = d.ledger.plan()
 	d.isChosen = make([]bool, len(d.x.pods))
-	if !slices.ContainsFunc(d.problems, func(p InputProblem) bool { return p.Identity }) {
+	if !slices.ContainsFunc(d.problems, func(p model.InputProblem) bool { return p.Identity }) {
 		d.order = d.x.sorted(d.x.candidates())
 	}
 	d.waits = make([]wait, len(d.order))
@@ -158,7 +161,7 @@ func (d *decision) look() {
 }
 
 func (d *decision) turn(p *pod) {
-	if p.pool.Management == OrderedReady {
+	if p.pool.Management == model.OrderedReady {
 		d.turns[p.poolPos] = append(d.turns[p.poolPos], p)
 	}
 }
@@ -168,8 +171,8 @@ func (d *decision) countCanary(p *pod) {
 	if to == "" || !p.desired {
 		return
 	}
-	current := p.Phase != Missing && p.Revision == to
-	if current || p.claim != nil && p.claim.To == to && p.claim.Action != Remove {
+	current := p.Phase != model.Missing && p.Revision == to
+	if current || p.claim != nil && p.claim.To == to && p.claim.Action != model.Remove {
 		d.canary[p.poolPos].gone++
 	}
 	pool := &d.canary[p.poolPos]
@@ -188,13 +191,13 @@ func (d *decision) pass() {
 	d.behind = d.leftBehind()
 	held := d.askAll()
 	d.goBeforeTheirTurn(held)
-	d.holds = slices.DeleteFunc(held, func(h Hold) bool { return h.Rule == "" })
+	d.holds = slices.DeleteFunc(held, func(h model.Hold) bool { return h.Rule == "" })
 }
 
 // askAll asks each once, in the sequence, and answers the holds by place in the order.
-func (d *decision) askAll() []Hold {
+func (d *decision) askAll() []model.Hold {
 	d.sequence = d.schedule()
-	held := make([]Hold, len(d.order)) // none has no rule
+	held := make([]model.Hold, len(d.order)) // none has no rule
 	asked := make([]bool, len(d.order))
 	for _, i := range d.sequence {
 		if asked[i] {
@@ -212,7 +215,7 @@ func (d *decision) askAll() []Hold {
 	return held
 }
 
-func (d *decision) askUnit(unit []*candidate, asked []bool, held []Hold) {
+func (d *decision) askUnit(unit []*candidate, asked []bool, held []model.Hold) {
 	d.needed = cost(unit)
 	for _, c := range unit {
 		asked[c.place] = true
@@ -227,9 +230,9 @@ func (d *decision) askUnit(unit []*candidate, asked []bool, held []Hold) {
 
 // ask asks every rule about a candidate. It returns the hold of the first rule
 // that fails, or the notes of the overrides that were needed.
-func (d *decision) ask(c *candidate) (*Hold, []string) {
+func (d *decision) ask(c *candidate) (*model.Hold, []string) {
 	var notes []string
-	var hold *Hold
+	var hold *model.Hold
 	for i := range rules {
 		r := &rules[i]
 		if r.spares(c) || r.sparesBegun && d.follows(c) || c.forced && !asksForced[r.name] {
@@ -242,13 +245,13 @@ func (d *decision) ask(c *candidate) (*Hold, []string) {
 		if f == nil {
 			continue
 		}
-		if o := d.over.of(r.name, c.Name); o != nil && !f.firm && !(r.name == Vetoed && c.cannotBeDone()) {
-			notes = append(notes, o.note())
+		if o := d.over.of(r.name, c.Name); o != nil && !f.firm && !(r.name == model.Vetoed && c.cannotBeDone()) {
+			notes = append(notes, overrideNote(o))
 			d.retry(o.Expires.Time)
 			continue
 		}
 		d.retry(f.retryAt)
-		h := Hold{Pod: c.Name, Rule: r.name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks}
+		h := model.Hold{Pod: c.Name, Rule: r.name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks}
 		if hold == nil {
 			hold = &h
 			if !d.curing { // else it keeps the hold that it had
@@ -280,17 +283,17 @@ func (d *decision) take(c *candidate, notes []string) {
 	d.isChosen[c.at] = true
 }
 
-func (d *decision) step(c *candidate, notes []string) Step {
+func (d *decision) step(c *candidate, notes []string) model.Step {
 	all := append(make([]string, 0, len(notes)), notes...)
 	all = append(all, d.unprotectedNotes(c)...)
-	if c.action == Replace {
+	if c.action == model.Replace {
 		all = append(all, "replaced: "+d.replaceText(c))
 	}
-	s := Step{
+	s := model.Step{
 		Pod: c.Name, UID: c.UID, Unit: c.unit.name(), Action: c.action, Prepare: c.prepare, Reason: c.reason,
 		OutsideBudget: c.outside, BeforeTurn: d.curing, Notes: all,
 	}
-	if c.action == LowerPartition {
+	if c.action == model.LowerPartition {
 		target := c.Ordinal
 		if c.forced {
 			target = 0
@@ -303,7 +306,7 @@ func (d *decision) step(c *candidate, notes []string) Step {
 
 // restores are the claims that were not carried out and are not wanted any
 // more: the pod is still there and should not go.
-func (d *decision) restores() []Step {
+func (d *decision) restores() []model.Step {
 	if len(d.x.claims) == 0 {
 		return nil
 	}
@@ -311,32 +314,31 @@ func (d *decision) restores() []Step {
 	for i := range d.order {
 		wanted[d.order[i].at] = true
 	}
-	var steps []Step
+	var steps []model.Step
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
-		if p.claim == nil || wanted[i] || p.Phase == Missing || p.Phase == Terminating || p.UID != p.claim.UID {
+		if p.claim == nil || wanted[i] || p.Phase == model.Missing || p.Phase == model.Terminating || p.UID != p.claim.UID {
 			continue
 		}
 		switch p.claim.Phase {
-		case PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened:
-			prepare := p.claim.Prepare
-			setIfZero(&prepare, PrepareNone)
-			steps = append(steps, Step{
-				Pod: p.Name, UID: p.UID, Action: Restore, Prepare: prepare, Reason: p.claim.Reason, Notes: []string{},
+		case model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened:
+			prepare := cmp.Or(p.claim.Prepare, model.PrepareNone)
+			steps = append(steps, model.Step{
+				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: prepare, Reason: p.claim.Reason, Notes: []string{},
 			})
 		}
 	}
 	return steps
 }
 
-func (d *decision) plan() Plan {
+func (d *decision) plan() model.Plan {
 	cluster := d.x.s.Cluster
-	p := Plan{
-		Version: Version,
+	p := model.Plan{
+		Version: model.Version,
 		Cluster: cluster.Namespace + "/" + cluster.Name,
 		Budget:  d.budget,
 		Order:   make([]string, 0, len(d.order)),
-		Steps:   make([]Step, 0, len(d.steps)),
+		Steps:   make([]model.Step, 0, len(d.steps)),
 	}
 	for i := range d.order {
 		p.Order = append(p.Order, d.order[i].Name)
@@ -355,39 +357,39 @@ func (d *decision) plan() Plan {
 
 // clusterHolds name the rules that hold everybody. While nobody should go only
 // those are told that may be the reason why nobody should.
-func (d *decision) clusterHolds() []Hold {
-	var holds []Hold
+func (d *decision) clusterHolds() []model.Hold {
+	var holds []model.Hold
 	for i, f := range d.findings {
 		name := rules[i].name
-		if f == nil || len(d.order) == 0 && name != BadInput && name != PoolUnobserved {
+		if f == nil || len(d.order) == 0 && name != model.BadInput && name != model.PoolUnobserved {
 			continue
 		}
 		if d.over.of(name, "") != nil || rules[i].sparesBegun && d.allFollow() {
 			continue
 		}
-		holds = append(holds, Hold{Rule: name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks})
+		holds = append(holds, model.Hold{Rule: name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks})
 	}
 	return holds
 }
 
-func (d *decision) phase(p *Plan) ClusterPhase {
+func (d *decision) phase(p *model.Plan) model.ClusterPhase {
 	claims := len(d.x.s.Cluster.Status.Claims)
 	if d.x.spec.Update.Paused || d.x.s.Cluster.Paused {
-		return ClusterPaused
+		return model.ClusterPaused
 	}
 	if len(p.Order) == 0 && len(p.Steps) == 0 && claims == 0 {
 		if len(p.Holds) == 0 && d.upToDate() {
-			return ClusterDone
+			return model.ClusterDone
 		}
-		return ClusterIdle
+		return model.ClusterIdle
 	}
 	if d.stalled(p, claims) || d.stuck && len(p.Steps) == 0 && claims == 0 {
-		return ClusterStalled
+		return model.ClusterStalled
 	}
 	if len(p.Steps) > 0 || claims > 0 {
-		return ClusterRolling
+		return model.ClusterRolling
 	}
-	return ClusterWaiting
+	return model.ClusterWaiting
 }
 
 func (d *decision) upToDate() bool {

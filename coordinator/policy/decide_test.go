@@ -6,28 +6,30 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestPhases(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*Snapshot)
-		want   ClusterPhase
+		change func(*model.Snapshot)
+		want   model.ClusterPhase
 	}{
-		{"a claim is open", func(*Snapshot) {}, ClusterRolling},
-		{"something goes", noClaims, ClusterRolling},
-		{"paused", func(s *Snapshot) { s.Cluster.Paused = true }, ClusterPaused},
-		{"paused by the spec", func(s *Snapshot) { noClaims(s); s.Cluster.Spec.Update.Paused = true }, ClusterPaused},
-		{"held", func(s *Snapshot) { noClaims(s); s.Health.Verdict = Red }, ClusterWaiting},
-		{"held for too long", func(s *Snapshot) { noClaims(s); s.Health.Verdict = Red; progress(s, 600) }, ClusterStalled},
-		{"held for not quite too long", func(s *Snapshot) { noClaims(s); s.Health.Verdict = Red; progress(s, 599) }, ClusterWaiting},
-		{"outside of the window for long", func(s *Snapshot) { noClaims(s); s.Cluster.Window.Open = false; progress(s, 9999) }, ClusterWaiting},
-		{"a claim makes no progress", func(s *Snapshot) { progress(s, 600) }, ClusterStalled},
-		{"going after a long rest", func(s *Snapshot) { noClaims(s); progress(s, 9999) }, ClusterRolling},
-		{"all is done", func(s *Snapshot) { noClaims(s); updated(s) }, ClusterDone},
-		{"one is still away", func(s *Snapshot) { noClaims(s); updated(s); s.Pods[0].Report.Settled = false }, ClusterIdle},
-		{"the revision is not known", func(s *Snapshot) { noClaims(s); s.Pools[0].Revision = "" }, ClusterIdle},
-		{"the pool is not observed", func(s *Snapshot) { noClaims(s); s.Pools[0].Observed = false }, ClusterIdle},
+		{"a claim is open", func(*model.Snapshot) {}, model.ClusterRolling},
+		{"something goes", noClaims, model.ClusterRolling},
+		{"paused", func(s *model.Snapshot) { s.Cluster.Paused = true }, model.ClusterPaused},
+		{"paused by the spec", func(s *model.Snapshot) { noClaims(s); s.Cluster.Spec.Update.Paused = true }, model.ClusterPaused},
+		{"held", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.Red }, model.ClusterWaiting},
+		{"held for too long", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.Red; progress(s, 600) }, model.ClusterStalled},
+		{"held for not quite too long", func(s *model.Snapshot) { noClaims(s); s.Health.Verdict = model.Red; progress(s, 599) }, model.ClusterWaiting},
+		{"outside of the window for long", func(s *model.Snapshot) { noClaims(s); s.Cluster.Window.Open = false; progress(s, 9999) }, model.ClusterWaiting},
+		{"a claim makes no progress", func(s *model.Snapshot) { progress(s, 600) }, model.ClusterStalled},
+		{"going after a long rest", func(s *model.Snapshot) { noClaims(s); progress(s, 9999) }, model.ClusterRolling},
+		{"all is done", func(s *model.Snapshot) { noClaims(s); updated(s) }, model.ClusterDone},
+		{"one is still away", func(s *model.Snapshot) { noClaims(s); updated(s); s.Pods[0].Report.Settled = false }, model.ClusterIdle},
+		{"the revision is not known", func(s *model.Snapshot) { noClaims(s); s.Pools[0].Revision = "" }, model.ClusterIdle},
+		{"the pool is not observed", func(s *model.Snapshot) { noClaims(s); s.Pools[0].Observed = false }, model.ClusterIdle},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := threePods(t)
@@ -37,28 +39,28 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-func noClaims(s *Snapshot) { s.Cluster.Status.Claims = nil }
+func noClaims(s *model.Snapshot) { s.Cluster.Status.Claims = nil }
 
-func updated(s *Snapshot) {
+func updated(s *model.Snapshot) {
 	for i := range s.Pods {
 		s.Pods[i].Revision = "v2"
 	}
 }
 
-func progress(s *Snapshot, secondsAgo int) {
-	at := At(s.Now.Add(-time.Duration(secondsAgo) * time.Second))
+func progress(s *model.Snapshot, secondsAgo int) {
+	at := model.At(s.Now.Add(-time.Duration(secondsAgo) * time.Second))
 	s.Cluster.Status.LastProgress = &at
 }
 
 func TestBudgetOfThePlan(t *testing.T) {
 	s := threePods(t)
 	s.Pods[0].Report.Settled = false
-	two := Count(2)
+	two := model.Count(2)
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxZonesUnavailable = &two, &two
 	s.Pods[0].Zone = "z1"
-	require.Equal(t, Budget{
-		Pods:  PodBudget{Limit: 2, Away: 2, Claimed: 1, Room: 0},
-		Zones: ZoneBudget{Limit: 2, Away: 2},
+	require.Equal(t, model.Budget{
+		Pods:  model.PodBudget{Limit: 2, Away: 2, Claimed: 1, Room: 0},
+		Zones: model.ZoneBudget{Limit: 2, Away: 2},
 	}, Decide(s).Budget)
 }
 
@@ -67,77 +69,80 @@ func TestBudgetOfThePlan(t *testing.T) {
 func TestBudgetWhileEverybodyIsMissing(t *testing.T) {
 	s := threePods(t)
 	noClaims(&s)
-	two := Count(2)
+	two := model.Count(2)
 	s.Cluster.Spec.Policy.MaxUnavailable = &two
 	for i := range s.Pods {
-		s.Pods[i].Phase, s.Pods[i].Report = Missing, nil
+		s.Pods[i].Phase, s.Pods[i].Report = model.Missing, nil
 	}
 	p := Decide(s)
-	require.Equal(t, PodBudget{Limit: 2, Away: 3, Room: -1}, p.Budget.Pods)
-	require.Equal(t, ClusterIdle, p.Phase, "nothing should go, and not everything is back")
+	require.Equal(t, model.PodBudget{Limit: 2, Away: 3, Room: -1}, p.Budget.Pods)
+	require.Equal(t, model.ClusterIdle, p.Phase, "nothing should go, and not everything is back")
 }
 
 // TestRetryOnlyForClocks: a time is given when one will change the answer.
 func TestRetryOnlyForClocks(t *testing.T) {
-	at := func(d time.Duration) *Time { x := At(noon.Add(d)); return &x }
+	at := func(d time.Duration) *model.Time { x := model.At(noon.Add(d)); return &x }
 	for _, c := range []struct {
 		name   string
-		change func(*Snapshot)
+		change func(*model.Snapshot)
 		want   int64
 	}{
-		{"events only", func(*Snapshot) {}, 0},
-		{"the window opens", func(s *Snapshot) { s.Cluster.Window = WindowState{NextChange: at(90 * time.Minute)} }, 5400},
-		{"the window closes", func(s *Snapshot) { s.Cluster.Window = WindowState{Open: true, NextChange: at(time.Hour)} }, 0},
-		{"settling", func(s *Snapshot) {
+		{"events only", func(*model.Snapshot) {}, 0},
+		{"the window opens", func(s *model.Snapshot) { s.Cluster.Window = model.WindowState{NextChange: at(90 * time.Minute)} }, 5400},
+		{"the window closes", func(s *model.Snapshot) { s.Cluster.Window = model.WindowState{Open: true, NextChange: at(time.Hour)} }, 0},
+		{"settling", func(s *model.Snapshot) {
 			s.Cluster.Status.LastDeparture = at(-5500 * time.Millisecond)
 			s.Cluster.Engine.SettleSeconds = 15
 		}, 10},
-		{"soaking", func(s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 60; s.Pods[0].Since = *at(-20 * time.Second) }, 40},
-		{"the nearest of two", func(s *Snapshot) {
+		{"soaking", func(s *model.Snapshot) {
 			s.Cluster.Spec.Policy.SoakSeconds = 60
 			s.Pods[0].Since = *at(-20 * time.Second)
-			s.Cluster.Window = WindowState{NextChange: at(30 * time.Second)}
+		}, 40},
+		{"the nearest of two", func(s *model.Snapshot) {
+			s.Cluster.Spec.Policy.SoakSeconds = 60
+			s.Pods[0].Since = *at(-20 * time.Second)
+			s.Cluster.Window = model.WindowState{NextChange: at(30 * time.Second)}
 		}, 30},
-		{"starting", func(s *Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = NotStarted, *at(-590 * time.Second), nil
+		{"starting", func(s *model.Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.NotStarted, *at(-590 * time.Second), nil
 		}, 10},
-		{"no node takes it", func(s *Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = Pending, *at(-590 * time.Second), nil
-			s.Pods[1].Problem = Unschedulable
+		{"no node takes it", func(s *model.Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.Pending, *at(-590 * time.Second), nil
+			s.Pods[1].Problem = model.Unschedulable
 		}, 10},
-		{"starting, and paused", func(s *Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = NotStarted, *at(-590 * time.Second), nil
+		{"starting, and paused", func(s *model.Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report = model.NotStarted, *at(-590 * time.Second), nil
 			s.Cluster.Paused = true
 		}, 0},
-		{"soaking, and paused", func(s *Snapshot) {
+		{"soaking, and paused", func(s *model.Snapshot) {
 			s.Cluster.Paused = true
 			s.Cluster.Spec.Policy.SoakSeconds = 60
 			s.Pods[0].Since = *at(-20 * time.Second)
 		}, 0},
-		{"Ready and not live", func(s *Snapshot) {
+		{"Ready and not live", func(s *model.Snapshot) {
 			s.Cluster.Window.Open = false
-			s.Pods[1].Report.Member, s.Pods[1].Report.NotLiveSeconds = NotLive, 300
+			s.Pods[1].Report.Member, s.Pods[1].Report.NotLiveSeconds = model.NotLive, 300
 		}, 300},
-		{"a new pod that will have failed", func(s *Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report, s.Pods[1].Revision = Started, *at(-300 * time.Second), nil, "v2"
+		{"a new pod that will have failed", func(s *model.Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since, s.Pods[1].Report, s.Pods[1].Revision = model.Started, *at(-300 * time.Second), nil, "v2"
 		}, 300},
-		{"an old pod that starts and is live", func(s *Snapshot) {
-			s.Pods[1].Phase, s.Pods[1].Since = Started, *at(-300 * time.Second)
+		{"an old pod that starts and is live", func(s *model.Snapshot) {
+			s.Pods[1].Phase, s.Pods[1].Since = model.Started, *at(-300 * time.Second)
 		}, 0},
-		{"two of them, more than may be away", func(s *Snapshot) {
-			s.Pods[0].Phase, s.Pods[0].Since = Started, *at(-400 * time.Second)
-			s.Pods[1].Phase, s.Pods[1].Since = Started, *at(-300 * time.Second)
+		{"two of them, more than may be away", func(s *model.Snapshot) {
+			s.Pods[0].Phase, s.Pods[0].Since = model.Started, *at(-400 * time.Second)
+			s.Pods[1].Phase, s.Pods[1].Since = model.Started, *at(-300 * time.Second)
 		}, 200},
-		{"a claimed pod that is missing", func(s *Snapshot) {
-			s.Cluster.Status.Claims = []Claim{{Pod: "solr-1", UID: "u1", To: "v2", Phase: PhaseGone}}
-			s.Pods[1] = Pod{Name: "solr-1", Pool: "solr", Ordinal: 1, Phase: Missing, Since: *at(-300 * time.Second)}
+		{"a claimed pod that is missing", func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{Pod: "solr-1", UID: "u1", To: "v2", Phase: model.PhaseGone}}
+			s.Pods[1] = model.Pod{Name: "solr-1", Pool: "solr", Ordinal: 1, Phase: model.Missing, Since: *at(-300 * time.Second)}
 		}, 300},
-		{"an override in force", func(s *Snapshot) {
-			s.Health.Verdict = Red
-			s.Cluster.Spec.Overrides = []Override{{Rule: Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
+		{"an override in force", func(s *model.Snapshot) {
+			s.Health.Verdict = model.Red
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
 		}, 30},
-		{"an override that nobody needs", func(s *Snapshot) {
-			s.Cluster.Spec.Overrides = []Override{{Rule: Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
+		{"an override that nobody needs", func(s *model.Snapshot) {
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Unhealthy, Pods: []string{"*"}, Reason: "r", Expires: *at(30 * time.Second)}}
 		}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,7 +156,7 @@ func TestRetryOnlyForClocks(t *testing.T) {
 
 func TestNotesOfAStep(t *testing.T) {
 	s := goldenSnapshots(t)["unprotected_two_on_one"]
-	s.Cluster.Spec.Overrides = []Override{{Rule: Vetoed, Pods: []string{"solr-0"}, Reason: "INC-7", Expires: At(noon.Add(time.Hour))}}
+	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Vetoed, Pods: []string{"solr-0"}, Reason: "INC-7", Expires: model.At(noon.Add(time.Hour))}}
 	require.Equal(t, []string{"unprotected: books/s1 has 2 of its 3 members on this pod"}, Decide(s).Steps[0].Notes)
 	s.Pods[0].Report.Veto = "no"
 	require.Equal(t, []string{
@@ -178,14 +183,14 @@ func TestShapeOfThePlan(t *testing.T) {
 		"retryAfterSeconds": 0,
 		"forecast": {"waves": 3, "seconds": 180, "boundSeconds": 180}}`, string(data))
 
-	data, err = json.Marshal(Decide(Snapshot{}))
+	data, err = json.Marshal(Decide(model.Snapshot{}))
 	require.NoError(t, err)
 	require.Contains(t, string(data), `"order":[],"steps":[],"holds":[{`)
 }
 
 func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
-	p := Decide(Snapshot{Version: 1, Now: At(noon), Pools: []Pool{{Name: "p", Replicas: 1, Observed: true, Revision: "v2"}},
-		Pods: []Pod{{Name: "p-0", UID: "u", Pool: "p", Phase: Ready, Revision: "v1", Agent: true, Report: &Report{}}}})
+	p := Decide(model.Snapshot{Version: 1, Now: model.At(noon), Pools: []model.Pool{{Name: "p", Replicas: 1, Observed: true, Revision: "v2"}},
+		Pods: []model.Pod{{Name: "p-0", UID: "u", Pool: "p", Phase: model.Ready, Revision: "v1", Agent: true, Report: &model.Report{}}}})
 	require.Empty(t, p.Steps)
 	require.Equal(t, "p-0", p.Holds[len(p.Holds)-1].Pod)
 }
@@ -194,16 +199,16 @@ func TestNothingIsKnownOfTheZeroSnapshot(t *testing.T) {
 // away, but it is live: all of them at once would be more than may go. Who is not
 // Ready in time costs nothing more, and what it holds decides: of those one goes before its turn.
 func TestPodsThatComeBackServe(t *testing.T) {
-	for since, rule := range map[time.Duration]Rule{
-		5 * time.Second: PodsAway, 599 * time.Second: PodsAway, 600 * time.Second: ShardsAway,
+	for since, rule := range map[time.Duration]model.Rule{
+		5 * time.Second: model.PodsAway, 599 * time.Second: model.PodsAway, 600 * time.Second: model.ShardsAway,
 	} {
 		s := threePods(t)
 		noClaims(&s)
 		for i := range 2 {
-			s.Pods[i].Phase, s.Pods[i].Since = Started, At(noon.Add(-since))
+			s.Pods[i].Phase, s.Pods[i].Since = model.Started, model.At(noon.Add(-since))
 		}
 		plan := Decide(s)
-		goes := count(rule == ShardsAway)
+		goes := count(rule == model.ShardsAway)
 		require.Len(t, plan.Steps, goes)
 		held := 0
 		for _, h := range plan.Holds {

@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "slices"
 
 // domains count what a group of which members fail together has of each domain. A
@@ -12,8 +13,8 @@ type domains struct {
 }
 
 // inDomains: members of the group may fail together.
-func (g *Group) inDomains() bool {
-	return slices.ContainsFunc(g.Members, func(m Member) bool { return m.Domain != "" })
+func (g *group) inDomains() bool {
+	return slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Domain != "" })
 }
 
 // countDomains replaces what was counted of members by what there is of domains.
@@ -26,7 +27,7 @@ func (c *counter) countDomains(g *group) {
 		in, known := named[m.Domain]
 		if !known || m.Domain == "" {
 			in = int32(len(d.left))
-			d.left, places = append(d.left, int32(count(g.Kind != Role))), append(places, nil)
+			d.left, places = append(d.left, int32(count(g.Kind != model.Role))), append(places, nil)
 			named[m.Domain] = in
 		}
 		at := c.x.placeOf(g, j)
@@ -37,8 +38,8 @@ func (c *counter) countDomains(g *group) {
 		switch {
 		case serves:
 			d.serving[at] = append(d.serving[at], in)
-			d.left[in] += int32(count(g.Kind == Role))
-		case g.Kind != Role:
+			d.left[in] += int32(count(g.Kind == model.Role))
+		case g.Kind != model.Role:
 			d.left[in]--
 		}
 	}
@@ -46,7 +47,7 @@ func (c *counter) countDomains(g *group) {
 	for in, n := range d.left {
 		g.available += int32(count(n > 0))
 		for _, at := range places[in] {
-			if g.Kind != Role || len(places[in]) == 1 {
+			if g.Kind != model.Role || len(places[in]) == 1 {
 				d.onPod[at] = append(d.onPod[at], int32(in))
 			}
 		}

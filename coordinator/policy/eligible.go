@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "fmt"
 
 // noneEligible asks that a member is left that may lead, of every group that needs a leader and
@@ -22,7 +23,7 @@ func (d *decision) noneEligible(c *candidate) *finding {
 func (d *decision) leaderless(c *candidate, o outcome) *finding {
 	g := o.group
 	switch only := d.ledOnlyFrom(c.pod, g); {
-	case only && d.x.spec.Policy.Unprotected == HoldAlways:
+	case only && d.x.spec.Policy.Unprotected == model.HoldAlways:
 		return found(fmt.Sprintf("%s has no member elsewhere that may lead, and policy.unprotected is Hold", g.ID),
 			"another member of "+g.ID+" that may lead, or policy.unprotected: Allow").of(g.ID)
 	case only && o.othersMissing() > 0:
@@ -47,7 +48,7 @@ func (d *decision) ledOnlyFrom(p *pod, g *group) bool {
 		}
 		own = true
 	}
-	return own && g.Kind == Shard
+	return own && g.Kind == model.Shard
 }
 
 // whoMayLead names a pod whose return would let it lead.

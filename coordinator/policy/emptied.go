@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "cmp"
 
 // A claim of a replacement that says that its pod is empty can not be given up, and its
@@ -9,19 +10,19 @@ import "cmp"
 // groups lose that it is still in, hold it on.
 
 // sparesEmptied are the rules that do not hold a pod that is written down as empty.
-var sparesEmptied = map[Rule]bool{
-	FleetFull: true, NeedsApproval: true, CanaryFirst: true, LineStopped: true, NoLeader: true, Unhealthy: true,
-	OtherOperation: true, InOrder: true, NoReport: true, StaleReport: true, VersionOrder: true, RankOrder: true, LeaderLast: true,
-	ZoneUnknown: true, ZonesAway: true, PodsAway: true, BeingMoved: true,
+var sparesEmptied = map[model.Rule]bool{
+	model.FleetFull: true, model.NeedsApproval: true, model.CanaryFirst: true, model.LineStopped: true, model.NoLeader: true, model.Unhealthy: true,
+	model.OtherOperation: true, model.InOrder: true, model.NoReport: true, model.StaleReport: true, model.VersionOrder: true, model.RankOrder: true, model.LeaderLast: true,
+	model.ZoneUnknown: true, model.ZonesAway: true, model.PodsAway: true, model.BeingMoved: true,
 }
 
 // firstOfEmptied is the first hold of a pod that is written down as empty. That copies are
 // missing may be for want of this very pod; that the database works not at all, or that nobody knows,
 // is no time to delete a volume.
-func firstOfEmptied(holds []Hold, verdict Verdict) *Hold {
+func firstOfEmptied(holds []model.Hold, verdict model.Verdict) *model.Hold {
 	for i := range holds {
 		rule := holds[i].Rule
-		if !sparesEmptied[rule] || rule == Unhealthy && verdict != Yellow && verdict != Recoverable {
+		if !sparesEmptied[rule] || rule == model.Unhealthy && verdict != model.Yellow && verdict != model.Recoverable {
 			return &holds[i]
 		}
 	}
@@ -29,15 +30,15 @@ func firstOfEmptied(holds []Hold, verdict Verdict) *Hold {
 }
 
 // writtenEmpty: the claim replaces a pod and says that nothing is left on it.
-func (c *Claim) writtenEmpty() bool { return c.Action == Replace && c.EmptiedAt != nil }
+func writtenEmpty(c *model.Claim) bool { return c.Action == model.Replace && c.EmptiedAt != nil }
 
 // isWrittenEmpty: the pod is there, and its claim says so.
-func isWrittenEmpty(s *Snapshot, pod string) bool {
+func isWrittenEmpty(s *model.Snapshot, pod string) bool {
 	claim := claimOn(s, pod)
-	return claim != nil && claim.writtenEmpty() && isThere(s, claim)
+	return claim != nil && writtenEmpty(claim) && isThere(s, claim)
 }
 
-func claimOn(s *Snapshot, pod string) *Claim {
+func claimOn(s *model.Snapshot, pod string) *model.Claim {
 	for i := range s.Cluster.Status.Claims {
 		if c := &s.Cluster.Status.Claims[i]; c.Pod == pod {
 			return c
@@ -47,10 +48,10 @@ func claimOn(s *Snapshot, pod string) *Claim {
 }
 
 // isThere: the very pod of the claim is there, and nobody has deleted it.
-func isThere(s *Snapshot, claim *Claim) bool {
+func isThere(s *model.Snapshot, claim *model.Claim) bool {
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Name == claim.Pod {
-			return p.UID == claim.UID && p.Phase != Missing && p.Phase != Terminating
+			return p.UID == claim.UID && p.Phase != model.Missing && p.Phase != model.Terminating
 		}
 	}
 	return false
@@ -59,13 +60,13 @@ func isThere(s *Snapshot, claim *Claim) bool {
 // withoutLaterEmptied are the claims without those of other pods that are written
 // down as empty, still there, and come after this one: two of them would count each
 // other as away for ever. The first goes by who is there in fact, the next when it is back.
-func withoutLaterEmptied(s *Snapshot, pod string) []Claim {
+func withoutLaterEmptied(s *model.Snapshot, pod string) []model.Claim {
 	own := claimOn(s, pod)
-	kept := make([]Claim, 0, len(s.Cluster.Status.Claims))
+	kept := make([]model.Claim, 0, len(s.Cluster.Status.Claims))
 	for i := range s.Cluster.Status.Claims {
 		c := &s.Cluster.Status.Claims[i]
 		later := cmp.Or(c.StartedAt.Compare(own.StartedAt.Time), cmp.Compare(c.ID, own.ID)) > 0
-		if c.Pod != pod && c.writtenEmpty() && later && isThere(s, c) {
+		if c.Pod != pod && writtenEmpty(c) && later && isThere(s, c) {
 			continue
 		}
 		kept = append(kept, *c)

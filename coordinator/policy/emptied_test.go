@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // twoEmptied has four pods without copies of their own; solr-2 and solr-3 are
 // replaced, and written down as empty, when one might be away.
-func twoEmptied(t testing.TB) Snapshot {
+func twoEmptied(t testing.TB) model.Snapshot {
 	t.Helper()
 	return decodeYAML(t, []byte(`
 version: 1
@@ -50,72 +52,74 @@ func TestEmptiedPodsDoNotHoldEachOther(t *testing.T) {
 	s := twoEmptied(t)
 	step, hold := Recheck(s, "solr-2")
 	require.Nil(t, hold)
-	require.Equal(t, Replace, step.Action)
+	require.Equal(t, model.Replace, step.Action)
 	step, hold = Recheck(s, "solr-3")
 	require.Nil(t, step)
-	require.Equal(t, RoleLost, hold.Rule)
+	require.Equal(t, model.RoleLost, hold.Rule)
 
-	s.Pods[2].Phase = Terminating
+	s.Pods[2].Phase = model.Terminating
 	_, hold = Recheck(s, "solr-3")
-	require.Equal(t, RoleLost, hold.Rule, "the first is on its way")
+	require.Equal(t, model.RoleLost, hold.Rule, "the first is on its way")
 	s.Cluster.Status.Claims = s.Cluster.Status.Claims[1:]
-	s.Pods[2].Phase = Ready
+	s.Pods[2].Phase = model.Ready
 	step, hold = Recheck(s, "solr-3")
 	require.Nil(t, hold)
 	require.NotNil(t, step)
 
 	s = twoEmptied(t)
-	s.Pods[3].Phase = Terminating // the second has gone by itself
+	s.Pods[3].Phase = model.Terminating // the second has gone by itself
 	_, hold = Recheck(s, "solr-2")
-	require.Equal(t, RoleLost, hold.Rule)
+	require.Equal(t, model.RoleLost, hold.Rule)
 	s = twoEmptied(t)
 	s.Cluster.Status.Claims[1].EmptiedAt = nil // the second can be given up, and is counted
 	_, hold = Recheck(s, "solr-2")
-	require.Equal(t, RoleLost, hold.Rule)
+	require.Equal(t, model.RoleLost, hold.Rule)
 }
 
 // Whatever is limited, ordered or handed to an emptied pod in the middle, it may go; of
 // one that is not written down as empty the rule holds. What people or the database
 // say against it holds both.
 func TestAnEmptiedPodIsNotHeldByWhatRations(t *testing.T) {
-	claim := func(id, pod, uid string) Claim {
-		return Claim{ID: id, Pod: pod, UID: uid, Action: Restart, Prepare: PrepareHandoff, Phase: PhasePrepared}
+	claim := func(id, pod, uid string) model.Claim {
+		return model.Claim{ID: id, Pod: pod, UID: uid, Action: model.Restart, Prepare: model.PrepareHandoff, Phase: model.PhasePrepared}
 	}
 	for name, c := range map[string]struct {
-		change func(*Snapshot)
-		rule   Rule
+		change func(*model.Snapshot)
+		rule   model.Rule
 		spared bool
 	}{
-		"the limit of pods is used up": {func(s *Snapshot) { s.Pods[0].Phase = Terminating }, PodsAway, true},
-		"another is claimed": {func(s *Snapshot) {
+		"the limit of pods is used up": {func(s *model.Snapshot) { s.Pods[0].Phase = model.Terminating }, model.PodsAway, true},
+		"another is claimed": {func(s *model.Snapshot) {
 			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, claim("k3", "solr-1", "u1"))
-		}, PodsAway, true},
-		"the fleet is full":              {func(s *Snapshot) { s.Fleet = Fleet{Restarts: 5, Max: 1} }, FleetFull, true},
-		"it becomes the overseer":        {func(s *Snapshot) { s.Pods[2].Report.Last, s.Pods[0].Revision = true, "v1" }, LeaderLast, true},
-		"an approval for the leader":     {func(s *Snapshot) { s.Pods[2].Report.Last, s.Cluster.Spec.Update.ApproveLeader = true, true }, NeedsApproval, true},
-		"a lower rank is out of date":    {func(s *Snapshot) { s.Pods[2].Report.Rank, s.Pods[0].Revision = 1, "v1" }, RankOrder, true},
-		"the pool has an order":          {func(s *Snapshot) { s.Pools[0].Management, s.Pods[0].Phase = OrderedReady, Terminating }, InOrder, true},
-		"copies are missing":             {func(s *Snapshot) { s.Health.Verdict = Yellow }, Unhealthy, true},
-		"a pod that failed to come back": {func(s *Snapshot) { s.Pods[0].Phase, s.Pods[0].Problem = Failed, CrashLoop }, LineStopped, true},
-		"zones are limited": {func(s *Snapshot) {
-			s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1))
-			s.Pods[0].Phase, s.Pods[0].Zone, s.Pods[2].Zone = Terminating, "a", "b"
-		}, ZonesAway, true},
-		"a zone is not known":        {func(s *Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(Count(1)) }, ZoneUnknown, true},
-		"the database does not work": {func(s *Snapshot) { s.Health.Verdict = Red }, Unhealthy, false},
-		"nobody knows how it is":     {func(s *Snapshot) { s.Health.Verdict = UnknownHealth }, Unhealthy, false},
-		"a pause":                    {func(s *Snapshot) { s.Cluster.Paused = true }, Paused, false},
-		"the engine's veto":          {func(s *Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, Vetoed, false},
-		"witnesses disagree":         {func(s *Snapshot) { s.Health.Disagree = "about a leader" }, ViewSplit, false},
-		"somebody else's budget":     {func(s *Snapshot) { s.Pods[2].Refused = ForeignBudget }, ForeignBudget, false},
-		"data has come back to it": {func(s *Snapshot) {
-			s.Groups[0].Members = []Member{{ID: "r2", Pod: "solr-2", State: Active, Eligible: true, Leader: true}, {ID: "r0", Pod: "solr-0", State: Recovering, Eligible: true}}
-		}, ShardsAway, false},
+		}, model.PodsAway, true},
+		"the fleet is full":           {func(s *model.Snapshot) { s.Fleet = model.Fleet{Restarts: 5, Max: 1} }, model.FleetFull, true},
+		"it becomes the overseer":     {func(s *model.Snapshot) { s.Pods[2].Report.Last, s.Pods[0].Revision = true, "v1" }, model.LeaderLast, true},
+		"an approval for the leader":  {func(s *model.Snapshot) { s.Pods[2].Report.Last, s.Cluster.Spec.Update.ApproveLeader = true, true }, model.NeedsApproval, true},
+		"a lower rank is out of date": {func(s *model.Snapshot) { s.Pods[2].Report.Rank, s.Pods[0].Revision = 1, "v1" }, model.RankOrder, true},
+		"the pool has an order": {func(s *model.Snapshot) {
+			s.Pools[0].Management, s.Pods[0].Phase = model.OrderedReady, model.Terminating
+		}, model.InOrder, true},
+		"copies are missing":             {func(s *model.Snapshot) { s.Health.Verdict = model.Yellow }, model.Unhealthy, true},
+		"a pod that failed to come back": {func(s *model.Snapshot) { s.Pods[0].Phase, s.Pods[0].Problem = model.Failed, model.CrashLoop }, model.LineStopped, true},
+		"zones are limited": {func(s *model.Snapshot) {
+			s.Cluster.Spec.Policy.MaxZonesUnavailable = new(model.Count(1))
+			s.Pods[0].Phase, s.Pods[0].Zone, s.Pods[2].Zone = model.Terminating, "a", "b"
+		}, model.ZonesAway, true},
+		"a zone is not known":        {func(s *model.Snapshot) { s.Cluster.Spec.Policy.MaxZonesUnavailable = new(model.Count(1)) }, model.ZoneUnknown, true},
+		"the database does not work": {func(s *model.Snapshot) { s.Health.Verdict = model.Red }, model.Unhealthy, false},
+		"nobody knows how it is":     {func(s *model.Snapshot) { s.Health.Verdict = model.UnknownHealth }, model.Unhealthy, false},
+		"a pause":                    {func(s *model.Snapshot) { s.Cluster.Paused = true }, model.Paused, false},
+		"the engine's veto":          {func(s *model.Snapshot) { s.Pods[2].Report.Veto = "the overseer is unknown" }, model.Vetoed, false},
+		"witnesses disagree":         {func(s *model.Snapshot) { s.Health.Disagree = "about a leader" }, model.ViewSplit, false},
+		"somebody else's budget":     {func(s *model.Snapshot) { s.Pods[2].Refused = model.ForeignBudget }, model.ForeignBudget, false},
+		"data has come back to it": {func(s *model.Snapshot) {
+			s.Groups[0].Members = []model.Member{{ID: "r2", Pod: "solr-2", State: model.Active, Eligible: true, Leader: true}, {ID: "r0", Pod: "solr-0", State: model.Recovering, Eligible: true}}
+		}, model.ShardsAway, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := twoEmptied(t)
 			s.Cluster.Status.Claims = s.Cluster.Status.Claims[:1]
-			s.Cluster.Status.LastDeparture = new(At(s.Now.Add(-time.Hour)))
+			s.Cluster.Status.LastDeparture = new(model.At(s.Now.Add(-time.Hour)))
 			c.change(&s)
 			_, hold := Recheck(s, "solr-2")
 			if c.spared {

@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "testing"
 
 // What the tests outside of this package (policy_test) use of those within it.
@@ -18,35 +19,35 @@ var Noon = noon
 func (g generator) Broken() string { return g.broken }
 
 // Snapshot that is drawn.
-func (g *generator) Snapshot() Snapshot { return g.snapshot() }
+func (g *generator) Snapshot() model.Snapshot { return g.snapshot() }
 
 // ClaimedByLine claims what goes by the hold line, several at once.
-func (g generator) ClaimedByLine(s *Snapshot) []Claim { return g.claimedByLine(s) }
+func (g generator) ClaimedByLine(s *model.Snapshot) []model.Claim { return g.claimedByLine(s) }
 
 // BrokenBelow makes it one with corrections below the line.
-func (g generator) BrokenBelow(s *Snapshot) { g.brokenBelow(s) }
+func (g generator) BrokenBelow(s *model.Snapshot) { g.brokenBelow(s) }
 
 // ClaimedBelow answers the claims of some that are to be freed by lowering the line.
-func (g generator) ClaimedBelow(s *Snapshot) []Claim { return g.claimedBelow(s) }
+func (g generator) ClaimedBelow(s *model.Snapshot) []model.Claim { return g.claimedBelow(s) }
 
 // Snapshots is on how many the properties are tried.
 func Snapshots() int { return *snapshots }
 
 // EachSnapshot runs a property on many random snapshots.
-func EachSnapshot(t *testing.T, property func(*testing.T, Generator, Snapshot)) {
+func EachSnapshot(t *testing.T, property func(*testing.T, Generator, model.Snapshot)) {
 	eachSnapshot(t, property)
 }
 
 // SomeSnapshots runs it on every so many of a number of random snapshots.
-func SomeSnapshots(t *testing.T, number, from, step int, property func(*testing.T, Generator, Snapshot)) {
+func SomeSnapshots(t *testing.T, number, from, step int, property func(*testing.T, Generator, model.Snapshot)) {
 	someSnapshots(t, number, from, step, property)
 }
 
 // RequireSound is what holds of every plan.
-func RequireSound(t testing.TB, s Snapshot, p Plan) { requireSound(t, s, p) }
+func RequireSound(t testing.TB, s model.Snapshot, p model.Plan) { requireSound(t, s, p) }
 
 // WithoutVersions leaves nothing to compare.
-func WithoutVersions(s *Snapshot) { withoutVersions(s) }
+func WithoutVersions(s *model.Snapshot) { withoutVersions(s) }
 
 // GoldenSnapshots are those of the scripts in testdata, by their names.
-func GoldenSnapshots(t testing.TB) map[string]Snapshot { return goldenSnapshots(t) }
+func GoldenSnapshots(t testing.TB) map[string]model.Snapshot { return goldenSnapshots(t) }

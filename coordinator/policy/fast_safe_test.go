@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 )
@@ -15,17 +16,17 @@ import (
 // exceeded; and the order is the same.
 func TestFastIsSafe(t *testing.T) {
 	differs := 0
-	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		slow := policy.Decide(s)
-		s.Cluster.Spec.Update.Schedule = policy.Fast
+		s.Cluster.Spec.Update.Schedule = model.Fast
 		p := policy.Decide(s)
 		policy.RequireSound(t, s, p)
 		require.Equal(t, slow.Order, p.Order)
 		require.Equal(t, slow.Budget, p.Budget)
-		if len(policy.Validate(&s)) > 0 {
+		if len(model.Validate(&s)) > 0 {
 			return // nothing goes
 		}
-		if sp := s.Cluster.Spec.WithDefaults(); sp.Policy.Unit != policy.UnitPod {
+		if sp := s.Cluster.Spec.WithDefaults(); sp.Policy.Unit != model.UnitPod {
 			require.Equal(t, slow, p, "units keep their order")
 			return
 		}
@@ -40,7 +41,7 @@ func TestFastIsSafe(t *testing.T) {
 }
 
 // requireEachMayGo asks the naive twin about the steps, one by one.
-func requireEachMayGo(t *testing.T, s policy.Snapshot, p policy.Plan) {
+func requireEachMayGo(t *testing.T, s model.Snapshot, p model.Plan) {
 	j, steps := naive.NewJudge(&s), goes(p)
 	for i, step := range steps {
 		held := j.Ask(step.Pod, podsOf(steps[:i]))

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // TestFastKeepsRanksAndLastPods: a sequence changes places only within a rank,
 // behind the broken ones and before the last.
 func TestFastKeepsRanksAndLastPods(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
-		s.Cluster.Spec.Update.Schedule = Fast
+	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
+		s.Cluster.Spec.Update.Schedule = model.Fast
 		d := newDecision(&s, "", false)
 		sequence := d.schedule()
 		require.Len(t, sequence, len(d.order))
@@ -27,8 +29,8 @@ func TestFastKeepsRanksAndLastPods(t *testing.T) {
 
 // TestFastDoesNotDependOnTheInputsOrder: ties are broken by the order.
 func TestFastDoesNotDependOnTheInputsOrder(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
-		s.Cluster.Spec.Update.Schedule = Fast
+	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
+		s.Cluster.Spec.Update.Schedule = model.Fast
 		require.Equal(t, Decide(s), Decide(g.shuffle(s)))
 	})
 }
@@ -36,15 +38,15 @@ func TestFastDoesNotDependOnTheInputsOrder(t *testing.T) {
 // TestCanariesAndPartitionsKeepTheOrder: there the order means more than speed.
 func TestCanariesAndPartitionsKeepTheOrder(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Snapshot)
+		change func(*model.Snapshot)
 		keeps  bool
 	}{
-		"as it is":              {func(*Snapshot) {}, false},
-		"a canary that is out":  {func(s *Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1 }, true},
-		"a canary that is back": {func(s *Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1; s.Pods[0].Revision = "v2" }, false},
-		"a partition":           {func(s *Snapshot) { s.Cluster.Spec.Update.RollingUpdate = ByPartition }, true},
-		"a zone at a time":      {func(s *Snapshot) { s.Cluster.Spec.Policy.Unit = UnitZone }, true},
-		"ordered":               {func(s *Snapshot) { s.Cluster.Spec.Update.Schedule = Ordered }, true},
+		"as it is":              {func(*model.Snapshot) {}, false},
+		"a canary that is out":  {func(s *model.Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1 }, true},
+		"a canary that is back": {func(s *model.Snapshot) { s.Cluster.Spec.Update.Canary.Pods = 1; s.Pods[0].Revision = "v2" }, false},
+		"a partition":           {func(s *model.Snapshot) { s.Cluster.Spec.Update.RollingUpdate = model.ByPartition }, true},
+		"a zone at a time":      {func(s *model.Snapshot) { s.Cluster.Spec.Policy.Unit = model.UnitZone }, true},
+		"ordered":               {func(s *model.Snapshot) { s.Cluster.Spec.Update.Schedule = model.Ordered }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := goldenSnapshots(t)["fast_longest_first"]
@@ -56,14 +58,14 @@ func TestCanariesAndPartitionsKeepTheOrder(t *testing.T) {
 
 // TestFastForecasts: what the scripts say about what is gained.
 func TestFastForecasts(t *testing.T) {
-	for script, want := range map[string]struct{ ordered, fast Forecast }{
-		"fast_longest_first": {Forecast{2, 40, 30}, Forecast{2, 30, 30}},
-		"fast_zone_by_zone":  {Forecast{4, 120, 90}, Forecast{3, 90, 90}},
-		"fast_chain_first":   {Forecast{3, 120, 80}, Forecast{2, 80, 80}},
+	for script, want := range map[string]struct{ ordered, fast model.Forecast }{
+		"fast_longest_first": {model.Forecast{Waves: 2, Seconds: 40, BoundSeconds: 30}, model.Forecast{Waves: 2, Seconds: 30, BoundSeconds: 30}},
+		"fast_zone_by_zone":  {model.Forecast{Waves: 4, Seconds: 120, BoundSeconds: 90}, model.Forecast{Waves: 3, Seconds: 90, BoundSeconds: 90}},
+		"fast_chain_first":   {model.Forecast{Waves: 3, Seconds: 120, BoundSeconds: 80}, model.Forecast{Waves: 2, Seconds: 80, BoundSeconds: 80}},
 	} {
 		s := goldenSnapshots(t)[script]
 		require.Equal(t, want.fast, Decide(s).Forecast, script)
-		s.Cluster.Spec.Update.Schedule = Ordered
+		s.Cluster.Spec.Update.Schedule = model.Ordered
 		require.Equal(t, want.ordered, Decide(s).Forecast, script)
 	}
 }
@@ -75,10 +77,10 @@ func TestWhatIsOnItsWay(t *testing.T) {
 	for i := range s.Pods {
 		s.Pods[i].EstimateSeconds = 100
 	}
-	require.Equal(t, Forecast{3, 300, 300}, Decide(s).Forecast)
-	claim := Claim{ID: "c", Pod: s.Pods[0].Name, UID: s.Pods[0].UID, Phase: PhaseGone, StartedAt: At(s.Now.Add(-30 * time.Second))}
-	s.Cluster.Status.Claims = []Claim{claim}
-	require.Equal(t, Forecast{3, 270, 200}, Decide(s).Forecast)
-	s.Cluster.Status.Claims[0].StartedAt = At(s.Now.Add(-time.Hour))
-	require.Equal(t, Forecast{3, 210, 200}, Decide(s).Forecast, "one that is late is nearly back")
+	require.Equal(t, model.Forecast{Waves: 3, Seconds: 300, BoundSeconds: 300}, Decide(s).Forecast)
+	claim := model.Claim{ID: "c", Pod: s.Pods[0].Name, UID: s.Pods[0].UID, Phase: model.PhaseGone, StartedAt: model.At(s.Now.Add(-30 * time.Second))}
+	s.Cluster.Status.Claims = []model.Claim{claim}
+	require.Equal(t, model.Forecast{Waves: 3, Seconds: 270, BoundSeconds: 200}, Decide(s).Forecast)
+	s.Cluster.Status.Claims[0].StartedAt = model.At(s.Now.Add(-time.Hour))
+	require.Equal(t, model.Forecast{Waves: 3, Seconds: 210, BoundSeconds: 200}, Decide(s).Forecast, "one that is late is nearly back")
 }

@@ -3,18 +3,20 @@ package policy
 import (
 	"math"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // forecast simulates the rollout from here as if all else were well: each
 // candidate goes as soon as the budgets allow, in the sequence in which they
 // are asked, takes as long as estimated and soaks.
-func (d *decision) forecast() Forecast {
+func (d *decision) forecast() model.Forecast {
 	if len(d.order) == 0 && d.ledger.claimed == 0 {
-		return Forecast{}
+		return model.Forecast{}
 	}
 	f := d.forecaster()
 	if len(f.jobs) == 0 {
-		return Forecast{} // nobody who is claimed is in the snapshot
+		return model.Forecast{} // nobody who is claimed is in the snapshot
 	}
 	s := newSimulation(f)
 	estimates := f.estimates()
@@ -26,7 +28,7 @@ func (d *decision) forecast() Forecast {
 	if slices.Max(estimates) != slices.Min(estimates) {
 		waves = s.run(d.sequence, f.ones())
 	}
-	return Forecast{
+	return model.Forecast{
 		Waves:        int(math.Round(waves)),
 		Seconds:      int64(math.Ceil(seconds - rounding)),
 		BoundSeconds: int64(math.Floor(f.bound() + rounding)),
@@ -103,7 +105,7 @@ func newForecaster(d *decision) *forecaster {
 	b := jobBuilder{f: f, pools: make([]int32, len(x.pools)), zones: map[string]int32{}}
 	for i := range x.pools {
 		b.pools[i] = -1
-		if x.pools[i].Management == OrderedReady {
+		if x.pools[i].Management == model.OrderedReady {
 			b.pools[i] = int32(len(f.resources))
 			f.resources = append(f.resources, resource{limit: 1})
 		}
@@ -222,13 +224,13 @@ func interchangeable(a, b *candidate) bool {
 
 // underway: the pod will go without being chosen again.
 func (c *candidate) underway() bool {
-	return c.Phase == Terminating || c.claim != nil && c.claim.UID == c.UID
+	return c.Phase == model.Terminating || c.claim != nil && c.claim.UID == c.UID
 }
 
 func (d *decision) secondsAway(p *pod) float64 {
 	estimate := p.EstimateSeconds
-	if !(estimate > 0 && estimate <= longest) {
-		estimate = defaultEstimateSeconds
+	if !(estimate > 0 && estimate <= model.MaxSeconds) {
+		estimate = model.DefaultEstimateSeconds
 	}
 	return estimate + d.x.soak.Seconds()
 }

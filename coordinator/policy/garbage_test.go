@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // spoil writes something odd into one place of a value, chosen by chance.
@@ -60,7 +62,7 @@ func (g generator) spoilLeaf(v reflect.Value) {
 
 // requireNamed: whatever the input, nothing panics; of what makes no sense
 // the field is named in the hold of the whole cluster, and nobody goes.
-func requireNamed(t testing.TB, s Snapshot) {
+func requireNamed(t testing.TB, s model.Snapshot) {
 	t.Helper()
 	for i := range s.Pods {
 		Recheck(s, s.Pods[i].Name)
@@ -71,25 +73,25 @@ func requireNamed(t testing.TB, s Snapshot) {
 	}
 	p := Decide(s)
 	_ = p.Text()
-	problems := Validate(&s)
+	problems := model.Validate(&s)
 	if len(problems) == 0 {
 		requireSound(t, s, p)
 		return
 	}
 	require.Empty(t, p.Steps)
-	require.Equal(t, BadInput, p.Holds[0].Rule)
+	require.Equal(t, model.BadInput, p.Holds[0].Rule)
 	require.NotEmpty(t, problems[0].Field)
 	require.Contains(t, p.Holds[0].Reason, problems[0].Field)
 }
 
 func TestGarbageIsNamed(t *testing.T) {
 	bad := 0
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		for range 1 + g.IntN(3) {
 			g.spoil(reflect.ValueOf(&s).Elem())
 		}
 		requireNamed(t, s)
-		bad += count(len(Validate(&s)) > 0)
+		bad += count(len(model.Validate(&s)) > 0)
 	})
 	require.Greater(t, bad, *snapshots/10)
 	require.Less(t, bad, *snapshots*9/10)

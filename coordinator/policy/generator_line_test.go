@@ -3,18 +3,20 @@ package policy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // partitions makes the snapshot one whose pools are driven by the line.
-func (g generator) partitions(s *Snapshot) {
-	s.Cluster.Spec.Update.RollingUpdate = ByPartition
-	s.Cluster.Spec.Guard = pick(g, GuardEnforce, GuardEnforce, GuardOff)
+func (g generator) partitions(s *model.Snapshot) {
+	s.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+	s.Cluster.Spec.Guard = pick(g, model.GuardEnforce, model.GuardEnforce, model.GuardOff)
 	s.Cluster.GuardEnforcing = !g.rarely(5)
 	s.Cluster.Status.Initialized = !g.rarely(10)
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		p.Strategy = pick(g, RollingUpdateStrategy, RollingUpdateStrategy, RollingUpdateStrategy, OnDelete)
-		p.Partition = pick(g, RestLine, RestLine, p.Start, p.Start+int32(g.IntN(int(p.Replicas)+1)))
+		p.Strategy = pick(g, model.RollingUpdateStrategy, model.RollingUpdateStrategy, model.RollingUpdateStrategy, model.OnDelete)
+		p.Partition = pick(g, model.RestLine, model.RestLine, p.Start, p.Start+int32(g.IntN(int(p.Replicas)+1)))
 		p.Force = g.rarely(12)
 		if g.rarely(8) {
 			ordered := p.Start + int32(g.IntN(int(p.Replicas)+1))
@@ -24,10 +26,10 @@ func (g generator) partitions(s *Snapshot) {
 }
 
 // lastOnLines has a pod that goes last on the line of each pool.
-func (g generator) lastOnLines(s *Snapshot) {
-	s.Cluster.Spec.Update.RollingUpdate = ByPartition
+func (g generator) lastOnLines(s *model.Snapshot) {
+	s.Cluster.Spec.Update.RollingUpdate = model.ByPartition
 	for i := range s.Pools {
-		s.Pools[i].Strategy, s.Pools[i].Partition = RollingUpdateStrategy, RestLine
+		s.Pools[i].Strategy, s.Pools[i].Partition = model.RollingUpdateStrategy, model.RestLine
 	}
 	seen := map[string]bool{}
 	for _, i := range g.Perm(len(s.Pods)) {
@@ -42,13 +44,13 @@ func (g generator) lastOnLines(s *Snapshot) {
 
 // claimedByLine makes the snapshot one whose pools are driven by the line, with room for several pods at once
 // and copies that recover, and answers the claims of what goes.
-func (g generator) claimedByLine(s *Snapshot) []Claim {
+func (g generator) claimedByLine(s *model.Snapshot) []model.Claim {
 	g.partitions(s)
-	three := Count(3)
+	three := model.Count(3)
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &three, &three
 	for i := range s.Groups {
 		if m := s.Groups[i].Members; len(m) > 0 && g.rarely(3) {
-			m[g.IntN(len(m))].State = pick(g, Recovering, UnknownState)
+			m[g.IntN(len(m))].State = pick(g, model.Recovering, model.UnknownState)
 		}
 	}
 	return claimsOf(Decide(*s))
@@ -56,17 +58,17 @@ func (g generator) claimedByLine(s *Snapshot) []Claim {
 
 // brokenBelow makes the snapshot one with pools by line, most of them OrderedReady and without guards, of which
 // one or two outdated pods are broken, below others that serve.
-func (g generator) brokenBelow(s *Snapshot) {
+func (g generator) brokenBelow(s *model.Snapshot) {
 	g.partitions(s)
-	s.Cluster.Spec.Guard = pick(g, GuardOff, GuardOff, GuardOff, GuardEnforce)
-	s.Cluster.Window.Open, s.Cluster.Status.Initialized, s.Health.Verdict = true, true, Green
-	pods, shards := Count(int64(2+g.IntN(5))), Count(int64(1+g.IntN(4)))
+	s.Cluster.Spec.Guard = pick(g, model.GuardOff, model.GuardOff, model.GuardOff, model.GuardEnforce)
+	s.Cluster.Window.Open, s.Cluster.Status.Initialized, s.Health.Verdict = true, true, model.Green
+	pods, shards := model.Count(int64(2+g.IntN(5))), model.Count(int64(1+g.IntN(4)))
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &pods, &shards
 	for i := range s.Pools {
 		p := &s.Pools[i]
-		p.Strategy, p.Force, p.Observed, p.Revision = RollingUpdateStrategy, false, true, "v2"
-		p.Management = pick(g, OrderedReady, OrderedReady, OrderedReady, Parallel)
-		p.Partition = pick(g, RestLine, RestLine, RestLine, p.Start+1+int32(g.IntN(int(p.Replicas)+1)))
+		p.Strategy, p.Force, p.Observed, p.Revision = model.RollingUpdateStrategy, false, true, "v2"
+		p.Management = pick(g, model.OrderedReady, model.OrderedReady, model.OrderedReady, model.Parallel)
+		p.Partition = pick(g, model.RestLine, model.RestLine, model.RestLine, p.Start+1+int32(g.IntN(int(p.Replicas)+1)))
 		if g.rarely(2) {
 			g.morePods(s, p)
 		}
@@ -77,13 +79,13 @@ func (g generator) brokenBelow(s *Snapshot) {
 }
 
 // morePods of a pool, on top.
-func (g generator) morePods(s *Snapshot, pool *Pool) {
-	i := slices.IndexFunc(s.Pods, func(p Pod) bool { return p.Pool == pool.Name && p.Ordinal == pool.Start && p.Report != nil })
+func (g generator) morePods(s *model.Snapshot, pool *model.Pool) {
+	i := slices.IndexFunc(s.Pods, func(p model.Pod) bool { return p.Pool == pool.Name && p.Ordinal == pool.Start && p.Report != nil })
 	for more := 1 + g.IntN(3); i >= 0 && more > 0; more-- {
 		p, report := s.Pods[i], *s.Pods[i].Report
 		p.Ordinal = pool.Start + pool.Replicas
 		p.Name = fmt.Sprintf("%s-%d", pool.Name, p.Ordinal)
-		if slices.ContainsFunc(s.Pods, func(q Pod) bool { return q.Name == p.Name }) {
+		if slices.ContainsFunc(s.Pods, func(q model.Pod) bool { return q.Name == p.Name }) {
 			return
 		}
 		p.UID = "u-" + p.Name
@@ -94,62 +96,62 @@ func (g generator) morePods(s *Snapshot, pool *Pool) {
 }
 
 // breakPod makes most others of its pool outdated pods that serve.
-func (g generator) breakPod(s *Snapshot, pool string, ordinal int32) {
+func (g generator) breakPod(s *model.Snapshot, pool string, ordinal int32) {
 	for i := range s.Pods {
 		switch p := &s.Pods[i]; {
-		case p.Pool != pool || p.Phase == Missing:
+		case p.Pool != pool || p.Phase == model.Missing:
 		case p.Ordinal == ordinal:
-			p.Phase, p.Problem, p.Revision = pick(g, Failed, NotStarted), pick(g, CrashLoop, ImagePull), "v1"
-			p.Report = &Report{UID: p.UID, Member: NotLive, Fresh: true, NotLiveSeconds: 86400}
-			if g.rarely(5) && !slices.ContainsFunc(s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == p.Name }) {
-				s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, Claim{
-					ID: "of " + p.Name, Pod: p.Name, UID: pick(g, "before", p.UID), Action: LowerPartition, Reason: ReasonOutdated, Phase: PhaseGone,
+			p.Phase, p.Problem, p.Revision = pick(g, model.Failed, model.NotStarted), pick(g, model.CrashLoop, model.ImagePull), "v1"
+			p.Report = &model.Report{UID: p.UID, Member: model.NotLive, Fresh: true, NotLiveSeconds: 86400}
+			if g.rarely(5) && !slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == p.Name }) {
+				s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{
+					ID: "of " + p.Name, Pod: p.Name, UID: pick(g, "before", p.UID), Action: model.LowerPartition, Reason: model.ReasonOutdated, Phase: model.PhaseGone,
 				})
 			}
 			for k := range s.Groups {
 				for m := range s.Groups[k].Members {
 					if s.Groups[k].Members[m].Pod == p.Name {
-						s.Groups[k].Members[m].State = Down
+						s.Groups[k].Members[m].State = model.Down
 					}
 				}
 			}
-		case p.Report != nil && (p.Phase != Failed && p.Phase != NotStarted) && !g.rarely(8):
-			p.Phase, p.Problem, p.Revision = Ready, "", "v1"
-			p.Report.UID, p.Report.Member, p.Report.Fresh, p.Report.Settled, p.Report.Rank = p.UID, Live, true, true, 0
+		case p.Report != nil && (p.Phase != model.Failed && p.Phase != model.NotStarted) && !g.rarely(8):
+			p.Phase, p.Problem, p.Revision = model.Ready, "", "v1"
+			p.Report.UID, p.Report.Member, p.Report.Fresh, p.Report.Settled, p.Report.Rank = p.UID, model.Live, true, true, 0
 		}
 	}
 }
 
 // claimedBelow are claims on some of the pods that are to be freed by lowering the line, as a coordinator
 // may have made them a while ago, and of what goes by the plan.
-func (g generator) claimedBelow(s *Snapshot) []Claim {
+func (g generator) claimedBelow(s *model.Snapshot) []model.Claim {
 	plan := Decide(*s)
 	if len(plan.Steps) > 0 && g.rarely(2) {
 		return claimsOf(plan)
 	}
-	var steps []Step
+	var steps []model.Step
 	for _, p := range s.Pods {
-		if p.Revision == "v1" && p.Phase != Missing && !g.rarely(4) {
-			reason := pick(g, ReasonOutdated, ReasonFailed)
-			steps = append(steps, Step{Pod: p.Name, UID: pick(g, p.UID, p.UID, p.UID, "before"), Action: LowerPartition, Reason: reason})
+		if p.Revision == "v1" && p.Phase != model.Missing && !g.rarely(4) {
+			reason := pick(g, model.ReasonOutdated, model.ReasonFailed)
+			steps = append(steps, model.Step{Pod: p.Name, UID: pick(g, p.UID, p.UID, p.UID, "before"), Action: model.LowerPartition, Reason: reason})
 		}
 	}
-	return claimsOf(Plan{Steps: steps})
+	return claimsOf(model.Plan{Steps: steps})
 }
 
 // claimsOf are the claims of a plan's steps, prepared.
-func claimsOf(p Plan) []Claim {
-	var all []Claim
+func claimsOf(p model.Plan) []model.Claim {
+	var all []model.Claim
 	for _, step := range p.Steps {
-		all = append(all, Claim{
+		all = append(all, model.Claim{
 			ID: "of " + step.Pod, Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason,
-			Prepare: step.Prepare, Phase: PhasePrepared, From: "v1", To: "v2",
+			Prepare: step.Prepare, Phase: model.PhasePrepared, From: "v1", To: "v2",
 		})
 	}
 	return all
 }
 
-func (g generator) replacements(s *Snapshot) {
+func (g generator) replacements(s *model.Snapshot) {
 	r := &s.Cluster.Spec.Replacement
 	r.Enabled = !g.rarely(4)
 	r.FailureDetectionSeconds = pick(g, int64(0), 500, 1000)
@@ -159,14 +161,14 @@ func (g generator) replacements(s *Snapshot) {
 		r.MaxConcurrentFailed = &n
 	}
 	r.FaultDomainBased = g.rarely(3)
-	r.UpdateStrategy = pick(g, UpdateStrategy(""), UpdateDelete, UpdateReplaceTransactionSystem, UpdateReplace)
+	r.UpdateStrategy = pick(g, model.UpdateStrategy(""), model.UpdateDelete, model.UpdateReplaceTransactionSystem, model.UpdateReplace)
 	if g.rarely(3) {
 		n := int32(1 + g.IntN(2))
 		r.MaxConcurrentMisconfigured = &n
 	}
 	for _, key := range []string{"k", "*"} {
 		if !g.rarely(3) {
-			option := ReplacementTaint{Key: key}
+			option := model.ReplacementTaint{Key: key}
 			if !g.rarely(5) {
 				n := pick(g, int64(0), 600, 1<<62)
 				option.DurationSeconds = &n
@@ -177,7 +179,7 @@ func (g generator) replacements(s *Snapshot) {
 	for i := range s.Nodes {
 		for _, key := range []string{"k", "other"} {
 			if g.rarely(4) {
-				s.Nodes[i].Taints = append(s.Nodes[i].Taints, Taint{Key: key, Since: pick(g, Time{}, g.ago(2000), g.ago(2000))})
+				s.Nodes[i].Taints = append(s.Nodes[i].Taints, model.Taint{Key: key, Since: pick(g, model.Time{}, g.ago(2000), g.ago(2000))})
 			}
 		}
 	}
@@ -186,20 +188,20 @@ func (g generator) replacements(s *Snapshot) {
 	}
 	for i := range s.Cluster.Status.Claims {
 		c := &s.Cluster.Status.Claims[i]
-		c.Action = pick(g, Restart, Replace, Remove)
+		c.Action = pick(g, model.Restart, model.Replace, model.Remove)
 	}
 }
 
 func (g generator) taintKey() string { return pick(g, "k", "other") }
 
-func (g generator) replaced(p *Pod) {
+func (g generator) replaced(p *model.Pod) {
 	if p.Report != nil {
 		p.Report.Roles = pick(g, nil, []string{"storage"}, []string{"log"}, []string{"log", "storage"}, []string{"coordinator", "log"})
 	}
 	if g.rarely(4) {
 		kind := pick(g, MissingProcesses, PodFailing, MissingPod, MissingPVC, MissingService, PodPending, ProcessIsMarkedAsExcluded,
 			NodeTaintDetected, NodeTaintReplacing, "SidecarUnreachable")
-		c := PodCondition{Type: kind, Since: g.ago(2000)}
+		c := model.PodCondition{Type: kind, Since: g.ago(2000)}
 		if kind == NodeTaintDetected {
 			c.Key = g.taintKey()
 		}
@@ -208,9 +210,9 @@ func (g generator) replaced(p *Pod) {
 	if g.rarely(6) {
 		p.Tolerates = []string{g.taintKey()}
 	}
-	if p.Phase == Missing {
+	if p.Phase == model.Missing {
 		if g.rarely(2) {
-			p.Conditions = append(p.Conditions, PodCondition{Type: MissingPod, Since: g.ago(2000)})
+			p.Conditions = append(p.Conditions, model.PodCondition{Type: MissingPod, Since: g.ago(2000)})
 		}
 		return
 	}
@@ -223,6 +225,6 @@ func (g generator) replaced(p *Pod) {
 	}
 	p.Exempt = g.rarely(12)
 	if g.rarely(40) {
-		p.Refused = Vetoed
+		p.Refused = model.Vetoed
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // TestGeneratorReachesEveryRule measures what the properties and the twin are
@@ -13,11 +15,11 @@ import (
 // hundred, and in three of ten something goes.
 func TestGeneratorReachesEveryRule(t *testing.T) {
 	const least, leastSteps = 0.01, 0.30
-	number, steps, holds := max(*snapshots, 5_000), 0, map[Rule]int{}
+	number, steps, holds := max(*snapshots, 5_000), 0, map[model.Rule]int{}
 	for seed := range uint64(number) {
 		p := Decide(newGenerator(seed).snapshot())
 		steps += count(len(p.Steps) > 0)
-		seen := map[Rule]bool{}
+		seen := map[model.Rule]bool{}
 		for _, h := range p.Holds {
 			if !seen[h.Rule] {
 				seen[h.Rule] = true
@@ -26,12 +28,12 @@ func TestGeneratorReachesEveryRule(t *testing.T) {
 		}
 	}
 	var table strings.Builder
-	for _, r := range Rules() {
+	for _, r := range model.Rules() {
 		fmt.Fprintf(&table, "\n%-16s %6.2f %%", r, 100*float64(holds[r])/float64(number))
 	}
 	t.Logf("of %d snapshots %.1f %% have steps; rules that are the reason of a hold, in snapshots:%s",
 		number, 100*float64(steps)/float64(number), &table)
-	for _, r := range Rules() {
+	for _, r := range model.Rules() {
 		require.GreaterOrEqual(t, float64(holds[r]), least*float64(number), "too few snapshots are held by %s", r)
 	}
 	require.GreaterOrEqual(t, float64(steps), leastSteps*float64(number), "too few snapshots in which something goes")
@@ -40,17 +42,17 @@ func TestGeneratorReachesEveryRule(t *testing.T) {
 // TestNonsenseIsNamed: what the generator breaks is the reason why nothing goes.
 func TestNonsenseIsNamed(t *testing.T) {
 	broken := 0
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		p := Decide(s)
 		if g.broken == "" {
 			for _, h := range p.Holds {
-				require.NotEqual(t, BadInput, h.Rule, h.Reason)
+				require.NotEqual(t, model.BadInput, h.Rule, h.Reason)
 			}
 			return
 		}
 		broken++
 		require.Empty(t, p.Steps)
-		require.Equal(t, BadInput, p.Holds[0].Rule)
+		require.Equal(t, model.BadInput, p.Holds[0].Rule)
 		require.Contains(t, p.Holds[0].Reason, g.broken)
 	})
 	require.GreaterOrEqual(t, broken, *snapshots/1000)

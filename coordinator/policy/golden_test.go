@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 var update = flag.Bool("update", false, "write what the policy answers into testdata")
@@ -26,11 +28,11 @@ func readGolden(t testing.TB, file string) (snapshot []byte, plan string) {
 	return before, string(after)
 }
 
-func decodeYAML(t testing.TB, text []byte) Snapshot {
+func decodeYAML(t testing.TB, text []byte) model.Snapshot {
 	t.Helper()
 	data, err := yaml.YAMLToJSON(text)
 	require.NoError(t, err)
-	s, err := Decode(data)
+	s, err := model.Decode(data)
 	require.NoError(t, err)
 	return s
 }
@@ -43,9 +45,9 @@ func goldenFiles(t testing.TB) []string {
 	return files
 }
 
-func goldenSnapshots(t testing.TB) map[string]Snapshot {
+func goldenSnapshots(t testing.TB) map[string]model.Snapshot {
 	t.Helper()
-	all := map[string]Snapshot{}
+	all := map[string]model.Snapshot{}
 	for _, file := range goldenFiles(t) {
 		text, _ := readGolden(t, file)
 		all[strings.TrimSuffix(filepath.Base(file), ".txt")] = decodeYAML(t, text)
@@ -71,7 +73,7 @@ func TestGolden(t *testing.T) {
 }
 
 // annotated is the plan's text with the notes of each step below it.
-func annotated(p Plan) string {
+func annotated(p model.Plan) string {
 	var b strings.Builder
 	step := 0
 	for line := range strings.Lines(p.Text()) {
@@ -82,7 +84,7 @@ func annotated(p Plan) string {
 		s := p.Steps[step]
 		step++
 		for _, note := range s.Notes {
-			b.WriteString(oneLine("note   "+s.Pod+" "+note) + "\n")
+			b.WriteString("note   " + s.Pod + " " + note + "\n")
 		}
 	}
 	return b.String()

@@ -4,18 +4,20 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // addGroups counts every group's members once, and notes with each pod what it
 // has of which group.
 func (x *index) addGroups() {
-	sorted := make([]*Group, len(x.s.Groups))
+	sorted := make([]*model.Group, len(x.s.Groups))
 	members := 0
 	for i := range x.s.Groups {
 		sorted[i] = &x.s.Groups[i]
 		members += len(x.s.Groups[i].Members)
 	}
-	byID := func(a, b *Group) int { return strings.Compare(a.ID, b.ID) }
+	byID := func(a, b *model.Group) int { return strings.Compare(a.ID, b.ID) }
 	if !slices.IsSortedFunc(sorted, byID) {
 		slices.SortFunc(sorted, byID)
 	}
@@ -97,7 +99,7 @@ func (c *counter) countGroup(i int32) {
 	others := int32(0)
 	for j := range g.Members {
 		m := &g.Members[j]
-		if m.Leader && m.State != Down {
+		if m.Leader && m.State != model.Down {
 			g.claimants++
 			g.leaders += int32(count(isAvailable(m.State) && c.x.mayLead(x.placeOf(g, j))))
 		}
@@ -129,7 +131,7 @@ func (x *index) mayLead(at int32) bool {
 		return true
 	}
 	p := &x.pods[at]
-	return runs(p.Phase) && (p.report == nil || p.report.Member != NotLive)
+	return runs(p.Phase) && (p.report == nil || p.report.Member != model.NotLive)
 }
 
 // noteWithPods lets the pods of an unusual group know of it, so that all
@@ -144,7 +146,7 @@ func (x *index) noteWithPods(g *group) {
 	}
 }
 
-func (c *counter) countMember(g *group, i, at int32, m *Member) {
+func (c *counter) countMember(g *group, i, at int32, m *model.Member) {
 	p := &c.pods[at]
 	if p.to == p.from || c.hosts[p.to-1].group != i {
 		c.hosts[p.to].group = i
@@ -156,17 +158,17 @@ func (c *counter) countMember(g *group, i, at int32, m *Member) {
 	p.kinds |= g.kind
 	p.leaders += int32(count(m.Leader))
 	switch m.State {
-	case Active, Moving:
+	case model.Active, model.Moving:
 		h.available++
 		h.eligible += int32(count(m.Eligible))
 		h.notDown++
 		p.busy++
-	case Recovering:
+	case model.Recovering:
 		h.recovering++
 		h.notDown++
 		p.busy++
 		p.recovering = true
-	case Down:
+	case model.Down:
 	default:
 		h.maybe++
 		h.notDown++ // not known to be down
@@ -179,22 +181,22 @@ func (c *counter) countMember(g *group, i, at int32, m *Member) {
 }
 
 // kindBit is a bit for each kind of group.
-func kindBit(k GroupKind) uint8 {
+func kindBit(k model.GroupKind) uint8 {
 	switch k {
-	case Shard:
+	case model.Shard:
 		return 1
-	case Quorum:
+	case model.Quorum:
 		return 2
-	case Acks:
+	case model.Acks:
 		return 4
-	case Role:
+	case model.Role:
 		return 8
 	}
 	return 0
 }
 
 // isAvailable: a copy that is being moved still serves at its source.
-func isAvailable(s MemberState) bool { return s == Active || s == Moving }
+func isAvailable(s model.MemberState) bool { return s == model.Active || s == model.Moving }
 
 func count(b bool) int {
 	if b {
@@ -205,7 +207,7 @@ func count(b bool) int {
 
 // limitOf is how many of the group's members may be unavailable.
 func (x *index) limitOf(g *group) int32 {
-	if g.Kind == Shard {
+	if g.Kind == model.Shard {
 		n, _ := x.spec.Policy.MaxShardUnavailable.Resolve(int(g.total))
 		if g.MinAvailable != nil {
 			n = min(n, int(max(g.total-*g.MinAvailable, 0)))
@@ -219,11 +221,11 @@ func (x *index) limitOf(g *group) int32 {
 // more than half.
 func (g *group) leastOf() int32 {
 	switch {
-	case g.Kind == Shard:
+	case g.Kind == model.Shard:
 		return max(g.total-g.limit, 0)
 	case g.MinAvailable == nil:
 		return g.total // nobody said how few would do
-	case g.Kind == Quorum:
+	case g.Kind == model.Quorum:
 		return max(*g.MinAvailable, g.total/2+1)
 	}
 	return *g.MinAvailable

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // index is a snapshot with everything joined that a decision asks for more
@@ -16,9 +18,9 @@ import (
 // groups by id, whatever the order in the snapshot; every loop below runs over
 // these, so that no answer can depend on the input's order.
 type index struct {
-	s    *Snapshot
+	s    *model.Snapshot
 	now  time.Time
-	spec Spec
+	spec model.Spec
 
 	pools   []pool
 	pods    []pod
@@ -26,10 +28,10 @@ type index struct {
 	groups  []group
 	hosted  []int32 // where each member is, group by group
 	onDuty  []bool  // by pod: its copies are counted on, and it is not chosen
-	nodes   map[string]*Node
-	claims  map[string]*Claim
-	own     *Claim // of the pod that is asked about again
-	desired int    // pods of all pools
+	nodes   map[string]*model.Node
+	claims  map[string]*model.Claim
+	own     *model.Claim // of the pod that is asked about again
+	desired int          // pods of all pools
 
 	// guards: Kubernetes refuses to remove a pod whose guard is closed.
 	guards bool
@@ -46,7 +48,7 @@ type index struct {
 
 // pool is a Pool with what was counted in it.
 type pool struct {
-	*Pool
+	*model.Pool
 	shutdown bool // meant and announced
 	byLine   bool // RollingUpdate, driven by its partition
 }
@@ -54,17 +56,17 @@ type pool struct {
 // pod is a Pod, or the place of a desired one that nothing is known of, with
 // what was joined to it.
 type pod struct {
-	*Pod
+	*model.Pod
 	pool    *pool
 	poolPos int32
 	at      int32 // its place in the index
 	desired bool
-	claim   *Claim
+	claim   *model.Claim
 	zone    string
 	unit    unitKey
-	report  *Report // of this very pod, else nil
-	rank    int     // the lowest while nothing is known; of one below a line see rankByLine
-	last    bool    // goes last
+	report  *model.Report // of this very pod, else nil
+	rank    int           // the lowest while nothing is known; of one below a line see rankByLine
+	last    bool          // goes last
 
 	live      bool
 	mayLive   bool // nothing shows that it is not live
@@ -100,7 +102,7 @@ type hosting struct {
 // group is a Group with what was counted in it. It is small, since members ask
 // for their groups in an order in which every group is a far one.
 type group struct {
-	*Group
+	*model.Group
 	domains *domains // nil: each member fails by itself, and members are counted
 	from    int32    // where its members begin in index.hosted
 	total   int32
@@ -115,9 +117,9 @@ type group struct {
 	kind                uint8 // its kindBit
 }
 
-func newIndex(s *Snapshot, ownClaim string) *index {
+func newIndex(s *model.Snapshot, ownClaim string) *index {
 	x := &index{s: s, now: s.Now.Time, spec: s.Cluster.Spec.WithDefaults()}
-	x.guards = x.spec.Guard == GuardEnforce && s.Cluster.GuardEnforcing
+	x.guards = x.spec.Guard == model.GuardEnforce && s.Cluster.GuardEnforcing
 	x.addPools()
 	x.addClaims(ownClaim)
 	x.addNodes()
@@ -134,10 +136,10 @@ func (x *index) addPools() {
 	for i := range x.s.Pools {
 		p := &x.s.Pools[i]
 		x.pools = append(x.pools, pool{
-			Pool: p, shutdown: p.endsAtNone() && p.AllowShutdown,
-			byLine: p.Strategy == RollingUpdateStrategy && x.spec.Update.RollingUpdate == ByPartition,
+			Pool: p, shutdown: endsAtNone(p) && p.AllowShutdown,
+			byLine: p.Strategy == model.RollingUpdateStrategy && x.spec.Update.RollingUpdate == model.ByPartition,
 		})
-		if p.Replicas > 0 && p.Replicas <= maxReplicas {
+		if p.Replicas > 0 && p.Replicas <= model.MaxReplicas {
 			x.desired += int(p.Replicas)
 		}
 	}
@@ -145,7 +147,7 @@ func (x *index) addPools() {
 
 // addClaims leaves out the claim of the pod that is asked about again.
 func (x *index) addClaims(own string) {
-	x.claims = make(map[string]*Claim, len(x.s.Cluster.Status.Claims))
+	x.claims = make(map[string]*model.Claim, len(x.s.Cluster.Status.Claims))
 	for i := range x.s.Cluster.Status.Claims {
 		c := &x.s.Cluster.Status.Claims[i]
 		if c.Pod == own && own != "" {
@@ -159,7 +161,7 @@ func (x *index) addClaims(own string) {
 }
 
 func (x *index) addNodes() {
-	x.nodes = make(map[string]*Node, len(x.s.Nodes))
+	x.nodes = make(map[string]*model.Node, len(x.s.Nodes))
 	for i := range x.s.Nodes {
 		x.nodes[x.s.Nodes[i].Name] = &x.s.Nodes[i]
 	}
@@ -186,7 +188,7 @@ func (x *index) addPods() {
 		list = append(list, entrant{p, position, p.Ordinal})
 	}
 	for i := range x.pools {
-		if x.pools[i].Replicas <= maxReplicas && present[i] < x.pools[i].Replicas {
+		if x.pools[i].Replicas <= model.MaxReplicas && present[i] < x.pools[i].Replicas {
 			list = x.addMissing(list, int32(i))
 		}
 	}
@@ -203,18 +205,18 @@ func (x *index) addPods() {
 		if _, twice := x.byName[p.Name]; !twice {
 			x.byName[p.Name] = int32(i)
 		}
-		there += count(p.Phase != Missing)
-		agents += count(p.Phase != Missing && p.Agent)
+		there += count(p.Phase != model.Missing)
+		agents += count(p.Phase != model.Missing && p.Agent)
 	}
 	x.noAgents = there > 0 && agents == 0
 	if x.noAgents {
-		x.spec.Policy.Unit = UnitPod // one at a time, or no unit could ever go
+		x.spec.Policy.Unit = model.UnitPod // one at a time, or no unit could ever go
 	}
 }
 
 // entrant is a pod that is to be indexed, with what orders it.
 type entrant struct {
-	*Pod
+	*model.Pod
 	poolPos, ordinal int32
 }
 
@@ -234,7 +236,7 @@ func (a entrant) compare(b entrant) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-func isDesired(p *Pool, ordinal int32) bool {
+func isDesired(p *model.Pool, ordinal int32) bool {
 	return ordinal >= p.Start && int64(ordinal) < int64(p.Start)+int64(p.Replicas)
 }
 
@@ -252,7 +254,7 @@ func (x *index) addMissing(list []entrant, position int32) []entrant {
 		if have[ordinal] {
 			continue
 		}
-		absent := &Pod{Name: p.Name + "-" + strconv.Itoa(int(ordinal)), Pool: p.Name, Ordinal: ordinal, Phase: Missing}
+		absent := &model.Pod{Name: p.Name + "-" + strconv.Itoa(int(ordinal)), Pool: p.Name, Ordinal: ordinal, Phase: model.Missing}
 		list = append(list, entrant{absent, position, ordinal})
 	}
 	return list
@@ -308,20 +310,22 @@ func (x *index) isLive(p *pod) bool {
 		return false
 	}
 	if p.report != nil {
-		return p.report.Member == Live
+		return p.report.Member == model.Live
 	}
-	return x.noAgents && p.Phase == Ready
+	return x.noAgents && p.Phase == model.Ready
 }
 
 // runs: there is a process that could be a member of the database.
-func runs(p PodPhase) bool { return p == Started || p == Ready || p == Terminating }
+func runs(p model.PodPhase) bool {
+	return p == model.Started || p == model.Ready || p == model.Terminating
+}
 
 // deniesLive: somebody who knows says, and has for as long as a start may take, that
 // the database does not have it as a member. What was said before the last action does
 // not count, and no word at all is no evidence.
 func (x *index) deniesLive(p *pod) bool {
 	r := p.report
-	return r != nil && r.Member == NotLive && r.Fresh && x.forLong(r)
+	return r != nil && r.Member == model.NotLive && r.Fresh && x.forLong(r)
 }
 
 // mayServe: it is away only because nobody knows whether it is live, because it
@@ -335,20 +339,20 @@ func (x *index) mayServe(p *pod) bool {
 	case x.nodeGone(p):
 		return p.mayLive && p.report != nil // all but Kubernetes may see it
 	}
-	return x.comesBack(p) || p.Phase == Ready && (p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents)
+	return x.comesBack(p) || p.Phase == model.Ready && (p.mayLive && !p.live || !p.soakTill.IsZero() && !x.noAgents)
 }
 
 // comesBack: it has started, nothing shows that it is not live, and it has time to be
 // Ready. While there are no agents nothing ever shows that.
 func (x *index) comesBack(p *pod) bool {
-	return p.Phase == Started && (p.live || p.mayLive && !x.noAgents) && !x.overdue(p)
+	return p.Phase == model.Started && (p.live || p.mayLive && !x.noAgents) && !x.overdue(p)
 }
 
 // hearContradictions: a pod says that it is no member, and others that what is on it is
 // Active. While somebody is live who may be right, nothing shows that it is not.
 func (x *index) hearContradictions() {
 	for i := range x.pods {
-		if p := &x.pods[i]; !x.dead && runs(p.Phase) && x.deniesLive(p) && !p.Problem.loops() && !takesNothing(p, false) {
+		if p := &x.pods[i]; !x.dead && runs(p.Phase) && x.deniesLive(p) && !loops(p.Problem) && !takesNothing(p, false) {
 			p.mayLive = true
 		}
 	}
@@ -357,5 +361,5 @@ func (x *index) hearContradictions() {
 // nodeGone: what runs on it, runs unseen.
 func (x *index) nodeGone(p *pod) bool {
 	n := x.nodes[p.Node]
-	return p.Problem == NodeGone || n != nil && p.Node != "" && n.Gone
+	return p.Problem == model.NodeGone || n != nil && p.Node != "" && n.Gone
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
@@ -22,29 +23,29 @@ type layout struct {
 // lasts is a database of such pools, rolled by plans alone, without a guard: one pod may be away.
 type lasts struct {
 	t      *testing.T
-	s      Snapshot
+	s      model.Snapshot
 	pinned bool // who goes last stays so; else the next pod does when it has gone
 	went   []string
 }
 
 func newLasts(t *testing.T, pools ...layout) *lasts {
 	m := &lasts{t: t, s: defaultSnapshot(), pinned: true}
-	m.s.Now = At(noon)
+	m.s.Now = model.At(noon)
 	m.s.Cluster.Namespace, m.s.Cluster.Name = "prod", "shop"
-	spec, one := &m.s.Cluster.Spec, Count(1)
-	spec.Engine, spec.Update.RollingUpdate, spec.Guard, spec.Policy.MaxUnavailable = Solr, ByPartition, GuardOff, &one
-	spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = true, Keep
-	m.s.Nodes = []Node{{Name: "cordoned", Cordoned: true}}
+	spec, one := &m.s.Cluster.Spec, model.Count(1)
+	spec.Engine, spec.Update.RollingUpdate, spec.Guard, spec.Policy.MaxUnavailable = model.Solr, model.ByPartition, model.GuardOff, &one
+	spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = true, model.Keep
+	m.s.Nodes = []model.Node{{Name: "cordoned", Cordoned: true}}
 	for i, l := range pools {
 		pool := defaultPool()
 		pool.Name, pool.Replicas, pool.Revision = string(rune('a'+i)), int32(len(l.pods)), "v2"
 		if l.byLine {
-			pool.Strategy, pool.Partition = RollingUpdateStrategy, RestLine
+			pool.Strategy, pool.Partition = model.RollingUpdateStrategy, model.RestLine
 		}
 		m.s.Pools = append(m.s.Pools, pool)
 		for n, letter := range l.pods {
 			p, r := defaultPod(), defaultReport()
-			p.Name, p.Pool, p.Ordinal, p.Revision, p.Guard = fmt.Sprintf("%s-%d", pool.Name, n), pool.Name, int32(n), "v2", GuardNone
+			p.Name, p.Pool, p.Ordinal, p.Revision, p.Guard = fmt.Sprintf("%s-%d", pool.Name, n), pool.Name, int32(n), "v2", model.GuardNone
 			p.UID = "u" + p.Name
 			r.UID, r.Last = p.UID, strings.ContainsRune("ODR", letter)
 			p.Restart = strings.ContainsRune("rR", letter)
@@ -61,14 +62,14 @@ func newLasts(t *testing.T, pools ...layout) *lasts {
 	return m
 }
 
-func (m *lasts) pool(p *Pod) *Pool {
-	i := slices.IndexFunc(m.s.Pools, func(o Pool) bool { return o.Name == p.Pool })
+func (m *lasts) pool(p *model.Pod) *model.Pool {
+	i := slices.IndexFunc(m.s.Pools, func(o model.Pool) bool { return o.Name == p.Pool })
 	return &m.s.Pools[i]
 }
 
 // toGo are the pods that have yet to.
-func (m *lasts) toGo() []*Pod {
-	var all []*Pod
+func (m *lasts) toGo() []*model.Pod {
+	var all []*model.Pod
 	for i := range m.s.Pods {
 		if p := &m.s.Pods[i]; p.Restart || p.Revision != m.pool(p).Revision {
 			all = append(all, p)
@@ -78,23 +79,23 @@ func (m *lasts) toGo() []*Pod {
 }
 
 // behind: the line comes to the pod only after one that goes last.
-func (m *lasts) behind(p *Pod) bool {
+func (m *lasts) behind(p *model.Pod) bool {
 	pool := m.pool(p)
-	return pool.Strategy == RollingUpdateStrategy && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *Pod) bool {
+	return pool.Strategy == model.RollingUpdateStrategy && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {
 		return o.Pool == p.Pool && o.Ordinal > p.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision && o.Report.Last
 	})
 }
 
-func (m *lasts) move(p Plan) {
+func (m *lasts) move(p model.Plan) {
 	for _, l := range p.Lines {
-		m.s.Pools[slices.IndexFunc(m.s.Pools, func(o Pool) bool { return o.Name == l.Pool })].Partition = l.Partition
+		m.s.Pools[slices.IndexFunc(m.s.Pools, func(o model.Pool) bool { return o.Name == l.Pool })].Partition = l.Partition
 	}
 }
 
 // roll carries out plans until there is nothing left to do. Lines that take nothing away move first.
 func (m *lasts) roll() {
 	for {
-		m.s.Now = At(m.s.Now.Add(time.Minute))
+		m.s.Now = model.At(m.s.Now.Add(time.Minute))
 		p := Decide(m.s)
 		for len(p.Lines) > 0 {
 			m.move(p)
@@ -102,7 +103,7 @@ func (m *lasts) roll() {
 		}
 		if len(p.Steps) == 0 {
 			require.Empty(m.t, m.toGo(), p.Text())
-			require.Equal(m.t, ClusterDone, p.Phase, p.Text())
+			require.Equal(m.t, model.ClusterDone, p.Phase, p.Text())
 			return
 		}
 		require.Len(m.t, p.Steps, 1, p.Text())
@@ -110,16 +111,16 @@ func (m *lasts) roll() {
 	}
 }
 
-func (m *lasts) restart(step Step) {
-	i := slices.IndexFunc(m.s.Pods, func(p Pod) bool { return p.Name == step.Pod })
+func (m *lasts) restart(step model.Step) {
+	i := slices.IndexFunc(m.s.Pods, func(p model.Pod) bool { return p.Name == step.Pod })
 	p := &m.s.Pods[i]
 	if p.Report.Last {
 		for _, o := range m.toGo() {
 			require.True(m.t, o.Report.Last || m.behind(o), "%s goes, which is last, before %s", p.Name, o.Name)
 		}
 	}
-	m.s.Cluster.Status.Claims = []Claim{{ID: "k", Pod: p.Name, UID: p.UID, Action: step.Action, Reason: step.Reason,
-		Prepare: step.Prepare, From: p.Revision, To: "v2", Phase: PhasePrepared}}
+	m.s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: p.Name, UID: p.UID, Action: step.Action, Reason: step.Reason,
+		Prepare: step.Prepare, From: p.Revision, To: "v2", Phase: model.PhasePrepared}}
 	again, hold := Recheck(m.s, p.Name)
 	require.Nil(m.t, hold)
 	pool := m.pool(p)
@@ -127,28 +128,28 @@ func (m *lasts) restart(step Step) {
 		pool.Partition = *again.Partition
 	}
 	for _, o := range m.toGo() { // whom its controller takes now
-		if o != p && o.Pool == p.Pool && pool.Strategy == RollingUpdateStrategy && o.Revision != pool.Revision {
+		if o != p && o.Pool == p.Pool && pool.Strategy == model.RollingUpdateStrategy && o.Revision != pool.Revision {
 			require.Less(m.t, o.Ordinal, pool.Partition, "%s is free beside %s", o.Name, p.Name)
 		}
 	}
 	to := pool.Revision
-	if pool.Strategy == RollingUpdateStrategy && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *Pod) bool {
+	if pool.Strategy == model.RollingUpdateStrategy && p.Ordinal < pool.Partition && slices.ContainsFunc(m.toGo(), func(o *model.Pod) bool {
 		return o.Pool == p.Pool && o.Revision != pool.Revision
 	}) {
 		to = "v1"
 		require.NotEmpty(m.t, p.Node, "%s comes back old", p.Name)
 	}
 	m.went = append(m.went, p.Name)
-	m.s.Cluster.Status.Claims[0].Phase = PhaseGone
+	m.s.Cluster.Status.Claims[0].Phase = model.PhaseGone
 	was := p.Report.Last
-	p.Phase, p.UID, p.Report, p.Revision, p.Restart = NotStarted, p.UID+"'", nil, to, false
+	p.Phase, p.UID, p.Report, p.Revision, p.Restart = model.NotStarted, p.UID+"'", nil, to, false
 	p.Node, p.Since = "", m.s.Now
 	away := Decide(m.s)
 	require.Empty(m.t, away.Steps, "one is away: %s", away.Text())
 	m.move(away)
 	r := defaultReport()
 	r.UID, r.Last = p.UID, was && m.pinned
-	p.Phase, p.Report, m.s.Cluster.Status.Claims = Ready, &r, nil
+	p.Phase, p.Report, m.s.Cluster.Status.Claims = model.Ready, &r, nil
 	if was && !m.pinned {
 		m.s.Pods[(i+1)%len(m.s.Pods)].Report.Last = true
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // lineWorld is a pool that is driven by its hold line, played to its end: who decides, who acts, and the
@@ -31,20 +33,20 @@ func (w *lineWorld) String() string {
 
 func (w *lineWorld) start(t *testing.T) {
 	w.lasts = newLasts(t, layout{strings.NewReplacer("b", "o", "e", "d").Replace(w.pods), true})
-	s, limit := &w.s, Count(int64(w.limit))
+	s, limit := &w.s, model.Count(int64(w.limit))
 	w.current, w.played = "v1", played{at: s, log: w.log}
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &limit, &limit
-	s.Cluster.Status.LastProgress = &Time{s.Now.Time}
+	s.Cluster.Status.LastProgress = &model.Time{Time: s.Now.Time}
 	s.Pools[0].Partition = w.line
 	if w.ordered {
-		s.Pools[0].Management = OrderedReady
+		s.Pools[0].Management = model.OrderedReady
 	}
 	group := defaultGroup()
 	group.ID = "data"
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if w.guarded {
-			p.Guard = GuardClosed
+			p.Guard = model.GuardClosed
 		}
 		if w.pods[i] == 'l' {
 			p.Revision = "v1"
@@ -54,9 +56,9 @@ func (w *lineWorld) start(t *testing.T) {
 		m.ID, m.Pod = p.Name, p.Name
 		group.Members = append(group.Members, m)
 	}
-	s.Groups = []Group{group}
+	s.Groups = []model.Group{group}
 	if w.guarded {
-		s.Cluster.Spec.Guard = GuardEnforce
+		s.Cluster.Spec.Guard = model.GuardEnforce
 	}
 	w.elect()
 }
@@ -65,10 +67,10 @@ func (w *lineWorld) start(t *testing.T) {
 func (w *lineWorld) come(i int) {
 	p, r := &w.s.Pods[i], defaultReport()
 	r.UID, r.Last = p.UID, w.pods[i] == 'l'
-	p.Phase, p.Report, p.Problem = Ready, &r, ""
+	p.Phase, p.Report, p.Problem = model.Ready, &r, ""
 	if w.pods[i] == 'x' || strings.IndexByte("be", w.pods[i]) >= 0 && p.Revision == "v1" {
-		p.Phase, p.Problem = Failed, CrashLoop
-		r.Member, r.NotLiveSeconds, r.Settled = NotLive, 86400, false
+		p.Phase, p.Problem = model.Failed, model.CrashLoop
+		r.Member, r.NotLiveSeconds, r.Settled = model.NotLive, 86400, false
 	}
 }
 
@@ -77,9 +79,9 @@ func (w *lineWorld) elect() {
 	leader := -1
 	for i := range w.s.Pods {
 		m := &w.s.Groups[0].Members[i]
-		m.Leader, m.State = false, Down
-		if w.s.Pods[i].Phase == Ready {
-			m.State = Active
+		m.Leader, m.State = false, model.Down
+		if w.s.Pods[i].Phase == model.Ready {
+			m.State = model.Active
 			if leader < 0 || w.claimOf(w.s.Pods[leader].Name) >= 0 {
 				leader = i
 			}
@@ -93,16 +95,16 @@ func (w *lineWorld) elect() {
 // turn is one step of the pods, or of the controller; false when there is none to take.
 func (w *lineWorld) turn() bool {
 	s, pool := &w.s, &w.s.Pools[0]
-	s.Now = At(s.Now.Add(time.Second))
+	s.Now = model.At(s.Now.Add(time.Second))
 	defer w.elect()
 	for i := range s.Pods {
 		switch p := &s.Pods[i]; p.Phase {
-		case Terminating:
-			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = Missing, nil, s.Now, "", "", ""
+		case model.Terminating:
+			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = model.Missing, nil, s.Now, "", "", ""
 			return true
-		case NotStarted:
+		case model.NotStarted:
 			w.come(i)
-			p.Since, s.Cluster.Status.LastProgress = s.Now, &Time{s.Now.Time}
+			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{Time: s.Now.Time}
 			w.say("%s is %s on %s", p.Name, p.Phase, p.Revision)
 			return true
 		}
@@ -110,21 +112,21 @@ func (w *lineWorld) turn() bool {
 	updated := true
 	for i := range s.Pods { // it makes what is missing
 		p := &s.Pods[i]
-		if p.Phase == Missing {
+		if p.Phase == model.Missing {
 			w.made++
-			p.Phase, p.Since, p.UID, p.Revision = NotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2"
+			p.Phase, p.Since, p.UID, p.Revision = model.NotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2"
 			if p.Ordinal < pool.Partition {
 				p.Revision = w.current
 			}
 			if w.guarded {
-				p.Guard = GuardClosed
+				p.Guard = model.GuardClosed
 			}
 			return true
 		}
-		if w.ordered && p.Phase != Ready {
+		if w.ordered && p.Phase != model.Ready {
 			return false
 		}
-		updated = updated && p.Phase == Ready && p.Revision == "v2"
+		updated = updated && p.Phase == model.Ready && p.Revision == "v2"
 	}
 	if updated && w.current == "v1" {
 		w.current = "v2"
@@ -137,9 +139,9 @@ func (w *lineWorld) turn() bool {
 			return false // that is refused
 		case p.Revision == "v1":
 			w.say("the controller takes %s", p.Name)
-			p.Phase, p.Since = Terminating, s.Now
+			p.Phase, p.Since = model.Terminating, s.Now
 			return true
-		case p.Phase != Ready:
+		case p.Phase != model.Ready:
 			return false
 		}
 	}
@@ -149,7 +151,7 @@ func (w *lineWorld) turn() bool {
 // free are the pods that serve and that nothing keeps from the controller.
 func (w *lineWorld) free() (free []string) {
 	for i := range w.s.Pods {
-		if p := &w.s.Pods[i]; !w.guarded && p.Phase == Ready && p.Revision == "v1" && p.Ordinal >= w.s.Pools[0].Partition {
+		if p := &w.s.Pods[i]; !w.guarded && p.Phase == model.Ready && p.Revision == "v1" && p.Ordinal >= w.s.Pools[0].Partition {
 			free = append(free, p.Name)
 		}
 	}
@@ -160,7 +162,7 @@ func (w *lineWorld) free() (free []string) {
 func (w *lineWorld) away() int {
 	n := len(w.free())
 	for i := range w.s.Pods {
-		n += count(w.s.Pods[i].Phase != Ready)
+		n += count(w.s.Pods[i].Phase != model.Ready)
 	}
 	return n
 }

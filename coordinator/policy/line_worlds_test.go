@@ -7,38 +7,39 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/race"
 )
 
 // pursue does the next thing about a claim, as act does.
-func (w *lineWorld) pursue(claim Claim) (acted, over bool) {
-	p := &w.s.Pods[slices.IndexFunc(w.s.Pods, func(p Pod) bool { return p.Name == claim.Pod })]
+func (w *lineWorld) pursue(claim model.Claim) (acted, over bool) {
+	p := &w.s.Pods[slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == claim.Pod })]
 	if p.UID != claim.UID {
 		r := Returned(w.s, claim)
-		over = r.Done || r.Failed && p.Phase != Missing && slices.Contains(Decide(w.s).Order, p.Name)
+		over = r.Done || r.Failed && p.Phase != model.Missing && slices.Contains(Decide(w.s).Order, p.Name)
 		return over, over
 	}
 	step, hold := Recheck(w.s, p.Name)
 	switch {
-	case p.Phase == Terminating:
+	case p.Phase == model.Terminating:
 		return false, false
 	case hold != nil:
 		w.say("%s is held by %s: %s", p.Name, hold.Rule, hold.Reason)
 		return false, false
-	case step == nil, step.Prepare == PrepareHandoff && claim.Prepare != PrepareHandoff,
-		step.Action == LowerPartition && claim.Action != LowerPartition:
+	case step == nil, step.Prepare == model.PrepareHandoff && claim.Prepare != model.PrepareHandoff,
+		step.Action == model.LowerPartition && claim.Action != model.LowerPartition:
 		return true, true
 	}
 	for _, o := range w.s.Pods { // whom the line would free with it goes first
-		if claim.Action == LowerPartition && o.Ordinal > p.Ordinal && o.Ordinal < w.s.Pools[0].Partition && o.Revision == "v1" &&
-			o.Phase != Terminating && !w.guarded {
+		if claim.Action == model.LowerPartition && o.Ordinal > p.Ordinal && o.Ordinal < w.s.Pools[0].Partition && o.Revision == "v1" &&
+			o.Phase != model.Terminating && !w.guarded {
 			return false, false
 		}
 	}
-	if away := w.away(); p.Phase == Ready && !slices.Contains(w.free(), p.Name) && away >= w.limit {
+	if away := w.away(); p.Phase == model.Ready && !slices.Contains(w.free(), p.Name) && away >= w.limit {
 		w.wrong("%s goes, and %d are away", p.Name, away)
 	}
-	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = Terminating, w.s.Now, &Time{w.s.Now.Time}
+	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
 	if step.Partition != nil && *step.Partition < w.s.Pools[0].Partition {
 		w.to(*step.Partition)
 	}
@@ -57,24 +58,24 @@ func (w *lineWorld) pass() (acted bool) {
 	})
 	plan := Decide(w.s)
 	for _, l := range plan.Lines {
-		old := slices.ContainsFunc(w.s.Pods, func(p Pod) bool { return p.Revision == "v1" })
-		if old || l.Partition != RestLine || w.current == "v2" {
+		old := slices.ContainsFunc(w.s.Pods, func(p model.Pod) bool { return p.Revision == "v1" })
+		if old || l.Partition != model.RestLine || w.current == "v2" {
 			w.say("the line goes to %d", l.Partition)
 			w.to(l.Partition)
 			acted = true
 		}
 	}
 	for _, step := range plan.Steps {
-		if step.Action == Restore || w.claimOf(step.Pod) >= 0 {
+		if step.Action == model.Restore || w.claimOf(step.Pod) >= 0 {
 			continue
 		}
 		acted = true
 		w.made++
-		claim := Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-			To: "v2", Phase: PhasePrepared, BeforeTurn: step.BeforeTurn, Groups: map[string]int32{}, Broken: map[string]int32{}}
+		claim := model.Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
+			To: "v2", Phase: model.PhasePrepared, BeforeTurn: step.BeforeTurn, Groups: map[string]int32{}, Broken: map[string]int32{}}
 		for _, m := range w.s.Groups[0].Members {
-			claim.Groups["data"] += int32(count(m.State == Active))
-			claim.Broken["data"] += int32(count(m.State != Active && m.Pod == step.Pod))
+			claim.Groups["data"] += int32(count(m.State == model.Active))
+			claim.Broken["data"] += int32(count(m.State != model.Active && m.Pod == step.Pod))
 		}
 		claim.Unseen = claim.Groups["data"] == 0
 		*claims = append(*claims, claim)
@@ -97,7 +98,7 @@ func (w *lineWorld) play() (ended bool) {
 		}
 		return acted
 	}, w.elect)
-	return w.fault == "" && Decide(w.s).Phase == ClusterDone && w.s.Pools[0].Partition == RestLine
+	return w.fault == "" && Decide(w.s).Phase == model.ClusterDone && w.s.Pools[0].Partition == model.RestLine
 }
 
 // noRoom: so many that serve may not go now, by the limit or as nobody would be left.
@@ -112,11 +113,11 @@ func (w *lineWorld) asksPerson() bool {
 	for i := len(w.s.Pods) - 1; i >= 0; i-- {
 		p := &w.s.Pods[i]
 		switch waits := p.Revision == "v1" && p.Ordinal < w.s.Pools[0].Partition && !w.guarded; {
-		case p.Phase == Ready:
+		case p.Phase == model.Ready:
 			between += count(waits)
-		case p.Phase == Missing && w.ordered && failed >= 0 && failed < i && w.pods[i] == 'b':
+		case p.Phase == model.Missing && w.ordered && failed >= 0 && failed < i && w.pods[i] == 'b':
 			// It was broken before, and is made when the one below is repaired.
-		case p.Phase != Failed:
+		case p.Phase != model.Failed:
 			return false // it is to be made, or to start
 		case p.Revision == "v2":
 			stuck = true
@@ -158,7 +159,7 @@ func TestSmallPoolsByLineEnd(t *testing.T) {
 		}
 		n := 0
 		for _, pods := range words(letters, length) {
-			for _, line := range []int32{RestLine, 3, 2, 1, 0} {
+			for _, line := range []int32{model.RestLine, 3, 2, 1, 0} {
 				for set := range 3 * 2 * 4 {
 					pace := set / 6 // 3: with guards
 					w := lineWorld{pods: pods, line: line, limit: set%3 + 1, ordered: set/3%2 > 0, guarded: pace == 3, pace: pace % 3}

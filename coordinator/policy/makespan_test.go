@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // rollout is a database in virtual time: pods that go come back when their
 // time is over, and leaders move off before. Everything else is as it should be.
 type rollout struct {
-	s     Snapshot
+	s     model.Snapshot
 	start time.Time
 	truth []float64 // seconds that each pod is away
 	pods  map[string]int
@@ -21,7 +23,7 @@ type rollout struct {
 	now   float64
 }
 
-func newRollout(s Snapshot, truth []float64) *rollout {
+func newRollout(s model.Snapshot, truth []float64) *rollout {
 	r := &rollout{s: s, start: s.Now.Time, truth: truth, pods: map[string]int{}, back: map[int]float64{}}
 	for i := range s.Pods {
 		r.pods[s.Pods[i].Name] = i
@@ -55,7 +57,7 @@ func (r *rollout) run(t *testing.T, poll float64, choose func(*rollout) []int) f
 			}
 		}
 		r.now = next
-		r.s.Now = At(r.start.Add(time.Duration(next * float64(time.Second))))
+		r.s.Now = model.At(r.start.Add(time.Duration(next * float64(time.Second))))
 		for i, at := range r.back {
 			if at <= next {
 				r.comeBack(i)
@@ -68,17 +70,17 @@ func (r *rollout) leave(t *testing.T, i int) {
 	p := &r.s.Pods[i]
 	require.Equal(t, "v1", p.Revision, "%s goes twice", p.Name)
 	r.back[i] = r.now + r.truth[i]
-	p.Revision, p.Phase, p.Since, p.UID, p.Report = "v2", Pending, r.s.Now, p.UID+"'", nil
-	r.s.Cluster.Status.Claims = append(r.s.Cluster.Status.Claims, Claim{
-		ID: p.Name, Pod: p.Name, UID: "u", To: "v2", Phase: PhaseGone, StartedAt: r.s.Now, Zone: p.Zone,
+	p.Revision, p.Phase, p.Since, p.UID, p.Report = "v2", model.Pending, r.s.Now, p.UID+"'", nil
+	r.s.Cluster.Status.Claims = append(r.s.Cluster.Status.Claims, model.Claim{
+		ID: p.Name, Pod: p.Name, UID: "u", To: "v2", Phase: model.PhaseGone, StartedAt: r.s.Now, Zone: p.Zone,
 	})
 	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
 	require.LessOrEqual(t, len(r.back), limit, "more pods are away than may be")
-	r.eachMember(p.Name, func(g *Group, m *Member) {
-		m.State = Down
-		down := slices.DeleteFunc(slices.Clone(g.Members), func(m Member) bool { return m.State == Active })
+	r.eachMember(p.Name, func(g *model.Group, m *model.Member) {
+		m.State = model.Down
+		down := slices.DeleteFunc(slices.Clone(g.Members), func(m model.Member) bool { return m.State == model.Active })
 		require.LessOrEqual(t, len(down), 1, "more of %s is away than may be", g.ID)
-		if other := slices.IndexFunc(g.Members, func(m Member) bool { return m.State == Active }); m.Leader && other >= 0 {
+		if other := slices.IndexFunc(g.Members, func(m model.Member) bool { return m.State == model.Active }); m.Leader && other >= 0 {
 			m.Leader, g.Members[other].Leader = false, true
 		}
 	})
@@ -89,13 +91,13 @@ func (r *rollout) comeBack(i int) {
 	p := &r.s.Pods[i]
 	report := defaultReport()
 	report.UID = p.UID
-	p.Phase, p.Report = Ready, &report
+	p.Phase, p.Report = model.Ready, &report
 	claims := r.s.Cluster.Status.Claims
-	r.s.Cluster.Status.Claims = slices.DeleteFunc(claims, func(c Claim) bool { return c.Pod == p.Name })
-	r.eachMember(p.Name, func(g *Group, m *Member) { m.State = Active })
+	r.s.Cluster.Status.Claims = slices.DeleteFunc(claims, func(c model.Claim) bool { return c.Pod == p.Name })
+	r.eachMember(p.Name, func(g *model.Group, m *model.Member) { m.State = model.Active })
 }
 
-func (r *rollout) eachMember(pod string, do func(*Group, *Member)) {
+func (r *rollout) eachMember(pod string, do func(*model.Group, *model.Member)) {
 	for i := range r.s.Groups {
 		for j := range r.s.Groups[i].Members {
 			if m := &r.s.Groups[i].Members[j]; m.Pod == pod {
@@ -119,8 +121,8 @@ func decided(r *rollout) []int {
 func solrsOrder(r *rollout) []int {
 	limit, _ := r.s.Cluster.Spec.Policy.MaxUnavailable.Resolve(len(r.s.Pods))
 	leaders, copies := make([]int, len(r.s.Pods)), make([]int, len(r.s.Pods))
-	hosts := make([][]*Group, len(r.s.Pods))
-	down := map[*Group]int{}
+	hosts := make([][]*model.Group, len(r.s.Pods))
+	down := map[*model.Group]int{}
 	var waiting, who []int
 	for i := range r.s.Groups {
 		g := &r.s.Groups[i]
@@ -129,7 +131,7 @@ func solrsOrder(r *rollout) []int {
 			leaders[at] += count(m.Leader)
 			copies[at]++
 			hosts[at] = append(hosts[at], g)
-			down[g] += count(m.State != Active)
+			down[g] += count(m.State != model.Active)
 		}
 	}
 	for i := range r.s.Pods {
@@ -141,7 +143,7 @@ func solrsOrder(r *rollout) []int {
 		return cmp.Or(cmp.Compare(leaders[a], leaders[b]), cmp.Compare(copies[a], copies[b]), cmp.Compare(a, b))
 	})
 	for _, i := range waiting {
-		full := func(g *Group) bool { return len(g.Members) > 1 && down[g] >= 1 }
+		full := func(g *model.Group) bool { return len(g.Members) > 1 && down[g] >= 1 }
 		if len(r.back)+len(who) >= limit || slices.ContainsFunc(hosts[i], full) {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // replicated is a database with one primary that is rolled by plans alone: a
@@ -14,7 +16,7 @@ import (
 // switchover, and of a StatefulSet's controller.
 type replicated struct {
 	t        *testing.T
-	s        Snapshot
+	s        model.Snapshot
 	primary  int
 	acks     int // that a commit waits for
 	versions map[string]string
@@ -28,21 +30,21 @@ type replicated struct {
 func newReplicated(t *testing.T, n, primary int, way rolled) *replicated {
 	m := &replicated{t: t, primary: primary, acks: n / 2, versions: map[string]string{"v1": "8.4.6", "v2": "8.4.6"}, choose: first}
 	m.s = defaultSnapshot()
-	m.s.Now = At(noon)
+	m.s.Now = model.At(noon)
 	m.s.Cluster.Namespace, m.s.Cluster.Name = "prod", "shop"
 	spec := &m.s.Cluster.Spec
-	spec.Engine, spec.Update.RollingUpdate, spec.Guard = MySQL, way.by, way.guard
+	spec.Engine, spec.Update.RollingUpdate, spec.Guard = model.MySQL, way.by, way.guard
 	pool := defaultPool()
 	pool.Name, pool.Replicas, pool.Revision, pool.Strategy = "mysql", int32(n), "v2", way.strategy
-	if way.by == ByPartition {
-		pool.Partition = RestLine
+	if way.by == model.ByPartition {
+		pool.Partition = model.RestLine
 	}
-	m.s.Pools = []Pool{pool}
+	m.s.Pools = []model.Pool{pool}
 	for i := range n {
 		p := defaultPod()
 		p.Name, p.UID, p.Pool, p.Ordinal, p.Revision = fmt.Sprintf("mysql-%d", i), fmt.Sprintf("u%d", i), "mysql", int32(i), "v1"
-		if way.guard == GuardOff {
-			p.Guard = GuardNone
+		if way.guard == model.GuardOff {
+			p.Guard = model.GuardNone
 		}
 		r := defaultReport()
 		p.Report = &r
@@ -60,24 +62,24 @@ func first(names []string) string { return names[0] }
 func last(names []string) string  { return names[len(names)-1] }
 
 // at is the snapshot, with what the adapter would report.
-func (m *replicated) at() Snapshot {
-	primary := Group{ID: "primary", Kind: Role, MinAvailable: least(1), NeedsLeader: true}
-	acks := Group{ID: "acks", Kind: Acks, MinAvailable: least(m.acks)}
-	data := Group{ID: "data", Kind: Shard}
+func (m *replicated) at() model.Snapshot {
+	primary := model.Group{ID: "primary", Kind: model.Role, MinAvailable: least(1), NeedsLeader: true}
+	acks := model.Group{ID: "acks", Kind: model.Acks, MinAvailable: least(m.acks)}
+	data := model.Group{ID: "data", Kind: model.Shard}
 	for i := range m.s.Pods {
 		p := &m.s.Pods[i]
-		member := Member{ID: p.Name, Pod: p.Name, State: Down}
+		member := model.Member{ID: p.Name, Pod: p.Name, State: model.Down}
 		if r := p.Report; r != nil {
 			r.UID, r.EngineVersion, r.Roles, r.After = p.UID, m.versions[p.Revision], nil, nil
-			if r.Member == Live {
-				member.State = Recovering
+			if r.Member == model.Live {
+				member.State = model.Recovering
 			}
 		}
-		if p.Phase == Ready && p.Report.Settled {
-			member.State = Active
+		if p.Phase == model.Ready && p.Report.Settled {
+			member.State = model.Active
 		}
 		eligible := member
-		eligible.Eligible, eligible.Leader = member.State == Active && !m.unfit, i == m.primary && member.State == Active
+		eligible.Eligible, eligible.Leader = member.State == model.Active && !m.unfit, i == m.primary && member.State == model.Active
 		primary.Members = append(primary.Members, eligible)
 		data.Members = append(data.Members, member)
 		if i == m.primary {
@@ -91,7 +93,7 @@ func (m *replicated) at() Snapshot {
 		}
 		acks.Members = append(acks.Members, member)
 	}
-	m.s.Groups = []Group{acks, data, primary}
+	m.s.Groups = []model.Group{acks, data, primary}
 	return m.s
 }
 
@@ -120,14 +122,14 @@ func (m *replicated) roll() {
 	}
 }
 
-func (m *replicated) restart(step Step) {
-	i := slices.IndexFunc(m.s.Pods, func(p Pod) bool { return p.Name == step.Pod })
+func (m *replicated) restart(step model.Step) {
+	i := slices.IndexFunc(m.s.Pods, func(p model.Pod) bool { return p.Name == step.Pod })
 	p := &m.s.Pods[i]
-	claim := Claim{ID: "k-" + p.Name, Pod: p.Name, UID: p.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-		From: p.Revision, To: m.s.Pools[0].Revision, Phase: PhasePreparing}
-	m.s.Cluster.Status.Claims = []Claim{claim}
+	claim := model.Claim{ID: "k-" + p.Name, Pod: p.Name, UID: p.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
+		From: p.Revision, To: m.s.Pools[0].Revision, Phase: model.PhasePreparing}
+	m.s.Cluster.Status.Claims = []model.Claim{claim}
 	m.still()
-	if i == m.primary && step.Prepare == PrepareHandoff {
+	if i == m.primary && step.Prepare == model.PrepareHandoff {
 		m.switchover(step.Pod)
 		m.still()
 	}
@@ -141,18 +143,18 @@ func (m *replicated) restart(step Step) {
 	require.GreaterOrEqual(m.t, m.acking(i), m.acks, "fewer replicas than must acknowledge")
 
 	m.went = append(m.went, p.Name)
-	m.s.Cluster.Status.Claims[0].Phase = PhaseGone
+	m.s.Cluster.Status.Claims[0].Phase = model.PhaseGone
 	for _, change := range []func(){
-		func() { p.Phase = Terminating },
-		func() { p.Phase, p.UID, p.Report, p.Revision = Missing, "", nil, "" },
-		func() { p.Phase, p.UID, p.Revision = NotStarted, claim.UID+"'", m.s.Pools[0].Revision },
+		func() { p.Phase = model.Terminating },
+		func() { p.Phase, p.UID, p.Report, p.Revision = model.Missing, "", nil, "" },
+		func() { p.Phase, p.UID, p.Revision = model.NotStarted, claim.UID+"'", m.s.Pools[0].Revision },
 		func() {
 			r := defaultReport()
-			p.Phase, p.Report, r.Settled, r.Member = Started, &r, false, NotLive
+			p.Phase, p.Report, r.Settled, r.Member = model.Started, &r, false, model.NotLive
 		},
-		func() { p.Phase, p.Report.Member = Ready, Live },
+		func() { p.Phase, p.Report.Member = model.Ready, model.Live },
 	} {
-		m.s.Now = At(m.s.Now.Add(10 * time.Second))
+		m.s.Now = model.At(m.s.Now.Add(10 * time.Second))
 		change()
 		m.still()
 		require.False(m.t, Returned(m.at(), claim).Done)
@@ -164,11 +166,11 @@ func (m *replicated) restart(step Step) {
 }
 
 // takes: whoever the controller could take by itself is the one pod that goes.
-func (m *replicated) takes(goes *Pod) {
+func (m *replicated) takes(goes *model.Pod) {
 	pool := m.s.Pools[0]
 	for i := range m.s.Pods {
 		p := &m.s.Pods[i]
-		if pool.Strategy == RollingUpdateStrategy && p.Guard == GuardNone && p.Ordinal >= pool.Partition && p.Revision != pool.Revision {
+		if pool.Strategy == model.RollingUpdateStrategy && p.Guard == model.GuardNone && p.Ordinal >= pool.Partition && p.Revision != pool.Revision {
 			require.Equal(m.t, goes.Name, p.Name)
 		}
 	}
@@ -178,7 +180,7 @@ func (m *replicated) switchover(pod string) {
 	who := Successors(m.at(), pod)
 	require.NotContains(m.t, who, pod)
 	to := m.choose(who)
-	m.primary = slices.IndexFunc(m.s.Pods, func(p Pod) bool { return p.Name == to })
+	m.primary = slices.IndexFunc(m.s.Pods, func(p model.Pod) bool { return p.Name == to })
 	require.True(m.t, m.s.Pods[m.primary].Report.Settled)
 	m.switchovers++
 	m.follows(pod)
@@ -187,10 +189,10 @@ func (m *replicated) switchover(pod string) {
 // follows: no replica runs an older version than the primary, but for the pod
 // that goes next.
 func (m *replicated) follows(goes string) {
-	source, _ := parseVersion(m.versions[m.s.Pods[m.primary].Revision])
+	source, _ := model.ParseEngineVersion(m.versions[m.s.Pods[m.primary].Revision])
 	for i := range m.s.Pods {
-		if v, known := parseVersion(m.versions[m.s.Pods[i].Revision]); known && m.s.Pods[i].Name != goes {
-			require.LessOrEqual(m.t, source.compare(v), 0, "%s is older than the primary", m.s.Pods[i].Name)
+		if v, known := model.ParseEngineVersion(m.versions[m.s.Pods[i].Revision]); known && m.s.Pods[i].Name != goes {
+			require.LessOrEqual(m.t, source.Compare(v), 0, "%s is older than the primary", m.s.Pods[i].Name)
 		}
 	}
 }
@@ -199,23 +201,23 @@ func (m *replicated) follows(goes string) {
 func (m *replicated) acking(without int) int {
 	n := 0
 	for i := range m.s.Pods {
-		n += count(i != without && i != m.primary && m.s.Pods[i].Phase == Ready && m.s.Pods[i].Report.Settled)
+		n += count(i != without && i != m.primary && m.s.Pods[i].Phase == model.Ready && m.s.Pods[i].Report.Settled)
 	}
 	return n
 }
 
 // rolled is a way in which a StatefulSet is driven.
 type rolled struct {
-	by       RollingUpdate
-	guard    Guard
-	strategy Strategy
+	by       model.RollingUpdate
+	guard    model.Guard
+	strategy model.Strategy
 }
 
 var rolledWays = map[string]rolled{
-	"OnDelete":                  {ByGuard, GuardEnforce, OnDelete},
-	"guard":                     {ByGuard, GuardEnforce, RollingUpdateStrategy},
-	"partition":                 {ByPartition, GuardEnforce, RollingUpdateStrategy},
-	"partition without a guard": {ByPartition, GuardOff, RollingUpdateStrategy},
+	"OnDelete":                  {model.ByGuard, model.GuardEnforce, model.OnDelete},
+	"guard":                     {model.ByGuard, model.GuardEnforce, model.RollingUpdateStrategy},
+	"partition":                 {model.ByPartition, model.GuardEnforce, model.RollingUpdateStrategy},
+	"partition without a guard": {model.ByPartition, model.GuardOff, model.RollingUpdateStrategy},
 }
 
 // eachReplicated has a database of each size, with the primary on each ordinal,
@@ -246,16 +248,16 @@ func TestSwitchoversOfARollout(t *testing.T) {
 		n, primary := len(m.s.Pods), m.primary
 		want := 1
 		// Nobody runs the new revision yet, or who does is too new for those who follow.
-		if way.by == ByPartition && primary > 0 && (primary == n-1 || m.versions["v1"] != m.versions["v2"]) {
+		if way.by == model.ByPartition && primary > 0 && (primary == n-1 || m.versions["v1"] != m.versions["v2"]) {
 			want = 2
 		}
 		m.roll()
 		require.Equal(t, want, m.switchovers)
 		require.Len(t, m.went, n)
-		if way.by == ByPartition {
+		if way.by == model.ByPartition {
 			slices.Reverse(m.went)
 			require.True(t, slices.IsSortedFunc(m.went, byOrdinal), m.went)
-			require.Equal(t, RestLine, m.s.Pools[0].Partition)
+			require.Equal(t, model.RestLine, m.s.Pools[0].Partition)
 			return
 		}
 		require.Equal(t, fmt.Sprintf("mysql-%d", primary), m.went[n-1])
@@ -272,7 +274,7 @@ func TestReplicasHoldThePrimary(t *testing.T) {
 		}{
 			"a replica lags": {func(m *replicated) { m.s.Pods[2].Report.Settled = false },
 				"pod-budget: 2 of 3 pods would be away, the limit is 1: mysql-2 (not settled)"},
-			"a server has stopped": {func(m *replicated) { m.s.Pods[1].Report.Member, m.s.Pods[1].Report.Settled = NotLive, false },
+			"a server has stopped": {func(m *replicated) { m.s.Pods[1].Report.Member, m.s.Pods[1].Report.Settled = model.NotLive, false },
 				"mysql-1"},
 			"none could take over": {func(m *replicated) { m.unfit = true },
 				"eligible primary: primary would have no Active member that may lead"},
@@ -301,7 +303,7 @@ func TestPrimaryGoesAfterItsReplicas(t *testing.T) {
 	m.s.Pods[2].Revision = "v2"
 	p := Decide(m.at())
 	require.Equal(t, []string{"mysql-0", "mysql-1"}, p.Order)
-	require.Equal(t, VersionOrder, p.Holds[0].Rule)
+	require.Equal(t, model.VersionOrder, p.Holds[0].Rule)
 	require.Equal(t, "mysql-0 must carry the new version first", p.Holds[0].Reason)
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // fdb-0 stayed behind when the others went to a version that does not talk to its own. It finds no database, and so
@@ -33,7 +35,7 @@ pods:
 `))
 	plan := Decide(s)
 	require.NotEmpty(t, plan.Steps, plan.Text())
-	s.Health.Verdict = Recoverable
+	s.Health.Verdict = model.Recoverable
 	plan = Decide(s)
 	require.NotEmpty(t, plan.Steps, plan.Text())
 }

@@ -1,34 +1,46 @@
 package policy
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
+
+// overridable: an override can switch the rule off.
+func overridable(rule model.Rule) bool { return slices.Contains(model.Overridable(), rule) }
+
+// needsNames: an override of the rule must name its pods.
+func needsNames(rule model.Rule) bool {
+	everybody := model.Override{Rule: rule, Pods: []string{"*"}, Reason: "r", Expires: model.At(noon.Add(time.Second))}
+	return overridable(rule) && !everybody.InForce(noon)
+}
 
 // TestWhoeverGivesUpACopySaysWhose: validation refuses such overrides, and they
 // switch nothing off where they are read, either.
 func TestWhoeverGivesUpACopySaysWhose(t *testing.T) {
 	for _, c := range []struct {
-		rule Rule
+		rule model.Rule
 		pods []string
 		in   bool // in force
 	}{
-		{Unhealthy, []string{"*"}, true},
-		{SoleCopy, []string{"solr-0"}, true},
-		{SoleCopy, []string{"*"}, false},
-		{QuorumLost, []string{"solr-0", "*"}, false},
-		{AcksLost, []string{"*"}, false},
-		{OnDeadNode, []string{"*"}, false},
-		{OnDeadNode, []string{"solr-0"}, true},
-		{BadInput, []string{"solr-0"}, false},
-		{Claimed, []string{"solr-0"}, false},
-		{OnItsWay, []string{"solr-0"}, false},
+		{model.Unhealthy, []string{"*"}, true},
+		{model.SoleCopy, []string{"solr-0"}, true},
+		{model.SoleCopy, []string{"*"}, false},
+		{model.QuorumLost, []string{"solr-0", "*"}, false},
+		{model.AcksLost, []string{"*"}, false},
+		{model.OnDeadNode, []string{"*"}, false},
+		{model.OnDeadNode, []string{"solr-0"}, true},
+		{model.BadInput, []string{"solr-0"}, false},
+		{model.Claimed, []string{"solr-0"}, false},
+		{model.OnItsWay, []string{"solr-0"}, false},
 	} {
-		over := activeOverrides([]Override{{Rule: c.rule, Pods: c.pods, Expires: At(noon.Add(time.Second))}}, noon)
+		over := activeOverrides([]model.Override{{Rule: c.rule, Pods: c.pods, Expires: model.At(noon.Add(time.Second))}}, noon)
 		require.Equal(t, c.in, over.of(c.rule, "solr-0") != nil, "%s of %v", c.rule, c.pods)
 	}
-	over := activeOverrides([]Override{{Rule: Unhealthy, Pods: []string{"*"}, Expires: At(noon)}}, noon)
-	require.Nil(t, over.of(Unhealthy, "solr-0"), "it ends when it expires")
+	over := activeOverrides([]model.Override{{Rule: model.Unhealthy, Pods: []string{"*"}, Expires: model.At(noon)}}, noon)
+	require.Nil(t, over.of(model.Unhealthy, "solr-0"), "it ends when it expires")
 }

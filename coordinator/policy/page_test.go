@@ -5,10 +5,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // policyPage is where people read the rules.
@@ -32,7 +35,7 @@ func TestThePolicyPageNamesTheRules(t *testing.T) {
 			spares = "b-"
 		case r.sparesBroken:
 			spares = "b"
-		case r.name == ZoneUnknown || r.name == ZonesAway || r.name == PodsAway:
+		case r.name == model.ZoneUnknown || r.name == model.ZonesAway || r.name == model.PodsAway:
 			spares = "(b)"
 		}
 		if r.aboutUpdates {
@@ -65,7 +68,7 @@ func TestThePolicyPageNamesTheFieldsOfUpdate(t *testing.T) {
 			named = append(named, row[1])
 		}
 	}
-	require.Equal(t, leavesOf(reflect.TypeFor[Update](), ""), named)
+	require.Equal(t, leavesOf(reflect.TypeFor[model.Update](), ""), named)
 }
 
 // leavesOf are the fields of a type, as people write them.
@@ -94,7 +97,9 @@ func TestThePolicyPageNamesWhatHoldsIt(t *testing.T) {
 	var tests strings.Builder
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)
-	for _, file := range files {
+	ofTheModel, err := filepath.Glob("../model/*_test.go")
+	require.NoError(t, err)
+	for _, file := range slices.Concat(files, ofTheModel) {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		tests.Write(source)

@@ -4,44 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
-
-// RestLine is where the hold line of a pool rests: above any ordinal, so that
-// pods that are added together with a new template start on the old one.
-const RestLine int32 = maxOrdinal
-
-// LineOf is the hold line that a StatefulSet's partition makes. Kubernetes counts
-// a partition from the first ordinal, start; a line is an ordinal. At rest both
-// are the same.
-func LineOf(partition, start int32) int32 {
-	if partition >= RestLine-start {
-		return RestLine
-	}
-	return partition + start
-}
-
-// PartitionOf is the partition that makes a line.
-func PartitionOf(line, start int32) int32 {
-	if line >= RestLine {
-		return RestLine
-	}
-	return max(0, line-start)
-}
 
 // allowForce is the annotation with which a person hands a pool to its controller.
 const allowForce = `the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`
-
-// Line is a move of a pool's hold line that takes no pod away.
-type Line struct {
-	Pool string `json:"pool"`
-	// Partition is what the StatefulSet's partition should be.
-	Partition int32 `json:"partition"`
-	// Reason says why.
-	Reason string `json:"reason"`
-}
-
-// Text is the line as one line.
-func (l Line) Text() string { return fmt.Sprintf("line   %s %d: %s", l.Pool, l.Partition, l.Reason) }
 
 // waiting are the outdated pods below the hold line of a pool, the highest
 // ordinal first. Lowering the line to one of them frees all before it.
@@ -61,7 +29,7 @@ func (d *decision) addWaiting() {
 	}
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
-		if p.pool.byLine && p.desired && isOutdated(p) && p.Ordinal < p.pool.Partition && p.Phase != Terminating && p.claim == nil {
+		if p.pool.byLine && p.desired && isOutdated(p) && p.Ordinal < p.pool.Partition && p.Phase != model.Terminating && p.claim == nil {
 			d.waiting[p.poolPos].pods = append(d.waiting[p.poolPos].pods, p)
 		}
 	}
@@ -83,7 +51,7 @@ func (d *decision) between(c *candidate) []*pod {
 // ordinal goes first. No override of this can be had: it would take others.
 func (d *decision) lineOrder(c *candidate) *finding {
 	pool := c.pool
-	if !pool.byLine || c.forced || c.action != LowerPartition {
+	if !pool.byLine || c.forced || c.action != model.LowerPartition {
 		return nil
 	}
 	if raised := d.raised[c.poolPos]; raised != nil {
@@ -113,9 +81,9 @@ func (d *decision) lineOrder(c *candidate) *finding {
 // takes nobody meanwhile, whatever the line is.
 func (d *decision) orForce(c *candidate) string {
 	switch {
-	case !c.notInTime || c.action != LowerPartition || c.forced || d.x.guards:
+	case !c.notInTime || c.action != model.LowerPartition || c.forced || d.x.guards:
 		return ""
-	case c.pool.Management == OrderedReady:
+	case c.pool.Management == model.OrderedReady:
 		return fmt.Sprintf(", or %s, and then %s deleted", allowForce, c.Name)
 	}
 	return ", or " + allowForce
@@ -125,7 +93,7 @@ func (d *decision) orForce(c *candidate) string {
 // the controller from them. It may only be done for what is broken: else they would
 // come out of their order.
 func (d *decision) shut(pods []*pod) bool {
-	return d.x.guards && !slices.ContainsFunc(pods, func(p *pod) bool { return p.Guard != GuardClosed })
+	return d.x.guards && !slices.ContainsFunc(pods, func(p *pod) bool { return p.Guard != model.GuardClosed })
 }
 
 // wouldComeBackOld: below the line of a pool in mid-rollout, what is up to
@@ -134,7 +102,7 @@ func (d *decision) wouldComeBackOld(c *candidate) *finding {
 	if !c.pool.byLine || c.forced {
 		return nil
 	}
-	comesBack := c.action == Restart || c.action == Handoff || c.action == Evacuate
+	comesBack := c.action == model.Restart || c.action == model.Handoff || c.action == model.Evacuate
 	if !comesBack || isOutdated(c.pod) || c.Ordinal >= c.pool.Partition || !d.outdated[c.poolPos] {
 		return nil
 	}
@@ -147,13 +115,13 @@ func (d *decision) wouldComeBackOld(c *candidate) *finding {
 // sortByOrdinal is how pods below a line are asked, if several are asked
 // together.
 func sortByOrdinal(unit []*candidate) {
-	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == LowerPartition }) {
+	if slices.ContainsFunc(unit, func(c *candidate) bool { return c.action == model.LowerPartition }) {
 		slices.SortFunc(unit, func(a, b *candidate) int { return cmp.Compare(a.at, b.at) })
 	}
 }
 
 // frees: the line is to come down to the candidate.
-func (c *candidate) frees() bool { return c.action == LowerPartition && !c.forced }
+func (c *candidate) frees() bool { return c.action == model.LowerPartition && !c.forced }
 
 // onLine: the line comes to nobody below before the candidate is on its way, whatever is done to it.
 func (c *candidate) onLine() bool {
@@ -170,7 +138,7 @@ func (d *decision) waitsFor(o *pod, c *candidate) bool {
 
 // withoutWhoWaits parts the claims: behind are those on pods that can go only after a claimed one, because of
 // the line, and are asked again when it has gone. Else neither it nor they might ever go.
-func (d *decision) withoutWhoWaits(claimed string) (claims, behind []Claim) {
+func (d *decision) withoutWhoWaits(claimed string) (claims, behind []model.Claim) {
 	at := slices.IndexFunc(d.order, func(c candidate) bool { return c.Name == claimed })
 	for _, claim := range d.x.s.Cluster.Status.Claims {
 		o, known := d.x.byName[claim.Pod]
@@ -185,8 +153,8 @@ func (d *decision) withoutWhoWaits(claimed string) (claims, behind []Claim) {
 
 // standsBehind: o is claimed, has not gone, and the line frees it after c, or with it: no guard keeps c.
 func (d *decision) standsBehind(o *pod, c *candidate) bool {
-	return o.claim != nil && o.claim.Action == LowerPartition && o.Phase != Terminating && d.waitsFor(o, c) &&
-		!(d.x.guards && c.Guard == GuardClosed)
+	return o.claim != nil && o.claim.Action == model.LowerPartition && o.Phase != model.Terminating && d.waitsFor(o, c) &&
+		!(d.x.guards && c.Guard == model.GuardClosed)
 }
 
 // rankByLine: a pod that the line frees only after others goes with their rank. Of a lower
@@ -201,11 +169,11 @@ func (p *pod) rankByLine(above *int) {
 // isStarting: the line waits for a pod that clones or recovers, as long as a start
 // may take; what is broken shows that earlier.
 func (d *decision) isStarting(c *candidate) *finding {
-	if c.action != LowerPartition || c.forced || c.broken || c.live || d.x.overdue(c.pod) {
+	if c.action != model.LowerPartition || c.forced || c.broken || c.live || d.x.overdue(c.pod) {
 		return nil
 	}
 	switch c.Phase {
-	case Pending, NotStarted, Started:
+	case model.Pending, model.NotStarted, model.Started:
 	default:
 		return nil
 	}
@@ -220,7 +188,7 @@ func (d *decision) inHands(c *candidate) *finding {
 	if !d.x.leftOpen(c.pod) || c.outside || c.claim != nil || d.prepared || d.x.guards && !c.forced {
 		return nil
 	}
-	if c.pool.Management == OrderedReady && c.Phase != Ready && !c.forced {
+	if c.pool.Management == model.OrderedReady && c.Phase != model.Ready && !c.forced {
 		return nil
 	}
 	why := "no guard refuses that"
@@ -233,11 +201,11 @@ func (d *decision) inHands(c *candidate) *finding {
 
 // lines are the moves of hold lines that take nothing away: back to where they
 // rest, and past pods that are up to date.
-func (d *decision) lines() []Line {
+func (d *decision) lines() []model.Line {
 	if !d.movesLines() {
 		return nil
 	}
-	var lines []Line
+	var lines []model.Line
 	from := 0
 	for i := range d.x.pools {
 		to := from
@@ -256,7 +224,7 @@ func (d *decision) lines() []Line {
 
 // movesLines: the hold lines of this database are ours to move.
 func (d *decision) movesLines() bool {
-	return len(d.problems) == 0 && d.x.spec.Update.Mode != Observe && d.x.s.Cluster.Status.Initialized
+	return len(d.problems) == 0 && d.x.spec.Update.Mode != model.Observe && d.x.s.Cluster.Status.Initialized
 }
 
 // movesLine: so is that of this pool.
@@ -275,7 +243,7 @@ func (d *decision) handed(p *pool, position int) *pod {
 	for i := range d.x.pods {
 		o := &d.x.pods[i]
 		switch {
-		case int(o.poolPos) != position || !d.x.leftOpen(o) || o.claim != nil || o.Phase == Terminating:
+		case int(o.poolPos) != position || !d.x.leftOpen(o) || o.claim != nil || o.Phase == model.Terminating:
 		case !o.serves:
 			return nil
 		case handed == nil:
@@ -287,7 +255,7 @@ func (d *decision) handed(p *pool, position int) *pod {
 
 // line is the move of one pool's line, whose pods come with the highest
 // ordinal first.
-func (d *decision) line(p *pool, pods []pod) *Line {
+func (d *decision) line(p *pool, pods []pod) *model.Line {
 	outdated, away := 0, 0
 	for i := range pods {
 		outdated += count(isOutdated(&pods[i]))
@@ -296,12 +264,12 @@ func (d *decision) line(p *pool, pods []pod) *Line {
 	switch {
 	case outdated == 0 && (away > 0 || p.Ordered != nil && *p.Ordered > p.Start):
 		return nil // a dying pod could come back on the old revision; a person said where to stop
-	case outdated == 0 && p.Partition < RestLine:
-		return &Line{p.Name, RestLine, fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
+	case outdated == 0 && p.Partition < model.RestLine:
+		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("all of it is on revision %s and back", p.Revision)}
 	case outdated == 0:
 		return nil
 	case d.raised[pods[0].poolPos] != nil:
-		return &Line{p.Name, RestLine, fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].poolPos].Name)}
+		return &model.Line{Pool: p.Name, Partition: model.RestLine, Reason: fmt.Sprintf("%s is outdated, nobody asked for it to go, and no guard keeps the controller from it", d.raised[pods[0].poolPos].Name)}
 	case d.paused() != nil:
 		return nil
 	}
@@ -310,7 +278,7 @@ func (d *decision) line(p *pool, pods []pod) *Line {
 
 // past lowers the line past the highest pods, as long as they are up to date:
 // below it they would come back on the old revision.
-func (p *pool) past(pods []pod) *Line {
+func (p *pool) past(pods []pod) *model.Line {
 	top := int64(p.Start) + int64(p.Replicas)
 	line := min(int64(p.Partition), top)
 	passed := 0
@@ -320,7 +288,7 @@ func (p *pool) past(pods []pod) *Line {
 			continue
 		}
 		stop := p.Ordered != nil && o.Ordinal < *p.Ordered
-		if stop || o.Phase == Missing || o.Revision != p.Revision {
+		if stop || o.Phase == model.Missing || o.Revision != p.Revision {
 			break
 		}
 		line--
@@ -329,5 +297,5 @@ func (p *pool) past(pods []pod) *Line {
 	if passed == 0 {
 		return nil
 	}
-	return &Line{p.Name, int32(line), fmt.Sprintf("%s above it on revision %s already, and nothing is taken away", counted(passed, "pod is", "pods are"), p.Revision)}
+	return &model.Line{Pool: p.Name, Partition: int32(line), Reason: fmt.Sprintf("%s above it on revision %s already, and nothing is taken away", counted(passed, "pod is", "pods are"), p.Revision)}
 }

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // targets are the partitions to which a plan lowers, by pod.
-func targets(p Plan) map[string]int32 {
+func targets(p model.Plan) map[string]int32 {
 	all := map[string]int32{}
 	for _, s := range p.Steps {
 		if s.Partition != nil {
@@ -47,39 +49,39 @@ func TestTargetsOfTheLine(t *testing.T) {
 func TestHeldRepairsComeWithAdvice(t *testing.T) {
 	s := goldenSnapshots(t)["moco_seed_pod_zero_broken_no_guard"]
 	p := Decide(s)
-	require.Equal(t, Hold{
-		Pod: "mysql-0", Rule: InOrder,
+	require.Equal(t, model.Hold{
+		Pod: "mysql-0", Rule: model.InOrder,
 		Reason:   "it is broken and below the partition 1000000 of pool mysql: lowering that to 0 would free 2 outdated pods with it, such as mysql-2, and not all of them may go now",
 		Unblocks: `mysql-2 on its way, or the annotation rollcall.dev/force-rolling-update: "true" on the StatefulSet`,
 	}, p.Holds[0])
-	require.Equal(t, ClusterStalled, p.Phase, "nothing else goes, so no time need pass")
+	require.Equal(t, model.ClusterStalled, p.Phase, "nothing else goes, so no time need pass")
 }
 
 // TestRecheckOfALoweredPod: its own open guard does not hold the pod that goes,
 // and a source that has not handed over does not go above its replicas.
 func TestRecheckOfALoweredPod(t *testing.T) {
 	s := goldenSnapshots(t)["partition_version_order"]
-	s.Cluster.Status.Claims = []Claim{{ID: "k", Pod: "mysql-2", UID: "u2", Action: LowerPartition, Prepare: PrepareHandoff, Phase: PhasePrepared, To: "v2"}}
+	s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "mysql-2", UID: "u2", Action: model.LowerPartition, Prepare: model.PrepareHandoff, Phase: model.PhasePrepared, To: "v2"}}
 	step, hold := Recheck(s, "mysql-2")
 	require.Nil(t, step)
-	require.Equal(t, VersionOrder, hold.Rule)
+	require.Equal(t, model.VersionOrder, hold.Rule)
 
 	for i := range s.Pods {
 		s.Pods[i].Report.After = nil // it has handed over
 	}
 	step, hold = Recheck(s, "mysql-2")
 	require.Nil(t, hold)
-	require.Equal(t, LowerPartition, step.Action)
+	require.Equal(t, model.LowerPartition, step.Action)
 
 	for name, change := range map[string]func(){
-		"open":     func() { s.Pods[2].Guard = GuardOpen },
-		"no guard": func() { s.Cluster.Spec.Guard = GuardOff },
+		"open":     func() { s.Pods[2].Guard = model.GuardOpen },
+		"no guard": func() { s.Cluster.Spec.Guard = model.GuardOff },
 	} {
 		s.Pools[0].Partition = 2
 		change()
 		step, hold = Recheck(s, "mysql-2")
 		require.Nil(t, hold, name)
-		require.Equal(t, Restart, step.Action, name)
+		require.Equal(t, model.Restart, step.Action, name)
 	}
 }
 
@@ -87,28 +89,28 @@ func TestRecheckOfALoweredPod(t *testing.T) {
 // that was claimed with it, would hold each other for ever.
 func TestLeaderDoesNotWaitForWhoWaitsForIt(t *testing.T) {
 	s := goldenSnapshots(t)["partition_leader_last"]
-	two := Count(2)
+	two := model.Count(2)
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxShardUnavailable = &two, &two
-	claim := func(pod, uid string) Claim {
-		return Claim{ID: pod, Pod: pod, UID: uid, Action: LowerPartition, Prepare: PrepareHandoff, Phase: PhasePrepared, From: "v1", To: "v2"}
+	claim := func(pod, uid string) model.Claim {
+		return model.Claim{ID: pod, Pod: pod, UID: uid, Action: model.LowerPartition, Prepare: model.PrepareHandoff, Phase: model.PhasePrepared, From: "v1", To: "v2"}
 	}
-	s.Cluster.Status.Claims = []Claim{claim("mysql-2", "u2"), claim("mysql-1", "u1")}
+	s.Cluster.Status.Claims = []model.Claim{claim("mysql-2", "u2"), claim("mysql-1", "u1")}
 	step, hold := Recheck(s, "mysql-2")
 	require.Nil(t, hold)
-	require.Equal(t, LowerPartition, step.Action)
+	require.Equal(t, model.LowerPartition, step.Action)
 
-	s.Pods[1].Phase = Terminating // it has gone after all
+	s.Pods[1].Phase = model.Terminating // it has gone after all
 	step, hold = Recheck(s, "mysql-2")
 	require.Nil(t, step)
-	require.Equal(t, LeaderLast, hold.Rule)
+	require.Equal(t, model.LeaderLast, hold.Rule)
 }
 
 // TestLinesOfThePlan: they are left out where there are none.
 func TestLinesOfThePlan(t *testing.T) {
 	scripts := goldenSnapshots(t)
 	p := Decide(scripts["moco_seed_finished"])
-	require.Equal(t, []Line{{Pool: "mysql", Partition: 1_000_000, Reason: "all of it is on revision v2 and back"}}, p.Lines)
-	require.Equal(t, ClusterDone, p.Phase, "the line is ours to put back, and nobody waits for it")
+	require.Equal(t, []model.Line{{Pool: "mysql", Partition: 1_000_000, Reason: "all of it is on revision v2 and back"}}, p.Lines)
+	require.Equal(t, model.ClusterDone, p.Phase, "the line is ours to put back, and nobody waits for it")
 	require.Nil(t, Decide(scripts["moco_seed_rests"]).Lines)
 }
 
@@ -116,7 +118,7 @@ func TestLinesOfThePlan(t *testing.T) {
 // new lines of a plan would free; a closed guard keeps the controller from a pod.
 func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 	lowered, passed := 0, 0
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
 		p := Decide(s)
 		lines := map[string]int32{}
 		for _, pool := range s.Pools {
@@ -124,8 +126,8 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 		}
 		goes := map[string]bool{}
 		for _, step := range p.Steps {
-			goes[step.Pod] = step.Action != Restore
-			if step.Action == LowerPartition {
+			goes[step.Pod] = step.Action != model.Restore
+			if step.Action == model.LowerPartition {
 				pool := podOf(s, step.Pod).Pool
 				lines[pool] = min(lines[pool], *step.Partition)
 				lowered++
@@ -140,11 +142,11 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 		x := newIndex(&s, "")
 		for i := range x.pods {
 			o := &x.pods[i]
-			kept := s.Cluster.Spec.WithDefaults().Guard == GuardEnforce && s.Cluster.GuardEnforcing && o.Guard == GuardClosed
+			kept := s.Cluster.Spec.WithDefaults().Guard == model.GuardEnforce && s.Cluster.GuardEnforcing && o.Guard == model.GuardClosed
 			freed := o.Ordinal < o.pool.Partition && o.Ordinal >= lines[o.Pool] && (o.pool.Force || !kept)
-			if freed && o.desired && isOutdated(o) && o.Phase != Terminating && o.claim == nil && !goes[o.Name] {
+			if freed && o.desired && isOutdated(o) && o.Phase != model.Terminating && o.claim == nil && !goes[o.Name] {
 				require.True(t, o.pool.Force, "%s is freed and was not asked", o.Name)
-				if r := x.whyGo(o); r == ReasonScaleDown || r == ReasonReplacement {
+				if r := x.whyGo(o); r == model.ReasonScaleDown || r == model.ReasonReplacement {
 					continue // it goes for good
 				}
 				for _, h := range p.Holds {
@@ -158,31 +160,31 @@ func TestLoweringFreesOnlyWhoMayGo(t *testing.T) {
 	require.GreaterOrEqual(t, passed, *snapshots/1000)
 }
 
-func podOf(s Snapshot, name string) Pod {
+func podOf(s model.Snapshot, name string) model.Pod {
 	for _, p := range s.Pods {
 		if p.Name == name {
 			return p
 		}
 	}
-	return Pod{}
+	return model.Pod{}
 }
 
 // TestPartitionRollsOutWithoutAGuard plays the StatefulSet controller, which
 // takes whatever it may: never more than one pod is away, each goes once, and
 // in the end the line rests.
 func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
-	for _, line := range []int32{RestLine, 5} {
+	for _, line := range []int32{model.RestLine, 5} {
 		t.Run(fmt.Sprint(line), func(t *testing.T) {
 			s := goldenSnapshots(t)["moco_seed_scale_out_healthy"]
-			s.Cluster.Spec.Guard = GuardOff
+			s.Cluster.Spec.Guard = model.GuardOff
 			pool := &s.Pools[0]
 			pool.Partition = line
 			for i := range s.Pods {
-				s.Pods[i].Guard = GuardNone
+				s.Pods[i].Guard = model.GuardNone
 			}
 			went := []string{}
 			for range 20 {
-				s.Now = At(s.Now.Add(time.Minute))
+				s.Now = model.At(s.Now.Add(time.Minute))
 				p := Decide(s)
 				for _, l := range p.Lines {
 					require.Empty(t, p.Steps)
@@ -202,8 +204,8 @@ func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 				require.Equal(t, p.Steps[0].Pod, went[len(went)-1])
 			}
 			require.Equal(t, []string{"mysql-4", "mysql-3", "mysql-2", "mysql-1", "mysql-0"}, went)
-			require.Equal(t, RestLine, pool.Partition)
-			require.Equal(t, ClusterDone, Decide(s).Phase)
+			require.Equal(t, model.RestLine, pool.Partition)
+			require.Equal(t, model.ClusterDone, Decide(s).Phase)
 			require.Empty(t, Decide(s).Lines)
 		})
 	}
@@ -213,44 +215,44 @@ func TestPartitionRollsOutWithoutAGuard(t *testing.T) {
 // with it, would hold each other for ever.
 func TestRecheckCountsOnWhoStandsBehind(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Snapshot)
+		change func(*model.Snapshot)
 		held   bool
 	}{
-		"it waits, and serves":     {func(*Snapshot) {}, false},
-		"the own state is unknown": {func(s *Snapshot) { s.Groups[0].Members[3].State = UnknownState }, false},
-		"it has gone after all":    {func(s *Snapshot) { s.Pods[2].Phase = Terminating }, true},
-		"it is not settled":        {func(s *Snapshot) { s.Pods[2].Report.Settled = false }, true},
-		"its copy recovers, too":   {func(s *Snapshot) { s.Groups[0].Members[2].State = Recovering }, true},
-		"it is up to date":         {func(s *Snapshot) { s.Pods[2].Revision = "v2" }, true},
-		"it is to be replaced":     {func(s *Snapshot) { s.Cluster.Status.Claims[1].Action = Replace }, true},
-		"another is missing":       {func(s *Snapshot) { s.Groups[0].Members[1].State = Down }, true},
-		"another's pod is unknown": {func(s *Snapshot) { s.Groups[0].Members[1].Pod = "solr-7" }, true},
-		"the guard lets it pass": {func(s *Snapshot) {
-			s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing, s.Pods[3].Guard = GuardEnforce, true, GuardClosed
+		"it waits, and serves":     {func(*model.Snapshot) {}, false},
+		"the own state is unknown": {func(s *model.Snapshot) { s.Groups[0].Members[3].State = model.UnknownState }, false},
+		"it has gone after all":    {func(s *model.Snapshot) { s.Pods[2].Phase = model.Terminating }, true},
+		"it is not settled":        {func(s *model.Snapshot) { s.Pods[2].Report.Settled = false }, true},
+		"its copy recovers, too":   {func(s *model.Snapshot) { s.Groups[0].Members[2].State = model.Recovering }, true},
+		"it is up to date":         {func(s *model.Snapshot) { s.Pods[2].Revision = "v2" }, true},
+		"it is to be replaced":     {func(s *model.Snapshot) { s.Cluster.Status.Claims[1].Action = model.Replace }, true},
+		"another is missing":       {func(s *model.Snapshot) { s.Groups[0].Members[1].State = model.Down }, true},
+		"another's pod is unknown": {func(s *model.Snapshot) { s.Groups[0].Members[1].Pod = "solr-7" }, true},
+		"the guard lets it pass": {func(s *model.Snapshot) {
+			s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing, s.Pods[3].Guard = model.GuardEnforce, true, model.GuardClosed
 		}, true},
-		"the guard is open": {func(s *Snapshot) {
-			s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing, s.Pods[3].Guard = GuardEnforce, true, GuardOpen
+		"the guard is open": {func(s *model.Snapshot) {
+			s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing, s.Pods[3].Guard = model.GuardEnforce, true, model.GuardOpen
 		}, false},
-		"all in domains": {func(s *Snapshot) { inDomains(s, "a", "b", "c", "d") }, false},
-		"half of a domain is missing": {func(s *Snapshot) {
+		"all in domains": {func(s *model.Snapshot) { inDomains(s, "a", "b", "c", "d") }, false},
+		"half of a domain is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "b", "d")
-			s.Groups[0].Members[1].State = Down
+			s.Groups[0].Members[1].State = model.Down
 		}, true},
-		"half of the own domain is missing": {func(s *Snapshot) {
+		"half of the own domain is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "c", "b")
-			s.Groups[0].Members[1].State = Down
+			s.Groups[0].Members[1].State = model.Down
 		}, false},
-		"half of a role's domain is missing": {func(s *Snapshot) {
+		"half of a role's domain is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "b", "d")
 			one := int32(1)
-			s.Groups[0].Kind, s.Groups[0].MinAvailable = Role, &one
-			s.Groups[0].Members[1].State = Down
+			s.Groups[0].Kind, s.Groups[0].MinAvailable = model.Role, &one
+			s.Groups[0].Members[1].State = model.Down
 		}, false},
-		"half of the own domain of a role is missing": {func(s *Snapshot) {
+		"half of the own domain of a role is missing": {func(s *model.Snapshot) {
 			inDomains(s, "a", "b", "c", "b")
 			one := int32(1)
-			s.Groups[0].Kind, s.Groups[0].MinAvailable = Role, &one
-			s.Groups[0].Members[1].State = Down
+			s.Groups[0].Kind, s.Groups[0].MinAvailable = model.Role, &one
+			s.Groups[0].Members[1].State = model.Down
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,17 +263,17 @@ func TestRecheckCountsOnWhoStandsBehind(t *testing.T) {
 			step, hold := Recheck(s, "solr-3")
 			if c.held {
 				require.Nil(t, step)
-				require.Equal(t, CatchingUp, hold.Rule, hold.Reason)
+				require.Equal(t, model.CatchingUp, hold.Rule, hold.Reason)
 				return
 			}
 			require.Nil(t, hold)
-			require.Equal(t, LowerPartition, step.Action)
+			require.Equal(t, model.LowerPartition, step.Action)
 		})
 	}
 }
 
 // inDomains puts the members of the first group into domains.
-func inDomains(s *Snapshot, domains ...string) {
+func inDomains(s *model.Snapshot, domains ...string) {
 	for i := range domains {
 		s.Groups[0].Members[i].Domain = domains[i]
 	}
@@ -281,27 +283,27 @@ func inDomains(s *Snapshot, domains ...string) {
 // barrier as well beside the claims of those below it, which can go only after it.
 func TestWhoStandsBehindHoldsNobody(t *testing.T) {
 	together, recovering := 0, 0
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		if g.broken != "" {
 			return
 		}
 		claims, before := g.claimedByLine(&s), s.Cluster.Status.Claims
 		for i, first := range claims {
 			s.Cluster.Status.Claims = slices.Concat(before, claims[:i+1])
-			if _, hold := Recheck(s, first.Pod); hold != nil || first.Action != LowerPartition {
+			if _, hold := Recheck(s, first.Pod); hold != nil || first.Action != model.LowerPartition {
 				continue
 			}
 			n := len(s.Cluster.Status.Claims)
 			for _, later := range claims[i+1:] {
 				o, p := podOf(s, later.Pod), podOf(s, first.Pod)
-				if later.Action == LowerPartition && o.Pool == p.Pool && o.Ordinal < p.Ordinal {
+				if later.Action == model.LowerPartition && o.Pool == p.Pool && o.Ordinal < p.Ordinal {
 					s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, later)
 				}
 			}
 			if len(s.Cluster.Status.Claims) == n {
 				continue
 			}
-			kept := s.Cluster.Spec.Guard == GuardEnforce && s.Cluster.GuardEnforcing && podOf(s, first.Pod).Guard == GuardClosed
+			kept := s.Cluster.Spec.Guard == model.GuardEnforce && s.Cluster.GuardEnforcing && podOf(s, first.Pod).Guard == model.GuardClosed
 			if kept {
 				continue // these need not wait for it
 			}
@@ -309,8 +311,8 @@ func TestWhoStandsBehindHoldsNobody(t *testing.T) {
 			require.Nil(t, hold, "%s beside %d below it", first.Pod, len(s.Cluster.Status.Claims)-n)
 			together++
 			for _, group := range s.Groups {
-				recovering += count(slices.ContainsFunc(group.Members, func(m Member) bool {
-					return m.Pod == first.Pod && !isAvailable(m.State) && m.State != Down
+				recovering += count(slices.ContainsFunc(group.Members, func(m model.Member) bool {
+					return m.Pod == first.Pod && !isAvailable(m.State) && m.State != model.Down
 				}))
 			}
 		}

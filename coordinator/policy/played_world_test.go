@@ -5,18 +5,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // played is what worlds have in common that are played to their end: a snapshot, and what is said of it.
 type played struct {
-	at    *Snapshot
+	at    *model.Snapshot
 	made  int // pods, and claims
 	fault string
 	log   *strings.Builder
 }
 
 func (w *played) claimOf(pod string) int {
-	return slices.IndexFunc(w.at.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == pod })
+	return slices.IndexFunc(w.at.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == pod })
 }
 
 func (w *played) say(format string, args ...any) {
@@ -31,12 +33,12 @@ func (w *played) wrong(format string, args ...any) {
 }
 
 // pursueAll does the next thing about each claim; then is called after each.
-func (w *played) pursueAll(pursue func(Claim) (acted, over bool), then func(acted bool)) (acted bool) {
+func (w *played) pursueAll(pursue func(model.Claim) (acted, over bool), then func(acted bool)) (acted bool) {
 	claims := &w.at.Cluster.Status.Claims
 	for _, claim := range slices.Clone(*claims) {
 		did, over := pursue(claim)
 		if over {
-			*claims = slices.DeleteFunc(*claims, func(c Claim) bool { return c.ID == claim.ID })
+			*claims = slices.DeleteFunc(*claims, func(c model.Claim) bool { return c.ID == claim.ID })
 		}
 		then(did)
 		acted = acted || did
@@ -68,10 +70,10 @@ func (w *played) until(seen func() string, step func() (acted bool), elect func(
 		case acted && idle > 0:
 			idle++
 		case !acted:
-			w.at.Cluster.Status.Claims = slices.DeleteFunc(w.at.Cluster.Status.Claims, func(c Claim) bool {
-				return slices.ContainsFunc(w.at.Pods, func(p Pod) bool { return p.UID == c.UID })
+			w.at.Cluster.Status.Claims = slices.DeleteFunc(w.at.Cluster.Status.Claims, func(c model.Claim) bool {
+				return slices.ContainsFunc(w.at.Pods, func(p model.Pod) bool { return p.UID == c.UID })
 			})
-			w.at.Now = At(w.at.Now.Add(time.Minute << (2 * idle)))
+			w.at.Now = model.At(w.at.Now.Add(time.Minute << (2 * idle)))
 			elect()
 			idle++
 		}

@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 var snapshots = flag.Int("snapshots", 2_000, "how many random snapshots the properties are tried on")
 
 // eachSnapshot runs a property on many random snapshots, always the same ones.
-func eachSnapshot(t *testing.T, property func(*testing.T, generator, Snapshot)) {
+func eachSnapshot(t *testing.T, property func(*testing.T, generator, model.Snapshot)) {
 	someSnapshots(t, *snapshots, 0, 1, property)
 }
 
 // someSnapshots takes every so many of a number of snapshots.
-func someSnapshots(t *testing.T, number, from, step int, property func(*testing.T, generator, Snapshot)) {
-	var last Snapshot
+func someSnapshots(t *testing.T, number, from, step int, property func(*testing.T, generator, model.Snapshot)) {
+	var last model.Snapshot
 	var seed uint64
 	defer func() {
 		if t.Failed() {
@@ -34,19 +36,19 @@ func someSnapshots(t *testing.T, number, from, step int, property func(*testing.
 }
 
 func TestPlansAreSound(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) { requireSound(t, s, Decide(s)) })
+	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) { requireSound(t, s, Decide(s)) })
 }
 
 // TestOrderOfTheInputDoesNotMatter: shuffled lists give the same plan.
 func TestOrderOfTheInputDoesNotMatter(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		require.Equal(t, Decide(s), Decide(g.shuffle(s)))
 	})
 }
 
 // TestDecideWritesNothing: the snapshot is the same afterwards.
 func TestDecideWritesNothing(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
 		before := s.DeepCopy()
 		Decide(s)
 		for i := range s.Pods {
@@ -61,7 +63,7 @@ func TestDecideWritesNothing(t *testing.T) {
 
 // withoutVersions leaves nothing to compare: a version that nobody reports any
 // more cannot refuse a rollout.
-func withoutVersions(s *Snapshot) {
+func withoutVersions(s *model.Snapshot) {
 	for i := range s.Pools {
 		s.Pools[i].Version = ""
 	}
@@ -70,7 +72,7 @@ func withoutVersions(s *Snapshot) {
 // TestASilentPodDoesNotGo: taking away the report of a pod never lets it go
 // when it may not with it.
 func TestASilentPodDoesNotGo(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, g generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, g generator, s model.Snapshot) {
 		if g.broken != "" {
 			return // the report may be what is wrong
 		}
@@ -85,7 +87,7 @@ func TestASilentPodDoesNotGo(t *testing.T) {
 			if report == nil || goes[s.Pods[i].Name] || report.Veto != "" || report.Busy != "" {
 				continue // of a pod that never started the database may still say no
 			}
-			if report.Member == Live && s.Pods[i].Problem.loops() {
+			if report.Member == model.Live && loops(s.Pods[i].Problem) {
 				continue // that its container crashes again and again is evidence, unless it is live now
 			}
 			s.Pods[i].Report = nil
@@ -117,7 +119,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Decode(data)
+		s, err := model.Decode(data)
 		if err != nil {
 			return
 		}
@@ -131,7 +133,7 @@ func FuzzDecode(f *testing.F) {
 			Returned(s, c)
 		}
 		if len(p.Steps) > 0 {
-			require.Empty(t, Validate(&s))
+			require.Empty(t, model.Validate(&s))
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // noon is when every random snapshot is taken.
@@ -30,11 +32,11 @@ func pick[T any](g chooser, list ...T) T { return list[g.IntN(len(list))] }
 // rarely is true once in n times.
 func (g generator) rarely(n int) bool { return g.IntN(n) == 0 }
 
-func (g generator) ago(most int) Time {
-	return At(noon.Add(-time.Duration(g.IntN(most+1)) * time.Second))
+func (g generator) ago(most int) model.Time {
+	return model.At(noon.Add(-time.Duration(g.IntN(most+1)) * time.Second))
 }
 
-func (g generator) agoOrNever(most int) *Time {
+func (g generator) agoOrNever(most int) *model.Time {
 	if g.rarely(2) {
 		return nil
 	}
@@ -42,15 +44,15 @@ func (g generator) agoOrNever(most int) *Time {
 	return &t
 }
 
-func (g generator) quantity() *IntOrPercent {
+func (g generator) quantity() *model.IntOrPercent {
 	if g.rarely(3) {
 		return nil
 	}
-	q := pick(g, Count(1), Count(2), Count(3), Percent(25), Percent(34), Percent(50), Percent(100))
+	q := pick(g, model.Count(1), model.Count(2), model.Count(3), model.Percent(25), model.Percent(34), model.Percent(50), model.Percent(100))
 	return &q
 }
 
-func (g *generator) snapshot() Snapshot {
+func (g *generator) snapshot() model.Snapshot {
 	s := g.themed
 	if g.rarely(3) {
 		s = g.wild
@@ -62,17 +64,17 @@ func (g *generator) snapshot() Snapshot {
 
 // spells says for how long those that are not live have not been: not known, a blip,
 // or around and beyond what a start may take.
-func (g *generator) spells(s *Snapshot) {
+func (g *generator) spells(s *model.Snapshot) {
 	for i := range s.Pods {
-		if r := s.Pods[i].Report; r != nil && r.Member == NotLive {
+		if r := s.Pods[i].Report; r != nil && r.Member == model.NotLive {
 			r.NotLiveSeconds = pick(g.apart, 0, 4, 300, 599.5, 600, 5_000, 5_000, 5_000, 5_000)
 		}
 	}
 }
 
-func (g generator) wild() Snapshot {
+func (g generator) wild() model.Snapshot {
 	s := defaultSnapshot()
-	s.Now = At(noon)
+	s.Now = model.At(noon)
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "random"
 	s.Cluster.Spec = g.spec()
 	s.Pools = g.pools()
@@ -87,7 +89,7 @@ func (g generator) wild() Snapshot {
 	}
 	s.Groups = g.groups(names)
 	for _, z := range []string{"1", "2", "3"} {
-		s.Nodes = append(s.Nodes, Node{
+		s.Nodes = append(s.Nodes, model.Node{
 			Name: "n" + z, Zone: pick(g, "z"+z, "z"+z, ""), Cordoned: g.rarely(8), Gone: g.rarely(12),
 		})
 	}
@@ -101,56 +103,56 @@ func (g generator) wild() Snapshot {
 	return s
 }
 
-func (g generator) spec() Spec {
-	var spec Spec
+func (g generator) spec() model.Spec {
+	var spec model.Spec
 	spec.Policy.MaxUnavailable = g.quantity()
 	spec.Policy.MaxShardUnavailable = g.quantity()
 	if g.rarely(4) {
 		spec.Policy.MaxZonesUnavailable = g.quantity()
 	}
-	spec.Policy.Unit = pick(g, UnitPod, UnitPod, UnitPod, UnitPod, UnitPod, UnitZone, UnitZone)
+	spec.Policy.Unit = pick(g, model.UnitPod, model.UnitPod, model.UnitPod, model.UnitPod, model.UnitPod, model.UnitZone, model.UnitZone)
 	if g.rarely(20) {
-		spec.Policy.Unit = UnitAll
+		spec.Policy.Unit = model.UnitAll
 	}
 	spec.Policy.SoakSeconds = pick(g, int64(0), 0, 0, 60)
-	spec.Policy.Health = pick(g, LeastHealth(""), LeastGreen, LeastRecoverable, LeastAny)
-	spec.Policy.Unprotected = pick(g, Allow, Allow, HoldAlways)
+	spec.Policy.Health = pick(g, model.LeastHealth(""), model.LeastGreen, model.LeastRecoverable, model.LeastAny)
+	spec.Policy.Unprotected = pick(g, model.Allow, model.Allow, model.HoldAlways)
 	spec.Policy.MaxFailed = pick(g, int32(0), 2, 5)
-	spec.Drain.Data.Restart = pick(g, Keep, Keep, Keep, Lose)
+	spec.Drain.Data.Restart = pick(g, model.Keep, model.Keep, model.Keep, model.Lose)
 	spec.Update.NodeDrains.Follow = g.rarely(3)
-	spec.Update.Adopt = pick(g, AdoptAllow, AdoptAllow, AdoptAllow, AdoptAllow, AdoptAsk)
+	spec.Update.Adopt = pick(g, model.AdoptAllow, model.AdoptAllow, model.AdoptAllow, model.AdoptAllow, model.AdoptAsk)
 	spec.Update.ApproveLeader = g.rarely(10)
 	spec.Update.Paused = g.rarely(80)
 	if g.rarely(8) {
-		spec.Update.Canary = Canary{Pods: 1, SoakSeconds: pick(g, int64(0), 100), Approve: g.rarely(2)}
+		spec.Update.Canary = model.Canary{Pods: 1, SoakSeconds: pick(g, int64(0), 100), Approve: g.rarely(2)}
 	}
 	if g.rarely(80) {
-		spec.Update.Mode = Observe
+		spec.Update.Mode = model.Observe
 	}
 	if g.rarely(5) {
-		spec.Overrides = []Override{{
-			Rule: pick(g, NoReport, NoReport, StaleReport, ZoneUnknown, PodsAway, ShardsAway, LeaderLast, RankOrder, NoLeader, Unhealthy, LineStopped),
+		spec.Overrides = []model.Override{{
+			Rule: pick(g, model.NoReport, model.NoReport, model.StaleReport, model.ZoneUnknown, model.PodsAway, model.ShardsAway, model.LeaderLast, model.RankOrder, model.NoLeader, model.Unhealthy, model.LineStopped),
 			Pods: pick(g, []string{"*"}, []string{"a-0"}, []string{"a-1", "a-2"}), Reason: "why not",
-			Expires: At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour)),
+			Expires: model.At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour)),
 		}}
 	}
 	return spec
 }
 
-func (g generator) pools() []Pool {
-	pools := make([]Pool, 0, 2)
+func (g generator) pools() []model.Pool {
+	pools := make([]model.Pool, 0, 2)
 	for _, name := range []string{"a", "b"}[:pick(g, 1, 1, 1, 2)] {
 		p := defaultPool()
 		p.Agents = !g.rarely(20)
 		p.Name, p.Replicas, p.Start, p.Revision = name, int32(1+g.IntN(6)), pick(g, int32(0), 0, 8), pick(g, "v2", "v2", "v2", "v2", "")
 		p.Observed = !g.rarely(80)
-		p.Management = pick(g, Parallel, Parallel, Parallel, Parallel, OrderedReady)
+		p.Management = pick(g, model.Parallel, model.Parallel, model.Parallel, model.Parallel, model.OrderedReady)
 		p.Version = pick(g, "", "", "", "9.10.0", "9.10.0", "9.10.0", "9.9.0", "10.0.0")
 		if g.rarely(5) {
-			p.Strategy, p.Partition = RollingUpdateStrategy, pick(g, int32(0), 0, 0, 2)
+			p.Strategy, p.Partition = model.RollingUpdateStrategy, pick(g, int32(0), 0, 0, 2)
 		}
 		if g.rarely(20) {
-			p.Operation = OperationVolume
+			p.Operation = model.OperationVolume
 		}
 		if g.rarely(15) {
 			to := int32(g.IntN(int(p.Replicas) + 1))
@@ -164,8 +166,8 @@ func (g generator) pools() []Pool {
 	return pools
 }
 
-func (g generator) pods(pool *Pool, agents bool) []Pod {
-	var pods []Pod
+func (g generator) pods(pool *model.Pool, agents bool) []model.Pod {
+	var pods []model.Pod
 	beyond := pick(g, int32(0), 0, 0, 1)
 	if pool.Replicas == 0 {
 		beyond = 2
@@ -179,28 +181,28 @@ func (g generator) pods(pool *Pool, agents bool) []Pod {
 		p.Zone = pick(g, "", "", "z1", "z2")
 		p.Since = g.ago(2000)
 		if g.rarely(40) {
-			p.Since = Time{}
+			p.Since = model.Time{}
 		}
 		p.Unit = pick(g, "", "", "", "r1")
 		p.Agent = agents && !g.rarely(25)
 		p.Restart, p.Remove = g.rarely(20), g.rarely(40)
 		p.EstimateSeconds = float64(10 + g.IntN(100))
 		if g.rarely(6) {
-			p.Phase = pick(g, Pending, NotStarted, Started, Started, Terminating, Failed)
-			p.Problem = pick(g, NoProblem, NoProblem, CrashLoop, ImagePull, NodeGone, "Weather")
+			p.Phase = pick(g, model.Pending, model.NotStarted, model.Started, model.Started, model.Terminating, model.Failed)
+			p.Problem = pick(g, model.NoProblem, model.NoProblem, model.CrashLoop, model.ImagePull, model.NodeGone, "Weather")
 		}
 		if g.rarely(15) {
-			p.Guard = pick(g, GuardOpen, GuardNone)
+			p.Guard = pick(g, model.GuardOpen, model.GuardNone)
 		}
 		if g.rarely(60) {
-			p.Refused = pick(g, ForeignBudget, Unstable)
+			p.Refused = pick(g, model.ForeignBudget, model.Unstable)
 		}
 		if agents && !g.rarely(25) {
 			p.Report = g.report(&p)
 		}
 		switch {
 		case g.rarely(25):
-			p = Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: Missing, Since: p.Since}
+			p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: model.Missing, Since: p.Since}
 		case g.rarely(40):
 			continue // no entry at all
 		}
@@ -209,7 +211,7 @@ func (g generator) pods(pool *Pool, agents bool) []Pod {
 	return pods
 }
 
-func (g generator) report(p *Pod) *Report {
+func (g generator) report(p *model.Pod) *model.Report {
 	r := defaultReport()
 	r.UID, r.Self = p.UID, p.Agent
 	if g.rarely(30) {
@@ -221,8 +223,8 @@ func (g generator) report(p *Pod) *Report {
 	if g.rarely(40) {
 		r.EngineVersion = "8.11.4"
 	}
-	if p.Phase != Ready || g.rarely(20) {
-		r.Member = pick(g, Live, NotLive, NotLive, UnknownMember)
+	if p.Phase != model.Ready || g.rarely(20) {
+		r.Member = pick(g, model.Live, model.NotLive, model.NotLive, model.UnknownMember)
 	}
 	r.Last = g.rarely(10)
 	r.Rank = pick(g, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2)
@@ -240,15 +242,15 @@ func (g generator) report(p *Pod) *Report {
 	return &r
 }
 
-func (g generator) groups(pods []string) []Group {
-	var groups []Group
+func (g generator) groups(pods []string) []model.Group {
+	var groups []model.Group
 	for i := range g.IntN(6) {
 		gr := defaultGroup()
 		gr.ID = fmt.Sprintf("g%d", i)
-		gr.Kind = pick(g, Shard, Shard, Shard, Shard, Quorum, Acks, Role)
+		gr.Kind = pick(g, model.Shard, model.Shard, model.Shard, model.Shard, model.Quorum, model.Acks, model.Role)
 		gr.Moving = g.rarely(40)
 		n := 1 + g.IntN(5)
-		if gr.Kind != Shard {
+		if gr.Kind != model.Shard {
 			gr.NeedsLeader = g.rarely(20)
 			least := int32(g.IntN(n))
 			gr.MinAvailable = &least
@@ -262,7 +264,7 @@ func (g generator) groups(pods []string) []Group {
 				m.Pod = "elsewhere-0"
 			}
 			if g.rarely(7) && (j != leads || g.rarely(5)) {
-				m.State = pick(g, Recovering, Down, Moving, UnknownState)
+				m.State = pick(g, model.Recovering, model.Down, model.Moving, model.UnknownState)
 			}
 			m.Leader = gr.NeedsLeader && (j == leads && !g.rarely(100) || g.rarely(200))
 			m.Eligible = !g.rarely(5)
@@ -276,43 +278,43 @@ func (g generator) groups(pods []string) []Group {
 
 // domains puts the members of some groups into domains, the pods of one together
 // or not, and says of some shards how few will do.
-func (g generator) domains(gr *Group) {
+func (g generator) domains(gr *model.Group) {
 	if g.apart.IntN(4) == 0 {
 		for i := range gr.Members {
 			gr.Members[i].Domain = pick(g.apart, "", "d1", "d1", "d2", "d3")
 		}
 	}
-	if gr.Kind == Shard && g.apart.IntN(5) == 0 {
+	if gr.Kind == model.Shard && g.apart.IntN(5) == 0 {
 		least := int32(g.apart.IntN(len(gr.Members) + 1))
 		gr.MinAvailable = &least
 	}
 }
 
-func (g generator) status(s *Snapshot) {
+func (g generator) status(s *model.Snapshot) {
 	st := &s.Cluster.Status
 	st.LastProgress, st.LastDeparture = g.agoOrNever(900), g.agoOrNever(30)
 	s.Cluster.Engine.SettleSeconds = pick(g, 0.0, 0, 0, 0, 15)
 	s.Cluster.Window.Open = !g.rarely(80)
 	if g.rarely(30) {
-		s.Health.Verdict = pick(g, Recoverable, Yellow, Red, UnknownHealth)
+		s.Health.Verdict = pick(g, model.Recoverable, model.Yellow, model.Red, model.UnknownHealth)
 	}
 	if g.rarely(80) {
 		s.Health.Disagree = "they do not"
 	}
 	if g.rarely(20) {
-		s.Fleet = Fleet{Restarts: g.IntN(4), Max: 3}
+		s.Fleet = model.Fleet{Restarts: g.IntN(4), Max: 3}
 	}
 	if g.rarely(6) {
-		st.Approvals = []Approval{{What: pick(g, ApprovedAdopt, ApprovedLeader, ApprovedCanary, ApprovedOutage, ApprovedOutage), Revision: pick(g, "", "v2"), At: pick(g, Time{}, g.ago(2000))}}
+		st.Approvals = []model.Approval{{What: pick(g, model.ApprovedAdopt, model.ApprovedLeader, model.ApprovedCanary, model.ApprovedOutage, model.ApprovedOutage), Revision: pick(g, "", "v2"), At: pick(g, model.Time{}, g.ago(2000))}}
 	}
 	if g.rarely(60) {
-		st.Claims = append(st.Claims, Claim{ID: "k-unseen", Pod: "a-99", UID: "u", Zone: pick(g, "", "z1"), Phase: PhaseGone})
+		st.Claims = append(st.Claims, model.Claim{ID: "k-unseen", Pod: "a-99", UID: "u", Zone: pick(g, "", "z1"), Phase: model.PhaseGone})
 	}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; g.rarely(20) {
-			st.Claims = append(st.Claims, Claim{
+			st.Claims = append(st.Claims, model.Claim{
 				ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, "before"), To: "v2", Zone: pick(g, "", "z1"),
-				Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseEmptied, PhaseGone, PhaseSettling), Reason: ReasonOutdated,
+				Phase: pick(g, model.PhaseClaimed, model.PhasePrepared, model.PhaseEmptied, model.PhaseGone, model.PhaseSettling), Reason: model.ReasonOutdated,
 				BeforeTurn: g.apart.IntN(4) > 0,
 			})
 		}
@@ -321,7 +323,7 @@ func (g generator) status(s *Snapshot) {
 
 // shuffle puts every list of a snapshot into another order, except the pools,
 // whose order means something.
-func (g generator) shuffle(s Snapshot) Snapshot {
+func (g generator) shuffle(s model.Snapshot) model.Snapshot {
 	s = *s.DeepCopy()
 	g.Shuffle(len(s.Pods), func(i, j int) { s.Pods[i], s.Pods[j] = s.Pods[j], s.Pods[i] })
 	g.Shuffle(len(s.Nodes), func(i, j int) { s.Nodes[i], s.Nodes[j] = s.Nodes[j], s.Nodes[i] })

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Recheck decides again for one claimed pod alone, after its prepare and on a
@@ -20,7 +22,7 @@ import (
 //
 // A replacement whose pod is written down as empty can not be given up, so it must
 // be able to end, whatever is limited or decided meanwhile: see emptied.go.
-func Recheck(s Snapshot, pod string) (*Step, *Hold) {
+func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	empty := isWrittenEmpty(&s, pod)
 	if empty {
 		s.Cluster.Status.Claims = withoutLaterEmptied(&s, pod)
@@ -57,15 +59,15 @@ func Recheck(s Snapshot, pod string) (*Step, *Hold) {
 	}
 	if len(d.problems) > 0 {
 		f := d.badInput()
-		return nil, &Hold{Pod: pod, Rule: BadInput, Reason: f.reason, Unblocks: f.unblocks}
+		return nil, &model.Hold{Pod: pod, Rule: model.BadInput, Reason: f.reason, Unblocks: f.unblocks}
 	}
 	return nil, nil
 }
 
 // wasEarly: the pod was claimed before its turn, or it has no claim. Any other waits for its turn, as one that
 // was claimed while it was away, and nobody knew of which kind it is.
-func wasEarly(s *Snapshot, pod string) bool {
-	at := slices.IndexFunc(s.Cluster.Status.Claims, func(c Claim) bool { return c.Pod == pod })
+func wasEarly(s *model.Snapshot, pod string) bool {
+	at := slices.IndexFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == pod })
 	return at < 0 || s.Cluster.Status.Claims[at].BeforeTurn
 }
 
@@ -79,7 +81,7 @@ type Return struct {
 	// Failed: it did not join within startSeconds, or is broken. It may still come back.
 	Failed bool
 	// Why is what is missing while Done is false.
-	Why Hold
+	Why model.Hold
 	// RetryAfterSeconds is above 0 when a clock will change the answer.
 	RetryAfterSeconds int64
 }
@@ -88,7 +90,7 @@ type Return struct {
 // UID that is live in the database, every group it is in as full as the claim
 // notes (not counting members on other pods that are away), settled, and
 // soaked. A removed pod need only be gone.
-func Returned(s Snapshot, claim Claim) Return {
+func Returned(s model.Snapshot, claim model.Claim) Return {
 	x := newIndex(&s, claim.Pod)
 	at, known := x.byName[claim.Pod]
 	var p *pod
@@ -96,12 +98,12 @@ func Returned(s Snapshot, claim Claim) Return {
 		p = &x.pods[at]
 	}
 	wait := func(reason, unblocks string) Return {
-		return Return{Why: Hold{Pod: claim.Pod, Rule: Claimed, Reason: reason, Unblocks: unblocks}}
+		return Return{Why: model.Hold{Pod: claim.Pod, Rule: model.Claimed, Reason: reason, Unblocks: unblocks}}
 	}
 	switch {
-	case p == nil || p.Phase == Missing && (claim.Action == Remove || !p.desired):
+	case p == nil || p.Phase == model.Missing && (claim.Action == model.Remove || !p.desired):
 		return Return{Done: true, Joined: true}
-	case p.Phase == Missing:
+	case p.Phase == model.Missing:
 		r := wait("its successor has not been created", "the StatefulSet controller creating it")
 		r.Failed = x.overdue(p)
 		return r
@@ -113,12 +115,12 @@ func Returned(s Snapshot, claim Claim) Return {
 		return r
 	}
 	// A Ready pod that says it is not live may be back in a moment: whyBroken asks for how long.
-	late := p.Phase != Ready || p.report != nil && p.report.Member != NotLive
+	late := p.Phase != model.Ready || p.report != nil && p.report.Member != model.NotLive
 	r.Failed = x.whyBroken(p) != "" || !p.live && late && x.overdue(p)
 	r.Why.Reason, r.Why.Unblocks = r.Why.Reason+about(p), orAdvice(r.Why.Unblocks, p)
 	switch till := x.lastsAt(p); {
 	case r.Failed:
-	case p.Phase == Ready && !till.IsZero():
+	case p.Phase == model.Ready && !till.IsZero():
 		r.RetryAfterSeconds = secondsUntil(x.now, till)
 	default:
 		r.RetryAfterSeconds = secondsUntil(x.now, p.Since.Add(x.startSeconds()))
@@ -126,7 +128,7 @@ func Returned(s Snapshot, claim Claim) Return {
 	return r
 }
 
-func lowerPhase(p PodPhase) string {
+func lowerPhase(p model.PodPhase) string {
 	if p == "" {
 		return "in an unknown phase"
 	}
@@ -137,14 +139,14 @@ func secondsUntil(now, t time.Time) int64 {
 	return max(0, int64((t.Sub(now)+time.Second-1)/time.Second))
 }
 
-func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string) Return) Return {
+func (x *index) returned(p *pod, claim *model.Claim, wait func(reason, unblocks string) Return) Return {
 	r := p.report
 	switch {
 	case r == nil && p.Agent:
 		return wait(fmt.Sprintf("its successor is %s and its agent has sent no report", p.Phase), "a report from its agent")
 	case !p.live && r != nil:
 		return wait(fmt.Sprintf("its successor is %s and not live in the database", p.Phase), "it joining the database")
-	case !p.live && p.Phase != Ready:
+	case !p.live && p.Phase != model.Ready:
 		return wait(fmt.Sprintf("its successor is %s", p.Phase), "it becoming Ready")
 	case !p.live && !x.noAgents:
 		return wait("its successor has no agent, and no majority of the others speaks for it", "the other agents reporting")
@@ -155,7 +157,7 @@ func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string
 		return out
 	}
 	switch {
-	case p.Phase != Ready:
+	case p.Phase != model.Ready:
 		return joined("its successor is live in the database and "+string(p.Phase), orAdvice("it becoming Ready", p))
 	case x.nodeGone(p):
 		return joined("its successor is on a node that is gone", "another successor")
@@ -181,7 +183,7 @@ func (x *index) returned(p *pod, claim *Claim, wait func(reason, unblocks string
 // members must be as good as they were; where nobody could tell, those that are down are not asked for. Those on other pods that are away are asked for
 // when those come back; those that are down on a live pod are broken, and no longer wait
 // will mend them. A group that vanished, or shrank, asks for what it has now.
-func (x *index) notFull(p *pod, claim *Claim) (id string, have, want int) {
+func (x *index) notFull(p *pod, claim *model.Claim) (id string, have, want int) {
 	in := make(map[int32]bool, len(p.hosts))
 	for i := range p.hosts {
 		in[p.hosts[i].group] = true
@@ -216,11 +218,11 @@ func (x *index) fill(g *group, p *pod, unseen bool) (own, others filled) {
 		at := x.placeOf(g, j)
 		part := &others
 		switch {
-		case m.Pod == p.Name && unseen && m.State == Down:
+		case m.Pod == p.Name && unseen && m.State == model.Down:
 			continue
 		case m.Pod == p.Name:
 			part = &own
-		case at >= 0 && (x.pods[at].away || m.State == Down && x.pods[at].live):
+		case at >= 0 && (x.pods[at].away || m.State == model.Down && x.pods[at].live):
 			continue
 		}
 		part.want++

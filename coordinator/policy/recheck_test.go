@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // threePods has solr-0 to solr-2, a shard over all of them and one that
 // solr-2 shares with solr-1; solr-2 is claimed.
-func threePods(t testing.TB) Snapshot {
+func threePods(t testing.TB) model.Snapshot {
 	t.Helper()
 	return decodeYAML(t, []byte(`
 version: 1
@@ -42,33 +44,33 @@ groups:
 
 func TestRecheckLeavesOutTheOwnClaim(t *testing.T) {
 	s := threePods(t)
-	require.Equal(t, Claimed, Decide(s).Holds[0].Rule)
+	require.Equal(t, model.Claimed, Decide(s).Holds[0].Rule)
 	step, hold := Recheck(s, "solr-2")
 	require.Nil(t, hold)
-	require.Equal(t, &Step{Pod: "solr-2", UID: "u2", Action: Restart, Prepare: PrepareHandoff, Reason: ReasonOutdated, Notes: []string{}}, step)
+	require.Equal(t, &model.Step{Pod: "solr-2", UID: "u2", Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated, Notes: []string{}}, step)
 }
 
 func TestRecheckCountsEverythingElse(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*Snapshot)
-		want   Rule
+		change func(*model.Snapshot)
+		want   model.Rule
 	}{
-		{"another claim", func(s *Snapshot) {
-			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, Claim{ID: "k2", Pod: "solr-0", UID: "u0"})
-		}, PodsAway},
-		{"another pod away", func(s *Snapshot) { s.Pods[0].Phase = Terminating }, PodsAway},
-		{"a member elsewhere lost", func(s *Snapshot) {
-			s.Groups[1].Members[0] = Member{ID: "r1", Pod: "solr-1", State: Recovering}
+		{"another claim", func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{ID: "k2", Pod: "solr-0", UID: "u0"})
+		}, model.PodsAway},
+		{"another pod away", func(s *model.Snapshot) { s.Pods[0].Phase = model.Terminating }, model.PodsAway},
+		{"a member elsewhere lost", func(s *model.Snapshot) {
+			s.Groups[1].Members[0] = model.Member{ID: "r1", Pod: "solr-1", State: model.Recovering}
 			s.Groups[1].Members[1].Leader = true
-		}, ShardsAway},
-		{"a pause", func(s *Snapshot) { s.Cluster.Paused = true }, Paused},
-		{"a veto", func(s *Snapshot) { s.Pods[2].Report.Veto = "a switchover is under way" }, Vetoed},
-		{"a report from before", func(s *Snapshot) { s.Pods[2].Report.Fresh = false }, StaleReport},
-		{"no report", func(s *Snapshot) { s.Pods[2].Report = nil }, NoReport},
-		{"another pod of that name", func(s *Snapshot) { s.Pods[2].UID = "u2b" }, NoReport},
-		{"already going", func(s *Snapshot) { s.Pods[2].Phase = Terminating }, OnItsWay},
-		{"bad input", func(s *Snapshot) { s.Pods[1].UID = "u0" }, BadInput},
+		}, model.ShardsAway},
+		{"a pause", func(s *model.Snapshot) { s.Cluster.Paused = true }, model.Paused},
+		{"a veto", func(s *model.Snapshot) { s.Pods[2].Report.Veto = "a switchover is under way" }, model.Vetoed},
+		{"a report from before", func(s *model.Snapshot) { s.Pods[2].Report.Fresh = false }, model.StaleReport},
+		{"no report", func(s *model.Snapshot) { s.Pods[2].Report = nil }, model.NoReport},
+		{"another pod of that name", func(s *model.Snapshot) { s.Pods[2].UID = "u2b" }, model.NoReport},
+		{"already going", func(s *model.Snapshot) { s.Pods[2].Phase = model.Terminating }, model.OnItsWay},
+		{"bad input", func(s *model.Snapshot) { s.Pods[1].UID = "u0" }, model.BadInput},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := threePods(t)
@@ -89,23 +91,23 @@ func TestRecheckOfWhatShouldNotGoAnyMore(t *testing.T) {
 	require.Nil(t, step)
 	require.Nil(t, hold)
 	plan := Decide(s)
-	require.Equal(t, Restore, plan.Steps[0].Action)
+	require.Equal(t, model.Restore, plan.Steps[0].Action)
 	require.Equal(t, "solr-2", plan.Steps[0].Pod)
 }
 
 // TestWhatIsNotWantedAnyMoreIsRestored until the pod has gone: after that
 // there is nothing to give up.
 func TestWhatIsNotWantedAnyMoreIsRestored(t *testing.T) {
-	for phase, want := range map[ClaimPhase]bool{
-		PhaseClaimed: true, PhasePreparing: true, PhasePrepared: true, PhaseEmptied: true, PhaseOpened: true,
-		PhaseGone: false, PhaseRejoined: false, PhaseRestoring: false, PhaseSettling: false,
+	for phase, want := range map[model.ClaimPhase]bool{
+		model.PhaseClaimed: true, model.PhasePreparing: true, model.PhasePrepared: true, model.PhaseEmptied: true, model.PhaseOpened: true,
+		model.PhaseGone: false, model.PhaseRejoined: false, model.PhaseRestoring: false, model.PhaseSettling: false,
 	} {
 		s := threePods(t)
 		s.Pods[2].Revision = "v2"
 		s.Cluster.Status.Claims[0].Phase = phase
 		restored := false
 		for _, step := range Decide(s).Steps {
-			restored = restored || step.Action == Restore && step.Pod == "solr-2"
+			restored = restored || step.Action == model.Restore && step.Pod == "solr-2"
 		}
 		require.Equal(t, want, restored, "%s", phase)
 	}
@@ -113,124 +115,129 @@ func TestWhatIsNotWantedAnyMoreIsRestored(t *testing.T) {
 
 func TestRecheckDoesNotCountItsOwnRestart(t *testing.T) {
 	s := threePods(t)
-	s.Fleet = Fleet{Restarts: 1, Max: 1}
+	s.Fleet = model.Fleet{Restarts: 1, Max: 1}
 	_, hold := Recheck(s, "solr-2")
 	require.Nil(t, hold)
 	s.Fleet.Restarts = 2
 	_, hold = Recheck(s, "solr-2")
-	require.Equal(t, FleetFull, hold.Rule)
+	require.Equal(t, model.FleetFull, hold.Rule)
 }
 
 // TestEvacuationIsProvenBeforeTheDelete: what was to be moved off must be
 // elsewhere when the pod is asked about again.
 func TestEvacuationIsProvenBeforeTheDelete(t *testing.T) {
 	s := threePods(t)
-	s.Cluster.Spec.Drain.Data.Restart = Lose
+	s.Cluster.Spec.Drain.Data.Restart = model.Lose
 	s.Groups = s.Groups[1:]
 	s.Groups[0].Members = s.Groups[0].Members[1:] // the only copy is on solr-2
 	s.Groups[0].Members[0].Leader = true
 
 	before := s
 	before.Cluster.Status.Claims = nil
-	require.Equal(t, PrepareEvacuate, Decide(before).Steps[0].Prepare, "it may go, after an evacuation")
+	require.Equal(t, model.PrepareEvacuate, Decide(before).Steps[0].Prepare, "it may go, after an evacuation")
 
 	_, hold := Recheck(s, "solr-2")
 	require.NotNil(t, hold)
-	require.Equal(t, SoleCopy, hold.Rule)
+	require.Equal(t, model.SoleCopy, hold.Rule)
 
 	s.Groups[0].Members[0].Pod = "solr-1"
 	step, hold := Recheck(s, "solr-2")
 	require.Nil(t, hold)
-	require.Equal(t, PrepareEvacuate, step.Prepare)
+	require.Equal(t, model.PrepareEvacuate, step.Prepare)
 }
 
 func TestReturned(t *testing.T) {
-	claim := func(s Snapshot) Claim { return s.Cluster.Status.Claims[0] }
-	back := func(s *Snapshot) {
+	claim := func(s model.Snapshot) model.Claim { return s.Cluster.Status.Claims[0] }
+	back := func(s *model.Snapshot) {
 		p := &s.Pods[2]
 		p.UID, p.Revision, p.Report.UID = "u2b", "v2", "u2b"
-		p.Since = At(s.Now.Add(-time.Minute))
+		p.Since = model.At(s.Now.Add(-time.Minute))
 	}
 	for _, c := range []struct {
 		name    string
-		change  func(*Snapshot)
+		change  func(*model.Snapshot)
 		done    bool
 		joined  bool
 		failed  bool
 		reason  string
 		retries bool
 	}{
-		{name: "not gone yet", change: func(s *Snapshot) { s.Pods[2].UID, s.Pods[2].Phase = "u2", Terminating }, reason: "it has not gone yet: it is Terminating"},
-		{name: "missing", change: func(s *Snapshot) {
-			s.Pods[2] = Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: Missing, Since: At(s.Now.Add(-time.Second))}
+		{name: "not gone yet", change: func(s *model.Snapshot) { s.Pods[2].UID, s.Pods[2].Phase = "u2", model.Terminating }, reason: "it has not gone yet: it is Terminating"},
+		{name: "missing", change: func(s *model.Snapshot) {
+			s.Pods[2] = model.Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: model.Missing, Since: model.At(s.Now.Add(-time.Second))}
 		}, reason: "its successor has not been created"},
-		{name: "missing for too long", change: func(s *Snapshot) {
-			s.Pods[2] = Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: Missing, Since: At(s.Now.Add(-time.Hour))}
+		{name: "missing for too long", change: func(s *model.Snapshot) {
+			s.Pods[2] = model.Pod{Name: "solr-2", Pool: "solr", Ordinal: 2, Phase: model.Missing, Since: model.At(s.Now.Add(-time.Hour))}
 		}, reason: "its successor has not been created", failed: true},
-		{name: "no report", change: func(s *Snapshot) { s.Pods[2].Report = nil }, reason: "its successor is Ready and its agent has sent no report", retries: true},
-		{name: "the report of the one before", change: func(s *Snapshot) { s.Pods[2].Report.UID = "u2" }, reason: "its successor is Ready and its agent has sent no report", retries: true},
-		{name: "starting", change: func(s *Snapshot) { s.Pods[2].Phase, s.Pods[2].Report.Member = Started, NotLive }, reason: "its successor is Started and not live in the database", retries: true},
-		{name: "starting for too long", change: func(s *Snapshot) {
-			s.Pods[2].Phase, s.Pods[2].Report.Member, s.Pods[2].Since = Started, NotLive, At(s.Now.Add(-time.Hour))
+		{name: "no report", change: func(s *model.Snapshot) { s.Pods[2].Report = nil }, reason: "its successor is Ready and its agent has sent no report", retries: true},
+		{name: "the report of the one before", change: func(s *model.Snapshot) { s.Pods[2].Report.UID = "u2" }, reason: "its successor is Ready and its agent has sent no report", retries: true},
+		{name: "starting", change: func(s *model.Snapshot) { s.Pods[2].Phase, s.Pods[2].Report.Member = model.Started, model.NotLive }, reason: "its successor is Started and not live in the database", retries: true},
+		{name: "starting for too long", change: func(s *model.Snapshot) {
+			s.Pods[2].Phase, s.Pods[2].Report.Member, s.Pods[2].Since = model.Started, model.NotLive, model.At(s.Now.Add(-time.Hour))
 		}, reason: "its successor is Started and not live in the database", failed: true},
-		{name: "bad image", change: func(s *Snapshot) { s.Pods[2].Phase, s.Pods[2].Problem, s.Pods[2].Report = NotStarted, ImagePull, nil }, reason: "its successor is NotStarted and its agent has sent no report: an image cannot be pulled", failed: true},
-		{name: "live and not ready", change: func(s *Snapshot) { s.Pods[2].Phase = Started }, joined: true, reason: "its successor is live in the database and Started"},
-		{name: "stale", change: func(s *Snapshot) { s.Pods[2].Report.Fresh = false }, joined: true, reason: "the report of its successor is stale"},
-		{name: "not settled", change: func(s *Snapshot) { s.Pods[2].Report.Settled = false }, joined: true, reason: "its successor is not settled"},
-		{name: "own member recovers", change: func(s *Snapshot) { s.Groups[0].Members[2].State = Recovering }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
-		{name: "another member recovers", change: func(s *Snapshot) { s.Groups[1].Members[0].State = Recovering }, joined: true, reason: "books/s2 has 1 Active members, needs 2 as before"},
-		{name: "another member broke meanwhile, and nobody waits for it", change: func(s *Snapshot) { s.Groups[1].Members[0].State = Down }, done: true, joined: true},
-		{name: "own member is down", change: func(s *Snapshot) { s.Groups[0].Members[2].State = Down }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
-		{name: "own member was down before", change: func(s *Snapshot) {
-			s.Groups[0].Members[2].State = Down
+		{name: "bad image", change: func(s *model.Snapshot) {
+			s.Pods[2].Phase, s.Pods[2].Problem, s.Pods[2].Report = model.NotStarted, model.ImagePull, nil
+		}, reason: "its successor is NotStarted and its agent has sent no report: an image cannot be pulled", failed: true},
+		{name: "live and not ready", change: func(s *model.Snapshot) { s.Pods[2].Phase = model.Started }, joined: true, reason: "its successor is live in the database and Started"},
+		{name: "stale", change: func(s *model.Snapshot) { s.Pods[2].Report.Fresh = false }, joined: true, reason: "the report of its successor is stale"},
+		{name: "not settled", change: func(s *model.Snapshot) { s.Pods[2].Report.Settled = false }, joined: true, reason: "its successor is not settled"},
+		{name: "own member recovers", change: func(s *model.Snapshot) { s.Groups[0].Members[2].State = model.Recovering }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
+		{name: "another member recovers", change: func(s *model.Snapshot) { s.Groups[1].Members[0].State = model.Recovering }, joined: true, reason: "books/s2 has 1 Active members, needs 2 as before"},
+		{name: "another member broke meanwhile, and nobody waits for it", change: func(s *model.Snapshot) { s.Groups[1].Members[0].State = model.Down }, done: true, joined: true},
+		{name: "own member is down", change: func(s *model.Snapshot) { s.Groups[0].Members[2].State = model.Down }, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
+		{name: "own member was down before", change: func(s *model.Snapshot) {
+			s.Groups[0].Members[2].State = model.Down
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
 			s.Cluster.Status.Claims[0].Broken = map[string]int32{"books/s1": 1}
 		}, done: true, joined: true},
-		{name: "own member is down, and nobody could tell of it before", change: func(s *Snapshot) {
-			s.Groups[0].Members[2].State, s.Cluster.Status.Claims[0].Unseen = Down, true
+		{name: "own member is down, and nobody could tell of it before", change: func(s *model.Snapshot) {
+			s.Groups[0].Members[2].State, s.Cluster.Status.Claims[0].Unseen = model.Down, true
 		}, done: true, joined: true},
-		{name: "own member recovers, and nobody could tell of it before", change: func(s *Snapshot) {
-			s.Groups[0].Members[2].State, s.Cluster.Status.Claims[0].Unseen = Recovering, true
+		{name: "own member recovers, and nobody could tell of it before", change: func(s *model.Snapshot) {
+			s.Groups[0].Members[2].State, s.Cluster.Status.Claims[0].Unseen = model.Recovering, true
 		}, joined: true, reason: "books/s1 has 2 Active members, needs 3 as before"},
-		{name: "own member was down before, and another broke meanwhile", change: func(s *Snapshot) {
-			s.Groups[0].Members[2].State, s.Groups[0].Members[1].State = Down, Down
+		{name: "own member was down before, and another broke meanwhile", change: func(s *model.Snapshot) {
+			s.Groups[0].Members[2].State, s.Groups[0].Members[1].State = model.Down, model.Down
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
 			s.Cluster.Status.Claims[0].Broken = map[string]int32{"books/s1": 1}
 		}, done: true, joined: true},
-		{name: "another member was down before and is not, and the own one does not come back", change: func(s *Snapshot) {
-			s.Groups[0].Members[2].State = Down
+		{name: "another member was down before and is not, and the own one does not come back", change: func(s *model.Snapshot) {
+			s.Groups[0].Members[2].State = model.Down
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 2}
 		}, joined: true, reason: "books/s1 has 1 Active members, needs 2 as before"},
-		{name: "another pod is away", change: func(s *Snapshot) { s.Pods[1].Phase = Terminating; s.Groups[1].Members[0].State = Down }, done: true, joined: true},
-		{name: "was not full before", change: func(s *Snapshot) {
-			s.Groups[1].Members[0].State = Down
+		{name: "another pod is away", change: func(s *model.Snapshot) {
+			s.Pods[1].Phase = model.Terminating
+			s.Groups[1].Members[0].State = model.Down
+		}, done: true, joined: true},
+		{name: "was not full before", change: func(s *model.Snapshot) {
+			s.Groups[1].Members[0].State = model.Down
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s2": 1}
 		}, done: true, joined: true},
-		{name: "a group vanished", change: func(s *Snapshot) {
+		{name: "a group vanished", change: func(s *model.Snapshot) {
 			s.Groups = s.Groups[1:]
 			s.Cluster.Status.Claims[0].Groups = map[string]int32{"books/s1": 3}
 		}, done: true, joined: true},
-		{name: "soaking", change: func(s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 90 }, joined: true, reason: "its successor soaks for 30 s more", retries: true},
-		{name: "soaked", change: func(s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 60 }, done: true, joined: true},
-		{name: "back", change: func(*Snapshot) {}, done: true, joined: true},
-		{name: "was to bring an agent and did not", change: func(s *Snapshot) {
-			s.Cluster.Status.Claims[0].Prepare = PrepareNone
+		{name: "soaking", change: func(s *model.Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 90 }, joined: true, reason: "its successor soaks for 30 s more", retries: true},
+		{name: "soaked", change: func(s *model.Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = 60 }, done: true, joined: true},
+		{name: "back", change: func(*model.Snapshot) {}, done: true, joined: true},
+		{name: "was to bring an agent and did not", change: func(s *model.Snapshot) {
+			s.Cluster.Status.Claims[0].Prepare = model.PrepareNone
 			s.Pods[2].Agent = false
 			s.Pods[2].Report.Self = false
 		}, done: true, joined: true},
-		{name: "was to bring an agent, and nobody speaks for it", change: func(s *Snapshot) {
-			s.Cluster.Status.Claims[0].Prepare = PrepareNone
+		{name: "was to bring an agent, and nobody speaks for it", change: func(s *model.Snapshot) {
+			s.Cluster.Status.Claims[0].Prepare = model.PrepareNone
 			s.Pods[2].Agent, s.Pods[2].Report = false, nil
 		}, reason: "its successor has no agent, and no majority of the others speaks for it", retries: true},
-		{name: "had an agent and came back without", change: func(s *Snapshot) {
-			s.Cluster.Status.Claims[0].Prepare = PrepareHandoff
+		{name: "had an agent and came back without", change: func(s *model.Snapshot) {
+			s.Cluster.Status.Claims[0].Prepare = model.PrepareHandoff
 			s.Pods[2].Agent = false
 			s.Pods[2].Report.Self = false
 		}, done: true, joined: true},
-		{name: "removed", change: func(s *Snapshot) {
+		{name: "removed", change: func(s *model.Snapshot) {
 			s.Pods = s.Pods[:2]
 			s.Pools[0].Replicas = 2
-			s.Cluster.Status.Claims[0].Action = Remove
+			s.Cluster.Status.Claims[0].Action = model.Remove
 		}, done: true, joined: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -254,15 +261,15 @@ func TestReturned(t *testing.T) {
 // Others wait for its claim by now, and it for nobody but them.
 func TestRecheckOfWhomTheLineFreesBeforeABrokenCopy(t *testing.T) {
 	s := scripted(t, "partition_broken_copy_below_a_higher_rank")
-	s.Cluster.Status.Claims = []Claim{{ID: "k1", Pod: "solr-1", UID: "u1", Action: LowerPartition, Phase: PhasePrepared, To: "v2", BeforeTurn: true}}
-	require.Equal(t, Claimed, Decide(s).Holds[2].Rule)
+	s.Cluster.Status.Claims = []model.Claim{{ID: "k1", Pod: "solr-1", UID: "u1", Action: model.LowerPartition, Phase: model.PhasePrepared, To: "v2", BeforeTurn: true}}
+	require.Equal(t, model.Claimed, Decide(s).Holds[2].Rule)
 	step, hold := Recheck(s, "solr-1")
 	require.Nil(t, hold)
-	require.Equal(t, LowerPartition, step.Action)
+	require.Equal(t, model.LowerPartition, step.Action)
 
-	s.Groups[0].Members[0].State = Active
+	s.Groups[0].Members[0].State = model.Active
 	_, hold = Recheck(s, "solr-1")
-	require.Equal(t, RankOrder, hold.Rule, "no copy is broken any more")
+	require.Equal(t, model.RankOrder, hold.Rule, "no copy is broken any more")
 }
 
 // A pod that was claimed while it was away had told nobody of which kind it is. When it is back it waits for its turn like
@@ -277,14 +284,14 @@ func TestRecheckOfWhoWasNotClaimedBeforeItsTurn(t *testing.T) {
 			s.Pods[i].Report.Settled = false
 		}
 	}
-	claim := Claim{ID: "k1", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: PhasePrepared, To: "v2"}
-	s.Cluster.Status.Claims = []Claim{claim}
+	claim := model.Claim{ID: "k1", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: model.PhasePrepared, To: "v2"}
+	s.Cluster.Status.Claims = []model.Claim{claim}
 	_, hold := Recheck(s, chosen.Pod)
 	require.NotNil(t, hold)
-	require.Equal(t, RankOrder, hold.Rule)
+	require.Equal(t, model.RankOrder, hold.Rule)
 
 	claim.BeforeTurn = true
-	s.Cluster.Status.Claims = []Claim{claim}
+	s.Cluster.Status.Claims = []model.Claim{claim}
 	step, hold := Recheck(s, chosen.Pod)
 	require.Nil(t, hold)
 	require.True(t, step.BeforeTurn)
@@ -300,11 +307,11 @@ func TestRecheckOfWhoGoesWithACorrection(t *testing.T) {
 		at[pod.Name] = i
 	}
 	for _, step := range Decide(s).Steps {
-		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, Claim{ID: step.UID, Pod: step.Pod, UID: step.UID, Action: step.Action,
-			Prepare: step.Prepare, Reason: step.Reason, Phase: PhasePrepared, To: "v2"})
+		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims, model.Claim{ID: step.UID, Pod: step.Pod, UID: step.UID, Action: step.Action,
+			Prepare: step.Prepare, Reason: step.Reason, Phase: model.PhasePrepared, To: "v2"})
 	}
 	require.Len(t, s.Cluster.Status.Claims, 3)
-	held := func(pod string) Rule {
+	held := func(pod string) model.Rule {
 		step, hold := Recheck(s, pod)
 		require.NotEqual(t, step == nil, hold == nil)
 		if hold == nil {
@@ -315,19 +322,19 @@ func TestRecheckOfWhoGoesWithACorrection(t *testing.T) {
 	for _, pod := range []string{"db-5", "db-4"} {
 		require.Empty(t, held(pod))
 		below := s.Pods[at["db-2"]]
-		s.Pods[at["db-2"]].Phase = Pending
-		require.Equal(t, InOrder, held(pod), "a lower one is away")
+		s.Pods[at["db-2"]].Phase = model.Pending
+		require.Equal(t, model.InOrder, held(pod), "a lower one is away")
 		s.Pods[at["db-2"]] = below
 		claims := s.Cluster.Status.Claims
 		s.Cluster.Status.Claims = claims[:2]
-		require.Equal(t, InOrder, held(pod), "nobody corrects what is broken")
+		require.Equal(t, model.InOrder, held(pod), "nobody corrects what is broken")
 		s.Cluster.Status.Claims = claims
 		broken := s.Pods[at["db-3"]]
-		s.Pods[at["db-3"]].Phase, s.Pods[at["db-3"]].Problem, s.Pods[at["db-3"]].Since = Started, "", s.Now
-		s.Pods[at["db-3"]].Report = &Report{UID: broken.UID, Self: true, Fresh: true, Member: NotLive}
-		require.Equal(t, InOrder, held(pod), "it is not broken any more, and may come back")
+		s.Pods[at["db-3"]].Phase, s.Pods[at["db-3"]].Problem, s.Pods[at["db-3"]].Since = model.Started, "", s.Now
+		s.Pods[at["db-3"]].Report = &model.Report{UID: broken.UID, Self: true, Fresh: true, Member: model.NotLive}
+		require.Equal(t, model.InOrder, held(pod), "it is not broken any more, and may come back")
 		s.Pods[at["db-3"]] = broken
-		s.Pods[at[pod]] = Pod{Name: pod, Pool: "db", Ordinal: s.Pods[at[pod]].Ordinal, Phase: Missing, Agent: true}
+		s.Pods[at[pod]] = model.Pod{Name: pod, Pool: "db", Ordinal: s.Pods[at[pod]].Ordinal, Phase: model.Missing, Agent: true}
 	}
 	require.Empty(t, held("db-3"))
 }

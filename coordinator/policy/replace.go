@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // The conditions of a pod after which it is replaced, when they have stood for
@@ -60,7 +62,7 @@ func (x *index) whyReplace(p *pod) replacement {
 	if x.isMarked(p) {
 		return replacement{marked: true}
 	}
-	why := replacement{forced: p.Phase != Missing && len(p.MustReplace) > 0}
+	why := replacement{forced: p.Phase != model.Missing && len(p.MustReplace) > 0}
 	byStrategy := x.rolledByReplacement(p)
 	if r := &x.spec.Replacement; r.Enabled && *r.MaxConcurrentFailed > 0 && !p.Exempt {
 		why.failed = x.failing(p)
@@ -80,7 +82,7 @@ func (x *index) isCorrected(p *pod) bool {
 	if why == "" || !isOutdated(p) {
 		return false
 	}
-	c := candidate{pod: p, reason: ReasonOutdated}
+	c := candidate{pod: p, reason: model.ReasonOutdated}
 	x.chooseAction(&c)
 	return x.nothingLost(&c, why)
 }
@@ -94,7 +96,7 @@ func (x *index) isMarked(p *pod) bool {
 	if c == nil && x.own != nil && x.own.Pod == p.Name {
 		c = x.own
 	}
-	return c != nil && c.Action == Replace && c.UID != "" && c.UID == p.UID
+	return c != nil && c.Action == model.Replace && c.UID != "" && c.UID == p.UID
 }
 
 // goesForGood: a scale-down or a removal takes it, and nothing comes back.
@@ -103,13 +105,13 @@ func goesForGood(p *pod) bool { return p.Remove || !p.desired || scaledAway(p) }
 // rolledByReplacement: the update strategy has this outdated pod replaced. One
 // that a person handed to its controller by force is restarted by that.
 func (x *index) rolledByReplacement(p *pod) bool {
-	if p.pool.Force && p.pool.Strategy == RollingUpdateStrategy {
+	if p.pool.Force && p.pool.Strategy == model.RollingUpdateStrategy {
 		return false
 	}
 	switch x.spec.Replacement.UpdateStrategy {
-	case UpdateReplace:
+	case model.UpdateReplace:
 		return isOutdated(p)
-	case UpdateReplaceTransactionSystem:
+	case model.UpdateReplaceTransactionSystem:
 		return isOutdated(p) && isTransactional(p.report)
 	}
 	return false
@@ -117,7 +119,7 @@ func (x *index) rolledByReplacement(p *pod) bool {
 
 // isTransactional: it is known by its roles to keep none of the database's
 // data. Of a pod of which no role is known, that is not known.
-func isTransactional(r *Report) bool {
+func isTransactional(r *model.Report) bool {
 	return r != nil && len(r.Roles) > 0 &&
 		!slices.ContainsFunc(r.Roles, func(role string) bool { return slices.Contains(keepsData, role) })
 }
@@ -169,7 +171,7 @@ func (x *index) taintedSince(p *pod) time.Time {
 		if seen := conditionSince(p, NodeTaintDetected, taint.Key); seen.After(since) {
 			since = seen // a pod that came later has not been under it for longer
 		}
-		if since.IsZero() || duration > longest {
+		if since.IsZero() || duration > model.MaxSeconds {
 			continue // not known, or a key that was exempted
 		}
 		if at := since.Add(span(duration)); first.IsZero() || at.Before(first) {
@@ -229,14 +231,14 @@ func (d *decision) replaceText(c *candidate) string {
 
 // Replacements names the pods that should be replaced, held or not, so that
 // whoever cannot replace a pod can say so before it is decided.
-func Replacements(s Snapshot) []string {
+func Replacements(s model.Snapshot) []string {
 	if !mayReplace(&s) {
 		return nil
 	}
 	x := newIndex(&s, "")
 	var names []string
 	for i := range x.pods {
-		if p := &x.pods[i]; x.whyGo(p) == ReasonReplacement {
+		if p := &x.pods[i]; x.whyGo(p) == model.ReasonReplacement {
 			names = append(names, p.Name)
 		}
 	}
@@ -244,11 +246,11 @@ func Replacements(s Snapshot) []string {
 }
 
 // mayReplace answers quickly for nearly every snapshot that nobody is replaced.
-func mayReplace(s *Snapshot) bool {
+func mayReplace(s *model.Snapshot) bool {
 	r := s.Cluster.Spec.Replacement
-	if r.Enabled || r.UpdateStrategy != "" && r.UpdateStrategy != UpdateDelete {
+	if r.Enabled || r.UpdateStrategy != "" && r.UpdateStrategy != model.UpdateDelete {
 		return true
 	}
-	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Removal.Marked != nil || len(p.MustReplace) > 0 }) ||
-		slices.ContainsFunc(s.Cluster.Status.Claims, func(c Claim) bool { return c.Action == Replace })
+	return slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Removal.Marked != nil || len(p.MustReplace) > 0 }) ||
+		slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Action == model.Replace })
 }

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // flights are the pods that are being emptied: marked to be replaced or
@@ -20,7 +22,7 @@ func newFlights(x *index) *flights {
 		}
 	}
 	for _, p := range x.claimedUnseen() {
-		if c := p.claim; (c.Action == Replace || c.Action == Remove) && !isEmptied(c) {
+		if c := p.claim; (c.Action == model.Replace || c.Action == model.Remove) && !isEmptied(c) {
 			f.add(p)
 		}
 	}
@@ -36,18 +38,18 @@ func (f *flights) add(p *pod) {
 // leave less room for replacements. In a pool that is shut down nothing moves.
 func (x *index) inFlight(p *pod) bool {
 	marked := x.isMarked(p)
-	if p.Removal.Excluded || p.pool.shutdown || !marked && (p.Phase == Missing || !goesForGood(p)) {
+	if p.Removal.Excluded || p.pool.shutdown || !marked && (p.Phase == model.Missing || !goesForGood(p)) {
 		return false
 	}
 	c := p.claim
-	acted := c != nil && (p.Phase == Missing || c.UID == p.UID) && (c.Action == Replace || c.Action == Remove)
+	acted := c != nil && (p.Phase == model.Missing || c.UID == p.UID) && (c.Action == model.Replace || c.Action == model.Remove)
 	return !acted || !isEmptied(c)
 }
 
 // isEmptied: the evacuation was acknowledged.
-func isEmptied(c *Claim) bool {
+func isEmptied(c *model.Claim) bool {
 	switch c.Phase {
-	case PhasePrepared, PhaseEmptied, PhaseOpened, PhaseGone:
+	case model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
 		return true
 	}
 	return c.EmptiedAt != nil
@@ -57,8 +59,8 @@ func isEmptied(c *Claim) bool {
 // there may be no room. It is never deleted instead. Which rule holds it
 // follows from what is counted. A pod that is marked already is counted, and
 // not held; one that is both misconfigured and failed goes with either room.
-func (d *decision) replaceLimit(rule Rule, c *candidate) *finding {
-	if c.action != Replace || c.replace.marked {
+func (d *decision) replaceLimit(rule model.Rule, c *candidate) *finding {
+	if c.action != model.Replace || c.replace.marked {
 		return nil
 	}
 	spec, inFlight := &d.x.spec.Replacement, len(d.flights.pods)
@@ -66,7 +68,7 @@ func (d *decision) replaceLimit(rule Rule, c *candidate) *finding {
 		switch {
 		case most == nil || inFlight < int(*most):
 			return nil
-		case c.replace.failed.condition == "" && rule == PodsAway:
+		case c.replace.failed.condition == "" && rule == model.PodsAway:
 			return d.podsInFlight(c, "maxConcurrentMisconfigured", *most)
 		}
 	}
@@ -75,7 +77,7 @@ func (d *decision) replaceLimit(rule Rule, c *candidate) *finding {
 		return nil
 	case spec.FaultDomainBased:
 		return d.zonesInFlight(rule, c)
-	case rule == PodsAway && inFlight >= int(*spec.MaxConcurrentFailed):
+	case rule == model.PodsAway && inFlight >= int(*spec.MaxConcurrentFailed):
 		return d.podsInFlight(c, "maxConcurrentFailed", *spec.MaxConcurrentFailed)
 	}
 	return nil
@@ -83,17 +85,17 @@ func (d *decision) replaceLimit(rule Rule, c *candidate) *finding {
 
 // zonesInFlight: as many zones as allowed, and only pods of these. An unknown
 // zone is another one each time.
-func (d *decision) zonesInFlight(rule Rule, c *candidate) *finding {
+func (d *decision) zonesInFlight(rule model.Rule, c *candidate) *finding {
 	own := c.zone
 	if own == "" {
-		if rule == ZoneUnknown {
+		if rule == model.ZoneUnknown {
 			return found("its zone is not known, and replacement.faultDomainBased counts zones",
 				fmt.Sprintf("a label %s on its node", d.x.spec.Policy.ZoneKey))
 		}
 		own = "unknown, which counts as another one"
 	}
 	used, most := d.flights.zones.number(), int(*d.x.spec.Replacement.MaxConcurrentFailed)
-	if rule != ZonesAway || used < most || used == most && d.flights.zones.known[c.zone] {
+	if rule != model.ZonesAway || used < most || used == most && d.flights.zones.known[c.zone] {
 		return nil
 	}
 	return found(fmt.Sprintf("it needs a replacement (%s), and %s pods being replaced or removed (%s); replacement.maxConcurrentFailed is %d, and its own zone is %s",
@@ -120,7 +122,7 @@ func (f *flights) text() string {
 
 // fly charges a chosen pod.
 func (d *decision) fly(c *candidate) {
-	if c.action == Replace && !c.replace.marked && !c.Removal.Excluded {
+	if c.action == model.Replace && !c.replace.marked && !c.Removal.Excluded {
 		d.flights.add(c.pod)
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // scripted is the snapshot of one script.
-func scripted(t *testing.T, name string) Snapshot {
+func scripted(t *testing.T, name string) model.Snapshot {
 	t.Helper()
 	text, _ := readGolden(t, "testdata/"+name+".txt")
 	return decodeYAML(t, text)
@@ -40,7 +42,7 @@ func TestReplacementsWakeByTheClock(t *testing.T) {
 			continue
 		}
 		had := len(Decide(s).Steps)
-		s.Now = At(s.Now.Add(time.Duration(want) * time.Second))
+		s.Now = model.At(s.Now.Add(time.Duration(want) * time.Second))
 		require.Greater(t, len(Decide(s).Steps), had, "%s, when the time has come", name)
 	}
 }
@@ -50,7 +52,7 @@ func TestAnIgnoredTaintIsNeverDue(t *testing.T) {
 	s := scripted(t, "fdb_seed_taint_each_by_itself")
 	s.Nodes[0].Taints = s.Nodes[0].Taints[:1]
 	require.Zero(t, Decide(s).RetryAfterSeconds)
-	s.Nodes[0].Taints[0].Since = At(s.Now.AddDate(-20, 0, 0))
+	s.Nodes[0].Taints[0].Since = model.At(s.Now.AddDate(-20, 0, 0))
 	require.Empty(t, Decide(s).Order)
 }
 
@@ -59,12 +61,12 @@ func TestAnIgnoredTaintIsNeverDue(t *testing.T) {
 func TestAClaimThatReplacesIsAMark(t *testing.T) {
 	s := scripted(t, "fdb_seed_condition_taint_removed_before")
 	require.Empty(t, Decide(s).Order)
-	claim := Claim{ID: "k", Pod: "fdb-0", UID: "f0", Action: Replace, Reason: ReasonReplacement, Prepare: PrepareEvacuate, Phase: PhasePreparing}
-	s.Cluster.Status.Claims = []Claim{claim}
+	claim := model.Claim{ID: "k", Pod: "fdb-0", UID: "f0", Action: model.Replace, Reason: model.ReasonReplacement, Prepare: model.PrepareEvacuate, Phase: model.PhasePreparing}
+	s.Cluster.Status.Claims = []model.Claim{claim}
 	require.Empty(t, Decide(s).Steps, "nothing is undone")
 	step, hold := Recheck(s, "fdb-0")
 	require.Nil(t, hold)
-	require.Equal(t, Replace, step.Action)
+	require.Equal(t, model.Replace, step.Action)
 
 	s.Cluster.Status.Claims[0].UID = "that of another pod"
 	require.Empty(t, Decide(s).Order)
@@ -72,10 +74,10 @@ func TestAClaimThatReplacesIsAMark(t *testing.T) {
 
 // TestAnAcknowledgedEvacuationMakesRoom: from then on it is not in flight.
 func TestAnAcknowledgedEvacuationMakesRoom(t *testing.T) {
-	for _, phase := range []ClaimPhase{PhaseClaimed, PhasePreparing, PhasePrepared, PhaseEmptied, PhaseOpened, PhaseRestoring} {
+	for _, phase := range []model.ClaimPhase{model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseRestoring} {
 		s := scripted(t, "fdb_seed_misconfigured_beside_a_claim")
 		s.Cluster.Status.Claims[0].Phase = phase
-		empty := phase == PhasePrepared || phase == PhaseEmptied || phase == PhaseOpened
+		empty := phase == model.PhasePrepared || phase == model.PhaseEmptied || phase == model.PhaseOpened
 		require.Equal(t, empty, len(Decide(s).Steps) == 1, "%s", phase)
 
 		// What was once seen empty stays so, also when its successor has its volume.
@@ -92,20 +94,20 @@ func TestAReplacementOfAnUnseenPodCounts(t *testing.T) {
 	p := Decide(s)
 	require.Empty(t, p.Steps)
 	require.Contains(t, p.Text(), "1 pod is being replaced or removed and not yet excluded (fdb-7)")
-	s.Cluster.Status.Claims[0].Phase = PhaseGone
+	s.Cluster.Status.Claims[0].Phase = model.PhaseGone
 	require.Len(t, Decide(s).Steps, 1)
 }
 
 // TestAnOverrideOfZoneUnknownLeavesTheLimit of zones in force.
 func TestAnOverrideOfZoneUnknownLeavesTheLimit(t *testing.T) {
 	s := scripted(t, "fdb_seed_fault_domains_unknown")
-	s.Cluster.Spec.Overrides = []Override{{Rule: ZoneUnknown, Pods: []string{"fdb-0"}, Reason: "new rack", Expires: At(s.Now.Add(time.Hour))}}
+	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.ZoneUnknown, Pods: []string{"fdb-0"}, Reason: "new rack", Expires: model.At(s.Now.Add(time.Hour))}}
 	require.Len(t, Decide(s).Steps, 2)
 	one := int32(1)
 	s.Cluster.Spec.Replacement.MaxConcurrentFailed = &one
 	p := Decide(s)
 	require.Len(t, p.Steps, 1)
-	require.Equal(t, ZonesAway, p.Holds[len(p.Holds)-1].Rule)
+	require.Equal(t, model.ZonesAway, p.Holds[len(p.Holds)-1].Rule)
 }
 
 // TestForceIsNoReplacement: a person handed the pool to its controller, whatever
@@ -113,7 +115,7 @@ func TestAnOverrideOfZoneUnknownLeavesTheLimit(t *testing.T) {
 func TestForceIsNoReplacement(t *testing.T) {
 	s := scripted(t, "fdb_seed_strategy_replace")
 	for i := range s.Pools {
-		s.Pools[i].Strategy, s.Pools[i].Force = RollingUpdateStrategy, true
+		s.Pools[i].Strategy, s.Pools[i].Force = model.RollingUpdateStrategy, true
 	}
 	require.Empty(t, Replacements(s))
 	s.Pods[0].MustReplace = []string{"volume"}
@@ -136,10 +138,10 @@ func TestAReplacementSaysWhy(t *testing.T) {
 // TestTheLongestFailureIsNamed, whatever the order of the conditions.
 func TestTheLongestFailureIsNamed(t *testing.T) {
 	s := scripted(t, "fdb_seed_failed_7201")
-	long := At(s.Now.Add(-3 * time.Hour))
-	for _, list := range [][]PodCondition{
-		{{Type: PodFailing, Since: long}, {Type: MissingProcesses, Since: long}, {Type: PodPending, Since: At(s.Now.Add(-2*time.Hour - time.Second))}},
-		{{Type: PodPending, Since: At(s.Now.Add(-2*time.Hour - time.Second))}, {Type: MissingProcesses, Since: long}, {Type: PodFailing, Since: long}},
+	long := model.At(s.Now.Add(-3 * time.Hour))
+	for _, list := range [][]model.PodCondition{
+		{{Type: PodFailing, Since: long}, {Type: MissingProcesses, Since: long}, {Type: PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}},
+		{{Type: PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}, {Type: MissingProcesses, Since: long}, {Type: PodFailing, Since: long}},
 	} {
 		s.Pods[0].Conditions = list
 		require.Equal(t, []string{"replaced: MissingProcesses for 10800 s"}, Decide(s).Steps[0].Notes)
@@ -149,34 +151,34 @@ func TestTheLongestFailureIsNamed(t *testing.T) {
 // TestNobodyIsReplacedWhenNobodyIsLive: nobody could say what would be lost.
 func TestNobodyIsReplacedWhenNobodyIsLive(t *testing.T) {
 	s := scripted(t, "fdb_seed_failed_7201")
-	s.Cluster.Spec.Policy.Health = LeastAny
+	s.Cluster.Spec.Policy.Health = model.LeastAny
 	s.Groups = nil
 	require.Len(t, Decide(s).Steps, 1)
 	for i := range s.Pods {
-		s.Pods[i].Report.Member = NotLive
+		s.Pods[i].Report.Member = model.NotLive
 	}
 	p := Decide(s)
 	require.Empty(t, p.Steps)
-	require.Equal(t, SoleCopy, p.Holds[len(p.Holds)-1].Rule)
+	require.Equal(t, model.SoleCopy, p.Holds[len(p.Holds)-1].Rule)
 }
 
 // TestWhatCannotBeReplacedIsHeld, and no override changes that.
 func TestWhatCannotBeReplacedIsHeld(t *testing.T) {
 	s := scripted(t, "fdb_seed_misconfigured_all")
-	s.Cluster.Spec.Overrides = []Override{{Rule: Vetoed, Pods: []string{"*"}, Reason: "now", Expires: At(s.Now.Add(time.Hour))}}
+	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Vetoed, Pods: []string{"*"}, Reason: "now", Expires: model.At(s.Now.Add(time.Hour))}}
 	for _, name := range Replacements(s) {
 		for i := range s.Pods {
 			if s.Pods[i].Name == name {
-				s.Pods[i].Refused = Vetoed
+				s.Pods[i].Refused = model.Vetoed
 			}
 		}
 	}
-	require.Empty(t, Validate(&s))
+	require.Empty(t, model.Validate(&s))
 	p := Decide(s)
 	require.Empty(t, p.Steps)
 	require.Len(t, p.Holds, 3)
 	for _, h := range p.Holds {
-		require.Equal(t, Vetoed, h.Rule)
+		require.Equal(t, model.Vetoed, h.Rule)
 	}
 	require.Equal(t, "it is to be replaced (volume changed), and no agent of its own runs that could empty it, or none elsewhere that could say that it is empty", p.Holds[0].Reason)
 }
@@ -186,19 +188,19 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(max(*snapshots, 5_000)) {
 		s := newGenerator(seed).snapshot()
-		if len(Validate(&s)) > 0 {
+		if len(model.Validate(&s)) > 0 {
 			continue
 		}
 		d := newDecision(&s, "", false)
 		var want []string
 		for i := range d.order {
 			c := &d.order[i]
-			if c.reason != ReasonReplacement {
+			if c.reason != model.ReasonReplacement {
 				continue
 			}
 			want = append(want, c.Name)
 			room := true
-			for _, rule := range []Rule{ZoneUnknown, ZonesAway, PodsAway} {
+			for _, rule := range []model.Rule{model.ZoneUnknown, model.ZonesAway, model.PodsAway} {
 				if d.replaceLimit(rule, c) != nil {
 					room = false
 					seen["held by "+string(rule)]++
@@ -211,7 +213,7 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 			seen["outside"] += count(c.outside)
 		}
 		for _, step := range Decide(s).Steps {
-			seen["step"] += count(step.Action == Replace)
+			seen["step"] += count(step.Action == model.Replace)
 		}
 		require.ElementsMatch(t, want, Replacements(s), "seed %d", seed)
 	}

@@ -1,14 +1,16 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
+
 // What waits because a person, a window or a limit said so is no stall, nor is what waits only for that.
 
 // onRequest are the rules by which a person or a clock said when to go on.
-var onRequest = map[Rule]bool{
-	ObserveOnly: true, Paused: true, OutsideWindow: true, FleetFull: true, NeedsApproval: true, CanaryFirst: true,
+var onRequest = map[model.Rule]bool{
+	model.ObserveOnly: true, model.Paused: true, model.OutsideWindow: true, model.FleetFull: true, model.NeedsApproval: true, model.CanaryFirst: true,
 }
 
 // OnRequest says whether a rule holds because a person or a clock said when to go on. Of canary see LostCanaries.
-func OnRequest(rule Rule) bool { return onRequest[rule] }
+func OnRequest(rule model.Rule) bool { return onRequest[rule] }
 
 // wait is what kind of hold a pod has.
 type wait struct {
@@ -18,12 +20,12 @@ type wait struct {
 
 // onRequest: the rule holds the candidate because a person or a clock said so. Canary pods that are not back
 // are nothing that anybody asked for.
-func (d *decision) onRequest(rule Rule, c *candidate) bool {
-	return onRequest[rule] && !(rule == CanaryFirst && d.lostCanary(c.poolPos))
+func (d *decision) onRequest(rule model.Rule, c *candidate) bool {
+	return onRequest[rule] && !(rule == model.CanaryFirst && d.lostCanary(c.poolPos))
 }
 
 // stalled: no progress for too long, and not because somebody said so.
-func (d *decision) stalled(p *Plan, claims int) bool {
+func (d *decision) stalled(p *model.Plan, claims int) bool {
 	if !d.noProgress() {
 		return false
 	}
@@ -35,7 +37,7 @@ func (d *decision) stalled(p *Plan, claims int) bool {
 
 // inVain: somebody is held, and not on request. Who waits only for others of the order is left out while
 // somebody is held on request, and nobody else is away: they wait for that.
-func (d *decision) inVain(holds []Hold) bool {
+func (d *decision) inVain(holds []model.Hold) bool {
 	asked, waiting := false, false
 	for _, h := range holds {
 		switch {
@@ -77,7 +79,7 @@ func (d *decision) lostCanary(pool int32) bool {
 }
 
 // LostCanaries are the pools whose canary waits for pods that are not back, which is no wait that anybody asked for.
-func LostCanaries(s Snapshot) map[string]bool {
+func LostCanaries(s model.Snapshot) map[string]bool {
 	d := newDecision(&s, "", false)
 	lost := map[string]bool{}
 	for i := range d.x.pools {

@@ -3,6 +3,8 @@ package policy
 import (
 	"math"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // retry notes a time at which the answer will change by itself.
@@ -39,7 +41,7 @@ func (d *decision) retryHeld() {
 		if !p.Since.IsZero() && d.x.timeTells(p, d.x.dead) {
 			d.retry(p.Since.Add(d.x.startSeconds()))
 		}
-		if p.Phase == Started && p.live && len(d.steps) == 0 { // it may go before its turn
+		if p.Phase == model.Started && p.live && len(d.steps) == 0 { // it may go before its turn
 			d.retry(p.Since.Add(d.x.startSeconds()))
 		}
 	}

@@ -2,8 +2,9 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // finding is why a rule fails, in words, and what would end it.
@@ -20,7 +21,7 @@ type finding struct {
 // all others once for each candidate. A candidate outside of the budget is not
 // asked the rules that spare it.
 type rule struct {
-	name         Rule
+	name         model.Rule
 	sparesBroken bool
 	sparesDead   bool // not asked of one in a dead database: nobody is left who could lead
 	sparesFailed bool // not asked of one that failed to return itself: its restart may be all it needs
@@ -34,72 +35,61 @@ type rule struct {
 // rules in the order in which they are asked. All of them are asked; the first
 // that fails names the hold.
 var rules = []rule{
-	{name: BadInput, cluster: (*decision).badInput},
-	{name: ObserveOnly, cluster: (*decision).observeOnly},
-	{name: Paused, cluster: (*decision).paused, pod: (*decision).belowPartition},
-	{name: OutsideWindow, sparesBroken: true, sparesBegun: true, cluster: (*decision).outsideWindow},
-	{name: FleetFull, sparesBroken: true, sparesBegun: true, cluster: (*decision).fleetFull, pod: (*decision).fleetFilled},
-	{name: NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
-	{name: CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
-	{name: PoolUnobserved, cluster: (*decision).poolUnobserved},
-	{name: LineStopped, sparesBroken: true, sparesFailed: true, aboutUpdates: true, cluster: (*decision).lineStopped},
-	{name: ViewSplit, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).viewSplit},
-	{name: NoLeader, sparesBroken: true, sparesBegun: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
-	{name: TwoLeaders, sparesBroken: true, sparesBegun: true, cluster: (*decision).twoLeaders},
-	{name: VersionRefused, pod: (*decision).versionRefused},
-	{name: Unhealthy, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).unhealthy},
-	{name: Settling, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).settling},
-	{name: OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
-	{name: Shutdown, pod: (*decision).shutdown},
-	{name: InOrder, pod: (*decision).inOrder},
-	{name: OnDeadNode, pod: (*decision).onDeadNode},
-	{name: NoReport, sparesBroken: true, sparesBegun: true, pod: (*decision).noReport},
-	{name: StaleReport, sparesBroken: true, sparesBegun: true, pod: (*decision).staleReport},
-	{name: OnItsWay, pod: (*decision).onItsWay},
-	{name: Claimed, pod: (*decision).isClaimed},
-	{name: Vetoed, pod: (*decision).vetoed},
-	{name: Busy, pod: (*decision).isBusy},
-	{name: VersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
-	{name: RankOrder, sparesBroken: true, aboutUpdates: true, pod: (*decision).rankOrder},
-	{name: LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
-	{name: ZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
-	{name: ZonesAway, pod: (*decision).zonesAway},
-	{name: PodsAway, sparesBegun: true, pod: (*decision).podsAway},
-	{name: BeingMoved, sparesBroken: true, sparesBegun: true, pod: (*decision).beingMoved},
-	{name: ShardsAway, pod: kindBudget(Shard)},
-	{name: QuorumLost, pod: kindBudget(Quorum)},
-	{name: AcksLost, pod: kindBudget(Acks)},
-	{name: RoleLost, pod: kindBudget(Role)},
-	{name: NoneEligible, pod: (*decision).noneEligible},
-	{name: SoleCopy, pod: (*decision).soleCopy},
-	{name: CatchingUp, pod: (*decision).catchingUp},
-	{name: ForeignBudget, pod: refused(ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or switched off where it comes from")},
-	{name: Unstable, pod: refused(Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
+	{name: model.BadInput, cluster: (*decision).badInput},
+	{name: model.ObserveOnly, cluster: (*decision).observeOnly},
+	{name: model.Paused, cluster: (*decision).paused, pod: (*decision).belowPartition},
+	{name: model.OutsideWindow, sparesBroken: true, sparesBegun: true, cluster: (*decision).outsideWindow},
+	{name: model.FleetFull, sparesBroken: true, sparesBegun: true, cluster: (*decision).fleetFull, pod: (*decision).fleetFilled},
+	{name: model.NeedsApproval, sparesBroken: true, pod: (*decision).needsApproval},
+	{name: model.CanaryFirst, sparesBroken: true, pod: (*decision).canaryFirst},
+	{name: model.PoolUnobserved, cluster: (*decision).poolUnobserved},
+	{name: model.LineStopped, sparesBroken: true, sparesFailed: true, aboutUpdates: true, cluster: (*decision).lineStopped},
+	{name: model.ViewSplit, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).viewSplit},
+	{name: model.NoLeader, sparesBroken: true, sparesBegun: true, sparesDead: true, cluster: (*decision).noLeader, pod: (*decision).ownNoLeader},
+	{name: model.TwoLeaders, sparesBroken: true, sparesBegun: true, cluster: (*decision).twoLeaders},
+	{name: model.VersionRefused, pod: (*decision).versionRefused},
+	{name: model.Unhealthy, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).unhealthy},
+	{name: model.Settling, sparesBroken: true, sparesBegun: true, guardsData: true, cluster: (*decision).settling},
+	{name: model.OtherOperation, sparesBroken: true, pod: (*decision).otherOperation},
+	{name: model.Shutdown, pod: (*decision).shutdown},
+	{name: model.InOrder, pod: (*decision).inOrder},
+	{name: model.OnDeadNode, pod: (*decision).onDeadNode},
+	{name: model.NoReport, sparesBroken: true, sparesBegun: true, pod: (*decision).noReport},
+	{name: model.StaleReport, sparesBroken: true, sparesBegun: true, pod: (*decision).staleReport},
+	{name: model.OnItsWay, pod: (*decision).onItsWay},
+	{name: model.Claimed, pod: (*decision).isClaimed},
+	{name: model.Vetoed, pod: (*decision).vetoed},
+	{name: model.Busy, pod: (*decision).isBusy},
+	{name: model.VersionOrder, sparesBroken: true, pod: (*decision).versionOrder},
+	{name: model.RankOrder, sparesBroken: true, aboutUpdates: true, pod: (*decision).rankOrder},
+	{name: model.LeaderLast, sparesBroken: true, pod: (*decision).leaderLast},
+	{name: model.ZoneUnknown, pod: (*decision).zoneUnknown}, // these three spare broken ones themselves
+	{name: model.ZonesAway, pod: (*decision).zonesAway},
+	{name: model.PodsAway, sparesBegun: true, pod: (*decision).podsAway},
+	{name: model.BeingMoved, sparesBroken: true, sparesBegun: true, pod: (*decision).beingMoved},
+	{name: model.ShardsAway, pod: kindBudget(model.Shard)},
+	{name: model.QuorumLost, pod: kindBudget(model.Quorum)},
+	{name: model.AcksLost, pod: kindBudget(model.Acks)},
+	{name: model.RoleLost, pod: kindBudget(model.Role)},
+	{name: model.NoneEligible, pod: (*decision).noneEligible},
+	{name: model.SoleCopy, pod: (*decision).soleCopy},
+	{name: model.CatchingUp, pod: (*decision).catchingUp},
+	{name: model.ForeignBudget, pod: refused(model.ForeignBudget, "a PodDisruptionBudget that is not Rollcall's refuses its eviction", "that budget allowing a disruption, or switched off where it comes from")},
+	{name: model.Unstable, pod: refused(model.Unstable, "the pod object keeps changing while it is being acted on", "the pod object staying as it is")},
 	// Who waits only for a turn of the line: all other reasons say more.
-	{name: InOrder, pod: (*decision).lineOrder},
+	{name: model.InOrder, pod: (*decision).lineOrder},
 }
 
 // asksForced are the rules that hold a pod which a person has handed to its
 // controller by force.
-var asksForced = map[Rule]bool{BadInput: true, ObserveOnly: true, Paused: true, OnDeadNode: true, OnItsWay: true, Claimed: true}
+var asksForced = map[model.Rule]bool{model.BadInput: true, model.ObserveOnly: true, model.Paused: true, model.OnDeadNode: true, model.OnItsWay: true, model.Claimed: true}
 
 // spares a candidate that the rule does not mean.
 func (r *rule) spares(c *candidate) bool {
 	if r.aboutUpdates && c.bringsNoUpdate() || r.sparesDead && c.dead || r.sparesFailed && c.failed {
 		return true
 	}
-	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == Replace || c.action == Remove))
-}
-
-// Rules are the names of all rules, in the order in which they are asked first.
-func Rules() []Rule {
-	names := make([]Rule, 0, len(rules))
-	for i := range rules {
-		if !slices.Contains(names, rules[i].name) {
-			names = append(names, rules[i].name)
-		}
-	}
-	return names
+	return r.sparesBroken && c.outside && !(r.guardsData && (c.action == model.Replace || c.action == model.Remove))
 }
 
 func found(reason, unblocks string) *finding { return &finding{reason: reason, unblocks: unblocks} }

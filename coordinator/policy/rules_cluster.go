@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func (d *decision) badInput() *finding {
@@ -25,7 +27,7 @@ func (d *decision) badInput() *finding {
 }
 
 func (d *decision) observeOnly() *finding {
-	if d.x.spec.Update.Mode != Observe {
+	if d.x.spec.Update.Mode != model.Observe {
 		return nil
 	}
 	return found("update.mode is Observe: what would be done is shown and not done", "update.mode: Auto")
@@ -126,7 +128,7 @@ func (d *decision) lineStopped() *finding {
 func (c *candidate) inLine() bool { return !c.forced && !c.outside && !c.failed && !c.bringsNoUpdate() }
 
 // lastGood names the revision to which a person can go back.
-func lastGood(p *Pool) string {
+func lastGood(p *model.Pool) string {
 	if p.FinishedRevision == "" || p.FinishedRevision == p.Revision {
 		return ""
 	}
@@ -140,8 +142,8 @@ func (x *index) failedToReturn(p *pod) bool {
 	if to == "" || !p.pool.Observed {
 		return false
 	}
-	if p.Phase == Missing {
-		return p.claim != nil && p.claim.To == to && p.claim.Action != Remove && x.overdue(p) && !x.notYetCreated(p)
+	if p.Phase == model.Missing {
+		return p.claim != nil && p.claim.To == to && p.claim.Action != model.Remove && x.overdue(p) && !x.notYetCreated(p)
 	}
 	if p.Revision != to {
 		return false
@@ -149,7 +151,7 @@ func (x *index) failedToReturn(p *pod) bool {
 	if x.whyBroken(p) != "" && !x.mayYetStart(p) {
 		return true
 	}
-	starting := p.Phase == Pending || p.Phase == NotStarted || p.Phase == Started
+	starting := p.Phase == model.Pending || p.Phase == model.NotStarted || p.Phase == model.Started
 	recovers := p.live && p.report != nil && !p.report.Settled
 	return starting && !recovers && !x.nodeGone(p) && x.overdue(p)
 }
@@ -157,7 +159,7 @@ func (x *index) failedToReturn(p *pod) bool {
 // mayYetStart: that no node takes a broken pod often ends by itself, when nodes are added. A
 // correction does not wait for that.
 func (x *index) mayYetStart(p *pod) bool {
-	return (p.Phase == Pending || p.Phase == NotStarted) && p.Problem == Unschedulable && !x.overdue(p)
+	return (p.Phase == model.Pending || p.Phase == model.NotStarted) && p.Problem == model.Unschedulable && !x.overdue(p)
 }
 
 func (d *decision) viewSplit() *finding {
@@ -223,7 +225,7 @@ func (d *decision) refuseVersions() []refusal {
 	var list []refusal
 	for i := range x.pools {
 		p := &x.pools[i]
-		next, ok := parseVersion(p.Version)
+		next, ok := model.ParseEngineVersion(p.Version)
 		if !ok || !d.outdated[i] {
 			continue
 		}
@@ -242,7 +244,7 @@ func (d *decision) versionRefused(c *candidate) *finding {
 	if !isOutdated(c.pod) || c.bringsNoUpdate() {
 		return nil
 	}
-	rollout := c.reason == ReasonOutdated && !d.x.mustLeaveNode(c.pod)
+	rollout := c.reason == model.ReasonOutdated && !d.x.mustLeaveNode(c.pod)
 	for _, r := range d.refusals {
 		if r.pool == c.pool || rollout {
 			return found(fmt.Sprintf("pool %s: %s", r.pool.Name, r.why), "another version in the template of "+r.pool.Name)
@@ -255,32 +257,32 @@ func (d *decision) versionRefused(c *candidate) *finding {
 // nothing is known of that, than any; and the oldest that it would run beside,
 // in whichever pool, says how new it may be. What the engine demands of that
 // oldest, it demands for the newest major version that a template has.
-func (x *index) refuseVersion(p *Pool, next version, newest int, own, all versionSpan) string {
+func (x *index) refuseVersion(p *model.Pool, next model.EngineVersion, newest int, own, all versionSpan) string {
 	facts := x.s.Cluster.Engine
 	step := facts.MaxMajorStep
-	least, demanded := parseVersion(facts.MinSourceVersion)
+	least, demanded := model.ParseEngineVersion(facts.MinSourceVersion)
 	floor := own
 	switch {
 	case !own.known:
 		floor = all
-	case own.oldest.version.compare(all.oldest.version) == 0:
+	case own.oldest.version.Compare(all.oldest.version) == 0:
 		all.oldest = own.oldest // named first
 	}
 	switch {
-	case floor.known && next.compare(floor.newest.version) < 0 && x.spec.Policy.Downgrade == HoldAlways:
+	case floor.known && next.Compare(floor.newest.version) < 0 && x.spec.Policy.Downgrade == model.HoldAlways:
 		return fmt.Sprintf("%s is older than %s and policy.downgrade is Hold", p.Version, floor.newest.runs(p))
-	case !all.known, own.known && next.compare(own.oldest.version) == 0:
+	case !all.known, own.known && next.Compare(own.oldest.version) == 0:
 		return "" // nothing runs that could be compared, or it stays as it is
-	case facts.SameMinor && !x.outage() && !next.talksTo(all):
+	case facts.SameMinor && !x.outage() && !talksTo(next, all):
 		other := all.oldest
-		if next.line() == other.version.line() {
+		if next.Line() == other.version.Line() {
 			other = all.newest
 		}
 		return fmt.Sprintf("from %s to %s: members of another minor version do not talk to each other, so all must restart at once (policy.unit: All)", other.runs(p), p.Version)
 	case next[0]-all.oldest.version[0] > step:
 		return fmt.Sprintf("from %s to %s: %s, and %d is the most in one update", all.oldest.runs(p), p.Version,
 			counted(next[0]-all.oldest.version[0], "major version", "major versions"), step)
-	case demanded && next[0] == newest && next.compare(all.oldest.version) != 0 && all.oldest.version.compare(least) < 0:
+	case demanded && next[0] == newest && next.Compare(all.oldest.version) != 0 && all.oldest.version.Compare(least) < 0:
 		return fmt.Sprintf("%s is older than %s, the oldest from which %s can be reached",
 			all.oldest.runs(p), facts.MinSourceVersion, p.Version)
 	}
@@ -295,8 +297,8 @@ func (x *index) running() (pools []versionSpan, all versionSpan) {
 	}
 	for i := range x.pods {
 		p := &x.pods[i]
-		blip := p.Phase == Ready && p.mayLive
-		if p.report != nil && (p.report.Member != NotLive || blip) {
+		blip := p.Phase == model.Ready && p.mayLive
+		if p.report != nil && (p.report.Member != model.NotLive || blip) {
 			pools[p.poolPos].add(p.report.EngineVersion, p.pool.Pool)
 		}
 	}
@@ -315,7 +317,7 @@ func (x *index) goals() versionSpan {
 	return all
 }
 
-var healthRank = map[Verdict]int{Red: 1, Yellow: 2, Recoverable: 3, Green: 4}
+var healthRank = map[model.Verdict]int{model.Red: 1, model.Yellow: 2, model.Recoverable: 3, model.Green: 4}
 
 func (d *decision) unhealthy() *finding {
 	h, least := d.x.s.Health, d.x.spec.Policy.Health
@@ -326,12 +328,12 @@ func (d *decision) unhealthy() *finding {
 		}
 		return found("the health of the database is not known"+because(h.Reason), "a verdict about the database")
 	}
-	want := map[LeastHealth]int{LeastGreen: 4, LeastRecoverable: 3}[least]
+	want := map[model.LeastHealth]int{model.LeastGreen: 4, model.LeastRecoverable: 3}[least]
 	if rank >= want {
 		return nil
 	}
 	unblocks := fmt.Sprintf("a verdict of at least %s", least)
-	if h.Verdict == Recoverable {
+	if h.Verdict == model.Recoverable {
 		unblocks += ", or policy.health: Recoverable, if what is missing comes back only with the update"
 	}
 	return found(fmt.Sprintf("the database is %s, at least %s is wanted%s", h.Verdict, least, because(h.Reason)), unblocks)

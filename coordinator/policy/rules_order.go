@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // These rules are about who goes before whom.
@@ -11,7 +13,7 @@ func (d *decision) inOrder(c *candidate) *finding {
 	if f := d.wouldComeBackOld(c); f != nil {
 		return f
 	}
-	if c.pool.Management != OrderedReady {
+	if c.pool.Management != model.OrderedReady {
 		return nil
 	}
 	var other *pod
@@ -19,13 +21,13 @@ func (d *decision) inOrder(c *candidate) *finding {
 		// Its controller comes to no other pod while this one is broken, and waits for no
 		// lower one that is Ready: a correction waits for those only while they are not, or
 		// are to be corrected themselves.
-		stands := p.Phase == Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
+		stands := p.Phase == model.Ready && !d.isChosen[p.at] && d.x.whyBroken(p) == ""
 		first := (c.broken || d.curing || d.x.noAgents && d.late(c.pod)) && (p.Ordinal > c.Ordinal || stands)
 		// Two that are away by themselves would wait for each other.
-		both := c.away && p.Phase == Ready && !d.byHand(p)
+		both := c.away && p.Phase == model.Ready && !d.byHand(p)
 		// Nor does it come to those above a pod that is to be corrected before that has gone. What serves is made
 		// again only if all of them go, too.
-		with := d.goesWith(p) && (c.outside || p.Phase == Missing || p.Phase == Terminating || isOutdated(p))
+		with := d.goesWith(p) && (c.outside || p.Phase == model.Missing || p.Phase == model.Terminating || isOutdated(p))
 		if p != c.pod && !d.goesInUnit(p, c) && !first && !both && !with {
 			other = p
 			break
@@ -43,12 +45,12 @@ func (d *decision) byHand(p *pod) bool { return p.claim != nil || p.at != unseen
 // goesInUnit: the pod is of the candidate's unit, all of which may be away at once. But the controller does not make
 // the candidate again above one that is not Ready and stays as it is.
 func (d *decision) goesInUnit(p *pod, c *candidate) bool {
-	stays := p.Ordinal < c.Ordinal && p.Phase != Ready && !d.byHand(p)
-	return p.unit == c.unit && c.unit != unitKey{} && (!stays || c.action == Remove || d.x.outage())
+	stays := p.Ordinal < c.Ordinal && p.Phase != model.Ready && !d.byHand(p)
+	return p.unit == c.unit && c.unit != unitKey{} && (!stays || c.action == model.Remove || d.x.outage())
 }
 
 func (d *decision) versionOrder(c *candidate) *finding {
-	if c.report == nil || len(c.report.After) == 0 || !isOutdated(c.pod) || c.reason == ReasonScaleDown {
+	if c.report == nil || len(c.report.After) == 0 || !isOutdated(c.pod) || c.reason == model.ReasonScaleDown {
 		return nil
 	}
 	for _, name := range slices.Sorted(slices.Values(c.report.After)) {
@@ -57,7 +59,7 @@ func (d *decision) versionOrder(c *candidate) *finding {
 		case name == c.Name:
 		case !known:
 			return found(fmt.Sprintf("%s must carry the new version first, and is not known", name), name+" known")
-		case d.waitsFor(&d.x.pods[at], c) && c.prepare == PrepareHandoff && !d.prepared:
+		case d.waitsFor(&d.x.pods[at], c) && c.prepare == model.PrepareHandoff && !d.prepared:
 			// One of the two must go first. It is asked again when it has handed over.
 		case d.x.pods[at].Revision != d.x.pods[at].pool.Revision || !d.x.pods[at].live:
 			f := found(fmt.Sprintf("%s must carry the new version first", name), name+" up to date and live")
@@ -101,7 +103,7 @@ func (d *decision) rankOrder(c *candidate) *finding {
 	switch {
 	case low.report == nil:
 		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: without a report nobody knows; its own rank is %d", low.Name, low.howAway(), c.rank)
-	case low.report.Member != Live && low.rank == 0:
+	case low.report.Member != model.Live && low.rank == 0:
 		why = fmt.Sprintf("%s is away (%s) and might be of a lower rank: only a live member tells; its own rank is %d", low.Name, low.howAway(), c.rank)
 	}
 	return found(why, "all pods of a lower rank up to date and back").forOthers()
@@ -138,7 +140,7 @@ func (d *decision) leaderLast(c *candidate) *finding {
 		}
 	}
 	for _, p := range slices.Concat(d.ledger.away, d.ledger.chosen) {
-		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == Ready && c.frees() || d.corrects(p))
+		waits := d.waitsFor(p, c) && (d.byHand(p) && p.Phase == model.Ready && c.frees() || d.corrects(p))
 		if p != c.pod && !waits && !d.goesWith(p) {
 			return found(fmt.Sprintf("it holds %s and goes last: %s is away (%s)", rolesText(c.report), p.Name, p.howAway()),
 				p.Name+" back").forOthers()
@@ -159,7 +161,7 @@ func (d *decision) lastWaitsFor(c, earlier *candidate) bool {
 	case c.serves && !earlier.away:
 		return false
 	}
-	return c.reason == ReasonAdopt || earlier.reason != ReasonAdopt || !d.asksToAdopt(earlier)
+	return c.reason == model.ReasonAdopt || earlier.reason != model.ReasonAdopt || !d.asksToAdopt(earlier)
 }
 
 // behindAnotherLast: the line of its pool frees o only after another pod that goes last, which comes
@@ -171,7 +173,7 @@ func (d *decision) behindAnotherLast(o, c *candidate) bool {
 	return slices.ContainsFunc(d.lasts, func(place int) bool {
 		l := &d.order[place]
 		above := l.pool == o.pool && l.Ordinal > o.Ordinal && l.onLine()
-		waits := place > c.place && l.report.Fresh && d.over.of(LeaderLast, l.Name) == nil
+		waits := place > c.place && l.report.Fresh && d.over.of(model.LeaderLast, l.Name) == nil
 		return above && waits && d.lastWaitsFor(l, c)
 	})
 }
@@ -187,6 +189,6 @@ func (d *decision) waitsForCanary(o *candidate) bool { return !o.outside && d.ca
 
 // waitsForOperation: o may go only when the scale-down is over for which c goes.
 func waitsForOperation(o, c *candidate) bool {
-	return c.reason == ReasonScaleDown && o.pool == c.pool && o.pool.Operation != NoOperation &&
-		o.reason != ReasonScaleDown && o.reason != ReasonReplacement
+	return c.reason == model.ReasonScaleDown && o.pool == c.pool && o.pool.Operation != model.NoOperation &&
+		o.reason != model.ReasonScaleDown && o.reason != model.ReasonReplacement
 }

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // belowPartition: the StatefulSet controller would bring the pod back on the
 // old revision, again and again, and the line is not ours to lower.
 func (d *decision) belowPartition(c *candidate) *finding {
 	p := c.pool
-	if p.Strategy != RollingUpdateStrategy || !isOutdated(c.pod) || c.leaves || p.Force {
+	if p.Strategy != model.RollingUpdateStrategy || !isOutdated(c.pod) || c.leaves || p.Force {
 		return nil
 	}
 	line := p.Partition
@@ -22,7 +24,7 @@ func (d *decision) belowPartition(c *candidate) *finding {
 	case p.byLine && p.Ordered != nil && c.Ordinal < *p.Ordered:
 		return found(fmt.Sprintf("a person set the partition of pool %s to %d: ordinals below it stay on the old revision", p.Name, *p.Ordered),
 			fmt.Sprintf("a partition of at most %d", c.Ordinal))
-	case p.byLine && c.action != Replace:
+	case p.byLine && c.action != model.Replace:
 		return nil
 	case p.Ordered != nil:
 		line = max(line, *p.Ordered)
@@ -37,18 +39,18 @@ func (d *decision) belowPartition(c *candidate) *finding {
 func (d *decision) needsApproval(c *candidate) *finding {
 	u := &d.x.spec.Update
 	switch {
-	case d.x.outage() && !d.approved(ApprovedOutage, c.pool.Revision):
-		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(ApprovedOutage))
-	case !c.Agent && (restarts(c.action) || c.action == Replace && !c.leaves) && d.asksToAdopt(c):
+	case d.x.outage() && !d.approved(model.ApprovedOutage, c.pool.Revision):
+		return found("policy.unit is All: everything would go at once, which is an outage", d.approve(model.ApprovedOutage))
+	case !c.Agent && (restarts(c.action) || c.action == model.Replace && !c.leaves) && d.asksToAdopt(c):
 		return found("it has no agent yet, so it would be restarted without being asked, and update.adopt is Ask",
-			d.approve(ApprovedAdopt))
-	case c.reason == ReasonAdopt && !c.Since.IsZero() && c.Since.Add(AdoptAgain).After(d.x.now):
+			d.approve(model.ApprovedAdopt))
+	case c.reason == model.ReasonAdopt && !c.Since.IsZero() && c.Since.Add(AdoptAgain).After(d.x.now):
 		return found("it has come without an agent, and is not restarted for one again so soon",
 			"the label rollcall.dev/cluster in the pod template and a webhook that answers; then delete the pod, or wait").
 			until(c.Since.Add(AdoptAgain))
-	case u.ApproveLeader && c.last && !d.approved(ApprovedLeader, c.pool.Revision):
+	case u.ApproveLeader && c.last && !d.approved(model.ApprovedLeader, c.pool.Revision):
 		return found(fmt.Sprintf("it holds %s, and update.approveLeader waits for a person", rolesText(c.report)),
-			d.approve(ApprovedLeader))
+			d.approve(model.ApprovedLeader))
 	}
 	return nil
 }
@@ -58,36 +60,36 @@ func (d *decision) needsApproval(c *candidate) *finding {
 const AdoptAgain = 5 * time.Minute
 
 // approve is the command with which a person consents.
-func (d *decision) approve(what Approved) string {
+func (d *decision) approve(what model.Approved) string {
 	c := &d.x.s.Cluster
 	return fmt.Sprintf("rollcall approve %s -n %s --what %s", c.Name, c.Namespace, what)
 }
 
 // asksToAdopt: a person has to approve first.
 func (d *decision) asksToAdopt(c *candidate) bool {
-	return d.x.spec.Update.Adopt == AdoptAsk && !d.mayAdopt(c)
+	return d.x.spec.Update.Adopt == model.AdoptAsk && !d.mayAdopt(c)
 }
 
 // mayAdopt: a person approved it. Of a pod that is restarted for nothing but
 // its missing agent, and was not there yet when that was approved, it must be
 // approved again: the last such restart may have brought it.
 func (d *decision) mayAdopt(c *candidate) bool {
-	return slices.ContainsFunc(d.x.s.Cluster.Status.Approvals, func(a Approval) bool {
-		if a.What != ApprovedAdopt || a.Revision != "" && a.Revision != c.pool.Revision {
+	return slices.ContainsFunc(d.x.s.Cluster.Status.Approvals, func(a model.Approval) bool {
+		if a.What != model.ApprovedAdopt || a.Revision != "" && a.Revision != c.pool.Revision {
 			return false
 		}
-		return c.reason != ReasonAdopt || a.At.IsZero() || !c.Since.After(a.At.Time)
+		return c.reason != model.ReasonAdopt || a.At.IsZero() || !c.Since.After(a.At.Time)
 	})
 }
 
-func rolesText(r *Report) string {
+func rolesText(r *model.Report) string {
 	if len(r.Roles) == 0 {
 		return "a role that goes last"
 	}
 	return "the role " + strings.Join(slices.Sorted(slices.Values(r.Roles)), ", ")
 }
 
-func (d *decision) approved(what Approved, revision string) bool {
+func (d *decision) approved(what model.Approved, revision string) bool {
 	for _, a := range d.x.s.Cluster.Status.Approvals {
 		if a.What == what && (a.Revision == "" || a.Revision == revision) {
 			return true
@@ -130,14 +132,14 @@ func (d *decision) canaryFirst(c *candidate) *finding {
 		}
 		return f
 	}
-	if canary.Approve && !d.approved(ApprovedCanary, c.pool.Revision) {
-		return found(fmt.Sprintf("the canary of revision %s waits for a person", c.pool.Revision), d.approve(ApprovedCanary))
+	if canary.Approve && !d.approved(model.ApprovedCanary, c.pool.Revision) {
+		return found(fmt.Sprintf("the canary of revision %s waits for a person", c.pool.Revision), d.approve(model.ApprovedCanary))
 	}
 	return nil
 }
 
 func (d *decision) otherOperation(c *candidate) *finding {
-	if c.pool.Operation == NoOperation || d.curing || c.reason == ReasonScaleDown || c.reason == ReasonReplacement {
+	if c.pool.Operation == model.NoOperation || d.curing || c.reason == model.ReasonScaleDown || c.reason == model.ReasonReplacement {
 		return nil
 	}
 	return found(fmt.Sprintf("pool %s has an operation under way: %s", c.pool.Name, c.pool.Operation),
@@ -145,7 +147,7 @@ func (d *decision) otherOperation(c *candidate) *finding {
 }
 
 func (d *decision) shutdown(c *candidate) *finding {
-	if !c.pool.endsAtNone() || c.pool.AllowShutdown {
+	if !endsAtNone(c.pool.Pool) || c.pool.AllowShutdown {
 		return nil
 	}
 	return found(fmt.Sprintf("pool %s is scaled to 0, which would shut it down", c.pool.Name),
@@ -166,9 +168,9 @@ func (d *decision) noReport(c *candidate) *finding {
 		return found("the report at hand is that of another pod with its name", "a report from its own agent")
 	case c.report == nil:
 		return d.unheard(c, "its agent has sent no report", "a report from its agent")
-	case c.report.Member != Live && c.report.Member != NotLive:
+	case c.report.Member != model.Live && c.report.Member != model.NotLive:
 		return d.unheard(c, "its report does not tell whether the database has it as a member", "a report that does")
-	case c.report.Member == Live && neverRuns(c.Phase):
+	case c.report.Member == model.Live && neverRuns(c.Phase):
 		return found(fmt.Sprintf("its report says that it is live in the database, and its phase is %s", c.Phase),
 			"the two agreeing")
 	}
@@ -177,7 +179,7 @@ func (d *decision) noReport(c *candidate) *finding {
 
 // unheard: nothing new can come from a pod whose node does not answer, so that is what a person should see to.
 func (d *decision) unheard(c *candidate, what, unblocks string) *finding {
-	if c.reason == ReasonScaleDown && c.broken {
+	if c.reason == model.ReasonScaleDown && c.broken {
 		return d.cannotEmpty(c, what)
 	}
 	if d.x.nodeGone(c.pod) && (c.report == nil || !c.report.Fresh) {
@@ -195,7 +197,9 @@ func (d *decision) cannotEmpty(c *candidate, what string) *finding {
 }
 
 // neverRuns: no process that could be a member of the database runs in this phase.
-func neverRuns(p PodPhase) bool { return p == Pending || p == NotStarted || p == Failed }
+func neverRuns(p model.PodPhase) bool {
+	return p == model.Pending || p == model.NotStarted || p == model.Failed
+}
 
 func (d *decision) staleReport(c *candidate) *finding {
 	if c.report == nil || c.report.Fresh {
@@ -213,7 +217,7 @@ func counted(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-func ageOf(r *Report) time.Duration {
+func ageOf(r *model.Report) time.Duration {
 	return span(r.AgeSeconds)
 }
 
@@ -224,15 +228,15 @@ func (d *decision) onDeadNode(c *candidate) *finding {
 		return nil
 	}
 	return found("it is terminating on "+nameOr(c.Node, "a node")+", which is gone: nobody there says that its containers have ended",
-		NodeGone.Advice())
+		model.NodeGone.Advice())
 }
 
 func (d *decision) onItsWay(c *candidate) *finding {
-	if c.Phase != Terminating {
+	if c.Phase != model.Terminating {
 		return d.inHands(c)
 	}
-	if c.Problem == StuckEnding {
-		return found("it is terminating for longer than it may"+about(c.pod), StuckEnding.Advice())
+	if c.Problem == model.StuckEnding {
+		return found("it is terminating for longer than it may"+about(c.pod), model.StuckEnding.Advice())
 	}
 	return found("it is terminating", "its successor back")
 }
@@ -268,11 +272,11 @@ func (d *decision) isBusy(c *candidate) *finding {
 }
 
 func (d *decision) zoneUnknown(c *candidate) *finding {
-	if f := d.replaceLimit(ZoneUnknown, c); f != nil || c.outside {
+	if f := d.replaceLimit(model.ZoneUnknown, c); f != nil || c.outside {
 		return f
 	}
 	counts := "policy.maxZonesUnavailable counts zones"
-	if d.x.spec.Policy.Unit == UnitZone {
+	if d.x.spec.Policy.Unit == model.UnitZone {
 		counts = "policy.unit is Zone"
 	} else if d.ledger.zoneLimit == 0 || d.x.outage() {
 		return nil
@@ -285,7 +289,7 @@ func (d *decision) zoneUnknown(c *candidate) *finding {
 }
 
 func (d *decision) zonesAway(c *candidate) *finding {
-	if f := d.replaceLimit(ZonesAway, c); f != nil || c.outside {
+	if f := d.replaceLimit(model.ZonesAway, c); f != nil || c.outside {
 		return f
 	}
 	b := d.ledger
@@ -308,7 +312,7 @@ func (d *decision) zonesAway(c *candidate) *finding {
 }
 
 func (d *decision) podsAway(c *candidate) *finding {
-	if f := d.replaceLimit(PodsAway, c); f != nil {
+	if f := d.replaceLimit(model.PodsAway, c); f != nil {
 		return f
 	}
 	if c.dead {
@@ -355,7 +359,7 @@ func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 		return nil
 	}
 	why := "nothing shows that it does not serve"
-	if c.live && c.Phase == Ready {
+	if c.live && c.Phase == model.Ready {
 		why = "it may settle by itself"
 	} else if c.live {
 		why = "it is live, though not Ready"
@@ -375,7 +379,7 @@ func (d *decision) unblocksByHand() string {
 
 // late: it should long be Ready, and nobody has taken it yet.
 func (d *decision) late(p *pod) bool {
-	return p.away && p.Phase == Started && d.x.overdue(p) && !d.byHand(p)
+	return p.away && p.Phase == model.Started && d.x.overdue(p) && !d.byHand(p)
 }
 
 // whileItComesBack: a pod that is not Ready in time costs nothing more.
@@ -386,7 +390,7 @@ func (d *decision) whileItComesBack(c *candidate, f *finding) *finding {
 	return f
 }
 
-func refused(name Rule, reason, unblocks string) func(*decision, *candidate) *finding {
+func refused(name model.Rule, reason, unblocks string) func(*decision, *candidate) *finding {
 	return func(_ *decision, c *candidate) *finding {
 		if c.Refused != name {
 			return nil
@@ -397,3 +401,6 @@ func refused(name Rule, reason, unblocks string) func(*decision, *candidate) *fi
 		return found(reason, unblocks)
 	}
 }
+
+// restarts: the pod goes and comes back.
+func restarts(a model.Action) bool { return a == model.Restart || a == model.LowerPartition }

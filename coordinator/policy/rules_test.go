@@ -12,11 +12,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // script is a golden script: what is decided on, and the plan that it expects.
 type script struct {
-	snapshot Snapshot
+	snapshot model.Snapshot
 	plan     []string
 }
 
@@ -27,7 +29,7 @@ func readScript(t testing.TB, file string) *script {
 }
 
 // holds are the plan's lines in which a rule holds a pod, or the cluster.
-func (s *script) holds(rule Rule) []string {
+func (s *script) holds(rule model.Rule) []string {
 	var lines []string
 	for _, line := range s.plan {
 		words := strings.Fields(line)
@@ -44,7 +46,7 @@ func (s *script) steps() int {
 
 // lacks says what a rule's three scripts do not show, one of: that the rule
 // holds a pod, that it lets one go, and what an override of it does.
-func lacks(rule Rule, holds, passes, overridden *script) []string {
+func lacks(rule model.Rule, holds, passes, overridden *script) []string {
 	var missing []string
 	ofAPod := func(line string) bool { return !strings.HasPrefix(line, "hold   - ") }
 	if !slices.ContainsFunc(holds.holds(rule), ofAPod) {
@@ -54,18 +56,18 @@ func lacks(rule Rule, holds, passes, overridden *script) []string {
 		missing = append(missing, "_passes has a hold by it, or no step")
 	}
 	field := fmt.Sprintf("].rule is %s, which cannot be overridden", rule)
-	refused := slices.ContainsFunc(overridden.holds(BadInput), func(line string) bool { return strings.Contains(line, field) })
+	refused := slices.ContainsFunc(overridden.holds(model.BadInput), func(line string) bool { return strings.Contains(line, field) })
 	note := fmt.Sprintf("override of %s until ", rule)
-	noted := slices.ContainsFunc(Decide(overridden.snapshot).Steps, func(s Step) bool {
+	noted := slices.ContainsFunc(Decide(overridden.snapshot).Steps, func(s model.Step) bool {
 		return slices.ContainsFunc(s.Notes, func(n string) bool { return strings.HasPrefix(n, note) })
 	})
-	if rule == OnDeadNode { // its override lets nobody go: the pod is going, and its object is deleted
+	if rule == model.OnDeadNode { // its override lets nobody go: the pod is going, and its object is deleted
 		noted = len(overridden.holds(rule)) == 0 && len(ForceDeletes(overridden.snapshot)) == 1
 	}
 	switch {
-	case cannotBeOverridden[rule] && !refused:
+	case !overridable(rule) && !refused:
 		missing = append(missing, "_overridden is not refused as bad input that names the override")
-	case !cannotBeOverridden[rule] && !noted:
+	case overridable(rule) && !noted:
 		missing = append(missing, "_overridden has no step with a note of the override")
 	}
 	return missing
@@ -75,7 +77,7 @@ func lacks(rule Rule, holds, passes, overridden *script) []string {
 // one in which it just does not hold, and one in which it is overridden, or
 // refuses to be.
 func TestEveryRuleHasScripts(t *testing.T) {
-	for _, rule := range Rules() {
+	for _, rule := range model.Rules() {
 		t.Run(string(rule), func(t *testing.T) {
 			base := "testdata/rule_" + strings.ReplaceAll(string(rule), "-", "_")
 			require.Empty(t, lacks(rule,
@@ -87,7 +89,7 @@ func TestEveryRuleHasScripts(t *testing.T) {
 // TestScriptsOfTheWrongContent: a script that has the name and does not show
 // what it is named for is noticed.
 func TestScriptsOfTheWrongContent(t *testing.T) {
-	for _, rule := range []Rule{Busy, Claimed, Unhealthy} {
+	for _, rule := range []model.Rule{model.Busy, model.Claimed, model.Unhealthy} {
 		base := "testdata/rule_" + string(rule)
 		holds, passes, overridden := readScript(t, base+"_holds.txt"), readScript(t, base+"_passes.txt"), readScript(t, base+"_overridden.txt")
 		require.Empty(t, lacks(rule, holds, passes, overridden))
@@ -101,23 +103,34 @@ func TestScriptsOfTheWrongContent(t *testing.T) {
 	}
 }
 
-// TestEveryDeclaredRuleIsAsked: the names in rule.go are those of the rules, in
+// TestEveryDeclaredRuleIsAsked: the names that the model declares are those of the rules, in
 // the order in which they are asked.
 func TestEveryDeclaredRuleIsAsked(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "rule.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../model/rule.go", nil, 0)
 	require.NoError(t, err)
-	var declared []Rule
+	var declared []model.Rule
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || len(spec.Values) != 1 {
 			return true
 		}
-		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		literal, ok := spec.Values[0].(*ast.BasicLit)
+		if !ok {
+			return true
+		}
+		name, err := strconv.Unquote(literal.Value)
 		require.NoError(t, err)
-		declared = append(declared, Rule(name))
+		declared = append(declared, model.Rule(name))
 		return false
 	})
-	require.Equal(t, declared, Rules())
+	require.Equal(t, declared, model.Rules())
+	var asked []model.Rule
+	for _, r := range rules {
+		if !slices.Contains(asked, r.name) {
+			asked = append(asked, r.name)
+		}
+	}
+	require.Equal(t, declared, asked)
 }
 
 // TestEverySeedSentenceHasAScript guards against scripts being lost.
@@ -132,8 +145,8 @@ func TestEverySeedSentenceHasAScript(t *testing.T) {
 // TestHoldsSayWhatAndWhatEndsThem: every hold has a known rule, a reason and
 // what unblocks it; every pod of the order has a step or a hold, and no pod both.
 func TestHoldsSayWhatAndWhatEndsThem(t *testing.T) {
-	known := map[Rule]bool{}
-	for _, r := range Rules() {
+	known := map[model.Rule]bool{}
+	for _, r := range model.Rules() {
 		require.False(t, known[r], "%s is listed twice", r)
 		known[r] = true
 	}
@@ -144,11 +157,11 @@ func TestHoldsSayWhatAndWhatEndsThem(t *testing.T) {
 	}
 }
 
-func requireSound(t testing.TB, s Snapshot, p Plan) {
+func requireSound(t testing.TB, s model.Snapshot, p model.Plan) {
 	t.Helper()
 	seen := map[string]int{}
 	for _, step := range p.Steps {
-		if step.Action != Restore {
+		if step.Action != model.Restore {
 			seen[step.Pod]++
 		}
 	}
@@ -177,11 +190,11 @@ func TestExplainTellsAllThatHolds(t *testing.T) {
 	s := goldenSnapshots(t)["rule_leader_last_holds"]
 	s.Pods[0].Report.Busy = "backup"
 	s.Cluster.Paused = true
-	rules := []Rule{}
+	rules := []model.Rule{}
 	for _, h := range Explain(s, s.Pods[0].Name) {
 		require.Equal(t, s.Pods[0].Name, h.Pod)
 		rules = append(rules, h.Rule)
 	}
-	require.Equal(t, []Rule{Paused, Busy, LeaderLast}, rules)
+	require.Equal(t, []model.Rule{model.Paused, model.Busy, model.LeaderLast}, rules)
 	require.Empty(t, Explain(s, "nobody"))
 }

@@ -3,6 +3,8 @@ package policy
 import (
 	"cmp"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // schedule picks the sequence in which the pass asks the candidates. With
@@ -51,7 +53,7 @@ func (d *decision) schedule() []int32 {
 // partition moves down the ordinals.
 func (d *decision) keepsOrder() bool {
 	u := &d.x.spec.Update
-	if u.Schedule != Fast || u.RollingUpdate == ByPartition || d.x.byUnit() || d.x.noAgents || len(d.order) < 2 {
+	if u.Schedule != model.Fast || u.RollingUpdate == model.ByPartition || d.x.byUnit() || d.x.noAgents || len(d.order) < 2 {
 		return true
 	}
 	for i := range d.canary {

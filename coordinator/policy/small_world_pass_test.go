@@ -3,18 +3,20 @@ package policy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // pursue does the next thing about a claim, as act does.
-func (w *smallWorld) pursue(claim Claim) (acted, over bool) {
-	at := slices.IndexFunc(w.s.Pods, func(p Pod) bool { return p.Name == claim.Pod })
+func (w *smallWorld) pursue(claim model.Claim) (acted, over bool) {
+	at := slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == claim.Pod })
 	if at < 0 || w.s.Pods[at].UID != claim.UID {
 		r := Returned(w.s, claim)
-		over = r.Done || r.Failed && w.s.Pods[at].Phase != Missing && slices.Contains(Decide(w.s).Order, claim.Pod)
+		over = r.Done || r.Failed && w.s.Pods[at].Phase != model.Missing && slices.Contains(Decide(w.s).Order, claim.Pod)
 		return over, over
 	}
 	p := &w.s.Pods[at]
-	if p.Phase == Terminating {
+	if p.Phase == model.Terminating {
 		return false, false
 	}
 	step, hold := Recheck(w.s, p.Name)
@@ -22,13 +24,13 @@ func (w *smallWorld) pursue(claim Claim) (acted, over bool) {
 	case hold != nil:
 		w.say("%s is held by %s: %s", p.Name, hold.Rule, hold.Reason)
 		return false, false
-	case step == nil, step.Prepare == PrepareHandoff && claim.Prepare != PrepareHandoff, step.Prepare == PrepareEvacuate && claim.Prepare != PrepareEvacuate:
+	case step == nil, step.Prepare == model.PrepareHandoff && claim.Prepare != model.PrepareHandoff, step.Prepare == model.PrepareEvacuate && claim.Prepare != model.PrepareEvacuate:
 		w.say("the claim on %s is given up", p.Name)
 		return true, true
 	}
 	w.mustBeSafe(p, step)
-	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = Terminating, w.s.Now, &Time{w.s.Now.Time}
-	w.s.Cluster.Status.Claims[w.claimOf(p.Name)].Phase = PhaseGone
+	p.Phase, p.Since, w.s.Cluster.Status.LastProgress = model.Terminating, w.s.Now, &model.Time{Time: w.s.Now.Time}
+	w.s.Cluster.Status.Claims[w.claimOf(p.Name)].Phase = model.PhaseGone
 	w.say("%s goes: %s %s", p.Name, step.Action, step.Reason)
 	w.elect()
 	return true, false
@@ -43,27 +45,27 @@ func (w *smallWorld) pass() (acted bool) {
 		}
 	})
 	for _, step := range Decide(w.s).Steps {
-		if step.Action == Restore || w.claimOf(step.Pod) >= 0 {
+		if step.Action == model.Restore || w.claimOf(step.Pod) >= 0 {
 			continue
 		}
 		acted = true
 		w.made++
-		p := w.s.Pods[slices.IndexFunc(w.s.Pods, func(p Pod) bool { return p.Name == step.Pod })]
-		claim := Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-			From: p.Revision, To: "v2", Phase: PhasePrepared, Zone: p.Zone, BeforeTurn: step.BeforeTurn,
-			Groups: map[string]int32{}, Broken: map[string]int32{}, Unseen: p.Report == nil || p.Report.Member != Live}
+		p := w.s.Pods[slices.IndexFunc(w.s.Pods, func(p model.Pod) bool { return p.Name == step.Pod })]
+		claim := model.Claim{ID: fmt.Sprint(w.made), Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
+			From: p.Revision, To: "v2", Phase: model.PhasePrepared, Zone: p.Zone, BeforeTurn: step.BeforeTurn,
+			Groups: map[string]int32{}, Broken: map[string]int32{}, Unseen: p.Report == nil || p.Report.Member != model.Live}
 		for _, g := range w.s.Groups {
 			n := 0
 			for _, m := range g.Members {
-				n += count(m.State == Active)
-				claim.Broken[g.ID] += int32(count(m.State != Active && m.Pod == p.Name))
+				n += count(m.State == model.Active)
+				claim.Broken[g.ID] += int32(count(m.State != model.Active && m.Pod == p.Name))
 			}
 			if n < len(g.Members) {
 				claim.Groups[g.ID] = int32(n)
 			}
 		}
 		*claims = append(*claims, claim)
-		w.s.Cluster.Status.LastProgress = &Time{w.s.Now.Time}
+		w.s.Cluster.Status.LastProgress = &model.Time{Time: w.s.Now.Time}
 		w.say("%s is claimed, before its turn %v", p.Name, step.BeforeTurn)
 	}
 	w.elect()
@@ -71,12 +73,12 @@ func (w *smallWorld) pass() (acted bool) {
 }
 
 // serves: nothing is wrong with the pod.
-func (w *smallWorld) serves(p *Pod) bool {
-	return p.Phase == Ready && (p.Report == nil || p.Report.Member == Live && p.Report.Settled)
+func (w *smallWorld) serves(p *model.Pod) bool {
+	return p.Phase == model.Ready && (p.Report == nil || p.Report.Member == model.Live && p.Report.Settled)
 }
 
 // mustBeSafe: of what serves no more goes by Rollcall than may be away, whatever else is.
-func (w *smallWorld) mustBeSafe(p *Pod, step *Step) {
+func (w *smallWorld) mustBeSafe(p *model.Pod, step *model.Step) {
 	away, gone, unit, others := 0, 0, 0, false
 	for i := range w.s.Pods {
 		o := &w.s.Pods[i]
@@ -85,7 +87,7 @@ func (w *smallWorld) mustBeSafe(p *Pod, step *Step) {
 			continue
 		}
 		desired := o.Ordinal < w.s.Pools[int(o.Pool[0]-'a')].Replicas
-		if at := w.claimOf(o.Name); at >= 0 && w.s.Cluster.Status.Claims[at].Phase == PhaseGone {
+		if at := w.claimOf(o.Name); at >= 0 && w.s.Cluster.Status.Claims[at].Phase == model.PhaseGone {
 			gone++
 			others = others || o.Zone != p.Zone
 			away += count(!desired)
@@ -111,10 +113,10 @@ func (w *smallWorld) mustBeSafe(p *Pod, step *Step) {
 }
 
 // copiesMustBeSafe: nor does more of a group, nor its last copy.
-func (w *smallWorld) copiesMustBeSafe(p *Pod) {
+func (w *smallWorld) copiesMustBeSafe(p *model.Pod) {
 	for i := range w.s.Groups {
 		g := &w.s.Groups[i]
-		if !slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == p.Name && m.State == Active }) {
+		if !slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Pod == p.Name && m.State == model.Active }) {
 			continue
 		}
 		if total, missing := w.missing(g, p); total > 1 && (missing+1 > w.limit || missing+1 == total) {

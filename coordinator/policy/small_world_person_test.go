@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // asksPerson: the world stands, and the page says that only a person ends that: whoever should go is barred.
@@ -10,37 +12,37 @@ func (w *smallWorld) asksPerson() bool {
 	order := Decide(w.s).Order
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
-		if p.Phase == Missing && !w.waitsForLower(p) || slices.Contains(order, p.Name) && !w.barred(p, order) {
+		if p.Phase == model.Missing && !w.waitsForLower(p) || slices.Contains(order, p.Name) && !w.barred(p, order) {
 			return false
 		}
 	}
 	return true
 }
 
-func (w *smallWorld) is(p *Pod, letters string) bool {
+func (w *smallWorld) is(p *model.Pod, letters string) bool {
 	return strings.IndexByte(letters, w.kinds[p.Name]) >= 0
 }
 
 // waitsForLower: its controller makes it only when a lower one is Ready.
-func (w *smallWorld) waitsForLower(p *Pod) bool {
-	return w.ordered && slices.ContainsFunc(w.s.Pods, func(o Pod) bool {
-		return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != Ready
+func (w *smallWorld) waitsForLower(p *model.Pod) bool {
+	return w.ordered && slices.ContainsFunc(w.s.Pods, func(o model.Pod) bool {
+		return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.Ready
 	})
 }
 
 // barred: there is no room for the pod, nobody knows of it, or somebody that is barred goes before it.
-func (w *smallWorld) barred(p *Pod, order []string) bool {
-	if w.waitsForLower(p) || !p.Agent && p.Phase == Started && p.Report == nil {
+func (w *smallWorld) barred(p *model.Pod, order []string) bool {
+	if w.waitsForLower(p) || !p.Agent && p.Phase == model.Started && p.Report == nil {
 		return true
 	}
-	if p.Phase == Failed || w.is(p, "t") {
+	if p.Phase == model.Failed || w.is(p, "t") {
 		return false // a correction always gets through
 	}
 	away, first, failed := 0, false, false
 	alone, unit := true, 1 // of those away all are of its unit
 	for i := range w.s.Pods {
 		o := &w.s.Pods[i]
-		failed = failed || o.Phase == Failed && o.Revision == "v2"
+		failed = failed || o.Phase == model.Failed && o.Revision == "v2"
 		if o.Name == p.Name {
 			continue
 		}
@@ -63,18 +65,18 @@ func (w *smallWorld) barred(p *Pod, order []string) bool {
 }
 
 // groupBars: a group of the pod, or of all, has no leader; or without what the pod has there too many are missing.
-func (w *smallWorld) groupBars(p *Pod) bool {
+func (w *smallWorld) groupBars(p *model.Pod) bool {
 	for i := range w.s.Groups {
 		g := &w.s.Groups[i]
-		state := Down
+		state := model.Down
 		for _, m := range g.Members {
 			if m.Pod == p.Name {
 				state = m.State
 			}
 		}
 		total, missing := w.missing(g, p)
-		led := slices.ContainsFunc(g.Members, func(m Member) bool { return m.Leader })
-		if !led || state != Down && missing > 0 && (missing+1 > w.limit || missing+1 == total) {
+		led := slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Leader })
+		if !led || state != model.Down && missing > 0 && (missing+1 > w.limit || missing+1 == total) {
 			return true
 		}
 	}
@@ -83,8 +85,8 @@ func (w *smallWorld) groupBars(p *Pod) bool {
 
 // missing are the copies of a group that cannot be counted on, or domains, without that of the pod. Among those that
 // never become Ready one counts on the others.
-func (w *smallWorld) missing(g *Group, p *Pod) (total, missing int) {
-	domain := func(m *Member) string {
+func (w *smallWorld) missing(g *model.Group, p *model.Pod) (total, missing int) {
+	domain := func(m *model.Member) string {
 		if m.Domain != "" {
 			return m.Domain
 		}
@@ -93,8 +95,8 @@ func (w *smallWorld) missing(g *Group, p *Pod) (total, missing int) {
 	there, own := map[string]bool{}, ""
 	for i := range g.Members {
 		m := &g.Members[i]
-		at := slices.IndexFunc(w.s.Pods, func(o Pod) bool { return o.Name == m.Pod })
-		counts := m.State == Active && at >= 0 && (w.serves(&w.s.Pods[at]) || w.is(p, "ip") && w.is(&w.s.Pods[at], "ip"))
+		at := slices.IndexFunc(w.s.Pods, func(o model.Pod) bool { return o.Name == m.Pod })
+		counts := m.State == model.Active && at >= 0 && (w.serves(&w.s.Pods[at]) || w.is(p, "ip") && w.is(&w.s.Pods[at], "ip"))
 		before, seen := there[domain(m)]
 		there[domain(m)] = counts && (!seen || before)
 		if m.Pod == p.Name {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // smallWorld is a database of one or two small pools without a hold line, played to its end: who decides, who acts,
@@ -27,11 +29,11 @@ import (
 // A restart mends all but x.
 type smallWorld struct {
 	played
-	s     Snapshot
+	s     model.Snapshot
 	pools []string
 	smallSet
-	kinds map[string]byte   // of pods, as they are now
-	words map[string]Report // what agents say of them
+	kinds map[string]byte         // of pods, as they are now
+	words map[string]model.Report // what agents say of them
 
 	turned bool
 }
@@ -53,32 +55,32 @@ func (w *smallWorld) String() string {
 }
 
 func (w *smallWorld) start() {
-	w.s, w.kinds, w.words, w.turned = defaultSnapshot(), map[string]byte{}, map[string]Report{}, false
+	w.s, w.kinds, w.words, w.turned = defaultSnapshot(), map[string]byte{}, map[string]model.Report{}, false
 	w.played = played{at: &w.s, log: w.log}
-	s, limit := &w.s, Count(int64(w.limit))
-	s.Now = At(noon)
+	s, limit := &w.s, model.Count(int64(w.limit))
+	s.Now = model.At(noon)
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "shop"
-	s.Cluster.Status.LastProgress = &Time{noon.Add(-24 * time.Hour)}
+	s.Cluster.Status.LastProgress = &model.Time{Time: noon.Add(-24 * time.Hour)}
 	spec := &s.Cluster.Spec
-	spec.Engine, spec.Update.Adopt, spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = Solr, AdoptAllow, true, Keep
+	spec.Engine, spec.Update.Adopt, spec.Update.NodeDrains.Follow, spec.Drain.Data.NodeDrain = model.Solr, model.AdoptAllow, true, model.Keep
 	spec.Policy.MaxUnavailable, spec.Policy.MaxShardUnavailable = &limit, &limit
 	if w.zones {
-		spec.Policy.Unit = UnitZone
+		spec.Policy.Unit = model.UnitZone
 	}
-	s.Nodes = []Node{{Name: "cordoned", Cordoned: true}}
+	s.Nodes = []model.Node{{Name: "cordoned", Cordoned: true}}
 	for i, letters := range w.pools {
 		pool := defaultPool()
 		pool.Name, pool.Replicas, pool.Revision = string(rune('a'+i)), int32(len(letters)-strings.Count(letters, "z")), "v2"
 		if w.ordered {
-			pool.Management = OrderedReady
+			pool.Management = model.OrderedReady
 		}
 		if w.guarded {
-			pool.Strategy = RollingUpdateStrategy
+			pool.Strategy = model.RollingUpdateStrategy
 		}
 		s.Pools = append(s.Pools, pool)
 		for n := range letters {
 			p := defaultPod()
-			p.Name, p.Pool, p.Ordinal, p.Since = fmt.Sprintf("%s-%d", pool.Name, n), pool.Name, int32(n), Time{noon.Add(-48 * time.Hour)}
+			p.Name, p.Pool, p.Ordinal, p.Since = fmt.Sprintf("%s-%d", pool.Name, n), pool.Name, int32(n), model.Time{Time: noon.Add(-48 * time.Hour)}
 			p.UID, p.Zone = "u"+p.Name, "zone-"+string(rune('a'+n%2))
 			w.kinds[p.Name] = letters[n]
 			w.come(&p, "v2")
@@ -89,10 +91,10 @@ func (w *smallWorld) start() {
 }
 
 // come is a pod as its letter says.
-func (w *smallWorld) come(p *Pod, revision string) {
+func (w *smallWorld) come(p *model.Pod, revision string) {
 	kind, r := w.kinds[p.Name], defaultReport()
 	is := func(letters string) bool { return strings.IndexByte(letters, kind) >= 0 }
-	p.Phase, p.Problem, p.Revision = Ready, "", revision
+	p.Phase, p.Problem, p.Revision = model.Ready, "", revision
 	if is("obcswhlatdifyp") {
 		p.Revision = "v1"
 	}
@@ -106,17 +108,17 @@ func (w *smallWorld) come(p *Pod, revision string) {
 	}
 	switch {
 	case is("bxeq"):
-		p.Phase, p.Problem = Failed, CrashLoop
-		r.Member, r.NotLiveSeconds, r.Settled = NotLive, 86400, false
+		p.Phase, p.Problem = model.Failed, model.CrashLoop
+		r.Member, r.NotLiveSeconds, r.Settled = model.NotLive, 86400, false
 	case is("svwy"):
 		r.Settled = false
 	case is("ip"):
-		p.Phase = Started
+		p.Phase = model.Started
 	case is("t"):
-		p.Phase = Started
-		r.Member, r.NotLiveSeconds, r.Settled = NotLive, 86400, false
+		p.Phase = model.Started
+		r.Member, r.NotLiveSeconds, r.Settled = model.NotLive, 86400, false
 	case is("m"):
-		p.Phase, p.UID, p.Revision, p.Report = Missing, "", "", nil
+		p.Phase, p.UID, p.Revision, p.Report = model.Missing, "", "", nil
 		return
 	}
 	p.Report, w.words[p.Name] = &r, r
@@ -126,7 +128,7 @@ func (w *smallWorld) come(p *Pod, revision string) {
 // claimed hands over.
 func (w *smallWorld) elect() {
 	s := &w.s
-	agents := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent && (p.Phase == Ready || p.Phase == Started) })
+	agents := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && (p.Phase == model.Ready || p.Phase == model.Started) })
 	led := map[string]string{}
 	for _, g := range s.Groups {
 		for _, m := range g.Members {
@@ -135,11 +137,11 @@ func (w *smallWorld) elect() {
 			}
 		}
 	}
-	s.Groups, s.Health.Verdict = nil, Green
+	s.Groups, s.Health.Verdict = nil, model.Green
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {
-		case p.Agent || p.Phase == Missing || p.Phase == NotStarted || p.Phase == Terminating:
+		case p.Agent || p.Phase == model.Missing || p.Phase == model.NotStarted || p.Phase == model.Terminating:
 		case !agents:
 			p.Report = nil
 		default:
@@ -147,8 +149,8 @@ func (w *smallWorld) elect() {
 			r.Self, p.Report = false, &r
 		}
 	}
-	if !slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent && p.Phase != Missing }) {
-		s.Health.Verdict = UnknownHealth
+	if !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing }) {
+		s.Health.Verdict = model.UnknownHealth
 		return
 	}
 	for n, id := range []string{"all", "part"}[:1+count(w.part)] {
@@ -167,11 +169,11 @@ func (w *smallWorld) elect() {
 					m.Domain = p.Zone
 				}
 				g.Members = append(g.Members, m)
-				if k := len(g.Members) - 1; m.State == Active && (leader < 0 || better(k) > better(leader)) {
+				if k := len(g.Members) - 1; m.State == model.Active && (leader < 0 || better(k) > better(leader)) {
 					leader = k
 				}
-				if m.State != Active && s.Health.Verdict == Green {
-					s.Health.Verdict = Recoverable
+				if m.State != model.Active && s.Health.Verdict == model.Green {
+					s.Health.Verdict = model.Recoverable
 				}
 			}
 		}
@@ -179,7 +181,7 @@ func (w *smallWorld) elect() {
 		case leader >= 0:
 			g.Members[leader].Leader = true
 		case len(g.Members) > 0:
-			s.Health.Verdict = Red
+			s.Health.Verdict = model.Red
 		}
 		if len(g.Members) > 0 {
 			s.Groups = append(s.Groups, g)
@@ -188,17 +190,17 @@ func (w *smallWorld) elect() {
 }
 
 // emptied: it is to be removed, and what it had is elsewhere.
-func (w *smallWorld) emptied(p *Pod) bool {
+func (w *smallWorld) emptied(p *model.Pod) bool {
 	at := w.claimOf(p.Name)
 	return w.kinds[p.Name] == 'z' && at >= 0
 }
 
-func (w *smallWorld) stateOf(p *Pod) MemberState {
+func (w *smallWorld) stateOf(p *model.Pod) model.MemberState {
 	switch kind := w.kinds[p.Name]; {
-	case p.Phase != Ready && p.Phase != Started || strings.IndexByte("ckgtf", kind) >= 0:
-		return Down
+	case p.Phase != model.Ready && p.Phase != model.Started || strings.IndexByte("ckgtf", kind) >= 0:
+		return model.Down
 	case strings.IndexByte("svy", kind) >= 0:
-		return Recovering
+		return model.Recovering
 	}
-	return Active
+	return model.Active
 }

@@ -4,39 +4,41 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // turn is one step of the pods, or of a controller; false when there is none to take.
 func (w *smallWorld) turn() bool {
 	s := &w.s
-	s.Now = At(s.Now.Add(time.Second))
+	s.Now = model.At(s.Now.Add(time.Second))
 	defer w.elect()
 	for i := range s.Pods {
 		switch p := &s.Pods[i]; p.Phase {
-		case Terminating:
+		case model.Terminating:
 			if p.Ordinal >= s.Pools[int(p.Pool[0]-'a')].Replicas {
 				s.Pods = slices.Delete(s.Pods, i, i+1)
 				return true
 			}
 			w.turnOne(p)
-			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = Missing, nil, s.Now, "", "", ""
+			p.Phase, p.Report, p.Since, p.Revision, p.UID, p.Node = model.Missing, nil, s.Now, "", "", ""
 			return true
-		case NotStarted:
+		case model.NotStarted:
 			w.come(p, p.Revision)
-			p.Since, s.Cluster.Status.LastProgress = s.Now, &Time{s.Now.Time}
+			p.Since, s.Cluster.Status.LastProgress = s.Now, &model.Time{Time: s.Now.Time}
 			w.say("%s is %s on %s", p.Name, p.Phase, p.Revision)
 			return true
 		}
 	}
 	for i := range s.Pods { // a controller makes what is missing
 		p := &s.Pods[i]
-		if p.Phase != Missing || w.ordered && slices.ContainsFunc(s.Pods, func(o Pod) bool {
-			return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != Ready
+		if p.Phase != model.Missing || w.ordered && slices.ContainsFunc(s.Pods, func(o model.Pod) bool {
+			return o.Pool == p.Pool && o.Ordinal < p.Ordinal && o.Phase != model.Ready
 		}) {
 			continue
 		}
 		w.made++
-		p.Phase, p.Since, p.UID, p.Revision, p.Agent = NotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2", true
+		p.Phase, p.Since, p.UID, p.Revision, p.Agent = model.NotStarted, s.Now, fmt.Sprint(p.Name, " ", w.made), "v2", true
 		p.Restart, w.kinds[p.Name] = false, mended(w.kinds[p.Name])
 		return true
 	}
@@ -44,10 +46,10 @@ func (w *smallWorld) turn() bool {
 }
 
 // turnOne: while one is away, another one becomes unwell.
-func (w *smallWorld) turnOne(gone *Pod) {
+func (w *smallWorld) turnOne(gone *model.Pod) {
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
-		if w.turns != 0 && !w.turned && p != gone && p.Phase == Ready && w.kinds[p.Name] == 'o' {
+		if w.turns != 0 && !w.turned && p != gone && p.Phase == model.Ready && w.kinds[p.Name] == 'o' {
 			w.turned, w.kinds[p.Name] = true, w.turns
 			w.come(p, p.Revision)
 			p.Since = w.s.Now

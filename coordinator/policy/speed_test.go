@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 var speed = flag.Bool("speed", false, "measure at full length and print a table of the figures")
@@ -22,27 +24,27 @@ type makespans struct{ bound, ordered, fast, polled, waves, oneByOne float64 }
 
 // measure rolls one placement in every way. What the bound is made from is the
 // truth, and nobody else knows it.
-func measure(t *testing.T, s Snapshot, truth []float64) makespans {
+func measure(t *testing.T, s model.Snapshot, truth []float64) makespans {
 	known := s.DeepCopy()
 	for i := range truth {
 		known.Pods[i].EstimateSeconds = truth[i]
 	}
-	roll := func(how Schedule, poll float64, choose func(*rollout) []int) float64 {
+	roll := func(how model.Schedule, poll float64, choose func(*rollout) []int) float64 {
 		s := *s.DeepCopy()
 		s.Cluster.Spec.Update.Schedule = how
 		return newRollout(s, truth).run(t, poll, choose)
 	}
 	m := makespans{
 		bound: newForecasterOf(known).bound(),
-		fast:  roll(Fast, 0, decided), polled: roll(Ordered, 15, solrsOrder), oneByOne: roll(Ordered, 10, oneByOne),
+		fast:  roll(model.Fast, 0, decided), polled: roll(model.Ordered, 15, solrsOrder), oneByOne: roll(model.Ordered, 10, oneByOne),
 	}
 	if *speed {
-		m.ordered, m.waves = roll(Ordered, 0, decided), roll(Ordered, 0, inWaves)
+		m.ordered, m.waves = roll(model.Ordered, 0, decided), roll(model.Ordered, 0, inWaves)
 	}
 	return m
 }
 
-func newForecasterOf(s *Snapshot) *forecaster { return newDecision(s, "", false).forecaster() }
+func newForecasterOf(s *model.Snapshot) *forecaster { return newDecision(s, "", false).forecaster() }
 
 // TestMakespans holds the rollout's length, in virtual time, to the bars. The
 // real Decide is asked whenever a pod is back. `make bench` does it at full
@@ -87,7 +89,7 @@ func TestMakespans(t *testing.T) {
 // threeOfTenSeconds is what three pods take that go one after the other, over
 // the sum of what each takes.
 func threeOfTenSeconds(t *testing.T) float64 {
-	p := placement{name: "three", pods: 3, limit: Count(1), seconds: func(r *rand.Rand, _ int) float64 { return 10 },
+	p := placement{name: "three", pods: 3, limit: model.Count(1), seconds: func(r *rand.Rand, _ int) float64 { return 10 },
 		collections: []collection{{1, 3, inARow}}}
 	s, truth := p.snapshot(1)
 	sum := 0.0
@@ -152,12 +154,12 @@ func decideFigures(t *testing.T) string {
 	var read uint32 // used, or nothing would be read
 	whole := measured(t, func() { read += scan(&big) })
 	states := measured(t, func() { read += glance(&big) })
-	line := func(how Schedule) (ten, one float64) {
+	line := func(how model.Schedule) (ten, one float64) {
 		small.Cluster.Spec.Update.Schedule, big.Cluster.Spec.Update.Schedule = how, how
 		return measured(t, func() { Decide(big) }), measured(t, func() { Decide(small) })
 	}
-	fast, fastSmall := line(Fast)
-	ten, one := line(Ordered)
+	fast, fastSmall := line(model.Fast)
+	ten, one := line(model.Ordered)
 	require.NotZero(t, read)
 	return fmt.Sprintf("| decide, 10,000 pods, 100,000 members, in scans of the members | <= 50 | %.0f | %.0f |\n", fast/whole, ten/whole) +
 		fmt.Sprintf("| the same, in scans of nothing but their states | | %.0f | %.0f |\n", fast/states, ten/states) +

@@ -5,16 +5,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // onDeadNode is a pod that terminates on a node that is gone, and an override
 // that names it.
-func onDeadNode(t *testing.T, changes ...func(*Snapshot)) Snapshot {
+func onDeadNode(t *testing.T, changes ...func(*model.Snapshot)) model.Snapshot {
 	s := threePods(t)
-	s.Nodes = []Node{{Name: "node1", Gone: true}, {Name: "node2"}}
+	s.Nodes = []model.Node{{Name: "node1", Gone: true}, {Name: "node2"}}
 	p := &s.Pods[1]
-	p.Phase, p.Node, p.Revision = Terminating, "node1", s.Pools[0].Revision
-	s.Cluster.Spec.Overrides = []Override{{Rule: OnDeadNode, Pods: []string{p.Name}, Reason: "the rack has no power", Expires: At(noon.Add(time.Hour))}}
+	p.Phase, p.Node, p.Revision = model.Terminating, "node1", s.Pools[0].Revision
+	s.Cluster.Spec.Overrides = []model.Override{{Rule: model.OnDeadNode, Pods: []string{p.Name}, Reason: "the rack has no power", Expires: model.At(noon.Add(time.Hour))}}
 	for _, c := range changes {
 		c(&s)
 	}
@@ -24,7 +26,7 @@ func onDeadNode(t *testing.T, changes ...func(*Snapshot)) Snapshot {
 // Only an override by name deletes the object of a pod whose containers nobody
 // has seen end, and only while its node is gone.
 func TestForceDeletes(t *testing.T) {
-	names := func(s Snapshot) []string {
+	names := func(s model.Snapshot) []string {
 		var list []string
 		for _, p := range ForceDeletes(s) {
 			list = append(list, p.Name)
@@ -33,43 +35,34 @@ func TestForceDeletes(t *testing.T) {
 	}
 	name := threePods(t).Pods[1].Name
 	require.Equal(t, []string{name}, names(onDeadNode(t)), "it need not be out of date")
-	for what, change := range map[string]func(*Snapshot){
-		"no override":                 func(s *Snapshot) { s.Cluster.Spec.Overrides = nil },
-		"an override of all pods":     func(s *Snapshot) { s.Cluster.Spec.Overrides[0].Pods = []string{"*"} },
-		"one of another pod":          func(s *Snapshot) { s.Cluster.Spec.Overrides[0].Pods = []string{s.Pods[0].Name} },
-		"one of another rule":         func(s *Snapshot) { s.Cluster.Spec.Overrides[0].Rule = Unhealthy },
-		"one that has expired":        func(s *Snapshot) { s.Cluster.Spec.Overrides[0].Expires = At(noon) },
-		"its node is back":            func(s *Snapshot) { s.Nodes[0].Gone = false },
-		"nobody has deleted it":       func(s *Snapshot) { s.Pods[1].Phase = Started },
-		"a pause":                     func(s *Snapshot) { s.Cluster.Paused = true },
-		"update.paused":               func(s *Snapshot) { s.Cluster.Spec.Update.Paused = true },
-		"it is only looked at":        func(s *Snapshot) { s.Cluster.Spec.Update.Mode = Observe },
-		"a field makes no sense":      func(s *Snapshot) { s.Pools[0].Replicas = -1 },
-		"it is not known which it is": func(s *Snapshot) { s.Pods[1].UID = "" },
+	for what, change := range map[string]func(*model.Snapshot){
+		"no override":                 func(s *model.Snapshot) { s.Cluster.Spec.Overrides = nil },
+		"an override of all pods":     func(s *model.Snapshot) { s.Cluster.Spec.Overrides[0].Pods = []string{"*"} },
+		"one of another pod":          func(s *model.Snapshot) { s.Cluster.Spec.Overrides[0].Pods = []string{s.Pods[0].Name} },
+		"one of another rule":         func(s *model.Snapshot) { s.Cluster.Spec.Overrides[0].Rule = model.Unhealthy },
+		"one that has expired":        func(s *model.Snapshot) { s.Cluster.Spec.Overrides[0].Expires = model.At(noon) },
+		"its node is back":            func(s *model.Snapshot) { s.Nodes[0].Gone = false },
+		"nobody has deleted it":       func(s *model.Snapshot) { s.Pods[1].Phase = model.Started },
+		"a pause":                     func(s *model.Snapshot) { s.Cluster.Paused = true },
+		"update.paused":               func(s *model.Snapshot) { s.Cluster.Spec.Update.Paused = true },
+		"it is only looked at":        func(s *model.Snapshot) { s.Cluster.Spec.Update.Mode = model.Observe },
+		"a field makes no sense":      func(s *model.Snapshot) { s.Pools[0].Replicas = -1 },
+		"it is not known which it is": func(s *model.Snapshot) { s.Pods[1].UID = "" },
 	} {
 		require.Empty(t, names(onDeadNode(t, change)), what)
 	}
-	require.Equal(t, []string{name}, names(onDeadNode(t, func(s *Snapshot) {
-		s.Cluster.Status.Claims = []Claim{{ID: "c", Pod: name, UID: s.Pods[1].UID, Action: Restart, Phase: PhaseOpened}}
+	require.Equal(t, []string{name}, names(onDeadNode(t, func(s *model.Snapshot) {
+		s.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: name, UID: s.Pods[1].UID, Action: model.Restart, Phase: model.PhaseOpened}}
 	})), "it may be claimed")
-}
-
-// Whoever reads the name of a problem finds out what it means and what to do.
-func TestEveryProblemHasAdvice(t *testing.T) {
-	for _, p := range []Problem{CrashLoop, StartupProbe, ImagePull, BadConfig, Unschedulable, InitFailed, SidecarFailed, VolumeStuck, NodeGone, StuckEnding, Ended} {
-		require.NotEmpty(t, p.Wrong(), p)
-		require.NotEmpty(t, p.Advice(), p)
-	}
-	require.Empty(t, Problem("Weather").Wrong())
 }
 
 // A wait for a pod that cannot come back by itself says what a person can do.
 func TestWaitsSayWhatToDo(t *testing.T) {
 	s := threePods(t)
-	claim := Claim{ID: "c", Pod: s.Pods[1].Name, UID: "before", Action: Restart, Phase: PhaseGone}
-	s.Cluster.Status.Claims = []Claim{claim}
-	s.Pods[1].Phase, s.Pods[1].Problem, s.Pods[1].Report = NotStarted, VolumeStuck, nil
-	s.Pods[1].Since = At(noon.Add(-5 * time.Minute))
+	claim := model.Claim{ID: "c", Pod: s.Pods[1].Name, UID: "before", Action: model.Restart, Phase: model.PhaseGone}
+	s.Cluster.Status.Claims = []model.Claim{claim}
+	s.Pods[1].Phase, s.Pods[1].Problem, s.Pods[1].Report = model.NotStarted, model.VolumeStuck, nil
+	s.Pods[1].Since = model.At(noon.Add(-5 * time.Minute))
 	r := Returned(s, claim)
 	require.Contains(t, r.Why.Reason, "a volume cannot be attached or mounted")
 	require.Contains(t, r.Why.Unblocks, "FailedAttachVolume")
@@ -77,7 +70,7 @@ func TestWaitsSayWhatToDo(t *testing.T) {
 
 	s = onDeadNode(t)
 	claim.UID = s.Pods[1].UID
-	s.Pods[1].Problem = NodeGone
+	s.Pods[1].Problem = model.NodeGone
 	r = Returned(s, claim)
 	require.Contains(t, r.Why.Unblocks, "override of node-gone")
 }

@@ -3,6 +3,8 @@ package policy
 import (
 	"cmp"
 	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Successors are the pods that may take over the duties of a claimed pod, so
@@ -13,12 +15,12 @@ import (
 // The versions that the pod waits for (Report.After) bind its successor, too: it
 // runs none that is newer than another member's. If that leaves nobody, the pod
 // itself is the answer, because an empty one means anybody.
-func Successors(s Snapshot, name string) []string {
+func Successors(s model.Snapshot, name string) []string {
 	d := newDecision(&s, name, true)
 	var fit []*pod
 	for i := range d.x.pods {
 		p := &d.x.pods[i]
-		if p.Name != name && p.claim == nil && p.Phase == Ready && p.report != nil && p.report.Member == Live {
+		if p.Name != name && p.claim == nil && p.Phase == model.Ready && p.report != nil && p.report.Member == model.Live {
 			fit = append(fit, p)
 		}
 	}
@@ -48,11 +50,11 @@ func (x *index) ableToLead(pods []*pod, name string) []*pod {
 	able := map[string]bool{}
 	for i := range x.groups {
 		g := &x.groups[i]
-		if !slices.ContainsFunc(g.Members, func(m Member) bool { return m.Pod == name && m.Leader }) {
+		if !slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Pod == name && m.Leader }) {
 			continue
 		}
 		for _, m := range g.Members {
-			able[m.Pod] = able[m.Pod] || m.Eligible && m.State == Active
+			able[m.Pod] = able[m.Pod] || m.Eligible && m.State == model.Active
 		}
 	}
 	some := kept(pods, func(p *pod) bool { return able[p.Name] })
@@ -82,10 +84,10 @@ func newer(p, o *pod) bool {
 		return false
 	}
 	if p.report != nil && o.report != nil {
-		v, knownV := parseVersion(p.report.EngineVersion)
-		w, knownW := parseVersion(o.report.EngineVersion)
+		v, knownV := model.ParseEngineVersion(p.report.EngineVersion)
+		w, knownW := model.ParseEngineVersion(o.report.EngineVersion)
 		if knownV && knownW {
-			return v.compare(w) > 0
+			return v.Compare(w) > 0
 		}
 	}
 	return !isOutdated(p) && isOutdated(o)

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // TestSuccessors are those of a primary among five whose replicas differ.
 func TestSuccessors(t *testing.T) {
-	all := func(m *replicated, change func(p *Pod)) {
+	all := func(m *replicated, change func(p *model.Pod)) {
 		for i := range m.s.Pods {
 			change(&m.s.Pods[i])
 		}
@@ -27,11 +29,14 @@ func TestSuccessors(t *testing.T) {
 		"nobody is updated":              {"OnDelete", 4, func(*replicated) {}, []string{"mysql-0", "mysql-1", "mysql-2", "mysql-3"}},
 		"nobody is updated, by the line": {"partition", 4, func(*replicated) {}, []string{"mysql-0"}},
 		"the lowest is claimed, too": {"partition", 4, func(m *replicated) {
-			m.s.Cluster.Status.Claims = []Claim{{ID: "k", Pod: "mysql-0", UID: "u0"}}
+			m.s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "mysql-0", UID: "u0"}}
 		}, []string{"mysql-1"}},
-		"the lowest is not ready": {"partition", 4, func(m *replicated) { m.s.Pods[0].Phase = Started }, []string{"mysql-1"}},
-		"the lowest lags":         {"partition", 4, func(m *replicated) { m.s.Pods[0].Report.Settled = false; m.s.Pods[0].Report.Member = UnknownMember }, []string{"mysql-1"}},
-		"some are updated":        {"partition", 2, func(m *replicated) { updated(m, 3, 4) }, []string{"mysql-3", "mysql-4"}},
+		"the lowest is not ready": {"partition", 4, func(m *replicated) { m.s.Pods[0].Phase = model.Started }, []string{"mysql-1"}},
+		"the lowest lags": {"partition", 4, func(m *replicated) {
+			m.s.Pods[0].Report.Settled = false
+			m.s.Pods[0].Report.Member = model.UnknownMember
+		}, []string{"mysql-1"}},
+		"some are updated": {"partition", 2, func(m *replicated) { updated(m, 3, 4) }, []string{"mysql-3", "mysql-4"}},
 		"some are too new": {"partition", 2, func(m *replicated) {
 			updated(m, 3, 4)
 			m.versions["v2"] = "9.4.0"
@@ -47,7 +52,7 @@ func TestSuccessors(t *testing.T) {
 		"only the newest are there": {"partition", 2, func(m *replicated) {
 			updated(m, 3, 4)
 			m.versions["v2"] = "9.4.0"
-			m.s.Pods[0].Phase, m.s.Pods[1].Phase = Started, Started
+			m.s.Pods[0].Phase, m.s.Pods[1].Phase = model.Started, model.Started
 		}, []string{"mysql-2"}},
 		"an updated one is about to go": {"OnDelete", 0, func(m *replicated) {
 			updated(m, 1, 2, 3, 4)
@@ -57,19 +62,19 @@ func TestSuccessors(t *testing.T) {
 			m.s.Pods[4].Remove = true
 		}, []string{"mysql-1", "mysql-2", "mysql-3"}},
 		"all others are scaled away": {"OnDelete", 0, func(m *replicated) {
-			all(m, func(p *Pod) { p.Remove = p.Ordinal > 0 })
+			all(m, func(p *model.Pod) { p.Remove = p.Ordinal > 0 })
 		}, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
 		"its node is left": {"OnDelete", 0, func(m *replicated) {
 			updated(m, 1, 2)
 			m.s.Cluster.Spec.Update.NodeDrains.Follow = true
-			m.s.Nodes = []Node{{Name: "n", Cordoned: true}}
+			m.s.Nodes = []model.Node{{Name: "n", Cordoned: true}}
 			m.s.Pods[1].Node = "n"
 		}, []string{"mysql-2"}},
-		"nobody else":           {"OnDelete", 0, func(m *replicated) { all(m, func(p *Pod) { p.Phase = Missing }) }, []string{}},
+		"nobody else":           {"OnDelete", 0, func(m *replicated) { all(m, func(p *model.Pod) { p.Phase = model.Missing }) }, []string{}},
 		"none could take over":  {"OnDelete", 0, func(m *replicated) { m.unfit = true }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
 		"it leads nothing":      {"OnDelete", 0, func(m *replicated) { m.primary = 3 }, []string{"mysql-1", "mysql-2", "mysql-3", "mysql-4"}},
 		"a number is a number":  {"partition", 10, func(*replicated) {}, []string{"mysql-0"}},
-		"of eleven, without 0":  {"partition", 10, func(m *replicated) { m.s.Pods[0].Phase = Pending }, []string{"mysql-1"}},
+		"of eleven, without 0":  {"partition", 10, func(m *replicated) { m.s.Pods[0].Phase = model.Pending }, []string{"mysql-1"}},
 		"by the line, restarts": {"partition", 1, func(m *replicated) { updated(m, 0, 1, 2, 3, 4); m.s.Pods[0].Restart = true }, []string{"mysql-2", "mysql-3", "mysql-4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +88,7 @@ func TestSuccessors(t *testing.T) {
 // TestSuccessorsOfAnything: whatever the snapshot, none of them is the pod
 // itself, away for certain, or in another claim.
 func TestSuccessorsOfAnything(t *testing.T) {
-	eachSnapshot(t, func(t *testing.T, _ generator, s Snapshot) {
+	eachSnapshot(t, func(t *testing.T, _ generator, s model.Snapshot) {
 		for _, p := range s.Pods {
 			who := Successors(s, p.Name)
 			if len(who) == 1 && who[0] == p.Name {
@@ -93,8 +98,8 @@ func TestSuccessorsOfAnything(t *testing.T) {
 			for _, name := range who {
 				o := podOf(s, name)
 				require.NotEqual(t, p.Name, name)
-				require.Equal(t, Ready, o.Phase)
-				require.Equal(t, Live, o.Report.Member)
+				require.Equal(t, model.Ready, o.Phase)
+				require.Equal(t, model.Live, o.Report.Member)
 				for _, c := range s.Cluster.Status.Claims {
 					require.NotEqual(t, name, c.Pod)
 				}

@@ -5,108 +5,110 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // themesOfPods make one pod different.
 var themesOfPods = []theme{
-	func(g *generator, s *Snapshot) { g.some(s).Report = nil },
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) { g.some(s).Report = nil },
+	func(g *generator, s *model.Snapshot) {
 		r, _ := g.heard(s)
-		r.Member = pick(g, UnknownMember, NotLive)
+		r.Member = pick(g, model.UnknownMember, model.NotLive)
 	},
-	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Fresh = false },
-	func(g *generator, s *Snapshot) { g.some(s).Phase = Terminating },
+	func(g *generator, s *model.Snapshot) { r, _ := g.heard(s); r.Fresh = false },
+	func(g *generator, s *model.Snapshot) { g.some(s).Phase = model.Terminating },
 	claimed,
-	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Veto = "no" },
-	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Busy = "backup" },
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) { r, _ := g.heard(s); r.Veto = "no" },
+	func(g *generator, s *model.Snapshot) { r, _ := g.heard(s); r.Busy = "backup" },
+	func(g *generator, s *model.Snapshot) {
 		r, _ := g.heard(s)
 		r.After = []string{g.some(s).Name, pick(g, g.some(s).Name, "nobody")}
 	},
-	func(g *generator, s *Snapshot) { r, _ := g.heard(s); r.Rank = 1 + g.IntN(2) },
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) { r, _ := g.heard(s); r.Rank = 1 + g.IntN(2) },
+	func(g *generator, s *model.Snapshot) {
 		r, _ := g.heard(s)
 		r.Last = true
 		if g.rarely(2) {
 			g.lastOnLines(s)
 		}
 	},
-	func(g *generator, s *Snapshot) { // it holds the role that a person wants to approve
+	func(g *generator, s *model.Snapshot) { // it holds the role that a person wants to approve
 		r, _ := g.heard(s)
 		r.Last, s.Cluster.Spec.Update.ApproveLeader = true, true
 	},
-	func(g *generator, s *Snapshot) { // born without an agent
+	func(g *generator, s *model.Snapshot) { // born without an agent
 		r, p := g.heard(s)
 		p.Agent, r.Self = false, false
-		s.Cluster.Spec.Update.Adopt = pick(g, AdoptAllow, AdoptAsk, "")
+		s.Cluster.Spec.Update.Adopt = pick(g, model.AdoptAllow, model.AdoptAsk, "")
 		if g.rarely(2) {
-			s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, Approval{What: ApprovedAdopt, At: pick(g, Time{}, g.ago(7200))})
+			s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, model.Approval{What: model.ApprovedAdopt, At: pick(g, model.Time{}, g.ago(7200))})
 		}
 	},
-	func(g *generator, s *Snapshot) { // its zone is unknown
+	func(g *generator, s *model.Snapshot) { // its zone is unknown
 		p := g.some(s)
 		p.Node, p.Zone = "", ""
-		one := Count(1)
+		one := model.Count(1)
 		s.Cluster.Spec.Policy.MaxZonesUnavailable = &one
 	},
-	refuse(ForeignBudget), refuse(Unstable), refuse(ForeignBudget), refuse(Unstable),
-	func(g *generator, s *Snapshot) { g.some(s).Restart = true },
-	func(g *generator, s *Snapshot) { g.some(s).Remove = true },
-	func(g *generator, s *Snapshot) { at := g.ago(100); g.some(s).Removal.Marked = &at },
-	func(g *generator, s *Snapshot) {
+	refuse(model.ForeignBudget), refuse(model.Unstable), refuse(model.ForeignBudget), refuse(model.Unstable),
+	func(g *generator, s *model.Snapshot) { g.some(s).Restart = true },
+	func(g *generator, s *model.Snapshot) { g.some(s).Remove = true },
+	func(g *generator, s *model.Snapshot) { at := g.ago(100); g.some(s).Removal.Marked = &at },
+	func(g *generator, s *model.Snapshot) {
 		p := g.somePool(s)
 		to := int32(g.IntN(int(p.Replicas) + 1))
 		p.ScalingTo = &to
 	},
-	func(g *generator, s *Snapshot) { // a pod beyond what is desired
+	func(g *generator, s *model.Snapshot) { // a pod beyond what is desired
 		if p := g.somePool(s); p.Replicas > 1 {
 			p.Replicas--
 		}
 	},
-	func(g *generator, s *Snapshot) { g.brake(s, true) },
-	func(g *generator, s *Snapshot) { g.brake(s, false) },
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) { g.brake(s, true) },
+	func(g *generator, s *model.Snapshot) { g.brake(s, false) },
+	func(g *generator, s *model.Snapshot) {
 		for range 2 {
 			g.brake(s, true)
 		}
-		g.somePool(s).Management = OrderedReady
+		g.somePool(s).Management = model.OrderedReady
 	},
-	func(g *generator, s *Snapshot) { // missing, with an entry or without
+	func(g *generator, s *model.Snapshot) { // missing, with an entry or without
 		p := g.some(s)
-		*p = Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: Missing, Since: pick(g, Time{}, g.ago(2000))}
+		*p = model.Pod{Name: p.Name, Pool: p.Pool, Ordinal: p.Ordinal, Phase: model.Missing, Since: pick(g, model.Time{}, g.ago(2000))}
 	},
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) {
 		if len(s.Pods) > 1 {
 			s.Pods = slices.Delete(s.Pods, 0, 1)
 		}
 	},
-	func(g *generator, s *Snapshot) { g.some(s).Problem = NodeGone },
-	func(g *generator, s *Snapshot) { g.endOnDeadNode(s) },
-	func(g *generator, s *Snapshot) { g.endOnDeadNode(s) },
-	func(g *generator, s *Snapshot) { s.Nodes[g.IntN(len(s.Nodes))].Gone = true },
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) { g.some(s).Problem = model.NodeGone },
+	func(g *generator, s *model.Snapshot) { g.endOnDeadNode(s) },
+	func(g *generator, s *model.Snapshot) { g.endOnDeadNode(s) },
+	func(g *generator, s *model.Snapshot) { s.Nodes[g.IntN(len(s.Nodes))].Gone = true },
+	func(g *generator, s *model.Snapshot) {
 		p := g.some(s)
-		p.Unit, s.Cluster.Spec.Policy.Unit = "rack", UnitZone
+		p.Unit, s.Cluster.Spec.Policy.Unit = "rack", model.UnitZone
 		g.some(s).Unit = "rack"
 	},
-	func(g *generator, s *Snapshot) { // its guard is open
+	func(g *generator, s *model.Snapshot) { // its guard is open
 		p := g.some(s)
-		p.Guard = pick(g, GuardOpen, GuardNone)
+		p.Guard = pick(g, model.GuardOpen, model.GuardNone)
 		for i := range s.Pools {
-			s.Pools[i].Strategy = RollingUpdateStrategy
+			s.Pools[i].Strategy = model.RollingUpdateStrategy
 		}
 	},
 }
 
 // endOnDeadNode has an outdated pod terminate where nobody ends it.
-func (g *generator) endOnDeadNode(s *Snapshot) {
+func (g *generator) endOnDeadNode(s *model.Snapshot) {
 	p := g.some(s)
-	p.Phase, p.Problem, p.Revision = Terminating, pick(g, NodeGone, NodeGone, StuckEnding), "v1"
+	p.Phase, p.Problem, p.Revision = model.Terminating, pick(g, model.NodeGone, model.NodeGone, model.StuckEnding), "v1"
 }
 
 // refuse makes one rule that is found while acting the only one left.
-func refuse(rule Rule) theme {
-	return func(g *generator, s *Snapshot) {
+func refuse(rule model.Rule) theme {
+	return func(g *generator, s *model.Snapshot) {
 		roomy(s)
 		s.Groups = nil
 		for range 2 {
@@ -116,48 +118,48 @@ func refuse(rule Rule) theme {
 }
 
 // brake lets a pod fail to start, or fail; one that hosts nothing goes first.
-func (g *generator) brake(s *Snapshot, hostsNothing bool) {
+func (g *generator) brake(s *model.Snapshot, hostsNothing bool) {
 	r, p := g.heard(s)
-	p.Phase, p.Problem = pick(g, Pending, NotStarted, Failed, Started, Ready), pick(g, NoProblem, ImagePull, CrashLoop)
+	p.Phase, p.Problem = pick(g, model.Pending, model.NotStarted, model.Failed, model.Started, model.Ready), pick(g, model.NoProblem, model.ImagePull, model.CrashLoop)
 	p.Since = g.ago(1200)
-	r.Member, r.Fresh, r.Self = NotLive, !g.rarely(6), !g.rarely(6)
+	r.Member, r.Fresh, r.Self = model.NotLive, !g.rarely(6), !g.rarely(6)
 	for i := range s.Groups {
 		for j := range s.Groups[i].Members {
 			if m := &s.Groups[i].Members[j]; hostsNothing && m.Pod == p.Name {
-				m.State, m.Leader = pick(g, Down, Down, Recovering), false
+				m.State, m.Leader = pick(g, model.Down, model.Down, model.Recovering), false
 			}
 		}
 	}
 }
 
-func claimed(g *generator, s *Snapshot) {
+func claimed(g *generator, s *model.Snapshot) {
 	p, claims := g.some(s), &s.Cluster.Status.Claims
-	if slices.ContainsFunc(*claims, func(c Claim) bool { return c.Pod == p.Name }) {
+	if slices.ContainsFunc(*claims, func(c model.Claim) bool { return c.Pod == p.Name }) {
 		return
 	}
-	*claims = append(*claims, Claim{
-		ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, p.UID, "before", ""), Action: pick(g, Restart, Restart, Remove),
-		To: pick(g, "v2", "v2", "v1"), Zone: pick(g, "", "z1"), Reason: ReasonOutdated,
-		Phase: pick(g, PhaseClaimed, PhasePrepared, PhaseEmptied, PhaseOpened, PhaseGone, PhaseSettling),
+	*claims = append(*claims, model.Claim{
+		ID: "k-" + p.Name, Pod: p.Name, UID: pick(g, p.UID, p.UID, "before", ""), Action: pick(g, model.Restart, model.Restart, model.Remove),
+		To: pick(g, "v2", "v2", "v1"), Zone: pick(g, "", "z1"), Reason: model.ReasonOutdated,
+		Phase: pick(g, model.PhaseClaimed, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone, model.PhaseSettling),
 	})
 }
 
 // themesOfGroups make one group different.
 var themesOfGroups = []theme{
-	torn(Shard), torn(Quorum), torn(Acks), torn(Role),
-	torn(Quorum), torn(Acks), torn(Role),
-	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
-	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
-	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
-	func(g *generator, s *Snapshot) { g.someGroup(s).Moving = true },
-	func(g *generator, s *Snapshot) { // nobody leads
+	torn(model.Shard), torn(model.Quorum), torn(model.Acks), torn(model.Role),
+	torn(model.Quorum), torn(model.Acks), torn(model.Role),
+	func(g *generator, s *model.Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *model.Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *model.Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *model.Snapshot) { g.someGroup(s).Moving = true },
+	func(g *generator, s *model.Snapshot) { // nobody leads
 		gr := g.someGroup(s)
 		gr.NeedsLeader = true
 		for i := range gr.Members {
 			gr.Members[i].Leader = false
 		}
 	},
-	func(g *generator, s *Snapshot) { // two lead
+	func(g *generator, s *model.Snapshot) { // two lead
 		gr := g.someGroup(s)
 		g.spread(s, gr, 3)
 		gr.NeedsLeader = true
@@ -169,22 +171,22 @@ var themesOfGroups = []theme{
 	noneElseServes, noneElseServes,
 	noneElseServes,
 	recovers, recovers, recovers,
-	func(g *generator, s *Snapshot) { // it cannot be protected
+	func(g *generator, s *model.Snapshot) { // it cannot be protected
 		gr := g.someGroup(s)
-		s.Cluster.Spec.Policy.Unprotected = pick(g, Allow, HoldAlways)
+		s.Cluster.Spec.Policy.Unprotected = pick(g, model.Allow, model.HoldAlways)
 		for i := range gr.Members {
 			if i < 2 || g.rarely(2) {
 				gr.Members[i].Pod = gr.Members[0].Pod
 			}
 		}
 	},
-	func(g *generator, s *Snapshot) { // its data is lost
-		s.Cluster.Spec.Drain.Data.Restart = Lose
+	func(g *generator, s *model.Snapshot) { // its data is lost
+		s.Cluster.Spec.Drain.Data.Restart = model.Lose
 		gr := g.someGroup(s)
 		gr.Members = gr.Members[:min(len(gr.Members), 1+g.IntN(2))]
 		g.brake(s, true)
 	},
-	func(g *generator, s *Snapshot) { // some is elsewhere
+	func(g *generator, s *model.Snapshot) { // some is elsewhere
 		gr := g.someGroup(s)
 		for i := range gr.Members {
 			if g.rarely(2) {
@@ -192,17 +194,17 @@ var themesOfGroups = []theme{
 			}
 		}
 	},
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) {
 		gr := g.someGroup(s)
 		for i := range gr.Members {
 			if g.rarely(2) {
-				gr.Members[i].State = pick(g, Recovering, Moving, Down, UnknownState)
+				gr.Members[i].State = pick(g, model.Recovering, model.Moving, model.Down, model.UnknownState)
 			}
 		}
 	},
 }
 
-func noneElseLeads(g *generator, s *Snapshot) {
+func noneElseLeads(g *generator, s *model.Snapshot) {
 	roomy(s)
 	gr := defaultGroup()
 	gr.ID = "one-leads"
@@ -213,44 +215,44 @@ func noneElseLeads(g *generator, s *Snapshot) {
 	switch g.IntN(8) {
 	case 0: // nobody else ever may
 	case 1, 2, 3:
-		s.Cluster.Spec.Policy.Unprotected = HoldAlways
+		s.Cluster.Spec.Policy.Unprotected = model.HoldAlways
 	default: // another one may, and does not now
 		if len(gr.Members) < 2 {
 			break
 		}
-		gr.Members[1].Eligible, gr.Members[1].State = true, pick(g, Recovering, Down)
+		gr.Members[1].Eligible, gr.Members[1].State = true, pick(g, model.Recovering, model.Down)
 	}
 	g.only(s, gr)
 }
 
-func noneElseServes(g *generator, s *Snapshot) {
+func noneElseServes(g *generator, s *model.Snapshot) {
 	roomy(s)
 	none := int32(0)
-	gr := Group{ID: "one-serves", Kind: pick(g, Acks, Role), MinAvailable: &none}
+	gr := model.Group{ID: "one-serves", Kind: pick(g, model.Acks, model.Role), MinAvailable: &none}
 	g.spread(s, &gr, 2+g.IntN(2))
 	for i := range gr.Members {
 		if i > 0 {
-			gr.Members[i].State = pick(g, Down, Recovering)
+			gr.Members[i].State = pick(g, model.Down, model.Recovering)
 		}
 	}
 	g.only(s, gr)
 }
 
-func recovers(g *generator, s *Snapshot) {
+func recovers(g *generator, s *model.Snapshot) {
 	roomy(s)
-	two := Count(2)
+	two := model.Count(2)
 	s.Cluster.Spec.Policy.MaxShardUnavailable = &two
 	gr := defaultGroup()
 	gr.ID = "recovers"
 	g.spread(s, &gr, 4)
 	for i := range gr.Members {
-		gr.Members[i].State = []MemberState{Active, Recovering, pick(g, Down, Recovering), Active}[i]
+		gr.Members[i].State = []model.MemberState{model.Active, model.Recovering, pick(g, model.Down, model.Recovering), model.Active}[i]
 	}
 	g.only(s, gr)
 }
 
 // forget makes one field say that nothing is known.
-func forget(g *generator, s *Snapshot) {
+func forget(g *generator, s *model.Snapshot) {
 	r, p := g.heard(s)
 	gr := g.someGroup(s)
 	m := &gr.Members[g.IntN(len(gr.Members))]
@@ -260,7 +262,7 @@ func forget(g *generator, s *Snapshot) {
 			func() { p.Report = nil },
 			func() { p.Zone, p.Node = "", "" },
 			func() { p.Node = "nowhere" },
-			func() { p.Since = Time{} },
+			func() { p.Since = model.Time{} },
 			func() { p.UID = "" },
 			func() { p.Revision = "" },
 			func() { p.Guard = "" },
@@ -270,7 +272,7 @@ func forget(g *generator, s *Snapshot) {
 			func() { r.Member = "" },
 			func() { r.EngineVersion = "" },
 			func() { r.Drain = "" },
-			func() { *r = Report{} },
+			func() { *r = model.Report{} },
 			func() { m.State = "" },
 			func() { m.Pod = "" },
 			func() { m.ID = "" },
@@ -281,18 +283,18 @@ func forget(g *generator, s *Snapshot) {
 			func() { s.Health.Verdict = "" },
 			func() { s.Nodes = nil },
 			func() { s.Groups = nil },
-			func() { s.Cluster.Spec = Spec{} },
+			func() { s.Cluster.Spec = model.Spec{} },
 		)()
 	}
 	if len(s.Nodes) == 0 {
-		s.Nodes = []Node{{Name: "n1"}}
+		s.Nodes = []model.Node{{Name: "n1"}}
 	}
 }
 
 // nonsense breaks one field, and notes which.
-func nonsense(g *generator, s *Snapshot) {
+func nonsense(g *generator, s *model.Snapshot) {
 	p, pool, gr := g.some(s), g.somePool(s), g.someGroup(s)
-	bad := pick(g, IntOrPercent{}, Count(-1), IntOrPercent{Text: "0%"}, IntOrPercent{Text: "most"}, IntOrPercent{Text: "1.5"})
+	bad := pick(g, model.IntOrPercent{}, model.Count(-1), model.IntOrPercent{Text: "0%"}, model.IntOrPercent{Text: "most"}, model.IntOrPercent{Text: "1.5"})
 	minus := int32(-1 - g.IntN(3))
 	type flaw struct {
 		field string
@@ -300,7 +302,7 @@ func nonsense(g *generator, s *Snapshot) {
 	}
 	f := pick(g,
 		flaw{"version", func() { s.Version = 2 }},
-		flaw{"now", func() { s.Now = Time{} }},
+		flaw{"now", func() { s.Now = model.Time{} }},
 		flaw{"cluster.spec.policy.maxUnavailable", func() { s.Cluster.Spec.Policy.MaxUnavailable = &bad }},
 		flaw{"cluster.spec.policy.maxShardUnavailable", func() { s.Cluster.Spec.Policy.MaxShardUnavailable = &bad }},
 		flaw{"cluster.spec.policy.maxZonesUnavailable", func() { s.Cluster.Spec.Policy.MaxZonesUnavailable = &bad }},
@@ -310,23 +312,23 @@ func nonsense(g *generator, s *Snapshot) {
 		flaw{"pools[" + pool.Name + "].start", func() { pool.Start = minus }},
 		flaw{"pools[" + pool.Name + "].name", func() { s.Pools = append(s.Pools, *pool) }},
 		flaw{"pools[" + pool.Name + "].management", func() { pool.Management = "Random" }},
-		flaw{"pods[" + p.Name + "].phase", func() { p.Phase = pick(g, "", PodPhase("Running")) }},
+		flaw{"pods[" + p.Name + "].phase", func() { p.Phase = pick(g, "", model.PodPhase("Running")) }},
 		flaw{"pods[" + p.Name + "].pool", func() { p.Pool = "other" }},
 		flaw{"pods[" + p.Name + "].estimateSeconds", func() { p.EstimateSeconds = math.Inf(1) }},
-		flaw{"pods[" + p.Name + "].report.member", func() { p.Report = &Report{Member: "Alive"} }},
+		flaw{"pods[" + p.Name + "].report.member", func() { p.Report = &model.Report{Member: "Alive"} }},
 		flaw{"groups[" + gr.ID + "].kind", func() { gr.Kind = "Ring" }},
-		flaw{"groups[" + gr.ID + "].minAvailable", func() { gr.Kind, gr.MinAvailable = Quorum, pick(g, nil, &minus) }},
+		flaw{"groups[" + gr.ID + "].minAvailable", func() { gr.Kind, gr.MinAvailable = model.Quorum, pick(g, nil, &minus) }},
 		flaw{"groups[" + gr.ID + "].id", func() { s.Groups = append(s.Groups, *gr) }},
 		flaw{"fleet.max", func() { s.Fleet.Max = -1 }},
 		flaw{fmt.Sprintf("cluster.status.claims[%s].pod", p.Name), func() {
-			k := Claim{Pod: p.Name}
-			s.Cluster.Status.Claims = []Claim{k, k}
+			k := model.Claim{Pod: p.Name}
+			s.Cluster.Status.Claims = []model.Claim{k, k}
 		}},
 		flaw{"cluster.spec.overrides[0].expires", func() {
-			s.Cluster.Spec.Overrides = []Override{{Rule: Busy, Pods: []string{"a-0"}, Reason: "why not"}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Busy, Pods: []string{"a-0"}, Reason: "why not"}}
 		}},
 		flaw{"cluster.spec.overrides[0].rule", func() {
-			s.Cluster.Spec.Overrides = []Override{{Rule: Claimed, Pods: []string{"a-0"}, Reason: "why not", Expires: At(noon.Add(time.Hour))}}
+			s.Cluster.Spec.Overrides = []model.Override{{Rule: model.Claimed, Pods: []string{"a-0"}, Reason: "why not", Expires: model.At(noon.Add(time.Hour))}}
 		}},
 	)
 	f.apply()

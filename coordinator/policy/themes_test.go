@@ -4,19 +4,21 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // calm is a healthy cluster in the middle of a rollout: everything is as it
 // should be, so that what a theme changes is what decides.
-func (g generator) calm() Snapshot {
+func (g generator) calm() model.Snapshot {
 	s := defaultSnapshot()
-	s.Now = At(noon)
+	s.Now = model.At(noon)
 	s.Cluster.Namespace, s.Cluster.Name = "prod", "calm"
 	spec := &s.Cluster.Spec
 	spec.Policy.MaxUnavailable = g.quantity()
 	spec.Policy.MaxShardUnavailable = g.quantity()
 	spec.Policy.MaxFailed = 2
-	spec.Update.Adopt = AdoptAllow
+	spec.Update.Adopt = model.AdoptAllow
 	for _, name := range []string{"a", "b"}[:pick(g, 1, 1, 1, 2)] {
 		p := defaultPool()
 		p.Name, p.Replicas, p.Start, p.Revision = name, int32(2+g.IntN(4)), pick(g, int32(0), 0, 8), "v2"
@@ -29,15 +31,15 @@ func (g generator) calm() Snapshot {
 		}
 	}
 	for _, z := range []string{"1", "2", "3"} {
-		s.Nodes = append(s.Nodes, Node{Name: "n" + z, Zone: "z" + z})
+		s.Nodes = append(s.Nodes, model.Node{Name: "n" + z, Zone: "z" + z})
 	}
 	for i := range 1 + g.IntN(4) {
 		gr := defaultGroup()
 		gr.ID = fmt.Sprintf("g%d", i)
-		gr.Kind = pick(g, Shard, Shard, Shard, Quorum, Acks, Role)
-		gr.NeedsLeader = gr.Kind == Shard
+		gr.Kind = pick(g, model.Shard, model.Shard, model.Shard, model.Quorum, model.Acks, model.Role)
+		gr.NeedsLeader = gr.Kind == model.Shard
 		g.spread(&s, &gr, 1+g.IntN(4))
-		if least := int32(len(gr.Members)/2 + 1); gr.Kind != Shard {
+		if least := int32(len(gr.Members)/2 + 1); gr.Kind != model.Shard {
 			gr.MinAvailable = &least
 		}
 		g.domains(&gr)
@@ -46,12 +48,12 @@ func (g generator) calm() Snapshot {
 	return s
 }
 
-func (g generator) calmPod(pool *Pool, ordinal int32) Pod {
+func (g generator) calmPod(pool *model.Pool, ordinal int32) model.Pod {
 	p := defaultPod()
 	p.Name = fmt.Sprintf("%s-%d", pool.Name, ordinal)
 	p.UID, p.Pool, p.Ordinal, p.Revision = "u-"+p.Name, pool.Name, ordinal, pick(g, "v1", "v1", "v1", "v1", "v2")
 	p.Node = fmt.Sprintf("n%d", 1+ordinal%3)
-	p.Since, p.EstimateSeconds = At(noon.Add(-time.Hour)), float64(10+g.IntN(100))
+	p.Since, p.EstimateSeconds = model.At(noon.Add(-time.Hour)), float64(10+g.IntN(100))
 	r := defaultReport()
 	r.UID, r.EngineVersion = p.UID, "9.9.0"
 	p.Report = &r
@@ -59,7 +61,7 @@ func (g generator) calmPod(pool *Pool, ordinal int32) Pod {
 }
 
 // spread puts n members of a group, the first leading, on as many pods as there are.
-func (g generator) spread(s *Snapshot, gr *Group, n int) {
+func (g generator) spread(s *model.Snapshot, gr *model.Group, n int) {
 	gr.Members = nil
 	for i, at := range g.Perm(len(s.Pods))[:min(n, len(s.Pods))] {
 		m := defaultMember()
@@ -69,14 +71,14 @@ func (g generator) spread(s *Snapshot, gr *Group, n int) {
 }
 
 // themed is a calm snapshot in which a few things are out of the ordinary.
-func (g *generator) themed() Snapshot {
+func (g *generator) themed() model.Snapshot {
 	s := g.calm()
 	for range pick(g, 0, 1, 1, 1, 1, 2, 2, 3) {
 		themes[g.IntN(len(themes))](g, &s)
 	}
 	silentWithoutAgents(&s)
-	if s.Cluster.Spec.Update.RollingUpdate != ByPartition { // a later theme may have said so
-		s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing = GuardEnforce, true
+	if s.Cluster.Spec.Update.RollingUpdate != model.ByPartition { // a later theme may have said so
+		s.Cluster.Spec.Guard, s.Cluster.GuardEnforcing = model.GuardEnforce, true
 	}
 	if g.rarely(25) {
 		nonsense(g, &s)
@@ -85,8 +87,8 @@ func (g *generator) themed() Snapshot {
 }
 
 // silentWithoutAgents: while no pod has an agent, nobody is there to say anything.
-func silentWithoutAgents(s *Snapshot) {
-	if slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Agent && p.Phase != Missing }) {
+func silentWithoutAgents(s *model.Snapshot) {
+	if slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing }) {
 		return
 	}
 	for i := range s.Pods {
@@ -95,7 +97,7 @@ func silentWithoutAgents(s *Snapshot) {
 }
 
 // some is a pod of the snapshot, if it can be one that should go.
-func (g *generator) some(s *Snapshot) *Pod {
+func (g *generator) some(s *model.Snapshot) *model.Pod {
 	if len(s.Pods) == 0 {
 		s.Pods = append(s.Pods, g.calmPod(&s.Pools[0], s.Pools[0].Start))
 	}
@@ -105,7 +107,7 @@ func (g *generator) some(s *Snapshot) *Pod {
 }
 
 // heard is the report of some pod, and the pod.
-func (g *generator) heard(s *Snapshot) (*Report, *Pod) {
+func (g *generator) heard(s *model.Snapshot) (*model.Report, *model.Pod) {
 	p := g.some(s)
 	if p.Report == nil {
 		r := defaultReport()
@@ -115,9 +117,9 @@ func (g *generator) heard(s *Snapshot) (*Report, *Pod) {
 	return p.Report, p
 }
 
-func (g *generator) somePool(s *Snapshot) *Pool { return &s.Pools[g.IntN(len(s.Pools))] }
+func (g *generator) somePool(s *model.Snapshot) *model.Pool { return &s.Pools[g.IntN(len(s.Pools))] }
 
-func (g *generator) someGroup(s *Snapshot) *Group {
+func (g *generator) someGroup(s *model.Snapshot) *model.Group {
 	if len(s.Groups) == 0 {
 		s.Groups = append(s.Groups, defaultGroup())
 		s.Groups[0].ID = "g0"
@@ -127,108 +129,110 @@ func (g *generator) someGroup(s *Snapshot) *Group {
 }
 
 // roomy leaves the decision to the groups.
-func roomy(s *Snapshot) {
-	all := Percent(100)
+func roomy(s *model.Snapshot) {
+	all := model.Percent(100)
 	s.Cluster.Spec.Policy.MaxUnavailable, s.Cluster.Spec.Policy.MaxZonesUnavailable = &all, nil
 	s.Cluster.Spec.Policy.Unit = ""
 }
 
 // torn adds a group with one member lost, so that it can spare no other.
-func torn(kind GroupKind) theme {
-	return func(g *generator, s *Snapshot) {
+func torn(kind model.GroupKind) theme {
+	return func(g *generator, s *model.Snapshot) {
 		roomy(s)
 		s.Cluster.Spec.Policy.MaxShardUnavailable = nil
-		gr := Group{ID: "torn", Kind: kind}
+		gr := model.Group{ID: "torn", Kind: kind}
 		g.spread(s, &gr, 3)
-		if least := int32(min(2, len(gr.Members)-1)); kind != Shard {
+		if least := int32(min(2, len(gr.Members)-1)); kind != model.Shard {
 			gr.MinAvailable = &least
 		}
 		last := &gr.Members[len(gr.Members)-1]
-		last.State = pick(g, Down, Recovering, UnknownState)
+		last.State = pick(g, model.Down, model.Recovering, model.UnknownState)
 		g.only(s, gr)
 	}
 }
 
 // only leaves no other group of the name.
-func (g *generator) only(s *Snapshot, gr Group) {
-	s.Groups = slices.DeleteFunc(s.Groups, func(o Group) bool { return o.ID == gr.ID || g.rarely(2) })
+func (g *generator) only(s *model.Snapshot, gr model.Group) {
+	s.Groups = slices.DeleteFunc(s.Groups, func(o model.Group) bool { return o.ID == gr.ID || g.rarely(2) })
 	s.Groups = append(s.Groups, gr)
 }
 
-type theme func(*generator, *Snapshot)
+type theme func(*generator, *model.Snapshot)
 
 // themes provoke one rule each, or one of the ways to go.
 var themes = slices.Concat(themesOfTheCluster, themesOfPods, themesOfGroups, []theme{forget, forget, forget})
 
 var themesOfTheCluster = []theme{
-	func(_ *generator, s *Snapshot) { s.Cluster.Spec.Update.Mode = Observe },
-	func(g *generator, s *Snapshot) { g.partitions(s) },
-	func(g *generator, s *Snapshot) { s.Cluster.Spec.Update.Paused, s.Cluster.Paused = g.rarely(2), true },
-	func(g *generator, s *Snapshot) {
+	func(_ *generator, s *model.Snapshot) { s.Cluster.Spec.Update.Mode = model.Observe },
+	func(g *generator, s *model.Snapshot) { g.partitions(s) },
+	func(g *generator, s *model.Snapshot) {
+		s.Cluster.Spec.Update.Paused, s.Cluster.Paused = g.rarely(2), true
+	},
+	func(g *generator, s *model.Snapshot) {
 		p := g.somePool(s)
-		p.Strategy, p.Partition = RollingUpdateStrategy, p.Start+pick(g, int32(0), 0, 2, 9)
+		p.Strategy, p.Partition = model.RollingUpdateStrategy, p.Start+pick(g, int32(0), 0, 2, 9)
 		if line := p.Start + 1; g.rarely(2) {
 			p.Ordered = &line
 		}
 	},
-	func(g *generator, s *Snapshot) { s.Cluster.Window.Open = false },
-	func(g *generator, s *Snapshot) { s.Fleet = Fleet{Restarts: g.IntN(3), Max: 2} },
-	func(g *generator, s *Snapshot) { s.Fleet = Fleet{Restarts: g.IntN(3), Max: 2} },
-	func(g *generator, s *Snapshot) {
-		s.Cluster.Spec.Update.Canary = Canary{Pods: int32(1 + g.IntN(2)), SoakSeconds: pick(g, int64(0), 4000), Approve: g.rarely(2)}
+	func(g *generator, s *model.Snapshot) { s.Cluster.Window.Open = false },
+	func(g *generator, s *model.Snapshot) { s.Fleet = model.Fleet{Restarts: g.IntN(3), Max: 2} },
+	func(g *generator, s *model.Snapshot) { s.Fleet = model.Fleet{Restarts: g.IntN(3), Max: 2} },
+	func(g *generator, s *model.Snapshot) {
+		s.Cluster.Spec.Update.Canary = model.Canary{Pods: int32(1 + g.IntN(2)), SoakSeconds: pick(g, int64(0), 4000), Approve: g.rarely(2)}
 	},
-	func(g *generator, s *Snapshot) { g.somePool(s).Observed = false },
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) { g.somePool(s).Observed = false },
+	func(g *generator, s *model.Snapshot) {
 		s.Cluster.Spec.Policy.MaxFailed = 1
 		r, p := g.heard(s)
-		p.Revision, p.Phase, r.Member = "v2", pick(g, Started, Failed), NotLive
+		p.Revision, p.Phase, r.Member = "v2", pick(g, model.Started, model.Failed), model.NotLive
 	},
-	func(_ *generator, s *Snapshot) { s.Health.Disagree = "they see different leaders" },
-	func(g *generator, s *Snapshot) {
+	func(_ *generator, s *model.Snapshot) { s.Health.Disagree = "they see different leaders" },
+	func(g *generator, s *model.Snapshot) {
 		p := g.somePool(s)
 		p.Version, p.RunningVersion = pick(g, "9.8.9", "9.10.0", "10.0.0", "11.0.0", ""), pick(g, "", "9.8.0", "9.9.0", "10.1.0")
 		s.Cluster.Engine.MinSourceVersion = pick(g, "", "9.0.0", "9.9.1")
 		s.Cluster.Engine.MaxMajorStep = pick(g, 0, 1, 2)
 		s.Cluster.Engine.SameMinor = g.rarely(3)
-		s.Cluster.Spec.Policy.Downgrade = pick(g, Permission(""), Allow, HoldAlways)
+		s.Cluster.Spec.Policy.Downgrade = pick(g, model.Permission(""), model.Allow, model.HoldAlways)
 	},
-	func(g *generator, s *Snapshot) {
-		s.Health.Verdict, s.Cluster.Spec.Policy.Health = pick(g, Recoverable, Yellow, Red, UnknownHealth), pick(g, LeastGreen, LeastRecoverable, LeastAny, "")
+	func(g *generator, s *model.Snapshot) {
+		s.Health.Verdict, s.Cluster.Spec.Policy.Health = pick(g, model.Recoverable, model.Yellow, model.Red, model.UnknownHealth), pick(g, model.LeastGreen, model.LeastRecoverable, model.LeastAny, "")
 	},
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) {
 		at := g.ago(40)
 		s.Cluster.Status.LastDeparture, s.Cluster.Engine.SettleSeconds = &at, 30
 	},
-	func(g *generator, s *Snapshot) {
-		g.somePool(s).Operation = pick(g, OperationVolume, OperationScaleDown, OperationRemoval)
+	func(g *generator, s *model.Snapshot) {
+		g.somePool(s).Operation = pick(g, model.OperationVolume, model.OperationScaleDown, model.OperationRemoval)
 	},
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) {
 		p := g.somePool(s)
 		p.Replicas, p.AllowShutdown = 0, g.rarely(5)
 	},
-	func(g *generator, s *Snapshot) { roomy(s); g.somePool(s).Management = OrderedReady },
-	func(g *generator, s *Snapshot) {
-		one := Count(1)
+	func(g *generator, s *model.Snapshot) { roomy(s); g.somePool(s).Management = model.OrderedReady },
+	func(g *generator, s *model.Snapshot) {
+		one := model.Count(1)
 		s.Cluster.Spec.Policy.MaxUnavailable = &one
 	},
-	func(g *generator, s *Snapshot) { // a zone is away, the others wait
+	func(g *generator, s *model.Snapshot) { // a zone is away, the others wait
 		roomy(s)
-		q := pick(g, Count(1), Count(2), Percent(50))
+		q := pick(g, model.Count(1), model.Count(2), model.Percent(50))
 		s.Cluster.Spec.Policy.MaxZonesUnavailable = &q
 		_, p := g.heard(s)
 		p.Report.Settled = false
 	},
-	func(g *generator, s *Snapshot) { s.Cluster.Spec.Policy.Unit = UnitZone },
-	func(g *generator, s *Snapshot) { // an outage
-		s.Cluster.Spec.Policy.Unit = UnitAll
+	func(g *generator, s *model.Snapshot) { s.Cluster.Spec.Policy.Unit = model.UnitZone },
+	func(g *generator, s *model.Snapshot) { // an outage
+		s.Cluster.Spec.Policy.Unit = model.UnitAll
 		if g.rarely(2) {
-			s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, Approval{What: ApprovedOutage, Revision: pick(g, "", "v1", "v2")})
+			s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, model.Approval{What: model.ApprovedOutage, Revision: pick(g, "", "v1", "v2")})
 		}
 	},
-	func(g *generator, s *Snapshot) { // an outage for a version that does not talk to what runs
-		s.Cluster.Spec.Policy.Unit, s.Cluster.Engine.SameMinor = UnitAll, true
+	func(g *generator, s *model.Snapshot) { // an outage for a version that does not talk to what runs
+		s.Cluster.Spec.Policy.Unit, s.Cluster.Engine.SameMinor = model.UnitAll, true
 		s.Cluster.Status.Claims = nil
-		s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, Approval{What: ApprovedOutage})
+		s.Cluster.Status.Approvals = append(s.Cluster.Status.Approvals, model.Approval{What: model.ApprovedOutage})
 		for i := range s.Pools {
 			s.Pools[i].Version, s.Pools[i].RunningVersion = pick(g, "7.3.1", "7.3.1", "7.3.2", "7.4.0", ""), ""
 		}
@@ -238,51 +242,51 @@ var themesOfTheCluster = []theme{
 			}
 		}
 	},
-	func(g *generator, s *Snapshot) { // nobody has an agent yet
-		s.Cluster.Spec.Update.Adopt = pick(g, AdoptAllow, AdoptAsk)
+	func(g *generator, s *model.Snapshot) { // nobody has an agent yet
+		s.Cluster.Spec.Update.Adopt = pick(g, model.AdoptAllow, model.AdoptAsk)
 		for i := range s.Pods {
 			s.Pods[i].Agent, s.Pods[i].Report = false, nil
 		}
 	},
-	func(g *generator, s *Snapshot) { // nobody is live
+	func(g *generator, s *model.Snapshot) { // nobody is live
 		for i := range s.Pods {
 			if r := s.Pods[i].Report; r != nil {
-				s.Pods[i].Phase, r.Member = pick(g, Started, Ready, Failed), NotLive
+				s.Pods[i].Phase, r.Member = pick(g, model.Started, model.Ready, model.Failed), model.NotLive
 			}
 		}
 		if g.rarely(2) { // and nothing is left to lose
 			s.Groups = nil
 		}
 	},
-	func(g *generator, s *Snapshot) { // no pod becomes Ready
+	func(g *generator, s *model.Snapshot) { // no pod becomes Ready
 		s.Cluster.Status.Claims = nil
 		for i := range s.Pods {
-			if p := &s.Pods[i]; p.Phase == Ready {
-				p.Phase, p.Since = Started, pick(g, Time{}, Time{}, p.Since)
+			if p := &s.Pods[i]; p.Phase == model.Ready {
+				p.Phase, p.Since = model.Started, pick(g, model.Time{}, model.Time{}, p.Since)
 			}
 		}
 	},
-	func(g *generator, s *Snapshot) { // a drained node
-		s.Cluster.Spec.Update.NodeDrains = NodeDrains{Follow: !g.rarely(4), Taints: []string{"leave"}}
-		s.Cluster.Spec.Drain.Data.NodeDrain = pick(g, DataFate(""), Keep, Lose)
+	func(g *generator, s *model.Snapshot) { // a drained node
+		s.Cluster.Spec.Update.NodeDrains = model.NodeDrains{Follow: !g.rarely(4), Taints: []string{"leave"}}
+		s.Cluster.Spec.Drain.Data.NodeDrain = pick(g, model.DataFate(""), model.Keep, model.Lose)
 		n := &s.Nodes[g.IntN(len(s.Nodes))]
-		n.Cordoned, n.Taints = g.rarely(2), []Taint{{Key: pick(g, "leave", "other")}}
+		n.Cordoned, n.Taints = g.rarely(2), []model.Taint{{Key: pick(g, "leave", "other")}}
 	},
-	func(g *generator, s *Snapshot) {
+	func(g *generator, s *model.Snapshot) {
 		s.Cluster.Spec.Overrides = append(s.Cluster.Spec.Overrides, g.override(s))
 	},
-	func(g *generator, s *Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = int64(1 + g.IntN(5000)) },
+	func(g *generator, s *model.Snapshot) { s.Cluster.Spec.Policy.SoakSeconds = int64(1 + g.IntN(5000)) },
 }
 
 // override is mostly one that is needed by nobody.
-func (g *generator) override(s *Snapshot) Override {
-	rule := Rules()[g.IntN(len(Rules()))]
-	for cannotBeOverridden[rule] {
-		rule = Rules()[g.IntN(len(Rules()))]
+func (g *generator) override(s *model.Snapshot) model.Override {
+	rule := model.Rules()[g.IntN(len(model.Rules()))]
+	for !overridable(rule) {
+		rule = model.Rules()[g.IntN(len(model.Rules()))]
 	}
 	pods := []string{"*"}
-	if needsNames[rule] || g.rarely(2) {
+	if needsNames(rule) || g.rarely(2) {
 		pods = []string{g.some(s).Name, "nobody"}
 	}
-	return Override{Rule: rule, Pods: pods, Reason: "why not", Expires: At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour))}
+	return model.Override{Rule: rule, Pods: pods, Reason: "why not", Expires: model.At(noon.Add(time.Duration(g.IntN(3)-1) * time.Hour))}
 }

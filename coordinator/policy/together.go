@@ -1,5 +1,6 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 import "fmt"
 
 // Where members of two versions do not talk to each other (EngineFacts.SameMinor), an outage in which only some pods
@@ -22,9 +23,9 @@ func (d *decision) changesLine() []bool {
 	}
 	pools, all := x.running()
 	for i := range x.pools {
-		next, ok := parseVersion(x.pools[i].Version)
-		stays := pools[i].known && next.compare(pools[i].oldest.version) == 0
-		changes[i] = ok && d.outdated[i] && all.known && !stays && !next.talksTo(all)
+		next, ok := model.ParseEngineVersion(x.pools[i].Version)
+		stays := pools[i].known && next.Compare(pools[i].oldest.version) == 0
+		changes[i] = ok && d.outdated[i] && all.known && !stays && !talksTo(next, all)
 	}
 	return changes
 }
@@ -55,19 +56,19 @@ func (d *decision) leftBehind() *behind {
 	if first == nil {
 		return nil
 	}
-	to, _ := parseVersion(first.pool.Version)
+	to, _ := model.ParseEngineVersion(first.pool.Version)
 	held := d.trial().askAll()
 	b := &behind{held: map[*pod]bool{}, only: true}
 	for i := range d.order {
 		c := &d.order[i]
-		next, _ := parseVersion(c.pool.Version)
+		next, _ := model.ParseEngineVersion(c.pool.Version)
 		switch h := held[i]; {
 		case !goes[c.pod] || !d.x.stands(c.pod):
 		case h.Rule != "" && d.begun:
 		case h.Rule != "":
 			b.held[c.pod] = true
 			b.add(c.pod, fmt.Sprintf("held by %s: %s", h.Rule, h.Reason), h.Unblocks)
-		case next.line() != to.line():
+		case next.Line() != to.Line():
 			b.only = false
 			b.add(c.pod, "to come back with "+c.pool.Version, "another version in the template of "+c.pool.Name)
 		}
@@ -77,7 +78,7 @@ func (d *decision) leftBehind() *behind {
 		if !d.x.stands(p) || !p.live || isOutdated(p) || goesForGood(p) || p.report == nil {
 			continue
 		}
-		if runs, ok := parseVersion(p.report.EngineVersion); ok && runs.line() != to.line() {
+		if runs, ok := model.ParseEngineVersion(p.report.EngineVersion); ok && runs.Line() != to.Line() {
 			b.only = false
 			b.add(p, "to stay on "+p.report.EngineVersion, "the new version in the template of "+p.pool.Name)
 		}
@@ -95,7 +96,9 @@ func (b *behind) add(p *pod, why, ends string) {
 }
 
 // stands: it runs, and is not on its way.
-func (x *index) stands(p *pod) bool { return runs(p.Phase) && p.Phase != Terminating && !x.nodeGone(p) }
+func (x *index) stands(p *pod) bool {
+	return runs(p.Phase) && p.Phase != model.Terminating && !x.nodeGone(p)
+}
 
 // allAtOnce holds who would go along, while others would not. Who is held by something else keeps that hold.
 func (d *decision) allAtOnce(c *candidate) *finding {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 )
@@ -13,7 +14,7 @@ import (
 // TestNaiveTwinRechecks each claimed pod at the barrier as the policy does.
 func TestNaiveTwinRechecks(t *testing.T) {
 	goes, held, undone := 0, 0, 0
-	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if nothingCanBeCounted(g) {
 			return
 		}
@@ -37,7 +38,7 @@ func TestNaiveTwinRechecks(t *testing.T) {
 // TestNaiveTwinRechecksWhoIsClaimedTogether, by the line, as the policy does.
 func TestNaiveTwinRechecksWhoIsClaimedTogether(t *testing.T) {
 	together := 0
-	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() != "" {
 			return
 		}
@@ -55,7 +56,7 @@ func TestNaiveTwinRechecksWhoIsClaimedTogether(t *testing.T) {
 // of which one is broken.
 func TestNaiveTwinRechecksWhoGoesWithACorrection(t *testing.T) {
 	goes, held := 0, 0
-	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() != "" {
 			return
 		}
@@ -78,14 +79,14 @@ func TestNaiveTwinRechecksWhoGoesWithACorrection(t *testing.T) {
 }
 
 // requireRechecked: both say the same of a claimed pod at the barrier.
-func requireRechecked(t *testing.T, s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
+func requireRechecked(t *testing.T, s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	wantStep, wantHold := naive.Recheck(s, pod)
 	step, hold := policy.Recheck(s, pod)
 	if step != nil {
 		step.Notes = nil
 	}
 	if hold != nil {
-		hold = &policy.Hold{Pod: hold.Pod, Rule: hold.Rule, Group: hold.Group}
+		hold = &model.Hold{Pod: hold.Pod, Rule: hold.Rule, Group: hold.Group}
 	}
 	require.Equal(t, wantHold, hold, "%s", pod)
 	require.Equal(t, wantStep, step, "%s", pod)
@@ -96,7 +97,7 @@ func requireRechecked(t *testing.T, s policy.Snapshot, pod string) (*policy.Step
 // and as if it had gone under another UID.
 func TestNaiveTwinWaitsForTheReturn(t *testing.T) {
 	seen := map[string]int{}
-	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() != "" {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 )
@@ -33,7 +34,7 @@ func TestNaiveTwinAgrees(t *testing.T) {
 	for part := range parts {
 		t.Run(fmt.Sprintf("%d of %d", part+1, parts), func(t *testing.T) {
 			t.Parallel()
-			policy.SomeSnapshots(t, number, part, parts, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+			policy.SomeSnapshots(t, number, part, parts, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 				want, got := naive.Decide(s), told(policy.Decide(s))
 				if nothingCanBeCounted(g) {
 					want, got = onlyHolds(want), onlyHolds(got)
@@ -49,7 +50,7 @@ func TestNaiveTwinAgrees(t *testing.T) {
 func TestNaiveTwinAgreesOnTheScripts(t *testing.T) {
 	for name, s := range policy.GoldenSnapshots(t) {
 		t.Run(name, func(t *testing.T) {
-			s.Cluster.Spec.Update.Schedule = policy.Ordered
+			s.Cluster.Spec.Update.Schedule = model.Ordered
 			require.Equal(t, naive.Decide(s), told(policy.Decide(s)))
 			for _, claim := range s.Cluster.Status.Claims {
 				requireRechecked(t, s, claim.Pod)
@@ -62,7 +63,7 @@ func TestNaiveTwinAgreesOnTheScripts(t *testing.T) {
 // OrderedReady one.
 func TestNaiveTwinAgreesOnCorrectionsBelowTheLine(t *testing.T) {
 	together, two := 0, 0
-	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.SomeSnapshots(t, twinNumber(t), 0, 1, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		if g.Broken() != "" {
 			return
 		}
@@ -80,11 +81,11 @@ func TestNaiveTwinAgreesOnCorrectionsBelowTheLine(t *testing.T) {
 
 // goTogether counts the pods of an OrderedReady pool that are freed with a broken one below them, and the broken ones of
 // such a pool that are freed at once.
-func goTogether(s policy.Snapshot, steps []policy.Step) (others, broken int) {
+func goTogether(s model.Snapshot, steps []model.Step) (others, broken int) {
 	for _, pool := range s.Pools {
 		var here, outside int
 		for _, step := range steps {
-			if pool.Management != policy.OrderedReady || step.Action != policy.LowerPartition || !strings.HasPrefix(step.Pod, pool.Name+"-") {
+			if pool.Management != model.OrderedReady || step.Action != model.LowerPartition || !strings.HasPrefix(step.Pod, pool.Name+"-") {
 				continue
 			}
 			here++
@@ -111,17 +112,17 @@ func onlyHolds(v naive.Verdict) naive.Verdict {
 }
 
 // told is what two implementations must agree on: all but the words.
-func told(p policy.Plan) naive.Verdict {
+func told(p model.Plan) naive.Verdict {
 	v := naive.Verdict{Phase: p.Phase, Budget: p.Budget, Order: p.Order}
 	for _, step := range p.Steps {
 		step.Notes = nil
 		v.Steps = append(v.Steps, step)
 	}
 	for _, h := range p.Holds {
-		v.Holds = append(v.Holds, policy.Hold{Pod: h.Pod, Rule: h.Rule, Group: h.Group})
+		v.Holds = append(v.Holds, model.Hold{Pod: h.Pod, Rule: h.Rule, Group: h.Group})
 	}
 	for _, l := range p.Lines {
-		v.Lines = append(v.Lines, policy.Line{Pool: l.Pool, Partition: l.Partition})
+		v.Lines = append(v.Lines, model.Line{Pool: l.Pool, Partition: l.Partition})
 	}
 	return v
 }

@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
+
 // unitKey says which pods go together. Pods that nothing is known of go alone.
 type unitKey struct{ zone, narrowed string }
 
@@ -13,27 +15,27 @@ func (k unitKey) name() string {
 }
 
 // allPods is the unit of an announced outage.
-var allPods = unitKey{narrowed: string(UnitAll)}
+var allPods = unitKey{narrowed: string(model.UnitAll)}
 
 // unitOf is the unit of a pod, empty when it goes alone.
 func (x *index) unitOf(p *pod) unitKey {
 	switch x.spec.Policy.Unit {
-	case UnitZone:
+	case model.UnitZone:
 		if p.zone == "" {
 			return unitKey{}
 		}
 		return unitKey{zone: p.zone, narrowed: p.Unit}
-	case UnitAll:
+	case model.UnitAll:
 		return allPods
 	}
 	return unitKey{}
 }
 
 // byUnit: pods go by units of more than one.
-func (x *index) byUnit() bool { return x.spec.Policy.Unit != UnitPod }
+func (x *index) byUnit() bool { return x.spec.Policy.Unit != model.UnitPod }
 
 // outage: everything goes at once, because a person announced and approved it.
-func (x *index) outage() bool { return x.spec.Policy.Unit == UnitAll }
+func (x *index) outage() bool { return x.spec.Policy.Unit == model.UnitAll }
 
 // unitSizes are the numbers of desired pods of the units; as many may be away of
 // one, or no unit could ever go.
@@ -61,7 +63,7 @@ func (x *index) begun(candidates []candidate) map[unitKey]bool {
 	for i := range candidates {
 		c := &candidates[i]
 		goes[c.at] = true
-		pools[c.poolPos] = pools[c.poolPos] || c.reason != ReasonScaleDown && (isOutdated(c.pod) || c.Restart)
+		pools[c.poolPos] = pools[c.poolPos] || c.reason != model.ReasonScaleDown && (isOutdated(c.pod) || c.Restart)
 	}
 	units := map[unitKey]bool{}
 	for i := range x.pods {

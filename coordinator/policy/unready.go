@@ -1,5 +1,7 @@
 package policy
 
+import "github.com/rollcall-dev/rollcall/coordinator/model"
+
 // A pod that is live and settled, and that Kubernetes does not have Ready in time, serves no client who goes
 // by that, and the database has its copies all the same. Where no pod becomes Ready, as with a wrong readiness
 // probe, none would be counted on, and a correction would wait for all for ever. So while nobody
@@ -8,8 +10,8 @@ package policy
 // standsUnready: it serves in the database, and to nobody who goes by readiness.
 func (x *index) standsUnready(p *pod) bool {
 	r := p.report
-	return p.Phase == Started && p.live && r != nil && r.Fresh && r.Settled && p.claim == nil &&
-		!p.Problem.loops() && !x.nodeGone(p) && x.overdue(p)
+	return p.Phase == model.Started && p.live && r != nil && r.Fresh && r.Settled && p.claim == nil &&
+		!loops(p.Problem) && !x.nodeGone(p) && x.overdue(p)
 }
 
 // countUnready counts on the copies of such pods, too.

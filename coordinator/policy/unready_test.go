@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // neverReady: no pod becomes Ready, though all are live, since a while.
-func neverReady(t *testing.T, since time.Duration) Snapshot {
+func neverReady(t *testing.T, since time.Duration) model.Snapshot {
 	s := goldenSnapshots(t)["started_never_ready"]
 	for i := range s.Pods {
-		s.Pods[i].Since = At(s.Now.Add(-since))
+		s.Pods[i].Since = model.At(s.Now.Add(-since))
 	}
-	all := Count(3)
+	all := model.Count(3)
 	s.Cluster.Spec.Policy.MaxUnavailable = &all
 	return s
 }
@@ -30,13 +32,13 @@ func TestLiveUnreadyAfterAWhile(t *testing.T) {
 func TestRecheckOfAPodThatIsLiveUnready(t *testing.T) {
 	s := neverReady(t, time.Hour)
 	chosen := Decide(s).Steps[0]
-	s.Cluster.Status.Claims = []Claim{{ID: "k", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: PhasePrepared, To: "v3", BeforeTurn: chosen.BeforeTurn}}
+	s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: chosen.Pod, UID: chosen.UID, Action: chosen.Action, Reason: chosen.Reason, Phase: model.PhasePrepared, To: "v3", BeforeTurn: chosen.BeforeTurn}}
 	step, hold := Recheck(s, chosen.Pod)
 	require.Nil(t, hold)
 	require.NotNil(t, step)
-	s.Groups[0].Members[1].State = Recovering
+	s.Groups[0].Members[1].State = model.Recovering
 	_, hold = Recheck(s, chosen.Pod)
-	require.Equal(t, ShardsAway, hold.Rule)
+	require.Equal(t, model.ShardsAway, hold.Rule)
 }
 
 // The words say what to do about a pod that is live and not Ready in time.
@@ -51,7 +53,7 @@ func TestLiveUnreadyHasAdvice(t *testing.T) {
 // So do those about a successor that is waited for.
 func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
 	s := neverReady(t, time.Hour)
-	r := Returned(s, Claim{Pod: "solr-2", UID: "before"})
+	r := Returned(s, model.Claim{Pod: "solr-2", UID: "before"})
 	require.True(t, r.Joined)
 	require.False(t, r.Done)
 	require.Contains(t, r.Why.Unblocks, unreadyAdvice)
@@ -61,14 +63,14 @@ func TestSuccessorThatIsLiveUnreadyHasAdvice(t *testing.T) {
 // of the annotation.
 func TestLiveUnreadyBelowTheLineHasForce(t *testing.T) {
 	s := neverReady(t, time.Hour)
-	s.Cluster.Spec.Update.RollingUpdate, s.Cluster.Spec.Guard = ByPartition, GuardOff
+	s.Cluster.Spec.Update.RollingUpdate, s.Cluster.Spec.Guard = model.ByPartition, model.GuardOff
 	s.Cluster.Status.Initialized = true
-	s.Pools[0].Strategy, s.Pools[0].Management, s.Pools[0].Partition = RollingUpdateStrategy, OrderedReady, RestLine
+	s.Pools[0].Strategy, s.Pools[0].Management, s.Pools[0].Partition = model.RollingUpdateStrategy, model.OrderedReady, model.RestLine
 	p := Decide(s)
 	require.Empty(t, p.Steps)
 	require.Len(t, p.Holds, 3)
 	for _, h := range p.Holds {
-		require.Equal(t, InOrder, h.Rule)
+		require.Equal(t, model.InOrder, h.Rule)
 		require.Contains(t, h.Unblocks, allowForce+", and then "+h.Pod+" deleted")
 		require.Contains(t, h.Unblocks, unreadyAdvice)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // outcome is what would be left of a group if a candidate went, together with
@@ -64,7 +66,7 @@ func (d *decision) beingMoved(c *candidate) *finding {
 }
 
 // kindBudget asks that enough of each group of a kind is left.
-func kindBudget(kind GroupKind) func(*decision, *candidate) *finding {
+func kindBudget(kind model.GroupKind) func(*decision, *candidate) *finding {
 	bit := kindBit(kind)
 	return func(d *decision, c *candidate) *finding {
 		if c.kinds&bit == 0 {
@@ -101,7 +103,7 @@ func (d *decision) enough(c *candidate, o outcome) *finding {
 func (d *decision) unprotected(c *candidate, o outcome) *finding {
 	g := o.group
 	switch {
-	case d.x.spec.Policy.Unprotected == HoldAlways:
+	case d.x.spec.Policy.Unprotected == model.HoldAlways:
 		return found(fmt.Sprintf("%s can never be protected: it has %s on this pod%s, and policy.unprotected is Hold",
 			g.ID, o.words(), needs(g.least)), "more copies of "+g.ID+", or policy.unprotected: Allow").of(g.ID)
 	case o.othersMissing() > 0:
@@ -145,9 +147,9 @@ func (o outcome) meanwhile(c *candidate) string {
 	switch {
 	case o.share < o.group.total:
 		return ""
-	case o.group.Kind == Shard && c.prepare == PrepareEvacuate:
+	case o.group.Kind == model.Shard && c.prepare == model.PrepareEvacuate:
 		return ": moved away first"
-	case o.group.Kind == Shard, o.group.Kind == Role:
+	case o.group.Kind == model.Shard, o.group.Kind == model.Role:
 		return ": nobody serves it meanwhile"
 	}
 	return ""
@@ -164,7 +166,7 @@ func needs(least int32) string {
 func (d *decision) whoIsMissing(c *candidate, g *group) string {
 	best := int32(-1)
 	outside := ""
-	var gone *Member // on a pod that was scaled away
+	var gone *model.Member // on a pod that was scaled away
 	for j := range g.Members {
 		m := &g.Members[j]
 		at := d.x.placeOf(g, j)
@@ -206,13 +208,13 @@ func (d *decision) soleCopy(c *candidate) *finding {
 	if c.lost && d.x.noAgents {
 		return found("its data does not survive, and nobody can say which other copies there are", "an agent that can")
 	}
-	if c.action == Replace && d.x.dead {
+	if c.action == model.Replace && d.x.dead {
 		return found("its volume would be given up, and no pod is live that could say which other copies there are", "a pod live in the database")
 	}
 	for i := range c.hosts {
 		h := &c.hosts[i]
 		o, asked := d.whatIf(c, h)
-		if c.lost && o.group.Kind != Role && (c.reason != ReasonNeverStarted || c.leaves) {
+		if c.lost && o.group.Kind != model.Role && (c.reason != model.ReasonNeverStarted || c.leaves) {
 			if f := d.lastCopy(c, o); f != nil {
 				return f
 			}
@@ -234,9 +236,9 @@ func (d *decision) lastCopy(c *candidate, o outcome) *finding {
 	if c.counted {
 		others -= o.group.loss(c.at, o.own)
 	}
-	moves := c.prepare == PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
+	moves := c.prepare == model.PrepareEvacuate && c.live && !d.prepared && !d.x.outage()
 	least := int32(1)
-	if o.group.Kind == Quorum && int(o.own.total) < len(o.group.Members) {
+	if o.group.Kind == model.Quorum && int(o.own.total) < len(o.group.Members) {
 		least = o.group.least
 	}
 	if others >= least || moves {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	"github.com/rollcall-dev/rollcall/coordinator/policy/naive"
 )
@@ -14,17 +15,17 @@ import (
 // the fact is about, empty when it is about all of them.
 type worsening struct {
 	name  string
-	apply func(policy.Generator, *policy.Snapshot) (pod string, applies bool)
+	apply func(policy.Generator, *model.Snapshot) (pod string, applies bool)
 }
 
 // bringsBadNews: without this report less is known to be wrong, so that losing
 // it is no worsening. It says that the database has lost the pod, or refuses.
-func bringsBadNews(r *policy.Report) bool {
-	return r.Member == policy.NotLive || r.Veto != "" || r.Busy != ""
+func bringsBadNews(r *model.Report) bool {
+	return r.Member == model.NotLive || r.Veto != "" || r.Busy != ""
 }
 
-func ofReport(change func(*policy.Pod)) func(policy.Generator, *policy.Snapshot) (string, bool) {
-	return func(g policy.Generator, s *policy.Snapshot) (string, bool) {
+func ofReport(change func(*model.Pod)) func(policy.Generator, *model.Snapshot) (string, bool) {
+	return func(g policy.Generator, s *model.Snapshot) (string, bool) {
 		p := &s.Pods[g.IntN(len(s.Pods))]
 		if p.Report == nil || bringsBadNews(p.Report) {
 			return "", false
@@ -35,8 +36,8 @@ func ofReport(change func(*policy.Pod)) func(policy.Generator, *policy.Snapshot)
 }
 
 // ofMember leaves out one of two leaders: that it leads no more is good news.
-func ofMember(change func(*policy.Member)) func(policy.Generator, *policy.Snapshot) (string, bool) {
-	return func(g policy.Generator, s *policy.Snapshot) (string, bool) {
+func ofMember(change func(*model.Member)) func(policy.Generator, *model.Snapshot) (string, bool) {
+	return func(g policy.Generator, s *model.Snapshot) (string, bool) {
 		if len(s.Groups) == 0 {
 			return "", false
 		}
@@ -51,19 +52,19 @@ func ofMember(change func(*policy.Member)) func(policy.Generator, *policy.Snapsh
 	}
 }
 
-func leaders(g *policy.Group) int {
+func leaders(g *model.Group) int {
 	n := 0
 	for _, m := range g.Members {
-		if m.Leader && m.State != policy.Down {
+		if m.Leader && m.State != model.Down {
 			n++
 		}
 	}
 	return n
 }
 
-func inState(state policy.MemberState) func(policy.Generator, *policy.Snapshot) (string, bool) {
-	badness := []policy.MemberState{policy.Active, policy.Moving, policy.Recovering, policy.UnknownState, policy.Down}
-	return ofMember(func(m *policy.Member) {
+func inState(state model.MemberState) func(policy.Generator, *model.Snapshot) (string, bool) {
+	badness := []model.MemberState{model.Active, model.Moving, model.Recovering, model.UnknownState, model.Down}
+	return ofMember(func(m *model.Member) {
 		if slices.Index(badness, m.State) < slices.Index(badness, state) {
 			m.State = state
 		}
@@ -71,43 +72,43 @@ func inState(state policy.MemberState) func(policy.Generator, *policy.Snapshot) 
 }
 
 // neverRuns: a report that says Live contradicts such a phase.
-func neverRuns(phase policy.PodPhase) bool {
-	return phase == policy.Pending || phase == policy.NotStarted || phase == policy.Failed
+func neverRuns(phase model.PodPhase) bool {
+	return phase == model.Pending || phase == model.NotStarted || phase == model.Failed
 }
 
 var worsenings = []worsening{
-	{"report lost", ofReport(func(p *policy.Pod) { p.Report = nil })},
-	{"report of another pod", ofReport(func(p *policy.Pod) { p.Report.UID = "another" })},
-	{"stale", ofReport(func(p *policy.Pod) { p.Report.Fresh = false })},
-	{"unsettled", ofReport(func(p *policy.Pod) { p.Report.Settled = false })},
-	{"settled just now", ofReport(func(p *policy.Pod) { at := policy.At(policy.Noon); p.Report.SettledSince = &at })},
-	{"membership unknown", ofReport(func(p *policy.Pod) { p.Report.Member = policy.UnknownMember })},
-	{"not live", ofReport(func(p *policy.Pod) {
+	{"report lost", ofReport(func(p *model.Pod) { p.Report = nil })},
+	{"report of another pod", ofReport(func(p *model.Pod) { p.Report.UID = "another" })},
+	{"stale", ofReport(func(p *model.Pod) { p.Report.Fresh = false })},
+	{"unsettled", ofReport(func(p *model.Pod) { p.Report.Settled = false })},
+	{"settled just now", ofReport(func(p *model.Pod) { at := model.At(policy.Noon); p.Report.SettledSince = &at })},
+	{"membership unknown", ofReport(func(p *model.Pod) { p.Report.Member = model.UnknownMember })},
+	{"not live", ofReport(func(p *model.Pod) {
 		// That an answer is known, or no longer contradicts the phase, is no worse.
-		if p.Report.Member == policy.Live && !neverRuns(p.Phase) {
-			p.Report.Member = policy.NotLive
+		if p.Report.Member == model.Live && !neverRuns(p.Phase) {
+			p.Report.Member = model.NotLive
 		}
 	})},
-	{"vetoed", ofReport(func(p *policy.Pod) { p.Report.Veto = "no" })},
-	{"busy", ofReport(func(p *policy.Pod) { p.Report.Busy = "backup" })},
-	{"must wait for another", ofReport(func(p *policy.Pod) { p.Report.After = append(p.Report.After, "nobody") })},
-	{"member recovering", inState(policy.Recovering)},
-	{"member down", inState(policy.Down)},
-	{"member unknown", inState(policy.UnknownState)},
-	{"member may not lead", ofMember(func(m *policy.Member) { m.Eligible = false })},
-	{"member leads no more", ofMember(func(m *policy.Member) { m.Leader = false })},
-	{"health unknown", func(_ policy.Generator, s *policy.Snapshot) (string, bool) {
-		s.Health.Verdict = policy.UnknownHealth
+	{"vetoed", ofReport(func(p *model.Pod) { p.Report.Veto = "no" })},
+	{"busy", ofReport(func(p *model.Pod) { p.Report.Busy = "backup" })},
+	{"must wait for another", ofReport(func(p *model.Pod) { p.Report.After = append(p.Report.After, "nobody") })},
+	{"member recovering", inState(model.Recovering)},
+	{"member down", inState(model.Down)},
+	{"member unknown", inState(model.UnknownState)},
+	{"member may not lead", ofMember(func(m *model.Member) { m.Eligible = false })},
+	{"member leads no more", ofMember(func(m *model.Member) { m.Leader = false })},
+	{"health unknown", func(_ policy.Generator, s *model.Snapshot) (string, bool) {
+		s.Health.Verdict = model.UnknownHealth
 		return "", !naive.NewJudge(s).NoAgents() // nobody could give a verdict
 	}},
-	{"health red", func(_ policy.Generator, s *policy.Snapshot) (string, bool) {
-		known := slices.Contains([]policy.Verdict{policy.Green, policy.Recoverable, policy.Yellow}, s.Health.Verdict)
+	{"health red", func(_ policy.Generator, s *model.Snapshot) (string, bool) {
+		known := slices.Contains([]model.Verdict{model.Green, model.Recoverable, model.Yellow}, s.Health.Verdict)
 		if known {
-			s.Health.Verdict = policy.Red
+			s.Health.Verdict = model.Red
 		}
 		return "", known
 	}},
-	{"views split", func(_ policy.Generator, s *policy.Snapshot) (string, bool) {
+	{"views split", func(_ policy.Generator, s *model.Snapshot) (string, bool) {
 		s.Health.Disagree = "they do"
 		return "", true
 	}},
@@ -117,7 +118,7 @@ var worsenings = []worsening{
 // now and did not before. It must have been free to go before, too, had the
 // same pods been chosen before it: then it only takes the place of another
 // one. Anything else is a fact that permits by being bad or missing.
-func requireNoBolder(t testing.TB, g policy.Generator, s policy.Snapshot, w worsening) {
+func requireNoBolder(t testing.TB, g policy.Generator, s model.Snapshot, w worsening) {
 	t.Helper()
 	policy.WithoutVersions(&s)
 	s.Cluster.Spec.Overrides = nil
@@ -126,7 +127,7 @@ func requireNoBolder(t testing.TB, g policy.Generator, s policy.Snapshot, w wors
 		return
 	}
 	pod, applies := w.apply(g, &worse)
-	if !applies || len(policy.Validate(&worse)) > 0 {
+	if !applies || len(model.Validate(&worse)) > 0 {
 		return
 	}
 	before, after := podsOf(goes(policy.Decide(s))), podsOf(goes(policy.Decide(worse)))
@@ -143,7 +144,7 @@ func requireNoBolder(t testing.TB, g policy.Generator, s policy.Snapshot, w wors
 			v = j.AskBeforeItsTurn(name) // only now nobody else goes: but for the order it was free to go
 		}
 		now := naive.NewJudge(&worse)
-		if now.Begun() && !j.Begun() || v.Rule == policy.LineStopped && w.name == "unsettled" {
+		if now.Begun() && !j.Begun() || v.Rule == model.LineStopped && w.name == "unsettled" {
 			continue // in an outage that has begun waiting helps nobody; and who recovers has not failed to return
 		}
 		if v.Rule != "" && (mayBeBolder(j, now, name, v.Rule) || name == pod && mayBeBolderItself(j, now, name, v.Rule)) {
@@ -154,23 +155,23 @@ func requireNoBolder(t testing.TB, g policy.Generator, s policy.Snapshot, w wors
 }
 
 // mayBeBolder are the exceptions that the policy makes for others than the pod that is worse off.
-func mayBeBolder(before, after *naive.Judge, name string, rule policy.Rule) bool {
+func mayBeBolder(before, after *naive.Judge, name string, rule model.Rule) bool {
 	p, q := before.Pod(name), after.Pod(name)
 	if after.DeadDatabase() && !before.DeadDatabase() && after.Denied(q) && !before.Denied(p) {
 		return slices.Contains(notOfTheDenied, rule) // nobody contradicts any more that it is not live
 	}
 	// The line does not go back up over a pod that does not serve.
-	return rule == policy.InOrder && before.GoesBackUp(p) && !after.GoesBackUp(q)
+	return rule == model.InOrder && before.GoesBackUp(p) && !after.GoesBackUp(q)
 }
 
 // notOfTheDenied are the rules that ask nothing, or less, of a pod that is known not to serve.
-var notOfTheDenied = []policy.Rule{
-	policy.PodsAway, policy.ZonesAway, policy.ShardsAway, policy.QuorumLost, policy.AcksLost, policy.RoleLost,
-	policy.NoneEligible, policy.SoleCopy, policy.CatchingUp,
+var notOfTheDenied = []model.Rule{
+	model.PodsAway, model.ZonesAway, model.ShardsAway, model.QuorumLost, model.AcksLost, model.RoleLost,
+	model.NoneEligible, model.SoleCopy, model.CatchingUp,
 }
 
 // mayBeBolderItself are the exceptions for the pod that is worse off.
-func mayBeBolderItself(before, after *naive.Judge, name string, rule policy.Rule) bool {
+func mayBeBolderItself(before, after *naive.Judge, name string, rule model.Rule) bool {
 	p, q := before.Pod(name), after.Pod(name)
 	switch {
 	case after.Outside(q) && !before.Outside(p):
@@ -178,7 +179,7 @@ func mayBeBolderItself(before, after *naive.Judge, name string, rule policy.Rule
 	case !after.CountedOn(q) && (before.CountedOn(p) || before.OnlySoaks(p) && !after.OnlySoaks(q)):
 		// It is away already and costs nothing more. Of an OrderedReady pool it waits for
 		// nobody who is Ready, neither claimed nor chosen: two would wait for each other.
-		return rule == policy.PodsAway || rule == policy.ZonesAway || rule == policy.InOrder
+		return rule == model.PodsAway || rule == model.ZonesAway || rule == model.InOrder
 	case after.Denied(q) && !before.Denied(p):
 		return slices.Contains(notOfTheDenied, rule)
 	}
@@ -189,7 +190,7 @@ func mayBeBolderItself(before, after *naive.Judge, name string, rule policy.Rule
 // TestNothingBadOrMissingPermits, beside the exceptions named above. Which
 // versions run is left out: one that nobody reports any more refuses nothing.
 func TestNothingBadOrMissingPermits(t *testing.T) {
-	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s policy.Snapshot) {
+	policy.EachSnapshot(t, func(t *testing.T, g policy.Generator, s model.Snapshot) {
 		for range 4 {
 			requireNoBolder(t, g, s, worsenings[g.IntN(len(worsenings))])
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // consented is what agents are told of what those who may write the Secrets allow.
@@ -78,7 +78,7 @@ func (p *Provisioner) consents(ctx context.Context, cluster *v1alpha1.DatabaseCl
 		}
 		if err != nil {
 			// Somebody else moves the primary and is waited for, and nobody is called.
-			out.failover, errs = policy.FailoverExternal, append(errs, err)
+			out.failover, errs = model.FailoverExternal, append(errs, err)
 		}
 	}
 	return out, errors.Join(errs...)
@@ -110,8 +110,8 @@ func (p *Provisioner) look(ctx context.Context, cluster *v1alpha1.DatabaseCluste
 	return seen, unknown, errs
 }
 
-func wantsCredentials(spec *policy.Spec) bool {
-	return spec.Connection.CredentialsSecret != "" || spec.Engine == policy.MySQL || spec.Engine == policy.MariaDB
+func wantsCredentials(spec *model.Spec) bool {
+	return spec.Connection.CredentialsSecret != "" || spec.Engine == model.MySQL || spec.Engine == model.MariaDB
 }
 
 // at is where agents are to connect to: a port of 0 is the usual one.
@@ -151,5 +151,5 @@ func uncalled(failover string) string {
 	if failover == "" {
 		return failover
 	}
-	return policy.FailoverExternal
+	return model.FailoverExternal
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // guardedWorld is one in which Secrets have to allow what they are named for.
@@ -153,7 +153,7 @@ func TestABlipChangesNoConsent(t *testing.T) {
 	require.NoError(t, err)
 	file = presentFile(secret.Data)
 	require.Empty(t, file.Connection.Host)
-	require.Equal(t, policy.FailoverExternal, file.Connection.Failover)
+	require.Equal(t, model.FailoverExternal, file.Connection.Failover)
 }
 
 // A Secret of somebody else passes no certificates on, and the agents keep those that they have.
@@ -161,7 +161,7 @@ func TestDatabaseCAByConsent(t *testing.T) {
 	authority, err := pki.NewAuthority(pki.SecretAuthority, start)
 	require.NoError(t, err)
 	w := newGuardedWorld(t)
-	w.cluster.Spec.Connection.TLS = policy.ConnectionTLS{Enabled: true, CASecret: "solr-tls"}
+	w.cluster.Spec.Connection.TLS = model.ConnectionTLS{Enabled: true, CASecret: "solr-tls"}
 	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "solr-tls"}, Data: map[string][]byte{"ca.crt": authority.Bundle()}}
 	write := func(label string) {
 		source.Labels = map[string]string{v1alpha1.LabelCluster: label}

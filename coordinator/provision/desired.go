@@ -15,8 +15,8 @@ import (
 
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // gossipKeyBytes is the length of one gossip key.
@@ -164,10 +164,10 @@ func agentFile(cluster *v1alpha1.DatabaseCluster, in secretInput) config.File {
 			MaxLagSeconds: connection.MaxLagSeconds,
 		},
 		Drain: config.Drain{
-			Evacuate:       spec.Drain.Data.Restart == policy.Lose,
+			Evacuate:       spec.Drain.Data.Restart == model.Lose,
 			TimeoutSeconds: int(spec.Drain.TimeoutSeconds),
 		},
-		Observe:       spec.Update.Mode == policy.Observe,
+		Observe:       spec.Update.Mode == model.Observe,
 		Secrets:       in.allowed.secrets,
 		GossipCIDRs:   in.gossip.only,
 		PodNetworks:   in.gossip.first,

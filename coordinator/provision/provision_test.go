@@ -20,8 +20,8 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 		t: t, client: fake.NewClientset(objects...), authority: authority, now: start,
 		cluster: &v1alpha1.DatabaseCluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search", UID: "u1"},
-			Spec:       policy.Spec{Engine: policy.Solr},
+			Spec:       model.Spec{Engine: model.Solr},
 		},
 	}
 	w.p, err = New(Options{
@@ -208,11 +208,11 @@ func TestForeignObjectsAreLeftAlone(t *testing.T) {
 
 func TestConnectionAndDrain(t *testing.T) {
 	w := newWorld(t)
-	w.cluster.Spec.Connection = policy.Connection{
-		Host: "localhost", Port: 8984, Failover: policy.FailoverExternal, MaxLagSeconds: 25,
-		TLS: policy.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
+	w.cluster.Spec.Connection = model.Connection{
+		Host: "localhost", Port: 8984, Failover: model.FailoverExternal, MaxLagSeconds: 25,
+		TLS: model.ConnectionTLS{Enabled: true, ServerName: "solr", InsecureSkipVerify: true},
 	}
-	w.cluster.Spec.Drain.Data.Restart = policy.Lose
+	w.cluster.Spec.Drain.Data.Restart = model.Lose
 	w.ensure()
 	file := w.file()
 	require.Equal(t, config.Connection{
@@ -229,7 +229,7 @@ func TestConnectionAndDrain(t *testing.T) {
 	w.p.opts.StopHookCIDRs = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
 	require.Equal(t, 1, w.ensure().Writes)
 	require.Equal(t, w.p.opts.StopHookCIDRs, w.file().StopHookCIDRs)
-	w.cluster.Spec.Update.Mode = policy.Observe
+	w.cluster.Spec.Update.Mode = model.Observe
 	require.Equal(t, 1, w.ensure().Writes)
 	require.True(t, w.file().Observe)
 
@@ -249,7 +249,7 @@ func TestDatabaseCA(t *testing.T) {
 		Data:       map[string][]byte{"ca.crt": append(authority.Encode()["tls.key"], authority.Bundle()...), "password": []byte("hunter2")},
 	}
 	w := newWorld(t, source)
-	w.cluster.Spec.Connection.TLS = policy.ConnectionTLS{Enabled: true, CASecret: "solr-tls"}
+	w.cluster.Spec.Connection.TLS = model.ConnectionTLS{Enabled: true, CASecret: "solr-tls"}
 	w.ensure()
 	require.Equal(t, string(authority.Bundle()), w.file().Connection.TLS.CA)
 	for key, value := range w.secret().Data {

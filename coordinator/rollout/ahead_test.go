@@ -6,34 +6,34 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestAheadOfAClaim(t *testing.T) {
-	s := policy.Snapshot{
-		Pools: []policy.Pool{{Name: "s", Revision: "v2", Strategy: policy.RollingUpdateStrategy, Partition: 3, Replicas: 4}},
-		Pods: []policy.Pod{
-			{Name: "s-1", Pool: "s", Ordinal: 1, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
-			{Name: "s-2", UID: "u2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: policy.Ready, Guard: policy.GuardClosed},
-			{Name: "s-3", Pool: "s", Ordinal: 3, Revision: "v1", Phase: policy.Ready},
+	s := model.Snapshot{
+		Pools: []model.Pool{{Name: "s", Revision: "v2", Strategy: model.RollingUpdateStrategy, Partition: 3, Replicas: 4}},
+		Pods: []model.Pod{
+			{Name: "s-1", Pool: "s", Ordinal: 1, Revision: "v1", Phase: model.Ready, Guard: model.GuardClosed},
+			{Name: "s-2", UID: "u2", Pool: "s", Ordinal: 2, Revision: "v1", Phase: model.Ready, Guard: model.GuardClosed},
+			{Name: "s-3", Pool: "s", Ordinal: 3, Revision: "v1", Phase: model.Ready},
 		},
 	}
-	claim := policy.Claim{Pod: "s-1", Action: policy.LowerPartition}
+	claim := model.Claim{Pod: "s-1", Action: model.LowerPartition}
 	behind := func() bool { return len(ahead(s, claim)) > 0 }
 	require.True(t, behind(), "no guard is enforced")
 	deadlock := func() string {
 		return stepOn(Facts{Snapshot: s}, time.Time{}).deadlock(claim, ahead(s, claim))
 	}
 	require.Equal(t, "s-2 goes first, and has no claim", deadlock())
-	s.Cluster.Status.Claims = []policy.Claim{{Pod: "s-2", UID: s.Pods[1].UID}}
+	s.Cluster.Status.Claims = []model.Claim{{Pod: "s-2", UID: s.Pods[1].UID}}
 	require.Empty(t, deadlock())
 	s.Cluster.GuardEnforcing = true
 	require.False(t, behind())
-	s.Pods[1].Guard = policy.GuardOpen
+	s.Pods[1].Guard = model.GuardOpen
 	require.True(t, behind())
 	for _, change := range []func(){
-		func() { s.Pods[1].Phase = policy.Terminating },
-		func() { s.Pods[1].Phase, s.Pods[1].Revision = policy.Ready, "v2" },
+		func() { s.Pods[1].Phase = model.Terminating },
+		func() { s.Pods[1].Phase, s.Pods[1].Revision = model.Ready, "v2" },
 		func() { s.Pods[1].Revision, s.Pools[0].Partition = "v1", 2 },
 	} {
 		change()
@@ -42,9 +42,9 @@ func TestAheadOfAClaim(t *testing.T) {
 }
 
 func TestPartitionsCountFromTheFirstOrdinal(t *testing.T) {
-	require.EqualValues(t, 12, policy.LineOf(2, 10))
-	require.EqualValues(t, 2, policy.PartitionOf(12, 10))
-	require.EqualValues(t, 0, policy.PartitionOf(0, 10))
-	require.Equal(t, policy.RestLine, policy.LineOf(policy.RestLine, 10))
-	require.Equal(t, policy.RestLine, policy.PartitionOf(policy.RestLine, 10))
+	require.EqualValues(t, 12, model.LineOf(2, 10))
+	require.EqualValues(t, 2, model.PartitionOf(12, 10))
+	require.EqualValues(t, 0, model.PartitionOf(0, 10))
+	require.Equal(t, model.RestLine, model.LineOf(model.RestLine, 10))
+	require.Equal(t, model.RestLine, model.PartitionOf(model.RestLine, 10))
 }

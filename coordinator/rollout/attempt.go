@@ -3,7 +3,7 @@ package rollout
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // attempt is what this coordinator knows of one claim beyond what is written in it.
@@ -39,7 +39,7 @@ type attempt struct {
 	// stopped is why a claim that can not be given up any more is not carried out now.
 	stopped string
 	// backoff is the rule under which the pod is left alone afterwards; empty = none.
-	backoff policy.Rule
+	backoff model.Rule
 	// conflicts, and refusals by a budget and others, in a row.
 	conflicts  int
 	refusals   int
@@ -94,7 +94,7 @@ type attempt struct {
 
 // attemptOf is what is known of a claim. One that is not known was made by a predecessor,
 // whose last order may still be under way, and who may have left the guard open.
-func (a *step) attemptOf(claim policy.Claim) *attempt {
+func (a *step) attemptOf(claim model.Claim) *attempt {
 	r := a.s.attempts[claim.ID]
 	if r == nil {
 		r = &attempt{inherited: !a.s.made[claim.ID], takenAt: a.now}
@@ -161,7 +161,7 @@ func (r *attempt) sent(now time.Time) {
 }
 
 // abandon ends the claim for a reason; with a rule the pod is left alone after it.
-func (r *attempt) abandon(why string, rule policy.Rule) {
+func (r *attempt) abandon(why string, rule model.Rule) {
 	if r.giveUp != "" {
 		return
 	}
@@ -181,7 +181,7 @@ func (r *attempt) finished(now time.Time) (time.Duration, bool) {
 }
 
 // say logs transitions, not steps.
-func (a *step) say(r *attempt, claim policy.Claim, c Case, move Move, why string) {
+func (a *step) say(r *attempt, claim model.Claim, c Case, move Move, why string) {
 	what := move.String() + " " + why
 	if what == r.said || move == ApplyDrain && r.said == "Drain "+why {
 		return

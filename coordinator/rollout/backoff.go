@@ -4,20 +4,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // backoff is of a pod that is left alone for a while, because a claim on it had to be
 // given up for a reason that no snapshot shows.
 type backoff struct {
-	rule   policy.Rule
+	rule   model.Rule
 	reason string
 	until  time.Time
 	times  int
 }
 
 // leaveAlone begins a back-off, each longer than the one before.
-func (a *step) leaveAlone(uid string, rule policy.Rule, reason string) {
+func (a *step) leaveAlone(uid string, rule model.Rule, reason string) {
 	r := a.s.backoffs[uid]
 	if r == nil {
 		r = &backoff{}
@@ -31,6 +31,8 @@ func (a *step) leaveAlone(uid string, rule policy.Rule, reason string) {
 // annotate adds to the snapshot what was found out by acting, and what cannot be done,
 // so that the policy holds such pods under a rule with a name.
 func (a *step) annotate() {
+	known := &a.Snapshot.Cluster.Status
+	known.LastDeparture, known.LastProgress = asOf(a.now, a.LastDeparture), asOf(a.now, a.s.progress.At())
 	a.Snapshot.Pods = slices.Clone(a.Snapshot.Pods)
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
@@ -39,7 +41,7 @@ func (a *step) annotate() {
 			continue
 		}
 		switch {
-		case r.rule != policy.Vetoed:
+		case r.rule != model.Vetoed:
 			pod.Refused = r.rule
 		case pod.Report != nil && pod.Report.Veto == "":
 			report := *pod.Report
@@ -55,7 +57,7 @@ func (a *step) annotate() {
 // refuse, so that they are not drained in vain. What the StatefulSet controller
 // or a delete removes is asked of no budget.
 func (a *step) refuseEvictions() {
-	if len(a.Budgets) == 0 || a.Snapshot.Cluster.Spec.WithDefaults().Update.Method != policy.Evict {
+	if len(a.Budgets) == 0 || a.Snapshot.Cluster.Spec.WithDefaults().Update.Method != model.Evict {
 		return
 	}
 	rolling := map[string]bool{}
@@ -65,7 +67,7 @@ func (a *step) refuseEvictions() {
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
 		if budget := a.Budgets[pod.Name]; budget != "" && pod.Refused == "" && !rolling[pod.Pool] {
-			pod.Refused, pod.RefusedBy = policy.ForeignBudget, budget
+			pod.Refused, pod.RefusedBy = model.ForeignBudget, budget
 		}
 	}
 }
@@ -106,9 +108,9 @@ func (a *step) claimSteps() {
 }
 
 // unclaimed are the plan's steps that can be carried out now, and of which nobody has a claim.
-func (a *step) unclaimed() []policy.Step {
-	return slices.DeleteFunc(slices.Clone(a.plan.Steps), func(step policy.Step) bool {
-		taken := func(c policy.Claim) bool { return c.Pod == step.Pod }
+func (a *step) unclaimed() []model.Step {
+	return slices.DeleteFunc(slices.Clone(a.plan.Steps), func(step model.Step) bool {
+		taken := func(c model.Claim) bool { return c.Pod == step.Pod }
 		return a.backsOff(step.UID) || !a.canDo(step) ||
 			slices.ContainsFunc(a.Snapshot.Cluster.Status.Claims, taken) || slices.ContainsFunc(a.out.Edits.Add, taken)
 	})
@@ -116,16 +118,16 @@ func (a *step) unclaimed() []policy.Step {
 
 // canDo refuses steps that this version cannot carry out, and any healthy pod
 // that would go without a prepare.
-func (a *step) canDo(step policy.Step) bool {
+func (a *step) canDo(step model.Step) bool {
 	switch {
 	case step.UID == "":
 		return false
 	case !carriesOut(step.Action):
-		if step.Action != policy.Restore {
+		if step.Action != model.Restore {
 			a.out.error("step that cannot be carried out", "pod", step.Pod, "action", string(step.Action))
 		}
 		return false
-	case step.Prepare != policy.PrepareHandoff && step.Prepare != policy.PrepareEvacuate && !unprepared(a.Snapshot, step):
+	case step.Prepare != model.PrepareHandoff && step.Prepare != model.PrepareEvacuate && !unprepared(a.Snapshot, step):
 		a.out.error("step without a prepare for a pod that can be prepared", "pod", step.Pod, "reason", string(step.Reason))
 		return false
 	}
@@ -135,9 +137,9 @@ func (a *step) canDo(step policy.Step) bool {
 // carriesOut says which actions end in a pod going. A pod that must leave its
 // node is taken by us as soon as it is prepared, and perhaps by somebody who
 // drains the node before that. Restore concerns claims that exist already.
-func carriesOut(action policy.Action) bool {
+func carriesOut(action model.Action) bool {
 	switch action {
-	case policy.Restart, policy.LowerPartition, policy.Remove, policy.Replace, policy.Handoff, policy.Evacuate:
+	case model.Restart, model.LowerPartition, model.Remove, model.Replace, model.Handoff, model.Evacuate:
 		return true
 	}
 	return false
@@ -145,13 +147,13 @@ func carriesOut(action policy.Action) bool {
 
 // outage: a person has approved that all pods go at once. Nobody is left then to whom
 // one could hand its duties over.
-func outage(s policy.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == policy.UnitAll }
+func outage(s model.Snapshot) bool { return s.Cluster.Spec.Policy.Unit == model.UnitAll }
 
 // unprepared says who may go without a prepare: pods that are broken, that have
 // no agent, that a person hands to their controller, or whose whole pool is shut
 // down, or database taken down, on purpose.
-func unprepared(s policy.Snapshot, step policy.Step) bool {
-	if step.OutsideBudget || outage(s) || step.Reason == policy.ReasonNeverStarted || step.Reason == policy.ReasonFailed {
+func unprepared(s model.Snapshot, step model.Step) bool {
+	if step.OutsideBudget || outage(s) || step.Reason == model.ReasonNeverStarted || step.Reason == model.ReasonFailed {
 		return true
 	}
 	pod := podNamed(s, step.Pod)
@@ -159,5 +161,5 @@ func unprepared(s policy.Snapshot, step policy.Step) bool {
 		return true
 	}
 	pool := poolOf(s, step.Pod)
-	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == policy.LowerPartition)
+	return pool != nil && (pool.AllowShutdown && pool.Replicas == 0 || rolls(pool) && pool.Force && step.Action == model.LowerPartition)
 }

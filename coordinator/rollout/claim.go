@@ -4,18 +4,18 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // newClaim is the intent to carry out a step, on what was decided from s. It has no id yet:
 // see Decision.NameClaims.
-func newClaim(epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
-	claim := policy.Claim{
+func newClaim(epoch int64, s model.Snapshot, step model.Step) model.Claim {
+	claim := model.Claim{
 		Pod: step.Pod, UID: step.UID, Action: step.Action, Reason: step.Reason, Prepare: step.Prepare,
-		Epoch: epoch, Phase: policy.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
+		Epoch: epoch, Phase: model.PhaseClaimed, StartedAt: s.Now, BeforeTurn: step.BeforeTurn,
 	}
 	claim.Groups, claim.Broken = notFull(s, step.Pod)
-	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Report != nil && p.Report.Member == policy.Live })
+	claim.Unseen = !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Report != nil && p.Report.Member == model.Live })
 	if pod := podNamed(s, step.Pod); pod != nil {
 		claim.From, claim.Zone = pod.Revision, pod.Zone
 		for _, pool := range s.Pools {
@@ -37,7 +37,7 @@ func newClaim(epoch int64, s policy.Snapshot, step policy.Step) policy.Claim {
 // notFull maps those groups of a pod that are not full to their Active members, and
 // those in which its own members are not all Active to the number that is not: nobody
 // can ask more of the pod's successor than there was.
-func notFull(s policy.Snapshot, pod string) (active, broken map[string]int32) {
+func notFull(s model.Snapshot, pod string) (active, broken map[string]int32) {
 	active, broken = map[string]int32{}, map[string]int32{}
 	for _, group := range s.Groups {
 		there, missing, hosted := int32(0), int32(0), false
@@ -45,7 +45,7 @@ func notFull(s policy.Snapshot, pod string) (active, broken map[string]int32) {
 			own := member.Pod == pod
 			hosted = hosted || own
 			switch {
-			case member.State == policy.Active:
+			case member.State == model.Active:
 				there++
 			case own:
 				missing++
@@ -68,7 +68,7 @@ func orNil(counts map[string]int32) map[string]int32 {
 	return counts
 }
 
-func podNamed(s policy.Snapshot, name string) *policy.Pod {
+func podNamed(s model.Snapshot, name string) *model.Pod {
 	for i := range s.Pods {
 		if s.Pods[i].Name == name {
 			return &s.Pods[i]
@@ -82,7 +82,7 @@ func podNamed(s policy.Snapshot, name string) *policy.Pod {
 // or not at all: the next step asks again for what is still wanted.
 type Edits struct {
 	// Add are new claims.
-	Add []policy.Claim
+	Add []model.Claim
 	// Undo maps claims to what their agents answered.
 	Undo map[string][]byte
 	// Share maps claims to the setting of the whole database that their prepare
@@ -91,18 +91,18 @@ type Edits struct {
 	// Unshare are the settings that are put back.
 	Unshare []string
 	// Volumes maps claims to the volume claims that are their pod's own.
-	Volumes map[string][]policy.VolumeClaim
+	Volumes map[string][]model.VolumeClaim
 	// Emptied maps claims to when nothing was left on their pod.
-	Emptied map[string]policy.Time
+	Emptied map[string]model.Time
 	// Follow maps claims to the UID of the pod that they are for from now on.
 	Follow map[string]string
 	// Phase maps claims to what their phase is by now.
-	Phase map[string]policy.ClaimPhase
+	Phase map[string]model.ClaimPhase
 	// Drop are claims that are over.
 	Drop []string
 	// Leave is what claims leave undone that are over; Clear are the claims of leftovers
 	// that are undone.
-	Leave []policy.Leftover
+	Leave []model.Leftover
 	Clear []string
 }
 
@@ -114,7 +114,7 @@ func (e Edits) Urgent() bool {
 
 // Apply carries the edits out on a status.
 func (e Edits) Apply(status *Record) {
-	kept := make([]policy.Claim, 0, len(status.Claims)+len(e.Add))
+	kept := make([]model.Claim, 0, len(status.Claims)+len(e.Add))
 	for _, claim := range status.Claims {
 		if slices.Contains(e.Drop, claim.ID) {
 			continue
@@ -129,7 +129,7 @@ func (e Edits) Apply(status *Record) {
 			claim.Phase = phase
 		}
 		if at, ok := e.Emptied[claim.ID]; ok {
-			claim.EmptiedAt, claim.Phase = &at, policy.PhaseEmptied
+			claim.EmptiedAt, claim.Phase = &at, model.PhaseEmptied
 		}
 		if uid, ok := e.Follow[claim.ID]; ok {
 			follow(&claim, uid)
@@ -137,8 +137,8 @@ func (e Edits) Apply(status *Record) {
 		kept = append(kept, claim)
 	}
 	status.Claims = append(kept, e.Add...)
-	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s policy.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
-	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l policy.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
+	status.Settings = slices.DeleteFunc(slices.Clone(status.Settings), func(s model.SharedSetting) bool { return slices.Contains(e.Unshare, s.Knob) })
+	status.Leftovers = slices.DeleteFunc(slices.Concat(status.Leftovers, e.Leave), func(l model.Leftover) bool { return slices.Contains(e.Clear, l.Claim) })
 	if len(status.Leftovers) == 0 {
 		status.Leftovers = nil
 	}
@@ -153,19 +153,19 @@ func (e Edits) Apply(status *Record) {
 // follow makes a claim one for the successor of its pod, which stands on the same
 // volumes: they are still to be given up. What was excluded stays so. Volumes that
 // were seen empty stay noted, and others are looked for anew.
-func follow(claim *policy.Claim, uid string) {
-	claim.UID, claim.Phase, claim.PodResourceVersion = uid, policy.PhaseEmptied, ""
+func follow(claim *model.Claim, uid string) {
+	claim.UID, claim.Phase, claim.PodResourceVersion = uid, model.PhaseEmptied, ""
 	if !committed(*claim) {
-		claim.Phase, claim.Volumes = policy.PhaseClaimed, nil
+		claim.Phase, claim.Volumes = model.PhaseClaimed, nil
 	}
 }
 
 func newEdits() Edits {
-	return Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]policy.ClaimPhase{},
-		Volumes: map[string][]policy.VolumeClaim{}, Emptied: map[string]policy.Time{}, Follow: map[string]string{}}
+	return Edits{Undo: map[string][]byte{}, Share: map[string]Shared{}, Phase: map[string]model.ClaimPhase{},
+		Volumes: map[string][]model.VolumeClaim{}, Emptied: map[string]model.Time{}, Follow: map[string]string{}}
 }
 
 // remaining are the claims that are not dropped.
-func remaining(claims []policy.Claim, drop []string) []policy.Claim {
-	return slices.DeleteFunc(slices.Clone(claims), func(c policy.Claim) bool { return slices.Contains(drop, c.ID) })
+func remaining(claims []model.Claim, drop []string) []model.Claim {
+	return slices.DeleteFunc(slices.Clone(claims), func(c model.Claim) bool { return slices.Contains(drop, c.ID) })
 }

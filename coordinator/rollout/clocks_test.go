@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // For how long a prepare has been waited for is counted by one clock: the claim may say
@@ -32,7 +32,7 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 			if c.queued != 0 {
 				r.queuedTill = now.Add(-c.queued)
 			}
-			claim := policy.Claim{Prepare: policy.PrepareHandoff, StartedAt: policy.At(now.Add(-c.started))}
+			claim := model.Claim{Prepare: model.PrepareHandoff, StartedAt: model.At(now.Add(-c.started))}
 			require.Equal(t, c.out, a.timedOut(claim, r))
 		})
 	}
@@ -41,13 +41,13 @@ func TestTimeoutsAreCountedByOneClock(t *testing.T) {
 // The coordinator's clock is set ahead by ten minutes a second after it has made a claim.
 func TestAPrepareIsNotLateThoughTheClockIsSet(t *testing.T) {
 	began := time.Now()
-	claim := policy.Claim{ID: "c", StartedAt: policy.At(began), Prepare: policy.PrepareHandoff}
+	claim := model.Claim{ID: "c", StartedAt: model.At(began), Prepare: model.PrepareHandoff}
 	a := stepOn(Facts{}, began)
 	a.s.made["c"] = true
 	r := a.attemptOf(claim)
 	for _, step := range []time.Duration{0, 10 * time.Minute} {
 		a.now = stepped(began.Add(time.Second), step)
-		a.Snapshot.Cluster.Spec = policy.Spec{Drain: policy.Drain{OnTimeout: policy.TimeoutProceed}}.WithDefaults()
+		a.Snapshot.Cluster.Spec = model.Spec{Drain: model.Drain{OnTimeout: model.TimeoutProceed}}.WithDefaults()
 		require.Equal(t, time.Second, a.now.Sub(began), "by the monotonic clock")
 		require.False(t, a.timedOut(claim, r), "a prepare of 1 s is no late one")
 		a.now = stepped(began.Add(6*time.Minute), -step)

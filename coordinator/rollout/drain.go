@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // order is what the agent of a claimed pod is asked for now.
-func (a *step) order(claim policy.Claim) Order {
+func (a *step) order(claim model.Claim) Order {
 	order := Order{Claim: claim.ID, Epoch: a.s.epoch, Prepare: claim.Prepare, Eligible: policy.Successors(a.Snapshot, claim.Pod)}
 	if record := sharedBy(&a.Record, claim.ID); record != nil {
 		order.Shared = Shared{Knob: record.Knob, Undo: record.Undo}
@@ -16,7 +17,7 @@ func (a *step) order(claim policy.Claim) Order {
 	return order
 }
 
-func (a *step) planDrain(claim policy.Claim) {
+func (a *step) planDrain(claim model.Claim) {
 	to, order, err := a.address(claim)
 	if err != nil {
 		a.failAtOnce(DrainPlanned{Claim: claim.ID, Err: err})
@@ -34,7 +35,7 @@ func (res DrainPlanned) learn(a *step) {
 	var own *OwnAgentOnlyError
 	switch {
 	case errors.As(res.Err, &own):
-		r.abandon(own.Why, policy.Vetoed)
+		r.abandon(own.Why, model.Vetoed)
 	case res.Err != nil:
 		r.failed(a.now, fmt.Errorf("ask for the prepare: %w", res.Err))
 	default:
@@ -43,7 +44,7 @@ func (res DrainPlanned) learn(a *step) {
 	}
 }
 
-func (a *step) drain(claim policy.Claim) {
+func (a *step) drain(claim model.Claim) {
 	to, order, err := a.address(claim)
 	if err != nil {
 		a.failAtOnce(DrainAnswered{Claim: claim.ID, Began: a.now, Order: order, Err: err})
@@ -65,13 +66,13 @@ func (res DrainAnswered) learn(a *step) {
 	switch {
 	case res.Err != nil:
 		r.failed(a.now, fmt.Errorf("prepare: %w", res.Err))
-	case res.Progress.State == policy.DrainPrepared:
+	case res.Progress.State == model.DrainPrepared:
 		r.succeeded()
 		r.heard.Prepared, r.byOthers = true, res.Order.For != Subject{}
 		r.backToBarrier()
 		a.out.Drains = append(a.out.Drains, a.now.Sub(r.prepareBegan))
-	case res.Progress.State == policy.DrainRefused:
-		r.abandon("prepare refused: "+res.Progress.Detail, policy.Vetoed)
+	case res.Progress.State == model.DrainRefused:
+		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
 	default:
 		r.succeeded()
 		r.problem = res.Progress.Detail

@@ -3,7 +3,7 @@ package rollout
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Effect is something to be carried out outside of the core. Its result is given to a later
@@ -20,7 +20,7 @@ type Target struct{ Pod, UID string }
 type Order struct {
 	Claim   string
 	Epoch   int64
-	Prepare policy.Prepare
+	Prepare model.Prepare
 	// Eligible are the pods that may take over duties; empty means any.
 	Eligible []string
 	// Shared is the cluster setting that may be written, with the value that it had before
@@ -49,7 +49,7 @@ type Shared struct {
 
 // Progress is how far a drain is.
 type Progress struct {
-	State  policy.DrainState
+	State  model.DrainState
 	Detail string
 }
 
@@ -59,7 +59,7 @@ type Expected struct {
 	// Object is the DatabaseCluster. A newer spec, or a pause, means that it has changed.
 	Object Object
 	// Claim must still be in the status, in this epoch; nil: the epoch alone counts.
-	Claim *policy.Claim
+	Claim *model.Claim
 	Epoch int64
 	// Paused: the database cluster is paused, so paused StatefulSets are no news.
 	Paused bool
@@ -123,7 +123,7 @@ type OpenGuard struct {
 // Remove evicts or deletes exactly the pod that was opened.
 type Remove struct {
 	Claim  string
-	Method policy.Method
+	Method model.Method
 	Opened PodSeen
 	// Release first takes away what keeps the pod's own controller from it: Lower, if it is
 	// not nil, and the guard.
@@ -184,7 +184,7 @@ type FindVolumes struct {
 
 // DeleteVolumes deletes the claimed volumes of a pod that is written down as empty.
 type DeleteVolumes struct {
-	Claim policy.Claim
+	Claim model.Claim
 	// Own are the names that the pod's StatefulSet gives its volume claims; no other is deleted.
 	Own []string
 	// SetShown: the pod's StatefulSet is shown, with templates.
@@ -198,7 +198,7 @@ type DeleteVolumes struct {
 type AwaitVolumes struct {
 	Claim   string
 	Pod     string
-	Volumes []policy.VolumeClaim
+	Volumes []model.VolumeClaim
 }
 
 // PartitionMove says where the partition of a StatefulSet goes, given that nothing about
@@ -232,7 +232,7 @@ type RestoreSetting struct {
 
 // RestoreLeftover has an agent undo what an earlier claim has left.
 type RestoreLeftover struct {
-	Leftover policy.Leftover
+	Leftover model.Leftover
 	Targets  []Target
 	Expected Expected
 }

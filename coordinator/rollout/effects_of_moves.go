@@ -3,12 +3,12 @@ package rollout
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // start has a move carried out: it becomes an effect, and what comes of it is learned by a
 // later step.
-func (a *step) start(claim policy.Claim, r *attempt, move Move) {
+func (a *step) start(claim model.Claim, r *attempt, move Move) {
 	r.busy = true
 	pod := Target{Pod: claim.Pod, UID: claim.UID}
 	switch move {
@@ -38,7 +38,7 @@ func (a *step) start(claim policy.Claim, r *attempt, move Move) {
 	case Confirm:
 		a.effect(ConfirmGone{Claim: claim.ID, Pod: pod, SetHidden: vanished(a.Snapshot, claim)})
 	case LookForSet:
-		a.effect(FindSet{Claim: claim.ID, Set: policy.SetOf(claim.Pod)})
+		a.effect(FindSet{Claim: claim.ID, Set: model.SetOf(claim.Pod)})
 	}
 }
 
@@ -60,13 +60,13 @@ func (a *step) done(claim string) *attempt {
 }
 
 // open is an open claim, nil when there is none of that id.
-func (a *step) open(id string) *policy.Claim { return claimByID(a.Record.Claims, id) }
+func (a *step) open(id string) *model.Claim { return claimByID(a.Record.Claims, id) }
 
 // expected is the DatabaseCluster that was decided on, led in this epoch.
 func (a *step) expected() Expected { return Expected{Object: a.Object, Epoch: a.s.epoch} }
 
 // expectedWith is the DatabaseCluster with a claim.
-func (a *step) expectedWith(claim policy.Claim) Expected {
+func (a *step) expectedWith(claim model.Claim) Expected {
 	e := a.expected()
 	e.Claim = &claim
 	return e
@@ -79,7 +79,7 @@ func (a *step) expectedOfAll(going string) Expected {
 	e.Paused, e.Pools = a.Snapshot.Cluster.Paused, a.Pools
 	for i := range a.Snapshot.Pods {
 		p := &a.Snapshot.Pods[i]
-		if p.Phase == policy.Missing || p.Phase == policy.Terminating || charged(a.Snapshot, p.UID, going) || a.pool(p.Pool) == nil {
+		if p.Phase == model.Missing || p.Phase == model.Terminating || charged(a.Snapshot, p.UID, going) || a.pool(p.Pool) == nil {
 			continue
 		}
 		e.Pods = append(e.Pods, Target{Pod: p.Name, UID: p.UID})
@@ -89,8 +89,8 @@ func (a *step) expectedOfAll(going string) Expected {
 
 // charged: the pod has a claim, and so counts as away anyhow. One that the partition frees only after
 // the pod that goes does not.
-func charged(s policy.Snapshot, uid, going string) bool {
+func charged(s model.Snapshot, uid, going string) bool {
 	claims := s.Cluster.Status.Claims
-	its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == uid })
-	return its >= 0 && !slices.ContainsFunc(ahead(s, claims[its]), func(p policy.Pod) bool { return p.Name == going })
+	its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == uid })
+	return its >= 0 && !slices.ContainsFunc(ahead(s, claims[its]), func(p model.Pod) bool { return p.Name == going })
 }

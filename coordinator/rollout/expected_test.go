@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A claimed pod that the partition frees only after another is counted on when that one goes, so it must be there. One that
@@ -14,11 +14,11 @@ import (
 func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	s := threePods(now)
-	s.Pools[0].Strategy, s.Pools[0].Partition = policy.RollingUpdateStrategy, policy.RestLine
+	s.Pools[0].Strategy, s.Pools[0].Partition = model.RollingUpdateStrategy, model.RestLine
 	s.Cluster.GuardEnforcing = false
 	for _, pod := range s.Pods[1:] {
 		s.Cluster.Status.Claims = append(s.Cluster.Status.Claims,
-			policy.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: policy.LowerPartition, Phase: policy.PhasePrepared})
+			model.Claim{ID: "of " + pod.Name, Pod: pod.Name, UID: pod.UID, Action: model.LowerPartition, Phase: model.PhasePrepared})
 	}
 	a := stepOn(Facts{Snapshot: s, Pools: []Pool{{Name: "s", UID: "set"}}}, now)
 	for going, pods := range map[string][]Target{
@@ -30,9 +30,9 @@ func TestWhoIsFreedLaterMustBeThere(t *testing.T) {
 		require.Equal(t, a.Pools, e.Pools)
 	}
 
-	a.Snapshot.Pods[0].Phase = policy.Terminating
+	a.Snapshot.Pods[0].Phase = model.Terminating
 	require.Empty(t, a.expectedOfAll("s-1").Pods, "who is going is counted as away already")
-	a.Snapshot.Pods[0].Phase, a.Pools = policy.Ready, nil
+	a.Snapshot.Pods[0].Phase, a.Pools = model.Ready, nil
 	require.Empty(t, a.expectedOfAll("s-1").Pods, "nobody can ask for pods of a pool that is not known")
 }
 
@@ -49,8 +49,8 @@ func TestOnlyOwnVolumesAreDeleted(t *testing.T) {
 		"a name that ends like it": {"mine-s-0", map[string][]string{"s": {"data"}}, nil, false},
 		"no templates":             {"s-1", map[string][]string{"s": nil}, nil, false},
 	} {
-		claim := policy.Claim{ID: "c", Pod: c.pod, UID: "u"}
-		a := stepOn(Facts{Volumes: c.templates, Record: Record{Claims: []policy.Claim{claim}}}, time.Unix(10_000, 0))
+		claim := model.Claim{ID: "c", Pod: c.pod, UID: "u"}
+		a := stepOn(Facts{Volumes: c.templates, Record: Record{Claims: []model.Claim{claim}}}, time.Unix(10_000, 0))
 		a.deleteVolumes(claim)
 		require.Len(t, a.out.Effects, 1, name)
 		e := a.out.Effects[0].(DeleteVolumes)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Facts are what one step goes by: one look at Kubernetes and at what the agents report.
@@ -12,7 +12,7 @@ type Facts struct {
 	Object Object
 	// Record is what the DatabaseCluster's status says of the rollout.
 	Record   Record
-	Snapshot policy.Snapshot
+	Snapshot model.Snapshot
 	// Versions are the resourceVersions of the pods from which Snapshot was made, by UID.
 	Versions map[string]string
 	// Pools are the StatefulSets from which Snapshot was made.
@@ -24,6 +24,9 @@ type Facts struct {
 	Names map[string]string
 	// Engine is what the engine's agents can do.
 	Engine Engine
+	// LastDeparture is when the last pod went away that the database may not have noticed yet;
+	// zero: none did.
+	LastDeparture time.Time
 	// Budgets are the foreign PodDisruptionBudgets that refuse evictions now, by pod.
 	Budgets map[string]string
 	// Unlimited, or else Room: how many claims of this database cluster may be open, as far
@@ -45,9 +48,9 @@ type Object struct {
 // must know of what its predecessor began is here.
 type Record struct {
 	Epoch     int64
-	Claims    []policy.Claim
-	Settings  []policy.SharedSetting
-	Leftovers []policy.Leftover
+	Claims    []model.Claim
+	Settings  []model.SharedSetting
+	Leftovers []model.Leftover
 }
 
 // Engine is what the engine's agents can do for pods other than their own.

@@ -3,6 +3,7 @@ package rollout
 import (
 	"slices"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -14,7 +15,7 @@ import (
 
 // hopeless says why a replacement can not be carried out, or empty. passes: it may be otherwise
 // in a moment.
-func (a *step) hopeless(s policy.Snapshot, claim policy.Claim) (why string, passes bool) {
+func (a *step) hopeless(s model.Snapshot, claim model.Claim) (why string, passes bool) {
 	pod := podNamed(s, claim.Pod)
 	switch {
 	case !replaces(claim) || committed(claim) || pod == nil:
@@ -31,7 +32,7 @@ func (a *step) hopeless(s policy.Snapshot, claim policy.Claim) (why string, pass
 // restartsFirst: the pod of a replacement that can not be given up any more went before its
 // volumes, and has come back without an agent, or from a template that it does not start from. It
 // would wait for its agent in vain, so it is restarted, and keeps what it has.
-func (a *step) restartsFirst(s policy.Snapshot, claim policy.Claim) bool {
+func (a *step) restartsFirst(s model.Snapshot, claim model.Claim) bool {
 	pod := podNamed(s, claim.Pod)
 	if !committed(claim) || pod == nil || pod.UID != claim.UID {
 		return false
@@ -40,7 +41,7 @@ func (a *step) restartsFirst(s policy.Snapshot, claim policy.Claim) bool {
 }
 
 // keptByLine: a restart would bring the pod back as it is. The hold line is not lowered for a replacement.
-func keptByLine(s policy.Snapshot, pod *policy.Pod) bool {
+func keptByLine(s model.Snapshot, pod *model.Pod) bool {
 	pool := poolOf(s, pod.Name)
 	return rolls(pool) && byLine(s) && pod.Ordinal < pool.Partition
 }
@@ -56,7 +57,7 @@ func (r *attempt) changeWay(restarts bool) {
 
 // holdOf decides again for a claimed pod alone: for what it was claimed, or for a restart that
 // comes first.
-func holdOf(s policy.Snapshot, claim policy.Claim, restarts bool) *policy.Hold {
+func holdOf(s model.Snapshot, claim model.Claim, restarts bool) *model.Hold {
 	if !restarts {
 		return judgeGoing(s, claim).hold
 	}
@@ -64,28 +65,28 @@ func holdOf(s policy.Snapshot, claim policy.Claim, restarts bool) *policy.Hold {
 	s.Pods = slices.Clone(s.Pods)
 	pod := podNamed(s, claim.Pod)
 	pod.Refused, pod.MustReplace = "", nil // the replacement comes after it
-	s.Cluster.Spec.Replacement.UpdateStrategy = policy.UpdateDelete
+	s.Cluster.Spec.Replacement.UpdateStrategy = model.UpdateDelete
 	if till := pod.Since.Add(policy.AdoptAgain); !pod.Agent && till.After(s.Now.Time) {
-		return &policy.Hold{Pod: claim.Pod, Rule: policy.NeedsApproval, Reason: "it has come without an agent, and is not restarted for one so soon"}
+		return &model.Hold{Pod: claim.Pod, Rule: model.NeedsApproval, Reason: "it has come without an agent, and is not restarted for one so soon"}
 	}
 	step, hold := policy.Recheck(s, claim.Pod)
 	if step == nil && hold == nil {
-		hold = &policy.Hold{Pod: claim.Pod, Rule: policy.Vetoed, Reason: "it has come without an agent, and is not to have any"}
+		hold = &model.Hold{Pod: claim.Pod, Rule: model.Vetoed, Reason: "it has come without an agent, and is not to have any"}
 	}
 	return hold
 }
 
-func withoutClaim(s policy.Snapshot, claim policy.Claim) policy.Snapshot {
-	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c policy.Claim) bool { return c.ID == claim.ID })
+func withoutClaim(s model.Snapshot, claim model.Claim) model.Snapshot {
+	s.Cluster.Status.Claims = slices.DeleteFunc(slices.Clone(s.Cluster.Status.Claims), func(c model.Claim) bool { return c.ID == claim.ID })
 	return s
 }
 
 // correctedFirst: if it had no claim, the pod would be let go at once by a restart that
 // corrects it, and that takes nothing away.
-func correctedFirst(s policy.Snapshot, claim policy.Claim, pod *policy.Pod) bool {
-	if pod.Report != nil && pod.Report.Member == policy.Live {
+func correctedFirst(s model.Snapshot, claim model.Claim, pod *model.Pod) bool {
+	if pod.Report != nil && pod.Report.Member == model.Live {
 		return false
 	}
 	step, _ := policy.Recheck(withoutClaim(s, claim), claim.Pod)
-	return step != nil && !replaces(policy.Claim{Action: step.Action}) && step.OutsideBudget
+	return step != nil && !replaces(model.Claim{Action: step.Action}) && step.OutsideBudget
 }

@@ -6,28 +6,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // replacing is a database of two pods of which one is claimed to be replaced. It has come
 // up on its old volume, from a template that finds no node; by now there is another.
-func replacing() (*step, policy.Claim) {
+func replacing() (*step, model.Claim) {
 	now := time.Unix(10_000, 0)
-	claim := policy.Claim{ID: "c", Pod: "s-1", UID: "1", Action: policy.Replace, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonReplacement, Undo: []byte("u")}
+	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.Replace, Prepare: model.PrepareEvacuate, Reason: model.ReasonReplacement, Undo: []byte("u")}
 	a := stepOn(Facts{}, now)
 	s := &a.Snapshot
-	s.Version, s.Now = policy.Version, policy.At(now)
-	s.Cluster.Spec.Engine = policy.Solr
+	s.Version, s.Now = model.Version, model.At(now)
+	s.Cluster.Spec.Engine = model.Solr
 	s.Cluster.Spec = s.Cluster.Spec.WithDefaults()
 	s.Cluster.Window.Open, s.Cluster.Status.Initialized = true, true
-	s.Cluster.Status.Claims = []policy.Claim{claim}
-	s.Health.Verdict = policy.Green
-	s.Pools = []policy.Pool{{Name: "s", Replicas: 2, Revision: "v3", Observed: true, Strategy: policy.OnDelete, Management: policy.Parallel, Agents: true}}
-	since := policy.At(now.Add(-time.Hour))
-	s.Pods = []policy.Pod{
-		{Name: "s-0", UID: "0", Pool: "s", Ordinal: 0, Revision: "v3", Agent: true, Phase: policy.Ready, Since: since,
-			Report: &policy.Report{UID: "0", Self: true, Fresh: true, Member: policy.Live, Settled: true}},
-		{Name: "s-1", UID: "1", Pool: "s", Ordinal: 1, Revision: "v2", Agent: true, Phase: policy.Pending, Problem: policy.Unschedulable, Since: since},
+	s.Cluster.Status.Claims = []model.Claim{claim}
+	s.Health.Verdict = model.Green
+	s.Pools = []model.Pool{{Name: "s", Replicas: 2, Revision: "v3", Observed: true, Strategy: model.OnDelete, Management: model.Parallel, Agents: true}}
+	since := model.At(now.Add(-time.Hour))
+	s.Pods = []model.Pod{
+		{Name: "s-0", UID: "0", Pool: "s", Ordinal: 0, Revision: "v3", Agent: true, Phase: model.Ready, Since: since,
+			Report: &model.Report{UID: "0", Self: true, Fresh: true, Member: model.Live, Settled: true}},
+		{Name: "s-1", UID: "1", Pool: "s", Ordinal: 1, Revision: "v2", Agent: true, Phase: model.Pending, Problem: model.Unschedulable, Since: since},
 	}
 	return a, claim
 }
@@ -35,44 +36,44 @@ func replacing() (*step, policy.Claim) {
 // A replacement that nobody can carry out makes room for what can: for a correction at
 // once, and else after the time for which a claim may be held.
 func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
-	serves := func(pod *policy.Pod) {
-		pod.Phase, pod.Problem, pod.Revision = policy.Ready, "", "v3"
-		pod.Report = &policy.Report{UID: "1", Self: true, Fresh: true, Member: policy.Live, Settled: true}
+	serves := func(pod *model.Pod) {
+		pod.Phase, pod.Problem, pod.Revision = model.Ready, "", "v3"
+		pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
 	}
-	emptied := policy.At(time.Unix(9000, 0))
+	emptied := model.At(time.Unix(9000, 0))
 	for name, c := range map[string]struct {
-		change func(a *step, claim *policy.Claim)
+		change func(a *step, claim *model.Claim)
 		others bool // can empty it
 		want   string
 		later  bool
 	}{
-		"a template of meanwhile finds no node":       {func(*step, *policy.Claim) {}, false, "a restart corrects it first", false},
-		"that is so where others could empty it, too": {func(*step, *policy.Claim) {}, true, "a restart corrects it first", false},
-		"it never joins": {func(a *step, _ *policy.Claim) {
+		"a template of meanwhile finds no node":       {func(*step, *model.Claim) {}, false, "a restart corrects it first", false},
+		"that is so where others could empty it, too": {func(*step, *model.Claim) {}, true, "a restart corrects it first", false},
+		"it never joins": {func(a *step, _ *model.Claim) {
 			pod := &a.Snapshot.Pods[1]
-			pod.Phase, pod.Problem = policy.Started, policy.CrashLoop
+			pod.Phase, pod.Problem = model.Started, model.CrashLoop
 		}, false, "a restart corrects it first", false},
-		"its template is the newest": {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, false, "no agent runs in it that could empty it", true},
-		"others can empty it":        {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, true, "", false},
-		"it has come without an agent": {func(a *step, _ *policy.Claim) {
+		"its template is the newest": {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, false, "no agent runs in it that could empty it", true},
+		"others can empty it":        {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, true, "", false},
+		"it has come without an agent": {func(a *step, _ *model.Claim) {
 			serves(&a.Snapshot.Pods[1])
 			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Report.Self = false, false
 		}, false, "no agent runs in it that could empty it", true},
-		"it has an agent": {func(a *step, _ *policy.Claim) { serves(&a.Snapshot.Pods[1]) }, false, "", false},
-		"no other pod has an agent": {func(a *step, _ *policy.Claim) {
+		"it has an agent": {func(a *step, _ *model.Claim) { serves(&a.Snapshot.Pods[1]) }, false, "", false},
+		"no other pod has an agent": {func(a *step, _ *model.Claim) {
 			serves(&a.Snapshot.Pods[1])
 			a.Snapshot.Pods[0].Agent, a.Snapshot.Pods[0].Report.Self = false, false
 		}, false, "no other pod has an agent that could say that nothing is left on it", true},
-		"it starts": {func(a *step, _ *policy.Claim) {
+		"it starts": {func(a *step, _ *model.Claim) {
 			serves(&a.Snapshot.Pods[1])
-			a.Snapshot.Pods[1].Phase = policy.Started
+			a.Snapshot.Pods[1].Phase = model.Started
 		}, false, "", false},
-		"a correction is held": {func(a *step, _ *policy.Claim) { a.Snapshot.Cluster.Paused = true }, true, "", false},
-		"it is written down as empty": {func(a *step, claim *policy.Claim) {
+		"a correction is held": {func(a *step, _ *model.Claim) { a.Snapshot.Cluster.Paused = true }, true, "", false},
+		"it is written down as empty": {func(a *step, claim *model.Claim) {
 			claim.EmptiedAt = &emptied
 			a.Snapshot.Cluster.Status.Claims[0].EmptiedAt = &emptied
 		}, false, "", false},
-		"it is to be restarted": {func(_ *step, claim *policy.Claim) { claim.Action = policy.Restart }, false, "", false},
+		"it is to be restarted": {func(_ *step, claim *model.Claim) { claim.Action = model.Restart }, false, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, claim := replacing()
@@ -104,7 +105,7 @@ func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
 	a.Snapshot.Pods[1].Revision = "v3"
 	a.lookAhead(claim, r)
 	require.False(t, r.heldSince.IsZero())
-	a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Problem = policy.Started, ""
+	a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Problem = model.Started, ""
 	a.lookAhead(claim, r)
 	require.True(t, r.heldSince.IsZero())
 }
@@ -113,40 +114,40 @@ func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
 // puts that right. When it starts after all, what was decided for that counts no more.
 func TestWhoIsRestartedFirst(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(a *step, claim *policy.Claim)
+		change func(a *step, claim *model.Claim)
 		want   bool
 	}{
-		"its template finds no node, and there is a newer one": {func(*step, *policy.Claim) {}, true},
-		"its template is the newest":                           {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, false},
-		"it can be given up":                                   {func(_ *step, claim *policy.Claim) { claim.EmptiedAt = nil }, false},
-		"another pod has its name":                             {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].UID = "2" }, false},
-		"a correction is held":                                 {func(a *step, _ *policy.Claim) { a.Snapshot.Cluster.Paused = true }, false},
-		"it came without an agent": {func(a *step, _ *policy.Claim) {
-			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Revision = false, policy.Ready, "v3"
+		"its template finds no node, and there is a newer one": {func(*step, *model.Claim) {}, true},
+		"its template is the newest":                           {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Revision = "v3" }, false},
+		"it can be given up":                                   {func(_ *step, claim *model.Claim) { claim.EmptiedAt = nil }, false},
+		"another pod has its name":                             {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].UID = "2" }, false},
+		"a correction is held":                                 {func(a *step, _ *model.Claim) { a.Snapshot.Cluster.Paused = true }, false},
+		"it came without an agent": {func(a *step, _ *model.Claim) {
+			a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Revision = false, model.Ready, "v3"
 		}, true},
-		"it is below the hold line": {func(a *step, _ *policy.Claim) {
-			a.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
-			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 2
+		"it is below the hold line": {func(a *step, _ *model.Claim) {
+			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 2
 		}, false},
-		"it is above the hold line": {func(a *step, _ *policy.Claim) {
-			a.Snapshot.Cluster.Spec.Update.RollingUpdate = policy.ByPartition
-			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = policy.RollingUpdateStrategy, 1
+		"it is above the hold line": {func(a *step, _ *model.Claim) {
+			a.Snapshot.Cluster.Spec.Update.RollingUpdate = model.ByPartition
+			a.Snapshot.Pools[0].Strategy, a.Snapshot.Pools[0].Partition = model.RollingUpdateStrategy, 1
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, claim := replacing()
-			emptied := policy.At(time.Unix(9000, 0))
+			emptied := model.At(time.Unix(9000, 0))
 			claim.EmptiedAt = &emptied
 			c.change(a, &claim)
-			a.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+			a.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 			require.Equal(t, c.want, a.restartsFirst(a.Snapshot, claim))
 		})
 	}
 
 	a, claim := replacing()
-	emptied := policy.At(time.Unix(9000, 0))
+	emptied := model.At(time.Unix(9000, 0))
 	claim.EmptiedAt = &emptied
-	a.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	a.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 	r := &attempt{}
 	restarting, _ := a.look(claim, r)
 	require.Equal(t, LookAnew, next(restarting))
@@ -154,8 +155,8 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 	restarting, _ = a.look(claim, r)
 	require.True(t, restarting.Heard.Opened, "nothing has changed")
 	pod := &a.Snapshot.Pods[1]
-	pod.Phase, pod.Problem = policy.Ready, ""
-	pod.Report = &policy.Report{UID: "1", Self: true, Fresh: true, Member: policy.Live, Settled: true}
+	pod.Phase, pod.Problem = model.Ready, ""
+	pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
 	started, _ := a.look(claim, r)
 	require.Equal(t, Close, next(started))
 	r.heard.Ajar, r.heard.Found = false, true
@@ -166,14 +167,14 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 // Whatever else its pod is to be restarted for: without an agent it came a moment ago, and might again.
 func TestWhoCameWithoutAnAgentIsNotRestartedAtOnce(t *testing.T) {
 	a, claim := replacing()
-	emptied := policy.At(time.Unix(9000, 0))
+	emptied := model.At(time.Unix(9000, 0))
 	claim.EmptiedAt = &emptied
 	pod := &a.Snapshot.Pods[1]
-	pod.Agent, pod.Phase, pod.Problem = false, policy.Ready, ""
-	pod.Report = &policy.Report{UID: "1", Fresh: true, Member: policy.Live, Settled: true} // as the other says
-	a.Snapshot.Cluster.Spec.Update.Adopt = policy.AdoptAllow
-	a.Snapshot.Cluster.Status.Claims = []policy.Claim{claim}
+	pod.Agent, pod.Phase, pod.Problem = false, model.Ready, ""
+	pod.Report = &model.Report{UID: "1", Fresh: true, Member: model.Live, Settled: true} // as the other says
+	a.Snapshot.Cluster.Spec.Update.Adopt = model.AdoptAllow
+	a.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 	require.Nil(t, holdOf(a.Snapshot, claim, true))
-	pod.Since = policy.At(a.now.Add(1 - policy.AdoptAgain))
-	require.Equal(t, policy.NeedsApproval, holdOf(a.Snapshot, claim, true).Rule)
+	pod.Since = model.At(a.now.Add(1 - policy.AdoptAgain))
+	require.Equal(t, model.NeedsApproval, holdOf(a.Snapshot, claim, true).Rule)
 }

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // inputs draws what the step machine can be told. It finds the fields of Case by
@@ -15,7 +15,7 @@ import (
 // draws nothing and says so.
 type inputs struct {
 	draw   Case
-	claims []policy.Claim
+	claims []model.Claim
 	fields []input
 }
 
@@ -38,7 +38,7 @@ func (in *inputs) find(prefix string, of reflect.Value) error {
 		field, name := of.Field(i), prefix+of.Type().Field(i).Name
 		some := reflect.New(field.Type()).Elem()
 		switch field.Interface().(type) {
-		case policy.Claim, Whereabouts:
+		case model.Claim, Whereabouts:
 			continue
 		}
 		switch field.Kind() {
@@ -73,27 +73,27 @@ func (in *inputs) find(prefix string, of reflect.Value) error {
 
 // claims are all that the step machine may be given: whatever is done to the pod,
 // however it is prepared, and whatever is written down so far.
-func claims() []policy.Claim {
-	var all []policy.Claim
-	for _, action := range []policy.Action{"", policy.Restart, policy.Remove, policy.Replace} {
-		for _, prepare := range []policy.Prepare{"", policy.PrepareNone, policy.PrepareHandoff, policy.PrepareEvacuate} {
-			if action == policy.Replace && prepare != policy.PrepareEvacuate {
+func claims() []model.Claim {
+	var all []model.Claim
+	for _, action := range []model.Action{"", model.Restart, model.Remove, model.Replace} {
+		for _, prepare := range []model.Prepare{"", model.PrepareNone, model.PrepareHandoff, model.PrepareEvacuate} {
+			if action == model.Replace && prepare != model.PrepareEvacuate {
 				continue // a replacement is always after Evacuate
 			}
 			for written := range 8 {
 				undo, volumes, empty := written&1 != 0, written&2 != 0, written&4 != 0
-				c := policy.Claim{ID: "c", Action: action, Prepare: prepare}
-				if undo && !prepares(c) || (volumes || empty) && action != policy.Replace {
+				c := model.Claim{ID: "c", Action: action, Prepare: prepare}
+				if undo && !prepares(c) || (volumes || empty) && action != model.Replace {
 					continue
 				}
 				if undo {
 					c.Undo = []byte("u")
 				}
 				if volumes {
-					c.Volumes = []policy.VolumeClaim{{Name: "v", UID: "1"}}
+					c.Volumes = []model.VolumeClaim{{Name: "v", UID: "1"}}
 				}
 				if empty {
-					c.EmptiedAt = &policy.Time{}
+					c.EmptiedAt = &model.Time{}
 				}
 				all = append(all, c)
 			}
@@ -115,7 +115,7 @@ func (in *inputs) make(d drawn) Case {
 
 // drawn is a case before it is made.
 type drawn struct {
-	claim policy.Claim
+	claim model.Claim
 	pod   Whereabouts
 	set   uint64
 }

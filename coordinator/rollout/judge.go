@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -15,12 +16,12 @@ type going struct {
 	// why not, in words.
 	why string
 	// hold is why it may not go now; nil means that it may.
-	hold *policy.Hold
+	hold *model.Hold
 	// unasked: it is broken by now, and takes nothing away: nobody waits for its prepare.
 	unasked bool
 }
 
-func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
+func judgeGoing(s model.Snapshot, claim model.Claim) going {
 	step, hold := policy.Recheck(s, claim.Pod)
 	if pool := poolOf(s, claim.Pod); step == nil && hold == nil && rolls(pool) && !pool.Observed {
 		if pool.Force {
@@ -28,7 +29,7 @@ func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
 		}
 		// Nobody is known to be out of date just now, perhaps because we have moved
 		// the line: that is no reason to give up who is.
-		hold = &policy.Hold{Pod: claim.Pod, Rule: policy.PoolUnobserved,
+		hold = &model.Hold{Pod: claim.Pod, Rule: model.PoolUnobserved,
 			Reason: "the StatefulSet controller has not looked at the newest change of " + pool.Name}
 	}
 	switch {
@@ -40,48 +41,48 @@ func judgeGoing(s policy.Snapshot, claim policy.Claim) going {
 	if more := asksForMore(claim, *step); more != "" {
 		return going{why: more}
 	}
-	return going{wanted: true, unasked: step.Prepare == policy.PrepareNone && step.OutsideBudget}
+	return going{wanted: true, unasked: step.Prepare == model.PrepareNone && step.OutsideBudget}
 }
 
 // asksForMore says in which way a step asks for more than was claimed, or for something
 // else; empty when the claim will do. A pod that was broken when it was claimed may
 // serve again, and then it is prepared like any other.
-func asksForMore(claim policy.Claim, step policy.Step) string {
+func asksForMore(claim model.Claim, step model.Step) string {
 	switch {
 	case weight(step.Prepare) > weight(claim.Prepare):
 		return fmt.Sprintf("it was claimed with the prepare %s, and needs %s by now", orNone(claim.Prepare), step.Prepare)
 	case outcome(step.Action) != outcome(claim.Action),
-		step.Action == policy.LowerPartition && claim.Action != policy.LowerPartition:
+		step.Action == model.LowerPartition && claim.Action != model.LowerPartition:
 		return fmt.Sprintf("it was claimed for %s, and is to go for %s by now", claim.Action, step.Action)
 	}
 	return ""
 }
 
 // weight orders prepares by how much they take from a pod.
-func weight(p policy.Prepare) int {
+func weight(p model.Prepare) int {
 	switch p {
-	case policy.PrepareEvacuate:
+	case model.PrepareEvacuate:
 		return 2
-	case policy.PrepareHandoff:
+	case model.PrepareHandoff:
 		return 1
 	}
 	return 0
 }
 
-func orNone(p policy.Prepare) policy.Prepare {
+func orNone(p model.Prepare) model.Prepare {
 	if p == "" {
-		return policy.PrepareNone
+		return model.PrepareNone
 	}
 	return p
 }
 
 // outcome is what becomes of a pod by an action: it comes back with its volumes, with
 // new ones, or not at all.
-func outcome(a policy.Action) policy.Action {
-	if a == policy.Replace || a == policy.Remove {
+func outcome(a model.Action) model.Action {
+	if a == model.Replace || a == model.Remove {
 		return a
 	}
-	return policy.Restart
+	return model.Restart
 }
 
 // returned is what the policy says of a claimed pod that has gone.
@@ -96,14 +97,14 @@ type returned struct {
 	recheck    time.Duration
 }
 
-func (a *step) judgeReturn(claim policy.Claim) returned {
+func (a *step) judgeReturn(claim model.Claim) returned {
 	r := policy.Returned(a.Snapshot, claim)
 	out := returned{
 		rejoined: r.Joined, back: r.Done, failed: r.Failed, why: r.Why.Reason,
 		recheck: time.Duration(r.RetryAfterSeconds) * time.Second,
 	}
 	pod := podNamed(a.Snapshot, claim.Pod)
-	if r.Done || pod == nil || pod.Phase == policy.Missing || pod.UID == claim.UID || !slices.Contains(a.plan.Order, claim.Pod) {
+	if r.Done || pod == nil || pod.Phase == model.Missing || pod.UID == claim.UID || !slices.Contains(a.plan.Order, claim.Pod) {
 		return out
 	}
 	start := time.Duration(a.Snapshot.Cluster.Spec.Policy.StartSeconds) * time.Second
@@ -116,7 +117,7 @@ func (a *step) judgeReturn(claim policy.Claim) returned {
 }
 
 // awayByItself: without any claim the pod would count as away.
-func awayByItself(pod *policy.Pod) bool {
+func awayByItself(pod *model.Pod) bool {
 	r := pod.Report
-	return pod.Phase != policy.Ready || pod.Agent && r == nil || r != nil && (r.Member != policy.Live || !r.Settled)
+	return pod.Phase != model.Ready || pod.Agent && r == nil || r != nil && (r.Member != model.Live || !r.Settled)
 }

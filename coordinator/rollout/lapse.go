@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A prepare that was acknowledged need not last: somebody else may hand the pod its
@@ -28,7 +28,7 @@ func (r *attempt) lapse(why string) {
 	r.unprepare(why)
 	r.prepareBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
-		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), policy.Vetoed)
+		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
 	}
 }
 
@@ -36,7 +36,7 @@ func (r *attempt) lapse(why string) {
 // overdue goes without, as its spec says, what is broken by now has nothing to
 // give, and of a pod that was written down as empty only data matters: it must go in the end,
 // whatever is handed to it.
-func (a *step) mustLast(claim policy.Claim, r *attempt) bool {
+func (a *step) mustLast(claim model.Claim, r *attempt) bool {
 	switch {
 	case !prepares(claim) || r.overdue || r.spared || judgeGoing(a.Snapshot, claim).unasked:
 		return false
@@ -52,7 +52,7 @@ func (a *step) mustLast(claim policy.Claim, r *attempt) bool {
 
 // observe has the pod and the witnesses look anew, and the pod confirm its prepare.
 // The snapshot of the next step contains what they saw, and is decided on again.
-func (a *step) observe(claim policy.Claim, r *attempt) {
+func (a *step) observe(claim model.Claim, r *attempt) {
 	going := claim
 	if r.restarts {
 		going = asRestart(claim) // nobody need call it empty
@@ -84,9 +84,9 @@ func (res Observed) learn(a *step) {
 		r.confirming = time.Time{} // nobody knows what it has looked at when it answers again
 		r.failed(a.now, fmt.Errorf("ask whether it is still prepared: %w", res.Err))
 		r.held(a.now, r.problem)
-	case res.Confirmed != nil && res.Progress.State == policy.DrainRefused:
-		r.abandon("prepare refused: "+res.Progress.Detail, policy.Vetoed)
-	case res.Confirmed != nil && res.Progress.State != policy.DrainPrepared:
+	case res.Confirmed != nil && res.Progress.State == model.DrainRefused:
+		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
+	case res.Confirmed != nil && res.Progress.State != model.DrainPrepared:
 		r.unconfirmed(a.now, res.Progress.Detail, a.prepareTimeout(*claim))
 	case res.Missing != "":
 		r.backToBarrier()
@@ -122,7 +122,7 @@ func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration)
 }
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.
-func (a *step) lookAgain(claim policy.Claim, r *attempt) {
+func (a *step) lookAgain(claim model.Claim, r *attempt) {
 	if !r.heard.Prepared || !r.heard.Observed || r.heard.Sent || r.giveUp != "" || r.byOthers || !a.mustLast(claim, r) {
 		return
 	}
@@ -149,10 +149,10 @@ func (a *step) lookAgain(claim policy.Claim, r *attempt) {
 
 // drainLost says what the pod's own fresh report says of its prepare, if that is not
 // that it is there.
-func drainLost(s policy.Snapshot, claim policy.Claim) string {
+func drainLost(s model.Snapshot, claim model.Claim) string {
 	r := freshReport(s, claim)
 	switch {
-	case r == nil || r.Drain == policy.DrainPrepared || r.Drain == policy.DrainPreparing:
+	case r == nil || r.Drain == model.DrainPrepared || r.Drain == model.DrainPreparing:
 		return ""
 	case r.DrainDetail != "":
 		return fmt.Sprintf("its agent says %s: %s", orNoDrain(r.Drain), r.DrainDetail)
@@ -163,13 +163,13 @@ func drainLost(s policy.Snapshot, claim policy.Claim) string {
 
 // drainAnew: the pod's own fresh report says that it is being prepared, so a look is to be
 // waited for that began after the one that was confirmed.
-func drainAnew(s policy.Snapshot, claim policy.Claim) bool {
+func drainAnew(s model.Snapshot, claim model.Claim) bool {
 	r := freshReport(s, claim)
-	return r != nil && r.Drain == policy.DrainPreparing
+	return r != nil && r.Drain == model.DrainPreparing
 }
 
 // freshReport is what the claimed pod itself has said last, nil when that is no news.
-func freshReport(s policy.Snapshot, claim policy.Claim) *policy.Report {
+func freshReport(s model.Snapshot, claim model.Claim) *model.Report {
 	pod := podNamed(s, claim.Pod)
 	if pod == nil || pod.UID != claim.UID || pod.Report == nil || !pod.Report.Self || !pod.Report.Fresh {
 		return nil
@@ -177,21 +177,21 @@ func freshReport(s policy.Snapshot, claim policy.Claim) *policy.Report {
 	return pod.Report
 }
 
-func orNoDrain(d policy.DrainState) policy.DrainState {
+func orNoDrain(d model.DrainState) model.DrainState {
 	if d == "" {
-		return policy.DrainNone
+		return model.DrainNone
 	}
 	return d
 }
 
 // ledBy are the groups that a pod leads and that another member could lead.
-func ledBy(s policy.Snapshot, pod string) map[string]bool {
+func ledBy(s model.Snapshot, pod string) map[string]bool {
 	led := map[string]bool{}
 	for _, group := range s.Groups {
 		own, others := false, false
 		for _, m := range group.Members {
 			own = own || m.Pod == pod && m.Leader
-			others = others || m.Pod != pod && m.State == policy.Active && m.Eligible
+			others = others || m.Pod != pod && m.State == model.Active && m.Eligible
 		}
 		if own && others {
 			led[group.ID] = true

@@ -5,22 +5,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // An agent that has restarted says nothing of a prepare: it is asked again.
 func TestAnAgentThatForgotIsAskedAgain(t *testing.T) {
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Prepare: policy.PrepareHandoff}
-	report := &policy.Report{Self: true, Fresh: true, Drain: policy.DrainPrepared}
-	s := policy.Snapshot{Pods: []policy.Pod{{Name: "s-0", UID: "0", Agent: true, Report: report}}}
+	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Prepare: model.PrepareHandoff}
+	report := &model.Report{Self: true, Fresh: true, Drain: model.DrainPrepared}
+	s := model.Snapshot{Pods: []model.Pod{{Name: "s-0", UID: "0", Agent: true, Report: report}}}
 	require.Empty(t, drainLost(s, claim))
-	report.Drain = policy.DrainNone
+	report.Drain = model.DrainNone
 	require.Equal(t, "its agent says None", drainLost(s, claim))
-	report.Drain, report.DrainDetail = policy.DrainRefused, "it is undone"
+	report.Drain, report.DrainDetail = model.DrainRefused, "it is undone"
 	require.Equal(t, "its agent says Refused: it is undone", drainLost(s, claim))
-	report.Drain = policy.DrainPreparing
+	report.Drain = model.DrainPreparing
 	require.Empty(t, drainLost(s, claim), "that is no word of its end")
 	require.True(t, drainAnew(s, claim))
-	report.Fresh, report.Drain = false, policy.DrainRefused
+	report.Fresh, report.Drain = false, model.DrainRefused
 	require.Empty(t, drainLost(s, claim), "what it said before is no news")
 }

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A claim may have to end while nobody is there who could undo its prepare: no pod has an
@@ -49,13 +49,13 @@ func (a *step) restoreLeftovers() {
 }
 
 // isOpen: what claims leave is noted in the write that ends them, so this is none of it.
-func isOpen(s policy.Snapshot, id string) bool {
-	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == id })
+func isOpen(s model.Snapshot, id string) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.ID == id })
 }
 
 // preparing: a pod of that name is claimed anew, and is there; or nothing may come back to the
 // volumes that it has left.
-func preparing(s policy.Snapshot, pod string) bool {
+func preparing(s model.Snapshot, pod string) bool {
 	for _, claim := range s.Cluster.Status.Claims {
 		if claim.Pod == pod && prepares(claim) && (replaces(claim) || whereabouts(s, claim) == Here) {
 			return true

@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // undoneBy has a claim's drain undone, with nobody who answers. hidden: the API server knows of a pod
 // with an agent that is not shown.
-func undoneBy(t *testing.T, a *step, claim policy.Claim, r *attempt, hidden bool) {
-	a.s.attempts[claim.ID], a.Record.Claims = r, []policy.Claim{claim}
+func undoneBy(t *testing.T, a *step, claim model.Claim, r *attempt, hidden bool) {
+	a.s.attempts[claim.ID], a.Record.Claims = r, []model.Claim{claim}
 	a.restore(claim, r)
 	require.Len(t, a.out.Effects, 1)
 	e := a.out.Effects[0].(Restore)
@@ -30,15 +30,15 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		left   bool
 	}{
 		"nobody has one":                 {func(*step) {}, true},
-		"one that is away has none":      {func(a *step) { a.Snapshot.Pods[1] = policy.Pod{Name: "s-1", Phase: policy.Missing, Agent: true} }, true},
-		"one that starts has one":        {func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase = true, policy.Pending }, false},
+		"one that is away has none":      {func(a *step) { a.Snapshot.Pods[1] = model.Pod{Name: "s-1", Phase: model.Missing, Agent: true} }, true},
+		"one that starts has one":        {func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[1].Phase = true, model.Pending }, false},
 		"the pod stays":                  {func(a *step) { a.Snapshot.Pods[0].UID = "0" }, true},
 		"one with an agent is not shown": {func(*step) {}, false},
 		"a setting is shared": {func(a *step) {
-			a.Record.Settings = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			a.Record.Settings = []model.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, false},
 		"a setting is shared, and not needed any more": {func(a *step) {
-			a.Record.Settings = []policy.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
+			a.Record.Settings = []model.SharedSetting{{Knob: "allocation", Claims: []string{"c"}}}
 		}, true},
 	} {
 		a, claim := adopting()
@@ -64,7 +64,7 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 	}{
 		"nothing runs": {func(*step) {}, true},
 		"another member lives": {func(a *step) {
-			a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[1].Phase = policy.Live, policy.Ready
+			a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[1].Phase = model.Live, model.Ready
 		}, false},
 		"the pod is not to go":        {func(a *step) { a.plan.Order = nil }, false},
 		"the pod may still come back": {func(a *step) { a.Snapshot.Pods[0].Problem = "" }, false},
@@ -73,15 +73,15 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 		a, claim := adopting()
 		a.now = time.Unix(1000, 0)
 		a.plan.Order = []string{"s-0"}
-		a.Snapshot.Now = policy.At(a.now)
+		a.Snapshot.Now = model.At(a.now)
 		a.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
-		a.Snapshot.Pools = []policy.Pool{{Name: "s", Replicas: 3, Revision: "v3", Observed: true}}
-		claim.Prepare, claim.Undo = policy.PrepareHandoff, []byte("marks")
+		a.Snapshot.Pools = []model.Pool{{Name: "s", Replicas: 3, Revision: "v3", Observed: true}}
+		claim.Prepare, claim.Undo = model.PrepareHandoff, []byte("marks")
 		for i := range a.Snapshot.Pods {
 			pod := &a.Snapshot.Pods[i]
-			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, policy.Pending, policy.Unschedulable
-			pod.Report = &policy.Report{Member: policy.NotLive}
-			pod.Since = policy.At(a.now.Add(-time.Second))
+			pod.Pool, pod.Agent, pod.Phase, pod.Problem = "s", true, model.Pending, model.Unschedulable
+			pod.Report = &model.Report{Member: model.NotLive}
+			pod.Since = model.At(a.now.Add(-time.Second))
 		}
 		a.Snapshot.Pods[0].UID = "new"
 		c.change(a)
@@ -94,11 +94,11 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 
 // What a claim leaves is written down with its release, and is to be written at once.
 func TestWhatAClaimLeavesIsWrittenDown(t *testing.T) {
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
-	record := Record{Claims: []policy.Claim{claim}}
-	left := policy.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
-	Edits{Drop: []string{"c"}, Leave: []policy.Leftover{left}}.Apply(&record)
+	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Undo: []byte("marks")}
+	record := Record{Claims: []model.Claim{claim}}
+	left := model.Leftover{Claim: "c", Pod: "s-0", Undo: []byte("marks")}
+	Edits{Drop: []string{"c"}, Leave: []model.Leftover{left}}.Apply(&record)
 	require.Empty(t, record.Claims)
-	require.Equal(t, []policy.Leftover{left}, record.Leftovers)
+	require.Equal(t, []model.Leftover{left}, record.Leftovers)
 	require.True(t, Edits{Clear: []string{"c"}}.Urgent())
 }

@@ -5,12 +5,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // look makes a Case of one claim: what the snapshot says of its pod, what the
 // policy says of the claim, and what was heard. The text is for people.
-func (a *step) look(claim policy.Claim, r *attempt) (Case, string) {
+func (a *step) look(claim model.Claim, r *attempt) (Case, string) {
 	where, why := whereabouts(a.Snapshot, claim), ""
 	r.stopped = ""
 	if committed(claim) && r.giveUp != "" {
@@ -56,8 +56,8 @@ func (a *step) look(claim policy.Claim, r *attempt) (Case, string) {
 		}
 	}
 	c.Forced = where == Here && forced(a.Snapshot, claim)
-	c.Awaited = c.Forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == policy.OrderedReady
-	var first []policy.Pod
+	c.Awaited = c.Forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == model.OrderedReady
+	var first []model.Pod
 	if where == Here {
 		first = ahead(a.Snapshot, claim)
 	}
@@ -72,10 +72,10 @@ func (a *step) look(claim policy.Claim, r *attempt) (Case, string) {
 	case c.Vanished && !c.Heard.Ended:
 		r.recheckAt = time.Time{}
 		if why = r.problem; why == "" {
-			why = "nothing is shown of StatefulSet " + policy.SetOf(claim.Pod)
+			why = "nothing is shown of StatefulSet " + model.SetOf(claim.Pod)
 		}
 	case where == Gone:
-		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != policy.Missing
+		c.Succeeded = pod != nil && pod.UID != "" && pod.UID != claim.UID && pod.Phase != model.Missing
 		successor := a.judgeReturn(claim)
 		c.Rejoined, c.Back, c.Failed, c.Superseded = successor.rejoined, successor.back, successor.failed, successor.superseded
 		r.recheckAt, why = time.Time{}, successor.why
@@ -130,7 +130,7 @@ func (a *step) look(claim policy.Claim, r *attempt) (Case, string) {
 
 // lookAhead finds out whether the claim on a pod that is still there is to be
 // carried out.
-func (a *step) lookAhead(claim policy.Claim, r *attempt) string {
+func (a *step) lookAhead(claim model.Claim, r *attempt) string {
 	if r.heard.Sent && a.now.Sub(r.sentAt) > sentFor {
 		// It was accepted and yet the pod is here: look at it again from the start.
 		r.heard.Sent = false
@@ -178,7 +178,7 @@ func (a *step) lookAhead(claim policy.Claim, r *attempt) string {
 }
 
 // stop ends the claim, or where that can not be any more holds it.
-func (r *attempt) stop(claim policy.Claim, why string) string {
+func (r *attempt) stop(claim model.Claim, why string) string {
 	if committed(claim) {
 		r.stopped = why
 	} else {
@@ -188,8 +188,8 @@ func (r *attempt) stop(claim policy.Claim, why string) string {
 }
 
 // endsClaim says which holds are orders to stop rather than things that pass.
-func endsClaim(rule policy.Rule) bool {
-	return rule == policy.Paused || rule == policy.ObserveOnly || rule == policy.BadInput
+func endsClaim(rule model.Rule) bool {
+	return rule == model.Paused || rule == model.ObserveOnly || rule == model.BadInput
 }
 
 // held notes that a claimed pod may not go, and ends the claim when that lasts:
@@ -213,14 +213,14 @@ func (r *attempt) gone(now time.Time) {
 
 // whereabouts finds the claimed pod by its UID. A snapshot without any pod of
 // that name and UID means Gone, which Confirm checks with the API server.
-func whereabouts(s policy.Snapshot, claim policy.Claim) Whereabouts {
+func whereabouts(s model.Snapshot, claim model.Claim) Whereabouts {
 	for i := range s.Pods {
 		if s.Pods[i].UID != claim.UID {
 			continue
 		}
 		switch s.Pods[i].Phase {
-		case policy.Missing:
-		case policy.Terminating:
+		case model.Missing:
+		case model.Terminating:
 			return Leaving
 		default:
 			return Here
@@ -243,7 +243,7 @@ func notBefore(have, want string) bool {
 // timedOut does not count the time for which others were in front, or another
 // coordinator led. It counts by how this process's time goes by: a clock that is set is
 // no reason to go unprepared.
-func (a *step) timedOut(claim policy.Claim, r *attempt) bool {
+func (a *step) timedOut(claim model.Claim, r *attempt) bool {
 	limit := a.prepareTimeout(claim)
 	began := r.takenAt
 	if r.queuedTill.After(began) {
@@ -253,16 +253,16 @@ func (a *step) timedOut(claim policy.Claim, r *attempt) bool {
 }
 
 // prepareTimeout is how long a claim's prepare may take; 0 means for ever.
-func (a *step) prepareTimeout(claim policy.Claim) time.Duration {
+func (a *step) prepareTimeout(claim model.Claim) time.Duration {
 	drain := a.Snapshot.Cluster.Spec.Drain
-	if claim.Prepare == policy.PrepareEvacuate {
+	if claim.Prepare == model.PrepareEvacuate {
 		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
 	}
 	return time.Duration(drain.TimeoutSeconds) * time.Second
 }
 
 // mayProceed: a pod whose data would be lost never goes without its prepare.
-func mayProceed(s policy.Snapshot, claim policy.Claim) bool {
-	return s.Cluster.Spec.Drain.OnTimeout == policy.TimeoutProceed &&
-		claim.Prepare == policy.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == policy.Keep
+func mayProceed(s model.Snapshot, claim model.Claim) bool {
+	return s.Cluster.Spec.Drain.OnTimeout == model.TimeoutProceed &&
+		claim.Prepare == model.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == model.Keep
 }

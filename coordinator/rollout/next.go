@@ -1,6 +1,6 @@
 package rollout
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // Move is what is to be done next about one claim.
 type Move uint8
@@ -68,7 +68,7 @@ func (w Whereabouts) String() string {
 
 // Case is all that the next move about a claim depends on.
 type Case struct {
-	Claim policy.Claim
+	Claim model.Claim
 	Pod   Whereabouts
 	// Vanished: nothing is shown of the pod's pool, which says nothing about its pods.
 	Vanished bool
@@ -138,7 +138,7 @@ type Heard struct {
 	Ajar bool
 	// Found: the pod's own volume claims are known, and that we may delete them.
 	Found   bool
-	Volumes []policy.VolumeClaim
+	Volumes []model.VolumeClaim
 	// Discarded: none of the claimed volumes outlives the pod.
 	Discarded bool
 	// Renewed: none of the claimed volumes is left, and the successor has its own.
@@ -162,16 +162,16 @@ type Heard struct {
 }
 
 // prepares says whether a claim's pod is prepared before it goes.
-func prepares(c policy.Claim) bool {
-	return c.Prepare == policy.PrepareHandoff || c.Prepare == policy.PrepareEvacuate
+func prepares(c model.Claim) bool {
+	return c.Prepare == model.PrepareHandoff || c.Prepare == model.PrepareEvacuate
 }
 
 // replaces says whether a claim's pod comes back with fresh data.
-func replaces(c policy.Claim) bool { return c.Action == policy.Replace }
+func replaces(c model.Claim) bool { return c.Action == model.Replace }
 
 // committed: the claim's volumes may have been deleted, by us or by a late write
 // of a predecessor. Nothing may come back to them, so it is not given up.
-func committed(c policy.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
+func committed(c model.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
 
 // leftForGood: the pod is not wanted any more, and none of its name is there.
 func leftForGood(c Case) bool { return c.Back && !c.Succeeded }
@@ -267,8 +267,8 @@ func restart(c Case) Move {
 	return advance(c)
 }
 
-func asRestart(claim policy.Claim) policy.Claim {
-	claim.Action, claim.Prepare = policy.Restart, policy.PrepareNone
+func asRestart(claim model.Claim) model.Claim {
+	claim.Action, claim.Prepare = model.Restart, model.PrepareNone
 	return claim
 }
 
@@ -286,7 +286,7 @@ func abandon(c Case) Move {
 
 // settle follows a pod that has gone until its successor is back.
 func settle(c Case) Move {
-	removed := c.Claim.Action == policy.Remove
+	removed := c.Claim.Action == model.Remove
 	switch {
 	case !c.Heard.Confirmed && c.Heard.Hidden && !c.Heard.Sent && (c.Heard.Ajar || c.Heard.Opened):
 		return Close
@@ -324,31 +324,31 @@ func mustUndo(c Case) bool {
 }
 
 // phase is what a claim's phase is in fact; the written one may lag behind.
-func phase(c Case) policy.ClaimPhase {
+func phase(c Case) model.ClaimPhase {
 	undoing := mustUndo(c)
 	switch {
 	case c.Pod == Gone && c.Heard.Hidden && !c.Heard.Confirmed:
 		return c.Claim.Phase // it is there, and stays as far as it was
 	case c.Pod == Gone && renewing(c):
-		return policy.PhaseGone
+		return model.PhaseGone
 	case c.Pod == Gone && (c.Rejoined || c.Failed) && undoing:
-		return policy.PhaseRestoring
+		return model.PhaseRestoring
 	case c.Pod == Gone && c.Rejoined:
-		return policy.PhaseSettling
+		return model.PhaseSettling
 	case c.Pod == Gone:
-		return policy.PhaseGone
+		return model.PhaseGone
 	case c.Pod == Leaving || c.Heard.Sent || c.Heard.Opened:
-		return policy.PhaseOpened
+		return model.PhaseOpened
 	case c.Pod == Here && c.GiveUp && !committed(c.Claim) && c.Heard.Closed && undoing:
-		return policy.PhaseRestoring
+		return model.PhaseRestoring
 	case committed(c.Claim):
-		return policy.PhaseEmptied
+		return model.PhaseEmptied
 	case !prepares(c.Claim):
-		return policy.PhaseClaimed
+		return model.PhaseClaimed
 	case c.Heard.Prepared:
-		return policy.PhasePrepared
+		return model.PhasePrepared
 	case len(c.Claim.Undo) > 0 || c.Heard.Asked:
-		return policy.PhasePreparing
+		return model.PhasePreparing
 	}
-	return policy.PhaseClaimed
+	return model.PhaseClaimed
 }

@@ -5,27 +5,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 var (
-	handoff = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareHandoff}
-	stored  = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareHandoff, Undo: []byte("u")}
-	broke   = policy.Claim{ID: "c", Action: policy.Restart, Prepare: policy.PrepareNone}
-	swap    = policy.Claim{ID: "c", Action: policy.Replace, Prepare: policy.PrepareEvacuate}
-	swapped = policy.Claim{ID: "c", Action: policy.Replace, Prepare: policy.PrepareEvacuate, Undo: []byte("u"), Volumes: []policy.VolumeClaim{{Name: "v", UID: "1"}}}
-	emptied = policy.Claim{ID: "c", Action: policy.Replace, Prepare: policy.PrepareEvacuate, Undo: []byte("u"), Volumes: swapped.Volumes, EmptiedAt: &policy.Time{}}
-	removal = policy.Claim{ID: "c", Action: policy.Remove, Prepare: policy.PrepareEvacuate, Undo: []byte("u")}
+	handoff = model.Claim{ID: "c", Action: model.Restart, Prepare: model.PrepareHandoff}
+	stored  = model.Claim{ID: "c", Action: model.Restart, Prepare: model.PrepareHandoff, Undo: []byte("u")}
+	broke   = model.Claim{ID: "c", Action: model.Restart, Prepare: model.PrepareNone}
+	swap    = model.Claim{ID: "c", Action: model.Replace, Prepare: model.PrepareEvacuate}
+	swapped = model.Claim{ID: "c", Action: model.Replace, Prepare: model.PrepareEvacuate, Undo: []byte("u"), Volumes: []model.VolumeClaim{{Name: "v", UID: "1"}}}
+	emptied = model.Claim{ID: "c", Action: model.Replace, Prepare: model.PrepareEvacuate, Undo: []byte("u"), Volumes: swapped.Volumes, EmptiedAt: &model.Time{}}
+	removal = model.Claim{ID: "c", Action: model.Remove, Prepare: model.PrepareEvacuate, Undo: []byte("u")}
 )
 
 // empties is a claim that says that its pod is empty.
-func empties(c policy.Claim) policy.Claim {
-	c.EmptiedAt = &policy.Time{}
+func empties(c model.Claim) model.Claim {
+	c.EmptiedAt = &model.Time{}
 	return c
 }
 
 // withUndo is a claim whose undo is stored, and no volumes.
-func withUndo(c policy.Claim) policy.Claim {
+func withUndo(c model.Claim) model.Claim {
 	c.Undo = []byte("u")
 	return c
 }
@@ -38,100 +38,100 @@ func TestNext(t *testing.T) {
 	for name, c := range map[string]struct {
 		in    Case
 		move  Move
-		phase policy.ClaimPhase
+		phase model.ClaimPhase
 	}{
-		"new claim":                       {Case{Claim: handoff, Pod: Here}, AskPlan, policy.PhaseClaimed},
-		"nothing is known of the pod":     {Case{Claim: handoff}, Wait, policy.PhaseClaimed},
-		"undo was answered":               {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, RecordDrain, policy.PhasePreparing},
-		"nothing to undo":                 {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, ApplyDrain, policy.PhasePreparing},
-		"undo is stored":                  {Case{Claim: stored, Pod: Here}, ApplyDrain, policy.PhasePreparing},
-		"a setting without any undo":      {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, RecordDrain, policy.PhasePreparing},
-		"a setting is recorded":           {Case{Claim: handoff, Pod: Here, Listed: true, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, ApplyDrain, policy.PhasePreparing},
-		"others write the setting":        {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, Wait, policy.PhasePreparing},
-		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Close, policy.PhasePreparing},
-		"prepared":                        {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, LookAnew, policy.PhasePrepared},
-		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Heard: ready}, Wait, policy.PhasePrepared},
-		"may go":                          {Case{Claim: stored, Pod: Here, Heard: ready}, Open, policy.PhasePrepared},
-		"the cache is behind":             {Case{Claim: stored, Pod: Here, Heard: opened}, Wait, policy.PhaseOpened},
-		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Heard: opened}, Evict, policy.PhaseOpened},
-		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Heard: opened}, Close, policy.PhaseOpened},
-		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, LookAnew, policy.PhaseClaimed},
-		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, HandOff, policy.PhaseClaimed},
-		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Heard: Heard{Relieved: true}}, LookAnew, policy.PhaseClaimed},
-		"sent":                            {Case{Claim: stored, Pod: Here, Heard: Heard{Sent: true}}, Wait, policy.PhaseOpened},
-		"terminating":                     {Case{Claim: stored, Pod: Leaving, GiveUp: true}, Wait, policy.PhaseOpened},
-		"gone, says the cache":            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, Confirm, policy.PhaseRestoring},
-		"gone":                            {Case{Claim: stored, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
-		"rejoined":                        {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
-		"undone":                          {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseSettling},
-		"back":                            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseSettling},
-		"back, nothing to undo":           {Case{Claim: handoff, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, policy.PhaseSettling},
-		"failed":                          {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
-		"failed and undone":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, policy.PhaseGone},
-		"failed, and to go again":         {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
-		"failed, to go again, and noted":  {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Left: true}}, Release, policy.PhaseGone},
-		"failed, and noted":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Left: true}}, Wait, policy.PhaseGone},
-		"given up, shut and noted":        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Left: true}}, Release, policy.PhasePreparing},
-		"given up, noted and not shut":    {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Left: true}}, Close, policy.PhasePreparing},
-		"removed":                         {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseGone},
-		"removed and undone":              {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, policy.PhaseGone},
-		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Close, policy.PhaseOpened},
-		"left open":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true}}, Close, policy.PhasePreparing},
-		"left open, and sent":             {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true, Sent: true}}, Wait, policy.PhaseOpened},
-		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Close, policy.PhaseOpened},
-		"given up and shut":               {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
-		"given up, shut and undone":       {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Undone: true}}, Release, policy.PhasePreparing},
-		"volumes come first":              {Case{Claim: swap, Pod: Here}, LookForVolumes, policy.PhaseClaimed},
-		"then what is moved":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true}}, AskPlan, policy.PhaseClaimed},
-		"volumes are stored":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true, Asked: true, Volumes: swapped.Volumes}}, RecordDrain, policy.PhasePreparing},
-		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Heard: Heard{Found: true, Volumes: swapped.Volumes}}, RecordDrain, policy.PhasePreparing},
-		"data is moved":                   {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true}}, ApplyDrain, policy.PhasePreparing},
-		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true, Prepared: true}}, LookAnew, policy.PhasePrepared},
-		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Heard: found}, Wait, policy.PhasePrepared},
-		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Heard: found}, RecordEmpty, policy.PhasePrepared},
-		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Heard: found}, Wait, policy.PhasePrepared},
-		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Heard: found}, Close, policy.PhasePrepared},
-		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Heard: found}, RemoveVolumes, policy.PhaseEmptied},
-		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Heard: found}, Wait, policy.PhaseEmptied},
-		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Heard: Heard{Found: true, Prepared: true, Observed: true, Closed: true}}, Wait, policy.PhaseEmptied},
-		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Heard: found}, Wait, policy.PhaseEmptied},
-		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: opened}, Close, policy.PhaseOpened},
-		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Heard: discarded}, Open, policy.PhaseEmptied},
-		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Heard: found}, Open, policy.PhaseEmptied},
-		"its successor is awaited":        {Case{Claim: emptied, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
-		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, policy.PhaseGone},
-		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Succeeded: true, Failed: true, Superseded: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, policy.PhaseGone},
-		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Succeeded: true, Heard: Heard{Confirmed: true, Heir: "w"}}, FollowSuccessor, policy.PhaseGone},
-		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true, Renewed: true}}, Undo, policy.PhaseRestoring},
-		"nobody comes in its place":       {Case{Claim: swapped, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Undo, policy.PhaseRestoring},
-		"nobody comes to its volumes":     {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, RemoveVolumes, policy.PhaseGone},
-		"they are not to be deleted now":  {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Stopped: true, Held: true, Heard: Heard{Confirmed: true}}, Wait, policy.PhaseGone},
-		"its volumes are gone, too":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Discarded: true}}, Undo, policy.PhaseRestoring},
-		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, policy.PhaseGone},
-		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, Open, policy.PhaseClaimed},
-		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Heard: opened}, Wait, policy.PhaseOpened},
-		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Heard: opened}, Evict, policy.PhaseOpened},
-		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Heard: opened}, Wait, policy.PhaseOpened},
-		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, policy.PhaseClaimed},
-		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Close, policy.PhasePreparing},
-		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, LookAnew, policy.PhaseEmptied},
-		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, HandOff, policy.PhaseEmptied},
-		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Heard: Heard{Observed: true}}, Wait, policy.PhaseEmptied},
-		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Heard: Heard{Observed: true}}, Open, policy.PhaseEmptied},
-		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Heard: Heard{Observed: true, Opened: true}}, Evict, policy.PhaseOpened},
-		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: Heard{Found: true}}, Wait, policy.PhaseEmptied},
-		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Heard: ready}, Close, policy.PhasePrepared},
-		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, Confirm, policy.PhaseGone},
-		"out of sight, and there":         {Case{Claim: policy.Claim{Phase: policy.PhasePrepared}, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true}}, Confirm, policy.PhasePrepared},
+		"new claim":                       {Case{Claim: handoff, Pod: Here}, AskPlan, model.PhaseClaimed},
+		"nothing is known of the pod":     {Case{Claim: handoff}, Wait, model.PhaseClaimed},
+		"undo was answered":               {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Undo: []byte("u")}}, RecordDrain, model.PhasePreparing},
+		"nothing to undo":                 {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true}}, ApplyDrain, model.PhasePreparing},
+		"undo is stored":                  {Case{Claim: stored, Pod: Here}, ApplyDrain, model.PhasePreparing},
+		"a setting without any undo":      {Case{Claim: handoff, Pod: Here, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, RecordDrain, model.PhasePreparing},
+		"a setting is recorded":           {Case{Claim: handoff, Pod: Here, Listed: true, Heard: Heard{Asked: true, Shared: Shared{Knob: "k"}}}, ApplyDrain, model.PhasePreparing},
+		"others write the setting":        {Case{Claim: stored, Pod: Here, Listed: true, Queued: true}, Wait, model.PhasePreparing},
+		"given up in the queue":           {Case{Claim: stored, Pod: Here, Listed: true, Queued: true, GiveUp: true}, Close, model.PhasePreparing},
+		"prepared":                        {Case{Claim: stored, Pod: Here, Heard: Heard{Prepared: true}}, LookAnew, model.PhasePrepared},
+		"held":                            {Case{Claim: stored, Pod: Here, Held: true, Heard: ready}, Wait, model.PhasePrepared},
+		"may go":                          {Case{Claim: stored, Pod: Here, Heard: ready}, Open, model.PhasePrepared},
+		"the cache is behind":             {Case{Claim: stored, Pod: Here, Heard: opened}, Wait, model.PhaseOpened},
+		"the cache has caught up":         {Case{Claim: stored, Pod: Here, CaughtUp: true, Heard: opened}, Evict, model.PhaseOpened},
+		"held when opened":                {Case{Claim: stored, Pod: Here, Held: true, CaughtUp: true, Heard: opened}, Close, model.PhaseOpened},
+		"broken pods need no prepare":     {Case{Claim: broke, Pod: Here}, LookAnew, model.PhaseClaimed},
+		"nobody in the pod can prepare":   {Case{Claim: broke, Pod: Here, Alone: true}, HandOff, model.PhaseClaimed},
+		"another has handed over for it":  {Case{Claim: broke, Pod: Here, Alone: true, Heard: Heard{Relieved: true}}, LookAnew, model.PhaseClaimed},
+		"sent":                            {Case{Claim: stored, Pod: Here, Heard: Heard{Sent: true}}, Wait, model.PhaseOpened},
+		"terminating":                     {Case{Claim: stored, Pod: Leaving, GiveUp: true}, Wait, model.PhaseOpened},
+		"gone, says the cache":            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true}, Confirm, model.PhaseRestoring},
+		"gone":                            {Case{Claim: stored, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, model.PhaseGone},
+		"rejoined":                        {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true}}, Undo, model.PhaseRestoring},
+		"undone":                          {Case{Claim: stored, Pod: Gone, Rejoined: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, model.PhaseSettling},
+		"back":                            {Case{Claim: stored, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, model.PhaseSettling},
+		"back, nothing to undo":           {Case{Claim: handoff, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, model.PhaseSettling},
+		"failed":                          {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true}}, Undo, model.PhaseRestoring},
+		"failed and undone":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Undone: true}}, Wait, model.PhaseGone},
+		"failed, and to go again":         {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Undone: true}}, Release, model.PhaseGone},
+		"failed, to go again, and noted":  {Case{Claim: stored, Pod: Gone, Failed: true, Superseded: true, Heard: Heard{Confirmed: true, Left: true}}, Release, model.PhaseGone},
+		"failed, and noted":               {Case{Claim: stored, Pod: Gone, Failed: true, Heard: Heard{Confirmed: true, Left: true}}, Wait, model.PhaseGone},
+		"given up, shut and noted":        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Left: true}}, Release, model.PhasePreparing},
+		"given up, noted and not shut":    {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Left: true}}, Close, model.PhasePreparing},
+		"removed":                         {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true}}, Undo, model.PhaseGone},
+		"removed and undone":              {Case{Claim: removal, Pod: Gone, Heard: Heard{Confirmed: true, Undone: true}}, Release, model.PhaseGone},
+		"held when the look is old":       {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Prepared: true, Opened: true}}, Close, model.PhaseOpened},
+		"left open":                       {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true}}, Close, model.PhasePreparing},
+		"left open, and sent":             {Case{Claim: stored, Pod: Here, Heard: Heard{Ajar: true, Sent: true}}, Wait, model.PhaseOpened},
+		"given up":                        {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: opened}, Close, model.PhaseOpened},
+		"given up and shut":               {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, model.PhaseRestoring},
+		"given up, shut and undone":       {Case{Claim: stored, Pod: Here, GiveUp: true, Heard: Heard{Closed: true, Undone: true}}, Release, model.PhasePreparing},
+		"volumes come first":              {Case{Claim: swap, Pod: Here}, LookForVolumes, model.PhaseClaimed},
+		"then what is moved":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true}}, AskPlan, model.PhaseClaimed},
+		"volumes are stored":              {Case{Claim: swap, Pod: Here, Heard: Heard{Found: true, Asked: true, Volumes: swapped.Volumes}}, RecordDrain, model.PhasePreparing},
+		"volumes of a follower":           {Case{Claim: withUndo(swap), Pod: Here, Heard: Heard{Found: true, Volumes: swapped.Volumes}}, RecordDrain, model.PhasePreparing},
+		"data is moved":                   {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true}}, ApplyDrain, model.PhasePreparing},
+		"moved, and not looked at":        {Case{Claim: swapped, Pod: Here, Heard: Heard{Found: true, Prepared: true}}, LookAnew, model.PhasePrepared},
+		"moved, and not empty":            {Case{Claim: swapped, Pod: Here, Heard: found}, Wait, model.PhasePrepared},
+		"empty":                           {Case{Claim: swapped, Pod: Here, Empty: true, Heard: found}, RecordEmpty, model.PhasePrepared},
+		"empty, and held":                 {Case{Claim: swapped, Pod: Here, Empty: true, Held: true, Heard: found}, Wait, model.PhasePrepared},
+		"empty, and given up":             {Case{Claim: swapped, Pod: Here, Empty: true, GiveUp: true, Heard: found}, Close, model.PhasePrepared},
+		"empty, as is written":            {Case{Claim: emptied, Pod: Here, Empty: true, Heard: found}, RemoveVolumes, model.PhaseEmptied},
+		"written, and not empty any more": {Case{Claim: emptied, Pod: Here, Heard: found}, Wait, model.PhaseEmptied},
+		"written, and given up":           {Case{Claim: emptied, Pod: Here, GiveUp: true, Held: true, Heard: Heard{Found: true, Prepared: true, Observed: true, Closed: true}}, Wait, model.PhaseEmptied},
+		"written, and stopped":            {Case{Claim: emptied, Pod: Here, Empty: true, Stopped: true, Held: true, Heard: found}, Wait, model.PhaseEmptied},
+		"opened, and stopped":             {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: opened}, Close, model.PhaseOpened},
+		"volumes are deleted":             {Case{Claim: emptied, Pod: Here, Empty: true, Heard: discarded}, Open, model.PhaseEmptied},
+		"no volumes":                      {Case{Claim: empties(swap), Pod: Here, Empty: true, Heard: found}, Open, model.PhaseEmptied},
+		"its successor is awaited":        {Case{Claim: emptied, Pod: Gone, Heard: Heard{Confirmed: true}}, Wait, model.PhaseGone},
+		"its successor is there":          {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, model.PhaseGone},
+		"its successor failed":            {Case{Claim: emptied, Pod: Gone, Succeeded: true, Failed: true, Superseded: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, model.PhaseGone},
+		"its successor has its volumes":   {Case{Claim: emptied, Pod: Gone, Succeeded: true, Heard: Heard{Confirmed: true, Heir: "w"}}, FollowSuccessor, model.PhaseGone},
+		"its successor has its own":       {Case{Claim: emptied, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true, Renewed: true}}, Undo, model.PhaseRestoring},
+		"nobody comes in its place":       {Case{Claim: swapped, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Undo, model.PhaseRestoring},
+		"nobody comes to its volumes":     {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, RemoveVolumes, model.PhaseGone},
+		"they are not to be deleted now":  {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Stopped: true, Held: true, Heard: Heard{Confirmed: true}}, Wait, model.PhaseGone},
+		"its volumes are gone, too":       {Case{Claim: emptied, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Discarded: true}}, Undo, model.PhaseRestoring},
+		"gone before it was empty":        {Case{Claim: swapped, Pod: Gone, Succeeded: true, Rejoined: true, Heard: Heard{Confirmed: true}}, LookForNewVolumes, model.PhaseGone},
+		"forced":                          {Case{Claim: broke, Pod: Here, Forced: true}, Open, model.PhaseClaimed},
+		"forced, and opened":              {Case{Claim: broke, Pod: Here, Forced: true, CaughtUp: true, Heard: opened}, Wait, model.PhaseOpened},
+		"forced, and waited for":          {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, CaughtUp: true, Heard: opened}, Evict, model.PhaseOpened},
+		"forced, waited for, not shown":   {Case{Claim: broke, Pod: Here, Forced: true, Awaited: true, Heard: opened}, Wait, model.PhaseOpened},
+		"forced, and held":                {Case{Claim: broke, Pod: Here, Forced: true, Held: true}, Wait, model.PhaseClaimed},
+		"held, and left open":             {Case{Claim: stored, Pod: Here, Held: true, Heard: Heard{Ajar: true}}, Close, model.PhasePreparing},
+		"emptied, without an agent":       {Case{Claim: emptied, Pod: Here, Restarts: true}, LookAnew, model.PhaseEmptied},
+		"and another hands over":          {Case{Claim: emptied, Pod: Here, Restarts: true, Alone: true}, HandOff, model.PhaseEmptied},
+		"and it may not go":               {Case{Claim: emptied, Pod: Here, Restarts: true, Held: true, Heard: Heard{Observed: true}}, Wait, model.PhaseEmptied},
+		"and it may":                      {Case{Claim: emptied, Pod: Here, Restarts: true, Heard: Heard{Observed: true}}, Open, model.PhaseEmptied},
+		"and is shown with it":            {Case{Claim: emptied, Pod: Here, Restarts: true, CaughtUp: true, Heard: Heard{Observed: true, Opened: true}}, Evict, model.PhaseOpened},
+		"emptied, and not prepared":       {Case{Claim: emptied, Pod: Here, Stopped: true, Held: true, Heard: Heard{Found: true}}, Wait, model.PhaseEmptied},
+		"behind, and given up":            {Case{Claim: stored, Pod: Here, Behind: true, GiveUp: true, Heard: ready}, Close, model.PhasePrepared},
+		"out of sight":                    {Case{Claim: stored, Pod: Gone, Vanished: true}, Confirm, model.PhaseGone},
+		"out of sight, and there":         {Case{Claim: model.Claim{Phase: model.PhasePrepared}, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true}}, Confirm, model.PhasePrepared},
 		"out of sight with an open guard": {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Opened: true}}, Close, ""},
 		"out of sight, left open":         {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Ajar: true}}, Close, ""},
 		"out of sight, and sent":          {Case{Claim: stored, Pod: Gone, Vanished: true, Heard: Heard{Hidden: true, Opened: true, Sent: true}}, Confirm, ""},
-		"gone, and its pool out of sight": {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, LookForSet, policy.PhaseRestoring},
-		"removed, and its pool as well":   {Case{Claim: removal, Pod: Gone, Vanished: true, Heard: Heard{Confirmed: true}}, LookForSet, policy.PhaseGone},
-		"its pool is gone, too":           {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Ended: true}}, Undo, policy.PhaseRestoring},
-		"back, unprepared":                {Case{Claim: broke, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, policy.PhaseSettling},
-		"unprepared, and given up":        {Case{Claim: broke, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Release, policy.PhaseClaimed},
-		"given up before it was stored":   {Case{Claim: handoff, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, policy.PhaseRestoring},
+		"gone, and its pool out of sight": {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, LookForSet, model.PhaseRestoring},
+		"removed, and its pool as well":   {Case{Claim: removal, Pod: Gone, Vanished: true, Heard: Heard{Confirmed: true}}, LookForSet, model.PhaseGone},
+		"its pool is gone, too":           {Case{Claim: stored, Pod: Gone, Vanished: true, Rejoined: true, Back: true, Heard: Heard{Confirmed: true, Ended: true}}, Undo, model.PhaseRestoring},
+		"back, unprepared":                {Case{Claim: broke, Pod: Gone, Rejoined: true, Back: true, Heard: Heard{Confirmed: true}}, Release, model.PhaseSettling},
+		"unprepared, and given up":        {Case{Claim: broke, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Release, model.PhaseClaimed},
+		"given up before it was stored":   {Case{Claim: handoff, Pod: Here, GiveUp: true, Heard: Heard{Closed: true}}, Undo, model.PhaseRestoring},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.move.String(), next(c.in).String())
@@ -147,7 +147,7 @@ func TestBehind(t *testing.T) {
 		{Prepared: true}, {Prepared: true, Observed: true}, {Prepared: true, Observed: true, Opened: true}, {Prepared: true, Opened: true},
 		{Prepared: true, Observed: true, Found: true}, {Prepared: true, Observed: true, Found: true, Discarded: true},
 	} {
-		for _, claim := range []policy.Claim{stored, broke} {
+		for _, claim := range []model.Claim{stored, broke} {
 			c := Case{Claim: claim, Pod: Here, Behind: true, CaughtUp: true, Heard: heard}
 			require.Equal(t, Wait.String(), next(c).String(), "%+v", heard)
 			c.Behind = false
@@ -297,7 +297,7 @@ func breach(c Case) string {
 		if c.Pod == Here && !(c.GiveUp && c.Heard.Closed) || c.Pod == Gone && !c.Heard.Confirmed {
 			return "undone while the pod may still go"
 		}
-		if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Rejoined && !c.Failed {
+		if c.Pod == Gone && c.Claim.Action != model.Remove && !c.Rejoined && !c.Failed {
 			return "undone before the pod is back"
 		}
 	case Release:
@@ -310,7 +310,7 @@ func breach(c Case) string {
 		if c.Pod == Gone && !c.Heard.Confirmed {
 			return "released while the pod may be there"
 		}
-		if c.Pod == Gone && c.Claim.Action != policy.Remove && !c.Back && !c.Superseded {
+		if c.Pod == Gone && c.Claim.Action != model.Remove && !c.Back && !c.Superseded {
 			return "released while the pod is away"
 		}
 	}

@@ -7,124 +7,124 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestNotEmpty(t *testing.T) {
-	claim := policy.Claim{Pod: "s-1", UID: "u1", Action: policy.Replace}
-	report := func(uid string) *policy.Report {
-		return &policy.Report{UID: uid, Self: true, Fresh: true, Member: policy.Live}
+	claim := model.Claim{Pod: "s-1", UID: "u1", Action: model.Replace}
+	report := func(uid string) *model.Report {
+		return &model.Report{UID: uid, Self: true, Fresh: true, Member: model.Live}
 	}
-	byOthers := func(s *policy.Snapshot) { s.Pods[1].Phase, s.Pods[1].Report = policy.Pending, nil }
+	byOthers := func(s *model.Snapshot) { s.Pods[1].Phase, s.Pods[1].Report = model.Pending, nil }
 	for name, c := range map[string]struct {
-		change func(*policy.Snapshot)
+		change func(*model.Snapshot)
 		want   string
 	}{
-		"nothing is left":        {func(*policy.Snapshot) {}, ""},
+		"nothing is left":        {func(*model.Snapshot) {}, ""},
 		"others have emptied it": {byOthers, ""},
-		"others have emptied it, and see a copy": {func(s *policy.Snapshot) {
+		"others have emptied it, and see a copy": {func(s *model.Snapshot) {
 			byOthers(s)
-			s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down}
+			s.Groups[0].Members[0] = model.Member{Pod: "s-1", State: model.Down}
 		}, "books/1 has a member on it that is Down"},
-		"others have emptied it, and nobody knows its name": {func(s *policy.Snapshot) {
+		"others have emptied it, and nobody knows its name": {func(s *model.Snapshot) {
 			byOthers(s)
 			s.Pods[1].Name = "s-9"
 		}, nameUnknown},
-		"others have emptied it, and have not looked since": {func(s *policy.Snapshot) {
+		"others have emptied it, and have not looked since": {func(s *model.Snapshot) {
 			byOthers(s)
 			s.Pods[0].Report.Fresh = false
 		}, "no other member of the database has looked since"},
-		"it is no member, and its agent says that it is empty": {func(s *policy.Snapshot) {
-			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.NotLive, policy.DrainPrepared
+		"it is no member, and its agent says that it is empty": {func(s *model.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = model.NotLive, model.DrainPrepared
 		}, ""},
-		"it is no member, says that it is empty, and others see a copy": {func(s *policy.Snapshot) {
-			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.NotLive, policy.DrainPrepared
-			s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down}
+		"it is no member, says that it is empty, and others see a copy": {func(s *model.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = model.NotLive, model.DrainPrepared
+			s.Groups[0].Members[0] = model.Member{Pod: "s-1", State: model.Down}
 		}, "books/1 has a member on it that is Down"},
-		"it is no member, is emptied, and nobody knows its name": {func(s *policy.Snapshot) {
-			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.NotLive, policy.DrainPrepared
+		"it is no member, is emptied, and nobody knows its name": {func(s *model.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = model.NotLive, model.DrainPrepared
 			s.Pods[1].Name = "s-9"
 		}, "the database does not have it as a member, and so cannot say what is on it"},
-		"it may be a member, and is emptied": {func(s *policy.Snapshot) {
-			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = policy.UnknownMember, policy.DrainPrepared
+		"it may be a member, and is emptied": {func(s *model.Snapshot) {
+			s.Pods[1].Report.Member, s.Pods[1].Report.Drain = model.UnknownMember, model.DrainPrepared
 		}, "the database does not have it as a member, and so cannot say what is on it"},
-		"a role is nothing that is lost": {func(s *policy.Snapshot) {
-			s.Groups = []policy.Group{{ID: "data", Kind: policy.Role, Members: []policy.Member{{Pod: "s-1", State: policy.Active}}}}
+		"a role is nothing that is lost": {func(s *model.Snapshot) {
+			s.Groups = []model.Group{{ID: "data", Kind: model.Role, Members: []model.Member{{Pod: "s-1", State: model.Active}}}}
 		}, ""},
-		"a copy is left, in whatever state": {func(s *policy.Snapshot) { s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down} },
+		"a copy is left, in whatever state": {func(s *model.Snapshot) { s.Groups[0].Members[0] = model.Member{Pod: "s-1", State: model.Down} },
 			"books/1 has a member on it that is Down"},
-		"it votes": {func(s *policy.Snapshot) {
-			s.Groups = append(s.Groups, policy.Group{ID: "coordinators", Kind: policy.Quorum, Members: []policy.Member{{Pod: "s-1", State: policy.Active}}})
+		"it votes": {func(s *model.Snapshot) {
+			s.Groups = append(s.Groups, model.Group{ID: "coordinators", Kind: model.Quorum, Members: []model.Member{{Pod: "s-1", State: model.Active}}})
 		}, "coordinators has a member on it that is Active"},
-		"two are left": {func(s *policy.Snapshot) {
-			s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{Pod: "s-1", State: policy.Moving}, policy.Member{Pod: "s-1", State: policy.UnknownState})
+		"two are left": {func(s *model.Snapshot) {
+			s.Groups[0].Members = append(s.Groups[0].Members, model.Member{Pod: "s-1", State: model.Moving}, model.Member{Pod: "s-1", State: model.UnknownState})
 		}, "books/1 has a member on it that is Moving, and 1 more have"},
-		"its own report is old":    {func(s *policy.Snapshot) { s.Pods[1].Report.Fresh = false }, "its own agent has not looked since"},
-		"it has no report":         {func(s *policy.Snapshot) { s.Pods[1].Report = nil }, "its own agent has not looked since"},
-		"others speak for it":      {func(s *policy.Snapshot) { s.Pods[1].Report.Self = false }, "its own agent has not looked since"},
-		"it is no member":          {func(s *policy.Snapshot) { s.Pods[1].Report.Member = policy.NotLive }, "the database does not have it as a member, and so cannot say what is on it"},
-		"another pod has its name": {func(s *policy.Snapshot) { s.Pods[1].UID = "u9" }, "its own agent has not looked since"},
-		"nobody else has looked":   {func(s *policy.Snapshot) { s.Pods[0].Report.Fresh = false }, "no other member of the database has looked since"},
-		"nobody else has an agent": {func(s *policy.Snapshot) {
+		"its own report is old":    {func(s *model.Snapshot) { s.Pods[1].Report.Fresh = false }, "its own agent has not looked since"},
+		"it has no report":         {func(s *model.Snapshot) { s.Pods[1].Report = nil }, "its own agent has not looked since"},
+		"others speak for it":      {func(s *model.Snapshot) { s.Pods[1].Report.Self = false }, "its own agent has not looked since"},
+		"it is no member":          {func(s *model.Snapshot) { s.Pods[1].Report.Member = model.NotLive }, "the database does not have it as a member, and so cannot say what is on it"},
+		"another pod has its name": {func(s *model.Snapshot) { s.Pods[1].UID = "u9" }, "its own agent has not looked since"},
+		"nobody else has looked":   {func(s *model.Snapshot) { s.Pods[0].Report.Fresh = false }, "no other member of the database has looked since"},
+		"nobody else has an agent": {func(s *model.Snapshot) {
 			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
 		}, "no other member of the database has looked since"},
-		"written down as empty, and nobody else has an agent any more": {func(s *policy.Snapshot) {
+		"written down as empty, and nobody else has an agent any more": {func(s *model.Snapshot) {
 			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
 		}, ""},
-		"written down as empty, nobody else has an agent, and it has not looked": {func(s *policy.Snapshot) {
+		"written down as empty, nobody else has an agent, and it has not looked": {func(s *model.Snapshot) {
 			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
 			byOthers(s)
 		}, "no other member of the database has looked since"},
-		"written down as empty, nobody else has an agent, and it has a copy": {func(s *policy.Snapshot) {
+		"written down as empty, nobody else has an agent, and it has a copy": {func(s *model.Snapshot) {
 			s.Pods[0].Agent, s.Pods[0].Report.Self = false, false
-			s.Groups[0].Members[0] = policy.Member{Pod: "s-1", State: policy.Down}
+			s.Groups[0].Members[0] = model.Member{Pod: "s-1", State: model.Down}
 		}, "books/1 has a member on it that is Down"},
-		"written down as empty, and the agent of another is silent": {func(s *policy.Snapshot) {
+		"written down as empty, and the agent of another is silent": {func(s *model.Snapshot) {
 			s.Pods[0].Report.Fresh = false
 		}, "no other member of the database has looked since"},
-		"written down as empty, and others are only on their way": {func(s *policy.Snapshot) {
-			s.Pods[0].Agent, s.Pods[0].Report, s.Pods[0].Phase = false, nil, policy.Pending
+		"written down as empty, and others are only on their way": {func(s *model.Snapshot) {
+			s.Pods[0].Agent, s.Pods[0].Report, s.Pods[0].Phase = false, nil, model.Pending
 		}, "no other member of the database has looked since"},
-		"nobody else is a member":   {func(s *policy.Snapshot) { s.Pods[0].Report.Member = policy.UnknownMember }, "no other member of the database has looked since"},
-		"it is alone in its world":  {func(s *policy.Snapshot) { s.Pods = s.Pods[1:] }, "no other member of the database has looked since"},
-		"the copy of another stays": {func(s *policy.Snapshot) { s.Groups[0].Members[0].State = policy.Recovering }, ""},
+		"nobody else is a member":   {func(s *model.Snapshot) { s.Pods[0].Report.Member = model.UnknownMember }, "no other member of the database has looked since"},
+		"it is alone in its world":  {func(s *model.Snapshot) { s.Pods = s.Pods[1:] }, "no other member of the database has looked since"},
+		"the copy of another stays": {func(s *model.Snapshot) { s.Groups[0].Members[0].State = model.Recovering }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := policy.Snapshot{
-				Pods: []policy.Pod{
-					{Name: "s-0", UID: "u0", Agent: true, Phase: policy.Ready, Report: report("u0")},
-					{Name: "s-1", UID: "u1", Agent: true, Phase: policy.Ready, Report: report("u1")},
+			s := model.Snapshot{
+				Pods: []model.Pod{
+					{Name: "s-0", UID: "u0", Agent: true, Phase: model.Ready, Report: report("u0")},
+					{Name: "s-1", UID: "u1", Agent: true, Phase: model.Ready, Report: report("u1")},
 				},
-				Groups: []policy.Group{{ID: "books/1", Kind: policy.Shard, Members: []policy.Member{{Pod: "s-0", State: policy.Active}}}},
+				Groups: []model.Group{{ID: "books/1", Kind: model.Shard, Members: []model.Member{{Pod: "s-0", State: model.Active}}}},
 			}
 			c.change(&s)
 			claim := claim
 			if strings.HasPrefix(name, "written down") {
-				at := policy.At(time.Unix(1, 0))
+				at := model.At(time.Unix(1, 0))
 				claim.EmptiedAt = &at
 			}
 			claim.Pod = s.Pods[len(s.Pods)-1].Name
-			others := s.Pods[len(s.Pods)-1].Phase == policy.Pending
+			others := s.Pods[len(s.Pods)-1].Phase == model.Pending
 			require.Equal(t, c.want, notEmpty(s, claim, map[string]string{"s-1": "node-1"}, others))
 		})
 	}
 }
 
 func TestFollow(t *testing.T) {
-	at := policy.At(time.Unix(1, 0))
-	volumes := []policy.VolumeClaim{{Name: "data-s-0", UID: "v"}}
-	for name, c := range map[string]struct{ in, want policy.Claim }{
+	at := model.At(time.Unix(1, 0))
+	volumes := []model.VolumeClaim{{Name: "data-s-0", UID: "v"}}
+	for name, c := range map[string]struct{ in, want model.Claim }{
 		"emptied": {
-			policy.Claim{ID: "c", UID: "u", Phase: policy.PhaseGone, Action: policy.Replace, Undo: []byte("x"), Volumes: volumes, EmptiedAt: &at, PodResourceVersion: "4"},
-			policy.Claim{ID: "c", UID: "w", Phase: policy.PhaseEmptied, Action: policy.Replace, Undo: []byte("x"), Volumes: volumes, EmptiedAt: &at},
+			model.Claim{ID: "c", UID: "u", Phase: model.PhaseGone, Action: model.Replace, Undo: []byte("x"), Volumes: volumes, EmptiedAt: &at, PodResourceVersion: "4"},
+			model.Claim{ID: "c", UID: "w", Phase: model.PhaseEmptied, Action: model.Replace, Undo: []byte("x"), Volumes: volumes, EmptiedAt: &at},
 		},
 		"not emptied": {
-			policy.Claim{ID: "c", UID: "u", Phase: policy.PhaseGone, Action: policy.Replace, Undo: []byte("x"), Volumes: volumes},
-			policy.Claim{ID: "c", UID: "w", Phase: policy.PhaseClaimed, Action: policy.Replace, Undo: []byte("x")},
+			model.Claim{ID: "c", UID: "u", Phase: model.PhaseGone, Action: model.Replace, Undo: []byte("x"), Volumes: volumes},
+			model.Claim{ID: "c", UID: "w", Phase: model.PhaseClaimed, Action: model.Replace, Undo: []byte("x")},
 		},
 	} {
-		status := Record{Claims: []policy.Claim{c.in}}
+		status := Record{Claims: []model.Claim{c.in}}
 		Edits{Follow: map[string]string{"c": "w"}}.Apply(&status)
-		require.Equal(t, []policy.Claim{c.want}, status.Claims, name)
+		require.Equal(t, []model.Claim{c.want}, status.Claims, name)
 	}
 }

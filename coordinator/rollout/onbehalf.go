@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // relieveFor is how long other agents may take to hand over for a pod that has none.
@@ -23,7 +23,7 @@ const (
 // handOffOnBehalf has another pod's agent hand over for a pod that is adopted: its own
 // restart brings its agent, and until then nobody in it can. An agent that gives no answer is
 // passed over.
-func (a *step) handOffOnBehalf(claim policy.Claim, r *attempt) {
+func (a *step) handOffOnBehalf(claim model.Claim, r *attempt) {
 	e := HandoffOnBehalf{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}, Order: a.order(claim)}
 	others := a.relievers(claim)
 	member, named := a.Names[claim.Pod]
@@ -59,12 +59,12 @@ func (res HandedOff) learn(a *step) {
 	late := a.now.Sub(r.prepareBegan) > relieveFor
 	var own *OwnAgentOnlyError
 	switch {
-	case res.Err == nil && res.Progress.State == policy.DrainPrepared:
+	case res.Err == nil && res.Progress.State == model.DrainPrepared:
 		r.relieved(res.By)
 	case errors.As(res.Err, &own):
-		r.abandon(own.Why, policy.Vetoed)
+		r.abandon(own.Why, model.Vetoed)
 	case late && a.mustBeAnswered(a.Snapshot):
-		r.abandon(fmt.Sprintf(leadsUnsaid, problem), policy.Vetoed)
+		r.abandon(fmt.Sprintf(leadsUnsaid, problem), model.Vetoed)
 	case late:
 		a.out.warn("nobody could hand over for the pod, it goes as it is", "id", res.Claim, "problem", problem)
 		r.relieved("")
@@ -80,14 +80,14 @@ func (res HandedOff) learn(a *step) {
 
 // alone: the pod serves and has no agent, and somebody can hand over for it, or must say
 // that it may go. Where no pod has an agent yet, that is the coordinator.
-func (a *step) alone(claim policy.Claim) bool {
+func (a *step) alone(claim model.Claim) bool {
 	pod := podNamed(a.Snapshot, claim.Pod)
 	switch {
 	case pod == nil || pod.Agent:
 		return false
 	case a.mustBeAnswered(a.Snapshot): // a primary may be busy, and have been broken before
-		return pod.Phase == policy.Ready || pod.Phase == policy.Started && !broken(claim)
-	case broken(claim) || pod.Phase != policy.Ready:
+		return pod.Phase == model.Ready || pod.Phase == model.Started && !broken(claim)
+	case broken(claim) || pod.Phase != model.Ready:
 		return false
 	}
 	if _, named := a.Names[claim.Pod]; named && len(a.relievers(claim)) > 0 {
@@ -98,8 +98,8 @@ func (a *step) alone(claim policy.Claim) bool {
 
 // mustBeAnswered: a pod without an agent goes only when another one has said that it may. There is
 // none while the first pods of a database are adopted: a person sees to these.
-func (a *step) mustBeAnswered(s policy.Snapshot) bool {
-	missing := slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Phase == policy.Missing })
+func (a *step) mustBeAnswered(s model.Snapshot) bool {
+	missing := slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Phase == model.Missing })
 	return a.Engine.OwnAgentOnly && (missing || !unattended(s))
 }
 
@@ -115,7 +115,7 @@ func (r *attempt) relieved(by string) {
 // lookAtRelieved looks whether a pod that was relieved leads, as those say who have looked since:
 // somebody may have made it the leader again. An engine that lets a pod go as the leader
 // says so twice.
-func (a *step) lookAtRelieved(claim policy.Claim, r *attempt) {
+func (a *step) lookAtRelieved(claim model.Claim, r *attempt) {
 	if r.relievedBy == "" || !r.heard.Relieved || !r.heard.Observed || r.heard.Sent || r.giveUp != "" {
 		return
 	}
@@ -137,7 +137,7 @@ func (a *step) relapse(r *attempt, leads map[string]bool, why string) {
 	switch r.lapses++; {
 	case r.lapses <= maxLapses:
 	case a.mustBeAnswered(a.Snapshot):
-		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), policy.Vetoed)
+		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), model.Vetoed)
 	default:
 		a.out.warn("others make the pod the leader again and again, it goes as it is", "problem", why)
 		r.heard.Relieved = true
@@ -146,17 +146,17 @@ func (a *step) relapse(r *attempt, leads map[string]bool, why string) {
 
 // unattended: no pod has an agent, so nobody can undo anything. The first agent
 // that starts undoes what it finds of claims that are not open.
-func unattended(s policy.Snapshot) bool {
-	return !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Agent && p.Phase != policy.Missing })
+func unattended(s model.Snapshot) bool {
+	return !slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Agent && p.Phase != model.Missing })
 }
 
 // relievers are the agents that can hand over for a claimed pod, those of
 // updated pods first.
-func (a *step) relievers(claim policy.Claim) []Target {
+func (a *step) relievers(claim model.Claim) []Target {
 	var updated, others []Target
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
-		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != policy.Ready || pod.Report == nil || pod.Report.Member != policy.Live {
+		if pod.Name == claim.Pod || !pod.Agent || pod.Phase != model.Ready || pod.Report == nil || pod.Report.Member != model.Live {
 			continue
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}

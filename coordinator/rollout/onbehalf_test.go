@@ -10,20 +10,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // adopting is a database of which one pod has no agent, and a claim on that.
-func adopting() (*step, policy.Claim) {
-	live := func() *policy.Report { return &policy.Report{Member: policy.Live, Fresh: true, Settled: true} }
+func adopting() (*step, model.Claim) {
+	live := func() *model.Report { return &model.Report{Member: model.Live, Fresh: true, Settled: true} }
 	a := stepOn(Facts{Names: map[string]string{"s-0": "n0"}}, time.Unix(10_000, 0))
-	a.Snapshot.Pods = []policy.Pod{
-		{Name: "s-0", UID: "0", Phase: policy.Ready, Revision: "v1"},
-		{Name: "s-1", UID: "1", Phase: policy.Ready, Revision: "v1", Agent: true, Report: live()},
-		{Name: "s-2", UID: "2", Phase: policy.Ready, Revision: "v2", Agent: true, Report: live()},
+	a.Snapshot.Pods = []model.Pod{
+		{Name: "s-0", UID: "0", Phase: model.Ready, Revision: "v1"},
+		{Name: "s-1", UID: "1", Phase: model.Ready, Revision: "v1", Agent: true, Report: live()},
+		{Name: "s-2", UID: "2", Phase: model.Ready, Revision: "v2", Agent: true, Report: live()},
 	}
-	claim := policy.Claim{ID: "c", Pod: "s-0", UID: "0", Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonOutdated, To: "v2"}
-	a.Record.Claims = []policy.Claim{claim}
+	claim := model.Claim{ID: "c", Pod: "s-0", UID: "0", Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonOutdated, To: "v2"}
+	a.Record.Claims = []model.Claim{claim}
 	return a, claim
 }
 
@@ -32,20 +32,20 @@ func TestANeighbourHandsOverUpdatedOnesFirst(t *testing.T) {
 	require.True(t, a.alone(claim))
 	require.Equal(t, []Target{{Pod: "s-2", UID: "2"}, {Pod: "s-1", UID: "1"}}, a.relievers(claim))
 
-	a.Snapshot.Pods[2].Report.Member = policy.NotLive
-	a.Snapshot.Pods[1].Phase = policy.Started
+	a.Snapshot.Pods[2].Report.Member = model.NotLive
+	a.Snapshot.Pods[1].Phase = model.Started
 	require.Empty(t, a.relievers(claim))
 	require.False(t, a.alone(claim), "there are agents, but none that can")
 }
 
 func TestWhoIsNotAlone(t *testing.T) {
-	for name, change := range map[string]func(*step, *policy.Claim){
-		"has an agent":          func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Agent = true },
-		"serves nothing":        func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Phase = policy.Started },
-		"never started":         func(_ *step, c *policy.Claim) { c.Reason = policy.ReasonNeverStarted },
-		"failed":                func(_ *step, c *policy.Claim) { c.Reason = policy.ReasonFailed },
-		"is not known by name":  func(a *step, _ *policy.Claim) { a.Names = nil },
-		"is not there any more": func(a *step, _ *policy.Claim) { a.Snapshot.Pods = a.Snapshot.Pods[1:] },
+	for name, change := range map[string]func(*step, *model.Claim){
+		"has an agent":          func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Agent = true },
+		"serves nothing":        func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Phase = model.Started },
+		"never started":         func(_ *step, c *model.Claim) { c.Reason = model.ReasonNeverStarted },
+		"failed":                func(_ *step, c *model.Claim) { c.Reason = model.ReasonFailed },
+		"is not known by name":  func(a *step, _ *model.Claim) { a.Names = nil },
+		"is not there any more": func(a *step, _ *model.Claim) { a.Snapshot.Pods = a.Snapshot.Pods[1:] },
 	} {
 		a, claim := adopting()
 		change(a, &claim)
@@ -66,10 +66,10 @@ func TestTheFirstIsHandedOverByTheCoordinator(t *testing.T) {
 // A pod that was broken when it was claimed, and serves again, may be the primary.
 func TestABrokenPodThatServesAgainMustBeAnswered(t *testing.T) {
 	a, claim := adopting()
-	claim.Reason = policy.ReasonFailed
+	claim.Reason = model.ReasonFailed
 	a.Engine.OwnAgentOnly = true
 	require.True(t, a.alone(claim))
-	a.Snapshot.Pods[0].Phase = policy.Started
+	a.Snapshot.Pods[0].Phase = model.Started
 	require.False(t, a.alone(claim), "a correction must get through")
 }
 
@@ -77,8 +77,8 @@ func TestABrokenPodThatServesAgainMustBeAnswered(t *testing.T) {
 func TestAReliefThatNeverLasts(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		a, claim := adopting()
-		a.Snapshot.Groups = []policy.Group{{ID: "primary", Members: []policy.Member{
-			{Pod: "s-0", State: policy.Active}, {Pod: "s-1", State: policy.Active, Eligible: true}}}}
+		a.Snapshot.Groups = []model.Group{{ID: "primary", Members: []model.Member{
+			{Pod: "s-0", State: model.Active}, {Pod: "s-1", State: model.Active, Eligible: true}}}}
 		led := &a.Snapshot.Groups[0].Members[0].Leader
 		a.Engine.OwnAgentOnly = own
 		var r attempt
@@ -108,7 +108,7 @@ func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
 		HandedOff{Claim: claim.ID, Began: a.now, By: "s-2", Err: own}.learn(a)
 		require.False(t, r.heard.Relieved)
 		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
-		require.Equal(t, policy.Vetoed, r.backoff)
+		require.Equal(t, model.Vetoed, r.backoff)
 		moves := Case{Claim: claim, Pod: Here, Alone: true, GiveUp: r.giveUp != ""}
 		require.Equal(t, Close, next(moves))
 		moves.Heard.Closed = true
@@ -119,7 +119,7 @@ func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
 // neighbours are agents of which some do not answer.
 type neighbours struct {
 	silent  []string
-	answers policy.DrainState
+	answers model.DrainState
 	asked   []string
 }
 
@@ -144,15 +144,15 @@ func (n *neighbours) handOff(e HandoffOnBehalf, began time.Time) (HandedOff, tim
 // as it is that others would follow in a moment; one for which only its own agent could
 // hand over stays, and says so.
 func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
-	both, prepared := []string{"s-1", "s-2"}, policy.DrainPrepared
+	both, prepared := []string{"s-1", "s-2"}, model.DrainPrepared
 	nobody := func(a *step) {
-		a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[2].Phase = policy.NotLive, policy.Started
+		a.Snapshot.Pods[1].Report.Member, a.Snapshot.Pods[2].Phase = model.NotLive, model.Started
 	}
 	first := func(a *step) { a.Snapshot.Pods[1].Agent, a.Snapshot.Pods[2].Agent = false, false }
 	for name, c := range map[string]struct {
 		own     bool
 		silent  []string
-		answers policy.DrainState
+		answers model.DrainState
 		change  func(*step)
 		alone   bool
 		asked   []string
@@ -163,8 +163,8 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 		"one is silent, and it may lead":     {true, both[1:], prepared, nil, true, []string{"s-2", "s-1"}, "s-1", ""},
 		"all are silent":                     {false, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", ""},
 		"all are silent, and it may lead":    {true, both, prepared, nil, true, []string{"s-2", "s-1", "s-2"}, "", "through s-2: context deadline exceeded"},
-		"it takes for ever":                  {false, nil, policy.DrainPreparing, nil, true, nil, "", ""},
-		"it takes for ever, and it may lead": {true, nil, policy.DrainPreparing, nil, true, nil, "", "has said that it may go: 1 left"},
+		"it takes for ever":                  {false, nil, model.DrainPreparing, nil, true, nil, "", ""},
+		"it takes for ever, and it may lead": {true, nil, model.DrainPreparing, nil, true, nil, "", "has said that it may go: 1 left"},
 		"nobody is well":                     {false, nil, prepared, nobody, false, nil, "", ""},
 		"nobody is well, and it may lead":    {true, nil, prepared, nobody, true, nil, "", nobodyKnows},
 		"its name is not known":              {false, nil, prepared, func(a *step) { a.Names = nil }, false, nil, "", ""},
@@ -173,9 +173,9 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 		"it is the first, and it may lead":   {true, nil, prepared, first, true, nil, "", ""},
 		"who has an agent is away for a moment": {true, nil, prepared, func(a *step) {
 			first(a)
-			a.Snapshot.Pods[2].Phase = policy.Missing
+			a.Snapshot.Pods[2].Phase = model.Missing
 		}, true, nil, "", nobodyKnows},
-		"it serves no more for a moment": {true, nil, prepared, func(a *step) { a.Snapshot.Pods[0].Phase = policy.Started }, true, []string{"s-2"}, "s-2", ""},
+		"it serves no more for a moment": {true, nil, prepared, func(a *step) { a.Snapshot.Pods[0].Phase = model.Started }, true, []string{"s-2"}, "s-2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, claim := adopting()
@@ -206,7 +206,7 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 			}
 			require.Equal(t, c.by, r.relievedBy)
 			require.Equal(t, c.stays != "", r.giveUp != "", r.giveUp)
-			require.Equal(t, c.stays != "", r.backoff == policy.Vetoed)
+			require.Equal(t, c.stays != "", r.backoff == model.Vetoed)
 			require.Contains(t, r.giveUp, c.stays)
 			if c.asked != nil {
 				require.Equal(t, c.asked, agents.asked[:min(len(c.asked), len(agents.asked))])

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A pod that is replaced is emptied by its own agent. In a pod that finds no node, or
@@ -18,30 +18,30 @@ const (
 
 // hasAgent: an agent runs in the pod, or may. That of a pod which has no node cannot
 // have started.
-func hasAgent(pod *policy.Pod) bool {
-	return pod.Agent && pod.UID != "" && pod.Phase != policy.Missing && pod.Phase != policy.Pending
+func hasAgent(pod *model.Pod) bool {
+	return pod.Agent && pod.UID != "" && pod.Phase != model.Missing && pod.Phase != model.Pending
 }
 
 // isWrittenEmpty: a claim says of this very pod that it is empty.
-func isWrittenEmpty(s policy.Snapshot, pod *policy.Pod) bool {
-	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
+func isWrittenEmpty(s model.Snapshot, pod *model.Pod) bool {
+	return slices.ContainsFunc(s.Cluster.Status.Claims, func(c model.Claim) bool { return c.UID == pod.UID && c.EmptiedAt != nil })
 }
 
 // onlyAgent: others run, and none of them has an agent.
-func onlyAgent(s policy.Snapshot, pod string) bool {
-	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Name != pod && p.Phase == policy.Ready })
+func onlyAgent(s model.Snapshot, pod string) bool {
+	return !othersHaveAgents(s, pod) && slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Phase == model.Ready })
 }
 
 // othersHaveAgents: somebody else can say that nothing is left on the pod, or will. Where nobody
 // can, the others are adopted first.
-func othersHaveAgents(s policy.Snapshot, pod string) bool {
-	return slices.ContainsFunc(s.Pods, func(p policy.Pod) bool { return p.Name != pod && p.Agent })
+func othersHaveAgents(s model.Snapshot, pod string) bool {
+	return slices.ContainsFunc(s.Pods, func(p model.Pod) bool { return p.Name != pod && p.Agent })
 }
 
 // emptiedByOthers: nothing of the pod runs, so that its member is away, and any other
 // pod's agent can empty it.
-func (a *step) emptiedByOthers(pod *policy.Pod) bool {
-	return a.Engine.EvacuatesOthers && pod.UID != "" && pod.Phase == policy.Pending
+func (a *step) emptiedByOthers(pod *model.Pod) bool {
+	return a.Engine.EvacuatesOthers && pod.UID != "" && pod.Phase == model.Pending
 }
 
 // changeHands: the agent of a pod that has started after all has its say, too.
@@ -53,7 +53,7 @@ func (r *attempt) changeHands(byOthers bool) {
 }
 
 // address is the order for a claimed pod, and whose agent gets it.
-func (a *step) address(claim policy.Claim) (Target, Order, error) {
+func (a *step) address(claim model.Claim) (Target, Order, error) {
 	order := a.order(claim)
 	pod := podNamed(a.Snapshot, claim.Pod)
 	if !replaces(claim) || pod == nil || !a.emptiedByOthers(pod) {

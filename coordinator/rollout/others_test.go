@@ -6,33 +6,33 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // TestAddress: who gets the order for a pod, and what it says.
 func TestAddress(t *testing.T) {
-	live := func(name string) policy.Pod {
-		return policy.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: policy.Ready, Report: &policy.Report{Member: policy.Live}}
+	live := func(name string) model.Pod {
+		return model.Pod{Name: name, UID: "u-" + name, Agent: true, Phase: model.Ready, Report: &model.Report{Member: model.Live}}
 	}
-	stranded := policy.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: policy.Pending}
+	stranded := model.Pod{Name: "s-1", UID: "u-s-1", Agent: true, Phase: model.Pending}
 	for name, c := range map[string]struct {
-		change func(a *step, claim *policy.Claim)
+		change func(a *step, claim *model.Claim)
 		to     string
 		node   string
 		err    string
 	}{
 		"another":                  {nil, "u-s-0", "n-1", ""},
-		"nobody else can":          {func(a *step, _ *policy.Claim) { a.Engine.EvacuatesOthers = false }, "u-s-1", "", ""},
-		"it has started":           {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Phase = policy.NotStarted }, "u-s-1", "", ""},
-		"it is restarted":          {func(_ *step, c *policy.Claim) { c.Action = policy.Restart }, "u-s-1", "", ""},
-		"nobody knows its name":    {func(a *step, _ *policy.Claim) { a.Names = nil }, "", "", nameUnknown},
-		"nobody else is well":      {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Report = nil }, "", "n-1", nobodyWell},
-		"its agent is not there":   {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[1].Agent = false }, "u-s-0", "n-1", ""},
-		"another agent is leaving": {func(a *step, _ *policy.Claim) { a.Snapshot.Pods[0].Phase = policy.Terminating }, "", "n-1", nobodyWell},
+		"nobody else can":          {func(a *step, _ *model.Claim) { a.Engine.EvacuatesOthers = false }, "u-s-1", "", ""},
+		"it has started":           {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Phase = model.NotStarted }, "u-s-1", "", ""},
+		"it is restarted":          {func(_ *step, c *model.Claim) { c.Action = model.Restart }, "u-s-1", "", ""},
+		"nobody knows its name":    {func(a *step, _ *model.Claim) { a.Names = nil }, "", "", nameUnknown},
+		"nobody else is well":      {func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Report = nil }, "", "n-1", nobodyWell},
+		"its agent is not there":   {func(a *step, _ *model.Claim) { a.Snapshot.Pods[1].Agent = false }, "u-s-0", "n-1", ""},
+		"another agent is leaving": {func(a *step, _ *model.Claim) { a.Snapshot.Pods[0].Phase = model.Terminating }, "", "n-1", nobodyWell},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := stepOn(Facts{Engine: Engine{EvacuatesOthers: true}, Snapshot: policy.Snapshot{Pods: []policy.Pod{live("s-0"), stranded}}, Names: map[string]string{"s-1": "n-1"}}, time.Time{})
-			claim := policy.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: policy.Replace, Prepare: policy.PrepareEvacuate}
+			a := stepOn(Facts{Engine: Engine{EvacuatesOthers: true}, Snapshot: model.Snapshot{Pods: []model.Pod{live("s-0"), stranded}}, Names: map[string]string{"s-1": "n-1"}}, time.Time{})
+			claim := model.Claim{ID: "c", Pod: "s-1", UID: "u-s-1", Action: model.Replace, Prepare: model.PrepareEvacuate}
 			if c.change != nil {
 				c.change(a, &claim)
 			}
@@ -51,12 +51,12 @@ func TestAddress(t *testing.T) {
 
 // TestBarrierOfAStrandedPod: it need not speak, and somebody else must.
 func TestBarrierOfAStrandedPod(t *testing.T) {
-	pods := []policy.Pod{
-		{Name: "s-0", UID: "u0", Agent: true, Phase: policy.Ready}, {Name: "s-1", UID: "u1", Agent: true, Phase: policy.Pending},
-		{Name: "s-2", UID: "u2", Agent: true, Phase: policy.Ready},
+	pods := []model.Pod{
+		{Name: "s-0", UID: "u0", Agent: true, Phase: model.Ready}, {Name: "s-1", UID: "u1", Agent: true, Phase: model.Pending},
+		{Name: "s-2", UID: "u2", Agent: true, Phase: model.Ready},
 	}
-	claim := policy.Claim{Pod: "s-1", UID: "u1", Action: policy.Replace, Reason: policy.ReasonReplacement}
-	b := barrierOf(policy.Snapshot{Pods: pods}, claim)
+	claim := model.Claim{Pod: "s-1", UID: "u1", Action: model.Replace, Reason: model.ReasonReplacement}
+	b := barrierOf(model.Snapshot{Pods: pods}, claim)
 	require.Nil(t, b.Own)
 	require.Equal(t, []Target{{"s-0", "u0"}, {"s-2", "u2"}}, b.Witnesses)
 	what, missing := b.Missing(map[string]bool{})
@@ -65,10 +65,10 @@ func TestBarrierOfAStrandedPod(t *testing.T) {
 	_, missing = b.Missing(map[string]bool{"s-2": true})
 	require.False(t, missing)
 
-	what, missing = barrierOf(policy.Snapshot{Pods: pods[1:2]}, claim).Missing(nil)
+	what, missing = barrierOf(model.Snapshot{Pods: pods[1:2]}, claim).Missing(nil)
 	require.True(t, missing)
 	require.Equal(t, "no fresh report from any of the other pods: none is ready", what)
 
-	pods[1].Phase = policy.Started
-	require.NotNil(t, barrierOf(policy.Snapshot{Pods: pods}, claim).Own)
+	pods[1].Phase = model.Started
+	require.NotNil(t, barrierOf(model.Snapshot{Pods: pods}, claim).Own)
 }

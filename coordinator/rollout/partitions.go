@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // manyResets of what was written to a partition are no order of a person: some
@@ -56,7 +56,7 @@ func (a *step) movePartitions() {
 			}
 			a.out.Resets[pool.Name] = l.resets
 		}
-		wanted := slices.IndexFunc(a.plan.Lines, func(w policy.Line) bool { return w.Pool == pool.Name })
+		wanted := slices.IndexFunc(a.plan.Lines, func(w model.Line) bool { return w.Pool == pool.Name })
 		if wanted < 0 || l.busy || !a.mayMove(pool, a.plan.Lines[wanted]) {
 			continue
 		}
@@ -97,20 +97,20 @@ func (l *partition) wrote(now time.Time, err error) {
 // mayMove: the line goes back to rest after a rollout only when the StatefulSet
 // controller has made the new revision the current one: what is recreated below
 // the line comes back on that.
-func (a *step) mayMove(pool Pool, to policy.Line) bool {
-	known := slices.IndexFunc(a.Snapshot.Pools, func(p policy.Pool) bool { return p.Name == pool.Name })
+func (a *step) mayMove(pool Pool, to model.Line) bool {
+	known := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == pool.Name })
 	return known >= 0 && (!rests(a.Snapshot, a.Snapshot.Pools[known], to) || pool.CurrentRevision == a.Snapshot.Pools[known].Revision)
 }
 
 // rests: the line goes up, and nobody is out of date.
-func rests(s policy.Snapshot, pool policy.Pool, to policy.Line) bool {
-	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p policy.Pod) bool {
-		return p.Pool == pool.Name && p.Phase != policy.Missing && p.Revision != pool.Revision
+func rests(s model.Snapshot, pool model.Pool, to model.Line) bool {
+	return to.Partition > pool.Partition && !slices.ContainsFunc(s.Pods, func(p model.Pod) bool {
+		return p.Pool == pool.Name && p.Phase != model.Missing && p.Revision != pool.Revision
 	})
 }
 
-func (a *step) movePartition(known Pool, to policy.Line) {
-	at := slices.IndexFunc(a.Snapshot.Pools, func(p policy.Pool) bool { return p.Name == to.Pool })
+func (a *step) movePartition(known Pool, to model.Line) {
+	at := slices.IndexFunc(a.Snapshot.Pools, func(p model.Pool) bool { return p.Name == to.Pool })
 	pool := a.Snapshot.Pools[at]
 	e := MovePartition{Move: PartitionMove{Pool: known, Force: pool.Force, To: to.Partition}, Reason: to.Reason, Expected: a.expected()}
 	if rests(a.Snapshot, pool, to) {

@@ -18,7 +18,7 @@ func TestStepIsPure(t *testing.T) {
 	edits := map[string]int{}
 	for seed := range uint64(100) {
 		w := newRandomWorld(rand.New(rand.NewPCG(1, seed)))
-		state := NewState(1)
+		state := NewState(1, Before{LastProgress: w.now})
 		var earlier []kept
 		for turn := range 60 {
 			facts, results := w.facts(), w.results()
@@ -40,7 +40,7 @@ func TestStepIsPure(t *testing.T) {
 			}
 			count(edits, d.Edits)
 			if d.Superseded {
-				state = NewState(1)
+				state = NewState(1, Before{LastProgress: w.now})
 				continue
 			}
 			state = next

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const (
@@ -18,14 +18,14 @@ const (
 // listed is a database with the claims a and b in the record of the one setting,
 // c that would like to join, and what a coordinator knows of them.
 func listed() *step {
-	claims := []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
+	claims := []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}, {ID: "c", Pod: "c", UID: "c"}}
 	a := stepOn(Facts{}, time.Unix(1000, 0))
 	a.Record.Claims = claims
-	a.Record.Settings = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
+	a.Record.Settings = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"a", "b"}}}
 	a.Snapshot.Cluster.Spec.Policy.StartSeconds = 100
 	a.s.shared = map[string]bool{"a": true}
 	for _, claim := range claims {
-		a.Snapshot.Pods = append(a.Snapshot.Pods, policy.Pod{Name: claim.Pod, UID: claim.UID, Phase: policy.Ready})
+		a.Snapshot.Pods = append(a.Snapshot.Pods, model.Pod{Name: claim.Pod, UID: claim.UID, Phase: model.Ready})
 		a.s.attempts[claim.ID] = &attempt{heard: Heard{Asked: true, Shared: Shared{Knob: knobName}}}
 	}
 	a.learnSettings()
@@ -66,7 +66,7 @@ func TestQueueOfASharedSetting(t *testing.T) {
 			a := listed()
 			c.change(a)
 			waiting := ""
-			for _, claim := range []policy.Claim{{ID: "a"}, {ID: "b"}, {ID: "c"}} {
+			for _, claim := range []model.Claim{{ID: "a"}, {ID: "b"}, {ID: "c"}} {
 				if r := a.s.attempts[claim.ID]; r != nil && a.queued(claim, r) {
 					waiting += claim.ID
 				}
@@ -89,11 +89,11 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 		}, "c goes first, and has no claim"},
 		"it may join": {func(a *step) {
 			a.s.attempts["a"].heard.Prepared = true
-			a.Record.Claims = []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
+			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"it is listed, and waits for its turn": {func(a *step) {
 			a.Record.Settings[0].Claims = []string{"a", "b", "c"}
-			a.Record.Claims = []policy.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
+			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"its prepare writes another setting": {func(a *step) { a.s.attempts["c"].heard.Shared.Knob = "other" }, ""},
 		"nothing is known of its prepare":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
@@ -105,7 +105,7 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			a.Snapshot.Cluster.Status.Claims = a.Record.Claims
 			a.Record.Claims = a.Record.Claims[1:] // that of a is over
 			c.change(a)
-			require.Equal(t, c.why, a.deadlock(policy.Claim{ID: "b", Pod: "b", UID: "b"}, a.Snapshot.Pods[2:]))
+			require.Equal(t, c.why, a.deadlock(model.Claim{ID: "b", Pod: "b", UID: "b"}, a.Snapshot.Pods[2:]))
 		})
 	}
 }
@@ -128,7 +128,7 @@ func TestOverForASharedSetting(t *testing.T) {
 		"gone, says the cache":     {func(c *Case, _ *attempt, _ *step) { c.Heard.Confirmed = false }, false},
 		"not listed":               {func(c *Case, _ *attempt, _ *step) { c.Listed = false }, false},
 		"not back":                 {func(c *Case, _ *attempt, _ *step) { c.Rejoined = false }, false},
-		"removed":                  {func(c *Case, _ *attempt, _ *step) { c.Rejoined, c.Claim.Action = false, policy.Remove }, true},
+		"removed":                  {func(c *Case, _ *attempt, _ *step) { c.Rejoined, c.Claim.Action = false, model.Remove }, true},
 		"not back in time":         {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-100*time.Second) }, true},
 		"not back, with time left": {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-99*time.Second) }, false},
 		"its agent may write":      {func(_ *Case, r *attempt, a *step) { r.notAfter = a.now.Add(1) }, false},
@@ -151,11 +151,11 @@ func TestOverForASharedSetting(t *testing.T) {
 
 // Three at a time, and never only the same three.
 func TestEveryAgentMayPutASettingBack(t *testing.T) {
-	var s policy.Snapshot
+	var s model.Snapshot
 	for i := range 7 {
-		s.Pods = append(s.Pods, policy.Pod{Name: fmt.Sprint(i), UID: fmt.Sprint(i), Agent: true, Phase: policy.Ready, Report: &policy.Report{Member: policy.Live}})
+		s.Pods = append(s.Pods, model.Pod{Name: fmt.Sprint(i), UID: fmt.Sprint(i), Agent: true, Phase: model.Ready, Report: &model.Report{Member: model.Live}})
 	}
-	s.Pods[3].Agent, s.Pods[4].Phase, s.Pods[5].Report = false, policy.Terminating, nil
+	s.Pods[3].Agent, s.Pods[4].Phase, s.Pods[5].Report = false, model.Terminating, nil
 	asked := map[string]int{}
 	for failures := range 4 {
 		targets := restorers(s, failures)

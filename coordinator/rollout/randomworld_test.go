@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // randomWorld is a database to which anything may happen, and whose API server and agents may answer
@@ -17,7 +17,7 @@ type randomWorld struct {
 	now     time.Time
 	object  Object
 	record  Record
-	s       policy.Snapshot
+	s       model.Snapshot
 	names   map[string]string
 	engine  Engine
 	budgets map[string]string
@@ -38,16 +38,16 @@ func newRandomWorld(r *rand.Rand) *randomWorld {
 	w.engine = Engine{EvacuatesOthers: w.one(2), OwnAgentOnly: w.one(3)}
 	spec := &w.s.Cluster.Spec
 	if w.one(2) {
-		two := policy.Count(2)
+		two := model.Count(2)
 		spec.Policy.MaxUnavailable, spec.Policy.MaxShardUnavailable = &two, &two
 	}
 	spec.Drain.TimeoutSeconds, spec.Drain.EvacuateTimeoutSeconds, spec.Policy.StartSeconds = 20, 20, 20
-	spec.Drain.OnTimeout = pick(w, policy.TimeoutHold, policy.TimeoutProceed)
-	spec.Update.Adopt = pick(w, policy.AdoptAllow, spec.Update.Adopt)
+	spec.Drain.OnTimeout = pick(w, model.TimeoutHold, model.TimeoutProceed)
+	spec.Update.Adopt = pick(w, model.AdoptAllow, spec.Update.Adopt)
 	w.s.Pools[0].Agents = true
 	if w.one(2) {
-		w.s.Pools[0].Strategy, w.s.Pools[0].Partition = policy.RollingUpdateStrategy, pick(w, policy.RestLine, 0, 2)
-		spec.Update.RollingUpdate = pick(w, policy.ByPartition, policy.ByGuard)
+		w.s.Pools[0].Strategy, w.s.Pools[0].Partition = model.RollingUpdateStrategy, pick(w, model.RestLine, 0, 2)
+		spec.Update.RollingUpdate = pick(w, model.ByPartition, model.ByGuard)
 	}
 	if w.replaces {
 		for i := range w.s.Pods {
@@ -55,18 +55,18 @@ func newRandomWorld(r *rand.Rand) *randomWorld {
 		}
 	}
 	if w.bare {
-		spec.Update.Adopt = policy.AdoptAllow
+		spec.Update.Adopt = model.AdoptAllow
 		for i := range w.s.Pods[1:] {
 			pod := &w.s.Pods[i+1]
-			pod.Agent, pod.MustReplace, pod.Since = w.one(3), nil, policy.At(now.Add(-time.Hour))
+			pod.Agent, pod.MustReplace, pod.Since = w.one(3), nil, model.At(now.Add(-time.Hour))
 			pod.Report.Self = pod.Agent
 		}
 	}
 	if w.one(4) {
-		w.record.Leftovers = []policy.Leftover{{Claim: "old", Pod: "s-1", Undo: []byte("x")}}
+		w.record.Leftovers = []model.Leftover{{Claim: "old", Pod: "s-1", Undo: []byte("x")}}
 	}
 	if w.one(4) {
-		w.record.Settings = []policy.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"old"}}}
+		w.record.Settings = []model.SharedSetting{{Knob: knobName, Undo: []byte(before), Claims: []string{"old"}}}
 	}
 	return w
 }
@@ -94,23 +94,23 @@ func (w *randomWorld) facts() Facts {
 		w.happen()
 	}
 	s := w.s
-	s.Now = policy.At(w.now)
+	s.Now = model.At(w.now)
 	s.Cluster.Status.Claims = w.record.Claims
 	if w.one(20) {
 		s.Pools = nil
 		s.Pods = nil // out of sight
 	}
-	s.Groups = []policy.Group{{ID: "books/1", Kind: policy.Shard, NeedsLeader: true}}
+	s.Groups = []model.Group{{ID: "books/1", Kind: model.Shard, NeedsLeader: true}}
 	leads := w.IntN(3)
 	for i, pod := range s.Pods {
-		if w.replaces && pod.Report != nil && pod.Report.Drain == policy.DrainPrepared {
+		if w.replaces && pod.Report != nil && pod.Report.Drain == model.DrainPrepared {
 			continue // it is empty
 		}
-		state := policy.Active
-		if pod.Phase != policy.Ready {
-			state = policy.Down
+		state := model.Active
+		if pod.Phase != model.Ready {
+			state = model.Down
 		}
-		s.Groups[0].Members = append(s.Groups[0].Members, policy.Member{ID: pod.Name, Pod: pod.Name, State: state, Eligible: true, Leader: i == leads})
+		s.Groups[0].Members = append(s.Groups[0].Members, model.Member{ID: pod.Name, Pod: pod.Name, State: state, Eligible: true, Leader: i == leads})
 	}
 	versions := map[string]string{}
 	for _, pod := range s.Pods {
@@ -135,7 +135,7 @@ func (w *randomWorld) happen() {
 	case 2:
 		w.s.Pools[0].Revision = pick(w, "v1", "v2", "v3")
 	case 3:
-		w.s.Health.Verdict = pick(w, policy.Red, policy.Green)
+		w.s.Health.Verdict = pick(w, model.Red, model.Green)
 	case 4:
 		w.budgets = pick(w, map[string]string{"s-0": "theirs"}, nil)
 	case 5:
@@ -143,7 +143,7 @@ func (w *randomWorld) happen() {
 	case 6:
 		w.s.Pools[0].Observed = !w.s.Pools[0].Observed
 	case 7:
-		spec.Overrides = []policy.Override{{Rule: policy.OnDeadNode, Pods: []string{"s-0", "s-1", "s-2"}, Reason: "dead", Expires: policy.At(w.now.Add(time.Hour))}}
+		spec.Overrides = []model.Override{{Rule: model.OnDeadNode, Pods: []string{"s-0", "s-1", "s-2"}, Reason: "dead", Expires: model.At(w.now.Add(time.Hour))}}
 	default:
 		w.object.Paused, w.s.Cluster.Paused, w.object.Deleted = "", false, time.Time{}
 		w.names = pick(w, nil, w.names, map[string]string{"s-0": "n0", "s-1": "n1", "s-2": "n2"})
@@ -151,17 +151,17 @@ func (w *randomWorld) happen() {
 }
 
 // happenTo changes a pod. It is well again more often than not.
-func (w *randomWorld) happenTo(p *policy.Pod) {
-	p.Phase = pick(w, policy.Ready, policy.Ready, policy.Ready, policy.Started, policy.Pending, policy.Failed, policy.Terminating, policy.NotStarted)
-	p.Guard = pick(w, policy.GuardClosed, policy.GuardOpen, policy.GuardNone)
-	p.Since, p.Problem = policy.At(w.now.Add(-pick(w, time.Second, time.Hour))), policy.NoProblem
+func (w *randomWorld) happenTo(p *model.Pod) {
+	p.Phase = pick(w, model.Ready, model.Ready, model.Ready, model.Started, model.Pending, model.Failed, model.Terminating, model.NotStarted)
+	p.Guard = pick(w, model.GuardClosed, model.GuardOpen, model.GuardNone)
+	p.Since, p.Problem = model.At(w.now.Add(-pick(w, time.Second, time.Hour))), model.NoProblem
 	switch p.Phase {
-	case policy.Pending:
-		p.Problem = policy.Unschedulable
-	case policy.Failed:
-		p.Problem = policy.CrashLoop
-	case policy.Terminating:
-		p.Problem = pick(w, policy.NoProblem, policy.NodeGone)
+	case model.Pending:
+		p.Problem = model.Unschedulable
+	case model.Failed:
+		p.Problem = model.CrashLoop
+	case model.Terminating:
+		p.Problem = pick(w, model.NoProblem, model.NodeGone)
 	}
 	if w.one(8) {
 		w.uids++
@@ -169,9 +169,9 @@ func (w *randomWorld) happenTo(p *policy.Pod) {
 		p.Agent = !w.bare || w.one(2)
 	}
 	p.Report = nil
-	if p.Phase != policy.Pending && !w.one(10) {
-		p.Report = &policy.Report{UID: p.UID, Self: p.Agent, Fresh: !w.one(5), Member: pick(w, policy.Live, policy.Live, policy.NotLive), Settled: true,
-			Drain: pick(w, policy.DrainPrepared, policy.DrainPrepared, policy.DrainPreparing, policy.DrainNone)}
+	if p.Phase != model.Pending && !w.one(10) {
+		p.Report = &model.Report{UID: p.UID, Self: p.Agent, Fresh: !w.one(5), Member: pick(w, model.Live, model.Live, model.NotLive), Settled: true,
+			Drain: pick(w, model.DrainPrepared, model.DrainPrepared, model.DrainPreparing, model.DrainNone)}
 	}
 }
 
@@ -208,7 +208,7 @@ func (w *randomWorld) fail() error {
 }
 
 func (w *randomWorld) progress() Progress {
-	return Progress{State: pick(w, policy.DrainPrepared, policy.DrainPrepared, policy.DrainPreparing, pick(w, policy.DrainPrepared, policy.DrainRefused)), Detail: "so"}
+	return Progress{State: pick(w, model.DrainPrepared, model.DrainPrepared, model.DrainPreparing, pick(w, model.DrainPrepared, model.DrainRefused)), Detail: "so"}
 }
 
 // result is what may come of an effect.
@@ -251,7 +251,7 @@ func (w *randomWorld) result(e Effect) Result {
 	case FindSet:
 		return SetFound{Claim: e.Claim, Why: pick(w, "", "out of sight"), Err: w.fail()}
 	case FindVolumes:
-		return VolumesFound{Claim: e.Claim, Volumes: []policy.VolumeClaim{{Name: "data-" + e.Pod.Pod, UID: "v" + e.Pod.UID}}, Err: w.fail()}
+		return VolumesFound{Claim: e.Claim, Volumes: []model.VolumeClaim{{Name: "data-" + e.Pod.Pod, UID: "v" + e.Pod.UID}}, Err: w.fail()}
 	case DeleteVolumes:
 		return VolumesDeleted{Claim: e.Claim.ID, PodGone: e.PodGone, Err: w.fail(), Unanswered: w.one(3)}
 	case AwaitVolumes:
@@ -282,7 +282,7 @@ func (w *randomWorld) away(uid string) {
 	for i := range w.s.Pods {
 		if p := &w.s.Pods[i]; p.UID == uid {
 			w.uids++
-			p.UID, p.Revision, p.MustReplace, p.Report, p.Phase = fmt.Sprint(w.uids), w.s.Pools[0].Revision, nil, nil, policy.Started
+			p.UID, p.Revision, p.MustReplace, p.Report, p.Phase = fmt.Sprint(w.uids), w.s.Pools[0].Revision, nil, nil, model.Started
 		}
 	}
 }

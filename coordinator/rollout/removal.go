@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // openGuard has the guard opened; or, in a pool whose controller would not wait for more,
 // only the claim noted on the pod.
-func (a *step) openGuard(claim policy.Claim) {
+func (a *step) openGuard(claim model.Claim) {
 	e := OpenGuard{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}}
 	if forced(a.Snapshot, claim) {
 		lower, err := a.lowerFor(claim)
@@ -47,7 +47,7 @@ func (res GuardOpened) learn(a *step) {
 
 // remove has the pod removed as it has been since its guard was opened, or the claim
 // noted on it.
-func (a *step) remove(claim policy.Claim, r *attempt) {
+func (a *step) remove(claim model.Claim, r *attempt) {
 	e := Remove{Claim: claim.ID, Method: a.Snapshot.Cluster.Spec.Update.Method, Opened: r.opened, Expected: a.expectedOfAll(claim.Pod)}
 	e.Expected.Claim = &claim
 	if rolls(poolOf(a.Snapshot, claim.Pod)) {
@@ -91,18 +91,18 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 	case errors.Is(err, ErrConflict):
 		r.conflicts++
 		if r.conflicts >= maxConflicts {
-			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), policy.Unstable)
+			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), model.Unstable)
 		}
 	case errors.Is(err, ErrBudget):
 		r.refusals++
 		r.refusedFor(a.now, refusalPause, err)
 		if r.refusals >= maxRefusals {
-			r.abandon(err.Error(), policy.ForeignBudget)
+			r.abandon(err.Error(), model.ForeignBudget)
 		}
 	case errors.Is(err, ErrBehind):
 		r.problem, r.refusedUntil = err.Error(), a.now.Add(behindPause)
 		if r.behinds++; r.behinds >= maxBehind {
-			r.abandon(err.Error(), policy.Unstable)
+			r.abandon(err.Error(), model.Unstable)
 		}
 	case errors.Is(err, ErrChanged), errors.Is(err, ErrSetChanged):
 		// Decide again on what it is now.
@@ -110,7 +110,7 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 		// Once is nothing, but a right that is missing, or somebody's webhook, refuses for ever.
 		r.refusedFor(a.now, min(firstRetry<<min(r.rejections, 10), refusalPause), err)
 		if r.rejections++; r.rejections >= maxRejections {
-			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), policy.Vetoed)
+			r.abandon(fmt.Sprintf("it could not be removed, %d times in a row: %v", r.rejections, err), model.Vetoed)
 		}
 	}
 	r.backToBarrier()
@@ -118,7 +118,7 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 
 // closeGuard has the guard of a pod closed that stays, or that nobody has decided on anew,
 // and the partition put above a pod without one.
-func (a *step) closeGuard(claim policy.Claim, r *attempt) {
+func (a *step) closeGuard(claim model.Claim, r *attempt) {
 	e := CloseGuard{Claim: claim.ID, Pod: Target{Pod: claim.Pod, UID: claim.UID}, Rewrite: r.unanswered, Expected: a.expectedWith(claim)}
 	if pod := podNamed(a.Snapshot, claim.Pod); onlyLineKeeps(a.Snapshot, claim) {
 		e.Raise = &PartitionRaise{Pool: pod.Pool, Ordinal: pod.Ordinal}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -28,7 +29,7 @@ func (a *step) refuseReplacements() {
 		nobodyEmpties := !hasAgent(pod) && !a.emptiedByOthers(pod)
 		nobodySays := !othersHaveAgents(*s, pod.Name) && !isWrittenEmpty(*s, pod)
 		if wanted[pod.Name] && (nobodyEmpties || nobodySays) {
-			pod.Refused = policy.Vetoed
+			pod.Refused = model.Vetoed
 		}
 	}
 }
@@ -42,7 +43,7 @@ func (a *step) refuseReplacements() {
 // look like somebody else's. Where no other pod has an agent any more, the pod's own look is
 // enough for a claim that says that it is empty, as others said when that was written: they
 // wait for that claim to be adopted.
-func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, byOthers bool) string {
+func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOthers bool) string {
 	own, others, members := "its own agent has not looked since", 0, 0
 	looked := false
 	if byOthers {
@@ -53,7 +54,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		r := pod.Report
-		spoke := r != nil && r.Self && r.Fresh && r.Member == policy.Live
+		spoke := r != nil && r.Self && r.Fresh && r.Member == model.Live
 		switch {
 		case pod.UID != claim.UID:
 			if spoke {
@@ -61,7 +62,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 			}
 		case spoke:
 			own, looked = "", true
-		case r != nil && r.Self && r.Fresh && r.Member == policy.NotLive && r.Drain == policy.DrainPrepared && names[claim.Pod] != "":
+		case r != nil && r.Self && r.Fresh && r.Member == model.NotLive && r.Drain == model.DrainPrepared && names[claim.Pod] != "":
 			own = ""
 		case r != nil && r.Self && r.Fresh:
 			own = "the database does not have it as a member, and so cannot say what is on it"
@@ -75,7 +76,7 @@ func notEmpty(s policy.Snapshot, claim policy.Claim, names map[string]string, by
 	}
 	first := ""
 	for _, group := range s.Groups {
-		if group.Kind != policy.Shard && group.Kind != policy.Quorum {
+		if group.Kind != model.Shard && group.Kind != model.Quorum {
 			continue // nothing of these is lost with a volume
 		}
 		for _, m := range group.Members {

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // restore has an agent undo the drain: while the pod is there only its own, and
 // another once no agent of the pod can still be writing.
-func (a *step) restore(claim policy.Claim, r *attempt) {
+func (a *step) restore(claim model.Claim, r *attempt) {
 	here := whereabouts(a.Snapshot, claim) == Here
 	if till := r.othersTill; !here && !till.IsZero() && !a.now.After(till) { // they live on when the pod has gone
 		r.busy = false
@@ -49,19 +49,19 @@ func (res Restored) learn(a *step) {
 
 // undoers are the agents that may undo a claim's drain, best first: that of
 // the pod or of its successor, then the others that are well.
-func (a *step) undoers(claim policy.Claim, here bool, notAfter time.Time) []Target {
+func (a *step) undoers(claim model.Claim, here bool, notAfter time.Time) []Target {
 	const most = 3
 	var first, others []Target
 	for i := range a.Snapshot.Pods {
 		pod := &a.Snapshot.Pods[i]
-		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
+		if !pod.Agent || pod.UID == "" || pod.Phase == model.Terminating || pod.Phase == model.Missing {
 			continue
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}
 		switch {
 		case pod.Name == claim.Pod:
 			first = append(first, target)
-		case pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live:
+		case pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live:
 			others = append(others, target)
 		}
 	}
@@ -95,8 +95,8 @@ func (res GoneConfirmed) learn(a *step) {
 // drained is still so in it. Only the API server itself can say that the pods are gone.
 
 // vanished: the snapshot shows nothing of the pool that a claimed pod is of.
-func vanished(s policy.Snapshot, claim policy.Claim) bool {
-	return !slices.ContainsFunc(s.Pools, func(p policy.Pool) bool { return IsOf(claim.Pod, p.Name) })
+func vanished(s model.Snapshot, claim model.Claim) bool {
+	return !slices.ContainsFunc(s.Pools, func(p model.Pool) bool { return IsOf(claim.Pod, p.Name) })
 }
 
 // IsOf reads the name of a StatefulSet off that of its pod.

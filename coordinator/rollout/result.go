@@ -3,7 +3,7 @@ package rollout
 import (
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Result is what came of an effect: one type for each.
@@ -45,7 +45,7 @@ type SetSeen struct {
 }
 
 // Line is the first ordinal that the StatefulSet controller takes.
-func (s SetSeen) Line() int32 { return policy.LineOf(s.Partition, s.Start) }
+func (s SetSeen) Line() int32 { return model.LineOf(s.Partition, s.Start) }
 
 // DrainPlanned is the result of PlanDrain.
 type DrainPlanned struct {
@@ -142,7 +142,7 @@ type SetFound struct {
 // VolumesFound is the result of FindVolumes.
 type VolumesFound struct {
 	Claim   string
-	Volumes []policy.VolumeClaim
+	Volumes []model.VolumeClaim
 	Err     error
 }
 
@@ -183,7 +183,7 @@ type SettingRestored struct {
 
 // LeftoverRestored is the result of RestoreLeftover.
 type LeftoverRestored struct {
-	Leftover policy.Leftover
+	Leftover model.Leftover
 	Done     bool
 	Err      error
 }

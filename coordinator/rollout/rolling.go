@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -15,7 +16,7 @@ import (
 // and the policy still agrees.
 
 // poolOf is the pool of a pod, nil when the snapshot has none.
-func poolOf(s policy.Snapshot, pod string) *policy.Pool {
+func poolOf(s model.Snapshot, pod string) *model.Pool {
 	p := podNamed(s, pod)
 	if p == nil {
 		return nil
@@ -29,34 +30,34 @@ func poolOf(s policy.Snapshot, pod string) *policy.Pool {
 }
 
 // rolls says whether a pool's own controller takes its outdated pods.
-func rolls(pool *policy.Pool) bool {
-	return pool != nil && pool.Strategy == policy.RollingUpdateStrategy
+func rolls(pool *model.Pool) bool {
+	return pool != nil && pool.Strategy == model.RollingUpdateStrategy
 }
 
 // byLine says whether pools are driven by their partition.
-func byLine(s policy.Snapshot) bool {
-	return s.Cluster.Spec.Update.RollingUpdate == policy.ByPartition
+func byLine(s model.Snapshot) bool {
+	return s.Cluster.Spec.Update.RollingUpdate == model.ByPartition
 }
 
 // guarded says whether Kubernetes refuses to remove closed pods.
-func guarded(s policy.Snapshot) bool {
+func guarded(s model.Snapshot) bool {
 	spec := s.Cluster.Spec.WithDefaults()
-	return s.Cluster.GuardEnforcing && spec.Guard == policy.GuardEnforce
+	return s.Cluster.GuardEnforcing && spec.Guard == model.GuardEnforce
 }
 
 // forced: a person has handed the pool to its controller.
-func forced(s policy.Snapshot, claim policy.Claim) bool {
+func forced(s model.Snapshot, claim model.Claim) bool {
 	pool := poolOf(s, claim.Pod)
 	if !rolls(pool) || !pool.Force {
 		return false
 	}
-	return claim.Action == policy.LowerPartition || claim.Action == policy.Restart
+	return claim.Action == model.LowerPartition || claim.Action == model.Restart
 }
 
 // unforced: the claim was made without a prepare because a person had handed the
 // pool to its controller, which is not so any more.
-func unforced(s policy.Snapshot, claim policy.Claim) bool {
-	if claim.Action != policy.LowerPartition || prepares(claim) || broken(claim) || outage(s) || forced(s, claim) {
+func unforced(s model.Snapshot, claim model.Claim) bool {
+	if claim.Action != model.LowerPartition || prepares(claim) || broken(claim) || outage(s) || forced(s, claim) {
 		return false
 	}
 	pod := podNamed(s, claim.Pod)
@@ -65,7 +66,7 @@ func unforced(s policy.Snapshot, claim policy.Claim) bool {
 
 // target is where the hold line has to be for a claimed pod to go; false when
 // it need not be moved.
-func target(s policy.Snapshot, pod string) (int32, bool) {
+func target(s model.Snapshot, pod string) (int32, bool) {
 	step, _ := policy.Recheck(s, pod)
 	if step == nil || step.Partition == nil {
 		return 0, false
@@ -75,16 +76,16 @@ func target(s policy.Snapshot, pod string) (int32, bool) {
 
 // ahead are the pods that lowering the hold line to a claimed one would free
 // with it, and that have not gone; they go first. A closed guard keeps them, too.
-func ahead(s policy.Snapshot, claim policy.Claim) []policy.Pod {
+func ahead(s model.Snapshot, claim model.Claim) []model.Pod {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
-	if !rolls(pool) || claim.Action != policy.LowerPartition || pool.Force {
+	if !rolls(pool) || claim.Action != model.LowerPartition || pool.Force {
 		return nil
 	}
 	keeps := guarded(s)
-	var all []policy.Pod
+	var all []model.Pod
 	for _, o := range s.Pods {
 		if o.Pool == pool.Name && o.Ordinal > pod.Ordinal && o.Ordinal < pool.Partition && o.Revision != pool.Revision &&
-			o.Phase != policy.Missing && o.Phase != policy.Terminating && !(keeps && o.Guard == policy.GuardClosed) {
+			o.Phase != model.Missing && o.Phase != model.Terminating && !(keeps && o.Guard == model.GuardClosed) {
 			all = append(all, o)
 		}
 	}
@@ -95,11 +96,11 @@ func ahead(s policy.Snapshot, claim policy.Claim) []policy.Pod {
 // end, or empty. When the claim was made all of them were on their way, or the policy would
 // have held the pod. One that was given up since may have no claim, or a new one whose
 // prepare writes a setting that is put back first, and is not while this claim needs it.
-func (a *step) deadlock(claim policy.Claim, ahead []policy.Pod) string {
+func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 	claims := a.Snapshot.Cluster.Status.Claims
 	record := sharedBy(&a.Record, claim.ID)
 	for _, o := range ahead {
-		its := slices.IndexFunc(claims, func(c policy.Claim) bool { return c.UID == o.UID })
+		its := slices.IndexFunc(claims, func(c model.Claim) bool { return c.UID == o.UID })
 		if its < 0 {
 			return o.Name + " goes first, and has no claim"
 		}
@@ -115,7 +116,7 @@ func (a *step) deadlock(claim policy.Claim, ahead []policy.Pod) string {
 }
 
 // lowerFor is the move of the partition that lets a claimed pod go; nil: it is low enough.
-func (a *step) lowerFor(claim policy.Claim) (*PartitionMove, error) {
+func (a *step) lowerFor(claim model.Claim) (*PartitionMove, error) {
 	to, moves := target(a.Snapshot, claim.Pod)
 	pool := poolOf(a.Snapshot, claim.Pod)
 	if !moves || pool.Partition <= to {
@@ -130,8 +131,8 @@ func (a *step) lowerFor(claim policy.Claim) (*PartitionMove, error) {
 
 // onlyLineKeeps: no guard keeps the controller from this pod, and no person has
 // ordered where the line is.
-func onlyLineKeeps(s policy.Snapshot, claim policy.Claim) bool {
+func onlyLineKeeps(s model.Snapshot, claim model.Claim) bool {
 	pool, pod := poolOf(s, claim.Pod), podNamed(s, claim.Pod)
 	return rolls(pool) && byLine(s) && pool.Ordered == nil && pod.Revision != pool.Revision &&
-		!(guarded(s) && pod.Guard != policy.GuardNone)
+		!(guarded(s) && pod.Guard != model.GuardNone)
 }

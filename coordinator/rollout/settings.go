@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // undoShared is how long after its deletion a DatabaseCluster waits for pods
@@ -23,7 +23,7 @@ type setting struct {
 }
 
 // sharedBy is the record that lists a claim.
-func sharedBy(status *Record, claim string) *policy.SharedSetting {
+func sharedBy(status *Record, claim string) *model.SharedSetting {
 	for i := range status.Settings {
 		if slices.Contains(status.Settings[i].Claims, claim) {
 			return &status.Settings[i]
@@ -32,7 +32,7 @@ func sharedBy(status *Record, claim string) *policy.SharedSetting {
 	return nil
 }
 
-func sharedNamed(status *Record, name string) *policy.SharedSetting {
+func sharedNamed(status *Record, name string) *model.SharedSetting {
 	for i := range status.Settings {
 		if status.Settings[i].Knob == name {
 			return &status.Settings[i]
@@ -50,13 +50,13 @@ func share(status *Record, claim string, s Shared) {
 		}
 		return
 	}
-	status.Settings = append(status.Settings, policy.SharedSetting{Knob: s.Knob, Undo: s.Undo, Claims: []string{claim}})
+	status.Settings = append(status.Settings, model.SharedSetting{Knob: s.Knob, Undo: s.Undo, Claims: []string{claim}})
 }
 
 // queued says whether a claim's prepare waits for another that writes the same
 // setting: those go one after the other, in the order of the record; and none
 // joins those of which one is over, for then it is to be put back first.
-func (a *step) queued(claim policy.Claim, r *attempt) bool {
+func (a *step) queued(claim model.Claim, r *attempt) bool {
 	record := sharedBy(&a.Record, claim.ID)
 	joins := record == nil
 	if joins {
@@ -93,7 +93,7 @@ func (a *step) queued(claim policy.Claim, r *attempt) bool {
 	return false
 }
 
-func claimByID(claims []policy.Claim, id string) *policy.Claim {
+func claimByID(claims []model.Claim, id string) *model.Claim {
 	for i := range claims {
 		if claims[i].ID == id {
 			return &claims[i]
@@ -122,7 +122,7 @@ func (a *step) noteOver(c Case, r *attempt) {
 	if deleted := a.Object.Deleted; !deleted.IsZero() && deleted.Add(undoShared).Before(late) {
 		late = deleted.Add(undoShared)
 	}
-	switch needless := gone && (c.Rejoined || c.Claim.Action == policy.Remove) || !a.now.Before(late); {
+	switch needless := gone && (c.Rejoined || c.Claim.Action == model.Remove) || !a.now.Before(late); {
 	case !needless:
 		a.out.wake(late)
 	case a.now.Before(r.mayWriteUntil()):
@@ -184,7 +184,7 @@ func (a *step) restoreSettings() {
 }
 
 // nobodyRelies: every listed claim is released, or needs the setting no more.
-func (a *step) nobodyRelies(record *policy.SharedSetting) bool {
+func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 	for _, s := range a.out.Edits.Share {
 		if s.Knob == record.Knob {
 			return false
@@ -201,7 +201,7 @@ func (a *step) nobodyRelies(record *policy.SharedSetting) bool {
 	return true
 }
 
-func (a *step) startRestoring(record *policy.SharedSetting, k *setting) {
+func (a *step) startRestoring(record *model.SharedSetting, k *setting) {
 	k.attempt.busy = true
 	e := RestoreSetting{Setting: Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.attempt.errors), Expected: a.expected()}
 	if len(e.Targets) == 0 && unattended(a.Snapshot) {
@@ -234,7 +234,7 @@ func (res SettingRestored) learn(a *step) {
 }
 
 // restorers are the agents that may put a setting back.
-func restorers(s policy.Snapshot, failures int) []Target { return rotated(living(s), failures) }
+func restorers(s model.Snapshot, failures int) []Target { return rotated(living(s), failures) }
 
 // rotated are three of all. Some may be too old, or not answer: after each failure
 // others are the first.
@@ -248,21 +248,21 @@ func rotated(all []Target, failures int) []Target {
 }
 
 // serving are the pods that a database can be asked through that has no agents.
-func serving(s policy.Snapshot) []Target {
+func serving(s model.Snapshot) []Target {
 	var out []Target
 	for i := range s.Pods {
-		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == policy.Ready {
+		if pod := &s.Pods[i]; pod.UID != "" && pod.Phase == model.Ready {
 			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}
 	return out
 }
 
-func living(s policy.Snapshot) []Target {
+func living(s model.Snapshot) []Target {
 	var out []Target
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		if pod.Agent && pod.UID != "" && pod.Phase == policy.Ready && pod.Report != nil && pod.Report.Member == policy.Live {
+		if pod.Agent && pod.UID != "" && pod.Phase == model.Ready && pod.Report != nil && pod.Report.Member == model.Live {
 			out = append(out, Target{Pod: pod.Name, UID: pod.UID})
 		}
 	}

@@ -3,6 +3,8 @@ package rollout
 import (
 	"maps"
 	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // How long things may take, and how long to wait before they are tried again.
@@ -71,11 +73,16 @@ type State struct {
 	forced map[string]*attempt
 	// partitions are those that were moved, by pool.
 	partitions map[string]*partition
+
+	// progress is when something last became better; stalled: the phase of the last decision.
+	progress  progress.Progress
+	stalled   bool
+	estimates progress.Estimates
 }
 
 // NewState is that of a coordinator which has just taken the database cluster over.
-func NewState(epoch int64) State {
-	return State{epoch: epoch}
+func NewState(epoch int64, before Before) State {
+	return State{epoch: epoch, progress: progress.New(before.LastProgress), stalled: before.Stalled, estimates: before.Estimates}
 }
 
 // Superseded says whether another coordinator is known to lead.

@@ -4,7 +4,9 @@ import (
 	"maps"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // step is one run of Step.
@@ -13,7 +15,7 @@ type step struct {
 	s State
 	Facts
 	now  time.Time
-	plan policy.Plan
+	plan model.Plan
 	out  *Decision
 }
 
@@ -26,26 +28,29 @@ func Step(state State, facts Facts, results []Result, now time.Time) (State, Dec
 	}
 	if a.s.superseded || a.Record.Epoch != a.s.epoch {
 		a.s.superseded = true
-		return a.s, Decision{Superseded: true, Claims: a.Record.Claims, Snapshot: facts.Snapshot}
+		return a.s, Decision{Superseded: true}
 	}
 	a.out.Edits = newEdits()
-	a.out.Waits = map[string]string{}
+	a.out.Waiting = map[string]string{}
 	a.annotate()
-	a.plan = policy.Decide(a.Snapshot)
+	a.decide()
 	a.learnSettings()
 	a.pursueAll()
 	a.movePartitions()
-	a.claim()
 	a.deleteByOverride()
 	a.restoreSettings()
 	a.restoreLeftovers()
+	a.claim()
 	a.wakeForBackoffs()
 	if a.s.superseded {
-		return a.s, Decision{Superseded: true, Claims: a.Record.Claims, Snapshot: facts.Snapshot}
+		return a.s, Decision{Superseded: true}
 	}
-	a.out.Snapshot, a.out.Plan = a.Snapshot, a.plan
+	a.judgeProgress()
 	return a.s, *a.out
 }
+
+// decide asks the policy. Nothing else does.
+func (a *step) decide() { a.plan = policy.Decide(a.Snapshot) }
 
 // pursueAll does the next thing about each open claim.
 func (a *step) pursueAll() {
@@ -68,20 +73,20 @@ func (a *step) claim() {
 	if drop := a.out.Edits.Drop; len(drop) > 0 {
 		a.Snapshot.Cluster.Status.Claims = remaining(a.Snapshot.Cluster.Status.Claims, drop)
 		a.out.Claims = remaining(a.out.Claims, drop)
-		a.plan = policy.Decide(a.Snapshot)
+		a.decide()
 	}
 	a.claimSteps()
 }
 
 // pursue does the next thing about one claim.
-func (a *step) pursue(claim policy.Claim) {
+func (a *step) pursue(claim model.Claim) {
 	r := a.attemptOf(claim)
 	c, why := a.look(claim, r)
 	a.noteOver(c, r)
 	move := next(c)
 	a.say(r, claim, c, move, why)
 	if why != "" {
-		a.out.Waits[claim.Pod] = why
+		a.out.Waiting[claim.Pod] = why
 	}
 	if now := phase(c); now != claim.Phase {
 		a.out.Edits.Phase[claim.ID] = now
@@ -114,7 +119,7 @@ func (a *step) pursue(claim policy.Claim) {
 }
 
 // edit carries out a move that only changes the status; false: it is another kind of move.
-func (a *step) edit(claim policy.Claim, r *attempt, c Case, move Move) bool {
+func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	edits := &a.out.Edits
 	switch move {
 	case Wait:
@@ -129,7 +134,7 @@ func (a *step) edit(claim policy.Claim, r *attempt, c Case, move Move) bool {
 			edits.Share[claim.ID], a.s.shared[claim.ID] = r.heard.Shared, true
 		}
 	case RecordEmpty:
-		edits.Emptied[claim.ID] = policy.At(a.now)
+		edits.Emptied[claim.ID] = model.At(a.now)
 	case FollowSuccessor:
 		edits.Follow[claim.ID] = r.heard.Heir
 		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
@@ -140,11 +145,11 @@ func (a *step) edit(claim policy.Claim, r *attempt, c Case, move Move) bool {
 			r.backoff = ""
 		}
 		if away, ok := r.finished(a.now); ok && c.Back {
-			a.out.Absences = append(a.out.Absences, Absence{Pod: claim.Pod, Lasted: away})
+			a.out.Absences = append(a.out.Absences, progress.Absence{Pod: claim.Pod, Lasted: away})
 		}
 		edits.Drop = append(edits.Drop, claim.ID)
 		if r.heard.Left && len(claim.Undo) > 0 {
-			edits.Leave = append(edits.Leave, policy.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
+			edits.Leave = append(edits.Leave, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
 		}
 	default:
 		return false

@@ -3,6 +3,7 @@ package rollout
 import (
 	"errors"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -25,8 +26,8 @@ func (a *step) mayNotDiscard() string {
 
 // deleteVolumes has the claimed volumes deleted, which are written down as empty: while the
 // pod is still the one that was emptied, or after it has gone for good.
-func (a *step) deleteVolumes(claim policy.Claim) {
-	templates, shown := a.Volumes[policy.SetOf(claim.Pod)]
+func (a *step) deleteVolumes(claim model.Claim) {
+	templates, shown := a.Volumes[model.SetOf(claim.Pod)]
 	e := DeleteVolumes{Claim: claim, SetShown: shown && templates != nil, PodGone: whereabouts(a.Snapshot, claim) == Gone, Expected: a.expectedWith(claim)}
 	for _, template := range templates {
 		e.Own = append(e.Own, template+"-"+claim.Pod)
@@ -54,7 +55,7 @@ func (res VolumesFound) learn(a *step) {
 	switch {
 	case r == nil || claim == nil:
 	case errors.Is(res.Err, ErrForbidden) && !committed(*claim):
-		r.abandon(res.Err.Error(), policy.Vetoed)
+		r.abandon(res.Err.Error(), model.Vetoed)
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	default:

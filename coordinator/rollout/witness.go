@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Barrier says whose reports must be newer than the prepare before a pod goes:
@@ -21,14 +21,14 @@ type Barrier struct {
 // not speak for itself: its agent may not have started either. One that is said to be
 // broken while it runs must: it may have been slow, and be well again. So must one that is
 // not shown as started and whose agent speaks: what is shown may be late.
-func barrierOf(s policy.Snapshot, claim policy.Claim) Barrier {
+func barrierOf(s model.Snapshot, claim model.Claim) Barrier {
 	var b Barrier
 	agents := map[string]Target{}
 	claimed := podNamed(s, claim.Pod)
 	byOthers := replaces(claim) && claimed != nil && claimed.UID == claim.UID && !hasAgent(claimed)
 	for i := range s.Pods {
 		pod := &s.Pods[i]
-		if !pod.Agent || pod.UID == "" || pod.Phase == policy.Terminating || pod.Phase == policy.Missing {
+		if !pod.Agent || pod.UID == "" || pod.Phase == model.Terminating || pod.Phase == model.Missing {
 			continue
 		}
 		target := Target{Pod: pod.Name, UID: pod.UID}
@@ -38,12 +38,12 @@ func barrierOf(s policy.Snapshot, claim policy.Claim) Barrier {
 			}
 			continue
 		}
-		if pod.Phase == policy.Ready {
+		if pod.Phase == model.Ready {
 			agents[pod.Name] = target
 		}
 	}
 	for _, group := range s.Groups {
-		if !slices.ContainsFunc(group.Members, func(m policy.Member) bool { return m.Pod == claim.Pod }) {
+		if !slices.ContainsFunc(group.Members, func(m model.Member) bool { return m.Pod == claim.Pod }) {
 			continue
 		}
 		var speak []string
@@ -107,19 +107,19 @@ func ListPods(pods []string) string {
 }
 
 // broken says whether a claim is for a pod that cannot be asked or prepared.
-func broken(claim policy.Claim) bool {
-	return claim.Reason == policy.ReasonNeverStarted || claim.Reason == policy.ReasonFailed
+func broken(claim model.Claim) bool {
+	return claim.Reason == model.ReasonNeverStarted || claim.Reason == model.ReasonFailed
 }
 
 // runs says whether a pod's database runs, so that its agent has something to say. Of
 // a container that dies again and again, and of which no agent has spoken, that is no
 // more than the kubelet starting it once more.
-func runs(pod *policy.Pod) bool {
+func runs(pod *model.Pod) bool {
 	switch pod.Phase {
-	case policy.Pending, policy.NotStarted, policy.Failed:
+	case model.Pending, model.NotStarted, model.Failed:
 		return false
-	case policy.Started:
-		looping := pod.Problem == policy.CrashLoop || pod.Problem == policy.StartupProbe
+	case model.Started:
+		looping := pod.Problem == model.CrashLoop || pod.Problem == model.StartupProbe
 		return !looping || pod.Report != nil
 	}
 	return true
@@ -127,10 +127,10 @@ func runs(pod *policy.Pod) bool {
 
 // speaks says whether the agent of a pod that has not been shown as started says what the pod is
 // to the database. The database may have started since, and be a member by now.
-func speaks(pod *policy.Pod) bool {
-	if pod.Phase != policy.Pending && pod.Phase != policy.NotStarted {
+func speaks(pod *model.Pod) bool {
+	if pod.Phase != model.Pending && pod.Phase != model.NotStarted {
 		return false
 	}
 	r := pod.Report
-	return r != nil && r.Self && r.Fresh && r.UID == pod.UID && r.Member != policy.UnknownMember
+	return r != nil && r.Self && r.Fresh && r.UID == pod.UID && r.Member != model.UnknownMember
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,16 +16,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
-// constantsOf are the values of a type of policy's snapshot, as its source has them.
+// constantsOf are the values of a type of the model, as its source has them.
 func constantsOf(t testing.TB, kind string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../policy/snapshot.go", nil, 0)
+	names, err := filepath.Glob("../model/*.go")
 	require.NoError(t, err)
+	var decls []ast.Decl
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		decls = append(decls, file.Decls...)
+	}
 	var values []string
-	for _, d := range file.Decls {
+	for _, d := range decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.CONST {
 			continue
@@ -43,20 +51,20 @@ func constantsOf(t testing.TB, kind string) []string {
 }
 
 // atRest has every pod on the revision that is wanted.
-func atRest(s *policy.Snapshot) {
+func atRest(s *model.Snapshot) {
 	s.Pools[0].Revision = "v1"
 	podOf(s, "search-2").Revision = "v1"
 }
 
 // hasBeen puts search-1 into a phase for two hours, with a problem.
-func hasBeen(phase policy.PodPhase, problem policy.Problem) func(*policy.Snapshot) {
-	return func(s *policy.Snapshot) {
+func hasBeen(phase model.PodPhase, problem model.Problem) func(*model.Snapshot) {
+	return func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Since = phase, problem, policy.At(s.Now.Add(-2*time.Hour))
-		if phase == policy.Missing {
+		p.Phase, p.Problem, p.Since = phase, problem, model.At(s.Now.Add(-2*time.Hour))
+		if phase == model.Missing {
 			p.UID = ""
 		}
-		if phase != policy.Ready {
+		if phase != model.Ready {
 			p.Report = nil
 		}
 	}
@@ -65,77 +73,78 @@ func hasBeen(phase policy.PodPhase, problem policy.Problem) func(*policy.Snapsho
 // Whatever is wrong with a pod, in whatever phase, in mid-rollout and at rest: one of
 // the two alerts about pods tells of it when it lasts.
 func TestEveryProblemIsToldOf(t *testing.T) {
-	named := map[policy.Problem]bool{}
+	named := map[model.Problem]bool{}
 	for _, rest := range []bool{false, true} {
 		for _, p := range constantsOf(t, "Problem") {
 			for _, q := range constantsOf(t, "PodPhase") {
-				problem, phase := policy.Problem(p), policy.PodPhase(q)
-				changes := []func(*policy.Snapshot){hasBeen(phase, problem)}
+				problem, phase := model.Problem(p), model.PodPhase(q)
+				changes := []func(*model.Snapshot){hasBeen(phase, problem)}
 				if rest {
 					changes = append(changes, atRest)
 				}
 				d := search(t, changes...)
 				d.AwaySince = map[string]time.Time{"search-1": d.DecidedAt.Add(-2 * time.Hour)} // as the coordinator has seen
-				if absent := AbsentPods(d); phase == policy.Ready && problem != policy.NodeGone {
+				if absent := progress.AbsentPods(&d.Moment); phase == model.Ready && problem != model.NodeGone {
 					require.Empty(t, absent, "%s %s", phase, problem)
 					require.Zero(t, d.Pods.Failed, "%s %s", phase, problem)
 					continue
 				}
-				require.Equal(t, 1, int(d.Pods.Failed)+countOverdue(d), "%s %s", phase, problem)
-				require.Equal(t, "search-1", OverduePods(d)[0].Pod)
-				named[problem] = named[problem] || d.Pods.Failed == 1 && phase != policy.Failed
+				require.Equal(t, 1, int(d.Pods.Failed)+progress.CountOverdue(&d.Moment), "%s %s", phase, problem)
+				require.Equal(t, "search-1", progress.OverduePods(&d.Moment)[0].Pod)
+				named[problem] = named[problem] || d.Pods.Failed == 1 && phase != model.Failed
 			}
 		}
 	}
 	for _, p := range constantsOf(t, "Problem") {
-		require.True(t, p == "" || named[policy.Problem(p)], "%s is no failure in any phase", p)
+		require.True(t, p == "" || named[model.Problem(p)], "%s is no failure in any phase", p)
 	}
 }
 
 // A pod that takes its time is not told of before it has had that.
 func TestOverdueIsMoreThanAStartTakes(t *testing.T) {
-	start := func(d time.Duration, phase policy.PodPhase) Decision {
-		return search(t, atRest, hasBeen(phase, policy.NoProblem), func(s *policy.Snapshot) {
-			podOf(s, "search-1").Since = policy.At(s.Now.Add(-d))
+	overdue := func(d Decision) []progress.Absent { return progress.OverduePods(&d.Moment) }
+	start := func(d time.Duration, phase model.PodPhase) Decision {
+		return search(t, atRest, hasBeen(phase, model.NoProblem), func(s *model.Snapshot) {
+			podOf(s, "search-1").Since = model.At(s.Now.Add(-d))
 		})
 	}
-	for _, phase := range []policy.PodPhase{policy.Pending, policy.NotStarted, policy.Started, policy.Terminating} {
-		require.Empty(t, OverduePods(start(10*time.Minute, phase)), phase)
-		require.Len(t, OverduePods(start(10*time.Minute+time.Second, phase)), 1, phase)
+	for _, phase := range []model.PodPhase{model.Pending, model.NotStarted, model.Started, model.Terminating} {
+		require.Empty(t, overdue(start(10*time.Minute, phase)), phase)
+		require.Len(t, overdue(start(10*time.Minute+time.Second, phase)), 1, phase)
 	}
-	notLive := search(t, atRest, func(s *policy.Snapshot) { podOf(s, "search-1").Report.Member = policy.NotLive })
-	require.Empty(t, OverduePods(notLive), "that it has been Ready for long says nothing of since when it is not live")
+	notLive := search(t, atRest, func(s *model.Snapshot) { podOf(s, "search-1").Report.Member = model.NotLive })
+	require.Empty(t, overdue(notLive), "that it has been Ready for long says nothing of since when it is not live")
 	notLive.AwaySince = map[string]time.Time{"search-1": notLive.DecidedAt.Add(-11 * time.Minute)}
-	require.Len(t, OverduePods(notLive), 1)
+	require.Len(t, overdue(notLive), 1)
 
-	claimed := search(t, claimed(policy.PhasePreparing))
+	claimed := search(t, claimed(model.PhasePreparing))
 	claimed.AwaySince = map[string]time.Time{"search-1": claimed.DecidedAt.Add(-time.Hour)}
 	require.EqualValues(t, 1, claimed.Pods.Away)
-	require.Empty(t, AbsentPods(claimed), "a claimed pod serves until it goes")
+	require.Empty(t, progress.AbsentPods(&claimed.Moment), "a claimed pod serves until it goes")
 }
 
 // A database at rest says which pod does not serve, why, and what to do, in words that
 // do not change as time passes.
 func TestAPodThatIsAwayAtRestIsNamed(t *testing.T) {
-	d := search(t, atRest, hasBeen(policy.Pending, policy.Unschedulable))
-	require.Equal(t, policy.ClusterIdle, d.Phase)
+	d := search(t, atRest, hasBeen(model.Pending, model.Unschedulable))
+	require.Equal(t, model.ClusterIdle, d.Phase)
 	ready := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionReady)
 	require.Equal(t, metav1.ConditionFalse, ready.Status)
 	require.Equal(t, "PodsAway", ready.Reason)
 	require.Equal(t, "1 of 3 pods are away: search-1 is pending (Unschedulable), no node takes it, since 2026-11-20T10:00:00Z; to do for search-1: "+
-		policy.Unschedulable.Advice(), ready.Message)
+		model.Unschedulable.Advice(), ready.Message)
 	available := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, metav1.ConditionTrue, available.Status)
 	require.Equal(t, "PodsAway", available.Reason)
 	require.True(t, strings.HasPrefix(available.Message, "the database works; away for longer than policy.startSeconds: search-1 is pending"), available.Message)
-	again := search(t, atRest, hasBeen(policy.Pending, policy.Unschedulable), func(s *policy.Snapshot) {
-		s.Now = policy.At(s.Now.Add(time.Minute))
+	again := search(t, atRest, hasBeen(model.Pending, model.Unschedulable), func(s *model.Snapshot) {
+		s.Now = model.At(s.Now.Add(time.Minute))
 	})
 	require.Equal(t, available.Message, conditionOf(t, Conditions(again, nil, 1), v1alpha1.ConditionAvailable).Message)
 
-	short := search(t, atRest, func(s *policy.Snapshot) {
+	short := search(t, atRest, func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Since = policy.Missing, policy.Time{}
+		p.Phase, p.Since = model.Missing, model.Time{}
 	})
 	available = conditionOf(t, Conditions(short, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, "Healthy", available.Reason)
@@ -148,10 +157,10 @@ func TestAPodThatIsAwayAtRestIsNamed(t *testing.T) {
 func TestOverdueIsAMetric(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
 	overdue := m.pods.WithLabelValues("prod/search", stateOverdue)
-	first := search(t, atRest, hasBeen(policy.Started, policy.NoProblem))
+	first := search(t, atRest, hasBeen(model.Started, model.NoProblem))
 	m.Decided(nil, first)
 	require.Equal(t, 1.0, testutil.ToFloat64(overdue))
-	second := search(t, atRest, hasBeen(policy.NotStarted, policy.ImagePull))
+	second := search(t, atRest, hasBeen(model.NotStarted, model.ImagePull))
 	m.Decided(&first, second)
 	require.Zero(t, testutil.ToFloat64(overdue), "it is counted as failed")
 	require.Equal(t, 1.0, testutil.ToFloat64(m.pods.WithLabelValues("prod/search", "failed")))

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Reasons of conditions where no rule applies.
@@ -86,15 +87,15 @@ func with(have []v1alpha1.Condition, generation int64, at time.Time, next ...met
 
 func ready(d Decision) metav1.Condition {
 	switch {
-	case d.Phase == policy.ClusterDone:
+	case d.Phase == model.ClusterDone:
 		return condition(v1alpha1.ConditionReady, true, reasonDone, "every pod runs the revision that its StatefulSet wants, and is back")
-	case d.Phase == policy.ClusterIdle && d.Pods.Away > 0:
+	case d.Phase == model.ClusterIdle && d.Pods.Away > 0:
 		message := fmt.Sprintf("%d of %d pods are away", d.Pods.Away, d.Pods.Desired)
-		if absent := AbsentPods(d); len(absent) > 0 {
+		if absent := progress.AbsentPods(&d.Moment); len(absent) > 0 {
 			message += ": " + describe(absent)
 		}
 		return condition(v1alpha1.ConditionReady, false, ReasonPodsAway, message)
-	case d.Phase == policy.ClusterIdle:
+	case d.Phase == model.ClusterIdle:
 		return condition(v1alpha1.ConditionReady, false, reasonIdle, "nothing should go, and not everything is known to be up to date and back")
 	}
 	reason, message := why(d)
@@ -103,12 +104,12 @@ func ready(d Decision) metav1.Condition {
 
 func reconciling(d Decision) metav1.Condition {
 	switch d.Phase {
-	case policy.ClusterRolling, policy.ClusterWaiting:
+	case model.ClusterRolling, model.ClusterWaiting:
 		reason, message := why(d)
 		return condition(v1alpha1.ConditionReconciling, true, reason, message)
-	case policy.ClusterPaused:
+	case model.ClusterPaused:
 		return condition(v1alpha1.ConditionReconciling, false, reasonPaused, "the rollout is paused")
-	case policy.ClusterStalled:
+	case model.ClusterStalled:
 		reason, message := why(d)
 		return condition(v1alpha1.ConditionReconciling, false, reason, message)
 	}
@@ -117,9 +118,9 @@ func reconciling(d Decision) metav1.Condition {
 
 func stalled(d Decision) metav1.Condition {
 	if d.SpecError != nil {
-		return condition(v1alpha1.ConditionStalled, true, string(policy.BadInput), d.SpecError.Error())
+		return condition(v1alpha1.ConditionStalled, true, string(model.BadInput), d.SpecError.Error())
 	}
-	if d.Phase != policy.ClusterStalled {
+	if d.Phase != model.ClusterStalled {
 		return condition(v1alpha1.ConditionStalled, false, reasonProgress, "nothing has waited for longer than it may")
 	}
 	reason, message := why(d)
@@ -129,21 +130,21 @@ func stalled(d Decision) metav1.Condition {
 // available says what the database can do, whether or not a rollout goes on, and
 // who has not served for longer than a start may take.
 func available(d Decision) metav1.Condition {
-	c := metav1.Condition{Type: v1alpha1.ConditionAvailable, Reason: string(policy.Unhealthy), Message: d.Snapshot.Health.Reason}
+	c := metav1.Condition{Type: v1alpha1.ConditionAvailable, Reason: string(model.Unhealthy), Message: d.Snapshot.Health.Reason}
 	switch d.Snapshot.Health.Verdict {
-	case policy.Green:
+	case model.Green:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonHealthy, "the database is complete"
-	case policy.Recoverable, policy.Yellow:
+	case model.Recoverable, model.Yellow:
 		c.Status = metav1.ConditionTrue
 		c.Message = cmp.Or(c.Message, "copies are missing; the database works without them")
-	case policy.Red:
+	case model.Red:
 		c.Status = metav1.ConditionFalse
 		c.Message = cmp.Or(c.Message, "the database says that some of it does not work")
 	default:
 		c.Status = metav1.ConditionUnknown
 		c.Message = cmp.Or(c.Message, "no agent says how the database is")
 	}
-	if overdue := OverduePods(d); len(overdue) > 0 {
+	if overdue := progress.OverduePods(&d.Moment); len(overdue) > 0 {
 		if c.Reason == reasonHealthy {
 			c.Message = "the database works"
 		}
@@ -176,10 +177,10 @@ func Unhealthy(d Decision) string {
 	switch {
 	case p.Away > 0 || p.Ready < p.Desired:
 		return fmt.Sprintf("%d of %d pods are Ready, %d away", p.Ready, p.Desired, p.Away)
-	case h.Verdict == policy.Green, !slices.ContainsFunc(d.Snapshot.Pods, func(p policy.Pod) bool { return p.Agent }):
+	case h.Verdict == model.Green, !slices.ContainsFunc(d.Snapshot.Pods, func(p model.Pod) bool { return p.Agent }):
 		return ""
 	}
-	text := "its health is " + string(cmp.Or(h.Verdict, policy.UnknownHealth)) + ", not Green"
+	text := "its health is " + string(cmp.Or(h.Verdict, model.UnknownHealth)) + ", not Green"
 	if h.Reason != "" {
 		text += ": " + h.Reason
 	}
@@ -188,7 +189,7 @@ func Unhealthy(d Decision) string {
 
 func foreignBudget(d Decision) metav1.Condition {
 	for _, h := range d.Plan.Holds {
-		if h.Rule == policy.ForeignBudget {
+		if h.Rule == model.ForeignBudget {
 			return condition(v1alpha1.ConditionForeignBudget, true, string(h.Rule), h.Reason)
 		}
 	}
@@ -207,7 +208,7 @@ func withheld(d Decision) metav1.Condition {
 
 // why is the rule that holds the cluster, or else what the cluster is doing.
 func why(d Decision) (reason, message string) {
-	if d.Phase == policy.ClusterStalled {
+	if d.Phase == model.ClusterStalled {
 		return whyStalled(d)
 	}
 	if h, ok := firstHold(d.Plan); ok && len(d.Plan.Steps) == 0 {
@@ -230,16 +231,16 @@ func why(d Decision) (reason, message string) {
 // firstHold is the hold that says most about the cluster: one of the whole
 // cluster if there is any, and otherwise that of the pod that is next, because
 // the plan has them in this order.
-func firstHold(p policy.Plan) (policy.Hold, bool) {
+func firstHold(p model.Plan) (model.Hold, bool) {
 	for _, h := range p.Holds {
-		if h.Rule != policy.Claimed && h.Rule != policy.OnItsWay {
+		if h.Rule != model.Claimed && h.Rule != model.OnItsWay {
 			return h, true
 		}
 	}
-	return policy.Hold{}, false
+	return model.Hold{}, false
 }
 
-func holdSummary(p policy.Plan, h policy.Hold) string {
+func holdSummary(p model.Plan, h model.Hold) string {
 	if h.Pod == "" {
 		return h.Reason
 	}
@@ -265,19 +266,19 @@ func few(names []string) string {
 	return text
 }
 
-func phaseReason(p policy.ClusterPhase) string {
+func phaseReason(p model.ClusterPhase) string {
 	switch p {
-	case policy.ClusterIdle:
+	case model.ClusterIdle:
 		return reasonIdle
-	case policy.ClusterRolling:
+	case model.ClusterRolling:
 		return reasonRolling
-	case policy.ClusterWaiting:
+	case model.ClusterWaiting:
 		return reasonWaiting
-	case policy.ClusterPaused:
+	case model.ClusterPaused:
 		return reasonPaused
-	case policy.ClusterStalled:
+	case model.ClusterStalled:
 		return reasonStalled
-	case policy.ClusterDone:
+	case model.ClusterDone:
 		return reasonDone
 	}
 	return reasonUnspecified

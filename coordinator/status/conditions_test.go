@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 func conditionOf(t *testing.T, list []v1alpha1.Condition, kind string) v1alpha1.Condition {
@@ -25,25 +26,25 @@ func conditionOf(t *testing.T, list []v1alpha1.Condition, kind string) v1alpha1.
 }
 
 func TestConditions(t *testing.T) {
-	phase := func(d Decision, p policy.ClusterPhase) Decision {
+	phase := func(d Decision, p model.ClusterPhase) Decision {
 		d.Phase = p
 		return d
 	}
-	done := search(t, func(s *policy.Snapshot) { s.Pools[0].Revision = "v1"; podOf(s, "search-2").Revision = "v1" })
-	paused := search(t, func(s *policy.Snapshot) { s.Cluster.Paused = true })
+	done := search(t, func(s *model.Snapshot) { s.Pools[0].Revision = "v1"; podOf(s, "search-2").Revision = "v1" })
+	paused := search(t, func(s *model.Snapshot) { s.Cluster.Paused = true })
 	for name, c := range map[string]struct {
 		d                           Decision
 		ready, reconciling, stalled metav1.ConditionStatus
 		readyReason                 string
 	}{
-		"done":                  {phase(done, policy.ClusterDone), "True", "False", "False", "Done"},
-		"rolling":               {search(t, claimed(policy.PhaseGone)), "False", "True", "False", "Rolling"},
+		"done":                  {phase(done, model.ClusterDone), "True", "False", "False", "Done"},
+		"rolling":               {search(t, claimed(model.PhaseGone)), "False", "True", "False", "Rolling"},
 		"about to begin":        {search(t), "False", "True", "False", "Rolling"},
-		"paused":                {phase(paused, policy.ClusterPaused), "False", "False", "False", "paused"},
-		"stalled":               {phase(paused, policy.ClusterStalled), "False", "False", "True", "Stalled"},
-		"waiting":               {phase(paused, policy.ClusterWaiting), "False", "True", "False", "paused"},
-		"idle with a pod away":  {phase(Decision{Pods: PodCounts{Desired: 3, Away: 1}}, policy.ClusterIdle), "False", "False", "False", "PodsAway"},
-		"idle, little is known": {phase(Decision{}, policy.ClusterIdle), "False", "False", "False", "Idle"},
+		"paused":                {phase(paused, model.ClusterPaused), "False", "False", "False", "paused"},
+		"stalled":               {phase(paused, model.ClusterStalled), "False", "False", "True", "Stalled"},
+		"waiting":               {phase(paused, model.ClusterWaiting), "False", "True", "False", "paused"},
+		"idle with a pod away":  {phase(Decision{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}}, model.ClusterIdle), "False", "False", "False", "PodsAway"},
+		"idle, little is known": {phase(Decision{}, model.ClusterIdle), "False", "False", "False", "Idle"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := Conditions(c.d, nil, 7)
@@ -60,22 +61,22 @@ func TestConditions(t *testing.T) {
 }
 
 func TestReasonIsTheRule(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) { s.Health.Verdict = policy.Red })
+	d := search(t, func(s *model.Snapshot) { s.Health.Verdict = model.Red })
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling} {
-		require.Equal(t, string(policy.Unhealthy), conditionOf(t, Conditions(d, nil, 1), kind).Reason, kind)
+		require.Equal(t, string(model.Unhealthy), conditionOf(t, Conditions(d, nil, 1), kind).Reason, kind)
 	}
 	long := d
-	long.Phase = policy.ClusterStalled
+	long.Phase = model.ClusterStalled
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled} {
-		require.Equal(t, string(policy.Unhealthy), conditionOf(t, Conditions(long, nil, 1), kind).Reason, kind)
+		require.Equal(t, string(model.Unhealthy), conditionOf(t, Conditions(long, nil, 1), kind).Reason, kind)
 	}
 	available := conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable)
 	require.Equal(t, metav1.ConditionFalse, available.Status)
-	require.Equal(t, string(policy.Unhealthy), available.Reason)
+	require.Equal(t, string(model.Unhealthy), available.Reason)
 }
 
 func TestAvailableIsUnknownWhenNobodySays(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) { s.Health.Verdict = policy.UnknownHealth })
+	d := search(t, func(s *model.Snapshot) { s.Health.Verdict = model.UnknownHealth })
 	require.Equal(t, metav1.ConditionUnknown, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable).Status)
 	d.Snapshot.Health.Verdict = ""
 	require.Equal(t, metav1.ConditionUnknown, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionAvailable).Status)
@@ -89,7 +90,7 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 	require.Equal(t, first.DecidedAt, conditionOf(t, again, v1alpha1.ConditionReady).LastTransitionTime.Time)
 
 	d := search(t, later(2*time.Minute))
-	d.Phase = policy.ClusterDone
+	d.Phase = model.ClusterDone
 	changed := Conditions(d, again, 2)
 	require.Equal(t, d.DecidedAt, conditionOf(t, changed, v1alpha1.ConditionReady).LastTransitionTime.Time)
 	require.Equal(t, first.DecidedAt, conditionOf(t, changed, v1alpha1.ConditionInitialized).LastTransitionTime.Time)
@@ -97,7 +98,7 @@ func TestTransitionTimeMovesWithTheStatusOnly(t *testing.T) {
 }
 
 func TestForeignBudgetIsACondition(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) { podOf(s, "search-1").Refused = policy.ForeignBudget })
+	d := search(t, func(s *model.Snapshot) { podOf(s, "search-1").Refused = model.ForeignBudget })
 	require.Equal(t, metav1.ConditionTrue, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionForeignBudget).Status)
 	require.Equal(t, metav1.ConditionFalse, conditionOf(t, Conditions(search(t), nil, 1), v1alpha1.ConditionForeignBudget).Status)
 }
@@ -115,18 +116,19 @@ func TestForeignBudgetThatSelectsIsACondition(t *testing.T) {
 // The schema of conditions refuses other reasons.
 func TestReasonsFitTheSchema(t *testing.T) {
 	fits := regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:-]*[A-Za-z0-9_])?$`)
-	for _, rule := range policy.Rules() {
+	for _, rule := range model.Rules() {
 		require.Regexp(t, fits, string(rule))
 	}
-	for _, phase := range []policy.ClusterPhase{"", "Idle", "Rolling", "Waiting", "Paused", "Stalled", "Done"} {
+	for _, phase := range []model.ClusterPhase{"", "Idle", "Rolling", "Waiting", "Paused", "Stalled", "Done"} {
 		for _, d := range []Decision{
-			{Phase: phase},
-			{Phase: phase, Pods: PodCounts{Desired: 3, Away: 1}},
-			{Phase: phase, Pods: PodCounts{Desired: 3}, Resets: map[string]int{"search": 3}},
-			{Phase: phase, Guard: Guard{ForeignBudget: "PodDisruptionBudget charts selects search-1"}},
-			{Phase: phase, Claims: []policy.Claim{{Pod: "search-1"}}, SpecError: errors.New("no")},
-			{Phase: phase, Snapshot: policy.Snapshot{Cluster: policy.Cluster{Status: policy.Status{Initialized: true}}, Health: policy.Health{Verdict: policy.Green}}},
+			{},
+			{Moment: progress.Moment{Pods: PodCounts{Desired: 3, Away: 1}}},
+			{Moment: progress.Moment{Pods: PodCounts{Desired: 3}, Resets: map[string]int{"search": 3}}},
+			{Guard: Guard{ForeignBudget: "PodDisruptionBudget charts selects search-1"}},
+			{Moment: progress.Moment{Claims: []model.Claim{{Pod: "search-1"}}}, SpecError: errors.New("no")},
+			{Moment: progress.Moment{Snapshot: model.Snapshot{Cluster: model.Cluster{Status: model.Status{Initialized: true}}, Health: model.Health{Verdict: model.Green}}}},
 		} {
+			d.Phase = phase
 			for _, c := range Conditions(d, nil, 1) {
 				require.Regexp(t, fits, c.Reason, c.Type)
 			}
@@ -161,16 +163,16 @@ func TestWhyItHasNotBeenHealthyYet(t *testing.T) {
 	}{
 		"pods are not Ready":                      {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 2, 1 }, ": 2 of 3 pods are Ready, 1 away"},
 		"pods are Ready and not counted on yet":   {func(d *Decision) { d.Pods.Ready, d.Pods.Away = 3, 3 }, ": 3 of 3 pods are Ready, 3 away"},
-		"rosters alone tell, which is not enough": {func(d *Decision) { d.Snapshot.Health.Verdict = policy.Green }, ""},
+		"rosters alone tell, which is not enough": {func(d *Decision) { d.Snapshot.Health.Verdict = model.Green }, ""},
 		"no verdict": {func(d *Decision) { d.Snapshot.Health.Reason = "no agent gives a verdict" }, ": its health is Unknown, not Green: no agent gives a verdict"},
 		"copies are missing": {func(d *Decision) {
-			d.Snapshot.Health = policy.Health{Verdict: policy.Recoverable, Reason: "db-2 is broken"}
+			d.Snapshot.Health = model.Health{Verdict: model.Recoverable, Reason: "db-2 is broken"}
 		}, ": its health is Recoverable, not Green: db-2 is broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := search(t)
 			d.Snapshot.Cluster.Status.Initialized = false
-			d.Snapshot.Health = policy.Health{Verdict: policy.UnknownHealth}
+			d.Snapshot.Health = model.Health{Verdict: model.UnknownHealth}
 			d.Pods.Desired, d.Pods.Ready, d.Pods.Away = 3, 3, 0
 			c.edit(&d)
 			require.Equal(t, "the database has not been healthy yet"+c.want, conditionOf(t, Conditions(d, nil, 1), v1alpha1.ConditionInitialized).Message)

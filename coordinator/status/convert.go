@@ -5,7 +5,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -49,7 +50,7 @@ func ClusterProto(d Decision) *rollcallv1.Cluster {
 	return c
 }
 
-func planProto(p policy.Plan) *rollcallv1.Plan {
+func planProto(p model.Plan) *rollcallv1.Plan {
 	plan := &rollcallv1.Plan{
 		Phase: string(p.Phase),
 		Budget: &rollcallv1.Budget{
@@ -94,7 +95,7 @@ func planProto(p policy.Plan) *rollcallv1.Plan {
 	return plan
 }
 
-func claimProto(c policy.Claim) *rollcallv1.Claim {
+func claimProto(c model.Claim) *rollcallv1.Claim {
 	return &rollcallv1.Claim{
 		Id:        c.ID,
 		Pod:       c.Pod,
@@ -108,15 +109,15 @@ func claimProto(c policy.Claim) *rollcallv1.Claim {
 	}
 }
 
-func podProto(d Decision, pod policy.Pod) *rollcallv1.PodState {
-	pool, _ := d.pool(pod.Pool)
+func podProto(d Decision, pod model.Pod) *rollcallv1.PodState {
+	pool, _ := d.Pool(pod.Pool)
 	state := &rollcallv1.PodState{
 		Pod:              pod.Name,
 		Uid:              pod.UID,
 		Zone:             pod.Zone,
 		Phase:            string(pod.Phase),
 		Revision:         pod.Revision,
-		Updated:          updated(pod, pool),
+		Updated:          progress.Updated(pod, pool),
 		ReportAgeSeconds: noReport,
 		Guard:            string(pod.Guard),
 	}
@@ -125,7 +126,7 @@ func podProto(d Decision, pod policy.Pod) *rollcallv1.PodState {
 		state.Roles = r.Roles
 		state.ReportAgeSeconds = r.AgeSeconds
 	}
-	if claim, ok := d.claimOf(pod.Name); ok {
+	if claim, ok := d.ClaimOf(pod.Name); ok {
 		state.ClaimPhase = string(claim.Phase)
 	}
 	return state

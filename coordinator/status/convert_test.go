@@ -10,24 +10,25 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Nothing that a plan says is lost on the wire: every string of its JSON form
 // is in the message too.
 func TestPlanIsWholeOnTheWire(t *testing.T) {
 	partition := int32(7)
-	plan := policy.Plan{
-		Version: 1, Cluster: "prod/search", Phase: policy.ClusterRolling,
-		Budget: policy.Budget{Pods: policy.PodBudget{Limit: 101, Away: 102, Claimed: 103, Room: 104}, Zones: policy.ZoneBudget{Limit: 105, Away: 106}},
+	plan := model.Plan{
+		Version: 1, Cluster: "prod/search", Phase: model.ClusterRolling,
+		Budget: model.Budget{Pods: model.PodBudget{Limit: 101, Away: 102, Claimed: 103, Room: 104}, Zones: model.ZoneBudget{Limit: 105, Away: 106}},
 		Order:  []string{"order-0", "order-1"},
-		Steps: []policy.Step{{
-			Pod: "step-pod", UID: "step-uid", Unit: "step-unit", Action: policy.LowerPartition, Prepare: policy.PrepareEvacuate, Reason: policy.ReasonNodeDrain,
+		Steps: []model.Step{{
+			Pod: "step-pod", UID: "step-uid", Unit: "step-unit", Action: model.LowerPartition, Prepare: model.PrepareEvacuate, Reason: model.ReasonNodeDrain,
 			OutsideBudget: true, BeforeTurn: true, Partition: &partition, Notes: []string{"note-0"},
 		}},
-		Holds:             []policy.Hold{{Pod: "hold-pod", Rule: policy.SoleCopy, Group: "hold-group", Reason: "hold-reason", Unblocks: "hold-unblocks"}},
+		Holds:             []model.Hold{{Pod: "hold-pod", Rule: model.SoleCopy, Group: "hold-group", Reason: "hold-reason", Unblocks: "hold-unblocks"}},
 		RetryAfterSeconds: 107,
-		Forecast:          policy.Forecast{Waves: 108, Seconds: 109, BoundSeconds: 110},
+		Forecast:          model.Forecast{Waves: 108, Seconds: 109, BoundSeconds: 110},
 	}
 	message, err := protojson.Marshal(planProto(plan))
 	require.NoError(t, err)
@@ -62,7 +63,7 @@ func TestPlanIsWholeOnTheWire(t *testing.T) {
 
 func TestTimesThatAreNotKnown(t *testing.T) {
 	require.Nil(t, stamp(time.Time{}))
-	c := ClusterProto(Decision{Snapshot: policy.Snapshot{Pods: []policy.Pod{{Name: "search-0"}}}})
+	c := ClusterProto(Decision{Moment: progress.Moment{Snapshot: model.Snapshot{Pods: []model.Pod{{Name: "search-0"}}}}})
 	require.Nil(t, c.GetDecidedAt())
 	require.EqualValues(t, -1, c.GetPodStates()[0].GetReportAgeSeconds())
 	require.Empty(t, c.GetPodStates()[0].GetMember())

@@ -1,11 +1,10 @@
 package status
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Key names one DatabaseCluster.
@@ -17,44 +16,24 @@ type Key = types.NamespacedName
 // A Decision is a value: whoever publishes one must not change what it points
 // to afterwards, because readers share it.
 type Decision struct {
-	Key      Key
-	Snapshot policy.Snapshot
-	Plan     policy.Plan
-	// Claims that are open now. They may be newer than those of the snapshot,
-	// because a claim changes its phase without a new decision.
-	Claims []policy.Claim
-	Pods   PodCounts
-	// Phase is what the cluster as a whole is doing. It may say more than the
-	// plan's: that a rollout is stalled is known only with time.
-	Phase     policy.ClusterPhase
-	DecidedAt time.Time
+	progress.Moment
+	Key Key
 	// Idle: nobody follows what the agents say, because nothing is to be done.
 	// What the snapshot says of pods and groups is then not known and decides nothing.
 	Idle bool
-	// HeldSince says since when each of the Waits has lasted without a break, by
-	// its key, as far as that is known.
-	HeldSince map[string]time.Time
-	// AwaySince says since when each pod that does not serve has not, as far as that
-	// is known.
-	AwaySince map[string]time.Time
 	// SpecError is what in the spec cannot be read although the policy finds
 	// nothing wrong with it: a cron expression or a time zone.
 	SpecError error
-	// Resets says of pools how often somebody has undone what was written to their
-	// partition, where that happens again and again.
-	Resets map[string]int
-	Guard  Guard
-	// Waiting is, by pod, what an open claim waits for, in the words of whoever
-	// carries it out.
-	Waiting map[string]string
+	Guard     Guard
 	// Refused is, by pod UID, why what its agent sent last was not taken.
 	Refused map[string]string
 	// Withheld is what the DatabaseCluster names and is not used, because those who may
 	// write the Secrets have not allowed it, and how they do; empty: nothing.
 	Withheld string
-	// Settings of the whole database that could not be put back yet, with why.
-	Settings map[string]string
 }
+
+// PodCounts are the pods of one database cluster, counted over all pools.
+type PodCounts = model.PodCounts
 
 // Guard is what people should know of the guard, beside whether it enforces.
 type Guard struct {
@@ -67,53 +46,6 @@ type Guard struct {
 
 // FromSnapshot decides on a snapshot and makes a Decision of it, as the
 // coordinator would at the snapshot's own time.
-func FromSnapshot(s policy.Snapshot) Decision {
-	plan := policy.Decide(s)
-	return Decision{
-		Key:       Key{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name},
-		Snapshot:  s,
-		Plan:      plan,
-		Claims:    s.Cluster.Status.Claims,
-		Pods:      CountPods(s, plan),
-		Phase:     plan.Phase,
-		DecidedAt: s.Now.Time,
-	}
+func FromSnapshot(s model.Snapshot) Decision {
+	return Decision{Key: Key{Namespace: s.Cluster.Namespace, Name: s.Cluster.Name}, Moment: progress.At(s)}
 }
-
-// claimOf is the open claim on the named pod.
-func (d Decision) claimOf(pod string) (policy.Claim, bool) {
-	for _, c := range d.Claims {
-		if c.Pod == pod {
-			return c, true
-		}
-	}
-	return policy.Claim{}, false
-}
-
-// pod is the named pod of the snapshot.
-func (d Decision) pod(name string) (policy.Pod, bool) {
-	for _, p := range d.Snapshot.Pods {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return policy.Pod{}, false
-}
-
-// pool is the named pool of the snapshot.
-func (d Decision) pool(name string) (policy.Pool, bool) {
-	for _, p := range d.Snapshot.Pools {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return policy.Pool{}, false
-}
-
-// updated says whether a pod runs its pool's update revision. While that
-// revision is unknown nobody does, and nobody is out of date either.
-func updated(pod policy.Pod, pool policy.Pool) bool {
-	return exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
-}
-
-func exists(pod policy.Pod) bool { return pod.Phase != policy.Missing }

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Reasons of Events.
@@ -95,7 +97,7 @@ func (t *transition) add(pod, uid string, warning bool, reason, format string, a
 // claims tells what became of the claims: new ones, those that went on, and
 // those that were released.
 func (t *transition) claims() {
-	before := map[string]policy.Claim{}
+	before := map[string]model.Claim{}
 	for _, c := range t.from.Claims {
 		before[c.ID] = c
 	}
@@ -116,7 +118,7 @@ func (t *transition) claims() {
 	}
 }
 
-func (t *transition) selected(c policy.Claim) {
+func (t *transition) selected(c model.Claim) {
 	change := ""
 	if c.From != c.To && c.To != "" {
 		change = fmt.Sprintf(", from %s to %s", cmp.Or(c.From, "unknown"), c.To)
@@ -148,70 +150,43 @@ func (t *transition) selected(c policy.Claim) {
 	}
 }
 
-// claimOrder is the order of the phases; an unknown one is before all others.
-var claimOrder = []policy.ClaimPhase{
-	policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseEmptied, policy.PhaseOpened,
-	policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling,
-}
-
-// StageOf counts how far a claim is, from 0.
-func StageOf(c policy.Claim) int { return slices.Index(claimOrder, c.Phase) + 1 }
-
-// HasGone says whether the claim's pod went away. uid is that of the pod that has
-// its name now: a claim that is given up is Restoring, too, and its pod stays.
-func HasGone(c policy.Claim, uid string) bool {
-	return phaseReached(c.Phase, policy.PhaseGone) && (c.Phase != policy.PhaseRestoring || c.UID != uid)
-}
-
-// passed says whether a claim that went from one phase to another entered, on
-// its way, the third. Phases may be skipped between two decisions.
-func passed(from, to, phase policy.ClaimPhase) bool {
-	at := slices.Index(claimOrder, phase)
-	return slices.Index(claimOrder, from) < at && at <= slices.Index(claimOrder, to)
-}
-
-// phaseReached says whether a claim's phase is the other or a later one.
-func phaseReached(phase, other policy.ClaimPhase) bool {
-	return slices.Index(claimOrder, phase) >= slices.Index(claimOrder, other)
-}
-
-func (t *transition) advanced(c policy.Claim, from policy.ClaimPhase) {
-	pod, _ := t.to.pod(c.Pod)
-	if c.Phase == policy.PhaseRestoring && !HasGone(c, pod.UID) {
+func (t *transition) advanced(c model.Claim, from model.ClaimPhase) {
+	pod, _ := t.to.Pod(c.Pod)
+	if c.Phase == model.PhaseRestoring && !progress.HasGone(c, pod.UID) {
 		return // it is given up, and a hold says why
 	}
-	prepares := c.Prepare != "" && c.Prepare != policy.PrepareNone
-	if prepares && passed(from, c.Phase, policy.PhasePreparing) {
+	prepares := c.Prepare != "" && c.Prepare != model.PrepareNone
+	if prepares && progress.Passed(from, c.Phase, model.PhasePreparing) {
 		t.add(c.Pod, c.UID, false, PrepareStarted, "%s: %s has begun", c.Pod, c.Prepare)
 	}
-	if prepares && passed(from, c.Phase, policy.PhasePrepared) && undisturbed(c) {
+	if prepares && progress.Passed(from, c.Phase, model.PhasePrepared) && undisturbed(c) {
 		t.add(c.Pod, c.UID, false, Prepared, "%s: %s is done, the pod is safe to stop", c.Pod, c.Prepare)
 	}
-	if passed(from, c.Phase, policy.PhaseGone) && c.Action != policy.Handoff && c.Action != policy.Evacuate {
+	if progress.Passed(from, c.Phase, model.PhaseGone) && c.Action != model.Handoff && c.Action != model.Evacuate {
 		t.add(c.Pod, c.UID, false, PodRestarted, "%s: removed %s (%s)", c.Pod, t.sinceClaim(c), c.Reason)
 	}
-	if passed(from, c.Phase, policy.PhaseRejoined) {
+	if progress.Passed(from, c.Phase, model.PhaseRejoined) {
 		t.returned(c)
 	}
 }
 
 // undisturbed is false for a claim that reached a later phase because its pod
 // went away by other hands: nobody can say that it was prepared.
-func undisturbed(c policy.Claim) bool {
-	return c.Phase != policy.PhaseGone && c.Phase != policy.PhaseRejoined || len(c.Undo) > 0
+func undisturbed(c model.Claim) bool {
+	return c.Phase != model.PhaseGone && c.Phase != model.PhaseRejoined || len(c.Undo) > 0
 }
 
-func (t *transition) released(c policy.Claim) {
+func (t *transition) released(c model.Claim) {
 	// A pod whose claim went from waiting to released between two decisions is
 	// back; one that was given up before never went.
-	if passed(c.Phase, policy.PhaseSettling, policy.PhaseRejoined) && phaseReached(c.Phase, policy.PhaseGone) {
+	if progress.Passed(c.Phase, model.PhaseSettling, model.PhaseRejoined) && progress.Reached(c.Phase, model.PhaseGone) {
 		t.returned(c)
 	}
 }
 
-func (t *transition) returned(c policy.Claim) {
-	pod, ok := t.to.pod(c.Pod)
-	if !ok || !exists(pod) || pod.UID == c.UID {
+func (t *transition) returned(c model.Claim) {
+	pod, ok := t.to.Pod(c.Pod)
+	if !ok || !progress.Exists(pod) || pod.UID == c.UID {
 		return
 	}
 	if policy.Returned(t.to.Snapshot, c).Failed {
@@ -221,7 +196,7 @@ func (t *transition) returned(c policy.Claim) {
 	t.add(c.Pod, pod.UID, false, PodReturned, "%s: back in the database %s, on revision %s", c.Pod, t.sinceClaim(c), pod.Revision)
 }
 
-func (t *transition) sinceClaim(c policy.Claim) string {
+func (t *transition) sinceClaim(c model.Claim) string {
 	if c.StartedAt.IsZero() {
 		return "now"
 	}
@@ -229,13 +204,13 @@ func (t *transition) sinceClaim(c policy.Claim) string {
 }
 
 // timedOut tells, once, that a prepare takes longer than it may.
-func (t *transition) timedOut(c policy.Claim) {
-	if c.Phase != policy.PhaseClaimed && c.Phase != policy.PhasePreparing || c.StartedAt.IsZero() {
+func (t *transition) timedOut(c model.Claim) {
+	if c.Phase != model.PhaseClaimed && c.Phase != model.PhasePreparing || c.StartedAt.IsZero() {
 		return
 	}
 	drain := t.to.Snapshot.Cluster.Spec.WithDefaults().Drain
 	limit := time.Duration(drain.TimeoutSeconds) * time.Second
-	if c.Prepare == policy.PrepareEvacuate {
+	if c.Prepare == model.PrepareEvacuate {
 		limit = time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
 	}
 	deadline := c.StartedAt.Add(limit)
@@ -247,21 +222,21 @@ func (t *transition) timedOut(c policy.Claim) {
 // unplanned tells of pods that took the update revision although nobody
 // claimed them.
 func (t *transition) unplanned() {
-	before := make(map[string]policy.Pod, len(t.from.Snapshot.Pods))
+	before := make(map[string]model.Pod, len(t.from.Snapshot.Pods))
 	for _, p := range t.from.Snapshot.Pods {
 		before[p.Name] = p
 	}
 	for _, p := range t.to.Snapshot.Pods {
 		old, ok := before[p.Name]
-		if !ok || !exists(p) || p.UID == old.UID {
+		if !ok || !progress.Exists(p) || p.UID == old.UID {
 			continue
 		}
-		pool, ok := t.to.pool(p.Pool)
-		if !ok || !updated(p, pool) || old.Revision == "" || old.Revision == p.Revision {
+		pool, ok := t.to.Pool(p.Pool)
+		if !ok || !progress.Updated(p, pool) || old.Revision == "" || old.Revision == p.Revision {
 			continue
 		}
-		_, claimedBefore := t.from.claimOf(p.Name)
-		_, claimedNow := t.to.claimOf(p.Name)
+		_, claimedBefore := t.from.ClaimOf(p.Name)
+		_, claimedNow := t.to.ClaimOf(p.Name)
 		if claimedBefore || claimedNow {
 			continue
 		}
@@ -271,32 +246,32 @@ func (t *transition) unplanned() {
 
 // routine are the rules that hold a pod which merely waits for its turn. They
 // are told, once for the cluster, when nothing goes at all.
-var routine = []policy.Rule{
-	policy.PodsAway, policy.ZonesAway, policy.ShardsAway, policy.QuorumLost,
-	policy.AcksLost, policy.RoleLost, policy.NoneEligible, policy.Settling, policy.RankOrder, policy.LeaderLast,
-	policy.InOrder, policy.VersionOrder, policy.StaleReport,
+var routine = []model.Rule{
+	model.PodsAway, model.ZonesAway, model.ShardsAway, model.QuorumLost,
+	model.AcksLost, model.RoleLost, model.NoneEligible, model.Settling, model.RankOrder, model.LeaderLast,
+	model.InOrder, model.VersionOrder, model.StaleReport,
 }
 
 // unrest are the rules that a pod which is on its way can set off by itself:
 // while it hands over and comes back, leaders change and reports are late.
 // They are told when they still hold and nothing is on its way any more; if
 // that never comes, the rollout stalls, and that is told.
-var unrest = []policy.Rule{
-	policy.ViewSplit, policy.NoLeader, policy.TwoLeaders, policy.Unhealthy, policy.NoReport, policy.BeingMoved, policy.CatchingUp,
+var unrest = []model.Rule{
+	model.ViewSplit, model.NoLeader, model.TwoLeaders, model.Unhealthy, model.NoReport, model.BeingMoved, model.CatchingUp,
 }
 
 // Passing says whether a rule holds for a while in every rollout: because a
 // pod on its way has set it off, or because others go first.
-func Passing(rule policy.Rule) bool {
-	return slices.Contains(unrest, rule) || slices.Contains(routine, rule) || rule == policy.Claimed || rule == policy.OnItsWay
+func Passing(rule model.Rule) bool {
+	return slices.Contains(unrest, rule) || slices.Contains(routine, rule) || rule == model.Claimed || rule == model.OnItsWay
 }
 
 // worthTelling are the holds of a decision that people should hear of.
-func worthTelling(d Decision) []policy.Hold {
+func worthTelling(d Decision) []model.Hold {
 	moving := len(d.Claims) > 0 || len(d.Plan.Steps) > 0
-	var holds []policy.Hold
+	var holds []model.Hold
 	for _, h := range d.Plan.Holds {
-		if h.Rule != policy.Claimed && h.Rule != policy.OnItsWay && !(moving && Passing(h.Rule)) {
+		if h.Rule != model.Claimed && h.Rule != model.OnItsWay && !(moving && Passing(h.Rule)) {
 			holds = append(holds, h)
 		}
 	}
@@ -309,8 +284,8 @@ const maxHeldPods = 5
 // holds tells of rules that begin to hold, once for the cluster, and of pods
 // that are held by another rule than before.
 func (t *transition) holds() {
-	before := map[string]policy.Rule{}
-	known := map[policy.Rule]bool{}
+	before := map[string]model.Rule{}
+	known := map[model.Rule]bool{}
 	for _, h := range worthTelling(t.from) {
 		known[h.Rule] = true
 		if before[h.Pod] == "" {
@@ -318,8 +293,8 @@ func (t *transition) holds() {
 		}
 	}
 	holds := worthTelling(t.to)
-	pods := map[policy.Rule][]string{}
-	everybody := map[policy.Rule]bool{}
+	pods := map[model.Rule][]string{}
+	everybody := map[model.Rule]bool{}
 	for _, h := range holds {
 		if h.Pod != "" {
 			pods[h.Rule] = append(pods[h.Rule], h.Pod)
@@ -337,18 +312,18 @@ func (t *transition) holds() {
 		known[h.Rule] = true
 		if ofPod {
 			told++
-			pod, _ := t.to.pod(h.Pod)
+			pod, _ := t.to.Pod(h.Pod)
 			t.add(h.Pod, pod.UID, true, RestartHeld, "%s: %s", h.Pod, held(h))
 		}
 	}
 }
 
-func (t *transition) ruleHolds(h policy.Hold, pods []string) {
+func (t *transition) ruleHolds(h model.Hold, pods []string) {
 	warning := !slices.Contains(routine, h.Rule)
 	switch {
-	case h.Rule == policy.LineStopped:
+	case h.Rule == model.LineStopped:
 		t.add("", "", true, StoppedTheLine, "%s", held(h))
-	case h.Rule == policy.VersionRefused:
+	case h.Rule == model.VersionRefused:
 		t.add("", "", true, VersionRefused, "%s", held(h))
 	case h.Pod == "":
 		t.add("", "", warning, RestartHeld, "%s", held(h))
@@ -359,7 +334,7 @@ func (t *transition) ruleHolds(h policy.Hold, pods []string) {
 	}
 }
 
-func held(h policy.Hold) string {
+func held(h model.Hold) string {
 	text := fmt.Sprintf("%s: %s", h.Rule, h.Reason)
 	if h.Unblocks != "" {
 		text += "; unblocked by: " + h.Unblocks
@@ -372,11 +347,11 @@ func (t *transition) phase() {
 		return
 	}
 	switch t.to.Phase {
-	case policy.ClusterStalled:
+	case model.ClusterStalled:
 		rule, message := whyStalled(t.to)
 		t.add("", "", true, Stalled, "no progress: %s: %s", rule, message)
-	case policy.ClusterDone:
-		if t.from.Phase == "" || t.from.Phase == policy.ClusterIdle {
+	case model.ClusterDone:
+		if t.from.Phase == "" || t.from.Phase == model.ClusterIdle {
 			return
 		}
 		var pools []string

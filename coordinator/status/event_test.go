@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func reasons(events []Event) []string {
@@ -31,27 +31,27 @@ func eventOf(t *testing.T, events []Event, reason string) Event {
 }
 
 func TestNothingHappenedBeforeTheFirstDecision(t *testing.T) {
-	require.Empty(t, Events(nil, search(t, claimed(policy.PhaseGone))))
+	require.Empty(t, Events(nil, search(t, claimed(model.PhaseGone))))
 }
 
 func TestNothingHappenedBetweenEqualDecisions(t *testing.T) {
-	d := search(t, claimed(policy.PhasePreparing))
-	require.Empty(t, Events(&d, search(t, claimed(policy.PhasePreparing), later(time.Second))))
+	d := search(t, claimed(model.PhasePreparing))
+	require.Empty(t, Events(&d, search(t, claimed(model.PhasePreparing), later(time.Second))))
 }
 
 // One restart, decision by decision.
 func TestEventsOfOneRestart(t *testing.T) {
 	decisions := []Decision{
 		search(t),
-		search(t, claimed(policy.PhaseClaimed)),
-		search(t, claimed(policy.PhasePreparing)),
-		search(t, claimed(policy.PhasePrepared)),
-		search(t, claimed(policy.PhaseOpened)),
-		search(t, claimed(policy.PhaseGone)),
-		search(t, claimed(policy.PhaseGone), back),
-		search(t, claimed(policy.PhaseRejoined), back),
-		search(t, claimed(policy.PhaseRestoring), back),
-		search(t, claimed(policy.PhaseSettling), back),
+		search(t, claimed(model.PhaseClaimed)),
+		search(t, claimed(model.PhasePreparing)),
+		search(t, claimed(model.PhasePrepared)),
+		search(t, claimed(model.PhaseOpened)),
+		search(t, claimed(model.PhaseGone)),
+		search(t, claimed(model.PhaseGone), back),
+		search(t, claimed(model.PhaseRejoined), back),
+		search(t, claimed(model.PhaseRestoring), back),
+		search(t, claimed(model.PhaseSettling), back),
 		search(t, back),
 	}
 	var got []string
@@ -74,7 +74,7 @@ func TestEventsOfOneRestart(t *testing.T) {
 // says that it did.
 func TestEventsOfAClaimThatIsGivenUp(t *testing.T) {
 	decisions := []Decision{
-		search(t, claimed(policy.PhasePreparing)), search(t, claimed(policy.PhaseRestoring)), search(t),
+		search(t, claimed(model.PhasePreparing)), search(t, claimed(model.PhaseRestoring)), search(t),
 	}
 	require.Empty(t, Events(&decisions[0], decisions[1]))
 	require.Empty(t, Events(&decisions[1], decisions[2]))
@@ -86,11 +86,11 @@ func TestEventsOfAClaimThatIsGivenUp(t *testing.T) {
 
 // Decisions are coalesced, so phases are skipped; nothing is told twice or lost.
 func TestEventsOfSkippedPhases(t *testing.T) {
-	before, after := search(t), search(t, claimed(policy.PhaseSettling), back)
+	before, after := search(t), search(t, claimed(model.PhaseSettling), back)
 	got := reasons(Events(&before, after))
 	require.Equal(t, []string{RestartSelected, PrepareStarted, Prepared, PodRestarted, PodReturned}, without(got, RestartHeld))
 
-	gone := search(t, claimed(policy.PhaseGone))
+	gone := search(t, claimed(model.PhaseGone))
 	released := search(t, back)
 	require.Equal(t, []string{PodReturned}, without(reasons(Events(&gone, released)), RestartHeld))
 }
@@ -98,12 +98,12 @@ func TestEventsOfSkippedPhases(t *testing.T) {
 // A claim that is given up because the new pod does not start says so, and not that the
 // pod is back.
 func TestEventsOfAPodThatDoesNotReturn(t *testing.T) {
-	crashes := func(s *policy.Snapshot) {
+	crashes := func(s *model.Snapshot) {
 		back(s)
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Report.Member = policy.Failed, policy.CrashLoop, policy.NotLive
+		p.Phase, p.Problem, p.Report.Member = model.Failed, model.CrashLoop, model.NotLive
 	}
-	gone, restoring, over := search(t, claimed(policy.PhaseGone), crashes), search(t, claimed(policy.PhaseRestoring), crashes), search(t, crashes)
+	gone, restoring, over := search(t, claimed(model.PhaseGone), crashes), search(t, claimed(model.PhaseRestoring), crashes), search(t, crashes)
 	events := slices.DeleteFunc(Events(&gone, restoring), func(e Event) bool { return e.Reason == RestartHeld })
 	require.Len(t, events, 1)
 	require.Equal(t, PodNotReturned, events[0].Reason)
@@ -115,12 +115,12 @@ func TestEventsOfAPodThatDoesNotReturn(t *testing.T) {
 
 // Nor is a pod given up that has no session for a moment when its claim ends.
 func TestABlipIsNoFailureToReturn(t *testing.T) {
-	blip := func(s *policy.Snapshot) {
+	blip := func(s *model.Snapshot) {
 		back(s)
 		r := podOf(s, "search-1").Report
-		r.Member, r.NotLiveSeconds = policy.NotLive, 1
+		r.Member, r.NotLiveSeconds = model.NotLive, 1
 	}
-	gone, over := search(t, claimed(policy.PhaseGone), back), search(t, blip)
+	gone, over := search(t, claimed(model.PhaseGone), back), search(t, blip)
 	require.Equal(t, []string{PodReturned}, without(reasons(Events(&gone, over)), RestartHeld))
 }
 
@@ -129,22 +129,22 @@ func without(list []string, out string) []string {
 }
 
 func TestGivenUpClaimIsNoReturn(t *testing.T) {
-	prepared, released := search(t, claimed(policy.PhasePrepared)), search(t)
+	prepared, released := search(t, claimed(model.PhasePrepared)), search(t)
 	require.NotContains(t, reasons(Events(&prepared, released)), PodReturned)
 }
 
 func TestPodTakenByOthersWasNotPrepared(t *testing.T) {
-	never := func(s *policy.Snapshot) { s.Cluster.Status.Claims[0].Undo = nil }
-	before, after := search(t, claimed(policy.PhaseClaimed), never), search(t, claimed(policy.PhaseGone), never)
+	never := func(s *model.Snapshot) { s.Cluster.Status.Claims[0].Undo = nil }
+	before, after := search(t, claimed(model.PhaseClaimed), never), search(t, claimed(model.PhaseGone), never)
 	require.NotContains(t, reasons(Events(&before, after)), Prepared)
 }
 
 func TestPrepareTimesOutOnce(t *testing.T) {
 	at := func(d time.Duration) Decision {
-		return search(t, claimed(policy.PhasePreparing), func(s *policy.Snapshot) {
+		return search(t, claimed(model.PhasePreparing), func(s *model.Snapshot) {
 			s.Cluster.Spec.Drain.TimeoutSeconds = 60
 			start := s.Cluster.Status.Claims[0].StartedAt
-			s.Now = policy.At(start.Add(d))
+			s.Now = model.At(start.Add(d))
 		})
 	}
 	before, after, later := at(59*time.Second), at(60*time.Second), at(61*time.Second)
@@ -154,11 +154,11 @@ func TestPrepareTimesOutOnce(t *testing.T) {
 	require.NotContains(t, reasons(Events(&after, later)), PrepareTimedOut)
 
 	// The default is 300 s.
-	plain, plainLater := search(t, claimed(policy.PhasePreparing)), search(t, claimed(policy.PhasePreparing), later299)
+	plain, plainLater := search(t, claimed(model.PhasePreparing)), search(t, claimed(model.PhasePreparing), later299)
 	require.Contains(t, reasons(Events(&plain, plainLater)), PrepareTimedOut)
 }
 
-func later299(s *policy.Snapshot) { s.Now = policy.At(s.Now.Add(299 * time.Second)) }
+func later299(s *model.Snapshot) { s.Now = model.At(s.Now.Add(299 * time.Second)) }
 
 func TestUnplannedUpdate(t *testing.T) {
 	before, after := search(t), search(t, back)
@@ -166,17 +166,17 @@ func TestUnplannedUpdate(t *testing.T) {
 	require.True(t, e.Warning)
 	require.Equal(t, "search-1: went from revision v1 to v2 without being asked to", e.Note)
 
-	planned := search(t, claimed(policy.PhaseGone))
+	planned := search(t, claimed(model.PhaseGone))
 	require.NotContains(t, reasons(Events(&planned, after)), UnplannedUpdate)
 
-	same := search(t, func(s *policy.Snapshot) { podOf(s, "search-1").UID = "u1b" })
+	same := search(t, func(s *model.Snapshot) { podOf(s, "search-1").UID = "u1b" })
 	require.NotContains(t, reasons(Events(&before, same)), UnplannedUpdate, "a restart on the old revision is no update")
 }
 
 func TestHeldIsToldWhenTheRuleChanges(t *testing.T) {
 	free := search(t)
 	vetoed := func(words string) Decision {
-		return search(t, func(s *policy.Snapshot) { podOf(s, "search-1").Report.Veto = words })
+		return search(t, func(s *model.Snapshot) { podOf(s, "search-1").Report.Veto = words })
 	}
 	held := vetoed("a backup runs")
 	events := Events(&free, held)
@@ -192,8 +192,8 @@ func TestHeldIsToldWhenTheRuleChanges(t *testing.T) {
 
 // What a pod on its way sets off is told only when it lasts.
 func TestUnrestOfARestartIsNotTold(t *testing.T) {
-	red := func(s *policy.Snapshot) { s.Health.Verdict = policy.Red }
-	before, during := search(t), search(t, claimed(policy.PhaseGone), red)
+	red := func(s *model.Snapshot) { s.Health.Verdict = model.Red }
+	before, during := search(t), search(t, claimed(model.PhaseGone), red)
 	for _, e := range Events(&before, during) {
 		require.NotContains(t, e.Note, "health: ")
 	}
@@ -209,12 +209,12 @@ func TestUnrestOfARestartIsNotTold(t *testing.T) {
 
 func TestHeldPodsAreBounded(t *testing.T) {
 	many := func(veto string) Decision {
-		return search(t, func(s *policy.Snapshot) {
+		return search(t, func(s *model.Snapshot) {
 			s.Pools[0].Replicas = 50
 			for i := int32(3); i < 50; i++ {
-				s.Pods = append(s.Pods, policy.Pod{
-					Name: fmt.Sprintf("search-%d", i), UID: fmt.Sprint("u", i), Pool: "search", Ordinal: i, Revision: "v1", Phase: policy.Ready, Agent: true, Guard: policy.GuardClosed,
-					Report: &policy.Report{UID: fmt.Sprint("u", i), Self: true, Fresh: true, Member: policy.Live, Settled: true, Veto: veto},
+				s.Pods = append(s.Pods, model.Pod{
+					Name: fmt.Sprintf("search-%d", i), UID: fmt.Sprint("u", i), Pool: "search", Ordinal: i, Revision: "v1", Phase: model.Ready, Agent: true, Guard: model.GuardClosed,
+					Report: &model.Report{UID: fmt.Sprint("u", i), Self: true, Fresh: true, Member: model.Live, Settled: true, Veto: veto},
 				})
 			}
 		})
@@ -234,14 +234,14 @@ func TestHeldPodsAreBounded(t *testing.T) {
 }
 
 func TestWaitingForItsTurnIsNotTold(t *testing.T) {
-	full := search(t, func(s *policy.Snapshot) { s.Pools[0].Revision = "v1"; podOf(s, "search-2").Revision = "v1" })
-	for _, rolling := range []Decision{search(t), search(t, claimed(policy.PhaseClaimed))} {
+	full := search(t, func(s *model.Snapshot) { s.Pools[0].Revision = "v1"; podOf(s, "search-2").Revision = "v1" })
+	for _, rolling := range []Decision{search(t), search(t, claimed(model.PhaseClaimed))} {
 		require.NotEmpty(t, rolling.Plan.Holds)
 		require.NotContains(t, reasons(Events(&full, rolling)), RestartHeld)
 	}
 
-	stuck := search(t, func(s *policy.Snapshot) {
-		podOf(s, "search-2").Phase, podOf(s, "search-2").Since = policy.Pending, s.Now
+	stuck := search(t, func(s *model.Snapshot) {
+		podOf(s, "search-2").Phase, podOf(s, "search-2").Since = model.Pending, s.Now
 	})
 	require.Empty(t, stuck.Plan.Steps)
 	e := eventOf(t, Events(&full, stuck), RestartHeld)
@@ -251,44 +251,44 @@ func TestWaitingForItsTurnIsNotTold(t *testing.T) {
 }
 
 func TestOverrideUsed(t *testing.T) {
-	override := func(s *policy.Snapshot) {
-		s.Health.Verdict = policy.Red
-		s.Cluster.Spec.Overrides = []policy.Override{{
-			Rule: policy.Unhealthy, Pods: []string{"search-1"}, Reason: "INC-4711", Expires: policy.At(s.Now.Add(time.Hour)),
+	override := func(s *model.Snapshot) {
+		s.Health.Verdict = model.Red
+		s.Cluster.Spec.Overrides = []model.Override{{
+			Rule: model.Unhealthy, Pods: []string{"search-1"}, Reason: "INC-4711", Expires: model.At(s.Now.Add(time.Hour)),
 		}}
 	}
 	before := search(t, override)
 	require.NotEmpty(t, before.Plan.Steps, before.Plan.Text())
-	e := eventOf(t, Events(&before, search(t, override, claimed(policy.PhaseClaimed))), OverrideUsed)
+	e := eventOf(t, Events(&before, search(t, override, claimed(model.PhaseClaimed))), OverrideUsed)
 	require.Contains(t, e.Note, "INC-4711")
 	require.Equal(t, "search-1", e.Pod)
 	require.True(t, e.Warning)
 }
 
 func TestUnprotectedRestart(t *testing.T) {
-	sole := func(s *policy.Snapshot) {
-		s.Groups = []policy.Group{{ID: "logs/s1", Kind: policy.Shard, NeedsLeader: true, Members: []policy.Member{
-			{ID: "r1", Pod: "search-1", State: policy.Active, Leader: true, Eligible: true},
+	sole := func(s *model.Snapshot) {
+		s.Groups = []model.Group{{ID: "logs/s1", Kind: model.Shard, NeedsLeader: true, Members: []model.Member{
+			{ID: "r1", Pod: "search-1", State: model.Active, Leader: true, Eligible: true},
 		}}}
 	}
 	before := search(t, sole)
 	require.NotEmpty(t, before.Plan.Steps, before.Plan.Text())
-	e := eventOf(t, Events(&before, search(t, sole, claimed(policy.PhaseClaimed))), UnprotectedRestart)
+	e := eventOf(t, Events(&before, search(t, sole, claimed(model.PhaseClaimed))), UnprotectedRestart)
 	require.Contains(t, e.Note, "logs/s1")
 }
 
 // One Event for all of them: a pod may have thousands of such shards.
 func TestUnprotectedRestartOfMany(t *testing.T) {
-	many := func(s *policy.Snapshot) {
+	many := func(s *model.Snapshot) {
 		s.Groups = nil
 		for i := range 8 {
-			s.Groups = append(s.Groups, policy.Group{ID: fmt.Sprintf("logs/s%d", i), Kind: policy.Shard, Members: []policy.Member{
-				{ID: "r1", Pod: "search-1", State: policy.Active, Eligible: true},
+			s.Groups = append(s.Groups, model.Group{ID: fmt.Sprintf("logs/s%d", i), Kind: model.Shard, Members: []model.Member{
+				{ID: "r1", Pod: "search-1", State: model.Active, Eligible: true},
 			}})
 		}
 	}
 	before := search(t, many)
-	events := Events(&before, search(t, many, claimed(policy.PhaseClaimed)))
+	events := Events(&before, search(t, many, claimed(model.PhaseClaimed)))
 	e := eventOf(t, events, UnprotectedRestart)
 	require.Contains(t, e.Note, "logs/s4")
 	require.NotContains(t, e.Note, "logs/s5")
@@ -303,12 +303,12 @@ func TestUnprotectedRestartOfMany(t *testing.T) {
 }
 
 func TestPhasesTold(t *testing.T) {
-	phase := func(p policy.ClusterPhase, changes ...func(*policy.Snapshot)) Decision {
+	phase := func(p model.ClusterPhase, changes ...func(*model.Snapshot)) Decision {
 		d := search(t, changes...)
 		d.Phase = p
 		return d
 	}
-	rolling, stalled, done := phase(policy.ClusterRolling), phase(policy.ClusterStalled), phase(policy.ClusterDone)
+	rolling, stalled, done := phase(model.ClusterRolling), phase(model.ClusterStalled), phase(model.ClusterDone)
 	e := eventOf(t, Events(&rolling, stalled), Stalled)
 	require.True(t, e.Warning)
 	require.Contains(t, e.Note, "no progress: ")
@@ -317,23 +317,23 @@ func TestPhasesTold(t *testing.T) {
 	require.False(t, e.Warning)
 	require.Contains(t, e.Note, "search on v2")
 
-	idle := phase(policy.ClusterIdle)
+	idle := phase(model.ClusterIdle)
 	require.NotContains(t, reasons(Events(&idle, done)), RolloutFinished, "nothing was rolled out")
 	require.NotContains(t, reasons(Events(&done, done)), RolloutFinished)
 }
 
 func TestStoppedTheLineAndVersionRefused(t *testing.T) {
 	free := search(t)
-	refused := search(t, func(s *policy.Snapshot) {
+	refused := search(t, func(s *model.Snapshot) {
 		s.Pools[0].Version, s.Pools[0].RunningVersion = "9.8.0", "9.9.0"
 	})
-	require.Equal(t, policy.VersionRefused, refused.Plan.Holds[0].Rule, refused.Plan.Text())
+	require.Equal(t, model.VersionRefused, refused.Plan.Holds[0].Rule, refused.Plan.Text())
 	e := eventOf(t, Events(&free, refused), VersionRefused)
 	require.True(t, e.Warning)
 	require.Empty(t, e.Pod)
 
 	stopped := free
-	stopped.Plan.Holds = []policy.Hold{{Rule: policy.LineStopped, Reason: "1 pod of v2 failed"}}
+	stopped.Plan.Holds = []model.Hold{{Rule: model.LineStopped, Reason: "1 pod of v2 failed"}}
 	e = eventOf(t, Events(&free, stopped), StoppedTheLine)
 	require.Equal(t, "line-stopped: 1 pod of v2 failed", e.Note)
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // ErrNoSuchPod is returned for a pod that the decision does not know.
@@ -20,7 +22,7 @@ type Explanation struct {
 	Pod     string  `json:"pod"`
 	Verdict Verdict `json:"verdict"`
 	// Rule is the first one that holds the pod; empty unless the verdict is Hold.
-	Rule policy.Rule `json:"rule,omitempty"`
+	Rule model.Rule `json:"rule,omitempty"`
 	// Text is the verdict in words, a line for each thing to say. What the
 	// plan says stands there as it does in the text of the plan.
 	Text  string `json:"text"`
@@ -41,8 +43,8 @@ const timeless = -1
 // Explain says what a decision means for one pod. The error is ErrNoSuchPod
 // when the decision does not know the pod.
 func Explain(d Decision, name string) (Explanation, error) {
-	pod, known := d.pod(name)
-	claim, claimed := d.claimOf(name)
+	pod, known := d.Pod(name)
+	claim, claimed := d.ClaimOf(name)
 	if !known && !claimed {
 		return Explanation{}, fmt.Errorf("%w: %s is not one of the %d pods of %s", ErrNoSuchPod, name, len(d.Snapshot.Pods), d.Key)
 	}
@@ -54,7 +56,7 @@ func Explain(d Decision, name string) (Explanation, error) {
 		e.Verdict, e.Text = Claimed, claimText(d, claim)
 	case goes:
 		e.Verdict, e.Text = Go, goText(step)
-	case slices.Contains(d.Plan.Order, name) || slices.ContainsFunc(holds, func(h policy.Hold) bool { return h.Pod == name }):
+	case slices.Contains(d.Plan.Order, name) || slices.ContainsFunc(holds, func(h model.Hold) bool { return h.Pod == name }):
 		e.Verdict = Hold
 		if len(holds) > 0 {
 			e.Rule = holds[0].Rule
@@ -67,20 +69,20 @@ func Explain(d Decision, name string) (Explanation, error) {
 	return e, nil
 }
 
-func stepOf(p policy.Plan, pod string) (policy.Step, bool) {
+func stepOf(p model.Plan, pod string) (model.Step, bool) {
 	for _, s := range p.Steps {
 		if s.Pod == pod {
 			return s, true
 		}
 	}
-	return policy.Step{}, false
+	return model.Step{}, false
 }
 
 // holdsOf is the pod's own holds, then those of the whole cluster that say
 // something else.
-func holdsOf(p policy.Plan, pod string) []policy.Hold {
-	var holds []policy.Hold
-	own := map[policy.Rule]bool{}
+func holdsOf(p model.Plan, pod string) []model.Hold {
+	var holds []model.Hold
+	own := map[model.Rule]bool{}
 	for _, h := range p.Holds {
 		if h.Pod == pod {
 			holds = append(holds, h)
@@ -95,14 +97,14 @@ func holdsOf(p policy.Plan, pod string) []policy.Hold {
 	return holds
 }
 
-func actionText(a policy.Action, p policy.Prepare) string {
-	if p == "" || p == policy.PrepareNone {
+func actionText(a model.Action, p model.Prepare) string {
+	if p == "" || p == model.PrepareNone {
 		return string(a)
 	}
 	return fmt.Sprintf("%s after %s", a, p)
 }
 
-func goText(s policy.Step) string {
+func goText(s model.Step) string {
 	lines := []string{s.Text()}
 	if s.OutsideBudget {
 		lines = append(lines, "outside of the budget: it is broken, and taking it takes nothing away")
@@ -123,12 +125,12 @@ func fewNotes(notes []string) []string {
 }
 
 // holdText has the hold that counts first, and then whatever else would hold.
-func holdText(d Decision, pod string, holds []policy.Hold) string {
+func holdText(d Decision, pod string, holds []model.Hold) string {
 	if len(holds) == 0 {
 		return "held; the plan does not say why"
 	}
 	var lines []string
-	said := map[policy.Rule]bool{}
+	said := map[model.Rule]bool{}
 	for _, h := range holds {
 		lines = append(lines, holdLines(h)...)
 		said[h.Rule] = true
@@ -142,17 +144,17 @@ func holdText(d Decision, pod string, holds []policy.Hold) string {
 	return strings.Join(lines, "\n")
 }
 
-func holdLines(h policy.Hold) []string {
+func holdLines(h model.Hold) []string {
 	if h.Unblocks == "" {
 		return []string{h.Text()}
 	}
 	return []string{h.Text(), "unblocked by: " + h.Unblocks}
 }
 
-func upToDateText(d Decision, pod policy.Pod) string {
-	pool, ok := d.pool(pod.Pool)
+func upToDateText(d Decision, pod model.Pod) string {
+	pool, ok := d.Pool(pod.Pool)
 	switch {
-	case !exists(pod):
+	case !progress.Exists(pod):
 		return "the pod is missing, and nothing asks it to go"
 	case !ok || pool.Revision == "":
 		return "nothing asks it to go; which revision its StatefulSet wants is not known"
@@ -164,15 +166,15 @@ func upToDateText(d Decision, pod policy.Pod) string {
 	return fmt.Sprintf("it runs revision %s, which StatefulSet %s wants", pod.Revision, pool.Name)
 }
 
-func podFacts(d Decision, pod policy.Pod) []Fact {
+func podFacts(d Decision, pod model.Pod) []Fact {
 	var facts facts
-	pool, _ := d.pool(pod.Pool)
+	pool, _ := d.Pool(pod.Pool)
 	sinceAge := float64(timeless)
 	if !pod.Since.IsZero() {
 		sinceAge = max(0, d.Snapshot.Now.Sub(pod.Since.Time).Seconds())
 	}
 	phase := string(pod.Phase)
-	if pod.Problem != policy.NoProblem {
+	if pod.Problem != model.NoProblem {
 		phase += ", " + string(pod.Problem)
 	}
 	facts.add("phase", sinceAge, "%s", cmp.Or(phase, "unknown"))
@@ -205,7 +207,7 @@ func podFacts(d Decision, pod policy.Pod) []Fact {
 	return facts
 }
 
-func zoneOf(nodes []policy.Node, name string) string {
+func zoneOf(nodes []model.Node, name string) string {
 	for _, n := range nodes {
 		if n.Name == name {
 			return n.Zone
@@ -214,7 +216,7 @@ func zoneOf(nodes []policy.Node, name string) string {
 	return ""
 }
 
-func nodeText(nodes []policy.Node, name string) string {
+func nodeText(nodes []model.Node, name string) string {
 	for _, n := range nodes {
 		switch {
 		case n.Name != name:
@@ -227,7 +229,7 @@ func nodeText(nodes []policy.Node, name string) string {
 	return name
 }
 
-func reportFacts(pod policy.Pod) []Fact {
+func reportFacts(pod model.Pod) []Fact {
 	var facts facts
 	r := pod.Report
 	if r == nil {
@@ -246,7 +248,7 @@ func reportFacts(pod policy.Pod) []Fact {
 		fresh = "too old to decide on"
 	}
 	facts.add("report", r.AgeSeconds, "%s, %s", by, fresh)
-	facts.add("member", r.AgeSeconds, "%s", cmp.Or(r.Member, policy.UnknownMember))
+	facts.add("member", r.AgeSeconds, "%s", cmp.Or(r.Member, model.UnknownMember))
 	if r.EngineVersion != "" {
 		facts.add("version", r.AgeSeconds, "%s", r.EngineVersion)
 	}
@@ -261,7 +263,7 @@ func reportFacts(pod policy.Pod) []Fact {
 		facts.add("rank", r.AgeSeconds, "%d", r.Rank)
 	}
 	facts.add("settled", r.AgeSeconds, "%s", yes(r.Settled))
-	if r.Drain != "" && r.Drain != policy.DrainNone {
+	if r.Drain != "" && r.Drain != model.DrainNone {
 		facts.add("drain", r.AgeSeconds, "%s", strings.TrimSuffix(string(r.Drain)+": "+r.DrainDetail, ": "))
 	}
 	if r.Busy != "" {
@@ -277,7 +279,7 @@ func reportFacts(pod policy.Pod) []Fact {
 }
 
 // refusedFacts says why an agent that speaks is not heard.
-func refusedFacts(d Decision, pod policy.Pod) []Fact {
+func refusedFacts(d Decision, pod model.Pod) []Fact {
 	var facts facts
 	if why := d.Refused[pod.UID]; why != "" {
 		facts.add("agent", timeless, "%s", why)
@@ -289,13 +291,13 @@ func refusedFacts(d Decision, pod policy.Pod) []Fact {
 func groupFacts(d Decision, pod string) []Fact {
 	var facts facts
 	for _, g := range d.Snapshot.Groups {
-		if !slices.ContainsFunc(g.Members, func(m policy.Member) bool { return m.Pod == pod }) {
+		if !slices.ContainsFunc(g.Members, func(m model.Member) bool { return m.Pod == pod }) {
 			continue
 		}
 		active := 0
 		members := make([]string, 0, len(g.Members))
 		for _, m := range g.Members {
-			if m.State == policy.Active {
+			if m.State == model.Active {
 				active++
 			}
 			members = append(members, memberText(m))
@@ -312,8 +314,8 @@ func groupFacts(d Decision, pod string) []Fact {
 	return facts
 }
 
-func memberText(m policy.Member) string {
-	text := fmt.Sprintf("%s %s", cmp.Or(m.Pod, "elsewhere"), cmp.Or(m.State, policy.UnknownState))
+func memberText(m model.Member) string {
+	text := fmt.Sprintf("%s %s", cmp.Or(m.Pod, "elsewhere"), cmp.Or(m.State, model.UnknownState))
 	if m.Domain != "" {
 		text += " in " + m.Domain
 	}
@@ -340,7 +342,7 @@ func clusterFacts(d Decision) []Fact {
 	if b.Zones.Limit > 0 {
 		facts.add("zones", timeless, "%d of at most %d zones with a pod away", b.Zones.Away, b.Zones.Limit)
 	}
-	health := string(cmp.Or(s.Health.Verdict, policy.UnknownHealth))
+	health := string(cmp.Or(s.Health.Verdict, model.UnknownHealth))
 	if s.Health.Reason != "" {
 		health += ", " + s.Health.Reason
 	}

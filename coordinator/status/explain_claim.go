@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // claimText says how far a claim has come, what it waits for, and what holds
 // the whole cluster meanwhile, such as a line that this very pod has stopped.
-func claimText(d Decision, c policy.Claim) string {
+func claimText(d Decision, c model.Claim) string {
 	lines := []string{
 		fmt.Sprintf("claim  %s %s %s (%s)", c.Pod, c.Phase, actionText(c.Action, c.Prepare), c.Reason),
 		claimWords(d, c),
@@ -19,7 +21,7 @@ func claimText(d Decision, c policy.Claim) string {
 	}
 	if why := d.Waiting[c.Pod]; why != "" && !strings.Contains(lines[1], why) {
 		lines = append(lines, "waiting: "+why)
-	} else if pod, _ := d.pod(c.Pod); HasGone(c, pod.UID) {
+	} else if pod, _ := d.Pod(c.Pod); progress.HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			lines = append(lines, "waiting: "+r.Why.Reason)
 			if r.Failed {
@@ -39,20 +41,20 @@ func claimText(d Decision, c policy.Claim) string {
 }
 
 // claimWords is the phase, with what the agent says that it waits for in it.
-func claimWords(d Decision, c policy.Claim) string {
+func claimWords(d Decision, c model.Claim) string {
 	text := claimPhaseText(c.Phase)
-	if c.Action == policy.Replace {
+	if c.Action == model.Replace {
 		text = replacementText(c)
 	}
-	pod, _ := d.pod(c.Pod)
-	if r := pod.Report; c.Phase == policy.PhasePreparing && r != nil && r.UID == c.UID && r.DrainDetail != "" {
+	pod, _ := d.Pod(c.Pod)
+	if r := pod.Report; c.Phase == model.PhasePreparing && r != nil && r.UID == c.UID && r.DrainDetail != "" {
 		text += ": " + r.DrainDetail
 	}
 	return text
 }
 
 // replacementText is the phase of a claim whose pod comes back with fresh data.
-func replacementText(c policy.Claim) string {
+func replacementText(c model.Claim) string {
 	volumes := "its volume"
 	if len(c.Volumes) > 0 {
 		volumes = "volume claim " + c.Volumes[0].Name
@@ -61,39 +63,39 @@ func replacementText(c policy.Claim) string {
 		volumes += fmt.Sprintf(" and %d more", len(c.Volumes)-1)
 	}
 	switch c.Phase {
-	case policy.PhasePreparing:
+	case model.PhasePreparing:
 		return "moving data off " + c.Pod
-	case policy.PhasePrepared:
+	case model.PhasePrepared:
 		return "data is off " + c.Pod + ", says its agent; the database is asked for itself"
-	case policy.PhaseEmptied:
+	case model.PhaseEmptied:
 		return "nothing is left on " + c.Pod + "; " + volumes + " and the pod are about to be deleted"
-	case policy.PhaseGone:
+	case model.PhaseGone:
 		return "removed; its successor is awaited with fresh data, in place of " + volumes
-	case policy.PhaseRestoring:
+	case model.PhaseRestoring:
 		return "its successor has fresh data; what kept data away from it is being undone"
 	}
 	return claimPhaseText(c.Phase)
 }
 
-func claimPhaseText(p policy.ClaimPhase) string {
+func claimPhaseText(p model.ClaimPhase) string {
 	switch p {
-	case policy.PhaseClaimed:
+	case model.PhaseClaimed:
 		return "claimed, nothing done to it yet"
-	case policy.PhasePreparing:
+	case model.PhasePreparing:
 		return "its agent makes it safe to stop"
-	case policy.PhasePrepared:
+	case model.PhasePrepared:
 		return "about to be checked once more and removed"
-	case policy.PhaseEmptied:
+	case model.PhaseEmptied:
 		return "nothing is left on it"
-	case policy.PhaseOpened:
+	case model.PhaseOpened:
 		return "released: Kubernetes is told to remove it"
-	case policy.PhaseGone:
+	case model.PhaseGone:
 		return "removed; its successor is awaited in the database"
-	case policy.PhaseRejoined:
+	case model.PhaseRejoined:
 		return "its successor has joined the database"
-	case policy.PhaseRestoring:
+	case model.PhaseRestoring:
 		return "what its preparation changed is being undone"
-	case policy.PhaseSettling:
+	case model.PhaseSettling:
 		return "its successor is back; its copies are being awaited"
 	}
 	return "in a phase that this version does not know: " + string(p)

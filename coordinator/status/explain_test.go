@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 func factOf(t *testing.T, e Explanation, name string) Fact {
@@ -25,9 +26,9 @@ func factOf(t *testing.T, e Explanation, name string) Fact {
 func TestExplainVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod     string
-		changes []func(*policy.Snapshot)
+		changes []func(*model.Snapshot)
 		verdict Verdict
-		rule    policy.Rule
+		rule    model.Rule
 		text    []string
 	}{
 		"goes": {
@@ -35,17 +36,17 @@ func TestExplainVerdicts(t *testing.T) {
 			text: []string{"go     search-1 Restart after Handoff (Outdated)"},
 		},
 		"is held": {
-			pod: "search-0", verdict: Hold, rule: policy.LeaderLast,
+			pod: "search-0", verdict: Hold, rule: model.LeaderLast,
 			text: []string{"hold   search-0 leader-last: ", "unblocked by: "},
 		},
 		"is held with the whole cluster": {
-			pod: "search-1", verdict: Hold, rule: policy.Paused,
-			changes: []func(*policy.Snapshot){func(s *policy.Snapshot) { s.Cluster.Paused = true }},
+			pod: "search-1", verdict: Hold, rule: model.Paused,
+			changes: []func(*model.Snapshot){func(s *model.Snapshot) { s.Cluster.Paused = true }},
 			text:    []string{"hold   search-1 paused: "},
 		},
 		"is claimed": {
 			pod: "search-1", verdict: Claimed,
-			changes: []func(*policy.Snapshot){claimed(policy.PhaseGone)},
+			changes: []func(*model.Snapshot){claimed(model.PhaseGone)},
 			text:    []string{"claim  search-1 Gone Restart after Handoff (Outdated)", "its successor is awaited", "claimed 12s ago"},
 		},
 		"is up to date": {
@@ -54,12 +55,12 @@ func TestExplainVerdicts(t *testing.T) {
 		},
 		"nothing is known of the revision": {
 			pod: "search-2", verdict: UpToDate,
-			changes: []func(*policy.Snapshot){func(s *policy.Snapshot) { s.Pools[0].Revision = "" }},
+			changes: []func(*model.Snapshot){func(s *model.Snapshot) { s.Pools[0].Revision = "" }},
 			text:    []string{"which revision its StatefulSet wants is not known"},
 		},
 		"Kubernetes has not looked": {
 			pod: "search-2", verdict: UpToDate,
-			changes: []func(*policy.Snapshot){func(s *policy.Snapshot) { s.Pools[0].Observed = false }},
+			changes: []func(*model.Snapshot){func(s *model.Snapshot) { s.Pools[0].Observed = false }},
 			text:    []string{"has not yet looked at the newest change of StatefulSet search"},
 		},
 	} {
@@ -77,30 +78,30 @@ func TestExplainVerdicts(t *testing.T) {
 
 // A replacement says in words what it waits for.
 func TestExplainReplacements(t *testing.T) {
-	replacing := func(phase policy.ClaimPhase, volumes ...policy.VolumeClaim) func(*policy.Snapshot) {
-		return func(s *policy.Snapshot) {
+	replacing := func(phase model.ClaimPhase, volumes ...model.VolumeClaim) func(*model.Snapshot) {
+		return func(s *model.Snapshot) {
 			claimed(phase)(s)
 			c := &s.Cluster.Status.Claims[0]
-			c.Action, c.Prepare, c.Reason, c.Volumes = policy.Replace, policy.PrepareEvacuate, policy.ReasonReplacement, volumes
+			c.Action, c.Prepare, c.Reason, c.Volumes = model.Replace, model.PrepareEvacuate, model.ReasonReplacement, volumes
 		}
 	}
-	data, logs := policy.VolumeClaim{Name: "data-search-1", UID: "v1"}, policy.VolumeClaim{Name: "logs-search-1", UID: "v2"}
+	data, logs := model.VolumeClaim{Name: "data-search-1", UID: "v1"}, model.VolumeClaim{Name: "logs-search-1", UID: "v2"}
 	for name, c := range map[string]struct {
-		change func(*policy.Snapshot)
+		change func(*model.Snapshot)
 		waits  string
 		want   []string
 	}{
-		"data is moved": {func(s *policy.Snapshot) {
-			replacing(policy.PhasePreparing)(s)
+		"data is moved": {func(s *model.Snapshot) {
+			replacing(model.PhasePreparing)(s)
 			podOf(s, "search-1").Report.DrainDetail = "excluded, 3 roles left"
 		}, "excluded, 3 roles left", []string{"claim  search-1 Preparing Replace after Evacuate (Replacement)", "moving data off search-1: excluded, 3 roles left"}},
-		"something is left": {replacing(policy.PhasePrepared), "not empty: books/s1 has a member on it that is Active",
+		"something is left": {replacing(model.PhasePrepared), "not empty: books/s1 has a member on it that is Active",
 			[]string{"data is off search-1, says its agent", "waiting: not empty: books/s1 has a member on it that is Active"}},
-		"it is empty": {replacing(policy.PhaseEmptied, data, logs), "pod-budget: too many",
+		"it is empty": {replacing(model.PhaseEmptied, data, logs), "pod-budget: too many",
 			[]string{"nothing is left on search-1; volume claim data-search-1 and 1 more and the pod are about to be deleted", "waiting: pod-budget: too many"}},
-		"its volume goes": {replacing(policy.PhaseGone, data), "volume claim data-search-1 is being deleted",
+		"its volume goes": {replacing(model.PhaseGone, data), "volume claim data-search-1 is being deleted",
 			[]string{"its successor is awaited with fresh data, in place of volume claim data-search-1", "waiting: volume claim data-search-1 is being deleted"}},
-		"it is included": {replacing(policy.PhaseRestoring), "", []string{"what kept data away from it is being undone"}},
+		"it is included": {replacing(model.PhaseRestoring), "", []string{"what kept data away from it is being undone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := search(t, c.change)
@@ -138,16 +139,16 @@ func TestExplainShowsFactsWithTheirAge(t *testing.T) {
 }
 
 func TestExplainBadNews(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) {
+	d := search(t, func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Report = policy.Failed, policy.CrashLoop, nil
+		p.Phase, p.Problem, p.Report = model.Failed, model.CrashLoop, nil
 		podOf(s, "search-0").Report.Fresh = false
 		podOf(s, "search-0").Report.Self = false
 		podOf(s, "search-0").Report.Veto = "a backup runs"
-		s.Groups[0].Members[1].State = policy.Recovering
+		s.Groups[0].Members[1].State = model.Recovering
 		progress := 0.7
 		s.Groups[0].Members[1].Progress = &progress
-		s.Health = policy.Health{Verdict: policy.Yellow, Reason: "one copy is missing", Disagree: "search-2 sees another leader"}
+		s.Health = model.Health{Verdict: model.Yellow, Reason: "one copy is missing", Disagree: "search-2 sees another leader"}
 	})
 	e, err := Explain(d, "search-1")
 	require.NoError(t, err)
@@ -171,9 +172,9 @@ func TestExplainBadNews(t *testing.T) {
 // What the agent waits for while it prepares a pod is what keeps the rollout.
 func TestExplainSaysWhatAPrepareWaitsFor(t *testing.T) {
 	const words = "nobody can take over: search-1 lags 34s"
-	d := search(t, claimed(policy.PhasePreparing), func(s *policy.Snapshot) {
+	d := search(t, claimed(model.PhasePreparing), func(s *model.Snapshot) {
 		report := podOf(s, s.Cluster.Status.Claims[0].Pod).Report
-		report.Drain, report.DrainDetail = policy.DrainPreparing, words
+		report.Drain, report.DrainDetail = model.DrainPreparing, words
 	})
 	claim := d.Snapshot.Cluster.Status.Claims[0]
 	e, err := Explain(d, claim.Pod)
@@ -193,7 +194,7 @@ func TestExplainUnknownPod(t *testing.T) {
 
 // Every phase of a claim has words, so that nobody reads a bare name.
 func TestEveryClaimPhaseHasWords(t *testing.T) {
-	for _, phase := range claimOrder {
+	for _, phase := range progress.Phases {
 		require.NotContains(t, claimPhaseText(phase), "this version does not know", phase)
 	}
 	require.Contains(t, claimPhaseText("Dancing"), "Dancing")
@@ -230,10 +231,10 @@ func TestAge(t *testing.T) {
 // A pod whose new image cannot be pulled stops the line; asked about it, the
 // explanation says all of that.
 func TestExplainPodThatStoppedTheLine(t *testing.T) {
-	d := search(t, claimed(policy.PhaseGone), back, later(11*time.Minute), func(s *policy.Snapshot) {
+	d := search(t, claimed(model.PhaseGone), back, later(11*time.Minute), func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Report, p.Since = policy.NotStarted, policy.ImagePull, nil, policy.At(s.Now.Add(-11*time.Minute))
-		s.Groups[0].Members[1].State = policy.Down
+		p.Phase, p.Problem, p.Report, p.Since = model.NotStarted, model.ImagePull, nil, model.At(s.Now.Add(-11*time.Minute))
+		s.Groups[0].Members[1].State = model.Down
 	})
 	e, err := Explain(d, "search-1")
 	require.NoError(t, err)
@@ -246,16 +247,16 @@ func TestExplainPodThatStoppedTheLine(t *testing.T) {
 
 	for _, c := range Conditions(d, nil, 1) {
 		if c.Type == "Reconciling" || c.Type == "Ready" {
-			require.Equal(t, string(policy.LineStopped), c.Reason, "not that a pod is on its way")
+			require.Equal(t, string(model.LineStopped), c.Reason, "not that a pod is on its way")
 		}
 	}
 }
 
 // All rules that fail are said, the one that counts first.
 func TestExplainSaysAllThatHolds(t *testing.T) {
-	e, err := Explain(search(t, func(s *policy.Snapshot) { podOf(s, "search-0").Report.Veto = "a backup runs" }), "search-0")
+	e, err := Explain(search(t, func(s *model.Snapshot) { podOf(s, "search-0").Report.Veto = "a backup runs" }), "search-0")
 	require.NoError(t, err)
-	require.Equal(t, policy.Vetoed, e.Rule)
+	require.Equal(t, model.Vetoed, e.Rule)
 	require.Contains(t, e.Text, "hold   search-0 veto: ")
 	require.Contains(t, e.Text, "\nalso   search-0 leader-last: ")
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // search is a database of three pods in mid-rollout: the highest is updated,
 // and each shard has a copy on every pod. Each test gets its own.
-func search(t testing.TB, changes ...func(*policy.Snapshot)) Decision {
+func search(t testing.TB, changes ...func(*model.Snapshot)) Decision {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(`
 version: 1
@@ -41,7 +41,7 @@ groups:
       - {id: r2, pod: search-2}
 `))
 	require.NoError(t, err)
-	s, err := policy.Decode(data)
+	s, err := model.Decode(data)
 	require.NoError(t, err)
 	for _, change := range changes {
 		change(&s)
@@ -50,21 +50,21 @@ groups:
 }
 
 // claimed puts a claim on search-1.
-func claimed(phase policy.ClaimPhase) func(*policy.Snapshot) {
-	return func(s *policy.Snapshot) {
-		s.Cluster.Status.Claims = []policy.Claim{{
-			ID: "k1", Pod: "search-1", UID: "u1", Action: policy.Restart, Reason: policy.ReasonOutdated, Prepare: policy.PrepareHandoff,
-			From: "v1", To: "v2", Epoch: 12, Phase: phase, StartedAt: policy.At(s.Now.Add(-12 * time.Second)), Undo: []byte("x"),
+func claimed(phase model.ClaimPhase) func(*model.Snapshot) {
+	return func(s *model.Snapshot) {
+		s.Cluster.Status.Claims = []model.Claim{{
+			ID: "k1", Pod: "search-1", UID: "u1", Action: model.Restart, Reason: model.ReasonOutdated, Prepare: model.PrepareHandoff,
+			From: "v1", To: "v2", Epoch: 12, Phase: phase, StartedAt: model.At(s.Now.Add(-12 * time.Second)), Undo: []byte("x"),
 		}}
 	}
 }
 
 // later moves the clock.
-func later(d time.Duration) func(*policy.Snapshot) {
-	return func(s *policy.Snapshot) { s.Now = policy.At(s.Now.Add(d)) }
+func later(d time.Duration) func(*model.Snapshot) {
+	return func(s *model.Snapshot) { s.Now = model.At(s.Now.Add(d)) }
 }
 
-func podOf(s *policy.Snapshot, name string) *policy.Pod {
+func podOf(s *model.Snapshot, name string) *model.Pod {
 	for i := range s.Pods {
 		if s.Pods[i].Name == name {
 			return &s.Pods[i]
@@ -74,7 +74,7 @@ func podOf(s *policy.Snapshot, name string) *policy.Pod {
 }
 
 // back gives search-1 a successor on the update revision.
-func back(s *policy.Snapshot) {
+func back(s *model.Snapshot) {
 	p := podOf(s, "search-1")
 	p.UID, p.Revision = "u1b", "v2"
 	p.Report.UID = "u1b"

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Of the journal that is kept for each cluster: at most so many entries, and,
@@ -32,7 +32,7 @@ func historyShare(clusters int) int { return min(historyBytes, historiesBytes/ma
 // Safe for concurrent use; decisions are noted one at a time and in order.
 type history struct {
 	mu      sync.Mutex
-	last    policy.Plan
+	last    model.Plan
 	entries [][]byte // each a compressed journal.Entry
 	bytes   int
 	limit   int // of bytes
@@ -54,7 +54,7 @@ func (h *history) note(d Decision) {
 		return
 	}
 	entry, err := pack(journal.Entry{
-		At: policy.At(d.DecidedAt), Epoch: d.Snapshot.Cluster.Status.Epoch, Snapshot: d.Snapshot, Plan: d.Plan,
+		At: model.At(d.DecidedAt), Epoch: d.Snapshot.Cluster.Status.Epoch, Snapshot: d.Snapshot, Plan: d.Plan,
 	})
 	if err != nil {
 		return // a value of our own types always has a JSON form

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func entriesOf(t *testing.T, b *Board, key Key, most int) []journal.Entry {
@@ -31,7 +31,7 @@ func TestTheJournalNotesWhatDiffers(t *testing.T) {
 	later := d
 	later.DecidedAt = d.DecidedAt.Add(time.Minute)
 	b.Publish(later) // says the same
-	changed := search(t, claimed(policy.PhasePreparing))
+	changed := search(t, claimed(model.PhasePreparing))
 	b.Publish(changed)
 	entries := entriesOf(t, b, d.Key, 0)
 	require.Len(t, entries, 2)
@@ -63,7 +63,7 @@ func TestJournalsShareTheirRoom(t *testing.T) {
 			d.Key.Name = fmt.Sprint(c)
 			d.Plan.Order = []string{fmt.Sprint(i)}
 			for h := range 200 { // that a compressor makes nothing of
-				d.Plan.Holds = append(d.Plan.Holds, policy.Hold{Pod: fmt.Sprint(h), Reason: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, i, c, h)))})
+				d.Plan.Holds = append(d.Plan.Holds, model.Hold{Pod: fmt.Sprint(h), Reason: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, i, c, h)))})
 			}
 			b.Publish(d)
 		}
@@ -105,7 +105,7 @@ func TestTheJournalIsBounded(t *testing.T) {
 
 	// One that is too large for all is kept by itself.
 	for range 3000 {
-		d.Plan.Holds = append(d.Plan.Holds, policy.Hold{Pod: fmt.Sprintf("%x", time.Now().UnixNano()), Reason: fmt.Sprint(time.Now())})
+		d.Plan.Holds = append(d.Plan.Holds, model.Hold{Pod: fmt.Sprintf("%x", time.Now().UnixNano()), Reason: fmt.Sprint(time.Now())})
 	}
 	for range 20 {
 		d.Snapshot.Groups = append(d.Snapshot.Groups, d.Snapshot.Groups...)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // holds is rollcall_holds: of each cluster one series for each rule. Nearly all of them are 0, and a gauge for each would
@@ -15,14 +15,14 @@ type holds struct {
 
 	mu sync.Mutex
 	// held are the rules of the newest plan that hold anybody, by cluster.
-	held map[string]map[policy.Rule]int
+	held map[string]map[model.Rule]int
 }
 
 func newHolds() *holds {
 	return &holds{
 		desc: prometheus.NewDesc("rollcall_holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.",
 			[]string{"cluster", "rule"}, nil),
-		held: map[string]map[policy.Rule]int{},
+		held: map[string]map[model.Rule]int{},
 	}
 }
 
@@ -32,17 +32,17 @@ func (h *holds) Collect(ch chan<- prometheus.Metric) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for cluster, held := range h.held {
-		for _, rule := range policy.Rules() {
+		for _, rule := range model.Rules() {
 			ch <- prometheus.MustNewConstMetric(h.desc, prometheus.GaugeValue, float64(held[rule]), cluster, string(rule))
 		}
 	}
 }
 
 // show replaces what is told of a cluster.
-func (h *holds) show(cluster string, plan policy.Plan) {
-	var held map[policy.Rule]int
+func (h *holds) show(cluster string, plan model.Plan) {
+	var held map[model.Rule]int
 	if len(plan.Holds) > 0 {
-		held = map[policy.Rule]int{}
+		held = map[model.Rule]int{}
 	}
 	for _, hold := range plan.Holds {
 		held[hold.Rule]++

@@ -3,7 +3,8 @@ package status
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Verdicts of a whole decision, as values of a label.
@@ -73,7 +74,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	}
 	m.decisions.WithLabelValues(verdictGo, noRule)
 	m.decisions.WithLabelValues(verdictIdle, noRule)
-	for _, rule := range policy.Rules() {
+	for _, rule := range model.Rules() {
 		m.decisions.WithLabelValues(verdictHold, string(rule))
 	}
 	registerer.MustRegister(m.pods, m.holds, m.stalled, m.decisions, m.lastProgress, m.current, m.updated, m.partition, m.moved)
@@ -86,7 +87,7 @@ func (m *metrics) Decided(previous *Decision, next Decision) {
 	for _, s := range states {
 		m.pods.WithLabelValues(cluster, s.name).Set(float64(s.count(next.Pods)))
 	}
-	m.pods.WithLabelValues(cluster, stateOverdue).Set(float64(countOverdue(next)))
+	m.pods.WithLabelValues(cluster, stateOverdue).Set(float64(progress.CountOverdue(&next.Moment)))
 	m.holds.show(cluster, next.Plan)
 	m.decisions.WithLabelValues(verdictOf(next.Plan)).Inc()
 	m.stall(cluster, next)
@@ -106,7 +107,7 @@ func (m *metrics) stall(cluster string, next Decision) {
 func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 	if previous != nil {
 		for _, pool := range previous.Snapshot.Pools {
-			if _, still := next.pool(pool.Name); !still {
+			if _, still := next.Pool(pool.Name); !still {
 				m.forget(prometheus.Labels{"cluster": cluster, "pool": pool.Name})
 			}
 		}
@@ -115,8 +116,8 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 		var current, update int
 		for _, pod := range next.Snapshot.Pods {
 			switch {
-			case pod.Pool != pool.Name || !exists(pod):
-			case updated(pod, pool):
+			case pod.Pool != pool.Name || !progress.Exists(pod):
+			case progress.Updated(pod, pool):
 				update++
 			default:
 				current++
@@ -124,7 +125,7 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 		}
 		m.current.WithLabelValues(cluster, pool.Name).Set(float64(current))
 		m.updated.WithLabelValues(cluster, pool.Name).Set(float64(update))
-		if pool.Strategy == policy.RollingUpdateStrategy {
+		if pool.Strategy == model.RollingUpdateStrategy {
 			m.partition.WithLabelValues(cluster, pool.Name).Set(float64(pool.Partition))
 			m.lines(cluster, previous, next, pool)
 		} else {
@@ -135,14 +136,14 @@ func (m *metrics) pools(cluster string, previous *Decision, next Decision) {
 }
 
 // lines notes when a pool's partition changed.
-func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool policy.Pool) {
-	var before policy.Pool
+func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool model.Pool) {
+	var before model.Pool
 	known := false
 	if previous != nil {
-		before, known = previous.pool(pool.Name)
+		before, known = previous.Pool(pool.Name)
 	}
 	switch {
-	case !known || before.Strategy != policy.RollingUpdateStrategy:
+	case !known || before.Strategy != model.RollingUpdateStrategy:
 		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(next.Snapshot.Cluster.Status.LastProgress))
 	case before.Partition != pool.Partition:
 		m.moved.WithLabelValues(cluster, pool.Name).Set(timestamp(&next.Snapshot.Now))
@@ -150,7 +151,7 @@ func (m *metrics) lines(cluster string, previous *Decision, next Decision, pool 
 }
 
 // timestamp is a time as a metric has it, 0 when there is none.
-func timestamp(at *policy.Time) float64 {
+func timestamp(at *model.Time) float64 {
 	if at == nil || at.IsZero() {
 		return 0
 	}
@@ -169,7 +170,7 @@ func (m *metrics) forget(labels prometheus.Labels) {
 	}
 }
 
-func verdictOf(p policy.Plan) (verdict, rule string) {
+func verdictOf(p model.Plan) (verdict, rule string) {
 	if len(p.Steps) > 0 {
 		return verdictGo, noRule
 	}

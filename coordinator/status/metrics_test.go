@@ -11,13 +11,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestMetricsOfADecision(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := newMetrics(registry)
-	require.Equal(t, len(policy.Rules())+2, testutil.CollectAndCount(m.decisions), "zero values are there from the beginning")
+	require.Equal(t, len(model.Rules())+2, testutil.CollectAndCount(m.decisions), "zero values are there from the beginning")
 
 	m.Decided(nil, search(t))
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
@@ -41,24 +41,24 @@ rollcall_updated_replicas{cluster="prod/search",pool="search"} 1
 rollcall_last_progress_timestamp_seconds{cluster="prod/search"} 1.79517588e+09
 `), "rollcall_pods", "rollcall_current_replicas", "rollcall_updated_replicas", "rollcall_last_progress_timestamp_seconds"))
 	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictGo, noRule)))
-	require.Equal(t, 1.0, heldBy(t, m.holds, policy.LeaderLast))
-	require.Equal(t, len(policy.Rules()), testutil.CollectAndCount(m.holds))
+	require.Equal(t, 1.0, heldBy(t, m.holds, model.LeaderLast))
+	require.Equal(t, len(model.Rules()), testutil.CollectAndCount(m.holds))
 	require.Zero(t, testutil.CollectAndCount(m.partition), "an OnDelete pool has no partition")
 }
 
 // TestLabelsAreNoTexts: what a database or a person says is no value of a label.
 func TestLabelsAreNoTexts(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	d := search(t, rolling(policy.ByPartition, 2), func(s *policy.Snapshot) {
-		s.Health.Verdict, s.Health.Reason = policy.Red, "the database says so"
+	d := search(t, rolling(model.ByPartition, 2), func(s *model.Snapshot) {
+		s.Health.Verdict, s.Health.Reason = model.Red, "the database says so"
 		podOf(s, "search-1").Report.Veto = "a person says so"
 	})
-	d.Phase = policy.ClusterStalled
+	d.Phase = model.ClusterStalled
 	newMetrics(registry).Decided(nil, d)
 	known := map[string][]string{
 		"cluster": {"prod/search"}, "pool": {"search"}, "verdict": {verdictGo, verdictHold, verdictIdle}, "rule": {noRule}, "state": {stateOverdue},
 	}
-	for _, rule := range policy.Rules() {
+	for _, rule := range model.Rules() {
 		known["rule"] = append(known["rule"], string(rule))
 	}
 	for _, s := range states {
@@ -83,11 +83,11 @@ func TestLabelsAreNoTexts(t *testing.T) {
 func TestLastMoveOfALine(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
 	moved := m.moved.WithLabelValues("prod/search", "search")
-	at := func(line int32, changes ...func(*policy.Snapshot)) Decision {
-		return search(t, append([]func(*policy.Snapshot){rolling(policy.ByPartition, line)}, changes...)...)
+	at := func(line int32, changes ...func(*model.Snapshot)) Decision {
+		return search(t, append([]func(*model.Snapshot){rolling(model.ByPartition, line)}, changes...)...)
 	}
-	later := func(d time.Duration) func(*policy.Snapshot) {
-		return func(s *policy.Snapshot) { s.Now = policy.At(s.Now.Add(d)) }
+	later := func(d time.Duration) func(*model.Snapshot) {
+		return func(s *model.Snapshot) { s.Now = model.At(s.Now.Add(d)) }
 	}
 	first, second, third := at(2), at(1, later(time.Minute)), at(1, later(time.Hour))
 	m.Decided(nil, first)
@@ -100,7 +100,7 @@ func TestLastMoveOfALine(t *testing.T) {
 	onDelete := search(t, later(2*time.Hour))
 	m.Decided(&third, onDelete)
 	require.Zero(t, testutil.CollectAndCount(m.moved))
-	m.Decided(&onDelete, at(policy.RestLine, func(s *policy.Snapshot) { s.Cluster.Status.LastProgress = nil }))
+	m.Decided(&onDelete, at(model.RestLine, func(s *model.Snapshot) { s.Cluster.Status.LastProgress = nil }))
 	require.Zero(t, testutil.ToFloat64(m.moved.WithLabelValues("prod/search", "search")), "nobody knows")
 }
 
@@ -109,8 +109,8 @@ func TestMetricsAreDescribed(t *testing.T) {
 	page, err := os.ReadFile("../../deploy/docs/metrics.md")
 	require.NoError(t, err)
 	registry := prometheus.NewRegistry()
-	stalled := search(t, rolling(policy.ByPartition, 2))
-	stalled.Phase = policy.ClusterStalled
+	stalled := search(t, rolling(model.ByPartition, 2))
+	stalled.Phase = model.ClusterStalled
 	newMetrics(registry).Decided(nil, stalled)
 	families, err := registry.Gather()
 	require.NoError(t, err)
@@ -125,17 +125,17 @@ func TestMetricsAreDescribed(t *testing.T) {
 func TestEveryRuleHasItsSeries(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
-	require.ElementsMatch(t, policy.Rules(), labelled(t, registry, "rollcall_decisions_total", map[string]string{"verdict": verdictHold}))
+	require.ElementsMatch(t, model.Rules(), labelled(t, registry, "rollcall_decisions_total", map[string]string{"verdict": verdictHold}))
 	m.Decided(nil, search(t))
-	require.ElementsMatch(t, policy.Rules(), labelled(t, registry, "rollcall_holds", map[string]string{"cluster": "prod/search"}))
+	require.ElementsMatch(t, model.Rules(), labelled(t, registry, "rollcall_holds", map[string]string{"cluster": "prod/search"}))
 }
 
 // labelled are the rules of a metric's series that have these labels besides.
-func labelled(t testing.TB, registry *prometheus.Registry, metric string, besides map[string]string) []policy.Rule {
+func labelled(t testing.TB, registry *prometheus.Registry, metric string, besides map[string]string) []model.Rule {
 	t.Helper()
 	families, err := registry.Gather()
 	require.NoError(t, err)
-	var rules []policy.Rule
+	var rules []model.Rule
 	for _, f := range families {
 		if f.GetName() != metric {
 			continue
@@ -145,7 +145,7 @@ func labelled(t testing.TB, registry *prometheus.Registry, metric string, beside
 			for _, l := range series.GetLabel() {
 				labels[l.GetName()] = l.GetValue()
 			}
-			rule := policy.Rule(labels["rule"])
+			rule := model.Rule(labels["rule"])
 			delete(labels, "rule")
 			if maps.Equal(labels, besides) {
 				rules = append(rules, rule)
@@ -157,16 +157,16 @@ func labelled(t testing.TB, registry *prometheus.Registry, metric string, beside
 
 func TestHoldsGoBackToZero(t *testing.T) {
 	m := newMetrics(prometheus.NewRegistry())
-	held := search(t, func(s *policy.Snapshot) { s.Cluster.Paused = true })
+	held := search(t, func(s *model.Snapshot) { s.Cluster.Paused = true })
 	m.Decided(nil, held)
-	require.Equal(t, 3.0, heldBy(t, m.holds, policy.Paused), "two pods and the cluster")
-	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictHold, string(policy.Paused))))
+	require.Equal(t, 3.0, heldBy(t, m.holds, model.Paused), "two pods and the cluster")
+	require.Equal(t, 1.0, testutil.ToFloat64(m.decisions.WithLabelValues(verdictHold, string(model.Paused))))
 	m.Decided(&held, search(t))
-	require.Zero(t, heldBy(t, m.holds, policy.Paused))
+	require.Zero(t, heldBy(t, m.holds, model.Paused))
 }
 
 // heldBy is the value of the one series that a collector has for a rule.
-func heldBy(t testing.TB, c prometheus.Collector, rule policy.Rule) float64 {
+func heldBy(t testing.TB, c prometheus.Collector, rule model.Rule) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
@@ -188,8 +188,8 @@ func heldBy(t testing.TB, c prometheus.Collector, rule policy.Rule) float64 {
 func TestSeriesOfWhatIsGoneAreDeleted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
-	two := search(t, func(s *policy.Snapshot) {
-		s.Pools = append(s.Pools, policy.Pool{Name: "extra", Observed: true, Strategy: policy.RollingUpdateStrategy, Partition: 4})
+	two := search(t, func(s *model.Snapshot) {
+		s.Pools = append(s.Pools, model.Pool{Name: "extra", Observed: true, Strategy: model.RollingUpdateStrategy, Partition: 4})
 	})
 	m.Decided(nil, two)
 	require.Equal(t, 4.0, testutil.ToFloat64(m.partition.WithLabelValues("prod/search", "extra")))
@@ -199,7 +199,7 @@ func TestSeriesOfWhatIsGoneAreDeleted(t *testing.T) {
 	require.Zero(t, testutil.CollectAndCount(m.moved))
 
 	stalled := search(t)
-	stalled.Phase = policy.ClusterStalled
+	stalled.Phase = model.ClusterStalled
 	m.Decided(nil, stalled)
 	require.Equal(t, 1, testutil.CollectAndCount(m.stalled))
 	m.Gone(two.Key)

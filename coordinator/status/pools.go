@@ -1,6 +1,9 @@
 package status
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
+)
 
 // PoolState is how far one StatefulSet of a database cluster has come.
 type PoolState struct {
@@ -29,11 +32,11 @@ func PoolsOf(d Decision) []PoolState {
 	}
 	for _, pod := range s.Pods {
 		p := places[pod.Pool]
-		if p == nil || !exists(pod) {
+		if p == nil || !progress.Exists(pod) {
 			continue
 		}
-		ready := pod.Phase == policy.Ready
-		_, claimed := d.claimOf(pod.Name)
+		ready := pod.Phase == model.Ready
+		_, claimed := d.ClaimOf(pod.Name)
 		if ready {
 			p.Ready++
 		}
@@ -47,17 +50,17 @@ func PoolsOf(d Decision) []PoolState {
 	}
 	for i := range out {
 		p := &out[i]
-		p.Complete = p.Complete && p.Updated == p.Desired || d.Phase == policy.ClusterDone
+		p.Complete = p.Complete && p.Updated == p.Desired || d.Phase == model.ClusterDone
 	}
 	return out
 }
 
 // inDatabase: the database has the pod as a member and it has caught up. Of a
 // pod without an agent nobody may be there to say so.
-func inDatabase(pod policy.Pod) bool {
+func inDatabase(pod model.Pod) bool {
 	r := pod.Report
 	if r == nil {
 		return !pod.Agent
 	}
-	return r.Member == policy.Live && r.Settled
+	return r.Member == model.Live && r.Settled
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // logs is a database of three StatefulSets: data is up to date, the coordinating
 // nodes are half way, managers wait.
-func logs(t testing.TB, changes ...func(*policy.Snapshot)) Decision {
+func logs(t testing.TB, changes ...func(*model.Snapshot)) Decision {
 	t.Helper()
 	data, err := yaml.YAMLToJSONStrict([]byte(`
 version: 1
@@ -41,7 +41,7 @@ groups:
       - {id: r1, pod: data-1}
 `))
 	require.NoError(t, err)
-	s, err := policy.Decode(data)
+	s, err := model.Decode(data)
 	require.NoError(t, err)
 	for _, change := range changes {
 		change(&s)
@@ -60,30 +60,30 @@ func TestPoolsOf(t *testing.T) {
 // A pool is complete when every desired pod of it is updated and back, whatever
 // its neighbours are.
 func TestAPoolIsComplete(t *testing.T) {
-	complete := func(changes ...func(*policy.Snapshot)) bool { return PoolsOf(logs(t, changes...))[1].Complete }
+	complete := func(changes ...func(*model.Snapshot)) bool { return PoolsOf(logs(t, changes...))[1].Complete }
 	require.True(t, complete())
-	require.True(t, complete(func(s *policy.Snapshot) { podOf(s, "mgr-0").Phase = policy.Missing }), "another pool's pod")
-	for name, change := range map[string]func(*policy.Snapshot){
-		"not on the revision": func(s *policy.Snapshot) { podOf(s, "data-1").Revision = "d1" },
-		"missing":             func(s *policy.Snapshot) { podOf(s, "data-1").Phase = policy.Missing },
-		"without an entry":    func(s *policy.Snapshot) { s.Pools[1].Replicas = 3 },
-		"not ready":           func(s *policy.Snapshot) { podOf(s, "data-1").Phase = policy.Started },
-		"no member":           func(s *policy.Snapshot) { podOf(s, "data-1").Report.Member = policy.NotLive },
-		"not known a member":  func(s *policy.Snapshot) { podOf(s, "data-1").Report.Member = policy.UnknownMember },
-		"not caught up":       func(s *policy.Snapshot) { podOf(s, "data-1").Report.Settled = false },
-		"no report":           func(s *policy.Snapshot) { podOf(s, "data-1").Report = nil },
-		"one more":            func(s *policy.Snapshot) { s.Pools[1].Replicas = 1 },
-		"revision unknown":    func(s *policy.Snapshot) { s.Pools[1].Revision = ""; podOf(s, "data-0").Revision = "" },
-		"unobserved":          func(s *policy.Snapshot) { s.Pools[1].Observed = false },
-		"claimed": func(s *policy.Snapshot) {
-			s.Cluster.Status.Claims = []policy.Claim{{ID: "k", Pod: "data-1", UID: "d1", Action: policy.Restart, Phase: policy.PhaseSettling}}
+	require.True(t, complete(func(s *model.Snapshot) { podOf(s, "mgr-0").Phase = model.Missing }), "another pool's pod")
+	for name, change := range map[string]func(*model.Snapshot){
+		"not on the revision": func(s *model.Snapshot) { podOf(s, "data-1").Revision = "d1" },
+		"missing":             func(s *model.Snapshot) { podOf(s, "data-1").Phase = model.Missing },
+		"without an entry":    func(s *model.Snapshot) { s.Pools[1].Replicas = 3 },
+		"not ready":           func(s *model.Snapshot) { podOf(s, "data-1").Phase = model.Started },
+		"no member":           func(s *model.Snapshot) { podOf(s, "data-1").Report.Member = model.NotLive },
+		"not known a member":  func(s *model.Snapshot) { podOf(s, "data-1").Report.Member = model.UnknownMember },
+		"not caught up":       func(s *model.Snapshot) { podOf(s, "data-1").Report.Settled = false },
+		"no report":           func(s *model.Snapshot) { podOf(s, "data-1").Report = nil },
+		"one more":            func(s *model.Snapshot) { s.Pools[1].Replicas = 1 },
+		"revision unknown":    func(s *model.Snapshot) { s.Pools[1].Revision = ""; podOf(s, "data-0").Revision = "" },
+		"unobserved":          func(s *model.Snapshot) { s.Pools[1].Observed = false },
+		"claimed": func(s *model.Snapshot) {
+			s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "data-1", UID: "d1", Action: model.Restart, Phase: model.PhaseSettling}}
 		},
 	} {
 		require.False(t, complete(change), name)
 	}
-	require.True(t, complete(func(s *policy.Snapshot) { p := podOf(s, "data-1"); p.Agent, p.Report = false, nil }),
+	require.True(t, complete(func(s *model.Snapshot) { p := podOf(s, "data-1"); p.Agent, p.Report = false, nil }),
 		"nobody can speak for a pod without an agent")
-	require.True(t, PoolsOf(logs(t, func(s *policy.Snapshot) { s.Pools[2].Replicas, s.Pods = 0, s.Pods[:4] }))[2].Complete, "a pool of none")
+	require.True(t, PoolsOf(logs(t, func(s *model.Snapshot) { s.Pools[2].Replicas, s.Pods = 0, s.Pods[:4] }))[2].Complete, "a pool of none")
 }
 
 // Each pool has its own numbers, on the wire and as metrics; the counts of the
@@ -112,7 +112,7 @@ func TestThreePoolsAreTold(t *testing.T) {
 // pool and which versions.
 func TestRefusedVersionOfOnePoolIsToldOfAll(t *testing.T) {
 	before := logs(t)
-	refused := logs(t, func(s *policy.Snapshot) {
+	refused := logs(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
 			s.Pods[i].Report.EngineVersion = "2.19.4"
 		}
@@ -127,23 +127,23 @@ func TestRefusedVersionOfOnePoolIsToldOfAll(t *testing.T) {
 	require.NotContains(t, reasons(Events(&refused, refused)), VersionRefused, "once")
 	held, err := Explain(refused, "coord-0")
 	require.NoError(t, err)
-	require.Equal(t, policy.VersionRefused, held.Rule)
+	require.Equal(t, model.VersionRefused, held.Rule)
 }
 
 // The only copy of an index is told of with the step, and in an Event when the pod
 // is claimed, which is before anything is done to it.
 func TestTheOnlyCopyIsToldBeforeItGoes(t *testing.T) {
-	single := func(s *policy.Snapshot) {
+	single := func(s *model.Snapshot) {
 		s.Pods[2].Revision = "d1"
-		s.Groups = append(s.Groups, policy.Group{ID: "alone/0", Kind: policy.Shard, Members: []policy.Member{
-			{ID: "r", Pod: "data-0", State: policy.Active, Eligible: true},
+		s.Groups = append(s.Groups, model.Group{ID: "alone/0", Kind: model.Shard, Members: []model.Member{
+			{ID: "r", Pod: "data-0", State: model.Active, Eligible: true},
 		}})
 	}
 	before := logs(t, single)
 	require.Equal(t, []string{"unprotected: alone/0 has its only member on this pod: nobody serves it meanwhile"}, before.Plan.Steps[0].Notes)
-	after := logs(t, single, func(s *policy.Snapshot) {
-		s.Cluster.Status.Claims = []policy.Claim{{ID: "k", Pod: "data-0", UID: "d0", Action: policy.Restart, Reason: policy.ReasonOutdated,
-			Prepare: policy.PrepareHandoff, Phase: policy.PhaseClaimed, From: "d1", To: "d2"}}
+	after := logs(t, single, func(s *model.Snapshot) {
+		s.Cluster.Status.Claims = []model.Claim{{ID: "k", Pod: "data-0", UID: "d0", Action: model.Restart, Reason: model.ReasonOutdated,
+			Prepare: model.PrepareHandoff, Phase: model.PhaseClaimed, From: "d1", To: "d2"}}
 	})
 	e := eventOf(t, Events(&before, after), UnprotectedRestart)
 	require.Equal(t, "data-0", e.Pod)

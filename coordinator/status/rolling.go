@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Reasons of the condition PartitionReset.
@@ -20,18 +20,18 @@ const (
 
 // rollingWay says how a pool with the strategy RollingUpdate is driven, and what
 // of that stands open; empty for other pools.
-func rollingWay(d Decision, pool policy.Pool) string {
-	if pool.Strategy != policy.RollingUpdateStrategy {
+func rollingWay(d Decision, pool model.Pool) string {
+	if pool.Strategy != model.RollingUpdateStrategy {
 		return ""
 	}
 	spec := d.Snapshot.Cluster.Spec.WithDefaults()
-	guarded := spec.Guard == policy.GuardEnforce && d.Snapshot.Cluster.GuardEnforcing
+	guarded := spec.Guard == model.GuardEnforce && d.Snapshot.Cluster.GuardEnforcing
 	switch {
 	case pool.Force:
 		return "RollingUpdate, by Kubernetes alone: the annotation " + v1alpha1.AnnotationForce + " hands it over"
-	case spec.Update.RollingUpdate != policy.ByPartition && guarded:
+	case spec.Update.RollingUpdate != model.ByPartition && guarded:
 		return "RollingUpdate, by the guard: Kubernetes refuses the StatefulSet controller every closed pod"
-	case spec.Update.RollingUpdate != policy.ByPartition:
+	case spec.Update.RollingUpdate != model.ByPartition:
 		return "RollingUpdate, by the guard, and the guard is not enforced"
 	}
 	way := fmt.Sprintf("RollingUpdate, by its partition: %s", lineText(pool))
@@ -44,8 +44,8 @@ func rollingWay(d Decision, pool policy.Pool) string {
 	return way
 }
 
-func lineText(pool policy.Pool) string {
-	if pool.Partition >= policy.RestLine {
+func lineText(pool model.Pool) string {
+	if pool.Partition >= model.RestLine {
 		return "the line rests, so nobody goes by it"
 	}
 	return fmt.Sprintf("ordinals from %d on come back on %s", pool.Partition, pool.Revision)
@@ -65,8 +65,8 @@ func partitionReset(d Decision) metav1.Condition {
 // lines tells of partitions that moved for another reason than a pod's step.
 func (t *transition) lines() {
 	for _, to := range t.to.Snapshot.Pools {
-		from, known := t.from.pool(to.Name)
-		if !known || to.Strategy != policy.RollingUpdateStrategy {
+		from, known := t.from.Pool(to.Name)
+		if !known || to.Strategy != model.RollingUpdateStrategy {
 			continue
 		}
 		if to.Force && !from.Force {
@@ -86,7 +86,7 @@ func (t *transition) lines() {
 	}
 }
 
-func (t *transition) moved(pool policy.Pool) {
+func (t *transition) moved(pool model.Pool) {
 	for _, line := range t.from.Plan.Lines {
 		if line.Pool == pool.Name && line.Partition == pool.Partition {
 			t.add("", "", false, PartitionMoved, "%s: %s: %s", pool.Name, lineText(pool), line.Reason)

@@ -7,36 +7,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // rolling gives search the strategy RollingUpdate and a partition.
-func rolling(by policy.RollingUpdate, line int32) func(*policy.Snapshot) {
-	return func(s *policy.Snapshot) {
+func rolling(by model.RollingUpdate, line int32) func(*model.Snapshot) {
+	return func(s *model.Snapshot) {
 		s.Cluster.Spec.Update.RollingUpdate = by
-		s.Pools[0].Strategy, s.Pools[0].Partition = policy.RollingUpdateStrategy, line
+		s.Pools[0].Strategy, s.Pools[0].Partition = model.RollingUpdateStrategy, line
 	}
 }
 
-func ordered(line int32) func(*policy.Snapshot) {
-	return func(s *policy.Snapshot) { s.Pools[0].Ordered = &line }
+func ordered(line int32) func(*model.Snapshot) {
+	return func(s *model.Snapshot) { s.Pools[0].Ordered = &line }
 }
 
-func unguarded(s *policy.Snapshot) { s.Cluster.GuardEnforcing = false }
-func force(s *policy.Snapshot)     { s.Pools[0].Force = true }
+func unguarded(s *model.Snapshot) { s.Cluster.GuardEnforcing = false }
+func force(s *model.Snapshot)     { s.Pools[0].Force = true }
 
 func TestExplainSaysInWhichWay(t *testing.T) {
 	for _, c := range []struct {
-		changes []func(*policy.Snapshot)
+		changes []func(*model.Snapshot)
 		want    []string
 	}{
 		{nil, nil},
-		{[]func(*policy.Snapshot){rolling(policy.ByGuard, 0)}, []string{"by the guard: Kubernetes refuses"}},
-		{[]func(*policy.Snapshot){rolling(policy.ByGuard, 0), unguarded}, []string{"the guard is not enforced"}},
-		{[]func(*policy.Snapshot){rolling(policy.ByPartition, policy.RestLine)}, []string{"the line rests"}},
-		{[]func(*policy.Snapshot){rolling(policy.ByPartition, 2), unguarded}, []string{"ordinals from 2 on come back on v2", "acts on an edit of it before"}},
-		{[]func(*policy.Snapshot){rolling(policy.ByPartition, 2), ordered(2)}, []string{"taken as an order"}},
-		{[]func(*policy.Snapshot){rolling(policy.ByPartition, 2), force}, []string{"by Kubernetes alone"}},
+		{[]func(*model.Snapshot){rolling(model.ByGuard, 0)}, []string{"by the guard: Kubernetes refuses"}},
+		{[]func(*model.Snapshot){rolling(model.ByGuard, 0), unguarded}, []string{"the guard is not enforced"}},
+		{[]func(*model.Snapshot){rolling(model.ByPartition, model.RestLine)}, []string{"the line rests"}},
+		{[]func(*model.Snapshot){rolling(model.ByPartition, 2), unguarded}, []string{"ordinals from 2 on come back on v2", "acts on an edit of it before"}},
+		{[]func(*model.Snapshot){rolling(model.ByPartition, 2), ordered(2)}, []string{"taken as an order"}},
+		{[]func(*model.Snapshot){rolling(model.ByPartition, 2), force}, []string{"by Kubernetes alone"}},
 	} {
 		e, err := Explain(search(t, c.changes...), "search-1")
 		require.NoError(t, err)
@@ -54,11 +54,11 @@ func TestExplainSaysInWhichWay(t *testing.T) {
 }
 
 func TestEventsOfPartitions(t *testing.T) {
-	at := func(line int32, changes ...func(*policy.Snapshot)) Decision {
-		return search(t, append([]func(*policy.Snapshot){rolling(policy.ByPartition, line)}, changes...)...)
+	at := func(line int32, changes ...func(*model.Snapshot)) Decision {
+		return search(t, append([]func(*model.Snapshot){rolling(model.ByPartition, line)}, changes...)...)
 	}
 	planned := at(2)
-	planned.Plan.Lines = []policy.Line{{Pool: "search", Partition: policy.RestLine, Reason: "all of it is back"}}
+	planned.Plan.Lines = []model.Line{{Pool: "search", Partition: model.RestLine, Reason: "all of it is back"}}
 	reset := at(0)
 	reset.Resets = map[string]int{"search": 3}
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func TestEventsOfPartitions(t *testing.T) {
 	}{
 		"as it was":          {at(2), at(2), ""},
 		"a pod's turn":       {at(2), at(1), ""},
-		"back to rest":       {planned, at(policy.RestLine), PartitionMoved},
+		"back to rest":       {planned, at(model.RestLine), PartitionMoved},
 		"a person's":         {at(2), at(1, ordered(1)), PartitionOrdered},
 		"still the person's": {at(1, ordered(1)), at(1, ordered(1)), ""},
 		"another one":        {at(1, ordered(1)), at(0, ordered(0)), PartitionOrdered},
@@ -89,7 +89,7 @@ func TestEventsOfPartitions(t *testing.T) {
 }
 
 func TestResetPartitionsAreACondition(t *testing.T) {
-	d := search(t, rolling(policy.ByPartition, 0))
+	d := search(t, rolling(model.ByPartition, 0))
 	is := func() v1alpha1.Condition {
 		for _, c := range Conditions(d, nil, 1) {
 			if c.Type == v1alpha1.ConditionPartitionReset {

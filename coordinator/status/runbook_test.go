@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // runbookEntry is a part of the runbook: a name, and what is said under it.
@@ -67,26 +67,26 @@ func (e runbookEntry) items() []string {
 // asked, and what it says of overrides is so.
 func TestRunbookHasEveryRule(t *testing.T) {
 	rules, _, _, _ := readRunbook(t)
-	var names []policy.Rule
+	var names []model.Rule
 	for _, e := range rules {
-		names = append(names, policy.Rule(e.name))
+		names = append(names, model.Rule(e.name))
 		require.Equal(t, []string{"Means", "Look at", "Unblocks", "Override"}, e.items(), e.name)
 		says := runbookOverride.FindStringSubmatch(e.text)
 		require.NotEmpty(t, says, "%s: can it be overridden?", e.name)
-		require.Equal(t, howToOverride(t, policy.Rule(e.name)), says[1], e.name)
+		require.Equal(t, howToOverride(t, model.Rule(e.name)), says[1], e.name)
 	}
-	require.Equal(t, policy.Rules(), names)
+	require.Equal(t, model.Rules(), names)
 }
 
 // howToOverride asks the policy's own validation.
-func howToOverride(t testing.TB, rule policy.Rule) string {
+func howToOverride(t testing.TB, rule model.Rule) string {
 	refused := func(pods string) bool {
-		d := search(t, func(s *policy.Snapshot) {
-			s.Cluster.Spec.Overrides = []policy.Override{{
-				Rule: rule, Pods: []string{pods}, Reason: "why not", Expires: policy.At(s.Now.Add(time.Hour)),
+		d := search(t, func(s *model.Snapshot) {
+			s.Cluster.Spec.Overrides = []model.Override{{
+				Rule: rule, Pods: []string{pods}, Reason: "why not", Expires: model.At(s.Now.Add(time.Hour)),
 			}}
 		})
-		return len(policy.Validate(&d.Snapshot)) > 0
+		return len(model.Validate(&d.Snapshot)) > 0
 	}
 	switch {
 	case refused("search-0"):
@@ -110,7 +110,7 @@ func TestRunbookHasEveryEvent(t *testing.T) {
 		require.Equal(t, "Do", items[len(items)-1], e.name)
 	}
 	require.ElementsMatch(t, reasonsOfEvents(t), names)
-	require.Contains(t, names, string(policy.ClusterStalled))
+	require.Contains(t, names, string(model.ClusterStalled))
 	lower := strings.ToLower(whole) // as anchors are
 	for _, link := range runbookLink.FindAllStringSubmatch(whole, -1) {
 		if !strings.Contains(lower, "\n## "+strings.ReplaceAll(link[1], "-", " ")+"\n") {
@@ -123,9 +123,9 @@ func TestRunbookHasEveryEvent(t *testing.T) {
 // with finds what a person has to do.
 func TestRunbookKnowsThePrimaryWithoutAnAgent(t *testing.T) {
 	rules, _, _, whole := readRunbook(t)
-	held := []policy.Rule{policy.NoLeader, policy.Unhealthy, policy.NoReport, policy.Vetoed}
+	held := []model.Rule{model.NoLeader, model.Unhealthy, model.NoReport, model.Vetoed}
 	for _, e := range rules {
-		if slices.Contains(held, policy.Rule(e.name)) {
+		if slices.Contains(held, model.Rule(e.name)) {
 			require.Contains(t, e.text, "(#the-primary-has-no-agent-yet)", e.name)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -60,7 +61,7 @@ func leading(decisions ...Decision) *Board {
 }
 
 func TestServerAnswers(t *testing.T) {
-	conn, _ := serve(t, leading(search(t, claimed(policy.PhasePrepared))))
+	conn, _ := serve(t, leading(search(t, claimed(model.PhasePrepared))))
 	client := rollcallv1.NewCoordinatorServiceClient(conn)
 	ctx := t.Context()
 
@@ -84,7 +85,7 @@ func TestServerAnswers(t *testing.T) {
 
 	plan, err := client.GetPlan(ctx, &rollcallv1.GetPlanRequest{Namespace: "prod", Name: "search"})
 	require.NoError(t, err)
-	require.Equal(t, search(t, claimed(policy.PhasePrepared)).Plan.Text(), plan.GetText())
+	require.Equal(t, search(t, claimed(model.PhasePrepared)).Plan.Text(), plan.GetText())
 	require.Equal(t, "search-1", plan.GetPlan().GetOrder()[0])
 
 	e, err := client.Explain(ctx, &rollcallv1.ExplainRequest{Namespace: "prod", Name: "search", Pod: "search-0"})
@@ -118,12 +119,12 @@ func TestRefusalsAreTold(t *testing.T) {
 // made since.
 func TestSnapshotReproducesThePlan(t *testing.T) {
 	d := search(t)
-	d.Claims = search(t, claimed(policy.PhaseClaimed)).Claims
+	d.Claims = search(t, claimed(model.PhaseClaimed)).Claims
 	require.NotEqual(t, d.Snapshot.Cluster.Status.Claims, d.Claims)
 	conn, _ := serve(t, leading(d))
 	resp, err := rollcallv1.NewCoordinatorServiceClient(conn).GetSnapshot(t.Context(), &rollcallv1.GetSnapshotRequest{Namespace: "prod", Name: "search"})
 	require.NoError(t, err)
-	snapshot, err := policy.Decode([]byte(resp.GetSnapshotJson()))
+	snapshot, err := model.Decode([]byte(resp.GetSnapshotJson()))
 	require.NoError(t, err)
 	again, err := json.Marshal(policy.Decide(snapshot))
 	require.NoError(t, err)
@@ -205,8 +206,8 @@ func TestWatchSendsChangesOnly(t *testing.T) {
 	require.Empty(t, first.GetClaims())
 
 	// The same but for the time and the age of reports: no news.
-	board.Publish(search(t, later(time.Second), func(s *policy.Snapshot) { podOf(s, "search-0").Report.AgeSeconds = 0.1 }))
-	board.Publish(search(t, claimed(policy.PhaseClaimed)))
+	board.Publish(search(t, later(time.Second), func(s *model.Snapshot) { podOf(s, "search-0").Report.AgeSeconds = 0.1 }))
+	board.Publish(search(t, claimed(model.PhaseClaimed)))
 	second, err := stream.Recv()
 	require.NoError(t, err)
 	require.Len(t, second.GetClaims(), 1)

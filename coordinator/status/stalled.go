@@ -8,13 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 )
 
 // Wait is one thing for which a rollout waits: a hold of the plan, or that a
 // claim goes on.
 type Wait struct {
-	policy.Hold
+	model.Hold
 	// Key stays as long as it is the same wait.
 	Key string
 	// rank puts what others merely follow from last.
@@ -38,8 +40,8 @@ func Waits(d Decision) []Wait {
 		behind = policy.YetToFollow(d.Snapshot)
 	}
 	for _, c := range d.Claims {
-		w := Wait{Hold: claimWait(d, c), Key: claimKey(c), rank: ownReason}
-		if pod, _ := d.pod(c.Pod); len(behind) > 0 && HasGone(c, pod.UID) {
+		w := Wait{Hold: claimWait(d, c), Key: progress.ClaimKey(c), rank: ownReason}
+		if pod, _ := d.Pod(c.Pod); len(behind) > 0 && progress.HasGone(c, pod.UID) {
 			// It is no half of a database that it could join.
 			w.rank = follows
 			w.Reason += "; the outage has begun, and has yet to take " + few(behind)
@@ -57,63 +59,20 @@ const reasonSetting = "SettingNotRestored"
 func settingWaits(d Decision) []Wait {
 	var waits []Wait
 	for _, knob := range slices.Sorted(maps.Keys(d.Settings)) {
-		waits = append(waits, Wait{Key: settingKey(knob), rank: ownReason, Hold: policy.Hold{Rule: reasonSetting,
+		waits = append(waits, Wait{Key: progress.SettingKey(knob), rank: ownReason, Hold: model.Hold{Rule: reasonSetting,
 			Reason:   fmt.Sprintf("%s is still as a restart has set it, and could not be put back: %s", knob, d.Settings[knob]),
 			Unblocks: "a live pod with an agent, or the setting put back by hand"}})
 	}
 	return waits
 }
 
-func settingKey(knob string) string { return "setting " + knob }
-
-// SettingLate: a setting could not be put back for longer than a rollout may make no
-// progress; next is when that will be so.
-func SettingLate(d Decision) (late bool, next time.Time) {
-	patience := time.Duration(d.Snapshot.Cluster.Spec.Policy.ProgressSeconds) * time.Second
-	for knob := range d.Settings {
-		due := d.DecidedAt.Add(patience)
-		if at, known := d.HeldSince[settingKey(knob)]; known {
-			due = at.Add(patience)
-		}
-		if !due.After(d.DecidedAt) {
-			return true, time.Time{}
-		}
-		if next.IsZero() || due.Before(next) {
-			next = due
-		}
-	}
-	return false, next
-}
-
-// WaitKeys are the keys of all waits, whose reasons take longer to find.
-func WaitKeys(d Decision) []string {
-	var keys []string
-	for _, w := range ruleWaits(d) {
-		keys = append(keys, w.Key)
-	}
-	for _, c := range d.Claims {
-		keys = append(keys, claimKey(c))
-	}
-	for knob := range d.Settings {
-		keys = append(keys, settingKey(knob))
-	}
-	return keys
-}
-
-func claimKey(c policy.Claim) string { return c.ID + " " + string(c.Phase) }
-
 // ruleWaits are those for rules of the plan.
 func ruleWaits(d Decision) []Wait {
 	var waits []Wait
-	lost := lostCanaries(d)
-	for _, h := range d.Plan.Holds {
-		canary := h.Rule == policy.CanaryFirst && lost[h.Pod]
-		if h.Rule == policy.Claimed || h.Rule == policy.OnItsWay || policy.OnRequest(h.Rule) && !canary {
-			continue
-		}
-		w := Wait{Hold: h, Key: string(h.Rule), rank: ownReason}
+	for _, h := range progress.Held(&d.Moment) {
+		w := Wait{Hold: h, Key: progress.HoldKey(h), rank: ownReason}
 		switch {
-		case canary, Passing(h.Rule): // a claim on the pod of a canary says more
+		case h.Rule == model.CanaryFirst && policy.OnRequest(h.Rule), Passing(h.Rule): // a claim on the pod of a canary says more
 			w.rank = follows
 		case h.Pod == "":
 			w.rank = stopsAll
@@ -123,25 +82,12 @@ func ruleWaits(d Decision) []Wait {
 	return waits
 }
 
-// lostCanaries are the pods that a canary holds whose own pods are not back.
-func lostCanaries(d Decision) map[string]bool {
-	pods := map[string]bool{}
-	if !slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Rule == policy.CanaryFirst }) {
-		return pods
-	}
-	pools := policy.LostCanaries(d.Snapshot)
-	for _, p := range d.Snapshot.Pods {
-		pods[p.Name] = pools[p.Pool]
-	}
-	return pods
-}
-
 // claimWait is what keeps a claim from going on.
-func claimWait(d Decision, c policy.Claim) policy.Hold {
-	if why := d.Waiting[c.Pod]; why != "" && c.Action == policy.Replace {
-		return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: claimWords(d, c) + ": " + why}
+func claimWait(d Decision, c model.Claim) model.Hold {
+	if why := d.Waiting[c.Pod]; why != "" && c.Action == model.Replace {
+		return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: claimWords(d, c) + ": " + why}
 	}
-	if pod, _ := d.pod(c.Pod); c.Phase == policy.PhaseOpened || HasGone(c, pod.UID) {
+	if pod, _ := d.Pod(c.Pod); c.Phase == model.PhaseOpened || progress.HasGone(c, pod.UID) {
 		if r := policy.Returned(d.Snapshot, c); !r.Done {
 			if why := d.Waiting[c.Pod]; strings.HasPrefix(why, r.Why.Reason) {
 				r.Why.Reason = why // and why what was prepared is not undone
@@ -155,7 +101,7 @@ func claimWait(d Decision, c policy.Claim) policy.Hold {
 	if why := d.Waiting[c.Pod]; why != "" {
 		reason += ": " + why
 	}
-	return policy.Hold{Pod: c.Pod, Rule: policy.Claimed, Reason: reason}
+	return model.Hold{Pod: c.Pod, Rule: model.Claimed, Reason: reason}
 }
 
 // longestWait is what a person should look at when nothing got better for too
@@ -186,7 +132,7 @@ type Stall struct {
 
 // StallOf is nil unless the rollout is stalled.
 func StallOf(d Decision) *Stall {
-	if d.Phase != policy.ClusterStalled {
+	if d.Phase != model.ClusterStalled {
 		return nil
 	}
 	rule, message := whyStalled(d)

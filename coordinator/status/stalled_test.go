@@ -9,27 +9,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // The condition Stalled names the rule that has held longest of those that others
 // do not merely follow from, for how long, and what a person can do.
 func TestStalledNamesWhatHeldLongest(t *testing.T) {
-	gone := func(s *policy.Snapshot) {
-		claimed(policy.PhaseGone)(s)
+	gone := func(s *model.Snapshot) {
+		claimed(model.PhaseGone)(s)
 		p := podOf(s, "search-1")
-		p.UID, p.Phase, p.Problem, p.Revision, p.Report = "u1b", policy.NotStarted, policy.VolumeStuck, "v2", nil
-		p.Since = policy.At(s.Now.Add(-8 * time.Minute))
+		p.UID, p.Phase, p.Problem, p.Revision, p.Report = "u1b", model.NotStarted, model.VolumeStuck, "v2", nil
+		p.Since = model.At(s.Now.Add(-8 * time.Minute))
 	}
-	stopped := func(s *policy.Snapshot) {
+	stopped := func(s *model.Snapshot) {
 		p := podOf(s, "search-2")
-		p.Phase, p.Problem, p.Report = policy.NotStarted, policy.ImagePull, nil
+		p.Phase, p.Problem, p.Report = model.NotStarted, model.ImagePull, nil
 		s.Pools[0].FinishedRevision = "v1"
 	}
-	sick := func(s *policy.Snapshot) { s.Health.Verdict = policy.Red }
-	split := func(s *policy.Snapshot) { s.Health.Disagree = "search-0 sees 2 members, search-1 sees 3" }
-	window := func(s *policy.Snapshot) { s.Cluster.Window.Open = false }
+	sick := func(s *model.Snapshot) { s.Health.Verdict = model.Red }
+	split := func(s *model.Snapshot) { s.Health.Disagree = "search-0 sees 2 members, search-1 sees 3" }
+	window := func(s *model.Snapshot) { s.Cluster.Window.Open = false }
 	for name, c := range map[string]struct {
 		d               Decision
 		held            map[string]time.Duration
@@ -39,7 +40,7 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			"search-1: its successor is NotStarted and its agent has sent no report: a volume cannot be attached or mounted, or the pod gets no network, for 11m" +
 				"; unblocked by: a report from its agent; to do: look for FailedAttachVolume, FailedMount or FailedCreatePodSandBox in kubectl describe pod; " +
 				"a volume that is still attached to another node is let go when its VolumeAttachment is, or that node is back"},
-		"a prepare that does not end": {search(t, claimed(policy.PhasePreparing), sick), map[string]time.Duration{"k1 Preparing": 20 * time.Minute}, "health",
+		"a prepare that does not end": {search(t, claimed(model.PhasePreparing), sick), map[string]time.Duration{"k1 Preparing": 20 * time.Minute}, "health",
 			"search-1: the database is Red, at least Recoverable is wanted, for 20m; unblocked by: a verdict of at least Recoverable"},
 		"the line stops everybody": {search(t, stopped), map[string]time.Duration{"line-stopped": 3 * time.Minute, "pod-budget": time.Hour}, "line-stopped",
 			"1 new pod of revision v2 failed to return, such as search-2 (not started (ImagePull)): an image cannot be pulled; the limit is 1" +
@@ -51,13 +52,13 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			"the agents do not agree: search-0 sees 2 members, search-1 sees 3, for 30m; unblocked by: a majority of the agents agreeing"},
 		"a closed window is no stall": {search(t, sick, window), map[string]time.Duration{"outside-window": time.Hour}, "health",
 			"the database is Red, at least Recoverable is wanted; unblocked by: a verdict of at least Recoverable"},
-		"steps that nobody takes": {search(t, func(s *policy.Snapshot) {
+		"steps that nobody takes": {search(t, func(s *model.Snapshot) {
 			p := podOf(s, "search-0")
 			p.Revision = "v2"
 		}), nil, "Stalled", "2 of 3 pods updated, and nothing holds the others: see the coordinator's log"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.d.Phase = policy.ClusterStalled
+			c.d.Phase = model.ClusterStalled
 			c.d.HeldSince = map[string]time.Time{}
 			for key, lasted := range c.held {
 				c.d.HeldSince[key] = c.d.DecidedAt.Add(-lasted)
@@ -66,7 +67,7 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			for _, w := range Waits(c.d) {
 				keys = append(keys, w.Key)
 			}
-			require.Equal(t, keys, WaitKeys(c.d))
+			require.Equal(t, keys, progress.WaitKeys(&c.d.Moment))
 			stalled := conditionOf(t, Conditions(c.d, nil, 1), v1alpha1.ConditionStalled)
 			require.Equal(t, c.reason, stalled.Reason)
 			require.Equal(t, c.message, stalled.Message)
@@ -80,13 +81,13 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 			m.Decided(nil, c.d)
 			require.Equal(t, 1.0, testutil.ToFloat64(m.stalled.WithLabelValues(c.d.Key.String(), c.reason)))
 			moved := c.d
-			moved.Phase = policy.ClusterRolling
+			moved.Phase = model.ClusterRolling
 			m.Decided(&c.d, moved)
 			require.Zero(t, testutil.CollectAndCount(m.stalled))
 			require.Nil(t, ClusterProto(moved).GetStalled())
 
 			before := c.d
-			before.Phase = policy.ClusterWaiting
+			before.Phase = model.ClusterWaiting
 			events := Events(&before, c.d)
 			require.Equal(t, "no progress: "+c.reason+": "+c.message, events[len(events)-1].Note)
 		})
@@ -95,9 +96,9 @@ func TestStalledNamesWhatHeldLongest(t *testing.T) {
 
 // Whoever asks about a pod reads what is wrong with it, and what to do.
 func TestExplainSaysWhatToDo(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) {
+	d := search(t, func(s *model.Snapshot) {
 		p := podOf(s, "search-1")
-		p.Phase, p.Problem, p.Node, p.Report = policy.Terminating, policy.NodeGone, "n2", nil
+		p.Phase, p.Problem, p.Node, p.Report = model.Terminating, model.NodeGone, "n2", nil
 		s.Nodes[1].Gone = true
 	})
 	e, err := Explain(d, "search-1")
@@ -107,34 +108,38 @@ func TestExplainSaysWhatToDo(t *testing.T) {
 	for _, f := range e.Facts {
 		facts[f.Name] = f.Value
 	}
-	require.Equal(t, policy.NodeGone.Wrong(), facts["problem"])
-	require.Equal(t, policy.NodeGone.Advice(), facts["to do"])
+	require.Equal(t, model.NodeGone.Wrong(), facts["problem"])
+	require.Equal(t, model.NodeGone.Advice(), facts["to do"])
 }
 
 // A setting of the whole database that is not put back stalls in the end, with the words
 // of whoever tried, also when nothing else is to be done.
 func TestASettingThatIsNotPutBackStalls(t *testing.T) {
 	d := search(t)
-	d.Claims, d.Plan, d.Phase = nil, policy.Plan{}, policy.ClusterDone
-	late, next := SettingLate(d)
-	require.False(t, late)
-	require.Zero(t, next)
+	d.Claims, d.Plan = nil, model.Plan{Phase: model.ClusterDone}
+	judge := func() time.Time {
+		var next time.Time
+		d.Phase, next = progress.Judge(&d.Moment, false, false)
+		return next
+	}
+	require.Zero(t, judge())
 
 	d.Settings = map[string]string{"cluster.routing.allocation.enable": "no agent is there to put it back"}
 	d.Snapshot.Cluster.Spec.Policy.ProgressSeconds = 600
-	require.Equal(t, []string{"setting cluster.routing.allocation.enable"}, WaitKeys(d))
-	late, next = SettingLate(d)
-	require.False(t, late)
-	require.Equal(t, d.DecidedAt.Add(10*time.Minute), next)
+	require.Equal(t, []string{"setting cluster.routing.allocation.enable"}, progress.WaitKeys(&d.Moment))
+	require.Equal(t, d.DecidedAt.Add(10*time.Minute), judge())
+	require.Equal(t, model.ClusterDone, d.Phase)
 	d.HeldSince = map[string]time.Time{"setting cluster.routing.allocation.enable": d.DecidedAt.Add(-599 * time.Second)}
-	late, next = SettingLate(d)
-	require.False(t, late)
-	require.Equal(t, d.DecidedAt.Add(time.Second), next)
+	require.Equal(t, d.DecidedAt.Add(time.Second), judge())
+	require.Equal(t, model.ClusterDone, d.Phase)
 	d.HeldSince["setting cluster.routing.allocation.enable"] = d.DecidedAt.Add(-10 * time.Minute)
-	late, _ = SettingLate(d)
-	require.True(t, late)
+	judge()
+	require.Equal(t, model.ClusterStalled, d.Phase)
+	paused := d.Moment
+	paused.Plan.Phase = model.ClusterPaused
+	phase, _ := progress.Judge(&paused, false, false)
+	require.Equal(t, model.ClusterPaused, phase)
 
-	d.Phase = policy.ClusterStalled
 	require.Equal(t, &Stall{Rule: "SettingNotRestored", Message: "cluster.routing.allocation.enable is still as a restart has set it, and could not be put back: " +
 		"no agent is there to put it back, for 10m; unblocked by: a live pod with an agent, or the setting put back by hand"}, StallOf(d))
 }

@@ -16,13 +16,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // TestAnswersThatNobodyReadsAreBounded: who may read one database asks for its snapshot over and over, and reads none of the answers.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) {
+	d := search(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 512<<10) // as thousands of shards are
 		}
@@ -42,7 +42,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 // TestSmallAnswersThatNobodyReadsAreBounded, too: each of 60 KiB took 1 MiB, and 512 of them, of 16 connections, more than a
 // coordinator has.
 func TestSmallAnswersThatNobodyReadsAreBounded(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) {
+	d := search(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 11<<10)
 		}
@@ -93,7 +93,7 @@ func unreadCalls(t *testing.T, n int, request *rollcallv1.GetSnapshotRequest) []
 // TestWhoReadsNothingMakesRoom: nine connections hold all that there may be; whoever asks next gets an answer nevertheless, and
 // who reads is not ended.
 func TestWhoReadsNothingMakesRoom(t *testing.T) {
-	d := search(t, func(s *policy.Snapshot) {
+	d := search(t, func(s *model.Snapshot) {
 		for i := range s.Pods {
 			s.Pods[i].Report.Veto = strings.Repeat("x", 1<<20)
 		}

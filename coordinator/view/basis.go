@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -198,7 +198,7 @@ func namesTold(in Input) map[named]bool {
 }
 
 // timely is when time alone may change what is made of an input next.
-func timely(in Input, window policy.WindowState) time.Time {
+func timely(in Input, window model.WindowState) time.Time {
 	var next time.Time
 	at := func(t time.Time) {
 		if t.After(in.Now) && (next.IsZero() || t.Before(next)) {

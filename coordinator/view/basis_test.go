@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -99,7 +99,7 @@ func TestBasisStandsOnlyWhereNothingIsNew(t *testing.T) {
 		{allSay([]int{0, 1, 2}, hasCopy(1, recovering))},
 		{func(in *Input) { in.Kube.Cluster.Spec.Replacement.Enabled = true }},
 		{func(in *Input) {
-			in.Kube.Cluster.Spec.Update.Windows = []policy.Window{{Schedule: "0 12 * * *", Duration: "10s"}}
+			in.Kube.Cluster.Spec.Update.Windows = []model.Window{{Schedule: "0 12 * * *", Duration: "10s"}}
 		}},
 	}
 	stood, fell := 0, 0
@@ -225,8 +225,8 @@ func differences(m protoreflect.Message) []difference {
 }
 
 // timeless leaves out what a Basis does not answer for.
-func timeless(s policy.Snapshot) policy.Snapshot {
-	s.Now = policy.Time{}
+func timeless(s model.Snapshot) model.Snapshot {
+	s.Now = model.Time{}
 	s.Pods = slices.Clone(s.Pods)
 	for i := range s.Pods {
 		if s.Pods[i].Report != nil {
@@ -353,7 +353,7 @@ func TestUntil(t *testing.T) {
 			p.Phase, p.Problem, p.Since = kube.NotStarted, kube.Volume, noon.Add(-stuckAfter).Add(7*time.Second)
 		})},
 		{func(in *Input) {
-			in.Kube.Cluster.Spec.Update.Windows = []policy.Window{{Schedule: "0 12 * * *", Duration: "9s"}}
+			in.Kube.Cluster.Spec.Update.Windows = []model.Window{{Schedule: "0 12 * * *", Duration: "9s"}}
 		}},
 		{},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -43,10 +44,10 @@ func TestABlipIsNoFailureThoughTheClockIsSet(t *testing.T) {
 			}
 		}
 		in.Kube.Pools[0].Revision = "v2" // a new template
-		in.Kube.Cluster.Spec.Policy.Health = policy.LeastRecoverable
-		in.Kube.Cluster.Status.Approvals = []policy.Approval{{What: policy.ApprovedAdopt}}
+		in.Kube.Cluster.Spec.Policy.Health = model.LeastRecoverable
+		in.Kube.Cluster.Status.Approvals = []model.Approval{{What: model.ApprovedAdopt}}
 		in.NotLive = nil
-		var s policy.Snapshot
+		var s model.Snapshot
 		for second := range 4 {
 			in.Now = began.Add(time.Duration(second) * time.Second)
 			for uid, r := range in.Agents.Reports {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // crontab reads five fields or a macro, as crontab does, and CRON_TZ= before them.
@@ -43,7 +43,7 @@ func parse(text string) (s cron.Schedule, err error) {
 
 // SpecError says what in a spec cannot be read that only this package reads:
 // cron expressions and time zones. It is nil when all can.
-func SpecError(spec *policy.Spec) error {
+func SpecError(spec *model.Spec) error {
 	for i, w := range spec.Update.Windows {
 		if _, err := read(w); err != nil {
 			return fmt.Errorf("spec.update.windows[%d].%w", i, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -33,7 +33,7 @@ func database() *Input {
 		Kube: kube.ClusterObjects{
 			Cluster: &v1alpha1.DatabaseCluster{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search", UID: "d0"},
-				Spec:       policy.Spec{Engine: policy.Solr},
+				Spec:       model.Spec{Engine: model.Solr},
 			},
 			Pools: []kube.Pool{{
 				Namespace: "prod", Name: "search", UID: "s0", Cluster: "search", Replicas: 3,
@@ -204,7 +204,7 @@ func headline(i int, change func(*rollcallv1.RosterEntry)) edit {
 //	search-0 Ready Live fresh settled
 //	books/s1 core0@search-0=Active* core1@search-1=Active
 //	Green
-func summary(s policy.Snapshot) string {
+func summary(s model.Snapshot) string {
 	var b strings.Builder
 	for _, p := range s.Pods {
 		fmt.Fprintf(&b, "%s %s", p.Name, p.Phase)

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -36,8 +37,8 @@ func FuzzJoin(f *testing.F) {
 		in.Agents.Reports["u2"] = agents.Received{Report: &r, At: noon}
 		in.Agents.Rosters = []agents.ReceivedRoster{{Pod: "search-2", UID: "u2", Roster: &all, At: noon}}
 		s := Join(in)
-		require.NotEqual(t, policy.Live, s.Pods[0].Report.Member)
-		require.NotEqual(t, policy.Live, s.Pods[1].Report.Member)
+		require.NotEqual(t, model.Live, s.Pods[0].Report.Member)
+		require.NotEqual(t, model.Live, s.Pods[1].Report.Member)
 		for _, step := range policy.Decide(s).Steps {
 			require.Equal(t, "search-2", step.Pod, "nobody else has good news of itself")
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -22,7 +22,7 @@ type voice struct {
 // are joined, the worst state of each member counts, and a member that not all
 // of them list is unknown. Of a group of which no witness speaks only bad news
 // is kept: what was good is unknown.
-func (w *world) mergeGroups() []policy.Group {
+func (w *world) mergeGroups() []model.Group {
 	heard := map[string][]voice{}
 	for _, i := range w.witnesses {
 		for _, g := range w.pods[i].report.GetGroups() {
@@ -45,7 +45,7 @@ func (w *world) mergeGroups() []policy.Group {
 			}
 		}
 	}
-	groups := make([]policy.Group, 0, len(heard)+len(rumours))
+	groups := make([]model.Group, 0, len(heard)+len(rumours))
 	for id, voices := range heard {
 		groups = append(groups, w.merge(id, voices, true))
 	}
@@ -57,7 +57,7 @@ func (w *world) mergeGroups() []policy.Group {
 			groups = append(groups, w.forgotten(g))
 		}
 	}
-	slices.SortFunc(groups, func(a, b policy.Group) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(groups, func(a, b model.Group) int { return cmp.Compare(a.ID, b.ID) })
 	slices.Sort(w.disagree)
 	w.dismissOutvoted()
 	return groups
@@ -102,7 +102,7 @@ func unattendedAt(p *kube.Pod, c *v1alpha1.DatabaseCluster) (time.Time, bool) {
 // StatefulSet that is not shown may still be there, and come back with it: of a group that
 // is on such pods alone nobody can be heard. If others were in it, too, it is they who
 // tell, unless a claim says that one of those pods is away.
-func (w *world) missing(g policy.Group) bool {
+func (w *world) missing(g model.Group) bool {
 	shown, hidden := false, false
 	for _, m := range g.Members {
 		i, ok := w.byName[m.Pod]
@@ -131,27 +131,27 @@ func (w *world) hidden(pod string) bool { return pod != "" && !kube.HasSetOf(w.i
 // from its correction. What made no sense held everything while it was said. Nobody says it
 // any more, and nobody may ever take it back: the group counts as copies of data, all of
 // which are needed, until somebody speaks of it.
-func (w *world) forgotten(g policy.Group) policy.Group {
+func (w *world) forgotten(g model.Group) model.Group {
 	g.Members = slices.Clone(g.Members)
 	if !sensible(g) {
-		g.Kind, g.MinAvailable = policy.Shard, new(int32(len(g.Members)))
+		g.Kind, g.MinAvailable = model.Shard, new(int32(len(g.Members)))
 	}
 	for i := range g.Members {
 		m := &g.Members[i]
-		m.Leader, m.Progress, m.State = false, nil, policy.UnknownState
+		m.Leader, m.Progress, m.State = false, nil, model.UnknownState
 		if at, ok := w.byName[m.Pod]; ok && !w.pods[at].mayServe() {
-			m.State = policy.Down
+			m.State = model.Down
 		}
 	}
 	return g
 }
 
 // sensible: the group is of a kind that there is, and says what that kind has to say.
-func sensible(g policy.Group) bool {
+func sensible(g model.Group) bool {
 	switch g.Kind {
-	case policy.Shard:
+	case model.Shard:
 		return g.MinAvailable == nil || *g.MinAvailable >= 0
-	case policy.Quorum, policy.Acks, policy.Role:
+	case model.Quorum, model.Acks, model.Role:
 		return g.MinAvailable != nil && *g.MinAvailable >= 0
 	}
 	return false
@@ -164,15 +164,15 @@ func (p *pod) mayServe() bool {
 
 // copyOf is a member while its voices are joined.
 type copyOf struct {
-	policy.Member
+	model.Member
 	node    string
 	voices  int
 	ownSays bool // the hosting pod itself lists it as not down
 }
 
-func (w *world) merge(id string, voices []voice, good bool) policy.Group {
+func (w *world) merge(id string, voices []voice, good bool) model.Group {
 	first := voices[0].group
-	out := policy.Group{ID: id, Kind: kindOf(first.GetKind())}
+	out := model.Group{ID: id, Kind: kindOf(first.GetKind())}
 	copies := make([]copyOf, 0, len(first.GetMembers()))
 	places := map[string]int{} // in copies
 	var least int32
@@ -191,19 +191,19 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 			}
 			if !ok {
 				at = len(copies)
-				copies = append(copies, copyOf{node: m.GetNode(), Member: policy.Member{ID: m.GetId(), State: policy.Active, Domain: m.GetDomain(), Eligible: true}})
+				copies = append(copies, copyOf{node: m.GetNode(), Member: model.Member{ID: m.GetId(), State: model.Active, Domain: m.GetDomain(), Eligible: true}})
 				places[m.GetId()] = at
 			}
 			c := &copies[at]
 			c.voices++
 			state := stateOf(m.GetState())
 			if m.GetNode() != c.node {
-				state = policy.UnknownState // who hosts it is not known
+				state = model.UnknownState // who hosts it is not known
 			}
 			if m.GetDomain() != c.Domain {
-				state, c.Domain = policy.UnknownState, "" // nor what it fails with
+				state, c.Domain = model.UnknownState, "" // nor what it fails with
 			}
-			if h, ok := w.hosts[m.GetNode()]; ok && h.pod == v.pod && good && state != policy.Down && state != policy.UnknownState {
+			if h, ok := w.hosts[m.GetNode()]; ok && h.pod == v.pod && good && state != model.Down && state != model.UnknownState {
 				c.ownSays = true
 			}
 			c.State = worse(c.State, state)
@@ -213,7 +213,7 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 			}
 		}
 	}
-	if out.Kind != policy.Shard || least > 0 {
+	if out.Kind != model.Shard || least > 0 {
 		out.MinAvailable = &least
 	}
 	var leader []string
@@ -221,20 +221,20 @@ func (w *world) merge(id string, voices []voice, good bool) policy.Group {
 		leader = w.leaderOf(id, voices)
 	}
 	slices.SortFunc(copies, func(a, b copyOf) int { return cmp.Compare(a.ID, b.ID) })
-	out.Members = make([]policy.Member, 0, len(copies))
+	out.Members = make([]model.Member, 0, len(copies))
 	for i := range copies {
 		c := &copies[i]
 		c.Leader = slices.Contains(leader, c.ID)
 		w.place(c)
 		switch {
 		case c.voices < len(voices),
-			!good && (c.State == policy.Active || c.State == policy.Moving),
-			c.State == policy.Down && c.ownSays && w.mayHold(c.Pod):
+			!good && (c.State == model.Active || c.State == model.Moving),
+			c.State == model.Down && c.ownSays && w.mayHold(c.Pod):
 			// Not all list it; or it was good when last heard of; or the others
 			// have it as down and its own pod has not.
-			c.State = policy.UnknownState
+			c.State = model.UnknownState
 		}
-		if c.State != policy.Recovering {
+		if c.State != model.Recovering {
 			c.Progress = nil
 		}
 		out.Members = append(out.Members, c.Member)
@@ -250,16 +250,16 @@ func (w *world) place(c *copyOf) {
 	}
 	p := &w.pods[h.pod]
 	c.Pod = p.name
-	if c.State == policy.Down {
+	if c.State == model.Down {
 		return
 	}
 	switch {
 	case h.unsure:
-		c.State = policy.UnknownState
+		c.State = model.UnknownState
 	case p.kube == nil || p.kube.Phase == kube.Pending || p.kube.Phase == kube.NotStarted:
-		c.State = policy.Down // no process of it exists
+		c.State = model.Down // no process of it exists
 	case !p.mayServe():
-		c.State = policy.UnknownState
+		c.State = model.UnknownState
 	}
 }
 
@@ -270,54 +270,54 @@ func (w *world) mayHold(name string) bool {
 }
 
 // worse is the worse of two states. Unknown is the worst: it never permits.
-func worse(a, b policy.MemberState) policy.MemberState {
+func worse(a, b model.MemberState) model.MemberState {
 	if badness(b) > badness(a) {
 		return b
 	}
 	return a
 }
 
-func badness(s policy.MemberState) int {
+func badness(s model.MemberState) int {
 	switch s {
-	case policy.Active:
+	case model.Active:
 		return 0
-	case policy.Moving:
+	case model.Moving:
 		return 1
-	case policy.Recovering:
+	case model.Recovering:
 		return 2
-	case policy.Down:
+	case model.Down:
 		return 3
-	case policy.UnknownState:
+	case model.UnknownState:
 		return 4
 	}
 	return -1
 }
 
-func stateOf(s rollcallv1.MemberState) policy.MemberState {
+func stateOf(s rollcallv1.MemberState) model.MemberState {
 	switch s {
 	case rollcallv1.MemberState_MEMBER_STATE_ACTIVE:
-		return policy.Active
+		return model.Active
 	case rollcallv1.MemberState_MEMBER_STATE_RECOVERING:
-		return policy.Recovering
+		return model.Recovering
 	case rollcallv1.MemberState_MEMBER_STATE_MOVING:
-		return policy.Moving
+		return model.Moving
 	case rollcallv1.MemberState_MEMBER_STATE_DOWN:
-		return policy.Down
+		return model.Down
 	}
-	return policy.UnknownState
+	return model.UnknownState
 }
 
 // kindOf leaves an unknown kind to the policy, which refuses it by name.
-func kindOf(k rollcallv1.GroupKind) policy.GroupKind {
+func kindOf(k rollcallv1.GroupKind) model.GroupKind {
 	switch k {
 	case rollcallv1.GroupKind_GROUP_KIND_SHARD:
-		return policy.Shard
+		return model.Shard
 	case rollcallv1.GroupKind_GROUP_KIND_QUORUM:
-		return policy.Quorum
+		return model.Quorum
 	case rollcallv1.GroupKind_GROUP_KIND_ACKS:
-		return policy.Acks
+		return model.Acks
 	case rollcallv1.GroupKind_GROUP_KIND_ROLE:
-		return policy.Role
+		return model.Role
 	}
 	return "Unknown"
 }

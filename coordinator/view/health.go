@@ -3,14 +3,14 @@ package view
 import (
 	"strings"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
 // health is the worst verdict of the witnesses, made worse still by a red
 // headline, and unknown when no witness gives one.
-func (w *world) health() policy.Health {
-	h := policy.Health{Verdict: policy.UnknownHealth, Reason: "no fresh report of a live member", Disagree: strings.Join(w.disagree, "; ")}
+func (w *world) health() model.Health {
+	h := model.Health{Verdict: model.UnknownHealth, Reason: "no fresh report of a live member", Disagree: strings.Join(w.disagree, "; ")}
 	worst := rollcallv1.Verdict_VERDICT_UNSPECIFIED
 	for _, i := range w.witnesses {
 		r := w.pods[i].report
@@ -45,9 +45,9 @@ func (w *world) doubts() string {
 	return ""
 }
 
-var verdicts = map[rollcallv1.Verdict]policy.Verdict{
-	rollcallv1.Verdict_VERDICT_GREEN:       policy.Green,
-	rollcallv1.Verdict_VERDICT_RECOVERABLE: policy.Recoverable,
-	rollcallv1.Verdict_VERDICT_YELLOW:      policy.Yellow,
-	rollcallv1.Verdict_VERDICT_RED:         policy.Red,
+var verdicts = map[rollcallv1.Verdict]model.Verdict{
+	rollcallv1.Verdict_VERDICT_GREEN:       model.Green,
+	rollcallv1.Verdict_VERDICT_RECOVERABLE: model.Recoverable,
+	rollcallv1.Verdict_VERDICT_YELLOW:      model.Yellow,
+	rollcallv1.Verdict_VERDICT_RED:         model.Red,
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -18,12 +18,12 @@ func TestWhyThereIsNoVerdict(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		edits []edit
-		want  policy.Health
+		want  model.Health
 	}{
-		"one says why":    {[]edit{says(0, silent("")), says(1, silent("not known: search-2 does not answer")), says(2, silent(""))}, policy.Health{Verdict: policy.UnknownHealth, Reason: "no agent gives a verdict: not known: search-2 does not answer"}},
-		"nobody says why": {[]edit{says(0, silent("")), says(1, silent("")), says(2, silent(""))}, policy.Health{Verdict: policy.UnknownHealth, Reason: "no agent gives a verdict"}},
-		"another has one": {[]edit{says(1, silent("not known: search-2 does not answer"))}, policy.Health{Verdict: policy.Green}},
-		"nobody is heard": {[]edit{noReport(0), noReport(1), noReport(2)}, policy.Health{Verdict: policy.UnknownHealth, Reason: "no fresh report of a live member"}},
+		"one says why":    {[]edit{says(0, silent("")), says(1, silent("not known: search-2 does not answer")), says(2, silent(""))}, model.Health{Verdict: model.UnknownHealth, Reason: "no agent gives a verdict: not known: search-2 does not answer"}},
+		"nobody says why": {[]edit{says(0, silent("")), says(1, silent("")), says(2, silent(""))}, model.Health{Verdict: model.UnknownHealth, Reason: "no agent gives a verdict"}},
+		"another has one": {[]edit{says(1, silent("not known: search-2 does not answer"))}, model.Health{Verdict: model.Green}},
+		"nobody is heard": {[]edit{noReport(0), noReport(1), noReport(2)}, model.Health{Verdict: model.UnknownHealth, Reason: "no fresh report of a live member"}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Join(made(c.edits...)).Health) })
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -67,14 +68,14 @@ func TestTheOrderOfTheInputChangesNothing(t *testing.T) {
 func TestSnapshotIsValidAndSurvivesJSON(t *testing.T) {
 	for _, phase := range []kube.Phase{kube.Pending, kube.NotStarted, kube.Started, kube.Ready, kube.Terminating, kube.Failed} {
 		s := Join(made(editPod(0, func(p *kube.Pod) { p.Phase = phase })))
-		require.Empty(t, policy.Validate(&s), "phase %v", phase)
+		require.Empty(t, model.Validate(&s), "phase %v", phase)
 	}
 	in := made(noAgent(2), says(0, func(r *rollcallv1.Report) { r.SettledFor = durationpb.New(0) }), missing(1))
 	s := Join(in)
-	require.Empty(t, policy.Validate(&s))
+	require.Empty(t, model.Validate(&s))
 	data, err := json.Marshal(s)
 	require.NoError(t, err)
-	again, err := policy.Decode(data)
+	again, err := model.Decode(data)
 	require.NoError(t, err)
 	require.Equal(t, summary(s), summary(again))
 	second, err := json.Marshal(again)
@@ -88,8 +89,8 @@ func TestSnapshotIsValidAndSurvivesJSON(t *testing.T) {
 func TestJoinLeavesItsInput(t *testing.T) {
 	given := func() Input {
 		return made(says(0, func(r *rollcallv1.Report) { r.Roles, r.After = []string{"r"}, []string{"search-1"} }), func(in *Input) {
-			in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c1", Groups: map[string]int32{"g": 1}}}
-			in.Known = []policy.Group{{ID: "old", Kind: policy.Shard, Members: []policy.Member{{ID: "core9", Pod: "search-2", State: policy.Active, Leader: true}}}}
+			in.Kube.Cluster.Status.Claims = []model.Claim{{ID: "c1", Groups: map[string]int32{"g": 1}}}
+			in.Known = []model.Group{{ID: "old", Kind: model.Shard, Members: []model.Member{{ID: "core9", Pod: "search-2", State: model.Active, Leader: true}}}}
 		}, noReport(2))
 	}
 	in := given()

@@ -8,7 +8,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // DefaultMaxAge is the age above which a report is not fresh. It spares three
@@ -34,7 +34,7 @@ type Input struct {
 	MaxAge time.Duration
 	// Known are the groups of the look before. One of which nobody speaks any more
 	// is not over before everybody who was in it has spoken.
-	Known []policy.Group
+	Known []model.Group
 	// Noticed are conditions of pods as this coordinator has seen them first, beside
 	// those that the status has. It says no more than earlier snapshots of Join.
 	Noticed []v1alpha1.PodCondition
@@ -43,7 +43,7 @@ type Input struct {
 	NotLive map[string]time.Time
 	// Engine are the facts of the adapter, but for the oldest version that can be
 	// updated from: MinSource has it by the major version of the target.
-	Engine policy.EngineFacts
+	Engine model.EngineFacts
 	// NamedByPod: a member's name is that of its pod.
 	NamedByPod bool
 	// Unlisted: a pod without an agent of which no agent tells may be a member, unless
@@ -54,24 +54,24 @@ type Input struct {
 	Paused bool
 	// GuardEnforcing: Kubernetes refuses to remove closed pods now.
 	GuardEnforcing bool
-	Fleet          policy.Fleet
+	Fleet          model.Fleet
 }
 
 // Join makes the snapshot. The same input gives the same snapshot, whatever the
 // order of its lists.
-func Join(in Input) policy.Snapshot {
+func Join(in Input) model.Snapshot {
 	s, _ := Look(in)
 	return s
 }
 
 // Look makes the snapshot, and answers for how long it stands.
-func Look(in Input) (policy.Snapshot, *Basis) {
+func Look(in Input) (model.Snapshot, *Basis) {
 	in.MaxAge = maxAge(in)
 	w := newWorld(in)
 	groups := w.mergeGroups()
-	s := policy.Snapshot{
-		Version: policy.Version,
-		Now:     policy.At(in.Now),
+	s := model.Snapshot{
+		Version: model.Version,
+		Now:     model.At(in.Now),
 		Cluster: clusterOf(in),
 		Nodes:   w.nodes(),
 		Groups:  groups,
@@ -105,14 +105,14 @@ func Names(in Input) map[string]string {
 	return names
 }
 
-func clusterOf(in Input) policy.Cluster {
+func clusterOf(in Input) model.Cluster {
 	d := in.Kube.Cluster
-	c := policy.Cluster{
+	c := model.Cluster{
 		Namespace: d.Namespace,
 		Name:      d.Name,
 		UID:       string(d.UID),
 		Spec:      *d.Spec.DeepCopy(),
-		Status: policy.Status{
+		Status: model.Status{
 			Epoch:         d.Status.Epoch,
 			Claims:        cloned(d.Status.Claims),
 			Approvals:     cloned(d.Status.Approvals),
@@ -141,7 +141,7 @@ func isTrue(conditions []v1alpha1.Condition, kind string) bool {
 	return false
 }
 
-func moment(t policy.Time) *policy.Time {
+func moment(t model.Time) *model.Time {
 	if t.IsZero() {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -243,15 +243,15 @@ func TestSnapshotOfAHealthyPod(t *testing.T) {
 	}), editPod(0, func(p *kube.Pod) { p.Unit = "rack7" }), func(in *Input) {
 		in.Kube.Cluster.Status.EstimateSeconds = 42
 	})
-	since := policy.At(noon.Add(-61 * time.Second))
-	require.Equal(t, policy.Pod{
+	since := model.At(noon.Add(-61 * time.Second))
+	require.Equal(t, model.Pod{
 		Name: "search-0", UID: "u0", Pool: "search", Node: "node0", Zone: "z0", Unit: "rack7", Revision: "v1",
-		Phase: policy.Ready, Since: policy.At(noon.Add(-time.Hour)), Agent: true, Guard: policy.GuardClosed,
-		MustReplace: []string{}, Conditions: []policy.PodCondition{}, EstimateSeconds: 42,
-		Report: &policy.Report{
-			UID: "u0", Self: true, AgeSeconds: 1, Fresh: true, EngineVersion: "9.9.0", Member: policy.Live,
+		Phase: model.Ready, Since: model.At(noon.Add(-time.Hour)), Agent: true, Guard: model.GuardClosed,
+		MustReplace: []string{}, Conditions: []model.PodCondition{}, EstimateSeconds: 42,
+		Report: &model.Report{
+			UID: "u0", Self: true, AgeSeconds: 1, Fresh: true, EngineVersion: "9.9.0", Member: model.Live,
 			Roles: []string{"overseer"}, Last: true, Rank: 3, Settled: true, SettledSince: &since,
-			Busy: "backup", Veto: "no", Drain: policy.DrainPrepared, After: []string{"search-2", "vm7"},
+			Busy: "backup", Veto: "no", Drain: model.DrainPrepared, After: []string{"search-2", "vm7"},
 		},
 	}, Join(in).Pods[0])
 }
@@ -273,33 +273,33 @@ func TestEstimates(t *testing.T) {
 
 func TestSnapshotOfTheCluster(t *testing.T) {
 	in := made(func(in *Input) {
-		in.Engine = policy.EngineFacts{SettleSeconds: 3, MaxMajorStep: 1}
-		in.Fleet = policy.Fleet{Restarts: 1, Max: 2}
+		in.Engine = model.EngineFacts{SettleSeconds: 3, MaxMajorStep: 1}
+		in.Fleet = model.Fleet{Restarts: 1, Max: 2}
 		d := in.Kube.Cluster
 		d.Status.Epoch = 12
-		d.Status.Claims = []policy.Claim{{ID: "c1", Pod: "search-1", UID: "u1"}}
-		d.Status.Approvals = []policy.Approval{{What: policy.ApprovedAdopt}}
+		d.Status.Claims = []model.Claim{{ID: "c1", Pod: "search-1", UID: "u1"}}
+		d.Status.Approvals = []model.Approval{{What: model.ApprovedAdopt}}
 		d.Status.Conditions = []v1alpha1.Condition{{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue}}
-		d.Status.LastDeparture = policy.At(noon.Add(-time.Minute))
+		d.Status.LastDeparture = model.At(noon.Add(-time.Minute))
 	})
 	s := Join(in)
 	require.Equal(t, 1, s.Version)
-	require.Equal(t, policy.At(noon), s.Now)
-	departure := policy.At(noon.Add(-time.Minute))
-	require.Equal(t, policy.Cluster{
-		Namespace: "prod", Name: "search", UID: "d0", Spec: policy.Spec{Engine: policy.Solr},
-		Status: policy.Status{
+	require.Equal(t, model.At(noon), s.Now)
+	departure := model.At(noon.Add(-time.Minute))
+	require.Equal(t, model.Cluster{
+		Namespace: "prod", Name: "search", UID: "d0", Spec: model.Spec{Engine: model.Solr},
+		Status: model.Status{
 			Epoch: 12, Claims: in.Kube.Cluster.Status.Claims, Approvals: in.Kube.Cluster.Status.Approvals,
 			Initialized: true, LastDeparture: &departure,
 		},
-		Window: policy.WindowState{Open: true}, Engine: in.Engine,
+		Window: model.WindowState{Open: true}, Engine: in.Engine,
 	}, s.Cluster)
 	require.Equal(t, in.Fleet, s.Fleet)
-	require.Equal(t, []policy.Pool{{
+	require.Equal(t, []model.Pool{{
 		Name: "search", Replicas: 3, Revision: "v2", Version: "9.10.0", RunningVersion: "9.9.0", Observed: true,
-		Management: policy.Parallel, Strategy: policy.OnDelete,
+		Management: model.Parallel, Strategy: model.OnDelete,
 	}}, s.Pools)
-	require.Equal(t, policy.Node{Name: "node1", Zone: "z1", Taints: []policy.Taint{}}, s.Nodes[1])
+	require.Equal(t, model.Node{Name: "node1", Zone: "z1", Taints: []model.Taint{}}, s.Nodes[1])
 }
 
 func TestPauses(t *testing.T) {
@@ -328,7 +328,7 @@ func TestOrdinals(t *testing.T) {
 	require.Equal(t, []string{
 		"search-1 Ready false", "search-2 Ready false", "search-3 Missing false", "search-0 Ready true", "search-10 Terminating true",
 	}, got)
-	require.Equal(t, policy.OperationScaleDown, s.Pools[0].Operation)
+	require.Equal(t, model.OperationScaleDown, s.Pools[0].Operation)
 }
 
 func TestVersions(t *testing.T) {
@@ -403,7 +403,7 @@ func TestBigClusterIsWhole(t *testing.T) {
 	for _, g := range s.Groups {
 		require.Len(t, g.Members, 3)
 		for _, m := range g.Members {
-			require.Equal(t, policy.Active, m.State)
+			require.Equal(t, model.Active, m.State)
 			require.NotEmpty(t, m.Pod)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -22,7 +22,7 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	starts := func(d time.Duration) func(p *kube.Pod) {
 		return func(p *kube.Pod) { agentless(p); p.Phase, p.Since = kube.Started, noon.Add(-d) }
 	}
-	start := time.Duration(policy.Spec{}.WithDefaults().Policy.StartSeconds) * time.Second
+	start := time.Duration(model.Spec{}.WithDefaults().Policy.StartSeconds) * time.Second
 	require.Greater(t, start, forgetAfter)
 	remembered := func(in *Input) { in.Known = known }
 	for name, tt := range map[string]struct {
@@ -55,9 +55,9 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 			require.Equal(t, known[0].ID, groups[0].ID)
 			require.Len(t, groups[0].Members, 3)
 			for _, m := range groups[0].Members {
-				want := policy.UnknownState
+				want := model.UnknownState
 				if tt.off && m.Pod == podName(2) {
-					want = policy.Down
+					want = model.Down
 				}
 				require.Equal(t, want, m.State, m.Pod)
 				require.False(t, m.Leader)
@@ -67,9 +67,9 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 	t.Run("one who speaks of it is believed, with what is known now", func(t *testing.T) {
 		groups := Join(made(remembered, allSay([]int{1, 2}, silent), missing(2))).Groups
 		require.Len(t, groups, 1)
-		require.Equal(t, policy.Active, groups[0].Members[0].State)
+		require.Equal(t, model.Active, groups[0].Members[0].State)
 	})
-	require.Equal(t, policy.Active, known[0].Members[0].State, "what was known is not changed")
+	require.Equal(t, model.Active, known[0].Members[0].State, "what was known is not changed")
 }
 
 // A StatefulSet that loses its label, or is deleted without its pods, hides them for a while.
@@ -78,21 +78,21 @@ func TestGroupOfWhichNobodySpeaks(t *testing.T) {
 func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 	silent := func(r *rollcallv1.Report) { r.Groups = nil }
 	known := Join(made()).Groups
-	remember := func(groups []policy.Group) edit { return func(in *Input) { in.Known = groups } }
+	remember := func(groups []model.Group) edit { return func(in *Input) { in.Known = groups } }
 	hide := func(in *Input) { in.Kube.Pools, in.Kube.Pods = nil, nil }
 	claimed := func(i int) edit {
 		return func(in *Input) {
-			in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c1", Pod: podName(i), UID: "u", Phase: policy.PhaseGone}}
+			in.Kube.Cluster.Status.Claims = []model.Claim{{ID: "c1", Pod: podName(i), UID: "u", Phase: model.PhaseGone}}
 		}
 	}
 	// The third pod, on a pool of its own that is not shown.
 	apart := func(in *Input) {
-		in.Known = []policy.Group{{ID: "books/s1", Kind: policy.Shard, NeedsLeader: true, Members: []policy.Member{
-			{ID: "core0", Pod: podName(0), State: policy.Active, Leader: true}, {ID: "other", Pod: "hot-0", State: policy.Down},
+		in.Known = []model.Group{{ID: "books/s1", Kind: model.Shard, NeedsLeader: true, Members: []model.Member{
+			{ID: "core0", Pod: podName(0), State: model.Active, Leader: true}, {ID: "other", Pod: "hot-0", State: model.Down},
 		}}}
 	}
 	claimedApart := func(in *Input) {
-		in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c1", Pod: "hot-0", UID: "u", Phase: policy.PhaseGone}}
+		in.Kube.Cluster.Status.Claims = []model.Claim{{ID: "c1", Pod: "hot-0", UID: "u", Phase: model.PhaseGone}}
 	}
 	t.Run("it outlasts that", func(t *testing.T) {
 		kept := known
@@ -100,12 +100,12 @@ func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 			kept = Join(made(remember(kept), hide)).Groups
 			require.Len(t, kept, 1)
 			for _, m := range kept[0].Members {
-				require.Equal(t, policy.UnknownState, m.State, m.Pod)
+				require.Equal(t, model.UnknownState, m.State, m.Pod)
 			}
 		}
 		back := Join(made(remember(kept), allSay([]int{0, 1, 2}, silent), missing(2), claimed(2))).Groups
 		require.Len(t, back, 1, "nobody has heard the third")
-		require.Equal(t, policy.Down, back[0].Members[2].State)
+		require.Equal(t, model.Down, back[0].Members[2].State)
 	})
 	t.Run("until all have spoken", func(t *testing.T) {
 		require.Empty(t, Join(made(remember(known), allSay([]int{0, 1, 2}, silent))).Groups)
@@ -114,7 +114,7 @@ func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 		require.Empty(t, Join(made(remember(known), func(in *Input) { in.Kube.Pods, in.Kube.Pools[0].Replicas = nil, 0 })).Groups)
 	})
 	t.Run("a member elsewhere is on no pod", func(t *testing.T) {
-		elsewhere := []policy.Group{{ID: "books/s1", Kind: policy.Shard, Members: []policy.Member{{ID: "core0", State: policy.Active}}}}
+		elsewhere := []model.Group{{ID: "books/s1", Kind: model.Shard, Members: []model.Member{{ID: "core0", State: model.Active}}}}
 		require.Empty(t, Join(made(remember(elsewhere), hide)).Groups)
 	})
 	t.Run("who is shown tells for who is not", func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAGroupOnPodsThatAreNotShown(t *testing.T) {
 	})
 }
 
-func without(groups []policy.Group, pod string) []policy.Group {
+func without(groups []model.Group, pod string) []model.Group {
 	g := groups[0]
 	g.Members = nil
 	for _, m := range groups[0].Members {
@@ -133,32 +133,32 @@ func without(groups []policy.Group, pod string) []policy.Group {
 			g.Members = append(g.Members, m)
 		}
 	}
-	return []policy.Group{g}
+	return []model.Group{g}
 }
 
 // What an agent said that made no sense is not remembered as it was: nobody who is left could
 // take it back, and as bad input it would hold everything for ever, even a correction.
 func TestWhatMadeNoSenseIsNotRemembered(t *testing.T) {
-	for name, spoil := range map[string]func(*policy.Group){
-		"an unknown kind":           func(g *policy.Group) { g.Kind, g.MinAvailable = "Unknown", new(int32(7)) },
-		"fewer than none":           func(g *policy.Group) { g.MinAvailable = new(int32(-1)) },
-		"a quorum without a number": func(g *policy.Group) { g.Kind, g.MinAvailable = policy.Quorum, nil },
+	for name, spoil := range map[string]func(*model.Group){
+		"an unknown kind":           func(g *model.Group) { g.Kind, g.MinAvailable = "Unknown", new(int32(7)) },
+		"fewer than none":           func(g *model.Group) { g.MinAvailable = new(int32(-1)) },
+		"a quorum without a number": func(g *model.Group) { g.Kind, g.MinAvailable = model.Quorum, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := Join(made()).Groups
 			spoil(&known[0])
 			s := Join(made(func(in *Input) { in.Known = known }, allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups = nil }), missing(2)))
 			require.Len(t, s.Groups, 1)
-			require.Equal(t, policy.Shard, s.Groups[0].Kind)
+			require.Equal(t, model.Shard, s.Groups[0].Kind)
 			require.Equal(t, int32(3), *s.Groups[0].MinAvailable)
-			require.Empty(t, policy.Validate(&s))
+			require.Empty(t, model.Validate(&s))
 		})
 	}
 	t.Run("what makes sense is", func(t *testing.T) {
 		known := Join(made()).Groups
-		known[0].Kind, known[0].MinAvailable = policy.Quorum, new(int32(2))
+		known[0].Kind, known[0].MinAvailable = model.Quorum, new(int32(2))
 		s := Join(made(func(in *Input) { in.Known = known }, allSay([]int{0, 1, 2}, func(r *rollcallv1.Report) { r.Groups = nil }), missing(2)))
-		require.Equal(t, policy.Quorum, s.Groups[0].Kind)
+		require.Equal(t, model.Quorum, s.Groups[0].Kind)
 		require.Equal(t, int32(2), *s.Groups[0].MinAvailable)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -39,7 +39,7 @@ func TestNotLiveForHowLong(t *testing.T) {
 // coordinator.
 func TestNotLiveByTheOthers(t *testing.T) {
 	in := made(noAgent(2), allSay([]int{0, 1}, sees(2, notLive)))
-	look := func(after time.Duration) *policy.Report {
+	look := func(after time.Duration) *model.Report {
 		for uid, r := range in.Agents.Reports {
 			r.At = r.At.Add(after)
 			in.Agents.Reports[uid] = r
@@ -50,7 +50,7 @@ func TestNotLiveByTheOthers(t *testing.T) {
 		return reportOfPod(t, s, "search-2")
 	}
 	r := look(0)
-	require.Equal(t, policy.NotLive, r.Member)
+	require.Equal(t, model.NotLive, r.Member)
 	require.Zero(t, r.NotLiveSeconds, "seen for the first time")
 	require.Equal(t, 3.0, look(3*time.Second).NotLiveSeconds)
 	require.Equal(t, 10.0, look(7*time.Second).NotLiveSeconds)
@@ -59,7 +59,7 @@ func TestNotLiveByTheOthers(t *testing.T) {
 	for i := range 2 {
 		in.Agents.Reports[fmt.Sprintf("u%d", i)] = agents.Received{Report: reportOf(i), At: in.Now}
 	}
-	require.Equal(t, policy.Live, look(time.Second).Member)
+	require.Equal(t, model.Live, look(time.Second).Member)
 	for uid, r := range forgetful {
 		in.Agents.Reports[uid] = agents.Received{Report: r.Report, At: in.Now}
 	}
@@ -69,7 +69,7 @@ func TestNotLiveByTheOthers(t *testing.T) {
 	require.Zero(t, look(time.Second).NotLiveSeconds)
 }
 
-func reportOfPod(t *testing.T, s policy.Snapshot, name string) *policy.Report {
+func reportOfPod(t *testing.T, s model.Snapshot, name string) *model.Report {
 	t.Helper()
 	for i := range s.Pods {
 		if s.Pods[i].Name == name {

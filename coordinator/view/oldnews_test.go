@@ -6,13 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // A pod that has not spoken for longer than the limit is counted on by nobody, whatever the reports of
 // the others say of its copies; and what others say counts only from reports that are fresh.
 func TestOldNewsOfAnotherPodIsNotCountedOn(t *testing.T) {
-	all := policy.Count(3) // the copies are what holds
+	all := model.Count(3) // the copies are what holds
 	steps := func(edits ...edit) int {
 		in := made(edits...)
 		in.Kube.Cluster.Spec.Policy.MaxUnavailable = &all

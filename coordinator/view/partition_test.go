@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // A partition is counted from the first ordinal and shown as an ordinal; one that
@@ -15,23 +15,23 @@ func TestPartitions(t *testing.T) {
 	for name, c := range map[string]struct {
 		start, partition int
 		note             string
-		by               policy.RollingUpdate
+		by               model.RollingUpdate
 		line             int32
 		ordered          *int32
 	}{
-		"ours":                   {0, 2, "2", policy.ByPartition, 2, nil},
-		"a person's":             {0, 1, "2", policy.ByPartition, 1, order(1)},
-		"never written":          {0, 1, "", policy.ByPartition, 1, nil},
-		"not our way":            {0, 1, "2", policy.ByGuard, 1, nil},
-		"from another ordinal":   {10, 2, "2", policy.ByPartition, 12, nil},
-		"a person's, from there": {10, 1, "2", policy.ByPartition, 11, order(11)},
-		"at rest":                {10, 1_000_000, "1000000", policy.ByPartition, policy.RestLine, nil},
+		"ours":                   {0, 2, "2", model.ByPartition, 2, nil},
+		"a person's":             {0, 1, "2", model.ByPartition, 1, order(1)},
+		"never written":          {0, 1, "", model.ByPartition, 1, nil},
+		"not our way":            {0, 1, "2", model.ByGuard, 1, nil},
+		"from another ordinal":   {10, 2, "2", model.ByPartition, 12, nil},
+		"a person's, from there": {10, 1, "2", model.ByPartition, 11, order(11)},
+		"at rest":                {10, 1_000_000, "1000000", model.ByPartition, model.RestLine, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := made()
 			in.Kube.Cluster.Spec.Update.RollingUpdate = c.by
 			pool := &in.Kube.Pools[0]
-			pool.Strategy, pool.Start, pool.Partition, pool.PartitionNote = string(policy.RollingUpdateStrategy), c.start, c.partition, c.note
+			pool.Strategy, pool.Start, pool.Partition, pool.PartitionNote = string(model.RollingUpdateStrategy), c.start, c.partition, c.note
 			got := Join(in).Pools[0]
 			require.Equal(t, c.line, got.Partition)
 			require.Equal(t, c.ordered, got.Ordered)
@@ -42,14 +42,14 @@ func TestPartitions(t *testing.T) {
 // A strategy without a partition fits the guard's way not at all; the words say
 // what to do. Rollcall's own partition takes its place.
 func TestNoPartitionIsRefusedInWords(t *testing.T) {
-	for by, want := range map[policy.RollingUpdate]string{
-		policy.ByGuard:     `kubectl -n prod patch statefulset search -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
-		policy.ByPartition: "",
+	for by, want := range map[model.RollingUpdate]string{
+		model.ByGuard:     `kubectl -n prod patch statefulset search -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`,
+		model.ByPartition: "",
 	} {
 		in := made()
 		in.Kube.Cluster.Spec.Update.RollingUpdate = by
 		pool := &in.Kube.Pools[0]
-		pool.Strategy, pool.NoPartition = string(policy.RollingUpdateStrategy), true
+		pool.Strategy, pool.NoPartition = string(model.RollingUpdateStrategy), true
 		got := Join(in).Pools[0].Refused
 		require.Equal(t, want == "", got == "", got)
 		require.Contains(t, got, want)

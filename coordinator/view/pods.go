@@ -8,20 +8,20 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-func (w *world) policyPods(groups []policy.Group) []policy.Pod {
+func (w *world) policyPods(groups []model.Group) []model.Pod {
 	reports := w.reports(groups)
 	due := restartDue(w.in.Kube.Cluster, w.in.Now)
-	out := make([]policy.Pod, 0, len(w.pods))
+	out := make([]model.Pod, 0, len(w.pods))
 	for i := range w.pods {
 		p := &w.pods[i]
 		pool := &w.in.Kube.Pools[p.pool]
-		q := policy.Pod{
+		q := model.Pod{
 			Name: p.name, Pool: pool.Name, Ordinal: int32(p.ordinal), Unit: pool.Unit,
-			Phase: policy.Missing, Agent: true, Guard: policy.GuardNone,
-			MustReplace: []string{}, Conditions: []policy.PodCondition{},
+			Phase: model.Missing, Agent: true, Guard: model.GuardNone,
+			MustReplace: []string{}, Conditions: []model.PodCondition{},
 			EstimateSeconds: w.estimate(pool.Name), Report: reports[i],
 		}
 		if k := p.kube; k != nil {
@@ -53,15 +53,15 @@ func (w *world) estimate(pool string) float64 {
 // kubelet waits as long for a volume before it complains.
 const stuckAfter = 2 * time.Minute
 
-func (w *world) describe(q *policy.Pod, k *kube.Pod, pool *kube.Pool) {
+func (w *world) describe(q *model.Pod, k *kube.Pod, pool *kube.Pool) {
 	q.UID, q.Node, q.Revision = string(k.UID), k.Node, k.Revision
-	q.Phase, q.Since, q.Problem = phases[k.Phase], policy.At(k.Since), policy.Problem(k.Problem)
+	q.Phase, q.Since, q.Problem = phases[k.Phase], model.At(k.Since), model.Problem(k.Problem)
 	q.Agent, q.Guard = k.Agent, guardOf(k.Guard)
 	switch {
 	case k.Phase == kube.Terminating && w.in.Now.Sub(k.Deleted) > stuckAfter:
-		q.Problem = policy.StuckEnding
+		q.Problem = model.StuckEnding
 	case k.Problem == kube.Volume && w.in.Now.Sub(k.Since) <= stuckAfter:
-		q.Problem = policy.NoProblem // every pod begins so
+		q.Problem = model.NoProblem // every pod begins so
 	}
 	if k.Unit != "" {
 		q.Unit = k.Unit
@@ -73,29 +73,29 @@ func (w *world) describe(q *policy.Pod, k *kube.Pod, pool *kube.Pool) {
 	node, ok := w.in.Kube.Nodes[k.Node]
 	q.Zone = zoneOf(w.in.Kube.Cluster, node)
 	if !ok || node.Silent {
-		q.Problem = policy.NodeGone
+		q.Problem = model.NodeGone
 	}
 }
 
 // phases maps one to one; what is not listed stays empty, which is refused.
-var phases = map[kube.Phase]policy.PodPhase{
-	kube.Pending:     policy.Pending,
-	kube.NotStarted:  policy.NotStarted,
-	kube.Started:     policy.Started,
-	kube.Ready:       policy.Ready,
-	kube.Terminating: policy.Terminating,
-	kube.Failed:      policy.Failed,
+var phases = map[kube.Phase]model.PodPhase{
+	kube.Pending:     model.Pending,
+	kube.NotStarted:  model.NotStarted,
+	kube.Started:     model.Started,
+	kube.Ready:       model.Ready,
+	kube.Terminating: model.Terminating,
+	kube.Failed:      model.Failed,
 }
 
 // guardOf: only a closed guard refuses anything.
-func guardOf(label string) policy.GuardLabel {
+func guardOf(label string) model.GuardLabel {
 	switch label {
 	case v1alpha1.GuardClosed:
-		return policy.GuardClosed
+		return model.GuardClosed
 	case v1alpha1.GuardOpen:
-		return policy.GuardOpen
+		return model.GuardOpen
 	}
-	return policy.GuardNone
+	return model.GuardNone
 }
 
 func zoneOf(cluster *v1alpha1.DatabaseCluster, node kube.Node) string {
@@ -107,19 +107,19 @@ func zoneOf(cluster *v1alpha1.DatabaseCluster, node kube.Node) string {
 }
 
 // nodes are those on which the pods run, also those that no longer exist.
-func (w *world) nodes() []policy.Node {
+func (w *world) nodes() []model.Node {
 	names := map[string]bool{}
 	for i := range w.pods {
 		if k := w.pods[i].kube; k != nil && k.Node != "" {
 			names[k.Node] = true
 		}
 	}
-	out := make([]policy.Node, 0, len(names))
+	out := make([]model.Node, 0, len(names))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		node, ok := w.in.Kube.Nodes[name]
-		n := policy.Node{Name: name, Zone: zoneOf(w.in.Kube.Cluster, node), Cordoned: node.Cordoned, Gone: !ok || node.Silent, Taints: []policy.Taint{}}
+		n := model.Node{Name: name, Zone: zoneOf(w.in.Kube.Cluster, node), Cordoned: node.Cordoned, Gone: !ok || node.Silent, Taints: []model.Taint{}}
 		for _, t := range node.Taints {
-			n.Taints = append(n.Taints, policy.Taint{Key: t.Key, Since: policy.At(t.Since)})
+			n.Taints = append(n.Taints, model.Taint{Key: t.Key, Since: model.At(t.Since)})
 		}
 		out = append(out, n)
 	}
@@ -129,17 +129,17 @@ func (w *world) nodes() []policy.Node {
 // partitionZero is the patch that a set without a partition needs.
 const partitionZero = `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`
 
-func (w *world) policyPools() []policy.Pool {
-	out := make([]policy.Pool, 0, len(w.in.Kube.Pools))
+func (w *world) policyPools() []model.Pool {
+	out := make([]model.Pool, 0, len(w.in.Kube.Pools))
 	for i := range w.in.Kube.Pools {
 		k := &w.in.Kube.Pools[i]
-		p := policy.Pool{
+		p := model.Pool{
 			Name: k.Name, Replicas: int32(k.Replicas), Start: int32(k.Start), Revision: k.Revision,
-			Observed: k.Observed(), Management: policy.Management(k.Management), Strategy: policy.Strategy(k.Strategy),
-			Partition: policy.LineOf(int32(k.Partition), int32(k.Start)), Force: k.Force, AllowShutdown: k.AllowShutdown,
+			Observed: k.Observed(), Management: model.Management(k.Management), Strategy: model.Strategy(k.Strategy),
+			Partition: model.LineOf(int32(k.Partition), int32(k.Start)), Force: k.Force, AllowShutdown: k.AllowShutdown,
 			Ordered: w.ordered(k), Agents: k.Joins != "",
 		}
-		if k.NoPartition && w.in.Kube.Cluster.Spec.Update.RollingUpdate != policy.ByPartition {
+		if k.NoPartition && w.in.Kube.Cluster.Spec.Update.RollingUpdate != model.ByPartition {
 			p.Refused = fmt.Sprintf("its updateStrategy names no partition, and then Kubernetes brings pods of low ordinals back on the old revision; "+
 				"0 is wanted, which restarts nothing: kubectl -n %s patch statefulset %s -p '%s'", k.Namespace, k.Name, partitionZero)
 		}
@@ -155,9 +155,9 @@ func (w *world) policyPools() []policy.Pool {
 		p.Version, p.RunningVersion = w.versions(i)
 		switch {
 		case k.Deleting:
-			p.Operation = policy.OperationRemoval
+			p.Operation = model.OperationRemoval
 		case slices.ContainsFunc(w.pods, func(q pod) bool { return q.pool == i && !q.desired }):
-			p.Operation = policy.OperationScaleDown
+			p.Operation = model.OperationScaleDown
 		}
 		out = append(out, p)
 	}
@@ -166,10 +166,10 @@ func (w *world) policyPools() []policy.Pool {
 
 // ordered is the line that a person has drawn, where that is how a pool is driven.
 func (w *world) ordered(k *kube.Pool) *int32 {
-	byLine := k.Strategy == string(policy.RollingUpdateStrategy) && w.in.Kube.Cluster.Spec.Update.RollingUpdate == policy.ByPartition
+	byLine := k.Strategy == string(model.RollingUpdateStrategy) && w.in.Kube.Cluster.Spec.Update.RollingUpdate == model.ByPartition
 	if !byLine || !k.Ordered() {
 		return nil
 	}
-	line := policy.LineOf(int32(k.Partition), int32(k.Start))
+	line := model.LineOf(int32(k.Partition), int32(k.Start))
 	return &line
 }

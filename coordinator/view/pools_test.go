@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // inPools makes each pod of the healthy database the only one of a StatefulSet of
@@ -35,7 +35,7 @@ func TestJoinsThreePools(t *testing.T) {
 		in.Kube.Cluster.Status.PoolEstimateSeconds = map[string]int64{"data": 90}
 		in.Kube.Cluster.Status.EstimateSeconds = 40
 	}))
-	require.Empty(t, policy.Validate(&s))
+	require.Empty(t, model.Validate(&s))
 	type is struct{ pool, revision, version, running, finished string }
 	var pools []is
 	for _, p := range s.Pools {
@@ -49,13 +49,13 @@ func TestJoinsThreePools(t *testing.T) {
 	var hosts []string
 	for _, m := range s.Groups[0].Members {
 		hosts = append(hosts, m.Pod)
-		require.Equal(t, policy.Active, m.State)
+		require.Equal(t, model.Active, m.State)
 	}
 	slices.Sort(hosts)
 	require.Equal(t, []string{"coord-0", "data-0", "mgr-0"}, hosts)
 	for i, estimate := range []float64{40, 90, 40} {
 		require.Equal(t, estimate, s.Pods[i].EstimateSeconds)
-		require.Equal(t, policy.Live, s.Pods[i].Report.Member)
+		require.Equal(t, model.Live, s.Pods[i].Report.Member)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -25,7 +26,7 @@ const (
 func (w *world) mustReplace(k *kube.Pod, pool *kube.Pool) []string {
 	spec := &w.in.Kube.Cluster.Spec
 	outdated := pool.Revision != "" && pool.Observed() && k.Revision != pool.Revision
-	replaced := spec.Engine == policy.FoundationDB
+	replaced := spec.Engine == model.FoundationDB
 	changed := []string{}
 	if replaced && k.Shape.Volumes != pool.Shape.Volumes {
 		changed = append(changed, changedVolumes)
@@ -52,8 +53,8 @@ const stuckEndingFor = 5 * time.Minute
 // conditions are what is wrong with a pod that leads to its replacement, where that
 // is asked for. Those that Kubernetes tells of began when it says; of others it is
 // noted when they were first seen.
-func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
-	list := []policy.PodCondition{}
+func (w *world) conditions(i int, q *model.Pod) []model.PodCondition {
+	list := []model.PodCondition{}
 	p := &w.pods[i]
 	if !w.in.Kube.Cluster.Spec.Replacement.Enabled || !p.desired {
 		return list
@@ -62,7 +63,7 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 		if since.IsZero() {
 			since = w.noticed(p.name, kind, "")
 		}
-		list = append(list, policy.PodCondition{Type: kind, Since: policy.At(since)})
+		list = append(list, model.PodCondition{Type: kind, Since: model.At(since)})
 	}
 	k := p.kube
 	if k == nil {
@@ -82,14 +83,14 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 	if k.NoVolume {
 		add(policy.MissingPVC, time.Time{})
 	}
-	if q.Report != nil && q.Report.Member == policy.NotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
+	if q.Report != nil && q.Report.Member == model.NotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
 		add(policy.MissingProcesses, time.Time{})
 	}
 	if p.fresh && p.report.GetExcluded() && !w.claimed(p.name) {
 		add(policy.ProcessIsMarkedAsExcluded, time.Time{})
 	}
 	for _, key := range w.taintsOf(k.Node) {
-		list = append(list, policy.PodCondition{Type: policy.NodeTaintDetected, Key: key, Since: policy.At(w.taintedSince(k, key))})
+		list = append(list, model.PodCondition{Type: policy.NodeTaintDetected, Key: key, Since: model.At(w.taintedSince(k, key))})
 	}
 	return list
 }
@@ -97,7 +98,7 @@ func (w *world) conditions(i int, q *policy.Pod) []policy.PodCondition {
 // claimed: it may be Rollcall that keeps data off the pod, and has yet to undo that; or
 // that has taken it, and waits for its return.
 func (w *world) claimed(name string) bool {
-	return slices.ContainsFunc(w.in.Kube.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == name })
+	return slices.ContainsFunc(w.in.Kube.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == name })
 }
 
 // taintsOf are the keys of a node's taints that an option is about, sorted. Each is
@@ -108,7 +109,7 @@ func (w *world) taintsOf(node string) []string {
 	}
 	var keys []string
 	for _, t := range w.in.Kube.Nodes[node].Taints {
-		if slices.ContainsFunc(w.in.Kube.Cluster.Spec.Replacement.Taints, func(o policy.ReplacementTaint) bool {
+		if slices.ContainsFunc(w.in.Kube.Cluster.Spec.Replacement.Taints, func(o model.ReplacementTaint) bool {
 			return o.DurationSeconds != nil && (o.Key == t.Key || o.Key == "*")
 		}) {
 			keys = append(keys, t.Key)
@@ -174,22 +175,22 @@ func (w *world) noticed(pod, kind, key string) time.Time {
 }
 
 // removal: somebody has marked the pod, or a claim says that nothing is left on it.
-func (w *world) removal(k *kube.Pod) policy.Removal {
-	var r policy.Removal
+func (w *world) removal(k *kube.Pod) model.Removal {
+	var r model.Removal
 	if !k.Replace.IsZero() {
-		at := policy.At(k.Replace)
+		at := model.At(k.Replace)
 		r.Marked = &at
 	}
 	for i := range w.in.Kube.Cluster.Status.Claims {
 		c := &w.in.Kube.Cluster.Status.Claims[i]
-		r.Excluded = r.Excluded || c.UID == string(k.UID) && c.Action == policy.Replace && c.EmptiedAt != nil
+		r.Excluded = r.Excluded || c.UID == string(k.UID) && c.Action == model.Replace && c.EmptiedAt != nil
 	}
 	return r
 }
 
 // Conditions are the conditions of the pods of a snapshot that began before a time,
 // as they are written down.
-func Conditions(s policy.Snapshot, before time.Time) []v1alpha1.PodCondition {
+func Conditions(s model.Snapshot, before time.Time) []v1alpha1.PodCondition {
 	var list []v1alpha1.PodCondition
 	for i := range s.Pods {
 		for _, c := range s.Pods[i].Conditions {

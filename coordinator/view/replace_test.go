@@ -9,39 +9,39 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-func spec(change func(*policy.Spec)) edit {
+func spec(change func(*model.Spec)) edit {
 	return func(in *Input) {
 		in.Kube.Cluster = in.Kube.Cluster.DeepCopy()
 		change(&in.Kube.Cluster.Spec)
 	}
 }
 
-func automatic(s *policy.Spec) { s.Replacement.Enabled = true }
+func automatic(s *model.Spec) { s.Replacement.Enabled = true }
 
 // one is the snapshot's entry for a pod.
-func one(t *testing.T, in Input, pod string) policy.Pod {
+func one(t *testing.T, in Input, pod string) model.Pod {
 	for _, p := range Join(in).Pods {
 		if p.Name == pod {
 			return p
 		}
 	}
 	t.Fatalf("no pod %s", pod)
-	return policy.Pod{}
+	return model.Pod{}
 }
 
 func TestMustReplace(t *testing.T) {
 	pod := kube.Shape{NodeSelector: "disk=ssd", Volumes: "data", Security: "fsGroup 1 -, db 1:1", Requests: kube.Requests{MilliCPU: 1, Memory: 1}}
-	fdb := func(s *policy.Spec) { s.Engine = policy.FoundationDB }
-	all := func(s *policy.Spec) {
+	fdb := func(s *model.Spec) { s.Engine = model.FoundationDB }
+	all := func(s *model.Spec) {
 		s.Replacement.OnResourceIncrease, s.Replacement.OnSecurityContextChange = true, true
 	}
 	for name, c := range map[string]struct {
 		template func(*kube.Shape)
-		spec     func(*policy.Spec)
+		spec     func(*model.Spec)
 		updated  bool
 		want     []string
 	}{
@@ -77,8 +77,8 @@ func TestConditions(t *testing.T) {
 	phase := func(phase kube.Phase, since time.Time) edit {
 		return editPod(1, func(k *kube.Pod) { k.Phase, k.Since, k.Created = phase, since, ago(3*time.Hour) })
 	}
-	taints := func(list ...policy.ReplacementTaint) edit {
-		return spec(func(s *policy.Spec) { automatic(s); s.Replacement.Taints = list })
+	taints := func(list ...model.ReplacementTaint) edit {
+		return spec(func(s *model.Spec) { automatic(s); s.Replacement.Taints = list })
 	}
 	tainted := func(in *Input) {
 		in.Kube.Nodes["node1"] = kube.Node{Name: "node1", Taints: []kube.Taint{{Key: "example.com/maintenance"}}}
@@ -102,21 +102,21 @@ func TestConditions(t *testing.T) {
 		"no process":              {[]edit{spec(automatic), says(1, func(r *rollcallv1.Report) { r.Member = notLive })}, map[string]time.Time{"MissingProcesses": noon}},
 		"excluded":                {[]edit{spec(automatic), says(1, excluded)}, map[string]time.Time{"ProcessIsMarkedAsExcluded": noon}},
 		"excluded, as it is replaced": {[]edit{spec(automatic), says(1, excluded), func(in *Input) {
-			in.Kube.Cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "search-1", UID: "u1", Action: policy.Replace}}
+			in.Kube.Cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "search-1", UID: "u1", Action: model.Replace}}
 		}}, nil},
 		"excluded, by an old report": {[]edit{spec(automatic), says(1, excluded), observedAt(1, ago(time.Hour))}, nil},
-		"tainted":                    {[]edit{taints(policy.ReplacementTaint{Key: "*", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
-		"tainted by that very key":   {[]edit{taints(policy.ReplacementTaint{Key: "example.com/maintenance", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
-		"tainted by another key":     {[]edit{taints(policy.ReplacementTaint{Key: "other", DurationSeconds: &hour}), tainted}, nil},
-		"that option is off":         {[]edit{taints(policy.ReplacementTaint{Key: "*"}), tainted}, nil},
+		"tainted":                    {[]edit{taints(model.ReplacementTaint{Key: "*", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
+		"tainted by that very key":   {[]edit{taints(model.ReplacementTaint{Key: "example.com/maintenance", DurationSeconds: &hour}), tainted}, map[string]time.Time{"NodeTaintDetected": noon}},
+		"tainted by another key":     {[]edit{taints(model.ReplacementTaint{Key: "other", DurationSeconds: &hour}), tainted}, nil},
+		"that option is off":         {[]edit{taints(model.ReplacementTaint{Key: "*"}), tainted}, nil},
 		"noticed before": {[]edit{spec(automatic), dropPod(1), func(in *Input) {
-			in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: policy.At(ago(time.Minute))}}
+			in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: model.At(ago(time.Minute))}}
 		}}, map[string]time.Time{"MissingPod": ago(time.Minute)}},
 		"noticed by a predecessor": {[]edit{spec(automatic), dropPod(1), func(in *Input) {
-			in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: policy.At(ago(time.Minute))}}
+			in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: model.At(ago(time.Minute))}}
 			in.Kube.Cluster.Status.PodConditions = []v1alpha1.PodCondition{
-				{Pod: "search-1", Type: "MissingPod", Since: policy.At(ago(time.Hour))}, {Pod: "search-2", Type: "MissingPod", Since: policy.At(ago(2 * time.Hour))},
-				{Pod: "search-1", Type: "MissingPVC", Since: policy.At(ago(3 * time.Hour))}}
+				{Pod: "search-1", Type: "MissingPod", Since: model.At(ago(time.Hour))}, {Pod: "search-2", Type: "MissingPod", Since: model.At(ago(2 * time.Hour))},
+				{Pod: "search-1", Type: "MissingPVC", Since: model.At(ago(3 * time.Hour))}}
 		}}, map[string]time.Time{"MissingPod": ago(time.Hour)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,24 +140,24 @@ func TestEachTaintIsSeenByItself(t *testing.T) {
 	hour := int64(3600)
 	old, fresh := kube.Taint{Key: "old", Effect: corev1.TaintEffectNoSchedule}, kube.Taint{Key: "fresh", Effect: corev1.TaintEffectNoSchedule}
 	in := made(
-		spec(func(s *policy.Spec) {
+		spec(func(s *model.Spec) {
 			automatic(s)
-			s.Replacement.Taints = []policy.ReplacementTaint{{Key: "*", DurationSeconds: &hour}}
+			s.Replacement.Taints = []model.ReplacementTaint{{Key: "*", DurationSeconds: &hour}}
 		}),
 		editPod(1, func(k *kube.Pod) { k.Tolerations = `[{"key":"old","operator":"Exists","effect":"NoSchedule"}]` }),
 		func(in *Input) {
 			in.Kube.Nodes["node1"] = kube.Node{Name: "node1", Taints: []kube.Taint{old, fresh}}
 			in.Noticed = []v1alpha1.PodCondition{
-				{Pod: "search-1", Type: "NodeTaintDetected", Key: "old", Since: policy.At(noon.Add(-time.Hour))},
-				{Pod: "search-1", Type: "NodeTaintDetected", Since: policy.At(noon.Add(-2 * time.Hour))},
+				{Pod: "search-1", Type: "NodeTaintDetected", Key: "old", Since: model.At(noon.Add(-time.Hour))},
+				{Pod: "search-1", Type: "NodeTaintDetected", Since: model.At(noon.Add(-2 * time.Hour))},
 			}
 		},
 	)
 	s, _ := Look(in)
 	pod := one(t, in, "search-1")
-	require.Equal(t, []policy.PodCondition{
-		{Type: "NodeTaintDetected", Key: "fresh", Since: policy.At(noon)},
-		{Type: "NodeTaintDetected", Key: "old", Since: policy.At(noon.Add(-time.Hour))},
+	require.Equal(t, []model.PodCondition{
+		{Type: "NodeTaintDetected", Key: "fresh", Since: model.At(noon)},
+		{Type: "NodeTaintDetected", Key: "old", Since: model.At(noon.Add(-time.Hour))},
 	}, pod.Conditions)
 	require.Equal(t, []string{"old"}, pod.Tolerates)
 	written := Conditions(s, noon)
@@ -191,9 +191,9 @@ func TestTaintsCountFromWhenTheyWereSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := made(
-				spec(func(s *policy.Spec) {
+				spec(func(s *model.Spec) {
 					automatic(s)
-					s.Replacement.Taints = []policy.ReplacementTaint{{Key: "*", DurationSeconds: &hour}}
+					s.Replacement.Taints = []model.ReplacementTaint{{Key: "*", DurationSeconds: &hour}}
 				}),
 				editPod(1, func(k *kube.Pod) { k.Created = c.created }),
 				func(in *Input) {
@@ -204,7 +204,7 @@ func TestTaintsCountFromWhenTheyWereSet(t *testing.T) {
 					}
 					in.Kube.Nodes["node1"] = node
 					if !c.seen.IsZero() {
-						in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "NodeTaintDetected", Key: "example.com/maintenance", Since: policy.At(c.seen)}}
+						in.Noticed = []v1alpha1.PodCondition{{Pod: "search-1", Type: "NodeTaintDetected", Key: "example.com/maintenance", Since: model.At(c.seen)}}
 					}
 				})
 			got := one(t, in, "search-1").Conditions
@@ -227,12 +227,12 @@ func TestConditionsKeepTheirBeginning(t *testing.T) {
 	require.True(t, basis.Stands(in))
 	require.True(t, noon.Equal(one(t, in, "search-1").Conditions[0].Since.Time))
 	require.Empty(t, Conditions(s, noon.Add(-time.Second)), "too young to be written down")
-	require.Equal(t, []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: policy.At(noon)}}, Conditions(s, noon))
+	require.Equal(t, []v1alpha1.PodCondition{{Pod: "search-1", Type: "MissingPod", Since: model.At(noon)}}, Conditions(s, noon))
 }
 
 func TestMarks(t *testing.T) {
 	marked := noon.Add(-time.Minute)
-	emptied := policy.At(noon)
+	emptied := model.At(noon)
 	p := one(t, made(editPod(1, func(k *kube.Pod) { k.Replace = marked })), "search-1")
 	require.True(t, marked.Equal(p.Removal.Marked.Time))
 	require.False(t, p.Removal.Excluded)
@@ -240,17 +240,17 @@ func TestMarks(t *testing.T) {
 	require.True(t, one(t, made(editPod(1, func(k *kube.Pod) { k.Restart = true })), "search-1").Restart)
 	require.False(t, one(t, made(), "search-1").Restart)
 	for name, c := range map[string]struct {
-		claim policy.Claim
+		claim model.Claim
 		want  bool
 	}{
-		"emptied":          {policy.Claim{UID: "u1", Action: policy.Replace, EmptiedAt: &emptied}, true},
-		"not emptied":      {policy.Claim{UID: "u1", Action: policy.Replace}, false},
-		"of an older pod":  {policy.Claim{UID: "u9", Action: policy.Replace, EmptiedAt: &emptied}, false},
-		"of another pod":   {policy.Claim{UID: "u2", Action: policy.Replace, EmptiedAt: &emptied}, false},
-		"it is no removal": {policy.Claim{UID: "u1", Action: policy.Restart, EmptiedAt: &emptied}, false},
+		"emptied":          {model.Claim{UID: "u1", Action: model.Replace, EmptiedAt: &emptied}, true},
+		"not emptied":      {model.Claim{UID: "u1", Action: model.Replace}, false},
+		"of an older pod":  {model.Claim{UID: "u9", Action: model.Replace, EmptiedAt: &emptied}, false},
+		"of another pod":   {model.Claim{UID: "u2", Action: model.Replace, EmptiedAt: &emptied}, false},
+		"it is no removal": {model.Claim{UID: "u1", Action: model.Restart, EmptiedAt: &emptied}, false},
 	} {
 		c.claim.ID, c.claim.Pod = "c", "search-1"
-		in := made(func(in *Input) { in.Kube.Cluster.Status.Claims = []policy.Claim{c.claim} })
+		in := made(func(in *Input) { in.Kube.Cluster.Status.Claims = []model.Claim{c.claim} })
 		require.Equal(t, c.want, one(t, in, "search-1").Removal.Excluded, name)
 	}
 }

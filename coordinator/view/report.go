@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -15,9 +15,9 @@ import (
 const foreverAgo = float64(math.MaxInt32)
 
 // reports makes each pod's report, by the pod's place in w.pods.
-func (w *world) reports(groups []policy.Group) []*policy.Report {
+func (w *world) reports(groups []model.Group) []*model.Report {
 	whole := w.wholePods(groups)
-	list := make([]*policy.Report, len(w.pods))
+	list := make([]*model.Report, len(w.pods))
 	for i := range w.pods {
 		p := &w.pods[i]
 		switch {
@@ -34,9 +34,9 @@ func (w *world) reports(groups []policy.Group) []*policy.Report {
 }
 
 // byItself is the word of the pod's own agent.
-func (w *world) byItself(p *pod) *policy.Report {
+func (w *world) byItself(p *pod) *model.Report {
 	r := p.report
-	out := &policy.Report{
+	out := &model.Report{
 		UID:           string(p.kube.UID),
 		Self:          true,
 		AgeSeconds:    w.age(p.at),
@@ -55,19 +55,19 @@ func (w *world) byItself(p *pod) *policy.Report {
 
 		ClockSkewSeconds: int(w.in.Agents.Skews[string(p.kube.UID)].Seconds()),
 	}
-	if out.Member == policy.NotLive {
+	if out.Member == model.NotLive {
 		out.NotLiveSeconds = max(0, r.GetNotLive().AsDuration().Seconds())
 	}
 	if out.Settled && !p.at.IsZero() {
-		since := policy.At(settledSince(agents.Received{Report: r, At: p.at}))
+		since := model.At(settledSince(agents.Received{Report: r, At: p.at}))
 		out.SettledSince = &since
 	}
 	for _, name := range r.GetAfter() {
 		// A name that fits no pod stays as it is, and is waited for.
 		out.After = append(out.After, w.called(name))
 	}
-	if out.Member == policy.Live && w.doubted(p) {
-		out.Member = policy.UnknownMember
+	if out.Member == model.Live && w.doubted(p) {
+		out.Member = model.UnknownMember
 	}
 	return out
 }
@@ -83,7 +83,7 @@ func (w *world) doubted(p *pod) bool {
 
 // byOthers is what a majority of the other agents says of a pod that has none.
 // Nothing is said before there are witnesses.
-func (w *world) byOthers(i int, whole bool) *policy.Report {
+func (w *world) byOthers(i int, whole bool) *model.Report {
 	p := &w.pods[i]
 	live, notLive, total := w.vote(i)
 	if total == 0 {
@@ -93,13 +93,13 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 	for _, at := range w.witnesses {
 		oldest = max(oldest, w.age(w.pods[at].at))
 	}
-	out := &policy.Report{
+	out := &model.Report{
 		UID:        string(p.kube.UID),
 		AgeSeconds: oldest,
 		Fresh:      true, // witnesses are
-		Member:     policy.UnknownMember,
+		Member:     model.UnknownMember,
 		Roles:      []string{},
-		Drain:      policy.DrainNone,
+		Drain:      model.DrainNone,
 		After:      []string{},
 	}
 	switch {
@@ -107,11 +107,11 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 		// Not even its name is known.
 	case w.in.Unlisted && p.kube.Phase == kube.Ready && !w.listed(p) && !w.leaderTells():
 		// Nobody would know of it: Ready is all there is, as before the first agent.
-		out.Member, out.Settled = policy.Live, whole
+		out.Member, out.Settled = model.Live, whole
 	case 2*live > total:
-		out.Member, out.Settled = policy.Live, whole
+		out.Member, out.Settled = model.Live, whole
 	case 2*notLive > total:
-		out.Member = policy.NotLive
+		out.Member = model.NotLive
 		if since := w.in.NotLive[out.UID]; !since.IsZero() {
 			out.NotLiveSeconds = w.age(since)
 		}
@@ -124,10 +124,10 @@ func (w *world) byOthers(i int, whole bool) *policy.Report {
 // whoever looks at snapshot after snapshot counts; a coordinator that starts anew begins
 // anew. The times are those of Now, never read off a snapshot: those tell how the clock
 // was set, and not how much time went by.
-func NotLive(s policy.Snapshot, in Input) map[string]time.Time {
+func NotLive(s model.Snapshot, in Input) map[string]time.Time {
 	since := map[string]time.Time{}
 	for i := range s.Pods {
-		if r := s.Pods[i].Report; r != nil && !r.Self && r.Member == policy.NotLive {
+		if r := s.Pods[i].Report; r != nil && !r.Self && r.Member == model.NotLive {
 			since[r.UID] = in.Now
 			if at, known := in.NotLive[r.UID]; known {
 				since[r.UID] = at
@@ -157,9 +157,9 @@ func (w *world) leaderTells() bool {
 
 // byGossip stands in for the report of a pod of an idle cluster. It is not
 // fresh, so nothing goes because of it.
-func (w *world) byGossip(p *pod) *policy.Report {
+func (w *world) byGossip(p *pod) *model.Report {
 	h := p.headline
-	return &policy.Report{
+	return &model.Report{
 		UID:        string(p.kube.UID),
 		Self:       true,
 		AgeSeconds: foreverAgo,
@@ -172,7 +172,7 @@ func (w *world) byGossip(p *pod) *policy.Report {
 }
 
 // wholePods tells of each pod whether all the members it hosts are Active.
-func (w *world) wholePods(groups []policy.Group) []bool {
+func (w *world) wholePods(groups []model.Group) []bool {
 	whole := make([]bool, len(w.pods))
 	for i := range whole {
 		whole[i] = true
@@ -180,7 +180,7 @@ func (w *world) wholePods(groups []policy.Group) []bool {
 	for g := range groups {
 		for m := range groups[g].Members {
 			member := &groups[g].Members[m]
-			if i, ok := w.byName[member.Pod]; ok && member.State != policy.Active {
+			if i, ok := w.byName[member.Pod]; ok && member.State != model.Active {
 				whole[i] = false
 			}
 		}
@@ -196,24 +196,24 @@ func (w *world) age(at time.Time) float64 {
 	return max(0, w.in.Now.Sub(at).Round(time.Millisecond).Seconds())
 }
 
-func memberOf(m rollcallv1.Membership) policy.Membership {
+func memberOf(m rollcallv1.Membership) model.Membership {
 	switch m {
 	case rollcallv1.Membership_MEMBERSHIP_LIVE:
-		return policy.Live
+		return model.Live
 	case rollcallv1.Membership_MEMBERSHIP_NOT_LIVE:
-		return policy.NotLive
+		return model.NotLive
 	}
-	return policy.UnknownMember
+	return model.UnknownMember
 }
 
-func drainOf(d rollcallv1.Drain) policy.DrainState {
+func drainOf(d rollcallv1.Drain) model.DrainState {
 	switch d {
 	case rollcallv1.Drain_DRAIN_PREPARING:
-		return policy.DrainPreparing
+		return model.DrainPreparing
 	case rollcallv1.Drain_DRAIN_PREPARED:
-		return policy.DrainPrepared
+		return model.DrainPrepared
 	case rollcallv1.Drain_DRAIN_REFUSED:
-		return policy.DrainRefused
+		return model.DrainRefused
 	}
-	return policy.DrainNone
+	return model.DrainNone
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestRestartDue(t *testing.T) {
@@ -40,9 +40,9 @@ func TestRestartDue(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := &v1alpha1.DatabaseCluster{Spec: policy.Spec{Update: policy.Update{RestartSchedule: tt.schedule}}}
+			d := &v1alpha1.DatabaseCluster{Spec: model.Spec{Update: model.Update{RestartSchedule: tt.schedule}}}
 			if tt.noted != "" {
-				d.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: tt.noted, Since: policy.At(at(t, tt.since))}
+				d.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: tt.noted, Since: model.At(at(t, tt.since))}
 			}
 			require.Equal(t, tt.due, text(restartDue(d, at(t, tt.now))))
 			require.Equal(t, tt.next, text(NextRestart(d, at(t, tt.now))))
@@ -66,10 +66,10 @@ func TestRestartAsked(t *testing.T) {
 		{"unreadable", "now", "", "2026-11-20T13:00:00Z", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := &v1alpha1.DatabaseCluster{Spec: policy.Spec{Update: policy.Update{RestartSchedule: tt.schedule}}}
+			d := &v1alpha1.DatabaseCluster{Spec: model.Spec{Update: model.Update{RestartSchedule: tt.schedule}}}
 			d.Annotations = map[string]string{v1alpha1.AnnotationRestart: tt.text}
 			if tt.schedule != "" {
-				d.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: tt.schedule, Since: policy.At(at(t, "2026-01-01T00:00:00Z"))}
+				d.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: tt.schedule, Since: model.At(at(t, "2026-01-01T00:00:00Z"))}
 			}
 			same := func(want string, got time.Time) {
 				t.Helper()
@@ -93,10 +93,10 @@ func TestRestartAsked(t *testing.T) {
 
 func TestCronIsReadInFull(t *testing.T) {
 	for _, good := range []string{"0 3 * * 0", "@weekly", "CRON_TZ=Asia/Tokyo 30 4 1 * *", "*/15 * * * *"} {
-		require.NoError(t, SpecError(updating(policy.Update{RestartSchedule: good})), good)
+		require.NoError(t, SpecError(updating(model.Update{RestartSchedule: good})), good)
 	}
 	for _, bad := range []string{"0 3 * *", "61 * * * *", "@every 1h", "CRON_TZ=Nowhere/Town 0 3 * * *", "CRON_TZ=UTC", "CRON_TZ=UTC @every 2h", "0 3 * * * *"} {
-		err := SpecError(updating(policy.Update{RestartSchedule: bad}))
+		err := SpecError(updating(model.Update{RestartSchedule: bad}))
 		require.ErrorContains(t, err, "spec.update.restartSchedule: ", bad)
 	}
 }
@@ -105,7 +105,7 @@ func TestCronIsReadInFull(t *testing.T) {
 func TestJoinAsksOldPodsToRestart(t *testing.T) {
 	in := made()
 	in.Kube.Cluster.Spec.Update.RestartSchedule = "* * * * *"
-	in.Kube.Cluster.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: "* * * * *", Since: policy.At(in.Now.Add(-time.Hour))}
+	in.Kube.Cluster.Status.RestartSchedule = &v1alpha1.RestartSchedule{Schedule: "* * * * *", Since: model.At(in.Now.Add(-time.Hour))}
 	for i := range in.Kube.Pods {
 		in.Kube.Pods[i].Created = in.Now.Add(-10 * time.Minute)
 	}

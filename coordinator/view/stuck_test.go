@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // What every pod goes through for a moment is a problem only when it lasts.
@@ -27,15 +27,15 @@ func TestProblemsThatOnlyTimeTells(t *testing.T) {
 	lost := func(in *Input) { delete(in.Kube.Nodes, in.Kube.Pods[1].Node) }
 	for name, c := range map[string]struct {
 		edits []edit
-		want  policy.Problem
+		want  model.Problem
 	}{
-		"a volume is on its way":             {[]edit{volume(2 * time.Minute)}, policy.NoProblem},
-		"a volume is stuck":                  {[]edit{volume(2*time.Minute + time.Second)}, policy.VolumeStuck},
-		"within its grace period":            {[]edit{ends(-time.Minute)}, policy.NoProblem},
-		"a little longer":                    {[]edit{ends(2 * time.Minute)}, policy.NoProblem},
-		"does not end":                       {[]edit{ends(2*time.Minute + time.Second)}, policy.StuckEnding},
-		"does not end, for its node is gone": {[]edit{ends(time.Hour), lost}, policy.NodeGone},
-		"a volume on a node that is gone":    {[]edit{volume(time.Hour), lost}, policy.NodeGone},
+		"a volume is on its way":             {[]edit{volume(2 * time.Minute)}, model.NoProblem},
+		"a volume is stuck":                  {[]edit{volume(2*time.Minute + time.Second)}, model.VolumeStuck},
+		"within its grace period":            {[]edit{ends(-time.Minute)}, model.NoProblem},
+		"a little longer":                    {[]edit{ends(2 * time.Minute)}, model.NoProblem},
+		"does not end":                       {[]edit{ends(2*time.Minute + time.Second)}, model.StuckEnding},
+		"does not end, for its node is gone": {[]edit{ends(time.Hour), lost}, model.NodeGone},
+		"a volume on a node that is gone":    {[]edit{volume(time.Hour), lost}, model.NodeGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Join(made(c.edits...))

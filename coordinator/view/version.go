@@ -6,7 +6,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // versions are what a pool's new template is to run, and the oldest that its
@@ -57,7 +57,7 @@ func (w *world) versions(pool int) (next, running string) {
 
 // minSource is the oldest version from which the newest of the pools' templates
 // can be reached.
-func minSource(byMajor map[int]string, pools []policy.Pool) string {
+func minSource(byMajor map[int]string, pools []model.Pool) string {
 	newest := -1
 	for i := range pools {
 		if v := numbers(pools[i].Version); v != nil {

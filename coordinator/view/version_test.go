@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestNumbers(t *testing.T) {
@@ -29,13 +29,13 @@ func TestMinSourceIsThatOfTheNewestTemplate(t *testing.T) {
 		"2.19.0": {"2.19.6", "3.8.0", ""},
 		"":       {"2.19.6", "", "latest"},
 	} {
-		var pools []policy.Pool
+		var pools []model.Pool
 		for _, v := range versions {
-			pools = append(pools, policy.Pool{Version: v})
+			pools = append(pools, model.Pool{Version: v})
 		}
 		require.Equal(t, want, minSource(byMajor, pools), versions)
 	}
-	require.Empty(t, minSource(nil, []policy.Pool{{Version: "3.8.0"}}))
+	require.Empty(t, minSource(nil, []model.Pool{{Version: "3.8.0"}}))
 	require.Empty(t, minSource(byMajor, nil))
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // maxWindow is the longest window; more is a mistake.
@@ -15,9 +15,9 @@ const maxWindow = 31 * 24 * time.Hour
 // WindowAt tells whether any window is open at now, and when that will differ.
 // Without windows pods may always go. A window that cannot be read is never open;
 // SpecError says what is wrong with it.
-func WindowAt(windows []policy.Window, now time.Time) policy.WindowState {
+func WindowAt(windows []model.Window, now time.Time) model.WindowState {
 	if len(windows) == 0 {
-		return policy.WindowState{Open: true}
+		return model.WindowState{Open: true}
 	}
 	var readable []window
 	for _, w := range windows {
@@ -26,7 +26,7 @@ func WindowAt(windows []policy.Window, now time.Time) policy.WindowState {
 		}
 	}
 	if end := openUntil(readable, now); end.After(now) {
-		return policy.WindowState{Open: true, NextChange: moment(policy.At(end))}
+		return model.WindowState{Open: true, NextChange: moment(model.At(end))}
 	}
 	var next time.Time
 	for _, w := range readable {
@@ -34,7 +34,7 @@ func WindowAt(windows []policy.Window, now time.Time) policy.WindowState {
 			next = t
 		}
 	}
-	return policy.WindowState{NextChange: moment(policy.At(next))}
+	return model.WindowState{NextChange: moment(model.At(next))}
 }
 
 type window struct {
@@ -43,7 +43,7 @@ type window struct {
 	zone     *time.Location
 }
 
-func read(w policy.Window) (window, error) {
+func read(w model.Window) (window, error) {
 	zone := time.UTC
 	if w.TimeZone != "" {
 		z, err := time.LoadLocation(w.TimeZone)

@@ -8,7 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // counted is a schedule that is asked how often.
@@ -28,9 +28,9 @@ func TestWindowsOnDaysThatNeverComeCostLittle(t *testing.T) {
 	asked := 0
 	windows := []window{}
 	for i := range 50 {
-		w := policy.Window{Schedule: "0 0 31 2,4,6,9,11 *", Duration: "744h", TimeZone: "America/St_Johns"}
+		w := model.Window{Schedule: "0 0 31 2,4,6,9,11 *", Duration: "744h", TimeZone: "America/St_Johns"}
 		if i == 0 {
-			w = policy.Window{Schedule: "0 0 * * *", Duration: "24h"}
+			w = model.Window{Schedule: "0 0 * * *", Duration: "24h"}
 		}
 		r, err := read(w)
 		require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestWindowsWithoutEndAreNotFollowedForYears(t *testing.T) {
 	asked := 0
 	windows := []window{}
 	for range 50 {
-		r, err := read(policy.Window{Schedule: "0 0 1 * *", Duration: "744h"})
+		r, err := read(model.Window{Schedule: "0 0 1 * *", Duration: "744h"})
 		require.NoError(t, err)
 		r.schedule = counted{r.schedule, &asked}
 		windows = append(windows, r)
@@ -69,7 +69,7 @@ func TestOpenUntilIsTheFirstMinuteThatIsNotOpen(t *testing.T) {
 		var windows []window
 		var open [minutes]bool
 		for range 1 + r.IntN(4) {
-			w, err := read(policy.Window{Schedule: schedules[r.IntN(len(schedules))], Duration: durations[r.IntN(len(durations))].String()})
+			w, err := read(model.Window{Schedule: schedules[r.IntN(len(schedules))], Duration: durations[r.IntN(len(durations))].String()})
 			require.NoError(t, err)
 			windows = append(windows, w)
 			for begin := w.schedule.Next(from.Add(-w.duration)); !begin.IsZero() && begin.Before(from.Add(minutes*time.Minute)); begin = w.schedule.Next(begin) {

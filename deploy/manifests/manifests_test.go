@@ -23,8 +23,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 	"github.com/rollcall-dev/rollcall/coordinator/lead"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/pki"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // load reads the one object of a kind and name into out, strictly.
@@ -240,8 +240,8 @@ func TestCoordinatorsAreConfined(t *testing.T) {
 }
 
 func TestExamplesAreUnderstood(t *testing.T) {
-	for file, engine := range map[string]policy.Engine{
-		"solr": policy.Solr, "opensearch": policy.OpenSearch, "mysql": policy.MySQL, "mariadb": policy.MariaDB,
+	for file, engine := range map[string]model.Engine{
+		"solr": model.Solr, "opensearch": model.OpenSearch, "mysql": model.MySQL, "mariadb": model.MariaDB,
 	} {
 		text, err := os.ReadFile("../examples/" + file + ".yaml")
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const pageOfMetrics = "../docs/metrics.md"
@@ -125,7 +125,7 @@ func requireKnown(t *testing.T, exist []string, expr, where string) {
 	}
 	for _, m := range ruleMatcher.FindAllStringSubmatch(expr, -1) {
 		for rule := range strings.SplitSeq(m[1], "|") {
-			require.True(t, slices.Contains(policy.Rules(), policy.Rule(rule)), "%s: there is no rule %q", where, rule)
+			require.True(t, slices.Contains(model.Rules(), model.Rule(rule)), "%s: there is no rule %q", where, rule)
 		}
 	}
 }

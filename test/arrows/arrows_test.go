@@ -17,16 +17,16 @@ func TestArrows(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"engines/foundationdb", "engines/memory", "engines/mysql", "engines/opensearch", "engines/solr"}, Adapters(packages),
 		"a new adapter is one of these; what adapters share is listed in rules.go")
-	// The policy and the core that steps by it are no foreign packages to each other.
+	// The model, the policy and the core that steps by them are no foreign packages to each other.
 	for i, p := range packages {
-		for _, pure := range []string{"policy", "rollout", "model"} {
+		for _, pure := range []string{"policy", "progress", "rollout", "model"} {
 			packages[i].Standard = packages[i].Standard || strings.HasPrefix(p.ImportPath+"/", Module+"/coordinator/"+pure+"/")
 		}
 	}
 	for _, b := range Check(Module, packages, Rules(packages)) {
 		t.Error(b)
 	}
-	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/policy", "coordinator/rollout", "cmd/rollcall", "cmd/rollcall-agent", "cmd/rollcall-coordinator", "coordinator/sim/run", "test/fdbsim/model"} {
+	for _, path := range []string{"agent", "agent/gossip", "engines", "coordinator/model", "coordinator/policy", "coordinator/rollout", "cmd/rollcall", "cmd/rollcall-agent", "cmd/rollcall-coordinator", "coordinator/sim/run", "test/fdbsim/model"} {
 		found := false
 		for _, p := range packages {
 			found = found || p.ImportPath == Module+"/"+path
@@ -68,8 +68,10 @@ func TestEachRuleCanBreak(t *testing.T) {
 		{"the agent's library knows no database", "agent", "engines/foundationdb"},
 		{"what adapters share knows none of them", "engines/sorted", "engines/mysql/gtid"},
 		{"no room of the coordinator knows a database", "coordinator/view", "engines/new"},
-		{"policy knows no engine", "coordinator/policy", "engines"},
 		{"the rollout core is values in, values out", "coordinator/rollout", "coordinator/act"},
+		{"the model and the policy know no engine", "coordinator/policy", "engines"},
+		{"the model and the policy know no engine", "coordinator/model", "engines"},
+		{"the model decides nothing", "coordinator/model", "coordinator/policy"},
 	} {
 		want.From, want.To = Module+"/"+want.From, Module+"/"+want.To
 		require.Contains(t, Check(Module, []Package{{ImportPath: want.From, Deps: []string{want.To}}}, rules), want)
@@ -167,7 +169,7 @@ func TestTestSupportIsNotLinked(t *testing.T) {
 	require.NoError(t, err, "it is there, and has not moved")
 }
 
-// TestTheTwinSharesNothing but the value types with what it judges.
+// TestTheTwinSharesNothing but the model with what it judges.
 func TestTheTwinSharesNothing(t *testing.T) {
 	packages, err := List(root, "./"+naiveTwin)
 	require.NoError(t, err)
@@ -177,14 +179,14 @@ func TestTheTwinSharesNothing(t *testing.T) {
 		}
 		for _, imported := range p.Imports {
 			if strings.Contains(imported, ".") {
-				require.Equal(t, Module+"/coordinator/policy", imported)
+				require.Equal(t, Module+"/coordinator/model", imported)
 			}
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(root, naiveTwin, "*.go"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	judged := regexp.MustCompile(`policy\.(Decide|Recheck|Returned|Explain|Validate|Successors|Replacements|ForceDeletes|Rules|Overridable)\(`)
+	judged := regexp.MustCompile(`(policy|model)\.(Decide|Recheck|Returned|Explain|Validate|Successors|Replacements|ForceDeletes|Rules|Overridable)\(`)
 	for _, file := range files {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -37,7 +37,7 @@ func Impure(name string, source []byte) ([]string, error) {
 		}
 	}
 	for _, d := range file.Decls {
-		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR && !slices.ContainsFunc(g.Specs, isError) {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR && slices.ContainsFunc(g.Specs, mayChange) {
 			note(g, "has a variable")
 		}
 	}
@@ -57,20 +57,22 @@ func Impure(name string, source []byte) ([]string, error) {
 	return found, nil
 }
 
-// isError: a variable that is made by errors.New, and nobody sets again.
-func isError(s ast.Spec) bool {
+// mayChange: a variable that is neither made by errors.New nor a table. Nobody sets these again.
+func mayChange(s ast.Spec) bool {
 	v, ok := s.(*ast.ValueSpec)
 	if !ok || len(v.Values) != 1 {
-		return false
+		return true
 	}
-	call, ok := v.Values[0].(*ast.CallExpr)
-	if !ok {
-		return false
+	switch value := v.Values[0].(type) {
+	case *ast.CompositeLit:
+		return len(value.Elts) == 0
+	case *ast.CallExpr:
+		f, ok := value.Fun.(*ast.SelectorExpr)
+		if !ok || f.Sel.Name != "New" {
+			return true
+		}
+		of, ok := f.X.(*ast.Ident)
+		return !ok || of.Name != "errors"
 	}
-	f, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || f.Sel.Name != "New" {
-		return false
-	}
-	of, ok := f.X.(*ast.Ident)
-	return ok && of.Name == "errors"
+	return true
 }

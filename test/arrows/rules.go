@@ -59,9 +59,10 @@ func Rules(packages []Package) []Rule {
 		{Name: "the simulated FoundationDB knows nothing of Rollcall", From: []string{"test/fdbsim"}, Never: []string{
 			"agent", "cmd", "coordinator", "engines", "proto",
 		}},
-		{Name: "policy knows no engine", From: []string{"coordinator/policy"}, Never: []string{"engines"}},
-		{Name: "policy is values in, values out", From: []string{"coordinator/policy"}, StandardOnly: true},
-		{Name: "the rollout core is values in, values out", From: []string{"coordinator/rollout"}, StandardOnly: true},
+		{Name: "the model and the policy know no engine", From: []string{"coordinator/model", "coordinator/policy"}, Never: []string{"engines"}},
+		{Name: "the model decides nothing", From: []string{"coordinator/model"}, Never: []string{"coordinator/policy"}},
+		{Name: "policy is values in, values out", From: []string{"coordinator/model", "coordinator/policy"}, StandardOnly: true},
+		{Name: "the rollout core is values in, values out", From: []string{"coordinator/progress", "coordinator/rollout"}, StandardOnly: true},
 	}
 	for _, adapter := range adapters {
 		others := slices.DeleteFunc(slices.Clone(adapters), func(other string) bool { return other == adapter })

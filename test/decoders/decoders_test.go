@@ -25,9 +25,10 @@ var fuzzed = map[string][]string{
 	"cmd/rollcall/doctor":     {"FuzzManifest"},                                          // rendered charts
 	"coordinator/inject":      {"FuzzManifest", "FuzzReview"},                            // manifests, admission reviews
 	"coordinator/journal":     {"FuzzDecode"},                                            // saved journals
+	"coordinator/model":       {"FuzzSnapshot"},                                          // snapshots, plans
 	"coordinator/people":      {"FuzzProof"},                                             // what people show, and their requests
 	"coordinator/pki":         {"FuzzPEM"},                                               // certificates and keys in Secrets
-	"coordinator/policy":      {"FuzzDecode", "FuzzGarbage"},                             // snapshots
+	"coordinator/policy":      {"FuzzDecode", "FuzzGarbage"},                             // snapshots, and decisions on them
 	"coordinator/view":        {"FuzzJoin"},                                              // reports of agents
 	"engines":                 {"FuzzDecodeUndo", "FuzzOneLine"},                         // undo notes, words of databases
 	"engines/foundationdb":    {"FuzzDecodeStatus", "FuzzTexts"},                         // status json and fdbcli's texts

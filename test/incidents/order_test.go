@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -26,7 +27,7 @@ func TestTextSortFromTenPodsOn(t *testing.T) {
 func newReplicated(t *testing.T, primary string) *database {
 	d := newDatabase(t, 3)
 	pods := []string{"db-0", "db-1", "db-2"}
-	d.addCopies("data", policy.Shard, 0, pods...)
+	d.addCopies("data", model.Shard, 0, pods...)
 	d.lead(primary)
 	return d
 }
@@ -71,20 +72,20 @@ func TestTwoSwitchoversWhereOneWouldDo(t *testing.T) {
 // primary although it was about to be stopped itself.
 func TestPrimaryCreatedOnTheNodeBeingStopped(t *testing.T) {
 	d := newReplicated(t, "db-0")
-	two := policy.Count(2)
+	two := model.Count(2)
 	d.mayBeAway(2)
 	d.Cluster.Spec.Policy.MaxShardUnavailable = &two
 	d.Cluster.Spec.Update.NodeDrains.Follow = true
-	d.Cluster.Spec.Drain.Data.NodeDrain = policy.Keep
+	d.Cluster.Spec.Drain.Data.NodeDrain = model.Keep
 	for i := range d.Pods {
 		d.Pods[i].Revision, d.Pods[i].Report.Last = "v2", false
 	}
-	d.Nodes = []policy.Node{{Name: "old", Zone: "z", Cordoned: true}, {Name: "new", Zone: "z"}}
+	d.Nodes = []model.Node{{Name: "old", Zone: "z", Cordoned: true}, {Name: "new", Zone: "z"}}
 	d.pod("db-0").Node, d.pod("db-1").Node, d.pod("db-2").Node = "old", "old", "new"
 	d.requireGo("db-1", "db-0") // db-2 can take over
 	d.Groups[0].Members[2].Eligible = false
 	d.requireGo("db-1") // only db-1 could, and that one is on its way
 	hold := policy.Decide(d.Snapshot).Holds[0]
 	require.Equal(t, "db-0", hold.Pod)
-	require.Equal(t, policy.NoneEligible, hold.Rule)
+	require.Equal(t, model.NoneEligible, hold.Rule)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -12,12 +13,12 @@ import (
 // came the database was not healthy any more.
 func TestLimiterBeforeHealthCheck(t *testing.T) {
 	d := newDatabase(t, 3)
-	d.Fleet = policy.Fleet{Restarts: 1, Max: 1}
-	d.requireHeld("db-2", policy.FleetFull)
-	d.Health = policy.Health{Verdict: policy.Red, Reason: "a shard has no leader"}
+	d.Fleet = model.Fleet{Restarts: 1, Max: 1}
+	d.requireHeld("db-2", model.FleetFull)
+	d.Health = model.Health{Verdict: model.Red, Reason: "a shard has no leader"}
 	d.Fleet.Restarts = 0
-	d.requireHeld("db-2", policy.Unhealthy)
-	d.Health = policy.Health{Verdict: policy.Green}
+	d.requireHeld("db-2", model.Unhealthy)
+	d.Health = model.Health{Verdict: model.Green}
 	d.requireGo("db-2")
 }
 
@@ -26,12 +27,12 @@ func TestLimiterBeforeHealthCheck(t *testing.T) {
 func TestThreePodsDeletedOnAStaleFaultToleranceFigure(t *testing.T) {
 	d := newDatabase(t, 5)
 	d.mayBeAway(3)
-	d.addCopies("storage", policy.Acks, 2, "db-0", "db-1", "db-2", "db-3", "db-4")
+	d.addCopies("storage", model.Acks, 2, "db-0", "db-1", "db-2", "db-3", "db-4")
 	d.requireGo("db-4", "db-3", "db-2")
 	for i := range d.Pods {
 		d.Pods[i].Report.Fresh, d.Pods[i].Report.AgeSeconds = false, 30
 	}
-	d.requireHeld("db-4", policy.StaleReport)
+	d.requireHeld("db-4", model.StaleReport)
 }
 
 // The StatefulSet controller had not looked at the new template, so that its update
@@ -42,16 +43,16 @@ func TestStatusOlderThanGeneration(t *testing.T) {
 	for i := range d.Pods {
 		d.Pods[i].Revision = "v2"
 	}
-	require.Equal(t, policy.ClusterDone, policy.Decide(d.Snapshot).Phase)
+	require.Equal(t, model.ClusterDone, policy.Decide(d.Snapshot).Phase)
 	d.Pools[0].Observed = false
-	require.NotEqual(t, policy.ClusterDone, policy.Decide(d.Snapshot).Phase)
+	require.NotEqual(t, model.ClusterDone, policy.Decide(d.Snapshot).Phase)
 
 	d = newDatabase(t, 3)
 	d.requireGo("db-2")
 	d.Pools[0].Observed = false
 	require.Empty(t, d.goes())
 	d.Pods[0].Restart = true // whatever the revisions are
-	d.requireHeld("db-0", policy.PoolUnobserved)
+	d.requireHeld("db-0", model.PoolUnobserved)
 }
 
 // The status had no update revision for a moment, and no pod was of that.
@@ -75,7 +76,7 @@ func TestAnOperatorUpgradeRestartedEveryPod(t *testing.T) {
 	for i := range d.Pods {
 		d.Pods[i].Agent, d.Pods[i].Report = false, nil // as they came up before
 	}
-	d.requireHeld("db-2", policy.NeedsApproval)
-	d.Cluster.Status.Approvals = []policy.Approval{{What: policy.ApprovedAdopt, At: d.Now}}
+	d.requireHeld("db-2", model.NeedsApproval)
+	d.Cluster.Status.Approvals = []model.Approval{{What: model.ApprovedAdopt, At: d.Now}}
 	d.requireGo("db-2")
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // budget: the eviction API answers 500 for a pod of two PodDisruptionBudgets, and drains
@@ -37,7 +37,7 @@ func budget(f *Facts) []Finding {
 			return nil
 		case len(foreign) > 1:
 			return one(Error, fmt.Sprintf("PodDisruptionBudgets %s select its pods: Kubernetes evicts no pod that has two", strings.Join(foreign, " and ")), disable)
-		case f.spec(set).Guard == policy.GuardOff:
+		case f.spec(set).Guard == model.GuardOff:
 			return nil
 		}
 		return one(Warning, fmt.Sprintf("PodDisruptionBudget %s selects its pods, so Rollcall makes none of its own, and the guard does not enforce (no Event GuardEnforced: a rollout of RollingUpdate waits for it): drains by others are bounded by that one, which knows nothing of copies", foreign[0]), disable)

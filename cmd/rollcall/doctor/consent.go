@@ -9,7 +9,7 @@ import (
 	"github.com/rollcall-dev/rollcall/agent/config"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // NamedSecrets are all Secrets that DatabaseClusters, or pods that are to be made, name.
@@ -83,7 +83,7 @@ func allowed(f *Facts) (out []Finding) {
 			}
 		}
 		host("spec.connection.host", connection.Host, int(connection.Port), config.UsualPort(string(c.Spec.Engine)))
-		if u, err := url.Parse(connection.Failover); err == nil && connection.Failover != "" && connection.Failover != policy.FailoverExternal {
+		if u, err := url.Parse(connection.Failover); err == nil && connection.Failover != "" && connection.Failover != model.FailoverExternal {
 			at, port, usual := config.AtURL(u)
 			host("the host of spec.connection.failover", at, port, usual)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // fine is a database about which nothing is to be said.
@@ -180,7 +180,7 @@ func TestNetworkPolicies(t *testing.T) {
 
 // live is a cluster about which nothing is to be said.
 func live(f *Facts) {
-	f.Live = &Live{Version: "v1.34.2", ControllersHaveAccounts: true, Install: "rollcall-system", Snapshots: map[string]*policy.Snapshot{}}
+	f.Live = &Live{Version: "v1.34.2", ControllersHaveAccounts: true, Install: "rollcall-system", Snapshots: map[string]*model.Snapshot{}}
 }
 
 func TestChecksOnACluster(t *testing.T) {
@@ -194,7 +194,7 @@ func TestChecksOnACluster(t *testing.T) {
 	}
 	snapshot := func(text string) func(*Facts) {
 		return func(f *Facts) {
-			s, err := policy.Decode([]byte(text))
+			s, err := model.Decode([]byte(text))
 			require.NoError(t, err)
 			f.Live.Snapshots["prod/search"] = &s
 		}

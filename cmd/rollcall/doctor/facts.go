@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
@@ -45,7 +45,7 @@ type Live struct {
 	Nodes         []corev1.Node
 	Pods          []corev1.Pod
 	// Snapshots are what the coordinator decided on last, by namespace/name.
-	Snapshots map[string]*policy.Snapshot
+	Snapshots map[string]*model.Snapshot
 	// Refusals are what the coordinator and the agents have refused lately, by namespace/name.
 	Refusals map[string][]*rollcallv1.Refusal
 	// SecretKeys are the keys with a value of Secrets that could be read, by namespace/name.
@@ -132,11 +132,11 @@ func (f *Facts) clusterOf(set *appsv1.StatefulSet) *v1alpha1.DatabaseCluster {
 
 // spec is what the DatabaseCluster of a StatefulSet says, with defaults; without one, the
 // defaults.
-func (f *Facts) spec(set *appsv1.StatefulSet) policy.Spec {
+func (f *Facts) spec(set *appsv1.StatefulSet) model.Spec {
 	if c := f.clusterOf(set); c != nil {
 		return c.Spec.WithDefaults()
 	}
-	return policy.Spec{}.WithDefaults()
+	return model.Spec{}.WithDefaults()
 }
 
 // sameNamespace: objects of a chart often name none, and all go to that of the release.

@@ -9,7 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // serverFlags are those of a process of FoundationDB that say where it is, by which the
@@ -73,7 +73,7 @@ func keepsData(class string) bool {
 // localities: by them the agent knows its own process, and everybody what fails together.
 func localities(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) (out []Finding) {
-		if f.spec(set).Engine != policy.FoundationDB {
+		if f.spec(set).Engine != model.FoundationDB {
 			return nil
 		}
 		c := server(set)

@@ -3,7 +3,7 @@ package doctor
 import (
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // oldest Kubernetes whose admission policies and sidecars Rollcall builds on.
@@ -28,7 +28,7 @@ func controllers(f *Facts) []Finding {
 	}
 	var enforced []string
 	for i := range f.Clusters {
-		if c := &f.Clusters[i]; c.Spec.WithDefaults().Guard == policy.GuardEnforce {
+		if c := &f.Clusters[i]; c.Spec.WithDefaults().Guard == model.GuardEnforce {
 			enforced = append(enforced, id(c.Namespace, c.Name))
 		}
 	}

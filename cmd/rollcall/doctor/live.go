@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // snapshots are what the coordinator decided on last, in order.
-func (f *Facts) snapshots(ask func(name string, s *policy.Snapshot) []Finding) (out []Finding) {
+func (f *Facts) snapshots(ask func(name string, s *model.Snapshot) []Finding) (out []Finding) {
 	if f.Live == nil {
 		return nil
 	}
@@ -25,17 +26,17 @@ func (f *Facts) snapshots(ask func(name string, s *policy.Snapshot) []Finding) (
 
 // reports: agents that say nothing, and servers that are no member.
 func reports(f *Facts) []Finding {
-	return f.snapshots(func(_ string, s *policy.Snapshot) []Finding {
+	return f.snapshots(func(_ string, s *model.Snapshot) []Finding {
 		var silent, strange, without []string
 		for i := range s.Pods {
 			p := &s.Pods[i]
 			switch {
-			case p.Phase == policy.Missing:
+			case p.Phase == model.Missing:
 			case !p.Agent:
 				without = append(without, p.Name)
 			case p.Report == nil:
 				silent = append(silent, p.Name)
-			case p.Report.Member != policy.Live:
+			case p.Report.Member != model.Live:
 				strange = append(strange, fmt.Sprintf("%s (%s)", p.Name, p.Report.Member))
 			}
 		}
@@ -57,7 +58,7 @@ func reports(f *Facts) []Finding {
 				Fix: "look at time synchronization (chrony, ntpd) on these nodes; if all are off by the same, on the coordinator's. Rollcall decides nothing by it; what Kubernetes dates on such a node (since when a pod is Ready) is off by as much"})
 		}
 		// Where no pod has an agent nobody could say how the database is.
-		if len(without) < len(s.Pods) && (s.Health.Verdict == policy.Red || s.Health.Verdict == policy.UnknownHealth) {
+		if len(without) < len(s.Pods) && (s.Health.Verdict == model.Red || s.Health.Verdict == model.UnknownHealth) {
 			out = append(out, Finding{Severity: Warning, Found: fmt.Sprintf("the database says %s: %s", s.Health.Verdict, s.Health.Reason), Fix: "mend the database first: with policy.health above it nothing goes"})
 		}
 		return out
@@ -65,7 +66,7 @@ func reports(f *Facts) []Finding {
 }
 
 // skewed says whose node's clock differs from the coordinator's.
-func skewed(s *policy.Snapshot) string {
+func skewed(s *model.Snapshot) string {
 	var off []string
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -86,10 +87,10 @@ func skewed(s *policy.Snapshot) string {
 // holds: what a change would wait for now. Without a change nothing is a candidate, so the
 // groups are asked what they could never give.
 func holds(f *Facts) []Finding {
-	return f.snapshots(func(_ string, s *policy.Snapshot) []Finding {
+	return f.snapshots(func(_ string, s *model.Snapshot) []Finding {
 		single := map[string][]string{}
 		for _, g := range s.Groups {
-			if g.Kind == policy.Shard && len(g.Members) == 1 && g.Members[0].Pod != "" {
+			if g.Kind == model.Shard && len(g.Members) == 1 && g.Members[0].Pod != "" {
 				single[g.Members[0].Pod] = append(single[g.Members[0].Pod], g.ID)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // template of a set as it would be with the label that brings the agents.
@@ -100,7 +100,7 @@ func readiness(f *Facts) []Finding {
 		case c.ReadinessProbe == nil:
 			return one(Warning, "container "+c.Name+" has no readiness probe: it counts as Ready, and gets requests, as soon as its process is there",
 				"add one that asks the database, such as its health request over HTTP or its ping command")
-		case c.ReadinessProbe.TCPSocket != nil && f.spec(set).Engine != policy.FoundationDB: // whose clients do not go by it
+		case c.ReadinessProbe.TCPSocket != nil && f.spec(set).Engine != model.FoundationDB: // whose clients do not go by it
 			return one(Warning, "the readiness probe of container "+c.Name+" is a TCP connection, which a server accepts before it serves: clients get requests refused after each restart",
 				"use httpGet or exec with a request that the database answers")
 		}
@@ -149,7 +149,7 @@ func volume(f *Facts) []Finding {
 		if len(persistent) > 0 {
 			return nil
 		}
-		if class := processClass(set); spec.Engine == policy.FoundationDB && class != "" && !keepsData(class) {
+		if class := processClass(set); spec.Engine == model.FoundationDB && class != "" && !keepsData(class) {
 			return nil
 		}
 		return one(Error, "it has no volumeClaimTemplates, so a pod loses its data when it restarts, and drain.data.restart is Keep",

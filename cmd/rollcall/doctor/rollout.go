@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 type metaOwner = metav1.OwnerReference
@@ -56,8 +56,8 @@ func label(f *Facts) []Finding {
 func spec(f *Facts) (out []Finding) {
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		s := policy.Snapshot{Version: policy.Version, Now: policy.At(time.Now()), Cluster: policy.Cluster{Namespace: c.Namespace, Name: c.Name, Spec: c.Spec}}
-		for _, p := range policy.Validate(&s) {
+		s := model.Snapshot{Version: model.Version, Now: model.At(time.Now()), Cluster: model.Cluster{Namespace: c.Namespace, Name: c.Name, Spec: c.Spec}}
+		for _, p := range model.Validate(&s) {
 			field, of := strings.CutPrefix(p.Field, "cluster.spec.")
 			if !of {
 				continue // of what was read besides
@@ -79,12 +79,12 @@ func updateStrategy(f *Facts) []Finding {
 		}
 		spec := f.spec(set)
 		switch {
-		case spec.Update.RollingUpdate == policy.ByPartition:
+		case spec.Update.RollingUpdate == model.ByPartition:
 			return nil
 		case set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.Partition == nil:
 			return one(Error, "its updateStrategy is RollingUpdate and names no partition: Kubernetes would bring pods of low ordinals back on the old revision, so Rollcall holds with bad-input",
 				"set updateStrategy.rollingUpdate.partition: 0, which restarts nothing, or updateStrategy: OnDelete")
-		case spec.Guard != policy.GuardEnforce:
+		case spec.Guard != model.GuardEnforce:
 			return one(Error, fmt.Sprintf("its updateStrategy is RollingUpdate and spec.guard %s: nothing keeps Kubernetes from rolling its pods by itself, so Rollcall holds with bad-input", spec.Guard),
 				"set updateStrategy: OnDelete, or spec.guard: Enforce, or spec.update.rollingUpdate: Partition")
 		}
@@ -99,7 +99,7 @@ func zones(f *Facts) []Finding {
 	}
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		spec := f.spec(set)
-		if f.clusterOf(set) == nil || spec.Policy.Unit != policy.UnitZone && spec.Policy.MaxZonesUnavailable == nil {
+		if f.clusterOf(set) == nil || spec.Policy.Unit != model.UnitZone && spec.Policy.MaxZonesUnavailable == nil {
 			return nil
 		}
 		var without []string
@@ -120,7 +120,7 @@ func zones(f *Facts) []Finding {
 // client: FoundationDB is asked by its own program.
 func client(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
-		if f.spec(set).Engine != policy.FoundationDB {
+		if f.spec(set).Engine != model.FoundationDB {
 			return nil
 		}
 		for _, v := range set.Spec.Template.Spec.Volumes {
@@ -159,7 +159,7 @@ func credentials(f *Facts) []Finding {
 // wantsCredentials: others than servers of SQL only where somebody says so.
 func (f *Facts) wantsCredentials(set *appsv1.StatefulSet) bool {
 	e := f.spec(set).Engine
-	return f.clusterOf(set) != nil && (e == policy.MySQL || e == policy.MariaDB || f.named(set) != "")
+	return f.clusterOf(set) != nil && (e == model.MySQL || e == model.MariaDB || f.named(set) != "")
 }
 
 // named is the Secret that the pod template or the DatabaseCluster names.

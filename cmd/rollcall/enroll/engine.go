@@ -8,11 +8,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Engines are the choices, as --engine names them.
-var Engines = []policy.Engine{policy.Solr, policy.OpenSearch, policy.MySQL, policy.MariaDB, policy.FoundationDB}
+var Engines = []model.Engine{model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB}
 
 func choices() string {
 	var names []string
@@ -23,7 +23,7 @@ func choices() string {
 }
 
 // ParseEngine knows an engine by its name, in letters of any case.
-func ParseEngine(text string) (policy.Engine, error) {
+func ParseEngine(text string) (model.Engine, error) {
 	for _, e := range Engines {
 		if strings.EqualFold(string(e), text) {
 			return e, nil
@@ -33,8 +33,8 @@ func ParseEngine(text string) (policy.Engine, error) {
 }
 
 // engineOf is what the images of the databases' containers say, and which image says so.
-func engineOf(sets []appsv1.StatefulSet) (policy.Engine, string, error) {
-	var engine policy.Engine
+func engineOf(sets []appsv1.StatefulSet) (model.Engine, string, error) {
+	var engine model.Engine
 	var said string
 	for i := range sets {
 		c := doctor.DatabaseContainer(&sets[i].Spec.Template)
@@ -59,7 +59,7 @@ var besides = []string{"exporter", "dashboards", "router", "proxy", "operator", 
 
 // namedIn are the engines whose names are a word of an image's own name: who publishes it says
 // nothing, nor do registry, tag and digest.
-func namedIn(image string) []policy.Engine {
+func namedIn(image string) []model.Engine {
 	image, _, _ = strings.Cut(strings.ToLower(image), "@")
 	image = image[strings.LastIndex(image, "/")+1:]
 	image, _, _ = strings.Cut(image, ":")
@@ -67,7 +67,7 @@ func namedIn(image string) []policy.Engine {
 	if slices.ContainsFunc(words, func(w string) bool { return slices.Contains(besides, w) }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(Engines), func(e policy.Engine) bool {
+	return slices.DeleteFunc(slices.Clone(Engines), func(e model.Engine) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return strings.TrimRight(w, "0123456789") == strings.ToLower(string(e)) })
 	})
 }

@@ -9,22 +9,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func TestImagesSayTheEngine(t *testing.T) {
-	for image, want := range map[string]policy.Engine{
-		"solr":                               policy.Solr,
-		"solr:9.10":                          policy.Solr,
-		"docker.io/library/solr:9.10":        policy.Solr,
-		"opensearchproject/opensearch:3.8.0": policy.OpenSearch,
-		"registry.example:5000/team/Bitnami-MySQL@sha256:0123": policy.MySQL,
-		"percona/percona-xtradb-mysql:8.4":                     policy.MySQL,
-		"localhost/mariadb":                                    policy.MariaDB,
-		"foundationdb/foundationdb:7.3.63":                     policy.FoundationDB,
-		"mysql.example.com/mariadb:11":                         policy.MariaDB, // a registry says nothing
-		"postgres:17-mysql":                                    "",             // nor does a tag
-		"mysql/mariadb":                                        policy.MariaDB, // nor who publishes it
+	for image, want := range map[string]model.Engine{
+		"solr":                               model.Solr,
+		"solr:9.10":                          model.Solr,
+		"docker.io/library/solr:9.10":        model.Solr,
+		"opensearchproject/opensearch:3.8.0": model.OpenSearch,
+		"registry.example:5000/team/Bitnami-MySQL@sha256:0123": model.MySQL,
+		"percona/percona-xtradb-mysql:8.4":                     model.MySQL,
+		"localhost/mariadb":                                    model.MariaDB,
+		"foundationdb/foundationdb:7.3.63":                     model.FoundationDB,
+		"mysql.example.com/mariadb:11":                         model.MariaDB, // a registry says nothing
+		"postgres:17-mysql":                                    "",            // nor does a tag
+		"mysql/mariadb":                                        model.MariaDB, // nor who publishes it
 		"example.com/search:1":                                 "",
 		"":                                                     "",
 	} {
@@ -49,7 +49,7 @@ func TestImagesOfSeveralStatefulSets(t *testing.T) {
 	sidecar.Spec.Template.Annotations = map[string]string{v1alpha1.AnnotationContainer: "main"}
 	got, _, err := engineOf([]appsv1.StatefulSet{*sidecar})
 	require.NoError(t, err)
-	require.Equal(t, policy.Solr, got, "of the container that is the database's")
+	require.Equal(t, model.Solr, got, "of the container that is the database's")
 	sidecar.Spec.Template.Spec.Containers = nil
 	_, _, err = engineOf([]appsv1.StatefulSet{*sidecar})
 	require.ErrorContains(t, err, "StatefulSet a has no container")
@@ -63,7 +63,7 @@ func TestEnginesByName(t *testing.T) {
 	}
 	got, err := ParseEngine("mariadb")
 	require.NoError(t, err)
-	require.Equal(t, policy.MariaDB, got)
+	require.Equal(t, model.MariaDB, got)
 	_, err = ParseEngine("postgres")
 	require.EqualError(t, err, `--engine is "postgres": one of Solr, OpenSearch, MySQL, MariaDB, FoundationDB is wanted`)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Left is what a person has to do yet, with the commands of the program as it is called.
@@ -19,7 +19,7 @@ import (
 func (p *Plan) Left(program string, pods []corev1.Pod) string {
 	var steps []string
 	switch {
-	case p.Cluster.Spec.Update.Mode == policy.Observe:
+	case p.Cluster.Spec.Update.Mode == model.Observe:
 		steps = p.leftToObserve(program)
 	default:
 		steps = p.leftToAdopt(program, pods)
@@ -66,13 +66,13 @@ func (p *Plan) again(program string) string {
 func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 	if sets := p.which(func(s *appsv1.StatefulSet) bool { return s.Spec.Template.Labels[v1alpha1.LabelCluster] == "" }); sets != "" {
 		key, other := "podLabels", "most charts; labels in OpenSearch's own"
-		if p.Cluster.Spec.Engine == policy.OpenSearch {
+		if p.Cluster.Spec.Engine == model.OpenSearch {
 			key, other = "labels", "OpenSearch's own chart; podLabels in most others"
 		}
 		lines := []string{"Put the label into the pod template of " + sets + ",", "by the values of the chart, and upgrade the release. Rollcall holds that change until", "you approve it."}
 		if patched := p.which(p.named); patched != "" {
 			lines = append(lines, "Have the chart name the partition of "+patched+", too,", "which only the object has so far: updateStrategy.rollingUpdate.partition: 0.")
-			if p.Cluster.Spec.Engine == policy.OpenSearch {
+			if p.Cluster.Spec.Engine == model.OpenSearch {
 				lines = append(lines, "OpenSearch's own chart cannot name it, and leaves it as it is.")
 			}
 		}
@@ -83,7 +83,7 @@ func (p *Plan) leftToAdopt(program string, pods []corev1.Pod) (steps []string) {
 	}
 	lines := []string{"Let Rollcall restart each pod once, one at a time, for its agent."}
 	switch p.Cluster.Spec.Engine {
-	case policy.MySQL, policy.MariaDB:
+	case model.MySQL, model.MariaDB:
 		lines = append(lines, "Before you do, see that "+p.first()+", which goes first, is not the primary.")
 		return append(steps,
 			step(fmt.Sprintf("%s approve %s -n %s --what adopt", program, p.Name, p.Namespace), lines...),

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const (
@@ -135,6 +135,6 @@ func TestLeft(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, p.Left("kubectl rollcall", c.pods), name)
 		require.NotContains(t, p.Left("rollcall", nil), "cluster: on\n")
-		require.NotEqual(t, policy.Engine(""), p.Cluster.Spec.Engine)
+		require.NotEqual(t, model.Engine(""), p.Cluster.Spec.Engine)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/consent"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Options are what a person asks for. Zero values leave it to what is there.
@@ -29,7 +29,7 @@ type Options struct {
 	// Sets are the names of StatefulSets, one at least.
 	Sets              []string
 	Name              string
-	Engine            policy.Engine
+	Engine            model.Engine
 	CredentialsSecret string
 	Observe           bool
 }
@@ -138,7 +138,7 @@ func agrees(c *v1alpha1.DatabaseCluster, o Options) error {
 		return refuse("--engine", string(o.Engine), "spec.engine", string(spec.Engine))
 	case o.CredentialsSecret != "" && o.CredentialsSecret != spec.Connection.CredentialsSecret:
 		return refuse("--credentials-secret", o.CredentialsSecret, "spec.connection.credentialsSecret", fmt.Sprintf("%q", spec.Connection.CredentialsSecret))
-	case o.Observe && spec.Update.Mode != policy.Observe:
+	case o.Observe && spec.Update.Mode != model.Observe:
 		return refuse("--observe", "given", "spec.update.mode", string(spec.Update.Mode))
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // set is a StatefulSet of three pods with OnDelete, about which nothing is said yet.
@@ -47,7 +47,7 @@ func partitioned(at int32) func(*appsv1.StatefulSet) {
 	}
 }
 
-func cluster(name string, spec policy.Spec) v1alpha1.DatabaseCluster {
+func cluster(name string, spec model.Spec) v1alpha1.DatabaseCluster {
 	return v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: "c1", Generation: 2}, Spec: spec}
 }
 
@@ -86,15 +86,15 @@ func TestSteps(t *testing.T) {
 			"statefulset/managers labelled rollcall.dev/cluster=managers",
 			"statefulset/data names its partition: 0", "statefulset/data labelled rollcall.dev/cluster=managers", "databasecluster/managers created",
 		}},
-		"one more for a database that is there": {with(facts(set("data", "opensearch", labelled("logs")), set("hot", "opensearch")), cluster("logs", policy.Spec{Engine: policy.OpenSearch})), []string{"hot", "data"}, "logs", []string{
+		"one more for a database that is there": {with(facts(set("data", "opensearch", labelled("logs")), set("hot", "opensearch")), cluster("logs", model.Spec{Engine: model.OpenSearch})), []string{"hot", "data"}, "logs", []string{
 			"statefulset/hot labelled rollcall.dev/cluster=logs",
 		}},
-		"all is there": {with(facts(set("solr", "solr", labelled("search"), partitioned(0))), cluster("search", policy.Spec{Engine: policy.Solr})), []string{"solr"}, "search", nil},
+		"all is there": {with(facts(set("solr", "solr", labelled("search"), partitioned(0))), cluster("search", model.Spec{Engine: model.Solr})), []string{"solr"}, "search", nil},
 		"the label is in the template": {facts(set("solr", "solr", inTemplate("search"))), []string{"solr"}, "search", []string{
 			"statefulset/solr labelled rollcall.dev/cluster=search", "databasecluster/search created",
 		}},
 		"by partition Rollcall writes it itself": {with(facts(set("solr", "solr", labelled("search"), partitioned(-1))),
-			cluster("search", policy.Spec{Engine: policy.Solr, Update: policy.Update{RollingUpdate: policy.ByPartition}})), []string{"solr"}, "search", nil},
+			cluster("search", model.Spec{Engine: model.Solr, Update: model.Update{RollingUpdate: model.ByPartition}})), []string{"solr"}, "search", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Decide(c.facts, options(c.sets...))
@@ -141,7 +141,7 @@ func TestFactsAreOfTheWholeDatabase(t *testing.T) {
 }
 
 func TestWhatDoesNotGoTogether(t *testing.T) {
-	solr := with(facts(set("solr", "solr", labelled("search")), set("other", "solr")), cluster("search", policy.Spec{Engine: policy.Solr}))
+	solr := with(facts(set("solr", "solr", labelled("search")), set("other", "solr")), cluster("search", model.Spec{Engine: model.Solr}))
 	for name, c := range map[string]struct {
 		facts *doctor.Facts
 		o     Options
@@ -155,7 +155,7 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 		"a wrong name":     {facts(set("a", "solr")), Options{Namespace: "prod", Sets: []string{"a"}, Name: "Search"}, `--name, "Search", is no name for a DatabaseCluster: `},
 		"a long name":      {facts(set(strings.Repeat("a", 55), "solr")), options(strings.Repeat("a", 55)), "the name of the StatefulSet, "},
 		"a name with dots": {facts(set("a.b", "solr")), options("a.b"), `the name of the StatefulSet, "a.b", is no name for a DatabaseCluster: `},
-		"another engine":   {solr, Options{Sets: []string{"solr"}, Engine: policy.MySQL}, "--engine is MySQL, and DatabaseCluster search, which is there and is left as it is, has spec.engine: Solr; leave out --engine, or change spec.engine first"},
+		"another engine":   {solr, Options{Sets: []string{"solr"}, Engine: model.MySQL}, "--engine is MySQL, and DatabaseCluster search, which is there and is left as it is, has spec.engine: Solr; leave out --engine, or change spec.engine first"},
 		"other accounts":   {solr, Options{Sets: []string{"solr"}, CredentialsSecret: "mine"}, `--credentials-secret is mine, and DatabaseCluster search, which is there and is left as it is, has spec.connection.credentialsSecret: ""; `},
 		"to observe":       {solr, Options{Sets: []string{"solr"}, Observe: true}, "--observe is given, and DatabaseCluster search, which is there and is left as it is, has spec.update.mode: Auto; "},
 		"no engine":        {facts(set("a", "db:1")), options("a"), "--engine is wanted"},

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // What is written for each engine is what its example has.
@@ -24,7 +24,7 @@ func TestSpecsAreThoseOfTheExamples(t *testing.T) {
 			}
 		}
 		want := example.Spec
-		got := specOf(engine, want.Connection.CredentialsSecret, want.Update.Mode == policy.Observe)
+		got := specOf(engine, want.Connection.CredentialsSecret, want.Update.Mode == model.Observe)
 		require.Equal(t, want.WithDefaults(), got.WithDefaults(), engine)
 	}
 }

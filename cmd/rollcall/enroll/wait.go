@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -19,7 +19,7 @@ type Seen struct {
 	Cluster *v1alpha1.DatabaseCluster
 	// Snapshot that the coordinator decided on last; nil: it could not be asked, and Events
 	// have to do.
-	Snapshot *policy.Snapshot
+	Snapshot *model.Snapshot
 	NotAsked error
 	Events   []corev1.Event
 }
@@ -28,7 +28,7 @@ type Seen struct {
 // has decided once.
 func (p *Plan) Guards() bool {
 	spec := p.Cluster.Spec.WithDefaults()
-	return spec.Guard == policy.GuardEnforce && spec.Update.Mode != policy.Observe
+	return spec.Guard == model.GuardEnforce && spec.Update.Mode != model.Observe
 }
 
 // Decided says what is missing until the coordinator has decided about all of it; empty: nothing.
@@ -104,11 +104,11 @@ func (p *Plan) enforcing(s Seen) (yes bool, why string) {
 }
 
 // open are pods that run and that Kubernetes would let anybody remove.
-func (p *Plan) open(s *policy.Snapshot) (names []string) {
+func (p *Plan) open(s *model.Snapshot) (names []string) {
 	for i := range s.Pods {
 		pod := &s.Pods[i]
 		ours := slices.ContainsFunc(p.Sets, func(set appsv1.StatefulSet) bool { return set.Name == pod.Pool })
-		if ours && pod.Guard == policy.GuardNone && pod.Phase != policy.Missing && pod.Phase != policy.Terminating {
+		if ours && pod.Guard == model.GuardNone && pod.Phase != model.Missing && pod.Phase != model.Terminating {
 			names = append(names, pod.Name)
 		}
 	}

@@ -10,24 +10,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
 // guarded is what is seen when a person can go on.
 func guarded() Seen {
-	c := cluster("search", policy.Spec{Engine: policy.Solr})
+	c := cluster("search", model.Spec{Engine: model.Solr})
 	c.Status.ObservedGeneration = c.Generation
 	c.Status.UpdateRevisions = map[string]string{"solr": "v1"}
 	c.Status.Conditions = []v1alpha1.Condition{
 		{Type: v1alpha1.ConditionInitialized, Status: metav1.ConditionTrue},
 		{Type: v1alpha1.ConditionForeignBudget, Status: metav1.ConditionFalse, Message: "none is in the way"},
 	}
-	s := &policy.Snapshot{Cluster: policy.Cluster{GuardEnforcing: true}, Pods: []policy.Pod{
-		{Name: "solr-0", Pool: "solr", Phase: policy.Ready, Guard: policy.GuardClosed},
-		{Name: "solr-1", Pool: "solr", Phase: policy.Ready, Guard: policy.GuardOpen},
-		{Name: "solr-2", Pool: "solr", Phase: policy.Missing, Guard: policy.GuardNone},
-		{Name: "other-0", Pool: "other", Phase: policy.Ready, Guard: policy.GuardNone},
+	s := &model.Snapshot{Cluster: model.Cluster{GuardEnforcing: true}, Pods: []model.Pod{
+		{Name: "solr-0", Pool: "solr", Phase: model.Ready, Guard: model.GuardClosed},
+		{Name: "solr-1", Pool: "solr", Phase: model.Ready, Guard: model.GuardOpen},
+		{Name: "solr-2", Pool: "solr", Phase: model.Missing, Guard: model.GuardNone},
+		{Name: "other-0", Pool: "other", Phase: model.Ready, Guard: model.GuardNone},
 	}}
 	return Seen{Cluster: &c, Snapshot: s}
 }
@@ -62,7 +62,7 @@ func TestWaitingFor(t *testing.T) {
 		}, "the database has not been healthy yet, so nothing is guarded yet"},
 		"not refused":   {func(s *Seen) { s.Snapshot.Cluster.GuardEnforcing = false }, "Kubernetes does not refuse to remove its pods yet (guard.enabled of Rollcall's chart; deploy/docs/guard.md)"},
 		"a budget":      {func(s *Seen) { s.Snapshot.Cluster.GuardEnforcing = false; foreign(s) }, "PodDisruptionBudget x selects solr-0"},
-		"a pod is open": {func(s *Seen) { s.Snapshot.Pods[0].Guard = policy.GuardNone }, "1 of its pods has no guard yet: solr-0"},
+		"a pod is open": {func(s *Seen) { s.Snapshot.Pods[0].Guard = model.GuardNone }, "1 of its pods has no guard yet: solr-0"},
 		"told": {func(s *Seen) {
 			unasked(s, event(status.GuardLost, 10), event(status.GuardEnforced, 20), event("Other", 30))
 		}, ""},
@@ -83,8 +83,8 @@ func TestWaitingFor(t *testing.T) {
 
 // Where nothing is to be guarded a decision is enough.
 func TestWaitingWithoutAGuard(t *testing.T) {
-	for _, spec := range []policy.Spec{
-		{Engine: policy.Solr, Guard: policy.GuardAudit}, {Engine: policy.Solr, Guard: policy.GuardOff}, {Engine: policy.Solr, Update: policy.Update{Mode: policy.Observe}},
+	for _, spec := range []model.Spec{
+		{Engine: model.Solr, Guard: model.GuardAudit}, {Engine: model.Solr, Guard: model.GuardOff}, {Engine: model.Solr, Update: model.Update{Mode: model.Observe}},
 	} {
 		s := guarded()
 		s.Cluster.Spec, s.Cluster.Status.Conditions, s.Snapshot = spec, nil, nil

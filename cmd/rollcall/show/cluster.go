@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
@@ -88,14 +88,14 @@ func waitingFor(c *rollcallv1.Cluster) string {
 
 // unlabelled: no StatefulSet belongs to the cluster.
 func unlabelled(c *rollcallv1.Cluster) bool {
-	return c.GetPods().GetDesired() == 0 && c.GetPhase() == string(policy.ClusterIdle)
+	return c.GetPods().GetDesired() == 0 && c.GetPhase() == string(model.ClusterIdle)
 }
 
 // leadingHold is the hold that says most about the cluster: the first of the
 // plan, except for pods that are on their way.
 func leadingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
 	for _, h := range c.GetPlan().GetHolds() {
-		if h.GetRule() != string(policy.Claimed) && h.GetRule() != string(policy.OnItsWay) {
+		if h.GetRule() != string(model.Claimed) && h.GetRule() != string(model.OnItsWay) {
 			return h
 		}
 	}
@@ -105,19 +105,19 @@ func leadingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
 // lastingHold is a hold of the whole cluster that will not pass by itself
 // when the pods on their way are back.
 func lastingHold(c *rollcallv1.Cluster) *rollcallv1.Hold {
-	if h := leadingHold(c); h != nil && h.GetPod() == "" && len(c.GetPlan().GetSteps()) == 0 && !status.Passing(policy.Rule(h.GetRule())) {
+	if h := leadingHold(c); h != nil && h.GetPod() == "" && len(c.GetPlan().GetSteps()) == 0 && !status.Passing(model.Rule(h.GetRule())) {
 		return h
 	}
 	return nil
 }
 
 func phaseMark(phase string) Mark {
-	switch policy.ClusterPhase(phase) {
-	case policy.ClusterDone:
+	switch model.ClusterPhase(phase) {
+	case model.ClusterDone:
 		return Good
-	case policy.ClusterWaiting, policy.ClusterPaused:
+	case model.ClusterWaiting, model.ClusterPaused:
 		return Waiting
-	case policy.ClusterStalled:
+	case model.ClusterStalled:
 		return Bad
 	}
 	return Plain
@@ -181,7 +181,7 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 func openGuards(c *rollcallv1.Cluster) []string {
 	var open []string
 	for _, s := range c.GetPodStates() {
-		if s.GetGuard() != string(policy.GuardOpen) {
+		if s.GetGuard() != string(model.GuardOpen) {
 			continue
 		}
 		name := s.GetPod()
@@ -230,7 +230,7 @@ func claimTable(c *rollcallv1.Cluster, now time.Time) *Table {
 
 func what(action, prepare, reason string) string {
 	text := action
-	if prepare != "" && prepare != string(policy.PrepareNone) {
+	if prepare != "" && prepare != string(model.PrepareNone) {
 		text += " after " + prepare
 	}
 	if reason != "" {
@@ -280,7 +280,7 @@ func podTable(c *rollcallv1.Cluster) *Table {
 		if s.GetUpdated() {
 			updated = "yes"
 		}
-		if s.GetPhase() == string(policy.Failed) || s.GetMember() == string(policy.NotLive) {
+		if s.GetPhase() == string(model.Failed) || s.GetMember() == string(model.NotLive) {
 			mark = Bad
 		}
 		report := "none"
@@ -352,16 +352,16 @@ func planLines(c *rollcallv1.Cluster) []string {
 		lines = append(lines, fmt.Sprintf("claim  %s %s %s", claim.GetPod(), claim.GetPhase(), what(claim.GetAction(), claim.GetPrepare(), claim.GetReason())))
 	}
 	for _, s := range c.GetPlan().GetSteps() {
-		lines = append(lines, policy.Step{
-			Pod: s.GetPod(), Action: policy.Action(s.GetAction()), Prepare: policy.Prepare(s.GetPrepare()), Reason: policy.Reason(s.GetReason()),
+		lines = append(lines, model.Step{
+			Pod: s.GetPod(), Action: model.Action(s.GetAction()), Prepare: model.Prepare(s.GetPrepare()), Reason: model.Reason(s.GetReason()),
 		}.Text())
 	}
 	for _, h := range c.GetPlan().GetHolds() {
-		if h.GetRule() == string(policy.Claimed) {
+		if h.GetRule() == string(model.Claimed) {
 			continue
 		}
-		lines = append(lines, Clean(policy.Hold{
-			Pod: h.GetPod(), Rule: policy.Rule(h.GetRule()), Group: h.GetGroup(), Reason: h.GetReason(),
+		lines = append(lines, Clean(model.Hold{
+			Pod: h.GetPod(), Rule: model.Rule(h.GetRule()), Group: h.GetGroup(), Reason: h.GetReason(),
 		}.Text()))
 	}
 	return lines
@@ -371,8 +371,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 
 // condition under which the forecast begins to count.
 func condition(phase string) string {
-	switch policy.ClusterPhase(phase) {
-	case policy.ClusterWaiting, policy.ClusterStalled, policy.ClusterPaused:
+	switch model.ClusterPhase(phase) {
+	case model.ClusterWaiting, model.ClusterStalled, model.ClusterPaused:
 		return " once it goes on"
 	}
 	return ""

@@ -19,7 +19,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	clustersfake "github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1/fake"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const oldImage, newImage = "example/agent:0.1.3", "example/agent:0.2.0"
@@ -153,14 +153,14 @@ func TestAClaimedPodIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, oldImage)
 		clusters := w.clusters.DatabaseClusters("prod")
-		claim := func(claims ...policy.Claim) {
+		claim := func(claims ...model.Claim) {
 			c, err := clusters.Get(t.Context(), "search", metav1.GetOptions{})
 			require.NoError(t, err)
 			c.Status.Claims = claims
 			_, err = clusters.UpdateStatus(t.Context(), c, metav1.UpdateOptions{})
 			require.NoError(t, err)
 		}
-		claim(policy.Claim{ID: "1", Pod: "search-0", Phase: policy.PhasePreparing})
+		claim(model.Claim{ID: "1", Pod: "search-0", Phase: model.PhasePreparing})
 		began := time.Now()
 		go func() {
 			time.Sleep(10 * time.Second)

@@ -3,7 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // DatabaseCluster is one running database: the StatefulSets of its namespace
@@ -29,7 +29,7 @@ type DatabaseCluster struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// spec is what is asked of Rollcall.
-	Spec policy.Spec `json:"spec"`
+	Spec model.Spec `json:"spec"`
 	// status is what Rollcall sees and does.
 	// +optional
 	Status Status `json:"status,omitzero"`

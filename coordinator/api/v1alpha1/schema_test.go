@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Cases of testdata/accepted and testdata/refused are for the schema of the
@@ -90,18 +90,18 @@ func TestSchemaOnServer(t *testing.T) {
 	}
 
 	t.Run("defaults", func(t *testing.T) {
-		least := &DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "least"}, Spec: policy.Spec{Engine: policy.Solr}}
+		least := &DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Name: "least"}, Spec: model.Spec{Engine: model.Solr}}
 		made, err := clusters.Create(t.Context(), least, dryRun)
 		require.NoError(t, err)
 		require.Equal(t, least.Spec.WithDefaults(), made.Spec.WithDefaults())
-		require.Equal(t, policy.GuardEnforce, made.Spec.Guard)
+		require.Equal(t, model.GuardEnforce, made.Spec.Guard)
 		require.Nil(t, made.Spec.Policy.MaxUnavailable, "that depends on the engine, which is the program's to know")
 	})
 
 	t.Run("status", func(t *testing.T) {
 		name := fmt.Sprintf("status-%d", time.Now().UnixNano())
 		made, err := clusters.Create(t.Context(), &DatabaseCluster{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: policy.Spec{Engine: policy.Solr},
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: model.Spec{Engine: model.Solr},
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, clusters.Delete(t.Context(), name, metav1.DeleteOptions{})) }()
@@ -117,32 +117,32 @@ func TestSchemaOnServer(t *testing.T) {
 
 // fullStatus has every field set.
 func fullStatus() Status {
-	at := policy.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+	at := model.At(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	return Status{
 		ObservedGeneration: 7,
-		Phase:              policy.ClusterRolling,
+		Phase:              model.ClusterRolling,
 		Conditions: []Condition{{
 			Type: ConditionReady, Status: metav1.ConditionFalse, Reason: "pod-budget", Message: "1 of 1 is away",
 			LastTransitionTime: metav1.NewTime(at.Local()), ObservedGeneration: 7,
 		}},
 		Epoch: 12,
-		Claims: []policy.Claim{{
-			ID: "c1", Pod: "search-5", UID: "u5", Action: policy.Restart, Reason: policy.ReasonOutdated,
-			Prepare: policy.PrepareHandoff, From: "v1", To: "v2", Epoch: 12, Phase: policy.PhasePrepared, StartedAt: at,
+		Claims: []model.Claim{{
+			ID: "c1", Pod: "search-5", UID: "u5", Action: model.Restart, Reason: model.ReasonOutdated,
+			Prepare: model.PrepareHandoff, From: "v1", To: "v2", Epoch: 12, Phase: model.PhasePrepared, StartedAt: at,
 			PodResourceVersion: "99", Groups: map[string]int32{"books/s1": 2}, Undo: []byte{0, 1, 255}, Zone: "z1",
 		}},
-		Approvals:           []policy.Approval{{Revision: "v2", What: policy.ApprovedAdopt, By: "ada", At: at}},
-		Shared:              []policy.SharedSetting{{Knob: "allocation", Undo: []byte("all"), Claims: []string{"c1"}}},
-		Leftovers:           []policy.Leftover{{Claim: "c0", Pod: "search-3", Undo: []byte("undo")}},
+		Approvals:           []model.Approval{{Revision: "v2", What: model.ApprovedAdopt, By: "ada", At: at}},
+		Shared:              []model.SharedSetting{{Knob: "allocation", Undo: []byte("all"), Claims: []string{"c1"}}},
+		Leftovers:           []model.Leftover{{Claim: "c0", Pod: "search-3", Undo: []byte("undo")}},
 		LastFinished:        []FinishedRollout{{Pool: "search", Revision: "v1", Version: "9.9.0"}},
-		Pods:                PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 6, Away: 0, Failed: 0},
+		Pods:                model.PodCounts{Desired: 6, Current: 4, Updated: 2, Ready: 6, Away: 0, Failed: 0},
 		LastTransition:      at,
 		LastProgress:        at,
 		LastDeparture:       at,
 		EstimateSeconds:     60,
 		PoolEstimateSeconds: map[string]int64{"search": 60},
 		UpdateRevisions:     map[string]string{"search": "v2"},
-		Holds:               []policy.Hold{{Pod: "search-4", Rule: policy.Rule("pod-budget"), Reason: "1 of 1 is away", Unblocks: "search-5 back"}},
+		Holds:               []model.Hold{{Pod: "search-4", Rule: model.Rule("pod-budget"), Reason: "1 of 1 is away", Unblocks: "search-5 back"}},
 		MoreHolds:           3,
 	}
 }

@@ -1,6 +1,8 @@
 package v1alpha1
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
 
 // MaxHolds is the number of holds that a status shows; the rest is counted.
 const MaxHolds = 50
@@ -31,7 +33,7 @@ type Status struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// phase is what the database cluster as a whole is doing.
 	// +optional
-	Phase policy.ClusterPhase `json:"phase,omitempty"`
+	Phase model.ClusterPhase `json:"phase,omitempty"`
 	// conditions follow the kstatus convention.
 	// +optional
 	// +listType=map
@@ -45,23 +47,23 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Claims []policy.Claim `json:"claims,omitempty"`
+	Claims []model.Claim `json:"claims,omitempty"`
 	// approvals are what people consented to.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=200
-	Approvals []policy.Approval `json:"approvals,omitempty"`
+	Approvals []model.Approval `json:"approvals,omitempty"`
 	// shared are settings of the whole database that claims have changed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
-	Shared []policy.SharedSetting `json:"shared,omitempty"`
+	Shared []model.SharedSetting `json:"shared,omitempty"`
 	// leftovers are what prepares have changed whose claims are over, and that nobody
 	// was there to undo. The first agent that is there undoes them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
-	Leftovers []policy.Leftover `json:"leftovers,omitempty"`
+	Leftovers []model.Leftover `json:"leftovers,omitempty"`
 	// podConditions are what has been wrong with pods for a while and leads to their
 	// replacement, with since when, where spec.replacement.enabled asks for that.
 	// +optional
@@ -75,16 +77,16 @@ type Status struct {
 	LastFinished []FinishedRollout `json:"lastFinished,omitempty"`
 	// pods counts pods.
 	// +optional
-	Pods PodCounts `json:"pods,omitzero"`
+	Pods model.PodCounts `json:"pods,omitzero"`
 	// lastTransition is when phase changed last.
 	// +optional
-	LastTransition policy.Time `json:"lastTransition,omitzero"`
+	LastTransition model.Time `json:"lastTransition,omitzero"`
 	// lastProgress is when a claim changed its phase or a pod became better.
 	// +optional
-	LastProgress policy.Time `json:"lastProgress,omitzero"`
+	LastProgress model.Time `json:"lastProgress,omitzero"`
 	// lastDeparture is when a pod went away last, whoever caused it.
 	// +optional
-	LastDeparture policy.Time `json:"lastDeparture,omitzero"`
+	LastDeparture model.Time `json:"lastDeparture,omitzero"`
 	// estimateSeconds is how long a restarted pod is expected to be away.
 	// +optional
 	EstimateSeconds int64 `json:"estimateSeconds,omitempty"`
@@ -104,7 +106,7 @@ type Status struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	Holds []policy.Hold `json:"holds,omitempty"`
+	Holds []model.Hold `json:"holds,omitempty"`
 	// moreHolds is the number of holds that are not shown.
 	// +optional
 	MoreHolds int32 `json:"moreHolds,omitempty"`
@@ -117,7 +119,7 @@ type RestartSchedule struct {
 	// +kubebuilder:validation:MaxLength=256
 	Schedule string `json:"schedule"`
 	// since is when it was first seen.
-	Since policy.Time `json:"since"`
+	Since model.Time `json:"since"`
 }
 
 // PodCondition is a condition of one pod, or of the place of one that is missing.
@@ -134,7 +136,7 @@ type PodCondition struct {
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key,omitempty"`
 	// since is when it was first seen.
-	Since policy.Time `json:"since"`
+	Since model.Time `json:"since"`
 }
 
 // FinishedRollout is what a pool last finished rolling out.
@@ -149,20 +151,4 @@ type FinishedRollout struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Version string `json:"version,omitempty"`
-}
-
-// PodCounts counts the pods of a database cluster.
-type PodCounts struct {
-	// desired by all pools together.
-	Desired int32 `json:"desired"`
-	// current: on a revision other than the update revision.
-	Current int32 `json:"current"`
-	// updated: on the update revision.
-	Updated int32 `json:"updated"`
-	// ready, as the kubelet says.
-	Ready int32 `json:"ready"`
-	// away, for whatever cause.
-	Away int32 `json:"away"`
-	// failed: broken by themselves.
-	Failed int32 `json:"failed"`
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "What counts as away".
@@ -24,12 +24,12 @@ const (
 	isSoaking
 )
 
-func (w *world) way(p *policy.Pod) way {
+func (w *world) way(p *model.Pod) way {
 	r := report(p)
 	switch {
 	case w.claimed(p):
 		return isClaimed
-	case p.Phase != policy.Ready:
+	case p.Phase != model.Ready:
 		return notReady
 	case w.nodeGone(p):
 		return onGoneNode
@@ -46,7 +46,7 @@ func (w *world) way(p *policy.Pod) way {
 }
 
 // settledAt is the later of since and settledSince, where a report has one.
-func settledAt(p *policy.Pod) time.Time {
+func settledAt(p *model.Pod) time.Time {
 	at := p.Since.Time
 	if r := report(p); r != nil && r.SettledSince != nil && r.SettledSince.After(at) {
 		at = r.SettledSince.Time
@@ -56,7 +56,7 @@ func settledAt(p *policy.Pod) time.Time {
 
 // soaks: that moment plus soakSeconds is after now. While there are no agents it
 // soaks for at least 30 s.
-func (w *world) soaks(p *policy.Pod) bool {
+func (w *world) soaks(p *model.Pod) bool {
 	soak := w.spec.Policy.SoakSeconds
 	if w.noAgents() {
 		soak = max(soak, 30)
@@ -66,12 +66,12 @@ func (w *world) soaks(p *policy.Pod) bool {
 }
 
 // away: it does not serve, and is desired or claimed.
-func (w *world) away(p *policy.Pod) bool {
+func (w *world) away(p *model.Pod) bool {
 	return w.way(p) != countedOn && (w.desired(p) || w.claimed(p))
 }
 
 // servesLeftOpen: left open is what is wrong with it, and it is desired.
-func (w *world) servesLeftOpen(p *policy.Pod) bool { return w.way(p) == isLeftOpen && w.desired(p) }
+func (w *world) servesLeftOpen(p *model.Pod) bool { return w.way(p) == isLeftOpen && w.desired(p) }
 
 // podsAway, with claims on unknown pods.
 func (w *world) podsAway() int {
@@ -110,12 +110,12 @@ func (w *world) podLimitFor(c *candidate) int {
 		return 1
 	}
 	limit := resolve(w.spec.Policy.MaxUnavailable, w.wanted())
-	anotherUnit := func(p *policy.Pod) bool { return w.unitOf(p) != w.unitOf(c.Pod) }
-	anotherUnitClaimed := func(claim *policy.Claim) bool {
-		return anotherUnit(&policy.Pod{Name: claim.Pod, Zone: claim.Zone})
+	anotherUnit := func(p *model.Pod) bool { return w.unitOf(p) != w.unitOf(c.Pod) }
+	anotherUnitClaimed := func(claim *model.Claim) bool {
+		return anotherUnit(&model.Pod{Name: claim.Pod, Zone: claim.Zone})
 	}
 	if slices.ContainsFunc(w.unknownClaims(), anotherUnitClaimed) ||
-		slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return w.awayOrChosen(p) && anotherUnit(p) }) {
+		slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return w.awayOrChosen(p) && anotherUnit(p) }) {
 		return limit
 	}
 	return max(limit, w.unitSize(c.Pod))
@@ -136,7 +136,7 @@ func (w *world) zoneLimit() int {
 }
 
 // zonesOf: each pod in an unknown zone counts as another zone.
-func (w *world) zonesOf(take func(*policy.Pod) bool, takeClaim func(*policy.Claim) bool) map[string]bool {
+func (w *world) zonesOf(take func(*model.Pod) bool, takeClaim func(*model.Claim) bool) map[string]bool {
 	zones := map[string]bool{}
 	add := func(zone, name string) {
 		if zone == "" {
@@ -158,10 +158,10 @@ func (w *world) zonesOf(take func(*policy.Pod) bool, takeClaim func(*policy.Clai
 	return zones
 }
 
-func everyClaim(*policy.Claim) bool { return true }
+func everyClaim(*model.Claim) bool { return true }
 
-func (w *world) budget() policy.Budget {
-	b := policy.Budget{}
+func (w *world) budget() model.Budget {
+	b := model.Budget{}
 	b.Pods.Limit, b.Pods.Away, b.Pods.Claimed = w.podLimit(), w.podsAway(), w.podsClaimed()
 	b.Pods.Room = b.Pods.Limit - b.Pods.Away
 	b.Zones.Limit, b.Zones.Away = w.zoneLimit(), len(w.zonesOf(w.away, everyClaim))
@@ -171,38 +171,38 @@ func (w *world) budget() policy.Budget {
 // denied: its report says NotLive, has done so for startSeconds, and is fresh; or
 // there is other evidence that it has failed; or it does not run. But not when that
 // is contradicted.
-func (w *world) denied(p *policy.Pod) bool {
+func (w *world) denied(p *model.Pod) bool {
 	r := report(p)
 	return !w.contradicted(p) &&
-		(r != nil && r.Fresh && r.Member == policy.NotLive && w.notLiveLong(r) ||
-			w.evidence(p) == policy.ReasonFailed ||
+		(r != nil && r.Fresh && r.Member == model.NotLive && w.notLiveLong(r) ||
+			w.evidence(p) == model.ReasonFailed ||
 			!runs(p))
 }
 
 // contradicted: it says NotLive for that long and runs, its problem is neither CrashLoop
 // nor StartupProbe, the database is not dead, and a member on it is Active, Moving or of
 // unknown state.
-func (w *world) contradicted(p *policy.Pod) bool {
+func (w *world) contradicted(p *model.Pod) bool {
 	r := report(p)
-	return r != nil && r.Member == policy.NotLive && w.notLiveLong(r) && runs(p) &&
+	return r != nil && r.Member == model.NotLive && w.notLiveLong(r) && runs(p) &&
 		!slices.Contains(failing, p.Problem) && !w.deadDatabase() && !w.takesNothingAway(p, true)
 }
 
-func (w *world) notLiveLong(r *policy.Report) bool {
+func (w *world) notLiveLong(r *model.Report) bool {
 	return seconds(r.NotLiveSeconds) >= seconds(float64(w.spec.Policy.StartSeconds))
 }
 
 // mayWellServe: of those away without a claim, so that all like it at once would
 // take more than the budget.
-func (w *world) mayWellServe(p *policy.Pod) bool {
+func (w *world) mayWellServe(p *model.Pod) bool {
 	switch {
 	case !w.away(p) || w.claimed(p):
 		return false
 	case w.nodeGone(p):
 		return !w.denied(p) && report(p) != nil
-	case p.Phase == policy.Started:
+	case p.Phase == model.Started:
 		return !w.overdue(p) && (w.live(p) || !w.noAgents() && !w.denied(p))
-	case p.Phase == policy.Ready && !w.live(p):
+	case p.Phase == model.Ready && !w.live(p):
 		return !w.denied(p)
 	}
 	return w.way(p) == isSoaking && !w.noAgents()
@@ -211,34 +211,34 @@ func (w *world) mayWellServe(p *policy.Pod) bool {
 // Section "Evidence of failure".
 
 var (
-	failing      = []policy.Problem{policy.CrashLoop, policy.StartupProbe}
-	neverStarted = []policy.Problem{
-		policy.ImagePull, policy.BadConfig, policy.Unschedulable, policy.InitFailed, policy.SidecarFailed,
+	failing      = []model.Problem{model.CrashLoop, model.StartupProbe}
+	neverStarted = []model.Problem{
+		model.ImagePull, model.BadConfig, model.Unschedulable, model.InitFailed, model.SidecarFailed,
 	}
 )
 
 // evidence that a pod is broken, and as what; empty when it is not.
-func (w *world) evidence(p *policy.Pod) policy.Reason {
+func (w *world) evidence(p *model.Pod) model.Reason {
 	if w.nodeGone(p) {
 		return ""
 	}
 	r := report(p)
 	switch p.Phase {
-	case policy.Pending, policy.NotStarted:
+	case model.Pending, model.NotStarted:
 		if slices.Contains(failing, p.Problem) {
-			return policy.ReasonFailed
+			return model.ReasonFailed
 		}
 		if slices.Contains(neverStarted, p.Problem) || w.overdue(p) {
-			return policy.ReasonNeverStarted
+			return model.ReasonNeverStarted
 		}
-	case policy.Failed:
-		return policy.ReasonFailed
-	case policy.Started, policy.Ready:
-		if p.Phase == policy.Started && slices.Contains(failing, p.Problem) && (r == nil || r.Member != policy.Live) {
-			return policy.ReasonFailed
+	case model.Failed:
+		return model.ReasonFailed
+	case model.Started, model.Ready:
+		if p.Phase == model.Started && slices.Contains(failing, p.Problem) && (r == nil || r.Member != model.Live) {
+			return model.ReasonFailed
 		}
 		if saysNotLive(p) && w.notLiveLong(r) {
-			return policy.ReasonFailed
+			return model.ReasonFailed
 		}
 	}
 	return ""
@@ -246,17 +246,17 @@ func (w *world) evidence(p *policy.Pod) policy.Reason {
 
 // saysNotLive: its report is fresh, says NotLive, and is its own agent's; or the
 // pod has no agent and is Started, and the others say so.
-func saysNotLive(p *policy.Pod) bool {
+func saysNotLive(p *model.Pod) bool {
 	r := report(p)
-	if r == nil || !r.Fresh || r.Member != policy.NotLive {
+	if r == nil || !r.Fresh || r.Member != model.NotLive {
 		return false
 	}
-	return r.Self || !p.Agent && p.Phase == policy.Started
+	return r.Self || !p.Agent && p.Phase == model.Started
 }
 
 // takesNothingAway: no group has a member on it that is Active or Moving, or of
 // unknown state, unless that does not matter.
-func (w *world) takesNothingAway(p *policy.Pod, unknownMatters bool) bool {
+func (w *world) takesNothingAway(p *model.Pod, unknownMatters bool) bool {
 	for i := range w.s.Groups {
 		for k := range w.s.Groups[i].Members {
 			m := &w.s.Groups[i].Members[k]
@@ -268,8 +268,8 @@ func (w *world) takesNothingAway(p *policy.Pod, unknownMatters bool) bool {
 	return true
 }
 
-func serving(m *policy.Member) bool { return m.State == policy.Active || m.State == policy.Moving }
+func serving(m *model.Member) bool { return m.State == model.Active || m.State == model.Moving }
 
-func unknownState(m *policy.Member) bool {
-	return !serving(m) && m.State != policy.Recovering && m.State != policy.Down
+func unknownState(m *model.Member) bool {
+	return !serving(m) && m.State != model.Recovering && m.State != model.Down
 }

@@ -3,7 +3,7 @@ package naive
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Units", "An outage that has begun".
@@ -12,7 +12,7 @@ import (
 // the verdict is Red or unknown, or none of the outdated is live, and at least as many desired pods are on
 // their pool's revision as are outdated, or one is and one of the outdated is claimed with reason Outdated.
 func (w *world) outageBegun() bool {
-	var outdated, through []*policy.Pod
+	var outdated, through []*model.Pod
 	gone := false
 	for _, p := range w.pods {
 		if !w.desired(p) || !w.pool(p).Observed || w.pool(p).Revision == "" {
@@ -21,21 +21,21 @@ func (w *world) outageBegun() bool {
 		switch {
 		case w.outdated(p):
 			outdated = append(outdated, p)
-		case p.Phase != policy.Missing:
+		case p.Phase != model.Missing:
 			through = append(through, p)
 		}
 		if w.claimed(p) {
 			c := w.claim(p)
-			away := p.Phase == policy.Missing || p.Phase == policy.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
-			gone = gone || away && c.Reason == policy.ReasonOutdated
+			away := p.Phase == model.Missing || p.Phase == model.Terminating || c.UID != "" && p.UID != "" && c.UID != p.UID
+			gone = gone || away && c.Reason == model.ReasonOutdated
 		}
 	}
 	if !w.outage() || len(outdated) == 0 {
 		return false
 	}
-	known := []policy.Verdict{policy.Yellow, policy.Recoverable, policy.Green}
+	known := []model.Verdict{model.Yellow, model.Recoverable, model.Green}
 	works := slices.Contains(known, w.s.Health.Verdict)
-	claimed := slices.ContainsFunc(outdated, func(p *policy.Pod) bool { return w.claimed(p) && w.claim(p).Reason == policy.ReasonOutdated })
+	claimed := slices.ContainsFunc(outdated, func(p *model.Pod) bool { return w.claimed(p) && w.claim(p).Reason == model.ReasonOutdated })
 	enough := len(through) >= len(outdated) || len(through) > 0 && claimed
 	return gone || enough && (!works || !slices.ContainsFunc(outdated, w.live))
 }
@@ -47,7 +47,7 @@ func (w *world) follows(c *candidate) bool {
 
 // excusedByOutage: under sameMinor, in such an outage, it is Started or Ready, and its problem is neither CrashLoop
 // nor StartupProbe.
-func (w *world) excusedByOutage(p *policy.Pod) bool {
-	return w.s.Cluster.Engine.SameMinor && w.outageBegun() && (p.Phase == policy.Started || p.Phase == policy.Ready) &&
-		p.Problem != policy.CrashLoop && p.Problem != policy.StartupProbe
+func (w *world) excusedByOutage(p *model.Pod) bool {
+	return w.s.Cluster.Engine.SameMinor && w.outageBegun() && (p.Phase == model.Started || p.Phase == model.Ready) &&
+		p.Problem != model.CrashLoop && p.Problem != model.StartupProbe
 }

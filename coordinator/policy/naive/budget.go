@@ -3,7 +3,7 @@ package naive
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Budgets".
@@ -59,7 +59,7 @@ func (w *world) needed(c *candidate) int {
 }
 
 func (w *world) podsAwayHold(c *candidate) bool {
-	if c.action == policy.Replace && !w.marked(c.Pod) && w.tooManyInFlight(c) {
+	if c.action == model.Replace && !w.marked(c.Pod) && w.tooManyInFlight(c) {
 		return true
 	}
 	used, needed, limit := w.used(), w.needed(c), w.podLimitFor(c)
@@ -79,7 +79,7 @@ func (w *world) podsAwayHold(c *candidate) bool {
 	}
 	if w.noAgents() && w.late(c.Pod) {
 		for _, p := range w.pods {
-			if w.late(p) || w.away(p) && p.Phase == policy.Missing && w.notCreatedYet(p) {
+			if w.late(p) || w.away(p) && p.Phase == model.Missing && w.notCreatedYet(p) {
 				used--
 			}
 		}
@@ -88,8 +88,8 @@ func (w *world) podsAwayHold(c *candidate) bool {
 }
 
 // late: away, unclaimed, not chosen, Started and overdue.
-func (w *world) late(p *policy.Pod) bool {
-	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == policy.Started && w.overdue(p)
+func (w *world) late(p *model.Pod) bool {
+	return w.away(p) && !w.claimed(p) && !w.isChosen(p) && p.Phase == model.Started && w.overdue(p)
 }
 
 // someoneMayComeBack: section "Nobody live". A dead pod goes when every other desired
@@ -97,11 +97,11 @@ func (w *world) late(p *policy.Pod) bool {
 // serves as far as anybody can tell; or it goes with the same correction of an
 // OrderedReady pool, and does not come back by itself.
 func (w *world) someoneMayComeBack(c *candidate) bool {
-	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 		if p == c.Pod || !w.desired(p) {
 			return false
 		}
-		missing := p.Phase == policy.Missing
+		missing := p.Phase == model.Missing
 		if w.goesWith(p) && w.knownNotToComeBack(p) {
 			return false
 		}
@@ -110,8 +110,8 @@ func (w *world) someoneMayComeBack(c *candidate) bool {
 }
 
 // doesNotComeBack: known for that, and not claimed, or claimed to be replaced (with its UID).
-func (w *world) doesNotComeBack(p *policy.Pod) bool {
-	if claim := w.claim(p); w.claimed(p) && (claim.Action != policy.Replace || claim.UID != p.UID) {
+func (w *world) doesNotComeBack(p *model.Pod) bool {
+	if claim := w.claim(p); w.claimed(p) && (claim.Action != model.Replace || claim.UID != p.UID) {
 		return false
 	}
 	return w.knownNotToComeBack(p)
@@ -119,26 +119,26 @@ func (w *world) doesNotComeBack(p *policy.Pod) bool {
 
 // knownNotToComeBack: broken, or Missing and overdue, or Started and overdue without an
 // agent and a report.
-func (w *world) knownNotToComeBack(p *policy.Pod) bool {
-	unheard := p.Phase == policy.Started && !p.Agent && report(p) == nil
-	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == policy.Missing || unheard)
+func (w *world) knownNotToComeBack(p *model.Pod) bool {
+	unheard := p.Phase == model.Started && !p.Agent && report(p) == nil
+	return w.evidence(p) != "" || w.overdue(p) && (p.Phase == model.Missing || unheard)
 }
 
 // servesUnheard: Ready, its node is not gone, it has no agent and no report, and no claim,
 // or one of another known UID.
-func (w *world) servesUnheard(p *policy.Pod) bool {
+func (w *world) servesUnheard(p *model.Pod) bool {
 	claim := w.claim(p)
 	another := claim != nil && claim.UID != "" && p.UID != "" && claim.UID != p.UID
-	return p.Phase == policy.Ready && !w.nodeGone(p) && !p.Agent && report(p) == nil && (!w.claimed(p) || another)
+	return p.Phase == model.Ready && !w.nodeGone(p) && !p.Agent && report(p) == nil && (!w.claimed(p) || another)
 }
 
 // notCreatedYet: in an OrderedReady pool of which a lower desired ordinal is not Ready.
-func (w *world) notCreatedYet(p *policy.Pod) bool {
-	if w.pool(p).Management != policy.OrderedReady {
+func (w *world) notCreatedYet(p *model.Pod) bool {
+	if w.pool(p).Management != model.OrderedReady {
 		return false
 	}
 	for _, q := range w.pods {
-		if q.Pool == p.Pool && q.Ordinal < p.Ordinal && w.desired(q) && q.Phase != policy.Ready {
+		if q.Pool == p.Pool && q.Ordinal < p.Ordinal && w.desired(q) && q.Phase != model.Ready {
 			return true
 		}
 	}
@@ -154,12 +154,12 @@ func (w *world) zoneUnknown(c *candidate) bool {
 	if w.replacementNeedsZone(c) {
 		return true
 	}
-	return !c.outside && (w.unit() == policy.UnitZone || w.zoneLimit() > 0 && !w.outage())
+	return !c.outside && (w.unit() == model.UnitZone || w.zoneLimit() > 0 && !w.outage())
 }
 
 // zonesAway, with Z the zones that have a pod away or chosen.
 func (w *world) zonesAway(c *candidate) bool {
-	if c.action == policy.Replace && !w.marked(c.Pod) && w.tooManyZonesInFlight(c) {
+	if c.action == model.Replace && !w.marked(c.Pod) && w.tooManyZonesInFlight(c) {
 		return true
 	}
 	limit := w.zoneLimit()
@@ -168,11 +168,11 @@ func (w *world) zonesAway(c *candidate) bool {
 	}
 	counted := w.awayOrChosen
 	if w.away(c.Pod) && !w.mayWellServe(c.Pod) {
-		counted = func(p *policy.Pod) bool { return w.claimed(p) || w.isChosen(p) }
+		counted = func(p *model.Pod) bool { return w.claimed(p) || w.isChosen(p) }
 	}
 	if of := counted; w.noAgents() && w.late(c.Pod) {
-		counted = func(p *policy.Pod) bool {
-			return of(p) && !(p.Phase == policy.Missing && w.notCreatedYet(p))
+		counted = func(p *model.Pod) bool {
+			return of(p) && !(p.Phase == model.Missing && w.notCreatedYet(p))
 		}
 	}
 	zones := w.zonesOf(counted, everyClaim)

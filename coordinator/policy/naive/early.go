@@ -4,41 +4,41 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Before their turn".
 
 // hasCopy of such a state.
-func (w *world) hasCopy(p *policy.Pod, states ...policy.MemberState) bool {
-	return w.members(p, func(m *policy.Member) bool { return slices.Contains(states, m.State) }) > 0
+func (w *world) hasCopy(p *model.Pod, states ...model.MemberState) bool {
+	return w.members(p, func(m *model.Member) bool { return slices.Contains(states, m.State) }) > 0
 }
 
 // hasBrokenCopy, being live and having a report: it says settled, and a member on it is Down;
 // or the rollout is stuck, and one is Down or Recovering, or it says not settled.
-func (w *world) hasBrokenCopy(p *policy.Pod, stuck bool) bool {
+func (w *world) hasBrokenCopy(p *model.Pod, stuck bool) bool {
 	r := report(p)
-	return w.live(p) && r != nil && (r.Settled && w.hasCopy(p, policy.Down) ||
-		stuck && (w.hasCopy(p, policy.Down, policy.Recovering) || !r.Settled))
+	return w.live(p) && r != nil && (r.Settled && w.hasCopy(p, model.Down) ||
+		stuck && (w.hasCopy(p, model.Down, model.Recovering) || !r.Settled))
 }
 
 // liveUnready: Started, overdue, live, its report fresh and settled, unclaimed, its problem
 // neither CrashLoop nor StartupProbe, and its node not gone.
-func (w *world) liveUnready(p *policy.Pod) bool {
+func (w *world) liveUnready(p *model.Pod) bool {
 	r := report(p)
-	return p.Phase == policy.Started && w.overdue(p) && w.live(p) && r != nil && r.Fresh && r.Settled &&
+	return p.Phase == model.Started && w.overdue(p) && w.live(p) && r != nil && r.Fresh && r.Settled &&
 		!w.claimed(p) && !slices.Contains(failing, p.Problem) && !w.nodeGone(p)
 }
 
 // goesEarly: who may be asked before its turn.
-func (w *world) goesEarly(p *policy.Pod, stuck bool) bool {
+func (w *world) goesEarly(p *model.Pod, stuck bool) bool {
 	return w.hasBrokenCopy(p, stuck) || w.liveUnready(p)
 }
 
 // mayComeBackAlone: it is away, has no broken copy, is not broken, and is Ready or not
 // overdue.
-func (w *world) mayComeBackAlone(p *policy.Pod) bool {
-	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == policy.Ready || !w.overdue(p))
+func (w *world) mayComeBackAlone(p *model.Pod) bool {
+	return w.away(p) && !w.hasBrokenCopy(p, w.noProgress()) && w.evidence(p) == "" && (p.Phase == model.Ready || !w.overdue(p))
 }
 
 // nothingElseGoes: nobody was chosen, nobody is claimed but for who is not created yet, and
@@ -46,7 +46,7 @@ func (w *world) mayComeBackAlone(p *policy.Pod) bool {
 func (w *world) nothingElseGoes() bool {
 	uncreated := 0
 	for _, p := range w.pods {
-		if w.claimed(p) && p.Phase == policy.Missing && w.notCreatedYet(p) {
+		if w.claimed(p) && p.Phase == model.Missing && w.notCreatedYet(p) {
 			uncreated++
 		}
 	}

@@ -1,13 +1,13 @@
 package naive
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // Section "Groups: what if".
 
 // available: Active or Moving, and elsewhere or on a pod that is counted on and not
 // chosen. On a pod that the snapshot does not have it is not. For a pod that is live
 // unready, and asked before its turn, others like it are counted on, too.
-func (w *world) available(m *policy.Member) bool {
+func (w *world) available(m *model.Member) bool {
 	if !serving(m) {
 		return false
 	}
@@ -28,7 +28,7 @@ type whatIf struct {
 	unprotectable          bool
 }
 
-func (w *world) whatIf(g *policy.Group, p *policy.Pod) whatIf {
+func (w *world) whatIf(g *model.Group, p *model.Pod) whatIf {
 	var x whatIf
 	for _, d := range domainsOf(g) {
 		x.n++
@@ -45,10 +45,10 @@ func (w *world) whatIf(g *policy.Group, p *policy.Pod) whatIf {
 		minAvailable = int(*g.MinAvailable)
 	}
 	switch g.Kind {
-	case policy.Quorum:
+	case model.Quorum:
 		x.least = max(minAvailable, x.n/2+1)
 		x.limit = max(x.n-x.least, 0)
-	case policy.Acks, policy.Role:
+	case model.Acks, model.Role:
 		x.least = max(minAvailable, 0)
 		x.limit = max(x.n-x.least, 0)
 	default:
@@ -64,7 +64,7 @@ func (w *world) whatIf(g *policy.Group, p *policy.Pod) whatIf {
 }
 
 // inOnePlace: its members are all on the same pod, or all elsewhere or on unknown pods.
-func (w *world) inOnePlace(g *policy.Group) bool {
+func (w *world) inOnePlace(g *model.Group) bool {
 	places := map[string]bool{}
 	for i := range g.Members {
 		if p := w.podNamed(g.Members[i].Pod); p != nil {
@@ -77,9 +77,9 @@ func (w *world) inOnePlace(g *policy.Group) bool {
 }
 
 // domain is what fails together: members of the same domain, or one without.
-type domain []*policy.Member
+type domain []*model.Member
 
-func domainsOf(g *policy.Group) []domain {
+func domainsOf(g *model.Group) []domain {
 	var domains []domain
 	named := map[string]int{}
 	for i := range g.Members {
@@ -96,38 +96,38 @@ func domainsOf(g *policy.Group) []domain {
 }
 
 // isOwn: a domain with a member on the pod; of a Role one with all its members there.
-func (d domain) isOwn(kind policy.GroupKind, pod string) bool {
+func (d domain) isOwn(kind model.GroupKind, pod string) bool {
 	n := 0
 	for _, m := range d {
 		if m.Pod == pod {
 			n++
 		}
 	}
-	if kind == policy.Role {
+	if kind == model.Role {
 		return n == len(d)
 	}
 	return n > 0
 }
 
 // isThereWithout: all of its members are available, of a Role any, and not on the pod.
-func (d domain) isThereWithout(w *world, kind policy.GroupKind, pod string) bool {
+func (d domain) isThereWithout(w *world, kind model.GroupKind, pod string) bool {
 	n := 0
 	for _, m := range d {
 		if m.Pod != pod && w.available(m) {
 			n++
 		}
 	}
-	if kind == policy.Role {
+	if kind == model.Role {
 		return n > 0
 	}
 	return n == len(d)
 }
 
 // hosted are the groups with a member on the pod, by ID.
-func (w *world) hosted(c *candidate) []*policy.Group {
-	var groups []*policy.Group
+func (w *world) hosted(c *candidate) []*model.Group {
+	var groups []*model.Group
 	for _, g := range w.groups() {
-		if count(g, func(m *policy.Member) bool { return m.Pod == c.Name }) > 0 {
+		if count(g, func(m *model.Member) bool { return m.Pod == c.Name }) > 0 {
 			groups = append(groups, g)
 		}
 	}
@@ -136,16 +136,16 @@ func (w *world) hosted(c *candidate) []*policy.Group {
 
 // asks: not of a pod that is denied; nor of one that is live, whose report says
 // settled, and whose members of the group are all Down; nor in a shutdown or an outage.
-func (w *world) asks(g *policy.Group, c *candidate) bool {
+func (w *world) asks(g *model.Group, c *candidate) bool {
 	if w.denied(c.Pod) || w.shutdown(c.Pod) || w.outage() {
 		return false
 	}
-	notDown := count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State != policy.Down })
+	notDown := count(g, func(m *model.Member) bool { return m.Pod == c.Name && m.State != model.Down })
 	r := report(c.Pod)
 	return !w.live(c.Pod) || r == nil || !r.Settled || notDown > 0
 }
 
-func ofKind(kind policy.GroupKind) func(*world, *candidate) (string, bool) {
+func ofKind(kind model.GroupKind) func(*world, *candidate) (string, bool) {
 	return func(w *world, c *candidate) (string, bool) {
 		for _, g := range w.hosted(c) {
 			if g.Kind == kind && w.asks(g, c) && w.groupHolds(w.whatIf(g, c.Pod)) {
@@ -160,7 +160,7 @@ func ofKind(kind policy.GroupKind) func(*world, *candidate) (string, bool) {
 // missing. Any other when after is less than least.
 func (w *world) groupHolds(x whatIf) bool {
 	if x.unprotectable {
-		return w.spec.Policy.Unprotected == policy.HoldAlways || x.missing > 0
+		return w.spec.Policy.Unprotected == model.HoldAlways || x.missing > 0
 	}
 	return x.after < x.least
 }
@@ -172,10 +172,10 @@ func (w *world) noneEligible(c *candidate) (string, bool) {
 	for _, g := range w.hosted(c) {
 		x := w.whatIf(g, c.Pod)
 		if !g.NeedsLeader || !w.asks(g, c) || x.unprotectable ||
-			count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod != c.Name && w.available(m) }) > 0 {
+			count(g, func(m *model.Member) bool { return m.Eligible && m.Pod != c.Name && w.available(m) }) > 0 {
 			continue
 		}
-		if !ledOnlyFrom(g, c.Pod) || w.spec.Policy.Unprotected == policy.HoldAlways || x.missing > 0 {
+		if !ledOnlyFrom(g, c.Pod) || w.spec.Policy.Unprotected == model.HoldAlways || x.missing > 0 {
 			return g.ID, true
 		}
 	}
@@ -183,9 +183,9 @@ func (w *world) noneEligible(c *candidate) (string, bool) {
 }
 
 // ledOnlyFrom: of a Shard, all members that are eligible, in whatever state, are on the pod.
-func ledOnlyFrom(g *policy.Group, p *policy.Pod) bool {
-	all := count(g, func(m *policy.Member) bool { return m.Eligible })
-	return g.Kind == policy.Shard && all > 0 && all == count(g, func(m *policy.Member) bool { return m.Eligible && m.Pod == p.Name })
+func ledOnlyFrom(g *model.Group, p *model.Pod) bool {
+	all := count(g, func(m *model.Member) bool { return m.Eligible })
+	return g.Kind == model.Shard && all > 0 && all == count(g, func(m *model.Member) bool { return m.Eligible && m.Pod == p.Name })
 }
 
 // soleCopy: the last copy would go.
@@ -193,15 +193,15 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 	if w.shutdown(c.Pod) {
 		return "", false
 	}
-	if c.lost && w.noAgents() || c.action == policy.Replace && w.deadDatabase() {
+	if c.lost && w.noAgents() || c.action == model.Replace && w.deadDatabase() {
 		return "", true
 	}
 	// What is first to be evacuated from a live pod is asked about after that.
-	later := w.barrier == "" && c.prepare == policy.PrepareEvacuate && w.live(c.Pod) && !w.outage()
+	later := w.barrier == "" && c.prepare == model.PrepareEvacuate && w.live(c.Pod) && !w.outage()
 	for _, g := range w.hosted(c) {
 		x := w.whatIf(g, c.Pod)
-		hasData := c.reason != policy.ReasonNeverStarted || w.toBeLeft(c.Pod)
-		if c.lost && g.Kind != policy.Role && hasData && !later && w.lastCopy(g, c, x) {
+		hasData := c.reason != model.ReasonNeverStarted || w.toBeLeft(c.Pod)
+		if c.lost && g.Kind != model.Role && hasData && !later && w.lastCopy(g, c, x) {
 			return g.ID, true
 		}
 		if x.after == 0 && w.asks(g, c) && !x.unprotectable {
@@ -212,9 +212,9 @@ func (w *world) soleCopy(c *candidate) (string, bool) {
 }
 
 // lastCopy: after is 0; of a Quorum with other members it is less than least.
-func (w *world) lastCopy(g *policy.Group, c *candidate, x whatIf) bool {
-	others := count(g, func(m *policy.Member) bool { return m.Pod != c.Name })
-	return x.after == 0 || g.Kind == policy.Quorum && others > 0 && x.after < x.least
+func (w *world) lastCopy(g *model.Group, c *candidate, x whatIf) bool {
+	others := count(g, func(m *model.Member) bool { return m.Pod != c.Name })
+	return x.after == 0 || g.Kind == model.Quorum && others > 0 && x.after < x.least
 }
 
 // catchingUp: it asks, a member on the pod is Recovering or of unknown state, and
@@ -222,8 +222,8 @@ func (w *world) lastCopy(g *policy.Group, c *candidate, x whatIf) bool {
 func (w *world) catchingUp(c *candidate) (string, bool) {
 	inVain := w.early == c && (w.barrier != "" || w.noProgress())
 	for _, g := range w.hosted(c) {
-		recovering := count(g, func(m *policy.Member) bool {
-			return m.Pod == c.Name && (m.State == policy.Recovering && !inVain || unknownState(m))
+		recovering := count(g, func(m *model.Member) bool {
+			return m.Pod == c.Name && (m.State == model.Recovering && !inVain || unknownState(m))
 		})
 		if recovering > 0 && w.asks(g, c) && w.whatIf(g, c.Pod).missing > 0 {
 			return g.ID, true

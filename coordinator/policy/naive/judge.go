@@ -3,14 +3,14 @@ package naive
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Judge answers single questions about a snapshot, for properties of plans.
 type Judge struct{ w *world }
 
 // NewJudge of a snapshot, which it only reads.
-func NewJudge(s *policy.Snapshot) *Judge {
+func NewJudge(s *model.Snapshot) *Judge {
 	w := newWorld(s)
 	if !w.twoAreOne() {
 		w.order = w.candidates()
@@ -20,7 +20,7 @@ func NewJudge(s *policy.Snapshot) *Judge {
 }
 
 // Pod is nil when the snapshot does not have it.
-func (j *Judge) Pod(name string) *policy.Pod { return j.w.podNamed(name) }
+func (j *Judge) Pod(name string) *model.Pod { return j.w.podNamed(name) }
 
 // Order of those who should go.
 func (j *Judge) Order() []string {
@@ -33,7 +33,7 @@ func (j *Judge) Order() []string {
 
 // Ask is the rule that would hold a pod of the order, by itself and with others
 // chosen before it; an empty one if it may go, in its turn or before it.
-func (j *Judge) Ask(name string, chosen []string) policy.Hold {
+func (j *Judge) Ask(name string, chosen []string) model.Hold {
 	w := j.with(chosen)
 	c := find(w.order, w.podNamed(name))
 	hold := w.holdOf(c)
@@ -45,7 +45,7 @@ func (j *Judge) Ask(name string, chosen []string) policy.Hold {
 
 // AskBeforeItsTurn is the rule that would hold a pod of the order with nobody chosen
 // before it, were it asked before its turn.
-func (j *Judge) AskBeforeItsTurn(name string) policy.Hold {
+func (j *Judge) AskBeforeItsTurn(name string) model.Hold {
 	w := j.with(nil)
 	w.early = find(w.order, w.podNamed(name))
 	return w.holdOf(w.early)
@@ -64,10 +64,10 @@ func (j *Judge) with(chosen []string) *world {
 }
 
 // holdOf a pod that is asked alone.
-func (w *world) holdOf(c *candidate) policy.Hold {
+func (w *world) holdOf(c *candidate) model.Hold {
 	w.batch = []*candidate{c}
 	rule, group, _ := w.firstHold(c)
-	return policy.Hold{Pod: c.Name, Rule: rule, Group: group}
+	return model.Hold{Pod: c.Name, Rule: rule, Group: group}
 }
 
 // BeforeItsTurn: the pod goes so when nobody else does.
@@ -78,37 +78,37 @@ func (j *Judge) BeforeItsTurn(name string) bool {
 }
 
 // Outside of the budget: broken, and taking it takes nothing away.
-func (j *Judge) Outside(p *policy.Pod) bool {
+func (j *Judge) Outside(p *model.Pod) bool {
 	c := find(j.w.order, p)
 	return c != nil && c.outside
 }
 
 // Broken by direct evidence, and to be corrected.
-func (j *Judge) Broken(p *policy.Pod) bool {
+func (j *Judge) Broken(p *model.Pod) bool {
 	c := find(j.w.order, p)
 	return c != nil && c.broken
 }
 
 // Live in the database.
-func (j *Judge) Live(p *policy.Pod) bool { return j.w.live(p) }
+func (j *Judge) Live(p *model.Pod) bool { return j.w.live(p) }
 
 // DeadDatabase: no pod is live.
 func (j *Judge) DeadDatabase() bool { return j.w.deadDatabase() }
 
 // Claimed: a claim names it.
-func (j *Judge) Claimed(p *policy.Pod) bool { return j.w.claimed(p) }
+func (j *Judge) Claimed(p *model.Pod) bool { return j.w.claimed(p) }
 
 // GoesBackUp: so does the hold line of the pod's pool.
-func (j *Judge) GoesBackUp(p *policy.Pod) bool { return j.w.goesBackUp(j.w.pool(p)) }
+func (j *Judge) GoesBackUp(p *model.Pod) bool { return j.w.goesBackUp(j.w.pool(p)) }
 
 // Denied: it is known not to serve.
-func (j *Judge) Denied(p *policy.Pod) bool { return j.w.denied(p) }
+func (j *Judge) Denied(p *model.Pod) bool { return j.w.denied(p) }
 
 // CountedOn: it serves, and its copies count.
-func (j *Judge) CountedOn(p *policy.Pod) bool { return j.w.way(p) == countedOn }
+func (j *Judge) CountedOn(p *model.Pod) bool { return j.w.way(p) == countedOn }
 
 // OnlySoaks: soaking is all that is wrong with it.
-func (j *Judge) OnlySoaks(p *policy.Pod) bool { return j.w.way(p) == isSoaking }
+func (j *Judge) OnlySoaks(p *model.Pod) bool { return j.w.way(p) == isSoaking }
 
 // NoAgents: nobody can be asked.
 func (j *Judge) NoAgents() bool { return j.w.noAgents() }
@@ -120,16 +120,16 @@ func (j *Judge) Begun() bool { return j.w.outage() && j.w.outageBegun() }
 func (j *Judge) Outage() bool { return j.w.outage() }
 
 // Shutdown: nobody of its pool is to be left.
-func (j *Judge) Shutdown(p *policy.Pod) bool { return j.w.shutdown(p) }
+func (j *Judge) Shutdown(p *model.Pod) bool { return j.w.shutdown(p) }
 
 // Pool is that of the pod.
-func (j *Judge) Pool(p *policy.Pod) *policy.Pool { return j.w.pool(p) }
+func (j *Judge) Pool(p *model.Pod) *model.Pool { return j.w.pool(p) }
 
 // Zone is empty when it is not known.
-func (j *Judge) Zone(p *policy.Pod) string { return j.w.zone(p) }
+func (j *Judge) Zone(p *model.Pod) string { return j.w.zone(p) }
 
 // Together: they are of one unit.
-func (j *Judge) Together(a, b *policy.Pod) bool { return j.w.unitOf(a) == j.w.unitOf(b) }
+func (j *Judge) Together(a, b *model.Pod) bool { return j.w.unitOf(a) == j.w.unitOf(b) }
 
 // Limit of pods that may be away.
 func (j *Judge) Limit() int { return j.w.podLimit() }
@@ -153,12 +153,12 @@ func (j *Judge) Away() []string {
 
 // ZonesAway when others have gone, too.
 func (j *Judge) ZonesAway(gone []string) int {
-	return len(j.w.zonesOf(func(p *policy.Pod) bool { return j.w.away(p) || slices.Contains(gone, p.Name) }, everyClaim))
+	return len(j.w.zonesOf(func(p *model.Pod) bool { return j.w.away(p) || slices.Contains(gone, p.Name) }, everyClaim))
 }
 
 // Group says of a group how many parts (domains, or members without one) it has, and
 // how many of them are there when some pods have gone.
-func (j *Judge) Group(g *policy.Group, gone []string) (all, there int) {
+func (j *Judge) Group(g *model.Group, gone []string) (all, there int) {
 	for _, d := range domainsOf(g) {
 		all++
 		n := 0
@@ -167,7 +167,7 @@ func (j *Judge) Group(g *policy.Group, gone []string) (all, there int) {
 				n++
 			}
 		}
-		if n == len(d) || g.Kind == policy.Role && n > 0 {
+		if n == len(d) || g.Kind == model.Role && n > 0 {
 			there++
 		}
 	}
@@ -175,36 +175,36 @@ func (j *Judge) Group(g *policy.Group, gone []string) (all, there int) {
 }
 
 // Least is how many parts of a group must stay.
-func (j *Judge) Least(g *policy.Group) int { return j.w.whatIf(g, &policy.Pod{}).least }
+func (j *Judge) Least(g *model.Group) int { return j.w.whatIf(g, &model.Pod{}).least }
 
 // Unprotectable is a group of which the pod has so much that no limit can hold.
 // Its parts on the pod are counted.
-func (j *Judge) Unprotectable(g *policy.Group, p *policy.Pod) (own int, unprotectable bool) {
+func (j *Judge) Unprotectable(g *model.Group, p *model.Pod) (own int, unprotectable bool) {
 	x := j.w.whatIf(g, p)
 	return x.own, x.own > 0 && x.unprotectable
 }
 
 // Leaders is how many may lead when some pods have gone.
-func (j *Judge) Leaders(g *policy.Group, gone []string) int {
-	return count(g, func(m *policy.Member) bool {
+func (j *Judge) Leaders(g *model.Group, gone []string) int {
+	return count(g, func(m *model.Member) bool {
 		return m.Eligible && j.w.available(m) && !slices.Contains(gone, m.Pod)
 	})
 }
 
 // LedOnlyFrom the pod: no other place ever has a leader of the group.
-func (j *Judge) LedOnlyFrom(g *policy.Group, p *policy.Pod) bool { return ledOnlyFrom(g, p) }
+func (j *Judge) LedOnlyFrom(g *model.Group, p *model.Pod) bool { return ledOnlyFrom(g, p) }
 
 // Serves is how many members on the pod are not Down.
-func (j *Judge) Serves(p *policy.Pod) int {
-	return j.w.members(p, func(m *policy.Member) bool { return m.State != policy.Down })
+func (j *Judge) Serves(p *model.Pod) int {
+	return j.w.members(p, func(m *model.Member) bool { return m.State != model.Down })
 }
 
 // GoesWith is the broken pod of an OrderedReady pool with whose correction a claimed pod goes when it is asked again.
-func (j *Judge) GoesWith(name string) *policy.Pod {
+func (j *Judge) GoesWith(name string) *model.Pod {
 	w := *j.w
 	w.barrier = name
 	c := find(w.order, w.podNamed(name))
-	if c == nil || w.pool(c.Pod).Management != policy.OrderedReady {
+	if c == nil || w.pool(c.Pod).Management != model.OrderedReady {
 		return nil
 	}
 	_, corrected := w.withoutWhoStandsBehind(c)

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Rolling update pools".
@@ -24,7 +24,7 @@ func (w *world) belowTheLine(c *candidate) bool {
 	belowOrdered := pool.Ordered != nil && c.Ordinal < *pool.Ordered
 	below := c.Ordinal < pool.Partition
 	if w.byLine(pool) {
-		return belowOrdered || below && (!w.s.Cluster.Status.Initialized || c.action == policy.Replace)
+		return belowOrdered || below && (!w.s.Cluster.Status.Initialized || c.action == model.Replace)
 	}
 	return belowOrdered || below
 }
@@ -37,24 +37,24 @@ func (w *world) wouldComeBackOld(c *candidate) bool {
 		return false
 	}
 	switch c.action {
-	case policy.Restart, policy.Handoff, policy.Evacuate:
+	case model.Restart, model.Handoff, model.Evacuate:
 		return w.anyOutdated(pool)
 	}
 	return false
 }
 
-func (w *world) anyOutdated(pool *policy.Pool) bool {
-	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
+func (w *world) anyOutdated(pool *model.Pool) bool {
+	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
 }
 
 // between are the desired outdated pods of the pool with a higher ordinal that are
 // below the line, neither Terminating nor claimed, without those that have been
 // chosen from the top on.
-func (w *world) between(c *candidate) []*policy.Pod {
-	var pods []*policy.Pod
+func (w *world) between(c *candidate) []*model.Pod {
+	var pods []*model.Pod
 	for _, p := range w.pods { // from the top on
 		if p.Pool != c.Pool || p.Ordinal <= c.Ordinal || p.Ordinal >= w.pool(p).Partition ||
-			!w.desired(p) || !w.outdated(p) || p.Phase == policy.Terminating || w.claimed(p) {
+			!w.desired(p) || !w.outdated(p) || p.Phase == model.Terminating || w.claimed(p) {
 			continue
 		}
 		if len(pods) > 0 || !w.isChosen(p) {
@@ -65,8 +65,8 @@ func (w *world) between(c *candidate) []*policy.Pod {
 }
 
 // heldByGuards: guards keep the controller from every one of them.
-func (w *world) heldByGuards(pods []*policy.Pod) bool {
-	return w.guards() && !slices.ContainsFunc(pods, func(p *policy.Pod) bool { return p.Guard != policy.GuardClosed })
+func (w *world) heldByGuards(pods []*model.Pod) bool {
+	return w.guards() && !slices.ContainsFunc(pods, func(p *model.Pod) bool { return p.Guard != model.GuardClosed })
 }
 
 // lineNotThereYet: LowerPartition, not forced, while the line goes back up; or while
@@ -86,7 +86,7 @@ func (w *world) lineNotThereYet(c *candidate) bool {
 // waitsByTheLine: p waits for one of its pool with a higher ordinal, when both are outdated,
 // and either that one is to be freed by LowerPartition, or p is, and that one is desired and
 // below the line.
-func (w *world) waitsByTheLine(p *policy.Pod, c *candidate) bool {
+func (w *world) waitsByTheLine(p *model.Pod, c *candidate) bool {
 	if p.Pool != c.Pool || c.Ordinal <= p.Ordinal || !w.outdated(p) || !w.outdated(c.Pod) {
 		return false
 	}
@@ -101,7 +101,7 @@ func (w *world) correction(c *candidate) bool { return c.outside && w.freed(c) }
 // of them is asked, one with nobody between, too, or one outside the budget above it that is
 // outdated, desired, below the line and not forced; and nil unless it is that one's turn.
 func (w *world) correctionTriedFor(c *candidate) *candidate {
-	if w.pool(c.Pod).Management != policy.OrderedReady {
+	if w.pool(c.Pod).Management != model.OrderedReady {
 		if w.correction(c) {
 			return c
 		}
@@ -116,7 +116,7 @@ func (w *world) correctionTriedFor(c *candidate) *candidate {
 	if lowest == nil || !w.waitsBelow(c.Pod) || !c.outside || w.isForced(c) {
 		return nil
 	}
-	if w.notItsTurn(lowest) && !w.overridden(policy.InOrder, lowest.Name) {
+	if w.notItsTurn(lowest) && !w.overridden(model.InOrder, lowest.Name) {
 		return nil
 	}
 	return lowest
@@ -161,27 +161,27 @@ func (w *world) correctBelowTheLine(first *candidate) bool {
 
 // goesWith: p is of the OrderedReady pool of a pod with whose correction those go that are
 // asked now, and not below it.
-func (w *world) goesWith(p *policy.Pod) bool {
-	return w.corrected != nil && w.pool(w.corrected).Management == policy.OrderedReady &&
+func (w *world) goesWith(p *model.Pod) bool {
+	return w.corrected != nil && w.pool(w.corrected).Management == model.OrderedReady &&
 		p.Pool == w.corrected.Pool && p.Ordinal >= w.corrected.Ordinal
 }
 
 // moves: whether lines of the plan are about this pool.
-func (w *world) moves(pool *policy.Pool) bool {
-	pods := slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name })
+func (w *world) moves(pool *model.Pool) bool {
+	pods := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name })
 	return w.byLine(pool) && pods && pool.Revision != "" && pool.Replicas > 0 && pool.Observed && !pool.Force &&
 		!w.makesNoSense() && !w.observes() && w.s.Cluster.Status.Initialized
 }
 
 // goesBackUp: no guards, no ordered, a pod is left open, unclaimed and not
 // Terminating, and each such pod serves.
-func (w *world) goesBackUp(pool *policy.Pool) bool {
+func (w *world) goesBackUp(pool *model.Pool) bool {
 	if !w.moves(pool) || w.guards() || pool.Ordered != nil {
 		return false
 	}
 	open := false
 	for _, p := range w.pods {
-		if p.Pool != pool.Name || !w.leftOpen(p) || w.claimed(p) || p.Phase == policy.Terminating {
+		if p.Pool != pool.Name || !w.leftOpen(p) || w.claimed(p) || p.Phase == model.Terminating {
 			continue
 		}
 		if !w.servesLeftOpen(p) {
@@ -193,24 +193,24 @@ func (w *world) goesBackUp(pool *policy.Pool) bool {
 }
 
 // lines: moves that take nothing away.
-func (w *world) lines() []policy.Line {
-	var lines []policy.Line
+func (w *world) lines() []model.Line {
+	var lines []model.Line
 	for i := range w.s.Pools {
 		pool := &w.s.Pools[i]
 		if !w.moves(pool) {
 			continue
 		}
 		if to, moved := w.lineOf(pool); moved {
-			lines = append(lines, policy.Line{Pool: pool.Name, Partition: to})
+			lines = append(lines, model.Line{Pool: pool.Name, Partition: to})
 		}
 	}
 	return lines
 }
 
-func (w *world) lineOf(pool *policy.Pool) (int32, bool) {
+func (w *world) lineOf(pool *model.Pool) (int32, bool) {
 	switch {
 	case !w.anyOutdated(pool):
-		anyAway := slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name && w.away(p) })
+		anyAway := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && w.away(p) })
 		ordered := pool.Ordered != nil && *pool.Ordered > pool.Start
 		return atRest, pool.Partition != atRest && !anyAway && !ordered
 	case w.goesBackUp(pool):
@@ -227,9 +227,9 @@ func (w *world) lineOf(pool *policy.Pool) (int32, bool) {
 }
 
 // passable: not Missing, on the pool's revision, and not below ordered.
-func (w *world) passable(pool *policy.Pool, ordinal int64) bool {
+func (w *world) passable(pool *model.Pool, ordinal int64) bool {
 	return (pool.Ordered == nil || ordinal >= int64(*pool.Ordered)) &&
-		slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+		slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 			return p.Pool == pool.Name && int64(p.Ordinal) == ordinal && w.onRevision(p)
 		})
 }

@@ -4,27 +4,27 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Verdict is what the page makes of a snapshot.
 type Verdict struct {
-	Phase  policy.ClusterPhase
-	Budget policy.Budget
+	Phase  model.ClusterPhase
+	Budget model.Budget
 	Order  []string
 	// Steps without notes.
-	Steps []policy.Step
+	Steps []model.Step
 	// Holds with the rule and the group, and no words; those of the whole cluster first.
-	Holds []policy.Hold
+	Holds []model.Hold
 	// Lines without words.
-	Lines []policy.Line
+	Lines []model.Line
 }
 
 // world is one snapshot, and what has been decided of it so far.
 type world struct {
-	s    *policy.Snapshot
-	spec policy.Spec
-	pods []*policy.Pod
+	s    *model.Snapshot
+	spec model.Spec
+	pods []*model.Pod
 	// barrier is the pod that is asked again after its prepare.
 	barrier string
 
@@ -34,7 +34,7 @@ type world struct {
 	// batch is the unit that is asked together now.
 	batch []*candidate
 	// corrected is the pod below the line with whose correction those go that are asked now.
-	corrected *policy.Pod
+	corrected *model.Pod
 	// early is asked before its turn.
 	early *candidate
 	// tried are the pools in which a correction below the line was tried.
@@ -42,14 +42,14 @@ type world struct {
 	// anyBehind: somebody would not go along in an outage that all must go in; heldBehind are
 	// those of them that something else holds.
 	anyBehind  bool
-	heldBehind []*policy.Pod
+	heldBehind []*model.Pod
 	// staysByTemplate: somebody would stay behind for another reason than being held.
 	staysByTemplate bool
 	// heldByLine are those that the last rule held.
 	heldByLine map[*candidate]bool
 }
 
-func newWorld(s *policy.Snapshot) *world {
+func newWorld(s *model.Snapshot) *world {
 	return &world{
 		s: s, spec: s.Cluster.Spec.WithDefaults(), pods: inOrder(s),
 		asked: map[*candidate]bool{}, tried: map[string]bool{}, heldByLine: map[*candidate]bool{},
@@ -57,7 +57,7 @@ func newWorld(s *policy.Snapshot) *world {
 }
 
 // Decide is the plan for a snapshot.
-func Decide(s policy.Snapshot) Verdict {
+func Decide(s model.Snapshot) Verdict {
 	w := newWorld(&s)
 	v := Verdict{Budget: w.budget(), Order: []string{}}
 	if !w.twoAreOne() {
@@ -89,8 +89,8 @@ func Decide(s policy.Snapshot) Verdict {
 }
 
 // askAll asks everybody once, unit by unit, and answers the holds.
-func (w *world) askAll() map[*candidate]policy.Hold {
-	holds := map[*candidate]policy.Hold{}
+func (w *world) askAll() map[*candidate]model.Hold {
+	holds := map[*candidate]model.Hold{}
 	for _, c := range w.order {
 		if w.asked[c] || w.correctBelowTheLine(c) {
 			continue
@@ -102,13 +102,13 @@ func (w *world) askAll() map[*candidate]policy.Hold {
 
 // ask asks each of a unit: it passes all rules and is chosen at once, or is held
 // for itself.
-func (w *world) ask(batch []*candidate) map[*candidate]policy.Hold {
-	holds := map[*candidate]policy.Hold{}
+func (w *world) ask(batch []*candidate) map[*candidate]model.Hold {
+	holds := map[*candidate]model.Hold{}
 	w.batch = batch
 	for _, c := range batch {
 		w.asked[c] = true
 		if rule, group, held := w.firstHold(c); held {
-			holds[c] = policy.Hold{Pod: c.Name, Rule: rule, Group: group}
+			holds[c] = model.Hold{Pod: c.Name, Rule: rule, Group: group}
 		} else {
 			w.chosen = append(w.chosen, c)
 		}
@@ -118,25 +118,25 @@ func (w *world) ask(batch []*candidate) map[*candidate]policy.Hold {
 }
 
 // isChosen: the plan takes it.
-func (w *world) isChosen(p *policy.Pod) bool { return find(w.chosen, p) != nil }
+func (w *world) isChosen(p *model.Pod) bool { return find(w.chosen, p) != nil }
 
 // awayOrChosen: whoever passes all rules is chosen at once, and those after it are
 // asked with it away.
-func (w *world) awayOrChosen(p *policy.Pod) bool { return w.away(p) || w.isChosen(p) }
+func (w *world) awayOrChosen(p *model.Pod) bool { return w.away(p) || w.isChosen(p) }
 
-func (w *world) step(c *candidate) policy.Step {
-	return policy.Step{
+func (w *world) step(c *candidate) model.Step {
+	return model.Step{
 		Pod: c.Name, UID: c.UID, Unit: w.unitName(c.Pod), Action: c.action, Prepare: c.prepare,
 		Reason: c.reason, OutsideBudget: c.outside, Partition: c.target,
 	}
 }
 
 // unitName is empty with unit Pod, else the pod's unit or its zone, or All.
-func (w *world) unitName(p *policy.Pod) string {
+func (w *world) unitName(p *model.Pod) string {
 	switch w.unit() {
-	case policy.UnitAll:
-		return string(policy.UnitAll)
-	case policy.UnitZone:
+	case model.UnitAll:
+		return string(model.UnitAll)
+	case model.UnitZone:
 		if zone := w.zone(p); zone == "" || p.Unit == "" {
 			return zone
 		}
@@ -147,14 +147,14 @@ func (w *world) unitName(p *policy.Pod) string {
 
 // overridden: an override switches the rule off for the pods that it names, until
 // it expires. One of sole-copy, quorum, acks or node-gone that has "*" is void.
-func (w *world) overridden(rule policy.Rule, pod string) bool {
-	return slices.ContainsFunc(w.spec.Overrides, func(o policy.Override) bool {
+func (w *world) overridden(rule model.Rule, pod string) bool {
+	return slices.ContainsFunc(w.spec.Overrides, func(o model.Override) bool {
 		everybody := slices.Contains(o.Pods, "*")
 		switch {
 		case o.Rule != rule || !w.now().Before(o.Expires.Time):
 			return false
 		case everybody:
-			return rule != policy.SoleCopy && rule != policy.QuorumLost && rule != policy.AcksLost && rule != policy.OnDeadNode
+			return rule != model.SoleCopy && rule != model.QuorumLost && rule != model.AcksLost && rule != model.OnDeadNode
 		}
 		return slices.Contains(o.Pods, pod)
 	})

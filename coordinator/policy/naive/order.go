@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "The order".
@@ -46,9 +46,9 @@ func (w *world) otherKeys(c *candidate, all []*candidate, place int) []int {
 		lowerFirst(last(c.Pod)),
 		lowerFirst(w.live(c.Pod)),
 		lowerFirst(!w.unitHasBegun(c, all)),
-		w.members(c.Pod, func(m *policy.Member) bool { return m.Leader }),
-		w.members(c.Pod, func(m *policy.Member) bool { return serving(m) || m.State == policy.Recovering }),
-		w.members(c.Pod, func(*policy.Member) bool { return true }),
+		w.members(c.Pod, func(m *model.Member) bool { return m.Leader }),
+		w.members(c.Pod, func(m *model.Member) bool { return serving(m) || m.State == model.Recovering }),
+		w.members(c.Pod, func(*model.Member) bool { return true }),
 		place,
 	}
 }
@@ -64,11 +64,11 @@ func lowerFirst(b bool) int {
 // Section "Units".
 
 // unitOf names what goes together with a pod.
-func (w *world) unitOf(p *policy.Pod) string {
+func (w *world) unitOf(p *model.Pod) string {
 	switch w.unit() {
-	case policy.UnitAll:
+	case model.UnitAll:
 		return "all"
-	case policy.UnitZone:
+	case model.UnitZone:
 		if zone := w.zone(p); zone != "" {
 			return "zone " + zone + " unit " + p.Unit
 		}
@@ -86,7 +86,7 @@ func (w *world) largestUnit() int {
 }
 
 // unitSize is the number of desired pods of the pod's unit.
-func (w *world) unitSize(p *policy.Pod) int {
+func (w *world) unitSize(p *model.Pod) int {
 	n := 0
 	for _, q := range w.pods {
 		if w.desired(q) && w.unitOf(q) == w.unitOf(p) {
@@ -99,7 +99,7 @@ func (w *world) unitSize(p *policy.Pod) int {
 // unitHasBegun: one of its desired pods is claimed, or not in the order, in a
 // pool through which something is rolled.
 func (w *world) unitHasBegun(c *candidate, all []*candidate) bool {
-	if w.unit() != policy.UnitZone || w.zone(c.Pod) == "" {
+	if w.unit() != model.UnitZone || w.zone(c.Pod) == "" {
 		return false
 	}
 	for _, p := range w.pods {
@@ -117,11 +117,11 @@ func (w *world) unitHasBegun(c *candidate, all []*candidate) bool {
 // restart and not scaled down.
 func (w *world) rolledThrough(pool string, all []*candidate) bool {
 	return slices.ContainsFunc(all, func(c *candidate) bool {
-		return c.Pool == pool && (w.outdated(c.Pod) || c.Restart) && c.reason != policy.ReasonScaleDown
+		return c.Pool == pool && (w.outdated(c.Pod) || c.Restart) && c.reason != model.ReasonScaleDown
 	})
 }
 
-func find(all []*candidate, p *policy.Pod) *candidate {
+func find(all []*candidate, p *model.Pod) *candidate {
 	for _, c := range all {
 		if c.Pod == p {
 			return c
@@ -143,7 +143,7 @@ func (w *world) together(c *candidate) []*candidate {
 			unit = append(unit, q)
 		}
 	}
-	if slices.ContainsFunc(unit, func(q *candidate) bool { return q.action == policy.LowerPartition }) {
+	if slices.ContainsFunc(unit, func(q *candidate) bool { return q.action == model.LowerPartition }) {
 		w.sortByPods(unit)
 	}
 	return unit

@@ -3,40 +3,40 @@ package naive
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "What the plan says besides".
 
 // onRequest are the holds that somebody wants.
-var onRequest = []policy.Rule{
-	policy.ObserveOnly, policy.Paused, policy.OutsideWindow, policy.FleetFull, policy.NeedsApproval, policy.CanaryFirst,
+var onRequest = []model.Rule{
+	model.ObserveOnly, model.Paused, model.OutsideWindow, model.FleetFull, model.NeedsApproval, model.CanaryFirst,
 }
 
 // phase is the first that is true.
-func (w *world) phase(v *Verdict) policy.ClusterPhase {
+func (w *world) phase(v *Verdict) model.ClusterPhase {
 	nobody, step, claim := len(v.Order) == 0, len(v.Steps) > 0, len(w.s.Cluster.Status.Claims) > 0
 	switch {
 	case w.paused():
-		return policy.ClusterPaused
+		return model.ClusterPaused
 	case nobody && !step && !claim && len(v.Holds) == 0 && v.Budget.Pods.Away == 0 && w.allRevisionsKnown():
-		return policy.ClusterDone
+		return model.ClusterDone
 	case nobody && !step && !claim:
-		return policy.ClusterIdle
+		return model.ClusterIdle
 	case w.noProgress() && (claim || !step && w.inVain(v)):
-		return policy.ClusterStalled
+		return model.ClusterStalled
 	case !step && !claim && w.correctionBlocked(v):
-		return policy.ClusterStalled
+		return model.ClusterStalled
 	case step || claim:
-		return policy.ClusterRolling
+		return model.ClusterRolling
 	}
-	return policy.ClusterWaiting
+	return model.ClusterWaiting
 }
 
 // allRevisionsKnown: there are pools, all with a revision, or with all their pods Missing.
 func (w *world) allRevisionsKnown() bool {
-	return len(w.s.Pools) > 0 && !slices.ContainsFunc(w.s.Pools, func(pool policy.Pool) bool {
-		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name && p.Phase != policy.Missing })
+	return len(w.s.Pools) > 0 && !slices.ContainsFunc(w.s.Pools, func(pool model.Pool) bool {
+		return pool.Revision == "" && slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && p.Phase != model.Missing })
 	})
 }
 
@@ -65,13 +65,13 @@ func (w *world) inVain(v *Verdict) bool {
 			return true
 		}
 	}
-	othersAway := slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return w.away(p) && !asked[p.Name] })
+	othersAway := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return w.away(p) && !asked[p.Name] })
 	return left && (!anybodyAsked || othersAway)
 }
 
 // isOnRequest: canary only if at least k of the desired pods on the pool's revision are not away, or only soak.
-func (w *world) isOnRequest(h policy.Hold) bool {
-	if h.Rule != policy.CanaryFirst {
+func (w *world) isOnRequest(h model.Hold) bool {
+	if h.Rule != model.CanaryFirst {
 		return slices.Contains(onRequest, h.Rule)
 	}
 	back := 0
@@ -85,14 +85,14 @@ func (w *world) isOnRequest(h policy.Hold) bool {
 
 // waitsForOthers: rank-order, leader-last, ordered-ready; version-order if all pods of after are known; and
 // version-refused as others would stay behind for being held only.
-func (w *world) waitsForOthers(h policy.Hold) bool {
+func (w *world) waitsForOthers(h model.Hold) bool {
 	p := w.podNamed(h.Pod)
 	switch h.Rule {
-	case policy.RankOrder, policy.LeaderLast, policy.InOrder:
+	case model.RankOrder, model.LeaderLast, model.InOrder:
 		return true
-	case policy.VersionOrder:
+	case model.VersionOrder:
 		return !slices.ContainsFunc(report(p).After, func(name string) bool { return w.podNamed(name) == nil })
-	case policy.VersionRefused:
+	case model.VersionRefused:
 		return !w.versionRefused(find(w.order, p)) && !w.staysByTemplate
 	}
 	return false
@@ -101,7 +101,7 @@ func (w *world) waitsForOthers(h policy.Hold) bool {
 // correctionBlocked: a correction below the line that ordered-ready holds in its last
 // place, because of others between.
 func (w *world) correctionBlocked(v *Verdict) bool {
-	return slices.ContainsFunc(v.Holds, func(h policy.Hold) bool {
+	return slices.ContainsFunc(v.Holds, func(h model.Hold) bool {
 		c := find(w.order, w.podNamed(h.Pod))
 		return c != nil && c.outside && w.heldByLine[c] && !w.goesBackUp(w.pool(c.Pod)) && len(w.between(c)) > 0
 	})

@@ -3,21 +3,21 @@ package naive
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Recheck asks a claimed pod once more, alone: section "Asked again at the barrier".
 // It may go, or is held, or, with neither, should not go any more.
-func Recheck(s policy.Snapshot, pod string) (*policy.Step, *policy.Hold) {
+func Recheck(s model.Snapshot, pod string) (*model.Step, *model.Hold) {
 	return recheck(s, pod, "")
 }
 
 // recheck of a pod that goes with the correction of another one, where that has a name.
-func recheck(s policy.Snapshot, pod, corrected string) (*policy.Step, *policy.Hold) {
+func recheck(s model.Snapshot, pod, corrected string) (*model.Step, *model.Hold) {
 	w := newWorld(&s)
 	w.barrier = pod
 	if w.makesNoSense() {
-		return nil, &policy.Hold{Pod: pod, Rule: policy.BadInput} // whatever else is true of it
+		return nil, &model.Hold{Pod: pod, Rule: model.BadInput} // whatever else is true of it
 	}
 	w.order = w.candidates()
 	c := find(w.order, w.podNamed(pod))
@@ -33,7 +33,7 @@ func recheck(s policy.Snapshot, pod, corrected string) (*policy.Step, *policy.Ho
 		w.early = c // by now others may wait for its claim
 	}
 	if rule, group, held := w.firstHold(c); held {
-		return nil, &policy.Hold{Pod: pod, Rule: rule, Group: group}
+		return nil, &model.Hold{Pod: pod, Rule: rule, Group: group}
 	}
 	step := w.step(c)
 	step.BeforeTurn = w.early == c
@@ -43,7 +43,7 @@ func recheck(s policy.Snapshot, pod, corrected string) (*policy.Step, *policy.Ho
 // withoutWhoStandsBehind are the claims that count for the pod that is asked again, and the
 // lowest pod of the others that is outside the budget and to be freed by LowerPartition: it
 // goes with the correction of that one.
-func (w *world) withoutWhoStandsBehind(c *candidate) (left []policy.Claim, corrected string) {
+func (w *world) withoutWhoStandsBehind(c *candidate) (left []model.Claim, corrected string) {
 	var lowest *candidate
 	for _, claim := range w.s.Cluster.Status.Claims {
 		p := w.podNamed(claim.Pod)
@@ -62,12 +62,12 @@ func (w *world) withoutWhoStandsBehind(c *candidate) (left []policy.Claim, corre
 // standsBehind: claimed with action LowerPartition, not Terminating, and it waits for the
 // pod that is asked again by the line, unless guards keep the controller from that one.
 // Nobody does in an outage.
-func (w *world) standsBehind(p *policy.Pod, claim policy.Claim, c *candidate) bool {
-	return claim.Action == policy.LowerPartition && p.Phase != policy.Terminating && w.waitsByTheLine(p, c) &&
-		!w.heldByGuards([]*policy.Pod{c.Pod}) && !w.outage()
+func (w *world) standsBehind(p *model.Pod, claim model.Claim, c *candidate) bool {
+	return claim.Action == model.LowerPartition && p.Phase != model.Terminating && w.waitsByTheLine(p, c) &&
+		!w.heldByGuards([]*model.Pod{c.Pod}) && !w.outage()
 }
 
 // claimedBeforeItsTurn: its own claim says so.
-func (w *world) claimedBeforeItsTurn(p *policy.Pod) bool {
-	return slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == p.Name && c.BeforeTurn })
+func (w *world) claimedBeforeItsTurn(p *model.Pod) bool {
+	return slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == p.Name && c.BeforeTurn })
 }

@@ -4,37 +4,37 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Replacement".
 
 // marked by removal.marked, or by a claim with action Replace and its UID, which
 // must not be empty.
-func (w *world) marked(p *policy.Pod) bool {
+func (w *world) marked(p *model.Pod) bool {
 	if p.Removal.Marked != nil {
 		return true
 	}
 	claim := w.claim(p)
-	return claim != nil && claim.Action == policy.Replace && p.UID != "" && claim.UID == p.UID
+	return claim != nil && claim.Action == model.Replace && p.UID != "" && claim.UID == p.UID
 }
 
 // forced by a change, or by strategy.
-func (w *world) forced(p *policy.Pod) bool { return w.forcedByChange(p) || w.forcedByStrategy(p) }
+func (w *world) forced(p *model.Pod) bool { return w.forcedByChange(p) || w.forcedByStrategy(p) }
 
-func (w *world) forcedByChange(p *policy.Pod) bool {
-	return p.Phase != policy.Missing && len(p.MustReplace) > 0
+func (w *world) forcedByChange(p *model.Pod) bool {
+	return p.Phase != model.Missing && len(p.MustReplace) > 0
 }
 
-func (w *world) forcedByStrategy(p *policy.Pod) bool {
+func (w *world) forcedByStrategy(p *model.Pod) bool {
 	pool := w.pool(p)
 	if !w.outdated(p) || rolling(pool) && pool.Force || w.correctedByRestart(p) {
 		return false
 	}
 	switch w.spec.Replacement.UpdateStrategy {
-	case policy.UpdateReplace:
+	case model.UpdateReplace:
 		return true
-	case policy.UpdateReplaceTransactionSystem:
+	case model.UpdateReplaceTransactionSystem:
 		r := report(p)
 		return r != nil && len(r.Roles) > 0 && !slices.Contains(r.Roles, "storage") && !slices.Contains(r.Roles, "general")
 	}
@@ -43,18 +43,18 @@ func (w *world) forcedByStrategy(p *policy.Pod) bool {
 
 // correctedByRestart: an outdated pod that is broken, and takes nothing away as an
 // Outdated one.
-func (w *world) correctedByRestart(p *policy.Pod) bool {
+func (w *world) correctedByRestart(p *model.Pod) bool {
 	return w.outdated(p) && w.evidence(p) != "" && w.restartTakesNothingAway(p)
 }
 
 // hasFailed: enabled, maxConcurrentFailed above 0, not exempt, and a condition has
 // been due.
-func (w *world) hasFailed(p *policy.Pod) bool {
+func (w *world) hasFailed(p *model.Pod) bool {
 	r := w.spec.Replacement
 	if !r.Enabled || *r.MaxConcurrentFailed <= 0 || p.Exempt || w.correctedByRestart(p) {
 		return false
 	}
-	return slices.ContainsFunc(p.Conditions, func(c policy.PodCondition) bool {
+	return slices.ContainsFunc(p.Conditions, func(c model.PodCondition) bool {
 		switch c.Type {
 		case "MissingProcesses", "PodFailing", "MissingPod", "MissingPVC", "MissingService", "PodPending",
 			"ProcessIsMarkedAsExcluded":
@@ -65,7 +65,7 @@ func (w *world) hasFailed(p *policy.Pod) bool {
 }
 
 // replacedForTaint: it is NodeTaintReplacing since long enough.
-func (w *world) replacedForTaint(p *policy.Pod) bool {
+func (w *world) replacedForTaint(p *model.Pod) bool {
 	since, known := w.taintReplacingSince(p)
 	return known && w.now().After(since.Add(seconds(float64(w.spec.Replacement.TaintReplacementSeconds))))
 }
@@ -73,13 +73,13 @@ func (w *world) replacedForTaint(p *policy.Pod) bool {
 // taintReplacingSince: from since of the recorded condition (without a key), if the
 // node is unknown or a taint of it has an option; else from the earliest time at
 // which a taint has stood for its option's durationSeconds.
-func (w *world) taintReplacingSince(p *policy.Pod) (time.Time, bool) {
+func (w *world) taintReplacingSince(p *model.Pod) (time.Time, bool) {
 	node := w.node(p)
 	for _, c := range p.Conditions {
 		if c.Type != "NodeTaintReplacing" || c.Key != "" || c.Since.IsZero() {
 			continue
 		}
-		if node == nil || slices.ContainsFunc(node.Taints, func(t policy.Taint) bool { return w.option(p, t) != nil }) {
+		if node == nil || slices.ContainsFunc(node.Taints, func(t model.Taint) bool { return w.option(p, t) != nil }) {
 			return c.Since.Time, true
 		}
 	}
@@ -102,7 +102,7 @@ func (w *world) taintReplacingSince(p *policy.Pod) (time.Time, bool) {
 
 // option is that of the taint's key, or else of "*" unless the pod tolerates the
 // taint; one without a duration is none.
-func (w *world) option(p *policy.Pod, t policy.Taint) *int64 {
+func (w *world) option(p *model.Pod, t model.Taint) *int64 {
 	durations := map[string]*int64{}
 	for _, o := range w.spec.Replacement.Taints {
 		if o.DurationSeconds != nil {
@@ -118,7 +118,7 @@ func (w *world) option(p *policy.Pod, t policy.Taint) *int64 {
 
 // taintedSince is the later of its own since and that of a condition
 // NodeTaintDetected with its key.
-func taintedSince(p *policy.Pod, t policy.Taint) time.Time {
+func taintedSince(p *model.Pod, t model.Taint) time.Time {
 	since := t.Since.Time
 	for _, c := range p.Conditions {
 		if c.Type == "NodeTaintDetected" && c.Key == t.Key && c.Since.After(since) {
@@ -129,31 +129,31 @@ func taintedSince(p *policy.Pod, t policy.Taint) time.Time {
 }
 
 // onlyForTheUpdate: forced, and neither marked nor failed.
-func (w *world) onlyForTheUpdate(p *policy.Pod) bool {
+func (w *world) onlyForTheUpdate(p *model.Pod) bool {
 	return w.forced(p) && !w.marked(p) && !w.hasFailed(p)
 }
 
 // inFlight are pods being emptied: marked, or going for good and not Missing.
-func (w *world) inFlight(p *policy.Pod) bool {
-	if w.marked(p) || w.goesForGood(p) && p.Phase != policy.Missing {
+func (w *world) inFlight(p *model.Pod) bool {
+	if w.marked(p) || w.goesForGood(p) && p.Phase != model.Missing {
 		return !p.Removal.Excluded && !w.shutdown(p) && !w.emptied(p)
 	}
 	c := find(w.chosen, p)
-	return c != nil && c.action == policy.Replace && !p.Removal.Excluded
+	return c != nil && c.action == model.Replace && !p.Removal.Excluded
 }
 
 // emptied: its claim (for this UID, or of a Missing pod, action Replace or Remove)
 // says so.
-func (w *world) emptied(p *policy.Pod) bool {
+func (w *world) emptied(p *model.Pod) bool {
 	c := w.claim(p)
-	return c != nil && (c.UID == p.UID || p.Phase == policy.Missing) && givesUp(c) && saysEmptied(c)
+	return c != nil && (c.UID == p.UID || p.Phase == model.Missing) && givesUp(c) && saysEmptied(c)
 }
 
-func givesUp(c *policy.Claim) bool { return c.Action == policy.Replace || c.Action == policy.Remove }
+func givesUp(c *model.Claim) bool { return c.Action == model.Replace || c.Action == model.Remove }
 
-func saysEmptied(c *policy.Claim) bool {
+func saysEmptied(c *model.Claim) bool {
 	switch c.Phase {
-	case policy.PhasePrepared, policy.PhaseEmptied, policy.PhaseOpened, policy.PhaseGone:
+	case model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened, model.PhaseGone:
 		return true
 	}
 	return c.EmptiedAt != nil
@@ -161,7 +161,7 @@ func saysEmptied(c *policy.Claim) bool {
 
 // unknownInFlight: claims to replace or remove of unknown pods count, unless
 // emptied so.
-func unknownInFlight(c *policy.Claim) bool { return givesUp(c) && !saysEmptied(c) }
+func unknownInFlight(c *model.Claim) bool { return givesUp(c) && !saysEmptied(c) }
 
 func (w *world) flights() int {
 	n := 0
@@ -199,7 +199,7 @@ func (w *world) tooManyInFlight(c *candidate) bool {
 
 // asksForZones: it failed, with faultDomainBased.
 func (w *world) asksForZones(c *candidate) bool {
-	return c.action == policy.Replace && !w.marked(c.Pod) && !w.forcedPasses(c) && w.hasFailed(c.Pod) &&
+	return c.action == model.Replace && !w.marked(c.Pod) && !w.forcedPasses(c) && w.hasFailed(c.Pod) &&
 		w.spec.Replacement.FaultDomainBased
 }
 

@@ -1,19 +1,19 @@
 package naive
 
-import "github.com/rollcall-dev/rollcall/coordinator/policy"
+import "github.com/rollcall-dev/rollcall/coordinator/model"
 
 // Returned judges whether the pod of a claim is back: section "When a pod is back".
 // It is asked with the pod's own claim left out.
-func Returned(s policy.Snapshot, claim policy.Claim) (joined, done, failed bool) {
+func Returned(s model.Snapshot, claim model.Claim) (joined, done, failed bool) {
 	w := newWorld(&s)
 	w.barrier = claim.Pod
 	p := w.podNamed(claim.Pod)
 	switch {
 	case p == nil:
 		return true, true, false
-	case p.Phase == policy.Missing && (claim.Action == policy.Remove || !w.desired(p)):
+	case p.Phase == model.Missing && (claim.Action == model.Remove || !w.desired(p)):
 		return true, true, false
-	case p.Phase == policy.Missing:
+	case p.Phase == model.Missing:
 		return false, false, w.overdue(p)
 	case p.UID == claim.UID || p.UID == "":
 		return false, false, false
@@ -25,23 +25,23 @@ func Returned(s policy.Snapshot, claim policy.Claim) (joined, done, failed bool)
 
 // failedToJoin: broken, or not live and overdue. A Ready pod that says NotLive fails
 // only as evidence has it, and one without a report not at all.
-func (w *world) failedToJoin(p *policy.Pod) bool {
+func (w *world) failedToJoin(p *model.Pod) bool {
 	r := report(p)
-	if p.Phase == policy.Ready && (r == nil || r.Member == policy.NotLive) {
+	if p.Phase == model.Ready && (r == nil || r.Member == model.NotLive) {
 		return w.evidence(p) != ""
 	}
 	return w.evidence(p) != "" || w.overdue(p)
 }
 
 // backForGood is asked of a pod that is live.
-func (w *world) backForGood(p *policy.Pod, claim policy.Claim) bool {
+func (w *world) backForGood(p *model.Pod, claim model.Claim) bool {
 	r := report(p)
-	if p.Phase != policy.Ready || w.nodeGone(p) || r != nil && (p.Agent && !r.Fresh || !r.Settled) {
+	if p.Phase != model.Ready || w.nodeGone(p) || r != nil && (p.Agent && !r.Fresh || !r.Settled) {
 		return false
 	}
 	for _, g := range w.groups() {
 		_, noted := claim.Groups[g.ID]
-		onIt := count(g, func(m *policy.Member) bool { return m.Pod == p.Name }) > 0
+		onIt := count(g, func(m *model.Member) bool { return m.Pod == p.Name }) > 0
 		if (onIt || noted) && !w.isFull(g, p, claim) {
 			return false
 		}
@@ -51,18 +51,18 @@ func (w *world) backForGood(p *policy.Pod, claim policy.Claim) bool {
 
 // isFull: of its own as many as there are, less those that were broken when it was
 // claimed, and without those that are down where that was not known; of the others as many as there are, and not more than was noted.
-func (w *world) isFull(g *policy.Group, p *policy.Pod, claim policy.Claim) bool {
+func (w *world) isFull(g *model.Group, p *model.Pod, claim model.Claim) bool {
 	var own, ownServe, others, othersServe int
 	for i := range g.Members {
 		m := &g.Members[i]
 		q := w.podNamed(m.Pod)
 		serves := serving(m) && (m.Pod == "" || q != nil && w.live(q))
 		switch {
-		case m.Pod == p.Name && claim.Unseen && m.State == policy.Down:
+		case m.Pod == p.Name && claim.Unseen && m.State == model.Down:
 		case m.Pod == p.Name:
 			own++
 			ownServe += lowerFirst(serves)
-		case q != nil && (w.away(q) || m.State == policy.Down && w.live(q)):
+		case q != nil && (w.away(q) || m.State == model.Down && w.live(q)):
 		default:
 			others++
 			othersServe += lowerFirst(serves)

@@ -3,7 +3,7 @@ package naive
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "The rules".
@@ -27,7 +27,7 @@ const (
 
 // rule holds a pod, or all that it does not spare. A group is named where it is about one.
 type rule struct {
-	name   policy.Rule
+	name   model.Rule
 	spares spares
 	whole  func(*world) (group string, holds bool)
 	pod    func(*world, *candidate) (group string, holds bool)
@@ -45,52 +45,52 @@ type rule struct {
 // that no override helps against, or that are asked later.
 func rules() []rule {
 	return []rule{
-		{name: policy.BadInput, whole: plainly((*world).makesNoSense), forced: true, firm: true},
-		{name: policy.ObserveOnly, whole: plainly((*world).observes), forced: true},
-		{name: policy.Paused, whole: plainly((*world).paused), forced: true},
-		{name: policy.Paused, pod: simply((*world).belowTheLine)},
-		{name: policy.OutsideWindow, untilBegun: true, spares: corrections, whole: plainly((*world).windowClosed)},
-		{name: policy.FleetFull, untilBegun: true, spares: corrections, whole: plainly((*world).fleetFull), pod: simply((*world).fleetFilled)},
-		{name: policy.NeedsApproval, spares: corrections, pod: simply((*world).lacksApproval)},
-		{name: policy.CanaryFirst, spares: corrections, pod: simply((*world).waitsForCanary)},
-		{name: policy.PoolUnobserved, whole: plainly((*world).poolUnobserved)},
-		{name: policy.LineStopped, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).lineStopped)},
-		{name: policy.ViewSplit, untilBegun: true, spares: restartsOnly, whole: plainly((*world).viewSplit)},
-		{name: policy.NoLeader, untilBegun: true, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
-		{name: policy.TwoLeaders, untilBegun: true, spares: corrections, whole: (*world).twoLeaders},
-		{name: policy.VersionRefused, pod: simply((*world).versionRefused)},
-		{name: policy.VersionRefused, pod: simply((*world).notAllAtOnce)},
-		{name: policy.Unhealthy, untilBegun: true, spares: restartsOnly, whole: plainly((*world).unhealthy)},
-		{name: policy.Settling, untilBegun: true, spares: restartsOnly, whole: plainly((*world).settling)},
-		{name: policy.OtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
-		{name: policy.Shutdown, pod: simply((*world).shutdownNotMeant)},
-		{name: policy.InOrder, pod: simply((*world).wouldComeBackOld), firm: true},
-		{name: policy.InOrder, pod: simply((*world).notItsTurn)},
-		{name: policy.OnDeadNode, pod: simply((*world).endsOnGoneNode), forced: true},
-		{name: policy.NoReport, untilBegun: true, spares: corrections, pod: simply((*world).noReport)},
-		{name: policy.StaleReport, untilBegun: true, spares: corrections, pod: simply((*world).staleReport)},
-		{name: policy.OnItsWay, pod: simply((*world).onItsWay), forced: true, firm: true},
-		{name: policy.Claimed, pod: simply((*world).claimedAlready), forced: true, firm: true},
-		{name: policy.Vetoed, pod: simply((*world).vetoed)},
-		{name: policy.Vetoed, pod: simply((*world).nobodyCanEmpty), firm: true},
-		{name: policy.Busy, pod: simply((*world).busy)},
-		{name: policy.VersionOrder, spares: corrections, pod: simply((*world).versionOrder)},
-		{name: policy.RankOrder, spares: correctionsAndNoUpdate, pod: simply((*world).rankOrder)},
-		{name: policy.LeaderLast, spares: corrections, pod: simply((*world).leaderLast)},
-		{name: policy.ZoneUnknown, pod: simply((*world).zoneUnknown)},
-		{name: policy.ZonesAway, pod: simply((*world).zonesAway)},
-		{name: policy.PodsAway, untilBegun: true, pod: simply((*world).podsAwayHold)},
-		{name: policy.BeingMoved, untilBegun: true, spares: corrections, pod: (*world).beingMoved},
-		{name: policy.ShardsAway, pod: ofKind(policy.Shard)},
-		{name: policy.QuorumLost, pod: ofKind(policy.Quorum)},
-		{name: policy.AcksLost, pod: ofKind(policy.Acks)},
-		{name: policy.RoleLost, pod: ofKind(policy.Role)},
-		{name: policy.NoneEligible, pod: (*world).noneEligible},
-		{name: policy.SoleCopy, pod: (*world).soleCopy},
-		{name: policy.CatchingUp, pod: (*world).catchingUp},
-		{name: policy.ForeignBudget, pod: simply(refusedAs(policy.ForeignBudget))},
-		{name: policy.Unstable, pod: simply(refusedAs(policy.Unstable))},
-		{name: policy.InOrder, pod: simply((*world).lineNotThereYet), firm: true, lastPlace: true},
+		{name: model.BadInput, whole: plainly((*world).makesNoSense), forced: true, firm: true},
+		{name: model.ObserveOnly, whole: plainly((*world).observes), forced: true},
+		{name: model.Paused, whole: plainly((*world).paused), forced: true},
+		{name: model.Paused, pod: simply((*world).belowTheLine)},
+		{name: model.OutsideWindow, untilBegun: true, spares: corrections, whole: plainly((*world).windowClosed)},
+		{name: model.FleetFull, untilBegun: true, spares: corrections, whole: plainly((*world).fleetFull), pod: simply((*world).fleetFilled)},
+		{name: model.NeedsApproval, spares: corrections, pod: simply((*world).lacksApproval)},
+		{name: model.CanaryFirst, spares: corrections, pod: simply((*world).waitsForCanary)},
+		{name: model.PoolUnobserved, whole: plainly((*world).poolUnobserved)},
+		{name: model.LineStopped, spares: correctionsNoUpdateAndFailed, whole: plainly((*world).lineStopped)},
+		{name: model.ViewSplit, untilBegun: true, spares: restartsOnly, whole: plainly((*world).viewSplit)},
+		{name: model.NoLeader, untilBegun: true, spares: correctionsAndDead, whole: (*world).noLeader, pod: (*world).noLeaderOnItsPlace},
+		{name: model.TwoLeaders, untilBegun: true, spares: corrections, whole: (*world).twoLeaders},
+		{name: model.VersionRefused, pod: simply((*world).versionRefused)},
+		{name: model.VersionRefused, pod: simply((*world).notAllAtOnce)},
+		{name: model.Unhealthy, untilBegun: true, spares: restartsOnly, whole: plainly((*world).unhealthy)},
+		{name: model.Settling, untilBegun: true, spares: restartsOnly, whole: plainly((*world).settling)},
+		{name: model.OtherOperation, spares: corrections, pod: simply((*world).anotherFirst)},
+		{name: model.Shutdown, pod: simply((*world).shutdownNotMeant)},
+		{name: model.InOrder, pod: simply((*world).wouldComeBackOld), firm: true},
+		{name: model.InOrder, pod: simply((*world).notItsTurn)},
+		{name: model.OnDeadNode, pod: simply((*world).endsOnGoneNode), forced: true},
+		{name: model.NoReport, untilBegun: true, spares: corrections, pod: simply((*world).noReport)},
+		{name: model.StaleReport, untilBegun: true, spares: corrections, pod: simply((*world).staleReport)},
+		{name: model.OnItsWay, pod: simply((*world).onItsWay), forced: true, firm: true},
+		{name: model.Claimed, pod: simply((*world).claimedAlready), forced: true, firm: true},
+		{name: model.Vetoed, pod: simply((*world).vetoed)},
+		{name: model.Vetoed, pod: simply((*world).nobodyCanEmpty), firm: true},
+		{name: model.Busy, pod: simply((*world).busy)},
+		{name: model.VersionOrder, spares: corrections, pod: simply((*world).versionOrder)},
+		{name: model.RankOrder, spares: correctionsAndNoUpdate, pod: simply((*world).rankOrder)},
+		{name: model.LeaderLast, spares: corrections, pod: simply((*world).leaderLast)},
+		{name: model.ZoneUnknown, pod: simply((*world).zoneUnknown)},
+		{name: model.ZonesAway, pod: simply((*world).zonesAway)},
+		{name: model.PodsAway, untilBegun: true, pod: simply((*world).podsAwayHold)},
+		{name: model.BeingMoved, untilBegun: true, spares: corrections, pod: (*world).beingMoved},
+		{name: model.ShardsAway, pod: ofKind(model.Shard)},
+		{name: model.QuorumLost, pod: ofKind(model.Quorum)},
+		{name: model.AcksLost, pod: ofKind(model.Acks)},
+		{name: model.RoleLost, pod: ofKind(model.Role)},
+		{name: model.NoneEligible, pod: (*world).noneEligible},
+		{name: model.SoleCopy, pod: (*world).soleCopy},
+		{name: model.CatchingUp, pod: (*world).catchingUp},
+		{name: model.ForeignBudget, pod: simply(refusedAs(model.ForeignBudget))},
+		{name: model.Unstable, pod: simply(refusedAs(model.Unstable))},
+		{name: model.InOrder, pod: simply((*world).lineNotThereYet), firm: true, lastPlace: true},
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *world) spared(r *rule, c *candidate) bool {
 	case correctionsAndDead:
 		return c.outside || c.dead
 	case restartsOnly:
-		return c.outside && c.action != policy.Replace && c.action != policy.Remove
+		return c.outside && c.action != model.Replace && c.action != model.Remove
 	case correctionsAndNoUpdate:
 		return c.outside || w.bringsNoUpdate(c)
 	case correctionsNoUpdateAndFailed:
@@ -126,7 +126,7 @@ func (w *world) spared(r *rule, c *candidate) bool {
 }
 
 // firstHold is the first rule that fails.
-func (w *world) firstHold(c *candidate) (name policy.Rule, group string, held bool) {
+func (w *world) firstHold(c *candidate) (name model.Rule, group string, held bool) {
 	for _, r := range rules() {
 		if w.spared(&r, c) || !r.firm && w.overridden(r.name, c.Name) {
 			continue
@@ -149,20 +149,20 @@ func (w *world) firstHold(c *candidate) (name policy.Rule, group string, held bo
 // wholeHolds: a rule about the cluster is listed with an empty pod, too, while the
 // order is not empty (bad-input and pool-unobserved always), unless an override
 // for "*" is in force.
-func (w *world) wholeHolds() []policy.Hold {
-	var holds []policy.Hold
+func (w *world) wholeHolds() []model.Hold {
+	var holds []model.Hold
 	for _, r := range rules() {
 		if r.whole == nil || !r.firm && w.overridden(r.name, "*") {
 			continue
 		}
-		if len(w.order) == 0 && r.name != policy.BadInput && r.name != policy.PoolUnobserved {
+		if len(w.order) == 0 && r.name != model.BadInput && r.name != model.PoolUnobserved {
 			continue
 		}
 		if r.untilBegun && len(w.order) > 0 && !slices.ContainsFunc(w.order, func(c *candidate) bool { return !w.follows(c) }) {
 			continue
 		}
 		if group, holds1 := r.whole(w); holds1 {
-			holds = append(holds, policy.Hold{Rule: r.name, Group: group})
+			holds = append(holds, model.Hold{Rule: r.name, Group: group})
 		}
 	}
 	return holds

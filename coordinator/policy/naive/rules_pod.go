@@ -4,14 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // The rules about one pod.
 
 func (w *world) otherOperation(c *candidate) bool {
-	return w.pool(c.Pod).Operation != policy.NoOperation &&
-		c.reason != policy.ReasonScaleDown && c.reason != policy.ReasonReplacement
+	return w.pool(c.Pod).Operation != model.NoOperation &&
+		c.reason != model.ReasonScaleDown && c.reason != model.ReasonReplacement
 }
 
 // anotherFirst is not asked of a pod before its turn.
@@ -24,7 +24,7 @@ func (w *world) shutdownNotMeant(c *candidate) bool {
 }
 
 func (w *world) endsOnGoneNode(c *candidate) bool {
-	return c.Phase == policy.Terminating && w.nodeGone(c.Pod)
+	return c.Phase == model.Terminating && w.nodeGone(c.Pod)
 }
 
 // noReport: it has none (and there are agents); or one that says neither Live nor
@@ -35,9 +35,9 @@ func (w *world) noReport(c *candidate) bool {
 		return !w.noAgents()
 	}
 	switch r.Member {
-	case policy.Live:
-		return c.Phase == policy.Pending || c.Phase == policy.NotStarted || c.Phase == policy.Failed
-	case policy.NotLive:
+	case model.Live:
+		return c.Phase == model.Pending || c.Phase == model.NotStarted || c.Phase == model.Failed
+	case model.NotLive:
 		return false
 	}
 	return true
@@ -49,13 +49,13 @@ func (w *world) staleReport(c *candidate) bool { return report(c.Pod) != nil && 
 // claim, and there are no guards or it is forced, unless its controller waits for it. At
 // the barrier only the first.
 func (w *world) onItsWay(c *candidate) bool {
-	if c.Phase == policy.Terminating {
+	if c.Phase == model.Terminating {
 		return true
 	}
 	if w.barrier != "" || !w.leftOpen(c.Pod) || c.outside || w.claimed(c.Pod) {
 		return false
 	}
-	waitedFor := w.pool(c.Pod).Management == policy.OrderedReady && c.Phase != policy.Ready
+	waitedFor := w.pool(c.Pod).Management == model.OrderedReady && c.Phase != model.Ready
 	return w.isForced(c) || !w.guards() && !waitedFor
 }
 
@@ -73,7 +73,7 @@ func (w *world) vetoed(c *candidate) bool { return report(c.Pod) != nil && repor
 
 // nobodyCanEmpty: it is to be replaced, and refused: veto.
 func (w *world) nobodyCanEmpty(c *candidate) bool {
-	return c.action == policy.Replace && c.Refused == policy.Vetoed
+	return c.action == model.Replace && c.Refused == model.Vetoed
 }
 
 // busy: its report is. Or it would be freed by LowerPartition while it starts.
@@ -89,7 +89,7 @@ func (w *world) busy(c *candidate) bool {
 // that waits for it by the line, if it hands over first; at the barrier all count.
 func (w *world) versionOrder(c *candidate) bool {
 	r := report(c.Pod)
-	if r == nil || !w.outdated(c.Pod) || c.reason == policy.ReasonScaleDown {
+	if r == nil || !w.outdated(c.Pod) || c.reason == model.ReasonScaleDown {
 		return false
 	}
 	return slices.ContainsFunc(r.After, func(name string) bool {
@@ -99,7 +99,7 @@ func (w *world) versionOrder(c *candidate) bool {
 			return false
 		case q == nil:
 			return true
-		case w.barrier == "" && c.prepare == policy.PrepareHandoff && w.waitsByTheLine(q, c):
+		case w.barrier == "" && c.prepare == model.PrepareHandoff && w.waitsByTheLine(q, c):
 			return false
 		}
 		return !w.live(q) || !w.onRevision(q)
@@ -114,7 +114,7 @@ func (w *world) rankOrder(c *candidate) bool {
 	if w.outage() || w.early == c {
 		return false
 	}
-	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 		if w.rank(p) >= w.rank(c.Pod) {
 			return false
 		}
@@ -126,9 +126,9 @@ func (w *world) rankOrder(c *candidate) bool {
 			return false
 		}
 		switch q.reason {
-		case policy.ReasonScaleDown, policy.ReasonAdopt:
+		case model.ReasonScaleDown, model.ReasonAdopt:
 			return false
-		case policy.ReasonReplacement:
+		case model.ReasonReplacement:
 			return w.outdated(p)
 		}
 		return true
@@ -152,8 +152,8 @@ func (w *world) leaderLast(c *candidate) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
-		stillReady := (w.claimed(p) || w.isChosen(p)) && p.Phase == policy.Ready && w.freed(c)
+	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
+		stillReady := (w.claimed(p) || w.isChosen(p)) && p.Phase == model.Ready && w.freed(c)
 		q := find(w.order, p)
 		waitsForIt := w.waitsByTheLine(p, c) && (stillReady || q != nil && w.correction(q))
 		return p != c.Pod && w.awayOrChosen(p) && !waitsForIt && !w.goesWith(p)
@@ -165,7 +165,7 @@ func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	switch {
 	case w.waitsByTheLine(before.Pod, c), w.goesWith(before.Pod):
 		return true
-	case c.reason == policy.ReasonScaleDown && before.Pool == c.Pool && w.otherOperation(before):
+	case c.reason == model.ReasonScaleDown && before.Pool == c.Pool && w.otherOperation(before):
 		return true
 	case w.outdated(c.Pod) && before.Pool == c.Pool && w.wouldComeBackOld(before):
 		return true
@@ -176,7 +176,7 @@ func (w *world) leaderDoesNotWaitFor(c, before *candidate) bool {
 	case c.leaves && !before.outside && w.waitsForCanary(before):
 		return true
 	}
-	return before.reason == policy.ReasonAdopt && c.reason != policy.ReasonAdopt && w.lacksApproval(before)
+	return before.reason == model.ReasonAdopt && c.reason != model.ReasonAdopt && w.lacksApproval(before)
 }
 
 // freedAfterAnotherLast: the line frees before only after another pod that goes last and
@@ -193,7 +193,7 @@ func (w *world) freedAfterAnotherLast(c, before *candidate) bool {
 		}
 		onTheLine := other.Pool == before.Pool && other.Ordinal > before.Ordinal && w.waitsBelow(other.Pod) && !w.isForced(other)
 		freshlyLast := last(other.Pod) && report(other.Pod).Fresh
-		if laterInOrder && onTheLine && freshlyLast && !w.overridden(policy.LeaderLast, other.Name) &&
+		if laterInOrder && onTheLine && freshlyLast && !w.overridden(model.LeaderLast, other.Name) &&
 			!w.leaderDoesNotWaitFor(other, c) {
 			return true
 		}
@@ -201,7 +201,7 @@ func (w *world) freedAfterAnotherLast(c, before *candidate) bool {
 	return false
 }
 
-func refusedAs(rule policy.Rule) func(*world, *candidate) bool {
+func refusedAs(rule model.Rule) func(*world, *candidate) bool {
 	return func(_ *world, c *candidate) bool { return c.Refused == rule }
 }
 
@@ -209,53 +209,53 @@ func refusedAs(rule policy.Rule) func(*world, *candidate) bool {
 
 // notItsTurn: another pod of an OrderedReady pool is away or was chosen.
 func (w *world) notItsTurn(c *candidate) bool {
-	if w.pool(c.Pod).Management != policy.OrderedReady {
+	if w.pool(c.Pod).Management != model.OrderedReady {
 		return false
 	}
-	return slices.ContainsFunc(w.pods, func(p *policy.Pod) bool {
+	return slices.ContainsFunc(w.pods, func(p *model.Pod) bool {
 		if p == c.Pod || p.Pool != c.Pool || !w.awayOrChosen(p) {
 			return false
 		}
-		staysBelow := p.Ordinal < c.Ordinal && p.Phase != policy.Ready && !w.claimed(p) && !w.isChosen(p)
-		comesBack := c.action != policy.Remove && !w.outage()
+		staysBelow := p.Ordinal < c.Ordinal && p.Phase != model.Ready && !w.claimed(p) && !w.isChosen(p)
+		comesBack := c.action != model.Remove && !w.outage()
 		if w.unitOf(p) == w.unitOf(c.Pod) && !(staysBelow && comesBack) {
 			return false
 		}
-		stands := p.Phase == policy.Ready && !w.isChosen(p) && w.evidence(p) == ""
+		stands := p.Phase == model.Ready && !w.isChosen(p) && w.evidence(p) == ""
 		waitsLess := c.broken || w.early == c || w.noAgents() && w.late(c.Pod)
-		willBeMade := c.outside || p.Phase == policy.Missing || p.Phase == policy.Terminating || w.outdated(p)
-		untouched := p.Phase == policy.Ready && !w.claimed(p) && !w.isChosen(p)
+		willBeMade := c.outside || p.Phase == model.Missing || p.Phase == model.Terminating || w.outdated(p)
+		untouched := p.Phase == model.Ready && !w.claimed(p) && !w.isChosen(p)
 		return !(waitsLess && (p.Ordinal > c.Ordinal || stands) || w.away(c.Pod) && untouched || w.goesWith(p) && willBeMade)
 	})
 }
 
 // Section "Approval, adoption, canary".
 
-func (w *world) approved(what policy.Approved, c *candidate, so func(policy.Approval) bool) bool {
-	return slices.ContainsFunc(w.s.Cluster.Status.Approvals, func(a policy.Approval) bool {
+func (w *world) approved(what model.Approved, c *candidate, so func(model.Approval) bool) bool {
+	return slices.ContainsFunc(w.s.Cluster.Status.Approvals, func(a model.Approval) bool {
 		return a.What == what && (a.Revision == "" || a.Revision == w.pool(c.Pod).Revision) && so(a)
 	})
 }
 
-func always(policy.Approval) bool { return true }
+func always(model.Approval) bool { return true }
 
 // lacksApproval: the first that is true.
 func (w *world) lacksApproval(c *candidate) bool {
-	restarted := c.action == policy.Restart || c.action == policy.LowerPartition ||
-		c.action == policy.Replace && c.forUpdate
-	notOlder := func(a policy.Approval) bool {
-		return c.reason != policy.ReasonAdopt || a.At.IsZero() || !a.At.Before(c.Since.Time)
+	restarted := c.action == model.Restart || c.action == model.LowerPartition ||
+		c.action == model.Replace && c.forUpdate
+	notOlder := func(a model.Approval) bool {
+		return c.reason != model.ReasonAdopt || a.At.IsZero() || !a.At.Before(c.Since.Time)
 	}
 	switch {
-	case w.outage() && !w.approved(policy.ApprovedOutage, c, always):
+	case w.outage() && !w.approved(model.ApprovedOutage, c, always):
 		return true
-	case !c.Agent && restarted && w.spec.Update.Adopt == policy.AdoptAsk &&
-		!w.approved(policy.ApprovedAdopt, c, notOlder):
+	case !c.Agent && restarted && w.spec.Update.Adopt == model.AdoptAsk &&
+		!w.approved(model.ApprovedAdopt, c, notOlder):
 		return true
-	case c.reason == policy.ReasonAdopt && !c.Since.IsZero() && w.now().Sub(c.Since.Time) < 5*time.Minute:
+	case c.reason == model.ReasonAdopt && !c.Since.IsZero() && w.now().Sub(c.Since.Time) < 5*time.Minute:
 		return true
 	}
-	return last(c.Pod) && w.spec.Update.ApproveLeader && !w.approved(policy.ApprovedLeader, c, always)
+	return last(c.Pod) && w.spec.Update.ApproveLeader && !w.approved(model.ApprovedLeader, c, always)
 }
 
 // waitsForCanary holds an outdated pod that does not leave, when at least k pods of
@@ -272,7 +272,7 @@ func (w *world) waitsForCanary(c *candidate) bool {
 		}
 		claim := w.claim(p)
 		updated := w.desired(p) && w.onRevision(p)
-		onItsWay := w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
+		onItsWay := w.desired(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != model.Remove
 		if updated || onItsWay || w.isChosen(p) && w.outdated(p) && !w.bringsNoUpdate(find(w.chosen, p)) {
 			gone++
 		}
@@ -283,11 +283,11 @@ func (w *world) waitsForCanary(c *candidate) bool {
 	if gone < k {
 		return false
 	}
-	return proven < k || w.spec.Update.Canary.Approve && !w.approved(policy.ApprovedCanary, c, always)
+	return proven < k || w.spec.Update.Canary.Approve && !w.approved(model.ApprovedCanary, c, always)
 }
 
 // settledFor: the later of since and settledSince is so long ago.
-func (w *world) settledFor(p *policy.Pod, n float64) bool {
+func (w *world) settledFor(p *model.Pod, n float64) bool {
 	at := settledAt(p)
 	return at.IsZero() || !at.Add(seconds(n)).After(w.now())
 }

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // The rules about the cluster.
 
-func (w *world) observes() bool     { return w.spec.Update.Mode == policy.Observe }
+func (w *world) observes() bool     { return w.spec.Update.Mode == model.Observe }
 func (w *world) paused() bool       { return w.spec.Update.Paused || w.s.Cluster.Paused }
 func (w *world) windowClosed() bool { return !w.s.Cluster.Window.Open }
 func (w *world) viewSplit() bool    { return w.s.Health.Disagree != "" }
@@ -31,7 +31,7 @@ func (w *world) restarts() int {
 }
 
 func (w *world) poolUnobserved() bool {
-	return slices.ContainsFunc(w.s.Pools, func(p policy.Pool) bool { return !p.Observed })
+	return slices.ContainsFunc(w.s.Pools, func(p model.Pool) bool { return !p.Observed })
 }
 
 // lineStopped: in some pool at least maxFailed desired pods failed to return, and somebody
@@ -64,41 +64,41 @@ func (w *world) lineStopped() bool {
 // it is overdue), or overdue in phase Pending, NotStarted or Started on a node that is not
 // gone, unless it is live and not settled; or Missing, overdue, with a claim whose to is that
 // revision and whose action is not Remove.
-func (w *world) failedToReturn(p *policy.Pod) bool {
+func (w *world) failedToReturn(p *model.Pod) bool {
 	if pool := w.pool(p); !pool.Observed || pool.Revision == "" {
 		return false
 	}
-	if p.Phase == policy.Missing && w.notCreatedYet(p) {
+	if p.Phase == model.Missing && w.notCreatedYet(p) {
 		return false
 	}
-	if p.Phase == policy.Missing {
+	if p.Phase == model.Missing {
 		claim := w.claim(p)
-		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != policy.Remove
+		return w.overdue(p) && w.claimed(p) && claim.To == w.pool(p).Revision && claim.Action != model.Remove
 	}
 	recovers := w.live(p) && report(p) != nil && !report(p).Settled
 	return w.onRevision(p) &&
 		(w.evidence(p) != "" && !w.mayEndByItself(p) || w.overdue(p) && starts(p) && !w.nodeGone(p) && !recovers)
 }
 
-func (w *world) mayEndByItself(p *policy.Pod) bool {
-	return (p.Phase == policy.Pending || p.Phase == policy.NotStarted) && !w.overdue(p) && p.Problem == policy.Unschedulable
+func (w *world) mayEndByItself(p *model.Pod) bool {
+	return (p.Phase == model.Pending || p.Phase == model.NotStarted) && !w.overdue(p) && p.Problem == model.Unschedulable
 }
 
-func starts(p *policy.Pod) bool {
-	return p.Phase == policy.Pending || p.Phase == policy.NotStarted || p.Phase == policy.Started
+func starts(p *model.Pod) bool {
+	return p.Phase == model.Pending || p.Phase == model.NotStarted || p.Phase == model.Started
 }
 
 // groups by ID, as bytes.
-func (w *world) groups() []*policy.Group {
-	var groups []*policy.Group
+func (w *world) groups() []*model.Group {
+	var groups []*model.Group
 	for i := range w.s.Groups {
 		groups = append(groups, &w.s.Groups[i])
 	}
-	slices.SortStableFunc(groups, func(a, b *policy.Group) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(groups, func(a, b *model.Group) int { return strings.Compare(a.ID, b.ID) })
 	return groups
 }
 
-func count(g *policy.Group, so func(*policy.Member) bool) int {
+func count(g *model.Group, so func(*model.Member) bool) int {
 	n := 0
 	for i := range g.Members {
 		if so(&g.Members[i]) {
@@ -110,11 +110,11 @@ func count(g *policy.Group, so func(*policy.Member) bool) int {
 
 // leaderless: no member with leader that is Active or Moving, elsewhere, on an unknown
 // pod, or on one that runs and does not say NotLive.
-func (w *world) leaderless(g *policy.Group) bool {
-	return g.NeedsLeader && count(g, func(m *policy.Member) bool {
+func (w *world) leaderless(g *model.Group) bool {
+	return g.NeedsLeader && count(g, func(m *model.Member) bool {
 		p := w.podNamed(m.Pod)
 		return m.Leader && serving(m) &&
-			(p == nil || runs(p) && (report(p) == nil || report(p).Member != policy.NotLive))
+			(p == nil || runs(p) && (report(p) == nil || report(p).Member != model.NotLive))
 	}) == 0
 }
 
@@ -133,7 +133,7 @@ func (w *world) noLeader() (string, bool) {
 func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 	for _, g := range w.groups() {
 		if w.leaderless(g) && w.inOnePlace(g) &&
-			count(g, func(m *policy.Member) bool { return m.Pod == c.Name && m.State != policy.Down }) > 0 {
+			count(g, func(m *model.Member) bool { return m.Pod == c.Name && m.State != model.Down }) > 0 {
 			return g.ID, true
 		}
 	}
@@ -143,7 +143,7 @@ func (w *world) noLeaderOnItsPlace(c *candidate) (string, bool) {
 // twoLeaders: two or more members with leader that are not Down.
 func (w *world) twoLeaders() (string, bool) {
 	for _, g := range w.groups() {
-		if g.NeedsLeader && count(g, func(m *policy.Member) bool { return m.Leader && m.State != policy.Down }) >= 2 {
+		if g.NeedsLeader && count(g, func(m *model.Member) bool { return m.Leader && m.State != model.Down }) >= 2 {
 			return g.ID, true
 		}
 	}
@@ -153,18 +153,18 @@ func (w *world) twoLeaders() (string, bool) {
 // unhealthy: the verdict is below policy.health, or unknown: even with Any, but
 // not while there are no agents.
 func (w *world) unhealthy() bool {
-	verdicts := []policy.Verdict{policy.Red, policy.Yellow, policy.Recoverable, policy.Green}
+	verdicts := []model.Verdict{model.Red, model.Yellow, model.Recoverable, model.Green}
 	is := slices.Index(verdicts, w.s.Health.Verdict)
 	if is < 0 {
 		return !w.noAgents()
 	}
 	switch w.spec.Policy.Health {
-	case policy.LeastAny:
+	case model.LeastAny:
 		return false
-	case policy.LeastRecoverable:
-		return is < slices.Index(verdicts, policy.Recoverable)
+	case model.LeastRecoverable:
+		return is < slices.Index(verdicts, model.Recoverable)
 	}
-	return is < slices.Index(verdicts, policy.Green)
+	return is < slices.Index(verdicts, model.Green)
 }
 
 // settling: lastDeparture is known, and less than settleSeconds ago. One in the

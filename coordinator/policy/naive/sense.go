@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "What makes no sense".
@@ -67,7 +67,7 @@ func (w *world) twoAreOne() bool {
 
 func (w *world) oddSnapshot() bool {
 	return w.s.Version != 1 || w.s.Now.IsZero() || len(w.s.Pods) > 0 && len(w.s.Pools) == 0 ||
-		slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c policy.Claim) bool { return c.Pod == "" })
+		slices.ContainsFunc(w.s.Cluster.Status.Claims, func(c model.Claim) bool { return c.Pod == "" })
 }
 
 // among is false of a value that is none of the choices.
@@ -76,38 +76,38 @@ func among[T comparable](value T, choices ...T) bool { return slices.Contains(ch
 func (w *world) oddChoice() bool {
 	s := w.spec
 	u, p, d, r := s.Update, s.Policy, s.Drain, s.Replacement
-	wanted := among(s.Engine, "", policy.Solr, policy.OpenSearch, policy.MySQL, policy.MariaDB, policy.FoundationDB) &&
+	wanted := among(s.Engine, "", model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB) &&
 		among(s.Connection.Scheme, "", "http", "https") &&
-		among(s.Guard, policy.GuardEnforce, policy.GuardAudit, policy.GuardOff) &&
-		among(u.Mode, policy.Auto, policy.Observe) && among(u.Method, policy.Evict, policy.Delete) &&
-		among(u.RollingUpdate, policy.ByGuard, policy.ByPartition) &&
-		among(u.Schedule, policy.Ordered, policy.Fast) && among(u.Adopt, policy.AdoptAsk, policy.AdoptAllow) &&
-		among(p.Unit, policy.UnitPod, policy.UnitZone, policy.UnitAll) &&
-		among(p.Health, policy.LeastGreen, policy.LeastRecoverable, policy.LeastAny) &&
-		among(p.Unprotected, policy.Allow, policy.HoldAlways) && among(p.Downgrade, policy.Allow, policy.HoldAlways) &&
-		among(d.Data.Restart, policy.Keep, policy.Lose) && among(d.Data.NodeDrain, policy.Keep, policy.Lose) &&
-		among(d.OnTimeout, policy.TimeoutHold, policy.TimeoutProceed) &&
-		among(r.UpdateStrategy, policy.UpdateDelete, policy.UpdateReplaceTransactionSystem, policy.UpdateReplace) &&
-		among(w.s.Health.Verdict, "", policy.Green, policy.Recoverable, policy.Yellow, policy.Red, policy.UnknownHealth)
+		among(s.Guard, model.GuardEnforce, model.GuardAudit, model.GuardOff) &&
+		among(u.Mode, model.Auto, model.Observe) && among(u.Method, model.Evict, model.Delete) &&
+		among(u.RollingUpdate, model.ByGuard, model.ByPartition) &&
+		among(u.Schedule, model.Ordered, model.Fast) && among(u.Adopt, model.AdoptAsk, model.AdoptAllow) &&
+		among(p.Unit, model.UnitPod, model.UnitZone, model.UnitAll) &&
+		among(p.Health, model.LeastGreen, model.LeastRecoverable, model.LeastAny) &&
+		among(p.Unprotected, model.Allow, model.HoldAlways) && among(p.Downgrade, model.Allow, model.HoldAlways) &&
+		among(d.Data.Restart, model.Keep, model.Lose) && among(d.Data.NodeDrain, model.Keep, model.Lose) &&
+		among(d.OnTimeout, model.TimeoutHold, model.TimeoutProceed) &&
+		among(r.UpdateStrategy, model.UpdateDelete, model.UpdateReplaceTransactionSystem, model.UpdateReplace) &&
+		among(w.s.Health.Verdict, "", model.Green, model.Recoverable, model.Yellow, model.Red, model.UnknownHealth)
 	return !wanted || slices.ContainsFunc(w.s.Cluster.Status.Claims, oddClaim) ||
-		slices.ContainsFunc(w.s.Cluster.Status.Approvals, func(a policy.Approval) bool {
-			return !among(a.What, policy.ApprovedCanary, policy.ApprovedLeader, policy.ApprovedAdopt, policy.ApprovedOutage)
+		slices.ContainsFunc(w.s.Cluster.Status.Approvals, func(a model.Approval) bool {
+			return !among(a.What, model.ApprovedCanary, model.ApprovedLeader, model.ApprovedAdopt, model.ApprovedOutage)
 		})
 }
 
-func oddClaim(c policy.Claim) bool {
-	return !among(c.Phase, "", policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseEmptied,
-		policy.PhaseOpened, policy.PhaseGone, policy.PhaseRejoined, policy.PhaseRestoring, policy.PhaseSettling) ||
-		!among(c.Action, "", policy.Restart, policy.Handoff, policy.Evacuate, policy.Remove, policy.Replace,
-			policy.Restore, policy.LowerPartition) ||
-		!among(c.Prepare, "", policy.PrepareNone, policy.PrepareHandoff, policy.PrepareEvacuate) ||
-		!among(c.Reason, "", policy.ReasonOutdated, policy.ReasonNeverStarted, policy.ReasonFailed,
-			policy.ReasonRestartRequested, policy.ReasonNodeDrain, policy.ReasonScaleDown, policy.ReasonReplacement,
-			policy.ReasonAdopt)
+func oddClaim(c model.Claim) bool {
+	return !among(c.Phase, "", model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied,
+		model.PhaseOpened, model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling) ||
+		!among(c.Action, "", model.Restart, model.Handoff, model.Evacuate, model.Remove, model.Replace,
+			model.Restore, model.LowerPartition) ||
+		!among(c.Prepare, "", model.PrepareNone, model.PrepareHandoff, model.PrepareEvacuate) ||
+		!among(c.Reason, "", model.ReasonOutdated, model.ReasonNeverStarted, model.ReasonFailed,
+			model.ReasonRestartRequested, model.ReasonNodeDrain, model.ReasonScaleDown, model.ReasonReplacement,
+			model.ReasonAdopt)
 }
 
 // oddQuantity: not a whole number of at least 1, nor a percentage from 1% to 1000000%.
-func oddQuantity(q *policy.IntOrPercent) bool {
+func oddQuantity(q *model.IntOrPercent) bool {
 	if q == nil {
 		return false
 	}
@@ -142,7 +142,7 @@ func (w *world) oddSpec() bool {
 		slices.ContainsFunc(u.Windows, oddWindow) || oddSchedule(u.RestartSchedule) || oddFailover(w.spec.Connection.Failover)
 }
 
-func oddWindow(window policy.Window) bool {
+func oddWindow(window model.Window) bool {
 	d, err := time.ParseDuration(window.Duration)
 	return window.Schedule == "" || err != nil || d <= 0
 }
@@ -153,7 +153,7 @@ func oddSchedule(schedule string) bool { return schedule != "" && !oneSchedule.M
 
 // oddFailover: neither External nor an http(s) URL without user.
 func oddFailover(failover string) bool {
-	if failover == "" || failover == policy.FailoverExternal {
+	if failover == "" || failover == model.FailoverExternal {
 		return false
 	}
 	u, err := url.Parse(failover)
@@ -174,60 +174,60 @@ func (w *world) oddEngine() bool {
 // oddOverride: a rule that exists and can be overridden, and no "*" where that is
 // void (both only until it expires); pods; a reason; expires.
 func (w *world) oddOverride() bool {
-	return slices.ContainsFunc(w.spec.Overrides, func(o policy.Override) bool {
+	return slices.ContainsFunc(w.spec.Overrides, func(o model.Override) bool {
 		if len(o.Pods) == 0 || o.Reason == "" || o.Expires.IsZero() {
 			return true
 		}
 		void := slices.Contains(o.Pods, "*") &&
-			among(o.Rule, policy.SoleCopy, policy.QuorumLost, policy.AcksLost, policy.OnDeadNode)
+			among(o.Rule, model.SoleCopy, model.QuorumLost, model.AcksLost, model.OnDeadNode)
 		return w.now().Before(o.Expires.Time) && (void || !overridable(o.Rule))
 	})
 }
 
-func overridable(name policy.Rule) bool {
+func overridable(name model.Rule) bool {
 	return slices.ContainsFunc(rules(), func(r rule) bool { return r.name == name }) &&
-		!among(name, policy.BadInput, policy.Claimed, policy.OnItsWay)
+		!among(name, model.BadInput, model.Claimed, model.OnItsWay)
 }
 
-func (w *world) oddPool(p policy.Pool) bool {
+func (w *world) oddPool(p model.Pool) bool {
 	negative := func(n *int32) bool { return n != nil && *n < 0 }
 	return p.Name == "" || !within(int64(p.Replicas), 0, 100_000) || !within(int64(p.Start), 0, 1_000_000) ||
 		p.Partition < 0 || negative(p.Ordered) || negative(p.ScalingTo) || oddVersion(p.Version) ||
 		oddVersion(p.RunningVersion) || p.Refused != "" ||
-		!among(p.Management, "", policy.Parallel, policy.OrderedReady) ||
-		!among(p.Strategy, "", policy.OnDelete, policy.RollingUpdateStrategy) ||
-		!among(p.Operation, policy.NoOperation, policy.OperationScaleDown, policy.OperationVolume, policy.OperationRemoval) ||
+		!among(p.Management, "", model.Parallel, model.OrderedReady) ||
+		!among(p.Strategy, "", model.OnDelete, model.RollingUpdateStrategy) ||
+		!among(p.Operation, model.NoOperation, model.OperationScaleDown, model.OperationVolume, model.OperationRemoval) ||
 		rolling(&p) && !w.byLine(&p) && !p.Force && !w.guardsInTime()
 }
 
 // guardsInTime: guard is Enforce, and guardEnforcing once the database is initialized.
 func (w *world) guardsInTime() bool {
-	return w.spec.Guard == policy.GuardEnforce &&
+	return w.spec.Guard == model.GuardEnforce &&
 		(w.s.Cluster.GuardEnforcing || !w.s.Cluster.Status.Initialized)
 }
 
-func (w *world) oddPod(p policy.Pod) bool {
-	odd := !slices.ContainsFunc(w.s.Pools, func(pool policy.Pool) bool { return pool.Name == p.Pool }) ||
+func (w *world) oddPod(p model.Pod) bool {
+	odd := !slices.ContainsFunc(w.s.Pools, func(pool model.Pool) bool { return pool.Name == p.Pool }) ||
 		p.Name != fmt.Sprintf("%s-%d", p.Pool, p.Ordinal) || !within(int64(p.Ordinal), 0, 2_000_000) ||
 		!(p.EstimateSeconds >= 0 && p.EstimateSeconds <= tenYears) || slices.Contains(p.MustReplace, "") ||
-		!among(p.Phase, policy.Missing, policy.Pending, policy.NotStarted, policy.Started, policy.Ready,
-			policy.Terminating, policy.Failed) ||
-		!among(p.Guard, "", policy.GuardClosed, policy.GuardOpen, policy.GuardNone) ||
-		!among(p.Refused, "", policy.ForeignBudget, policy.Unstable, policy.Vetoed) ||
-		slices.ContainsFunc(p.Conditions, func(c policy.PodCondition) bool { return c.Type == "" || c.Since.IsZero() })
+		!among(p.Phase, model.Missing, model.Pending, model.NotStarted, model.Started, model.Ready,
+			model.Terminating, model.Failed) ||
+		!among(p.Guard, "", model.GuardClosed, model.GuardOpen, model.GuardNone) ||
+		!among(p.Refused, "", model.ForeignBudget, model.Unstable, model.Vetoed) ||
+		slices.ContainsFunc(p.Conditions, func(c model.PodCondition) bool { return c.Type == "" || c.Since.IsZero() })
 	r := p.Report
 	return odd || r != nil && (!(r.AgeSeconds >= 0) || !(r.NotLiveSeconds >= 0) ||
-		!among(r.Member, "", policy.Live, policy.NotLive, policy.UnknownMember) ||
-		!among(r.Drain, "", policy.DrainNone, policy.DrainPreparing, policy.DrainPrepared, policy.DrainRefused))
+		!among(r.Member, "", model.Live, model.NotLive, model.UnknownMember) ||
+		!among(r.Drain, "", model.DrainNone, model.DrainPreparing, model.DrainPrepared, model.DrainRefused))
 }
 
-func oddGroup(g policy.Group) bool {
-	if g.ID == "" || g.MinAvailable == nil && g.Kind != policy.Shard || g.MinAvailable != nil && *g.MinAvailable < 0 ||
-		!among(g.Kind, policy.Shard, policy.Quorum, policy.Acks, policy.Role) {
+func oddGroup(g model.Group) bool {
+	if g.ID == "" || g.MinAvailable == nil && g.Kind != model.Shard || g.MinAvailable != nil && *g.MinAvailable < 0 ||
+		!among(g.Kind, model.Shard, model.Quorum, model.Acks, model.Role) {
 		return true
 	}
-	return slices.ContainsFunc(g.Members, func(m policy.Member) bool {
+	return slices.ContainsFunc(g.Members, func(m model.Member) bool {
 		return m.State != "" &&
-			!among(m.State, policy.Active, policy.Recovering, policy.Moving, policy.Down, policy.UnknownState)
+			!among(m.State, model.Active, model.Recovering, model.Moving, model.Down, model.UnknownState)
 	})
 }

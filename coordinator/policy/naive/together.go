@@ -3,7 +3,7 @@ package naive
 import (
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Versions", "all go at once".
@@ -41,7 +41,7 @@ func (w *world) lookBehind() {
 		held[c.Name] = true
 	}
 	for _, p := range w.pods {
-		if !runs(p) || p.Phase == policy.Terminating || w.nodeGone(p) {
+		if !runs(p) || p.Phase == model.Terminating || w.nodeGone(p) {
 			continue
 		}
 		i := slices.IndexFunc(cross, func(c *candidate) bool { return c.Pod == p })
@@ -65,7 +65,7 @@ func (w *world) lookBehind() {
 }
 
 // firstPool of the snapshot with such a pod.
-func (w *world) firstPool(cross []*candidate) *policy.Pool {
+func (w *world) firstPool(cross []*candidate) *model.Pool {
 	for i := range w.s.Pools {
 		if slices.ContainsFunc(cross, func(c *candidate) bool { return c.Pool == w.s.Pools[i].Name }) {
 			return &w.s.Pools[i]

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Versions".
@@ -54,8 +54,8 @@ func (w *world) running(pool string) []version {
 		}
 	}
 	for _, p := range w.pods {
-		blip := p.Phase == policy.Ready && !w.denied(p)
-		if r := report(p); r != nil && (r.Member != policy.NotLive || blip) && (pool == "" || p.Pool == pool) {
+		blip := p.Phase == model.Ready && !w.denied(p)
+		if r := report(p); r != nil && (r.Member != model.NotLive || blip) && (pool == "" || p.Pool == pool) {
 			add(r.EngineVersion)
 		}
 	}
@@ -64,8 +64,8 @@ func (w *world) running(pool string) []version {
 }
 
 // refused: the pool's new version is not to be rolled out.
-func (w *world) refused(pool *policy.Pool) bool {
-	isAsked := slices.ContainsFunc(w.pods, func(p *policy.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
+func (w *world) refused(pool *model.Pool) bool {
+	isAsked := slices.ContainsFunc(w.pods, func(p *model.Pod) bool { return p.Pool == pool.Name && w.outdated(p) })
 	to, ok := parse(pool.Version)
 	if !isAsked || !ok {
 		return false
@@ -81,7 +81,7 @@ func (w *world) refused(pool *policy.Pool) bool {
 	}
 	engine := w.s.Cluster.Engine
 	switch {
-	case to.compare(newestHere) < 0 && w.spec.Policy.Downgrade == policy.HoldAlways:
+	case to.compare(newestHere) < 0 && w.spec.Policy.Downgrade == model.HoldAlways:
 		return true
 	case len(here) > 0 && to == here[0]:
 		return false
@@ -117,7 +117,7 @@ func (w *world) versionRefused(c *candidate) bool {
 	if w.refused(w.pool(c.Pod)) {
 		return true
 	}
-	if c.reason != policy.ReasonOutdated || w.toBeLeft(c.Pod) {
+	if c.reason != model.ReasonOutdated || w.toBeLeft(c.Pod) {
 		return false
 	}
 	for i := range w.s.Pools {

@@ -4,20 +4,20 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Who should go, and why", and "Action and prepare".
 
 // candidate is a pod that should go.
 type candidate struct {
-	*policy.Pod
-	reason  policy.Reason
+	*model.Pod
+	reason  model.Reason
 	broken  bool
 	dead    bool
 	outside bool // of the budget
-	action  policy.Action
-	prepare policy.Prepare
+	action  model.Action
+	prepare model.Prepare
 	lost    bool // its data
 	leaves  bool
 	target  *int32
@@ -26,69 +26,69 @@ type candidate struct {
 }
 
 // goesForGood: remove, not desired, or with an ordinal of at least start + scalingTo.
-func (w *world) goesForGood(p *policy.Pod) bool {
+func (w *world) goesForGood(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Remove || !w.desired(p) ||
 		pool.ScalingTo != nil && int64(p.Ordinal) >= int64(pool.Start)+int64(*pool.ScalingTo)
 }
 
 // toBeLeft: nodeDrains.follow, and the node is cordoned or has a taint of nodeDrains.taints.
-func (w *world) toBeLeft(p *policy.Pod) bool {
+func (w *world) toBeLeft(p *model.Pod) bool {
 	drains, node := w.spec.Update.NodeDrains, w.node(p)
 	if !drains.Follow || node == nil {
 		return false
 	}
-	return node.Cordoned || slices.ContainsFunc(node.Taints, func(t policy.Taint) bool {
+	return node.Cordoned || slices.ContainsFunc(node.Taints, func(t model.Taint) bool {
 		return slices.Contains(drains.Taints, t.Key)
 	})
 }
 
 // reason: the first that is true; empty without one.
-func (w *world) reason(p *policy.Pod) policy.Reason {
+func (w *world) reason(p *model.Pod) model.Reason {
 	pool := w.pool(p)
 	switch {
 	case !w.knownPool(p):
 		return "" // that makes no sense
-	case p.Phase == policy.Missing:
+	case p.Phase == model.Missing:
 		if !w.goesForGood(p) && !w.marked(p) && w.hasFailed(p) {
-			return policy.ReasonReplacement
+			return model.ReasonReplacement
 		}
 		return ""
 	case w.goesForGood(p):
-		return policy.ReasonScaleDown
+		return model.ReasonScaleDown
 	case w.marked(p) || w.forced(p) || w.hasFailed(p):
-		return policy.ReasonReplacement
+		return model.ReasonReplacement
 	case p.Restart:
-		return policy.ReasonRestartRequested
+		return model.ReasonRestartRequested
 	case w.outdated(p):
-		return policy.ReasonOutdated
+		return model.ReasonOutdated
 	case !p.Agent && pool.Agents:
-		return policy.ReasonAdopt
+		return model.ReasonAdopt
 	case w.toBeLeft(p):
-		return policy.ReasonNodeDrain
+		return model.ReasonNodeDrain
 	}
 	return ""
 }
 
 // candidate is nil when the pod should not go.
-func (w *world) candidate(p *policy.Pod) *candidate {
+func (w *world) candidate(p *model.Pod) *candidate {
 	c := &candidate{Pod: p, reason: w.reason(p)}
 	evidence := w.evidence(p)
 	switch c.reason {
 	case "":
 		return nil
-	case policy.ReasonScaleDown:
-		c.broken = evidence == policy.ReasonNeverStarted ||
-			!p.Agent && p.Phase == policy.Started && !w.live(p) && w.overdue(p)
+	case model.ReasonScaleDown:
+		c.broken = evidence == model.ReasonNeverStarted ||
+			!p.Agent && p.Phase == model.Started && !w.live(p) && w.overdue(p)
 		c.outside = c.broken && !w.hosts(p)
-	case policy.ReasonReplacement:
-		c.broken = p.Phase == policy.Missing || evidence != ""
+	case model.ReasonReplacement:
+		c.broken = p.Phase == model.Missing || evidence != ""
 		c.outside = c.broken && w.takesNothingAway(p, true)
-	case policy.ReasonRestartRequested, policy.ReasonOutdated, policy.ReasonNodeDrain:
+	case model.ReasonRestartRequested, model.ReasonOutdated, model.ReasonNodeDrain:
 		if evidence != "" {
 			c.reason, c.broken = evidence, true
 			c.outside = w.restartTakesNothingAway(p)
-			c.dead = w.deadDatabase() && evidence == policy.ReasonFailed
+			c.dead = w.deadDatabase() && evidence == model.ReasonFailed
 		}
 	}
 	w.decideAction(c)
@@ -97,18 +97,18 @@ func (w *world) candidate(p *policy.Pod) *candidate {
 
 // restartTakesNothingAway: that a state is not known does not matter where the pod
 // NeverStarted, or where the database is dead and the pod's data survives.
-func (w *world) restartTakesNothingAway(p *policy.Pod) bool {
-	unknownMatters := w.evidence(p) != policy.ReasonNeverStarted &&
+func (w *world) restartTakesNothingAway(p *model.Pod) bool {
+	unknownMatters := w.evidence(p) != model.ReasonNeverStarted &&
 		!(w.deadDatabase() && !w.restartLosesData(p))
 	return w.takesNothingAway(p, unknownMatters)
 }
 
-func (w *world) hosts(p *policy.Pod) bool {
-	return w.members(p, func(*policy.Member) bool { return true }) > 0
+func (w *world) hosts(p *model.Pod) bool {
+	return w.members(p, func(*model.Member) bool { return true }) > 0
 }
 
 // members of all groups on the pod that are so.
-func (w *world) members(p *policy.Pod, so func(*policy.Member) bool) int {
+func (w *world) members(p *model.Pod, so func(*model.Member) bool) int {
 	n := 0
 	for i := range w.s.Groups {
 		for k := range w.s.Groups[i].Members {
@@ -122,53 +122,53 @@ func (w *world) members(p *policy.Pod, so func(*policy.Member) bool) int {
 
 // restartLosesData: by drain.data, which is another where the node is to be left.
 // In a shutdown nobody's data are lost.
-func (w *world) restartLosesData(p *policy.Pod) bool {
+func (w *world) restartLosesData(p *model.Pod) bool {
 	fate := w.spec.Drain.Data.Restart
 	if w.toBeLeft(p) {
 		fate = w.spec.Drain.Data.NodeDrain
 	}
-	return fate == policy.Lose && !w.shutdown(p)
+	return fate == model.Lose && !w.shutdown(p)
 }
 
 // decideAction fills in the action, the prepare, and what goes with them.
 func (w *world) decideAction(c *candidate) {
 	pool := w.pool(c.Pod)
 	switch c.reason {
-	case policy.ReasonScaleDown:
-		c.action, c.lost, c.leaves = policy.Remove, !w.shutdown(c.Pod), true
-	case policy.ReasonReplacement:
+	case model.ReasonScaleDown:
+		c.action, c.lost, c.leaves = model.Remove, !w.shutdown(c.Pod), true
+	case model.ReasonReplacement:
 		c.forUpdate = w.onlyForTheUpdate(c.Pod)
-		c.action, c.lost, c.leaves = policy.Replace, !w.shutdown(c.Pod), !c.forUpdate
+		c.action, c.lost, c.leaves = model.Replace, !w.shutdown(c.Pod), !c.forUpdate
 	default:
-		c.action, c.lost, c.leaves = policy.Restart, w.restartLosesData(c.Pod), w.toBeLeft(c.Pod)
+		c.action, c.lost, c.leaves = model.Restart, w.restartLosesData(c.Pod), w.toBeLeft(c.Pod)
 	}
 	switch {
 	case w.shutdown(c.Pod) || w.outage() && !c.lost: // nobody is left to take over
-		c.prepare = policy.PrepareNone
-	case c.action == policy.Replace:
-		c.prepare = policy.PrepareEvacuate
+		c.prepare = model.PrepareNone
+	case c.action == model.Replace:
+		c.prepare = model.PrepareEvacuate
 	case c.outside || !c.Agent:
-		c.prepare = policy.PrepareNone
+		c.prepare = model.PrepareNone
 	case c.lost:
-		c.prepare = policy.PrepareEvacuate
+		c.prepare = model.PrepareEvacuate
 	default:
-		c.prepare = policy.PrepareHandoff
+		c.prepare = model.PrepareHandoff
 	}
 	switch {
-	case c.action == policy.Restart && w.outdated(c.Pod) && rolling(pool) && pool.Force:
+	case c.action == model.Restart && w.outdated(c.Pod) && rolling(pool) && pool.Force:
 		if !w.leftOpen(c.Pod) {
-			c.action, c.target, c.prepare = policy.LowerPartition, new(int32), policy.PrepareNone
+			c.action, c.target, c.prepare = model.LowerPartition, new(int32), model.PrepareNone
 		}
-	case c.action == policy.Restart && w.outdated(c.Pod) && w.byLine(pool) && !c.leaves && c.Ordinal < pool.Partition:
+	case c.action == model.Restart && w.outdated(c.Pod) && w.byLine(pool) && !c.leaves && c.Ordinal < pool.Partition:
 		ordinal := c.Ordinal
-		c.action, c.target = policy.LowerPartition, &ordinal
+		c.action, c.target = model.LowerPartition, &ordinal
 	}
-	if c.reason == policy.ReasonNodeDrain {
+	if c.reason == model.ReasonNodeDrain {
 		switch c.prepare {
-		case policy.PrepareEvacuate:
-			c.action = policy.Evacuate
-		case policy.PrepareHandoff:
-			c.action = policy.Handoff
+		case model.PrepareEvacuate:
+			c.action = model.Evacuate
+		case model.PrepareHandoff:
+			c.action = model.Handoff
 		}
 	}
 }
@@ -176,33 +176,33 @@ func (w *world) decideAction(c *candidate) {
 // isForced: a Restart of an outdated pod of a RollingUpdate pool with force.
 func (w *world) isForced(c *candidate) bool {
 	pool := w.pool(c.Pod)
-	return (c.action == policy.Restart || c.action == policy.LowerPartition) &&
+	return (c.action == model.Restart || c.action == model.LowerPartition) &&
 		w.outdated(c.Pod) && rolling(pool) && pool.Force
 }
 
 // freed by LowerPartition, and not forced.
-func (w *world) freed(c *candidate) bool { return c.action == policy.LowerPartition && !w.isForced(c) }
+func (w *world) freed(c *candidate) bool { return c.action == model.LowerPartition && !w.isForced(c) }
 
 // bringsNoUpdate: Remove, Replace of a pod that is not outdated, and any other that leaves
 // and is not outdated.
 func (w *world) bringsNoUpdate(c *candidate) bool {
-	return c.action == policy.Remove || (c.action == policy.Replace || c.leaves) && !w.outdated(c.Pod)
+	return c.action == model.Remove || (c.action == model.Replace || c.leaves) && !w.outdated(c.Pod)
 }
 
 // restores: a pod that is claimed and should not go any more, is neither Missing
 // nor Terminating, has the claim's UID, and whose claim has not gone too far.
-func (w *world) restores() []policy.Step {
-	var steps []policy.Step
+func (w *world) restores() []model.Step {
+	var steps []model.Step
 	for _, p := range w.pods {
 		claim := w.claim(p)
-		if claim == nil || w.candidate(p) != nil || p.Phase == policy.Missing || p.Phase == policy.Terminating ||
+		if claim == nil || w.candidate(p) != nil || p.Phase == model.Missing || p.Phase == model.Terminating ||
 			claim.UID != p.UID {
 			continue
 		}
 		switch claim.Phase {
-		case policy.PhaseClaimed, policy.PhasePreparing, policy.PhasePrepared, policy.PhaseEmptied, policy.PhaseOpened:
-			steps = append(steps, policy.Step{
-				Pod: p.Name, UID: p.UID, Action: policy.Restore, Prepare: cmp.Or(claim.Prepare, policy.PrepareNone), Reason: claim.Reason,
+		case model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened:
+			steps = append(steps, model.Step{
+				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: cmp.Or(claim.Prepare, model.PrepareNone), Reason: claim.Reason,
 			})
 		}
 	}

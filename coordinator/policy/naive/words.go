@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Section "Words".
@@ -21,26 +21,26 @@ func seconds(n float64) time.Duration {
 func (w *world) now() time.Time { return w.s.Now.Time }
 
 // pool is that of a pod; one that is not in the snapshot has nothing.
-func (w *world) pool(p *policy.Pod) *policy.Pool {
+func (w *world) pool(p *model.Pod) *model.Pool {
 	for i := range w.s.Pools {
 		if w.s.Pools[i].Name == p.Pool {
 			return &w.s.Pools[i]
 		}
 	}
-	return &policy.Pool{Name: p.Pool}
+	return &model.Pool{Name: p.Pool}
 }
 
-func (w *world) knownPool(p *policy.Pod) bool {
-	return slices.ContainsFunc(w.s.Pools, func(pool policy.Pool) bool { return pool.Name == p.Pool })
+func (w *world) knownPool(p *model.Pod) bool {
+	return slices.ContainsFunc(w.s.Pools, func(pool model.Pool) bool { return pool.Name == p.Pool })
 }
 
 // inOrder is every pod in the order of the pods: pools as listed, the higher
 // ordinal first, with an entry for each desired ordinal that has none.
-func inOrder(s *policy.Snapshot) []*policy.Pod {
-	var all []*policy.Pod
+func inOrder(s *model.Snapshot) []*model.Pod {
+	var all []*model.Pod
 	seen := map[int]bool{}
 	for i := range s.Pools {
-		var mine []*policy.Pod
+		var mine []*model.Pod
 		for k := range s.Pods {
 			if s.Pods[k].Pool == s.Pools[i].Name && !seen[k] {
 				seen[k] = true
@@ -48,7 +48,7 @@ func inOrder(s *policy.Snapshot) []*policy.Pod {
 			}
 		}
 		mine = append(mine, absent(&s.Pools[i], mine)...)
-		slices.SortStableFunc(mine, func(a, b *policy.Pod) int { return int(b.Ordinal) - int(a.Ordinal) })
+		slices.SortStableFunc(mine, func(a, b *model.Pod) int { return int(b.Ordinal) - int(a.Ordinal) })
 		all = append(all, mine...)
 	}
 	for k := range s.Pods {
@@ -61,21 +61,21 @@ func inOrder(s *policy.Snapshot) []*policy.Pod {
 
 // absent: a desired ordinal without an entry is a pod named POOL-ORDINAL in
 // phase Missing without anything else.
-func absent(pool *policy.Pool, pods []*policy.Pod) []*policy.Pod {
+func absent(pool *model.Pool, pods []*model.Pod) []*model.Pod {
 	have := map[int64]bool{}
 	for _, p := range pods {
 		have[int64(p.Ordinal)] = true
 	}
-	var missing []*policy.Pod
+	var missing []*model.Pod
 	if !within(int64(pool.Replicas), 0, 100_000) {
 		return nil // it makes no sense
 	}
 	for i := range int64(pool.Replicas) {
 		ordinal := int64(pool.Start) + i
 		if !have[ordinal] {
-			missing = append(missing, &policy.Pod{
+			missing = append(missing, &model.Pod{
 				Name: fmt.Sprintf("%s-%d", pool.Name, ordinal), Pool: pool.Name,
-				Ordinal: int32(ordinal), Phase: policy.Missing,
+				Ordinal: int32(ordinal), Phase: model.Missing,
 			})
 		}
 	}
@@ -83,7 +83,7 @@ func absent(pool *policy.Pool, pods []*policy.Pod) []*policy.Pod {
 }
 
 // podNamed is nil when the snapshot does not have it.
-func (w *world) podNamed(name string) *policy.Pod {
+func (w *world) podNamed(name string) *model.Pod {
 	for _, p := range w.pods {
 		if p.Name == name {
 			return p
@@ -93,7 +93,7 @@ func (w *world) podNamed(name string) *policy.Pod {
 }
 
 // desired: the ordinal is at least start and less than start + replicas.
-func (w *world) desired(p *policy.Pod) bool {
+func (w *world) desired(p *model.Pod) bool {
 	pool := w.pool(p)
 	return p.Ordinal >= pool.Start && int64(p.Ordinal) < int64(pool.Start)+int64(pool.Replicas)
 }
@@ -108,7 +108,7 @@ func (w *world) wanted() int {
 }
 
 // report is its report, when its UID or the pod's is empty or both are the same.
-func report(p *policy.Pod) *policy.Report {
+func report(p *model.Pod) *model.Report {
 	r := p.Report
 	if r != nil && (r.UID == "" || p.UID == "" || r.UID == p.UID) {
 		return r
@@ -118,7 +118,7 @@ func report(p *policy.Pod) *policy.Report {
 
 // rank is 0 without a report. Of a pod that waits below the line it is at least that of
 // each such pod of its pool with a higher ordinal.
-func (w *world) rank(p *policy.Pod) int {
+func (w *world) rank(p *model.Pod) int {
 	rank := ownRank(p)
 	for _, q := range w.pods {
 		if w.waitsBelow(p) && w.waitsBelow(q) && q.Pool == p.Pool && q.Ordinal > p.Ordinal {
@@ -128,7 +128,7 @@ func (w *world) rank(p *policy.Pod) int {
 	return rank
 }
 
-func ownRank(p *policy.Pod) int {
+func ownRank(p *model.Pod) int {
 	if r := report(p); r != nil {
 		return r.Rank
 	}
@@ -136,27 +136,27 @@ func ownRank(p *policy.Pod) int {
 }
 
 // waitsBelow: by line, a desired outdated pod below the line.
-func (w *world) waitsBelow(p *policy.Pod) bool {
+func (w *world) waitsBelow(p *model.Pod) bool {
 	pool := w.pool(p)
 	return w.byLine(pool) && w.desired(p) && w.outdated(p) && p.Ordinal < pool.Partition
 }
 
 // last is false without a report.
-func last(p *policy.Pod) bool { return report(p) != nil && report(p).Last }
+func last(p *model.Pod) bool { return report(p) != nil && report(p).Last }
 
 // outdated: not Missing, its pool is observed and has a revision, and the pod's is another.
-func (w *world) outdated(p *policy.Pod) bool {
+func (w *world) outdated(p *model.Pod) bool {
 	pool := w.pool(p)
-	return p.Phase != policy.Missing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
+	return p.Phase != model.Missing && pool.Observed && pool.Revision != "" && p.Revision != pool.Revision
 }
 
 // onRevision: it exists, and is on its pool's revision.
-func (w *world) onRevision(p *policy.Pod) bool {
-	return p.Phase != policy.Missing && p.Revision == w.pool(p).Revision
+func (w *world) onRevision(p *model.Pod) bool {
+	return p.Phase != model.Missing && p.Revision == w.pool(p).Revision
 }
 
 // node is nil when it is not in the snapshot.
-func (w *world) node(p *policy.Pod) *policy.Node {
+func (w *world) node(p *model.Pod) *model.Node {
 	for i := range w.s.Nodes {
 		if p.Node != "" && w.s.Nodes[i].Name == p.Node {
 			return &w.s.Nodes[i]
@@ -166,21 +166,21 @@ func (w *world) node(p *policy.Pod) *policy.Node {
 }
 
 // nodeGone: problem is NodeGone, or the node is in the snapshot and gone.
-func (w *world) nodeGone(p *policy.Pod) bool {
+func (w *world) nodeGone(p *model.Pod) bool {
 	node := w.node(p)
-	return p.Problem == policy.NodeGone || node != nil && node.Gone
+	return p.Problem == model.NodeGone || node != nil && node.Gone
 }
 
 // runs: phase Started, Ready or Terminating.
-func runs(p *policy.Pod) bool {
-	return p.Phase == policy.Started || p.Phase == policy.Ready || p.Phase == policy.Terminating
+func runs(p *model.Pod) bool {
+	return p.Phase == model.Started || p.Phase == model.Ready || p.Phase == model.Terminating
 }
 
 // noAgents: there are pods that are not Missing, and none has an agent.
 func (w *world) noAgents() bool {
 	there := false
 	for _, p := range w.pods {
-		if p.Phase == policy.Missing {
+		if p.Phase == model.Missing {
 			continue
 		}
 		if p.Agent {
@@ -193,12 +193,12 @@ func (w *world) noAgents() bool {
 
 // live: it runs, and its report says Live. While there are no agents, a Ready
 // pod without a report is live, too.
-func (w *world) live(p *policy.Pod) bool {
+func (w *world) live(p *model.Pod) bool {
 	r := report(p)
 	if r == nil {
-		return p.Phase == policy.Ready && w.noAgents()
+		return p.Phase == model.Ready && w.noAgents()
 	}
-	return runs(p) && r.Member == policy.Live
+	return runs(p) && r.Member == model.Live
 }
 
 // deadDatabase: no pod is live.
@@ -206,63 +206,63 @@ func (w *world) deadDatabase() bool { return !slices.ContainsFunc(w.pods, w.live
 
 // overdue: since + startSeconds is not after now. A phase without since began
 // long ago; a Missing pod without since is never overdue.
-func (w *world) overdue(p *policy.Pod) bool {
+func (w *world) overdue(p *model.Pod) bool {
 	if p.Since.IsZero() {
-		return p.Phase != policy.Missing
+		return p.Phase != model.Missing
 	}
 	return !p.Since.Add(seconds(float64(w.spec.Policy.StartSeconds))).After(w.now())
 }
 
 // guards: only with them does a closed guard keep anybody from a pod.
 func (w *world) guards() bool {
-	return w.spec.Guard == policy.GuardEnforce && w.s.Cluster.GuardEnforcing
+	return w.spec.Guard == model.GuardEnforce && w.s.Cluster.GuardEnforcing
 }
 
-func rolling(pool *policy.Pool) bool { return pool.Strategy == policy.RollingUpdateStrategy }
+func rolling(pool *model.Pool) bool { return pool.Strategy == model.RollingUpdateStrategy }
 
 // byLine: a pool of strategy RollingUpdate under rollingUpdate: Partition.
-func (w *world) byLine(pool *policy.Pool) bool {
-	return rolling(pool) && w.spec.Update.RollingUpdate == policy.ByPartition
+func (w *world) byLine(pool *model.Pool) bool {
+	return rolling(pool) && w.spec.Update.RollingUpdate == model.ByPartition
 }
 
 // leftOpen: a pod of a RollingUpdate pool, outdated, with an ordinal of at least
 // partition, unless guards and its guard is Closed.
-func (w *world) leftOpen(p *policy.Pod) bool {
+func (w *world) leftOpen(p *model.Pod) bool {
 	pool := w.pool(p)
 	return rolling(pool) && w.outdated(p) && p.Ordinal >= pool.Partition &&
-		!(w.guards() && p.Guard == policy.GuardClosed)
+		!(w.guards() && p.Guard == model.GuardClosed)
 }
 
 // endsAtNone: replicas or scalingTo of the pool is 0.
-func endsAtNone(pool *policy.Pool) bool {
+func endsAtNone(pool *model.Pool) bool {
 	return pool.Replicas == 0 || pool.ScalingTo != nil && *pool.ScalingTo == 0
 }
 
 // shutdown: its pool ends at none, and allowShutdown.
-func (w *world) shutdown(p *policy.Pod) bool {
+func (w *world) shutdown(p *model.Pod) bool {
 	pool := w.pool(p)
 	return endsAtNone(pool) && pool.AllowShutdown
 }
 
 // unit is what goes together; while there are no agents it is Pod.
-func (w *world) unit() policy.Unit {
+func (w *world) unit() model.Unit {
 	if w.noAgents() {
-		return policy.UnitPod
+		return model.UnitPod
 	}
 	return w.spec.Policy.Unit
 }
 
 // outage: unit is All, and there are agents.
-func (w *world) outage() bool { return w.unit() == policy.UnitAll }
+func (w *world) outage() bool { return w.unit() == model.UnitAll }
 
 // resolve: a percentage is of the number named, rounded down, at least 1.
-func resolve(q *policy.IntOrPercent, of int) int {
+func resolve(q *model.IntOrPercent, of int) int {
 	n, _ := q.Resolve(of)
 	return n
 }
 
 // claim is that which names the pod, whatever its UID; nil when there is none.
-func (w *world) claim(p *policy.Pod) *policy.Claim {
+func (w *world) claim(p *model.Pod) *model.Claim {
 	for i := range w.s.Cluster.Status.Claims {
 		if w.s.Cluster.Status.Claims[i].Pod == p.Name {
 			return &w.s.Cluster.Status.Claims[i]
@@ -272,11 +272,11 @@ func (w *world) claim(p *policy.Pod) *policy.Claim {
 }
 
 // claimed: a claim names it. At the barrier its own does not count.
-func (w *world) claimed(p *policy.Pod) bool { return p.Name != w.barrier && w.claim(p) != nil }
+func (w *world) claimed(p *model.Pod) bool { return p.Name != w.barrier && w.claim(p) != nil }
 
 // unknownClaims are those on pods that the snapshot does not have.
-func (w *world) unknownClaims() []*policy.Claim {
-	var claims []*policy.Claim
+func (w *world) unknownClaims() []*model.Claim {
+	var claims []*model.Claim
 	for i := range w.s.Cluster.Status.Claims {
 		if c := &w.s.Cluster.Status.Claims[i]; w.podNamed(c.Pod) == nil {
 			claims = append(claims, c)
@@ -287,7 +287,7 @@ func (w *world) unknownClaims() []*policy.Claim {
 
 // zone is its own, else its node's, else its claim's (at the barrier that of others
 // only); empty when unknown.
-func (w *world) zone(p *policy.Pod) string {
+func (w *world) zone(p *model.Pod) string {
 	if p.Zone != "" {
 		return p.Zone
 	}

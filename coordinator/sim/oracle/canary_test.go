@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 )
 
@@ -28,7 +28,7 @@ func TestTheOverseerLeavesItsNodeInSpiteOfACanary(t *testing.T) {
 				cluster := s.server.Cluster("db").DeepCopy()
 				cluster.Spec.Update.NodeDrains.Follow, cluster.Spec.Update.Canary.Pods = c.follow, c.canary
 				if c.approved {
-					cluster.Status.Approvals = []policy.Approval{{What: policy.ApprovedCanary, At: policy.At(time.Now())}}
+					cluster.Status.Approvals = []model.Approval{{What: model.ApprovedCanary, At: model.At(time.Now())}}
 				}
 				s.server.Put(api.Clusters, cluster)
 				s.o.Look()

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
@@ -104,7 +104,7 @@ func TestAnOverseerWhoseDrainIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.broken, play(t, Limits{Pods: 2, Shard: 1}, func(s *scene) { s.db.LoseSession("boss") }, func(s *scene) {
 				cluster := s.server.Cluster("db").DeepCopy()
-				cluster.Spec.Update.Canary = policy.Canary{Pods: 1}
+				cluster.Spec.Update.Canary = model.Canary{Pods: 1}
 				s.server.Put(api.Clusters, cluster)
 				s.follows(true)
 				s.wait(2 * noticed)

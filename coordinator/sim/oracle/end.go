@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -48,7 +48,7 @@ func (o *Oracle) End(done bool, why string) {
 		o.Accuse("I11", "somebody else's entries were changed: %v", o.db.Foreign())
 	}
 	for _, set := range o.sets {
-		if line := workload.Partition(set); done && o.limits.Line && line != policy.RestLine {
+		if line := workload.Partition(set); done && o.limits.Line && line != model.RestLine {
 			o.Accuse("I11", "the hold line of %s is left at %d", set.Name, line)
 		}
 	}

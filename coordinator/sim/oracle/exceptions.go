@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 )
 
@@ -110,7 +110,7 @@ var Exceptions = []Exception{
 		Says:     "That is for good, whatever has become of the cause.",
 		Skips:    []string{doomed},
 		is: func(o *Oracle, pod *corev1.Pod) bool {
-			return o.limits.Replaced && slices.ContainsFunc(o.server.Cluster(o.limits.Cluster).Status.Claims, func(c policy.Claim) bool {
+			return o.limits.Replaced && slices.ContainsFunc(o.server.Cluster(o.limits.Cluster).Status.Claims, func(c model.Claim) bool {
 				return c.UID == string(pod.UID) && o.meant[c.ID]
 			})
 		},
@@ -202,8 +202,8 @@ func progress(cluster *v1alpha1.DatabaseCluster) time.Duration {
 // canaryWaits: others go only once a person has approved of the canary, and none has, or only just now.
 func (o *Oracle) canaryWaits() bool {
 	cluster := o.server.Cluster(o.limits.Cluster)
-	return cluster.Spec.Update.Canary.Pods > 0 && !slices.ContainsFunc(cluster.Status.Approvals, func(a policy.Approval) bool {
-		return a.What == policy.ApprovedCanary && time.Since(a.At.Time) > shown
+	return cluster.Spec.Update.Canary.Pods > 0 && !slices.ContainsFunc(cluster.Status.Approvals, func(a model.Approval) bool {
+		return a.What == model.ApprovedCanary && time.Since(a.At.Time) > shown
 	})
 }
 

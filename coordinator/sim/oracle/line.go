@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -27,7 +27,7 @@ func (o *Oracle) recoversBelow(pod *corev1.Pod) bool {
 
 // keptBelow: who is to go before a pod that is away below the line may not, while that is.
 func (o *Oracle) keptBelow(pod *corev1.Pod) bool {
-	if o.server.Cluster(o.limits.Cluster).Status.Phase != policy.ClusterStalled || !o.wanted(pod.Name) {
+	if o.server.Cluster(o.limits.Cluster).Status.Phase != model.ClusterStalled || !o.wanted(pod.Name) {
 		return false
 	}
 	above := o.freedBefore(pod)
@@ -132,7 +132,7 @@ func (o *Oracle) away(pod string) bool { return !o.db.Whole(pod) || o.db.Recover
 // apart is how many pods may be away that are not of one unit, and whether whole units go.
 func (o *Oracle) apart() (pods int, units bool) {
 	p := o.server.Cluster(o.limits.Cluster).Spec.Policy
-	if p.Unit != policy.UnitZone || p.MaxUnavailable == nil || p.MaxUnavailable.Text != "" {
+	if p.Unit != model.UnitZone || p.MaxUnavailable == nil || p.MaxUnavailable.Text != "" {
 		return o.limits.Pods, false
 	}
 	return int(p.MaxUnavailable.Int), true

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
@@ -126,7 +126,7 @@ type Oracle struct {
 	epochs  map[string]int64
 	claimed map[string]time.Duration
 	// written are claims as they were written last, by id.
-	written map[string]policy.Claim
+	written map[string]model.Claim
 	// born is the epoch in which a claim was made. Every newer leader takes it over.
 	born map[string]int64
 	// meant are the claims to replace a pod that were made when it was out of date.
@@ -169,7 +169,7 @@ func New(loop *clock.Loop, server *api.Server, db *database.Database, limits Lim
 		loop: loop, server: server, db: db, limits: limits, since: map[string]time.Duration{}, shows: map[string]time.Duration{},
 		unlisted: map[string]time.Duration{}, relisted: map[string]relisted{}, ailed: map[types.UID]time.Duration{}, drained: map[types.UID]drained{}, Broken: func(*corev1.Pod) bool { return false },
 		well: map[types.UID]time.Duration{}, ours: map[string]departure{}, touched: map[types.UID]int64{}, epochs: map[string]int64{},
-		claimed: map[string]time.Duration{}, written: map[string]policy.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
+		claimed: map[string]time.Duration{}, written: map[string]model.Claim{}, born: map[string]int64{}, meant: map[string]bool{}, vetoed: map[string]time.Duration{}, back: map[string]time.Duration{}, leads: map[string]leader{},
 		freed: map[string]time.Duration{}, dismissed: map[string]bool{}, undone: map[string]undone{}, stale: true, moves: moves{left: map[place]time.Duration{}},
 	}
 	for _, name := range limits.Sets {
@@ -202,7 +202,7 @@ func (o *Oracle) changed(kind api.Kind, before, after metav1.Object) {
 			if _, known := o.claimed[claim.ID]; !known {
 				o.claimed[claim.ID], o.born[claim.ID] = o.loop.Now(), claim.Epoch
 				pod := o.server.Pod(claim.Pod)
-				o.meant[claim.ID] = claim.Action == policy.Replace && pod != nil && string(pod.UID) == claim.UID &&
+				o.meant[claim.ID] = claim.Action == model.Replace && pod != nil && string(pod.UID) == claim.UID &&
 					(o.outdated(pod) || o.loop.Now()-o.revised <= shown)
 			}
 		}
@@ -277,7 +277,7 @@ func (o *Oracle) may() (pods, shard int) {
 func (o *Oracle) Announce() { o.outage = true }
 
 // heard notes since when a person has forbidden that pods go, and who may go before its turn.
-func (o *Oracle) heard(spec policy.Spec) {
+func (o *Oracle) heard(spec model.Spec) {
 	since := func(at *time.Duration, is bool) {
 		if !is {
 			*at = 0
@@ -285,7 +285,7 @@ func (o *Oracle) heard(spec policy.Spec) {
 			*at = o.loop.Now()
 		}
 	}
-	since(&o.forbidden, spec.Update.Paused || spec.Update.Mode == policy.Observe)
+	since(&o.forbidden, spec.Update.Paused || spec.Update.Mode == model.Observe)
 	since(&o.closed, len(spec.Update.Windows) > 0) // all of them are at another time of the day
 	o.unranked(spec.Overrides)
 }
@@ -397,7 +397,7 @@ func (o *Oracle) forgotten(name string) bool {
 // Decided judges a decision as the coordinator shows it.
 func (o *Oracle) Decided(d status.Decision) {
 	if len(d.Plan.Order) > 0 && len(d.Plan.Steps) == 0 && len(d.Claims) == 0 && !d.Idle {
-		named := slices.ContainsFunc(d.Plan.Holds, func(h policy.Hold) bool { return h.Rule != "" && h.Reason != "" })
+		named := slices.ContainsFunc(d.Plan.Holds, func(h model.Hold) bool { return h.Rule != "" && h.Reason != "" })
 		if !named {
 			o.Accuse("L3", "%d pods are to go and nothing says why they do not", len(d.Plan.Order))
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
@@ -84,11 +84,11 @@ func TestRemovals(t *testing.T) {
 	}
 	// rolledBack has db-2 go, which was claimed before the rollback to its template, or long after.
 	replaced := Limits{Pods: 2, Shard: 1, Replaced: true}
-	rolledBack := func(action policy.Action, before bool) func(s *scene) {
+	rolledBack := func(action model.Action, before bool) func(s *scene) {
 		return func(s *scene) {
 			claim := func() {
 				cluster := s.server.Cluster("db").DeepCopy()
-				cluster.Status.Claims = append(cluster.Status.Claims[:2:2], policy.Claim{ID: "c", Pod: "db-2", UID: "db-2-old", Action: action, Epoch: 1})
+				cluster.Status.Claims = append(cluster.Status.Claims[:2:2], model.Claim{ID: "c", Pod: "db-2", UID: "db-2-old", Action: action, Epoch: 1})
 				s.server.Put(api.Clusters, cluster)
 			}
 			if before {
@@ -123,7 +123,7 @@ func TestRemovals(t *testing.T) {
 		}
 	}
 	// rolls has its controller take db-0 when its claim has been changed.
-	rolls := func(s *scene, change func(claim *policy.Claim)) {
+	rolls := func(s *scene, change func(claim *model.Claim)) {
 		s.server.Enforce = false
 		s.line(0)
 		s.wait(shown + 1)
@@ -197,10 +197,10 @@ func TestRemovals(t *testing.T) {
 		"a third pod, when the first was whole long before it was ready": {limits: one, broken: []string{"I2"}, story: spoilt(true, told+1)},
 		"a third pod, when the first was whole as another than it is":    {limits: one, broken: []string{"I2"}, story: spoilt(false, told)},
 		"by its controller, whose guard the one before the new leader opened": {limits: two, story: func(s *scene) {
-			rolls(s, func(claim *policy.Claim) { claim.Epoch = 2 })
+			rolls(s, func(claim *model.Claim) { claim.Epoch = 2 })
 		}},
 		"by its controller, while nobody leads who had its claim": {limits: two, broken: []string{"I4", "I10", "I10"}, story: func(s *scene) {
-			rolls(s, func(claim *policy.Claim) { s.o.born[claim.ID], claim.Epoch = 2, 2 })
+			rolls(s, func(claim *model.Claim) { s.o.born[claim.ID], claim.Epoch = 2, 2 })
 		}},
 		"nobody else has looked, and the other is not well": {limits: two, story: func(s *scene) {
 			s.wait(30 * time.Second)
@@ -301,10 +301,10 @@ func TestRemovals(t *testing.T) {
 			s.look("db-0", "db-1")
 			s.goes("db-1")
 		}},
-		"rolled back, when claimed to be replaced":                 {limits: replaced, story: rolledBack(policy.Replace, true)},
-		"rolled back, when claimed to be restarted":                {limits: replaced, story: rolledBack(policy.Restart, true), broken: []string{"I7"}},
-		"claimed to be replaced, long after it was rolled back":    {limits: replaced, story: rolledBack(policy.Replace, false), broken: []string{"I7"}},
-		"rolled back, when claimed to be replaced where nobody is": {limits: two, story: rolledBack(policy.Replace, true), broken: []string{"I7"}},
+		"rolled back, when claimed to be replaced":                 {limits: replaced, story: rolledBack(model.Replace, true)},
+		"rolled back, when claimed to be restarted":                {limits: replaced, story: rolledBack(model.Restart, true), broken: []string{"I7"}},
+		"claimed to be replaced, long after it was rolled back":    {limits: replaced, story: rolledBack(model.Replace, false), broken: []string{"I7"}},
+		"rolled back, when claimed to be replaced where nobody is": {limits: two, story: rolledBack(model.Replace, true), broken: []string{"I7"}},
 		"a veto from the beginning": {
 			limits: two, broken: []string{"I9"},
 			before: func(s *scene) { s.db.SetVeto("db-0", "a backup runs") },

@@ -6,17 +6,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // unranked notes until when a person has switched off for which pods that ranks go one after the other.
-func (o *Oracle) unranked(overrides []policy.Override) {
+func (o *Oracle) unranked(overrides []model.Override) {
 	at := o.loop.Now()
 	for pod, until := range o.freed {
 		o.freed[pod] = min(until, at) // unless it is said again
 	}
 	for _, over := range overrides {
-		if over.Rule != policy.RankOrder {
+		if over.Rule != model.RankOrder {
 			continue
 		}
 		for _, pod := range over.Pods {

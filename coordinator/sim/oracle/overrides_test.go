@@ -6,16 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 )
 
 // overrides is a person who switches a rule off for some pods, for so long, and for all others no longer.
-func (s *scene) overrides(rule policy.Rule, long time.Duration, pods ...string) {
+func (s *scene) overrides(rule model.Rule, long time.Duration, pods ...string) {
 	cluster := s.server.Cluster("db").DeepCopy()
 	cluster.Spec.Overrides = nil
 	if len(pods) > 0 {
-		cluster.Spec.Overrides = []policy.Override{{Rule: rule, Pods: pods, Expires: policy.At(time.Now().Add(long))}}
+		cluster.Spec.Overrides = []model.Override{{Rule: rule, Pods: pods, Expires: model.At(time.Now().Add(long))}}
 	}
 	s.server.Put(api.Clusters, cluster)
 }
@@ -28,30 +28,30 @@ func TestOverridesOfRanks(t *testing.T) {
 		story  func(s *scene)
 	}{
 		"nobody has":           {broken: []string{"I8"}, story: func(s *scene) {}},
-		"for it":               {story: func(s *scene) { s.overrides(policy.RankOrder, time.Minute, "db-1") }},
-		"for all":              {story: func(s *scene) { s.overrides(policy.RankOrder, time.Minute, "*") }},
-		"for another":          {broken: []string{"I8"}, story: func(s *scene) { s.overrides(policy.RankOrder, time.Minute, "db-0") }},
-		"for it, another rule": {broken: []string{"I8"}, story: func(s *scene) { s.overrides(policy.Settling, time.Minute, "db-1") }},
+		"for it":               {story: func(s *scene) { s.overrides(model.RankOrder, time.Minute, "db-1") }},
+		"for all":              {story: func(s *scene) { s.overrides(model.RankOrder, time.Minute, "*") }},
+		"for another":          {broken: []string{"I8"}, story: func(s *scene) { s.overrides(model.RankOrder, time.Minute, "db-0") }},
+		"for it, another rule": {broken: []string{"I8"}, story: func(s *scene) { s.overrides(model.Settling, time.Minute, "db-1") }},
 		"until just now": {story: func(s *scene) {
-			s.overrides(policy.RankOrder, soon, "db-1")
+			s.overrides(model.RankOrder, soon, "db-1")
 			s.wait(soon + told)
 		}},
 		"until before": {broken: []string{"I8"}, story: func(s *scene) {
-			s.overrides(policy.RankOrder, soon, "db-1")
+			s.overrides(model.RankOrder, soon, "db-1")
 			s.wait(soon + told + 1)
 		}},
 		"withdrawn just now": {story: func(s *scene) {
-			s.overrides(policy.RankOrder, time.Minute, "db-1")
-			s.overrides(policy.RankOrder, 0)
+			s.overrides(model.RankOrder, time.Minute, "db-1")
+			s.overrides(model.RankOrder, 0)
 			s.wait(told)
 		}},
 		"withdrawn before": {broken: []string{"I8"}, story: func(s *scene) {
-			s.overrides(policy.RankOrder, time.Minute, "db-1")
-			s.overrides(policy.RankOrder, 0)
+			s.overrides(model.RankOrder, time.Minute, "db-1")
+			s.overrides(model.RankOrder, 0)
 			s.wait(told + 1)
 		}},
 		"for it, and it is the overseer": {broken: []string{"I8", "I8"}, story: func(s *scene) {
-			s.overrides(policy.RankOrder, time.Minute, "db-1")
+			s.overrides(model.RankOrder, time.Minute, "db-1")
 			s.db.Rank("db-2", 1)
 			s.o.Look()
 			s.o.overseer, s.o.overseerAt = "db-1", 0

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -100,12 +100,12 @@ func (o *Oracle) leaderOf(pod *corev1.Pod) string {
 	return leader
 }
 
-func (o *Oracle) claimOf(pod *corev1.Pod) *policy.Claim {
+func (o *Oracle) claimOf(pod *corev1.Pod) *model.Claim {
 	cluster := o.server.Cluster(o.limits.Cluster)
 	if cluster == nil {
 		return nil
 	}
-	at := slices.IndexFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.UID == string(pod.UID) })
+	at := slices.IndexFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.UID == string(pod.UID) })
 	if at < 0 {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (o *Oracle) askedToGo(pod *corev1.Pod) bool {
 // fresh is I10: the pod itself, and for each of its shards somebody else, has
 // looked since it was claimed, and since a pod went by Rollcall's hand, unless
 // they were claimed together.
-func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *policy.Claim) {
+func (o *Oracle) fresh(process string, pod *corev1.Pod, claim *model.Claim) {
 	last := time.Now().Add(o.claimed[claim.ID] - o.loop.Now())
 	for _, at := range o.gone {
 		if time.Since(at) > together && at.After(last) {

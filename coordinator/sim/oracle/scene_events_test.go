@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -97,7 +97,7 @@ func (s *scene) leaves(name string) {
 // removed has a pod be gone, under its claim.
 func (s *scene) removed(name string) {
 	cluster := s.server.Cluster("db").DeepCopy()
-	cluster.Status.Claims = []policy.Claim{{ID: "claim", Pod: name, UID: string(s.server.Pod(name).UID), Epoch: 1}}
+	cluster.Status.Claims = []model.Claim{{ID: "claim", Pod: name, UID: string(s.server.Pod(name).UID), Epoch: 1}}
 	s.server.Put(api.Clusters, cluster)
 	s.server.Drop(api.Pods, name)
 }
@@ -109,7 +109,7 @@ func followed(failed []string, agentless ...string) func(s *scene) {
 		s.fails(failed...)
 		s.agentless(agentless...)
 		cluster := s.server.Cluster("db").DeepCopy()
-		cluster.Status.Claims = []policy.Claim{{ID: "claim", Pod: "db-2", UID: "db-2-before", Epoch: 1}}
+		cluster.Status.Claims = []model.Claim{{ID: "claim", Pod: "db-2", UID: "db-2-before", Epoch: 1}}
 		s.server.Put(api.Clusters, cluster)
 	}
 }

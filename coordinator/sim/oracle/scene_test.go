@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
@@ -82,8 +82,8 @@ func (s *scene) claims() {
 	cluster.Status.Claims = nil
 	for _, name := range s.server.Names(api.Pods) {
 		uid := string(s.server.Pod(name).UID)
-		cluster.Status.Claims = append(cluster.Status.Claims, policy.Claim{
-			ID: "claim-" + uid, Pod: name, UID: uid, Reason: policy.ReasonOutdated, Epoch: 1,
+		cluster.Status.Claims = append(cluster.Status.Claims, model.Claim{
+			ID: "claim-" + uid, Pod: name, UID: uid, Reason: model.ReasonOutdated, Epoch: 1,
 		})
 	}
 	s.server.Put(api.Clusters, cluster)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
@@ -56,7 +56,7 @@ func TestLinesThatOthersHaveUndone(t *testing.T) {
 		"one is paused that is claimed":         {steps: []func(s *scene){paused("db-2"), claimed, after(time.Second), anew, long}, broken: mine},
 		"one is paused that terminates":         {steps: []func(s *scene){paused("db-2"), terminates, anew, long}, broken: mine},
 		"one is paused that is gone":            {steps: []func(s *scene){func(s *scene) { s.server.Drop(api.Pods, "db-2") }, anew, long}, broken: mine},
-		"the line was moved since":              {steps: []func(s *scene){paused("db-0"), anew, line(policy.RestLine), line(0), long}, broken: mine},
+		"the line was moved since":              {steps: []func(s *scene){paused("db-0"), anew, line(model.RestLine), line(0), long}, broken: mine},
 		"the template is new":                   {steps: []func(s *scene){line(0), long, paused("db-0"), revised, long}},
 		"the template is new and the line next": {steps: []func(s *scene){line(1), long, paused("db-0"), revised, line(0), long}, broken: mine},
 		"nobody has undone it":                  {steps: []func(s *scene){paused("db-0"), line(0), long}, broken: mine},
@@ -95,7 +95,7 @@ func (s *scene) unclaimed() {
 // claimed has a claim on db-2 alone.
 func claimed(s *scene) {
 	cluster := s.server.Cluster("db").DeepCopy()
-	cluster.Status.Claims = []policy.Claim{{ID: "c", Pod: "db-2", UID: "db-2-old", Epoch: 1}}
+	cluster.Status.Claims = []model.Claim{{ID: "c", Pod: "db-2", UID: "db-2-old", Epoch: 1}}
 	s.server.Put(api.Clusters, cluster)
 }
 

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // discarding is V1: no volume is deleted that has data, or that no claim calls empty.
@@ -22,8 +22,8 @@ func (o *Oracle) discarding(volume *corev1.PersistentVolumeClaim) {
 		}
 	}
 	cluster := o.server.Cluster(o.limits.Cluster)
-	this := policy.VolumeClaim{Name: volume.Name, UID: string(volume.UID)}
-	if cluster == nil || !slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool {
+	this := model.VolumeClaim{Name: volume.Name, UID: string(volume.UID)}
+	if cluster == nil || !slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool {
 		return c.EmptiedAt != nil && slices.Contains(c.Volumes, this)
 	}) {
 		o.Accuse("V1", "%s is deleted, and no claim says that it is empty", volume.Name)
@@ -40,8 +40,8 @@ func (o *Oracle) included(pod, id string) {
 		return
 	}
 	claim, known := o.written[id]
-	open := slices.ContainsFunc(cluster.Status.Claims, func(c policy.Claim) bool { return c.ID == id })
-	left := slices.ContainsFunc(cluster.Status.Leftovers, func(l policy.Leftover) bool { return l.Claim == id })
+	open := slices.ContainsFunc(cluster.Status.Claims, func(c model.Claim) bool { return c.ID == id })
+	left := slices.ContainsFunc(cluster.Status.Leftovers, func(l model.Leftover) bool { return l.Claim == id })
 	if !known || !open && !left {
 		o.Accuse("V2", "%s gets data again under claim %s, which is not open and has left nothing", pod, id)
 		return

@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // When data may come to a pod again that was being emptied, on the volume that it had.
 func TestIncluded(t *testing.T) {
-	emptied := func(claim *policy.Claim) { at := policy.At(time.Now()); claim.EmptiedAt = &at }
+	emptied := func(claim *model.Claim) { at := model.At(time.Now()); claim.EmptiedAt = &at }
 	gone := func(s *scene) { s.server.Drop(api.Pods, "db-2") }
 	scaledAway := func(s *scene) {
 		gone(s)
@@ -27,7 +27,7 @@ func TestIncluded(t *testing.T) {
 		s.o.Look() // the claim is known by now
 		cluster := s.server.Cluster("db").DeepCopy()
 		cluster.Status.Claims = cluster.Status.Claims[:2]
-		cluster.Status.Leftovers = []policy.Leftover{{Claim: "claim-db-2-old", Pod: "db-2"}}
+		cluster.Status.Leftovers = []model.Leftover{{Claim: "claim-db-2-old", Pod: "db-2"}}
 		s.server.Put(api.Clusters, cluster)
 	}
 	volume := func(s *scene, uid types.UID, leaving bool) {
@@ -39,7 +39,7 @@ func TestIncluded(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		claim  func(claim *policy.Claim)
+		claim  func(claim *model.Claim)
 		story  func(s *scene)
 		broken []string
 	}{
@@ -74,7 +74,7 @@ func TestIncluded(t *testing.T) {
 			cluster := s.server.Cluster("db").DeepCopy()
 			claim := &cluster.Status.Claims[2]
 			require.Equal(s, "db-2", claim.Pod)
-			claim.Volumes = []policy.VolumeClaim{{Name: "data-db-2", UID: "old"}}
+			claim.Volumes = []model.VolumeClaim{{Name: "data-db-2", UID: "old"}}
 			if c.claim != nil {
 				c.claim(claim)
 			}

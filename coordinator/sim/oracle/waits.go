@@ -6,7 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -292,7 +292,7 @@ func (o *Oracle) unheard(pod string) bool {
 }
 
 // unconfirmed: a claim is open as nobody can tell that its pod is back.
-func (o *Oracle) unconfirmed(claim policy.Claim) bool {
+func (o *Oracle) unconfirmed(claim model.Claim) bool {
 	pod := o.server.Pod(claim.Pod)
 	return pod != nil && string(pod.UID) != claim.UID && Unconfirmed.is(o, pod)
 }

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
 )
 
 // brokenBelow: db-0 does not work, and another would be freed with it.
-func brokenBelow(unguarded bool, phase policy.ClusterPhase, with string) func(s *scene) {
+func brokenBelow(unguarded bool, phase model.ClusterPhase, with string) func(s *scene) {
 	return func(s *scene) {
 		below(s, unguarded, phase, "db-0", with)
 		s.db.Stop("db-0", false)
@@ -26,9 +26,9 @@ func brokenBelow(unguarded bool, phase policy.ClusterPhase, with string) func(s 
 }
 
 // below the line are these pods.
-func below(s *scene, unguarded bool, phase policy.ClusterPhase, pods ...string) {
+func below(s *scene, unguarded bool, phase model.ClusterPhase, pods ...string) {
 	s.server.Enforce = !unguarded
-	s.line(policy.RestLine)
+	s.line(model.RestLine)
 	for _, name := range pods {
 		s.pod(name, types.UID(name+"-old"))
 	}
@@ -39,7 +39,7 @@ func below(s *scene, unguarded bool, phase policy.ClusterPhase, pods ...string) 
 
 // recoversBelow: all are below the line, and a copy on db-0 never recovers, but by a restart.
 func recoversBelow(s *scene) {
-	below(s, true, policy.ClusterStalled, "db-0", "db-1", "db-2")
+	below(s, true, model.ClusterStalled, "db-0", "db-1", "db-2")
 	s.db.Ail("db-0", "books/s1", true, false)
 }
 
@@ -60,19 +60,19 @@ func recoversBesideVoters(voters ...string) func(s *scene) {
 // incurableBelow: a copy on db-0 is broken for ever, and these are below the line.
 func incurableBelow(recovering bool, pods ...string) func(s *scene) {
 	return func(s *scene) {
-		below(s, true, policy.ClusterStalled, pods...)
+		below(s, true, model.ClusterStalled, pods...)
 		s.db.Ail("db-0", "books/s1", recovering, true)
 	}
 }
 
 // zoned: db-0 does not work below the line, and the others are in another zone.
-func zoned(unit policy.Unit) func(s *scene) {
+func zoned(unit model.Unit) func(s *scene) {
 	return func(s *scene) {
-		brokenBelow(true, policy.ClusterStalled, "db-1")(s)
+		brokenBelow(true, model.ClusterStalled, "db-1")(s)
 		s.old("db-2")
 		s.o.Zone = func(pod string) string { return map[bool]string{true: "a", false: "b"}[pod == "db-0"] }
 		cluster := s.server.Cluster("db").DeepCopy()
-		limit := policy.Count(int64(s.o.limits.Pods))
+		limit := model.Count(int64(s.o.limits.Pods))
 		cluster.Spec.Policy.Unit, cluster.Spec.Policy.MaxUnavailable = unit, &limit
 		s.server.Put(api.Clusters, cluster)
 	}
@@ -99,19 +99,19 @@ func TestEnd(t *testing.T) {
 			s.pod("dbx-0", "dbx-0-uid") // which runs v1
 		}},
 		"an old template":    {done: true, story: func(s *scene) { s.pod("db-1", "db-1-new") }, broken: []string{"L2"}},
-		"a line at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(policy.RestLine) }},
+		"a line at rest":     {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(model.RestLine) }},
 		"a line left low":    {done: true, limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"I11"}},
 		"a line of others":   {done: true, story: func(s *scene) { s.line(1) }},
 		"a line not at rest": {limits: Limits{Line: true}, story: func(s *scene) { s.line(1) }, broken: []string{"L1"}},
 		"a broken pod below the line, which one that would go too may not follow": {
-			limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-1"),
+			limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1"),
 		},
-		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, policy.ClusterWaiting, "db-1"), broken: []string{"L1"}},
-		"the same, where all may go":         {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-2"), broken: []string{"L1"}},
-		"the same, where the last copy goes": {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-1")},
-		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, Line: true}, story: brokenBelow(true, policy.ClusterStalled, "db-1")},
-		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(false, policy.ClusterStalled, "db-1"), broken: []string{"L1"}},
-		"the same, without a line":           {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, policy.ClusterStalled, "db-1"), broken: []string{"L1"}},
+		"the same, and nobody is told":       {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(true, model.ClusterWaiting, "db-1"), broken: []string{"L1"}},
+		"the same, where all may go":         {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-2"), broken: []string{"L1"}},
+		"the same, where the last copy goes": {limits: Limits{Pods: 2, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
+		"the same, where too many pods go":   {limits: Limits{Pods: 1, Shard: 2, Line: true}, story: brokenBelow(true, model.ClusterStalled, "db-1")},
+		"the same, which guards would allow": {limits: Limits{Pods: 2, Shard: 1, Line: true}, story: brokenBelow(false, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
+		"the same, without a line":           {limits: Limits{Pods: 2, Shard: 1}, story: brokenBelow(true, model.ClusterStalled, "db-1"), broken: []string{"L1"}},
 		"a mark": {done: true, broken: []string{"I11"}, story: func(s *scene) {
 			s.db.Leave(database.Mark{Claim: "c", Node: database.NodeName("db-1"), Shard: "books/s1"})
 		}},
@@ -225,11 +225,11 @@ func TestWaits(t *testing.T) {
 
 		"by line, those above wait for the next": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
 			s.db.AddShard("books/s2", "db-0", "db-2")
-			brokenBelow(true, policy.ClusterStalled, "db-1")(s)
+			brokenBelow(true, model.ClusterStalled, "db-1")(s)
 			s.old("db-2")
 		}, nil},
 		"by line, the next could go": {Limits{Shard: 1, Pods: 3, Line: true}, func(s *scene) {
-			brokenBelow(true, policy.ClusterStalled, "db-1")(s)
+			brokenBelow(true, model.ClusterStalled, "db-1")(s)
 			s.old("db-2")
 		}, stuck},
 
@@ -260,15 +260,15 @@ func TestWaits(t *testing.T) {
 		}, stuck},
 		"by line, the same, and nobody is told": {oneByLine, func(s *scene) {
 			incurableBelow(true, all...)(s)
-			below(s, true, policy.ClusterWaiting)
+			below(s, true, model.ClusterWaiting)
 		}, stuck},
 		"not by line, no restart ends that a copy recovers":                                {Limits{Shard: 1, Pods: 1}, incurableBelow(true, all...), stuck},
 		"by line, a copy recovers on a pod that is up to date, and takes the whole budget": {oneByLine, incurableBelow(true, "db-1", "db-2"), nil},
 		"by line, a copy recovers on a pod that is up to date, and one more may be away":   {Limits{Shard: 1, Pods: 2, Line: true}, incurableBelow(true, "db-2"), stuck},
 
-		"by line, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitPod), stuck},
-		"by line, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(policy.UnitZone), nil},
-		"by line, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(policy.UnitZone), stuck},
+		"by line, those above go one by one":      {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitPod), stuck},
+		"by line, those above go as a whole zone": {Limits{Shard: 1, Pods: 2, Line: true}, zoned(model.UnitZone), nil},
+		"by line, the whole zone fits beside it":  {Limits{Shard: 1, Pods: 3, Line: true}, zoned(model.UnitZone), stuck},
 
 		"a copy recovers in vain on a pod that is up to date, and one may be away": {Limits{Shard: 1, Pods: 1}, func(s *scene) {
 			s.db.Ail("db-0", "books/s1", true, false)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -64,21 +64,21 @@ func (t *teller) decided(at time.Duration, d status.Decision) {
 
 // holds tells those of one reason as one, and none of a pod that is claimed or
 // that is held as everybody is.
-func (t *teller) holds(holds []policy.Hold, tell func(Event, string)) {
-	everybody := map[policy.Rule]bool{}
+func (t *teller) holds(holds []model.Hold, tell func(Event, string)) {
+	everybody := map[model.Rule]bool{}
 	for _, h := range holds {
 		if h.Pod == "" {
 			everybody[h.Rule] = true
 		}
 	}
 	type same struct {
-		rule          policy.Rule
+		rule          model.Rule
 		group, reason string
 	}
 	pods := map[same][]string{}
-	var first []policy.Hold
+	var first []model.Hold
 	for _, h := range holds {
-		if h.Rule == policy.Claimed || h.Pod != "" && everybody[h.Rule] {
+		if h.Rule == model.Claimed || h.Pod != "" && everybody[h.Rule] {
 			continue
 		}
 		key := same{h.Rule, h.Group, h.Reason}

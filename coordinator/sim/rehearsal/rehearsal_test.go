@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
@@ -89,7 +90,7 @@ func TestOnlyOneOfThoseThatComeBackGoes(t *testing.T) {
 
 func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
-		"no simulated database of this engine: MySQL; there is Solr (shards": func(o *Options) { o.Engine = policy.MySQL },
+		"no simulated database of this engine: MySQL; there is Solr (shards": func(o *Options) { o.Engine = model.MySQL },
 		"0 pods: 1 to 60 are possible":                                       func(o *Options) { o.Pods = 0 },
 		"101 shards: 1 to 100":                                               func(o *Options) { o.Shards = 101 },
 		"4 copies of a shard: 1 to 3":                                        func(o *Options) { o.Copies = 4 },
@@ -105,7 +106,7 @@ func TestWhatCannotBeRehearsedIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	o := small()
-	o.Engine = policy.FoundationDB
+	o.Engine = model.FoundationDB
 	_, err := Run(o)
 	require.ErrorIs(t, err, ErrNoShape)
 }
@@ -137,7 +138,7 @@ func TestPlansAreInThePolicysWords(t *testing.T) {
 		seen[e.Kind]++
 		switch e.Kind {
 		case Go:
-			require.Equal(t, policy.Step{Pod: e.Pods[0], Action: policy.Restart, Prepare: policy.PrepareHandoff, Reason: policy.ReasonOutdated}.Text(), e.Text)
+			require.Equal(t, model.Step{Pod: e.Pods[0], Action: model.Restart, Prepare: model.PrepareHandoff, Reason: model.ReasonOutdated}.Text(), e.Text)
 		case Hold:
 			require.Regexp(t, `^hold   (-|db-\d) `+e.Rule+`( books/s\d)?: \S`, e.Text)
 		}
@@ -150,8 +151,8 @@ func TestPlansAreInThePolicysWords(t *testing.T) {
 	require.Len(t, r.Timeline(true), len(r.Events))
 }
 
-func decision(holds ...policy.Hold) status.Decision {
-	return status.Decision{Phase: policy.ClusterWaiting, Plan: policy.Plan{Holds: holds}}
+func decision(holds ...model.Hold) status.Decision {
+	return status.Decision{Moment: progress.Moment{Phase: model.ClusterWaiting, Plan: model.Plan{Holds: holds}}}
 }
 
 func texts(events []Event) []string {
@@ -165,13 +166,13 @@ func texts(events []Event) []string {
 func TestHoldsAreToldOnceAsTheyBegin(t *testing.T) {
 	var events []Event
 	told := newTeller("c1", &events)
-	budget := func(pod, reason string) policy.Hold {
-		return policy.Hold{Pod: pod, Rule: policy.PodsAway, Reason: reason}
+	budget := func(pod, reason string) model.Hold {
+		return model.Hold{Pod: pod, Rule: model.PodsAway, Reason: reason}
 	}
-	settling := policy.Hold{Rule: policy.Settling, Reason: "wait"}
-	told.decided(0, decision(budget("a", "one"), budget("b", "one"), policy.Hold{Pod: "c", Rule: policy.Claimed}))
+	settling := model.Hold{Rule: model.Settling, Reason: "wait"}
+	told.decided(0, decision(budget("a", "one"), budget("b", "one"), model.Hold{Pod: "c", Rule: model.Claimed}))
 	told.decided(2*time.Second, decision(budget("a", "two"), budget("b", "two")))
-	told.decided(3*time.Second, decision(settling, policy.Hold{Pod: "a", Rule: policy.Settling, Reason: "wait"}))
+	told.decided(3*time.Second, decision(settling, model.Hold{Pod: "a", Rule: model.Settling, Reason: "wait"}))
 	told.decided(3100*time.Millisecond, decision(budget("a", "two")))
 	told.decided(5*time.Second, decision())
 	told.decided(9*time.Second, decision(budget("a", "three")))
@@ -190,7 +191,7 @@ func TestStepsAreToldOnce(t *testing.T) {
 	told := newTeller("c1", &events)
 	d := decision()
 	d.Plan.Order = []string{"a"}
-	d.Plan.Steps = []policy.Step{{Pod: "a", Action: policy.Restart, Prepare: policy.PrepareNone, Reason: policy.ReasonFailed}}
+	d.Plan.Steps = []model.Step{{Pod: "a", Action: model.Restart, Prepare: model.PrepareNone, Reason: model.ReasonFailed}}
 	for range 3 {
 		told.decided(time.Second, d)
 	}

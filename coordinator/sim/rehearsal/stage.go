@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/run"
 )
 
 // Options say what is rehearsed.
 type Options struct {
 	// Engine whose shape the database has.
-	Engine policy.Engine
+	Engine model.Engine
 	// Pods are how many there are, Shards how many shards, each with Copies.
 	Pods, Shards, Copies int
 	// MaxUnavailable is how many pods may be away.
@@ -30,7 +30,7 @@ type Options struct {
 
 // Default is a SolrCloud of two pods in each of three zones.
 func Default() Options {
-	return Options{Engine: policy.Solr, Pods: 6, Shards: 4, Copies: 3, MaxUnavailable: 1}
+	return Options{Engine: model.Solr, Pods: 6, Shards: 4, Copies: 3, MaxUnavailable: 1}
 }
 
 // Bounds that keep a rehearsal short.
@@ -44,8 +44,8 @@ const (
 )
 
 // engines whose shape can be simulated, and what that shape is.
-var shapes = map[policy.Engine]string{
-	policy.Solr: "shards of copies with a leader each, and an overseer",
+var shapes = map[model.Engine]string{
+	model.Solr: "shards of copies with a leader each, and an overseer",
 }
 
 // ErrNoShape: the simulated database cannot have the shape of this engine.
@@ -57,7 +57,7 @@ func (o Options) scenario() (run.Scenario, error) {
 		return run.NewScenario(o.Seed, run.Options{}), nil
 	}
 	if _, ok := shapes[o.Engine]; !ok {
-		return run.Scenario{}, fmt.Errorf("%w: %s; there is Solr (%s)", ErrNoShape, o.Engine, shapes[policy.Solr])
+		return run.Scenario{}, fmt.Errorf("%w: %s; there is Solr (%s)", ErrNoShape, o.Engine, shapes[model.Solr])
 	}
 	for _, n := range []struct {
 		name           string
@@ -71,7 +71,7 @@ func (o Options) scenario() (run.Scenario, error) {
 		}
 	}
 	s := run.Scenario{
-		Replicas: o.Pods, MaxPods: o.MaxUnavailable, MaxShard: 1, Method: policy.Evict,
+		Replicas: o.Pods, MaxPods: o.MaxUnavailable, MaxShard: 1, Method: model.Evict,
 		Lag: 50 * time.Millisecond, Trip: 5 * time.Millisecond, Age: time.Hour,
 	}
 	for shard := range o.Shards {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -35,12 +35,12 @@ var Bugs = []Bug{
 	{Name: "removals sent again", Finds: "I4 I5", client: api.Careless{Again: true}},
 	{Name: "one pod more than may", Finds: "I2", cache: func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
-		five := policy.Count(5)
+		five := model.Count(5)
 		o.Cluster.Spec.Policy.MaxUnavailable = &five
 	}},
 	{Name: "one copy more than may", Finds: "I1", cache: func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
-		five := policy.Count(5)
+		five := model.Count(5)
 		o.Cluster.Spec.Policy.MaxShardUnavailable = &five
 	}},
 	{Name: "no revision is ever the right one", Finds: "I7", cache: func(o *kube.ClusterObjects) {
@@ -77,20 +77,20 @@ var Bugs = []Bug{
 	{Name: "the stop token is printed", Finds: "I12", decision: func(w *world, _ *status.Decision) {
 		w.loop.Ask("printed", func() { w.loop.Log("agent", "listens with token %s", secret) })
 	}},
-	{Name: "limits of zones are not known", Finds: "I2", cache: spec(func(s *policy.Spec) { s.Policy.MaxZonesUnavailable = nil })},
-	{Name: "a pause is not known", Finds: "I13", cache: spec(func(s *policy.Spec) { s.Update.Paused = false })},
-	{Name: "who only looks on acts", Finds: "I13", cache: spec(func(s *policy.Spec) { s.Update.Mode = policy.Auto })},
-	{Name: "windows are always open", Finds: "I13", cache: spec(func(s *policy.Spec) { s.Update.Windows = nil })},
-	{Name: "data that is gone with its pod is kept", Finds: "V3", cache: spec(func(s *policy.Spec) { s.Drain.Data.Restart = policy.Keep })},
-	{Name: "a zone at a time is one pod and all others", Finds: "I2", cache: spec(func(s *policy.Spec) {
-		if s.Policy.Unit == policy.UnitZone {
-			five := policy.Count(5)
+	{Name: "limits of zones are not known", Finds: "I2", cache: spec(func(s *model.Spec) { s.Policy.MaxZonesUnavailable = nil })},
+	{Name: "a pause is not known", Finds: "I13", cache: spec(func(s *model.Spec) { s.Update.Paused = false })},
+	{Name: "who only looks on acts", Finds: "I13", cache: spec(func(s *model.Spec) { s.Update.Mode = model.Auto })},
+	{Name: "windows are always open", Finds: "I13", cache: spec(func(s *model.Spec) { s.Update.Windows = nil })},
+	{Name: "data that is gone with its pod is kept", Finds: "V3", cache: spec(func(s *model.Spec) { s.Drain.Data.Restart = model.Keep })},
+	{Name: "a zone at a time is one pod and all others", Finds: "I2", cache: spec(func(s *model.Spec) {
+		if s.Policy.Unit == model.UnitZone {
+			five := model.Count(5)
 			s.Policy.MaxUnavailable = &five
 		}
 	})},
 	{Name: "everybody has approved of everything", Finds: "I2", cache: func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
-		o.Cluster.Status.Approvals = append(o.Cluster.Status.Approvals, policy.Approval{What: policy.ApprovedOutage})
+		o.Cluster.Status.Approvals = append(o.Cluster.Status.Approvals, model.Approval{What: model.ApprovedOutage})
 	}},
 	{Name: "a quorum may be lost", Finds: "I1", report: groups(func(g *rollcallv1.Group) {
 		if g.Kind == rollcallv1.GroupKind_GROUP_KIND_QUORUM {
@@ -127,7 +127,7 @@ var Bugs = []Bug{
 }
 
 // spec is a cache in which what is asked for looks different.
-func spec(change func(s *policy.Spec)) func(o *kube.ClusterObjects) {
+func spec(change func(s *model.Spec)) func(o *kube.ClusterObjects) {
 	return func(o *kube.ClusterObjects) {
 		o.Cluster = o.Cluster.DeepCopy()
 		change(&o.Cluster.Spec)

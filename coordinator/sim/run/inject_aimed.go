@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -82,7 +82,7 @@ func (w *world) notice(kind api.Kind, before, after metav1.Object) {
 func momentOf(before, after metav1.Object, cluster *v1alpha1.DatabaseCluster) (moment, string) {
 	switch after := after.(type) {
 	case *v1alpha1.DatabaseCluster:
-		var was []policy.Claim
+		var was []model.Claim
 		if before, ok := before.(*v1alpha1.DatabaseCluster); ok {
 			was = before.Status.Claims
 		}
@@ -108,7 +108,7 @@ func momentOf(before, after metav1.Object, cluster *v1alpha1.DatabaseCluster) (m
 	return noMoment, ""
 }
 
-func claimOf(claims []policy.Claim, uid string) *policy.Claim {
+func claimOf(claims []model.Claim, uid string) *model.Claim {
 	for i := range claims {
 		if claims[i].UID == uid {
 			return &claims[i]

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 )
 
@@ -18,15 +18,15 @@ func edits(w *world, f Fault) func() {
 	case 1:
 		return w.limit("raises the limits", w.scenario.MaxPods+1, w.scenario.MaxShard+1)
 	case 2:
-		return w.until("only looks on", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Observe }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = policy.Auto })
+		return w.until("only looks on", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Observe }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Mode = model.Auto })
 	case 3:
 		return w.until("pauses", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = true }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Paused = false })
 	case 4: // the bubble's clock begins at midnight, when none of the windows is open
-		closed := []policy.Window{{Schedule: "0 12 * * *", Duration: "1h"}}
+		closed := []model.Window{{Schedule: "0 12 * * *", Duration: "1h"}}
 		return w.until("closes the windows", func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Windows = closed }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Update.Windows = nil })
 	}
-	rule := []policy.Rule{policy.Settling, policy.BeingMoved, policy.RankOrder}[f.Pick/8%3]
-	over := []policy.Override{{Rule: rule, Pods: []string{w.pick(f)}, Reason: "tried", Expires: policy.At(time.Now().Add(f.For))}}
+	rule := []model.Rule{model.Settling, model.BeingMoved, model.RankOrder}[f.Pick/8%3]
+	over := []model.Override{{Rule: rule, Pods: []string{w.pick(f)}, Reason: "tried", Expires: model.At(time.Now().Add(f.For))}}
 	return w.until("overrides "+string(rule), func(c *v1alpha1.DatabaseCluster) { c.Spec.Overrides = over }, func(c *v1alpha1.DatabaseCluster) { c.Spec.Overrides = nil })
 }
 
@@ -39,7 +39,7 @@ func (w *world) until(what string, there, back func(*v1alpha1.DatabaseCluster)) 
 // limit sets both limits until it is over.
 func (w *world) limit(what string, pods, shard int) func() {
 	set := func(what string, pods, shard int) {
-		a, b := policy.Count(int64(pods)), policy.Count(int64(shard))
+		a, b := model.Count(int64(pods)), model.Count(int64(shard))
 		w.maxPods, w.maxShard = pods, shard
 		w.limits()
 		w.change(what, func(c *v1alpha1.DatabaseCluster) {
@@ -57,22 +57,22 @@ func (w *world) limits() {
 
 // approvals are a person who wants to be asked, and consents in the end.
 func approvals(w *world, f Fault) func() {
-	what, canary := policy.ApprovedLeader, f.Pick%2 == 0
+	what, canary := model.ApprovedLeader, f.Pick%2 == 0
 	if canary {
-		what = policy.ApprovedCanary
+		what = model.ApprovedCanary
 	}
 	w.change("wants to be asked: "+string(what), func(c *v1alpha1.DatabaseCluster) {
 		c.Spec.Update.ApproveLeader = !canary
 		if canary {
-			c.Spec.Update.Canary = policy.Canary{Pods: 1, Approve: true}
+			c.Spec.Update.Canary = model.Canary{Pods: 1, Approve: true}
 		}
 	})
 	return func() { w.approve(what) }
 }
 
-func (w *world) approve(what policy.Approved) {
+func (w *world) approve(what model.Approved) {
 	c := w.server.Cluster(name).DeepCopy()
-	c.Status.Approvals = append(c.Status.Approvals, policy.Approval{What: what, By: "user", At: policy.At(time.Now())})
+	c.Status.Approvals = append(c.Status.Approvals, model.Approval{What: what, By: "user", At: model.At(time.Now())})
 	w.loop.Log("user", "approves: %s", what)
 	w.server.Put(api.Clusters, c)
 }
@@ -81,9 +81,9 @@ func (w *world) approve(what policy.Approved) {
 // its volumes, so the pods wait for their node.
 func drains(w *world, f Fault) func() {
 	node := nodes[f.Pick/4%3]
-	data := policy.Keep
+	data := model.Keep
 	if w.scenario.Ephemeral {
-		data = policy.Lose
+		data = model.Lose
 	}
 	w.change("has node drains followed", func(c *v1alpha1.DatabaseCluster) {
 		c.Spec.Update.NodeDrains.Follow, c.Spec.Drain.Data.NodeDrain = true, data

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/workload"
@@ -195,13 +195,13 @@ func webhookDown(w *world, f Fault) func() {
 // guard, a mark in the database.
 func leftovers(w *world, f Fault) func() {
 	pod := w.server.Pod(w.pick(f))
-	claim := policy.Claim{
-		ID: "old-1", Pod: pod.Name, UID: string(pod.UID), Action: policy.Restart, Reason: policy.ReasonOutdated,
-		Prepare: policy.PrepareHandoff, From: "v0", To: "v1", Epoch: 3, Phase: policy.PhaseOpened, StartedAt: policy.At(time.Now()),
+	claim := model.Claim{
+		ID: "old-1", Pod: pod.Name, UID: string(pod.UID), Action: model.Restart, Reason: model.ReasonOutdated,
+		Prepare: model.PrepareHandoff, From: "v0", To: "v1", Epoch: 3, Phase: model.PhaseOpened, StartedAt: model.At(time.Now()),
 		Undo: fmt.Appendf(nil, `{"claim":"old-1","node":%q}`, database.NodeName(pod.Name)),
 	}
 	c := w.server.Cluster(name).DeepCopy()
-	c.Status.Epoch, c.Status.Claims = 3, []policy.Claim{claim}
+	c.Status.Epoch, c.Status.Claims = 3, []model.Claim{claim}
 	w.server.Put(api.Clusters, c)
 	w.db.Leave(database.Mark{Claim: "old-1", Node: database.NodeName(pod.Name), Shard: "books/s1"})
 	next := *pod

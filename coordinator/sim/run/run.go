@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -35,6 +35,8 @@ type Options struct {
 	Replace bool
 	// Bug is planted.
 	Bug *Bug
+	// Record adds what is written to the result.
+	Record bool
 	// Enough ends a run with a break of which it is true.
 	Enough func(oracle.Break) bool
 }
@@ -87,6 +89,8 @@ type Result struct {
 	Stuck string
 	// Tally is kept of runs that are Watched.
 	Tally Tally
+	// Writes is what was written, in order, if Options.Record is set.
+	Writes []Write
 }
 
 // Same tells whether two runs went alike in all that happened.
@@ -151,7 +155,14 @@ func play(s Scenario, with Options, o *Observer) (Result, error) {
 		w.plant(with.Bug)
 		w.oracle.Enough = with.Enough
 		w.observe(o)
+		var wrote *writes
+		if with.Record {
+			wrote = w.record()
+		}
 		result.Took = w.play()
+		if wrote != nil {
+			result.Writes = wrote.list
+		}
 		result.Breaks, result.Log, result.Removals = w.oracle.Breaks, w.loop.Text(), w.oracle.Removals
 		result.Course = w.loop.Course()
 		result.Handovers, result.Discards = w.db.Handovers(), w.oracle.Discards
@@ -172,7 +183,7 @@ func (w *world) play() time.Duration {
 	if at := w.scenario.Approved; at > 0 {
 		w.loop.In(at, func() {
 			w.oracle.Announce()
-			w.approve(policy.ApprovedOutage)
+			w.approve(model.ApprovedOutage)
 		})
 	}
 	last := max(begin, w.scenario.Veto, w.scenario.Approved)
@@ -224,7 +235,7 @@ func (w *world) watch(last time.Duration) {
 
 // say logs what a process decides, when it is something new.
 func (p *process) say(d status.Decision) {
-	if d.Phase != policy.ClusterDone {
+	if d.Phase != model.ClusterDone {
 		p.finished = 0
 	} else if p.finished == 0 {
 		p.finished = p.w.loop.Now()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/oracle"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -109,7 +109,7 @@ func TestPrimarySeeds(t *testing.T) {
 // Undisturbed, the primary hands over once, by ordinals twice at most, and not
 // at all only if it did not have to go.
 func TestHandoversUndisturbed(t *testing.T) {
-	ways := map[policy.RollingUpdate]bool{}
+	ways := map[model.RollingUpdate]bool{}
 	for seed := *from; seed < *from+12; seed++ {
 		r, err := Seed(seed, Options{Quiet: true, Primary: []int{3, 5, 11}[seed%3]})
 		require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestHandoversUndisturbed(t *testing.T) {
 		s := r.Scenario
 		ways[s.Rolls] = true
 		want := 1
-		if s.Rolls == policy.ByPartition && s.Shards[0][0] == s.Replicas-1 {
+		if s.Rolls == model.ByPartition && s.Shards[0][0] == s.Replicas-1 {
 			want = 2
 		}
 		require.Equal(t, want, r.Handovers, "seed %d: %s", seed, s)
@@ -134,7 +134,7 @@ func TestUndisturbed(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, r.Breaks, "seed %d", seed)
 		require.LessOrEqual(t, r.Removals, r.Scenario.Replicas, "seed %d", seed)
-		if r.Scenario.Rolls != policy.ByPartition || r.Scenario.Guarded {
+		if r.Scenario.Rolls != model.ByPartition || r.Scenario.Guarded {
 			require.Equal(t, r.Scenario.Replicas, r.Removals, "seed %d", seed)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // Scenario is what a seed makes of a world before it begins to move.
@@ -19,11 +19,11 @@ type Scenario struct {
 	Soak              int
 	// Rolls: the StatefulSet's strategy is RollingUpdate, driven by the partition or
 	// by the guard. Ordered: its pods are managed in order.
-	Rolls   policy.RollingUpdate
+	Rolls   model.RollingUpdate
 	Ordered bool
 	// Guarded: Kubernetes is known to refuse that others remove pods.
 	Guarded bool
-	Method  policy.Method
+	Method  model.Method
 	// Lag bounds how far watches are behind, Trip a request.
 	Lag, Trip time.Duration
 	Faults    []Fault
@@ -61,7 +61,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 	}
 	r := rand.New(rand.NewPCG(seed, 0x7363656e))
 	s := Scenario{
-		Seed: seed, Replicas: size(seed, r.IntN(3), o.Wide), MaxPods: 1, MaxShard: 1, Method: policy.Evict,
+		Seed: seed, Replicas: size(seed, r.IntN(3), o.Wide), MaxPods: 1, MaxShard: 1, Method: model.Evict,
 		Lag: time.Duration(5+r.IntN(150)) * time.Millisecond, Trip: time.Duration(1+r.IntN(10)) * time.Millisecond,
 	}
 	if r.IntN(2) == 0 {
@@ -71,7 +71,7 @@ func NewScenario(seed uint64, o Options) Scenario {
 		s.Soak = 3
 	}
 	if r.IntN(4) == 0 {
-		s.Method = policy.Delete
+		s.Method = model.Delete
 	}
 	for range 1 + r.IntN(3) {
 		copies := min(2+r.IntN(2), s.Replicas)
@@ -88,9 +88,9 @@ func NewScenario(seed uint64, o Options) Scenario {
 		s.Veto = 28 * time.Second
 	}
 	if s.Guarded = r.IntN(2) == 0; r.IntN(3) == 0 {
-		s.Rolls = policy.ByPartition
+		s.Rolls = model.ByPartition
 		if s.Guarded && r.IntN(2) == 0 {
-			s.Rolls = policy.ByGuard
+			s.Rolls = model.ByGuard
 		}
 	}
 	s.Ordered = r.IntN(3) == 0
@@ -120,9 +120,9 @@ func (s *Scenario) replicate(pods int, r *rand.Rand) {
 	case 0:
 		s.Rolls = ""
 	case 1:
-		s.Rolls, s.Guarded = policy.ByGuard, true
+		s.Rolls, s.Guarded = model.ByGuard, true
 	default:
-		s.Rolls = policy.ByPartition
+		s.Rolls = model.ByPartition
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/engines"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -77,7 +77,7 @@ func (w *world) Carry(user, _ string, serve, back func()) {
 
 // reach is the way of a process to the database of the pod that has an address, which asks
 // for no credentials. Without a pod there, or a way, nothing is answered.
-func (p *process) reach(ctx context.Context, _ policy.Spec, ip string) (engines.Engine, error) {
+func (p *process) reach(ctx context.Context, _ model.Spec, ip string) (engines.Engine, error) {
 	w, key := p.w, p.name+" reaches "+ip
 	var shared *clock.Served[engines.Engine]
 	err := w.loop.Call(ctx, key, func(answered func()) {

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/api"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/clock"
 	"github.com/rollcall-dev/rollcall/coordinator/sim/database"
@@ -128,7 +128,7 @@ func newWorld(s Scenario, configDir, stateDir string) *world {
 	w.revisions, w.wanted = 1, "v1"
 	w.controller = workload.NewController(loop, w.server)
 	w.oracle = oracle.New(loop, w.server, w.db, oracle.Limits{
-		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == policy.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace,
+		Cluster: name, Sets: s.setNames(), Pods: s.mayBeAway(w.maxPods, w.first), Shard: s.MaxShard, Line: s.Rolls == model.ByPartition, Zones: s.MaxZones, Ephemeral: s.Ephemeral, Replaced: s.Replace,
 	})
 	w.oracle.Zone = func(pod string) string { return zones[w.kubelets.Node(pod)] }
 	w.server.Changed = append(w.server.Changed, w.labelled, w.notice)
@@ -154,17 +154,17 @@ const clusterUID = "dbc-uid"
 
 func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	c := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: clusterUID, Generation: 1}}
-	pods, shard := policy.Count(int64(w.scenario.MaxPods)), policy.Count(int64(w.scenario.MaxShard))
-	c.Spec.Engine = policy.Solr
+	pods, shard := model.Count(int64(w.scenario.MaxPods)), model.Count(int64(w.scenario.MaxShard))
+	c.Spec.Engine = model.Solr
 	c.Spec.Policy.MaxUnavailable, c.Spec.Policy.MaxShardUnavailable = &pods, &shard
 	c.Spec.Update.Method = w.scenario.Method
 	c.Spec.Update.RollingUpdate = w.scenario.Rolls
 	if !w.scenario.Guarded {
-		c.Spec.Guard = policy.GuardOff
+		c.Spec.Guard = model.GuardOff
 	}
 	c.Spec = c.Spec.WithDefaults()
 	c.Spec.Policy.SoakSeconds = int64(w.scenario.Soak)
-	c.Spec.Update.Adopt = policy.AdoptAllow
+	c.Spec.Update.Adopt = model.AdoptAllow
 	c.Spec.Policy.StartSeconds, c.Spec.Policy.ProgressSeconds = 60, 60
 	c.Spec.Drain.TimeoutSeconds = 40
 	if w.scenario.Age > 0 {
@@ -172,19 +172,19 @@ func (w *world) cluster() *v1alpha1.DatabaseCluster {
 	}
 	switch w.scenario.Kind {
 	case ByZone:
-		c.Spec.Policy.Unit = policy.UnitZone
+		c.Spec.Policy.Unit = model.UnitZone
 	case AtOnce:
-		c.Spec.Policy.Unit = policy.UnitAll
+		c.Spec.Policy.Unit = model.UnitAll
 	}
 	if w.scenario.MaxZones > 0 {
-		zones := policy.Count(int64(w.scenario.MaxZones))
+		zones := model.Count(int64(w.scenario.MaxZones))
 		c.Spec.Policy.MaxZonesUnavailable = &zones
 	}
 	if w.scenario.Ephemeral {
-		c.Spec.Drain.Data.Restart = policy.Lose
+		c.Spec.Drain.Data.Restart = model.Lose
 	}
 	if w.scenario.Replace {
-		c.Spec.Replacement.UpdateStrategy = policy.UpdateReplace
+		c.Spec.Replacement.UpdateStrategy = model.UpdateReplace
 	}
 	return c
 }
@@ -204,8 +204,8 @@ func (w *world) set(i int, p Pool) *appsv1.StatefulSet {
 	if w.scenario.Rolls != "" {
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
 		line := int32(0)
-		if w.scenario.Rolls == policy.ByPartition {
-			line = policy.RestLine
+		if w.scenario.Rolls == model.ByPartition {
+			line = model.RestLine
 			set.Annotations = map[string]string{v1alpha1.AnnotationPartition: fmt.Sprint(line)}
 		}
 		set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &line}
@@ -280,7 +280,7 @@ func (w *world) change(what string, edit func(*v1alpha1.DatabaseCluster)) {
 // current: everybody runs the template, and a line rests.
 func (w *world) current() bool {
 	for _, set := range w.sets() {
-		if w.scenario.Rolls == policy.ByPartition && (workload.Partition(set) != policy.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
+		if w.scenario.Rolls == model.ByPartition && (workload.Partition(set) != model.RestLine || set.Status.CurrentRevision != workload.Template(set)) {
 			return false
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -25,7 +25,7 @@ type Tracer struct {
 type restart struct {
 	ctx   context.Context // carries the span of the restart as a whole
 	whole trace.Span
-	phase policy.ClaimPhase
+	phase model.ClaimPhase
 	part  trace.Span
 }
 
@@ -70,7 +70,7 @@ func (t *Tracer) Decided(_ *status.Decision, next status.Decision) {
 }
 
 // begin is the restart as a whole. It began with its claim, whoever wrote that.
-func (t *Tracer) begin(d status.Decision, claim policy.Claim) *restart {
+func (t *Tracer) begin(d status.Decision, claim model.Claim) *restart {
 	began := claim.StartedAt.Time
 	if began.IsZero() {
 		began = d.DecidedAt
@@ -86,7 +86,7 @@ func (t *Tracer) begin(d status.Decision, claim policy.Claim) *restart {
 }
 
 // enter ends the phase before and begins the next.
-func (t *Tracer) enter(r *restart, phase policy.ClaimPhase, d status.Decision) {
+func (t *Tracer) enter(r *restart, phase model.ClaimPhase, d status.Decision) {
 	if r.part != nil && r.phase == phase {
 		return
 	}

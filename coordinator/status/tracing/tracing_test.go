@@ -16,7 +16,8 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/progress"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -24,16 +25,16 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // decision is one of prod/search, so many seconds after noon, with claims on
 // search-0, search-1, ... in these phases; an empty one is no claim.
-func decision(seconds int, epoch int64, phases ...policy.ClaimPhase) status.Decision {
-	d := status.Decision{Key: status.Key{Namespace: "prod", Name: "search"}, DecidedAt: noon.Add(time.Duration(seconds) * time.Second)}
+func decision(seconds int, epoch int64, phases ...model.ClaimPhase) status.Decision {
+	d := status.Decision{Key: status.Key{Namespace: "prod", Name: "search"}, Moment: progress.Moment{DecidedAt: noon.Add(time.Duration(seconds) * time.Second)}}
 	d.Snapshot.Cluster.UID = "c1"
 	d.Snapshot.Cluster.Spec.Engine = "Solr"
 	d.Snapshot.Cluster.Status.Epoch = epoch
 	for i, phase := range phases {
 		if phase != "" {
-			d.Claims = append(d.Claims, policy.Claim{
-				ID: fmt.Sprintf("k%d", i), Pod: fmt.Sprintf("search-%d", i), UID: fmt.Sprintf("u%d", i), Action: policy.Restart,
-				Reason: policy.ReasonOutdated, Prepare: policy.PrepareHandoff, Phase: phase, StartedAt: policy.At(noon.Add(time.Second)),
+			d.Claims = append(d.Claims, model.Claim{
+				ID: fmt.Sprintf("k%d", i), Pod: fmt.Sprintf("search-%d", i), UID: fmt.Sprintf("u%d", i), Action: model.Restart,
+				Reason: model.ReasonOutdated, Prepare: model.PrepareHandoff, Phase: phase, StartedAt: model.At(noon.Add(time.Second)),
 			})
 		}
 	}
@@ -61,12 +62,12 @@ func TestARestartIsATrace(t *testing.T) {
 	tracer, recorder := recording()
 	for _, d := range []status.Decision{
 		decision(0, 3),
-		decision(2, 3, policy.PhaseClaimed),
-		decision(3, 3, policy.PhasePreparing),
-		decision(4, 3, policy.PhasePreparing),
-		decision(9, 3, policy.PhaseGone, policy.PhasePreparing),
-		decision(20, 3, policy.PhaseRejoined, policy.PhasePreparing),
-		decision(30, 3, "", policy.PhasePreparing),
+		decision(2, 3, model.PhaseClaimed),
+		decision(3, 3, model.PhasePreparing),
+		decision(4, 3, model.PhasePreparing),
+		decision(9, 3, model.PhaseGone, model.PhasePreparing),
+		decision(20, 3, model.PhaseRejoined, model.PhasePreparing),
+		decision(30, 3, "", model.PhasePreparing),
 	} {
 		tracer.Decided(nil, d)
 	}
@@ -93,7 +94,7 @@ func TestARestartIsATrace(t *testing.T) {
 // beginning; the first ends the phase in which it was.
 func TestTwoLeadersTellOneTrace(t *testing.T) {
 	first, before := recording()
-	first.Decided(nil, decision(2, 3, policy.PhasePreparing))
+	first.Decided(nil, decision(2, 3, model.PhasePreparing))
 	first.Gone(status.Key{Namespace: "prod", Name: "search"})
 	require.Empty(t, first.open)
 	require.Len(t, before.Ended(), 1)
@@ -102,7 +103,7 @@ func TestTwoLeadersTellOneTrace(t *testing.T) {
 	require.True(t, ok && handover.AsBool())
 
 	second, after := recording()
-	second.Decided(nil, decision(20, 4, policy.PhaseGone))
+	second.Decided(nil, decision(20, 4, model.PhaseGone))
 	second.Decided(nil, decision(30, 4))
 	require.Equal(t, []string{"Gone 20+10", "Restart search-0 1+29"}, told(after))
 	require.Equal(t, after.Ended()[1].SpanContext().TraceID(), before.Ended()[0].SpanContext().TraceID())
@@ -115,7 +116,7 @@ func TestTwoLeadersTellOneTrace(t *testing.T) {
 // TestWhatARestartWaitsForIsTold with the phase in which it does.
 func TestWhatARestartWaitsForIsTold(t *testing.T) {
 	tracer, recorder := recording()
-	d := decision(2, 3, policy.PhasePreparing)
+	d := decision(2, 3, model.PhasePreparing)
 	d.Waiting = map[string]string{"search-0": "shard1 has a new leader"}
 	tracer.Decided(nil, d)
 	tracer.Decided(nil, decision(5, 3))
@@ -163,7 +164,7 @@ func TestSpansReachACollector(t *testing.T) {
 	require.NoError(t, err)
 	board := status.NewBoard(exporter)
 	board.Lead()
-	board.Publish(decision(2, 3, policy.PhaseGone))
+	board.Publish(decision(2, 3, model.PhaseGone))
 	board.Publish(decision(5, 3))
 	require.NoError(t, exporter.Close(t.Context()))
 
@@ -181,7 +182,7 @@ func TestNobodyWaitsForACollector(t *testing.T) {
 	exporter, err := NewExporter(t.Context(), "v1.2.3", "coordinator-0")
 	require.NoError(t, err)
 	for i := range 5000 {
-		exporter.Decided(nil, decision(2*i, 3, policy.PhaseGone))
+		exporter.Decided(nil, decision(2*i, 3, model.PhaseGone))
 		exporter.Decided(nil, decision(2*i+1, 3))
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -262,7 +262,7 @@ func TestRealBrowserOnAPhone(t *testing.T) {
 // large as other small text. The picture in the documentation is this one.
 func TestRealBrowserChartsAreReadable(t *testing.T) {
 	board, timelines := rolling(t)
-	board.Publish(books(t, at(76), updatedTo(5), onTheWay(1, policy.PhaseSettling), onTheWay(4, policy.PhaseGone)))
+	board.Publish(books(t, at(76), updatedTo(5), onTheWay(1, model.PhaseSettling), onTheWay(4, model.PhaseGone)))
 	b := open(t, serve(t, board, timelines), 1280, 900)
 	const charts = "[...document.querySelectorAll('svg.chart')]"
 	fit := func(width int) {
@@ -285,12 +285,12 @@ func TestRealBrowserChartsAreReadable(t *testing.T) {
 // TestRealBrowserReadsTextAsText: whatever a database, a chart or an agent says.
 func TestRealBrowserReadsTextAsText(t *testing.T) {
 	const evil = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
-	board, timelines := rolling(t, func(s *policy.Snapshot) {
+	board, timelines := rolling(t, func(s *model.Snapshot) {
 		s.Groups[0].ID = evil
-		s.Groups[0].Members[0].State = policy.Down
+		s.Groups[0].Members[0].State = model.Down
 		s.Pods[2].Report.Veto = evil
 		s.Pods[3].Report.Roles = []string{evil}
-		s.Health.Verdict, s.Health.Reason = policy.Yellow, evil
+		s.Health.Verdict, s.Health.Reason = model.Yellow, evil
 		s.Nodes[0].Zone = evil
 	})
 	b := open(t, serve(t, board, timelines), 1280, 900)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -23,8 +23,8 @@ type Copies struct {
 
 // Row is one redundancy group.
 type Row struct {
-	ID   string           `json:"id"`
-	Kind policy.GroupKind `json:"kind"`
+	ID   string          `json:"id"`
+	Kind model.GroupKind `json:"kind"`
 	// There and Of are the members that are Active, and all.
 	There int `json:"there"`
 	Of    int `json:"of"`
@@ -40,14 +40,14 @@ type Cell struct {
 	// Column is the index of the pod.
 	Column int `json:"column"`
 	// State is the worst of the members there.
-	State   policy.MemberState `json:"state"`
-	Leader  bool               `json:"leader,omitempty"`
-	Members int                `json:"members"`
+	State   model.MemberState `json:"state"`
+	Leader  bool              `json:"leader,omitempty"`
+	Members int               `json:"members"`
 }
 
 // worst sorts states: the higher, the worse.
-var worst = map[policy.MemberState]int{
-	policy.Active: 0, policy.Moving: 1, policy.Recovering: 2, policy.UnknownState: 3, policy.Down: 4,
+var worst = map[model.MemberState]int{
+	model.Active: 0, model.Moving: 1, model.Recovering: 2, model.UnknownState: 3, model.Down: 4,
 }
 
 func copiesOf(d status.Decision) Copies {
@@ -62,7 +62,7 @@ func copiesOf(d status.Decision) Copies {
 	for _, g := range groups {
 		missing[g.ID] = len(g.Members) - there(g)
 	}
-	slices.SortStableFunc(groups, func(a, b policy.Group) int {
+	slices.SortStableFunc(groups, func(a, b model.Group) int {
 		return cmp.Or(cmp.Compare(missing[b.ID], missing[a.ID]), cmp.Compare(holds[b.ID], holds[a.ID]), cmp.Compare(a.ID, b.ID))
 	})
 	c := Copies{Pods: []string{}, Rows: []Row{}}
@@ -86,10 +86,10 @@ func copiesOf(d status.Decision) Copies {
 	return c
 }
 
-func there(g policy.Group) int {
+func there(g model.Group) int {
 	n := 0
 	for _, m := range g.Members {
-		if m.State == policy.Active {
+		if m.State == model.Active {
 			n++
 		}
 	}
@@ -97,21 +97,21 @@ func there(g policy.Group) int {
 }
 
 // columnsOf are the pods that have a member of one of the groups.
-func columnsOf(s policy.Snapshot, groups []policy.Group) []policy.Pod {
+func columnsOf(s model.Snapshot, groups []model.Group) []model.Pod {
 	has := map[string]bool{}
 	for _, g := range groups {
 		for _, m := range g.Members {
 			has[m.Pod] = true
 		}
 	}
-	columns := slices.DeleteFunc(slices.Clone(s.Pods), func(p policy.Pod) bool { return !has[p.Name] })
-	slices.SortFunc(columns, func(a, b policy.Pod) int {
+	columns := slices.DeleteFunc(slices.Clone(s.Pods), func(p model.Pod) bool { return !has[p.Name] })
+	slices.SortFunc(columns, func(a, b model.Pod) int {
 		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.Name, b.Name))
 	})
 	return columns
 }
 
-func rowOf(g policy.Group, index map[string]int) Row {
+func rowOf(g model.Group, index map[string]int) Row {
 	row := Row{ID: g.ID, Kind: g.Kind, There: there(g), Of: len(g.Members), Cells: []Cell{}}
 	cells := map[int]Cell{}
 	for _, m := range g.Members {

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -65,13 +65,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Summary is a cluster in the list of all.
 type Summary struct {
-	Namespace string              `json:"namespace"`
-	Name      string              `json:"name"`
-	Engine    policy.Engine       `json:"engine"`
-	Phase     policy.ClusterPhase `json:"phase"`
-	Pods      status.PodCounts    `json:"pods"`
+	Namespace string             `json:"namespace"`
+	Name      string             `json:"name"`
+	Engine    model.Engine       `json:"engine"`
+	Phase     model.ClusterPhase `json:"phase"`
+	Pods      status.PodCounts   `json:"pods"`
 	// Rule that holds, while nothing rolls.
-	Rule policy.Rule `json:"rule,omitempty"`
+	Rule model.Rule `json:"rule,omitempty"`
 }
 
 func (h *Handler) list(w http.ResponseWriter, _ *http.Request) {
@@ -81,7 +81,7 @@ func (h *Handler) list(w http.ResponseWriter, _ *http.Request) {
 	list := []Summary{}
 	for _, d := range h.board.List("") {
 		s := Summary{Namespace: d.Key.Namespace, Name: d.Key.Name, Engine: d.Snapshot.Cluster.Spec.Engine, Phase: d.Phase, Pods: d.Pods}
-		if d.Phase != policy.ClusterRolling && len(d.Plan.Holds) > 0 {
+		if d.Phase != model.ClusterRolling && len(d.Plan.Holds) > 0 {
 			s.Rule = d.Plan.Holds[0].Rule
 		}
 		list = append(list, s)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -137,19 +137,19 @@ func TestLiveTellsEachDecision(t *testing.T) {
 	defer server.Close()
 	stream, cancel := events(t, server, "/api/clusters/prod/books/live")
 	defer cancel()
-	phase := func(event [2]string) policy.ClusterPhase {
+	phase := func(event [2]string) model.ClusterPhase {
 		require.Equal(t, "view", event[0])
 		var v View
 		require.NoError(t, json.Unmarshal([]byte(event[1]), &v))
 		return v.Phase
 	}
-	require.Equal(t, policy.ClusterRolling, phase(next(t, stream)))
+	require.Equal(t, model.ClusterRolling, phase(next(t, stream)))
 	require.Empty(t, asked)
 
 	done := books(t, at(200), updatedTo(0))
 	done.Idle = true
 	board.Publish(done)
-	require.Equal(t, policy.ClusterDone, phase(next(t, stream)))
+	require.Equal(t, model.ClusterDone, phase(next(t, stream)))
 	require.Equal(t, done.Key, <-asked, "somebody looks, so the agents are asked")
 
 	board.Follow("")

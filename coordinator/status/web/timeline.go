@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -148,7 +148,7 @@ func (l *Timeline) stretch(d status.Decision) {
 func unusual(d status.Decision) map[string]string {
 	states := map[string]string{}
 	for _, p := range d.Snapshot.Pods {
-		if p.Phase != policy.Ready {
+		if p.Phase != model.Ready {
 			states[p.Name] = string(p.Phase)
 		}
 	}

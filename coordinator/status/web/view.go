@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -15,23 +15,23 @@ const maxPods = 2000
 
 // View is what the page shows of one database cluster, as JSON.
 type View struct {
-	Namespace string              `json:"namespace"`
-	Name      string              `json:"name"`
-	Engine    policy.Engine       `json:"engine"`
-	Mode      policy.Mode         `json:"mode"`
-	Phase     policy.ClusterPhase `json:"phase"`
-	DecidedAt time.Time           `json:"decidedAt"`
+	Namespace string             `json:"namespace"`
+	Name      string             `json:"name"`
+	Engine    model.Engine       `json:"engine"`
+	Mode      model.Mode         `json:"mode"`
+	Phase     model.ClusterPhase `json:"phase"`
+	DecidedAt time.Time          `json:"decidedAt"`
 	// Idle: the agents are not asked, and so nothing is said of copies.
 	Idle   bool             `json:"idle"`
-	Health policy.Health    `json:"health"`
+	Health model.Health     `json:"health"`
 	Pods   status.PodCounts `json:"pods"`
-	Budget policy.Budget    `json:"budget"`
+	Budget model.Budget     `json:"budget"`
 	// Holds of the cluster as a whole; those of a pod stand with it.
-	Holds    []policy.Hold   `json:"holds"`
-	Steps    []policy.Step   `json:"steps"`
-	Order    []string        `json:"order"`
-	Forecast policy.Forecast `json:"forecast"`
-	Zones    []Zone          `json:"zones"`
+	Holds    []model.Hold   `json:"holds"`
+	Steps    []model.Step   `json:"steps"`
+	Order    []string       `json:"order"`
+	Forecast model.Forecast `json:"forecast"`
+	Zones    []Zone         `json:"zones"`
 	// Hidden pods are those beyond the bound.
 	Hidden   int      `json:"hidden"`
 	Copies   Copies   `json:"copies"`
@@ -53,11 +53,11 @@ type Pod struct {
 	Pool string `json:"pool"`
 	Node string `json:"node"`
 	// State is the phase of its claim, and without one its own.
-	State   string         `json:"state"`
-	Problem policy.Problem `json:"problem,omitempty"`
-	Updated bool           `json:"updated"`
-	Verdict string         `json:"verdict"`
-	Rule    policy.Rule    `json:"rule,omitempty"`
+	State   string        `json:"state"`
+	Problem model.Problem `json:"problem,omitempty"`
+	Updated bool          `json:"updated"`
+	Verdict string        `json:"verdict"`
+	Rule    model.Rule    `json:"rule,omitempty"`
 	// Why is the reason of the hold, or of going.
 	Why      string   `json:"why,omitempty"`
 	Unblocks string   `json:"unblocks,omitempty"`
@@ -74,7 +74,7 @@ func NewView(d status.Decision, t Timeline) View {
 	v := View{
 		Namespace: d.Key.Namespace, Name: d.Key.Name, Engine: s.Cluster.Spec.Engine, Mode: s.Cluster.Spec.Update.Mode,
 		Phase: d.Phase, DecidedAt: d.DecidedAt, Idle: d.Idle, Health: s.Health, Pods: d.Pods, Budget: d.Plan.Budget,
-		Holds: []policy.Hold{}, Steps: nonNil(d.Plan.Steps), Order: nonNil(d.Plan.Order), Forecast: d.Plan.Forecast,
+		Holds: []model.Hold{}, Steps: nonNil(d.Plan.Steps), Order: nonNil(d.Plan.Order), Forecast: d.Plan.Forecast,
 		Zones: []Zone{}, Copies: copiesOf(d), Timeline: t,
 		Stalled: status.StallOf(d),
 	}
@@ -108,7 +108,7 @@ func (p placed) weight() int {
 	switch {
 	case p.Verdict == status.Claimed.String():
 		return 0
-	case p.State != string(policy.Ready):
+	case p.State != string(model.Ready):
 		return 1
 	case p.Verdict != status.UpToDate.String():
 		return 2
@@ -118,15 +118,15 @@ func (p placed) weight() int {
 
 func podsOf(d status.Decision) []placed {
 	s := d.Snapshot
-	claims := map[string]policy.Claim{}
+	claims := map[string]model.Claim{}
 	for _, c := range d.Claims {
 		claims[c.Pod] = c
 	}
-	steps := map[string]policy.Step{}
+	steps := map[string]model.Step{}
 	for _, step := range d.Plan.Steps {
 		steps[step.Pod] = step
 	}
-	holds := map[string]policy.Hold{}
+	holds := map[string]model.Hold{}
 	for _, h := range slices.Backward(d.Plan.Holds) {
 		holds[h.Pod] = h // the first is the one that people see
 	}
@@ -143,7 +143,7 @@ func podsOf(d status.Decision) []placed {
 	for _, pod := range s.Pods {
 		p := placed{ordinal: pod.Ordinal, zone: cmp.Or(pod.Zone, zones[pod.Node], claims[pod.Name].Zone), Pod: Pod{
 			Name: pod.Name, Pool: pod.Pool, Node: pod.Node, State: string(pod.Phase), Problem: pod.Problem,
-			Updated: pod.Phase != policy.Missing && revisions[pod.Pool] != "" && pod.Revision == revisions[pod.Pool],
+			Updated: pod.Phase != model.Missing && revisions[pod.Pool] != "" && pod.Revision == revisions[pod.Pool],
 			Verdict: status.UpToDate.String(), Place: order[pod.Name], ReportAgeSeconds: -1,
 		}}
 		if pod.Report != nil {
@@ -170,7 +170,7 @@ func podsOf(d status.Decision) []placed {
 	return list
 }
 
-func zonesOfNodes(s policy.Snapshot) map[string]string {
+func zonesOfNodes(s model.Snapshot) map[string]string {
 	zones := map[string]string{}
 	for _, n := range s.Nodes {
 		zones[n.Name] = n.Zone

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
 
@@ -42,11 +42,11 @@ func TestPodsStandInTheirZones(t *testing.T) {
 func TestAViewSaysWhatThePlanSays(t *testing.T) {
 	for name, d := range map[string]status.Decision{
 		"calm":      books(t),
-		"on a way":  books(t, onTheWay(5, policy.PhaseGone)),
+		"on a way":  books(t, onTheWay(5, model.PhaseGone)),
 		"paused":    books(t, paused),
 		"done":      books(t, updatedTo(0)),
-		"wrong":     books(t, func(s *policy.Snapshot) { s.Pods[3].Phase, s.Pods[3].Problem = policy.Failed, policy.CrashLoop }),
-		"no report": books(t, func(s *policy.Snapshot) { s.Pods[2].Report = nil }),
+		"wrong":     books(t, func(s *model.Snapshot) { s.Pods[3].Phase, s.Pods[3].Problem = model.Failed, model.CrashLoop }),
+		"no report": books(t, func(s *model.Snapshot) { s.Pods[2].Report = nil }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := NewView(d, Timeline{})
@@ -69,7 +69,7 @@ func TestAViewSaysWhatThePlanSays(t *testing.T) {
 }
 
 func TestAClaimIsThePodsState(t *testing.T) {
-	d := books(t, onTheWay(5, policy.PhasePreparing))
+	d := books(t, onTheWay(5, model.PhasePreparing))
 	d.Waiting = map[string]string{"books-5": "shard2 has a new leader: 12 s"}
 	pod, _ := podOf(t, NewView(d, Timeline{}), "books-5")
 	require.Equal(t, "Preparing", pod.State)
@@ -78,7 +78,7 @@ func TestAClaimIsThePodsState(t *testing.T) {
 
 // TestAPodThatIsAwayKeepsItsZone: there is no node to ask.
 func TestAPodThatIsAwayKeepsItsZone(t *testing.T) {
-	d := books(t, onTheWay(5, policy.PhaseGone), func(s *policy.Snapshot) {
+	d := books(t, onTheWay(5, model.PhaseGone), func(s *model.Snapshot) {
 		s.Pods[5].Node = ""
 		s.Cluster.Status.Claims[0].Zone = "z2"
 	})
@@ -88,7 +88,7 @@ func TestAPodThatIsAwayKeepsItsZone(t *testing.T) {
 
 // TestAViewIsBounded: what is well and up to date is left out first.
 func TestAViewIsBounded(t *testing.T) {
-	d := books(t, updatedTo(0), func(s *policy.Snapshot) {
+	d := books(t, updatedTo(0), func(s *model.Snapshot) {
 		s.Pools[0].Replicas = maxPods + 100
 		for i := 9; i < maxPods+100; i++ {
 			p := s.Pods[8]
@@ -96,17 +96,17 @@ func TestAViewIsBounded(t *testing.T) {
 			s.Pods = append(s.Pods, p)
 		}
 		last := &s.Pods[len(s.Pods)-1]
-		last.Phase, last.Problem = policy.Failed, policy.CrashLoop
+		last.Phase, last.Problem = model.Failed, model.CrashLoop
 	})
 	v := NewView(d, Timeline{})
 	require.Equal(t, 100, v.Hidden)
 	pod, _ := podOf(t, v, fmt.Sprintf("books-%d", maxPods+99))
-	require.Equal(t, policy.CrashLoop, pod.Problem)
+	require.Equal(t, model.CrashLoop, pod.Problem)
 }
 
 // TestNoListIsNull: the page goes over all of them.
 func TestNoListIsNull(t *testing.T) {
-	s, err := policy.Decode([]byte(`{"version":1,"now":"2026-11-20T12:00:00Z","cluster":{"namespace":"a","name":"b"}}`))
+	s, err := model.Decode([]byte(`{"version":1,"now":"2026-11-20T12:00:00Z","cluster":{"namespace":"a","name":"b"}}`))
 	require.NoError(t, err)
 	data, err := json.Marshal(NewView(status.FromSnapshot(s), NewTimelines().Of(status.Key{})))
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestNoListIsNull(t *testing.T) {
 }
 
 func TestCopiesOnPods(t *testing.T) {
-	c := NewView(books(t, onTheWay(5, policy.PhaseGone)), Timeline{}).Copies
+	c := NewView(books(t, onTheWay(5, model.PhaseGone)), Timeline{}).Copies
 	require.Len(t, c.Pods, 9)
 	require.Len(t, c.Rows, 6)
 	// What misses a copy is above what does not.
@@ -126,7 +126,7 @@ func TestCopiesOnPods(t *testing.T) {
 		for _, cell := range row.Cells {
 			require.Equal(t, 1, cell.Members)
 			if c.Pods[cell.Column] == "books-5" {
-				require.Equal(t, policy.Down, cell.State)
+				require.Equal(t, model.Down, cell.State)
 				down++
 			}
 			if cell.Leader {
@@ -140,27 +140,27 @@ func TestCopiesOnPods(t *testing.T) {
 
 // TestACellIsTheWorstOfItsMembers, and members elsewhere have none.
 func TestACellIsTheWorstOfItsMembers(t *testing.T) {
-	d := books(t, func(s *policy.Snapshot) {
-		s.Groups = []policy.Group{{ID: "g", Kind: policy.Shard, Members: []policy.Member{
-			{ID: "a", Pod: "books-0", State: policy.Active, Leader: true},
-			{ID: "b", Pod: "books-0", State: policy.Recovering},
-			{ID: "c", State: policy.Active},
-			{ID: "d", Pod: "other-0", State: policy.Down},
+	d := books(t, func(s *model.Snapshot) {
+		s.Groups = []model.Group{{ID: "g", Kind: model.Shard, Members: []model.Member{
+			{ID: "a", Pod: "books-0", State: model.Active, Leader: true},
+			{ID: "b", Pod: "books-0", State: model.Recovering},
+			{ID: "c", State: model.Active},
+			{ID: "d", Pod: "other-0", State: model.Down},
 		}}}
 	})
 	require.Equal(t, []Row{{
-		ID: "g", Kind: policy.Shard, There: 2, Of: 4, Elsewhere: 2,
-		Cells: []Cell{{Column: 0, State: policy.Recovering, Leader: true, Members: 2}},
+		ID: "g", Kind: model.Shard, There: 2, Of: 4, Elsewhere: 2,
+		Cells: []Cell{{Column: 0, State: model.Recovering, Leader: true, Members: 2}},
 	}}, copiesOf(d).Rows)
 }
 
 // TestCopiesAreBounded: those that miss most are shown.
 func TestCopiesAreBounded(t *testing.T) {
-	d := books(t, func(s *policy.Snapshot) {
+	d := books(t, func(s *model.Snapshot) {
 		for i := range maxGroups {
-			s.Groups = append(s.Groups, policy.Group{ID: fmt.Sprintf("a/%d", i), Kind: policy.Shard, Members: []policy.Member{{ID: "x", Pod: "books-1", State: policy.Active}}})
+			s.Groups = append(s.Groups, model.Group{ID: fmt.Sprintf("a/%d", i), Kind: model.Shard, Members: []model.Member{{ID: "x", Pod: "books-1", State: model.Active}}})
 		}
-		s.Groups[5].Members[0].State = policy.Down
+		s.Groups[5].Members[0].State = model.Down
 	})
 	c := copiesOf(d)
 	require.Equal(t, 6, c.Hidden)
@@ -180,9 +180,9 @@ func TestTimelineOfARollout(t *testing.T) {
 	first := books(t, at(10), updatedTo(5))
 	for _, d := range []status.Decision{
 		first,
-		books(t, at(11), updatedTo(5), onTheWay(4, policy.PhasePreparing)),
-		books(t, at(13), updatedTo(5), onTheWay(4, policy.PhaseGone)),
-		books(t, at(20), updatedTo(5), onTheWay(4, policy.PhaseGone)),
+		books(t, at(11), updatedTo(5), onTheWay(4, model.PhasePreparing)),
+		books(t, at(13), updatedTo(5), onTheWay(4, model.PhaseGone)),
+		books(t, at(20), updatedTo(5), onTheWay(4, model.PhaseGone)),
 		books(t, at(40), updatedTo(4)),
 	} {
 		board.Publish(d)
@@ -216,9 +216,9 @@ func TestTimelineOfARollout(t *testing.T) {
 func TestATimelineIsBounded(t *testing.T) {
 	l := &Timeline{Ended: true}
 	for i := range 3 * maxStretches {
-		changes := []func(*policy.Snapshot){at(i)}
+		changes := []func(*model.Snapshot){at(i)}
 		if i%2 == 1 {
-			changes = append(changes, onTheWay(1, policy.PhasePreparing), onTheWay(7, policy.PhasePreparing))
+			changes = append(changes, onTheWay(1, model.PhasePreparing), onTheWay(7, model.PhasePreparing))
 		}
 		l.note(books(t, changes...))
 	}
@@ -231,7 +231,7 @@ func TestATimelineIsBounded(t *testing.T) {
 func TestAClockThatIsSetBackEndsNothing(t *testing.T) {
 	l := &Timeline{Ended: true}
 	l.note(books(t, at(100)))
-	l.note(books(t, at(50), onTheWay(5, policy.PhaseGone)))
+	l.note(books(t, at(50), onTheWay(5, model.PhaseGone)))
 	require.Equal(t, noon.Add(100*time.Second), l.To)
 	require.Empty(t, l.Stretches)
 }

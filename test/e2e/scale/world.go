@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const (
@@ -173,7 +173,7 @@ func (w *world) cluster(ctx context.Context, namespace string, pods int) error {
 	}
 	cluster := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: db}}
 	cluster.APIVersion, cluster.Kind = v1alpha1.GroupVersion.String(), v1alpha1.Kind
-	cluster.Spec.Engine = policy.Solr
+	cluster.Spec.Engine = model.Solr
 	made, err := w.clusters.DatabaseClusters(namespace).Create(ctx, cluster, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		made, err = w.clusters.DatabaseClusters(namespace).Get(ctx, db, metav1.GetOptions{})

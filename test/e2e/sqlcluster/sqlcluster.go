@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlpod"
@@ -117,7 +117,7 @@ func OnDelete(set *appsv1.StatefulSet) {
 }
 
 // AtRest is where Rollcall lets the line of a StatefulSet rest that it rolls by the partition.
-func AtRest(set *appsv1.StatefulSet) { RollingUpdate(policy.RestLine)(set) }
+func AtRest(set *appsv1.StatefulSet) { RollingUpdate(model.RestLine)(set) }
 
 // Tagged has another tag of the image.
 func (f Flavor) Tagged(tag string) func(*appsv1.StatefulSet) {

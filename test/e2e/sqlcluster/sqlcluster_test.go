@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/e2e/load"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
@@ -26,7 +26,7 @@ func TestEdits(t *testing.T) {
 	require.Equal(t, "mysql", set.Labels[manifests.ClusterLabel])
 	require.Equal(t, "mysql", set.Spec.Template.Labels[manifests.ClusterLabel])
 	AtRest(set)
-	require.EqualValues(t, policy.RestLine, *set.Spec.UpdateStrategy.RollingUpdate.Partition)
+	require.EqualValues(t, model.RestLine, *set.Spec.UpdateStrategy.RollingUpdate.Partition)
 	OnDelete(set)
 	require.Nil(t, set.Spec.UpdateStrategy.RollingUpdate)
 	MySQL.Tagged(NewTag)(set)

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/e2e/audit"
 	"github.com/rollcall-dev/rollcall/test/e2e/observer"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
@@ -64,7 +64,7 @@ func (o *observed) judged(t *testing.T) {
 	r := o.Report()
 	failed, err := o.failed(t.Context())
 	require.NoError(t, err)
-	t.Logf("%s; %d claims or Events with the reason %s", r, len(failed), policy.ReasonFailed)
+	t.Logf("%s; %d claims or Events with the reason %s", r, len(failed), model.ReasonFailed)
 	if r.Err() != nil || len(failed) > 0 {
 		describe(t)
 	}
@@ -83,13 +83,13 @@ func (o *observed) failed(ctx context.Context) (said []string, err error) {
 		return nil, err
 	}
 	for _, e := range events.Items {
-		if !e.CreationTimestamp.Time.Before(o.began.Truncate(time.Second)) && strings.Contains(e.Note, "("+string(policy.ReasonFailed)+")") {
+		if !e.CreationTimestamp.Time.Before(o.began.Truncate(time.Second)) && strings.Contains(e.Note, "("+string(model.ReasonFailed)+")") {
 			said = append(said, e.Reason+": "+e.Note)
 		}
 	}
 	out, err := o.bed.Kubectl(ctx, "", "get", "dbc", "-n", solrcloud.Namespace, "-o", `jsonpath={range .items[*].status.claims[*]}{.pod} {.reason}{"\n"}{end}`)
 	for line := range strings.Lines(out) {
-		if _, reason, _ := strings.Cut(strings.TrimSpace(line), " "); reason == string(policy.ReasonFailed) {
+		if _, reason, _ := strings.Cut(strings.TrimSpace(line), " "); reason == string(model.ReasonFailed) {
 			said = append(said, "claim: "+line)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/e2e/rehearsal"
 	"github.com/rollcall-dev/rollcall/test/e2e/solrcloud"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
@@ -218,7 +218,7 @@ func (r *rolling) byGuard(t *testing.T) {
 // server's side, so the chart has to say what Rollcall says while nothing rolls.
 func (r *rolling) byPartition(t *testing.T) {
 	ctx := t.Context()
-	require.NoError(t, r.chart.Upgrade(ctx, solrcloud.Line(policy.RestLine)))
+	require.NoError(t, r.chart.Upgrade(ctx, solrcloud.Line(model.RestLine)))
 	_, err := r.bed.Kubectl(ctx, "", "patch", "dbc", "solr", "-n", solrcloud.Namespace, "--type=merge", "-p", `{"spec":{"update":{"rollingUpdate":"Partition"}}}`)
 	require.NoError(t, err)
 	atRest := func() error {
@@ -227,7 +227,7 @@ func (r *rolling) byPartition(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != policy.RestLine {
+			if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != model.RestLine {
 				return fmt.Errorf("rollingUpdate: %v", u)
 			}
 			return nil

@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/e2e/manifests"
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
@@ -62,7 +62,7 @@ func (s *sqlTest) adopted(t *testing.T) {
 		return err
 	}))
 	t.Log(said)
-	require.NotContains(t, said, string(policy.NoLeader))
+	require.NotContains(t, said, string(model.NoLeader))
 	uid := cluster.Pod(primary).UID
 	require.NoError(t, testbed.Pause(ctx, 10*time.Second))
 	require.Equal(t, uid, cluster.Pod(primary).UID, "it is left alone")

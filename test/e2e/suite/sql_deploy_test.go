@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
 	"github.com/rollcall-dev/rollcall/test/e2e/testbed"
 )
@@ -123,7 +123,7 @@ func (s *sqlTest) atRest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != policy.RestLine {
+		if u := set.Spec.UpdateStrategy.RollingUpdate; u == nil || u.Partition == nil || *u.Partition != model.RestLine {
 			return fmt.Errorf("rollingUpdate: %v", u)
 		}
 		return nil

@@ -19,7 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 	"github.com/rollcall-dev/rollcall/coordinator/status/web"
 	"github.com/rollcall-dev/rollcall/test/e2e/sqlcluster"
@@ -57,7 +57,7 @@ type stuckTest struct {
 // foreignBudget: somebody made a budget that lets nobody go.
 func (s *stuckTest) foreignBudget(t *testing.T) {
 	budget := `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: theirs, namespace: demo}, spec: {maxUnavailable: 0, selector: {matchLabels: {app: mariadb}}}}`
-	s.stuck(t, policy.ForeignBudget, exitStalled, s.then(func(ctx context.Context) error { return s.bed.Apply(ctx, budget) }, "budget"))
+	s.stuck(t, model.ForeignBudget, exitStalled, s.then(func(ctx context.Context) error { return s.bed.Apply(ctx, budget) }, "budget"))
 	_, err := s.bed.Kubectl(t.Context(), "", "delete", "pdb", "theirs", "-n", sqlcluster.Namespace)
 	require.NoError(t, err)
 	s.goesOn(t)
@@ -67,7 +67,7 @@ func (s *stuckTest) foreignBudget(t *testing.T) {
 
 // badImage: the new template names an image that nobody has.
 func (s *stuckTest) badImage(t *testing.T) {
-	s.stuck(t, policy.LineStopped, exitFailed, func(ctx context.Context) error { return s.cluster.SetImage(ctx, "nobody-has-it") })
+	s.stuck(t, model.LineStopped, exitFailed, func(ctx context.Context) error { return s.cluster.SetImage(ctx, "nobody-has-it") })
 	require.NoError(t, s.cluster.SetImage(t.Context(), sqlcluster.NewTag))
 	s.over(t, "8m", exitDone)
 }
@@ -77,7 +77,7 @@ func (s *stuckTest) unschedulable(t *testing.T) {
 	on := func(selector map[string]string) func(*appsv1.StatefulSet) {
 		return func(set *appsv1.StatefulSet) { set.Spec.Template.Spec.NodeSelector = selector }
 	}
-	s.stuck(t, policy.LineStopped, exitFailed, func(ctx context.Context) error {
+	s.stuck(t, model.LineStopped, exitFailed, func(ctx context.Context) error {
 		return s.cluster.Edit(ctx, on(map[string]string{"disk": "of-tomorrow"}))
 	})
 	require.NoError(t, s.cluster.Edit(t.Context(), on(nil)))
@@ -106,7 +106,7 @@ func (s *stuckTest) replicaLags(t *testing.T) {
 	}()
 	require.NoError(t, s.cluster.Delay(ctx, replicas[0], time.Minute))
 	require.NoError(t, testbed.Pause(ctx, 15*time.Second))
-	s.stuck(t, policy.Unhealthy, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "lags") })
+	s.stuck(t, model.Unhealthy, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "lags") })
 	require.NoError(t, s.cluster.Delay(ctx, replicas[0], 0))
 	s.goesOn(t)
 	s.over(t, "8m", exitDone)
@@ -126,7 +126,7 @@ func (s *stuckTest) zoneLost(t *testing.T) {
 		}
 		return nil
 	}))
-	s.stuck(t, policy.NoReport, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
+	s.stuck(t, model.NoReport, exitStalled, func(ctx context.Context) error { return s.cluster.Touch(ctx, "zone-lost") })
 	said, err := s.bed.Rollcall(ctx, "explain", replicas[0], "-n", sqlcluster.Namespace)
 	require.NoError(t, err)
 	require.Contains(t, said, node+", its node, does not answer")
@@ -187,7 +187,7 @@ var errNotStalled = errors.New("it is not stalled")
 
 // stuck brings a rollout into trouble, and holds everything that is said of it
 // against each other.
-func (s *stuckTest) stuck(t *testing.T, rule policy.Rule, exit int, trouble func(ctx context.Context) error) {
+func (s *stuckTest) stuck(t *testing.T, rule model.Rule, exit int, trouble func(ctx context.Context) error) {
 	t.Helper()
 	ctx := t.Context()
 	require.NoError(t, trouble(ctx))
@@ -283,7 +283,7 @@ func (s *stuckTest) page(t *testing.T) (view web.View) {
 }
 
 // alerts has Prometheus evaluate the chart's alerts on what the leader's metrics are.
-func (s *stuckTest) alerts(t *testing.T, rule policy.Rule) {
+func (s *stuckTest) alerts(t *testing.T, rule model.Rule) {
 	t.Helper()
 	var series []string
 	require.NoError(t, s.bed.Eventually(t.Context(), "metrics", time.Minute, func(ctx context.Context) error {

@@ -32,6 +32,10 @@ func main() {
 	fault := flag.String("fault", "", "only faults of the class whose name begins so")
 	twice := flag.Uint64("twice", 0, "run so many of the seeds twice and compare the runs")
 	only := flag.String("only", "", "bugs whose name contains this")
+	quiet := flag.Bool("quiet", false, "no faults")
+	record := flag.String("record", "", "record what the runs write to their worlds in this file")
+	against := flag.String("against", "", "compare what the runs write to their worlds with this file, made by -record")
+	renamed := flag.String("renamed", "", "names in that file and their current names: was=is,...")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time to this file")
 	inside := flag.Bool("infested", false, "this build has the bugs in its sources")
 	flag.Parse()
@@ -55,17 +59,24 @@ func main() {
 			return hunt(Hunt{Seeds: *seeds, Only: *only, Fresh: *fresh, Update: *update})
 		}
 		o, err := infect(*plant)
+		o.Quiet = *quiet
 		o.Wide, o.Primary, o.Replace, o.Old = *wide, *primary, *replace || o.Replace, *worlds == "old"
 		for _, class := range run.Classes {
 			if *fault != "" && strings.HasPrefix(string(class), *fault) {
 				o.Only = class
 			}
 		}
+		c := Courses{From: *from, Seeds: *seeds, Options: o, Renamed: pairs(*renamed)}
+		c.World = fmt.Sprintf("worlds %s, wide %t, primary %d, replace %t, fault %q, quiet %t", *worlds, *wide, *primary, *replace, *fault, *quiet)
 		switch {
 		case err != nil:
 			return err
 		case *one > 0:
 			return timeline(*one, o)
+		case *record != "":
+			return c.record(*record)
+		case *against != "":
+			return c.compare(*against, os.Stdout)
 		}
 		return all(*from, *seeds, *twice, o)
 	}()

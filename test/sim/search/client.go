@@ -14,7 +14,7 @@ import (
 	typedpolicy "k8s.io/client-go/kubernetes/typed/policy/v1"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -181,10 +181,10 @@ func (a agents) Plan(ctx context.Context, to rollout.Target, order rollout.Order
 
 func (a agents) Prepare(ctx context.Context, to rollout.Target, order rollout.Order, _ []byte) (rollout.Progress, error) {
 	if order.Anew { // it lasts; that its agent would refuse a former leader here must not be needed
-		return rollout.Progress{State: policy.DrainPrepared}, nil
+		return rollout.Progress{State: model.DrainPrepared}, nil
 	}
 	err := a.order(ctx, "order a prepare of", to, order.Epoch, func() { a.l.w.prepared[to.UID] = true })
-	return rollout.Progress{State: policy.DrainPrepared}, err
+	return rollout.Progress{State: model.DrainPrepared}, err
 }
 
 func (a agents) Restore(ctx context.Context, to rollout.Target, _ string, epoch int64, _ []byte) (bool, error) {

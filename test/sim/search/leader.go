@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
@@ -75,7 +75,7 @@ func (l *leader) lead(ctx context.Context) {
 	if err != nil {
 		panic(err)
 	}
-	l.state = rollout.NewState(l.epoch)
+	l.state = rollout.NewState(l.epoch, rollout.Before{})
 	defer executor.Wait()
 	defer cancel()
 	for l.pass(ctx, executor) {
@@ -182,50 +182,50 @@ func (l *leader) seeMembers() {
 }
 
 // snapshot is what a coordinator makes of what it is shown.
-func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) policy.Snapshot {
+func (l *leader) snapshot(known *v1alpha1.DatabaseCluster) model.Snapshot {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	s := policy.Snapshot{
-		Version: policy.Version, Now: policy.At(time.Now()),
-		Cluster: policy.Cluster{
+	s := model.Snapshot{
+		Version: model.Version, Now: model.At(time.Now()),
+		Cluster: model.Cluster{
 			Namespace: namespace, Name: database, UID: string(known.UID), Spec: known.Spec,
-			Status: policy.Status{Epoch: known.Status.Epoch, Claims: known.Status.Claims, Initialized: true},
-			Window: policy.WindowState{Open: true}, Engine: policy.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: true,
+			Status: model.Status{Epoch: known.Status.Epoch, Claims: known.Status.Claims, Initialized: true},
+			Window: model.WindowState{Open: true}, Engine: model.EngineFacts{MaxMajorStep: 1}, GuardEnforcing: true,
 		},
-		Pools: []policy.Pool{{Name: "s", Replicas: int32(len(names)), Revision: newRevision, Observed: true,
-			Management: policy.Parallel, Strategy: policy.OnDelete}},
-		Health: policy.Health{Verdict: policy.Green},
+		Pools: []model.Pool{{Name: "s", Replicas: int32(len(names)), Revision: newRevision, Observed: true,
+			Management: model.Parallel, Strategy: model.OnDelete}},
+		Health: model.Health{Verdict: model.Green},
 	}
-	group := policy.Group{ID: "books/1", Kind: policy.Shard, NeedsLeader: true}
+	group := model.Group{ID: "books/1", Kind: model.Shard, NeedsLeader: true}
 	leads := false
 	for i, name := range names {
 		pod := l.pods[name]
-		state, phase, member := policy.Down, policy.Started, policy.NotLive
+		state, phase, member := model.Down, model.Started, model.NotLive
 		if l.live[pod.UID] {
-			state, phase, member = policy.Active, policy.Ready, policy.Live
+			state, phase, member = model.Active, model.Ready, model.Live
 		}
 		if pod.DeletionTimestamp != nil {
-			phase = policy.Terminating
+			phase = model.Terminating
 		}
-		drain := policy.DrainNone
+		drain := model.DrainNone
 		if l.w.prepared[string(pod.UID)] {
-			drain = policy.DrainPrepared
+			drain = model.DrainPrepared
 		}
-		guard := policy.GuardClosed
+		guard := model.GuardClosed
 		if pod.Labels[v1alpha1.LabelGuard] == v1alpha1.GuardOpen {
-			guard = policy.GuardOpen
+			guard = model.GuardOpen
 		}
-		s.Pods = append(s.Pods, policy.Pod{
+		s.Pods = append(s.Pods, model.Pod{
 			Name: name, Pool: "s", Ordinal: int32(i), Node: "n", Zone: "z", Agent: true, EstimateSeconds: 8,
 			UID: string(pod.UID), Revision: pod.Labels[revisionLabel], Phase: phase, Guard: guard,
-			Since:  policy.At(time.Now().Add(-time.Second)),
-			Report: &policy.Report{UID: string(pod.UID), Self: true, Fresh: true, Member: member, Settled: member == policy.Live, Drain: drain},
+			Since:  model.At(time.Now().Add(-time.Second)),
+			Report: &model.Report{UID: string(pod.UID), Self: true, Fresh: true, Member: member, Settled: member == model.Live, Drain: drain},
 		})
-		leader := state == policy.Active && !leads
+		leader := state == model.Active && !leads
 		leads = leads || leader
-		group.Members = append(group.Members, policy.Member{ID: "core_" + name, Pod: name, State: state, Eligible: true, Leader: leader})
+		group.Members = append(group.Members, model.Member{ID: "core_" + name, Pod: name, State: state, Eligible: true, Leader: leader})
 	}
-	s.Groups = []policy.Group{group}
+	s.Groups = []model.Group{group}
 	return s
 }
 

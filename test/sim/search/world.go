@@ -16,7 +16,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/act"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 const (
@@ -75,9 +75,9 @@ func newWorld(o Options) *world {
 		live: map[types.UID]bool{}, heard: map[string]int64{}, prepared: map[string]bool{}, claimed: map[string]bool{},
 		removed: map[string]int{}, epochs: map[int64]string{}, versions: map[string]digest{}, began: time.Now(),
 	}
-	one := policy.Count(1)
+	one := model.Count(1)
 	cluster := &v1alpha1.DatabaseCluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: database, UID: "u", Generation: 1}}
-	cluster.Spec.Engine = policy.Solr
+	cluster.Spec.Engine = model.Solr
 	cluster.Spec.Policy.MaxUnavailable = &one
 	cluster.Spec = cluster.Spec.WithDefaults()
 	w.server.stamp(&cluster.ObjectMeta)

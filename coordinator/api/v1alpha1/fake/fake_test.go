@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 func cluster(namespace, name string) *v1alpha1.DatabaseCluster {
 	return &v1alpha1.DatabaseCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       policy.Spec{Engine: policy.Solr},
+		Spec:       model.Spec{Engine: model.Solr},
 	}
 }
 
@@ -92,7 +92,7 @@ func TestManagedFieldsAreNotKept(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, there)
 		require.Empty(t, kept.(*v1alpha1.DatabaseCluster).ManagedFields)
-		require.Equal(t, policy.Solr, kept.(*v1alpha1.DatabaseCluster).Spec.Engine)
+		require.Equal(t, model.Solr, kept.(*v1alpha1.DatabaseCluster).Spec.Engine)
 		cancel()
 		<-ended
 	})
@@ -105,7 +105,7 @@ func TestTextsBeyondBoundsAreNotKept(t *testing.T) {
 		large := cluster("prod", "a")
 		large.Spec.Connection.Failover = strings.Repeat("f", 900_000)
 		large.Spec.Policy.ZoneKey = "zone"
-		large.Spec.Overrides = []policy.Override{{Rule: "soak", Pods: []string{"a-0"}, Reason: strings.Repeat("r", 900_000)}}
+		large.Spec.Overrides = []model.Override{{Rule: "soak", Pods: []string{"a-0"}, Reason: strings.Repeat("r", 900_000)}}
 		clients := v1alpha1.NewReduced(New(large))
 		informer := v1alpha1.NewInformer(clients, "", 0)
 		ctx, cancel := context.WithCancel(t.Context())

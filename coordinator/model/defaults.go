@@ -1,0 +1,137 @@
+package model
+
+import "reflect"
+
+// DefaultEstimateSeconds is how long a pod is expected to be away when nothing is known.
+const DefaultEstimateSeconds = 60
+
+// Defaults of numbers for which 0 makes no sense, so that 0 means the default.
+const (
+	defaultStartSeconds     = 600
+	defaultProgressSeconds  = 600
+	defaultMaxFailed        = 1
+	defaultTimeoutSeconds   = 300
+	defaultEvacuateSeconds  = 86400
+	defaultDetectionSeconds = 7200
+	defaultTaintSeconds     = 1800
+	defaultConcurrent       = 1
+	defaultZoneKey          = "topology.kubernetes.io/zone"
+)
+
+// defaultMaxUnavailable: what OpenSearch's manual and its users expect is one
+// node at a time, however large the cluster.
+func defaultMaxUnavailable(engine Engine) *IntOrPercent {
+	limit := Percent(25)
+	if engine == OpenSearch {
+		limit = Count(1)
+	}
+	return &limit
+}
+
+// defaultUnit: FoundationDB spreads copies over zones and nothing smaller, so the
+// pods of a zone cost as much together as one of them.
+func defaultUnit(engine Engine) Unit {
+	if engine == FoundationDB {
+		return UnitZone
+	}
+	return UnitPod
+}
+
+// WithDefaults is the spec with every field that was left out at its default.
+// It shares lists with the original.
+func (s Spec) WithDefaults() Spec {
+	u := &s.Update
+	setIfZero(&u.Mode, Auto)
+	setIfZero(&u.Method, Evict)
+	setIfZero(&u.RollingUpdate, ByGuard)
+	setIfZero(&u.Schedule, Ordered)
+	setIfZero(&u.Adopt, AdoptAsk)
+	setIfZero(&s.Guard, GuardEnforce)
+	p := &s.Policy
+	setIfZero(&p.Unit, defaultUnit(s.Engine))
+	if p.MaxUnavailable == nil {
+		p.MaxUnavailable = defaultMaxUnavailable(s.Engine)
+	}
+	if p.MaxShardUnavailable == nil {
+		one := Count(1)
+		p.MaxShardUnavailable = &one
+	}
+	setIfZero(&p.ZoneKey, defaultZoneKey)
+	setIfZero(&p.Health, LeastRecoverable)
+	setIfZero(&p.Unprotected, Allow)
+	setIfZero(&p.StartSeconds, defaultStartSeconds)
+	setIfZero(&p.ProgressSeconds, defaultProgressSeconds)
+	setIfZero(&p.MaxFailed, defaultMaxFailed)
+	setIfZero(&p.Downgrade, HoldAlways)
+	d := &s.Drain
+	setIfZero(&d.Data.Restart, Keep)
+	setIfZero(&d.Data.NodeDrain, Lose)
+	setIfZero(&d.TimeoutSeconds, defaultTimeoutSeconds)
+	setIfZero(&d.EvacuateTimeoutSeconds, defaultEvacuateSeconds)
+	setIfZero(&d.OnTimeout, TimeoutHold)
+	r := &s.Replacement
+	setIfZero(&r.FailureDetectionSeconds, defaultDetectionSeconds)
+	if r.MaxConcurrentFailed == nil {
+		one := int32(defaultConcurrent)
+		r.MaxConcurrentFailed = &one
+	}
+	setIfZero(&r.TaintReplacementSeconds, defaultTaintSeconds)
+	setIfZero(&r.UpdateStrategy, UpdateDelete)
+	return s
+}
+
+func setIfZero[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// What a field is when JSON leaves it out. These are not the zero values,
+// which mean that nothing is known: a person who writes a snapshot by hand
+// writes what is out of the ordinary.
+
+func defaultSnapshot() Snapshot {
+	return Snapshot{
+		Version: Version,
+		Cluster: Cluster{
+			GuardEnforcing: true,
+			Status:         Status{Initialized: true},
+			Window:         WindowState{Open: true},
+			Engine:         EngineFacts{MaxMajorStep: 1},
+		},
+		Health: Health{Verdict: Green},
+	}
+}
+
+func defaultPool() Pool {
+	return Pool{Observed: true, Agents: true, Management: Parallel, Strategy: OnDelete}
+}
+
+func defaultPod() Pod {
+	return Pod{Phase: Ready, Agent: true, Guard: GuardClosed, EstimateSeconds: DefaultEstimateSeconds}
+}
+
+func defaultReport() Report {
+	return Report{Self: true, Fresh: true, Member: Live, Settled: true, Drain: DrainNone}
+}
+
+func defaultGroup() Group { return Group{Kind: Shard, NeedsLeader: true} }
+
+func defaultMember() Member { return Member{State: Active, Eligible: true} }
+
+// setDefaults prepares a new element of a list, or what a pointer points to.
+func setDefaults(v reflect.Value) {
+	switch p := v.Addr().Interface().(type) {
+	case *Pool:
+		*p = defaultPool()
+	case *Pod:
+		*p = defaultPod()
+	case *Report:
+		*p = defaultReport()
+	case *Group:
+		*p = defaultGroup()
+	case *Member:
+		*p = defaultMember()
+	}
+}

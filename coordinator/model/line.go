@@ -1,0 +1,37 @@
+package model
+
+import "fmt"
+
+// RestLine is where the hold line of a pool rests: above any ordinal, so that
+// pods that are added together with a new template start on the old one.
+const RestLine int32 = maxOrdinal
+
+// LineOf is the hold line that a StatefulSet's partition makes. Kubernetes counts
+// a partition from the first ordinal, start; a line is an ordinal. At rest both
+// are the same.
+func LineOf(partition, start int32) int32 {
+	if partition >= RestLine-start {
+		return RestLine
+	}
+	return partition + start
+}
+
+// PartitionOf is the partition that makes a line.
+func PartitionOf(line, start int32) int32 {
+	if line >= RestLine {
+		return RestLine
+	}
+	return max(0, line-start)
+}
+
+// Line is a move of a pool's hold line that takes no pod away.
+type Line struct {
+	Pool string `json:"pool"`
+	// Partition is what the StatefulSet's partition should be.
+	Partition int32 `json:"partition"`
+	// Reason says why.
+	Reason string `json:"reason"`
+}
+
+// Text is the line as one line.
+func (l Line) Text() string { return fmt.Sprintf("line   %s %d: %s", l.Pool, l.Partition, l.Reason) }

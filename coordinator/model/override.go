@@ -1,0 +1,85 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Override switches off one rule for named pods until it expires.
+type Override struct {
+	// rule is the name of the rule.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Rule Rule `json:"rule"`
+	// pods are names of pods, or "*" for all. The rules sole-copy, quorum and acks need names.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=253
+	Pods []string `json:"pods"`
+	// reason is why, for those who read it later.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+	// expires is when the rule holds again.
+	Expires Time `json:"expires"`
+}
+
+// everyPod stands for all pods in an override.
+const everyPod = "*"
+
+// cannotBeOverridden: nobody can answer for an input that makes no sense, and
+// a pod that is on its way is on its way.
+var cannotBeOverridden = map[Rule]bool{BadInput: true, Claimed: true, OnItsWay: true}
+
+// needNames: whoever gives up a copy or a quorum, or vouches for a machine being
+// off, says whose.
+var needNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true, OnDeadNode: true}
+
+// Flaw is what is wrong with a field.
+// +kubebuilder:object:generate=false
+type Flaw struct{ Field, What string }
+
+// Flaws are what is wrong with an override. One that has expired switches nothing
+// off, so what it names need not make sense any more.
+func (o *Override) Flaws(now time.Time) []Flaw {
+	var flaws []Flaw
+	over := !o.Expires.IsZero() && !o.Expires.After(now)
+	switch {
+	case over:
+	case !slices.Contains(Rules(), o.Rule):
+		flaws = append(flaws, Flaw{"rule", fmt.Sprintf("is %q: no rule has this name", o.Rule)})
+	case cannotBeOverridden[o.Rule]:
+		flaws = append(flaws, Flaw{"rule", fmt.Sprintf("is %s, which cannot be overridden", o.Rule)})
+	}
+	if len(o.Pods) == 0 {
+		flaws = append(flaws, Flaw{"pods", "is empty: names of pods or \"*\" are wanted"})
+	}
+	if !over && needNames[o.Rule] && slices.Contains(o.Pods, everyPod) {
+		flaws = append(flaws, Flaw{"pods", fmt.Sprintf("is \"*\", which the rule %s refuses: names of pods are wanted", o.Rule)})
+	}
+	if strings.TrimSpace(o.Reason) == "" {
+		flaws = append(flaws, Flaw{"reason", "is empty: say why the rule is switched off"})
+	}
+	if o.Expires.IsZero() {
+		flaws = append(flaws, Flaw{"expires", "is missing: the time at which the rule holds again is wanted"})
+	}
+	return flaws
+}
+
+// Overridable are the rules that an override can switch off, in their order.
+func Overridable() []Rule {
+	return slices.DeleteFunc(Rules(), func(r Rule) bool { return cannotBeOverridden[r] })
+}
+
+// InForce: the override has not expired, and switches off what it names.
+func (o *Override) InForce(now time.Time) bool {
+	return o.Expires.After(now) && !cannotBeOverridden[o.Rule] && !(needNames[o.Rule] && slices.Contains(o.Pods, everyPod))
+}
+
+// Covers: it is for the pod. The pod "" asks for an override that is for every pod.
+func (o *Override) Covers(pod string) bool {
+	return slices.Contains(o.Pods, everyPod) || pod != "" && slices.Contains(o.Pods, pod)
+}

@@ -1,0 +1,31 @@
+package policy
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// TestSnapshotsAndPlansSurviveJSON: what is written is what is read, so that a
+// saved snapshot is decided as the live one was.
+func TestSnapshotsAndPlansSurviveJSON(t *testing.T) {
+	for name, s := range goldenSnapshots(t) {
+		t.Run(name, func(t *testing.T) {
+			data, err := json.Marshal(s)
+			require.NoError(t, err)
+			again, err := model.Decode(data)
+			require.NoError(t, err)
+			plan := Decide(s)
+			require.Equal(t, plan, Decide(again))
+
+			data, err = json.Marshal(plan)
+			require.NoError(t, err)
+			read, err := model.DecodePlan(data)
+			require.NoError(t, err)
+			require.Equal(t, plan, read)
+		})
+	}
+}

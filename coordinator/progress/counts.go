@@ -1,0 +1,55 @@
+package progress
+
+import (
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// CountPods counts the pods of a snapshot and of the plan made on it.
+func CountPods(s model.Snapshot, plan model.Plan) model.PodCounts {
+	c := model.PodCounts{Away: int32(plan.Budget.Pods.Away)}
+	revision := make(map[string]model.Pool, len(s.Pools))
+	for _, pool := range s.Pools {
+		c.Desired += pool.Replicas
+		revision[pool.Name] = pool
+	}
+	for _, pod := range s.Pods {
+		switch {
+		case !Exists(pod):
+		case Updated(pod, revision[pod.Pool]):
+			c.Updated++
+		default:
+			c.Current++
+		}
+		if pod.Phase == model.Ready {
+			c.Ready++
+		}
+		if Failed(pod) {
+			c.Failed++
+		}
+	}
+	return c
+}
+
+// Failed is direct evidence that a pod cannot work as it is: it has failed, or
+// something is wrong with it that has a name. A pod that only takes long is not
+// counted; see Overdue.
+func Failed(pod model.Pod) bool {
+	switch {
+	case pod.Problem == model.NodeGone:
+		return true
+	case pod.Phase == model.Terminating:
+		return pod.Problem == model.StuckEnding
+	case pod.Phase == model.Ready:
+		return false
+	}
+	return pod.Phase == model.Failed || pod.Problem.Wrong() != ""
+}
+
+// Updated says whether a pod runs its pool's update revision. While that
+// revision is unknown nobody does, and nobody is out of date either.
+func Updated(pod model.Pod, pool model.Pool) bool {
+	return Exists(pod) && pool.Revision != "" && pod.Revision == pool.Revision
+}
+
+// Exists says whether there is an object of the pod.
+func Exists(pod model.Pod) bool { return pod.Phase != model.Missing }

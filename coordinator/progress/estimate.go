@@ -1,0 +1,80 @@
+package progress
+
+import (
+	"maps"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// estimate of the seconds that a restarted pod is away; 0 = nobody has measured.
+type estimate int64
+
+// with takes another measurement in, half and half.
+func (e estimate) with(away time.Duration) estimate {
+	seconds := max(1, int64(away.Round(time.Second)/time.Second))
+	if e == 0 {
+		return estimate(seconds)
+	}
+	return estimate((int64(e) + seconds + 1) / 2)
+}
+
+// Absence is how long a pod was away that went by a claim and is back.
+type Absence struct {
+	Pod    string
+	Lasted time.Duration
+}
+
+// Estimates are learned from every pod that went by a claim and came back:
+// one of the whole cluster, and one of each pool. A value is never changed.
+type Estimates struct {
+	all   estimate
+	pools map[string]estimate
+}
+
+// NewEstimates are those that a predecessor has noted, in seconds.
+func NewEstimates(all int64, pools map[string]int64) Estimates {
+	e := Estimates{all: estimate(all), pools: map[string]estimate{}}
+	for pool, seconds := range pools {
+		e.pools[pool] = estimate(seconds)
+	}
+	return e
+}
+
+// Learn are the estimates after absences of pods of a snapshot.
+func (e Estimates) Learn(s model.Snapshot, absences []Absence) Estimates {
+	if len(absences) == 0 {
+		return e
+	}
+	pools := make(map[string]string, len(s.Pods))
+	for i := range s.Pods {
+		pools[s.Pods[i].Name] = s.Pods[i].Pool
+	}
+	measured := make(map[string]estimate, len(e.pools)+1)
+	maps.Copy(measured, e.pools)
+	e.pools = measured
+	for _, away := range absences {
+		e.all = e.all.with(away.Lasted)
+		if pool, known := pools[away.Pod]; known {
+			e.pools[pool] = e.pools[pool].with(away.Lasted)
+		}
+	}
+	return e
+}
+
+// Seconds is the estimate of the whole cluster; 0: nobody has measured.
+func (e Estimates) Seconds() int64 { return int64(e.all) }
+
+// ByPool are the estimates of the pools that there are, nil where there is none.
+func (e Estimates) ByPool(pools []model.Pool) map[string]int64 {
+	var out map[string]int64
+	for i := range pools {
+		if seconds := e.pools[pools[i].Name]; seconds > 0 {
+			if out == nil {
+				out = make(map[string]int64, len(pools))
+			}
+			out[pools[i].Name] = int64(seconds)
+		}
+	}
+	return out
+}

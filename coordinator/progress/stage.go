@@ -1,0 +1,34 @@
+package progress
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// Phases are the phases of a claim in their order; an unknown one is before all others.
+var Phases = []model.ClaimPhase{
+	model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened,
+	model.PhaseGone, model.PhaseRejoined, model.PhaseRestoring, model.PhaseSettling,
+}
+
+// StageOf counts how far a claim is, from 0.
+func StageOf(c model.Claim) int { return slices.Index(Phases, c.Phase) + 1 }
+
+// HasGone says whether the claim's pod went away. uid is that of the pod that has
+// its name now: a claim that is given up is Restoring, too, and its pod stays.
+func HasGone(c model.Claim, uid string) bool {
+	return Reached(c.Phase, model.PhaseGone) && (c.Phase != model.PhaseRestoring || c.UID != uid)
+}
+
+// Passed says whether a claim that went from one phase to another entered, on
+// its way, the third. Phases may be skipped between two decisions.
+func Passed(from, to, phase model.ClaimPhase) bool {
+	at := slices.Index(Phases, phase)
+	return slices.Index(Phases, from) < at && at <= slices.Index(Phases, to)
+}
+
+// Reached says whether a claim's phase is the other or a later one.
+func Reached(phase, other model.ClaimPhase) bool {
+	return slices.Index(Phases, phase) >= slices.Index(Phases, other)
+}

@@ -1,0 +1,10 @@
+package corpus
+
+// renamed maps recorded names of rules, reasons, actions, prepares and phases to the
+// current ones.
+var renamed = map[string]string{}
+
+// differences explains each entry that is now decided differently on purpose. The key
+// is the ID of a decision, or the ID of a journal, "#" and the index of the entry.
+// Listing an entry that does not differ is a failure.
+var differences = map[string]string{}
