@@ -224,7 +224,7 @@ func TestTakeOverShutsAnOpenGuard(t *testing.T) {
 	})
 }
 
-// A pod that changes between its touch and that stays as it is, for the actor to look at.
+// A pod that changes between its touch and that stays as it is, for the first step to look at.
 func TestTakeOverLeavesAGuardThatChanges(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.patchPod("s-0", `{"metadata":{"labels":{"`+v1alpha1.LabelGuard+`":"open"}}}`)

@@ -64,7 +64,7 @@ func (t toucher) touch(ctx context.Context, claim model.Claim) (stands bool, err
 	case err == nil:
 		stands = !pod.Leaving
 		if pod.Guard == v1alpha1.GuardOpen && stands {
-			// Who finds that it has changed, or cannot tell, leaves it to the actor's first look.
+			// Who finds that it has changed, or cannot tell, leaves it to the leader's first look.
 			bounded, cancel := t.bound(ctx)
 			_, _ = t.pods.shut(bounded, pod)
 			cancel()

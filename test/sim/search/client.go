@@ -117,11 +117,11 @@ func (e evictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error
 	return err
 }
 
-// clusters is a leader's access to the DatabaseCluster. An Actor's reads are those
+// clusters is a leader's access to the DatabaseCluster. An executor's reads are those
 // before a pod is opened.
 type clusters struct {
-	l     *leader
-	actor bool
+	l        *leader
+	executor bool
 }
 
 func (c clusters) DatabaseClusters(string) v1alpha1.DatabaseClusters { return cluster{c: c} }
@@ -133,7 +133,7 @@ type cluster struct {
 
 func (k cluster) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*v1alpha1.DatabaseCluster, error) {
 	l := k.c.l
-	if k.c.actor && (l.w.careless.Reread || l.w.careless.Claims) {
+	if k.c.executor && (l.w.careless.Reread || l.w.careless.Claims) {
 		return l.known().DeepCopy(), nil
 	}
 	return ask(ctx, l, call{verb: "read", object: database}, func() (*v1alpha1.DatabaseCluster, error) { return l.w.server.cluster.DeepCopy(), nil })

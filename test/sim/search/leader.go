@@ -19,7 +19,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/rollout"
 )
 
-// leader is a coordinator's loop around an Actor, as short as it can be. What it
+// leader is a coordinator's loop around rollout.Step, as short as it can be. What it
 // does depends only on what it was answered and shown, so its history stands for
 // its state.
 type leader struct {
@@ -68,7 +68,7 @@ func (l *leader) lead(ctx context.Context) {
 	l.epoch, l.newest = taken.Cluster.Status.Epoch, taken.Cluster
 	l.w.tookOver(l)
 	executor, err := act.New(act.Options{
-		Kubernetes: client{l: l}, Clusters: clusters{l: l, actor: true}, Agents: agents{l},
+		Kubernetes: client{l: l}, Clusters: clusters{l: l, executor: true}, Agents: agents{l},
 		Namespace: namespace, Name: database, UID: string(taken.Cluster.UID), Epoch: l.epoch,
 		Notify: l.poke, Logger: slog.New(slog.DiscardHandler),
 	})
