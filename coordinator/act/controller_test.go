@@ -145,7 +145,7 @@ func foreign(set *appsv1.StatefulSet) bool {
 	return note != "" && note != strconv.Itoa(int(partitionIn(set)))
 }
 
-// pools are the StatefulSets as an Actor is told of them.
+// pools are the StatefulSets as a coordinator is told of them.
 func (w *world) pools() []rollout.Pool {
 	if w.set == nil {
 		return nil

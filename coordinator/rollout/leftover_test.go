@@ -86,7 +86,7 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 		a.Snapshot.Pods[0].UID = "new"
 		c.change(a)
 		r := &attempt{}
-		undoneBy(t, a, claim, r, true)
+		undoneBy(t, a, claim, r, false)
 		require.Equal(t, c.left, r.heard.Left, name)
 		require.False(t, r.heard.Undone, name)
 	}
