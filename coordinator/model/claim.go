@@ -119,19 +119,39 @@ type Leftover struct {
 	Undo []byte `json:"undo"`
 }
 
-// ClaimPhase is how far a claim has come.
+// ClaimPhase is the state of a claim: how far it has come. rollout/DESIGN.md has the picture of
+// all states, and of what leads from one to the next.
 // +kubebuilder:validation:Enum=Claimed;Preparing;Prepared;Emptied;Opened;Gone;Rejoined;Restoring;Settling
 type ClaimPhase string
 
 // The phases of a claim, in their order.
 const (
-	PhaseClaimed   ClaimPhase = "Claimed"
+	// PhaseClaimed: the claim is written, and nothing in the database has changed. Entered with the
+	// claim, and again where a recreated pod is followed. Left when the agent has said what its
+	// drain will change; a pod that needs no drain is opened from here.
+	PhaseClaimed ClaimPhase = "Claimed"
+	// PhasePreparing: the agent has said what its drain will change, and the pod is not drained.
+	// What is to be undone is recorded in the claim before the drain begins. Left when an agent
+	// confirms the drain, or the pod need not wait for it any more.
 	PhasePreparing ClaimPhase = "Preparing"
-	PhasePrepared  ClaimPhase = "Prepared"
-	PhaseEmptied   ClaimPhase = "Emptied" // of a replacement: nothing is left on the pod
-	PhaseOpened    ClaimPhase = "Opened"
-	PhaseGone      ClaimPhase = "Gone"
-	PhaseRejoined  ClaimPhase = "Rejoined"
+	// PhasePrepared: the pod is drained. It and its witnesses look anew, and the policy is asked again for
+	// it alone. Left when it may go, or when the drain has not lasted.
+	PhasePrepared ClaimPhase = "Prepared"
+	// PhaseEmptied, of a replacement: it is written down that the database has nothing left on the
+	// pod. The claim is not given up any more, and its volumes are deleted. Left when the pod may go.
+	PhaseEmptied ClaimPhase = "Emptied"
+	// PhaseOpened: the claim is noted on the pod and its guard open, or its removal accepted, or it is
+	// terminating. Left when the pod is gone, or when no decision stands behind the open guard.
+	PhaseOpened ClaimPhase = "Opened"
+	// PhaseGone: there is no pod of the claimed UID. Left when the recreated pod is a member of the
+	// database again, or has failed, and has its own volumes if it was replaced.
+	PhaseGone ClaimPhase = "Gone"
+	// PhaseRejoined is not entered any more; saved snapshots may have it.
+	PhaseRejoined ClaimPhase = "Rejoined"
+	// PhaseRestoring: what the drain has changed is undone, as the pod is back, or has failed, or stays
+	// because the claim is given up. Left when an agent has undone it.
 	PhaseRestoring ClaimPhase = "Restoring"
-	PhaseSettling  ClaimPhase = "Settling"
+	// PhaseSettling: the recreated pod is a member of the database. Left, with the claim, when all
+	// that was asked of it is true.
+	PhaseSettling ClaimPhase = "Settling"
 )

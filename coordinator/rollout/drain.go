@@ -40,7 +40,7 @@ func (res DrainPlanned) learn(a *step) {
 		r.failed(a.now, fmt.Errorf("ask for the prepare: %w", res.Err))
 	default:
 		r.succeeded()
-		r.heard.Asked, r.heard.Undo, r.heard.Shared = true, res.Undo, res.Shared
+		r.known.Asked, r.known.Undo, r.known.Shared = true, res.Undo, res.Shared
 	}
 }
 
@@ -60,23 +60,26 @@ func (res DrainAnswered) learn(a *step) {
 		return
 	}
 	r.ordered(res.Order, res.Err)
-	if r.prepareBegan.IsZero() {
-		r.prepareBegan = res.Began
+	if r.drainBegan.IsZero() {
+		r.drainBegan = res.Began
 	}
 	switch {
 	case res.Err != nil:
 		r.failed(a.now, fmt.Errorf("prepare: %w", res.Err))
 	case res.Progress.State == model.DrainPrepared:
 		r.succeeded()
-		r.heard.Prepared, r.byOthers = true, res.Order.For != Subject{}
+		r.known.Drained = DrainedBySelf
+		if res.Order.For != (Subject{}) {
+			r.known.Drained = DrainedByOther
+		}
 		r.backToBarrier()
-		a.out.Drains = append(a.out.Drains, a.now.Sub(r.prepareBegan))
+		a.out.Drains = append(a.out.Drains, a.now.Sub(r.drainBegan))
 	case res.Progress.State == model.DrainRefused:
 		r.abandon("prepare refused: "+res.Progress.Detail, model.Vetoed)
 	default:
 		r.succeeded()
 		r.problem = res.Progress.Detail
-		wait := min(firstRetry+a.now.Sub(r.prepareBegan)/10, pollEvery)
+		wait := min(firstRetry+a.now.Sub(r.drainBegan)/10, pollEvery)
 		r.retryAt = a.now.Add(wait)
 	}
 }

@@ -86,13 +86,14 @@ func TestAReplacementThatNobodyCanCarryOutIsGivenUp(t *testing.T) {
 				return
 			}
 			r := &attempt{}
-			require.Equal(t, c.want, a.lookAhead(claim, r))
+			got, _ := a.noticeHere(claim, r, a.see(claim))
+			require.Equal(t, c.want, got)
 			require.Equal(t, c.later, r.giveUp == "", r.giveUp)
 			a.now = a.now.Add(patience)
-			a.lookAhead(claim, r)
+			a.noticeHere(claim, r, a.see(claim))
 			require.Equal(t, c.later, r.giveUp == "", "not before its time is up")
 			a.now = a.now.Add(1)
-			a.lookAhead(claim, r)
+			a.noticeHere(claim, r, a.see(claim))
 			require.Contains(t, r.giveUp, c.want)
 		})
 	}
@@ -103,10 +104,10 @@ func TestAReplacementThatCanGoOnIsNotHeldAgainst(t *testing.T) {
 	a, claim := replacing()
 	r := &attempt{}
 	a.Snapshot.Pods[1].Revision = "v3"
-	a.lookAhead(claim, r)
+	a.noticeHere(claim, r, a.see(claim))
 	require.False(t, r.heldSince.IsZero())
 	a.Snapshot.Pods[1].Phase, a.Snapshot.Pods[1].Problem = model.Started, ""
-	a.lookAhead(claim, r)
+	a.noticeHere(claim, r, a.see(claim))
 	require.True(t, r.heldSince.IsZero())
 }
 
@@ -149,18 +150,18 @@ func TestWhoIsRestartedFirst(t *testing.T) {
 	claim.EmptiedAt = &emptied
 	a.Snapshot.Cluster.Status.Claims = []model.Claim{claim}
 	r := &attempt{}
-	restarting, _ := a.look(claim, r)
+	restarting, _, _ := a.assess(claim, r)
 	require.Equal(t, LookAnew, next(restarting))
-	r.heard.Observed, r.heard.Opened, r.observedAt = true, true, a.now
-	restarting, _ = a.look(claim, r)
-	require.True(t, restarting.Heard.Opened, "nothing has changed")
+	r.known.Guard, r.observedAt = KnownOpen, a.now
+	restarting, _, _ = a.assess(claim, r)
+	require.Equal(t, KnownOpen, restarting.Known.Guard, "nothing has changed")
 	pod := &a.Snapshot.Pods[1]
 	pod.Phase, pod.Problem = model.Ready, ""
 	pod.Report = &model.Report{UID: "1", Self: true, Fresh: true, Member: model.Live, Settled: true}
-	started, _ := a.look(claim, r)
+	started, _, _ := a.assess(claim, r)
 	require.Equal(t, Close, next(started))
-	r.heard.Ajar, r.heard.Found = false, true
-	started, _ = a.look(claim, r)
+	r.known.Guard, r.known.Found = LeftAlone, true
+	started, _, _ = a.assess(claim, r)
 	require.Equal(t, ApplyDrain, next(started))
 }
 

@@ -46,6 +46,9 @@ func (in *inputs) find(prefix string, of reflect.Value) error {
 			flag := field.Addr().Interface().(*bool)
 			in.fields = append(in.fields, input{name, func(on bool) { *flag = on }})
 			continue
+		case reflect.Uint8:
+			in.findValues(name, field)
+			continue
 		case reflect.String:
 			some.SetString("x")
 		case reflect.Slice:
@@ -69,6 +72,21 @@ func (in *inputs) find(prefix string, of reflect.Value) error {
 		}})
 	}
 	return nil
+}
+
+// findValues has each value of an enum be drawn; the last that is set counts.
+func (in *inputs) findValues(name string, field reflect.Value) {
+	last := map[reflect.Type]uint64{reflect.TypeFor[Guard](): uint64(RemovalSent), reflect.TypeFor[Drained](): uint64(DrainSpared)}[field.Type()]
+	for value := uint64(1); value <= last; value++ {
+		in.fields = append(in.fields, input{fmt.Sprint(name, value), func(on bool) {
+			switch {
+			case on:
+				field.SetUint(value)
+			case value == 1:
+				field.SetZero()
+			}
+		}})
+	}
 }
 
 // claims are all that the step machine may be given: whatever is done to the pod,
@@ -174,7 +192,7 @@ func simplest(c Case, breach func(Case) string) Case {
 		for _, heard := range []bool{false, true} {
 			of := reflect.ValueOf(&c).Elem()
 			if heard {
-				of = reflect.ValueOf(&c.Heard).Elem()
+				of = reflect.ValueOf(&c.Known).Elem()
 			}
 			for i := range of.NumField() {
 				field := of.Field(i)

@@ -63,8 +63,30 @@ func TestOrdersToStopEndClaims(t *testing.T) {
 
 // A pod that broke meanwhile was spared its prepare, and is well again: it is prepared and looked at anew.
 func TestWhoIsWellAgainIsPreparedAnew(t *testing.T) {
-	r := &attempt{spared: true}
-	r.heard.Prepared, r.heard.Observed = true, true
+	r := &attempt{observedAt: time.Unix(1, 0)}
+	r.known.Drained = DrainSpared
 	r.unprepare("it is well again")
-	require.Equal(t, Heard{}, r.heard)
+	require.Equal(t, Known{}, r.known)
+	require.Zero(t, r.observedAt)
+}
+
+// A claim that is given up because its pod is held for too long has the guard closed before its drain is
+// undone, also where the guard was closed once before: since then it may have been opened.
+func TestWhoIsHeldForTooLongIsClosedBeforeItIsUndone(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	a := stepOn(Facts{Snapshot: threePods(now)}, now)
+	a.Snapshot.Health.Verdict = model.Red // which holds everybody
+	a.Snapshot.Pods[1].Report.Drain = model.DrainPrepared
+	claim := model.Claim{ID: "c", Pod: "s-1", UID: "1", Action: model.Restart, Prepare: model.PrepareHandoff, Epoch: 1, Undo: []byte("u")}
+	a.Record.Claims = []model.Claim{claim}
+	a.Snapshot.Cluster.Status.Claims = a.Record.Claims
+	r := &attempt{observedAt: now, ending: ending{heldSince: now.Add(-patience - 1)}}
+	r.known.Drained, r.known.Guard = DrainedBySelf, KnownClosed
+	a.s.attempts["c"] = r
+	c, _, _ := a.assess(claim, r)
+	require.NotEmpty(t, r.giveUp)
+	require.Equal(t, Close.String(), next(c).String())
+	r.known.Guard = KnownClosed
+	c, _, _ = a.assess(claim, r)
+	require.Equal(t, Undo.String(), next(c).String())
 }

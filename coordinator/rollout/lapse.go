@@ -13,12 +13,28 @@ import (
 // is asked once more with each look at the barrier, and what it says must be so in
 // the database then; and nothing that was seen since may contradict it.
 
+// lasting is whether a drain lasts.
+type lasting struct {
+	// confirming is since when the agent looks whether the pod is still drained; zero: it has
+	// said so, or was not asked. askedAt is when it was asked last.
+	confirming, askedAt time.Time
+	// lapses counts the drains that did not last; led are the groups that the pod led
+	// when it was looked at last.
+	lapses int
+	led    map[string]bool
+}
+
+// lookedAt: the pod was looked at, is to go, and has not been sent away.
+func (r *attempt) lookedAt() bool {
+	return !r.observedAt.IsZero() && r.known.Guard != RemovalSent && r.giveUp == ""
+}
+
 // maxLapses is how often a prepare is repeated that did not last.
 const maxLapses = 5
 
 // unprepare notes that the pod is not prepared any more.
 func (r *attempt) unprepare(why string) {
-	r.heard.Prepared, r.spared, r.byOthers, r.confirming = false, false, false, time.Time{}
+	r.known.Drained, r.confirming = NotDrained, time.Time{}
 	r.backToBarrier()
 	r.problem = "it is not prepared any more: " + why
 }
@@ -26,7 +42,7 @@ func (r *attempt) unprepare(why string) {
 // lapse is unprepare for a prepare that did not last, which must end some time.
 func (r *attempt) lapse(why string) {
 	r.unprepare(why)
-	r.prepareBegan = time.Time{}
+	r.drainBegan = time.Time{}
 	if r.lapses++; r.lapses > maxLapses {
 		r.abandon(fmt.Sprintf("it was prepared %d times, and that never lasted: %s", r.lapses, why), model.Vetoed)
 	}
@@ -38,7 +54,7 @@ func (r *attempt) lapse(why string) {
 // whatever is handed to it.
 func (a *step) mustLast(claim model.Claim, r *attempt) bool {
 	switch {
-	case !prepares(claim) || r.overdue || r.spared || judgeGoing(a.Snapshot, claim).unasked:
+	case !prepares(claim) || r.known.Drained == DrainOverdue || r.known.Drained == DrainSpared || judgeGoing(a.Snapshot, claim).unasked:
 		return false
 	case committed(claim):
 		if r.restarts {
@@ -94,7 +110,7 @@ func (res Observed) learn(a *step) {
 		r.held(a.now, res.Missing)
 	default:
 		r.succeeded()
-		r.heard.Observed, r.observedAt, r.led, r.confirming = true, a.now, nil, time.Time{}
+		r.observedAt, r.led, r.confirming = a.now, nil, time.Time{}
 	}
 }
 
@@ -123,7 +139,7 @@ func (r *attempt) unconfirmed(now time.Time, detail string, limit time.Duration)
 
 // lookAgain compares what is seen of a pod that was looked at with what was seen then.
 func (a *step) lookAgain(claim model.Claim, r *attempt) {
-	if !r.heard.Prepared || !r.heard.Observed || r.heard.Sent || r.giveUp != "" || r.byOthers || !a.mustLast(claim, r) {
+	if r.known.Drained == NotDrained || r.known.Drained == DrainedByOther || !r.lookedAt() || !a.mustLast(claim, r) {
 		return
 	}
 	if why := drainLost(a.Snapshot, claim); why != "" {

@@ -16,12 +16,12 @@ func TestUntilWhenAnAgentMayWrite(t *testing.T) {
 		want    time.Time
 	}{
 		"it was asked nothing":                    {attempt{}, time.Time{}},
-		"it prepares":                             {attempt{notAfter: soon}, soon},
-		"it has prepared":                         {attempt{notAfter: soon, heard: Heard{Prepared: true}}, time.Time{}},
-		"it has prepared, and one order was lost": {attempt{notAfter: later, lostTill: soon, heard: Heard{Prepared: true}}, soon},
-		"its time was up":                         {attempt{notAfter: soon, overdue: true, heard: Heard{Prepared: true}}, soon},
-		"its pod broke meanwhile":                 {attempt{notAfter: soon, spared: true, heard: Heard{Prepared: true}}, soon},
-		"it prepares, and one order was lost":     {attempt{notAfter: later, lostTill: soon}, later},
+		"it prepares":                             {attempt{orders: orders{notAfter: soon}}, soon},
+		"it has prepared":                         {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainedBySelf}}, time.Time{}},
+		"it has prepared, and one order was lost": {attempt{orders: orders{notAfter: later, lostTill: soon}, known: Known{Drained: DrainedBySelf}}, soon},
+		"its time was up":                         {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainOverdue}}, soon},
+		"its pod broke meanwhile":                 {attempt{orders: orders{notAfter: soon}, known: Known{Drained: DrainSpared}}, soon},
+		"it prepares, and one order was lost":     {attempt{orders: orders{notAfter: later, lostTill: soon}}, later},
 	} {
 		require.Equal(t, c.want, c.attempt.mayWriteUntil(), name)
 	}
@@ -32,8 +32,8 @@ func TestASettingOutlastsAnOrderThatWasLost(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	a := stepOn(Facts{}, now)
 	a.Snapshot.Cluster.Spec.Policy.StartSeconds = 600
-	c := Case{Pod: Gone, Listed: true, Rejoined: true, Heard: Heard{Confirmed: true, Prepared: true}}
-	r := &attempt{heard: c.Heard, lostTill: now.Add(20 * time.Second)}
+	c := Case{Pod: Gone, Listed: true, Rejoined: true, Known: Known{Confirmed: true, Drained: DrainedBySelf}}
+	r := &attempt{known: c.Known, orders: orders{lostTill: now.Add(20 * time.Second)}}
 	a.noteOver(c, r)
 	require.False(t, r.over)
 	require.Equal(t, r.lostTill, a.out.Wake)

@@ -13,6 +13,12 @@ import (
 // it keeps a correction from its pod. What it has changed is then written down in the
 // write that releases it, and undone by the first agent that is there.
 
+// pending is what is known of something that is to be restored or removed outside of claims.
+type pending struct {
+	retry
+	restored bool
+}
+
 // restoreLeftovers undoes what claims have left, and then drops its record.
 func (a *step) restoreLeftovers() {
 	listed := map[string]bool{}
@@ -20,13 +26,13 @@ func (a *step) restoreLeftovers() {
 		listed[left.Claim] = true
 		r := a.s.leftovers[left.Claim]
 		if r == nil {
-			r = &attempt{}
+			r = &pending{}
 			a.s.leftovers[left.Claim] = r
 		}
 		targets := restorers(a.Snapshot, r.errors)
 		switch {
 		case r.busy:
-		case r.heard.Undone:
+		case r.restored:
 			a.out.Edits.Clear = append(a.out.Edits.Clear, left.Claim)
 			continue
 		case isOpen(a.Snapshot, left.Claim):
@@ -45,7 +51,7 @@ func (a *step) restoreLeftovers() {
 			a.out.setting(fmt.Sprintf("what was prepared on %s under claim %s", left.Pod, left.Claim), r.problem)
 		}
 	}
-	maps.DeleteFunc(a.s.leftovers, func(claim string, r *attempt) bool { return !r.busy && !listed[claim] })
+	maps.DeleteFunc(a.s.leftovers, func(claim string, r *pending) bool { return !r.busy && !listed[claim] })
 }
 
 // isOpen: what claims leave is noted in the write that ends them, so this is none of it.
@@ -77,7 +83,7 @@ func (res LeftoverRestored) learn(a *step) {
 	case res.Done:
 		a.out.info("what a claim has left is undone", "id", res.Leftover.Claim, "pod", res.Leftover.Pod)
 		r.succeeded()
-		r.heard.Undone = true
+		r.restored = true
 	default:
 		r.succeeded()
 		r.retryAt = a.now.Add(pollEvery)

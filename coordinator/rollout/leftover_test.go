@@ -50,8 +50,8 @@ func TestWhereNobodyHasAnAgentAClaimEndsWithoutUndoing(t *testing.T) {
 		c.change(a)
 		r := &attempt{over: strings.Contains(name, "not needed")}
 		undoneBy(t, a, claim, r, strings.Contains(name, "not shown"))
-		require.Equal(t, c.left, r.heard.Left, name)
-		require.False(t, r.heard.Undone, name)
+		require.Equal(t, c.left, r.known.Left, name)
+		require.False(t, r.known.Restored, name)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestWhereNothingRunsAClaimMakesRoomForACorrection(t *testing.T) {
 		c.change(a)
 		r := &attempt{}
 		undoneBy(t, a, claim, r, false)
-		require.Equal(t, c.left, r.heard.Left, name)
-		require.False(t, r.heard.Undone, name)
+		require.Equal(t, c.left, r.known.Left, name)
+		require.False(t, r.known.Restored, name)
 	}
 }
 

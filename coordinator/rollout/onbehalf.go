@@ -20,6 +20,15 @@ const (
 	leadsUnsaid = "it has no agent, and no other one has said that it may go: %s"
 )
 
+// onBehalf is who has handed over for a pod that has no agent.
+type onBehalf struct {
+	// passedOver is how many agents gave no answer, relievedBy the one that has handed over; empty:
+	// none has. retained are the groups that the pod still led after that.
+	passedOver int
+	relievedBy string
+	retained   map[string]bool
+}
+
 // handOffOnBehalf has another pod's agent hand over for a pod that is adopted: its own
 // restart brings its agent, and until then nobody in it can. An agent that gives no answer is
 // passed over.
@@ -49,14 +58,14 @@ func (res HandedOff) learn(a *step) {
 	if r == nil {
 		return
 	}
-	if r.prepareBegan.IsZero() {
-		r.prepareBegan = res.Began
+	if r.drainBegan.IsZero() {
+		r.drainBegan = res.Began
 	}
 	problem := res.Progress.Detail
 	if res.Err != nil {
 		problem = res.Err.Error()
 	}
-	late := a.now.Sub(r.prepareBegan) > relieveFor
+	late := a.now.Sub(r.drainBegan) > relieveFor
 	var own *OwnAgentOnlyError
 	switch {
 	case res.Err == nil && res.Progress.State == model.DrainPrepared:
@@ -106,7 +115,7 @@ func (a *step) mustBeAnswered(s model.Snapshot) bool {
 // relieved notes who has handed over for the pod; empty: nobody, it goes as it is.
 func (r *attempt) relieved(by string) {
 	r.succeeded()
-	r.heard.Relieved, r.relievedBy = true, by
+	r.known.HandedOff, r.relievedBy = true, by
 	if by != "" {
 		r.backToBarrier()
 	}
@@ -116,7 +125,7 @@ func (r *attempt) relieved(by string) {
 // somebody may have made it the leader again. An engine that lets a pod go as the leader
 // says so twice.
 func (a *step) lookAtRelieved(claim model.Claim, r *attempt) {
-	if r.relievedBy == "" || !r.heard.Relieved || !r.heard.Observed || r.heard.Sent || r.giveUp != "" {
+	if r.relievedBy == "" || !r.known.HandedOff || !r.lookedAt() {
 		return
 	}
 	leads := ledBy(a.Snapshot, claim.Pod)
@@ -132,15 +141,15 @@ func (a *step) lookAtRelieved(claim model.Claim, r *attempt) {
 // relapse has the pod relieved once more, which must end some time.
 func (a *step) relapse(r *attempt, leads map[string]bool, why string) {
 	r.backToBarrier()
-	r.heard.Relieved, r.relievedBy, r.retained = false, "", leads
-	r.prepareBegan, r.problem = time.Time{}, why
+	r.known.HandedOff, r.relievedBy, r.retained = false, "", leads
+	r.drainBegan, r.problem = time.Time{}, why
 	switch r.lapses++; {
 	case r.lapses <= maxLapses:
 	case a.mustBeAnswered(a.Snapshot):
 		r.abandon(fmt.Sprintf("that never lasted, %d times: %s", r.lapses, why), model.Vetoed)
 	default:
 		a.out.warn("others make the pod the leader again and again, it goes as it is", "problem", why)
-		r.heard.Relieved = true
+		r.known.HandedOff = true
 	}
 }
 

@@ -85,10 +85,10 @@ func TestAReliefThatNeverLasts(t *testing.T) {
 		for r.giveUp == "" {
 			r.relieved("s-1")
 			for _, *led = range []bool{false, true} {
-				r.heard.Observed = true
+				r.observedAt = a.now
 				a.lookAtRelieved(claim, &r)
 			}
-			if r.heard.Relieved {
+			if r.known.HandedOff {
 				break
 			}
 		}
@@ -103,15 +103,15 @@ func TestAPodThatOnlyItsOwnAgentCouldHandOverStays(t *testing.T) {
 	a, claim := adopting()
 	own := fmt.Errorf("hand over for it through s-2: %w", &OwnAgentOnlyError{Why: "s-2 follows s-0, which has no agent"})
 	for _, began := range []time.Time{{}, a.now, a.now.Add(-time.Hour)} {
-		r := &attempt{prepareBegan: began}
+		r := &attempt{drainBegan: began}
 		a.s.attempts[claim.ID] = r
 		HandedOff{Claim: claim.ID, Began: a.now, By: "s-2", Err: own}.learn(a)
-		require.False(t, r.heard.Relieved)
+		require.False(t, r.known.HandedOff)
 		require.Equal(t, "s-2 follows s-0, which has no agent", r.giveUp)
 		require.Equal(t, model.Vetoed, r.backoff)
 		moves := Case{Claim: claim, Pod: Here, Alone: true, GiveUp: r.giveUp != ""}
 		require.Equal(t, Close, next(moves))
-		moves.Heard.Closed = true
+		moves.Known.Guard = KnownClosed
 		require.Equal(t, Release, next(moves))
 	}
 }
@@ -190,7 +190,7 @@ func TestWhoFreesAPodWithoutAnAgent(t *testing.T) {
 			}
 			r := &attempt{}
 			a.s.attempts[claim.ID] = r
-			for began := a.now; !r.heard.Relieved && r.giveUp == ""; {
+			for began := a.now; !r.known.HandedOff && r.giveUp == ""; {
 				require.Less(t, a.now.Sub(began), 2*relieveFor)
 				a.out.Effects, r.busy = nil, true
 				a.handOffOnBehalf(claim, r)

@@ -46,8 +46,8 @@ func (a *step) emptiedByOthers(pod *model.Pod) bool {
 
 // changeHands: the agent of a pod that has started after all has its say, too.
 func (r *attempt) changeHands(byOthers bool) {
-	if r.heard.Prepared && r.byOthers && !byOthers {
-		r.heard.Prepared, r.byOthers = false, false
+	if r.known.Drained == DrainedByOther && !byOthers {
+		r.known.Drained = NotDrained
 		r.backToBarrier()
 	}
 }

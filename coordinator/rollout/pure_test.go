@@ -19,7 +19,7 @@ func TestStepIsPure(t *testing.T) {
 	for seed := range uint64(100) {
 		w := newRandomWorld(rand.New(rand.NewPCG(1, seed)))
 		state := NewState(1, Before{LastProgress: w.now})
-		var earlier []kept
+		var earlier []saved
 		for turn := range 60 {
 			facts, results := w.facts(), w.results()
 			earlier = append(earlier, keep(state), keep(facts), keep(results))
@@ -67,15 +67,15 @@ func count(seen map[string]int, edits Edits) {
 	}
 }
 
-// kept is a value, and what it was when it was kept.
-type kept struct {
+// saved is a value, and what it was when it was saved.
+type saved struct {
 	value any
 	was   string
 }
 
-func keep(value any) kept { return kept{value, dump(value)} }
+func keep(value any) saved { return saved{value, dump(value)} }
 
-func (k kept) requireUnchanged(t *testing.T, seed uint64) {
+func (k saved) requireUnchanged(t *testing.T, seed uint64) {
 	t.Helper()
 	if is := dump(k.value); is != k.was {
 		require.Equal(t, k.was, is, "%T, seed %d", k.value, seed)

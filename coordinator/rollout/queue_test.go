@@ -26,7 +26,7 @@ func listed() *step {
 	a.s.shared = map[string]bool{"a": true}
 	for _, claim := range claims {
 		a.Snapshot.Pods = append(a.Snapshot.Pods, model.Pod{Name: claim.Pod, UID: claim.UID, Phase: model.Ready})
-		a.s.attempts[claim.ID] = &attempt{heard: Heard{Asked: true, Shared: Shared{Knob: knobName}}}
+		a.s.attempts[claim.ID] = &attempt{known: Known{Asked: true, Shared: Shared{Knob: knobName}}}
 	}
 	a.learnSettings()
 	return a
@@ -35,7 +35,7 @@ func listed() *step {
 func TestQueueOfASharedSetting(t *testing.T) {
 	prepared := func(a *step, ids ...string) {
 		for _, id := range ids {
-			a.s.attempts[id].heard.Prepared = true
+			a.s.attempts[id].known.Drained = DrainedBySelf
 		}
 	}
 	for name, c := range map[string]struct {
@@ -88,20 +88,20 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 			a.Snapshot.Cluster.Status.Claims = a.Snapshot.Cluster.Status.Claims[:2]
 		}, "c goes first, and has no claim"},
 		"it may join": {func(a *step) {
-			a.s.attempts["a"].heard.Prepared = true
+			a.s.attempts["a"].known.Drained = DrainedBySelf
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
 		"it is listed, and waits for its turn": {func(a *step) {
 			a.Record.Settings[0].Claims = []string{"a", "b", "c"}
 			a.Record.Claims = []model.Claim{{ID: "a", Pod: "a", UID: "a"}, {ID: "b", Pod: "b", UID: "b"}}
 		}, ""},
-		"its prepare writes another setting": {func(a *step) { a.s.attempts["c"].heard.Shared.Knob = "other" }, ""},
+		"its prepare writes another setting": {func(a *step) { a.s.attempts["c"].known.Shared.Knob = "other" }, ""},
 		"nothing is known of its prepare":    {func(a *step) { delete(a.s.attempts, "c") }, ""},
 		"this claim needs no setting":        {func(a *step) { a.Record.Settings[0].Claims = []string{"a"} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := listed()
-			a.s.attempts["b"].heard.Prepared = true
+			a.s.attempts["b"].known.Drained = DrainedBySelf
 			a.Snapshot.Cluster.Status.Claims = a.Record.Claims
 			a.Record.Claims = a.Record.Claims[1:] // that of a is over
 			c.change(a)
@@ -113,7 +113,7 @@ func TestADeadlockBetweenTheLineAndASettingIsSeen(t *testing.T) {
 // Nobody needs a setting no more whose pod is not back, for as long as a start may
 // take, or whose agent may still write it.
 func TestOverForASharedSetting(t *testing.T) {
-	gone := Case{Pod: Gone, Listed: true, Rejoined: true, Heard: Heard{Confirmed: true}}
+	gone := Case{Pod: Gone, Listed: true, Rejoined: true, Known: Known{Confirmed: true}}
 	for name, c := range map[string]struct {
 		change func(c *Case, r *attempt, a *step)
 		over   bool
@@ -125,7 +125,7 @@ func TestOverForASharedSetting(t *testing.T) {
 		"leaving, and its agent may write": {func(c *Case, r *attempt, a *step) {
 			c.Pod, r.wentAt, r.notAfter = Leaving, a.now.Add(-100*time.Second), a.now.Add(1)
 		}, false},
-		"gone, says the cache":     {func(c *Case, _ *attempt, _ *step) { c.Heard.Confirmed = false }, false},
+		"gone, says the cache":     {func(c *Case, _ *attempt, _ *step) { c.Known.Confirmed = false }, false},
 		"not listed":               {func(c *Case, _ *attempt, _ *step) { c.Listed = false }, false},
 		"not back":                 {func(c *Case, _ *attempt, _ *step) { c.Rejoined = false }, false},
 		"removed":                  {func(c *Case, _ *attempt, _ *step) { c.Rejoined, c.Claim.Action = false, model.Remove }, true},
@@ -133,7 +133,7 @@ func TestOverForASharedSetting(t *testing.T) {
 		"not back, with time left": {func(c *Case, r *attempt, a *step) { c.Rejoined, r.goneAt = false, a.now.Add(-99*time.Second) }, false},
 		"its agent may write":      {func(_ *Case, r *attempt, a *step) { r.notAfter = a.now.Add(1) }, false},
 		"its agent had prepared it": {func(_ *Case, r *attempt, a *step) {
-			r.heard.Prepared, r.notAfter = true, a.now.Add(1)
+			r.known.Drained, r.notAfter = DrainedBySelf, a.now.Add(1)
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestOverForASharedSetting(t *testing.T) {
 			c.change(&of, r, a)
 			a.noteOver(of, r)
 			require.Equal(t, c.over, r.over)
-			if !c.over && of.Pod == Gone && of.Listed && of.Heard.Confirmed {
+			if !c.over && of.Pod == Gone && of.Listed && of.Known.Confirmed {
 				require.False(t, a.out.Wake.IsZero(), "only a clock ends it")
 			}
 		})

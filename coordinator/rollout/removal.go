@@ -37,11 +37,11 @@ func (res GuardOpened) learn(a *step) {
 	case r == nil:
 		a.s.superseded = a.s.superseded || superseded(res.Err)
 	case res.Err != nil:
-		r.heard.Ajar = true // the write may have come through, and only its answer been lost
+		r.known.Guard = PossiblyOpen // the write may have come through, and only its answer been lost
 		a.refused(r, res.Err, res.Unanswered)
 	default:
 		r.succeeded()
-		r.heard.Opened, r.heard.Closed, r.opened = true, false, res.Pod
+		r.known.Guard, r.opened = KnownOpen, res.Pod
 	}
 }
 
@@ -94,9 +94,9 @@ func (a *step) refused(r *attempt, err error, unanswered bool) {
 			r.abandon(fmt.Sprintf("the pod kept changing, %d times in a row", r.conflicts), model.Unstable)
 		}
 	case errors.Is(err, ErrBudget):
-		r.refusals++
+		r.budgets++
 		r.refusedFor(a.now, refusalPause, err)
-		if r.refusals >= maxRefusals {
+		if r.budgets >= maxRefusals {
 			r.abandon(err.Error(), model.ForeignBudget)
 		}
 	case errors.Is(err, ErrBehind):
@@ -141,6 +141,6 @@ func (res GuardClosed) learn(a *step) {
 		r.failed(a.now, fmt.Errorf("close the guard: %w", res.Err))
 	default:
 		r.succeeded()
-		r.heard.Closed, r.heard.Opened, r.heard.Ajar, r.unanswered = true, false, false, false
+		r.known.Guard, r.unanswered = KnownClosed, false
 	}
 }

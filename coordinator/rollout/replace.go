@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
@@ -92,18 +91,4 @@ func notEmpty(s model.Snapshot, claim model.Claim, names map[string]string, byOt
 		first += fmt.Sprintf(", and %d more have", members-1)
 	}
 	return first
-}
-
-// later notes what is awaited, and looks again soon.
-func (r *attempt) later(now time.Time, why string) {
-	r.succeeded()
-	r.problem, r.retryAt = why, now.Add(volumesEvery)
-}
-
-// keepOn takes back that a claim is to be given up which can not be any more: it is
-// tried again after a while.
-func (r *attempt) keepOn(now time.Time) {
-	r.problem, r.retryAt = r.giveUp, now.Add(lastRetry)
-	r.giveUp, r.backoff, r.heldSince = "", "", time.Time{}
-	r.conflicts, r.refusals, r.rejections = 0, 0, 0
 }

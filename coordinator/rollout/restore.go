@@ -32,7 +32,7 @@ func (res Restored) learn(a *step) {
 	case r == nil || claim == nil:
 	case res.Answered && res.Done:
 		r.succeeded()
-		r.heard.Undone = true
+		r.known.Restored = true
 	case res.Answered:
 		r.succeeded()
 		r.retryAt = a.now.Add(pollEvery)
@@ -42,8 +42,8 @@ func (res Restored) learn(a *step) {
 		// setting of the whole database has a record of its own, which stays.
 		here := whereabouts(a.Snapshot, *claim) == Here
 		shares := sharedBy(&a.Record, claim.ID) != nil
-		r.heard.Undone = here && len(claim.Undo) == 0 && !shares
-		r.heard.Left = r.makesRoom || res.Nobody && (r.over || !shares)
+		r.known.Restored = here && len(claim.Undo) == 0 && !shares
+		r.known.Left = r.makesRoom || res.Nobody && (r.over || !shares)
 	}
 }
 
@@ -78,14 +78,14 @@ func (res GoneConfirmed) learn(a *step) {
 	case r == nil:
 	case res.Gone:
 		r.succeeded()
-		r.heard.Confirmed = true
+		r.known.Confirmed = true
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	case res.Why != "":
-		r.heard.Hidden = true
+		r.known.Hidden = true
 		r.failed(a.now, errors.New("the pod is still there: "+res.Why))
 	default:
-		r.heard.Hidden = true
+		r.known.Hidden = true
 		r.failed(a.now, errors.New("the pod is still there, although the cache does not show it"))
 	}
 }
@@ -113,11 +113,10 @@ func (res SetFound) learn(a *step) {
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	case res.Why != "":
-		r.succeeded()
-		r.problem, r.retryAt = res.Why, a.now.Add(findEvery)
+		r.later(a.now.Add(findEvery), res.Why)
 	default:
 		a.out.info("the StatefulSet is gone, and its pods are", "id", res.Claim)
 		r.succeeded()
-		r.heard.Ended = true
+		r.known.SetGone = true
 	}
 }

@@ -105,7 +105,7 @@ func (a *step) deadlock(claim model.Claim, ahead []model.Pod) string {
 			return o.Name + " goes first, and has no claim"
 		}
 		r := a.s.attempts[claims[its].ID]
-		if record == nil || r == nil || r.heard.Shared.Knob != record.Knob || slices.Contains(record.Claims, claims[its].ID) {
+		if record == nil || r == nil || r.known.Shared.Knob != record.Knob || slices.Contains(record.Claims, claims[its].ID) {
 			continue
 		}
 		if a.queued(claims[its], r) {

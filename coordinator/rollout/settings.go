@@ -14,7 +14,9 @@ const undoShared = 30 * time.Second
 
 // setting is what this coordinator knows of one cluster setting whose old value is recorded.
 type setting struct {
-	attempt attempt
+	retry
+	// restored: an agent has put it back.
+	restored bool
 	// begun: it is being put back, and nobody may rely on it any more.
 	begun bool
 	// lateUntil is until when an order to put it back whose answer was lost, ours or
@@ -60,7 +62,7 @@ func (a *step) queued(claim model.Claim, r *attempt) bool {
 	record := sharedBy(&a.Record, claim.ID)
 	joins := record == nil
 	if joins {
-		name := r.heard.Shared.Knob
+		name := r.known.Shared.Knob
 		record = sharedNamed(&a.Record, name)
 		if k := a.s.settings[name]; k != nil && (k.begun || a.now.Before(k.lateUntil)) {
 			return true
@@ -86,7 +88,7 @@ func (a *step) queued(claim model.Claim, r *attempt) bool {
 		if joins && (o.over || o.giveUp != "") {
 			return true
 		}
-		if whereabouts(a.Snapshot, *other) == Here && (o == nil || !o.heard.Prepared) {
+		if whereabouts(a.Snapshot, *other) == Here && (o == nil || o.known.Drained == NotDrained) {
 			return true
 		}
 	}
@@ -107,7 +109,7 @@ func claimByID(claims []model.Claim, id string) *model.Claim {
 // long may do so for ever, as on a dead node, and copies are to be made elsewhere.
 func (a *step) noteOver(c Case, r *attempt) {
 	r.over = false
-	gone := c.Pod == Gone && c.Heard.Confirmed
+	gone := c.Pod == Gone && c.Known.Confirmed
 	if !c.Listed || !gone && c.Pod != Leaving {
 		return
 	}
@@ -147,7 +149,7 @@ func (a *step) learnSettings() {
 		}
 		a.s.settings[record.Knob] = k
 	}
-	maps.DeleteFunc(a.s.settings, func(name string, k *setting) bool { return !k.attempt.busy && sharedNamed(status, name) == nil })
+	maps.DeleteFunc(a.s.settings, func(name string, k *setting) bool { return !k.busy && sharedNamed(status, name) == nil })
 	maps.DeleteFunc(a.s.shared, func(id string, _ bool) bool {
 		return sharedBy(status, id) == nil && claimByID(status.Claims, id) == nil
 	})
@@ -166,17 +168,17 @@ func (a *step) restoreSettings() {
 			continue
 		}
 		k.begun = true
-		if why := k.attempt.problem; why != "" {
+		if why := k.problem; why != "" {
 			a.out.setting(record.Knob, why)
 		}
 		switch {
-		case k.attempt.busy:
-		case k.attempt.heard.Undone && a.now.Before(k.lateUntil):
+		case k.busy:
+		case k.restored && a.now.Before(k.lateUntil):
 			a.out.wake(k.lateUntil)
-		case k.attempt.heard.Undone:
+		case k.restored:
 			a.out.Edits.Unshare = append(a.out.Edits.Unshare, record.Knob)
-		case a.now.Before(k.attempt.retryAt):
-			a.out.wake(k.attempt.retryAt)
+		case a.now.Before(k.retryAt):
+			a.out.wake(k.retryAt)
 		default:
 			a.startRestoring(record, k)
 		}
@@ -202,10 +204,10 @@ func (a *step) nobodyRelies(record *model.SharedSetting) bool {
 }
 
 func (a *step) startRestoring(record *model.SharedSetting, k *setting) {
-	k.attempt.busy = true
-	e := RestoreSetting{Setting: Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.attempt.errors), Expected: a.expected()}
+	k.busy = true
+	e := RestoreSetting{Setting: Shared{Knob: record.Knob, Undo: record.Undo}, Targets: restorers(a.Snapshot, k.errors), Expected: a.expected()}
 	if len(e.Targets) == 0 && unattended(a.Snapshot) {
-		e.Targets, e.ByCoordinator = rotated(serving(a.Snapshot), k.attempt.errors), true
+		e.Targets, e.ByCoordinator = rotated(serving(a.Snapshot), k.errors), true
 	}
 	a.effect(e)
 }
@@ -216,20 +218,20 @@ func (res SettingRestored) learn(a *step) {
 	if k == nil {
 		return
 	}
-	k.attempt.busy = false
+	k.busy = false
 	switch {
 	case res.Err != nil:
 		a.out.warn("cluster setting not restored yet", "setting", res.Name, "error", res.Err)
-		k.attempt.failed(a.now, res.Err)
+		k.failed(a.now, res.Err)
 		k.lateUntil = res.Ended.Add(CallTimeout)
 	case res.Done:
 		a.out.info("cluster setting restored", "setting", res.Name)
-		k.attempt.succeeded()
-		k.attempt.heard.Undone = true
+		k.succeeded()
+		k.restored = true
 		a.s.restored++
 	default:
-		k.attempt.succeeded()
-		k.attempt.retryAt = res.Ended.Add(pollEvery)
+		k.succeeded()
+		k.retryAt = res.Ended.Add(pollEvery)
 	}
 }
 

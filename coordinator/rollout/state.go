@@ -68,9 +68,9 @@ type State struct {
 	shared   map[string]bool
 	restored int
 	// leftovers are what is known of what is left to be undone, by claim.
-	leftovers map[string]*attempt
+	leftovers map[string]*pending
 	// forced are the pods that are deleted by force, by UID.
-	forced map[string]*attempt
+	forced map[string]*pending
 	// partitions are those that were moved, by pool.
 	partitions map[string]*partition
 

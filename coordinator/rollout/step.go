@@ -81,14 +81,13 @@ func (a *step) claim() {
 // pursue does the next thing about one claim.
 func (a *step) pursue(claim model.Claim) {
 	r := a.attemptOf(claim)
-	c, why := a.look(claim, r)
-	a.noteOver(c, r)
+	c, why, recheck := a.assess(claim, r)
 	move := next(c)
 	a.say(r, claim, c, move, why)
 	if why != "" {
 		a.out.Waiting[claim.Pod] = why
 	}
-	if now := phase(c); now != claim.Phase {
+	if now := stateOf(&c); now != claim.Phase {
 		a.out.Edits.Phase[claim.ID] = now
 		claim.Phase = now
 	}
@@ -103,19 +102,63 @@ func (a *step) pursue(claim model.Claim) {
 		}
 		a.start(claim, r, move)
 	}
-	if !r.recheckAt.IsZero() {
-		a.out.wake(r.recheckAt)
+	if recheck > 0 {
+		a.out.wake(a.now.Add(recheck))
 	}
-	if r.heard.Opened && !c.CaughtUp {
+	if r.known.Guard == KnownOpen && !c.CaughtUp {
 		a.out.wake(a.now.Add(catchUpEvery)) // the cache tells of no change that decides nothing
 	}
 	if !r.heldSince.IsZero() {
 		a.out.wake(r.heldSince.Add(patience + 1))
 	}
-	if c.Held || r.heard.Sent {
+	if c.Held || r.known.Guard == RemovalSent {
 		// Only time may end these: a look that grows old, a cache that lags.
 		a.out.wake(a.now.Add(observedFor))
 	}
+}
+
+// assess makes a Case of one claim: what is seen, then what that changes in what is known, then
+// what the policy says. why is what it waits for, in words, and recheck after which time alone
+// may change that.
+func (a *step) assess(claim model.Claim, r *attempt) (c Case, why string, recheck time.Duration) {
+	v := a.see(claim)
+	noticed, stopped := a.notice(claim, r, v)
+	c = a.caseOf(claim, r, v, stopped)
+	k := a.keeps(claim, v, &c)
+	c.Held, c.Empty = c.Held || k.held, k.empty
+	a.losePatience(r, k, &c)
+	a.noteOver(c, r)
+	return c, a.wordsOf(claim, r, v, &c, k, noticed), v.returned.recheck
+}
+
+// losePatience ends a claim that is kept for too long: it reserves budget that others can use.
+func (a *step) losePatience(r *attempt, k kept, c *Case) {
+	switch {
+	case !k.asked:
+	case k.why != "":
+		r.held(a.now, k.why)
+	default:
+		r.heldSince = time.Time{}
+	}
+	if c.Queued {
+		r.queuedTill = a.now // that is not counted as time of its own drain
+	}
+	c.GiveUp, c.Known = r.giveUp != "", withObserved(r.known, c.Known.Observed)
+}
+
+func withObserved(k Known, observed bool) Known {
+	k.Observed = observed
+	return k
+}
+
+// say logs transitions, not steps.
+func (a *step) say(r *attempt, claim model.Claim, c Case, move Move, why string) {
+	what := move.String() + " " + why
+	if what == r.said || move == ApplyDrain && r.said == "Drain "+why {
+		return
+	}
+	r.said = what
+	a.out.info("claim", "id", claim.ID, "pod", claim.Pod, "move", move.String(), "phase", string(stateOf(&c)), "whereabouts", c.Pod.String(), "why", why)
 }
 
 // edit carries out a move that only changes the status; false: it is another kind of move.
@@ -124,19 +167,19 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 	switch move {
 	case Wait:
 	case RecordDrain:
-		if len(r.heard.Undo) > 0 || r.heard.Shared.Knob != "" {
-			edits.Undo[claim.ID] = r.heard.Undo
+		if len(r.known.Undo) > 0 || r.known.Shared.Knob != "" {
+			edits.Undo[claim.ID] = r.known.Undo
 		}
-		if len(r.heard.Volumes) > 0 && len(claim.Volumes) == 0 {
-			edits.Volumes[claim.ID] = r.heard.Volumes
+		if len(r.known.Volumes) > 0 && len(claim.Volumes) == 0 {
+			edits.Volumes[claim.ID] = r.known.Volumes
 		}
-		if r.heard.Shared.Knob != "" {
-			edits.Share[claim.ID], a.s.shared[claim.ID] = r.heard.Shared, true
+		if r.known.Shared.Knob != "" {
+			edits.Share[claim.ID], a.s.shared[claim.ID] = r.known.Shared, true
 		}
 	case RecordEmpty:
 		edits.Emptied[claim.ID] = model.At(a.now)
 	case FollowSuccessor:
-		edits.Follow[claim.ID] = r.heard.Heir
+		edits.Follow[claim.ID] = r.known.Inheritor
 		delete(a.s.attempts, claim.ID) // nothing that was heard of the pod is true of its successor
 		a.s.made[claim.ID] = false
 	case Release:
@@ -148,7 +191,7 @@ func (a *step) edit(claim model.Claim, r *attempt, c Case, move Move) bool {
 			a.out.Absences = append(a.out.Absences, progress.Absence{Pod: claim.Pod, Lasted: away})
 		}
 		edits.Drop = append(edits.Drop, claim.ID)
-		if r.heard.Left && len(claim.Undo) > 0 {
+		if r.known.Left && len(claim.Undo) > 0 {
 			edits.Leave = append(edits.Leave, model.Leftover{Claim: claim.ID, Pod: claim.Pod, Undo: claim.Undo})
 		}
 	default:

@@ -46,7 +46,7 @@ func (res VolumesDeleted) learn(a *step) {
 		a.refused(r, res.Err, res.Unanswered)
 	default:
 		r.succeeded()
-		r.heard.Discarded = true
+		r.known.VolumesDeleted = true
 	}
 }
 
@@ -60,7 +60,7 @@ func (res VolumesFound) learn(a *step) {
 		r.failed(a.now, res.Err)
 	default:
 		r.succeeded()
-		r.heard.Found, r.heard.Volumes = true, res.Volumes
+		r.known.Found, r.known.Volumes = true, res.Volumes
 	}
 }
 
@@ -71,15 +71,15 @@ func (res VolumesAwaited) learn(a *step) {
 	case res.Err != nil:
 		r.failed(a.now, res.Err)
 	case res.Successor.Leaving:
-		r.later(a.now, "its successor is being deleted, too")
+		r.later(a.now.Add(volumesEvery), "its successor is being deleted, too")
 	case res.Inherited:
 		a.out.warn("the pod went before its volumes, and its successor has them", "id", res.Claim, "pod", res.Successor.Name)
 		r.succeeded()
-		r.heard.Heir = res.Successor.UID
+		r.known.Inheritor = res.Successor.UID
 	case res.Missing != "":
-		r.later(a.now, res.Missing)
+		r.later(a.now.Add(volumesEvery), res.Missing)
 	default:
 		r.succeeded()
-		r.heard.Renewed = true
+		r.known.VolumesNew = true
 	}
 }

@@ -1,0 +1,143 @@
+package rollout
+
+import "github.com/rollcall-dev/rollcall/coordinator/model"
+
+// Case is all that the next move about a claim depends on.
+type Case struct {
+	Claim model.Claim
+	Pod   Whereabouts
+	// Known is what this coordinator has learned by its own moves.
+	Known Known
+
+	// Of a pod that is there:
+
+	// GiveUp: the claim is not to be carried out any more.
+	GiveUp bool
+	// Alone: the pod serves and has no agent; another pod's can hand over for it.
+	Alone bool
+	// Forced: a person has handed the pod to its controller, which takes it when it
+	// likes: no partition, no guard, and nothing else is asked.
+	Forced bool
+	// Awaited: the controller takes nobody before this pod is Ready, which it can not become.
+	Awaited bool
+	// Behind: others in its pool, which the partition would free with it, go first.
+	Behind bool
+	// CaughtUp: the cache shows the pod as it is since its guard was opened, and so
+	// everything that happened to other pods before that.
+	CaughtUp bool
+	// Listed: the claim is listed with a cluster setting that its drain writes.
+	Listed bool
+	// Queued: another drain writes that setting first, or it is put back first.
+	Queued bool
+	// Held: deciding again for this pod alone, it may not go now.
+	Held bool
+	// Stopped: the claim can not be given up any more, and is not to be carried out now;
+	// or the volumes of a pod that has gone for good are not to be deleted now.
+	Stopped bool
+	// Restarts: the pod has come without an agent that could drain it, or from a template that
+	// it does not start from. The claim can not be given up any more, so a restart puts that right first.
+	Restarts bool
+	// Empty: pod and witnesses agree that the database has nothing left on the pod.
+	Empty bool
+
+	// Of a pod that has gone:
+
+	// Vanished: nothing is shown of the pod's pool, which says nothing about its pods.
+	Vanished bool
+	// Recreated: there is a pod of that name with another UID.
+	Recreated bool
+	// Rejoined: the recreated pod is a live member of the database.
+	Rejoined bool
+	// Back: everything that was asked of the recreated pod is true.
+	Back bool
+	// Failed: the recreated pod is broken, or late; it may still come back.
+	Failed bool
+	// Superseded: the recreated pod should go, too, and counts as away by itself.
+	Superseded bool
+}
+
+// prepares says whether a claim's pod is drained before it goes.
+func prepares(c model.Claim) bool {
+	return c.Prepare == model.PrepareHandoff || c.Prepare == model.PrepareEvacuate
+}
+
+// replaces says whether a claim's pod comes back with fresh data.
+func replaces(c model.Claim) bool { return c.Action == model.Replace }
+
+// committed: the claim's volumes may have been deleted, by us or by a late write
+// of a predecessor. Nothing may come back to them, so it is not given up.
+func committed(c model.Claim) bool { return replaces(c) && c.EmptiedAt != nil }
+
+// handedOver: the pod's own controller takes it when it likes.
+func (c *Case) handedOver() bool { return c.Forced && !c.Held }
+
+// mustDrain: the pod is to be drained, and is not.
+func (c *Case) mustDrain() bool { return prepares(c.Claim) && c.Known.Drained == NotDrained }
+
+// mustRecordVolumes: the pod's own volume claims are known and not written down.
+func (c *Case) mustRecordVolumes() bool {
+	return replaces(c.Claim) && len(c.Claim.Volumes) == 0 && len(c.Known.Volumes) > 0 && (len(c.Claim.Undo) > 0 || c.Known.Asked)
+}
+
+// removed: no pod of that name is to come back.
+func (c *Case) removed() bool { return c.Claim.Action == model.Remove }
+
+// ends: the claim is not carried out, and its pod stays.
+func (c *Case) ends() bool { return c.Pod == Here && c.GiveUp && !committed(c.Claim) }
+
+// leftForGood: the pod is not wanted any more, and none of its name is there.
+func (c *Case) leftForGood() bool { return c.Back && !c.Recreated }
+
+// awaitsVolumes: it is not yet known that nothing is left of the claimed volumes. Where
+// no pod of that name is wanted any more, it is enough that none gets at them: those that may
+// be deleted late have been deleted.
+func (c *Case) awaitsVolumes() bool {
+	deleted := !committed(c.Claim) || c.Known.VolumesDeleted
+	return replaces(c.Claim) && len(c.Claim.Volumes) > 0 && !c.Known.VolumesNew && !(c.leftForGood() && deleted)
+}
+
+// mustRestore: a drain whose undo was never recorded has changed nothing; but an
+// agent whose pod stays must hear that the claim is over.
+func (c *Case) mustRestore() bool {
+	return prepares(c.Claim) && !c.Known.Restored && !c.Known.Left && (c.Pod == Here || len(c.Claim.Undo) > 0)
+}
+
+// stateOf is the state of a claim: what stands in it as its phase. The written one may lag
+// behind, as it is written with whatever must be written anyway. So a successor begins where
+// nothing is taken for granted (attemptOf), and repeats what it does not know of.
+//
+// Each phase says in model.ClaimPhase how a claim enters it, what is true in it, and how it
+// leaves. The moves that each allows are in transitions.go; DESIGN.md has the picture.
+func stateOf(c *Case) model.ClaimPhase {
+	switch {
+	case c.Pod == Gone && c.Known.Hidden && !c.Known.Confirmed:
+		return c.Claim.Phase // it is there, and stays as far as it was
+	case c.Pod == Gone && c.awaitsVolumes():
+		return model.PhaseGone
+	case c.Pod == Gone && (c.Rejoined || c.Failed) && c.mustRestore():
+		return model.PhaseRestoring
+	case c.Pod == Gone && c.Rejoined:
+		return model.PhaseSettling
+	case c.Pod == Gone:
+		return model.PhaseGone
+	case c.Pod == Leaving, c.Known.Guard == RemovalSent, c.Known.Guard == KnownOpen:
+		return model.PhaseOpened
+	case c.ends() && c.Known.Guard == KnownClosed && c.mustRestore():
+		return model.PhaseRestoring
+	case committed(c.Claim):
+		return model.PhaseEmptied
+	case !prepares(c.Claim):
+		return model.PhaseClaimed
+	case c.Known.Drained != NotDrained:
+		return model.PhasePrepared
+	case len(c.Claim.Undo) > 0 || c.Known.Asked:
+		return model.PhasePreparing
+	}
+	return model.PhaseClaimed
+}
+
+// asRestart is a claim of a pod that keeps its volumes.
+func asRestart(claim model.Claim) model.Claim {
+	claim.Action, claim.Prepare = model.Restart, model.PrepareNone
+	return claim
+}

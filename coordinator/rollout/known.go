@@ -1,0 +1,79 @@
+package rollout
+
+import "github.com/rollcall-dev/rollcall/coordinator/model"
+
+// Known is what one coordinator knows of a claim beyond what is written down. All
+// of it can be had again by repeating moves.
+type Known struct {
+	// Asked: the agent has said what its drain will change; Undo is its answer, and Shared the
+	// cluster setting that it will write, if any.
+	Asked  bool
+	Undo   []byte
+	Shared Shared
+	// Drained says whether the pod is safe to stop.
+	Drained Drained
+	// HandedOff: another agent has handed over for the pod, or had its time.
+	HandedOff bool
+	// Observed: pod and witnesses have looked after that, not long ago.
+	Observed bool
+	// Guard is how far the removal of a pod is that is there.
+	Guard Guard
+	// Found: the pod's own volume claims are known, and that we may delete them.
+	Found   bool
+	Volumes []model.VolumeClaim
+	// VolumesDeleted: none of the claimed volumes outlives the pod.
+	VolumesDeleted bool
+	// VolumesNew: none of the claimed volumes is left, and the recreated pod has its own.
+	VolumesNew bool
+	// Inheritor is the UID of a recreated pod that stands on a claimed volume; empty = none.
+	Inheritor string
+	// Confirmed: the API server itself knows no pod of the claim's UID.
+	Confirmed bool
+	// Hidden: it knows the pod, although nobody shows it any more.
+	Hidden bool
+	// SetGone: it knows neither the pod's StatefulSet nor any pod of that.
+	SetGone bool
+	// Restored: an agent has confirmed that the drain is undone.
+	Restored bool
+	// Left: nobody is there who could undo it; it is written down and undone later.
+	Left bool
+}
+
+// Drained says why a pod counts as drained. The zero value: it does not.
+type Drained uint8
+
+const (
+	NotDrained Drained = iota
+	// DrainedBySelf: its own agent has confirmed the drain.
+	DrainedBySelf
+	// DrainedByOther: another pod's agent has evacuated it.
+	DrainedByOther
+	// DrainOverdue: its time is up, and the spec says that it goes without.
+	DrainOverdue
+	// DrainSpared: it broke meanwhile, and takes nothing away.
+	DrainSpared
+)
+
+// confirmed: an agent has said so.
+func (d Drained) confirmed() bool { return d == DrainedBySelf || d == DrainedByOther }
+
+// Guard is how far the removal of a claimed pod is that is there.
+type Guard uint8
+
+const (
+	// LeftAlone: nobody has opened it for this claim.
+	LeftAlone Guard = iota
+	// KnownClosed: the API server has said that it is closed, and the pod not terminating.
+	KnownClosed
+	// PossiblyOpen: it may be open without a decision that stands: a predecessor, a write
+	// without an answer or a removal that was refused may have left it so.
+	PossiblyOpen
+	// KnownOpen: the claim is noted on the pod and its guard open, on a decision that
+	// still stands. In a RollingUpdate pool the guard is opened with the removal.
+	KnownOpen
+	// RemovalSent: the API server has accepted the removal, or said that the pod is gone.
+	RemovalSent
+)
+
+// mayBeOpen: the guard keeps nobody from removing the pod, as far as is known.
+func (g Guard) mayBeOpen() bool { return g == PossiblyOpen || g == KnownOpen }

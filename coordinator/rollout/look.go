@@ -1,0 +1,197 @@
+package rollout
+
+import (
+	"strconv"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// Whereabouts of the pod that was claimed, by its UID. The zero value is unknown.
+type Whereabouts uint8
+
+const (
+	Unknown Whereabouts = iota
+	// Here: it exists and nobody has deleted it.
+	Here
+	// Leaving: its deletion was accepted.
+	Leaving
+	// Gone: there is none of that UID.
+	Gone
+)
+
+func (w Whereabouts) String() string {
+	return [...]string{"Unknown", "Here", "Leaving", "Gone"}[w]
+}
+
+// whereabouts finds the claimed pod by its UID. A snapshot without any pod of
+// that name and UID means Gone, which Confirm checks with the API server.
+func whereabouts(s model.Snapshot, claim model.Claim) Whereabouts {
+	for i := range s.Pods {
+		if s.Pods[i].UID != claim.UID {
+			continue
+		}
+		switch s.Pods[i].Phase {
+		case model.Missing:
+		case model.Terminating:
+			return Leaving
+		default:
+			return Here
+		}
+	}
+	return Gone
+}
+
+// sight is what is seen of a claim, whatever is known of it by acting.
+type sight struct {
+	where Whereabouts
+	pod   *model.Pod // of its name; nil: there is none
+
+	// Of a pod that is there:
+
+	// ahead are the pods that go before it; byOthers: another pod's agent evacuates it;
+	// restarts: it is restarted before it can be replaced; forced: a person has handed it to
+	// its controller.
+	ahead                      []model.Pod
+	byOthers, restarts, forced bool
+	// listed: a cluster setting is recorded for its drain.
+	listed bool
+
+	// Of a pod that has gone:
+
+	// vanished: nothing is shown of its pool; returned is what the policy says of its return.
+	vanished bool
+	returned returned
+}
+
+// see looks at a claim. Looking changes nothing.
+func (a *step) see(claim model.Claim) sight {
+	v := sight{where: whereabouts(a.Snapshot, claim), pod: podNamed(a.Snapshot, claim.Pod), listed: sharedBy(&a.Record, claim.ID) != nil}
+	switch v.where {
+	case Here:
+		v.ahead = ahead(a.Snapshot, claim)
+		v.byOthers = replaces(claim) && v.pod != nil && a.emptiedByOthers(v.pod)
+		v.restarts = a.restartsFirst(a.Snapshot, claim)
+		v.forced = forced(a.Snapshot, claim)
+	case Gone:
+		v.vanished = vanished(a.Snapshot, claim)
+		v.returned = a.judgeReturn(claim)
+	}
+	return v
+}
+
+// recreated: there is a pod of the claimed one's name with another UID.
+func (v *sight) recreated(claim model.Claim) bool {
+	return v.pod != nil && v.pod.UID != "" && v.pod.UID != claim.UID && v.pod.Phase != model.Missing
+}
+
+// caseOf is all that the next move depends on, but for what the policy says of a pod that could
+// go now: see keeps. It changes nothing. stopped: the claim is not to be carried out now.
+func (a *step) caseOf(claim model.Claim, r *attempt, v sight, stopped bool) Case {
+	c := Case{Claim: claim, Pod: v.where, Known: r.known, GiveUp: r.giveUp != "", Listed: v.listed, Forced: v.forced, Restarts: v.restarts, Vanished: v.vanished}
+	c.Known.Observed = !r.observedAt.IsZero() && a.now.Sub(r.observedAt) <= observedFor
+	c.CaughtUp = r.known.Guard == KnownOpen && notBefore(a.Versions[claim.UID], r.opened.ResourceVersion)
+	switch v.where {
+	case Here:
+		c.Stopped, c.Held = stopped, stopped
+		c.Queued = r.known.Drained == NotDrained && a.queued(claim, r)
+		c.Awaited = v.forced && broken(claim) && poolOf(a.Snapshot, claim.Pod).Management == model.OrderedReady
+		c.Behind = len(v.ahead) > 0
+		c.Alone = (!prepares(claim) || v.restarts && a.mustBeAnswered(a.Snapshot)) && a.alone(claim)
+	case Gone:
+		if v.vanished && !r.known.SetGone {
+			break
+		}
+		c.Recreated = v.recreated(claim)
+		c.Rejoined, c.Back, c.Failed, c.Superseded = v.returned.rejoined, v.returned.back, v.returned.failed, v.returned.superseded
+		c.Stopped = c.awaitsVolumes() && c.leftForGood() && a.mayNotDiscard() != ""
+	}
+	return c
+}
+
+// kept is why a claimed pod that is there does not go now.
+type kept struct {
+	// asked: it was found out, and why is empty when nothing keeps the pod.
+	asked bool
+	why   string
+	// held: the policy holds it.
+	held bool
+	// empty: nothing is left on a pod that is replaced; notEmpty says what is.
+	empty    bool
+	notEmpty string
+}
+
+// keeps finds out what keeps a pod that is drained and was looked at, or that others go before.
+// It changes nothing.
+func (a *step) keeps(claim model.Claim, v sight, c *Case) kept {
+	switch {
+	case c.Pod != Here || c.GiveUp:
+		return kept{}
+	case c.Behind:
+		return kept{asked: true, why: a.deadlock(claim, v.ahead)}
+	case c.Stopped || !c.Known.Observed && c.Known.Guard != KnownOpen && !c.Forced:
+		return kept{}
+	}
+	k := kept{asked: true}
+	if hold := holdOf(a.Snapshot, claim, c.Restarts); hold != nil {
+		k.held, k.why = true, string(hold.Rule)+": "+hold.Reason
+		return k
+	}
+	if c.Known.Guard == KnownOpen {
+		if !c.CaughtUp && !c.Forced {
+			k.why = "the cache has not shown the opened guard yet"
+		}
+		return k
+	}
+	if replaces(claim) {
+		k.notEmpty = notEmpty(a.Snapshot, claim, a.Names, v.byOthers)
+		k.empty = k.notEmpty == ""
+	}
+	return k
+}
+
+// wordsOf says what a claim waits for; empty: for nothing but its next move. It changes nothing.
+func (a *step) wordsOf(claim model.Claim, r *attempt, v sight, c *Case, k kept, noticed string) string {
+	why := noticed
+	if c.Queued && why == "" {
+		why = "another prepare writes the same setting of the whole database, or that is put back first"
+	}
+	switch {
+	case c.Vanished && !c.Known.SetGone:
+		if why = r.problem; why == "" {
+			why = "nothing is shown of StatefulSet " + model.SetOf(claim.Pod)
+		}
+	case c.Pod == Gone:
+		why = v.returned.why
+		if c.awaitsVolumes() && c.leftForGood() {
+			why = a.mayNotDiscard()
+		}
+	case k.asked && (k.why != "" || c.Behind):
+		why = k.why
+	case k.notEmpty != "":
+		why = "not empty: " + k.notEmpty
+	}
+	if c.Pod == Gone && c.awaitsVolumes() && r.problem != "" {
+		why = r.problem // what is waited for with the recreated pod
+	}
+	switch {
+	case r.problem == "" && why == "" && c.Pod == Here:
+		why = r.refusal // nothing has failed since, and the removal is yet to be tried again
+	case r.problem == "":
+	case why == "":
+		why = r.problem
+	case next(*c) == Undo:
+		why += "; what was prepared is not undone yet: " + r.problem
+	}
+	return why
+}
+
+// notBefore compares resourceVersions of one object. API servers count them up;
+// where one does not, only the same one will do.
+func notBefore(have, want string) bool {
+	if have == want {
+		return have != ""
+	}
+	h, errH := strconv.ParseUint(have, 10, 64)
+	w, errW := strconv.ParseUint(want, 10, 64)
+	return errH == nil && errW == nil && h > w
+}

@@ -1,0 +1,133 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rollcall-dev/rollcall/coordinator/model"
+)
+
+// notice takes what is seen of a claim into what is known of it. It answers what the claim waits
+// for, and whether one that can not be given up is not to be carried out now.
+func (a *step) notice(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
+	if committed(claim) && r.giveUp != "" {
+		r.keepOn(a.now)
+	}
+	switch {
+	case v.where == Here:
+		r.changeHands(v.byOthers)
+		why, stopped = a.noticeHere(claim, r, v)
+		r.changeWay(v.restarts)
+		r.shown()
+		a.lookAgain(claim, r)
+		a.lookAtRelieved(claim, r)
+	case v.where == Leaving:
+		r.gone(a.now)
+		why = "its containers stop"
+	case v.where == Gone && r.known.Confirmed: // until then it may only be out of sight
+		r.gone(a.now)
+	}
+	if r.known.Shared.Knob != "" && !v.listed && r.askedIn != a.s.restored {
+		// The agent may have read what a drain had written: that is no value to save.
+		r.known.Asked = false
+	}
+	if !v.vanished {
+		r.known.SetGone = false
+	}
+	return why, stopped
+}
+
+// noticeHere finds out whether the claim on a pod that is still there is to be
+// carried out.
+func (a *step) noticeHere(claim model.Claim, r *attempt, v sight) (why string, stopped bool) {
+	if r.known.Guard == RemovalSent && a.now.Sub(r.sentAt) > sentFor {
+		// It was accepted and yet the pod is here: look at it again from the start.
+		r.known.Guard = KnownOpen
+		r.backToBarrier()
+	}
+	if r.giveUp != "" {
+		return r.giveUp, false
+	}
+	if r.known.Guard == RemovalSent {
+		return "the removal was accepted", false
+	}
+	going := judgeGoing(a.Snapshot, claim)
+	hopeless, passes := a.hopeless(a.Snapshot, claim)
+	if replaces(claim) && hopeless == "" && r.known.Drained == NotDrained {
+		r.heldSince = time.Time{}
+	}
+	if why = a.stops(claim, going, hopeless, passes); why != "" {
+		if !committed(claim) {
+			r.abandon(why, "")
+		}
+		return why, committed(claim)
+	}
+	switch {
+	case hopeless != "":
+		r.held(a.now, hopeless)
+		return hopeless, false
+	case r.known.Drained == DrainSpared && going.hold == nil && !going.unasked:
+		r.unprepare("it is well again")
+	case prepares(claim) && r.known.Drained == NotDrained && going.unasked:
+		a.out.warn("the pod is broken by now, going on without a prepare", "id", claim.ID, "pod", claim.Pod, "problem", r.problem)
+		r.succeeded()
+		r.known.Drained = DrainSpared
+	case prepares(claim) && r.known.Drained == NotDrained && a.timedOut(claim, r):
+		if mayProceed(a.Snapshot, claim) {
+			a.out.warn("prepare timed out, going on without it", "id", claim.ID, "pod", claim.Pod)
+			r.known.Drained = DrainOverdue
+		}
+		return "prepare timed out: " + r.problem, false
+	}
+	return "", false
+}
+
+// stops says why a claim on a pod that is there is not to be carried out any more, or, where it
+// can not be given up, now; empty: it is.
+func (a *step) stops(claim model.Claim, going going, hopeless string, passes bool) string {
+	switch {
+	case !a.Object.Deleted.IsZero():
+		return "the DatabaseCluster is being deleted"
+	case !going.wanted:
+		return going.why
+	case going.hold != nil && endsClaim(going.hold.Rule):
+		return fmt.Sprintf("%s: %s", going.hold.Rule, going.hold.Reason)
+	case unforced(a.Snapshot, claim):
+		return "it was claimed by force, and is forced no more"
+	case hopeless != "" && !passes:
+		return hopeless
+	}
+	return ""
+}
+
+// endsClaim says which holds are orders to stop rather than things that pass.
+func endsClaim(rule model.Rule) bool {
+	return rule == model.Paused || rule == model.ObserveOnly || rule == model.BadInput
+}
+
+// timedOut does not count the time for which others were in front, or another
+// coordinator led. It counts by how this process's time goes by: a clock that is set is
+// no reason to go unprepared.
+func (a *step) timedOut(claim model.Claim, r *attempt) bool {
+	limit := a.prepareTimeout(claim)
+	began := r.takenAt
+	if r.queuedTill.After(began) {
+		began = r.queuedTill
+	}
+	return limit > 0 && a.now.Sub(began) > limit
+}
+
+// prepareTimeout is how long a claim's prepare may take; 0 means for ever.
+func (a *step) prepareTimeout(claim model.Claim) time.Duration {
+	drain := a.Snapshot.Cluster.Spec.Drain
+	if claim.Prepare == model.PrepareEvacuate {
+		return time.Duration(drain.EvacuateTimeoutSeconds) * time.Second
+	}
+	return time.Duration(drain.TimeoutSeconds) * time.Second
+}
+
+// mayProceed: a pod whose data would be lost never goes without its prepare.
+func mayProceed(s model.Snapshot, claim model.Claim) bool {
+	return s.Cluster.Spec.Drain.OnTimeout == model.TimeoutProceed &&
+		claim.Prepare == model.PrepareHandoff && s.Cluster.Spec.Drain.Data.Restart == model.Keep
+}
