@@ -11,7 +11,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // A change that is rolled out by replacement: each pod is emptied first, one at a
@@ -92,7 +91,7 @@ func TestConditionsSurviveALeader(t *testing.T) {
 		require.Empty(t, db.status().PodConditions, "most of what is wrong belongs to a restart")
 		time.Sleep(2 * time.Minute)
 		noted := func() v1alpha1.PodCondition {
-			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == policy.MissingProcesses })
+			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == model.MissingProcesses })
 			require.GreaterOrEqual(t, at, 0, "%v", db.status().PodConditions)
 			return db.status().PodConditions[at]
 		}

@@ -24,6 +24,7 @@ func Decode(data []byte) (Snapshot, error) {
 	if err := checkVersion(s.Version); err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
+	s.Cluster.Engine.fillIn(s.Cluster.Spec.Engine)
 	return s, nil
 }
 

@@ -18,27 +18,22 @@ const (
 	defaultZoneKey          = "topology.kubernetes.io/zone"
 )
 
-// defaultMaxUnavailable: what OpenSearch's manual and its users expect is one
-// node at a time, however large the cluster.
-func defaultMaxUnavailable(engine Engine) *IntOrPercent {
-	limit := Percent(25)
-	if engine == OpenSearch {
-		limit = Count(1)
+// SpecWithDefaults is the cluster's spec with every field that was left out at its default,
+// also where that depends on the engine.
+func (c *Cluster) SpecWithDefaults() Spec {
+	s := c.Spec
+	if c.Engine.ByZone {
+		setIfZero(&s.Policy.Unit, UnitZone)
 	}
-	return &limit
+	if c.Engine.OneAtATime && s.Policy.MaxUnavailable == nil {
+		one := Count(1)
+		s.Policy.MaxUnavailable = &one
+	}
+	return s.WithDefaults()
 }
 
-// defaultUnit: FoundationDB spreads copies over zones and nothing smaller, so the
-// pods of a zone cost as much together as one of them.
-func defaultUnit(engine Engine) Unit {
-	if engine == FoundationDB {
-		return UnitZone
-	}
-	return UnitPod
-}
-
-// WithDefaults is the spec with every field that was left out at its default.
-// It shares lists with the original.
+// WithDefaults is the spec with every field that was left out at the default that most
+// engines have. It shares lists with the original.
 func (s Spec) WithDefaults() Spec {
 	u := &s.Update
 	setIfZero(&u.Mode, Auto)
@@ -48,9 +43,10 @@ func (s Spec) WithDefaults() Spec {
 	setIfZero(&u.Adopt, AdoptAsk)
 	setIfZero(&s.Guard, GuardEnforce)
 	p := &s.Policy
-	setIfZero(&p.Unit, defaultUnit(s.Engine))
+	setIfZero(&p.Unit, UnitPod)
 	if p.MaxUnavailable == nil {
-		p.MaxUnavailable = defaultMaxUnavailable(s.Engine)
+		quarter := Percent(25)
+		p.MaxUnavailable = &quarter
 	}
 	if p.MaxShardUnavailable == nil {
 		one := Count(1)

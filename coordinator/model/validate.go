@@ -30,7 +30,7 @@ func Validate(s *Snapshot) []InputProblem {
 	if s.Now.IsZero() {
 		v.add("now", "is missing: the time of the decision is wanted")
 	}
-	spec := s.Cluster.Spec.WithDefaults()
+	spec := s.Cluster.SpecWithDefaults()
 	v.spec(&spec)
 	v.overrides(spec.Overrides, s.Now.Time)
 	v.cluster(&s.Cluster)

@@ -10,7 +10,7 @@ import (
 const specField = "cluster.spec."
 
 func (v *validator) spec(s *Spec) {
-	oneOf(v, specField+"engine", s.Engine, Solr, OpenSearch, MySQL, MariaDB, FoundationDB, "")
+	oneOf(v, specField+"engine", s.Engine, append(Engines(), "")...)
 	oneOf(v, specField+"guard", s.Guard, GuardEnforce, GuardAudit, GuardOff)
 	v.update(&s.Update)
 	v.failover(s.Connection.Failover)
