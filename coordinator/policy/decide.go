@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/forecast"
 )
 
 // Decide is the plan for a snapshot: who should go, in which order, who goes
@@ -44,7 +45,7 @@ type decision struct {
 	// corrected: who is asked goes with the correction of this pod, which the line frees after it
 	corrected *pod
 
-	simulated        *forecaster
+	simulated        *forecast.Rollout
 	simulatedSeconds float64 // of the sequence, 0 when it was not simulated
 	sequence         []int32 // in which the candidates are asked, by place in the order
 
