@@ -2,10 +2,10 @@ package model
 
 import "reflect"
 
-// DefaultEstimateSeconds is how long a pod is expected to be away when nothing is known.
+// DefaultEstimateSeconds is how long a pod is expected to be away if nothing is known.
 const DefaultEstimateSeconds = 60
 
-// Defaults of numbers for which 0 makes no sense, so that 0 means the default.
+// Defaults of numbers for which 0 is invalid, so that 0 means the default.
 const (
 	defaultStartSeconds     = 600
 	defaultProgressSeconds  = 600
@@ -18,8 +18,8 @@ const (
 	defaultZoneKey          = "topology.kubernetes.io/zone"
 )
 
-// SpecWithDefaults is the cluster's spec with every field that was left out at its default,
-// also where that depends on the engine.
+// SpecWithDefaults returns the cluster's spec with all defaults, including those that depend
+// on the engine.
 func (c *Cluster) SpecWithDefaults() Spec {
 	s := c.Spec
 	if c.Engine.ByZone {
@@ -32,8 +32,8 @@ func (c *Cluster) SpecWithDefaults() Spec {
 	return s.WithDefaults()
 }
 
-// WithDefaults is the spec with every field that was left out at the default that most
-// engines have. It shares lists with the original.
+// WithDefaults returns the spec with all defaults, except those that depend on the engine,
+// which are what most engines have. It shares slices with the original.
 func (s Spec) WithDefaults() Spec {
 	u := &s.Update
 	setIfZero(&u.Mode, Auto)
@@ -83,9 +83,9 @@ func setIfZero[T comparable](field *T, value T) {
 	}
 }
 
-// What a field is when JSON leaves it out. These are not the zero values,
-// which mean that nothing is known: a person who writes a snapshot by hand
-// writes what is out of the ordinary.
+// The functions below return what JSON that leaves a field out means. These are not the zero
+// values, which mean that nothing is known: a person who writes a snapshot by hand writes
+// only what is unusual.
 
 func defaultSnapshot() Snapshot {
 	return Snapshot{
@@ -116,7 +116,7 @@ func defaultGroup() Group { return Group{Kind: Shard, NeedsLeader: true} }
 
 func defaultMember() Member { return Member{State: Active, Eligible: true} }
 
-// setDefaults prepares a new element of a list, or what a pointer points to.
+// setDefaults initializes a new element of a list or the target of a pointer.
 func setDefaults(v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *Pool:

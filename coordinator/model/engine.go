@@ -1,6 +1,6 @@
 package model
 
-// Engine is a kind of database. The policy never looks at it.
+// Engine is a kind of database. Decisions depend on its facts, never on its name.
 type Engine string
 
 // The engines.
@@ -12,7 +12,7 @@ const (
 	FoundationDB Engine = "FoundationDB"
 )
 
-// Engines are all that there are.
+// Engines returns all engines.
 func Engines() []Engine { return []Engine{Solr, OpenSearch, MySQL, MariaDB, FoundationDB} }
 
 // EngineFacts are facts of the adapter.
@@ -38,8 +38,8 @@ type EngineFacts struct {
 	DataRoles []string `json:"dataRoles,omitempty"`
 }
 
-// fillIn adds the facts that snapshots did not have once, when they followed from the
-// name of the engine. Later ones have them from the adapter.
+// fillIn adds the facts that older snapshots do not have, in which they followed from the
+// name of the engine. Newer ones have them from the adapter.
 func (f *EngineFacts) fillIn(engine Engine) {
 	f.OneAtATime = f.OneAtATime || engine == OpenSearch
 	f.ByZone = f.ByZone || engine == FoundationDB

@@ -7,8 +7,8 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// restores are the claims that were not carried out and are not wanted any
-// more: the pod is still there and should not go.
+// restores are steps that undo claims which were not carried out and are no longer wanted: the
+// pod is still there and should not go.
 func (d *decision) restores() []model.Step {
 	if len(d.x.claims) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func (d *decision) plan() model.Plan {
 	return p
 }
 
-// clusterHolds name the rules that hold everybody. While nobody should go only
-// those are told that may be the reason why nobody should.
+// clusterHolds are the holds of the whole cluster. If no pod should go, only the rules that may be
+// the cause of that are reported.
 func (d *decision) clusterHolds() []model.Hold {
 	var holds []model.Hold
 	for i, f := range d.findings {

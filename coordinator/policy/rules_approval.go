@@ -28,24 +28,24 @@ func (d *decision) needsApproval(c *candidate) *finding {
 	return nil
 }
 
-// AdoptAgain is how long a pod must have run without an agent before it is
-// restarted for nothing else: one that has just come would come without again.
+// AdoptAgain is how long a pod must have run without an agent before it is restarted only for
+// that: a pod that has just started without one would do so again.
 const AdoptAgain = 5 * time.Minute
 
-// approve is the command with which a person consents.
+// approve returns the command with which a person approves.
 func (d *decision) approve(what model.Approved) string {
 	c := &d.x.s.Cluster
 	return fmt.Sprintf("rollcall approve %s -n %s --what %s", c.Name, c.Namespace, what)
 }
 
-// asksToAdopt: a person has to approve first.
+// asksToAdopt reports whether a person must approve the adoption first.
 func (d *decision) asksToAdopt(c *candidate) bool {
 	return d.x.spec.Update.Adopt == model.AdoptAsk && !d.mayAdopt(c)
 }
 
-// mayAdopt: a person approved it. Of a pod that is restarted for nothing but
-// its missing agent, and was not there yet when that was approved, it must be
-// approved again: the last such restart may have brought it.
+// mayAdopt reports whether a person approved the adoption. A pod that is restarted only for
+// its missing agent and is newer than the approval needs another one: it may have come from
+// the last such restart.
 func (d *decision) mayAdopt(c *candidate) bool {
 	return slices.ContainsFunc(d.x.s.Cluster.Status.Approvals, func(a model.Approval) bool {
 		if a.What != model.ApprovedAdopt || a.Revision != "" && a.Revision != c.pool.Revision {
@@ -71,8 +71,8 @@ func (d *decision) approved(what model.Approved, revision string) bool {
 	return false
 }
 
-// canaryFirst lets the first few pods of a pool's new revision go, and then
-// waits until as many of them have soaked and, if so wanted, were approved.
+// canaryFirst lets the first pods of a pool's new revision go, then waits until they have
+// soaked and, if the spec asks for it, been approved.
 func (d *decision) canaryFirst(c *candidate) *finding {
 	canary := d.x.spec.Update.Canary
 	if canary.Pods <= 0 || !isOutdated(c.pod) || c.leaves {

@@ -85,9 +85,10 @@ func (d *decision) podsAway(c *candidate) *finding {
 	return d.whileItComesBack(c, found(text, b.unblocks()))
 }
 
-// byHandBesides: pods that are not settled are mostly back in a moment, such as all of them after a
-// blip, and those that are live and not Ready serve whoever asks the database where they are. So no more
-// of them are taken than Rollcall may have away itself; that some never come back keeps none of them.
+// byHandBesides limits how many pods that are away, and may serve, go at once. Most unsettled pods
+// are back in a moment, for example all of them after a blip, and live pods that are not Ready serve
+// clients that find them through the database. So no more of them go than Rollcall itself may have away.
+// Pods that never come back do not count against the limit.
 func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 	b := d.ledger
 	if !c.mayLive || b.byHand < limit {
@@ -102,7 +103,7 @@ func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 	return found(fmt.Sprintf("%s or chosen, the limit is %d, and %s", counted(b.byHand, "pod is claimed", "pods are claimed"), limit, why), d.unblocksByHand())
 }
 
-// unblocksByHand names a pod that is claimed or chosen, whose return would make room.
+// unblocksByHand names a claimed or chosen pod whose return would make room.
 func (d *decision) unblocksByHand() string {
 	for _, p := range d.ledger.away {
 		if d.byHand(p) {
@@ -112,12 +113,13 @@ func (d *decision) unblocksByHand() string {
 	return d.ledger.unblocks()
 }
 
-// late: it should long be Ready, and nobody has taken it yet.
+// late reports whether the pod is overdue to be Ready and was not taken by Rollcall.
 func (d *decision) late(p *pod) bool {
 	return p.away && p.Phase == model.Started && d.x.overdue(p) && !d.byHand(p)
 }
 
-// whileItComesBack: a pod that is not Ready in time costs nothing more.
+// whileItComesBack limits the finding to the time that the pod has to be Ready. After that it costs
+// nothing more.
 func (d *decision) whileItComesBack(c *candidate, f *finding) *finding {
 	if d.x.comesBack(c.pod) {
 		return f.until(c.pod.Since.Add(d.x.startSeconds()))

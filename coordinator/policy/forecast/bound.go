@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// Bound is a time below which no sequence can come: the heaviest pod; what a
-// group's pods take, at its limit; what all take, at the pod limit; and the
-// heaviest set found of pods of which no two can be away together. Pods that
-// are on their way count with what is left of them, and for themselves only:
-// they may be more than any limit allows.
+// Bound is a lower bound of the time that any sequence takes: the longest of the longest
+// job, the jobs of one resource at its limit, all jobs at the limit of jobs, and the heaviest
+// set found of jobs of which no two can be away together. Jobs that are underway count only
+// as themselves, because more of them than any limit allows may be away.
 func (r *Rollout) Bound() float64 {
 	var most, all float64
 	for i := range r.jobs {
@@ -26,10 +25,10 @@ func (r *Rollout) Bound() float64 {
 	return max(most, r.clique())
 }
 
-// counts: the limits apply to the job, and it has not begun.
+// counts reports whether the limits apply to the job and it has not begun.
 func (r *Rollout) counts(j int32) bool { return !r.jobs[j].free && !r.jobs[j].underway }
 
-// heaviness of a resource is what its jobs take when it is in full use all the time.
+// heaviness is the time that the jobs of a resource take if it is always in full use.
 func (r *Rollout) heaviness(resource int32) float64 {
 	limit, sum := r.resources[resource].limit, 0.0
 	for _, u := range r.usersOf(resource) {
@@ -44,11 +43,11 @@ func (r *Rollout) heaviness(resource int32) float64 {
 	return sum / float64(max(limit, 1))
 }
 
-// largestClique bounds the search, whose work grows with the square.
+// largestClique bounds the search, whose work grows quadratically.
 const largestClique = 256
 
-// clique is the weight of the heaviest set found of jobs that conflict
-// pairwise; found greedily from each job.
+// clique is the weight of the heaviest set of pairwise conflicting jobs that a greedy search
+// from each job finds.
 func (r *Rollout) clique() float64 {
 	if len(r.jobs) > largestClique {
 		return 0
@@ -81,7 +80,7 @@ func (r *Rollout) clique() float64 {
 	return best
 }
 
-// conflicts tells of each two jobs whether they cannot be away together.
+// conflicts says for each two jobs whether they cannot be away together.
 func (r *Rollout) conflicts() [][largestClique]bool {
 	conflicts := make([][largestClique]bool, len(r.jobs))
 	for i := range r.resources {

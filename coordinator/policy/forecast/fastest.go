@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Fastest is the sequence of the candidates that is expected to end first, and the seconds
-// that it takes as estimated: the order if nothing is better. Only jobs of one class change
-// places.
+// Fastest returns the sequence of the candidates that is expected to end first, and the
+// seconds that it takes if the estimates are right. It returns the order if it finds nothing
+// better. Only jobs of one class change places.
 func (r *Rollout) Fastest(order []int32) (sequence []int32, seconds float64) {
 	s := newSimulation(r)
 	scenarios := r.scenarios()
@@ -33,10 +33,9 @@ func (r *Rollout) Fastest(order []int32) (sequence []int32, seconds float64) {
 	return best, bestSeconds
 }
 
-// How many scenarios a sequence is tried on at most, how far the seconds in
-// them are from the estimates at most, and how many needs are simulated for
-// one sequence, and with their estimates for all: a large cluster gets fewer
-// scenarios, and a huge one fewer sequences.
+// The limits of the search: the scenarios for each sequence, how far their seconds differ from
+// the estimates, the needs that are simulated for one sequence, and those for all sequences as
+// estimated. A large cluster gets fewer scenarios, a huge one fewer sequences.
 const (
 	mostScenarios = 16
 	spread        = 0.7
@@ -44,9 +43,9 @@ const (
 	mostTrials    = 150_000
 )
 
-// scenarios are the estimates, and some in which each is wrong by something
-// else, always the same. Estimates are wrong, and a sequence that is best only
-// if they are right is not what is wanted.
+// scenarios are the estimates, and variations in which each estimate is off by a different,
+// reproducible amount. Estimates are wrong, so a sequence that is best only if they are right
+// loses more than it gains.
 func (r *Rollout) scenarios() [][]float64 {
 	list := [][]float64{r.estimates()}
 	random := uint64(1)
@@ -64,7 +63,7 @@ func (r *Rollout) scenarios() [][]float64 {
 // proposal is a way to sort the candidates of each class: lower keys first.
 type proposal struct{ first, second []float64 }
 
-// sorted is the order with each class sorted as proposed.
+// sorted returns the order with each class sorted as proposed.
 func (r *Rollout) sorted(order []int32, p proposal) []int32 {
 	sequence := slices.Clone(order)
 	slices.SortFunc(sequence, func(a, b int32) int {
@@ -92,7 +91,7 @@ func (r *Rollout) proposals() []proposal {
 	return list
 }
 
-// longest: who takes longest goes first.
+// longest sorts by the job that takes longest.
 func (r *Rollout) longest() []float64 {
 	keys := make([]float64, r.candidates)
 	for j := range keys {
@@ -101,8 +100,8 @@ func (r *Rollout) longest() []float64 {
 	return keys
 }
 
-// chained: who takes longest together with those that must wait for it goes
-// first; in its heaviest group, or in all of them.
+// chained sorts by the job that takes longest together with the jobs that must wait for it: in
+// its heaviest resource, or in all of them.
 func (r *Rollout) chained() (inOne, inAll []float64) {
 	heaviness := make([]float64, len(r.resources))
 	for i := range heaviness {
@@ -118,9 +117,9 @@ func (r *Rollout) chained() (inOne, inAll []float64) {
 	return inOne, inAll
 }
 
-// zonesFirst: zone by zone, where the groups prove that all candidates of a
-// zone can go together; the zone with the least left to do first, so that one
-// that was begun is ended. It is nil where no zone can go as a whole.
+// zonesFirst sorts zone by zone, if the resources allow all candidates of a zone to go
+// together. The zone with the least left to do goes first, so that a zone that has begun is
+// finished. It is nil if fewer than two zones can go as a whole.
 func (r *Rollout) zonesFirst() []float64 {
 	whole := r.wholeZones()
 	if len(whole) < 2 {
@@ -148,7 +147,7 @@ func (r *Rollout) zonesFirst() []float64 {
 	return keys
 }
 
-// wholeZones are those of which all candidates can go together.
+// wholeZones are the zones whose candidates can all go together.
 func (r *Rollout) wholeZones() []int32 {
 	shares, tooMany := make([]int32, len(r.zones)), make([]bool, len(r.zones))
 	for i := range r.resources {

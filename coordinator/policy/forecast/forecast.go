@@ -7,12 +7,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// rounding forgives what adding floating numbers loses.
+// rounding tolerates the errors of adding floating-point numbers.
 const rounding = 1e-6
 
-// Forecast is how long the candidates take in a sequence: each goes as soon as the limits
-// allow, and takes as long as estimated. seconds is what Fastest has found for the sequence,
-// or 0.
+// Forecast simulates the candidates in a sequence: each goes as soon as the limits allow, and
+// takes as long as estimated. seconds is the time that Fastest returned for the sequence, or 0.
 func (r *Rollout) Forecast(sequence []int32, seconds float64) model.Forecast {
 	if len(r.jobs) == 0 {
 		return model.Forecast{}
@@ -42,7 +41,7 @@ func (r *Rollout) estimates() []float64 {
 	return seconds
 }
 
-// ones let every job take as long, so that time counts waves.
+// ones gives every job the same duration, so that the time is the number of waves.
 func (r *Rollout) ones() []float64 {
 	ones := make([]float64, len(r.jobs))
 	for j := range ones {

@@ -8,8 +8,8 @@ type entry struct {
 
 func (e entry) before(o entry) bool { return e.key < o.key || e.key == o.key && e.job < o.job }
 
-// queue is a heap with the lowest key first. It is written out, because most
-// of a forecast's time is spent here.
+// queue is a min-heap. It does not use container/heap, because a forecast spends most of its
+// time here.
 type queue []entry
 
 func (q *queue) push(e entry) {

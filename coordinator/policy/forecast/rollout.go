@@ -1,7 +1,7 @@
-// Package forecast says how long a rollout takes: jobs that go one after the other in a
-// sequence, as far as the resources that they share allow. It simulates a sequence, looks
-// for a faster one, and knows a time that no sequence can beat. It knows nothing of pods and
-// rules; package policy makes jobs of candidates.
+// Package forecast estimates how long a rollout takes. A rollout is a set of jobs that go in a
+// sequence, as far as the resources that they share allow. The package simulates a sequence,
+// looks for a faster one, and computes a lower bound. It knows nothing of pods and rules:
+// package policy turns candidates into jobs.
 package forecast
 
 import "math"
@@ -71,10 +71,10 @@ type resource struct {
 	from, to int32 // its users
 }
 
-// fits: what can never fit goes while nothing else is away.
+// fits reports whether a share is left. A share that never fits may go while nothing else is away.
 func (r *resource) fits(used, share int32) bool { return used == 0 || used+share <= r.limit }
 
-// New is a rollout without jobs, with room for some jobs and their needs.
+// New returns a rollout without jobs; jobs and needs are the expected numbers of them.
 func New(limits Limits, jobs, needs int) *Rollout {
 	r := &Rollout{
 		limit: limits.Jobs, zoneLimit: limits.Zones, zoneAt: map[string]int32{}, segments: 1,
@@ -86,14 +86,15 @@ func New(limits Limits, jobs, needs int) *Rollout {
 	return r
 }
 
-// AddCandidate adds the next candidate. Its needs are added by Need.
+// AddCandidate adds the next candidate. Call Need for each of its needs.
 func (r *Rollout) AddCandidate(j Job) {
 	r.candidates++
 	r.segments = j.Segment + 1
 	r.AddAway(j)
 }
 
-// AddAway adds a job that is no candidate, after all candidates. Its needs are added by Need.
+// AddAway adds a job that is not a candidate, after all candidates. Call Need for each of its
+// needs.
 func (r *Rollout) AddAway(j Job) {
 	zone := int32(-1)
 	if j.Zone != "" {
@@ -111,13 +112,13 @@ func (r *Rollout) AddAway(j Job) {
 	})
 }
 
-// Need says that the job that was added last needs a share of a resource.
+// Need adds a share of a resource to the needs of the last job.
 func (r *Rollout) Need(resource, share int32) {
 	r.needs = append(r.needs, need{resource, share})
 	r.jobs[len(r.jobs)-1].to++
 }
 
-// Seal ends the adding of jobs, and must be called before the rollout is asked anything.
+// Seal must be called after the last job is added, before anything is computed.
 func (r *Rollout) Seal() {
 	for _, n := range r.needs {
 		r.resources[n.resource].to++

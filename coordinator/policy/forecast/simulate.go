@@ -1,11 +1,10 @@
 package forecast
 
-// simulation runs the jobs of a rollout in a sequence: whoever is first in
-// it and fits, goes.
+// simulation runs the jobs of a rollout in a sequence: the first job that fits goes.
 //
-// A job whose turn comes and that finds no room in one of its resources waits
-// for that one, and is asked again when something of it is given back. So all
-// that could go are in ready, and most jobs are asked a few times only.
+// A job that finds no room in one of its resources waits for that resource, and is tried again
+// when some of it is released. So ready has all jobs that could go, and most jobs are tried
+// only a few times.
 type simulation struct {
 	rollout *Rollout
 	seconds []float64 // by job
@@ -32,9 +31,9 @@ type usage struct {
 
 const nobody int32 = -1
 
-// Where many wait for one resource they do so in the order of their turns, and
-// only the first few are asked again: whoever of them still cannot go waits for
-// something that is in use, so a few are enough to keep things going.
+// If many jobs wait for one resource, they wait in the order of their turns, and only the first
+// few are tried again. A job that still does not fit waits for something that is in use, so a
+// few are enough to make progress.
 const (
 	crowd = 64
 	wakes = 16
@@ -54,8 +53,8 @@ func newSimulation(r *Rollout) *simulation {
 	return s
 }
 
-// run is the time at which the last job ends when the candidates are asked in
-// a sequence and each job takes so many seconds.
+// run returns when the last job ends, given the sequence of the candidates and the seconds of
+// each job.
 func (s *simulation) run(sequence []int32, seconds []float64) float64 {
 	s.reset()
 	s.seconds = seconds
@@ -86,8 +85,8 @@ func (s *simulation) run(sequence []int32, seconds []float64) float64 {
 	return now
 }
 
-// reset forgets the last run. What ended has given back what it took, but where
-// a limit lets nobody go some are left waiting.
+// reset clears the last run. Jobs that ended have released what they took, but jobs may still
+// be waiting if a limit lets none of them go.
 func (s *simulation) reset() {
 	clear(s.crowds)
 	for i := range s.resources {
@@ -96,10 +95,10 @@ func (s *simulation) reset() {
 	s.ready, s.zoneWaiting = s.ready[:0], s.zoneWaiting[:0]
 }
 
-// wake has a job asked.
+// wake makes a job ready to be tried.
 func (s *simulation) wake(j int32) { s.ready.push(entry{float64(s.turn[j]), j}) }
 
-// start begins jobs that are ready while there is room.
+// start begins ready jobs while there is room.
 func (s *simulation) start(now float64) {
 	for len(s.ready) > 0 {
 		next := s.ready.pop()
@@ -117,8 +116,8 @@ func (s *simulation) start(now float64) {
 	}
 }
 
-// waits puts a job with those that wait for what has no room for it; there is
-// room if it is put nowhere.
+// waits queues a job at the first resource that has no room for it, and returns false if all
+// have.
 func (s *simulation) waits(e entry, job *job) bool {
 	f := s.rollout
 	for _, n := range f.needs[job.from:job.to] {
@@ -186,7 +185,7 @@ func (s *simulation) wakeSome(resource int32) {
 	}
 }
 
-// charge adds a job to what is away, or takes it off.
+// charge adds a job to what is away, or removes it.
 func (s *simulation) charge(job *job, sign int32) {
 	if !job.free {
 		s.away += int(sign)
