@@ -88,7 +88,7 @@ func (d *decision) podsAway(c *candidate) *finding {
 // byHandBesides limits how many pods that are away, and may serve, go at once. Most unsettled pods
 // are back in a moment, for example all of them after a blip, and live pods that are not Ready serve
 // clients that find them through the database. So no more of them go than Rollcall itself may have away.
-// Pods that never come back do not count against the limit.
+// Pods that never come back do not hold the others.
 func (d *decision) byHandBesides(c *candidate, limit int) *finding {
 	b := d.ledger
 	if !c.mayLive || b.byHand < limit {
