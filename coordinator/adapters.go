@@ -32,9 +32,9 @@ func engineFacts(engine model.Engine) engines.Facts {
 
 // FactsOf are the facts of an engine that a snapshot has, but for those that depend on a
 // version.
-func FactsOf(engine model.Engine) model.EngineFacts { return modelFacts(engineFacts(engine)) }
+func FactsOf(engine model.Engine) model.EngineFacts { return policyFacts(engineFacts(engine)) }
 
-func modelFacts(facts engines.Facts) model.EngineFacts {
+func policyFacts(facts engines.Facts) model.EngineFacts {
 	return model.EngineFacts{
 		SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep, SameMinor: facts.SameMinor,
 		ByZone: facts.ByZone, OneAtATime: facts.OneAtATime, DataRoles: facts.DataRoles,

@@ -40,8 +40,8 @@ func TestFactsAreThoseOfTheAdapter(t *testing.T) {
 	for _, supported := range []model.Engine{model.Solr, model.OpenSearch} {
 		facts := engineFacts(supported)
 		require.EqualValues(t, supported, facts.Name)
-		require.Positive(t, modelFacts(facts).SettleSeconds)
-		require.Equal(t, 1, modelFacts(facts).MaxMajorStep)
+		require.Positive(t, policyFacts(facts).SettleSeconds)
+		require.Equal(t, 1, policyFacts(facts).MaxMajorStep)
 	}
 	require.Equal(t, "2.19.0", engineFacts(model.OpenSearch).MinSource[3])
 	for _, sql := range []model.Engine{model.MySQL, model.MariaDB} {
