@@ -30,9 +30,15 @@ func engineFacts(engine model.Engine) engines.Facts {
 	return engines.Facts{MaxMajorStep: 1}
 }
 
-// policyFacts are those that do not depend on a version.
+// FactsOf are the facts of an engine that a snapshot has, but for those that depend on a
+// version.
+func FactsOf(engine model.Engine) model.EngineFacts { return policyFacts(engineFacts(engine)) }
+
 func policyFacts(facts engines.Facts) model.EngineFacts {
-	return model.EngineFacts{SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep, SameMinor: facts.SameMinor}
+	return model.EngineFacts{
+		SettleSeconds: float64(facts.SettleSeconds), MaxMajorStep: facts.MaxMajorStep, SameMinor: facts.SameMinor,
+		ByZone: facts.ByZone, OneAtATime: facts.OneAtATime, DataRoles: facts.DataRoles,
+	}
 }
 
 // plainAdapter reaches a pod's database without credentials.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,13 +46,29 @@ func TestFactsAreThoseOfTheAdapter(t *testing.T) {
 	require.Equal(t, "2.19.0", engineFacts(model.OpenSearch).MinSource[3])
 	for _, sql := range []model.Engine{model.MySQL, model.MariaDB} {
 		require.EqualValues(t, sql, engineFacts(sql).Name)
-		require.Positive(t, policyFacts(engineFacts(sql)).SettleSeconds)
+		require.Positive(t, FactsOf(sql).SettleSeconds)
 	}
 	require.Equal(t, "8.4.0", engineFacts(model.MySQL).MinSource[9])
 	require.Zero(t, engineFacts(model.MariaDB).MaxMajorStep, "any step")
 	require.EqualValues(t, model.FoundationDB, engineFacts(model.FoundationDB).Name)
-	require.EqualValues(t, 60, policyFacts(engineFacts(model.FoundationDB)).SettleSeconds)
-	require.True(t, policyFacts(engineFacts(model.FoundationDB)).SameMinor)
-	require.False(t, policyFacts(engineFacts(model.MySQL)).SameMinor)
+	require.EqualValues(t, 60, FactsOf(model.FoundationDB).SettleSeconds)
+	require.True(t, FactsOf(model.FoundationDB).SameMinor)
+	require.False(t, FactsOf(model.MySQL).SameMinor)
+	require.True(t, FactsOf(model.OpenSearch).OneAtATime)
+	require.True(t, FactsOf(model.FoundationDB).ByZone)
+	require.True(t, engineFacts(model.FoundationDB).Replaced)
 	require.Equal(t, 1, engineFacts("Other").MaxMajorStep, "nothing is known of it: the least")
+}
+
+// Snapshots that were saved before the facts told what once followed from the name of the
+// engine are decided as if they did.
+func TestSnapshotsOfBeforeHaveTheFacts(t *testing.T) {
+	for _, engine := range model.Engines() {
+		s, err := model.Decode(fmt.Appendf(nil, `{"version":1,"cluster":{"spec":{"engine":%q}}}`, engine))
+		require.NoError(t, err)
+		facts := FactsOf(engine)
+		require.Equal(t, facts.OneAtATime, s.Cluster.Engine.OneAtATime, engine)
+		require.Equal(t, facts.ByZone, s.Cluster.Engine.ByZone, engine)
+		require.Equal(t, facts.DataRoles, s.Cluster.Engine.DataRoles, engine)
+	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // A change that is rolled out by replacement: each pod is emptied first, one at a
@@ -30,6 +29,32 @@ func TestRollsOutByReplacement(t *testing.T) {
 		defer w.mu.Unlock()
 		require.Empty(t, db.excluded)
 	})
+}
+
+// A node selector that changed is brought by a replacement where the engine's pods are
+// replaced for it, and by a restart elsewhere.
+func TestAnotherNodeSelectorReplaces(t *testing.T) {
+	for engine, action := range map[model.Engine]model.Action{model.FoundationDB: model.Replace, model.Solr: model.Restart} {
+		t.Run(string(engine), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				db := w.addPools("db", engine, false, &pool{name: "db", replicas: 3, update: "v1"})
+				p := w.start()
+				defer p.end()
+				time.Sleep(20 * time.Second)
+				sets := w.admin.Kubernetes.AppsV1().StatefulSets(namespace)
+				set, err := sets.Get(t.Context(), "db", metav1.GetOptions{})
+				require.NoError(t, err)
+				set.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "nvme"}
+				_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
+				require.NoError(t, err)
+				db.roll("v2")
+				for deadline := time.Now().Add(time.Minute); len(db.status().Claims) == 0; time.Sleep(time.Second) {
+					require.True(t, time.Now().Before(deadline), "nobody is claimed")
+				}
+				require.Equal(t, action, db.status().Claims[0].Action)
+			})
+		})
+	}
 }
 
 // A person marks a pod: it is replaced, and no other; the mark goes with it.
@@ -92,7 +117,7 @@ func TestConditionsSurviveALeader(t *testing.T) {
 		require.Empty(t, db.status().PodConditions, "most of what is wrong belongs to a restart")
 		time.Sleep(2 * time.Minute)
 		noted := func() v1alpha1.PodCondition {
-			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == policy.MissingProcesses })
+			at := slices.IndexFunc(db.status().PodConditions, func(c v1alpha1.PodCondition) bool { return c.Type == model.MissingProcesses })
 			require.GreaterOrEqual(t, at, 0, "%v", db.status().PodConditions)
 			return db.status().PodConditions[at]
 		}

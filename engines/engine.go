@@ -107,6 +107,17 @@ type Facts struct {
 	// agent of a leader tells, a pod without an agent of which no agent tells may be a
 	// member, too, and its pod's name is one by which it is found.
 	Unlisted bool
+	// ByZone: copies are spread over zones and nothing smaller, so members of a zone that
+	// go together cost as much as one of them.
+	ByZone bool
+	// OneAtATime: however many members there are, one at a time may be away unless a
+	// person says otherwise.
+	OneAtATime bool
+	// DataRoles are the roles of members that keep data, where roles tell.
+	DataRoles []string
+	// Replaced: a member is moved to another volume where a restart does not bring what
+	// changed.
+	Replaced bool
 	// MinSource is, by major version, the oldest version from which it can be
 	// reached while the database runs; without an entry any that MaxMajorStep allows.
 	MinSource map[int]string

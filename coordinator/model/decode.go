@@ -24,6 +24,7 @@ func Decode(data []byte) (Snapshot, error) {
 	if err := checkVersion(s.Version); err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot: %w", err)
 	}
+	s.Cluster.Engine.fillIn(s.Cluster.Spec.Engine)
 	return s, nil
 }
 
@@ -65,7 +66,7 @@ func decode(data []byte, into any) error {
 	return decodeValue(d, "", reflect.ValueOf(into).Elem())
 }
 
-// structFields maps the JSON names of a struct to field indices, and names them in order.
+// structFields maps the JSON names of a struct to field indices, and lists the names in order.
 type structFields struct {
 	index map[string]int
 	names []string
@@ -143,7 +144,7 @@ func wanted(t reflect.Type) string {
 	return "another value"
 }
 
-// at names the place of an error, if there is one.
+// at adds the path to an error, if there is one.
 func at(path string, err error) error {
 	if err == nil || path == "" {
 		return err
@@ -158,8 +159,8 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// open consumes the token that begins an object or a list. It answers false
-// after null, which has been consumed instead.
+// open consumes the token that begins an object or a list. It returns false if it
+// consumed null instead.
 func open(d *json.Decoder, path string, want json.Delim, noun string) (bool, error) {
 	token, err := d.Token()
 	switch {
@@ -183,11 +184,12 @@ func skipClose(d *json.Decoder, path string) error {
 	return at(path, err)
 }
 
-// unsetReplicas is what is not read over: to read nothing as 0 would be a shutdown.
+// unsetReplicas marks replicas that the document leaves out. Reading them as 0 would mean a
+// shutdown.
 const unsetReplicas = math.MinInt32
 
-// notZero are the fields of the spec that would get their default if 0 were
-// read over, which nobody who writes 0 means.
+// notZero are the fields of the spec for which 0 means the default. An explicit 0 is an
+// error, because whoever writes it does not mean the default.
 var notZero = map[reflect.Type][]string{
 	reflect.TypeFor[Policy]():      {"startSeconds", "progressSeconds", "maxFailed"},
 	reflect.TypeFor[Drain]():       {"timeoutSeconds", "evacuateTimeoutSeconds"},

@@ -2,10 +2,10 @@ package model
 
 import "reflect"
 
-// DefaultEstimateSeconds is how long a pod is expected to be away when nothing is known.
+// DefaultEstimateSeconds is how long a pod is expected to be away if nothing is known.
 const DefaultEstimateSeconds = 60
 
-// Defaults of numbers for which 0 makes no sense, so that 0 means the default.
+// Defaults of numbers for which 0 is invalid, so that 0 means the default.
 const (
 	defaultStartSeconds     = 600
 	defaultProgressSeconds  = 600
@@ -18,27 +18,22 @@ const (
 	defaultZoneKey          = "topology.kubernetes.io/zone"
 )
 
-// defaultMaxUnavailable: what OpenSearch's manual and its users expect is one
-// node at a time, however large the cluster.
-func defaultMaxUnavailable(engine Engine) *IntOrPercent {
-	limit := Percent(25)
-	if engine == OpenSearch {
-		limit = Count(1)
+// SpecWithDefaults returns the cluster's spec with all defaults, including those that depend
+// on the engine.
+func (c *Cluster) SpecWithDefaults() Spec {
+	s := c.Spec
+	if c.Engine.ByZone {
+		setIfZero(&s.Policy.Unit, UnitZone)
 	}
-	return &limit
+	if c.Engine.OneAtATime && s.Policy.MaxUnavailable == nil {
+		one := Count(1)
+		s.Policy.MaxUnavailable = &one
+	}
+	return s.WithDefaults()
 }
 
-// defaultUnit: FoundationDB spreads copies over zones and nothing smaller, so the
-// pods of a zone cost as much together as one of them.
-func defaultUnit(engine Engine) Unit {
-	if engine == FoundationDB {
-		return UnitZone
-	}
-	return UnitPod
-}
-
-// WithDefaults is the spec with every field that was left out at its default.
-// It shares lists with the original.
+// WithDefaults returns the spec with all defaults, except those that depend on the engine,
+// which are what most engines have. It shares slices with the original.
 func (s Spec) WithDefaults() Spec {
 	u := &s.Update
 	setIfZero(&u.Mode, Auto)
@@ -48,9 +43,10 @@ func (s Spec) WithDefaults() Spec {
 	setIfZero(&u.Adopt, AdoptAsk)
 	setIfZero(&s.Guard, GuardEnforce)
 	p := &s.Policy
-	setIfZero(&p.Unit, defaultUnit(s.Engine))
+	setIfZero(&p.Unit, UnitPod)
 	if p.MaxUnavailable == nil {
-		p.MaxUnavailable = defaultMaxUnavailable(s.Engine)
+		quarter := Percent(25)
+		p.MaxUnavailable = &quarter
 	}
 	if p.MaxShardUnavailable == nil {
 		one := Count(1)
@@ -87,9 +83,9 @@ func setIfZero[T comparable](field *T, value T) {
 	}
 }
 
-// What a field is when JSON leaves it out. These are not the zero values,
-// which mean that nothing is known: a person who writes a snapshot by hand
-// writes what is out of the ordinary.
+// The functions below return what JSON that leaves a field out means. These are not the zero
+// values, which mean that nothing is known: a person who writes a snapshot by hand writes
+// only what is unusual.
 
 func defaultSnapshot() Snapshot {
 	return Snapshot{
@@ -120,7 +116,7 @@ func defaultGroup() Group { return Group{Kind: Shard, NeedsLeader: true} }
 
 func defaultMember() Member { return Member{State: Active, Eligible: true} }
 
-// setDefaults prepares a new element of a list, or what a pointer points to.
+// setDefaults initializes a new element of a list or the target of a pointer.
 func setDefaults(v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *Pool:

@@ -12,7 +12,7 @@ import (
 // +kubebuilder:object:generate=false
 type EngineVersion [4]int
 
-// ParseEngineVersion answers false for text that does not begin with a number.
+// ParseEngineVersion returns false if the text does not begin with a number.
 func ParseEngineVersion(text string) (EngineVersion, bool) {
 	var v EngineVersion
 	rest := strings.TrimPrefix(text, "v")
@@ -47,5 +47,5 @@ func (v EngineVersion) Compare(w EngineVersion) int {
 	return 0
 }
 
-// Line is the major and minor number.
+// Line returns the major and minor number.
 func (v EngineVersion) Line() [2]int { return [2]int{v[0], v[1]} }

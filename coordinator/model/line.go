@@ -2,13 +2,12 @@ package model
 
 import "fmt"
 
-// RestLine is where the hold line of a pool rests: above any ordinal, so that
-// pods that are added together with a new template start on the old one.
+// RestLine is where the hold line of a pool rests: above any ordinal, so that pods added
+// together with a new template start on the old one.
 const RestLine int32 = maxOrdinal
 
-// LineOf is the hold line that a StatefulSet's partition makes. Kubernetes counts
-// a partition from the first ordinal, start; a line is an ordinal. At rest both
-// are the same.
+// LineOf converts a StatefulSet's partition to a hold line. Kubernetes counts a partition
+// from the first ordinal, start; a line is an ordinal. At rest both are the same.
 func LineOf(partition, start int32) int32 {
 	if partition >= RestLine-start {
 		return RestLine
@@ -16,7 +15,7 @@ func LineOf(partition, start int32) int32 {
 	return partition + start
 }
 
-// PartitionOf is the partition that makes a line.
+// PartitionOf converts a hold line to a partition.
 func PartitionOf(line, start int32) int32 {
 	if line >= RestLine {
 		return RestLine
@@ -33,5 +32,5 @@ type Line struct {
 	Reason string `json:"reason"`
 }
 
-// Text is the line as one line.
+// Text prints the move on one line.
 func (l Line) Text() string { return fmt.Sprintf("line   %s %d: %s", l.Pool, l.Partition, l.Reason) }

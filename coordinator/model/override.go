@@ -27,23 +27,23 @@ type Override struct {
 	Expires Time `json:"expires"`
 }
 
-// everyPod stands for all pods in an override.
+// everyPod in an override means all pods.
 const everyPod = "*"
 
-// cannotBeOverridden: nobody can answer for an input that makes no sense, and
-// a pod that is on its way is on its way.
+// cannotBeOverridden are the rules that no override switches off: invalid input is not
+// decided on, and a pod that is already going cannot be held or let go.
 var cannotBeOverridden = map[Rule]bool{BadInput: true, Claimed: true, OnItsWay: true}
 
-// needNames: whoever gives up a copy or a quorum, or vouches for a machine being
-// off, says whose.
+// needNames are the rules whose overrides must name pods: they give up a copy or a quorum,
+// or vouch for a machine being off.
 var needNames = map[Rule]bool{SoleCopy: true, QuorumLost: true, AcksLost: true, OnDeadNode: true}
 
 // Flaw is what is wrong with a field.
 // +kubebuilder:object:generate=false
 type Flaw struct{ Field, What string }
 
-// Flaws are what is wrong with an override. One that has expired switches nothing
-// off, so what it names need not make sense any more.
+// Flaws returns what is wrong with an override. An expired override switches nothing off,
+// so its rule is not checked.
 func (o *Override) Flaws(now time.Time) []Flaw {
 	var flaws []Flaw
 	over := !o.Expires.IsZero() && !o.Expires.After(now)
@@ -69,17 +69,18 @@ func (o *Override) Flaws(now time.Time) []Flaw {
 	return flaws
 }
 
-// Overridable are the rules that an override can switch off, in their order.
+// Overridable returns the rules that an override can switch off, in order.
 func Overridable() []Rule {
 	return slices.DeleteFunc(Rules(), func(r Rule) bool { return cannotBeOverridden[r] })
 }
 
-// InForce: the override has not expired, and switches off what it names.
+// InForce reports whether the override is valid and has not expired.
 func (o *Override) InForce(now time.Time) bool {
 	return o.Expires.After(now) && !cannotBeOverridden[o.Rule] && !(needNames[o.Rule] && slices.Contains(o.Pods, everyPod))
 }
 
-// Covers: it is for the pod. The pod "" asks for an override that is for every pod.
+// Covers reports whether the override applies to the pod; with "", whether it applies to
+// every pod.
 func (o *Override) Covers(pod string) bool {
 	return slices.Contains(o.Pods, everyPod) || pod != "" && slices.Contains(o.Pods, pod)
 }

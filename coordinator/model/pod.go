@@ -79,6 +79,20 @@ type PodCondition struct {
 	Since Time `json:"since"`
 }
 
+// The conditions of a pod after which it is replaced, when they have stood for
+// long enough. Others lead to nothing.
+const (
+	MissingProcesses          = "MissingProcesses"
+	PodFailing                = "PodFailing"
+	MissingPod                = "MissingPod"
+	MissingPVC                = "MissingPVC"
+	MissingService            = "MissingService"
+	PodPending                = "PodPending"
+	NodeTaintDetected         = "NodeTaintDetected" // leads to NodeTaintReplacing
+	NodeTaintReplacing        = "NodeTaintReplacing"
+	ProcessIsMarkedAsExcluded = "ProcessIsMarkedAsExcluded"
+)
+
 // Removal is a replacement in flight.
 type Removal struct {
 	// Marked is when the pod was marked; null means it is not.

@@ -20,13 +20,13 @@ const (
 	Ended         Problem = "Ended"
 )
 
-// Wrong says in words what a problem means; empty for one that is not known.
+// Wrong describes the problem; it is empty for an unknown one.
 func (p Problem) Wrong() string { return problems[p].wrong }
 
-// Advice is what a person does about a problem; empty for one that is not known.
+// Advice says what to do about the problem; it is empty for an unknown one.
 func (p Problem) Advice() string { return problems[p].advice }
 
-// problems in words: what is wrong, and what a person does about it.
+// problems describes each problem and says what to do about it.
 var problems = map[Problem]struct{ wrong, advice string }{
 	CrashLoop: {
 		"its database starts and ends again and again",

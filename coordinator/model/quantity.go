@@ -23,13 +23,13 @@ type IntOrPercent struct {
 	empty bool
 }
 
-// Count is the quantity n.
+// Count returns the quantity n.
 func Count(n int64) IntOrPercent { return IntOrPercent{Int: n} }
 
-// Percent is the quantity n%.
+// Percent returns the quantity n%.
 func Percent(n int64) IntOrPercent { return IntOrPercent{Text: strconv.FormatInt(n, 10) + "%"} }
 
-// String is the quantity as a person would write it.
+// String returns the quantity as a person would write it.
 func (q IntOrPercent) String() string {
 	if q.Text != "" || q.empty {
 		return q.Text
@@ -52,8 +52,8 @@ func (q IntOrPercent) percent() (int64, error) {
 	return n, nil
 }
 
-// check returns nil when the quantity makes sense. The error continues a
-// sentence that begins with the name of the field.
+// check returns nil if the quantity is valid. The error continues a sentence that begins
+// with the name of the field.
 func (q IntOrPercent) check() error {
 	if q.Text != "" || q.empty {
 		_, err := q.percent()
@@ -65,9 +65,8 @@ func (q IntOrPercent) check() error {
 	return nil
 }
 
-// Resolve is the quantity as a count, where a percentage is of the total. A
-// percentage rounds down, and is at least 1. A quantity that makes no sense is
-// an error and counts as 1, the most careful answer there is.
+// Resolve returns the quantity as a count; a percentage is of the total, rounds down and is
+// at least 1. An invalid quantity is an error and counts as 1, the most careful answer.
 func (q IntOrPercent) Resolve(total int) (int, error) {
 	if err := q.check(); err != nil {
 		return 1, err

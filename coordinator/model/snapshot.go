@@ -61,19 +61,6 @@ type WindowState struct {
 	NextChange *Time `json:"nextChange"`
 }
 
-// EngineFacts are facts of the adapter.
-type EngineFacts struct {
-	// SettleSeconds is how long the database may take to notice that a pod went away.
-	SettleSeconds float64 `json:"settleSeconds"`
-	// MinSourceVersion is the oldest version from which the new one can be reached; empty = any.
-	MinSourceVersion string `json:"minSourceVersion"`
-	// MaxMajorStep is how many major versions one update may climb; 0 = none. Default: 1.
-	MaxMajorStep int `json:"maxMajorStep"`
-	// SameMinor: members of versions that differ in the major or minor number do not
-	// talk to each other, so that only a restart of all at once leads to another.
-	SameMinor bool `json:"sameMinor"`
-}
-
 // Fleet is what goes on across all clusters.
 type Fleet struct {
 	// Restarts in flight across all clusters.

@@ -37,18 +37,6 @@ type Spec struct {
 	Overrides []Override `json:"overrides,omitempty"`
 }
 
-// Engine is a kind of database. The policy never looks at it.
-type Engine string
-
-// The engines.
-const (
-	Solr         Engine = "Solr"
-	OpenSearch   Engine = "OpenSearch"
-	MySQL        Engine = "MySQL"
-	MariaDB      Engine = "MariaDB"
-	FoundationDB Engine = "FoundationDB"
-)
-
 // Guard says whether Kubernetes refuses to remove pods.
 // +kubebuilder:validation:Enum=Enforce;Audit;Off
 type Guard string

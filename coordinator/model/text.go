@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// Text is the plan as lines: the order, what goes, what holds, and which hold
-// lines move. A hold of the whole cluster, and an order of nobody, show "-" where
-// names would be. Notes on a step are not in it: one pod, one line.
+// Text prints the plan: the order, the steps, the holds and the moves of hold lines, one
+// per line. An empty order and a hold of the whole cluster show "-" instead of pod names.
+// It leaves out the notes of steps.
 func (p Plan) Text() string {
 	var b strings.Builder
 	b.WriteString("order  ")
@@ -28,12 +28,12 @@ func (p Plan) Text() string {
 	return b.String()
 }
 
-// Text is the step as one line.
+// Text prints the step on one line.
 func (s Step) Text() string {
 	return oneLine("go     " + s.Pod + " " + string(s.Action) + " after " + string(s.Prepare) + " (" + string(s.Reason) + ")")
 }
 
-// Text is the hold as one line.
+// Text prints the hold on one line.
 func (h Hold) Text() string {
 	pod := h.Pod
 	if pod == "" {
@@ -46,8 +46,8 @@ func (h Hold) Text() string {
 	return oneLine(line + ": " + h.Reason)
 }
 
-// oneLine keeps what others named, a group or a pod, from looking like another
-// line, or from telling the terminal something.
+// oneLine replaces control characters, so that the name of a group or a pod cannot start a
+// new line or control the terminal.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

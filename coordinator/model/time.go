@@ -15,15 +15,14 @@ type Time struct {
 	time.Time `json:"-"`
 }
 
-// MaxSeconds is the longest time that anything in a snapshot may take, ten years; it
-// keeps all arithmetic far from overflow.
+// MaxSeconds is the longest duration that a snapshot may contain, ten years. It keeps all
+// arithmetic far from overflow.
 const MaxSeconds = 10 * 366 * 86400
 
-// At is the moment t in UTC, without the monotonic clock that JSON cannot carry.
+// At returns t in UTC without its monotonic clock, which JSON cannot carry.
 func At(t time.Time) Time { return Time{t.UTC().Round(0)} }
 
-// MarshalJSON writes RFC 3339 in UTC, with fractions of a second only where
-// there are any.
+// MarshalJSON writes RFC 3339 in UTC, with fractions of a second only if there are any.
 func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil

@@ -16,12 +16,11 @@ type InputProblem struct {
 	Identity bool
 }
 
-// String names the field and says what is wrong with it.
+// String returns the field and what is wrong with it.
 func (p InputProblem) String() string { return p.Field + " " + p.Reason }
 
-// Validate returns what in the snapshot makes no sense, or asks for something
-// that is not there yet, in a fixed order. Decide turns each into a hold of
-// the whole cluster.
+// Validate returns the fields of the snapshot that are invalid or contradict each other, in
+// a fixed order. A decision turns each into a hold of the whole cluster.
 func Validate(s *Snapshot) []InputProblem {
 	v := &validator{}
 	if s.Version != Version {
@@ -30,7 +29,7 @@ func Validate(s *Snapshot) []InputProblem {
 	if s.Now.IsZero() {
 		v.add("now", "is missing: the time of the decision is wanted")
 	}
-	spec := s.Cluster.Spec.WithDefaults()
+	spec := s.Cluster.SpecWithDefaults()
 	v.spec(&spec)
 	v.overrides(spec.Overrides, s.Now.Time)
 	v.cluster(&s.Cluster)
@@ -79,7 +78,7 @@ func atLeast[T int | int32 | int64 | float64](v *validator, field string, value,
 	}
 }
 
-// within refuses what is longer than anything can take.
+// within checks that a duration is between least and MaxSeconds.
 func within[T int64 | float64](v *validator, field string, seconds, least T) {
 	if !(seconds >= least && seconds <= MaxSeconds) {
 		v.add(field, "is %v: seconds from %v to %d are wanted", seconds, least, int64(MaxSeconds))
@@ -95,7 +94,7 @@ func (v *validator) quantity(field string, q *IntOrPercent) {
 	}
 }
 
-// version: what cannot be compared would go unchecked; empty means unknown.
+// version checks that a version can be compared; an empty one is unknown.
 func (v *validator) version(field, text string) {
 	if _, ok := ParseEngineVersion(text); !ok && text != "" {
 		v.add(field, "is %q: a version such as 9.10.0 is wanted, or none", text)
@@ -129,10 +128,10 @@ func (v *validator) cluster(c *Cluster) {
 	}
 }
 
-// MaxReplicas keeps the places of missing pods countable.
+// MaxReplicas bounds the number of missing pods that are counted.
 const MaxReplicas = 100_000
 
-// maxOrdinal keeps ordinals far from overflow.
+// maxOrdinal keeps arithmetic on ordinals far from overflow.
 const maxOrdinal = 1_000_000
 
 func (v *validator) pools(s *Snapshot, spec *Spec) {

@@ -30,7 +30,7 @@ func (v *validator) groups(list []Group) {
 	}
 }
 
-// rising: each id comes after the one before, so none is there twice.
+// rising reports whether the ids are strictly ascending, and so unique.
 func rising(list []Group) bool {
 	for i := range list {
 		if i > 0 && list[i-1].ID >= list[i].ID {
@@ -64,8 +64,7 @@ func (v *validator) members(g *Group) {
 	}
 }
 
-// maxPairwise is the number of members up to which comparing each with each is
-// cheaper than a map.
+// maxPairwise is the number of members up to which comparing all pairs is cheaper than a map.
 const maxPairwise = 16
 
 func (v *validator) manyMembers(g *Group) {

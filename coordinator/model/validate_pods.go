@@ -33,8 +33,8 @@ func (v *validator) pods(s *Snapshot) {
 	}
 }
 
-// places: as long as names are those of their places, no two have one place
-// that do not have one name.
+// places checks that no two pods have the same pool and ordinal. It is needed only if some
+// name is not pool-ordinal; otherwise unique names suffice.
 func (v *validator) places(pods []Pod) {
 	type place struct {
 		pool    string
@@ -53,7 +53,7 @@ func (v *validator) places(pods []Pod) {
 
 func podField(p *Pod, field string) string { return "pods[" + p.Name + "]." + field }
 
-// pod says, too, whether the name is that of the pod's place.
+// pod also reports whether the name is that of its pool and ordinal.
 func (v *validator) pod(p *Pod, pool *Pool) (named bool) {
 	if pool == nil {
 		v.add(podField(p, "pool"), "is %q: no pool has this name", p.Pool)

@@ -10,7 +10,7 @@ import (
 const specField = "cluster.spec."
 
 func (v *validator) spec(s *Spec) {
-	oneOf(v, specField+"engine", s.Engine, Solr, OpenSearch, MySQL, MariaDB, FoundationDB, "")
+	oneOf(v, specField+"engine", s.Engine, append(Engines(), "")...)
 	oneOf(v, specField+"guard", s.Guard, GuardEnforce, GuardAudit, GuardOff)
 	v.update(&s.Update)
 	v.failover(s.Connection.Failover)
@@ -64,7 +64,7 @@ func (v *validator) update(u *Update) {
 	}
 }
 
-// failover: what is there is not repeated, because a URL may carry a password.
+// failover does not repeat the value, because a URL may contain a password.
 func (v *validator) failover(manager string) {
 	if manager == "" || manager == FailoverExternal {
 		return
@@ -77,8 +77,8 @@ func (v *validator) failover(manager string) {
 	}
 }
 
-// looksLikeCron tells what cannot be a cron expression. It is evaluated, and
-// read in full, outside of the policy.
+// looksLikeCron rejects what cannot be a cron expression. The expression is parsed and
+// evaluated elsewhere.
 func looksLikeCron(text string) bool {
 	fields := strings.Fields(text)
 	if len(fields) > 0 && (strings.HasPrefix(fields[0], "TZ=") || strings.HasPrefix(fields[0], "CRON_TZ=")) {

@@ -153,7 +153,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"pods[solr-01].name":                        func(s *model.Snapshot) { s.Pods[1].Name = "solr-01" },
 		"pods[].name":                               func(s *model.Snapshot) { s.Pods[1].Name = "" },
 		"pods[solr-1].conditions[].type":            func(s *model.Snapshot) { s.Pods[1].Conditions = []model.PodCondition{{Since: s.Now}} },
-		"pods[solr-1].conditions[PodFailing].since": func(s *model.Snapshot) { s.Pods[1].Conditions = []model.PodCondition{{Type: policy.PodFailing}} },
+		"pods[solr-1].conditions[PodFailing].since": func(s *model.Snapshot) { s.Pods[1].Conditions = []model.PodCondition{{Type: model.PodFailing}} },
 	} {
 		t.Run(want, func(t *testing.T) {
 			s := threePods(t)
@@ -215,7 +215,13 @@ func TestDefaultsOfTheSpec(t *testing.T) {
 	}
 	require.Equal(t, want, model.Spec{}.WithDefaults())
 	require.Equal(t, want, want.WithDefaults())
-	require.Equal(t, model.Count(1), *model.Spec{Engine: model.OpenSearch}.WithDefaults().Policy.MaxUnavailable, "one node at a time")
+	oneAtATime := model.Cluster{Engine: model.EngineFacts{OneAtATime: true}}
+	require.Equal(t, model.Count(1), *oneAtATime.SpecWithDefaults().Policy.MaxUnavailable)
+	byZone := model.Cluster{Engine: model.EngineFacts{ByZone: true}}
+	require.Equal(t, model.UnitZone, byZone.SpecWithDefaults().Policy.Unit)
+	byZone.Spec.Policy.Unit = model.UnitPod
+	require.Equal(t, model.UnitPod, byZone.SpecWithDefaults().Policy.Unit, "what a person says counts")
+	require.Equal(t, want, (&model.Cluster{}).SpecWithDefaults())
 	three := model.Count(3)
 	set := model.Spec{Policy: model.Policy{MaxUnavailable: &three, Health: model.LeastAny}}.WithDefaults()
 	require.Equal(t, &three, set.Policy.MaxUnavailable)

@@ -300,3 +300,6 @@ func (x *index) nobodyLive() bool {
 	}
 	return true
 }
+
+// restarts: the pod goes and comes back.
+func restarts(a model.Action) bool { return a == model.Restart || a == model.LowerPartition }

@@ -1,11 +1,11 @@
 package policy
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/forecast"
 )
 
 // Decide is the plan for a snapshot: who should go, in which order, who goes
@@ -45,7 +45,7 @@ type decision struct {
 	// corrected: who is asked goes with the correction of this pod, which the line frees after it
 	corrected *pod
 
-	simulated        *forecaster
+	simulated        *forecast.Rollout
 	simulatedSeconds float64 // of the sequence, 0 when it was not simulated
 	sequence         []int32 // in which the candidates are asked, by place in the order
 
@@ -302,104 +302,4 @@ func (d *decision) step(c *candidate, notes []string) model.Step {
 		s.Partition = &target
 	}
 	return s
-}
-
-// restores are the claims that were not carried out and are not wanted any
-// more: the pod is still there and should not go.
-func (d *decision) restores() []model.Step {
-	if len(d.x.claims) == 0 {
-		return nil
-	}
-	wanted := make([]bool, len(d.x.pods))
-	for i := range d.order {
-		wanted[d.order[i].at] = true
-	}
-	var steps []model.Step
-	for i := range d.x.pods {
-		p := &d.x.pods[i]
-		if p.claim == nil || wanted[i] || p.Phase == model.Missing || p.Phase == model.Terminating || p.UID != p.claim.UID {
-			continue
-		}
-		switch p.claim.Phase {
-		case model.PhaseClaimed, model.PhasePreparing, model.PhasePrepared, model.PhaseEmptied, model.PhaseOpened:
-			prepare := cmp.Or(p.claim.Prepare, model.PrepareNone)
-			steps = append(steps, model.Step{
-				Pod: p.Name, UID: p.UID, Action: model.Restore, Prepare: prepare, Reason: p.claim.Reason, Notes: []string{},
-			})
-		}
-	}
-	return steps
-}
-
-func (d *decision) plan() model.Plan {
-	cluster := d.x.s.Cluster
-	p := model.Plan{
-		Version: model.Version,
-		Cluster: cluster.Namespace + "/" + cluster.Name,
-		Budget:  d.budget,
-		Order:   make([]string, 0, len(d.order)),
-		Steps:   make([]model.Step, 0, len(d.steps)),
-	}
-	for i := range d.order {
-		p.Order = append(p.Order, d.order[i].Name)
-	}
-	if len(d.problems) == 0 {
-		p.Steps = append(p.Steps, d.restores()...)
-	}
-	p.Steps = append(p.Steps, d.steps...)
-	p.Holds = slices.Insert(d.holds, 0, d.clusterHolds()...)
-	p.Lines = d.lines()
-	p.Forecast = d.forecast()
-	p.RetryAfterSeconds = d.retryAfter()
-	p.Phase = d.phase(&p)
-	return p
-}
-
-// clusterHolds name the rules that hold everybody. While nobody should go only
-// those are told that may be the reason why nobody should.
-func (d *decision) clusterHolds() []model.Hold {
-	var holds []model.Hold
-	for i, f := range d.findings {
-		name := rules[i].name
-		if f == nil || len(d.order) == 0 && name != model.BadInput && name != model.PoolUnobserved {
-			continue
-		}
-		if d.over.of(name, "") != nil || rules[i].sparesBegun && d.allFollow() {
-			continue
-		}
-		holds = append(holds, model.Hold{Rule: name, Group: f.group, Reason: f.reason, Unblocks: f.unblocks})
-	}
-	return holds
-}
-
-func (d *decision) phase(p *model.Plan) model.ClusterPhase {
-	claims := len(d.x.s.Cluster.Status.Claims)
-	if d.x.spec.Update.Paused || d.x.s.Cluster.Paused {
-		return model.ClusterPaused
-	}
-	if len(p.Order) == 0 && len(p.Steps) == 0 && claims == 0 {
-		if len(p.Holds) == 0 && d.upToDate() {
-			return model.ClusterDone
-		}
-		return model.ClusterIdle
-	}
-	if d.stalled(p, claims) || d.stuck && len(p.Steps) == 0 && claims == 0 {
-		return model.ClusterStalled
-	}
-	if len(p.Steps) > 0 || claims > 0 {
-		return model.ClusterRolling
-	}
-	return model.ClusterWaiting
-}
-
-func (d *decision) upToDate() bool {
-	if len(d.x.pools) == 0 {
-		return false // nothing is known to be wanted
-	}
-	for i := range d.x.pools {
-		if d.x.pools[i].Revision == "" && d.x.pools[i].Replicas > 0 {
-			return false
-		}
-	}
-	return len(d.ledger.away) == 0
 }

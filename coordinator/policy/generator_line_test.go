@@ -161,6 +161,7 @@ func (g generator) replacements(s *model.Snapshot) {
 		r.MaxConcurrentFailed = &n
 	}
 	r.FaultDomainBased = g.rarely(3)
+	s.Cluster.Engine.DataRoles = []string{"storage", "general"}
 	r.UpdateStrategy = pick(g, model.UpdateStrategy(""), model.UpdateDelete, model.UpdateReplaceTransactionSystem, model.UpdateReplace)
 	if g.rarely(3) {
 		n := int32(1 + g.IntN(2))
@@ -199,10 +200,10 @@ func (g generator) replaced(p *model.Pod) {
 		p.Report.Roles = pick(g, nil, []string{"storage"}, []string{"log"}, []string{"log", "storage"}, []string{"coordinator", "log"})
 	}
 	if g.rarely(4) {
-		kind := pick(g, MissingProcesses, PodFailing, MissingPod, MissingPVC, MissingService, PodPending, ProcessIsMarkedAsExcluded,
-			NodeTaintDetected, NodeTaintReplacing, "SidecarUnreachable")
+		kind := pick(g, model.MissingProcesses, model.PodFailing, model.MissingPod, model.MissingPVC, model.MissingService, model.PodPending, model.ProcessIsMarkedAsExcluded,
+			model.NodeTaintDetected, model.NodeTaintReplacing, "SidecarUnreachable")
 		c := model.PodCondition{Type: kind, Since: g.ago(2000)}
-		if kind == NodeTaintDetected {
+		if kind == model.NodeTaintDetected {
 			c.Key = g.taintKey()
 		}
 		p.Conditions = append(p.Conditions, c)
@@ -212,7 +213,7 @@ func (g generator) replaced(p *model.Pod) {
 	}
 	if p.Phase == model.Missing {
 		if g.rarely(2) {
-			p.Conditions = append(p.Conditions, model.PodCondition{Type: MissingPod, Since: g.ago(2000)})
+			p.Conditions = append(p.Conditions, model.PodCondition{Type: model.MissingPod, Since: g.ago(2000)})
 		}
 		return
 	}

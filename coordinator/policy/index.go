@@ -118,7 +118,7 @@ type group struct {
 }
 
 func newIndex(s *model.Snapshot, ownClaim string) *index {
-	x := &index{s: s, now: s.Now.Time, spec: s.Cluster.Spec.WithDefaults()}
+	x := &index{s: s, now: s.Now.Time, spec: s.Cluster.SpecWithDefaults()}
 	x.guards = x.spec.Guard == model.GuardEnforce && s.Cluster.GuardEnforcing
 	x.addPools()
 	x.addClaims(ownClaim)

@@ -7,7 +7,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// overrides answers which rules are switched off for which pods.
+// overrides has the overrides in force by rule.
 type overrides map[model.Rule][]*model.Override
 
 func activeOverrides(list []model.Override, now time.Time) overrides {
@@ -20,8 +20,7 @@ func activeOverrides(list []model.Override, now time.Time) overrides {
 	return active
 }
 
-// of returns the override of a rule for a pod, or nil. The pod "" asks for an
-// override that is meant for every pod.
+// of returns the override of a rule for a pod, or nil. With "" it returns one for every pod.
 func (o overrides) of(rule model.Rule, pod string) *model.Override {
 	for _, candidate := range o[rule] {
 		if candidate.Covers(pod) {

@@ -9,28 +9,11 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
-// The conditions of a pod after which it is replaced, when they have stood for
-// long enough. Others lead to nothing.
-const (
-	MissingProcesses          = "MissingProcesses"
-	PodFailing                = "PodFailing"
-	MissingPod                = "MissingPod"
-	MissingPVC                = "MissingPVC"
-	MissingService            = "MissingService"
-	PodPending                = "PodPending"
-	NodeTaintDetected         = "NodeTaintDetected" // leads to NodeTaintReplacing
-	NodeTaintReplacing        = "NodeTaintReplacing"
-	ProcessIsMarkedAsExcluded = "ProcessIsMarkedAsExcluded"
-)
-
 // failsAfterDetection are those that failureDetectionSeconds are about.
 var failsAfterDetection = map[string]bool{
-	MissingProcesses: true, PodFailing: true, MissingPod: true, MissingPVC: true, MissingService: true, PodPending: true,
-	ProcessIsMarkedAsExcluded: true,
+	model.MissingProcesses: true, model.PodFailing: true, model.MissingPod: true, model.MissingPVC: true, model.MissingService: true, model.PodPending: true,
+	model.ProcessIsMarkedAsExcluded: true,
 }
-
-// keepsData are roles of pods that are not of the transaction system.
-var keepsData = []string{"storage", "general"}
 
 // replacement is why a pod is to be replaced: emptied, deleted together with
 // its volume, and made anew under its name. The zero value: it is not.
@@ -112,16 +95,16 @@ func (x *index) rolledByReplacement(p *pod) bool {
 	case model.UpdateReplace:
 		return isOutdated(p)
 	case model.UpdateReplaceTransactionSystem:
-		return isOutdated(p) && isTransactional(p.report)
+		return isOutdated(p) && x.isTransactional(p.report)
 	}
 	return false
 }
 
 // isTransactional: it is known by its roles to keep none of the database's
 // data. Of a pod of which no role is known, that is not known.
-func isTransactional(r *model.Report) bool {
+func (x *index) isTransactional(r *model.Report) bool {
 	return r != nil && len(r.Roles) > 0 &&
-		!slices.ContainsFunc(r.Roles, func(role string) bool { return slices.Contains(keepsData, role) })
+		!slices.ContainsFunc(r.Roles, func(role string) bool { return slices.Contains(x.s.Cluster.Engine.DataRoles, role) })
 }
 
 // failing is the condition that has been too old for the longest time. It
@@ -145,7 +128,7 @@ func (x *index) failing(p *pod) failure {
 		}
 	}
 	if since := x.taintedSince(p); !since.IsZero() {
-		consider(NodeTaintReplacing, since, x.spec.Replacement.TaintReplacementSeconds)
+		consider(model.NodeTaintReplacing, since, x.spec.Replacement.TaintReplacementSeconds)
 	}
 	return worst
 }
@@ -154,7 +137,7 @@ func (x *index) failing(p *pod) failure {
 // taint's option asks, or zero. A recorded condition says it better than the
 // taints, but is void once no taint of the node has an option any more.
 func (x *index) taintedSince(p *pod) time.Time {
-	recorded := conditionSince(p, NodeTaintReplacing, "")
+	recorded := conditionSince(p, model.NodeTaintReplacing, "")
 	n := x.nodes[p.Node]
 	if n == nil || p.Node == "" {
 		return recorded
@@ -168,7 +151,7 @@ func (x *index) taintedSince(p *pod) time.Time {
 		}
 		matched = true
 		since := taint.Since.Time
-		if seen := conditionSince(p, NodeTaintDetected, taint.Key); seen.After(since) {
+		if seen := conditionSince(p, model.NodeTaintDetected, taint.Key); seen.After(since) {
 			since = seen // a pod that came later has not been under it for longer
 		}
 		if since.IsZero() || duration > model.MaxSeconds {

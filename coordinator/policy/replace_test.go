@@ -140,8 +140,8 @@ func TestTheLongestFailureIsNamed(t *testing.T) {
 	s := scripted(t, "fdb_seed_failed_7201")
 	long := model.At(s.Now.Add(-3 * time.Hour))
 	for _, list := range [][]model.PodCondition{
-		{{Type: PodFailing, Since: long}, {Type: MissingProcesses, Since: long}, {Type: PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}},
-		{{Type: PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}, {Type: MissingProcesses, Since: long}, {Type: PodFailing, Since: long}},
+		{{Type: model.PodFailing, Since: long}, {Type: model.MissingProcesses, Since: long}, {Type: model.PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}},
+		{{Type: model.PodPending, Since: model.At(s.Now.Add(-2*time.Hour - time.Second))}, {Type: model.MissingProcesses, Since: long}, {Type: model.PodFailing, Since: long}},
 	} {
 		s.Pods[0].Conditions = list
 		require.Equal(t, []string{"replaced: MissingProcesses for 10800 s"}, Decide(s).Steps[0].Notes)
@@ -220,7 +220,7 @@ func TestReplacementsAreThoseOfThePlan(t *testing.T) {
 	t.Logf("%v", seen)
 	for _, what := range []string{
 		"step", "marked", "forced", "outside", "room", "held by pod-budget", "held by zone-budget", "held by zone-unknown",
-		"failed ", "failed " + MissingPod, "failed " + PodFailing, "failed " + NodeTaintReplacing,
+		"failed ", "failed " + model.MissingPod, "failed " + model.PodFailing, "failed " + model.NodeTaintReplacing,
 	} {
 		require.NotZero(t, seen[what], "the generator makes none: %s", what)
 	}

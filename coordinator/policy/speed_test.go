@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rollcall-dev/rollcall/coordinator/model"
+	"github.com/rollcall-dev/rollcall/coordinator/policy/forecast"
 )
 
 var speed = flag.Bool("speed", false, "measure at full length and print a table of the figures")
@@ -35,7 +36,7 @@ func measure(t *testing.T, s model.Snapshot, truth []float64) makespans {
 		return newRollout(s, truth).run(t, poll, choose)
 	}
 	m := makespans{
-		bound: newForecasterOf(known).bound(),
+		bound: newRolloutOf(known).Bound(),
 		fast:  roll(model.Fast, 0, decided), polled: roll(model.Ordered, 15, solrsOrder), oneByOne: roll(model.Ordered, 10, oneByOne),
 	}
 	if *speed {
@@ -44,7 +45,7 @@ func measure(t *testing.T, s model.Snapshot, truth []float64) makespans {
 	return m
 }
 
-func newForecasterOf(s *model.Snapshot) *forecaster { return newDecision(s, "", false).forecaster() }
+func newRolloutOf(s *model.Snapshot) *forecast.Rollout { return newDecision(s, "", false).rollout() }
 
 // TestMakespans holds the rollout's length, in virtual time, to the bars. The
 // real Decide is asked whenever a pod is back. `make bench` does it at full

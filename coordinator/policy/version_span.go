@@ -2,7 +2,7 @@ package policy
 
 import "github.com/rollcall-dev/rollcall/coordinator/model"
 
-// versionSpan is from the oldest to the newest of some versions.
+// versionSpan is the oldest and the newest of some versions.
 type versionSpan struct {
 	known          bool
 	oldest, newest namedVersion
@@ -15,7 +15,7 @@ type namedVersion struct {
 	pool    *model.Pool
 }
 
-// runs says where it runs, unless that is the pool which is spoken of.
+// runs says where the version runs, unless that is the pool in question.
 func (n namedVersion) runs(spokenOf *model.Pool) string {
 	if n.pool == spokenOf {
 		return n.text + ", which runs,"
@@ -23,8 +23,7 @@ func (n namedVersion) runs(spokenOf *model.Pool) string {
 	return n.text + ", which runs in pool " + n.pool.Name + ","
 }
 
-// add widens the span by a version that a pool runs; text that is none changes
-// nothing.
+// add extends the span by a version that a pool runs. It ignores text that is not a version.
 func (s *versionSpan) add(text string, pool *model.Pool) {
 	v, ok := model.ParseEngineVersion(text)
 	if !ok {
@@ -40,7 +39,7 @@ func (s *versionSpan) add(text string, pool *model.Pool) {
 	s.known = true
 }
 
-// join widens the span by another one.
+// join extends the span by another one.
 func (s *versionSpan) join(o versionSpan) {
 	if o.known {
 		s.add(o.oldest.text, o.oldest.pool)
@@ -48,7 +47,7 @@ func (s *versionSpan) join(o versionSpan) {
 	}
 }
 
-// talksTo: it is of the same line as all of those.
+// talksTo reports whether v has the major and minor number of all versions in the span.
 func talksTo(v model.EngineVersion, all versionSpan) bool {
 	return v.Line() == all.oldest.version.Line() && v.Line() == all.newest.version.Line()
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"hash/maphash"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -45,7 +46,7 @@ func (b *Basis) Stands(is Input) bool {
 	switch {
 	case !b.until.IsZero() && !is.Now.Before(b.until):
 		return false
-	case is.Idle != was.Idle, !is.Barrier.Equal(was.Barrier), is.MaxAge != was.MaxAge, is.Engine != was.Engine, is.Paused != was.Paused,
+	case is.Idle != was.Idle, !is.Barrier.Equal(was.Barrier), is.MaxAge != was.MaxAge, !reflect.DeepEqual(is.Engine, was.Engine), is.Paused != was.Paused,
 		is.GuardEnforcing != was.GuardEnforcing, is.Fleet != was.Fleet:
 		return false
 	}

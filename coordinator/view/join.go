@@ -44,6 +44,8 @@ type Input struct {
 	// Engine are the facts of the adapter, but for the oldest version that can be
 	// updated from: MinSource has it by the major version of the target.
 	Engine model.EngineFacts
+	// Replaced: a pod is replaced where a restart does not bring what changed.
+	Replaced bool
 	// NamedByPod: a member's name is that of its pod.
 	NamedByPod bool
 	// Unlisted: a pod without an agent of which no agent tells may be a member, unless

@@ -8,7 +8,6 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
-	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
 // What changed that a restart on the same volume does not bring.
@@ -26,15 +25,14 @@ const (
 func (w *world) mustReplace(k *kube.Pod, pool *kube.Pool) []string {
 	spec := &w.in.Kube.Cluster.Spec
 	outdated := pool.Revision != "" && pool.Observed() && k.Revision != pool.Revision
-	replaced := spec.Engine == model.FoundationDB
 	changed := []string{}
-	if replaced && k.Shape.Volumes != pool.Shape.Volumes {
+	if w.in.Replaced && k.Shape.Volumes != pool.Shape.Volumes {
 		changed = append(changed, changedVolumes)
 	}
 	if !outdated {
 		return changed
 	}
-	if replaced && k.Shape.NodeSelector != pool.Shape.NodeSelector {
+	if w.in.Replaced && k.Shape.NodeSelector != pool.Shape.NodeSelector {
 		changed = append(changed, changedSelector)
 	}
 	grew := pool.Shape.Requests.Grew(k.Shape.Requests) || pool.Shape.InitRequests.Grew(k.Shape.InitRequests)
@@ -67,30 +65,30 @@ func (w *world) conditions(i int, q *model.Pod) []model.PodCondition {
 	}
 	k := p.kube
 	if k == nil {
-		add(policy.MissingPod, time.Time{})
+		add(model.MissingPod, time.Time{})
 		return list
 	}
 	switch k.Phase {
 	case kube.Pending, kube.NotStarted:
-		add(policy.PodPending, k.Created)
+		add(model.PodPending, k.Created)
 	case kube.Started, kube.Failed:
-		add(policy.PodFailing, k.Since)
+		add(model.PodFailing, k.Since)
 	case kube.Terminating:
 		if failing := k.Since.Add(stuckEndingFor); !w.in.Now.Before(failing) {
-			add(policy.PodFailing, failing)
+			add(model.PodFailing, failing)
 		}
 	}
 	if k.NoVolume {
-		add(policy.MissingPVC, time.Time{})
+		add(model.MissingPVC, time.Time{})
 	}
 	if q.Report != nil && q.Report.Member == model.NotLive && (k.Phase == kube.Started || k.Phase == kube.Ready) {
-		add(policy.MissingProcesses, time.Time{})
+		add(model.MissingProcesses, time.Time{})
 	}
 	if p.fresh && p.report.GetExcluded() && !w.claimed(p.name) {
-		add(policy.ProcessIsMarkedAsExcluded, time.Time{})
+		add(model.ProcessIsMarkedAsExcluded, time.Time{})
 	}
 	for _, key := range w.taintsOf(k.Node) {
-		list = append(list, model.PodCondition{Type: policy.NodeTaintDetected, Key: key, Since: model.At(w.taintedSince(k, key))})
+		list = append(list, model.PodCondition{Type: model.NodeTaintDetected, Key: key, Since: model.At(w.taintedSince(k, key))})
 	}
 	return list
 }
@@ -130,7 +128,7 @@ func (w *world) taintedSince(k *kube.Pod, key string) time.Time {
 		}
 		since := t.Since
 		if since.IsZero() {
-			since = w.noticed(k.Name, policy.NodeTaintDetected, key)
+			since = w.noticed(k.Name, model.NodeTaintDetected, key)
 		}
 		if since.Before(first) {
 			first = since

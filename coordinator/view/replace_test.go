@@ -35,28 +35,29 @@ func one(t *testing.T, in Input, pod string) model.Pod {
 
 func TestMustReplace(t *testing.T) {
 	pod := kube.Shape{NodeSelector: "disk=ssd", Volumes: "data", Security: "fsGroup 1 -, db 1:1", Requests: kube.Requests{MilliCPU: 1, Memory: 1}}
-	fdb := func(s *model.Spec) { s.Engine = model.FoundationDB }
+	none := func(*model.Spec) {}
 	all := func(s *model.Spec) {
 		s.Replacement.OnResourceIncrease, s.Replacement.OnSecurityContextChange = true, true
 	}
 	for name, c := range map[string]struct {
 		template func(*kube.Shape)
 		spec     func(*model.Spec)
+		replaced bool
 		updated  bool
 		want     []string
 	}{
-		"nothing changed":           {func(*kube.Shape) {}, fdb, false, []string{}},
-		"node selector":             {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, fdb, false, []string{"node selector"}},
-		"it has the template":       {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, fdb, true, []string{}},
-		"a restart brings it":       {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, all, false, []string{}},
-		"another volume":            {func(s *kube.Shape) { s.Volumes = "data,logs" }, fdb, false, []string{"volume claim templates"}},
-		"volumes are in no version": {func(s *kube.Shape) { s.Volumes = "data,logs" }, fdb, true, []string{"volume claim templates"}},
-		"more memory":               {func(s *kube.Shape) { s.Requests.Memory = 2 }, all, false, []string{"resources"}},
-		"more for init containers":  {func(s *kube.Shape) { s.InitRequests.MilliCPU = 2 }, all, false, []string{"resources"}},
-		"more, and not asked for":   {func(s *kube.Shape) { s.Requests.Memory = 2 }, fdb, false, []string{}},
-		"less memory":               {func(s *kube.Shape) { s.Requests.Memory = 0 }, all, false, []string{}},
-		"another owner":             {func(s *kube.Shape) { s.Security = "fsGroup 2 -, db 1:1" }, all, false, []string{"security context"}},
-		"another owner, not asked":  {func(s *kube.Shape) { s.Security = "fsGroup 2 -, db 1:1" }, fdb, false, []string{}},
+		"nothing changed":           {func(*kube.Shape) {}, none, true, false, []string{}},
+		"node selector":             {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, none, true, false, []string{"node selector"}},
+		"it has the template":       {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, none, true, true, []string{}},
+		"a restart brings it":       {func(s *kube.Shape) { s.NodeSelector = "disk=nvme" }, all, false, false, []string{}},
+		"another volume":            {func(s *kube.Shape) { s.Volumes = "data,logs" }, none, true, false, []string{"volume claim templates"}},
+		"volumes are in no version": {func(s *kube.Shape) { s.Volumes = "data,logs" }, none, true, true, []string{"volume claim templates"}},
+		"more memory":               {func(s *kube.Shape) { s.Requests.Memory = 2 }, all, false, false, []string{"resources"}},
+		"more for init containers":  {func(s *kube.Shape) { s.InitRequests.MilliCPU = 2 }, all, false, false, []string{"resources"}},
+		"more, and not asked for":   {func(s *kube.Shape) { s.Requests.Memory = 2 }, none, true, false, []string{}},
+		"less memory":               {func(s *kube.Shape) { s.Requests.Memory = 0 }, all, false, false, []string{}},
+		"another owner":             {func(s *kube.Shape) { s.Security = "fsGroup 2 -, db 1:1" }, all, false, false, []string{"security context"}},
+		"another owner, not asked":  {func(s *kube.Shape) { s.Security = "fsGroup 2 -, db 1:1" }, none, true, false, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := made(spec(c.spec), editPod(1, func(k *kube.Pod) {
@@ -65,6 +66,7 @@ func TestMustReplace(t *testing.T) {
 					k.Revision = "v2"
 				}
 			}))
+			in.Replaced = c.replaced
 			in.Kube.Pools[0].Shape = pod
 			c.template(&in.Kube.Pools[0].Shape)
 			require.Equal(t, c.want, one(t, in, "search-1").MustReplace)

@@ -76,6 +76,9 @@ func (e *Engine) Facts() engines.Facts {
 		// The exclusion list belongs to the whole database, and so does the status.
 		EvacuatesOthers: true,
 		NamedByPod:      true,
+		ByZone:          true,
+		DataRoles:       []string{"storage", "general"},
+		Replaced:        true,
 	}
 }
 

@@ -48,6 +48,7 @@ func (e *Engine) Facts() engines.Facts {
 		// is taken out of the cluster; one that is stopped says so.
 		SettleSeconds: 30,
 		MaxMajorStep:  1,
+		OneAtATime:    true, // what its manual and its users expect
 		MinSource:     map[int]string{3: "2.19.0"},
 		// A node never starts on data that a newer one has written.
 		NodeDowngradeRefused: "1.0.0",

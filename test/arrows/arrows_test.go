@@ -71,6 +71,7 @@ func TestEachRuleCanBreak(t *testing.T) {
 		{"the rollout core is values in, values out", "coordinator/rollout", "coordinator/act"},
 		{"the model and the policy know no engine", "coordinator/policy", "engines"},
 		{"the model and the policy know no engine", "coordinator/model", "engines"},
+		{"a forecast knows no rules", "coordinator/policy/forecast", "coordinator/policy"},
 		{"the model decides nothing", "coordinator/model", "coordinator/policy"},
 	} {
 		want.From, want.To = Module+"/"+want.From, Module+"/"+want.To

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/rollcall-dev/rollcall/coordinator"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
@@ -134,7 +135,8 @@ func (f *Facts) clusterOf(set *appsv1.StatefulSet) *v1alpha1.DatabaseCluster {
 // defaults.
 func (f *Facts) spec(set *appsv1.StatefulSet) model.Spec {
 	if c := f.clusterOf(set); c != nil {
-		return c.Spec.WithDefaults()
+		cluster := model.Cluster{Spec: c.Spec, Engine: coordinator.FactsOf(c.Spec.Engine)}
+		return cluster.SpecWithDefaults()
 	}
 	return model.Spec{}.WithDefaults()
 }

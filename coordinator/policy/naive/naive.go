@@ -51,7 +51,7 @@ type world struct {
 
 func newWorld(s *model.Snapshot) *world {
 	return &world{
-		s: s, spec: s.Cluster.Spec.WithDefaults(), pods: inOrder(s),
+		s: s, spec: s.Cluster.SpecWithDefaults(), pods: inOrder(s),
 		asked: map[*candidate]bool{}, tried: map[string]bool{}, heldByLine: map[*candidate]bool{},
 	}
 }

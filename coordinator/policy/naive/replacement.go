@@ -36,7 +36,7 @@ func (w *world) forcedByStrategy(p *model.Pod) bool {
 		return true
 	case model.UpdateReplaceTransactionSystem:
 		r := report(p)
-		return r != nil && len(r.Roles) > 0 && !slices.Contains(r.Roles, "storage") && !slices.Contains(r.Roles, "general")
+		return r != nil && len(r.Roles) > 0 && !slices.ContainsFunc(r.Roles, func(role string) bool { return slices.Contains(w.s.Cluster.Engine.DataRoles, role) })
 	}
 	return false
 }

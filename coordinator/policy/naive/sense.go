@@ -76,7 +76,7 @@ func among[T comparable](value T, choices ...T) bool { return slices.Contains(ch
 func (w *world) oddChoice() bool {
 	s := w.spec
 	u, p, d, r := s.Update, s.Policy, s.Drain, s.Replacement
-	wanted := among(s.Engine, "", model.Solr, model.OpenSearch, model.MySQL, model.MariaDB, model.FoundationDB) &&
+	wanted := among(s.Engine, append(model.Engines(), "")...) &&
 		among(s.Connection.Scheme, "", "http", "https") &&
 		among(s.Guard, model.GuardEnforce, model.GuardAudit, model.GuardOff) &&
 		among(u.Mode, model.Auto, model.Observe) && among(u.Method, model.Evict, model.Delete) &&

@@ -1,13 +1,12 @@
-package policy
+package forecast
 
-// simulation runs the jobs of a forecaster in a sequence: whoever is first in
-// it and fits, goes.
+// simulation runs the jobs of a rollout in a sequence: the first job that fits goes.
 //
-// A job whose turn comes and that finds no room in one of its resources waits
-// for that one, and is asked again when something of it is given back. So all
-// that could go are in ready, and most jobs are asked a few times only.
+// A job that finds no room in one of its resources waits for that resource, and is tried again
+// when some of it is released. So ready has all jobs that could go, and most jobs are tried
+// only a few times.
 type simulation struct {
-	f       *forecaster
+	rollout *Rollout
 	seconds []float64 // by job
 	turn    []int32   // by candidate: its place in the sequence
 
@@ -32,9 +31,9 @@ type usage struct {
 
 const nobody int32 = -1
 
-// Where many wait for one resource they do so in the order of their turns, and
-// only the first few are asked again: whoever of them still cannot go waits for
-// something that is in use, so a few are enough to keep things going.
+// If many jobs wait for one resource, they wait in the order of their turns, and only the first
+// few are tried again. A job that still does not fit waits for something that is in use, so a
+// few are enough to make progress.
 const (
 	crowd = 64
 	wakes = 16
@@ -42,35 +41,35 @@ const (
 
 func (r *resource) crowded() bool { return r.to-r.from > crowd }
 
-func newSimulation(f *forecaster) *simulation {
+func newSimulation(r *Rollout) *simulation {
 	s := &simulation{
-		f: f, turn: make([]int32, f.candidates), resources: make([]usage, len(f.resources)), next: make([]int32, len(f.jobs)),
-		ready: make(queue, 0, f.candidates), ends: make(queue, 0, len(f.jobs)),
-		crowds: map[int32]*queue{}, zones: make([]int32, len(f.zones)),
+		rollout: r, turn: make([]int32, r.candidates), resources: make([]usage, len(r.resources)), next: make([]int32, len(r.jobs)),
+		ready: make(queue, 0, r.candidates), ends: make(queue, 0, len(r.jobs)),
+		crowds: map[int32]*queue{}, zones: make([]int32, len(r.zones)),
 	}
 	for i := range s.resources {
-		s.resources[i].resource = f.resources[i]
+		s.resources[i].resource = r.resources[i]
 	}
 	return s
 }
 
-// run is the time at which the last job ends when the candidates are asked in
-// a sequence and each job takes so many seconds.
+// run returns when the last job ends, given the sequence of the candidates and the seconds of
+// each job.
 func (s *simulation) run(sequence []int32, seconds []float64) float64 {
 	s.reset()
 	s.seconds = seconds
 	for at, j := range sequence {
 		s.turn[j] = int32(at)
 	}
-	for j := range s.f.jobs {
-		if s.f.jobs[j].underway {
+	for j := range s.rollout.jobs {
+		if s.rollout.jobs[j].underway {
 			s.begin(int32(j), 0)
 		}
 	}
 	now, next := 0.0, 0
-	for segment := range s.f.segments {
-		for ; next < s.f.candidates && s.f.jobs[next].segment == segment; next++ {
-			if !s.f.jobs[next].underway {
+	for segment := range s.rollout.segments {
+		for ; next < s.rollout.candidates && s.rollout.jobs[next].segment == segment; next++ {
+			if !s.rollout.jobs[next].underway {
 				s.wake(int32(next))
 			}
 		}
@@ -86,8 +85,8 @@ func (s *simulation) run(sequence []int32, seconds []float64) float64 {
 	return now
 }
 
-// reset forgets the last run. What ended has given back what it took, but where
-// a limit lets nobody go some are left waiting.
+// reset clears the last run. Jobs that ended have released what they took, but jobs may still
+// be waiting if a limit lets none of them go.
 func (s *simulation) reset() {
 	clear(s.crowds)
 	for i := range s.resources {
@@ -96,16 +95,16 @@ func (s *simulation) reset() {
 	s.ready, s.zoneWaiting = s.ready[:0], s.zoneWaiting[:0]
 }
 
-// wake has a job asked.
+// wake makes a job ready to be tried.
 func (s *simulation) wake(j int32) { s.ready.push(entry{float64(s.turn[j]), j}) }
 
-// start begins jobs that are ready while there is room.
+// start begins ready jobs while there is room.
 func (s *simulation) start(now float64) {
 	for len(s.ready) > 0 {
 		next := s.ready.pop()
-		job := &s.f.jobs[next.job]
+		job := &s.rollout.jobs[next.job]
 		if !job.free {
-			if s.away >= s.f.limit {
+			if s.away >= s.rollout.limit {
 				s.ready.push(next)
 				return
 			}
@@ -117,10 +116,10 @@ func (s *simulation) start(now float64) {
 	}
 }
 
-// waits puts a job with those that wait for what has no room for it; there is
-// room if it is put nowhere.
+// waits queues a job at the first resource that has no room for it, and returns false if all
+// have.
 func (s *simulation) waits(e entry, job *job) bool {
-	f := s.f
+	f := s.rollout
 	for _, n := range f.needs[job.from:job.to] {
 		r := &s.resources[n.resource]
 		if r.fits(r.used, n.share) {
@@ -147,9 +146,9 @@ func (s *simulation) waits(e entry, job *job) bool {
 
 func (s *simulation) begin(j int32, now float64) {
 	s.ends.push(entry{now + s.seconds[j], j})
-	job := &s.f.jobs[j]
+	job := &s.rollout.jobs[j]
 	s.charge(job, 1)
-	for _, n := range s.f.needs[job.from:job.to] {
+	for _, n := range s.rollout.needs[job.from:job.to] {
 		s.resources[n.resource].used += n.share
 	}
 }
@@ -157,9 +156,9 @@ func (s *simulation) begin(j int32, now float64) {
 // finish ends every job that ends now.
 func (s *simulation) finish(now float64) {
 	for len(s.ends) > 0 && s.ends[0].key <= now {
-		job := &s.f.jobs[s.ends.pop().job]
+		job := &s.rollout.jobs[s.ends.pop().job]
 		s.charge(job, -1)
-		for _, n := range s.f.needs[job.from:job.to] {
+		for _, n := range s.rollout.needs[job.from:job.to] {
 			r := &s.resources[n.resource]
 			r.used -= n.share
 			for ; r.waiting != nobody; r.waiting = s.next[r.waiting] {
@@ -186,7 +185,7 @@ func (s *simulation) wakeSome(resource int32) {
 	}
 }
 
-// charge adds a job to what is away, or takes it off.
+// charge adds a job to what is away, or removes it.
 func (s *simulation) charge(job *job, sign int32) {
 	if !job.free {
 		s.away += int(sign)
@@ -194,61 +193,11 @@ func (s *simulation) charge(job *job, sign int32) {
 	if job.zone >= 0 {
 		before := s.zones[job.zone]
 		s.zones[job.zone] += sign
-		s.zonesAway += count(s.zones[job.zone] > 0) - count(before > 0)
-	}
-}
-
-// entry is a job in a queue.
-type entry struct {
-	key float64
-	job int32
-}
-
-func (e entry) before(o entry) bool { return e.key < o.key || e.key == o.key && e.job < o.job }
-
-// queue is a heap with the lowest key first. It is written out, because most
-// of a forecast's time is spent here.
-type queue []entry
-
-func (q *queue) push(e entry) {
-	h := append(*q, e)
-	at := len(h) - 1
-	for at > 0 {
-		up := (at - 1) / 2
-		if h[up].before(e) {
-			break
+		switch now := s.zones[job.zone]; {
+		case before <= 0 && now > 0:
+			s.zonesAway++
+		case before > 0 && now <= 0:
+			s.zonesAway--
 		}
-		h[at] = h[up]
-		at = up
 	}
-	h[at] = e
-	*q = h
-}
-
-func (q *queue) pop() entry {
-	h := *q
-	least := h[0]
-	last := len(h) - 1
-	e := h[last]
-	h = h[:last]
-	at := 0
-	for {
-		down := 2*at + 1
-		if down >= last {
-			break
-		}
-		if down+1 < last && h[down+1].before(h[down]) {
-			down++
-		}
-		if e.before(h[down]) {
-			break
-		}
-		h[at] = h[down]
-		at = down
-	}
-	if last > 0 {
-		h[at] = e
-	}
-	*q = h
-	return least
 }
