@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -50,7 +51,7 @@ func TestExplainFindsTheCluster(t *testing.T) {
 	w := newWorld(t, rolling(t), other)
 	require.Contains(t, w.must("explain", "search-1"), "search-1 Hold\n  hold   search-1 pod-budget: ")
 	code, _, stderr := w.run("explain", "search-0")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "several database clusters have a pod search-0: choose with --database-cluster one of other, search")
 	require.Contains(t, w.must("explain", "search-0", "--database-cluster", "other"), "search-0 Hold")
 	_, _, stderr = w.run("explain", "search-7")
@@ -119,7 +120,7 @@ func TestObjectDoesWhereThereIsNoCoordinator(t *testing.T) {
 
 	// What only the coordinator knows is refused.
 	code, _, stderr = w.run("plan", "search")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "error: no coordinator is elected")
 }
 
@@ -189,10 +190,10 @@ func TestDirectConnection(t *testing.T) {
 	require.Contains(t, w.must(append([]string{"get", "--coordinator", address}, flags...)...), "search")
 
 	code, _, stderr := w.run("plan", "search", "--coordinator", address)
-	require.Equal(t, exitFailed, code, "the coordinator does not answer those who are not encrypted")
+	require.Equal(t, cli.ExitFailed, code, "the coordinator does not answer those who are not encrypted")
 	require.NotEmpty(t, stderr)
 	code, _, stderr = w.run("plan", "search", "--coordinator", address, "--ca", filepath.Join(w.dir, "ca.crt"))
-	require.Equal(t, exitFailed, code, "nor those who show no certificate")
+	require.Equal(t, cli.ExitFailed, code, "nor those who show no certificate")
 	require.NotEmpty(t, stderr)
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rollcall-dev/rollcall/cmd/printable"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
 
@@ -42,25 +43,6 @@ func logTo(w io.Writer) {
 	klog.SetOutput(logs)
 }
 
-// Exit statuses. Those of status --wait and of plan --snapshot are part of the
-// program's contract.
-const (
-	exitDone         = 0
-	exitFailed       = 1
-	exitNotASnapshot = 2
-	exitStalled      = 2
-	exitTimedOut     = 3
-)
-
-// exitError ends the program with a status of its own.
-type exitError struct {
-	status int
-	err    error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
 // run is the outermost place: all that the commands write, and cobra for them, goes
 // through what lets nothing steer a terminal.
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
@@ -76,18 +58,17 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	root.SetArgs(completable(args[1:]))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitDone
+		return cli.ExitDone
 	}
 	text := err.Error()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}
 	fmt.Fprintf(streams.ErrOut, "error: %s\n", text)
-	var exit *exitError
-	if errors.As(err, &exit) {
-		return exit.status
+	if exit, ok := errors.AsType[*cli.ExitError](err); ok {
+		return exit.Status
 	}
-	return exitFailed
+	return cli.ExitFailed
 }
 
 // completable are the arguments. Where they are to be completed cobra writes what is

@@ -1,0 +1,43 @@
+package inspect
+
+import (
+	"slices"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
+	"github.com/rollcall-dev/rollcall/coordinator/policy"
+	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
+)
+
+// outcome is how a rollout ended; it continues "the rollout has".
+type outcome string
+
+const (
+	outcomeOpen    outcome = "not ended"
+	outcomeDone    outcome = "finished"
+	outcomeFailed  outcome = "failed"
+	outcomeStalled outcome = "stalled"
+)
+
+func (o outcome) status() int {
+	return map[outcome]int{outcomeDone: cli.ExitDone, outcomeFailed: cli.ExitFailed, outcomeStalled: cli.ExitStalled}[o]
+}
+
+// final are the rules that only a person's change can end: the rollout as it
+// is has failed.
+var final = []policy.Rule{policy.LineStopped, policy.VersionRefused, policy.BadInput}
+
+// outcomeOf is how a cluster's rollout ended. What has failed may also be
+// stalled, and failed says more. While something may still go it is not over:
+// that may be the correction.
+func outcomeOf(c *rollcallv1.Cluster) outcome {
+	failed := slices.ContainsFunc(c.GetPlan().GetHolds(), func(h *rollcallv1.Hold) bool { return slices.Contains(final, policy.Rule(h.GetRule())) })
+	switch phase := policy.ClusterPhase(c.GetPhase()); {
+	case failed && len(c.GetPlan().GetSteps()) == 0:
+		return outcomeFailed
+	case phase == policy.ClusterDone:
+		return outcomeDone
+	case phase == policy.ClusterStalled:
+		return outcomeStalled
+	}
+	return outcomeOpen
+}
