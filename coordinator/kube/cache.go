@@ -117,11 +117,11 @@ func New(opts Options) (*Cache, error) {
 	onWatchError(c.nodes, c.log, "nodes", nobody)
 
 	_, err1 := c.clusters.AddEventHandler(clusterHandler(func(k Key) { c.checkPools(); c.changed(k) }))
-	_, err2 := onChange(c.pools, func(p *Pool) { p.ResourceVersion = "" }, func(p *Pool) {
+	_, err2 := OnChange(c.pools, func(p *Pool) { p.ResourceVersion = "" }, func(p *Pool) {
 		c.checkPools()
 		c.changed(Key{Namespace: p.Namespace, Name: p.Cluster})
 	})
-	_, err3 := onChange(c.nodes, func(*Node) {}, c.nodeChanged)
+	_, err3 := OnChange(c.nodes, func(*Node) {}, c.nodeChanged)
 	return c, errors.Join(err1, err2, err3)
 }
 
@@ -321,7 +321,7 @@ func (c *Cache) startPods(ctx context.Context, pool Pool) {
 			w.failing = time.Now()
 		}
 	})
-	handler, err := onChange(w.informer, func(p *Pod) { p.ResourceVersion = "" }, func(*Pod) { c.changed(w.cluster) })
+	handler, err := OnChange(w.informer, func(p *Pod) { p.ResourceVersion = "" }, func(*Pod) { c.changed(w.cluster) })
 	if err != nil {
 		panic(fmt.Sprintf("handler of an informer that has not started: %v", err))
 	}
