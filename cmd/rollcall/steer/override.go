@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -48,7 +49,7 @@ in its reason. Which rule holds a pod, and why, is what explain says first.
 This adds to spec.overrides of the DatabaseCluster, under your name, and takes away
 there what has expired. Where that is owned by GitOps, write it there instead.
 
-Rules: ` + wrapped(rules, 70) + `.`,
+Rules: ` + strings.Join(show.Wrap(strings.Join(rules, ", "), 70), "\n") + `.`,
 		Example: fmt.Sprintf(`  %[1]s override search -n prod --rule settling --pod search-3 --reason "fix for CHG-881 has to be out by noon"
   %[1]s override search -n prod --rule settling --pod search-3 --remove`, a.Name),
 		Args:              cli.OneName("DatabaseCluster"),
@@ -69,26 +70,6 @@ Rules: ` + wrapped(rules, 70) + `.`,
 	_ = cmd.MarkFlagRequired("rule")
 	_ = cmd.RegisterFlagCompletionFunc("rule", cobra.FixedCompletions(rules, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-// wrapped is a list as text of lines of about that width.
-func wrapped(words []string, width int) string {
-	var b strings.Builder
-	line := 0
-	for i, word := range words {
-		if i > 0 {
-			b.WriteString(",")
-			if line+len(word) > width {
-				b.WriteString("\n")
-				line = 0
-			} else {
-				b.WriteString(" ")
-			}
-		}
-		b.WriteString(word)
-		line += len(word) + 2
-	}
-	return b.String()
 }
 
 func override(ctx context.Context, a *cli.App, name string, f overrideFlags) error {
