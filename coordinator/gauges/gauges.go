@@ -4,8 +4,8 @@ package gauges
 import "github.com/prometheus/client_golang/prometheus"
 
 // New is a gauge with the series that each sets when it is asked.
-func New(name, help string, labels []string, each func(set func(value float64, labels ...string))) prometheus.Collector {
-	return &gauge{prometheus.NewDesc(name, help, labels, nil), each}
+func New(desc *prometheus.Desc, each func(set func(value float64, labels ...string))) prometheus.Collector {
+	return &gauge{desc, each}
 }
 
 type gauge struct {

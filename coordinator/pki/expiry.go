@@ -8,11 +8,11 @@ import (
 
 // NewExpiry reports when the authorities and the certificates of a coordinator end.
 func NewExpiry(keeper *Keeper, webhook *Webhook) prometheus.Collector {
-	return gauges.New("rollcall_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970.",
-		[]string{"certificate"}, func(set func(float64, ...string)) {
-			keeper.expiry(set, "authority", []string{profileClient: "client", profileServer: "server"})
-			webhook.expiry(set, "webhook-authority", []string{"webhook"})
-		})
+	return gauges.New(prometheus.NewDesc("rollcall_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970.",
+		[]string{"certificate"}, nil), func(set func(float64, ...string)) {
+		keeper.expiry(set, "authority", []string{profileClient: "client", profileServer: "server"})
+		webhook.expiry(set, "webhook-authority", []string{"webhook"})
+	})
 }
 
 // expiry reports on an authority and its certificates, which have these names by profile.

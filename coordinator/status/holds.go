@@ -21,16 +21,16 @@ type holds struct {
 
 func newHolds() *holds {
 	h := &holds{held: map[string]map[policy.Rule]int{}}
-	h.Collector = gauges.New("rollcall_holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.",
-		[]string{"cluster", "rule"}, func(set func(float64, ...string)) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			for cluster, held := range h.held {
-				for _, rule := range policy.Rules() {
-					set(float64(held[rule]), cluster, string(rule))
-				}
+	h.Collector = gauges.New(prometheus.NewDesc("rollcall_holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.",
+		[]string{"cluster", "rule"}, nil), func(set func(float64, ...string)) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for cluster, held := range h.held {
+			for _, rule := range policy.Rules() {
+				set(float64(held[rule]), cluster, string(rule))
 			}
-		})
+		}
+	})
 	return h
 }
 
