@@ -17,8 +17,6 @@ import (
 const (
 	reasonDone        = "Done"
 	reasonIdle        = "Idle"
-	reasonRolling     = "Rolling"
-	reasonWaiting     = "Waiting"
 	reasonPaused      = "Paused"
 	reasonStalled     = "Stalled"
 	reasonProgress    = "Progressing"
@@ -265,23 +263,8 @@ func few(names []string) string {
 	return text
 }
 
-func phaseReason(p policy.ClusterPhase) string {
-	switch p {
-	case policy.ClusterIdle:
-		return reasonIdle
-	case policy.ClusterRolling:
-		return reasonRolling
-	case policy.ClusterWaiting:
-		return reasonWaiting
-	case policy.ClusterPaused:
-		return reasonPaused
-	case policy.ClusterStalled:
-		return reasonStalled
-	case policy.ClusterDone:
-		return reasonDone
-	}
-	return reasonUnspecified
-}
+// phaseReason is the phase itself.
+func phaseReason(p policy.ClusterPhase) string { return string(cmp.Or(p, reasonUnspecified)) }
 
 func condition(kind string, is bool, reason, message string) metav1.Condition {
 	status := metav1.ConditionFalse
