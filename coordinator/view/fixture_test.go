@@ -243,3 +243,9 @@ func summary(s policy.Snapshot) string {
 	}
 	return b.String()
 }
+
+// Join is the snapshot alone.
+func Join(in Input) policy.Snapshot {
+	s, _ := Look(in)
+	return s
+}

@@ -18,7 +18,7 @@ const DefaultMaxAge = 15 * time.Second
 // defaultEstimate is how long a pod is expected to be away while nobody has measured it.
 const defaultEstimate = 60
 
-// Input is what a snapshot is made of. Join changes none of it.
+// Input is what a snapshot is made of. Look changes none of it.
 type Input struct {
 	Now  time.Time
 	Kube kube.ClusterObjects
@@ -36,7 +36,7 @@ type Input struct {
 	// is not over before everybody who was in it has spoken.
 	Known []policy.Group
 	// Noticed are conditions of pods as this coordinator has seen them first, beside
-	// those that the status has. It says no more than earlier snapshots of Join.
+	// those that the status has. It says no more than earlier snapshots of Look.
 	Noticed []v1alpha1.PodCondition
 	// NotLive is since when the others have said of pods without an agent, by their UIDs,
 	// that they are not live, as NotLive told of the snapshot before.
@@ -57,14 +57,8 @@ type Input struct {
 	Fleet          policy.Fleet
 }
 
-// Join makes the snapshot. The same input gives the same snapshot, whatever the
-// order of its lists.
-func Join(in Input) policy.Snapshot {
-	s, _ := Look(in)
-	return s
-}
-
-// Look makes the snapshot, and answers for how long it stands.
+// Look makes the snapshot, and answers for how long it stands. The same input gives the
+// same snapshot, whatever the order of its lists.
 func Look(in Input) (policy.Snapshot, *Basis) {
 	in.MaxAge = maxAge(in)
 	w := newWorld(in)
