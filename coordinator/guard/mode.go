@@ -23,18 +23,6 @@ const (
 	Closed
 )
 
-func (m Mode) String() string {
-	switch m {
-	case Unguarded:
-		return "Unguarded"
-	case Audited:
-		return "Audited"
-	case Closed:
-		return "Closed"
-	}
-	return "Mode(?)"
-}
-
 // ModeOf is what a DatabaseCluster asks for. Nothing is guarded before the
 // database has been healthy once, so that a wrong first template can be
 // corrected by any means; once the DatabaseCluster is being deleted; and while

@@ -33,7 +33,7 @@ func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 func agent(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		t := template(set)
-		_, warnings, err := inject.Template(t, inject.Options{Image: imageOf(t), ExistingPreStop: inject.KeepPreStop})
+		_, warnings, err := inject.Template(t, inject.Options{Image: imageOf(t), KeepPreStop: true})
 		if err != nil {
 			return one(Error, "the agent cannot be added to its pods: "+err.Error(), "change the pod template as it says")
 		}

@@ -84,9 +84,7 @@ func explainLive(ctx context.Context, a *cli.App, pod, cluster string) (status.E
 	if err != nil {
 		return status.Explanation{}, err
 	}
-	e := status.Explanation{Pod: resp.GetPod(), Rule: policy.Rule(resp.GetRule()), Text: resp.GetText()}
-	// A verdict of a newer coordinator stays unknown.
-	_ = e.Verdict.UnmarshalText([]byte(resp.GetVerdict()))
+	e := status.Explanation{Pod: resp.GetPod(), Verdict: status.Verdict(resp.GetVerdict()), Rule: policy.Rule(resp.GetRule()), Text: resp.GetText()}
 	for _, f := range resp.GetFacts() {
 		e.Facts = append(e.Facts, status.Fact{Name: f.GetName(), Value: f.GetValue(), AgeSeconds: f.GetAgeSeconds()})
 	}

@@ -22,7 +22,6 @@ var stopTokens = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 // Inject adds the agent to a manifest.
 func Inject(a *cli.App) *cobra.Command {
 	var file, pullPolicy, stopToken string
-	var keepPreStop bool
 	var opts inject.ManifestOptions
 	cmd := &cobra.Command{
 		Use:   "inject -f FILE",
@@ -48,9 +47,6 @@ webhook, which makes one for each pod, replaces it where it is installed.`,
 				}
 				opts.Token = func() string { return stopToken }
 			}
-			if keepPreStop {
-				opts.ExistingPreStop = inject.KeepPreStop
-			}
 			return injectInto(a, file, opts)
 		},
 	}
@@ -59,7 +55,7 @@ webhook, which makes one for each pod, replaces it where it is installed.`,
 	flags.StringVar(&opts.Image, "agent-image", "", "image of the agent; by digest it is the same everywhere")
 	flags.StringVar(&pullPolicy, "agent-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the agent's image")
 	flags.StringVar(&opts.CredentialsSecret, "credentials-secret", "", "Secret with the username and password that the agent uses; the annotation "+v1alpha1.AnnotationCredentialsSecret+" wins over it")
-	flags.BoolVar(&keepPreStop, "keep-prestop", false, "keep a preStop hook that is there, and do without the agent's")
+	flags.BoolVar(&opts.KeepPreStop, "keep-prestop", false, "keep a preStop hook that is there, and do without the agent's")
 	flags.StringVar(&stopToken, "stop-token", "", "token that the agent's stop hook asks for, the same each time; default: a new one, which changes the template")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagRequired("agent-image")
