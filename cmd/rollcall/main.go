@@ -34,8 +34,7 @@ func rollcall() int {
 	return run(ctx, os.Args, streams)
 }
 
-// logTo has libraries that log by themselves, such as warnings of an API server,
-// steer no terminal either.
+// logTo filters what libraries log, such as warnings of an API server.
 func logTo(w io.Writer) {
 	logs := printable.NewWriter(w)
 	log.SetOutput(logs)
@@ -43,8 +42,7 @@ func logTo(w io.Writer) {
 	klog.SetOutput(logs)
 }
 
-// run is the outermost place: all that the commands write, and cobra for them, goes
-// through what lets nothing steer a terminal.
+// run filters all output of the commands and of cobra, so that nothing can control the terminal.
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	out, errOut := printable.NewWriter(streams.Out), printable.NewWriter(streams.ErrOut)
 	defer out.Flush()
@@ -71,8 +69,8 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	return cli.ExitFailed
 }
 
-// completable are the arguments. Where they are to be completed cobra writes what is
-// wrong with them to the terminal past us, so those lose what steers it.
+// completable cleans the arguments of a completion request: cobra writes errors about them
+// to the terminal without our filter.
 func completable(args []string) []string {
 	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
 		return args

@@ -53,7 +53,7 @@ saved snapshot, and let people pause, resume and approve.`,
 	return root
 }
 
-// rare are kubectl's flags that hardly anybody needs: they work, and stay out of the way.
+// rare are flags of kubectl that are accepted and hidden.
 var rare = []string{
 	"as", "as-group", "as-uid", "as-user-extra", "cache-dir", "certificate-authority", "client-certificate", "client-key",
 	"cluster", "disable-compression", "insecure-skip-tls-verify", "server", "tls-server-name", "token", "user",
@@ -75,8 +75,8 @@ func addFlags(root *cobra.Command, a *cli.App) {
 	_ = root.RegisterFlagCompletionFunc("install-namespace", a.CompleteNamespaces)
 }
 
-// completeHelp says what help has to say and is the same for many commands:
-// which exit status means what, where a command has none of its own.
+// completeHelp adds what many commands have in common to their help, such as the meaning of
+// the exit status.
 func completeHelp(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {

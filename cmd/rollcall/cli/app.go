@@ -18,10 +18,10 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// FieldManager is whom the API server notes as the author of what is written.
+// FieldManager is the name under which the API server records writes.
 const FieldManager = "rollcall"
 
-// App is the program as it was called.
+// App is the running program: its streams and global flags.
 type App struct {
 	genericiooptions.IOStreams
 	Kube  *genericclioptions.ConfigFlags
@@ -30,7 +30,7 @@ type App struct {
 	Name string
 }
 
-// Namespace is the one that was asked for, or the kubeconfig's.
+// Namespace is the namespace of --namespace, or else of the kubeconfig.
 func (a *App) Namespace() (string, error) {
 	ns, _, err := a.Kube.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -39,10 +39,10 @@ func (a *App) Namespace() (string, error) {
 	return ns, nil
 }
 
-// unnamedServer is what client-go falls back to where nothing names a cluster.
+// unnamedServer is the server that client-go assumes when the kubeconfig names none.
 const unnamedServer = "http://localhost:8080"
 
-// Config says how to reach the API server.
+// Config is the client configuration for the API server.
 func (a *App) Config() (*rest.Config, error) {
 	config, err := a.Kube.ToRESTConfig()
 	if err != nil {
@@ -56,19 +56,19 @@ func (a *App) Config() (*rest.Config, error) {
 		}
 	}
 	config = rest.CopyConfig(config)
-	// A person's few requests should not wait for each other.
+	// A command sends few requests; they should not be throttled.
 	config.QPS, config.Burst = 50, 100
 	return config, nil
 }
 
-// API is the API server that the kubeconfig names, and the namespace that a command is about.
+// API holds clients of the API server and the namespace that a command works in.
 type API struct {
 	Namespace string
 	Clusters  v1alpha1.Clients
 	Core      kubernetes.Interface
 }
 
-// API connects to it.
+// API makes the clients.
 func (a *App) API() (API, error) {
 	ns, err := a.Namespace()
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// CompletionTimeout bounds how long a shell waits for names: a person has pressed a key.
-// Tests have more of it.
+// CompletionTimeout bounds how long a shell waits for names. Tests set it higher.
 var CompletionTimeout = 3 * time.Second
 
 // CompleteNames offers DatabaseClusters.
@@ -26,7 +25,7 @@ func (a *App) CompleteNames(cmd *cobra.Command, args []string, begun string) ([]
 	return a.CompleteClusterFlag(cmd, args, begun)
 }
 
-// CompleteClusterFlag offers them as the value of a flag.
+// CompleteClusterFlag offers DatabaseClusters as the value of a flag.
 func (a *App) CompleteClusterFlag(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return a.offer(cmd, begun, func(ctx context.Context, k API) (runtime.Object, error) {
 		return k.Clusters.DatabaseClusters(k.Namespace).List(ctx, metav1.ListOptions{})
@@ -41,7 +40,7 @@ func (a *App) CompletePods(cmd *cobra.Command, args []string, begun string) ([]s
 	return a.CompletePodFlag(cmd, args, begun)
 }
 
-// CompletePodFlag offers pods after other arguments: with a DatabaseCluster's name, its own.
+// CompletePodFlag offers pods as the value of a flag: those of the DatabaseCluster in args, if any.
 func (a *App) CompletePodFlag(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	of := metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster}
 	if len(args) > 0 {
@@ -77,8 +76,8 @@ func (a *App) CompleteNamespaces(cmd *cobra.Command, _ []string, begun string) (
 	})
 }
 
-// offer has the API server list objects, of whose names a shell gets those that begin as
-// typed. When they cannot be read, it offers nothing.
+// offer lists objects and returns the names that start with begun. It offers nothing when
+// the list fails.
 func (a *App) offer(cmd *cobra.Command, begun string, list func(context.Context, API) (runtime.Object, error)) ([]string, cobra.ShellCompDirective) {
 	k, err := a.API()
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Patience is how long the coordinator may take before what the object says
-// has to do. Tests have more of it: a machine that stands still is no answer.
+// Patience is how long a command waits for the coordinator before it falls back to the
+// DatabaseCluster object. Tests set it higher, for slow machines.
 var Patience = 8 * time.Second
 
-// CallTimeout is how long the coordinator may take where nothing else will do.
+// CallTimeout bounds calls to the coordinator that have no fallback.
 const CallTimeout = 30 * time.Second
 
-// Coordinator says how to reach it.
+// Coordinator returns the options for reaching the coordinator.
 func (a *App) Coordinator() (reach.Options, error) {
 	opts := a.Reach
 	if err := opts.Validate(); err != nil || opts.Address != "" {
@@ -43,7 +43,7 @@ func (a *App) Dial(ctx context.Context) (*reach.Coordinator, error) {
 	return reach.Dial(ctx, opts)
 }
 
-// Ask asks the coordinator, which has so long to answer.
+// Ask dials the coordinator and calls it within the timeout.
 func (a *App) Ask(ctx context.Context, within time.Duration, ask func(context.Context, *reach.Coordinator) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -55,7 +55,7 @@ func (a *App) Ask(ctx context.Context, within time.Duration, ask func(context.Co
 	return FromCoordinator(ask(ctx, c))
 }
 
-// Snapshot is what the coordinator decided on last, and its plan, as it sent them.
+// Snapshot fetches the newest snapshot and plan of a DatabaseCluster.
 func (a *App) Snapshot(ctx context.Context, name string) (resp *rollcallv1.GetSnapshotResponse, err error) {
 	ns, err := a.Namespace()
 	if err != nil {
@@ -68,10 +68,10 @@ func (a *App) Snapshot(ctx context.Context, name string) (resp *rollcallv1.GetSn
 	return resp, err
 }
 
-// tokensOnly is how a coordinator begins that knows no other way.
+// tokensOnly starts the refusal of an old coordinator that accepts only certificates and tokens.
 const tokensOnly = "neither a client certificate nor a token was shown"
 
-// FromCoordinator is the coordinator's answer as a person should read it.
+// FromCoordinator turns a gRPC error of the coordinator into a message for people.
 func FromCoordinator(err error) error {
 	st, ok := grpcstatus.FromError(err)
 	if !ok || err == nil {

@@ -16,8 +16,8 @@ import (
 const maxDocument = 256 << 20
 
 // ReadDocument reads a document in JSON or YAML, from a file or, when that is
-// -, standard input, and has it decoded. All errors name the file and end the
-// program with the status for input of the wrong kind.
+// -, standard input, and decodes it. All errors name the file and exit with
+// ExitNotASnapshot.
 func (a *App) ReadDocument(file, kind string, decode func(json []byte) error) error {
 	data, err := a.ReadFile(file, kind)
 	if err == nil {
@@ -38,7 +38,7 @@ func (a *App) ReadDocument(file, kind string, decode func(json []byte) error) er
 	return Exit(ExitNotASnapshot, fmt.Errorf("%s: %w", file, err))
 }
 
-// notAnObject refuses an object of Kubernetes, which is no document of Rollcall.
+// notAnObject refuses Kubernetes objects, such as a DatabaseCluster.
 func notAnObject(data []byte, kind string) error {
 	var object metav1.TypeMeta
 	if json.Unmarshal(data, &object) != nil || object.Kind == "" || object.APIVersion == "" {
@@ -53,7 +53,7 @@ func (a *App) ReadFile(file, kind string) ([]byte, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			// The name of the file is said by the caller.
+			// The caller names the file.
 			var path *os.PathError
 			if errors.As(err, &path) {
 				err = path.Err
@@ -73,8 +73,8 @@ func (a *App) ReadFile(file, kind string) ([]byte, error) {
 	return data, nil
 }
 
-// documentJSON is the one document in data as JSON. What is JSON is left as it is, because as
-// YAML it would lose the place of an error and its large numbers.
+// documentJSON converts the single document in data to JSON. JSON input is returned as it is:
+// a round trip through YAML would lose error positions and large numbers.
 func documentJSON(data []byte, kind string) ([]byte, error) {
 	trimmed := bytes.TrimSpace(data)
 	if len(trimmed) == 0 {

@@ -7,7 +7,7 @@ const (
 	ExitFailed       = 1
 	ExitNotASnapshot = 2
 	ExitStalled      = 2
-	ExitFindings     = 2 // of the doctor: an error
+	ExitFindings     = 2 // the doctor found an error
 	ExitTimedOut     = 3
 )
 

@@ -23,7 +23,7 @@ func (a *App) writeJSON(f Format, data []byte) error {
 	return err
 }
 
-// Rendered is JSON with indentation, or as YAML.
+// Rendered indents JSON, or converts it to YAML.
 func Rendered(f Format, data []byte) ([]byte, error) {
 	if f == YAML {
 		out, err := yaml.JSONToYAML(marked(data))
@@ -40,9 +40,8 @@ func Rendered(f Format, data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// marked is JSON that becomes YAML in which texts with runes that steer a terminal
-// are between quotation marks: only there can those be written as \uXXXX. YAML quotes
-// control characters by itself, so each other one gets one before it.
+// marked puts a control character before each rune that can control a terminal, so that
+// YAML quotes the whole string: only quoted strings can hold \uXXXX. quoted removes the marks.
 func marked(data []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(data) {
@@ -61,13 +60,13 @@ func marked(data []byte) []byte {
 	})
 }
 
-// jsonEscape is one of a rune, or of a character, which is passed over with it.
+// jsonEscape matches \uXXXX, or any other escape, which is skipped.
 var jsonEscape = regexp.MustCompile(`\\(u[0-9a-fA-F]{4}|.)`)
 
-// yamlMark is a mark and what it is for; YAML writes U+2028 as \L and U+2029 as \P.
+// yamlMark matches a mark and the rune after it; YAML writes U+2028 as \L and U+2029 as \P.
 var yamlMark = regexp.MustCompile(`\\x01(\\L|\\P|\pZ|\p{Cf})`)
 
-// quoted takes the marks away.
+// quoted removes the marks and writes the marked runes as \uXXXX.
 func quoted(data []byte) []byte {
 	return yamlMark.ReplaceAllFunc(data, func(found []byte) []byte {
 		marked := found[len(`\x01`):]
@@ -82,7 +81,7 @@ func quoted(data []byte) []byte {
 	})
 }
 
-// WriteValue writes what has a JSON form.
+// WriteValue writes any value that marshals to JSON.
 func (a *App) WriteValue(f Format, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -91,8 +90,8 @@ func (a *App) WriteValue(f Format, value any) error {
 	return a.writeJSON(f, data)
 }
 
-// WriteProto writes a message. Its JSON is made compact first, because its
-// spaces differ from run to run by intent.
+// WriteProto writes a message. Its JSON is compacted first, because protojson varies its
+// whitespace on purpose.
 func (a *App) WriteProto(f Format, m proto.Message) error {
 	data, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {

@@ -17,15 +17,14 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// Who says what is shown.
+// The source of what is shown, for people.
 const (
 	byCoordinator = "by the coordinator"
 	byObject      = "as the DatabaseCluster says; the coordinator was not asked"
 )
 
-// ClustersOf asks the coordinator, and where it cannot be reached reads the
-// objects. With an empty name it is about all clusters of the namespace, and
-// with an empty namespace about those of all.
+// ClustersOf asks the coordinator, and falls back to the objects when it cannot be reached.
+// An empty name means all clusters of the namespace; an empty namespace means all namespaces.
 func (a *App) ClustersOf(ctx context.Context, namespace, name string) (list []*rollcallv1.Cluster, source string, err error) {
 	list, err = a.AskCoordinator(ctx, namespace, name)
 	if err == nil {
@@ -36,14 +35,14 @@ func (a *App) ClustersOf(ctx context.Context, namespace, name string) (list []*r
 	}
 	objects, objectErr := a.ReadObjects(ctx, namespace, name)
 	if objectErr != nil {
-		// What the API server says about the object is what a person can act on.
+		// The API server's error is the one that people can act on.
 		return nil, "", objectErr
 	}
 	fmt.Fprintf(a.ErrOut, "note: %v\nnote: showing what the DatabaseCluster says, which can be some seconds old\n", err)
 	return objects, byObject, nil
 }
 
-// AskCoordinator asks it alone.
+// AskCoordinator is ClustersOf without the fallback.
 func (a *App) AskCoordinator(ctx context.Context, namespace, name string) (list []*rollcallv1.Cluster, err error) {
 	err = a.Ask(ctx, Patience, func(ctx context.Context, c *reach.Coordinator) error {
 		if name == "" {
@@ -58,7 +57,7 @@ func (a *App) AskCoordinator(ctx context.Context, namespace, name string) (list 
 	return list, err
 }
 
-// ReadObjects reads what the objects say of themselves.
+// ReadObjects reads the clusters from their objects.
 func (a *App) ReadObjects(ctx context.Context, namespace, name string) ([]*rollcallv1.Cluster, error) {
 	k, err := a.API()
 	if err != nil {
@@ -85,7 +84,7 @@ func (a *App) ReadObjects(ctx context.Context, namespace, name string) ([]*rollc
 	return list, nil
 }
 
-// AboutObject is the API server's answer as a person should read it.
+// AboutObject turns an error of the API server into a message for people.
 func AboutObject(err error, namespace, name string) error {
 	what := fmt.Sprintf("DatabaseCluster %s in namespace %s", name, namespace)
 	if name == "" {
@@ -110,12 +109,12 @@ func NoSuchResource(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
 	}
-	// An unknown path is answered by plain text, which the client notes as a cause.
+	// The API server answers an unknown path in plain text, which client-go reports as this cause.
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// FromObject is what a DatabaseCluster says of itself, in the coordinator's
-// terms: without the states of pods, and with at most 50 holds.
+// FromObject converts a DatabaseCluster to the coordinator's message: without pod states,
+// and with at most 50 holds.
 func FromObject(o *v1alpha1.DatabaseCluster) *rollcallv1.Cluster {
 	return status.ClusterProto(status.Decision{
 		Key: status.Key{Namespace: o.Namespace, Name: o.Name},
@@ -132,7 +131,7 @@ func FromObject(o *v1alpha1.DatabaseCluster) *rollcallv1.Cluster {
 	})
 }
 
-// withheld is why something is not done, where the coordinator says so.
+// withheld is the message of the condition Withheld while it is true.
 func withheld(conditions []v1alpha1.Condition) string {
 	i := slices.IndexFunc(conditions, func(c v1alpha1.Condition) bool {
 		return c.Type == v1alpha1.ConditionWithheld && c.Status == metav1.ConditionTrue

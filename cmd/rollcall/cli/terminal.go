@@ -10,7 +10,7 @@ import (
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
 
-// Palette colours only what a person looks at.
+// Palette has colours only when the output is a terminal.
 func (a *App) Palette() show.Palette {
 	var p show.Palette
 	columns, _, ok := TerminalSize(a.Out)
@@ -21,8 +21,8 @@ func (a *App) Palette() show.Palette {
 	return p
 }
 
-// TerminalSize is that of the terminal that w is; ok is false when it is none.
-// A terminal that does not know has a size of 0.
+// TerminalSize is the size of the terminal that w writes to; ok is false for anything else.
+// The size is 0 when the terminal does not report it.
 func TerminalSize(w io.Writer) (columns, rows int, ok bool) {
 	f := terminal(w)
 	if f == nil {
@@ -35,7 +35,7 @@ func TerminalSize(w io.Writer) (columns, rows int, ok bool) {
 	return columns, rows, true
 }
 
-// terminal is the one that w writes to; nil: it writes to none.
+// terminal is the terminal that w writes to, or nil.
 func terminal(w io.Writer) *os.File {
 	if p, ok := w.(*printable.Writer); ok {
 		w = p.Unwrap()
@@ -46,8 +46,8 @@ func terminal(w io.Writer) *os.File {
 	return nil
 }
 
-// AsItIs is standard output for documents of the user's own, which have to come out
-// as they went in. Only a terminal, where a person looks at them, does not get that.
+// AsItIs is unfiltered standard output, for documents of the user that must not change.
+// Output to a terminal is filtered all the same.
 func (a *App) AsItIs() io.Writer {
 	if p, ok := a.Out.(*printable.Writer); ok && terminal(p) == nil {
 		return p.Unwrap()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// PollEvery is how often objects are read that a command waits for.
+// PollEvery is the interval at which commands poll objects.
 const PollEvery = 2 * time.Second
 
-// Sleep returns after that long, or with the error of ctx when that ends before.
+// Sleep waits for d, or returns the error of ctx when it ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -20,8 +20,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Over says whether an error was to be expected because the time is up. Some
-// clients give up a little before their deadline; then this waits for it.
+// Over says whether ctx has ended. Some clients give up shortly before their deadline; in
+// that case it waits for the deadline.
 func Over(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 200*time.Millisecond {
 		<-ctx.Done()

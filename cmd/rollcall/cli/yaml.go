@@ -11,8 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checkYAML says in words of their own what the conversion to JSON would pass
-// over in silence or blame on something else.
+// checkYAML reports what the conversion to JSON would drop silently or report misleadingly.
 func checkYAML(data []byte, kind string) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var first, next yaml.Node
@@ -36,8 +35,7 @@ func checkYAML(data []byte, kind string) error {
 	}
 }
 
-// checkNode finds what YAML has and JSON has not. What an alias stands for is
-// checked where it is written.
+// checkNode finds what JSON cannot express. Aliases are checked at their anchors.
 func checkNode(node *yaml.Node, path string) error {
 	switch node.Kind {
 	case yaml.DocumentNode:

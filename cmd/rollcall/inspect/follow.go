@@ -13,12 +13,11 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// againEvery is how often a cluster is shown again although nothing has changed.
+// againEvery is the interval at which an unchanged cluster is shown again: ages grow.
 const againEvery = 3 * time.Second
 
-// follow calls seen with the cluster, at once and then whenever it may have
-// changed, until seen returns an error. It asks the coordinator, whichever is
-// elected, and reads the object in between.
+// follow calls seen with the cluster at once, and whenever it may have changed, until seen
+// returns an error. It watches the elected coordinator, and reads the object while there is none.
 func follow(ctx context.Context, a *cli.App, namespace, name string, seen func(*rollcallv1.Cluster) error) error {
 	told := ""
 	for {
@@ -52,7 +51,7 @@ func follow(ctx context.Context, a *cli.App, namespace, name string, seen func(*
 	}
 }
 
-// errAskAnew: what shows who asks counts for some minutes only.
+// errAskAnew: the proof of identity has expired after some minutes.
 var errAskAnew = errors.New("the proof of who asks has ended")
 
 // followCoordinator follows a cluster until the connection breaks, or until seen returns

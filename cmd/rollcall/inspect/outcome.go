@@ -22,13 +22,11 @@ func (o outcome) status() int {
 	return map[outcome]int{outcomeDone: cli.ExitDone, outcomeFailed: cli.ExitFailed, outcomeStalled: cli.ExitStalled}[o]
 }
 
-// final are the rules that only a person's change can end: the rollout as it
-// is has failed.
+// final are the rules that only a change by a person can resolve: the rollout has failed.
 var final = []policy.Rule{policy.LineStopped, policy.VersionRefused, policy.BadInput}
 
-// outcomeOf is how a cluster's rollout ended. What has failed may also be
-// stalled, and failed says more. While something may still go it is not over:
-// that may be the correction.
+// outcomeOf is how a cluster's rollout ended. A failed rollout may be stalled, too; failed
+// takes precedence. A rollout with steps left is not over: they may be the correction.
 func outcomeOf(c *rollcallv1.Cluster) outcome {
 	failed := slices.ContainsFunc(c.GetPlan().GetHolds(), func(h *rollcallv1.Hold) bool { return slices.Contains(final, policy.Rule(h.GetRule())) })
 	switch phase := policy.ClusterPhase(c.GetPhase()); {

@@ -63,7 +63,7 @@ cluster is asked.`,
 	return cmd
 }
 
-// onLoopback refuses what others could reach.
+// onLoopback refuses addresses that other machines could reach.
 func onLoopback(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -75,7 +75,7 @@ func onLoopback(listen string) error {
 	return nil
 }
 
-// page is what to serve, and the fragment that names the cluster to show.
+// page returns the handler to serve and the URL fragment of the cluster to show.
 func page(ctx context.Context, a *cli.App, file string, args []string) (handler http.Handler, where string, done func(), err error) {
 	if file != "" {
 		handler, where, err = pageOfJournal(file)
@@ -115,7 +115,7 @@ func page(ctx context.Context, a *cli.App, file string, args []string) (handler 
 	}, where, page.Close, nil
 }
 
-// pageOfJournal shows the last decision of a saved journal, and how it came to that.
+// pageOfJournal serves the last decision of a saved journal and its timeline.
 func pageOfJournal(file string) (http.Handler, string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -163,8 +163,7 @@ func servePage(ctx context.Context, a *cli.App, listen, where string, handler ht
 	return nil
 }
 
-// ownHost answers only those who ask for this machine by its own name, so that
-// no page of somebody else can have a browser read this one under another name.
+// ownHost refuses requests for any other host name, which prevents DNS rebinding.
 func ownHost(port int, next http.Handler) http.Handler {
 	own := []string{"localhost", "127.0.0.1", "::1"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -63,8 +63,7 @@ func writePlan(a *cli.App, f cli.Format, plan policy.Plan) error {
 	return a.WriteValue(f, plan)
 }
 
-// readSnapshot reads a snapshot in JSON or YAML. All its errors end the
-// program with the status for input that is not a snapshot.
+// readSnapshot reads a snapshot in JSON or YAML. All errors exit with ExitNotASnapshot.
 func readSnapshot(a *cli.App, file string) (policy.Snapshot, error) {
 	var snapshot policy.Snapshot
 	err := a.ReadDocument(file, "snapshot", func(data []byte) (err error) {
@@ -74,7 +73,7 @@ func readSnapshot(a *cli.App, file string) (policy.Snapshot, error) {
 	return snapshot, err
 }
 
-// liveSnapshot is what the coordinator decided on last, and what it decided.
+// liveSnapshot is the newest snapshot and plan of the coordinator.
 func liveSnapshot(ctx context.Context, a *cli.App, name string) (policy.Snapshot, policy.Plan, error) {
 	resp, err := a.Snapshot(ctx, name)
 	if err != nil {
@@ -91,7 +90,7 @@ func liveSnapshot(ctx context.Context, a *cli.App, name string) (policy.Snapshot
 	return snapshot, plan, nil
 }
 
-// compare warns when this program would decide otherwise than the coordinator did.
+// compare warns when this program decides differently from the coordinator.
 func compare(a *cli.App, snapshot policy.Snapshot, plan policy.Plan) {
 	if own := policy.Decide(snapshot); own.Text() != plan.Text() {
 		fmt.Fprintln(a.ErrOut, "note: this program would decide otherwise than the coordinator did; they are of different versions")

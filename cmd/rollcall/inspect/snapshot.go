@@ -45,7 +45,7 @@ explain --snapshot.`,
 	return cmd
 }
 
-// writeFile leaves either the whole new file or what was there before.
+// writeFile replaces the file atomically.
 func writeFile(name string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {

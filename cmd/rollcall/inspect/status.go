@@ -65,7 +65,7 @@ func waitFor(ctx context.Context, a *cli.App, namespace, name string, timeout ti
 	defer cancel()
 	var last *rollcallv1.Cluster
 	var line string
-	say := func(next string) { // that time passes is no news
+	say := func(next string) { // ages alone are no news
 		if status.Ageless(next) != status.Ageless(line) {
 			line = next
 			fmt.Fprintf(a.Out, "%s  %s\n", time.Now().Format(time.TimeOnly), line)

@@ -19,10 +19,9 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// unseenChanges says what of a cluster has changed so recently that the
-// coordinator may not have seen it: a rollout that has not begun must not look
-// like one that is over. It is empty when there is nothing, and also where
-// this person may not look.
+// unseenChanges reports changes that the coordinator may not have observed yet: a rollout that
+// has not started must not look finished. It is empty when there are none, and when the user
+// may not read the objects.
 func unseenChanges(ctx context.Context, a *cli.App, c *rollcallv1.Cluster) (string, error) {
 	if a.Reach.Address != "" {
 		return "", nil
@@ -42,8 +41,8 @@ func unseenChanges(ctx context.Context, a *cli.App, c *rollcallv1.Cluster) (stri
 	return unseen(sets, c), err
 }
 
-// awaitingRestart says that a restart of all pods was asked for, while there are older ones: the coordinator begins with
-// it half a minute later, as clocks differ.
+// awaitingRestart reports a requested restart of all pods while older pods exist: the
+// coordinator starts it half a minute later, to allow for clock skew.
 func awaitingRestart(ctx context.Context, k cli.API, name string) (string, error) {
 	object, err := k.Clusters.DatabaseClusters(k.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
@@ -53,7 +52,7 @@ func awaitingRestart(ctx context.Context, k cli.API, name string) (string, error
 	}
 	asked := view.RestartAsked(object)
 	if asked.IsZero() {
-		return "", nil // nobody did, or what the status says is wrong
+		return "", nil // nobody asked, or the annotation is invalid, which the status reports
 	}
 	pods, err := k.Core.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelCluster + "=" + name})
 	if apierrors.IsForbidden(err) {

@@ -60,11 +60,10 @@ func drawAnew(a *cli.App, c *rollcallv1.Cluster) error {
 	return err
 }
 
-// topOf is what fits a terminal of so many rows: more would scroll, and what
-// scrolls away is not drawn over.
+// topOf cuts the view to the rows of the terminal: scrolled lines could not be redrawn.
 func topOf(view []byte, rows int) []byte {
 	lines := bytes.SplitAfter(view, []byte("\n"))
-	lines = lines[:len(lines)-1] // after the last end of a line there is none
+	lines = lines[:len(lines)-1] // the split leaves an empty last element
 	if rows < 3 || len(lines) < rows {
 		return view
 	}

@@ -92,7 +92,7 @@ otherwise.`,
 	return cmd
 }
 
-// seedAlone refuses what a seed draws itself.
+// seedAlone refuses flags whose values a seed determines.
 func seedAlone(cmd *cobra.Command, seed uint64) error {
 	if seed == 0 {
 		return errors.New("--seed is 0: seeds begin with 1")

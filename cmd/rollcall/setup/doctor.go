@@ -84,7 +84,7 @@ func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report
 	return examineRead(ctx, a, k, f), nil
 }
 
-// examineRead examines facts of which the Secrets have been read.
+// examineRead asks the coordinator and examines the facts; the Secrets have been read.
 func examineRead(ctx context.Context, a *cli.App, k cli.API, f *doctor.Facts) doctor.Report {
 	readSnapshots(ctx, a, k, f)
 	return doctor.NewReport(f)
@@ -104,7 +104,7 @@ func writeExamined(a *cli.App, out cli.Format, e doctor.Report) error {
 	return unworkable(e.Findings)
 }
 
-// unworkable: there are errors among the findings.
+// unworkable is an error when the findings include errors.
 func unworkable(findings []doctor.Finding) error {
 	if n := countOf(findings, doctor.Error); n > 0 {
 		return cli.Exit(cli.ExitFindings, fmt.Errorf("%s that Rollcall cannot work with", counted(n, "error")))

@@ -147,7 +147,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	if err := unworkable(found.Findings); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
 	}
-	// Beside a manifest there is nothing else on standard output.
+	// With -o, standard output has only the manifest.
 	say := a.Out
 	if e.out != cli.Text {
 		say = a.ErrOut
@@ -176,7 +176,7 @@ func enrollSets(ctx context.Context, a *cli.App, e enrolling) error {
 	return nil
 }
 
-// writeObjects writes several as YAML documents, or as a List.
+// writeObjects writes several objects as YAML documents or as a List.
 func writeObjects(a *cli.App, out cli.Format, objects []any) error {
 	switch {
 	case len(objects) == 1:
@@ -195,7 +195,7 @@ func writeObjects(a *cli.App, out cli.Format, objects []any) error {
 	return nil
 }
 
-// writeApply writes what a shell applies.
+// writeApply writes a shell command that applies the object.
 func writeApply(a *cli.App, object any) error {
 	fmt.Fprintln(a.Out, "kubectl apply -f - <<'EOF'")
 	if err := a.WriteValue(cli.YAML, object); err != nil {
@@ -205,8 +205,8 @@ func writeApply(a *cli.App, object any) error {
 	return nil
 }
 
-// writeObstacles writes errors as the doctor does, what keeps the guard from enforcing, and of
-// the rest how much there is.
+// writeObstacles writes errors, and warnings about the guard, as the doctor does. Other
+// warnings are one line each.
 func writeObstacles(a *cli.App, plan *enroll.Plan, found doctor.Report, e enrolling) {
 	of := func(is func(doctor.Finding) bool) (out []doctor.Finding) {
 		for _, f := range found.Findings {
@@ -221,7 +221,7 @@ func writeObstacles(a *cli.App, plan *enroll.Plan, found doctor.Report, e enroll
 	}
 	writeFindings(a, a.ErrOut, of(inTheWay))
 	writeUnread(a, found.Unread)
-	// That the label is not in the pod template is what is left to do.
+	// The missing label in the pod template is one of the steps that are left.
 	rest := of(func(f doctor.Finding) bool { return f.Severity == doctor.Warning && f.Check != "label" && !inTheWay(f) })
 	for _, f := range rest {
 		fmt.Fprintf(a.ErrOut, "warning: %s: %s\n", f.Check, show.Clean(f.Found))
@@ -231,7 +231,7 @@ func writeObstacles(a *cli.App, plan *enroll.Plan, found doctor.Report, e enroll
 	}
 }
 
-// writeDryRun prints what a shell would do the same with, or only the manifest.
+// writeDryRun prints the equivalent shell commands, or only the manifest.
 func writeDryRun(a *cli.App, plan *enroll.Plan, policy *networkingv1.NetworkPolicy, out cli.Format, objects []any) error {
 	if out != cli.Text {
 		return writeObjects(a, out, objects)

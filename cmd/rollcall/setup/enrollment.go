@@ -22,13 +22,13 @@ import (
 type enrollment struct {
 	cli.API
 	plan *enroll.Plan
-	// known are the StatefulSets as the API server answered last, by name.
+	// known are the StatefulSets by name, as the API server returned them last.
 	known  map[string]*appsv1.StatefulSet
 	dryRun []string
 }
 
-// write writes what is left of the plan, after the API server has said of each step
-// that it would be taken, so that a refusal leaves everything as it was.
+// write executes the remaining steps, after a dry run of all of them, so that a refusal
+// changes nothing.
 func (e *enrollment) write(ctx context.Context, say io.Writer) error {
 	if e.plan.Exists {
 		fmt.Fprintf(say, "databasecluster/%s is there, and is left as it is\n", e.plan.Name)
@@ -37,7 +37,7 @@ func (e *enrollment) write(ctx context.Context, say io.Writer) error {
 		fmt.Fprintln(say, "nothing is to be written: the StatefulSets have what is wanted")
 	}
 	tried := slices.Clone(e.plan.Steps)
-	slices.Reverse(tried) // the DatabaseCluster first: of it most can be wrong
+	slices.Reverse(tried) // the DatabaseCluster first: it is the most likely to be refused
 	e.dryRun = []string{metav1.DryRunAll}
 	for _, s := range tried {
 		e.look()
@@ -63,7 +63,7 @@ func (e *enrollment) write(ctx context.Context, say io.Writer) error {
 	return nil
 }
 
-// look notes the StatefulSets as the plan was made on them.
+// look resets known to the StatefulSets that the plan is based on.
 func (e *enrollment) look() {
 	e.known = map[string]*appsv1.StatefulSet{}
 	for i := range e.plan.Sets {
@@ -71,10 +71,10 @@ func (e *enrollment) look() {
 	}
 }
 
-// errChanged: somebody else was quicker.
+// errChanged reports a concurrent change.
 var errChanged = errors.New("was changed while this looked")
 
-// refused: the API server itself has answered that it did not do it.
+// refused says whether the API server rejected the request, so that nothing was written.
 func refused(err error) bool {
 	var answer apierrors.APIStatus
 	return errors.Is(err, errChanged) || errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < 500
@@ -111,7 +111,7 @@ func (e *enrollment) labelSecret(ctx context.Context, s enroll.Step) error {
 	return nil
 }
 
-// patchSet patches the StatefulSet as it is known, and notes how it is then.
+// patchSet patches the known version of the StatefulSet and records the result.
 func (e *enrollment) patchSet(ctx context.Context, s enroll.Step) error {
 	sets := e.Core.AppsV1().StatefulSets(e.Namespace)
 	patch, err := s.PatchOf(e.known[s.Set].ResourceVersion)
@@ -121,7 +121,7 @@ func (e *enrollment) patchSet(ctx context.Context, s enroll.Step) error {
 	set, err := sets.Patch(ctx, s.Set, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: enroll.FieldManager, DryRun: e.dryRun})
 	switch {
 	case apierrors.IsConflict(err):
-		// Kubernetes writes the status after each change; that is nobody's decision.
+		// A conflict with a status update of Kubernetes is retried.
 		live, readErr := sets.Get(ctx, s.Set, metav1.GetOptions{})
 		if readErr != nil || !enroll.SameOrder(e.known[s.Set], live) {
 			return fmt.Errorf("StatefulSet %s in namespace %s %w: the same command looks anew (%s)", s.Set, e.Namespace, errChanged, cmp.Or(readErr, err))

@@ -17,7 +17,7 @@ import (
 	rollcallv1 "github.com/rollcall-dev/rollcall/proto/rollcall/v1"
 )
 
-// readFacts reads as much of the namespace as it may. Without the StatefulSets there is nothing to say.
+// readFacts reads what the user may read of the namespace. The StatefulSets are required.
 func readFacts(ctx context.Context, k cli.API, install string) (*doctor.Facts, error) {
 	core, ns := k.Core, k.Namespace
 	sets, err := core.AppsV1().StatefulSets(ns).List(ctx, metav1.ListOptions{})
@@ -33,7 +33,7 @@ func readFacts(ctx context.Context, k cli.API, install string) (*doctor.Facts, e
 	if v, err := core.Discovery().ServerVersion(); tried("version of Kubernetes", err) {
 		live.Version = v.GitVersion
 	}
-	// The account of one of the controllers: it is there where each has its own.
+	// This ServiceAccount exists when each controller has its own.
 	_, err = core.CoreV1().ServiceAccounts(metav1.NamespaceSystem).Get(ctx, "generic-garbage-collector", metav1.GetOptions{})
 	live.ControllersHaveAccounts = err == nil || !apierrors.IsNotFound(err) && !tried("accounts of Kubernetes' controllers", err)
 	if list, err := k.Clusters.DatabaseClusters(ns).List(ctx, metav1.ListOptions{}); err == nil {
@@ -59,8 +59,7 @@ func readFacts(ctx context.Context, k cli.API, install string) (*doctor.Facts, e
 	return f, nil
 }
 
-// readSecrets reads the Secrets that are named; of their content nothing is kept but which
-// keys have a value.
+// readSecrets reads the named Secrets. It keeps their metadata and which keys have a value.
 func readSecrets(ctx context.Context, k cli.API, f *doctor.Facts) {
 	wanted := f.CredentialsSecrets()
 	f.SecretMetas = map[string]*metav1.ObjectMeta{}
@@ -98,7 +97,7 @@ func filledKeys(secret *corev1.Secret) []string {
 func readSnapshots(ctx context.Context, a *cli.App, k cli.API, f *doctor.Facts) {
 	for _, c := range f.Clusters {
 		if c.UID == "" {
-			continue // it is to be made
+			continue // it does not exist yet
 		}
 		s, err := snapshotOf(ctx, a, c.Name)
 		if f.Live.Tried("what the coordinator knows of "+c.Name, err) {
@@ -111,8 +110,8 @@ func readSnapshots(ctx context.Context, a *cli.App, k cli.API, f *doctor.Facts) 
 	}
 }
 
-// readGossip reads from where the agents of a database take gossip. A coordinator of an earlier
-// version does not say, nor one that has not made their Service yet.
+// readGossip reads from which networks the agents of a database accept gossip. The annotation
+// is missing when the coordinator is older or has not created the Service yet.
 func readGossip(ctx context.Context, k cli.API, f *doctor.Facts, c v1alpha1.DatabaseCluster) {
 	name := v1alpha1.DerivedName(c.Name)
 	service, err := k.Core.CoreV1().Services(c.Namespace).Get(ctx, name, metav1.GetOptions{})

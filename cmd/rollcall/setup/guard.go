@@ -111,7 +111,7 @@ and guards back, install again.`,
 	}
 }
 
-// heldText tells of a StatefulSet, namespace/name, that stays as it is, and how to change that.
+// heldText describes a StatefulSet, namespace/name, whose partition stays, and how to reset it.
 func heldText(set string) string {
 	namespace, name, _ := strings.Cut(set, "/")
 	return fmt.Sprintf("StatefulSet %s is held at the partition that Rollcall has set: Kubernetes rolls no change of it. When it should, and at once what may wait:\n"+

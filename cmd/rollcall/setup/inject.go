@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
 )
 
-// stopTokens are those that any HTTP header may carry as they are, and nobody guesses.
+// stopTokens match tokens that are valid in HTTP headers and hard to guess.
 var stopTokens = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
 // Inject adds the agent to a manifest.

@@ -16,7 +16,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// waitEnrolled returns when a person can go on, and says meanwhile what is missing.
+// waitEnrolled waits until the next step is possible, and prints what is missing.
 func waitEnrolled(ctx context.Context, a *cli.App, plan *enroll.Plan, timeout time.Duration) error {
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -50,8 +50,8 @@ func waitEnrolled(ctx context.Context, a *cli.App, plan *enroll.Plan, timeout ti
 	}
 }
 
-// seen asks the coordinator only about what it has decided on, and looks at the Events where
-// it does not answer this person.
+// seen asks the coordinator about clusters that it has decided on, and falls back to Events
+// when it does not answer.
 func seen(ctx context.Context, a *cli.App, plan *enroll.Plan) (enroll.Seen, error) {
 	k, err := a.API()
 	if err != nil {

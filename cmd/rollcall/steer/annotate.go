@@ -15,7 +15,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
-// nowOr is the time as an annotation has it, or nil where what was asked for is taken back.
+// nowOr is the current time as the value of an annotation, or nil for cancel.
 func nowOr(cancel bool) any {
 	if cancel {
 		return nil
@@ -23,7 +23,7 @@ func nowOr(cancel bool) any {
 	return time.Now().UTC().Format(time.RFC3339)
 }
 
-// annotate sets an annotation of a DatabaseCluster, and removes it with nil.
+// annotate sets an annotation of a DatabaseCluster; nil removes it.
 func annotate(ctx context.Context, k cli.API, name, key string, value any) (*v1alpha1.DatabaseCluster, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
 	if err != nil {
@@ -46,7 +46,7 @@ func readPod(ctx context.Context, k cli.API, name string) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// annotatePod sets an annotation of exactly the pod that was read, and removes it with nil.
+// annotatePod sets an annotation of a pod, unless it was recreated since; nil removes it.
 func annotatePod(ctx context.Context, k cli.API, pod *corev1.Pod, key string, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": map[string]any{key: value}}})
 	if err != nil {

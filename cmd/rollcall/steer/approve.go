@@ -75,7 +75,7 @@ your name in the status of the DatabaseCluster.`
 // approval is what a person consents to.
 type approval struct {
 	what policy.Approved
-	// revision that it is for; empty: those that are being rolled out now, or any.
+	// revision to approve; empty: the update revisions of now, or any.
 	revision string
 	any      bool
 }
@@ -102,7 +102,7 @@ func approve(ctx context.Context, a *cli.App, name string, wanted approval) erro
 		if approvals, added = addApprovals(object.Status.Approvals, wanted.what, revisions, by, time.Now()); added == 0 {
 			return nil
 		}
-		// The rest of the status is the coordinator's, and may have fields that this version does not know.
+		// A patch, because the status may have fields that this version does not know.
 		patch, err := json.Marshal(map[string]any{
 			"metadata": map[string]any{"resourceVersion": object.ResourceVersion},
 			"status":   map[string]any{"approvals": approvals},
@@ -147,8 +147,8 @@ func addApprovals(have []policy.Approval, what policy.Approved, revisions []stri
 	return have, added
 }
 
-// updateRevisions are those of the StatefulSets, read now: the status may
-// still speak of the rollout before.
+// updateRevisions reads the update revisions from the StatefulSets: the status of the
+// DatabaseCluster may still describe the previous rollout.
 func updateRevisions(ctx context.Context, k cli.API, name string) ([]string, error) {
 	sets, err := k.Sets(ctx, name)
 	if apierrors.IsForbidden(err) {
@@ -172,8 +172,7 @@ func updateRevisions(ctx context.Context, k cli.API, name string) ([]string, err
 	return slices.Compact(revisions), nil
 }
 
-// whoAmI is the name by which the API server knows this person; empty when it
-// does not say.
+// whoAmI is the user name at the API server, or empty when it is not known.
 func whoAmI(ctx context.Context, core kubernetes.Interface) string {
 	review, err := core.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {

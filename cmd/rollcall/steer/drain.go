@@ -117,7 +117,7 @@ func databasePods(ctx context.Context, core kubernetes.Interface, node string) (
 	return pods, nil
 }
 
-// databaseOf is the DatabaseCluster that a pod belongs to; empty: to none.
+// databaseOf is the DatabaseCluster of a pod, or empty.
 func databaseOf(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[v1alpha1.LabelCluster], pod.Labels[v1alpha1.LabelGuardCluster])
 }
@@ -131,7 +131,7 @@ func byCluster(pods []corev1.Pod) map[types.NamespacedName][]string {
 	return out
 }
 
-// stillThere says of each pod what it waits for, as far as that is known.
+// stillThere lists the pods that are left, with the hold of each if it is known.
 func stillThere(ctx context.Context, a *cli.App, left []corev1.Pod) string {
 	why := map[string]string{}
 	for key, pods := range byCluster(left) {
@@ -145,7 +145,7 @@ func stillThere(ctx context.Context, a *cli.App, left []corev1.Pod) string {
 				why[key.Namespace+"/"+h.GetPod()] = text
 				continue
 			}
-			for _, pod := range pods { // it holds everybody
+			for _, pod := range pods { // the hold applies to all pods
 				if id := key.Namespace + "/" + pod; why[id] == "" {
 					why[id] = text
 				}

@@ -21,8 +21,7 @@ import (
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
-// longestOverride is more than anybody needs to get out of a trap; what shall last
-// is a setting of spec.policy.
+// longestOverride is enough for emergencies; permanent changes belong in spec.policy.
 const longestOverride = 7 * 24 * time.Hour
 
 type overrideFlags struct {
@@ -139,12 +138,12 @@ func (f *overrideFlags) wanted(now time.Time) (policy.Override, error) {
 	return o, nil
 }
 
-// ownPods refuses names that no StatefulSet of the cluster gives to a pod: an
-// override of a misspelt name would have no effect, and nobody would be told.
+// ownPods refuses pod names that no StatefulSet of the cluster uses: an override with a
+// misspelt name would silently have no effect.
 func ownPods(ctx context.Context, k cli.API, name string, pods []string) error {
 	sets, err := k.Sets(ctx, name)
 	if apierrors.IsForbidden(err) {
-		return nil // who may not see them has to know the names
+		return nil // without permission to list them, the names are not checked
 	} else if err != nil {
 		return err
 	}
@@ -160,8 +159,8 @@ func ownPods(ctx context.Context, k cli.API, name string, pods []string) error {
 	return nil
 }
 
-// lift has a rule hold again for pods, or for all when none is named, and takes
-// away what has expired. It says whether the rule was overridden for one of them.
+// lift removes the overrides of a rule for the pods, or for all pods when none is named, and
+// expired overrides. It reports whether the rule was overridden for one of them.
 func lift(list []policy.Override, rule policy.Rule, pods []string, now time.Time) (left []policy.Override, lifted bool) {
 	for _, o := range list {
 		if !o.Expires.After(now) {

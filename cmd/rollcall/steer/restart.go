@@ -62,7 +62,7 @@ type restarting struct {
 	cancel  bool
 }
 
-// restartPods marks pods, or none when one of them cannot be.
+// restartPods annotates the pods, or none of them when one is refused.
 func restartPods(ctx context.Context, a *cli.App, k cli.API, r restarting) error {
 	if _, err := k.Cluster(ctx, r.cluster); err != nil {
 		return err
