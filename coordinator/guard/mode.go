@@ -1,10 +1,6 @@
 package guard
 
 import (
-	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
@@ -28,9 +24,7 @@ const (
 // corrected by any means; once the DatabaseCluster is being deleted; and while
 // Rollcall only observes, because nobody would open what it closed.
 func ModeOf(cluster *v1alpha1.DatabaseCluster) Mode {
-	initialized := slices.ContainsFunc(cluster.Status.Conditions, func(c v1alpha1.Condition) bool {
-		return c.Type == v1alpha1.ConditionInitialized && c.Status == metav1.ConditionTrue
-	})
+	initialized := v1alpha1.IsTrue(cluster.Status.Conditions, v1alpha1.ConditionInitialized)
 	if !initialized || cluster.DeletionTimestamp != nil || cluster.Spec.Update.Mode == policy.Observe {
 		return Unguarded
 	}

@@ -3,8 +3,6 @@ package view
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -110,7 +108,7 @@ func clusterOf(in Input) policy.Cluster {
 			Epoch:         d.Status.Epoch,
 			Claims:        cloned(d.Status.Claims),
 			Approvals:     cloned(d.Status.Approvals),
-			Initialized:   isTrue(d.Status.Conditions, v1alpha1.ConditionInitialized),
+			Initialized:   v1alpha1.IsTrue(d.Status.Conditions, v1alpha1.ConditionInitialized),
 			LastProgress:  moment(d.Status.LastProgress),
 			LastDeparture: moment(d.Status.LastDeparture),
 		},
@@ -124,15 +122,6 @@ func clusterOf(in Input) policy.Cluster {
 		c.Paused = c.Paused || p.Paused
 	}
 	return c
-}
-
-func isTrue(conditions []v1alpha1.Condition, kind string) bool {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c.Status == metav1.ConditionTrue
-		}
-	}
-	return false
 }
 
 func moment(t policy.Time) *policy.Time {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/policy"
 )
 
@@ -49,10 +50,8 @@ func agent(f *Facts) []Finding {
 
 // imageOf the agent that a manifest brings itself; which one that is, is for the manifest to say.
 func imageOf(t *corev1.PodTemplateSpec) string {
-	for i := range t.Spec.InitContainers {
-		if c := &t.Spec.InitContainers[i]; c.Name == v1alpha1.AgentContainer {
-			return c.Image
-		}
+	if c := kube.AgentOf(&t.Spec); c != nil {
+		return c.Image
 	}
 	return "agent"
 }
