@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -45,10 +46,10 @@ func TestBombsAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for what, read := range map[string]func() error{
 				"snapshot": func() error {
-					a := &app{}
+					a := &cli.App{}
 					file := filepath.Join(t.TempDir(), "file")
 					require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-					return a.readDocument(file, "snapshot", func(json []byte) error { _, err := model.Decode(json); return err })
+					return a.ReadDocument(file, "snapshot", func(json []byte) error { _, err := model.Decode(json); return err })
 				},
 				"manifest": func() error { _, err := doctor.Manifest([]byte(set + text)); return err },
 			} {

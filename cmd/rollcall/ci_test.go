@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
 )
@@ -35,7 +36,7 @@ func TestAnInterruptedWait(t *testing.T) {
 	r := w.start(ctx, "status", "search", "--wait")
 	r.says("Rolling: 0 of 3 updated")
 	interrupt()
-	require.Equal(t, exitFailed, r.end())
+	require.Equal(t, cli.ExitFailed, r.end())
 	require.Equal(t, "error: interrupted\n", r.errOut.String())
 }
 
@@ -51,10 +52,10 @@ func TestStatusWaitAsAStepOfCI(t *testing.T) {
 		before, after []status.Decision
 		timeout, said string
 	}{
-		{exitDone, []status.Decision{rolling(t)}, []status.Decision{rolling(t, finished)}, "5m", "step: rolled out\n"},
-		{exitFailed, []status.Decision{rolling(t)}, []status.Decision{failed}, "5m", "step: failed\n"},
-		{exitStalled, []status.Decision{rolling(t)}, []status.Decision{stalled}, "5m", "step: stalled, somebody has to look\n"},
-		{exitTimedOut, []status.Decision{rolling(t)}, nil, "2s", "step: still rolling\n"},
+		{cli.ExitDone, []status.Decision{rolling(t)}, []status.Decision{rolling(t, finished)}, "5m", "step: rolled out\n"},
+		{cli.ExitFailed, []status.Decision{rolling(t)}, []status.Decision{failed}, "5m", "step: failed\n"},
+		{cli.ExitStalled, []status.Decision{rolling(t)}, []status.Decision{stalled}, "5m", "step: stalled, somebody has to look\n"},
+		{cli.ExitTimedOut, []status.Decision{rolling(t)}, nil, "2s", "step: still rolling\n"},
 	} {
 		t.Run(c.said, func(t *testing.T) {
 			w := newWorld(t, c.before...)

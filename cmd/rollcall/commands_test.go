@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 )
 
@@ -47,7 +48,7 @@ func TestEachCommandSaysHowItIsUsed(t *testing.T) {
 	for _, name := range append(slices.Clone(there), "completion bash") {
 		streams, _, out, stderr := genericiooptions.NewTestIOStreams()
 		args := append(append([]string{"rollcall"}, strings.Fields(name)...), "--help")
-		require.Equal(t, exitDone, run(t.Context(), args, streams), "%s: %s", name, stderr)
+		require.Equal(t, cli.ExitDone, run(t.Context(), args, streams), "%s: %s", name, stderr)
 		require.Contains(t, out.String(), "Usage:", name)
 	}
 }
@@ -124,7 +125,7 @@ func TestNamesAreCompleted(t *testing.T) {
 func TestCompletionScriptsAreScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		streams, _, out, stderr := genericiooptions.NewTestIOStreams()
-		require.Equal(t, exitDone, run(t.Context(), []string{"rollcall", "completion", shell}, streams), stderr)
+		require.Equal(t, cli.ExitDone, run(t.Context(), []string{"rollcall", "completion", shell}, streams), stderr)
 		require.Contains(t, out.String(), "rollcall", shell)
 		if shell != "bash" {
 			continue

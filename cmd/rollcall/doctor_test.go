@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiversion "k8s.io/apimachinery/pkg/version"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -38,8 +40,8 @@ func TestDoctorOnACluster(t *testing.T) {
 	}}
 
 	code, stdout, stderr := w.run("doctor", "search", "-o", "json")
-	require.Equal(t, exitFindings, code, stderr)
-	var got examined
+	require.Equal(t, cli.ExitFindings, code, stderr)
+	var got doctor.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got))
 	found := map[string]string{}
 	for _, f := range got.Findings {
@@ -55,16 +57,16 @@ func TestDoctorOnACluster(t *testing.T) {
 	require.Contains(t, stderr, "errors that Rollcall cannot work with")
 
 	code, stdout, stderr = w.run("doctor")
-	require.Equal(t, exitFindings, code)
+	require.Equal(t, cli.ExitFindings, code)
 	require.Contains(t, stdout, "error    kubernetes-version  Kubernetes\n")
 	require.Contains(t, stderr, "note: not read, so not examined: nodes: ")
 
 	code, _, stderr = w.run("doctor", "nobody")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "error: namespace prod: no StatefulSet is named nobody or belongs to a DatabaseCluster nobody; there are search")
 
 	delete(w.objects, setsPath)
 	code, _, stderr = w.run("doctor")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "list StatefulSets of namespace prod")
 }

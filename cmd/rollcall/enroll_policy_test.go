@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 )
 
 const policiesPath = "/apis/networking.k8s.io/v1/namespaces/prod/networkpolicies"
@@ -114,7 +116,7 @@ func TestEnrollOffersANetworkPolicy(t *testing.T) {
 		`--metrics-from "Ops": the name of a namespace is wanted`: {"enroll", "search", "--network-policy", "--metrics-from", "Ops"},
 	} {
 		code, _, stderr := e.run(args...)
-		require.Equal(t, exitFailed, code)
+		require.Equal(t, cli.ExitFailed, code)
 		require.Contains(t, stderr, want)
 	}
 

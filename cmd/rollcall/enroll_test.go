@@ -13,6 +13,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
@@ -112,7 +113,7 @@ func TestEnrollStopsAtErrors(t *testing.T) {
 	mysql := solr("search", func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "mysql:9.7" })
 	e := newEnrollWorld(t, rolling(t), mysql)
 	code, stdout, stderr := e.run("enroll", "search")
-	require.Equal(t, exitFindings, code)
+	require.Equal(t, cli.ExitFindings, code)
 	require.Empty(t, stdout)
 	said := strings.Join(strings.Fields(stderr), " ")
 	require.Contains(t, said, "there is no Secret prod/search-rollcall-credentials with the username and password of the agents")
@@ -122,10 +123,10 @@ func TestEnrollStopsAtErrors(t *testing.T) {
 	secret := &corev1.Secret{Data: map[string][]byte{"username": []byte("rollcall"), "password": nil}}
 	e.set(secretsPath+"mine", secret)
 	code, _, stderr = e.run("enroll", "search", "--credentials-secret", "mine")
-	require.Equal(t, exitFindings, code)
+	require.Equal(t, cli.ExitFindings, code)
 	require.Contains(t, stderr, "Secret prod/mine has no password of the agents\n")
 	code, stdout, stderr = e.run("enroll", "search", "--credentials-secret", "mine", "--dry-run", "-o", "yaml")
-	require.Equal(t, exitFindings, code, "a dry run says so, too")
+	require.Equal(t, cli.ExitFindings, code, "a dry run says so, too")
 	require.Contains(t, stdout, "\n    credentialsSecret: mine\n    host: 127.0.0.1\n")
 	require.Contains(t, stderr, "Secret prod/mine has no password of the agents\n")
 	require.Empty(t, e.writes)
@@ -154,7 +155,7 @@ func TestEnrollLabelsTheSecret(t *testing.T) {
 
 	e.denied = "dry PATCH mine"
 	code, _, stderr := e.run("enroll", "search", "--credentials-secret", "mine")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "nothing was written: label Secret mine in namespace prod: ")
 	require.Contains(t, stderr, "Whoever may write the Secret allows it for the agents: "+command)
 
@@ -170,7 +171,7 @@ func TestEnrollLabelsTheSecret(t *testing.T) {
 	e.made.Spec.Connection.CredentialsSecret, e.made.Spec.Connection.Host = "mine", "evil.example"
 	e.show()
 	code, _, stderr = e.run("enroll", "search")
-	require.Equal(t, exitFindings, code)
+	require.Equal(t, cli.ExitFindings, code)
 	said := strings.Join(strings.Fields(stderr), " ")
 	require.Contains(t, said, strings.TrimSpace(command))
 	require.Contains(t, said, "spec.connection.host is evil.example, which Secret prod/mine does not allow")
@@ -205,13 +206,13 @@ func TestEnrollGoesOn(t *testing.T) {
 	e := newEnrollWorld(t, rolling(t), solr("search"))
 	e.denied = "dry POST databaseclusters"
 	code, _, stderr := e.run("enroll", "search")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "error: nothing was written: not permitted: DatabaseCluster search in namespace prod: ")
 	require.Equal(t, []string{e.denied}, e.writes)
 
 	e.denied = "POST databaseclusters"
 	code, stdout, stderr := e.run("enroll", "search")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stdout, "labelled")
 	require.Contains(t, stderr, "what is said above was written, and restarts nothing; the same command goes on from there\n")
 
@@ -248,10 +249,10 @@ func TestEnrollWithoutRollcall(t *testing.T) {
 	delete(e.objects, listPath)
 	e.serving = nil
 	code, _, stderr := e.run("enroll", "search")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "error: nothing was written: the API server does not know DatabaseClusters: Rollcall is not installed there\n")
 	code, _, stderr = e.run("enroll", "nobody")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, "error: there is no StatefulSet nobody in namespace prod; there are search\n")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/journal"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -52,14 +53,14 @@ func TestReplayTellsWhatDiffers(t *testing.T) {
 	entry := journal.Entry{At: model.At(d.DecidedAt), Snapshot: d.Snapshot, Plan: d.Plan}
 	entry.Plan.Steps = []model.Step{}
 	code, stdout, stderr := w.run("replay", write(journal.Journal{Version: 1, Entries: []journal.Entry{entry}}))
-	require.Equal(t, exitDiffers, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stdout, "entries[0] of 2")
 	require.Contains(t, stdout, "  is\n    order  search-2")
 	require.Contains(t, stderr, "1 of 1 decisions differ")
 
 	code, _, stderr = w.run("replay", write(d.Snapshot))
-	require.Equal(t, exitNotASnapshot, code)
+	require.Equal(t, cli.ExitNotASnapshot, code)
 	require.Contains(t, stderr, "journal: ")
 	code, _, _ = w.run("replay", "nowhere")
-	require.Equal(t, exitNotASnapshot, code)
+	require.Equal(t, cli.ExitNotASnapshot, code)
 }

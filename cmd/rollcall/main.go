@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rollcall-dev/rollcall/cmd/printable"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
 )
 
@@ -33,8 +34,7 @@ func rollcall() int {
 	return run(ctx, os.Args, streams)
 }
 
-// logTo has libraries that log by themselves, such as warnings of an API server,
-// steer no terminal either.
+// logTo filters what libraries log, such as warnings of an API server.
 func logTo(w io.Writer) {
 	logs := printable.NewWriter(w)
 	log.SetOutput(logs)
@@ -42,27 +42,7 @@ func logTo(w io.Writer) {
 	klog.SetOutput(logs)
 }
 
-// Exit statuses. Those of status --wait and of plan --snapshot are part of the
-// program's contract.
-const (
-	exitDone         = 0
-	exitFailed       = 1
-	exitNotASnapshot = 2
-	exitStalled      = 2
-	exitTimedOut     = 3
-)
-
-// exitError ends the program with a status of its own.
-type exitError struct {
-	status int
-	err    error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-// run is the outermost place: all that the commands write, and cobra for them, goes
-// through what lets nothing steer a terminal.
+// run filters all output of the commands and of cobra, so that nothing can control the terminal.
 func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	out, errOut := printable.NewWriter(streams.Out), printable.NewWriter(streams.ErrOut)
 	defer out.Flush()
@@ -76,22 +56,21 @@ func run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	root.SetArgs(completable(args[1:]))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitDone
+		return cli.ExitDone
 	}
 	text := err.Error()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		text = "interrupted"
 	}
 	fmt.Fprintf(streams.ErrOut, "error: %s\n", text)
-	var exit *exitError
-	if errors.As(err, &exit) {
-		return exit.status
+	if exit, ok := errors.AsType[*cli.ExitError](err); ok {
+		return exit.Status
 	}
-	return exitFailed
+	return cli.ExitFailed
 }
 
-// completable are the arguments. Where they are to be completed cobra writes what is
-// wrong with them to the terminal past us, so those lose what steers it.
+// completable cleans the arguments of a completion request: cobra writes errors about them
+// to the terminal without our filter.
 func completable(args []string) []string {
 	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
 		return args

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rollcall-dev/rollcall/cmd/printable"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 )
 
 // What -o writes says what there is, and has no rune that steers a terminal.
@@ -24,12 +25,12 @@ func TestDocumentsEscapeWhatSteersATerminal(t *testing.T) {
 	} {
 		data, err := json.Marshal(map[string]string{"text": text, text: "key"})
 		require.NoError(t, err)
-		for _, f := range []format{formatJSON, formatYAML} {
-			out, err := rendered(f, data)
+		for _, f := range []cli.Format{cli.JSON, cli.YAML} {
+			out, err := cli.Rendered(f, data)
 			require.NoError(t, err)
 			var got map[string]string
 			shown := string(out)
-			if f == formatJSON { // the writer does the rest
+			if f == cli.JSON { // the writer does the rest
 				shown = screen(string(out))
 			}
 			require.NoError(t, yaml.Unmarshal([]byte(shown), &got), "%s", shown)
@@ -37,7 +38,7 @@ func TestDocumentsEscapeWhatSteersATerminal(t *testing.T) {
 			require.Equal(t, shown, screen(shown), "%s of %q", f, text)
 		}
 	}
-	out, err := rendered(formatYAML, []byte(`{"text": "\u202E \\u202e"}`))
+	out, err := cli.Rendered(cli.YAML, []byte(`{"text": "\u202E \\u202e"}`))
 	require.NoError(t, err)
 	require.Equal(t, `text: "\u202e \\u202e"`+"\n", string(out), "what another encoder escaped")
 }

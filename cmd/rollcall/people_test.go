@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/people"
 )
 
@@ -190,7 +191,7 @@ func TestPeopleShowNoToken(t *testing.T) {
 		}
 	}
 	code, _, stderr := w.run("plan", "search", "-n", "test")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, stderr, `ada may not get databaseclusters.rollcall.dev in namespace "test"`)
 	_, _, stderr = w.run("plan", "search", "--as", "bob")
 	require.Contains(t, stderr, `bob may not get databaseclusters.rollcall.dev in namespace "prod"`)
@@ -349,7 +350,7 @@ func TestAWatchAsksAnew(t *testing.T) {
 
 // A coordinator of before knows of no requests.
 func TestOlderCoordinatorsKnowTokensOnly(t *testing.T) {
-	err := fromCoordinator(grpcstatus.Error(codes.Unauthenticated, "neither a client certificate nor a token was shown: use a kubeconfig with a token"))
+	err := cli.FromCoordinator(grpcstatus.Error(codes.Unauthenticated, "neither a client certificate nor a token was shown: use a kubeconfig with a token"))
 	require.ErrorContains(t, err, "upgrade it, or use --send-token")
-	require.EqualError(t, fromCoordinator(grpcstatus.Error(codes.Unauthenticated, "your time is over")), "your time is over")
+	require.EqualError(t, cli.FromCoordinator(grpcstatus.Error(codes.Unauthenticated, "your time is over")), "your time is over")
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 )
 
 // What the README shows of its first command is what that prints: each line, in this order.
@@ -23,7 +25,7 @@ func TestReadmeShowsTheRehearsal(t *testing.T) {
 	require.True(t, ok)
 
 	streams, _, out, stderr := genericiooptions.NewTestIOStreams()
-	require.Equal(t, exitDone, run(t.Context(), append([]string{"rollcall", "rehearse"}, strings.Fields(args)...), streams), stderr)
+	require.Equal(t, cli.ExitDone, run(t.Context(), append([]string{"rollcall", "rehearse"}, strings.Fields(args)...), streams), stderr)
 	require.Empty(t, firstMissing(block, out.String()), "the README shows this; it is not printed, or before the line before it")
 }
 

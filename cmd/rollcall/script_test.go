@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 )
 
 func TestMain(m *testing.M) {
-	patience, completionTimeout = 2*time.Minute, 2*time.Minute
+	cli.Patience, cli.CompletionTimeout = 2*time.Minute, 2*time.Minute
 	program := func() { os.Exit(rollcall()) }
 	testscript.Main(m, map[string]func(){"rollcall": program, "kubectl-rollcall": program})
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 )
 
 // version is set by the build: -ldflags "-X main.version=v1.2.3". Without it
@@ -18,23 +20,23 @@ type buildVersion struct {
 	Go      string `json:"go"`
 }
 
-func newVersion(a *app) *cobra.Command {
-	var out format
+func newVersion(a *cli.App) *cobra.Command {
+	var out cli.Format
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Show the version of this program",
-		Example: fmt.Sprintf("  %[1]s version\n  %[1]s version -o json", a.name),
+		Example: fmt.Sprintf("  %[1]s version\n  %[1]s version -o json", a.Name),
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := builtVersion()
-			if out != formatText {
-				return a.writeValue(out, v)
+			if out != cli.Text {
+				return a.WriteValue(out, v)
 			}
-			_, err := fmt.Fprintln(a.streams.Out, versionText(a.name, v))
+			_, err := fmt.Fprintln(a.Out, versionText(a.Name, v))
 			return err
 		},
 	}
-	outputFlag(cmd, &out, "text", formatJSON, formatYAML)
+	cli.OutputFlag(cmd, &out, "text", cli.JSON, cli.YAML)
 	return cmd
 }
 

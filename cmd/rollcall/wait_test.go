@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/status"
@@ -26,9 +27,9 @@ func TestWaitEndsAsTheRolloutDoes(t *testing.T) {
 		stdout   string
 		stderr   string
 	}{
-		"done":    {rolling(t, finished), exitDone, "Done: 3 of 3 updated", ""},
-		"stalled": {stalled, exitStalled, "Stalled: ", "the rollout of search has stalled: "},
-		"failed":  {failed, exitFailed, "line-stopped holds all", "the rollout of search has failed: "},
+		"done":    {rolling(t, finished), cli.ExitDone, "Done: 3 of 3 updated", ""},
+		"stalled": {stalled, cli.ExitStalled, "Stalled: ", "the rollout of search has stalled: "},
+		"failed":  {failed, cli.ExitFailed, "line-stopped holds all", "the rollout of search has failed: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -32,6 +32,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 	"github.com/rollcall-dev/rollcall/coordinator/people"
@@ -158,7 +159,7 @@ func (w *world) waits(text string, args ...string) (timeout, stdout, stderr stri
 		timeout = limit.String()
 		var code int
 		code, stdout, stderr = w.run(append(slices.Clone(args), "--timeout", timeout)...)
-		require.Equal(w.t, exitTimedOut, code, stderr)
+		require.Equal(w.t, cli.ExitTimedOut, code, stderr)
 		if limit > time.Minute || strings.Contains(stdout+stderr, text) {
 			require.Contains(w.t, stdout+stderr, text)
 			return timeout, stdout, stderr

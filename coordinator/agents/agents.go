@@ -102,17 +102,10 @@ func New(opts Options) (*Agents, error) {
 	a := &Agents{opts: opts, clusters: map[Key]*cluster{}, refused: newRefused(), delayed: newDelayed(),
 		large: newTurns(), decoding: make(chan struct{}, 1)}
 	if opts.Registerer != nil {
-		if err := opts.Registerer.Register(newAges(a)); err != nil {
-			return nil, fmt.Errorf("register rollcall_report_age_seconds: %w", err)
-		}
-		if err := opts.Registerer.Register(newSkews(a)); err != nil {
-			return nil, fmt.Errorf("register rollcall_agent_clock_skew_seconds: %w", err)
-		}
-		if err := opts.Registerer.Register(a.delayed); err != nil {
-			return nil, fmt.Errorf("register rollcall_agent_messages_delayed_total: %w", err)
-		}
-		if err := opts.Registerer.Register(a.refused); err != nil {
-			return nil, fmt.Errorf("register rollcall_agent_messages_refused_total: %w", err)
+		for _, c := range []prometheus.Collector{newAges(a), newSkews(a), a.delayed, a.refused} {
+			if err := opts.Registerer.Register(c); err != nil {
+				return nil, fmt.Errorf("register metrics of agents: %w", err)
+			}
 		}
 	}
 	return a, nil

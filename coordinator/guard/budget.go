@@ -31,8 +31,8 @@ type Budget struct {
 	Ours bool
 	// Owner is the UID of the DatabaseCluster that ours belongs to.
 	Owner types.UID
-	// Shut: ours is just as Rollcall makes it.
-	Shut bool
+	// Closed: ours refuses every eviction, as Rollcall makes it.
+	Closed bool
 	// Expired: ours has been relaxed by Expire.
 	Expired bool
 	// Full: it allows no disruption now, as its controller saw its newest spec.
@@ -53,7 +53,7 @@ const (
 )
 
 // asMade says whether one of ours is as Rollcall makes it for a DatabaseCluster.
-func (b *Budget) asMade(cluster types.UID) bool { return b.Shut && !b.Expired && b.Owner == cluster }
+func (b *Budget) asMade(cluster types.UID) bool { return b.Closed && !b.Expired && b.Owner == cluster }
 
 // source is what a foreign budget tells of where it comes from.
 type source struct {
@@ -74,7 +74,7 @@ func budgetOf(pdb *policyv1.PodDisruptionBudget) *Budget {
 		if owner != nil && len(owner.UID) <= maxUID {
 			b.Owner = owner.UID
 		}
-		b.Shut = isShut(pdb, cluster)
+		b.Closed = isClosed(pdb, cluster)
 		return b
 	}
 	if size := kube.SelectorSize(pdb.Spec.Selector); size > kube.MaxSelector {
@@ -90,7 +90,7 @@ func budgetOf(pdb *policyv1.PodDisruptionBudget) *Budget {
 	return b
 }
 
-func isShut(pdb *policyv1.PodDisruptionBudget, cluster string) bool {
+func isClosed(pdb *policyv1.PodDisruptionBudget, cluster string) bool {
 	spec, want := pdb.Spec, budgetSpec(cluster)
 	return spec.MinAvailable != nil && *spec.MinAvailable == *want.MinAvailable && spec.MaxUnavailable == nil &&
 		spec.UnhealthyPodEvictionPolicy != nil && *spec.UnhealthyPodEvictionPolicy == *want.UnhealthyPodEvictionPolicy &&
@@ -111,8 +111,8 @@ func budgetSpec(cluster string) policyv1.PodDisruptionBudgetSpec {
 	}
 }
 
-// makeShut makes a budget what it should be: ours, and shut.
-func makeShut(pdb *policyv1.PodDisruptionBudget, cluster *v1alpha1.DatabaseCluster) {
+// makeClosed gives a budget our labels, owner and spec.
+func makeClosed(pdb *policyv1.PodDisruptionBudget, cluster *v1alpha1.DatabaseCluster) {
 	if pdb.Labels == nil {
 		pdb.Labels = map[string]string{}
 	}

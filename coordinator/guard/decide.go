@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"maps"
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -34,29 +33,15 @@ type Facts struct {
 }
 
 // BudgetStep is what is to be done about the cluster's own budget.
-type BudgetStep int
+type BudgetStep string
 
 // The steps.
 const (
-	KeepBudget BudgetStep = iota
-	CreateBudget
-	UpdateBudget
-	DeleteBudget
+	KeepBudget   BudgetStep = ""
+	CreateBudget BudgetStep = "create"
+	UpdateBudget BudgetStep = "update"
+	DeleteBudget BudgetStep = "delete"
 )
-
-func (s BudgetStep) String() string {
-	switch s {
-	case KeepBudget:
-		return "keep"
-	case CreateBudget:
-		return "create"
-	case UpdateBudget:
-		return "update"
-	case DeleteBudget:
-		return "delete"
-	}
-	return fmt.Sprintf("BudgetStep(%d)", int(s))
-}
 
 // State is what Kubernetes does for one database cluster now.
 type State struct {

@@ -117,7 +117,7 @@ var working = Admission{Policy: true, Binding: true, Denies: true}
 // shut is the budget as Rollcall makes it, with changes.
 func shut(edit ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "search-rollcall", UID: "u-budget"}}
-	makeShut(pdb, database())
+	makeClosed(pdb, database())
 	for _, e := range edit {
 		e(pdb)
 	}
@@ -207,12 +207,12 @@ func TestBudget(t *testing.T) {
 }
 
 // What is written is what is taken for shut, whatever it was before.
-func TestMakeShut(t *testing.T) {
+func TestMakeClosed(t *testing.T) {
 	was := charts(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpExists}}})
 	was.Name, was.Annotations = "search-rollcall", map[string]string{v1alpha1.AnnotationGuardExpired: "x", "kept": "yes"}
-	makeShut(was, database())
+	makeClosed(was, database())
 	b := budgetOf(was)
-	require.True(t, b.Ours && b.Shut && !b.Expired)
+	require.True(t, b.Ours && b.Closed && !b.Expired)
 	require.Equal(t, types.UID("u-search"), b.Owner)
 	require.Equal(t, map[string]string{"kept": "yes"}, was.Annotations)
 	require.Equal(t, int32(1_000_000), was.Spec.MinAvailable.IntVal)

@@ -23,7 +23,7 @@ type LabelChange struct {
 // labelChanges are those of the pods of one database cluster.
 //
 // A guard that is open stays open: either a claim has opened it, and whoever
-// acts on that shuts it again, or a person has, who wants the pod to go. What
+// acts on that closes it again, or a person has, who wants the pod to go. What
 // is recreated is closed again.
 func labelChanges(mode Mode, cluster string, claims []model.Claim, pods []kube.Pod) []LabelChange {
 	var changes []LabelChange

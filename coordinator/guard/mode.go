@@ -1,10 +1,6 @@
 package guard
 
 import (
-	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
@@ -23,26 +19,12 @@ const (
 	Closed
 )
 
-func (m Mode) String() string {
-	switch m {
-	case Unguarded:
-		return "Unguarded"
-	case Audited:
-		return "Audited"
-	case Closed:
-		return "Closed"
-	}
-	return "Mode(?)"
-}
-
 // ModeOf is what a DatabaseCluster asks for. Nothing is guarded before the
 // database has been healthy once, so that a wrong first template can be
 // corrected by any means; once the DatabaseCluster is being deleted; and while
 // Rollcall only observes, because nobody would open what it closed.
 func ModeOf(cluster *v1alpha1.DatabaseCluster) Mode {
-	initialized := slices.ContainsFunc(cluster.Status.Conditions, func(c v1alpha1.Condition) bool {
-		return c.Type == v1alpha1.ConditionInitialized && c.Status == metav1.ConditionTrue
-	})
+	initialized := v1alpha1.IsTrue(cluster.Status.Conditions, v1alpha1.ConditionInitialized)
 	if !initialized || cluster.DeletionTimestamp != nil || cluster.Spec.Update.Mode == model.Observe {
 		return Unguarded
 	}

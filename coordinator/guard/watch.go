@@ -1,17 +1,11 @@
 package guard
 
 import (
-	"context"
 	"fmt"
-	"reflect"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -34,36 +28,23 @@ type watches struct {
 }
 
 func newWatches(client kubernetes.Interface) *watches {
-	budgets, pods := client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll), client.CoreV1().Pods(metav1.NamespaceAll)
-	policies := client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
-	bindings := client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
-	ours := func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", v1alpha1.GuardPolicy).String()
-	}
+	admission, ours := client.AdmissionregistrationV1(), fields.OneTermEqualSelector(metav1.ObjectNameField, v1alpha1.GuardPolicy).String()
 	return &watches{
-		budgets: informerOf(client, &policyv1.PodDisruptionBudget{}, func(*metav1.ListOptions) {},
-			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return budgets.List(ctx, o) }, budgets.Watch,
-			func(pdb *policyv1.PodDisruptionBudget) any { return kube.Keyed(&pdb.ObjectMeta, budgetOf(pdb)) },
-			cache.Indexers{byNamespace: func(o any) ([]string, error) { return []string{o.(*kube.Entry[Budget]).Namespace()}, nil }}),
-		pods: informerOf(client, &corev1.Pod{}, func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.LabelGuard },
-			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }, pods.Watch,
-			func(pod *corev1.Pod) any { return kube.Keyed(&pod.ObjectMeta, labelledOf(pod)) },
-			cache.Indexers{byCluster: func(o any) ([]string, error) {
+		budgets: kube.Informer(client, client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll), budgetOf, kube.Watched{
+			What:     "PodDisruptionBudgets",
+			Indexers: cache.Indexers{byNamespace: func(o any) ([]string, error) { return []string{o.(*kube.Entry[Budget]).Namespace()}, nil }},
+		}),
+		pods: kube.Informer(client, client.CoreV1().Pods(metav1.NamespaceAll), labelledOf, kube.Watched{
+			What: "pods with a guard", Labels: v1alpha1.LabelGuard,
+			Indexers: cache.Indexers{byCluster: func(o any) ([]string, error) {
 				if l := o.(*kube.Entry[labelled]).Facts; l != nil {
 					return []string{l.key().String()}, nil
 				}
 				return nil, nil
-			}}),
-		policies: informerOf(client, &admissionv1.ValidatingAdmissionPolicy{}, ours,
-			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return policies.List(ctx, o) }, policies.Watch,
-			func(p *admissionv1.ValidatingAdmissionPolicy) any {
-				return kube.Keyed(&p.ObjectMeta, &admissionPolicy{leaving: p.DeletionTimestamp != nil})
-			}, nil),
-		bindings: informerOf(client, &admissionv1.ValidatingAdmissionPolicyBinding{}, ours,
-			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return bindings.List(ctx, o) }, bindings.Watch,
-			func(b *admissionv1.ValidatingAdmissionPolicyBinding) any {
-				return kube.Keyed(&b.ObjectMeta, bindingOf(b))
-			}, nil),
+			}},
+		}),
+		policies: kube.Informer(client, admission.ValidatingAdmissionPolicies(), policyOf, kube.Watched{What: "the guard's policy", Fields: ours}),
+		bindings: kube.Informer(client, admission.ValidatingAdmissionPolicyBindings(), bindingOf, kube.Watched{What: "the policy's binding", Fields: ours}),
 	}
 }
 
@@ -82,6 +63,10 @@ func (w *watches) synced() bool {
 
 // admissionPolicy and binding are what is kept of those.
 type admissionPolicy struct{ leaving bool }
+
+func policyOf(p *admissionv1.ValidatingAdmissionPolicy) *admissionPolicy {
+	return &admissionPolicy{leaving: p.DeletionTimestamp != nil}
+}
 
 type binding struct {
 	resourceVersion string
@@ -144,59 +129,8 @@ func collect[T any](informer cache.SharedIndexInformer, index, value string) []T
 	return found
 }
 
-// informerOf wires one list and watch that keeps only what reduce leaves.
-func informerOf[T runtime.Object](
-	client any, example T, narrow func(*metav1.ListOptions),
-	list cache.ListWithContextFunc, watching func(context.Context, metav1.ListOptions) (watch.Interface, error),
-	reduce func(T) any, indexers cache.Indexers,
-) cache.SharedIndexInformer {
-	informer := cache.NewSharedIndexInformerWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				narrow(&o)
-				return list(ctx, o)
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				narrow(&o)
-				return watching(ctx, o)
-			},
-		}, client),
-		example,
-		cache.SharedIndexInformerOptions{Indexers: indexers},
-	)
-	err := informer.SetTransform(func(object any) (any, error) {
-		if whole, ok := object.(T); ok {
-			return reduce(whole), nil
-		}
-		return object, nil // reduced already
-	})
-	if err != nil {
-		panic(fmt.Sprintf("transform of an informer that has not started: %v", err))
-	}
-	return informer
-}
-
-// onChange calls changed with the facts before and after; nil = none.
+// onChange calls changed with the facts before and after.
 func onChange[T any](informer cache.SharedIndexInformer, changed func(*T)) error {
-	call := func(object any) {
-		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
-		}
-		if e, ok := object.(*kube.Entry[T]); ok && e.Facts != nil {
-			changed(e.Facts)
-		}
-	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    call,
-		DeleteFunc: call,
-		UpdateFunc: func(before, after any) {
-			b, _ := before.(*kube.Entry[T])
-			a, _ := after.(*kube.Entry[T])
-			if b == nil || a == nil || !reflect.DeepEqual(b.Facts, a.Facts) {
-				call(before)
-				call(after)
-			}
-		},
-	})
+	_, err := kube.OnChange(informer, func(*T) {}, changed)
 	return err
 }

@@ -119,7 +119,7 @@ func (w *world) budgets() string {
 	var all []string
 	for i := range list.Items {
 		name := list.Items[i].Name
-		if budgetOf(&list.Items[i]).Shut {
+		if budgetOf(&list.Items[i]).Closed {
 			name += "!"
 		}
 		all = append(all, name)

@@ -156,7 +156,7 @@ func (w *writer) budget(ctx context.Context, f Facts, d Decision) error {
 			return nil
 		}
 		pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.Namespace, Name: name}}
-		makeShut(pdb, cluster)
+		makeClosed(pdb, cluster)
 		_, err = budgets.Create(ctx, pdb, metav1.CreateOptions{})
 	case UpdateBudget:
 		err = w.updateBudget(ctx, cluster, name)
@@ -185,7 +185,7 @@ func (w *writer) updateBudget(ctx context.Context, cluster *v1alpha1.DatabaseClu
 	if !was.Ours || was.asMade(cluster.UID) {
 		return nil
 	}
-	makeShut(pdb, cluster)
+	makeClosed(pdb, cluster)
 	if _, err := budgets.Update(ctx, pdb, metav1.UpdateOptions{}); err != nil {
 		return err
 	}

@@ -5,12 +5,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // AnnotationAuthority is on the pods of coordinators that know of the webhook's own
@@ -26,45 +25,22 @@ type Coordinators struct {
 	informer cache.SharedIndexInformer
 }
 
-// NewCoordinators watches those of a namespace; changed is called at each change.
+// coordinator is what is kept of the pod of one.
+type coordinator struct{ knows, ended bool }
+
+func coordinatorOf(pod *corev1.Pod) *coordinator {
+	_, knows := pod.Annotations[AnnotationAuthority]
+	return &coordinator{knows: knows, ended: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed}
+}
+
+// NewCoordinators watches those of a namespace; changed is called when one comes, goes or ends.
 func NewCoordinators(client kubernetes.Interface, namespace string, changed func()) (*Coordinators, error) {
-	pods := client.CoreV1().Pods(namespace)
-	selector := coordinatorLabels.String()
-	c := &Coordinators{informer: cache.NewSharedIndexInformerWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				o.LabelSelector = selector
-				return pods.List(ctx, o)
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				o.LabelSelector = selector
-				return pods.Watch(ctx, o)
-			},
-		}, client), &corev1.Pod{}, cache.SharedIndexInformerOptions{ObjectDescription: "coordinators"})}
-	if err := c.informer.SetTransform(marked); err != nil {
-		return nil, fmt.Errorf("watch of coordinators: %w", err)
-	}
-	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
-	})
-	if err != nil {
+	c := &Coordinators{informer: kube.Informer(client, client.CoreV1().Pods(namespace), coordinatorOf,
+		kube.Watched{What: "coordinators", Labels: coordinatorLabels.String()})}
+	if _, err := kube.OnChange(c.informer, func(*coordinator) {}, func(*coordinator) { changed() }); err != nil {
 		return nil, fmt.Errorf("watch of coordinators: %w", err)
 	}
 	return c, nil
-}
-
-// marked is what is kept of a pod.
-func marked(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	kept := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion}}
-	kept.Status.Phase = pod.Status.Phase
-	if of, is := pod.Annotations[AnnotationAuthority]; is {
-		kept.Annotations = map[string]string{AnnotationAuthority: of}
-	}
-	return kept, nil
 }
 
 // Run watches until ctx ends.
@@ -80,12 +56,7 @@ func (c *Coordinators) Earlier() (is, known bool) {
 		return false, false
 	}
 	for _, object := range c.informer.GetStore().List() {
-		pod, ok := object.(*corev1.Pod)
-		if !ok {
-			continue
-		}
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if _, knows := pod.Annotations[AnnotationAuthority]; !knows && !ended {
+		if pod := object.(*kube.Entry[coordinator]).Facts; !pod.knows && !pod.ended {
 			return true, true
 		}
 	}

@@ -86,7 +86,7 @@ func inject(meta *metav1.ObjectMeta, spec *corev1.PodSpec, opts Options) ([]Warn
 	}
 	token := opts.Token()
 	grace := raiseGrace(spec)
-	warnings, err := addStopHook(database, meta.Annotations[v1alpha1.AnnotationPreStop], token, grace, opts.ExistingPreStop)
+	warnings, err := addStopHook(database, meta.Annotations[v1alpha1.AnnotationPreStop], token, grace, opts.KeepPreStop)
 	if err != nil {
 		return nil, err
 	}

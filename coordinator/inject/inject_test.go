@@ -311,7 +311,7 @@ func TestKeepPreStopWarns(t *testing.T) {
 	hook := &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}
 	pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: hook}
 	opts := testOptions()
-	opts.ExistingPreStop = KeepPreStop
+	opts.KeepPreStop = true
 	got, warnings, err := Pod(pod, opts)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)

@@ -304,11 +304,9 @@ func editStatefulSet(object []byte, opts Options) ([]operation, Result, error) {
 func patchJSON(body []byte, all []edits) ([]byte, error) {
 	var ops []operation
 	for _, e := range all {
-		d := differ{}
 		for _, op := range e.ops {
-			d.emit(op.Op, append(append([]string(nil), e.base...), op.keys...), op.Value)
+			ops = append(ops, newOperation(op.Op, slices.Concat(e.base, op.keys), op.Value))
 		}
-		ops = append(ops, d.ops...)
 	}
 	encoded, err := json.Marshal(ops)
 	if err != nil {

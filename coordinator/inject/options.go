@@ -26,37 +26,16 @@ type Options struct {
 	CredentialsSecret string
 	// Withheld is why a Secret with credentials is not mounted, or empty. Default: each is.
 	Withheld func(secret string) string
-	// ExistingPreStop says what becomes of a preStop hook that the database's
-	// container already has, where no annotation says it. Default: RefusePreStop.
-	ExistingPreStop ExistingPreStop
+	// KeepPreStop injects all but the agent's stop hook, with a warning, where the database's
+	// container already has a preStop hook and no annotation says what becomes of it.
+	// Otherwise nothing is injected, and ErrPreStop returned.
+	KeepPreStop bool
 	// CloseGuard adds the label rollcall.dev/guard: closed, and the one that says of
 	// which DatabaseCluster. Only the webhook sets it.
 	CloseGuard bool
 	// Token makes the secret that the kubelet shows to the agent's stop hook.
 	// Default: 128 random bits as text.
 	Token func() string
-}
-
-// ExistingPreStop is what to do about a preStop hook that is already there.
-type ExistingPreStop int
-
-// The ways.
-const (
-	// RefusePreStop injects nothing and returns ErrPreStop.
-	RefusePreStop ExistingPreStop = iota
-	// KeepPreStop injects all but the agent's stop hook, with a warning.
-	KeepPreStop
-)
-
-// String names the way.
-func (e ExistingPreStop) String() string {
-	switch e {
-	case RefusePreStop:
-		return "Refuse"
-	case KeepPreStop:
-		return "Keep"
-	}
-	return fmt.Sprintf("ExistingPreStop(%d)", int(e))
 }
 
 // ErrPreStop is for a container whose own preStop hook is in the way.

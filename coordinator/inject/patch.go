@@ -20,6 +20,16 @@ type operation struct {
 	keys []string // Path, unescaped
 }
 
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+func newOperation(op string, keys []string, value any) operation {
+	var path strings.Builder
+	for _, key := range keys {
+		path.WriteString("/" + escape.Replace(key))
+	}
+	return operation{Op: op, Path: path.String(), Value: value, keys: keys}
+}
+
 // diff is the patch that makes before into after. Both are read as JSON, so
 // that what is equal there is not touched. A list that became shorter is
 // replaced as a whole; a key that vanished is an error, since nothing that is
@@ -33,33 +43,21 @@ func diff(before, after any) ([]operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := differ{}
-	if err := d.compare(nil, a, b); err != nil {
-		return nil, err
-	}
-	return d.ops, nil
+	var d differ
+	err = d.compare(nil, a, b)
+	return d.ops, err
 }
 
-func generic(v any) (any, error) {
+func generic(v any) (out any, err error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	var out any
-	return out, json.Unmarshal(data, &out)
+	err = json.Unmarshal(data, &out)
+	return out, err
 }
 
 type differ struct{ ops []operation }
-
-func (d *differ) emit(op string, keys []string, value any) {
-	var path strings.Builder
-	for _, key := range keys {
-		path.WriteString("/" + escape.Replace(key))
-	}
-	d.ops = append(d.ops, operation{Op: op, Path: path.String(), Value: value, keys: slices.Clone(keys)})
-}
-
-var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func (d *differ) compare(at []string, a, b any) error {
 	if reflect.DeepEqual(a, b) {
@@ -75,7 +73,7 @@ func (d *differ) compare(at []string, a, b any) error {
 			return d.compareLists(at, a, b)
 		}
 	}
-	d.emit("replace", at, b)
+	d.ops = append(d.ops, newOperation("replace", at, b))
 	return nil
 }
 
@@ -87,12 +85,9 @@ func (d *differ) compareMaps(at []string, a, b map[string]any) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(b)) {
 		below := append(slices.Clone(at), key)
-		old, there := a[key]
-		if !there {
-			d.emit("add", below, b[key])
-			continue
-		}
-		if err := d.compare(below, old, b[key]); err != nil {
+		if old, there := a[key]; !there {
+			d.ops = append(d.ops, newOperation("add", below, b[key]))
+		} else if err := d.compare(below, old, b[key]); err != nil {
 			return err
 		}
 	}
@@ -102,10 +97,8 @@ func (d *differ) compareMaps(at []string, a, b map[string]any) error {
 func (d *differ) compareLists(at []string, a, b []any) error {
 	for i, value := range b {
 		if i >= len(a) {
-			d.emit("add", append(slices.Clone(at), "-"), value)
-			continue
-		}
-		if err := d.compare(append(slices.Clone(at), strconv.Itoa(i)), a[i], value); err != nil {
+			d.ops = append(d.ops, newOperation("add", append(slices.Clone(at), "-"), value))
+		} else if err := d.compare(append(slices.Clone(at), strconv.Itoa(i)), a[i], value); err != nil {
 			return err
 		}
 	}

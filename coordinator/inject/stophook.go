@@ -11,7 +11,7 @@ import (
 )
 
 // addStopHook has the kubelet call the agent before it stops the database.
-func addStopHook(database *corev1.Container, annotation, token string, grace int64, existing ExistingPreStop) ([]Warning, error) {
+func addStopHook(database *corev1.Container, annotation, token string, grace int64, keep bool) ([]Warning, error) {
 	switch annotation {
 	case "", v1alpha1.PreStopChain, v1alpha1.PreStopKeep:
 	default:
@@ -32,7 +32,7 @@ func addStopHook(database *corev1.Container, annotation, token string, grace int
 		return nil, nil
 	case annotation == v1alpha1.PreStopKeep:
 		return nil, nil
-	case existing == KeepPreStop:
+	case keep:
 		return []Warning{Warning(fmt.Sprintf("container %s %v, which was kept: a pod that is deleted by other hands than Rollcall's is not handed off first (annotation %s: %s runs both, %s accepts this)",
 			database.Name, ErrPreStop, v1alpha1.AnnotationPreStop, v1alpha1.PreStopChain, v1alpha1.PreStopKeep))}, nil
 	}

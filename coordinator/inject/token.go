@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/rollcall-dev/rollcall/agent/config"
-	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 )
 
 // tokenOf makes stop tokens of one pod, which begin with its name. So a token that was
@@ -31,12 +31,12 @@ func tokenPrefix(pod string) string {
 // agent and in whatever hook shows it. Where no hook does, nobody knows who would
 // go on with the former, and it stays.
 func giveToken(pod *corev1.Pod, token func() string) {
-	at := slices.IndexFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer })
-	if at < 0 {
+	agent := kube.AgentOf(&pod.Spec)
+	if agent == nil {
 		return
 	}
-	env := pod.Spec.InitContainers[at].Env
-	at = slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == config.EnvStopToken })
+	env := agent.Env
+	at := slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == config.EnvStopToken })
 	if at < 0 || env[at].Value == "" || strings.HasPrefix(env[at].Value, tokenPrefix(pod.Name)) {
 		return
 	}

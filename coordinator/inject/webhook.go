@@ -198,10 +198,10 @@ func clip(text string) string {
 // options are those for one pod, by what is known of its DatabaseCluster.
 func (h *Webhook) options(namespace, name string) Options {
 	opts := Options{
-		Image:           h.opts.Image,
-		PullPolicy:      h.opts.PullPolicy,
-		ExistingPreStop: KeepPreStop,
-		Token:           h.opts.token,
+		Image:       h.opts.Image,
+		PullPolicy:  h.opts.PullPolicy,
+		KeepPreStop: true,
+		Token:       h.opts.token,
 	}
 	if h.opts.Secret != nil {
 		opts.Withheld = func(secret string) string { return h.withheld(namespace, secret, name) }

@@ -10,11 +10,6 @@ type Entry[T any] struct {
 	Facts *T
 }
 
-// Keyed makes the Entry of an object of which m is the metadata.
-func Keyed[T any](m *metav1.ObjectMeta, facts *T) *Entry[T] {
-	return &Entry[T]{namespace: m.Namespace, name: m.Name, resourceVersion: m.ResourceVersion, Facts: facts}
-}
-
 // GetObjectMeta makes an Entry something that informers can key: a metav1.ObjectMetaAccessor.
 func (e *Entry[T]) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: e.namespace, Name: e.name, ResourceVersion: e.resourceVersion}

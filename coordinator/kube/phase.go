@@ -22,21 +22,7 @@ const (
 )
 
 func (p Phase) String() string {
-	switch p {
-	case Pending:
-		return "Pending"
-	case NotStarted:
-		return "NotStarted"
-	case Started:
-		return "Started"
-	case Ready:
-		return "Ready"
-	case Terminating:
-		return "Terminating"
-	case Failed:
-		return "Failed"
-	}
-	return "Unknown"
+	return [...]string{"Unknown", "Pending", "NotStarted", "Started", "Ready", "Terminating", "Failed"}[p]
 }
 
 // Problem names why a pod is not where it should be; empty when nothing is known

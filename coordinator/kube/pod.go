@@ -166,12 +166,10 @@ func databaseContainer(annotations map[string]string, spec *corev1.PodSpec) (nam
 
 // HasAgent: an agent's container is in the pod, running or not.
 func HasAgent(spec *corev1.PodSpec) bool {
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			if containers[i].Name == v1alpha1.AgentContainer {
-				return true
-			}
-		}
-	}
-	return false
+	return AgentOf(spec) != nil || containerNamed(spec.Containers, v1alpha1.AgentContainer) != nil
+}
+
+// AgentOf is the sidecar that injection adds; nil: there is none.
+func AgentOf(spec *corev1.PodSpec) *corev1.Container {
+	return containerNamed(spec.InitContainers, v1alpha1.AgentContainer)
 }

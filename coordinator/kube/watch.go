@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"reflect"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,74 +20,68 @@ import (
 const byCluster = "cluster"
 
 func watchPools(client kubernetes.Interface) cache.SharedIndexInformer {
-	sets := client.AppsV1().StatefulSets(metav1.NamespaceAll)
-	informer := informerOf(client, &appsv1.StatefulSet{}, "StatefulSets of database clusters", v1alpha1.LabelCluster,
-		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return sets.List(ctx, o) },
-		sets.Watch,
-		func(object any) (any, error) {
-			set, ok := object.(*appsv1.StatefulSet)
-			if !ok {
-				return object, nil
-			}
-			return Keyed(&set.ObjectMeta, poolOf(set)), nil
-		},
-		cache.Indexers{byCluster: func(object any) ([]string, error) {
+	return Informer(client, client.AppsV1().StatefulSets(metav1.NamespaceAll), poolOf, Watched{
+		What: "StatefulSets of database clusters", Labels: v1alpha1.LabelCluster,
+		Indexers: cache.Indexers{byCluster: func(object any) ([]string, error) {
 			p := object.(*Entry[Pool]).Facts
 			return []string{Key{Namespace: p.Namespace, Name: p.Cluster}.String()}, nil
-		}})
-	return informer
+		}},
+	})
 }
 
 func watchNodes(client kubernetes.Interface) cache.SharedIndexInformer {
-	nodes := client.CoreV1().Nodes()
-	return informerOf(client, &corev1.Node{}, "nodes", "",
-		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
-		nodes.Watch,
-		func(object any) (any, error) {
-			node, ok := object.(*corev1.Node)
-			if !ok {
-				return object, nil
-			}
-			return Keyed(&node.ObjectMeta, nodeOf(node)), nil
-		}, nil)
+	return Informer(client, client.CoreV1().Nodes(), nodeOf, Watched{What: "nodes"})
 }
 
 func watchPods(client kubernetes.Interface, pool Pool) cache.SharedIndexInformer {
-	pods := client.CoreV1().Pods(pool.Namespace)
-	return informerOf(client, &corev1.Pod{}, "pods of "+pool.Namespace+"/"+pool.Name, pool.selector,
-		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-		pods.Watch,
-		func(object any) (any, error) {
-			pod, ok := object.(*corev1.Pod)
-			if !ok {
-				return object, nil
-			}
-			return Keyed(&pod.ObjectMeta, podOf(pod, pool)), nil
-		}, nil)
+	return Informer(client, client.CoreV1().Pods(pool.Namespace), func(pod *corev1.Pod) *Pod { return podOf(pod, pool) },
+		Watched{What: "pods of " + pool.Namespace + "/" + pool.Name, Labels: pool.selector})
 }
 
-// informerOf wires one list and watch that keeps only what reduce leaves of each object.
-// reduce is also shown what it has already reduced, and must leave that as it is.
-func informerOf(
-	client any, example runtime.Object, what, selector string,
-	list cache.ListWithContextFunc, watching func(context.Context, metav1.ListOptions) (watch.Interface, error),
-	reduce cache.TransformFunc, indexers cache.Indexers,
-) cache.SharedIndexInformer {
+// Source lists and watches objects of one kind, as a client of client-go does.
+type Source[List runtime.Object] interface {
+	List(context.Context, metav1.ListOptions) (List, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+// Watched says which objects an Informer has.
+type Watched struct {
+	// What they are, for people.
+	What string
+	// Labels and Fields are selectors; empty for all.
+	Labels, Fields string
+	Indexers       cache.Indexers
+}
+
+// Informer keeps of each object the facts that reduce leaves, as an Entry; nil: it is none of ours.
+func Informer[List runtime.Object, Facts, Whole any, Object interface {
+	*Whole
+	runtime.Object
+	metav1.Object
+}](client any, from Source[List], reduce func(Object) *Facts, of Watched) cache.SharedIndexInformer {
+	narrow := func(o metav1.ListOptions) metav1.ListOptions {
+		o.LabelSelector, o.FieldSelector = of.Labels, of.Fields
+		return o
+	}
 	informer := cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				o.LabelSelector = selector
-				return list(ctx, o)
+				return from.List(ctx, narrow(o))
 			},
 			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				o.LabelSelector = selector
-				return watching(ctx, o)
+				return from.Watch(ctx, narrow(o))
 			},
 		}, client),
-		example,
-		cache.SharedIndexInformerOptions{Indexers: indexers, ObjectDescription: what},
+		Object(new(Whole)),
+		cache.SharedIndexInformerOptions{Indexers: of.Indexers, ObjectDescription: of.What},
 	)
-	if err := informer.SetTransform(reduce); err != nil {
+	err := informer.SetTransform(func(object any) (any, error) {
+		if whole, ok := object.(Object); ok {
+			return &Entry[Facts]{namespace: whole.GetNamespace(), name: whole.GetName(), resourceVersion: whole.GetResourceVersion(), Facts: reduce(whole)}, nil
+		}
+		return object, nil // reduced already
+	})
+	if err != nil {
 		panic(fmt.Sprintf("transform of an informer that has not started: %v", err))
 	}
 	return informer
@@ -105,9 +98,9 @@ func onWatchError(informer cache.SharedIndexInformer, log *slog.Logger, what str
 	})
 }
 
-// onChange calls changed with the facts of every object that was added, removed
-// or differs in more than its resourceVersion.
-func onChange[T any](informer cache.SharedIndexInformer, blank func(*T), changed func(*T)) (cache.ResourceEventHandlerRegistration, error) {
+// OnChange calls changed with the facts of every object that was added, removed
+// or differs in more than what blank clears.
+func OnChange[T any](informer cache.SharedIndexInformer, blank func(*T), changed func(*T)) (cache.ResourceEventHandlerRegistration, error) {
 	facts := func(object any) *T {
 		if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = gone.Obj

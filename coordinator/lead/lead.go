@@ -20,25 +20,26 @@ import (
 // LeaseName is the Lease for which coordinators compete.
 const LeaseName = "rollcall-coordinator"
 
+const (
+	// leaseDuration is how long others wait for a silent leader.
+	leaseDuration = 15 * time.Second
+	// renewDeadline is how long a leader that cannot renew goes on.
+	renewDeadline = 10 * time.Second
+	// retryPeriod lies between two tries.
+	retryPeriod = 2 * time.Second
+	// teardown bounds how long the work of a leader may take to end before the
+	// Lease is given back; after that it runs out by itself.
+	teardown = 10 * time.Second
+)
+
 // Options of an Elector. Client, Namespace and Identity are required.
 type Options struct {
 	// Client reads and writes the Lease; it should not share a rate limit with other work.
 	Client kubernetes.Interface
 	// Namespace holds the Lease.
 	Namespace string
-	// Name of the Lease. Default: LeaseName.
-	Name string
 	// Identity of this coordinator: its pod's name.
 	Identity string
-	// LeaseDuration is how long others wait for a silent leader. Default: 15 s.
-	LeaseDuration time.Duration
-	// RenewDeadline is how long a leader that cannot renew goes on. Default: 10 s.
-	RenewDeadline time.Duration
-	// RetryPeriod lies between two tries. Default: 2 s.
-	RetryPeriod time.Duration
-	// Teardown bounds how long the work of a leader may take to end before the
-	// Lease is given back; after that it runs out by itself. Default: 10 s.
-	Teardown time.Duration
 	// OnLeader is told the identity of every new leader, this one included.
 	OnLeader func(identity string)
 	Logger   *slog.Logger
@@ -53,24 +54,13 @@ func (o *Options) validate() error {
 	case o.Identity == "":
 		return errors.New("lead: an identity is required")
 	}
-	o.Name = orDefault(o.Name, LeaseName)
-	o.LeaseDuration = orDefault(o.LeaseDuration, 15*time.Second)
-	o.RenewDeadline = orDefault(o.RenewDeadline, 10*time.Second)
-	o.RetryPeriod = orDefault(o.RetryPeriod, 2*time.Second)
-	o.Teardown = orDefault(o.Teardown, 10*time.Second)
-	o.Logger = orDefault(o.Logger, slog.Default())
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
 	if o.OnLeader == nil {
 		o.OnLeader = func(string) {}
 	}
 	return nil
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 // Elector competes for the Lease again and again.
@@ -98,7 +88,7 @@ func (e *Elector) Run(ctx context.Context, work func(ctx context.Context, term *
 		// Losing a term at once again and again must not become a busy loop.
 		select {
 		case <-ctx.Done():
-		case <-time.After(e.options.RetryPeriod):
+		case <-time.After(retryPeriod):
 		}
 	}
 	return nil
@@ -108,19 +98,19 @@ func (e *Elector) compete(ctx context.Context, work func(context.Context, *Term)
 	// The election outlives ctx until the work has ended.
 	election, giveBack := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveBack()
-	term := &Term{window: e.options.RenewDeadline}
+	term := &Term{window: renewDeadline}
 	started := make(chan context.Context, 1)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &stampedLock{term: term, Interface: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: e.options.Namespace, Name: e.options.Name},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: e.options.Namespace, Name: LeaseName},
 			Client:     e.options.Client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: e.options.Identity},
 		}},
-		LeaseDuration:   e.options.LeaseDuration,
-		RenewDeadline:   e.options.RenewDeadline,
-		RetryPeriod:     e.options.RetryPeriod,
+		LeaseDuration:   leaseDuration,
+		RenewDeadline:   renewDeadline,
+		RetryPeriod:     retryPeriod,
 		ReleaseOnCancel: true,
-		Name:            e.options.Name,
+		Name:            LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) { started <- ctx },
 			OnStoppedLeading: func() {},
@@ -177,7 +167,7 @@ func (e *Elector) reign(ctx, reign context.Context, term *Term, work func(contex
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(e.options.Teardown):
+	case <-time.After(teardown):
 		return errStillWorking
 	}
 }

@@ -19,7 +19,7 @@ const connectionPerSecond, connectionAtOnce = 1, 4
 // forwarded are connections by forwarded ports, which all have one address. The zero value is ready.
 type forwarded struct {
 	mu    sync.Mutex
-	each  map[string]*forwardedOne
+	each  table[*forwardedOne]
 	known *rate.Limiter // of those that have shown a request that was known
 }
 
@@ -70,24 +70,9 @@ func (f *forwarded) of(ctx context.Context, now time.Time) *forwardedOne {
 	if err != nil || !door.Forwarded(from.Addr()) {
 		return nil
 	}
-	key := from.String()
-	if c := f.each[key]; c != nil {
-		return c
-	}
-	if f.each == nil {
-		f.each = map[string]*forwardedOne{}
-	}
-	if len(f.each) >= maxAddresses {
-		for k, c := range f.each {
-			if c.limit.TokensAt(now) >= connectionAtOnce && !now.Before(c.until) {
-				delete(f.each, k)
-			}
-		}
-	}
-	if len(f.each) >= maxAddresses {
-		return nil
-	}
-	c := &forwardedOne{limit: rate.NewLimiter(connectionPerSecond, connectionAtOnce)}
-	f.each[key] = c
+	c, _ := f.each.of(from.String(), func() *forwardedOne {
+		return &forwardedOne{limit: rate.NewLimiter(connectionPerSecond, connectionAtOnce)}
+	},
+		func(c *forwardedOne) bool { return c.limit.TokensAt(now) >= connectionAtOnce && !now.Before(c.until) })
 	return c
 }

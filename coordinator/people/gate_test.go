@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	grpcstatus "google.golang.org/grpc/status"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -259,46 +258,6 @@ func TestWhoMaySee(t *testing.T) {
 	require.Len(t, seen, 3)
 }
 
-// Certificates go on as before, and what only they may do stays theirs.
-func TestCertificatesAndTokensAreApart(t *testing.T) {
-	w := newWorld(t)
-	w.api.may = map[string]bool{"ada get prod": true}
-	reader := w.secret(pki.SecretReader)
-	pair, err := tls.X509KeyPair(reader["tls.crt"], reader["tls.key"])
-	require.NoError(t, err)
-	conn := w.dial(pair)
-	answer, err := rollcallv1.NewCoordinatorServiceClient(conn).ListClusters(t.Context(), &rollcallv1.ListClustersRequest{})
-	require.NoError(t, err)
-	require.Len(t, answer.GetClusters(), 3)
-	require.Zero(t, w.api.count(""), "Kubernetes is not asked about a certificate")
-	// Health is not served here: the gate let it through.
-	_, err = healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
-	requireCode(t, codes.Unimplemented, err)
-	_, err = rollcallv1.NewAgentServiceClient(conn).Prepare(t.Context(), &rollcallv1.PrepareRequest{})
-	requireCode(t, codes.PermissionDenied, err, "not open to anybody")
-
-	person := w.dial()
-	_, err = rollcallv1.NewAgentServiceClient(person).Prepare(as(t, "ada"), &rollcallv1.PrepareRequest{})
-	requireCode(t, codes.PermissionDenied, err, "not open to anybody")
-	_, err = rollcallv1.NewAgentServiceClient(person).GetReport(as(t, "ada"), &rollcallv1.GetReportRequest{})
-	requireCode(t, codes.PermissionDenied, err, "not open to anybody")
-	require.Zero(t, w.api.count(""))
-
-	// A certificate of an agent, or of nobody's, does not become a person by a token.
-	foreign, err := pki.NewAuthority(pki.SecretAuthority, time.Now())
-	require.NoError(t, err)
-	for profile, authority := range map[*pki.Profile]pki.Authority{
-		new(pki.AgentProfile("prod", "db")): w.authority,
-		new(pki.ClientProfile("reader")):    foreign,
-	} {
-		odd, err := authority.Issue(*profile, time.Now())
-		require.NoError(t, err)
-		_, err = rollcallv1.NewCoordinatorServiceClient(w.dial(odd.TLS())).GetCluster(as(t, "ada"), &rollcallv1.GetClusterRequest{Namespace: "prod", Name: "db"})
-		requireCode(t, codes.Unavailable, err)
-	}
-	require.Zero(t, w.api.count(""))
-}
-
 func TestAnswersAreKeptForAShortTime(t *testing.T) {
 	w := newWorld(t)
 	w.api.may["ada get prod"] = true
@@ -382,36 +341,4 @@ func TestTheCacheIsBounded(t *testing.T) {
 	require.True(t, ok)
 	_, ok = c.get(3*maxEntries-1, now.Add(time.Minute))
 	require.False(t, ok)
-}
-
-// Somebody has deleted the authority's Secret, as a certificate was stolen. What was signed before is refused from
-// then on, on the connection that it was shown on, too, and so is the watch on it.
-func TestACertificateDoesNotOutliveItsAuthority(t *testing.T) {
-	w := newWorld(t)
-	defer close(w.service.next)
-	pair, err := pki.ParsePair(w.secret(pki.SecretReader)["tls.crt"], w.secret(pki.SecretReader)["tls.key"])
-	require.NoError(t, err)
-	conn := w.dial(pair.TLS())
-	client := rollcallv1.NewCoordinatorServiceClient(conn)
-	request := &rollcallv1.GetClusterRequest{Namespace: "prod", Name: "db"}
-	_, err = client.GetCluster(t.Context(), request)
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	stream, err := client.WatchCluster(ctx, &rollcallv1.WatchClusterRequest{Namespace: "prod", Name: "db"})
-	require.NoError(t, err)
-	w.service.next <- struct{}{}
-	_, err = stream.Recv()
-	require.NoError(t, err)
-
-	require.NoError(t, w.keeper.Ensure(t.Context()))
-	_, err = client.GetCluster(t.Context(), request)
-	require.NoError(t, err, "nothing has changed")
-	require.NoError(t, w.secrets.CoreV1().Secrets(rollcallNamespace).Delete(t.Context(), pki.SecretAuthority, metav1.DeleteOptions{}))
-	require.NoError(t, w.keeper.Ensure(t.Context()))
-	_, err = client.GetCluster(t.Context(), request)
-	require.Error(t, err)
-	_, err = stream.Recv()
-	requireCode(t, codes.Unavailable, err)
-	require.Error(t, w.keeper.Refuses([]*x509.Certificate{pair.Certificate()}))
 }

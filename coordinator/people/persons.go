@@ -13,28 +13,15 @@ const personPerSecond, personAtOnce = 5, 50
 // persons are limits of those who are known. The zero value is ready.
 type persons struct {
 	mu   sync.Mutex
-	each map[string]*rate.Limiter
+	each table[*rate.Limiter]
 }
 
 func (p *persons) of(name string, now time.Time) *rate.Limiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.each == nil {
-		p.each = map[string]*rate.Limiter{}
-	}
-	if l := p.each[name]; l != nil {
+	fresh := func() *rate.Limiter { return rate.NewLimiter(personPerSecond, personAtOnce) }
+	if l, ok := p.each.of(name, fresh, func(l *rate.Limiter) bool { return l.TokensAt(now) >= personAtOnce }); ok {
 		return l
 	}
-	if len(p.each) >= maxAddresses {
-		for n, l := range p.each {
-			if l.TokensAt(now) >= personAtOnce {
-				delete(p.each, n)
-			}
-		}
-	}
-	l := rate.NewLimiter(personPerSecond, personAtOnce)
-	if len(p.each) < maxAddresses {
-		p.each[name] = l
-	}
-	return l
+	return fresh()
 }

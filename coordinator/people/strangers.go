@@ -32,7 +32,7 @@ type strangers struct {
 	mu        sync.Mutex
 	all, rest *rate.Limiter
 	forwarded *rate.Limiter // of those who come by a forwarded port
-	addresses map[string]*rate.Limiter
+	addresses table[*rate.Limiter]
 }
 
 func (s *strangers) admit(ctx context.Context, now time.Time) bool {
@@ -42,7 +42,6 @@ func (s *strangers) admit(ctx context.Context, now time.Time) bool {
 		s.all = rate.NewLimiter(strangersPerSecond, strangersAtOnce)
 		s.rest = rate.NewLimiter(addressPerSecond, addressAtOnce)
 		s.forwarded = rate.NewLimiter(strangersPerSecond, strangersAtOnce)
-		s.addresses = map[string]*rate.Limiter{}
 	}
 	address := addressOf(ctx)
 	if ip, err := netip.ParseAddr(address); err == nil {
@@ -57,22 +56,12 @@ func (s *strangers) admit(ctx context.Context, now time.Time) bool {
 
 // of is the limit of an address.
 func (s *strangers) of(address string, now time.Time) *rate.Limiter {
-	if l := s.addresses[address]; l != nil {
+	fresh := func() *rate.Limiter { return rate.NewLimiter(addressPerSecond, addressAtOnce) }
+	silent := func(l *rate.Limiter) bool { return l.TokensAt(now) >= addressAtOnce } // it has not asked lately
+	if l, ok := s.addresses.of(address, fresh, silent); ok {
 		return l
 	}
-	if len(s.addresses) >= maxAddresses {
-		for a, l := range s.addresses {
-			if l.TokensAt(now) >= addressAtOnce { // it has not asked lately
-				delete(s.addresses, a)
-			}
-		}
-	}
-	if len(s.addresses) >= maxAddresses {
-		return s.rest
-	}
-	l := rate.NewLimiter(addressPerSecond, addressAtOnce)
-	s.addresses[address] = l
-	return l
+	return s.rest
 }
 
 func addressOf(ctx context.Context) string {

@@ -2,52 +2,30 @@ package pki
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-)
 
-// expiry reports when certificates end.
-type expiry struct {
-	keeper  *Keeper
-	webhook *Webhook
-	desc    *prometheus.Desc
-}
+	"github.com/rollcall-dev/rollcall/coordinator/gauges"
+)
 
 // NewExpiry reports when the authorities and the certificates of a coordinator end.
 func NewExpiry(keeper *Keeper, webhook *Webhook) prometheus.Collector {
-	return &expiry{
-		keeper: keeper, webhook: webhook,
-		desc: prometheus.NewDesc(
-			"rollcall_certificate_expiry_timestamp_seconds",
-			"When a certificate ends, in seconds since 1970.",
-			[]string{"certificate"}, nil,
-		),
-	}
+	return gauges.New(prometheus.NewDesc("rollcall_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970.",
+		[]string{"certificate"}, nil), func(set func(float64, ...string)) {
+		keeper.expiry(set, "authority", []string{profileClient: "client", profileServer: "server"})
+		webhook.expiry(set, "webhook-authority", []string{"webhook"})
+	})
 }
 
-// Describe implements prometheus.Collector.
-func (e *expiry) Describe(descs chan<- *prometheus.Desc) { descs <- e.desc }
-
-// Collect implements prometheus.Collector.
-func (e *expiry) Collect(metrics chan<- prometheus.Metric) {
-	report := func(name string, of Pair) {
-		metrics <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(of.cert.NotAfter.Unix()), name)
+// expiry reports on an authority and its certificates, which have these names by profile.
+func (k *keeping) expiry(set func(float64, ...string), authority string, names []string) {
+	signer := k.Authority().signer
+	if signer.IsZero() {
+		return
 	}
-	for _, of := range []struct {
-		kept      *keeping
-		authority string
-		names     []string
-	}{
-		{&e.keeper.keeping, "authority", []string{profileClient: "client", profileServer: "server"}},
-		{&e.webhook.keeping, "webhook-authority", []string{"webhook"}},
-	} {
-		authority := of.kept.Authority()
-		if authority.IsZero() {
-			continue
-		}
-		report(of.authority, authority.signer)
-		for profile, name := range of.names {
-			if pair, _, err := of.kept.current(profile); err == nil {
-				report(name, pair)
-			}
+	report := func(of Pair, name string) { set(float64(of.cert.NotAfter.Unix()), name) }
+	report(signer, authority)
+	for profile, name := range names {
+		if pair, _, err := k.current(profile); err == nil {
+			report(pair, name)
 		}
 	}
 }

@@ -52,23 +52,15 @@ func WebhookProfile(namespace, service string) Profile {
 
 // CoordinatorProfile is the server's certificate of coordinators, for gRPC and HTTP. In
 // versions before it was the webhook's, too.
-func CoordinatorProfile(namespace, service, clusterDomain string) Profile {
-	names := append(inCluster(service, namespace, clusterDomain), CoordinatorName, "localhost")
+func CoordinatorProfile(namespace, service string) Profile {
+	name := service + "." + namespace
+	names := []string{name, name + ".svc", name + ".svc.cluster.local", CoordinatorName, "localhost"}
 	return Profile{CommonName: short("coordinator in " + namespace), DNSNames: names}
 }
 
 // ClientProfile is the certificate of a client with the role.
 func ClientProfile(role string) Profile {
 	return Profile{CommonName: "rollcall " + role, Role: role}
-}
-
-// inCluster are the names by which a Service is reached inside a Kubernetes cluster.
-func inCluster(name, namespace, clusterDomain string) []string {
-	names := []string{name + "." + namespace, name + "." + namespace + ".svc"}
-	if clusterDomain != "" {
-		names = append(names, name+"."+namespace+".svc."+clusterDomain)
-	}
-	return names
 }
 
 // short keeps a common name within the 64 characters that X.509 allows.

@@ -84,7 +84,7 @@ func TestHandshakes(t *testing.T) {
 		"agent to agent":           {client: issue(a, agent), server: issue(a, agent), dial: config.ServerName("prod", "search")},
 		"another cluster's agents": {client: issue(a, agent), server: issue(a, agent), dial: config.ServerName("prod", "other"), wantClient: "x509"},
 		"a coordinator's server that asks": {
-			client: issue(a, CoordinatorProfile("rollcall-system", "rollcall-coordinator", "")), server: issue(a, agent), dial: AgentName,
+			client: issue(a, CoordinatorProfile("rollcall-system", "rollcall-coordinator")), server: issue(a, agent), dial: AgentName,
 			wantServer: "incompatible key usage",
 		},
 		"a coordinator that poses as an agent": {
@@ -92,7 +92,7 @@ func TestHandshakes(t *testing.T) {
 		},
 		"coordinator's own server": {
 			client: issue(a, ClientProfile(config.RoleReader)),
-			server: issue(a, CoordinatorProfile("rollcall-system", "rollcall-coordinator", "cluster.local")),
+			server: issue(a, CoordinatorProfile("rollcall-system", "rollcall-coordinator")),
 			dial:   "rollcall-coordinator.rollcall-system.svc",
 		},
 	} {

@@ -43,7 +43,7 @@ func NewKeeper(client kubernetes.Interface, opts Options) (*Keeper, error) {
 		return nil, err
 	}
 	k := &Keeper{keeping: newKeeping(client, opts, SecretAuthority,
-		ClientProfile(config.RoleCoordinator), CoordinatorProfile(opts.Namespace, opts.Service, opts.ClusterDomain))}
+		ClientProfile(config.RoleCoordinator), CoordinatorProfile(opts.Namespace, opts.Service))}
 	k.then = k.followed
 	return k, nil
 }

@@ -28,8 +28,6 @@ type Options struct {
 	Namespace string
 	// Service is the name of the coordinators' Service.
 	Service string
-	// ClusterDomain of cluster DNS. Default: cluster.local.
-	ClusterDomain string
 	// Interval between looks at the stored authority, beside those that a change of the
 	// Secret gives rise to. Default: 1 minute.
 	Interval time.Duration
@@ -40,9 +38,6 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	if o.Namespace == "" || o.Service == "" {
 		return o, errors.New("pki: the namespace and the service of the installation are needed")
-	}
-	if o.ClusterDomain == "" {
-		o.ClusterDomain = "cluster.local"
 	}
 	if o.Interval <= 0 {
 		o.Interval = time.Minute

@@ -18,8 +18,6 @@ import (
 const (
 	reasonDone        = "Done"
 	reasonIdle        = "Idle"
-	reasonRolling     = "Rolling"
-	reasonWaiting     = "Waiting"
 	reasonPaused      = "Paused"
 	reasonStalled     = "Stalled"
 	reasonProgress    = "Progressing"
@@ -266,23 +264,8 @@ func few(names []string) string {
 	return text
 }
 
-func phaseReason(p model.ClusterPhase) string {
-	switch p {
-	case model.ClusterIdle:
-		return reasonIdle
-	case model.ClusterRolling:
-		return reasonRolling
-	case model.ClusterWaiting:
-		return reasonWaiting
-	case model.ClusterPaused:
-		return reasonPaused
-	case model.ClusterStalled:
-		return reasonStalled
-	case model.ClusterDone:
-		return reasonDone
-	}
-	return reasonUnspecified
-}
+// phaseReason is the phase itself.
+func phaseReason(p model.ClusterPhase) string { return string(cmp.Or(p, reasonUnspecified)) }
 
 func condition(kind string, is bool, reason, message string) metav1.Condition {
 	status := metav1.ConditionFalse

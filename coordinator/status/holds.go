@@ -5,13 +5,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/rollcall-dev/rollcall/coordinator/gauges"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
 // holds is rollcall_holds: of each cluster one series for each rule. Nearly all of them are 0, and a gauge for each would
 // take more memory than all else that is kept of a cluster at rest; so the series are made when they are asked for.
 type holds struct {
-	desc *prometheus.Desc
+	prometheus.Collector
 
 	mu sync.Mutex
 	// held are the rules of the newest plan that hold anybody, by cluster.
@@ -19,23 +20,18 @@ type holds struct {
 }
 
 func newHolds() *holds {
-	return &holds{
-		desc: prometheus.NewDesc("rollcall_holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.",
-			[]string{"cluster", "rule"}, nil),
-		held: map[string]map[model.Rule]int{},
-	}
-}
-
-func (h *holds) Describe(ch chan<- *prometheus.Desc) { ch <- h.desc }
-
-func (h *holds) Collect(ch chan<- prometheus.Metric) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for cluster, held := range h.held {
-		for _, rule := range model.Rules() {
-			ch <- prometheus.MustNewConstMetric(h.desc, prometheus.GaugeValue, float64(held[rule]), cluster, string(rule))
+	h := &holds{held: map[string]map[model.Rule]int{}}
+	h.Collector = gauges.New(prometheus.NewDesc("rollcall_holds", "Holds of the newest plan by rule: one for each pod, and one more where the whole cluster is held.",
+		[]string{"cluster", "rule"}, nil), func(set func(float64, ...string)) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for cluster, held := range h.held {
+			for _, rule := range model.Rules() {
+				set(float64(held[rule]), cluster, string(rule))
+			}
 		}
-	}
+	})
+	return h
 }
 
 // show replaces what is told of a cluster.

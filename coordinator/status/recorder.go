@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,48 +28,23 @@ const (
 	maxInstance = 128
 )
 
-// RecorderOptions say how Events are written. The zero value of each field
-// but Instance has a default.
+const (
+	// sameWithin is how long an Event that says the same as one before is counted there
+	// and not written anew.
+	sameWithin = 10 * time.Minute
+	// burst and every bound the Events about one cluster: burst at once, then one every so long.
+	burst = 60
+	every = 2 * time.Second
+	// queued is how many Events may wait to be written.
+	queued = 1000
+)
+
+// RecorderOptions say who writes Events.
 type RecorderOptions struct {
 	// Instance is the name of this coordinator's pod.
 	Instance string
-	// SameWithin is how long an Event that says the same as one before is
-	// counted there and not written anew. Default: 10 minutes.
-	SameWithin time.Duration
-	// Burst and Every bound the Events about one cluster: Burst at once, then
-	// one Every. Default: 60, 2 seconds.
-	Burst int
-	Every time.Duration
-	// Queue is how many Events may wait to be written. Default: 1000.
-	Queue int
 	// Log is told of Events that could not be written. Default: slog.Default().
 	Log *slog.Logger
-}
-
-func (o RecorderOptions) withDefaults() RecorderOptions {
-	if o.SameWithin <= 0 {
-		o.SameWithin = 10 * time.Minute
-	}
-	if o.Burst <= 0 {
-		o.Burst = 60
-	}
-	if o.Every <= 0 {
-		o.Every = 2 * time.Second
-	}
-	if o.Queue <= 0 {
-		o.Queue = 1000
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	return o
-}
-
-func (o RecorderOptions) validate() error {
-	if o.Instance == "" {
-		return errors.New("event recorder: instance is empty: the name of this coordinator's pod is wanted")
-	}
-	return nil
 }
 
 // Recorder is an Observer that writes Events. What cannot be written is
@@ -79,23 +56,21 @@ type Recorder struct {
 
 	// Only Run uses these.
 	written map[identity]*series
-	budgets map[Key]*budget
+	budgets map[Key]*rate.Limiter
 	dropped int
 	named   int64
 }
 
 // NewRecorder writes Events through the client.
 func NewRecorder(client eventsclient.EventsV1Interface, opts RecorderOptions) (*Recorder, error) {
-	if err := opts.validate(); err != nil {
-		return nil, err
+	if opts.Instance == "" {
+		return nil, errors.New("event recorder: instance is empty: the name of this coordinator's pod is wanted")
 	}
-	opts = opts.withDefaults()
+	if opts.Log == nil {
+		opts.Log = slog.Default()
+	}
 	return &Recorder{
-		client:  client,
-		opts:    opts,
-		queue:   make(chan Event, opts.Queue),
-		written: map[identity]*series{},
-		budgets: map[Key]*budget{},
+		client: client, opts: opts, queue: make(chan Event, queued), written: map[identity]*series{}, budgets: map[Key]*rate.Limiter{},
 	}, nil
 }
 
@@ -119,7 +94,7 @@ func (r *Recorder) Record(e Event) {
 
 // Run writes Events until the context ends.
 func (r *Recorder) Run(ctx context.Context) error {
-	forget := time.NewTicker(r.opts.SameWithin)
+	forget := time.NewTicker(sameWithin)
 	defer forget.Stop()
 	for {
 		select {
@@ -138,10 +113,10 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) write(ctx context.Context, e Event, now time.Time) {
 	b := r.budgets[e.Cluster]
 	if b == nil {
-		b = &budget{left: float64(r.opts.Burst), at: now}
+		b = rate.NewLimiter(rate.Every(every), burst)
 		r.budgets[e.Cluster] = b
 	}
-	if !b.take(now, r.opts) {
+	if !b.AllowN(now, 1) {
 		r.dropped++
 		return
 	}
@@ -184,7 +159,7 @@ func (r *Recorder) record(ctx context.Context, e Event, regarding corev1.ObjectR
 	defer cancel()
 	note := cut(e.Note, maxNote)
 	id := identity{regarding.Kind, regarding.Namespace, regarding.Name, string(regarding.UID), e.Reason, note}
-	if s := r.written[id]; s != nil && now.Sub(s.last) < r.opts.SameWithin {
+	if s := r.written[id]; s != nil && now.Sub(s.last) < sameWithin {
 		s.count++
 		s.last = now
 		if err := r.countAgain(ctx, regarding.Namespace, s); err == nil {
@@ -234,12 +209,12 @@ func (r *Recorder) countAgain(ctx context.Context, namespace string, s *series) 
 // forget frees what cannot matter any more.
 func (r *Recorder) forget(now time.Time) {
 	for id, s := range r.written {
-		if now.Sub(s.last) >= r.opts.SameWithin {
+		if now.Sub(s.last) >= sameWithin {
 			delete(r.written, id)
 		}
 	}
 	for key, b := range r.budgets {
-		if b.full(now, r.opts) {
+		if b.TokensAt(now) >= burst {
 			delete(r.budgets, key)
 		}
 	}
@@ -247,31 +222,6 @@ func (r *Recorder) forget(now time.Time) {
 		r.opts.Log.Info("events dropped because there were too many", "count", r.dropped)
 		r.dropped = 0
 	}
-}
-
-// budget is how many Events about one cluster may be written now.
-type budget struct {
-	left float64
-	at   time.Time
-}
-
-func (b *budget) refill(now time.Time, o RecorderOptions) {
-	b.left = min(float64(o.Burst), b.left+now.Sub(b.at).Seconds()/o.Every.Seconds())
-	b.at = now
-}
-
-func (b *budget) take(now time.Time, o RecorderOptions) bool {
-	b.refill(now, o)
-	if b.left < 1 {
-		return false
-	}
-	b.left--
-	return true
-}
-
-func (b *budget) full(now time.Time, o RecorderOptions) bool {
-	b.refill(now, o)
-	return b.left >= float64(o.Burst)
 }
 
 // eventName is unique: the clock is part of it, and is helped along where it
@@ -284,12 +234,4 @@ func (r *Recorder) eventName(object string, now time.Time) string {
 }
 
 // cut is a text of at most n bytes, which ends between two characters.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && text[n]&0xC0 == 0x80 {
-		n--
-	}
-	return text[:n]
-}
+func cut(text string, n int) string { return strings.ToValidUTF8(text[:min(len(text), n)], "") }

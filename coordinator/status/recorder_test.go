@@ -20,12 +20,11 @@ import (
 )
 
 // recording runs a Recorder in virtual time and gives what it wrote.
-func recording(t *testing.T, opts RecorderOptions, test func(r *Recorder, client *fake.Clientset, written func() []eventsv1.Event)) {
+func recording(t *testing.T, test func(r *Recorder, client *fake.Clientset, written func() []eventsv1.Event)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
-		opts.Instance, opts.Log = "rollcall-coordinator-0", slog.New(slog.DiscardHandler)
-		r, err := NewRecorder(client.EventsV1(), opts)
+		r, err := NewRecorder(client.EventsV1(), RecorderOptions{Instance: "rollcall-coordinator-0", Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -46,7 +45,7 @@ func sample(note string) Event {
 }
 
 func TestEventStandsOnClusterAndPod(t *testing.T) {
-	recording(t, RecorderOptions{}, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
+	recording(t, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
 		r.Record(sample("search-1: Restart"))
 		events := written()
 		require.Len(t, events, 2)
@@ -69,7 +68,7 @@ func TestEventStandsOnClusterAndPod(t *testing.T) {
 }
 
 func TestSameEventIsCounted(t *testing.T) {
-	recording(t, RecorderOptions{SameWithin: 10 * time.Minute}, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
+	recording(t, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
 		e := sample("held")
 		e.Pod = ""
 		r.Record(e)
@@ -92,7 +91,7 @@ func TestSameEventIsCounted(t *testing.T) {
 }
 
 func TestExpiredEventIsWrittenAnew(t *testing.T) {
-	recording(t, RecorderOptions{}, func(r *Recorder, client *fake.Clientset, written func() []eventsv1.Event) {
+	recording(t, func(r *Recorder, client *fake.Clientset, written func() []eventsv1.Event) {
 		e := sample("held")
 		e.Pod = ""
 		r.Record(e)
@@ -104,43 +103,43 @@ func TestExpiredEventIsWrittenAnew(t *testing.T) {
 }
 
 func TestEventsAreBounded(t *testing.T) {
-	recording(t, RecorderOptions{Burst: 10, Every: time.Second}, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
+	recording(t, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
 		for i := range 100 {
 			e := sample(fmt.Sprint(i))
 			e.Pod = ""
 			r.Record(e)
 		}
-		require.Len(t, written(), 10)
-		time.Sleep(3 * time.Second)
+		require.Len(t, written(), burst)
+		time.Sleep(3 * every)
 		for i := range 100 {
 			e := sample(fmt.Sprint("later", i))
 			e.Pod = ""
 			r.Record(e)
 		}
-		require.Len(t, written(), 13)
+		require.Len(t, written(), burst+3)
 
 		other := sample("other")
 		other.Cluster.Name, other.Pod = "other", ""
 		r.Record(other)
-		require.Len(t, written(), 14, "one cluster does not use up another's")
+		require.Len(t, written(), burst+4, "one cluster does not use up another's")
 	})
 }
 
 func TestRecordNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := NewRecorder(fake.NewClientset().EventsV1(), RecorderOptions{Instance: "x", Queue: 2})
+		r, err := NewRecorder(fake.NewClientset().EventsV1(), RecorderOptions{Instance: "x"})
 		require.NoError(t, err)
 		began := time.Now()
-		for range 10 {
+		for range queued + 10 {
 			r.Record(sample("nobody writes"))
 		}
-		require.Len(t, r.queue, 2)
+		require.Len(t, r.queue, queued)
 		require.Zero(t, time.Since(began))
 	})
 }
 
 func TestFailedWriteIsForgotten(t *testing.T) {
-	recording(t, RecorderOptions{}, func(r *Recorder, client *fake.Clientset, written func() []eventsv1.Event) {
+	recording(t, func(r *Recorder, client *fake.Clientset, written func() []eventsv1.Event) {
 		refuse := true
 		client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return refuse, nil, errors.New("no room")
@@ -154,10 +153,10 @@ func TestFailedWriteIsForgotten(t *testing.T) {
 }
 
 func TestRecorderForgets(t *testing.T) {
-	recording(t, RecorderOptions{SameWithin: time.Minute}, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
+	recording(t, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
 		r.Record(sample("held"))
 		written()
-		time.Sleep(5 * time.Minute)
+		time.Sleep(2 * sameWithin)
 		synctest.Wait()
 		require.Empty(t, r.written)
 		require.Empty(t, r.budgets)
@@ -165,7 +164,7 @@ func TestRecorderForgets(t *testing.T) {
 }
 
 func TestLongTextsAreCut(t *testing.T) {
-	recording(t, RecorderOptions{}, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
+	recording(t, func(r *Recorder, _ *fake.Clientset, written func() []eventsv1.Event) {
 		e := sample(strings.Repeat("é", 1000))
 		e.Pod = strings.Repeat("a", 253)
 		r.Record(e)

@@ -204,7 +204,7 @@ func explanation(d Decision, pod string) (*rollcallv1.ExplainResponse, error) {
 	} else if err != nil {
 		return nil, grpcstatus.Error(codes.Internal, err.Error())
 	}
-	resp := &rollcallv1.ExplainResponse{Pod: e.Pod, Verdict: e.Verdict.String(), Rule: string(e.Rule), Text: e.Text}
+	resp := &rollcallv1.ExplainResponse{Pod: e.Pod, Verdict: string(e.Verdict), Rule: string(e.Rule), Text: e.Text}
 	for _, f := range e.Facts {
 		resp.Facts = append(resp.Facts, &rollcallv1.Fact{Name: f.Name, Value: f.Value, AgeSeconds: f.AgeSeconds})
 	}

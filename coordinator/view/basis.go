@@ -17,7 +17,7 @@ import (
 // Basis is what a snapshot was made of. Agents look at their databases again and
 // again and mostly see the same, so most of what comes in says nothing new.
 //
-// Invariant: of an input for which Stands is true, Join makes the same snapshot
+// Invariant: of an input for which Stands is true, Look makes the same snapshot
 // but for Now, ages and, by less than settledSlack, since when pods are settled or not live.
 //
 // Of the objects it keeps a digest only: a database that rests is looked at by this for as long as it rests, and the facts

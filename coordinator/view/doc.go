@@ -1,5 +1,5 @@
 // Package view joins what Kubernetes says and what the agents say into the one
-// value that a decision is made from. Join is a function from values to a value:
+// value that a decision is made from. Look is a function from values to a value:
 // no clock, no client, no memory of earlier calls.
 //
 // Bad news counts from any channel; good news about a pod only from its own

@@ -243,3 +243,9 @@ func summary(s model.Snapshot) string {
 	}
 	return b.String()
 }
+
+// Join is the snapshot alone.
+func Join(in Input) model.Snapshot {
+	s, _ := Look(in)
+	return s
+}

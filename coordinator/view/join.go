@@ -3,8 +3,6 @@ package view
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/rollcall-dev/rollcall/coordinator/agents"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/kube"
@@ -18,7 +16,7 @@ const DefaultMaxAge = 15 * time.Second
 // defaultEstimate is how long a pod is expected to be away while nobody has measured it.
 const defaultEstimate = 60
 
-// Input is what a snapshot is made of. Join changes none of it.
+// Input is what a snapshot is made of. Look changes none of it.
 type Input struct {
 	Now  time.Time
 	Kube kube.ClusterObjects
@@ -36,7 +34,7 @@ type Input struct {
 	// is not over before everybody who was in it has spoken.
 	Known []model.Group
 	// Noticed are conditions of pods as this coordinator has seen them first, beside
-	// those that the status has. It says no more than earlier snapshots of Join.
+	// those that the status has. It says no more than earlier snapshots of Look.
 	Noticed []v1alpha1.PodCondition
 	// NotLive is since when the others have said of pods without an agent, by their UIDs,
 	// that they are not live, as NotLive told of the snapshot before.
@@ -59,14 +57,8 @@ type Input struct {
 	Fleet          model.Fleet
 }
 
-// Join makes the snapshot. The same input gives the same snapshot, whatever the
-// order of its lists.
-func Join(in Input) model.Snapshot {
-	s, _ := Look(in)
-	return s
-}
-
-// Look makes the snapshot, and answers for how long it stands.
+// Look makes the snapshot, and answers for how long it stands. The same input gives the
+// same snapshot, whatever the order of its lists.
 func Look(in Input) (model.Snapshot, *Basis) {
 	in.MaxAge = maxAge(in)
 	w := newWorld(in)
@@ -118,7 +110,7 @@ func clusterOf(in Input) model.Cluster {
 			Epoch:         d.Status.Epoch,
 			Claims:        cloned(d.Status.Claims),
 			Approvals:     cloned(d.Status.Approvals),
-			Initialized:   isTrue(d.Status.Conditions, v1alpha1.ConditionInitialized),
+			Initialized:   v1alpha1.IsTrue(d.Status.Conditions, v1alpha1.ConditionInitialized),
 			LastProgress:  moment(d.Status.LastProgress),
 			LastDeparture: moment(d.Status.LastDeparture),
 		},
@@ -132,15 +124,6 @@ func clusterOf(in Input) model.Cluster {
 		c.Paused = c.Paused || p.Paused
 	}
 	return c
-}
-
-func isTrue(conditions []v1alpha1.Condition, kind string) bool {
-	for _, c := range conditions {
-		if c.Type == kind {
-			return c.Status == metav1.ConditionTrue
-		}
-	}
-	return false
 }
 
 func moment(t model.Time) *model.Time {

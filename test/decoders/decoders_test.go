@@ -21,7 +21,7 @@ var fuzzed = map[string][]string{
 	"agent":                   {"FuzzState"},                                             // the state's files
 	"agent/config":            {"FuzzFiles"},                                             // what the coordinator's Secret holds
 	"agent/gossip":            {"FuzzDecode", "FuzzStream", "FuzzMessage"},               // headlines of others, and what carries them
-	"cmd/rollcall":            {"FuzzDecodeSnapshot"},                                    // documents that people pass
+	"cmd/rollcall/cli":        {"FuzzDecodeSnapshot"},                                    // documents that people pass
 	"cmd/rollcall/doctor":     {"FuzzManifest"},                                          // rendered charts
 	"coordinator/inject":      {"FuzzManifest", "FuzzReview"},                            // manifests, admission reviews
 	"coordinator/journal":     {"FuzzDecode"},                                            // saved journals
@@ -45,6 +45,7 @@ var inside = map[string]string{
 	"agent/agenttest":                   "for tests only",
 	"coordinator/kubetest":              "for tests only",
 	"cmd/rollcall/enroll":               "the patches that it wrote itself",
+	"cmd/rollcall/inspect":              "entries of the coordinator's journal; saved journals are read by coordinator/journal",
 	"engines/memory":                    "for tests and rehearsals only",
 	"coordinator/sim/api":               "the requests of a coordinator in a simulated world",
 	"coordinator/sim/database":          "what it wrote itself, in a simulated world",

@@ -89,10 +89,19 @@ func Examine(f *Facts) []Finding {
 
 func order(s Severity) int { return slices.Index([]Severity{Error, Warning, Info}, s) }
 
-// Worst is the severity of the worst finding; empty: there is none.
-func Worst(findings []Finding) Severity {
-	if len(findings) == 0 {
-		return ""
+// Report is what the doctor says.
+type Report struct {
+	Checks   []string  `json:"checks"`
+	Findings []Finding `json:"findings"`
+	// Unread is what could not be read, so that what depends on it was not examined.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// NewReport examines the facts.
+func NewReport(f *Facts) Report {
+	r := Report{Checks: Names(), Findings: append([]Finding{}, Examine(f)...)}
+	if f.Live != nil {
+		r.Unread = f.Live.Unread
 	}
-	return findings[0].Severity
+	return r
 }

@@ -105,19 +105,13 @@ func (f *Facts) add(document []byte) error {
 // appended reads one object. What is in it that no such object has is a finding: the API
 // server leaves it out with a warning that is easily overlooked.
 func appended[T appsv1.StatefulSet | policyv1.PodDisruptionBudget | networkingv1.NetworkPolicy | v1alpha1.DatabaseCluster](f *Facts, list *[]T, document []byte) error {
-	var named struct {
-		Kind     string `json:"kind"`
-		Metadata struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		} `json:"metadata"`
-	}
+	var named metav1.PartialObjectMetadata
 	text, err := yaml.YAMLToJSON(document)
 	if err != nil {
 		return err
 	}
 	_ = yaml.Unmarshal(text, &named) // a name that cannot be read is missing from the message only
-	object := named.Kind + " " + id(named.Metadata.Namespace, named.Metadata.Name)
+	object := named.Kind + " " + id(named.Namespace, named.Name)
 	var read T
 	unknown, err := json.UnmarshalStrict(text, &read)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	"github.com/rollcall-dev/rollcall/coordinator/inject"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
@@ -33,7 +34,7 @@ func template(set *appsv1.StatefulSet) *corev1.PodTemplateSpec {
 func agent(f *Facts) []Finding {
 	return f.eachSet(func(set *appsv1.StatefulSet) []Finding {
 		t := template(set)
-		_, warnings, err := inject.Template(t, inject.Options{Image: imageOf(t), ExistingPreStop: inject.KeepPreStop})
+		_, warnings, err := inject.Template(t, inject.Options{Image: imageOf(t), KeepPreStop: true})
 		if err != nil {
 			return one(Error, "the agent cannot be added to its pods: "+err.Error(), "change the pod template as it says")
 		}
@@ -49,10 +50,8 @@ func agent(f *Facts) []Finding {
 
 // imageOf the agent that a manifest brings itself; which one that is, is for the manifest to say.
 func imageOf(t *corev1.PodTemplateSpec) string {
-	for i := range t.Spec.InitContainers {
-		if c := &t.Spec.InitContainers[i]; c.Name == v1alpha1.AgentContainer {
-			return c.Image
-		}
+	if c := kube.AgentOf(&t.Spec); c != nil {
+		return c.Image
 	}
 	return "agent"
 }

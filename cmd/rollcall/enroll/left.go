@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
@@ -133,7 +134,7 @@ func (p *Plan) allAgents(pods []corev1.Pod) bool {
 		if !slices.ContainsFunc(p.Sets, func(s appsv1.StatefulSet) bool { return doctor.Owned(pod, &s) }) {
 			continue
 		}
-		if seen++; !slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer }) {
+		if seen++; !kube.HasAgent(&pod.Spec) {
 			return false
 		}
 	}

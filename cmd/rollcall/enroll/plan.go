@@ -10,12 +10,12 @@ package enroll
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
@@ -99,8 +99,6 @@ func there(sets []appsv1.StatefulSet) string {
 	return "; there are " + strings.Join(names, ", ")
 }
 
-var validName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-
 // maxName leaves room for what is derived from a name.
 const maxName = 54
 
@@ -121,7 +119,7 @@ func nameOf(sets []appsv1.StatefulSet, asked string) (string, error) {
 	if name == "" {
 		name, by = sets[0].Name, "the name of the StatefulSet"
 	}
-	if !validName.MatchString(name) || len(name) > maxName {
+	if len(validation.IsDNS1035Label(name)) > 0 || len(name) > maxName {
 		return "", fmt.Errorf("%s, %q, is no name for a DatabaseCluster: lower-case letters, digits and hyphens are wanted, beginning with a letter, at most %d; --name gives it another", by, name, maxName)
 	}
 	return name, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -50,16 +51,9 @@ func holderOf(l *coordinationv1.Lease, now time.Time) string {
 
 // readerIdentity is what people show to the coordinator, and how they verify it.
 func readerIdentity(ctx context.Context, clients kubernetes.Interface, namespace string) (*tls.Config, error) {
-	secret, err := clients.CoreV1().Secrets(namespace).Get(ctx, pki.SecretReader, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w: there is no Secret %s/%s, which a coordinator makes when it first starts", ErrNotElected, namespace, pki.SecretReader)
-	case err != nil:
-		return nil, explain(err, fmt.Sprintf("get Secret %s/%s", namespace, pki.SecretReader))
-	}
-	config, err := trust(secret.Data["ca.crt"])
+	secret, config, err := trusted(ctx, clients, namespace, pki.SecretReader)
 	if err != nil {
-		return nil, fmt.Errorf("secret %s/%s, key ca.crt: %w", namespace, pki.SecretReader, err)
+		return nil, err
 	}
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
 	if err != nil {
@@ -67,6 +61,22 @@ func readerIdentity(ctx context.Context, clients kubernetes.Interface, namespace
 	}
 	config.Certificates = []tls.Certificate{pair}
 	return config, nil
+}
+
+// trusted verifies the coordinator by the authorities in a Secret that a coordinator makes.
+func trusted(ctx context.Context, clients kubernetes.Interface, namespace, name string) (*corev1.Secret, *tls.Config, error) {
+	secret, err := clients.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil, fmt.Errorf("%w: there is no Secret %s/%s, which a coordinator makes when it first starts", ErrNotElected, namespace, name)
+	case err != nil:
+		return nil, nil, explain(err, fmt.Sprintf("get Secret %s/%s", namespace, name))
+	}
+	config, err := trust(secret.Data["ca.crt"])
+	if err != nil {
+		return nil, nil, fmt.Errorf("secret %s/%s, key ca.crt: %w", namespace, name, err)
+	}
+	return secret, config, nil
 }
 
 // explain says what was tried, and marks what the API server forbids.

@@ -26,7 +26,7 @@ var errUnproven = errors.New("nothing was found that shows the coordinator who y
 //  2. a token that a ServiceAccount has made for the coordinator alone;
 //  3. the reader's certificate, for those who may read it: it reads about all databases.
 func whoAmI(ctx context.Context, clients kubernetes.Interface, opts Options) (*tls.Config, []grpc.DialOption, error) {
-	config, err := trusted(ctx, clients, opts.Namespace)
+	_, config, err := trusted(ctx, clients, opts.Namespace, pki.SecretTrust)
 	if opts.SendToken {
 		if err != nil {
 			return nil, nil, bindAsker(err, opts.Namespace)
@@ -90,20 +90,4 @@ func prove(ctx context.Context, clients kubernetes.Interface) (credentials.PerRP
 	}
 	return nil, fmt.Errorf("%w: create CertificateSigningRequest: %w (%s; or use --send-token, "+
 		"which shows the coordinator the token of your kubeconfig: whoever holds it may do all that you may)", errUnproven, refused, todo)
-}
-
-// trusted verifies the coordinator by what is public of its authority.
-func trusted(ctx context.Context, clients kubernetes.Interface, namespace string) (*tls.Config, error) {
-	secret, err := clients.CoreV1().Secrets(namespace).Get(ctx, pki.SecretTrust, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%w: there is no Secret %s/%s, which a coordinator makes when it first starts", ErrNotElected, namespace, pki.SecretTrust)
-	case err != nil:
-		return nil, explain(err, fmt.Sprintf("get Secret %s/%s", namespace, pki.SecretTrust))
-	}
-	config, err := trust(secret.Data["ca.crt"])
-	if err != nil {
-		return nil, fmt.Errorf("secret %s/%s, key ca.crt: %w", namespace, pki.SecretTrust, err)
-	}
-	return config, nil
 }

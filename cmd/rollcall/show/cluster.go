@@ -176,6 +176,13 @@ func Cluster(w io.Writer, p Palette, c *rollcallv1.Cluster, source string, now t
 	}
 }
 
+// section is a table of one cluster.
+func section(title string, header ...string) *Table {
+	t := NewTable(header...)
+	t.Title, t.Indent, t.Most = "\n"+title+":", gap, maxRows
+	return t
+}
+
 // openGuards are the pods that anybody may remove, and whether Rollcall itself has
 // let them go.
 func openGuards(c *rollcallv1.Cluster) []string {
@@ -195,8 +202,8 @@ func openGuards(c *rollcallv1.Cluster) []string {
 
 // poolTable says how far each StatefulSet is, where there is more than one.
 func poolTable(c *rollcallv1.Cluster) *Table {
-	t := NewTable("STATEFULSET", "UPDATED", "READY", "REVISION", "VERSION")
-	t.Title, t.Indent = "\nStatefulSets:", gap
+	t := section("StatefulSets", "STATEFULSET", "UPDATED", "READY", "REVISION", "VERSION")
+	t.Most = 0
 	pools := c.GetPools()
 	if len(pools) < 2 {
 		return t
@@ -213,8 +220,8 @@ func poolTable(c *rollcallv1.Cluster) *Table {
 }
 
 func claimTable(c *rollcallv1.Cluster, now time.Time) *Table {
-	t := NewTable("POD", "SINCE", "PHASE", "WHAT")
-	t.Title, t.Indent = "\nOn their way:", gap
+	t := section("On their way", "POD", "SINCE", "PHASE", "WHAT")
+	t.Most = 0
 	for _, claim := range c.GetClaims() {
 		since := "-"
 		if at := claim.GetStartedAt(); at != nil {
@@ -240,14 +247,8 @@ func what(action, prepare, reason string) string {
 }
 
 func holdTable(c *rollcallv1.Cluster) *Table {
-	t := NewTable("POD", "RULE", "REASON")
-	t.Title, t.Indent = "\nHeld:", gap
-	holds := distinct(c.GetPlan().GetHolds())
-	for i, h := range holds {
-		if i == maxRows {
-			t.Row(Faint, "...", "", fmt.Sprintf("and %d more", len(holds)-maxRows))
-			break
-		}
+	t := section("Held", "POD", "RULE", "REASON")
+	for _, h := range distinct(c.GetPlan().GetHolds()) {
 		t.Row(Waiting, cmp.Or(h.GetPod(), "(all)"), h.GetRule(), Clean(h.GetReason()))
 	}
 	return t
@@ -267,14 +268,8 @@ func distinct(holds []*rollcallv1.Hold) []*rollcallv1.Hold {
 }
 
 func podTable(c *rollcallv1.Cluster) *Table {
-	t := NewTable("POD", "ZONE", "PHASE", "UPDATED", "MEMBER", "REPORT", "ROLES")
-	t.Title, t.Indent = "\nPods:", gap
-	states := c.GetPodStates()
-	for i, s := range states {
-		if i == maxRows {
-			t.Row(Faint, "...", "", "", "", "", "", fmt.Sprintf("and %d more", len(states)-maxRows))
-			break
-		}
+	t := section("Pods", "POD", "ZONE", "PHASE", "UPDATED", "MEMBER", "REPORT", "ROLES")
+	for _, s := range c.GetPodStates() {
 		updated := "no"
 		mark := Plain
 		if s.GetUpdated() {

@@ -11,14 +11,8 @@ import (
 // refusalTable says what was refused lately. It holds up nothing, but somebody may be
 // at work who should not be there, or an agent not be heard that should.
 func refusalTable(c *rollcallv1.Cluster) *Table {
-	t := NewTable("OF", "WHAT", "TIMES", "SINCE", "LAST", "LAST FROM")
-	t.Title, t.Indent = "\nRefused within the last hour ("+Refusals+"):", gap
-	refusals := c.GetRefusals()
-	for i, r := range refusals {
-		if i == maxRows {
-			t.Row(Faint, "...", "", "", "", "", fmt.Sprintf("and %d more", len(refusals)-maxRows))
-			break
-		}
+	t := section("Refused within the last hour ("+Refusals+")", "OF", "WHAT", "TIMES", "SINCE", "LAST", "LAST FROM")
+	for _, r := range c.GetRefusals() {
 		t.Row(Waiting, cmp.Or(Clean(r.GetPod()), "(coordinator)"), Clean(r.GetWhat()), fmt.Sprint(r.GetCount()),
 			status.Age(r.GetSince().AsDuration()), status.Age(r.GetLast().AsDuration()), cmp.Or(Clean(r.GetFrom()), "-"))
 	}

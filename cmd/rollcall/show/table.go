@@ -3,7 +3,9 @@
 package show
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,6 +23,8 @@ type Table struct {
 	Title string
 	// Indent stands before each other line.
 	Indent string
+	// Most rows are written, and how many more there are; 0 for all.
+	Most   int
 	header []string
 	rows   [][]string
 	marks  []Mark
@@ -40,18 +44,24 @@ func (t *Table) Write(w io.Writer, p Palette) {
 	if len(t.rows) == 0 {
 		return
 	}
+	rows, marks := t.rows, t.marks
+	if more := len(rows) - t.Most; t.Most > 0 && more > 0 {
+		rest := make([]string, len(t.header))
+		rest[0], rest[len(rest)-1] = "...", fmt.Sprintf("and %d more", more)
+		rows, marks = append(slices.Clone(rows[:t.Most]), rest), append(slices.Clone(marks[:t.Most]), Faint)
+	}
 	if t.Title != "" {
 		_, _ = io.WriteString(w, t.Title+"\n")
 	}
 	widths := make([]int, len(t.header))
-	for _, row := range append([][]string{t.header}, t.rows...) {
+	for _, row := range append([][]string{t.header}, rows...) {
 		for i, cell := range row[:len(row)-1] {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
 	t.line(w, p, Plain, widths, t.header)
-	for i, row := range t.rows {
-		t.line(w, p, t.marks[i], widths, row)
+	for i, row := range rows {
+		t.line(w, p, marks[i], widths, row)
 	}
 }
 

@@ -67,7 +67,7 @@ func (u *Upgrade) Run(ctx context.Context) ([]Result, error) {
 		return nil, err
 	}
 	for i := range pods {
-		if c := agentOf(&pods[i]); c != nil {
+		if c := kube.AgentOf(&pods[i].Spec); c != nil {
 			if err := farApart(c.Image, u.Image); err != nil {
 				return nil, fmt.Errorf("pod %s: %w", pods[i].Name, err)
 			}
@@ -103,21 +103,13 @@ func ordinalOf(pod string) int {
 	return n
 }
 
-func agentOf(p *corev1.Pod) *corev1.Container {
-	at := slices.IndexFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == v1alpha1.AgentContainer })
-	if at < 0 {
-		return nil
-	}
-	return &p.Spec.InitContainers[at]
-}
-
 // one upgrades the agent of one pod.
 func (u *Upgrade) one(ctx context.Context, name, which string) (done Done, from string, err error) {
 	pod, err := u.undisturbed(ctx, name, which)
 	if err != nil {
 		return "", "", err
 	}
-	agent := agentOf(pod)
+	agent := kube.AgentOf(&pod.Spec)
 	switch {
 	case agent == nil:
 		u.Say("%s (%s): it has no agent; it gets one when it is restarted", name, which)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1"
 	clustersfake "github.com/rollcall-dev/rollcall/coordinator/api/v1alpha1/fake"
+	"github.com/rollcall-dev/rollcall/coordinator/kube"
 	"github.com/rollcall-dev/rollcall/coordinator/model"
 )
 
@@ -82,7 +83,7 @@ func (w *world) restart(name string) {
 	st := &pod.Status.InitContainerStatuses[0]
 	st.RestartCount++
 	st.ContainerID = fmt.Sprint("c", st.RestartCount+1)
-	if agentOf(pod).Image == w.broken {
+	if kube.AgentOf(&pod.Spec).Image == w.broken {
 		st.Ready, st.State = false, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
 	} else {
 		st.Ready, st.State = true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -102,7 +103,7 @@ func (w *world) images() (list []string) {
 	pods, err := w.client.CoreV1().Pods("prod").List(context.Background(), metav1.ListOptions{})
 	require.NoError(w.t, err)
 	for i := range pods.Items {
-		if c := agentOf(&pods.Items[i]); c != nil {
+		if c := kube.AgentOf(&pods.Items[i].Spec); c != nil {
 			list = append(list, c.Image)
 		}
 	}

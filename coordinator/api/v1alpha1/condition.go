@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Condition has the fields of metav1.Condition, to which it can be converted.
 // It is a type of its own because that one's schema refuses hyphens in a
@@ -24,4 +28,9 @@ type Condition struct {
 	// message is for people.
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message"`
+}
+
+// IsTrue says whether the condition of a type is there and true.
+func IsTrue(conditions []Condition, kind string) bool {
+	return slices.ContainsFunc(conditions, func(c Condition) bool { return c.Type == kind && c.Status == metav1.ConditionTrue })
 }

@@ -106,11 +106,11 @@ type placed struct {
 // weight sorts what people look for to the front.
 func (p placed) weight() int {
 	switch {
-	case p.Verdict == status.Claimed.String():
+	case p.Verdict == string(status.Claimed):
 		return 0
 	case p.State != string(model.Ready):
 		return 1
-	case p.Verdict != status.UpToDate.String():
+	case p.Verdict != string(status.UpToDate):
 		return 2
 	}
 	return 3
@@ -144,7 +144,7 @@ func podsOf(d status.Decision) []placed {
 		p := placed{ordinal: pod.Ordinal, zone: cmp.Or(pod.Zone, zones[pod.Node], claims[pod.Name].Zone), Pod: Pod{
 			Name: pod.Name, Pool: pod.Pool, Node: pod.Node, State: string(pod.Phase), Problem: pod.Problem,
 			Updated: pod.Phase != model.Missing && revisions[pod.Pool] != "" && pod.Revision == revisions[pod.Pool],
-			Verdict: status.UpToDate.String(), Place: order[pod.Name], ReportAgeSeconds: -1,
+			Verdict: string(status.UpToDate), Place: order[pod.Name], ReportAgeSeconds: -1,
 		}}
 		if pod.Report != nil {
 			p.ReportAgeSeconds, p.Roles = pod.Report.AgeSeconds, pod.Report.Roles
@@ -153,12 +153,12 @@ func podsOf(d status.Decision) []placed {
 		step, goes := steps[pod.Name]
 		switch {
 		case claimed:
-			p.Verdict, p.State = status.Claimed.String(), string(claim.Phase)
+			p.Verdict, p.State = string(status.Claimed), string(claim.Phase)
 			p.Why = cmp.Or(d.Waiting[pod.Name], string(claim.Reason))
 		case goes:
-			p.Verdict, p.Why = status.Go.String(), string(step.Reason)
+			p.Verdict, p.Why = string(status.Go), string(step.Reason)
 		case p.Place > 0:
-			p.Verdict = status.Hold.String()
+			p.Verdict = string(status.Hold)
 			h, own := holds[pod.Name]
 			if !own {
 				h = holds[""]

@@ -56,9 +56,9 @@ func TestAViewSaysWhatThePlanSays(t *testing.T) {
 					seen++
 					e, err := status.Explain(d, pod.Name)
 					require.NoError(t, err)
-					require.Equal(t, e.Verdict.String(), pod.Verdict, pod.Name)
+					require.Equal(t, string(e.Verdict), pod.Verdict, pod.Name)
 					require.Equal(t, e.Rule, pod.Rule, pod.Name)
-					require.Equal(t, pod.Verdict == status.Hold.String(), pod.Rule != "" && pod.Why != "", pod.Name)
+					require.Equal(t, pod.Verdict == string(status.Hold), pod.Rule != "" && pod.Why != "", pod.Name)
 				}
 			}
 			require.Equal(t, len(d.Snapshot.Pods), seen)

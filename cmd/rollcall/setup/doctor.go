@@ -1,0 +1,146 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/cli"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/doctor"
+	"github.com/rollcall-dev/rollcall/cmd/rollcall/show"
+)
+
+// Doctor examines a chart or a namespace.
+func Doctor(a *cli.App) *cobra.Command {
+	var file string
+	var out cli.Format
+	cmd := &cobra.Command{
+		Use:   "doctor [NAME]...",
+		Short: "Examine a chart, or what runs, before anything is changed",
+		Long: `Examine the StatefulSets of a rendered chart, or those of a namespace that belong to a
+DatabaseCluster, before anything is changed: what Rollcall could not work with, what is
+less safe than it seems, and how to mend it. Nothing is written.
+
+A NAME is that of a StatefulSet or of a DatabaseCluster. Without one it is about all
+StatefulSets with the label rollcall.dev/cluster, or about all where none has it yet.
+
+The exit status is 0 when there is no error among the findings, 2 when there is, and 1
+when it could not be examined.`,
+		Example: fmt.Sprintf("  helm template search ./chart | %[1]s doctor -f -\n  %[1]s doctor search -n prod", a.Name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var e doctor.Report
+			var err error
+			if file != "" {
+				e, err = examineFile(a, file, args)
+			} else {
+				e, err = examineLive(cmd.Context(), a, args)
+			}
+			if err != nil {
+				return err
+			}
+			return writeExamined(a, out, e)
+		},
+		ValidArgsFunction: a.CompleteNames,
+	}
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "manifest to examine, such as helm template writes, - for standard input")
+	cli.OutputFlag(cmd, &out, "text", cli.JSON, cli.YAML)
+	return cmd
+}
+
+func examineFile(a *cli.App, file string, names []string) (doctor.Report, error) {
+	data, err := a.ReadFile(file, "manifest")
+	if file == "-" {
+		file = "standard input"
+	}
+	if err != nil {
+		return doctor.Report{}, fmt.Errorf("%s: %w", file, err)
+	}
+	facts, err := doctor.Manifest(data)
+	if err == nil {
+		err = facts.Only(names)
+	}
+	if err != nil {
+		return doctor.Report{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return doctor.NewReport(facts), nil
+}
+
+func examineLive(ctx context.Context, a *cli.App, names []string) (doctor.Report, error) {
+	k, err := a.API()
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	f, err := readFacts(ctx, k, a.Reach.Namespace)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	if err := f.Only(names); err != nil {
+		return doctor.Report{}, fmt.Errorf("namespace %s: %w", k.Namespace, err)
+	}
+	readSecrets(ctx, k, f)
+	return examineRead(ctx, a, k, f), nil
+}
+
+// examineRead asks the coordinator and examines the facts; the Secrets have been read.
+func examineRead(ctx context.Context, a *cli.App, k cli.API, f *doctor.Facts) doctor.Report {
+	readSnapshots(ctx, a, k, f)
+	return doctor.NewReport(f)
+}
+
+func writeExamined(a *cli.App, out cli.Format, e doctor.Report) error {
+	if out != cli.Text {
+		if err := a.WriteValue(out, e); err != nil {
+			return err
+		}
+	} else {
+		writeFindings(a, a.Out, e.Findings)
+		writeUnread(a, e.Unread)
+		fmt.Fprintf(a.Out, "%d checks: %s, %s, %s\n", len(e.Checks), counted(countOf(e.Findings, doctor.Error), "error"),
+			counted(countOf(e.Findings, doctor.Warning), "warning"), counted(countOf(e.Findings, doctor.Info), "note"))
+	}
+	return unworkable(e.Findings)
+}
+
+// unworkable is an error when the findings include errors.
+func unworkable(findings []doctor.Finding) error {
+	if n := countOf(findings, doctor.Error); n > 0 {
+		return cli.Exit(cli.ExitFindings, fmt.Errorf("%s that Rollcall cannot work with", counted(n, "error")))
+	}
+	return nil
+}
+
+const findingWidth = 96
+
+func writeFindings(a *cli.App, w io.Writer, findings []doctor.Finding) {
+	palette := a.Palette()
+	marks := map[doctor.Severity]show.Mark{doctor.Error: show.Bad, doctor.Warning: show.Waiting}
+	for _, f := range findings {
+		fmt.Fprintf(w, "%s  %s  %s\n", palette.Paint(marks[f.Severity], fmt.Sprintf("%-7s", f.Severity)), f.Check, show.Clean(f.Object))
+		for _, line := range show.Wrap(show.Clean(f.Found), findingWidth-9) {
+			fmt.Fprintf(w, "         %s\n", line)
+		}
+		for i, line := range show.Wrap(show.Clean(f.Fix), findingWidth-14) {
+			fmt.Fprintf(w, "         %-5s%s\n", map[bool]string{true: "fix:"}[i == 0], line)
+		}
+	}
+}
+
+func writeUnread(a *cli.App, unread []string) {
+	for _, u := range unread {
+		fmt.Fprintf(a.ErrOut, "note: not read, so not examined: %s\n", u)
+	}
+}
+
+func countOf(findings []doctor.Finding, s doctor.Severity) int {
+	return len(slices.DeleteFunc(slices.Clone(findings), func(f doctor.Finding) bool { return f.Severity != s }))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
