@@ -7,6 +7,8 @@ GO       ?= go
 TOOLS    := $(GO) tool -modfile=test/tools/go.mod
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -buildid= -X main.version=$(VERSION)
+# What only tests need is not among the requirements of the programs.
+MODULES  := . test/browser test/cluster test/dashboard test/licences
 PROGRAMS := rollcall rollcall-agent rollcall-coordinator
 # The cluster of the demo; tests use another, so that they do not disturb each other.
 CLUSTER_NAME ?= demo
@@ -142,9 +144,7 @@ fmt: ## fail when a file is not formatted
 
 .PHONY: lint
 lint: ## go vet, staticcheck, buf lint
-	$(GO) vet ./...
-	$(GO) -C test/cluster vet ./...
-	$(GO) -C test/dashboard vet ./...
+	for m in $(MODULES); do $(GO) -C $$m vet ./...; done
 	$(TOOLS) staticcheck ./...
 	$(TOOLS) buf lint
 
