@@ -51,6 +51,10 @@ bin/helm: test/tools/helm/go.mod
 	@mkdir -p bin
 	$(GO) build -modfile=$< -o $@ helm.sh/helm/v4/cmd/helm
 
+bin/golangci-lint: test/tools/lint/go.mod
+	@mkdir -p bin
+	$(GO) build -modfile=$< -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
 bin/kwok: test/tools/kwok/go.mod
 	@mkdir -p bin
 	$(GO) build -modfile=$< -o $@ sigs.k8s.io/kwok/cmd/kwok
@@ -143,9 +147,8 @@ fmt: ## fail when a file is not formatted
 	@out=$$(gofmt -l $$(git ls-files '*.go' | grep -v '\.pb\.go$$')); test -z "$$out" || { echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; }
 
 .PHONY: lint
-lint: ## go vet, staticcheck, buf lint
-	for m in $(MODULES); do $(GO) -C $$m vet ./...; done
-	$(TOOLS) staticcheck ./...
+lint: bin/golangci-lint ## go vet and golangci-lint for every module, buf lint
+	for m in $(MODULES); do $(GO) -C $$m vet ./...; (cd $$m; $(CURDIR)/bin/golangci-lint run); done
 	$(TOOLS) buf lint
 
 .PHONY: generate

@@ -6,6 +6,7 @@ package kubetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -347,7 +348,7 @@ func (s *Server) patch(tracker k8stesting.ObjectTracker, gvr schema.GroupVersion
 	s.stamp(next, false)
 	if after := must(meta.Accessor(next)); have.GetDeletionTimestamp() != nil && len(have.GetFinalizers()) > 0 {
 		if len(after.GetFinalizers()) > len(have.GetFinalizers()) {
-			return nil, apierrors.NewForbidden(gvr.GroupResource(), a.GetName(), fmt.Errorf("no new finalizers can be added if the object is being deleted"))
+			return nil, apierrors.NewForbidden(gvr.GroupResource(), a.GetName(), errors.New("no new finalizers can be added if the object is being deleted"))
 		}
 		if len(after.GetFinalizers()) == 0 {
 			return next, tracker.Delete(gvr, ns, a.GetName())

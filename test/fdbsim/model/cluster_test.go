@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func every(from []string, n int, chosen []string, holds func([]string) bool) boo
 		return holds(chosen)
 	}
 	for i := range from {
-		if !every(from[i+1:], n-1, append(chosen[:len(chosen):len(chosen)], from[i]), holds) {
+		if !every(from[i+1:], n-1, append(slices.Clip(chosen), from[i]), holds) {
 			return false
 		}
 	}
